@@ -1,0 +1,328 @@
+//! Random traces aimed at the instants where a verdict changes, each step judged by the oracle.
+//!
+//! Half of all faults of a limiter show only within a tick or two of a boundary, where random times hardly
+//! ever fall. So the generator asks the limit under test when the next change would be and steps right
+//! before, onto or right behind it.
+
+use tidegate::{Ask, Cost, Decision, Limit, Outcome, Permit, State, Ticks, Timestamp};
+
+use crate::oracle::{self, Admitted, Oracle};
+use crate::promise::{Promise, interval};
+use crate::random::Random;
+use crate::trace::{Action, Expected, Step, Trace};
+
+/// Beyond this, time moves on by ticks only: a trace must not reach the end of time.
+const LATE: u64 = 20 * 365 * 86_400 * 16_000_000_000;
+
+/// What a run was made of.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shares {
+    /// Asks that were judged.
+    pub operations: u64,
+    /// Those within two ticks of a change of verdict.
+    pub near_change: u64,
+    /// Those that were refused.
+    pub refusals: u64,
+}
+
+impl Shares {
+    /// Adds another run's.
+    pub fn add(&mut self, other: Shares) {
+        self.operations += other.operations;
+        self.near_change += other.near_change;
+        self.refusals += other.refusals;
+    }
+
+    /// Percent of all operations within two ticks of a change.
+    pub fn percent_near_change(&self) -> u64 {
+        100 * self.near_change / self.operations.max(1)
+    }
+
+    /// Percent of all operations that were refused.
+    pub fn percent_refused(&self) -> u64 {
+        100 * self.refusals / self.operations.max(1)
+    }
+}
+
+/// Runs one random trace of a kind of promise against its oracle.
+///
+/// A mismatch is told with the trace up to it, as text that can be put into a file.
+pub fn judge(kind: &str, seed: u64, operations: u64) -> Result<Shares, String> {
+    let mut run = Run::new(kind, seed);
+    for _ in 0..operations {
+        if let Err(what) = run.step() {
+            return Err(format!("{what}\nseed {seed}, {:?}\n{}", run.promise, run.trace()));
+        }
+    }
+    Ok(run.shares)
+}
+
+/// The trace of a seed, with all that the pure functions answered, to be played on another arm.
+pub fn trace(kind: &str, seed: u64, operations: u64) -> Trace {
+    let mut run = Run::new(kind, seed);
+    for _ in 0..operations {
+        run.step().expect("this seed was judged before");
+    }
+    run.trace()
+}
+
+struct Run {
+    random: Random,
+    promise: Promise,
+    oracle: Box<dyn Oracle>,
+    limit: Limit,
+    state: State,
+    now: u64,
+    admitted: Vec<Admitted>,
+    permits: Vec<(Permit, usize)>,
+    shares: Shares,
+    steps: Vec<(u64, Action, Option<Decision>)>,
+}
+
+impl Run {
+    fn new(kind: &str, seed: u64) -> Run {
+        let mut random = Random::new(seed);
+        let promise = Promise::random(kind, &mut random);
+        let now = random.sized(0, LATE / 4);
+        Run {
+            oracle: oracle::of(&promise),
+            limit: promise.limit(),
+            state: State::default(),
+            now,
+            admitted: Vec::new(),
+            permits: Vec::new(),
+            shares: Shares::default(),
+            steps: Vec::new(),
+            random,
+            promise,
+        }
+    }
+
+    fn step(&mut self) -> Result<(), String> {
+        if matches!(self.promise, Promise::Concurrency { .. }) && self.random.percent(30) {
+            self.end_or_renew()?;
+        }
+        let (cost, patience) = self.aim();
+        let ask = Ask::new(cost).patience_in_ticks(Ticks::new(patience));
+        self.shares.operations += 1;
+        self.shares.near_change += u64::from(self.is_near_change(ask));
+        let peeked = self.limit.peek(&self.state, self.at(), ask);
+        let at = self.at();
+        let decision = self.limit.decide(&mut self.state, at, ask);
+        let action = Action::Take { ask, cost, patience: Ticks::new(patience), name: None };
+        self.steps.push((self.now, action, Some(decision)));
+        self.shares.refusals += u64::from(!decision.is_allowed());
+        if peeked.is_allowed() != decision.is_allowed() {
+            return Err(format!("peek said {:?}", peeked.outcome()));
+        }
+        self.judge(decision, cost.get().into(), patience.into())
+    }
+
+    fn at(&self) -> Timestamp {
+        Timestamp::from_ticks(self.now)
+    }
+
+    /// Chooses a cost and a patience, and moves time, if it can, close to where their verdict changes.
+    fn aim(&mut self) -> (Cost, u64) {
+        let most = self.promise.most_at_once();
+        let mut units = match self.random.between(0, 99) {
+            0..60 => 1,
+            60..90 => self.random.sized(1, most),
+            90..95 => most,
+            _ => most + 1,
+        };
+        let patience = self.random_patience();
+        if self.random.percent(70) {
+            let look = |units: u64| {
+                let ask = Ask::new(Cost::of(units)).patience_in_ticks(Ticks::new(patience));
+                self.limit.peek(&self.state, self.at(), ask)
+            };
+            let mut seen = look(units);
+            if seen.is_allowed() {
+                units = seen.remaining().saturating_add(1).min(most);
+                seen = look(units);
+            }
+            if let Outcome::Denied { retry_after } = seen.outcome() {
+                let edge = self.now.saturating_add(retry_after.get()) as i128;
+                let around = i128::from(self.random.between(0, 4)) - 2;
+                self.move_to(edge + around);
+                return (Cost::of(units), patience);
+            }
+        }
+        let passed = match self.random.between(0, 9) {
+            0..4 => 0,
+            4..7 => self.random.between(1, 3),
+            _ => self.random.sized(1, 1 << 45),
+        };
+        self.move_to(i128::from(self.now) + i128::from(passed));
+        (Cost::of(units), patience)
+    }
+
+    fn random_patience(&mut self) -> u64 {
+        let (none, unit) = match self.promise {
+            Promise::Steady { amount, period, own, .. } | Promise::WarmUp { amount, period, own, .. } => {
+                (if own { 10 } else { 60 }, interval(amount, period))
+            }
+            _ => (65, 1 << 40),
+        };
+        match self.random.between(0, 99) {
+            chance if chance < none => 0,
+            95.. => u64::MAX,
+            _ => self.random.sized(1, unit.saturating_mul(30)),
+        }
+    }
+
+    fn move_to(&mut self, instant: i128) {
+        let instant = u64::try_from(instant).unwrap_or(0);
+        self.now = if instant > LATE { self.now + self.random.between(0, 2) } else { instant.max(self.now) };
+    }
+
+    fn is_near_change(&self, ask: Ask) -> bool {
+        let verdict = |at: u64| self.limit.peek(&self.state, Timestamp::from_ticks(at), ask).is_allowed();
+        verdict(self.now.saturating_sub(2)) != verdict(self.now) || verdict(self.now) != verdict(self.now + 2)
+    }
+
+    /// Releases or renews a random permit, old ones too.
+    fn end_or_renew(&mut self) -> Result<(), String> {
+        let Promise::Concurrency { lease, .. } = self.promise else { return Ok(()) };
+        let Some(last) = self.permits.len().checked_sub(1) else { return Ok(()) };
+        let (permit, index) = self.permits[self.random.between(0, last as u64) as usize];
+        let now = i128::from(self.now);
+        let held = now < self.admitted[index].departs;
+        let renews = self.random.percent(40);
+        let at = self.at();
+        let holds = if renews {
+            self.limit.renew(&mut self.state, at, permit)
+        } else {
+            self.limit.release(&mut self.state, at, permit)
+        };
+        if holds != held {
+            return Err(format!("permit {permit:?} held: {held}, the limit said {holds}"));
+        }
+        let name = format!("p{index}");
+        self.steps.push((self.now, if renews { Action::Renew(name) } else { Action::Release(name) }, None));
+        match (held, renews) {
+            (true, true) => self.admitted[index].departs = now + i128::from(lease),
+            (true, false) => self.admitted[index].departs = now,
+            (false, _) => {}
+        }
+        Ok(())
+    }
+
+    fn judge(&mut self, decision: Decision, units: i128, patience: i128) -> Result<(), String> {
+        let now = i128::from(self.now);
+        let allows = self.oracle.allows(&self.admitted, now, units, patience);
+        if allows != decision.is_allowed() && !self.is_within_tolerance(now, units, patience) {
+            return Err(format!("the oracle says allowed: {allows}"));
+        }
+        match decision.outcome() {
+            Outcome::Allowed { delay } => {
+                self.judge_delay(delay.get().into(), units)?;
+                self.note(decision, units, delay.get().into());
+            }
+            Outcome::Denied { retry_after } => {
+                if self.oracle.counts_refusals() {
+                    self.note(decision, units, 0);
+                }
+                self.judge_retry(retry_after.get().into(), units, patience)?;
+            }
+            Outcome::Impossible => {
+                if self.oracle.tolerance() == 0
+                    && self.oracle.is_possible(&self.admitted, now, units, patience)
+                {
+                    return Err("the oracle says that it is possible".into());
+                }
+            }
+        }
+        self.judge_remaining(decision.remaining().into())?;
+        self.judge_reset(decision.reset_after_in_ticks().get().into())
+    }
+
+    fn is_within_tolerance(&self, now: i128, units: i128, patience: i128) -> bool {
+        let tolerance = self.oracle.tolerance();
+        let sure = |patience: i128| self.oracle.allows(&self.admitted, now, units, patience);
+        tolerance > 0 && sure(patience - tolerance) != sure(patience.saturating_add(tolerance))
+    }
+
+    fn judge_delay(&self, delay: i128, units: i128) -> Result<(), String> {
+        let told = self.oracle.delay(&self.admitted, self.now.into(), units);
+        let tolerance = self.oracle.tolerance();
+        match told {
+            Some(told) if (told - delay).abs() <= tolerance => Ok(()),
+            _ => Err(format!("the oracle says delay {told:?}, not {delay}")),
+        }
+    }
+
+    fn judge_retry(&self, wait: i128, units: i128, patience: i128) -> Result<(), String> {
+        let now = i128::from(self.now);
+        let tolerance = self.oracle.tolerance();
+        let allows = |at: i128, patience: i128| self.oracle.allows(&self.admitted, at, units, patience);
+        if wait <= 0 || !allows(now + wait, patience.saturating_add(tolerance)) {
+            return Err(format!("the oracle still refuses after {wait} ticks"));
+        }
+        if allows(now + wait - 1, patience - tolerance) {
+            return Err(format!("the oracle allows before {wait} ticks have passed"));
+        }
+        Ok(())
+    }
+
+    fn judge_remaining(&self, remaining: i128) -> Result<(), String> {
+        let patience = match self.promise {
+            Promise::LeakyBucket { .. } => i128::MAX,
+            Promise::Steady { own: false, .. } | Promise::WarmUp { .. } => return Ok(()),
+            _ => 0,
+        };
+        let allows = |units: i128| self.oracle.allows(&self.admitted, self.now.into(), units, patience);
+        if (remaining > 0 && !allows(remaining)) || allows(remaining + 1) {
+            return Err(format!("the oracle disagrees about remaining {remaining}"));
+        }
+        Ok(())
+    }
+
+    /// Like new is: all that passes at one instant from rest would pass.
+    fn judge_reset(&self, reset_after: i128) -> Result<(), String> {
+        let (units, patience) = match self.promise {
+            Promise::LeakyBucket { .. } => (self.promise.most_at_once(), i128::MAX),
+            Promise::Steady { own: false, .. } => (1, 0),
+            Promise::Steady { .. } | Promise::WarmUp { .. } => return Ok(()),
+            _ => (self.promise.most_at_once(), 0),
+        };
+        let like_new = |after: i128| {
+            self.oracle.allows(&self.admitted, i128::from(self.now) + after, units.into(), patience)
+        };
+        if !like_new(reset_after) || (reset_after > 0 && like_new(reset_after - 1)) {
+            return Err(format!("the oracle disagrees about reset_after {reset_after}"));
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, decision: Decision, units: i128, delay: i128) {
+        let asked = i128::from(self.now);
+        let departs = match self.promise {
+            Promise::Concurrency { lease, .. } => asked + i128::from(lease),
+            _ => asked + delay,
+        };
+        if let Some(permit) = decision.permit() {
+            self.permits.push((permit, self.admitted.len()));
+        }
+        self.admitted.push(Admitted { asked, departs, units });
+    }
+
+    fn trace(&self) -> Trace {
+        let begin =
+            Step { line: 1, at: 0, key: "k".into(), action: Action::Begin(self.limit), expected: None };
+        let mut permits = 0;
+        let steps = self.steps.iter().zip(2..).map(|((at, action, decision), line)| {
+            let mut action = action.clone();
+            if let (Action::Take { name, .. }, Some(permit)) =
+                (&mut action, decision.and_then(|d| d.permit()))
+            {
+                *name = Some(format!("p{permits}"));
+                permits += u64::from(permit.number() > 0);
+            }
+            let expected = decision.map(|decision| Expected::of(&decision.into()));
+            Step { line, at: *at, key: "k".into(), action, expected }
+        });
+        Trace { needs: vec!["ticks".into()], steps: std::iter::once(begin).chain(steps).collect() }
+    }
+}

@@ -1,0 +1,19 @@
+//! What every implementation of a Tidegate limit has to do, in a form that any of them can replay.
+//!
+//! - [`trace`]: the text format of recorded behaviour, and a player; the files are in `traces/`.
+//! - [`promise`]: a limit as plain numbers, from which both the product and the oracle are built.
+//! - [`oracle`]: judges that keep only the list of what was admitted and the written promise. They share no
+//!   code and no formula with the algorithms.
+//! - [`model`]: the textbook token bucket and funnel, to be compared step by step with the one-word form.
+//! - [`generate`]: random traces aimed at the instants where a verdict changes.
+//! - [`law`]: what must hold after every step, whatever the limit.
+//! - [`arm`]: what a trace is played on: the pure functions here, a store or a protocol elsewhere.
+
+pub mod arm;
+pub mod generate;
+pub mod law;
+pub mod model;
+pub mod oracle;
+pub mod promise;
+pub mod random;
+pub mod trace;

@@ -1,0 +1,174 @@
+//! A limit as plain numbers: what was promised, without a word about how it is kept.
+
+use std::time::Duration;
+
+use tidegate::{Algorithm, Alignment, DelayAfter, Draft, Limit, Mode, Pay};
+
+use crate::random::Random;
+
+/// Ticks in a nanosecond, in a second and in a day, stated here a second time on purpose.
+const NANOSECOND: u64 = 16;
+const SECOND: u64 = 1_000_000_000 * NANOSECOND;
+const DAY: u64 = 86_400 * SECOND;
+/// Nobody may owe more than this.
+pub(crate) const TEN_YEARS: u64 = 3650 * DAY;
+
+/// What was promised. Spans are in ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names are those of the design")]
+pub enum Promise {
+    TokenBucket { amount: u64, period: u64, burst: u64, max_debt: u64 },
+    LeakyBucket { amount: u64, period: u64, queue: u64, delay_after: Option<u64>, max_debt: u64 },
+    FixedWindow { amount: u64, period: u64, first_hit: bool },
+    SlidingLog { amount: u64, period: u64, count_denied: bool },
+    SlidingWindow { amount: u64, period: u64, slots: u64 },
+    Estimate { amount: u64, period: u64 },
+    Steady { amount: u64, period: u64, savings: u64, own: bool },
+    WarmUp { amount: u64, period: u64, warm_up: u64, cold_factor: u64, own: bool },
+    Concurrency { max: u64, lease: u64 },
+}
+
+/// The kinds of promise, by name.
+pub const KINDS: [&str; 9] = [
+    "token-bucket",
+    "leaky-bucket",
+    "fixed-window",
+    "sliding-log",
+    "sliding-window",
+    "sliding-window-estimate",
+    "pacer",
+    "pacer-warm-up",
+    "concurrency",
+];
+
+impl Promise {
+    /// The product's limit for this promise.
+    pub fn limit(&self) -> Limit {
+        self.draft().build().expect("promises are made of numbers that hold")
+    }
+
+    /// The same, as it would be written.
+    pub fn draft(&self) -> Draft {
+        match *self {
+            Promise::TokenBucket { amount, period, burst, max_debt } => {
+                draft(Algorithm::TokenBucket, amount, period).burst(burst).max_debt(max_debt)
+            }
+            Promise::LeakyBucket { amount, period, queue, delay_after, max_debt } => {
+                let after = delay_after.map_or(DelayAfter::All, DelayAfter::Units);
+                draft(Algorithm::LeakyBucket, amount, period)
+                    .queue(queue)
+                    .delay_after(after)
+                    .max_debt(max_debt)
+            }
+            Promise::FixedWindow { amount, period, first_hit } => {
+                let alignment = if first_hit { Alignment::FirstHit } else { Alignment::Epoch };
+                draft(Algorithm::FixedWindow, amount, period).alignment(alignment)
+            }
+            Promise::SlidingLog { amount, period, count_denied } => {
+                let log = draft(Algorithm::SlidingLog, amount, period);
+                if count_denied { log.count_denied() } else { log }
+            }
+            Promise::SlidingWindow { amount, period, slots } => {
+                draft(Algorithm::SlidingWindow, amount, period).slots(slots)
+            }
+            Promise::Estimate { amount, period } => {
+                draft(Algorithm::SlidingWindow, amount, period).mode(Mode::Estimate)
+            }
+            Promise::Steady { amount, period, savings, own } => {
+                draft(Algorithm::Pacer, amount, period).burst_span(span(savings)).pay(pay(own))
+            }
+            Promise::WarmUp { amount, period, warm_up, cold_factor, own } => {
+                draft(Algorithm::Pacer, amount, period)
+                    .warm_up(span(warm_up))
+                    .cold_factor(cold_factor)
+                    .pay(pay(own))
+            }
+            Promise::Concurrency { max, lease } => draft(Algorithm::Concurrency, max, lease),
+        }
+    }
+
+    /// A promise of this kind with numbers of every size that the design allows.
+    pub fn random(kind: &str, random: &mut Random) -> Promise {
+        let amount = random.sized(1, 1_000_000);
+        let period = random_period(random, amount);
+        match kind {
+            "token-bucket" => {
+                let burst = fitting(random.sized(1, 1000), amount, period);
+                Promise::TokenBucket { amount, period, burst, max_debt: random.between(0, 2 * burst) }
+            }
+            "leaky-bucket" => {
+                let queue = fitting(random.sized(0, 1000), amount, period);
+                let delay_after = random.percent(80).then(|| random.between(0, queue));
+                Promise::LeakyBucket { amount, period, queue, delay_after, max_debt: queue + 1 }
+            }
+            "fixed-window" => Promise::FixedWindow { amount, period, first_hit: random.percent(50) },
+            "sliding-log" => Promise::SlidingLog { amount, period, count_denied: random.percent(25) },
+            "sliding-window" => Promise::SlidingWindow { amount, period, slots: random.sized(1, 40) },
+            "sliding-window-estimate" => Promise::Estimate { amount, period },
+            "pacer" => {
+                let savings = random.sized(0, 100).saturating_mul(interval(amount, period)).min(300 * DAY);
+                let savings = savings / NANOSECOND * NANOSECOND;
+                Promise::Steady { amount, period, savings, own: random.percent(30) }
+            }
+            "pacer-warm-up" => {
+                let warm_up =
+                    random.sized(1, 100).saturating_mul(interval(amount, period)).clamp(16_000, 30 * DAY);
+                Promise::WarmUp {
+                    amount,
+                    period: period.min((10 * DAY).saturating_mul(amount)),
+                    warm_up: warm_up / NANOSECOND * NANOSECOND,
+                    cold_factor: random.between(1, 10),
+                    own: random.percent(30),
+                }
+            }
+            _ => Promise::Concurrency { max: random.sized(1, 50), lease: period },
+        }
+    }
+
+    /// The most that can pass at one instant, if one can say.
+    pub fn most_at_once(&self) -> u64 {
+        match *self {
+            Promise::TokenBucket { burst, .. } => burst,
+            Promise::LeakyBucket { queue, .. } => queue + 1,
+            Promise::FixedWindow { amount, .. }
+            | Promise::SlidingLog { amount, .. }
+            | Promise::SlidingWindow { amount, .. }
+            | Promise::Estimate { amount, .. } => amount,
+            Promise::Steady { amount, period, savings, .. } => savings / interval(amount, period) + 1,
+            Promise::WarmUp { .. } => 5,
+            Promise::Concurrency { max, .. } => max,
+        }
+    }
+}
+
+/// The time from one unit to the next, rounded up to a tick.
+pub fn interval(amount: u64, period: u64) -> u64 {
+    period / amount + u64::from(period % amount != 0)
+}
+
+fn draft(algorithm: Algorithm, amount: u64, period: u64) -> Draft {
+    Draft::new(algorithm, amount, span(period))
+}
+
+fn span(ticks: u64) -> Duration {
+    assert_eq!(ticks % NANOSECOND, 0, "a written span is whole nanoseconds");
+    Duration::from_nanos(ticks / NANOSECOND)
+}
+
+fn pay(own: bool) -> Pay {
+    if own { Pay::Own } else { Pay::Next }
+}
+
+/// A period from the shortest that this amount may have to a year, in whole nanoseconds.
+fn random_period(random: &mut Random, amount: u64) -> u64 {
+    let shortest = (100 * amount).max(1000);
+    let nanoseconds = random.sized(shortest, 365 * 86_400 * 1_000_000_000);
+    // Most limits are written in round numbers.
+    let round = random.pick(&[1, 1, 1000, 1_000_000, 1_000_000_000]);
+    (nanoseconds / round * round).max(shortest) * NANOSECOND
+}
+
+/// So many units, or as many as two years can earn.
+fn fitting(units: u64, amount: u64, period: u64) -> u64 {
+    units.min((730 * DAY / interval(amount, period)).max(1))
+}

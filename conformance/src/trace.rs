@@ -1,0 +1,447 @@
+//! Traces: recorded behaviour as text, one step a line, and a player for any [`Arm`].
+//!
+//! ```text
+//! # What a comment says stands above what it is about.
+//! needs steps-back
+//! limit 10/s burst 3
+//! at 0ms   take 2             -> allow remaining=1 reset_after=200ms
+//! at 0ms   take 2             -> deny retry_after=100ms
+//! at 0ms   take 2 patience 1s -> allow delay=100ms
+//! at 0ms   take 4             -> impossible
+//! at 10ms  peek 1 key bob     -> allow remaining=3
+//! at 10ms  charge 5           -> capped
+//! at 10ms  refund 1           -> whole
+//! at 10ms  limit 5/s
+//! at 20ms  take 1 as first    -> allow
+//! at 20ms  give-back first
+//! at 20ms  release first      -> no
+//! at 20ms  reset
+//! ```
+//!
+//! - `limit TEXT` alone begins anew: time 0, nobody seen. `at T limit TEXT` changes the limit in force.
+//! - `needs WORD` is said before the first limit: the arm must know `steps-back` (a clock that can),
+//!   `give-back` (receipts), `permits` (release and renew) or `ticks` (spans finer than a microsecond).
+//! - Times are whole numbers with units (`t` for a tick, `ns us ms s m h d w`), one after the other.
+//! - `take` and `peek` have a cost, then `patience T`, `key WORD` and, for `take`, `as NAME`. All but
+//!   `limit` may have a `key`; without one it is `k`.
+//! - Behind the arrow: `allow`, `deny` or `impossible` with any of `delay retry_after remaining limit
+//!   reset_after`, each checked exactly (spans rounded up to the arm's resolution); after an adjustment
+//!   `whole`, `capped` or `needs-permit`; after `release` and `renew` `yes` or `no`.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use tidegate::{Adjusted, Adjustment, Ask, Cost, Limit, Outcome, Ticks, Timestamp};
+
+use crate::arm::{Answer, Arm};
+
+/// A file of steps.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Trace {
+    /// What an arm must know to play it.
+    pub needs: Vec<String>,
+    /// What happens, in order.
+    pub steps: Vec<Step>,
+}
+
+/// One line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// The line in the file, from 1.
+    pub line: usize,
+    /// The time in ticks.
+    pub at: u64,
+    /// The subject.
+    pub key: String,
+    /// What is done.
+    pub action: Action,
+    /// What must come of it.
+    pub expected: Option<Expected>,
+}
+
+/// What is done in a step.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the names are the words of the format")]
+pub enum Action {
+    Begin(Limit),
+    Change(Limit),
+    Take { ask: Ask, cost: Cost, patience: Ticks, name: Option<String> },
+    Peek { ask: Ask, cost: Cost, patience: Ticks },
+    Adjust(Adjustment),
+    GiveBack(String),
+    Release(String),
+    Renew(String),
+    Reset,
+}
+
+/// What must come of a step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expected {
+    word: String,
+    figures: Vec<(String, u64)>,
+}
+
+impl Expected {
+    /// All that an answer says.
+    pub fn of(answer: &Answer) -> Expected {
+        let (word, span) = words_of(answer.outcome);
+        let mut figures: Vec<_> =
+            span.map(|(name, ticks)| (name.to_owned(), ticks.get())).into_iter().collect();
+        figures.push(("remaining".into(), answer.remaining));
+        figures.push(("limit".into(), answer.limit));
+        figures.push(("reset_after".into(), answer.reset_after.get()));
+        Expected { word: word.into(), figures }
+    }
+
+    fn is_met_by(&self, got: &Expected, resolution: Ticks) -> bool {
+        let round = |name: &str, value: u64| {
+            if is_span(name) { value.div_ceil(resolution.get()) } else { value }
+        };
+        let said = |name: &str| got.figures.iter().find(|(said, _)| said == name).map(|(_, value)| *value);
+        self.word == got.word
+            && self
+                .figures
+                .iter()
+                .all(|(name, value)| said(name).is_some_and(|said| round(name, said) == round(name, *value)))
+    }
+}
+
+fn words_of(outcome: Outcome) -> (&'static str, Option<(&'static str, Ticks)>) {
+    match outcome {
+        Outcome::Allowed { delay } => ("allow", Some(("delay", delay))),
+        Outcome::Denied { retry_after } => ("deny", Some(("retry_after", retry_after))),
+        Outcome::Impossible => ("impossible", None),
+    }
+}
+
+fn is_span(name: &str) -> bool {
+    matches!(name, "delay" | "retry_after" | "reset_after")
+}
+
+/// Plays a trace and says at which line the arm did something else.
+pub fn play(trace: &Trace, arm: &mut dyn Arm) -> Result<(), String> {
+    let mut taken: HashMap<&str, (Cost, Answer)> = HashMap::new();
+    for step in &trace.steps {
+        arm.set_time(Timestamp::from_ticks(step.at));
+        let got = step_on(step, arm, &mut taken).map_err(|what| format!("line {}: {what}", step.line))?;
+        let Some(expected) = &step.expected else { continue };
+        if !got.as_ref().is_some_and(|got| expected.is_met_by(got, arm.resolution())) {
+            let got = got.map_or("nothing".to_owned(), |got| got.to_string());
+            return Err(format!("line {}: {step}\n  {} answered {got}", step.line, arm.name()));
+        }
+    }
+    Ok(())
+}
+
+fn step_on<'a>(
+    step: &'a Step,
+    arm: &mut dyn Arm,
+    taken: &mut HashMap<&'a str, (Cost, Answer)>,
+) -> Result<Option<Expected>, String> {
+    let key = step.key.as_str();
+    let find = |taken: &HashMap<&str, (Cost, Answer)>, name: &str| {
+        taken.get(name).copied().ok_or(format!("no take was named {name}"))
+    };
+    let permit = |taken: &HashMap<&str, (Cost, Answer)>, name: &str| {
+        find(taken, name)?.1.permit.ok_or(format!("the take named {name} got no permit"))
+    };
+    Ok(match &step.action {
+        Action::Begin(limit) => {
+            arm.begin(*limit);
+            None
+        }
+        Action::Change(limit) => {
+            arm.change(*limit);
+            None
+        }
+        Action::Take { ask, cost, name, .. } => {
+            let answer = arm.take(key, *ask);
+            if let Some(name) = name {
+                taken.insert(name, (*cost, answer));
+            }
+            Some(Expected::of(&answer))
+        }
+        Action::Peek { ask, .. } => Some(Expected::of(&arm.peek(key, *ask))),
+        Action::Adjust(adjustment) => Some(word(match arm.adjust(key, *adjustment) {
+            Adjusted::Whole => "whole",
+            Adjusted::Capped => "capped",
+            Adjusted::NeedsPermit => "needs-permit",
+        })),
+        Action::GiveBack(name) => {
+            let (cost, answer) = find(taken, name)?;
+            arm.give_back(key, cost, &answer);
+            None
+        }
+        Action::Release(name) => Some(word(yes_or_no(arm.release(key, permit(taken, name)?)))),
+        Action::Renew(name) => Some(word(yes_or_no(arm.renew(key, permit(taken, name)?)))),
+        Action::Reset => {
+            arm.reset(key);
+            None
+        }
+    })
+}
+
+fn word(word: &str) -> Expected {
+    Expected { word: word.to_owned(), figures: Vec::new() }
+}
+
+fn yes_or_no(yes: bool) -> &'static str {
+    if yes { "yes" } else { "no" }
+}
+
+/// Reads a trace; an error names the line.
+pub fn parse(text: &str) -> Result<Trace, String> {
+    let mut trace = Trace::default();
+    for (index, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        if line.is_empty() {
+            continue;
+        }
+        let step = Line { words: line.split_whitespace().collect(), at: 0 };
+        parse_line(step, index + 1, &mut trace)
+            .map_err(|what| format!("line {}: {what}: {line}", index + 1))?;
+    }
+    Ok(trace)
+}
+
+fn parse_line(mut line: Line<'_>, number: usize, trace: &mut Trace) -> Result<(), String> {
+    match line.word()? {
+        "needs" => trace.needs.push(line.word()?.to_owned()),
+        "limit" => trace.steps.push(Step {
+            line: number,
+            at: 0,
+            key: "k".into(),
+            action: Action::Begin(line.rest().parse().map_err(|error| format!("{error}"))?),
+            expected: None,
+        }),
+        "at" => trace.steps.push(parse_step(line, number)?),
+        other => return Err(format!("unknown word {other:?}; a line begins with at, limit or needs")),
+    }
+    Ok(())
+}
+
+fn parse_step(mut line: Line<'_>, number: usize) -> Result<Step, String> {
+    let at = parse_span(line.word()?)?;
+    let verb = line.word()?;
+    if verb == "limit" {
+        let action = Action::Change(line.rest().parse().map_err(|error| format!("{error}"))?);
+        return Ok(Step { line: number, at, key: "k".into(), action, expected: None });
+    }
+    let argument = if verb == "reset" { "" } else { line.word()? };
+    let (mut key, mut patience, mut name, mut expected) = ("k", Ticks::new(0), None, None);
+    while let Some(word) = line.next() {
+        match word {
+            "key" => key = line.word()?,
+            "patience" => patience = Ticks::new(parse_span(line.word()?)?),
+            "as" => name = Some(line.word()?.to_owned()),
+            "->" => expected = Some(parse_expected(&mut line)?),
+            other => return Err(format!("unknown word {other:?}")),
+        }
+    }
+    let cost = || {
+        let units = argument.parse().map_err(|_| format!("{argument:?} is not a cost"))?;
+        Cost::new(units).map_err(|error| error.to_string())
+    };
+    let ask = |cost| Ask::new(cost).patience_in_ticks(patience);
+    let action = match verb {
+        "take" => Action::Take { ask: ask(cost()?), cost: cost()?, patience, name },
+        "peek" => Action::Peek { ask: ask(cost()?), cost: cost()?, patience },
+        "charge" => Action::Adjust(Adjustment::Charge(cost()?)),
+        "refund" => Action::Adjust(Adjustment::Refund(cost()?)),
+        "give-back" => Action::GiveBack(argument.to_owned()),
+        "release" => Action::Release(argument.to_owned()),
+        "renew" => Action::Renew(argument.to_owned()),
+        "reset" => Action::Reset,
+        other => return Err(format!("unknown verb {other:?}")),
+    };
+    Ok(Step { line: number, at, key: key.to_owned(), action, expected })
+}
+
+fn parse_expected(line: &mut Line<'_>) -> Result<Expected, String> {
+    let word = line.word()?.to_owned();
+    let mut figures = Vec::new();
+    while let Some(figure) = line.next() {
+        let (name, value) = figure.split_once('=').ok_or(format!("{figure:?} is not name=value"))?;
+        let value = if is_span(name) {
+            parse_span(value)?
+        } else {
+            value.parse().map_err(|_| format!("{value:?} is not a number"))?
+        };
+        figures.push((name.to_owned(), value));
+    }
+    Ok(Expected { word, figures })
+}
+
+struct Line<'a> {
+    words: Vec<&'a str>,
+    at: usize,
+}
+
+impl<'a> Line<'a> {
+    fn next(&mut self) -> Option<&'a str> {
+        self.at += 1;
+        self.words.get(self.at - 1).copied()
+    }
+
+    fn word(&mut self) -> Result<&'a str, String> {
+        self.next().ok_or("the line ends too early".to_owned())
+    }
+
+    fn rest(&mut self) -> String {
+        self.words[self.at..].join(" ")
+    }
+}
+
+const UNITS: [(&str, u64); 9] = [
+    ("w", 604_800 * 16_000_000_000),
+    ("d", 86_400 * 16_000_000_000),
+    ("h", 3600 * 16_000_000_000),
+    ("m", 60 * 16_000_000_000),
+    ("s", 16_000_000_000),
+    ("ms", 16_000_000),
+    ("us", 16_000),
+    ("ns", 16),
+    ("t", 1),
+];
+
+fn parse_span(text: &str) -> Result<u64, String> {
+    let mut rest = text;
+    let mut ticks = 0_u64;
+    while !rest.is_empty() {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let unit = rest[digits..].bytes().take_while(|byte| !byte.is_ascii_digit()).count();
+        let number: u64 = rest[..digits].parse().map_err(|_| format!("{text:?} is not a time"))?;
+        let unit_name = &rest[digits..digits + unit];
+        let (_, scale) =
+            UNITS.iter().find(|(name, _)| *name == unit_name).ok_or(format!("{text:?} has no known unit"))?;
+        ticks =
+            number.checked_mul(*scale).and_then(|more| ticks.checked_add(more)).ok_or("too long a time")?;
+        rest = &rest[digits + unit..];
+    }
+    Ok(ticks)
+}
+
+/// A span in the largest unit that divides it.
+struct Span(u64);
+
+impl fmt::Display for Span {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 == 0 {
+            return out.write_str("0ms");
+        }
+        let divides = |unit: &&(&str, u64)| self.0 % unit.1 == 0;
+        let (name, scale) = UNITS.iter().find(divides).unwrap_or(&("t", 1));
+        write!(out, "{}{name}", self.0 / scale)
+    }
+}
+
+impl fmt::Display for Expected {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.word)?;
+        for (name, value) in &self.figures {
+            if is_span(name) {
+                write!(out, " {name}={}", Span(*value))?;
+            } else {
+                write!(out, " {name}={value}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Action::Begin(limit) = &self.action {
+            return write!(out, "limit {limit}");
+        }
+        write!(out, "at {} ", Span(self.at))?;
+        let patience = |patience: &Ticks| match patience.get() {
+            0 => String::new(),
+            ticks => format!(" patience {}", Span(ticks)),
+        };
+        match &self.action {
+            Action::Begin(limit) | Action::Change(limit) => return write!(out, "limit {limit}"),
+            Action::Take { cost, patience: longest, .. } => {
+                write!(out, "take {}{}", cost.get(), patience(longest))?
+            }
+            Action::Peek { cost, patience: longest, .. } => {
+                write!(out, "peek {}{}", cost.get(), patience(longest))?
+            }
+            Action::Adjust(Adjustment::Charge(cost)) => write!(out, "charge {}", cost.get())?,
+            Action::Adjust(Adjustment::Refund(cost)) => write!(out, "refund {}", cost.get())?,
+            Action::GiveBack(name) => write!(out, "give-back {name}")?,
+            Action::Release(name) => write!(out, "release {name}")?,
+            Action::Renew(name) => write!(out, "renew {name}")?,
+            Action::Reset => out.write_str("reset")?,
+        }
+        if self.key != "k" {
+            write!(out, " key {}", self.key)?;
+        }
+        if let Action::Take { name: Some(name), .. } = &self.action {
+            write!(out, " as {name}")?;
+        }
+        match &self.expected {
+            Some(expected) => write!(out, " -> {expected}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Trace {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for need in &self.needs {
+            writeln!(out, "needs {need}")?;
+        }
+        self.steps.iter().try_for_each(|step| writeln!(out, "{step}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arm::Pure;
+
+    #[test]
+    fn a_trace_reads_as_it_was_written() {
+        let text = "needs ticks\nlimit 10/s burst 3\nat 5ms take 2 patience 1s key bob as first -> allow delay=3t remaining=1\n\
+                    at 1s give-back first\nat 1s charge 3 -> capped\nat 1s limit 5/s\nat 1s reset key bob\n";
+        assert_eq!(parse(text).unwrap().to_string(), text);
+    }
+
+    #[test]
+    fn a_line_that_says_nothing_known_is_an_error_with_its_number() {
+        for (text, wrong) in [
+            ("limit 10/s\n\nat 0ms tkae 1", "line 3: unknown verb \"tkae\""),
+            ("at 0 take 1", "has no known unit"),
+            ("limit 10/min", "unknown unit \"min\""),
+            ("at 0ms take 0 -> allow", "a cost is at least 1"),
+            ("at 0ms take 1 -> allow remaining", "is not name=value"),
+            ("hello", "a line begins with at, limit or needs"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(error.contains(wrong), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_expectation_is_told_with_the_answer() {
+        let trace = parse("limit 10/s burst 3\nat 0ms take 2 -> allow remaining=2").unwrap();
+        let error = play(&trace, &mut Pure::new()).unwrap_err();
+        assert!(
+            error.starts_with(
+                "line 2: at 0ms take 2 -> allow remaining=2\n  pure answered allow delay=0ms remaining=1"
+            ),
+            "{error}"
+        );
+        let trace = parse("limit 10/s\nat 0ms release nobody -> yes").unwrap();
+        assert_eq!(play(&trace, &mut Pure::new()).unwrap_err(), "line 2: no take was named nobody");
+    }
+
+    #[test]
+    fn a_coarse_arm_is_compared_after_rounding_up() {
+        let exact = Expected { word: "deny".into(), figures: vec![("retry_after".into(), 16_001)] };
+        let coarse = Expected { word: "deny".into(), figures: vec![("retry_after".into(), 32_000)] };
+        assert!(exact.is_met_by(&coarse, Ticks::new(16_000)));
+        assert!(!exact.is_met_by(&coarse, Ticks::new(1)));
+    }
+}

@@ -1,0 +1,263 @@
+//! One plot, described in plain words.
+
+use crate::axis::Axis;
+use crate::color::Color;
+use crate::figure::{Figure, Stack};
+use crate::reference::Reference;
+use crate::series::Series;
+
+/// One plot with its axes, series, legend and reference lines.
+///
+/// ```
+/// use tidegate_plot::{Axis, Chart, Color, Reference, Series};
+///
+/// let passed = [(0.0, 5.0), (0.5, 6.0), (1.0, 7.0)];
+/// let svg = Chart::new("Ten per second, burst five")
+///     .x(Axis::seconds("time"))
+///     .y(Axis::number("passed"))
+///     .series(Series::steps("token bucket", passed).color(Color::Allowed))
+///     .reference(Reference::horizontal(10.0, "limit"))
+///     .render();
+/// assert!(svg.starts_with("<svg"));
+/// ```
+#[derive(Debug, Clone)]
+#[must_use = "a chart is drawn by `render`"]
+pub struct Chart {
+    pub(crate) title: String,
+    pub(crate) subtitle: String,
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
+    pub(crate) series: Vec<Series>,
+    pub(crate) references: Vec<Reference>,
+    pub(crate) notes: Vec<String>,
+    pub(crate) legend: bool,
+    description: String,
+    width: u32,
+    height: u32,
+}
+
+impl Chart {
+    /// An empty chart, 720 by 400 pixels, with unlabelled axes of plain numbers.
+    pub fn new(title: impl Into<String>) -> Self {
+        Self {
+            title: title.into(),
+            subtitle: String::new(),
+            description: String::new(),
+            width: 720,
+            height: 400,
+            x: Axis::number(""),
+            y: Axis::number(""),
+            series: Vec::new(),
+            references: Vec::new(),
+            notes: Vec::new(),
+            legend: true,
+        }
+    }
+
+    /// A quieter line under the title, or beside the heading when the chart is a panel.
+    pub fn subtitle(mut self, subtitle: impl Into<String>) -> Self {
+        self.subtitle = subtitle.into();
+        self
+    }
+
+    /// What screen readers say about the chart; without it, the axes and series are named.
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.description = description.into();
+        self
+    }
+
+    /// The size in pixels; a height too small for a plot grows.
+    pub fn size(mut self, width: u32, height: u32) -> Self {
+        (self.width, self.height) = (width, height);
+        self
+    }
+
+    /// The axis along the bottom.
+    pub fn x(mut self, axis: Axis) -> Self {
+        self.x = axis;
+        self
+    }
+
+    /// The axis along the left side.
+    pub fn y(mut self, axis: Axis) -> Self {
+        self.y = axis;
+        self
+    }
+
+    /// Adds a series; later ones are drawn over earlier ones, marks over all.
+    pub fn series(mut self, series: Series) -> Self {
+        self.series.push(series);
+        self
+    }
+
+    /// Adds a reference line; the axes grow to show it unless their range is fixed.
+    pub fn reference(mut self, reference: Reference) -> Self {
+        self.references.push(reference);
+        self
+    }
+
+    /// Adds a line of text to the column right of the plot.
+    pub fn note(mut self, line: impl Into<String>) -> Self {
+        self.notes.push(line.into());
+        self
+    }
+
+    /// Leaves this chart's series out of the legend.
+    pub fn without_legend(mut self) -> Self {
+        self.legend = false;
+        self
+    }
+
+    /// The chart as an SVG document, which may also be placed inside HTML.
+    pub fn render(&self) -> String {
+        let figure = Figure {
+            title: &self.title,
+            subtitle: &self.subtitle,
+            description: &self.description,
+            width: f64::from(self.width),
+            stack: Stack::Single { height: f64::from(self.height) },
+            x: &self.x,
+            charts: std::slice::from_ref(self),
+        };
+        figure.render()
+    }
+
+    /// The series, each with its own colour or one that is still free.
+    ///
+    /// Beside verdicts, the free colours start with those that look like none of them.
+    pub(crate) fn colored_series(&self) -> impl Iterator<Item = (&Series, Color)> {
+        let taken: Vec<Color> = self.series.iter().filter_map(|series| series.color).collect();
+        let first = if taken.iter().any(|color| color.is_verdict()) { 3 } else { 0 };
+        let mut free =
+            (first..first + 6).map(Color::series).filter(move |color| !taken.contains(color)).cycle();
+        let mut next = move || free.next().unwrap_or(Color::Reference);
+        self.series.iter().map(move |series| (series, series.color.unwrap_or_else(&mut next)))
+    }
+
+    pub(crate) fn x_values(&self) -> impl Iterator<Item = f64> {
+        let points = self.series.iter().flat_map(|series| series.points());
+        points
+            .filter(|(_, y)| y.is_finite())
+            .map(|&(x, _)| x)
+            .chain(self.references.iter().filter_map(Reference::x))
+    }
+
+    pub(crate) fn y_values(&self) -> impl Iterator<Item = f64> {
+        self.series.iter().flat_map(Series::y_values).chain(self.references.iter().filter_map(Reference::y))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::series::Mark;
+
+    fn busy(points: &[(f64, f64)]) -> Chart {
+        let points = || points.iter().copied();
+        Chart::new("busy")
+            .series(Series::line("line", points()).dashed())
+            .series(Series::steps("steps", points()))
+            .series(Series::area("area", points()))
+            .series(Series::marks("dots", Mark::Dot, points()))
+            .series(Series::marks("crosses", Mark::Cross, points()))
+            .reference(Reference::horizontal(points().map(|(_, y)| y).sum(), "sum"))
+            .reference(Reference::vertical(points().map(|(x, _)| x).sum(), "sum"))
+    }
+
+    /// Everything that is drawn: the style sheet has words of its own.
+    fn drawn(svg: &str) -> &str {
+        svg.split_once("</style>").expect("every chart has a style sheet").1
+    }
+
+    fn assert_sound(svg: &str) {
+        let drawn = drawn(svg);
+        assert!(!drawn.contains("NaN") && !drawn.contains("inf"), "{drawn}");
+        assert!(!svg.contains('\r') && svg.ends_with("</svg>\n"));
+    }
+
+    #[test]
+    fn the_same_chart_gives_the_same_bytes() {
+        let chart = busy(&[(0.0, 1.0), (0.3, 2.5), (1.0, 0.1)]);
+        assert_eq!(chart.render(), chart.clone().render());
+    }
+
+    #[test]
+    fn odd_points_are_skipped() {
+        let odd =
+            [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN, f64::MIN_POSITIVE, -0.0, 1e-300];
+        for value in odd {
+            for points in [vec![(value, value)], vec![(0.0, 1.0), (value, 2.0), (3.0, value), (4.0, 1.0)]] {
+                assert_sound(&busy(&points).render());
+                let log = || Axis::seconds("log").log();
+                assert_sound(&busy(&points).x(log()).y(log()).render());
+                assert_sound(&busy(&points).x(Axis::number("x").range(value, 1.0)).render());
+                assert_sound(
+                    &Chart::new("bars").series(Series::bars("b", [("a", value), ("b", 1.0)])).render(),
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_chart_without_data_says_so() {
+        for chart in [Chart::new(""), busy(&[]), busy(&[(f64::NAN, 1.0)])] {
+            let svg = chart.render();
+            assert_sound(&svg);
+            assert!(svg.contains(">no data</text>"));
+        }
+        assert!(!busy(&[(1.0, 1.0)]).render().contains("no data"));
+    }
+
+    #[test]
+    fn every_size_can_be_drawn() {
+        for (width, height) in [(0, 0), (1, 1), (100_000, 20), (u32::MAX, u32::MAX)] {
+            assert_sound(&busy(&[(0.0, 1.0), (2.0, 3.0)]).size(width, height).note("a note").render());
+        }
+    }
+
+    #[test]
+    fn names_are_escaped() {
+        let svg = Chart::new("a < b & c")
+            .subtitle("<sub>")
+            .x(Axis::number("<x>"))
+            .y(Axis::number("<y>"))
+            .series(Series::bars("<series>", [("<category>", 1.0)]))
+            .reference(Reference::horizontal(1.0, "<limit>"))
+            .note("<note>")
+            .render();
+        assert!(svg.contains("a &lt; b &amp; c"));
+        for name in ["sub", "x", "y", "series", "category", "limit", "note"] {
+            assert!(svg.contains(&format!("&lt;{name}&gt;")), "{name}");
+            assert!(!svg.contains(&format!("<{name}>")), "{name}");
+        }
+    }
+
+    #[test]
+    fn screen_readers_hear_axes_and_series() {
+        let chart = Chart::new("Passed").x(Axis::seconds("time")).y(Axis::number("requests"));
+        let svg = chart.series(Series::line("token bucket", [(0.0, 1.0)])).render();
+        assert!(svg.contains("role=\"img\"") && svg.contains("<title>Passed</title>"));
+        assert!(svg.contains("<desc>requests by time. Series: token bucket.</desc>"), "{svg}");
+    }
+
+    #[test]
+    fn free_colours_are_unlike_those_taken() {
+        let line = || Series::line("", []);
+        let colors = |chart: Chart| chart.colored_series().map(|(_, color)| color).collect::<Vec<_>>();
+        let plain = Chart::new("").series(line()).series(line().color(Color::Series2)).series(line());
+        assert_eq!(colors(plain), [Color::Series1, Color::Series2, Color::Series3]);
+        let verdicts = Chart::new("").series(line()).series(line().color(Color::Denied));
+        assert_eq!(colors(verdicts), [Color::Series4, Color::Denied]);
+    }
+
+    #[test]
+    fn a_line_outside_a_fixed_range_is_cut_and_a_mark_is_left_out() {
+        let points = [(0.0, 0.5), (1.0, 9.0)];
+        let svg = Chart::new("cut")
+            .y(Axis::number("y").range(0.0, 1.0))
+            .series(Series::marks("marks", Mark::Ring, points).color(Color::Denied))
+            .without_legend()
+            .render();
+        assert_eq!(drawn(&svg).matches("a3 3 0 1 0 6 0").count(), 1);
+    }
+}

@@ -1,0 +1,145 @@
+//! Fixed window: a counter per period.
+//!
+//! ```text
+//!   limit 3 per W
+//!      x x x - -        x x x            x = allowed   - = refused
+//!   |---------W--------|--------W--------|---> time
+//!           refusals pass again here
+//! ```
+//!
+//! At most `limit` per window, so twice the limit can pass within one period, around a boundary; whoever
+//! minds that wants `sliding-window`. Windows are aligned to the epoch, or each opens with the first hit
+//! after the one before has ended.
+//!
+//! A clock that steps back into an older window must not bring a fresh count: the stored window stays in
+//! force until time catches up. Only when the clock is more than a period behind it is the count moved
+//! into the window of now, else everybody would wait for the length of the step.
+
+use super::Decide;
+use crate::ask::{Adjusted, Adjustment, Ask};
+use crate::decision::{Decision, Outcome, Room};
+use crate::limit::{Alignment, Problem};
+use crate::time::{Ticks, Timestamp};
+
+/// The numbers of a fixed window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FixedWindow {
+    amount: u64,
+    period: Ticks,
+    alignment: Alignment,
+    most: u64,
+}
+
+/// The count of one window, and when that window ends. No count is no window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Window {
+    end: Timestamp,
+    count: u64,
+}
+
+impl FixedWindow {
+    pub(crate) const fn new(
+        amount: u64,
+        period: Ticks,
+        alignment: Alignment,
+        max_debt: u64,
+    ) -> Result<FixedWindow, Problem> {
+        match amount.checked_add(max_debt) {
+            Some(most) => Ok(FixedWindow { amount, period, alignment, most }),
+            None => Err(Problem::MaxDebtTooLong),
+        }
+    }
+
+    /// The window in force now; `None` if it would end after time itself.
+    fn window(&self, state: Window, now: Timestamp) -> Option<Window> {
+        if now >= state.end {
+            return Some(Window { end: self.end_after(now)?, count: 0 });
+        }
+        let count = state.count.min(self.most);
+        let ahead = state.end.since(now);
+        if ahead.saturating_sub(self.period) > self.period {
+            return Some(Window { end: self.end_after(now)?, count });
+        }
+        Some(Window { end: state.end, count })
+    }
+
+    /// The end of a window that is open now.
+    fn end_after(&self, now: Timestamp) -> Option<Timestamp> {
+        match self.alignment {
+            Alignment::FirstHit => now.checked_add(self.period),
+            Alignment::Epoch => {
+                let into = Ticks::new(now.ticks() % self.period.get());
+                now.checked_add(self.period.saturating_sub(into))
+            }
+        }
+    }
+
+    fn judge(&self, window: Window, now: Timestamp, ask: Ask) -> Outcome {
+        if ask.units() > self.amount {
+            Outcome::Impossible
+        } else if ask.units() <= self.remaining(window) {
+            Outcome::NOW
+        } else {
+            Outcome::Denied { retry_after: window.end.since(now) }
+        }
+    }
+
+    fn remaining(&self, window: Window) -> u64 {
+        self.amount.saturating_sub(window.count)
+    }
+
+    fn report(&self, outcome: Outcome, window: Window, now: Timestamp) -> Decision {
+        let reset_after = if window.count == 0 { Ticks::ZERO } else { window.end.since(now) };
+        Decision::new(outcome, self.amount, Room::of_units(self.remaining(window)), reset_after)
+    }
+
+    /// After the last whole window nothing passes any more.
+    fn report_end_of_time(&self) -> Decision {
+        Decision::new(Outcome::Impossible, self.amount, Room::of_units(0), Ticks::ZERO)
+    }
+}
+
+impl Decide for FixedWindow {
+    type State = Window;
+
+    fn decide(&self, state: &mut Window, now: Timestamp, ask: Ask) -> Decision {
+        let Some(mut window) = self.window(*state, now) else { return self.report_end_of_time() };
+        let outcome = self.judge(window, now, ask);
+        if outcome.is_allowed() {
+            window.count += ask.units();
+        }
+        if window.count > 0 {
+            *state = window;
+        }
+        self.report(outcome, window, now)
+    }
+
+    fn peek(&self, state: &Window, now: Timestamp, ask: Ask) -> Decision {
+        match self.window(*state, now) {
+            Some(window) => self.report(self.judge(window, now, ask), window, now),
+            None => self.report_end_of_time(),
+        }
+    }
+
+    fn adjust(&self, state: &mut Window, now: Timestamp, adjustment: Adjustment) -> Adjusted {
+        let Some(mut window) = self.window(*state, now) else { return Adjusted::Capped };
+        let whole = match adjustment {
+            Adjustment::Charge(cost) => {
+                let charged = cost.get().min(self.most - window.count);
+                window.count += charged;
+                charged == cost.get()
+            }
+            Adjustment::Refund(cost) => {
+                let refunded = cost.get().min(window.count);
+                window.count -= refunded;
+                refunded == cost.get()
+            }
+        };
+        *state = if window.count == 0 { Window::default() } else { window };
+        Adjusted::whole_if(whole)
+    }
+
+    fn clear_at(&self, state: &Window) -> Timestamp {
+        state.end
+    }
+}

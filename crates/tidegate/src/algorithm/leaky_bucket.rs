@@ -1,0 +1,87 @@
+//! Leaky bucket: a bounded queue that drains at the rate.
+//!
+//! ```text
+//!     asks
+//!      | | |                 debt + cost > queue + 1: refused
+//!      v v v
+//!   +---------+  \
+//!   |  |  |   |   |  queue: they wait their turn
+//!   |  |  |   |  /
+//!   +--+---+--+  \   delay-after: these pass at once
+//!      |   |     /
+//!      v   v
+//!    one per interval
+//! ```
+//!
+//! One unit is served while `queue` wait, so at most `queue + 1` are owed. An accepted ask is delayed until
+//! what was owed before it, beyond `delay-after`, has drained: with `delay-after 0` departures are evenly
+//! spaced, with `delay-after all` nothing waits and the bucket is a meter. This is the arithmetic of
+//! nginx's `limit_req` without its rounding to thousandths. The state is one clear time
+//! (see [`debt`](super::debt)).
+
+use std::num::NonZeroU64;
+
+use super::debt::{Debt, Metered, Taken};
+use crate::decision::Outcome;
+use crate::limit::{DelayAfter, Problem};
+use crate::time::{Ticks, Timestamp};
+
+/// The numbers of a leaky bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeakyBucket {
+    places: u64,
+    undelayed: Ticks,
+    debt: Debt,
+}
+
+impl LeakyBucket {
+    pub(crate) const fn new(
+        interval: NonZeroU64,
+        queue: u64,
+        delay_after: DelayAfter,
+        max_debt: Option<u64>,
+    ) -> Result<LeakyBucket, Problem> {
+        let Some(places) = queue.checked_add(1) else { return Err(Problem::QueueTooLong) };
+        let max_debt = match max_debt {
+            Some(units) => units,
+            None => places,
+        };
+        let undelayed = match delay_after {
+            DelayAfter::All => Ticks::MAX,
+            DelayAfter::Units(units) => match Ticks::new(interval.get()).checked_mul(units) {
+                Some(ticks) => ticks,
+                None => Ticks::MAX,
+            },
+        };
+        match Debt::new(interval, places, max_debt) {
+            Ok(debt) => Ok(LeakyBucket { places, undelayed, debt }),
+            Err(Problem::BurstTooLong) => Err(Problem::QueueTooLong),
+            Err(problem) => Err(problem),
+        }
+    }
+
+    /// Gives one place back, as far as no later one stands on it.
+    pub fn give_back(&self, clear_at: &mut Timestamp, now: Timestamp, taken: Taken) {
+        self.debt.give_back(clear_at, now, taken);
+    }
+}
+
+impl Metered for LeakyBucket {
+    #[inline]
+    fn debt(&self) -> &Debt {
+        &self.debt
+    }
+
+    #[inline]
+    fn limit(&self) -> u64 {
+        self.places
+    }
+
+    #[inline]
+    fn verdict(&self, owed: Ticks, after: Ticks, patience: Ticks) -> Outcome {
+        let delay = owed.saturating_sub(self.undelayed);
+        let overfull = after.saturating_sub(self.debt.capacity());
+        let retry_after = overfull.max(delay.saturating_sub(patience));
+        if retry_after == Ticks::ZERO { Outcome::Allowed { delay } } else { Outcome::Denied { retry_after } }
+    }
+}

@@ -1,0 +1,224 @@
+//! Sliding log: every trailing period, exactly, by remembering each action.
+//!
+//! ```text
+//!   limit 3 per W            |<---------- W ---------->|
+//!        x    x         x    :     x              x  x :
+//!   -----+----+---------+----+-----+--------------+--+-+---> time
+//!       these have left      :    three within W:    now
+//!                            :    a fourth passes when the oldest leaves
+//! ```
+//!
+//! An action at x counts until x + W: never more than `limit` in any (x, x + W]. The price is memory, up to
+//! `limit` entries per subject; `sliding-window` promises the same in constant memory and refuses a little
+//! early instead.
+//!
+//! Actions at one instant share an entry that says how many they are; nothing is merged away. Entries carry
+//! the running total, so that how many are within the period, and when enough of them will have left, are
+//! binary searches: a flood of refused asks costs no walk over the log.
+//!
+//! With `count_denied` a refusal is remembered like an action: whoever keeps knocking stays out. Then only
+//! the newest `limit` entries are kept, because older ones can no longer change any verdict.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+use super::Decide;
+use crate::ask::{Adjusted, Adjustment, Ask};
+use crate::decision::{Decision, Outcome, Room};
+use crate::limit::Problem;
+use crate::time::{Ticks, Timestamp};
+
+/// The most entries that one subject's log may hold.
+pub(crate) const MAX_ENTRIES: u64 = 1 << 20;
+
+/// The numbers of a sliding log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlidingLog {
+    amount: u64,
+    period: Ticks,
+    count_denied: bool,
+}
+
+/// The actions of one subject, oldest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Log {
+    entries: VecDeque<Entry>,
+    /// The running total before the oldest entry.
+    forgotten: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Entry {
+    at: Timestamp,
+    /// The running total up to and including this entry; it wraps, differences do not.
+    total: u64,
+}
+
+impl SlidingLog {
+    pub(crate) const fn new(amount: u64, period: Ticks, count_denied: bool) -> Result<SlidingLog, Problem> {
+        if amount > MAX_ENTRIES {
+            return Err(Problem::LogTooLong);
+        }
+        Ok(SlidingLog { amount, period, count_denied })
+    }
+
+    /// Whether the clock is so far behind the log that its entries have to be brought to now.
+    fn is_far_behind(&self, log: &Log, now: Timestamp) -> bool {
+        log.newest().is_some_and(|newest| newest.since(now) > self.period)
+    }
+
+    /// How many actions have left the period, and how many still count.
+    fn live(&self, log: &Log, now: Timestamp) -> Live {
+        let seen = log.newest().map_or(now, |newest| newest.max(now));
+        let left = match seen.checked_sub(self.period) {
+            Some(leaving) => log.count_up_to(leaving),
+            None => 0,
+        };
+        Live { left, count: log.count() - left }
+    }
+
+    fn judge(&self, log: &Log, now: Timestamp, ask: Ask) -> Outcome {
+        if ask.units() > self.amount {
+            return Outcome::Impossible;
+        }
+        let live = self.live(log, now);
+        if ask.units() <= self.amount.saturating_sub(live.count) {
+            return Outcome::NOW;
+        }
+        Outcome::denied_for(self.wait_until_left(log, &live, live.count + ask.units() - self.amount, now))
+    }
+
+    /// The time until so many of the live actions have left.
+    fn wait_until_left(&self, log: &Log, live: &Live, leaving: u64, now: Timestamp) -> Option<Ticks> {
+        let last = log.entries.get(log.entry_of(live.left + leaving))?;
+        Some(last.at.checked_add(self.period)?.since(now))
+    }
+
+    fn report(&self, outcome: Outcome, log: &Log, now: Timestamp) -> Decision {
+        let live = self.live(log, now);
+        let reset_after = match log.newest() {
+            Some(newest) if live.count > 0 => newest.saturating_add(self.period).since(now),
+            _ => Ticks::ZERO,
+        };
+        let room = Room::of_units(self.amount.saturating_sub(live.count));
+        Decision::new(outcome, self.amount, room, reset_after)
+    }
+
+    /// Remembers more actions, forgets what has left and what can no longer matter.
+    fn record(&self, log: &mut Log, now: Timestamp, units: u64) {
+        log.forget_oldest(self.live(log, now).left);
+        log.push(now, units);
+        log.forget_oldest(log.count().saturating_sub(self.amount));
+    }
+}
+
+impl Decide for SlidingLog {
+    type State = Log;
+
+    fn decide(&self, log: &mut Log, now: Timestamp, ask: Ask) -> Decision {
+        if self.is_far_behind(log, now) {
+            log.bring_to(now);
+        }
+        let mut outcome = self.judge(log, now, ask);
+        match outcome {
+            Outcome::Allowed { .. } => self.record(log, now, ask.units()),
+            Outcome::Denied { .. } if self.count_denied => {
+                self.record(log, now, ask.units());
+                outcome = self.judge(log, now, ask);
+            }
+            _ => {}
+        }
+        self.report(outcome, log, now)
+    }
+
+    fn peek(&self, log: &Log, now: Timestamp, ask: Ask) -> Decision {
+        let mut log = Cow::Borrowed(log);
+        if self.is_far_behind(&log, now) {
+            log.to_mut().bring_to(now);
+        }
+        self.report(self.judge(&log, now, ask), &log, now)
+    }
+
+    fn adjust(&self, log: &mut Log, now: Timestamp, adjustment: Adjustment) -> Adjusted {
+        if self.is_far_behind(log, now) {
+            log.bring_to(now);
+        }
+        match adjustment {
+            Adjustment::Charge(cost) => {
+                self.record(log, now, cost.get().min(self.amount));
+                Adjusted::whole_if(cost.get() <= self.amount)
+            }
+            Adjustment::Refund(cost) => {
+                let refunded = cost.get().min(self.live(log, now).count);
+                log.drop_newest(refunded);
+                Adjusted::whole_if(refunded == cost.get())
+            }
+        }
+    }
+
+    fn clear_at(&self, log: &Log) -> Timestamp {
+        log.newest().map_or(Timestamp::EPOCH, |newest| newest.saturating_add(self.period))
+    }
+}
+
+/// The actions of a log at one instant.
+struct Live {
+    left: u64,
+    count: u64,
+}
+
+impl Log {
+    fn newest(&self) -> Option<Timestamp> {
+        self.entries.back().map(|entry| entry.at)
+    }
+
+    fn count(&self) -> u64 {
+        self.entries.back().map_or(0, |newest| self.count_through(newest))
+    }
+
+    /// How many actions there are up to and including this entry.
+    fn count_through(&self, entry: &Entry) -> u64 {
+        entry.total.wrapping_sub(self.forgotten)
+    }
+
+    /// How many actions there are up to and including this instant.
+    fn count_up_to(&self, instant: Timestamp) -> u64 {
+        let later = self.entries.partition_point(|entry| entry.at <= instant);
+        later.checked_sub(1).map_or(0, |last| self.count_through(&self.entries[last]))
+    }
+
+    /// The entry that holds the so many-th oldest action.
+    fn entry_of(&self, nth: u64) -> usize {
+        self.entries.partition_point(|entry| self.count_through(entry) < nth)
+    }
+
+    fn push(&mut self, now: Timestamp, units: u64) {
+        let total = self.forgotten.wrapping_add(self.count()).wrapping_add(units);
+        match self.entries.back_mut() {
+            Some(newest) if newest.at >= now => newest.total = total,
+            _ => self.entries.push_back(Entry { at: now, total }),
+        }
+    }
+
+    fn forget_oldest(&mut self, units: u64) {
+        self.entries.drain(..self.entry_of(units + 1));
+        self.forgotten = self.forgotten.wrapping_add(units);
+    }
+
+    fn drop_newest(&mut self, units: u64) {
+        let kept = self.count() - units;
+        let total = self.forgotten.wrapping_add(kept);
+        self.entries.truncate(self.entry_of(kept) + 1);
+        match self.entries.back_mut() {
+            Some(newest) if kept > 0 => newest.total = total,
+            _ => self.entries.clear(),
+        }
+    }
+
+    /// Dates every entry that lies in the future as of now.
+    fn bring_to(&mut self, now: Timestamp) {
+        let total = self.forgotten.wrapping_add(self.count());
+        self.entries.truncate(self.entries.partition_point(|entry| entry.at < now));
+        self.entries.push_back(Entry { at: now, total });
+    }
+}

@@ -1,0 +1,268 @@
+//! Sliding window: every trailing period, in constant memory.
+//!
+//! The period is cut into slots that are aligned to the epoch; each has a counter.
+//!
+//! ```text
+//!             |<------------------ W ------------------>|
+//!   . . . +---:-----+---------+---------+---------+-----:---+ . . .
+//!         | 4 :     |    0    |    2    |    1    |  1  :   |
+//!   . . . +---:-----+---------+---------+---------+-----:---+ . . .
+//!         oldest slot: partly within W                 now
+//! ```
+//!
+//! `strict` counts the oldest, partly covered slot whole. It never admits more than `limit` in any
+//! (x, x + W], whatever the limit, in slots + 1 counters; it refuses early by at most one slot's length.
+//!
+//! `estimate` keeps two slots of a whole period and weighs the older by the part of it that is still
+//! covered, as if its actions had been spread evenly: the count that Cloudflare published. Up to
+//! 2 * limit - 1 can pass within one period, and rarely do.
+//!
+//! The period is rounded up to a whole number of ticks per slot. When the clock steps back, the newest slot
+//! stays in force; more than a period behind, all slots move back with the clock.
+
+use std::borrow::Cow;
+
+use super::Decide;
+use crate::ask::{Adjusted, Adjustment, Ask};
+use crate::decision::{Decision, Outcome, Room};
+use crate::limit::{Mode, Problem};
+use crate::time::{Ticks, Timestamp};
+
+/// The most slots that a period may be cut into.
+pub(crate) const MAX_SLOTS: u64 = 1024;
+
+/// The numbers of a sliding window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlidingWindow {
+    amount: u64,
+    /// The length of a slot in ticks.
+    width: u64,
+    slots: u64,
+    mode: Mode,
+    most: u64,
+}
+
+/// The counters of one subject, newest first; no counters: never seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Slots {
+    /// The number of the newest slot, counted from the epoch.
+    newest: u64,
+    /// The length of the slots, in ticks.
+    width: u64,
+    counts: Box<[u64]>,
+}
+
+impl SlidingWindow {
+    pub(crate) const fn new(
+        amount: u64,
+        period: Ticks,
+        slots: u64,
+        mode: Mode,
+        max_debt: u64,
+    ) -> Result<SlidingWindow, Problem> {
+        if slots == 0 || slots > MAX_SLOTS {
+            return Err(Problem::SlotsOutOfRange);
+        }
+        match amount.checked_add(max_debt) {
+            Some(most) => {
+                Ok(SlidingWindow { amount, width: period.get().div_ceil(slots), slots, mode, most })
+            }
+            None => Err(Problem::MaxDebtTooLong),
+        }
+    }
+
+    /// What the counters say now.
+    fn view<'a>(&self, state: &'a Slots, now: Timestamp) -> View<'a> {
+        let slot = now.ticks() / self.width;
+        if slot < state.newest {
+            return View { slot: state.newest, into: 0, age: 0, counts: &state.counts };
+        }
+        View { slot, into: now.ticks() % self.width, age: slot - state.newest, counts: &state.counts }
+    }
+
+    /// Whether the counters can be read as they are: slots of this limit, and a clock not far behind them.
+    fn fits(&self, state: &Slots, now: Timestamp) -> bool {
+        let behind = state.newest.saturating_sub(now.ticks() / self.width);
+        state.width == self.width && state.counts.len() as u64 == self.slots + 1 && behind <= self.slots
+    }
+
+    /// Makes the counters readable; a subject never seen gets its counters here.
+    fn fit(&self, state: &mut Slots, now: Timestamp) {
+        if state.counts.is_empty() {
+            *state = Slots { newest: now.ticks() / self.width, width: self.width, counts: self.no_counts() };
+        } else if !self.fits(state, now) {
+            *state = self.convert(state, now);
+        }
+    }
+
+    /// Moves each count of other slots to the slot in which the old one ended, or that of now if it has not.
+    fn convert(&self, state: &Slots, now: Timestamp) -> Slots {
+        let newest = now.ticks() / self.width;
+        let mut counts = self.no_counts();
+        for (age, count) in (0..).zip(&state.counts) {
+            let end = state.newest.saturating_sub(age).saturating_add(1).saturating_mul(state.width);
+            let age = newest.saturating_sub((end - 1) / self.width);
+            if let Some(kept) = usize::try_from(age).ok().and_then(|age| counts.get_mut(age)) {
+                *kept += count;
+            }
+        }
+        Slots { newest, width: self.width, counts }
+    }
+
+    fn no_counts(&self) -> Box<[u64]> {
+        vec![0; self.slots as usize + 1].into_boxed_slice()
+    }
+
+    fn judge(&self, view: &View<'_>, now: Timestamp, ask: Ask) -> Outcome {
+        if ask.units() > self.amount {
+            Outcome::Impossible
+        } else if ask.units() <= self.remaining(view) {
+            Outcome::NOW
+        } else {
+            let passes_at = match self.mode {
+                Mode::Strict => self.strict_passes_at(view, ask.units()),
+                Mode::Estimate => self.estimate_passes_at(view, ask.units()),
+            };
+            Outcome::denied_for(passes_at.map(|at| at.since(now)))
+        }
+    }
+
+    fn remaining(&self, view: &View<'_>) -> u64 {
+        let counted = match self.mode {
+            Mode::Strict => view.total(),
+            Mode::Estimate => {
+                let covered = u128::from(view.count(1)) * u128::from(self.width - view.into);
+                view.count(0) + covered.div_ceil(u128::from(self.width)) as u64
+            }
+        };
+        self.amount.saturating_sub(counted)
+    }
+
+    /// When enough of the oldest slots have left.
+    fn strict_passes_at(&self, view: &View<'_>, units: u64) -> Option<Timestamp> {
+        let mut left = view.total();
+        for age in (0..=self.slots).rev() {
+            left -= view.count(age);
+            if left <= self.amount - units {
+                return self.leaves_at(view.slot, age);
+            }
+        }
+        None
+    }
+
+    /// When so little of the older slot is covered that its share leaves room.
+    fn estimate_passes_at(&self, view: &View<'_>, units: u64) -> Option<Timestamp> {
+        let room = self.amount - units;
+        let (slot, older, newer) = if view.count(0) <= room {
+            (view.slot, view.count(1), view.count(0))
+        } else {
+            (view.slot.checked_add(1)?, view.count(0), 0)
+        };
+        let covered = u128::from(room - newer) * u128::from(self.width) / u128::from(older.max(1));
+        let into = self.width - covered.min(u128::from(self.width)) as u64;
+        slot.checked_mul(self.width)?.checked_add(into).map(Timestamp::from_ticks)
+    }
+
+    /// When the end of the slot `age` before `slot` is a whole period behind.
+    fn leaves_at(&self, slot: u64, age: u64) -> Option<Timestamp> {
+        slot.checked_add(1 + self.slots - age)?.checked_mul(self.width).map(Timestamp::from_ticks)
+    }
+
+    fn report(&self, outcome: Outcome, view: &View<'_>, now: Timestamp) -> Decision {
+        let newest_used = (0..=self.slots).find(|age| view.count(*age) > 0);
+        let reset_after = match newest_used {
+            Some(age) => self.leaves_at(view.slot, age).unwrap_or(Timestamp::LAST).since(now),
+            None => Ticks::ZERO,
+        };
+        Decision::new(outcome, self.amount, Room::of_units(self.remaining(view)), reset_after)
+    }
+
+    /// Moves the counters on, so that the newest is that of now.
+    fn settle(&self, state: &mut Slots, now: Timestamp) {
+        self.fit(state, now);
+        let View { slot, age, .. } = self.view(state, now);
+        let length = state.counts.len();
+        let new = usize::try_from(age).map_or(length, |age| age.min(length));
+        state.counts.copy_within(..length - new, new);
+        state.counts[..new].fill(0);
+        state.newest = slot;
+    }
+}
+
+impl Decide for SlidingWindow {
+    type State = Slots;
+
+    fn decide(&self, state: &mut Slots, now: Timestamp, ask: Ask) -> Decision {
+        if !state.counts.is_empty() {
+            self.fit(state, now);
+        }
+        let outcome = self.judge(&self.view(state, now), now, ask);
+        if outcome.is_allowed() {
+            self.settle(state, now);
+            state.counts[0] += ask.units();
+        }
+        self.report(outcome, &self.view(state, now), now)
+    }
+
+    fn peek(&self, state: &Slots, now: Timestamp, ask: Ask) -> Decision {
+        let mut state = Cow::Borrowed(state);
+        if !state.counts.is_empty() && !self.fits(&state, now) {
+            self.fit(state.to_mut(), now);
+        }
+        let view = self.view(&state, now);
+        self.report(self.judge(&view, now, ask), &view, now)
+    }
+
+    fn adjust(&self, state: &mut Slots, now: Timestamp, adjustment: Adjustment) -> Adjusted {
+        self.settle(state, now);
+        match adjustment {
+            Adjustment::Charge(cost) => {
+                let total: u64 = state.counts.iter().sum();
+                let charged = cost.get().min(self.most.saturating_sub(total));
+                state.counts[0] += charged;
+                Adjusted::whole_if(charged == cost.get())
+            }
+            Adjustment::Refund(cost) => {
+                let mut left = cost.get();
+                for count in &mut state.counts {
+                    let refunded = left.min(*count);
+                    *count -= refunded;
+                    left -= refunded;
+                }
+                Adjusted::whole_if(left == 0)
+            }
+        }
+    }
+
+    fn clear_at(&self, state: &Slots) -> Timestamp {
+        let Some((age, _)) = (0..).zip(&state.counts).find(|(_, count)| **count > 0) else {
+            return Timestamp::EPOCH;
+        };
+        let end = state.newest.saturating_sub(age).saturating_add(1).saturating_mul(state.width);
+        Timestamp::from_ticks(end.saturating_add(self.width.saturating_mul(self.slots)))
+    }
+}
+
+/// The counters as they stand at one instant.
+struct View<'a> {
+    /// The slot in force.
+    slot: u64,
+    /// How far into that slot we are, in ticks.
+    into: u64,
+    /// How many slots older the counters are.
+    age: u64,
+    counts: &'a [u64],
+}
+
+impl View<'_> {
+    /// The count of the slot so many before the one in force.
+    fn count(&self, age: u64) -> u64 {
+        let index = age.checked_sub(self.age).and_then(|index| usize::try_from(index).ok());
+        index.and_then(|index| self.counts.get(index)).copied().unwrap_or(0)
+    }
+
+    fn total(&self) -> u64 {
+        let live = usize::try_from(self.age).ok().and_then(|age| self.counts.len().checked_sub(age));
+        self.counts[..live.unwrap_or(0)].iter().sum()
+    }
+}

@@ -1,0 +1,73 @@
+//! Token bucket: bursts from savings, then the rate.
+//!
+//! ```text
+//!   one token per interval           asks take tokens
+//!        o  o  o                          ^
+//!        v  v  v                          |
+//!      +----------+   full: new ones  +---+---+
+//!      | o o o o  |-> are not saved   |  ask  |  not enough tokens: refused,
+//!      +----------+                   +-------+  or promised for later
+//!         burst
+//! ```
+//!
+//! From rest `burst` units pass at one instant; over any time t at most `burst + rate * t`. It is kept as a
+//! debt (see [`debt`](super::debt)): a bucket of tokens, a funnel that leaks and a cell of GCRA are the
+//! same thing seen from three sides, and one word holds it.
+//!
+//! An asker with patience may be promised a later time: the units are taken now, and the action waits until
+//! they exist. Nobody may reserve further ahead than `max_debt`, because a debt beyond that depth is what a
+//! clock that stepped back looks like.
+
+use std::num::NonZeroU64;
+
+use super::debt::{Debt, Metered, Taken};
+use crate::decision::Outcome;
+use crate::limit::Problem;
+use crate::time::{Ticks, Timestamp};
+
+/// The numbers of a token bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenBucket {
+    burst: u64,
+    debt: Debt,
+}
+
+impl TokenBucket {
+    pub(crate) const fn new(interval: NonZeroU64, burst: u64, max_debt: u64) -> Result<TokenBucket, Problem> {
+        if burst == 0 {
+            return Err(Problem::ZeroBurst);
+        }
+        match Debt::new(interval, burst, max_debt) {
+            Ok(debt) => Ok(TokenBucket { burst, debt }),
+            Err(problem) => Err(problem),
+        }
+    }
+
+    /// Gives one take back, as far as no later take stands on it.
+    pub fn give_back(&self, clear_at: &mut Timestamp, now: Timestamp, taken: Taken) {
+        self.debt.give_back(clear_at, now, taken);
+    }
+}
+
+impl Metered for TokenBucket {
+    #[inline]
+    fn debt(&self) -> &Debt {
+        &self.debt
+    }
+
+    #[inline]
+    fn limit(&self) -> u64 {
+        self.burst
+    }
+
+    #[inline]
+    fn verdict(&self, _owed: Ticks, after: Ticks, patience: Ticks) -> Outcome {
+        let delay = after.saturating_sub(self.debt.capacity());
+        let patience = patience.min(self.debt.max_debt());
+        if delay <= patience {
+            Outcome::Allowed { delay }
+        } else {
+            Outcome::Denied { retry_after: delay.saturating_sub(patience) }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! What is asked of a limit: a cost to spend, and how long the asker would wait.
+
+use std::fmt;
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use crate::time::Ticks;
+
+/// How much one request weighs: at least 1. Looking without spending is `peek`, not a cost of zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Cost(NonZeroU64);
+
+impl Cost {
+    /// The cost of an ordinary request.
+    pub const ONE: Cost = Cost(NonZeroU64::MIN);
+
+    /// A cost from a number known only at run time.
+    pub const fn new(units: u64) -> Result<Cost, CostError> {
+        match NonZeroU64::new(units) {
+            Some(units) => Ok(Cost(units)),
+            None => Err(CostError),
+        }
+    }
+
+    /// A cost from a literal: in a constant, zero does not compile.
+    ///
+    /// # Panics
+    /// If `units` is zero. For numbers from outside use [`Cost::new`].
+    pub const fn of(units: u64) -> Cost {
+        match Cost::new(units) {
+            Ok(cost) => cost,
+            Err(_) => panic!("a cost is at least 1; to look without spending use peek"),
+        }
+    }
+
+    /// The number of units.
+    pub const fn get(self) -> u64 {
+        self.0.get()
+    }
+}
+
+impl Default for Cost {
+    fn default() -> Cost {
+        Cost::ONE
+    }
+}
+
+/// A cost of zero was given where something is to be spent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CostError;
+
+impl fmt::Display for CostError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("cost 0: a cost is at least 1; to look without spending use peek")
+    }
+}
+
+impl std::error::Error for CostError {}
+
+/// One question to a limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ask {
+    cost: Cost,
+    patience: Ticks,
+}
+
+impl Ask {
+    /// One unit, now or not at all.
+    pub const ONE: Ask = Ask::new(Cost::ONE);
+
+    /// So many units, now or not at all.
+    pub const fn new(cost: Cost) -> Ask {
+        Ask { cost, patience: Ticks::ZERO }
+    }
+
+    /// The same, but the asker would wait as long as this. A longer wait is a refusal, decided at once.
+    ///
+    /// Only algorithms that can promise a later time make use of it: token-bucket, leaky-bucket and pacer.
+    #[must_use]
+    pub const fn patience(self, longest: Duration) -> Ask {
+        self.patience_in_ticks(Ticks::saturating_from(longest))
+    }
+
+    /// [`Ask::patience`] to the tick.
+    #[must_use]
+    pub const fn patience_in_ticks(self, longest: Ticks) -> Ask {
+        Ask { cost: self.cost, patience: longest }
+    }
+
+    pub(crate) const fn units(self) -> u64 {
+        self.cost.get()
+    }
+
+    pub(crate) const fn longest_delay(self) -> Ticks {
+        self.patience
+    }
+}
+
+/// A correction after the fact: the real cost is known only now, or what was spent was not used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Adjustment {
+    /// Spend this much more, refused or not: a late charge may go below empty, as far as `max_debt`.
+    Charge(Cost),
+    /// Give this much back, at most what is owed.
+    Refund(Cost),
+}
+
+/// What became of an [`Adjustment`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Adjusted {
+    /// All of it took effect.
+    Whole,
+    /// Part of it: the debt reached `max_debt`, or there was less to give back.
+    Capped,
+    /// Nothing: places in flight go back with their permit, by `release`.
+    NeedsPermit,
+}
+
+impl Adjusted {
+    pub(crate) const fn whole_if(whole: bool) -> Adjusted {
+        if whole { Adjusted::Whole } else { Adjusted::Capped }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cost_of_zero_is_refused_with_the_remedy() {
+        let error = Cost::new(0).unwrap_err();
+        assert_eq!(error.to_string(), "cost 0: a cost is at least 1; to look without spending use peek");
+        assert_eq!(Cost::new(7), Ok(Cost::of(7)));
+        assert_eq!(Cost::default().get(), 1);
+    }
+
+    #[test]
+    fn patience_that_cannot_be_counted_is_the_longest_there_is() {
+        assert_eq!(Ask::ONE.patience(Duration::MAX).longest_delay(), Ticks::MAX);
+        assert_eq!(Ask::default(), Ask::ONE);
+        assert_eq!(Ask::new(Cost::of(9)).units(), 9);
+    }
+}

@@ -1,0 +1,199 @@
+//! The name of one subject, built from parts so that different parts never give the same name.
+//!
+//! Each part is preceded by its length:
+//!
+//! ```text
+//! ("a:b", "c")  ->  3 a : b 1 c        ("a", "b:c")  ->  1 a 3 b : c
+//! ```
+//!
+//! A separator could be smuggled inside a part; a length cannot. Any bytes may be a part, also none at all.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Bytes that name one subject.
+///
+/// ```
+/// use tidegate::Key;
+///
+/// assert_ne!(Key::new(("a:b", "c")), Key::new(("a", "b:c")));
+/// assert_eq!(Key::new((42_u64, "login")), Key::new(("42", "login"))); // a number is its decimal digits
+/// ```
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key(Box<[u8]>);
+
+impl Key {
+    /// The key of one part (`"ana"`) or of several (`(ip, "login")`).
+    pub fn new(parts: impl IntoKey) -> Key {
+        let mut bytes = Vec::new();
+        parts.each_part(&mut |part| append(&mut bytes, part));
+        Key(bytes.into_boxed_slice())
+    }
+
+    /// The key of a list of parts whose number is known only at run time.
+    pub fn from_parts<P: KeyPart>(parts: impl IntoIterator<Item = P>) -> Key {
+        let mut bytes = Vec::new();
+        for part in parts {
+            part.with_bytes(&mut |part| append(&mut bytes, part));
+        }
+        Key(bytes.into_boxed_slice())
+    }
+
+    /// The encoded bytes: each part with its length before it.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Key({})", self.0.escape_ascii())
+    }
+}
+
+/// Something that can be one part of a key.
+pub trait KeyPart {
+    /// Hands over the bytes of this part, once.
+    fn with_bytes(&self, use_bytes: &mut dyn FnMut(&[u8]));
+}
+
+/// Something that names a subject: one part, or a tuple of parts.
+pub trait IntoKey {
+    /// Hands over the bytes of each part, in order.
+    fn each_part(&self, use_part: &mut dyn FnMut(&[u8]));
+}
+
+impl<P: KeyPart + ?Sized> IntoKey for P {
+    fn each_part(&self, use_part: &mut dyn FnMut(&[u8])) {
+        self.with_bytes(use_part);
+    }
+}
+
+macro_rules! key_of_tuples {
+    ($(($($part:ident)+))+) => {$(
+        impl<$($part: KeyPart),+> IntoKey for ($($part,)+) {
+            #[expect(non_snake_case, reason = "the type parameters name the parts")]
+            fn each_part(&self, use_part: &mut dyn FnMut(&[u8])) {
+                let ($($part,)+) = self;
+                $($part.with_bytes(use_part);)+
+            }
+        }
+    )+};
+}
+
+key_of_tuples! { (A) (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) }
+
+macro_rules! part_of_bytes {
+    ($($type:ty: $bytes:ident)+) => {$(
+        impl KeyPart for $type {
+            fn with_bytes(&self, use_bytes: &mut dyn FnMut(&[u8])) {
+                use_bytes(self.$bytes());
+            }
+        }
+    )+};
+}
+
+part_of_bytes! { str: as_bytes  String: as_bytes  [u8]: as_ref  Vec<u8>: as_slice }
+
+impl<const N: usize> KeyPart for [u8; N] {
+    fn with_bytes(&self, use_bytes: &mut dyn FnMut(&[u8])) {
+        use_bytes(self);
+    }
+}
+
+impl<P: KeyPart + ?Sized> KeyPart for &P {
+    fn with_bytes(&self, use_bytes: &mut dyn FnMut(&[u8])) {
+        (**self).with_bytes(use_bytes);
+    }
+}
+
+macro_rules! part_of_numbers {
+    ($($number:ty)+) => {$(
+        impl KeyPart for $number {
+            fn with_bytes(&self, use_bytes: &mut dyn FnMut(&[u8])) {
+                use_bytes(self.to_string().as_bytes());
+            }
+        }
+    )+};
+}
+
+part_of_numbers! { u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize }
+
+impl KeyPart for Ipv4Addr {
+    fn with_bytes(&self, use_bytes: &mut dyn FnMut(&[u8])) {
+        use_bytes(&self.octets());
+    }
+}
+
+impl KeyPart for Ipv6Addr {
+    /// An IPv4 address in IPv6 clothes is the IPv4 address: one visitor, one key.
+    fn with_bytes(&self, use_bytes: &mut dyn FnMut(&[u8])) {
+        match self.to_ipv4_mapped() {
+            Some(address) => address.with_bytes(use_bytes),
+            None => use_bytes(&self.octets()),
+        }
+    }
+}
+
+impl KeyPart for IpAddr {
+    fn with_bytes(&self, use_bytes: &mut dyn FnMut(&[u8])) {
+        match self {
+            IpAddr::V4(address) => address.with_bytes(use_bytes),
+            IpAddr::V6(address) => address.with_bytes(use_bytes),
+        }
+    }
+}
+
+/// Appends a part, preceded by its length in groups of seven bits.
+fn append(bytes: &mut Vec<u8>, part: &[u8]) {
+    let mut length = part.len();
+    while length >= 0x80 {
+        bytes.push((length & 0x7f) as u8 | 0x80);
+        length >>= 7;
+    }
+    bytes.push(length as u8);
+    bytes.extend_from_slice(part);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_empty_key_the_empty_part_and_two_empty_parts_are_three_keys() {
+        let none = Key::from_parts::<&str>([]);
+        let one = Key::new("");
+        let two = Key::new(("", ""));
+        assert_eq!(none.as_bytes(), b"");
+        assert_ne!(none, one);
+        assert_ne!(one, two);
+    }
+
+    #[test]
+    fn a_part_may_hold_what_looks_like_another_parts_length() {
+        assert_ne!(Key::new(("a", "b")), Key::new("a\u{1}b"));
+        assert_eq!(Key::new(("a", "b")).as_bytes(), b"\x01a\x01b");
+        let long = vec![7_u8; 300];
+        assert_eq!(&Key::new(&long).as_bytes()[..2], &[0xac, 0x02]);
+        assert_eq!(Key::new([1_u8; 127]).as_bytes().len(), 128);
+        assert_eq!(Key::new([1_u8; 128]).as_bytes().len(), 130);
+    }
+
+    #[test]
+    fn an_address_is_one_key_however_it_is_written() {
+        let v4: IpAddr = "192.0.2.7".parse().unwrap();
+        let mapped: IpAddr = "::ffff:192.0.2.7".parse().unwrap();
+        let v6: IpAddr = "2001:db8::1".parse().unwrap();
+        assert_eq!(Key::new(v4), Key::new(mapped));
+        assert_ne!(Key::new(v4), Key::new(v6));
+        assert_eq!(Key::new(v6).as_bytes().len(), 17);
+    }
+
+    #[test]
+    fn owned_borrowed_and_listed_parts_name_the_same_subject() {
+        let owned = Key::new((String::from("ana"), -3_i32));
+        assert_eq!(owned, Key::new(("ana", "-3")));
+        assert_eq!(owned, Key::from_parts(["ana", "-3"]));
+        assert_eq!(format!("{owned:?}"), "Key(\\x03ana\\x02-3)");
+    }
+}

@@ -1,0 +1,34 @@
+//! Tidegate decides, exactly, whether one more action of any subject may happen now, later or not at all.
+//!
+//! This crate is the deciding core: a [`Limit`] says what is promised, a small state per subject says what
+//! has been spent, and [`Limit::decide`] is a pure function of both and of the time. It reads no clock, takes
+//! no lock, allocates nothing (a sliding log: its entries) and cannot fail.
+//!
+//! ```
+//! use tidegate::{Ask, Clock, Limit, ManualClock, State, SECOND};
+//!
+//! const API: Limit = Limit::per_second(10).burst(2); // a literal: a bad one does not compile
+//! let clock = ManualClock::new();
+//! let mut ana = State::default();
+//!
+//! assert!(API.decide(&mut ana, clock.now(), Ask::ONE).is_allowed());
+//! assert!(API.decide(&mut ana, clock.now(), Ask::ONE).is_allowed());
+//! let refused = API.decide(&mut ana, clock.now(), Ask::ONE);
+//! assert_eq!(refused.retry_after(), Some(SECOND / 10));
+//! clock.advance(SECOND / 10);
+//! assert!(API.decide(&mut ana, clock.now(), Ask::ONE).is_allowed());
+//! ```
+
+pub mod algorithm;
+mod ask;
+mod decision;
+mod key;
+mod limit;
+pub mod time;
+
+pub use algorithm::{Algorithm, State};
+pub use ask::{Adjusted, Adjustment, Ask, Cost, CostError};
+pub use decision::{Decision, Outcome, Permit, Verdict};
+pub use key::{IntoKey, Key, KeyPart};
+pub use limit::{Alignment, DelayAfter, Draft, Limit, LimitError, Mode, Pay};
+pub use time::{Clock, HOUR, MILLISECOND, MINUTE, ManualClock, SECOND, SystemClock, Ticks, Timestamp};

@@ -1,0 +1,381 @@
+//! A limit as it was written, before anybody knows whether it holds.
+//!
+//! Text, numbers from outside and literals all become a [`Draft`]; there is one place where a draft becomes
+//! a [`Limit`], and every rule about numbers is there.
+
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use super::problem::{Field, LimitError, Problem};
+use super::{Limit, Rule};
+use crate::algorithm::{
+    Algorithm, Concurrency, FixedWindow, LeakyBucket, Pacer, SlidingLog, SlidingWindow, TokenBucket,
+};
+use crate::time::Ticks;
+
+/// The shortest time from one unit to the next, in ticks: 10,000,000 per second. At this rate rounding an
+/// interval up to a tick still costs less than a thousandth.
+const SHORTEST_INTERVAL: u64 = 1600;
+const DEFAULT_SLOTS: u64 = 16;
+const DEFAULT_COLD_FACTOR: u64 = 3;
+
+/// A limit as it was written: numbers from outside, not yet known to hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Draft {
+    pub(super) algorithm: Algorithm,
+    pub(super) rate: Rate,
+    pub(super) burst: Option<Burst>,
+    pub(super) queue: Option<u64>,
+    pub(super) delay_after: Option<DelayAfter>,
+    pub(super) slots: Option<u64>,
+    pub(super) mode: Option<Mode>,
+    pub(super) alignment: Option<Alignment>,
+    pub(super) warm_up: Option<Duration>,
+    pub(super) cold_factor: Option<u64>,
+    pub(super) pay: Option<Pay>,
+    pub(super) max_debt: Option<u64>,
+    pub(super) count_denied: bool,
+}
+
+/// An amount per period, or no bound at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rate {
+    Per { amount: u64, period: Duration },
+    Unlimited,
+}
+
+/// Savings in units or, for a pacer, as the time in which they are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Burst {
+    Units(u64),
+    Span(Duration),
+}
+
+/// How much a leaky bucket lets pass before it delays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DelayAfter {
+    /// So many owed units delay nobody.
+    Units(u64),
+    /// Nothing is ever delayed.
+    All,
+}
+
+/// How a sliding window counts its oldest, partly covered slot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Whole: never above the limit.
+    #[default]
+    Strict,
+    /// By the share that is still covered, with two slots of a whole period.
+    Estimate,
+}
+
+/// Where fixed windows begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Alignment {
+    /// At multiples of the period since the epoch.
+    #[default]
+    Epoch,
+    /// With the first hit after the window before.
+    FirstHit,
+}
+
+/// Who waits for what a grant of a pacer costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pay {
+    /// The next one, as in Guava: a big grant is made at once.
+    #[default]
+    Next,
+    /// Whoever it is granted to.
+    Own,
+}
+
+/// Writes each setter once: on a draft it notes, on a limit it also checks.
+macro_rules! setters {
+    ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty)?) $field:ident = $value:expr;)+) => {
+        /// What can be said beside the rate. Nothing is checked before [`Draft::build`].
+        impl Draft {$(
+            $(#[$doc])*
+            #[must_use]
+            pub const fn $name(mut self $(, $argument: $type)?) -> Draft {
+                self.$field = $value;
+                self
+            }
+        )+}
+
+        /// What can be said beside the rate, in literals.
+        impl Limit {$(
+            $(#[$doc])*
+            ///
+            /// # Panics
+            /// If the limit would not hold, or its algorithm has no such number.
+            #[must_use]
+            pub const fn $name(self $(, $argument: $type)?) -> Limit {
+                self.draft.$name($($argument)?).literal()
+            }
+        )+}
+    };
+}
+
+setters! {
+    /// The total that may pass at one instant from rest (token-bucket), or be saved (pacer).
+    burst(units: u64) burst = Some(Burst::Units(units));
+    /// For how long a pacer saves while nobody asks; one second unless set.
+    burst_span(span: Duration) burst = Some(Burst::Span(span));
+    /// How many may wait in a leaky bucket while one is served.
+    queue(units: u64) queue = Some(units);
+    /// How much a leaky bucket lets pass before it delays.
+    delay_after(after: DelayAfter) delay_after = Some(after);
+    /// Into how many slots a sliding window cuts its period; 16 unless set.
+    slots(slots: u64) slots = Some(slots);
+    /// How a sliding window counts its oldest slot.
+    mode(mode: Mode) mode = Some(mode);
+    /// Where fixed windows begin.
+    alignment(alignment: Alignment) alignment = Some(alignment);
+    /// The time in which a pacer warms up.
+    warm_up(length: Duration) warm_up = Some(length);
+    /// How many times slower than its rate a cold pacer is; 3 unless set.
+    cold_factor(times: u64) cold_factor = Some(times);
+    /// Who waits for what a grant of a pacer costs.
+    pay(pay: Pay) pay = Some(pay);
+    /// How far below empty a late charge may go; one more burst unless set.
+    max_debt(units: u64) max_debt = Some(units);
+    /// A sliding log remembers refusals too: whoever keeps knocking stays out.
+    count_denied() count_denied = true;
+}
+
+impl Draft {
+    /// So many per period (concurrency: so many in flight, each for at most that lease).
+    pub const fn new(algorithm: Algorithm, amount: u64, period: Duration) -> Draft {
+        Draft::with_rate(algorithm, Rate::Per { amount, period })
+    }
+
+    /// A pacer that never makes anybody wait for the rate; to be given one later.
+    pub const fn unlimited_pacer() -> Draft {
+        Draft::with_rate(Algorithm::Pacer, Rate::Unlimited)
+    }
+
+    pub(super) const fn with_rate(algorithm: Algorithm, rate: Rate) -> Draft {
+        Draft {
+            algorithm,
+            rate,
+            burst: None,
+            queue: None,
+            delay_after: None,
+            slots: None,
+            mode: None,
+            alignment: None,
+            warm_up: None,
+            cold_factor: None,
+            pay: None,
+            max_debt: None,
+            count_denied: false,
+        }
+    }
+
+    /// The algorithm's name.
+    pub const fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    /// The limit, if it holds.
+    pub fn build(self) -> Result<Limit, LimitError> {
+        self.valid().map_err(|problem| LimitError::of_numbers(&self, problem))
+    }
+
+    pub(super) const fn literal(self) -> Limit {
+        match self.valid() {
+            Ok(limit) => limit,
+            Err(problem) => panic!("{}", problem.as_str()),
+        }
+    }
+
+    pub(super) const fn valid(self) -> Result<Limit, Problem> {
+        if let Some(field) = self.misplaced() {
+            return Err(Problem::NotFor(field));
+        }
+        let rule = match self.rate {
+            Rate::Unlimited => self.pacer(None),
+            Rate::Per { amount, period } => self.rule(amount, period),
+        };
+        match rule {
+            Ok(rule) => Ok(Limit { rule, draft: self }),
+            Err(problem) => Err(problem),
+        }
+    }
+
+    /// The first thing said that means nothing to this algorithm.
+    const fn misplaced(&self) -> Option<Field> {
+        use Algorithm::{
+            Concurrency, FixedWindow, LeakyBucket, Pacer, SlidingLog, SlidingWindow, TokenBucket,
+        };
+        let algorithm = self.algorithm;
+        if matches!(self.rate, Rate::Unlimited) && !matches!(algorithm, Pacer) {
+            Some(Field::Rate)
+        } else if self.burst.is_some() && !matches!(algorithm, TokenBucket | Pacer) {
+            Some(Field::Burst)
+        } else if matches!(self.burst, Some(Burst::Span(_))) && !matches!(algorithm, Pacer) {
+            Some(Field::BurstSpan)
+        } else if self.burst.is_some() && self.warm_up.is_some() {
+            Some(Field::BurstWithWarmUp)
+        } else if self.queue.is_some() && !matches!(algorithm, LeakyBucket) {
+            Some(Field::Queue)
+        } else if self.delay_after.is_some() && !matches!(algorithm, LeakyBucket) {
+            Some(Field::DelayAfter)
+        } else if self.mode.is_some() && !matches!(algorithm, SlidingWindow) {
+            Some(Field::Mode)
+        } else if self.slots.is_some() && !matches!(algorithm, SlidingWindow) {
+            Some(Field::Slots)
+        } else if self.slots.is_some() && matches!(self.mode, Some(Mode::Estimate)) {
+            Some(Field::SlotsWithEstimate)
+        } else if self.alignment.is_some() && !matches!(algorithm, FixedWindow) {
+            Some(Field::Alignment)
+        } else if self.warm_up.is_some() && !matches!(algorithm, Pacer) {
+            Some(Field::WarmUp)
+        } else if self.cold_factor.is_some() && self.warm_up.is_none() {
+            Some(Field::ColdFactor)
+        } else if self.pay.is_some() && !matches!(algorithm, Pacer) {
+            Some(Field::Pay)
+        } else if self.max_debt.is_some() && matches!(algorithm, Pacer | SlidingLog | Concurrency) {
+            Some(Field::MaxDebt)
+        } else if self.count_denied && !matches!(algorithm, SlidingLog) {
+            Some(Field::CountDenied)
+        } else {
+            None
+        }
+    }
+
+    const fn rule(&self, amount: u64, period: Duration) -> Result<Rule, Problem> {
+        let (period, interval) = match self.checked_rate(amount, period) {
+            Ok(rate) => rate,
+            Err(problem) => return Err(problem),
+        };
+        let max_debt = match self.max_debt {
+            Some(units) => units,
+            None => amount,
+        };
+        match self.algorithm {
+            Algorithm::TokenBucket => self.token_bucket(amount, interval),
+            Algorithm::LeakyBucket => self.leaky_bucket(interval),
+            Algorithm::FixedWindow => {
+                let alignment = match self.alignment {
+                    Some(alignment) => alignment,
+                    None => Alignment::Epoch,
+                };
+                match FixedWindow::new(amount, period, alignment, max_debt) {
+                    Ok(window) => Ok(Rule::FixedWindow(window)),
+                    Err(problem) => Err(problem),
+                }
+            }
+            Algorithm::SlidingLog => match SlidingLog::new(amount, period, self.count_denied) {
+                Ok(log) => Ok(Rule::SlidingLog(log)),
+                Err(problem) => Err(problem),
+            },
+            Algorithm::SlidingWindow => self.sliding_window(amount, period, max_debt),
+            Algorithm::Pacer => self.pacer(Some(interval)),
+            Algorithm::Concurrency => match Concurrency::new(amount, period) {
+                Ok(concurrency) => Ok(Rule::Concurrency(concurrency)),
+                Err(problem) => Err(problem),
+            },
+        }
+    }
+
+    /// The period in ticks, and the interval: period / amount, rounded **up** to a tick, once and for all.
+    const fn checked_rate(&self, amount: u64, period: Duration) -> Result<(Ticks, NonZeroU64), Problem> {
+        let Some(period) = Ticks::from_duration(period) else { return Err(Problem::PeriodTooLong) };
+        if period.get() > Ticks::TEN_YEARS.get() {
+            return Err(Problem::PeriodTooLong);
+        }
+        if amount == 0 {
+            return Err(Problem::ZeroAmount);
+        }
+        let Some(interval) = NonZeroU64::new(period.get().div_ceil(amount)) else {
+            return Err(Problem::ZeroPeriod);
+        };
+        let is_rate = !matches!(self.algorithm, Algorithm::Concurrency);
+        if is_rate && period.get() / amount < SHORTEST_INTERVAL {
+            return Err(Problem::TooFast);
+        }
+        Ok((period, interval))
+    }
+
+    const fn token_bucket(&self, amount: u64, interval: NonZeroU64) -> Result<Rule, Problem> {
+        let burst = match self.burst {
+            Some(Burst::Units(units)) => units,
+            _ => amount,
+        };
+        let max_debt = match self.max_debt {
+            Some(units) => units,
+            None => burst,
+        };
+        match TokenBucket::new(interval, burst, max_debt) {
+            Ok(bucket) => Ok(Rule::TokenBucket(bucket)),
+            Err(problem) => Err(problem),
+        }
+    }
+
+    const fn leaky_bucket(&self, interval: NonZeroU64) -> Result<Rule, Problem> {
+        let queue = match self.queue {
+            Some(units) => units,
+            None => 0,
+        };
+        let delay_after = match self.delay_after {
+            Some(after) => after,
+            None => DelayAfter::Units(0),
+        };
+        match LeakyBucket::new(interval, queue, delay_after, self.max_debt) {
+            Ok(bucket) => Ok(Rule::LeakyBucket(bucket)),
+            Err(problem) => Err(problem),
+        }
+    }
+
+    const fn sliding_window(&self, amount: u64, period: Ticks, max_debt: u64) -> Result<Rule, Problem> {
+        let (mode, slots) = match (self.mode, self.slots) {
+            (Some(Mode::Estimate), _) => (Mode::Estimate, 1),
+            (_, Some(slots)) => (Mode::Strict, slots),
+            (_, None) => (Mode::Strict, DEFAULT_SLOTS),
+        };
+        match SlidingWindow::new(amount, period, slots, mode, max_debt) {
+            Ok(window) => Ok(Rule::SlidingWindow(window)),
+            Err(problem) => Err(problem),
+        }
+    }
+
+    const fn pacer(&self, interval: Option<NonZeroU64>) -> Result<Rule, Problem> {
+        let pay = match self.pay {
+            Some(pay) => pay,
+            None => Pay::Next,
+        };
+        let pacer = match self.warm_up {
+            None => match self.savings(interval) {
+                Ok(most) => Pacer::steady(interval, most, pay),
+                Err(problem) => Err(problem),
+            },
+            Some(length) => {
+                let cold_factor = match self.cold_factor {
+                    Some(times) => times,
+                    None => DEFAULT_COLD_FACTOR,
+                };
+                Pacer::warming_up(interval, Ticks::saturating_from(length), cold_factor, pay)
+            }
+        };
+        match pacer {
+            Ok(pacer) => Ok(Rule::Pacer(pacer)),
+            Err(problem) => Err(problem),
+        }
+    }
+
+    /// The most that a steady pacer saves, as a span.
+    const fn savings(&self, interval: Option<NonZeroU64>) -> Result<Ticks, Problem> {
+        let savings = match (self.burst, interval) {
+            (None, _) => Ticks::from_duration(Duration::from_secs(1)),
+            (Some(Burst::Span(span)), _) => Ticks::from_duration(span),
+            (Some(Burst::Units(units)), Some(interval)) => Ticks::new(interval.get()).checked_mul(units),
+            (Some(Burst::Units(_)), None) => return Err(Problem::UnlimitedBurst),
+        };
+        match savings {
+            Some(savings) => Ok(savings),
+            None => Err(Problem::BurstTooLong),
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! What is promised: an algorithm and its numbers, valid by construction.
+
+mod draft;
+mod problem;
+mod text;
+
+pub use draft::{Alignment, DelayAfter, Draft, Mode, Pay};
+pub use problem::LimitError;
+pub(crate) use problem::Problem;
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::algorithm::debt::Taken;
+use crate::algorithm::state::Kept;
+use crate::algorithm::{Algorithm, Decide, State};
+use crate::algorithm::{
+    Concurrency, FixedWindow, LeakyBucket, Pacer, SlidingLog, SlidingWindow, TokenBucket,
+};
+use crate::ask::{Adjusted, Adjustment, Ask};
+use crate::decision::{Decision, Permit};
+use crate::time::Timestamp;
+
+/// An algorithm and its numbers.
+///
+/// There are three ways to one, for three kinds of numbers:
+///
+/// ```
+/// use tidegate::{Algorithm, Draft, Limit, SECOND};
+///
+/// // A literal: a bad one in a constant does not compile.
+/// const API: Limit = Limit::per_second(10).burst(20);
+///
+/// // Text from outside: the error points at the character and says what would do.
+/// let text: Limit = "10/s burst 20".parse()?;
+/// assert_eq!(text, API);
+/// let error = "60/min".parse::<Limit>().unwrap_err();
+/// assert_eq!(error.to_string(), r#"limit "60/min": unknown unit "min"; write "60/m" or "60/60s""#);
+///
+/// // Numbers from outside: a draft, and an error if it does not hold.
+/// let numbers = Draft::new(Algorithm::TokenBucket, 10, SECOND).burst(20).build()?;
+/// assert_eq!(numbers, API);
+/// # Ok::<(), tidegate::LimitError>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Limit {
+    rule: Rule,
+    draft: Draft,
+}
+
+/// The numbers as the algorithms want them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rule {
+    TokenBucket(TokenBucket),
+    LeakyBucket(LeakyBucket),
+    FixedWindow(FixedWindow),
+    SlidingLog(SlidingLog),
+    SlidingWindow(SlidingWindow),
+    Pacer(Pacer),
+    Concurrency(Concurrency),
+}
+
+/// Runs the same line for whichever algorithm it is.
+macro_rules! with_rule {
+    ($limit:expr, $rule:ident => $line:expr) => {
+        match &$limit.rule {
+            Rule::TokenBucket($rule) => $line,
+            Rule::LeakyBucket($rule) => $line,
+            Rule::FixedWindow($rule) => $line,
+            Rule::SlidingLog($rule) => $line,
+            Rule::SlidingWindow($rule) => $line,
+            Rule::Pacer($rule) => $line,
+            Rule::Concurrency($rule) => $line,
+        }
+    };
+}
+
+/// Limits from literals. Each of these panics on numbers that do not hold, which in a constant is an error of
+/// compilation; for numbers from outside there is [`Draft`].
+impl Limit {
+    /// A token bucket of so many per second.
+    pub const fn per_second(amount: u64) -> Limit {
+        Limit::token_bucket(amount, Duration::from_secs(1))
+    }
+
+    /// A token bucket of so many per minute.
+    pub const fn per_minute(amount: u64) -> Limit {
+        Limit::token_bucket(amount, Duration::from_secs(60))
+    }
+
+    /// A token bucket of so many per hour.
+    pub const fn per_hour(amount: u64) -> Limit {
+        Limit::token_bucket(amount, Duration::from_secs(3600))
+    }
+
+    /// A token bucket of so many per day.
+    pub const fn per_day(amount: u64) -> Limit {
+        Limit::token_bucket(amount, Duration::from_secs(24 * 3600))
+    }
+
+    /// Bursts from savings, then the rate; the burst is the amount unless set.
+    pub const fn token_bucket(amount: u64, period: Duration) -> Limit {
+        Draft::new(Algorithm::TokenBucket, amount, period).literal()
+    }
+
+    /// A queue that drains at the rate; of length 0 unless set.
+    pub const fn leaky_bucket(amount: u64, period: Duration) -> Limit {
+        Draft::new(Algorithm::LeakyBucket, amount, period).literal()
+    }
+
+    /// So many per window of this length.
+    pub const fn fixed_window(amount: u64, period: Duration) -> Limit {
+        Draft::new(Algorithm::FixedWindow, amount, period).literal()
+    }
+
+    /// So many in every trailing period, by remembering each action.
+    pub const fn sliding_log(amount: u64, period: Duration) -> Limit {
+        Draft::new(Algorithm::SlidingLog, amount, period).literal()
+    }
+
+    /// So many in every trailing period, in constant memory.
+    pub const fn sliding_window(amount: u64, period: Duration) -> Limit {
+        Draft::new(Algorithm::SlidingWindow, amount, period).literal()
+    }
+
+    /// Permits spaced out at this rate, as Guava does.
+    pub const fn pacer(amount: u64, period: Duration) -> Limit {
+        Draft::new(Algorithm::Pacer, amount, period).literal()
+    }
+
+    /// So many in flight, each for at most this lease.
+    pub const fn concurrency(max: u64, lease: Duration) -> Limit {
+        Draft::new(Algorithm::Concurrency, max, lease).literal()
+    }
+}
+
+/// Deciding, for whoever keeps the states.
+impl Limit {
+    /// The algorithm's name.
+    pub const fn algorithm(&self) -> Algorithm {
+        self.draft.algorithm()
+    }
+
+    /// What was written, to be changed and built again.
+    pub const fn draft(&self) -> Draft {
+        self.draft
+    }
+
+    /// Decides about one ask of one subject, and spends if allowed.
+    #[inline]
+    pub fn decide(&self, state: &mut State, now: Timestamp, ask: Ask) -> Decision {
+        with_rule!(self, rule => rule.decide(Kept::within(state), now, ask))
+    }
+
+    /// What [`Limit::decide`] would say, without spending.
+    pub fn peek(&self, state: &State, now: Timestamp, ask: Ask) -> Decision {
+        with_rule!(self, rule => match Kept::seen(state) {
+            Some(seen) => rule.peek(seen, now, ask),
+            None => rule.peek(&Default::default(), now, ask),
+        })
+    }
+
+    /// Charges what turned out to be more, or gives back what was not used.
+    pub fn adjust(&self, state: &mut State, now: Timestamp, adjustment: Adjustment) -> Adjusted {
+        with_rule!(self, rule => rule.adjust(Kept::within(state), now, adjustment))
+    }
+
+    /// When the state will be worth nothing and may be forgotten.
+    pub fn clear_at(&self, state: &State) -> Timestamp {
+        with_rule!(self, rule => Kept::seen(state).map_or(Timestamp::EPOCH, |seen| rule.clear_at(seen)))
+    }
+
+    /// Brings the state up to now under this limit, before another one takes its place.
+    ///
+    /// Only a pacer at an unlimited rate has anything to settle; every other state says the same under the
+    /// next limit of its algorithm without it.
+    pub fn settle(&self, state: &mut State, now: Timestamp) {
+        if let Rule::Pacer(pacer) = &self.rule {
+            pacer.settle(Kept::within(state), now);
+        }
+    }
+
+    /// Gives one take back, by its receipt; what later takes stand on is lost, never given twice.
+    pub fn give_back(&self, state: &mut State, now: Timestamp, taken: Taken) {
+        match &self.rule {
+            Rule::TokenBucket(bucket) => bucket.give_back(Kept::within(state), now, taken),
+            Rule::LeakyBucket(bucket) => bucket.give_back(Kept::within(state), now, taken),
+            _ => {
+                self.adjust(state, now, Adjustment::Refund(taken.cost));
+            }
+        }
+    }
+
+    /// Gives a place in flight back. Whether the permit was still holding one.
+    pub fn release(&self, state: &mut State, now: Timestamp, permit: Permit) -> bool {
+        match &self.rule {
+            Rule::Concurrency(concurrency) => concurrency.release(Kept::within(state), now, permit),
+            _ => false,
+        }
+    }
+
+    /// Starts a permit's lease anew. Whether it was still holding its place.
+    pub fn renew(&self, state: &mut State, now: Timestamp, permit: Permit) -> bool {
+        match &self.rule {
+            Rule::Concurrency(concurrency) => concurrency.renew(Kept::within(state), now, permit),
+            _ => false,
+        }
+    }
+}
+
+impl FromStr for Limit {
+    type Err = LimitError;
+
+    fn from_str(text: &str) -> Result<Limit, LimitError> {
+        text::parse(text)
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        text::write(&self.draft, out)
+    }
+}
+
+impl fmt::Debug for Limit {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Limit({self})")
+    }
+}

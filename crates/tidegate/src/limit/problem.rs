@@ -1,0 +1,205 @@
+//! What can be wrong with a limit, where, and what would do instead.
+
+use std::fmt;
+use std::ops::Range;
+
+use super::draft::{Draft, Rate};
+use crate::algorithm::concurrency::MAX_IN_FLIGHT;
+use crate::algorithm::pacer::MAX_COLD_FACTOR;
+use crate::algorithm::sliding_log::MAX_ENTRIES;
+use crate::algorithm::sliding_window::MAX_SLOTS;
+
+/// Numbers that do not make a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Problem {
+    ZeroAmount,
+    ZeroPeriod,
+    PeriodTooLong,
+    TooFast,
+    ZeroBurst,
+    BurstTooLong,
+    UnlimitedBurst,
+    QueueTooLong,
+    MaxDebtTooLong,
+    LogTooLong,
+    SlotsOutOfRange,
+    WarmUpOutOfRange,
+    ColdFactorOutOfRange,
+    TooSlowToWarmUp,
+    TooManyInFlight,
+    NotFor(Field),
+}
+
+/// What a problem is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Field {
+    Rate,
+    Burst,
+    BurstSpan,
+    BurstWithWarmUp,
+    Queue,
+    DelayAfter,
+    Slots,
+    SlotsWithEstimate,
+    Mode,
+    Alignment,
+    WarmUp,
+    ColdFactor,
+    Pay,
+    MaxDebt,
+    CountDenied,
+}
+
+impl Problem {
+    /// Where to point.
+    pub(super) const fn field(self) -> Field {
+        match self {
+            Problem::ZeroAmount | Problem::ZeroPeriod | Problem::PeriodTooLong | Problem::TooFast => {
+                Field::Rate
+            }
+            Problem::LogTooLong | Problem::TooManyInFlight | Problem::TooSlowToWarmUp => Field::Rate,
+            Problem::ZeroBurst | Problem::BurstTooLong | Problem::UnlimitedBurst => Field::Burst,
+            Problem::QueueTooLong => Field::Queue,
+            Problem::MaxDebtTooLong => Field::MaxDebt,
+            Problem::SlotsOutOfRange => Field::Slots,
+            Problem::WarmUpOutOfRange => Field::WarmUp,
+            Problem::ColdFactorOutOfRange => Field::ColdFactor,
+            Problem::NotFor(field) => field,
+        }
+    }
+
+    /// What is wrong and what would do, without the numbers: a constant can say no more.
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Problem::ZeroAmount => "an amount of 0 admits nothing; use at least 1",
+            Problem::ZeroPeriod => "a period of 0 has no rate; use at least 1us",
+            Problem::PeriodTooLong => "the period is longer than 10 years; use at most 3650d",
+            Problem::TooFast => {
+                "the rate is above 10,000,000 per second; use a lower rate, or count in larger units"
+            }
+            Problem::ZeroBurst => "a burst of 0 admits nothing; use at least 1",
+            Problem::BurstTooLong => {
+                "the burst takes more than 10 years to earn; use a smaller burst or a higher rate"
+            }
+            Problem::UnlimitedBurst => {
+                "an unlimited pacer has no permits to count; give its burst as a time, as in burst 1s"
+            }
+            Problem::QueueTooLong => {
+                "the queue takes more than 10 years to drain; use a shorter queue or a higher rate"
+            }
+            Problem::MaxDebtTooLong => "the max-debt takes more than 10 years to repay; use a smaller one",
+            Problem::LogTooLong => {
+                "a sliding-log remembers every action, at most 1,048,576; use sliding-window, which needs constant memory"
+            }
+            Problem::SlotsOutOfRange => "a period is cut into 1 to 1,024 slots; 16 is a good number",
+            Problem::WarmUpOutOfRange => "a warm-up lasts from 1us to 30d",
+            Problem::ColdFactorOutOfRange => "a cold-factor is from 1 to 100; 3 is a good number",
+            Problem::TooSlowToWarmUp => "the rate is too slow to warm up; use at least 1/18d, or no warm-up",
+            Problem::TooManyInFlight => {
+                "at most 1,048,576 can be in flight for one key; use fewer, or several keys"
+            }
+            Problem::NotFor(field) => field.belongs_to(),
+        }
+    }
+}
+
+// The texts above name these bounds.
+const _: () = assert!(MAX_ENTRIES == 1_048_576 && MAX_IN_FLIGHT == 1_048_576);
+const _: () = assert!(MAX_SLOTS == 1024 && MAX_COLD_FACTOR == 100);
+
+impl Field {
+    /// The word in a limit's text.
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Field::Rate => "rate",
+            Field::Burst | Field::BurstSpan | Field::BurstWithWarmUp => "burst",
+            Field::Queue => "queue",
+            Field::DelayAfter => "delay-after",
+            Field::Slots | Field::SlotsWithEstimate => "slots",
+            Field::Mode => "mode",
+            Field::Alignment => "align",
+            Field::WarmUp => "warm-up",
+            Field::ColdFactor => "cold-factor",
+            Field::Pay => "pay",
+            Field::MaxDebt => "max-debt",
+            Field::CountDenied => "count-denied",
+        }
+    }
+
+    const fn belongs_to(self) -> &'static str {
+        match self {
+            Field::Rate => "only a pacer can be unlimited; give a rate such as 10/s",
+            Field::Burst => "burst belongs to token-bucket and pacer; leave it out, or name one of them",
+            Field::BurstSpan => "only a pacer's burst is a time; give the burst as a number",
+            Field::BurstWithWarmUp => "a pacer has a burst or a warm-up, not both; leave one of them out",
+            Field::Queue => "queue belongs to leaky-bucket; leave it out, or add leaky-bucket",
+            Field::DelayAfter => "delay-after belongs to leaky-bucket; leave it out, or add leaky-bucket",
+            Field::Slots => "slots belong to sliding-window; leave them out, or add sliding-window",
+            Field::SlotsWithEstimate => "mode estimate has two slots of a whole period; leave slots out",
+            Field::Mode => "mode belongs to sliding-window; leave it out, or add sliding-window",
+            Field::Alignment => "align belongs to fixed-window; leave it out, or add fixed-window",
+            Field::WarmUp => "warm-up belongs to pacer; leave it out, or add pacer",
+            Field::ColdFactor => "cold-factor goes with warm-up; leave it out, or add a warm-up",
+            Field::Pay => "pay belongs to pacer; leave it out, or add pacer",
+            Field::MaxDebt => {
+                "max-debt belongs to token-bucket, leaky-bucket, fixed-window and sliding-window; leave it out"
+            }
+            Field::CountDenied => "count-denied belongs to sliding-log; leave it out, or add sliding-log",
+        }
+    }
+}
+
+/// Why a text or some numbers are not a limit.
+///
+/// Displays as one line: the text, what is wrong and what would do. With `{:#}` two more lines show the text
+/// with carets under the place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LimitError {
+    text: String,
+    place: Range<usize>,
+    what: String,
+}
+
+impl LimitError {
+    pub(super) fn in_text(text: &str, place: Range<usize>, what: String) -> LimitError {
+        LimitError { text: text.to_owned(), place, what }
+    }
+
+    pub(super) fn of_numbers(draft: &Draft, problem: Problem) -> LimitError {
+        let Rate::Per { amount, period } = draft.rate else {
+            return LimitError::in_text(&draft.algorithm.to_string(), 0..0, problem.as_str().to_owned());
+        };
+        let text = format!("{amount} per {period:?} {}", draft.algorithm);
+        LimitError::in_text(&text, 0..0, problem.as_str().to_owned())
+    }
+
+    /// The part of the text that is wrong, in bytes; empty for numbers.
+    pub fn place(&self) -> Range<usize> {
+        self.place.clone()
+    }
+
+    /// The column of the first wrong character, counted from 1.
+    pub fn column(&self) -> usize {
+        self.text.get(..self.place.start).map_or(0, |before| before.chars().count()) + 1
+    }
+
+    /// What is wrong and what would do.
+    pub fn what(&self) -> &str {
+        &self.what
+    }
+}
+
+impl fmt::Display for LimitError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "limit \"{}\": {}", self.text.escape_debug(), self.what)?;
+        if out.alternate() && !self.place.is_empty() {
+            let wrong = self.text.get(self.place.clone()).map_or(1, |wrong| wrong.chars().count());
+            let line: String = self.text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+            write!(out, "\n  {line}\n  {:indent$}{:^<wrong$}", "", "", indent = self.column() - 1)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for LimitError {}

@@ -1,0 +1,414 @@
+//! The text of a limit: one grammar for configuration, commands, the macro and the wire.
+//!
+//! ```text
+//! LIMIT     = RATE { WORD VALUE } [ ALGORITHM ]         words in any order, each once
+//! RATE      = AMOUNT "/" PERIOD | "unlimited"           10/s   30/60s   5000/h   1/1m30s
+//! PERIOD    = [ NUMBER ] UNIT { NUMBER UNIT }           units: us ms s m h d w
+//! WORD      = burst | queue | delay-after | slots | mode | align | warm-up | cold-factor | pay | max-debt
+//! ALGORITHM = token-bucket | leaky-bucket | fixed-window | sliding-log | sliding-window | pacer
+//!           | concurrency
+//! ```
+//!
+//! `delay-after` takes a number or `all`, `mode` takes `strict` or `estimate`, `align` takes `epoch` or
+//! `first-hit`, `pay` takes `next` or `self`, `warm-up` and a pacer's `burst` take a time; `count-denied`
+//! stands alone. All numbers are whole.
+
+use std::fmt;
+use std::ops::Range;
+use std::time::Duration;
+
+use super::Limit;
+use super::draft::{Alignment, Burst, DelayAfter, Draft, Mode, Pay, Rate};
+use super::problem::{Field, LimitError};
+use crate::algorithm::Algorithm;
+
+/// Longer than anything that is a limit.
+const MAX_BYTES: usize = 512;
+const WORDS: [&str; 11] = [
+    "burst",
+    "queue",
+    "delay-after",
+    "slots",
+    "mode",
+    "align",
+    "warm-up",
+    "cold-factor",
+    "pay",
+    "max-debt",
+    "count-denied",
+];
+const UNITS: [(&str, u64); 7] = [
+    ("us", 1),
+    ("ms", 1_000),
+    ("s", 1_000_000),
+    ("m", 60_000_000),
+    ("h", 3_600_000_000),
+    ("d", 86_400_000_000),
+    ("w", 604_800_000_000),
+];
+
+/// What is wrong with a part of the text, and where.
+struct Wrong {
+    place: Range<usize>,
+    what: String,
+}
+
+type Parsed<T> = Result<T, Wrong>;
+
+pub(super) fn parse(text: &str) -> Result<Limit, LimitError> {
+    if text.len() > MAX_BYTES {
+        let what =
+            format!("{} bytes are too long for a limit; write something like \"10/s burst 20\"", text.len());
+        let start: String = text.chars().take(40).collect();
+        return Err(LimitError::in_text(&format!("{start}..."), 0..0, what));
+    }
+    Reader::new(text).limit().map_err(|wrong| LimitError::in_text(text, wrong.place, wrong.what))
+}
+
+/// A word of the text and where it stands.
+#[derive(Clone)]
+struct Word<'a> {
+    text: &'a str,
+    place: Range<usize>,
+}
+
+impl Word<'_> {
+    fn wrong<T>(&self, what: impl Into<String>) -> Parsed<T> {
+        Err(Wrong { place: self.place.clone(), what: what.into() })
+    }
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    words: std::vec::IntoIter<Word<'a>>,
+    /// Where each word was said.
+    places: Vec<(&'static str, Range<usize>)>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(text: &'a str) -> Reader<'a> {
+        let place = |word: &'a str| {
+            let start = word.as_ptr() as usize - text.as_ptr() as usize;
+            Word { text: word, place: start..start + word.len() }
+        };
+        let words: Vec<_> = text.split_ascii_whitespace().map(place).collect();
+        Reader { text, words: words.into_iter(), places: Vec::new() }
+    }
+
+    fn limit(mut self) -> Parsed<Limit> {
+        let Some(rate) = self.words.next() else {
+            return Err(Wrong {
+                place: 0..self.text.len(),
+                what: "there is nothing here; write a rate such as \"10/s\"".into(),
+            });
+        };
+        self.places.push((Field::Rate.word(), rate.place.clone()));
+        let mut draft = Draft::with_rate(Algorithm::TokenBucket, read_rate(&rate)?);
+        let mut algorithm = None;
+        while let Some(word) = self.words.next() {
+            if let Some(named) = Algorithm::from_name(word.text) {
+                if algorithm.replace(named).is_some() {
+                    return word.wrong("a limit has one algorithm; leave one of them out");
+                }
+                draft.algorithm = named;
+            } else {
+                draft = self.option(draft, &word)?;
+            }
+        }
+        draft.valid().map_err(|problem| Wrong {
+            place: self.place_of(problem.field()),
+            what: problem.as_str().to_owned(),
+        })
+    }
+
+    /// The place of what was said about this, or of all if nothing was.
+    fn place_of(&self, field: Field) -> Range<usize> {
+        let said = self.places.iter().find(|(word, _)| *word == field.word());
+        said.map_or(0..self.text.len(), |(_, place)| place.clone())
+    }
+
+    fn option(&mut self, draft: Draft, word: &Word<'a>) -> Parsed<Draft> {
+        let Some(name) = WORDS.into_iter().find(|name| *name == word.text) else {
+            return word.wrong(unknown_word(word.text));
+        };
+        if self.places.iter().any(|(said, _)| *said == name) {
+            return word.wrong(format!("{name} is said twice; leave one of them out"));
+        }
+        self.places.push((name, word.place.clone()));
+        if name == "count-denied" {
+            return Ok(draft.count_denied());
+        }
+        let Some(value) = self.words.next() else {
+            return word.wrong(format!("{name} needs a value; write something like \"{}\"", example(name)));
+        };
+        if let Some((_, place)) = self.places.last_mut() {
+            place.end = value.place.end;
+        }
+        read_option(draft, name, &value)
+    }
+}
+
+fn read_option(draft: Draft, name: &'static str, value: &Word<'_>) -> Parsed<Draft> {
+    Ok(match name {
+        "burst" => match read_burst(value)? {
+            Burst::Units(units) => draft.burst(units),
+            Burst::Span(span) => draft.burst_span(span),
+        },
+        "queue" => draft.queue(read_number(value)?),
+        "delay-after" if value.text == "all" => draft.delay_after(DelayAfter::All),
+        "delay-after" => draft.delay_after(DelayAfter::Units(read_number(value)?)),
+        "slots" => draft.slots(read_number(value)?),
+        "mode" => {
+            draft.mode(read_choice(value, name, [("strict", Mode::Strict), ("estimate", Mode::Estimate)])?)
+        }
+        "align" => draft.alignment(read_choice(
+            value,
+            name,
+            [("epoch", Alignment::Epoch), ("first-hit", Alignment::FirstHit)],
+        )?),
+        "warm-up" => draft.warm_up(read_span(value)?),
+        "cold-factor" => draft.cold_factor(read_number(value)?),
+        "pay" => draft.pay(read_choice(value, name, [("next", Pay::Next), ("self", Pay::Own)])?),
+        _ => draft.max_debt(read_number(value)?),
+    })
+}
+
+fn example(name: &str) -> &'static str {
+    match name {
+        "delay-after" => "delay-after all",
+        "mode" => "mode estimate",
+        "align" => "align first-hit",
+        "warm-up" => "warm-up 4s",
+        "cold-factor" => "cold-factor 3",
+        "pay" => "pay self",
+        "queue" => "queue 50",
+        "slots" => "slots 16",
+        "max-debt" => "max-debt 20",
+        _ => "burst 20",
+    }
+}
+
+fn read_rate(word: &Word<'_>) -> Parsed<Rate> {
+    if word.text == "unlimited" {
+        return Ok(Rate::Unlimited);
+    }
+    let Some((amount, period)) = word.text.split_once('/') else {
+        return word.wrong("a limit begins with a rate, an amount per period; write something like \"10/s\"");
+    };
+    let middle = word.place.start + amount.len();
+    let amount = Word { text: amount, place: word.place.start..middle };
+    let period = Word { text: period, place: middle + 1..word.place.end };
+    let units = read_number(&amount)?;
+    match read_period(&period) {
+        Ok(period) => Ok(Rate::Per { amount: units, period }),
+        Err(Wrong { place, what }) if period.text.is_empty() => {
+            let place = place.start - 1..place.end;
+            Err(Wrong { place, what: format!("{what}; write \"{units}/s\"") })
+        }
+        Err(Wrong { place, what }) => {
+            let remedy = alias(period.text.trim_start_matches(|c: char| c.is_ascii_digit()));
+            let what = match remedy {
+                Some((unit, span)) if period.text.starts_with(|c: char| !c.is_ascii_digit()) => {
+                    format!("{what}; write \"{units}/{unit}\" or \"{units}/{span}\"")
+                }
+                _ => format!(
+                    "{what}; write something like \"{units}/s\", \"{units}/60s\" or \"{units}/1m30s\""
+                ),
+            };
+            Err(Wrong { place, what })
+        }
+    }
+}
+
+/// A period: a span, or a unit alone.
+fn read_period(word: &Word<'_>) -> Parsed<Duration> {
+    match UNITS.into_iter().find(|(unit, _)| *unit == word.text) {
+        Some((_, micros)) => Ok(Duration::from_micros(micros)),
+        None => read_spans(word),
+    }
+}
+
+fn read_span(word: &Word<'_>) -> Parsed<Duration> {
+    read_spans(word).map_err(|wrong| Wrong {
+        what: format!("{}; write something like \"4s\" or \"1m30s\"", wrong.what),
+        ..wrong
+    })
+}
+
+/// Numbers with units, added up.
+fn read_spans(word: &Word<'_>) -> Parsed<Duration> {
+    if word.text.is_empty() {
+        return word.wrong("the period is missing");
+    }
+    let mut rest = word.text;
+    let mut micros = 0_u64;
+    while !rest.is_empty() {
+        let start = word.place.end - rest.len();
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let unit_end = rest[digits..].find(|c: char| c.is_ascii_digit()).map_or(rest.len(), |at| digits + at);
+        let (number, unit) = (&rest[..digits], &rest[digits..unit_end]);
+        let part = Word { text: rest, place: start..start + unit_end };
+        let Some((_, scale)) = UNITS.into_iter().find(|(known, _)| *known == unit) else {
+            return unknown_unit(number, unit, start);
+        };
+        let number = read_number(&Word { text: number, place: start..start + digits })?;
+        let sum = number.checked_mul(scale).and_then(|more| micros.checked_add(more));
+        let Some(sum) = sum else {
+            return part.wrong("this time is longer than can be counted");
+        };
+        micros = sum;
+        rest = &rest[unit_end..];
+    }
+    Ok(Duration::from_micros(micros))
+}
+
+fn unknown_unit<T>(number: &str, unit: &str, start: usize) -> Parsed<T> {
+    let place = start + number.len()..start + number.len() + unit.len();
+    if unit.is_empty() {
+        return Err(Wrong {
+            place: start..place.end,
+            what: format!("\"{number}\" has no unit; the units are us, ms, s, m, h, d and w"),
+        });
+    }
+    if unit.starts_with(['-', '.']) {
+        return Err(Wrong { place, what: "a time is made of whole numbers above 0 with units".to_owned() });
+    }
+    let known = if alias(unit).is_some() { "" } else { "; the units are us, ms, s, m, h, d and w" };
+    Err(Wrong { place, what: format!("unknown unit \"{}\"{known}", unit.escape_debug()) })
+}
+
+/// The unit that somebody means, and its length.
+fn alias(unit: &str) -> Option<(&'static str, &'static str)> {
+    Some(match unit.to_ascii_lowercase().as_str() {
+        "s" | "sec" | "secs" | "second" | "seconds" => ("s", "1s"),
+        "m" | "min" | "mins" | "minute" | "minutes" => ("m", "60s"),
+        "h" | "hr" | "hrs" | "hour" | "hours" => ("h", "3600s"),
+        "d" | "day" | "days" => ("d", "24h"),
+        "w" | "week" | "weeks" => ("w", "7d"),
+        "month" | "months" | "mo" => ("30d", "4w"),
+        "y" | "year" | "years" => ("365d", "52w"),
+        "ms" | "msec" | "millis" | "millisecond" | "milliseconds" => ("ms", "1000us"),
+        "us" | "usec" | "micros" | "microsecond" | "microseconds" | "\u{b5}s" | "\u{3bc}s" => ("us", "1us"),
+        _ => return None,
+    })
+}
+
+fn read_burst(word: &Word<'_>) -> Parsed<Burst> {
+    let is_span = word.text.starts_with(|c: char| c.is_ascii_digit())
+        && word.text.ends_with(|c: char| c.is_ascii_lowercase())
+        && !word.text.contains(['e', '.']);
+    if is_span { read_span(word).map(Burst::Span) } else { read_number(word).map(Burst::Units) }
+}
+
+fn read_number(word: &Word<'_>) -> Parsed<u64> {
+    let text = word.text;
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return text.parse().or_else(|_| {
+            word.wrong(format!("\"{text}\" is more than can be counted; the most is {}", u64::MAX))
+        });
+    }
+    let shown = text.escape_debug();
+    let what = if text.is_empty() {
+        "a number is missing".to_owned()
+    } else if text.starts_with('-') {
+        format!("\"{shown}\" is negative; write a whole number from 0 up")
+    } else if text.parse::<f64>().is_ok_and(f64::is_finite) || text.contains('.') {
+        format!("\"{shown}\" is not a whole number written in digits; for 1.5 per second write \"3/2s\"")
+    } else {
+        format!("\"{shown}\" is not a number; write digits only")
+    };
+    word.wrong(what)
+}
+
+fn read_choice<T: Copy>(word: &Word<'_>, name: &str, choices: [(&str, T); 2]) -> Parsed<T> {
+    match choices.into_iter().find(|(text, _)| *text == word.text) {
+        Some((_, choice)) => Ok(choice),
+        None => {
+            let [(first, _), (second, _)] = choices;
+            word.wrong(format!("{name} is {first} or {second}, not \"{}\"", word.text.escape_debug()))
+        }
+    }
+}
+
+fn unknown_word(word: &str) -> String {
+    let names = Algorithm::ALL.map(Algorithm::name);
+    let known = || WORDS.into_iter().chain(names);
+    let shown = word.escape_debug();
+    match known().map(|name| (distance(word, name), name)).min() {
+        Some((distance, name)) if distance <= 2 => {
+            format!("unknown word \"{shown}\"; did you mean \"{name}\"?")
+        }
+        _ => format!("unknown word \"{shown}\"; known are {}", known().collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// How many letters have to be changed, added or dropped to get from one word to another.
+fn distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (index, letter) in from.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = index + 1;
+        for column in 0..to.len() {
+            let changed = diagonal + usize::from(letter != to[column]);
+            diagonal = row[column + 1];
+            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[to.len()]
+}
+
+pub(super) fn write(draft: &Draft, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match draft.rate {
+        Rate::Unlimited => out.write_str("unlimited")?,
+        Rate::Per { amount, period } => write!(out, "{amount}/{}", Span(period))?,
+    }
+    match draft.burst {
+        Some(Burst::Units(units)) => write!(out, " burst {units}")?,
+        Some(Burst::Span(span)) => write!(out, " burst {}", Span(span))?,
+        None => {}
+    }
+    let number = |out: &mut fmt::Formatter<'_>, field: Field, value: Option<u64>| match value {
+        Some(value) => write!(out, " {} {value}", field.word()),
+        None => Ok(()),
+    };
+    number(out, Field::Queue, draft.queue)?;
+    match draft.delay_after {
+        Some(DelayAfter::All) => out.write_str(" delay-after all")?,
+        Some(DelayAfter::Units(units)) => write!(out, " delay-after {units}")?,
+        None => {}
+    }
+    number(out, Field::Slots, draft.slots)?;
+    let choice = |out: &mut fmt::Formatter<'_>, said: Option<&str>| match said {
+        Some(said) => write!(out, " {said}"),
+        None => Ok(()),
+    };
+    choice(out, draft.mode.map(|mode| if mode == Mode::Strict { "mode strict" } else { "mode estimate" }))?;
+    choice(
+        out,
+        draft.alignment.map(|a| if a == Alignment::Epoch { "align epoch" } else { "align first-hit" }),
+    )?;
+    if let Some(length) = draft.warm_up {
+        write!(out, " warm-up {}", Span(length))?;
+    }
+    number(out, Field::ColdFactor, draft.cold_factor)?;
+    choice(out, draft.pay.map(|pay| if pay == Pay::Next { "pay next" } else { "pay self" }))?;
+    number(out, Field::MaxDebt, draft.max_debt)?;
+    choice(out, draft.count_denied.then_some("count-denied"))?;
+    if draft.algorithm == Algorithm::TokenBucket { Ok(()) } else { write!(out, " {}", draft.algorithm) }
+}
+
+/// A span in the largest unit that divides it.
+struct Span(Duration);
+
+impl fmt::Display for Span {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let micros = self.0.as_nanos().div_ceil(1000);
+        let exact = |unit: &&(&str, u64)| micros % u128::from(unit.1) == 0;
+        let &(unit, scale) = UNITS.iter().rev().find(exact).unwrap_or(&UNITS[0]);
+        match micros / u128::from(scale) {
+            1 => out.write_str(unit),
+            number => write!(out, "{number}{unit}"),
+        }
+    }
+}

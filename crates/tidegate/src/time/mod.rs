@@ -1,0 +1,189 @@
+//! Time as a value: ticks of 1/16 ns counted from a store's epoch.
+//!
+//! Everything that decides takes the time as an argument. Only the clocks in this folder read one, so that
+//! a test, a replay or a store with its own clock decides by the same code as a live process.
+
+mod clock;
+
+pub use clock::{Clock, ManualClock, SystemClock};
+
+use std::fmt;
+use std::time::Duration;
+
+/// One millisecond, for writing limits: `10 * MILLISECOND`.
+pub const MILLISECOND: Duration = Duration::from_millis(1);
+/// One second, for writing limits: `30 * SECOND`.
+pub const SECOND: Duration = Duration::from_secs(1);
+/// One minute.
+pub const MINUTE: Duration = Duration::from_secs(60);
+/// One hour.
+pub const HOUR: Duration = Duration::from_secs(3600);
+
+const PER_NANOSECOND: u64 = 16;
+const PER_SECOND: u64 = PER_NANOSECOND * 1_000_000_000;
+
+/// A span of time in ticks of 1/16 ns.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ticks(u64);
+
+impl Ticks {
+    /// No time at all.
+    pub const ZERO: Ticks = Ticks(0);
+    /// The longest span that can be counted, about 36 years.
+    pub const MAX: Ticks = Ticks(u64::MAX);
+    /// The longest span that a limit may hold: ten years of 365 days.
+    pub const TEN_YEARS: Ticks = Ticks(3650 * 24 * 3600 * PER_SECOND);
+
+    /// A span of so many ticks.
+    pub const fn new(ticks: u64) -> Ticks {
+        Ticks(ticks)
+    }
+
+    /// The span in ticks, if it can be counted.
+    pub const fn from_duration(duration: Duration) -> Option<Ticks> {
+        let ticks = duration.as_nanos() * PER_NANOSECOND as u128;
+        if ticks > u64::MAX as u128 { None } else { Some(Ticks(ticks as u64)) }
+    }
+
+    /// The span in ticks, or the longest that can be counted.
+    pub const fn saturating_from(duration: Duration) -> Ticks {
+        match Ticks::from_duration(duration) {
+            Some(ticks) => ticks,
+            None => Ticks::MAX,
+        }
+    }
+
+    /// The number of ticks.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// The span rounded **up** to whole nanoseconds, so that whoever waits it has waited enough.
+    pub const fn to_duration(self) -> Duration {
+        Duration::from_nanos(self.0.div_ceil(PER_NANOSECOND))
+    }
+
+    pub(crate) const fn checked_mul(self, times: u64) -> Option<Ticks> {
+        match self.0.checked_mul(times) {
+            Some(ticks) => Some(Ticks(ticks)),
+            None => None,
+        }
+    }
+
+    /// What is left after taking `other` away; never below nothing.
+    pub const fn saturating_sub(self, other: Ticks) -> Ticks {
+        Ticks(self.0.saturating_sub(other.0))
+    }
+
+    /// Both together, or the longest span that can be counted.
+    pub const fn saturating_add(self, other: Ticks) -> Ticks {
+        Ticks(self.0.saturating_add(other.0))
+    }
+}
+
+impl fmt::Debug for Ticks {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}t", self.0)
+    }
+}
+
+/// An instant: ticks since the epoch of the store that decides.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(u64);
+
+impl Timestamp {
+    /// The epoch itself.
+    pub const EPOCH: Timestamp = Timestamp(0);
+    /// The last instant that can be counted, about 36 years after the epoch.
+    pub const LAST: Timestamp = Timestamp(u64::MAX);
+
+    /// The instant so many ticks after the epoch.
+    pub const fn from_ticks(ticks: u64) -> Timestamp {
+        Timestamp(ticks)
+    }
+
+    /// The instant so long after the epoch, at most [`Timestamp::LAST`].
+    pub const fn after_epoch(duration: Duration) -> Timestamp {
+        Timestamp(Ticks::saturating_from(duration).0)
+    }
+
+    /// Ticks since the epoch.
+    pub const fn ticks(self) -> u64 {
+        self.0
+    }
+
+    /// The span from `earlier` to this instant; zero if `earlier` is in fact later.
+    pub const fn since(self, earlier: Timestamp) -> Ticks {
+        Ticks(self.0.saturating_sub(earlier.0))
+    }
+
+    /// The instant a span later, unless time ends before.
+    pub const fn checked_add(self, span: Ticks) -> Option<Timestamp> {
+        match self.0.checked_add(span.0) {
+            Some(ticks) => Some(Timestamp(ticks)),
+            None => None,
+        }
+    }
+
+    /// The instant a span earlier, unless that is before the epoch.
+    pub const fn checked_sub(self, span: Ticks) -> Option<Timestamp> {
+        match self.0.checked_sub(span.0) {
+            Some(ticks) => Some(Timestamp(ticks)),
+            None => None,
+        }
+    }
+
+    /// The instant a span later, at most [`Timestamp::LAST`].
+    pub const fn saturating_add(self, span: Ticks) -> Timestamp {
+        Timestamp(self.0.saturating_add(span.0))
+    }
+
+    /// The instant a span earlier, at least the epoch.
+    pub const fn saturating_sub(self, span: Ticks) -> Timestamp {
+        Timestamp(self.0.saturating_sub(span.0))
+    }
+
+    /// The time that is left before time ends.
+    pub(crate) const fn left(self) -> Ticks {
+        Ticks(u64::MAX - self.0)
+    }
+}
+
+impl fmt::Debug for Timestamp {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "@{}t", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_becomes_nanoseconds_rounded_up() {
+        assert_eq!(Ticks::new(0).to_duration(), Duration::ZERO);
+        assert_eq!(Ticks::new(1).to_duration(), Duration::from_nanos(1));
+        assert_eq!(Ticks::new(16).to_duration(), Duration::from_nanos(1));
+        assert_eq!(Ticks::new(17).to_duration(), Duration::from_nanos(2));
+        assert!(Ticks::MAX.to_duration() > 36 * 365 * 24 * HOUR);
+    }
+
+    #[test]
+    fn a_duration_that_cannot_be_counted_saturates_only_where_asked() {
+        assert_eq!(Ticks::from_duration(Duration::MAX), None);
+        assert_eq!(Ticks::saturating_from(Duration::MAX), Ticks::MAX);
+        assert_eq!(Ticks::from_duration(SECOND), Some(Ticks(16_000_000_000)));
+        assert_eq!(Timestamp::after_epoch(Duration::MAX), Timestamp::LAST);
+    }
+
+    #[test]
+    fn time_before_the_epoch_and_after_the_end_does_not_exist() {
+        let one = Ticks::new(1);
+        assert_eq!(Timestamp::LAST.checked_add(one), None);
+        assert_eq!(Timestamp::EPOCH.checked_sub(one), None);
+        assert_eq!(Timestamp::LAST.saturating_add(one), Timestamp::LAST);
+        assert_eq!(Timestamp::EPOCH.saturating_sub(one), Timestamp::EPOCH);
+        assert_eq!(Timestamp::EPOCH.since(Timestamp::LAST), Ticks::ZERO);
+        assert_eq!(Timestamp::EPOCH.left(), Ticks::MAX);
+    }
+}

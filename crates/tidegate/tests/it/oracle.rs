@@ -1,0 +1,58 @@
+//! Random traces against judges that know only the promise.
+
+use conformance::generate::{Shares, judge};
+use conformance::random::Random;
+
+const OPERATIONS: u64 = 200;
+
+/// Runs the traces of one kind on both cores and prints what they were made of.
+fn agree(kind: &str) {
+    let seed = Random::seed_from_environment();
+    let traces = crate::traces(20_000);
+    let run = |part: u64| -> Shares {
+        let mut shares = Shares::default();
+        for trace in (0..traces).filter(|trace| trace % 2 == part) {
+            let trace_seed = Random::new(seed.wrapping_add(trace)).next();
+            match judge(kind, trace_seed, OPERATIONS) {
+                Ok(more) => shares.add(more),
+                Err(mismatch) => panic!("{kind}, trace {trace} of seed {seed}: {mismatch}"),
+            }
+        }
+        shares
+    };
+    let mut shares = std::thread::scope(|scope| {
+        let other = scope.spawn(|| run(1));
+        let mut shares = run(0);
+        shares.add(other.join().expect("the other half agrees too"));
+        shares
+    });
+    shares.operations = shares.operations.max(1);
+    let (near, refused) = (shares.percent_near_change(), shares.percent_refused());
+    println!(
+        "oracle {kind}: {traces} traces, {} operations, 0 mismatches, {near} % within 2 ticks of a change, {refused} % refused (seed {seed})",
+        shares.operations
+    );
+    assert!(near >= 30, "only {near} % of the operations are near a change of verdict");
+    assert!(refused >= 20, "only {refused} % of the operations are refusals");
+}
+
+macro_rules! oracles {
+    ($($name:ident: $kind:literal)+) => {$(
+        #[test]
+        fn $name() {
+            agree($kind);
+        }
+    )+};
+}
+
+oracles! {
+    oracle_agrees_with_token_bucket: "token-bucket"
+    oracle_agrees_with_leaky_bucket: "leaky-bucket"
+    oracle_agrees_with_fixed_window: "fixed-window"
+    oracle_agrees_with_sliding_log: "sliding-log"
+    oracle_agrees_with_sliding_window: "sliding-window"
+    oracle_agrees_with_sliding_window_estimate: "sliding-window-estimate"
+    oracle_agrees_with_pacer: "pacer"
+    oracle_agrees_with_pacer_warm_up: "pacer-warm-up"
+    oracle_agrees_with_concurrency: "concurrency"
+}

@@ -1,0 +1,147 @@
+//! The repository's own commands, run as `cargo xtask COMMAND`.
+//!
+//! `test` only reads and `fix` only writes; everything that takes minutes is a command of its own.
+//! There are no dependencies, so the first run costs seconds.
+//! Exit codes: 0 all is well, 1 something failed, 2 the command line was not understood.
+
+mod bench;
+mod failure;
+mod fix;
+mod mutants;
+mod plant;
+mod run;
+mod soak;
+mod suggest;
+mod test;
+mod tidy;
+mod workspace;
+
+use std::env;
+use std::process::ExitCode;
+
+use failure::Failure;
+
+/// One command: how it is called, what it is for, and what it does.
+struct Task {
+    name: &'static str,
+    arguments: &'static str,
+    summary: &'static str,
+    run: fn(&[String]) -> Result<(), Failure>,
+}
+
+const TASKS: [Task; 7] = [
+    Task { name: "test", arguments: "", summary: "all checks and tests; only reads", run: test::run },
+    Task {
+        name: "fix",
+        arguments: "",
+        summary: "formats and applies clippy's fixes; only writes",
+        run: fix::run,
+    },
+    Task {
+        name: "tidy",
+        arguments: "",
+        summary: "the repository's own rules: marks, layers, dependencies, names, whitespace",
+        run: tidy::run,
+    },
+    Task {
+        name: "soak",
+        arguments: "[--traces N] [--seed S]",
+        summary: "the oracle and law tests with N random traces each (default 1000000)",
+        run: soak::run,
+    },
+    Task {
+        name: "plant",
+        arguments: "[WORD]",
+        summary: "plants each known fault (whose name contains WORD) in a copy; its tests must turn red",
+        run: plant::run,
+    },
+    Task {
+        name: "mutants",
+        arguments: "[-- ARGS]",
+        summary: "mutates the algorithms with cargo-mutants; ARGS go to it",
+        run: mutants::run,
+    },
+    Task {
+        name: "bench",
+        arguments: "[NAME [ARGS]]",
+        summary: "runs one benchmark in release mode; without NAME lists them",
+        run: bench::run,
+    },
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    match dispatch(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("xtask: {failure}");
+            failure.exit_code()
+        }
+    }
+}
+
+fn dispatch(arguments: &[String]) -> Result<(), Failure> {
+    let Some((name, rest)) = arguments.split_first() else {
+        print!("{}", help());
+        return Ok(());
+    };
+    if is_help(name) || name == "help" {
+        print!("{}", help());
+        return Ok(());
+    }
+    let task = TASKS.iter().find(|task| task.name == name).ok_or_else(|| unknown(name))?;
+    if rest.iter().take_while(|argument| *argument != "--").any(|argument| is_help(argument)) {
+        println!("{}\n\nusage: {}", task.summary, task.usage());
+        return Ok(());
+    }
+    (task.run)(rest)
+}
+
+impl Task {
+    fn usage(&self) -> String {
+        format!("cargo xtask {} {}", self.name, self.arguments).trim_end().to_owned()
+    }
+}
+
+fn is_help(argument: &str) -> bool {
+    matches!(argument, "--help" | "-h")
+}
+
+fn help() -> String {
+    let mut text = String::from("The repository's own commands.\n\nusage: cargo xtask COMMAND [ARGS]\n\n");
+    for task in &TASKS {
+        let call = format!("{} {}", task.name, task.arguments);
+        text.push_str(&format!("  {call:<29} {}\n", task.summary));
+    }
+    text.push_str("\nBefore a commit: cargo xtask fix, then cargo xtask test.\n");
+    text
+}
+
+fn unknown(name: &str) -> Failure {
+    let closest = suggest::closest(name, TASKS.iter().map(|task| task.name)).unwrap_or("--help");
+    Failure::usage(format!(
+        "unknown command \"{name}\"; did you mean \"{closest}\"? `cargo xtask --help` lists them all"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_has_one_line_for_each_command() {
+        let help = help();
+        for task in &TASKS {
+            let starts = |line: &&str| line.starts_with(&format!("  {} ", task.name));
+            assert_eq!(help.lines().filter(starts).count(), 1, "{}", task.name);
+        }
+    }
+
+    #[test]
+    fn an_unknown_command_is_a_usage_error_that_names_the_closest() {
+        let failure = dispatch(&["mutant".to_owned()]).unwrap_err();
+
+        assert_eq!(failure.code(), 2);
+        assert!(failure.to_string().contains("did you mean \"mutants\"?"), "{failure}");
+    }
+}

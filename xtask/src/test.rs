@@ -1,0 +1,81 @@
+//! Every check of the repository, cheapest first; stops at the first that fails and changes no file.
+
+use std::fs;
+
+use crate::failure::{Failure, no_arguments};
+use crate::run::{Step, steps, succeed, succeed_quietly};
+use crate::tidy::{self, Manifest};
+use crate::workspace::{cargo, files, has_cargo_tool, root};
+
+const STEPS: [Step; 7] = [
+    Step { name: "fmt", work: format },
+    Step { name: "tidy", work: tidy::check },
+    Step { name: "clippy", work: clippy },
+    Step { name: "tests", work: tests },
+    Step { name: "doctests", work: doctests },
+    Step { name: "examples", work: examples },
+    Step { name: "docs", work: docs },
+];
+
+pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    no_arguments("test", arguments)?;
+    steps(&STEPS)
+}
+
+fn format() -> Result<(), Failure> {
+    succeed(&mut cargo(&["fmt", "--all", "--check"])?)
+}
+
+fn clippy() -> Result<(), Failure> {
+    succeed(&mut cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])?)
+}
+
+fn tests() -> Result<(), Failure> {
+    if has_cargo_tool("nextest")? {
+        return succeed(&mut cargo(&["nextest", "run", "--workspace", "--locked", "--no-fail-fast"])?);
+    }
+    println!("nextest: not installed, skipped; using cargo test");
+    succeed(&mut cargo(&["test", "--workspace", "--locked", "--lib", "--bins", "--tests"])?)
+}
+
+fn doctests() -> Result<(), Failure> {
+    succeed(&mut cargo(&["test", "--workspace", "--locked", "--doc"])?)
+}
+
+fn examples() -> Result<(), Failure> {
+    for (folder, name) in files()?.iter().filter_map(|path| example(path)) {
+        let manifest_path = root().join(folder).join("Cargo.toml");
+        let text = fs::read_to_string(&manifest_path).map_err(Failure::at(&manifest_path))?;
+        let package = Manifest::parse(&text).name;
+        println!("example {package}/{name}");
+        succeed_quietly(&mut cargo(&["run", "--locked", "-q", "-p", &package, "--example", name])?)?;
+    }
+    Ok(())
+}
+
+/// The package folder and the name of the example that a path of the form `crates/*/examples/*.rs` holds.
+fn example(path: &str) -> Option<(&str, &str)> {
+    let (folder, file) = path.split_once("/examples/")?;
+    let name = file.strip_suffix(".rs")?;
+    let package = folder.strip_prefix("crates/")?;
+    (!package.contains('/') && !name.contains('/')).then_some((folder, name))
+}
+
+fn docs() -> Result<(), Failure> {
+    succeed(cargo(&["doc", "--workspace", "--no-deps", "--locked"])?.env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn examples_are_the_direct_files_of_a_crate_s_examples_folder() {
+        assert_eq!(example("crates/tidegate/examples/first.rs"), Some(("crates/tidegate", "first")));
+
+        assert_eq!(example("crates/tidegate/examples/first/part.rs"), None);
+        assert_eq!(example("crates/tidegate/examples/data.csv"), None);
+        assert_eq!(example("examples/flash-sale/src/main.rs"), None);
+        assert_eq!(example("crates/tidegate/src/examples.rs"), None);
+    }
+}

@@ -1,0 +1,134 @@
+//! Inside the library, time knows nothing of limits and algorithms know nothing of stores or clocks.
+//!
+//! Only code counts: a comment may name what the code must not use.
+
+use super::source::{code, continues_a_word, first_word, line_of, words};
+use super::{File, Finding};
+
+/// A module of the library, the modules it must not reach for, and the names it must not use.
+struct Layer {
+    module: &'static str,
+    without_modules: &'static [&'static str],
+    without_names: &'static [&'static str],
+}
+
+const LAYERS: [Layer; 2] = [
+    Layer { module: "time", without_modules: &["algorithm", "limit", "store"], without_names: &[] },
+    Layer {
+        module: "algorithm",
+        without_modules: &["store", "wait", "limiter"],
+        without_names: &["Instant", "SystemTime"],
+    },
+];
+
+impl Layer {
+    fn holds(&self, path: &str) -> bool {
+        let inside =
+            path.strip_prefix("crates/tidegate/src/").and_then(|path| path.strip_prefix(self.module));
+        inside.is_some_and(|rest| rest == ".rs" || (rest.starts_with('/') && rest.ends_with(".rs")))
+    }
+
+    fn breaches(&self, file: &File) -> Vec<Finding> {
+        let code = code(&file.text);
+        let mut findings = Vec::new();
+        for (line, module) in modules_used(&code) {
+            if self.without_modules.contains(&module) {
+                findings.push(file.finding(line, format!("`{}` may not use `crate::{module}`", self.module)));
+            }
+        }
+        for (index, line) in code.lines().enumerate() {
+            for name in words(line).filter(|word| self.without_names.contains(word)) {
+                findings.push(file.finding(index + 1, format!("`{}` may not use `{name}`", self.module)));
+            }
+        }
+        findings
+    }
+}
+
+pub(super) fn check(files: &[File]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for layer in &LAYERS {
+        let inside = files.iter().filter(|file| layer.holds(&file.path));
+        findings.extend(inside.flat_map(|file| layer.breaches(file)));
+    }
+    findings
+}
+
+/// The modules that follow `crate::`, also as members of a group, each with the line of its `crate::`.
+fn modules_used(code: &str) -> Vec<(usize, &str)> {
+    let mut used = Vec::new();
+    for (at, start) in code.match_indices("crate::").filter(|(at, _)| !continues_a_word(code, *at)) {
+        let after = &code[at + start.len()..];
+        let line = line_of(code, at);
+        match after.strip_prefix('{') {
+            Some(group) => used.extend(group_members(group).into_iter().map(|module| (line, module))),
+            None => used.push((line, first_word(after))),
+        }
+    }
+    used
+}
+
+/// The first words of a group's own members: `a` and `b` of `a::{x, y}, b}`.
+fn group_members(group: &str) -> Vec<&str> {
+    let mut members = Vec::new();
+    let mut depth = 0_usize;
+    let mut start = 0;
+    for (at, character) in group.char_indices() {
+        match character {
+            '{' => depth += 1,
+            '}' if depth > 0 => depth -= 1,
+            ',' | '}' if depth == 0 => {
+                members.push(first_word(&group[start..at]));
+                start = at + 1;
+                if character == '}' {
+                    break;
+                }
+            }
+            _ => {}
+        }
+    }
+    members
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::file;
+    use super::*;
+
+    #[test]
+    fn a_layer_may_look_down_and_talk_about_anything() {
+        let files = [
+            file(
+                "crates/tidegate/src/algorithm/token.rs",
+                "//! No `Instant`.\nuse crate::{limit::Limit, time};\n",
+            ),
+            file("crates/tidegate/src/time/tick.rs", "// crate::limit asks us.\nfn a(instant: Ticks) {}\n"),
+            file(
+                "crates/tidegate/src/store/map.rs",
+                "use crate::limiter::Limiter;\nuse std::time::Instant;\n",
+            ),
+            file("crates/tidegate/src/timeless.rs", "use crate::limit::Limit;\n"),
+        ];
+        assert_eq!(check(&files), []);
+    }
+
+    #[test]
+    fn looking_up_is_found_also_in_groups() {
+        let text =
+            "use crate::{\n    decision::{Verdict, store},\n    store::Map,\n};\nuse crate::wait::Queue;\n";
+        let findings = check(&[file("crates/tidegate/src/algorithm/pacer.rs", text)]);
+        let found: Vec<_> = findings.iter().map(|finding| (finding.line, finding.message.as_str())).collect();
+        assert_eq!(
+            found,
+            [(1, "`algorithm` may not use `crate::store`"), (5, "`algorithm` may not use `crate::wait`")]
+        );
+    }
+
+    #[test]
+    fn clocks_are_found_in_algorithms_and_limits_in_time() {
+        let clock = file("crates/tidegate/src/algorithm.rs", "fn decide(now: std::time::Instant) {}\n");
+        let limit = file("crates/tidegate/src/time/clock.rs", "\nfn a() { crate::limit::b() }\n");
+        assert_eq!(check(&[clock])[0].message, "`algorithm` may not use `Instant`");
+        assert_eq!(check(&[limit])[0].line, 2);
+    }
+}

@@ -1,0 +1,114 @@
+//! The workspace seen from outside: where it is, what is in it, and how to call cargo on it.
+//!
+//! Child cargos share one target folder in the user's cache unless `CARGO_TARGET_DIR` says otherwise, so several
+//! checkouts do not build the same dependencies again.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::failure::Failure;
+
+/// The folder that holds the workspace's `Cargo.toml`.
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder inside the workspace")
+}
+
+/// Where child cargos build.
+pub(crate) fn target_folder() -> Result<PathBuf, Failure> {
+    if let Some(folder) = non_empty("CARGO_TARGET_DIR") {
+        return std::path::absolute(&folder).map_err(Failure::at(&folder));
+    }
+    let cache = non_empty("XDG_CACHE_HOME").or_else(|| Some(non_empty("HOME")?.join(".cache")));
+    cache
+        .map(|cache| cache.join("tidegate/target"))
+        .ok_or_else(|| Failure::new("no place to build: set CARGO_TARGET_DIR, XDG_CACHE_HOME or HOME"))
+}
+
+fn non_empty(variable: &str) -> Option<PathBuf> {
+    env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// A cargo command that runs in the workspace root and builds in the shared target folder.
+pub(crate) fn cargo(arguments: &[&str]) -> Result<Command, Failure> {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(arguments).current_dir(root()).env("CARGO_TARGET_DIR", target_folder()?);
+    Ok(command)
+}
+
+/// Whether `cargo TOOL` is installed.
+pub(crate) fn has_cargo_tool(tool: &str) -> Result<bool, Failure> {
+    let answered = cargo(&[tool, "--version"])?.output();
+    Ok(answered.is_ok_and(|output| output.status.success()))
+}
+
+/// Every file that is or could be committed, as sorted paths from the root with forward slashes.
+///
+/// Without git, or outside a checkout, all files count except those that builds leave behind.
+pub(crate) fn files() -> Result<Vec<String>, Failure> {
+    let mut paths = match listed_by_git() {
+        Some(paths) => paths,
+        None => walk(root())?,
+    };
+    // Git also lists tracked files that were deleted but not yet staged.
+    paths.retain(|path| root().join(path).is_file());
+    paths.sort();
+    paths.dedup();
+    Ok(paths)
+}
+
+fn listed_by_git() -> Option<Vec<String>> {
+    // A container often mounts a checkout that belongs to another user, which git refuses to read unless told.
+    let trust = format!("safe.directory={}", root().display());
+    let output = Command::new("git")
+        .args(["-c", &trust, "ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+        .current_dir(root())
+        .output()
+        .ok()?;
+    let listing = String::from_utf8_lossy(&output.stdout);
+    let paths: Vec<String> = listing.split_terminator('\0').map(str::to_owned).collect();
+    (output.status.success() && !paths.is_empty()).then_some(paths)
+}
+
+/// All files below a folder, as paths from it with forward slashes; build output and git's own files are left out.
+pub(crate) fn walk(folder: &Path) -> Result<Vec<String>, Failure> {
+    let mut found = Vec::new();
+    let mut waiting = vec![String::new()];
+    while let Some(prefix) = waiting.pop() {
+        let place = folder.join(&prefix);
+        for entry in fs::read_dir(&place).map_err(Failure::at(&place))? {
+            let entry = entry.map_err(Failure::at(&place))?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if entry.path().is_file() {
+                found.push(format!("{prefix}{name}"));
+            } else if entry.path().is_dir() && !is_build_output(&name) {
+                waiting.push(format!("{prefix}{name}/"));
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn is_build_output(folder: &str) -> bool {
+    matches!(folder, ".git" | "target") || folder.starts_with("mutants.out")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_root_is_the_workspace() {
+        assert!(root().join("Cargo.toml").is_file());
+        assert!(root().join("xtask/Cargo.toml").is_file());
+    }
+
+    #[test]
+    fn walking_and_git_both_find_this_file_but_no_build_output() {
+        for paths in [files().unwrap(), walk(root()).unwrap()] {
+            assert!(paths.iter().any(|path| path == "xtask/src/workspace.rs"));
+            assert!(!paths.iter().any(|path| path.starts_with("target/") || path.starts_with(".git/")));
+        }
+    }
+}
