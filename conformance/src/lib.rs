@@ -5,11 +5,13 @@
 //! - [`oracle`]: judges that keep only the list of what was admitted and the written promise. They share no
 //!   code and no formula with the algorithms.
 //! - [`model`]: the textbook token bucket and funnel, to be compared step by step with the one-word form.
+//! - [`extreme`]: the promises in integers that cannot overflow.
 //! - [`generate`]: random traces aimed at the instants where a verdict changes.
 //! - [`law`]: what must hold after every step, whatever the limit.
 //! - [`arm`]: what a trace is played on: the pure functions here, a store or a protocol elsewhere.
 
 pub mod arm;
+pub mod extreme;
 pub mod generate;
 pub mod law;
 pub mod model;

@@ -6,9 +6,9 @@ use tidegate::{Algorithm, Alignment, DelayAfter, Draft, Limit, Mode, Pay};
 
 use crate::random::Random;
 
-/// Ticks in a nanosecond, in a second and in a day, stated here a second time on purpose.
-const NANOSECOND: u64 = 16;
-const SECOND: u64 = 1_000_000_000 * NANOSECOND;
+/// Ticks in a microsecond, in a second and in a day, stated here a second time on purpose.
+const MICROSECOND: u64 = 16_000;
+const SECOND: u64 = 1_000_000 * MICROSECOND;
 const DAY: u64 = 86_400 * SECOND;
 /// Nobody may owe more than this.
 pub(crate) const TEN_YEARS: u64 = 3650 * DAY;
@@ -107,16 +107,18 @@ impl Promise {
             "sliding-window-estimate" => Promise::Estimate { amount, period },
             "pacer" => {
                 let savings = random.sized(0, 100).saturating_mul(interval(amount, period)).min(300 * DAY);
-                let savings = savings / NANOSECOND * NANOSECOND;
+                let savings = savings / MICROSECOND * MICROSECOND;
                 Promise::Steady { amount, period, savings, own: random.percent(30) }
             }
             "pacer-warm-up" => {
-                let warm_up =
-                    random.sized(1, 100).saturating_mul(interval(amount, period)).clamp(16_000, 30 * DAY);
+                let warm_up = random
+                    .sized(1, 100)
+                    .saturating_mul(interval(amount, period))
+                    .clamp(MICROSECOND, 30 * DAY);
                 Promise::WarmUp {
                     amount,
                     period: period.min((10 * DAY).saturating_mul(amount)),
-                    warm_up: warm_up / NANOSECOND * NANOSECOND,
+                    warm_up: warm_up / MICROSECOND * MICROSECOND,
                     cold_factor: random.between(1, 10),
                     own: random.percent(30),
                 }
@@ -151,21 +153,21 @@ fn draft(algorithm: Algorithm, amount: u64, period: u64) -> Draft {
 }
 
 fn span(ticks: u64) -> Duration {
-    assert_eq!(ticks % NANOSECOND, 0, "a written span is whole nanoseconds");
-    Duration::from_nanos(ticks / NANOSECOND)
+    assert_eq!(ticks % MICROSECOND, 0, "a written span is whole microseconds");
+    Duration::from_micros(ticks / MICROSECOND)
 }
 
 fn pay(own: bool) -> Pay {
     if own { Pay::Own } else { Pay::Next }
 }
 
-/// A period from the shortest that this amount may have to a year, in whole nanoseconds.
+/// A period from the shortest that this amount may have to a year.
 fn random_period(random: &mut Random, amount: u64) -> u64 {
-    let shortest = (100 * amount).max(1000);
-    let nanoseconds = random.sized(shortest, 365 * 86_400 * 1_000_000_000);
+    let shortest = amount.div_ceil(10);
+    let microseconds = random.sized(shortest, 365 * 86_400 * 1_000_000);
     // Most limits are written in round numbers.
-    let round = random.pick(&[1, 1, 1000, 1_000_000, 1_000_000_000]);
-    (nanoseconds / round * round).max(shortest) * NANOSECOND
+    let round = random.pick(&[1, 1, 1000, 1_000_000]);
+    (microseconds / round * round).max(shortest) * MICROSECOND
 }
 
 /// So many units, or as many as two years can earn.

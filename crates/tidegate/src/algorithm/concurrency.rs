@@ -162,6 +162,11 @@ impl Decide for Concurrency {
 }
 
 impl Holders {
+    /// The memory behind it, in bytes.
+    pub(super) fn bytes_held(&self) -> usize {
+        self.list.capacity() * size_of::<Holder>()
+    }
+
     fn find(&self, permit: Permit) -> Option<usize> {
         self.list.binary_search_by_key(&permit, |holder| holder.permit).ok()
     }

@@ -168,6 +168,11 @@ struct Live {
 }
 
 impl Log {
+    /// The memory behind it, in bytes.
+    pub(super) fn bytes_held(&self) -> usize {
+        self.entries.capacity() * size_of::<Entry>()
+    }
+
     fn newest(&self) -> Option<Timestamp> {
         self.entries.back().map(|entry| entry.at)
     }

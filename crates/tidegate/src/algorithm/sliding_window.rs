@@ -243,6 +243,13 @@ impl Decide for SlidingWindow {
     }
 }
 
+impl Slots {
+    /// The memory behind it, in bytes.
+    pub(super) fn bytes_held(&self) -> usize {
+        size_of_val(&*self.counts)
+    }
+}
+
 /// The counters as they stand at one instant.
 struct View<'a> {
     /// The slot in force.

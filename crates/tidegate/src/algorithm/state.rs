@@ -14,6 +14,19 @@ use crate::time::Timestamp;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State(Kind);
 
+impl State {
+    /// The memory that it takes, in bytes.
+    pub fn bytes(&self) -> usize {
+        let more = match &self.0 {
+            Kind::Log(log) => log.bytes_held(),
+            Kind::Slots(slots) => slots.bytes_held(),
+            Kind::Holders(holders) => holders.bytes_held(),
+            Kind::Unseen | Kind::ClearAt(_) | Kind::Window(_) | Kind::Pace(_) => 0,
+        };
+        size_of::<State>() + more
+    }
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Kind {
     #[default]

@@ -194,6 +194,9 @@ impl Draft {
         if let Some(field) = self.misplaced() {
             return Err(Problem::NotFor(field));
         }
+        if let Some(field) = self.finer_than_text() {
+            return Err(Problem::NotWhole(field));
+        }
         let rule = match self.rate {
             Rate::Unlimited => self.pacer(None),
             Rate::Per { amount, period } => self.rule(amount, period),
@@ -242,6 +245,19 @@ impl Draft {
             Some(Field::CountDenied)
         } else {
             None
+        }
+    }
+
+    /// The first time that a limit's text could not say.
+    const fn finer_than_text(&self) -> Option<Field> {
+        const fn is_fine(span: Duration) -> bool {
+            span.subsec_nanos() % 1000 != 0
+        }
+        match (self.rate, self.burst, self.warm_up) {
+            (Rate::Per { period, .. }, _, _) if is_fine(period) => Some(Field::Rate),
+            (_, Some(Burst::Span(span)), _) if is_fine(span) => Some(Field::Burst),
+            (_, _, Some(length)) if is_fine(length) => Some(Field::WarmUp),
+            _ => None,
         }
     }
 

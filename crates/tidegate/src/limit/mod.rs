@@ -209,6 +209,22 @@ impl Limit {
     }
 }
 
+/// The numbers of one algorithm, for whoever keeps the state of that one only.
+macro_rules! rule_of_limit {
+    ($($rule:ident)+) => {$(
+        impl TryFrom<Limit> for $rule {
+            type Error = Limit;
+
+            /// The limit comes back if it is one of another algorithm.
+            fn try_from(limit: Limit) -> Result<$rule, Limit> {
+                if let Rule::$rule(rule) = limit.rule { Ok(rule) } else { Err(limit) }
+            }
+        }
+    )+};
+}
+
+rule_of_limit! { TokenBucket LeakyBucket FixedWindow SlidingLog SlidingWindow Pacer Concurrency }
+
 impl FromStr for Limit {
     type Err = LimitError;
 

@@ -15,6 +15,7 @@ pub(crate) enum Problem {
     ZeroAmount,
     ZeroPeriod,
     PeriodTooLong,
+    NotWhole(Field),
     TooFast,
     ZeroBurst,
     BurstTooLong,
@@ -64,7 +65,7 @@ impl Problem {
             Problem::SlotsOutOfRange => Field::Slots,
             Problem::WarmUpOutOfRange => Field::WarmUp,
             Problem::ColdFactorOutOfRange => Field::ColdFactor,
-            Problem::NotFor(field) => field,
+            Problem::NotFor(field) | Problem::NotWhole(field) => field,
         }
     }
 
@@ -74,6 +75,7 @@ impl Problem {
             Problem::ZeroAmount => "an amount of 0 admits nothing; use at least 1",
             Problem::ZeroPeriod => "a period of 0 has no rate; use at least 1us",
             Problem::PeriodTooLong => "the period is longer than 10 years; use at most 3650d",
+            Problem::NotWhole(_) => "times are whole microseconds; round it to 1us",
             Problem::TooFast => {
                 "the rate is above 10,000,000 per second; use a lower rate, or count in larger units"
             }

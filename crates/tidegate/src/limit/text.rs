@@ -361,7 +361,10 @@ fn distance(from: &str, to: &str) -> usize {
 pub(super) fn write(draft: &Draft, out: &mut fmt::Formatter<'_>) -> fmt::Result {
     match draft.rate {
         Rate::Unlimited => out.write_str("unlimited")?,
-        Rate::Per { amount, period } => write!(out, "{amount}/{}", Span(period))?,
+        Rate::Per { amount, period } => match Span(period).in_units() {
+            (1, unit) => write!(out, "{amount}/{unit}")?,
+            (number, unit) => write!(out, "{amount}/{number}{unit}")?,
+        },
     }
     match draft.burst {
         Some(Burst::Units(units)) => write!(out, " burst {units}")?,
@@ -401,14 +404,18 @@ pub(super) fn write(draft: &Draft, out: &mut fmt::Formatter<'_>) -> fmt::Result 
 /// A span in the largest unit that divides it.
 struct Span(Duration);
 
-impl fmt::Display for Span {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let micros = self.0.as_nanos().div_ceil(1000);
+impl Span {
+    fn in_units(&self) -> (u128, &'static str) {
+        let micros = self.0.as_micros();
         let exact = |unit: &&(&str, u64)| micros % u128::from(unit.1) == 0;
         let &(unit, scale) = UNITS.iter().rev().find(exact).unwrap_or(&UNITS[0]);
-        match micros / u128::from(scale) {
-            1 => out.write_str(unit),
-            number => write!(out, "{number}{unit}"),
-        }
+        (micros / u128::from(scale), unit)
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (number, unit) = self.in_units();
+        write!(out, "{number}{unit}")
     }
 }

@@ -1,7 +1,15 @@
 //! The library from outside: the conformance kit over the pure functions, and what a user sees.
 
+mod extremes;
+mod figures;
+mod key;
 mod laws;
+mod limit_text;
+mod models;
 mod oracle;
+mod rates;
+mod small_world;
+mod traces;
 
 /// How many random traces to run per kind: the environment's word, or enough for every commit.
 fn traces(usual: u64) -> u64 {

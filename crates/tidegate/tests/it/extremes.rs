@@ -1,0 +1,179 @@
+//! Numbers at the edge: no panic, and no allow that big integers would deny.
+
+use conformance::extreme::{bucket_allows, second_allowed};
+use conformance::promise::Promise;
+use tidegate::algorithm::{Decide, LeakyBucket, TokenBucket};
+use tidegate::{Adjustment, Algorithm, Ask, Cost, Draft, Limit, State, Ticks, Timestamp};
+
+const EDGES: [u64; 15] = [
+    0,
+    1,
+    2,
+    3,
+    (1 << 31) - 1,
+    1 << 31,
+    (1 << 32) - 1,
+    1 << 32,
+    (1 << 32) + 1,
+    (1 << 53) + 1,
+    i64::MAX as u64 - 1,
+    i64::MAX as u64,
+    i64::MAX as u64 + 1,
+    u64::MAX - 1,
+    u64::MAX,
+];
+
+/// Periods in microseconds, from the shortest to the longest and beyond.
+const PERIODS: [u64; 8] =
+    [0, 1, 1000, 1_000_000, 60_000_000, 365 * 86_400_000_000, 3650 * 86_400_000_000, u64::MAX];
+
+fn draft(algorithm: Algorithm, amount: u64, micros: u64) -> Draft {
+    Draft::new(algorithm, amount, std::time::Duration::from_micros(micros))
+}
+
+/// Every valid bucket of the edges, with its promise.
+fn buckets() -> Vec<(Limit, Promise)> {
+    let mut buckets = Vec::new();
+    for amount in EDGES {
+        for micros in PERIODS {
+            for burst in EDGES {
+                for max_debt in [0, 1, burst] {
+                    let token = draft(Algorithm::TokenBucket, amount, micros).burst(burst).max_debt(max_debt);
+                    if let Ok(limit) = token.build() {
+                        let period = micros * 16_000;
+                        buckets.push((limit, Promise::TokenBucket { amount, period, burst, max_debt }));
+                    }
+                    let leaky = draft(Algorithm::LeakyBucket, amount, micros)
+                        .queue(burst)
+                        .delay_after(tidegate::DelayAfter::All)
+                        .max_debt(max_debt);
+                    if let Ok(limit) = leaky.build() {
+                        let (period, delay_after) = (micros * 16_000, None);
+                        let queue = burst;
+                        buckets.push((
+                            limit,
+                            Promise::LeakyBucket { amount, period, queue, delay_after, max_debt },
+                        ));
+                    }
+                }
+            }
+        }
+    }
+    buckets
+}
+
+#[test]
+fn extremes_never_make_a_bucket_allow_what_big_integers_deny() {
+    let buckets = buckets();
+    let mut combinations = 0_u64;
+    for (limit, promise) in &buckets {
+        for clear_at in EDGES {
+            for now in EDGES {
+                for cost in EDGES.into_iter().filter(|cost| *cost > 0) {
+                    combinations += 1;
+                    let mut state = Timestamp::from_ticks(clear_at);
+                    let at = Timestamp::from_ticks(now);
+                    let ask = Ask::new(Cost::of(cost));
+                    let allowed = match promise {
+                        Promise::TokenBucket { .. } => {
+                            TokenBucket::try_from(*limit).unwrap().decide(&mut state, at, ask).is_allowed()
+                        }
+                        _ => LeakyBucket::try_from(*limit).unwrap().decide(&mut state, at, ask).is_allowed(),
+                    };
+                    let expected = bucket_allows(promise, clear_at, now, cost);
+                    assert_eq!(allowed, expected, "{limit}: state {clear_at}, now {now}, cost {cost}");
+                }
+            }
+        }
+    }
+    println!("extremes: {} buckets, {combinations} combinations, 0 panics, 0 wrong", buckets.len());
+    assert!(combinations >= 500_000);
+}
+
+/// Promises of every other kind at the edges.
+fn others() -> Vec<Promise> {
+    let mut promises = Vec::new();
+    for amount in EDGES {
+        for micros in PERIODS {
+            let Some(period) = micros.checked_mul(16_000) else { continue };
+            for more in EDGES {
+                promises.push(Promise::FixedWindow { amount, period, first_hit: more % 2 == 0 });
+                promises.push(Promise::SlidingLog { amount, period, count_denied: false });
+                promises.push(Promise::SlidingWindow { amount, period, slots: more });
+                promises.push(Promise::Estimate { amount, period });
+                let savings = more / 16_000 * 16_000;
+                promises.push(Promise::Steady { amount, period, savings, own: more % 2 == 0 });
+                promises.push(Promise::WarmUp {
+                    amount,
+                    period,
+                    warm_up: savings,
+                    cold_factor: more,
+                    own: false,
+                });
+                promises.push(Promise::Concurrency { max: amount, lease: period });
+            }
+        }
+    }
+    promises.retain(|promise| promise.draft().build().is_ok());
+    promises.dedup();
+    promises
+}
+
+#[test]
+fn extremes_never_make_anything_else_allow_what_big_integers_deny() {
+    let mut combinations = 0_u64;
+    let promises = others();
+    for promise in &promises {
+        let limit = promise.limit();
+        for then in EDGES {
+            for first in EDGES.into_iter().filter(|cost| *cost > 0) {
+                let mut state = State::default();
+                let at = Timestamp::from_ticks(then);
+                let patient = Ask::new(Cost::of(first)).patience_in_ticks(Ticks::MAX);
+                if !limit.decide(&mut state, at, patient).is_allowed() {
+                    continue;
+                }
+                for now in EDGES.into_iter().filter(|now| *now >= then) {
+                    for second in EDGES.into_iter().filter(|cost| *cost > 0) {
+                        combinations += 1;
+                        let ask = Ask::new(Cost::of(second));
+                        let at = Timestamp::from_ticks(now);
+                        let allowed = limit.decide(&mut state.clone(), at, ask).is_allowed();
+                        assert_eq!(allowed, limit.peek(&state, at, ask).is_allowed());
+                        if allowed && !matches!(promise, Promise::WarmUp { .. }) {
+                            let expected = second_allowed(promise, then, first, now, second);
+                            assert!(expected, "{limit}: {first} at {then}, then {second} at {now}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+    println!("extremes: {} other limits, {combinations} combinations, 0 panics, 0 wrong", promises.len());
+    assert!(combinations >= 500_000);
+}
+
+#[test]
+fn extremes_of_adjustments_and_clocks_never_panic() {
+    let mut calls = 0_u64;
+    let limits =
+        others().into_iter().map(|promise| promise.limit()).chain(buckets().into_iter().map(|pair| pair.0));
+    for limit in limits.step_by(7) {
+        for first in EDGES {
+            let mut state = State::default();
+            for now in EDGES.into_iter().rev().chain(EDGES) {
+                for cost in [1, first.max(1), u64::MAX] {
+                    calls += 1;
+                    let at = Timestamp::from_ticks(now);
+                    limit.adjust(&mut state, at, Adjustment::Charge(Cost::of(cost)));
+                    let _ = limit.decide(&mut state, at, Ask::new(Cost::of(cost)));
+                    limit.adjust(&mut state, at, Adjustment::Refund(Cost::of(first.max(1))));
+                    let decision = limit.peek(&state, at, Ask::ONE);
+                    let _ = (decision.remaining(), decision.reset_after(), limit.clear_at(&state));
+                }
+            }
+        }
+    }
+    println!("extremes: {calls} rounds of charge, take, refund and peek, 0 panics");
+    assert!(calls >= 100_000);
+}
