@@ -1,1 +1,3 @@
+//! Tidegate and its peers side by side, in one run.
+
 fn main() {}

@@ -146,7 +146,7 @@ impl History {
     fn adjust(&mut self) -> Result<(), String> {
         let most = self.promise.most_at_once();
         let cost = Cost::of(if self.random.percent(10) {
-            self.random.next().max(1)
+            self.random.number().max(1)
         } else {
             self.random.sized(1, 2 * most)
         });

@@ -16,7 +16,7 @@ impl Random {
     }
 
     /// Any number.
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -27,8 +27,8 @@ impl Random {
     /// A number from `low` to `high`, both included.
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
         match (high - low).checked_add(1) {
-            Some(span) => low + self.next() % span,
-            None => self.next(),
+            Some(span) => low + self.number() % span,
+            None => self.number(),
         }
     }
 

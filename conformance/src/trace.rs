@@ -362,10 +362,10 @@ impl fmt::Display for Step {
         match &self.action {
             Action::Begin(limit) | Action::Change(limit) => return write!(out, "limit {limit}"),
             Action::Take { cost, patience: longest, .. } => {
-                write!(out, "take {}{}", cost.get(), patience(longest))?
+                write!(out, "take {}{}", cost.get(), patience(longest))?;
             }
             Action::Peek { cost, patience: longest, .. } => {
-                write!(out, "peek {}{}", cost.get(), patience(longest))?
+                write!(out, "peek {}{}", cost.get(), patience(longest))?;
             }
             Action::Adjust(Adjustment::Charge(cost)) => write!(out, "charge {}", cost.get())?,
             Action::Adjust(Adjustment::Refund(cost)) => write!(out, "refund {}", cost.get())?,

@@ -24,6 +24,10 @@ pub struct Key(Box<[u8]>);
 
 impl Key {
     /// The key of one part (`"ana"`) or of several (`(ip, "login")`).
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "a tuple of parts is written in place, and borrowed is a part too"
+    )]
     pub fn new(parts: impl IntoKey) -> Key {
         let mut bytes = Vec::new();
         parts.each_part(&mut |part| append(&mut bytes, part));

@@ -31,6 +31,11 @@ fn draft(algorithm: Algorithm, amount: u64, micros: u64) -> Draft {
     Draft::new(algorithm, amount, std::time::Duration::from_micros(micros))
 }
 
+/// Every how many-th limit is tried.
+fn thinned() -> usize {
+    if crate::is_quick() { 23 } else { 1 }
+}
+
 /// Every valid bucket of the edges, with its promise.
 fn buckets() -> Vec<(Limit, Promise)> {
     let mut buckets = Vec::new();
@@ -64,7 +69,7 @@ fn buckets() -> Vec<(Limit, Promise)> {
 
 #[test]
 fn extremes_never_make_a_bucket_allow_what_big_integers_deny() {
-    let buckets = buckets();
+    let buckets: Vec<_> = buckets().into_iter().step_by(thinned()).collect();
     let mut combinations = 0_u64;
     for (limit, promise) in &buckets {
         for clear_at in EDGES {
@@ -87,7 +92,7 @@ fn extremes_never_make_a_bucket_allow_what_big_integers_deny() {
         }
     }
     println!("extremes: {} buckets, {combinations} combinations, 0 panics, 0 wrong", buckets.len());
-    assert!(combinations >= 500_000);
+    assert!(combinations >= 500_000 || crate::is_quick());
 }
 
 /// Promises of every other kind at the edges.
@@ -122,7 +127,7 @@ fn others() -> Vec<Promise> {
 #[test]
 fn extremes_never_make_anything_else_allow_what_big_integers_deny() {
     let mut combinations = 0_u64;
-    let promises = others();
+    let promises: Vec<_> = others().into_iter().step_by(thinned()).collect();
     for promise in &promises {
         let limit = promise.limit();
         for then in EDGES {
@@ -150,7 +155,7 @@ fn extremes_never_make_anything_else_allow_what_big_integers_deny() {
         }
     }
     println!("extremes: {} other limits, {combinations} combinations, 0 panics, 0 wrong", promises.len());
-    assert!(combinations >= 500_000);
+    assert!(combinations >= 500_000 || crate::is_quick());
 }
 
 #[test]
@@ -158,7 +163,7 @@ fn extremes_of_adjustments_and_clocks_never_panic() {
     let mut calls = 0_u64;
     let limits =
         others().into_iter().map(|promise| promise.limit()).chain(buckets().into_iter().map(|pair| pair.0));
-    for limit in limits.step_by(7) {
+    for limit in limits.step_by(7 * thinned()) {
         for first in EDGES {
             let mut state = State::default();
             for now in EDGES.into_iter().rev().chain(EDGES) {
@@ -175,5 +180,5 @@ fn extremes_of_adjustments_and_clocks_never_panic() {
         }
     }
     println!("extremes: {calls} rounds of charge, take, refund and peek, 0 panics");
-    assert!(calls >= 100_000);
+    assert!(calls >= 100_000 || crate::is_quick());
 }

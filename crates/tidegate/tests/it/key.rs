@@ -24,7 +24,7 @@ fn parts() -> impl Strategy<Value = Vec<Vec<u8>>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: crate::cases(200_000), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn different_parts_never_give_the_same_key(one in parts(), other in parts()) {

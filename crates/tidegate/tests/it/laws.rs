@@ -7,7 +7,7 @@ fn hold(kind: &str) {
     let seed = Random::seed_from_environment();
     let histories = crate::traces(20_000);
     for history in 0..histories {
-        let history_seed = Random::new(seed.wrapping_add(history)).next();
+        let history_seed = Random::new(seed.wrapping_add(history)).number();
         if let Err(broken) = obey(kind, history_seed, 200) {
             panic!("{kind}, history {history} of seed {seed}: {broken}");
         }

@@ -342,7 +342,7 @@ fn drafts() -> impl Strategy<Value = Draft> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: crate::cases(20_000), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_limit_reads_back_from_its_own_text(draft in drafts()) {

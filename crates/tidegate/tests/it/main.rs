@@ -15,3 +15,13 @@ mod traces;
 fn traces(usual: u64) -> u64 {
     std::env::var("TIDEGATE_TRACES").ok().and_then(|traces| traces.parse().ok()).unwrap_or(usual)
 }
+
+/// Whether only a few traces were asked for, as when hundreds of mutants are to be tried.
+fn is_quick() -> bool {
+    traces(20_000) < 1000
+}
+
+/// How many cases of a property to try.
+fn cases(usual: u32) -> u32 {
+    if is_quick() { 200 } else { usual }
+}

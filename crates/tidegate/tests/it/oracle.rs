@@ -12,7 +12,7 @@ fn agree(kind: &str) {
     let run = |part: u64| -> Shares {
         let mut shares = Shares::default();
         for trace in (0..traces).filter(|trace| trace % 2 == part) {
-            let trace_seed = Random::new(seed.wrapping_add(trace)).next();
+            let trace_seed = Random::new(seed.wrapping_add(trace)).number();
             match judge(kind, trace_seed, OPERATIONS) {
                 Ok(more) => shares.add(more),
                 Err(mismatch) => panic!("{kind}, trace {trace} of seed {seed}: {mismatch}"),

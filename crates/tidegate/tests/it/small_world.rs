@@ -5,9 +5,12 @@ use conformance::oracle::{self, Admitted, Oracle};
 use conformance::promise::Promise;
 use tidegate::{Ask, Cost, Limit, State, Timestamp};
 
-const STEPS: u32 = 6;
 /// The step of time, in ticks; periods are a few of these.
 const UNIT: u64 = 16_000;
+
+fn steps() -> u32 {
+    if crate::is_quick() { 4 } else { 6 }
+}
 
 struct World {
     limit: Limit,
@@ -61,7 +64,7 @@ fn explore(name: &str, promises: &[Promise]) {
         .iter()
         .map(|promise| {
             let mut world = World::new(promise);
-            world.walk(&State::default(), UNIT, STEPS);
+            world.walk(&State::default(), UNIT, steps());
             world.visited
         })
         .sum();
@@ -179,7 +182,7 @@ fn small_world_in_which_token_bucket_funnel_and_one_word_decide_alike() {
                 tokens: model::TokenBucket::new(promise),
                 funnel: model::Funnel::new(promise),
             };
-            walk_three(&promise.limit(), &three, UNIT, STEPS)
+            walk_three(&promise.limit(), &three, UNIT, steps())
         })
         .sum();
     println!("small world, three forms: {visited} decisions, 0 mismatches");
