@@ -31,4 +31,4 @@ pub use ask::{Adjusted, Adjustment, Ask, Cost, CostError};
 pub use decision::{Decision, Outcome, Permit, Verdict};
 pub use key::{IntoKey, Key, KeyPart};
 pub use limit::{Alignment, DelayAfter, Draft, Limit, LimitError, Mode, Pay};
-pub use time::{Clock, HOUR, MILLISECOND, MINUTE, ManualClock, SECOND, SystemClock, Ticks, Timestamp};
+pub use time::{Clock, DAY, HOUR, MILLISECOND, MINUTE, ManualClock, SECOND, SystemClock, Ticks, Timestamp};

@@ -18,6 +18,8 @@ pub const SECOND: Duration = Duration::from_secs(1);
 pub const MINUTE: Duration = Duration::from_secs(60);
 /// One hour.
 pub const HOUR: Duration = Duration::from_secs(3600);
+/// One day of 24 hours.
+pub const DAY: Duration = Duration::from_secs(24 * 3600);
 
 const PER_NANOSECOND: u64 = 16;
 const PER_SECOND: u64 = PER_NANOSECOND * 1_000_000_000;

@@ -1,0 +1,32 @@
+//! Token bucket: an API that takes bursts, charges by weight and corrects itself afterwards.
+
+use tidegate::{Adjustment, Ask, Clock, Cost, Limit, MILLISECOND, ManualClock, SECOND, State};
+
+const API: Limit = Limit::per_second(10).burst(20);
+
+fn main() {
+    let clock = ManualClock::new();
+    let mut client = State::default();
+
+    let search = Ask::new(Cost::of(15));
+    let first = API.decide(&mut client, clock.now(), search);
+    println!("a search that weighs 15: allowed {}, {} left", first.is_allowed(), first.remaining());
+
+    let second = API.decide(&mut client, clock.now(), search);
+    println!("another one: wait {:?}", second.retry_after().expect("it is refused"));
+
+    API.adjust(&mut client, clock.now(), Adjustment::Refund(Cost::of(5)));
+    println!(
+        "the first was cheaper than thought: {} left",
+        API.peek(&client, clock.now(), search).remaining()
+    );
+
+    API.adjust(&mut client, clock.now(), Adjustment::Charge(Cost::of(30)));
+    let owing = API.peek(&client, clock.now(), Ask::ONE);
+    println!("a response was very large: {} left, like new in {:?}", owing.remaining(), owing.reset_after());
+
+    clock.advance(SECOND);
+    let patient = API.decide(&mut client, clock.now(), Ask::ONE.patience(2 * SECOND));
+    println!("whoever can wait is promised a time: in {:?}", patient.delay().expect("within its patience"));
+    assert_eq!(patient.delay(), Some(1100 * MILLISECOND));
+}
