@@ -50,7 +50,7 @@ fn mutate(extra: &[String], folder: &Path) -> Result<(), Failure> {
     let mut command = cargo(&["mutants", "-p", "tidegate", "--file", "crates/tidegate/src/algorithm/**"])?;
     command.args(["--test-tool", "cargo", "--profile", "mutants"]);
     command.args(["--cargo-test-arg=--lib", "--cargo-test-arg=--test=it"]);
-    command.args(["--jobs", "2", "--timeout", "120", "--copy-target", "false", "--output"]);
+    command.args(["--jobs", "2", "--timeout", "20", "--copy-target", "false", "--output"]);
     command.arg(folder).args(extra);
     command.env("TIDEGATE_TRACES", "300").env_remove("CARGO_TARGET_DIR");
     println!("{}", describe(&command));

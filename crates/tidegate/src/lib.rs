@@ -32,3 +32,8 @@ pub use decision::{Decision, Outcome, Permit, Verdict};
 pub use key::{IntoKey, Key, KeyPart};
 pub use limit::{Alignment, DelayAfter, Draft, Limit, LimitError, Mode, Pay};
 pub use time::{Clock, DAY, HOUR, MILLISECOND, MINUTE, ManualClock, SECOND, SystemClock, Ticks, Timestamp};
+
+/// The code in the README compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+pub struct Readme;

@@ -58,14 +58,14 @@ impl Concurrency {
     pub fn release(&self, holders: &mut Holders, now: Timestamp, permit: Permit) -> bool {
         let Some(index) = holders.find(permit) else { return false };
         let holder = holders.list.remove(index);
-        now < self.until(&holder, now)
+        self.holds(&holder, now)
     }
 
     /// Starts the lease anew. Whether the permit was still holding its place; an ended lease stays ended.
     pub fn renew(&self, holders: &mut Holders, now: Timestamp, permit: Permit) -> bool {
         let Some(index) = holders.find(permit) else { return false };
         let holder = &mut holders.list[index];
-        let holds = now < self.until(holder, now);
+        let holds = self.holds(holder, now);
         if holds {
             holder.until = now.saturating_add(self.lease);
         }
@@ -77,8 +77,12 @@ impl Concurrency {
         holder.until.min(now.saturating_add(self.lease))
     }
 
+    fn holds(&self, holder: &Holder, now: Timestamp) -> bool {
+        now < self.until(holder, now)
+    }
+
     fn in_flight(&self, holders: &Holders, now: Timestamp) -> u64 {
-        holders.list.iter().filter(|holder| now < self.until(holder, now)).map(|holder| holder.units).sum()
+        holders.list.iter().filter(|holder| self.holds(holder, now)).map(|holder| holder.units).sum()
     }
 
     fn judge(&self, holders: &Holders, now: Timestamp, ask: Ask) -> Outcome {
@@ -125,7 +129,7 @@ impl Concurrency {
         let number = if holders.next == 0 { now.ticks() / 2 + 1 } else { holders.next };
         holders.next = number.checked_add(1)?;
         let permit = Permit::from_number(number)?;
-        holders.list.retain(|holder| now < holder.until);
+        holders.list.retain(|holder| self.holds(holder, now));
         holders.list.push(Holder { permit, until: now.saturating_add(self.lease), units });
         Some(permit)
     }
@@ -169,5 +173,62 @@ impl Holders {
 
     fn find(&self, permit: Permit) -> Option<usize> {
         self.list.binary_search_by_key(&permit, |holder| holder.permit).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEASE: Ticks = Ticks::new(1000);
+
+    fn limit(max: u64) -> Concurrency {
+        Concurrency::new(max, LEASE).unwrap()
+    }
+
+    #[test]
+    fn a_state_that_was_forgotten_never_gives_a_number_twice() {
+        let limit = limit(10);
+        let start = Timestamp::from_ticks(500);
+        let mut holders = Holders::default();
+        let mut given: Vec<Permit> = Vec::new();
+        for _ in 0..100 {
+            let permit = limit.decide(&mut holders, start, Ask::ONE).permit().unwrap();
+            assert!(limit.release(&mut holders, start, permit));
+            given.push(permit);
+        }
+        let forgotten_at = limit.clear_at(&holders);
+        assert!(forgotten_at < Timestamp::from_ticks(1000), "{forgotten_at:?}");
+        let anew = limit.decide(&mut Holders::default(), forgotten_at, Ask::ONE).permit().unwrap();
+        assert!(given.iter().all(|permit| *permit < anew));
+    }
+
+    #[test]
+    fn whoever_holds_a_place_keeps_the_state_from_being_forgotten() {
+        let limit = limit(1);
+        let mut holders = Holders::default();
+        assert!(limit.decide(&mut holders, Timestamp::from_ticks(7), Ask::ONE).is_allowed());
+        assert_eq!(limit.clear_at(&holders), Timestamp::from_ticks(1007));
+    }
+
+    #[test]
+    fn ended_leases_take_no_memory() {
+        let limit = limit(2);
+        let mut holders = Holders::default();
+        for lease in 0..100 {
+            assert!(limit.decide(&mut holders, Timestamp::from_ticks(lease * 1000), Ask::ONE).is_allowed());
+            assert_eq!(holders.list.len(), 1);
+        }
+        assert_eq!(holders.bytes_held(), holders.list.capacity() * 24);
+    }
+
+    #[test]
+    fn nothing_begins_when_time_ends() {
+        let limit = limit(2);
+        let mut holders = Holders::default();
+        let last = limit.decide(&mut holders, Timestamp::LAST, Ask::ONE);
+        assert_eq!((last.outcome(), last.permit()), (Outcome::Impossible, None));
+        let before = Timestamp::from_ticks(u64::MAX - 1);
+        assert!(limit.decide(&mut holders, before, Ask::ONE).is_allowed());
     }
 }

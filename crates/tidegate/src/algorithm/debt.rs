@@ -190,3 +190,68 @@ pub struct Taken {
     /// The state right after.
     pub clear_at: Timestamp,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithm::TokenBucket;
+
+    fn bucket() -> TokenBucket {
+        TokenBucket::new(NonZeroU64::new(100).unwrap(), 5, 5).unwrap()
+    }
+
+    #[test]
+    fn a_debt_may_end_with_time_but_not_after_it() {
+        let last_whole = Timestamp::from_ticks(u64::MAX - 100);
+        let mut clear_at = Timestamp::EPOCH;
+        let decision = bucket().decide(&mut clear_at, last_whole, Ask::ONE);
+        assert!(decision.is_allowed());
+        assert_eq!((clear_at, decision.remaining()), (Timestamp::LAST, 0));
+
+        let too_late = Timestamp::from_ticks(u64::MAX - 99);
+        let mut clear_at = Timestamp::EPOCH;
+        let decision = bucket().decide(&mut clear_at, too_late, Ask::ONE);
+        assert_eq!((decision.outcome(), decision.remaining()), (Outcome::Impossible, 0));
+        assert_eq!(clear_at, Timestamp::EPOCH);
+    }
+
+    #[test]
+    fn a_late_charge_ends_with_time_too() {
+        let mut clear_at = Timestamp::EPOCH;
+        let near_the_end = Timestamp::from_ticks(u64::MAX - 250);
+        let adjusted = bucket().adjust(&mut clear_at, near_the_end, Adjustment::Charge(Cost::of(3)));
+        assert_eq!((adjusted, clear_at), (Adjusted::Capped, Timestamp::LAST));
+        let mut clear_at = Timestamp::EPOCH;
+        let adjusted = bucket().adjust(&mut clear_at, near_the_end, Adjustment::Charge(Cost::of(2)));
+        assert_eq!((adjusted, clear_at), (Adjusted::Whole, Timestamp::from_ticks(u64::MAX - 50)));
+    }
+
+    #[test]
+    fn a_take_comes_back_until_the_instant_at_which_nothing_is_owed_for_it() {
+        let taken = Taken { cost: Cost::of(2), clear_at: Timestamp::from_ticks(200) };
+        let owed_at = |now: u64| {
+            let mut clear_at = Timestamp::from_ticks(300);
+            bucket().give_back(&mut clear_at, Timestamp::from_ticks(now), taken);
+            clear_at.ticks()
+        };
+        assert_eq!(owed_at(0), 200, "one unit was taken on top of it");
+        assert_eq!(owed_at(199), 200);
+        assert_eq!(owed_at(200), 300, "it has been repaid by then");
+        let mut alone = Timestamp::from_ticks(200);
+        bucket().give_back(&mut alone, Timestamp::from_ticks(150), taken);
+        assert_eq!(alone.ticks(), 150, "nobody gets more than nothing to owe");
+        let impossible = Taken { cost: Cost::of(6), clear_at: Timestamp::from_ticks(500) };
+        bucket().give_back(&mut alone, Timestamp::from_ticks(100), impossible);
+        assert_eq!(alone.ticks(), 150, "what could not have been taken cannot come back");
+    }
+
+    #[test]
+    fn ten_years_is_the_most_that_may_be_owed_or_charged() {
+        let year = NonZeroU64::new(Ticks::TEN_YEARS.get() / 10).unwrap();
+        assert!(Debt::new(year, 10, 10).is_ok());
+        assert_eq!(Debt::new(year, 11, 0), Err(Problem::BurstTooLong));
+        assert_eq!(Debt::new(year, 10, 11), Err(Problem::MaxDebtTooLong));
+        assert_eq!(Debt::new(year, u64::MAX, 0), Err(Problem::BurstTooLong));
+        assert_eq!(Debt::new(year, 1, u64::MAX), Err(Problem::MaxDebtTooLong));
+    }
+}

@@ -143,3 +143,39 @@ impl Decide for FixedWindow {
         state.end
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ask::Cost;
+
+    const PERIOD: Ticks = Ticks::new(1000);
+
+    #[test]
+    fn a_window_that_would_end_after_time_never_opens() {
+        for (alignment, last_start) in
+            [(Alignment::FirstHit, u64::MAX - 1000), (Alignment::Epoch, u64::MAX / 1000 * 1000 - 1)]
+        {
+            let limit = FixedWindow::new(3, PERIOD, alignment, 3).unwrap();
+            let mut state = Window::default();
+            let last = limit.decide(&mut state, Timestamp::from_ticks(last_start), Ask::ONE);
+            assert!(last.is_allowed(), "{alignment:?}");
+            let mut state = Window::default();
+            let later = Timestamp::from_ticks(last_start + 1);
+            let refused = limit.decide(&mut state, later, Ask::ONE);
+            assert_eq!(
+                (refused.outcome(), refused.remaining(), refused.limit()),
+                (Outcome::Impossible, 0, 3)
+            );
+            assert_eq!(limit.peek(&state, later, Ask::ONE), refused);
+            assert_eq!(limit.adjust(&mut state, later, Adjustment::Charge(Cost::ONE)), Adjusted::Capped);
+            assert_eq!(state, Window::default());
+        }
+    }
+
+    #[test]
+    fn counts_that_no_number_can_hold_are_refused_when_the_limit_is_built() {
+        assert_eq!(FixedWindow::new(2, PERIOD, Alignment::Epoch, u64::MAX - 1), Err(Problem::MaxDebtTooLong));
+        assert!(FixedWindow::new(2, PERIOD, Alignment::Epoch, u64::MAX - 2).is_ok());
+    }
+}

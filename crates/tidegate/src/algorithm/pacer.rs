@@ -306,3 +306,156 @@ fn warm_up_time(length: u128, cold_factor: u128, saved: u128, price: u128) -> Op
     let area = price.checked_mul(8 * length)?.checked_add(dear)?;
     Some(area.div_ceil(16 * length * (1 + cold_factor)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ask::Cost;
+
+    const INTERVAL: Option<NonZeroU64> = NonZeroU64::new(1000);
+
+    fn steady(pay: Pay) -> Pacer {
+        Pacer::steady(INTERVAL, Ticks::new(5000), pay).unwrap()
+    }
+
+    fn patient(units: u64) -> Ask {
+        Ask::new(Cost::of(units)).patience_in_ticks(Ticks::MAX)
+    }
+
+    #[test]
+    fn nobody_owes_more_than_ten_years_nor_beyond_the_end_of_time() {
+        let pacer =
+            Pacer::steady(NonZeroU64::new(Ticks::TEN_YEARS.get() / 10), Ticks::ZERO, Pay::Next).unwrap();
+        let mut state = Pace::default();
+        assert!(pacer.decide(&mut state, Timestamp::EPOCH, patient(10)).is_allowed());
+        let year = Ticks::new(Ticks::TEN_YEARS.get() / 10);
+        let refused = pacer.decide(&mut state, Timestamp::EPOCH, patient(1));
+        assert_eq!(refused.outcome(), Outcome::Denied { retry_after: year });
+        assert_eq!(pacer.decide(&mut state, Timestamp::EPOCH, patient(11)).outcome(), Outcome::Impossible);
+
+        let mut state = Pace::default();
+        let near_the_end = Timestamp::from_ticks(u64::MAX - year.get());
+        assert!(pacer.decide(&mut state, near_the_end, patient(1)).is_allowed());
+        assert_eq!(pacer.decide(&mut state, near_the_end, patient(1)).outcome(), Outcome::Impossible);
+    }
+
+    #[test]
+    fn a_charge_beyond_ten_years_is_capped_there() {
+        let pacer = steady(Pay::Next);
+        let mut state = Pace::default();
+        let charge = |units: u64| Adjustment::Charge(Cost::of(units));
+        assert_eq!(pacer.adjust(&mut state, Timestamp::EPOCH, charge(7)), Adjusted::Whole);
+        assert_eq!(pacer.peek(&state, Timestamp::EPOCH, Ask::ONE).reset_after_in_ticks(), Ticks::new(7000));
+        assert_eq!(pacer.adjust(&mut state, Timestamp::EPOCH, charge(u64::MAX)), Adjusted::Capped);
+        assert_eq!(pacer.peek(&state, Timestamp::EPOCH, Ask::ONE).reset_after_in_ticks(), Ticks::TEN_YEARS);
+    }
+
+    #[test]
+    fn a_rested_pacer_is_like_one_never_seen() {
+        let pacer = steady(Pay::Next);
+        let mut state = Pace::default();
+        assert_eq!(pacer.clear_at(&state), Timestamp::EPOCH);
+        let _ = pacer.decide(&mut state, Timestamp::from_ticks(100_000), patient(7));
+        assert_eq!(pacer.clear_at(&state), Timestamp::from_ticks(100_000 + 2000 + 5000));
+        let _ = pacer.decide(&mut state, Timestamp::EPOCH, patient(1));
+        assert_eq!(pacer.clear_at(&state), Timestamp::from_ticks(3000 + 5000));
+
+        let warming = Pacer::warming_up(INTERVAL, Ticks::new(8000), 3, Pay::Next).unwrap();
+        let mut state = Pace::default();
+        let _ = warming.decide(&mut state, Timestamp::EPOCH, patient(1));
+        let rested = warming.clear_at(&state);
+        assert_eq!(warming.peek(&state, rested, Ask::ONE), warming.peek(&Pace::default(), rested, Ask::ONE));
+        let earlier = Timestamp::from_ticks(rested.ticks() - 1);
+        assert_ne!(
+            warming.peek(&state, earlier, patient(9)),
+            warming.peek(&Pace::default(), earlier, patient(9))
+        );
+    }
+
+    #[test]
+    fn a_warming_pacer_takes_back_saved_permits_at_their_price() {
+        let warming = Pacer::warming_up(INTERVAL, Ticks::new(8000), 3, Pay::Next).unwrap();
+        let mut state = Pace::default();
+        let cold = warming.peek(&state, Timestamp::EPOCH, Ask::ONE);
+        let _ = warming.decide(&mut state, Timestamp::EPOCH, patient(2));
+        let spent = warming.peek(&state, Timestamp::EPOCH, Ask::ONE);
+        assert!(spent.reset_after_in_ticks() > Ticks::new(4000), "two cold permits cost more than 2 each");
+        assert_eq!(
+            warming.adjust(&mut state, Timestamp::EPOCH, Adjustment::Refund(Cost::of(2))),
+            Adjusted::Whole
+        );
+        assert_eq!(warming.peek(&state, Timestamp::EPOCH, Ask::ONE), cold);
+        assert_eq!(
+            warming.adjust(&mut state, Timestamp::EPOCH, Adjustment::Refund(Cost::ONE)),
+            Adjusted::Capped
+        );
+        assert_eq!(warming.peek(&state, Timestamp::EPOCH, Ask::ONE), cold);
+    }
+
+    #[test]
+    fn a_warm_pacer_takes_back_fresh_permits_at_the_stable_price() {
+        let warming = Pacer::warming_up(INTERVAL, Ticks::new(8000), 3, Pay::Next).unwrap();
+        let mut state = Pace::default();
+        let _ = warming.decide(&mut state, Timestamp::EPOCH, patient(10));
+        let owed =
+            |state: &Pace| warming.peek(state, Timestamp::EPOCH, Ask::ONE).reset_after_in_ticks().get();
+        let before = owed(&state);
+        assert_eq!(
+            warming.adjust(&mut state, Timestamp::EPOCH, Adjustment::Refund(Cost::of(2))),
+            Adjusted::Whole
+        );
+        assert_eq!(owed(&state), before - 2000);
+        assert_eq!(
+            warming.adjust(&mut state, Timestamp::EPOCH, Adjustment::Refund(Cost::of(99))),
+            Adjusted::Capped
+        );
+        assert_eq!(owed(&state), 0);
+    }
+
+    #[test]
+    fn an_unlimited_pacer_has_nothing_to_count_and_nothing_to_give_back() {
+        let pacer = Pacer::steady(None, Ticks::new(5000), Pay::Own).unwrap();
+        let mut state = Pace::default();
+        let decision = pacer.decide(&mut state, Timestamp::EPOCH, Ask::new(Cost::of(u64::MAX)));
+        assert_eq!(
+            (decision.outcome(), decision.limit(), decision.remaining()),
+            (Outcome::NOW, u64::MAX, u64::MAX)
+        );
+        assert_eq!(
+            pacer.adjust(&mut state, Timestamp::EPOCH, Adjustment::Refund(Cost::ONE)),
+            Adjusted::Whole
+        );
+    }
+
+    #[test]
+    fn a_pacer_that_pays_for_itself_knows_what_no_waiting_brings() {
+        let pacer = steady(Pay::Own);
+        let rested = Timestamp::from_ticks(1 << 40);
+        let outcome = |units: u64, patience: u64| {
+            let ask = Ask::new(Cost::of(units)).patience_in_ticks(Ticks::new(patience));
+            pacer.peek(&Pace::default(), rested, ask).outcome()
+        };
+        assert_eq!(outcome(5, 0), Outcome::NOW);
+        assert_eq!(outcome(6, 999), Outcome::Impossible);
+        assert_eq!(outcome(6, 1000), Outcome::Allowed { delay: Ticks::new(1000) });
+    }
+
+    #[test]
+    fn numbers_beyond_the_bounds_make_no_pacer() {
+        let beyond = Ticks::new(Ticks::TEN_YEARS.get() + 1);
+        assert_eq!(Pacer::steady(INTERVAL, beyond, Pay::Next), Err(Problem::BurstTooLong));
+        assert!(Pacer::steady(INTERVAL, Ticks::TEN_YEARS, Pay::Next).is_ok());
+        let warming =
+            |length: u64, factor: u64| Pacer::warming_up(INTERVAL, Ticks::new(length), factor, Pay::Next);
+        assert_eq!(warming(0, 3), Err(Problem::WarmUpOutOfRange));
+        assert!(warming(1, 1).is_ok() && warming(MAX_WARM_UP.get(), MAX_COLD_FACTOR).is_ok());
+        assert_eq!(warming(MAX_WARM_UP.get() + 1, 3), Err(Problem::WarmUpOutOfRange));
+        assert_eq!(
+            (warming(1, 0), warming(1, 101)),
+            (Err(Problem::ColdFactorOutOfRange), Err(Problem::ColdFactorOutOfRange))
+        );
+        let slowest = |ticks: u64| Pacer::warming_up(NonZeroU64::new(ticks), Ticks::new(1), 3, Pay::Next);
+        assert!(slowest(u64::MAX / 8).is_ok());
+        assert_eq!(slowest(u64::MAX / 8 + 1), Err(Problem::TooSlowToWarmUp));
+    }
+}

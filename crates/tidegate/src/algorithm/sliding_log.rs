@@ -227,3 +227,87 @@ impl Log {
         self.entries.push_back(Entry { at: now, total });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ask::Cost;
+
+    const PERIOD: Ticks = Ticks::new(1000);
+
+    fn at(ticks: u64) -> Timestamp {
+        Timestamp::from_ticks(ticks)
+    }
+
+    fn limit(amount: u64) -> SlidingLog {
+        SlidingLog::new(amount, PERIOD, false).unwrap()
+    }
+
+    #[test]
+    fn the_running_total_may_wrap() {
+        let limit = limit(3);
+        let mut log = Log { entries: VecDeque::new(), forgotten: u64::MAX - 1 };
+        for (now, allowed) in
+            [(0, true), (100, true), (200, true), (300, false), (1000, true), (1050, false), (1100, true)]
+        {
+            assert_eq!(limit.decide(&mut log, at(now), Ask::ONE).is_allowed(), allowed, "at {now}");
+        }
+        let wait = limit.peek(&log, at(1150), Ask::new(Cost::of(2))).outcome();
+        assert_eq!(wait, Outcome::Denied { retry_after: Ticks::new(850) });
+    }
+
+    #[test]
+    fn entries_that_have_left_take_no_memory() {
+        let limit = limit(5);
+        let mut log = Log::default();
+        for now in 0..1000 {
+            let _ = limit.decide(&mut log, at(now * 300), Ask::ONE);
+            assert!(log.entries.len() <= 4, "{} entries", log.entries.len());
+        }
+        assert_eq!(log.bytes_held(), log.entries.capacity() * 16);
+    }
+
+    #[test]
+    fn actions_of_one_instant_share_an_entry_and_are_counted_one_by_one() {
+        let limit = limit(5);
+        let mut log = Log::default();
+        for _ in 0..5 {
+            assert!(limit.decide(&mut log, at(7), Ask::ONE).is_allowed());
+        }
+        assert_eq!((log.entries.len(), log.count()), (1, 5));
+        assert!(!limit.decide(&mut log, at(7), Ask::ONE).is_allowed());
+    }
+
+    #[test]
+    fn an_action_at_the_end_of_time_never_leaves() {
+        let limit = limit(1);
+        let mut log = Log::default();
+        assert!(limit.decide(&mut log, at(u64::MAX - 500), Ask::ONE).is_allowed());
+        assert_eq!(limit.decide(&mut log, at(u64::MAX - 400), Ask::ONE).outcome(), Outcome::Impossible);
+        assert_eq!(limit.clear_at(&log), Timestamp::LAST);
+    }
+
+    #[test]
+    fn a_log_is_kept_until_its_newest_action_has_left() {
+        let limit = limit(2);
+        let mut log = Log::default();
+        assert_eq!(limit.clear_at(&log), Timestamp::EPOCH);
+        let _ = limit.decide(&mut log, at(10), Ask::ONE);
+        let _ = limit.decide(&mut log, at(20), Ask::ONE);
+        assert_eq!(limit.clear_at(&log), at(1020));
+    }
+
+    #[test]
+    fn dropping_the_newest_goes_back_as_far_as_it_must() {
+        let mut log = Log::default();
+        for (now, units) in [(10, 2), (20, 3), (30, 1)] {
+            log.push(at(now), units);
+        }
+        log.drop_newest(2);
+        assert_eq!((log.count(), log.newest()), (4, Some(at(20))));
+        log.drop_newest(2);
+        assert_eq!((log.count(), log.newest()), (2, Some(at(10))));
+        log.drop_newest(2);
+        assert_eq!((log.count(), log.newest()), (0, None));
+    }
+}

@@ -273,3 +273,80 @@ impl View<'_> {
         self.counts[..live.unwrap_or(0)].iter().sum()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ask::Cost;
+
+    fn at(ticks: u64) -> Timestamp {
+        Timestamp::from_ticks(ticks)
+    }
+
+    fn limit(amount: u64, period: u64, slots: u64) -> SlidingWindow {
+        SlidingWindow::new(amount, Ticks::new(period), slots, Mode::Strict, amount).unwrap()
+    }
+
+    #[test]
+    fn a_slot_that_outlasts_time_never_leaves() {
+        for mode in [Mode::Strict, Mode::Estimate] {
+            let slots = if mode == Mode::Strict { 4 } else { 1 };
+            let limit = SlidingWindow::new(1, Ticks::new(1 << 62), slots, mode, 0).unwrap();
+            let mut state = Slots::default();
+            assert!(limit.decide(&mut state, Timestamp::LAST, Ask::ONE).is_allowed());
+            let refused = limit.decide(&mut state, Timestamp::LAST, Ask::ONE);
+            assert_eq!((refused.outcome(), refused.remaining()), (Outcome::Impossible, 0), "{mode:?}");
+            assert_eq!(limit.clear_at(&state), Timestamp::LAST);
+        }
+    }
+
+    #[test]
+    fn a_state_is_kept_until_its_newest_used_slot_has_left() {
+        let limit = limit(5, 1000, 4);
+        let mut state = Slots::default();
+        assert_eq!(limit.clear_at(&state), Timestamp::EPOCH);
+        let _ = limit.decide(&mut state, at(300), Ask::ONE);
+        assert_eq!(limit.clear_at(&state), at(1500));
+        let _ = limit.decide(&mut state, at(600), Ask::ONE);
+        assert_eq!(limit.clear_at(&state), at(1750));
+        limit.adjust(&mut state, at(900), Adjustment::Refund(Cost::ONE));
+        assert_eq!(limit.clear_at(&state), at(1500), "the newest slot is empty again");
+    }
+
+    #[test]
+    fn counts_move_to_the_slot_in_which_the_old_one_ended() {
+        let old = limit(10, 1000, 4);
+        let mut state = Slots::default();
+        for (now, units) in [(0, 1), (250, 2), (999, 3)] {
+            assert!(old.decide(&mut state, at(now), Ask::new(Cost::of(units))).is_allowed());
+        }
+        let new = limit(10, 1000, 10);
+        let converted = new.convert(&state, at(999));
+        assert_eq!((converted.newest, converted.width), (9, 100));
+        assert_eq!(*converted.counts, [3, 0, 0, 0, 0, 2, 0, 1, 0, 0, 0]);
+        let shorter = limit(10, 300, 3);
+        let converted = shorter.convert(&state, at(999));
+        assert_eq!(*converted.counts, [3, 0, 0, 0], "what the shorter period no longer covers has left");
+    }
+
+    #[test]
+    fn a_period_behind_the_newest_slot_stays_and_beyond_it_everything_moves_back() {
+        let limit = limit(1, 1000, 4);
+        let mut state = Slots::default();
+        assert!(limit.decide(&mut state, at(100_000), Ask::ONE).is_allowed());
+        let wait = |now: u64| limit.peek(&state, at(now), Ask::ONE).outcome();
+        assert_eq!(wait(99_000), Outcome::Denied { retry_after: Ticks::new(2250) });
+        assert_eq!(wait(98_999), Outcome::Denied { retry_after: Ticks::new(1001) });
+        assert_eq!(wait(0), Outcome::Denied { retry_after: Ticks::new(1250) });
+    }
+
+    #[test]
+    fn an_idle_time_of_any_length_leaves_nothing() {
+        let limit = limit(2, 1000, 4);
+        let mut state = Slots::default();
+        for now in [0, 1_000_000, 1 << 40, u64::MAX / 2, u64::MAX - 5000] {
+            let decision = limit.decide(&mut state, at(now), Ask::new(Cost::of(2)));
+            assert_eq!((decision.is_allowed(), decision.remaining()), (true, 0), "at {now}");
+        }
+    }
+}
