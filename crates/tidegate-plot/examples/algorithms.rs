@@ -92,7 +92,7 @@ fn panel(name: &str, text: &str, patience: Ticks) -> Chart {
 }
 
 /// The whole picture.
-pub fn picture() -> String {
+pub(crate) fn picture() -> String {
     let (none, second) = (Ticks::ZERO, Ticks::new(SECOND));
     Panels::new("The same traffic through every algorithm")
         .subtitle("129 asks: a trickle, a burst at 1.3 s, 50 a second from 2.5 s to 4 s, two bursts around 7 s")

@@ -1,5 +1,6 @@
 //! What is promised: an algorithm and its numbers, valid by construction.
 
+mod display;
 mod draft;
 mod problem;
 mod text;
@@ -78,6 +79,15 @@ macro_rules! with_rule {
 
 /// Limits from literals. Each of these panics on numbers that do not hold, which in a constant is an error of
 /// compilation; for numbers from outside there is [`Draft`].
+///
+/// ```compile_fail
+/// const NOTHING: tidegate::Limit = tidegate::Limit::per_second(0);
+/// # let _ = NOTHING;
+/// ```
+/// ```compile_fail
+/// const MISPLACED: tidegate::Limit = tidegate::Limit::per_second(10).queue(5);
+/// # let _ = MISPLACED;
+/// ```
 impl Limit {
     /// A token bucket of so many per second.
     pub const fn per_second(amount: u64) -> Limit {
@@ -230,12 +240,6 @@ impl FromStr for Limit {
 
     fn from_str(text: &str) -> Result<Limit, LimitError> {
         text::parse(text)
-    }
-}
-
-impl fmt::Display for Limit {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        text::write(&self.draft, out)
     }
 }
 

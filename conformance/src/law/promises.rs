@@ -1,0 +1,132 @@
+//! Promises of a size at which histories meet their edges, and what is known about them.
+
+use super::SECOND;
+use crate::promise::{Promise, interval};
+use crate::random::Random;
+
+/// Promises of a size at which histories meet their edges.
+pub(super) fn modest(kind: &str, random: &mut Random) -> Promise {
+    let amount = random.between(1, 8);
+    let period = random.pick(&[SECOND / 10, SECOND, 7 * SECOND, 86_400 * SECOND]);
+    match kind {
+        "token-bucket" => {
+            let burst = random.between(1, 10);
+            Promise::TokenBucket { amount, period, burst, max_debt: random.between(0, 12) }
+        }
+        "leaky-bucket" => {
+            let queue = random.between(0, 10);
+            let delay_after = random.percent(70).then(|| random.between(0, queue));
+            Promise::LeakyBucket { amount, period, queue, delay_after, max_debt: random.between(0, 12) }
+        }
+        "fixed-window" => Promise::FixedWindow { amount, period, first_hit: random.percent(50) },
+        "sliding-log" => Promise::SlidingLog { amount, period, count_denied: random.percent(20) },
+        "sliding-window" => Promise::SlidingWindow { amount, period, slots: random.between(1, 9) },
+        "sliding-window-estimate" => Promise::Estimate { amount, period },
+        "pacer" => Promise::Steady {
+            amount,
+            period,
+            savings: random.between(0, 3) * period,
+            own: random.percent(50),
+        },
+        "pacer-warm-up" => Promise::WarmUp {
+            amount,
+            period,
+            warm_up: random.between(1, 9) * period,
+            cold_factor: random.between(1, 7),
+            own: random.percent(50),
+        },
+        _ => Promise::Concurrency { max: amount, lease: period },
+    }
+}
+
+/// A promise that never lets through what this one refuses.
+pub(super) fn lower(promise: &Promise) -> Option<Promise> {
+    Some(match *promise {
+        Promise::TokenBucket { amount, period, burst, max_debt } if burst > 1 => {
+            Promise::TokenBucket { amount, period, burst: burst - 1, max_debt }
+        }
+        Promise::LeakyBucket { amount, period, queue, delay_after, max_debt } if queue > 0 => {
+            let delay_after = delay_after.map(|units| units.min(queue - 1));
+            Promise::LeakyBucket { amount, period, queue: queue - 1, delay_after, max_debt }
+        }
+        Promise::FixedWindow { amount, period, first_hit } if amount > 1 => {
+            Promise::FixedWindow { amount: amount - 1, period, first_hit }
+        }
+        Promise::SlidingLog { amount, period, count_denied } if amount > 1 => {
+            Promise::SlidingLog { amount: amount - 1, period, count_denied }
+        }
+        Promise::SlidingWindow { amount, period, slots } if amount > 1 => {
+            Promise::SlidingWindow { amount: amount - 1, period, slots }
+        }
+        Promise::Estimate { amount, period } if amount > 1 => {
+            Promise::Estimate { amount: amount - 1, period }
+        }
+        Promise::Concurrency { max, lease } if max > 1 => Promise::Concurrency { max: max - 1, lease },
+        _ => return None,
+    })
+}
+
+/// The same promise with one more.
+pub(super) fn raise(promise: &Promise) -> Option<Promise> {
+    let mut raised = *promise;
+    match &mut raised {
+        Promise::TokenBucket { burst, .. } => *burst += 1,
+        Promise::LeakyBucket { queue, .. } => *queue += 1,
+        Promise::FixedWindow { amount, .. }
+        | Promise::SlidingLog { amount, .. }
+        | Promise::SlidingWindow { amount, .. }
+        | Promise::Estimate { amount, .. } => *amount += 1,
+        Promise::Concurrency { max, .. } => *max += 1,
+        Promise::Steady { .. } | Promise::WarmUp { .. } => return None,
+    }
+    Some(raised)
+}
+
+/// A span in which something changes.
+pub(super) fn unit_of(promise: &Promise) -> u64 {
+    match *promise {
+        Promise::TokenBucket { amount, period, .. }
+        | Promise::LeakyBucket { amount, period, .. }
+        | Promise::Steady { amount, period, .. }
+        | Promise::WarmUp { amount, period, .. } => interval(amount, period),
+        Promise::SlidingWindow { period, slots, .. } => period / slots,
+        Promise::FixedWindow { period, .. } | Promise::SlidingLog { period, .. } => period / 2,
+        Promise::Estimate { period, .. } => period / 3,
+        Promise::Concurrency { lease, .. } => lease / 2,
+    }
+}
+
+/// The most at once, the time from one to the next, and the period.
+pub(super) fn bounds(promise: &Promise) -> (i128, i128, i128) {
+    let burst = i128::from(promise.most_at_once());
+    match *promise {
+        Promise::TokenBucket { amount, period, .. }
+        | Promise::LeakyBucket { amount, period, .. }
+        | Promise::FixedWindow { amount, period, .. }
+        | Promise::SlidingLog { amount, period, .. }
+        | Promise::SlidingWindow { amount, period, .. }
+        | Promise::Estimate { amount, period }
+        | Promise::Steady { amount, period, .. }
+        | Promise::WarmUp { amount, period, .. } => (burst, interval(amount, period).into(), period.into()),
+        Promise::Concurrency { lease, .. } => (burst, lease.into(), lease.into()),
+    }
+}
+
+/// I-4: nobody waits longer than this, whatever the clock did.
+pub(super) fn longest_wait(promise: &Promise, units: u64) -> u128 {
+    let wait =
+        |amount: u64, period: u64, units: u64| u128::from(interval(amount, period)) * u128::from(units);
+    match *promise {
+        Promise::TokenBucket { amount, period, max_debt, .. } => wait(amount, period, units + max_debt),
+        Promise::LeakyBucket { amount, period, queue, max_debt, .. } => {
+            wait(amount, period, queue + 1 + max_debt)
+        }
+        Promise::FixedWindow { period, .. } | Promise::SlidingLog { period, .. } => 2 * u128::from(period),
+        Promise::SlidingWindow { period, slots, .. } => {
+            2 * u128::from(period) + 2 * u128::from(period / slots) + 64
+        }
+        Promise::Estimate { period, .. } => 3 * u128::from(period),
+        Promise::Concurrency { lease, .. } => lease.into(),
+        Promise::Steady { .. } | Promise::WarmUp { .. } => u128::MAX,
+    }
+}
