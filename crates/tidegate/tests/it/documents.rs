@@ -6,7 +6,8 @@ use std::process::Command;
 use tidegate::{Ask, Limit, SECOND, State, Timestamp};
 
 fn document(name: &str) -> String {
-    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)).unwrap()
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name))
+        .expect("the document is there")
 }
 
 /// The fenced blocks of a document that are marked as plain text.

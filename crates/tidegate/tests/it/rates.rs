@@ -24,7 +24,7 @@ fn rates() -> Vec<(u64, Duration)> {
 
 /// Asks for one again and again, each time at the first instant at which it can pass.
 fn admitted_per_tick(draft: Draft, grants: u64) -> (u64, u64) {
-    let limit = draft.build().unwrap();
+    let limit = draft.build().expect("every rate above holds");
     let mut state = State::default();
     let mut now = Timestamp::EPOCH;
     let mut passed = 0;
@@ -43,7 +43,7 @@ fn admitted_per_tick(draft: Draft, grants: u64) -> (u64, u64) {
 fn keeps_its_rate(algorithm: Algorithm) {
     let mut checked = 0;
     for (amount, period) in rates() {
-        let ticks = Ticks::from_duration(period).unwrap().get();
+        let ticks = Ticks::from_duration(period).expect("a period fits").get();
         let draft = Draft::new(algorithm, amount, period);
         let draft = match algorithm {
             Algorithm::TokenBucket => draft.burst(1),
@@ -79,7 +79,7 @@ fn a_pacer_keeps_any_rate() {
 fn keeps_its_count(algorithm: Algorithm, per_mille: u128) {
     for (amount, period) in [(1, 365 * DAY), (1, 1), (7, 60), (1000, 1), (9_999_991, 1), (99_991, 3600)] {
         let draft = Draft::new(algorithm, amount, Duration::from_secs(period));
-        let limit = draft.build().unwrap();
+        let limit = draft.build().expect("every rate above holds");
         let mut state = State::default();
         let mut now = Timestamp::EPOCH;
         let mut passed = 0_u128;

@@ -7,7 +7,11 @@ use conformance::{generate, promise, trace};
 
 fn files() -> Vec<PathBuf> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conformance/traces");
-    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<_> = std::fs::read_dir(folder)
+        .expect("the traces are there")
+        .flatten()
+        .map(|entry| entry.path())
+        .collect();
     files.sort();
     files
 }
