@@ -242,14 +242,6 @@ impl Pacer {
         let owed = reckoning.owed.saturating_sub(time);
         (Reckoning { owed, saved: saved.min(self.full()), ..reckoning }, Adjusted::whole_if(whole))
     }
-
-    /// A refusal writes only after the clock stepped back: else what is owed would be reckoned from a time
-    /// that has not come.
-    fn rebase(&self, state: &mut Pace, now: Timestamp) {
-        if state.0.is_some_and(|last| now < last.at) {
-            self.settle(state, now);
-        }
-    }
 }
 
 impl Decide for Pacer {
@@ -262,7 +254,10 @@ impl Decide for Pacer {
             state.0 = Some(after);
             return self.report(outcome, after);
         }
-        self.rebase(state, now);
+        // After the clock stepped back, what is owed is reckoned from now, not from a time yet to come.
+        if let Some(last) = &mut state.0 {
+            last.at = last.at.min(now);
+        }
         self.report(outcome, before)
     }
 

@@ -96,10 +96,7 @@ impl SlidingLog {
 
     fn report(&self, outcome: Outcome, log: &Log, now: Timestamp) -> Decision {
         let live = self.live(log, now);
-        let reset_after = match log.newest() {
-            Some(newest) if live.count > 0 => newest.saturating_add(self.period).since(now),
-            _ => Ticks::ZERO,
-        };
+        let reset_after = self.clear_at(log).since(now);
         let room = Room::of_units(self.amount.saturating_sub(live.count));
         Decision::new(outcome, self.amount, room, reset_after)
     }
