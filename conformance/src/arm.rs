@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use tidegate::algorithm::debt::Taken;
-use tidegate::{Adjusted, Adjustment, Ask, Cost, Decision, Limit, Outcome, Permit, State, Ticks, Timestamp};
+use tidegate::{
+    Adjusted, Adjustment, Ask, Decision, Limit, PermitId, Receipt, State, Ticks, Timestamp, Verdict,
+};
 
 /// An implementation under test: pure functions, a store, a protocol. Time stands still unless it is set.
 pub trait Arm {
@@ -25,8 +26,8 @@ pub trait Arm {
     /// Sets the clock, forwards or back.
     fn set_time(&mut self, now: Timestamp);
 
-    /// Decides and spends.
-    fn take(&mut self, key: &str, ask: Ask) -> Answer;
+    /// Decides and spends; a named take may be given back later.
+    fn take(&mut self, key: &str, ask: Ask, name: Option<&str>) -> Answer;
 
     /// Looks.
     fn peek(&mut self, key: &str, ask: Ask) -> Answer;
@@ -37,21 +38,21 @@ pub trait Arm {
     /// Forgets one subject.
     fn reset(&mut self, key: &str);
 
-    /// Gives a whole take back, by what [`Arm::take`] answered.
-    fn give_back(&mut self, key: &str, cost: Cost, taken: &Answer);
+    /// Gives one take back, by the name under which it was taken.
+    fn give_back(&mut self, key: &str, name: &str) -> Adjusted;
 
     /// Gives a place in flight back.
-    fn release(&mut self, key: &str, permit: Permit) -> bool;
+    fn release(&mut self, key: &str, permit: PermitId) -> bool;
 
     /// Starts a lease anew.
-    fn renew(&mut self, key: &str, permit: Permit) -> bool;
+    fn renew(&mut self, key: &str, permit: PermitId) -> bool;
 }
 
 /// A decision as an arm tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The verdict.
-    pub outcome: Outcome,
+    pub verdict: Verdict<Ticks>,
     /// The most at one instant.
     pub limit: u64,
     /// What would still pass.
@@ -59,20 +60,17 @@ pub struct Answer {
     /// Until like new.
     pub reset_after: Ticks,
     /// The place in flight, if one was taken.
-    pub permit: Option<Permit>,
-    /// The receipt of a take, where the arm keeps one.
-    pub clear_at: Option<Timestamp>,
+    pub permit: Option<PermitId>,
 }
 
 impl From<Decision> for Answer {
     fn from(decision: Decision) -> Answer {
         Answer {
-            outcome: decision.outcome(),
+            verdict: decision.verdict_in_ticks(),
             limit: decision.limit(),
             remaining: decision.remaining(),
             reset_after: decision.reset_after_in_ticks(),
             permit: decision.permit(),
-            clear_at: None,
         }
     }
 }
@@ -83,12 +81,18 @@ pub struct Pure {
     limit: Limit,
     now: Timestamp,
     states: HashMap<String, State>,
+    receipts: HashMap<String, Receipt>,
 }
 
 impl Pure {
     /// Nobody seen, at the epoch.
     pub fn new() -> Pure {
-        Pure { limit: Limit::per_second(1), now: Timestamp::EPOCH, states: HashMap::new() }
+        Pure {
+            limit: Limit::per_second(1),
+            now: Timestamp::EPOCH,
+            states: HashMap::new(),
+            receipts: HashMap::new(),
+        }
     }
 
     fn state(&mut self, key: &str) -> &mut State {
@@ -120,9 +124,6 @@ impl Arm for Pure {
     }
 
     fn change(&mut self, limit: Limit) {
-        for state in self.states.values_mut() {
-            self.limit.settle(state, self.now);
-        }
         self.limit = limit;
     }
 
@@ -130,11 +131,15 @@ impl Arm for Pure {
         self.now = now;
     }
 
-    fn take(&mut self, key: &str, ask: Ask) -> Answer {
+    fn take(&mut self, key: &str, ask: Ask, name: Option<&str>) -> Answer {
         let (limit, now) = (self.limit, self.now);
         let state = self.state(key);
         let decision = limit.decide(state, now, ask);
-        Answer { clear_at: Some(limit.clear_at(state)), ..decision.into() }
+        let receipt = limit.receipt(state, now, ask, &decision);
+        if let (Some(name), Some(receipt)) = (name, receipt) {
+            self.receipts.insert(name.to_owned(), receipt);
+        }
+        decision.into()
     }
 
     fn peek(&mut self, key: &str, ask: Ask) -> Answer {
@@ -151,18 +156,20 @@ impl Arm for Pure {
         self.states.remove(key);
     }
 
-    fn give_back(&mut self, key: &str, cost: Cost, taken: &Answer) {
+    fn give_back(&mut self, key: &str, name: &str) -> Adjusted {
         let (limit, now) = (self.limit, self.now);
-        let clear_at = taken.clear_at.expect("this arm keeps receipts");
-        limit.give_back(self.state(key), now, Taken { cost, clear_at });
+        match self.receipts.remove(name) {
+            Some(receipt) => limit.give_back(self.state(key), now, receipt),
+            None => Adjusted::Capped,
+        }
     }
 
-    fn release(&mut self, key: &str, permit: Permit) -> bool {
+    fn release(&mut self, key: &str, permit: PermitId) -> bool {
         let (limit, now) = (self.limit, self.now);
         limit.release(self.state(key), now, permit)
     }
 
-    fn renew(&mut self, key: &str, permit: Permit) -> bool {
+    fn renew(&mut self, key: &str, permit: PermitId) -> bool {
         let (limit, now) = (self.limit, self.now);
         limit.renew(self.state(key), now, permit)
     }

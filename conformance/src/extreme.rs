@@ -7,6 +7,9 @@ use num_bigint::BigInt;
 
 use crate::promise::Promise;
 
+/// Readings of a clock that are out of order by no more than a tenth of a second are no step back.
+pub(crate) const OUT_OF_ORDER: u64 = 1_600_000_000;
+
 /// The last instant that can be counted.
 const LAST: u64 = u64::MAX;
 
@@ -22,7 +25,8 @@ pub fn bucket_allows(promise: &Promise, clear_at: u64, now: u64, cost: u64) -> b
     let interval = (big(period) + big(amount) - 1) / big(amount);
     let capacity = &burst * &interval;
     let depth = &capacity + big(max_debt) * &interval;
-    let owed = (big(clear_at) - big(now)).max(big(0)).min(depth);
+    let owed = (big(clear_at) - big(now)).max(big(0));
+    let owed = if owed > &depth + big(OUT_OF_ORDER) { depth } else { owed };
     let after = owed + big(cost) * interval;
     after <= capacity && big(now) + after <= big(LAST)
 }
@@ -31,7 +35,7 @@ pub fn bucket_allows(promise: &Promise, clear_at: u64, now: u64, cost: u64) -> b
 pub fn second_allowed(promise: &Promise, then: u64, first: u64, now: u64, second: u64) -> bool {
     let sum = big(first) + big(second);
     match *promise {
-        Promise::FixedWindow { amount, period, first_hit } => {
+        Promise::FixedWindow { amount, period, first_hit, .. } => {
             let same =
                 if first_hit { big(now) < big(then) + big(period) } else { then / period == now / period };
             (if same { sum } else { big(second) }) <= big(amount)
@@ -40,12 +44,12 @@ pub fn second_allowed(promise: &Promise, then: u64, first: u64, now: u64, second
             let counts = big(now) < big(then) + big(period);
             (if counts { sum } else { big(second) }) <= big(amount)
         }
-        Promise::SlidingWindow { amount, period, slots } => {
+        Promise::SlidingWindow { amount, period, slots, .. } => {
             let width = (big(period) + big(slots) - 1) / big(slots);
             let counts = big(now) < (big(then) / &width + 1 + big(slots)) * &width;
             (if counts { sum } else { big(second) }) <= big(amount)
         }
-        Promise::Estimate { amount, period } => {
+        Promise::Estimate { amount, period, .. } => {
             let windows = now / period - then / period;
             let covered = match windows {
                 0 => big(period),

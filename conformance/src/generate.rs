@@ -4,7 +4,7 @@
 //! ever fall. So the generator asks the limit under test when the next change would be and steps right
 //! before, onto or right behind it.
 
-use tidegate::{Ask, Cost, Decision, Limit, Outcome, Permit, State, Ticks, Timestamp};
+use tidegate::{Ask, Cost, Decision, Limit, PermitId, State, Ticks, Timestamp, Verdict};
 
 use crate::oracle::{self, Admitted, Oracle};
 use crate::promise::{Promise, interval};
@@ -74,9 +74,9 @@ struct Run {
     state: State,
     now: u64,
     admitted: Vec<Admitted>,
-    permits: Vec<(Permit, usize)>,
+    permits: Vec<(PermitId, usize)>,
     shares: Shares,
-    steps: Vec<(u64, Action, Option<Decision>)>,
+    steps: Vec<(u64, Action, Expected)>,
 }
 
 impl Run {
@@ -103,17 +103,17 @@ impl Run {
             self.end_or_renew()?;
         }
         let (cost, patience) = self.aim();
-        let ask = Ask::new(cost).patience_in_ticks(Ticks::new(patience));
+        let ask = Ask { cost, patience: Ticks::new(patience) };
         self.shares.operations += 1;
         self.shares.near_change += u64::from(self.is_near_change(ask));
         let peeked = self.limit.peek(&self.state, self.at(), ask);
         let at = self.at();
         let decision = self.limit.decide(&mut self.state, at, ask);
-        let action = Action::Take { ask, cost, patience: Ticks::new(patience), name: None };
-        self.steps.push((self.now, action, Some(decision)));
+        let name = decision.permit().map(|_| format!("p{}", self.permits.len()));
+        self.steps.push((self.now, Action::Take { ask, name }, Expected::of(&decision.into())));
         self.shares.refusals += u64::from(!decision.is_allowed());
         if peeked.is_allowed() != decision.is_allowed() {
-            return Err(format!("peek said {:?}", peeked.outcome()));
+            return Err(format!("peek said {:?}", peeked.verdict_in_ticks()));
         }
         self.judge(decision, cost.get().into(), patience.into())
     }
@@ -134,7 +134,7 @@ impl Run {
         let patience = self.random_patience();
         if self.random.percent(70) {
             let look = |units: u64| {
-                let ask = Ask::new(Cost::of(units)).patience_in_ticks(Ticks::new(patience));
+                let ask = Ask { cost: Cost::of(units), patience: Ticks::new(patience) };
                 self.limit.peek(&self.state, self.at(), ask)
             };
             let mut seen = look(units);
@@ -142,7 +142,7 @@ impl Run {
                 units = seen.remaining().saturating_add(1).min(most);
                 seen = look(units);
             }
-            if let Outcome::Denied { retry_after } = seen.outcome() {
+            if let Verdict::Denied { retry_after } = seen.verdict_in_ticks() {
                 let edge = self.now.saturating_add(retry_after.get()) as i128;
                 let around = i128::from(self.random.between(0, 4)) - 2;
                 self.move_to(edge + around);
@@ -186,7 +186,8 @@ impl Run {
     fn end_or_renew(&mut self) -> Result<(), String> {
         let Promise::Concurrency { lease, .. } = self.promise else { return Ok(()) };
         let Some(last) = self.permits.len().checked_sub(1) else { return Ok(()) };
-        let (permit, index) = self.permits[self.random.between(0, last as u64) as usize];
+        let chosen = self.random.between(0, last as u64) as usize;
+        let (permit, index) = self.permits[chosen];
         let now = i128::from(self.now);
         let held = now < self.admitted[index].departs;
         let renews = self.random.percent(40);
@@ -199,8 +200,9 @@ impl Run {
         if holds != held {
             return Err(format!("permit {permit:?} held: {held}, the limit said {holds}"));
         }
-        let name = format!("p{index}");
-        self.steps.push((self.now, if renews { Action::Renew(name) } else { Action::Release(name) }, None));
+        let name = format!("p{chosen}");
+        let action = if renews { Action::Renew(name) } else { Action::Release(name) };
+        self.steps.push((self.now, action, Expected::yes_or_no(holds)));
         match (held, renews) {
             (true, true) => self.admitted[index].departs = now + i128::from(lease),
             (true, false) => self.admitted[index].departs = now,
@@ -215,18 +217,18 @@ impl Run {
         if allows != decision.is_allowed() && !self.is_within_tolerance(now, units, patience) {
             return Err(format!("the oracle says allowed: {allows}"));
         }
-        match decision.outcome() {
-            Outcome::Allowed { delay } => {
+        match decision.verdict_in_ticks() {
+            Verdict::Allowed { delay } => {
                 self.judge_delay(delay.get().into(), units)?;
                 self.note(decision, units, delay.get().into());
             }
-            Outcome::Denied { retry_after } => {
+            Verdict::Denied { retry_after } => {
                 if self.oracle.counts_refusals() {
                     self.note(decision, units, 0);
                 }
                 self.judge_retry(retry_after.get().into(), units, patience)?;
             }
-            Outcome::Impossible => {
+            Verdict::Impossible => {
                 if self.oracle.tolerance() == 0
                     && self.oracle.is_possible(&self.admitted, now, units, patience)
                 {
@@ -311,18 +313,15 @@ impl Run {
     fn trace(&self) -> Trace {
         let begin =
             Step { line: 1, at: 0, key: "k".into(), action: Action::Begin(self.limit), expected: None };
-        let mut permits = 0;
-        let steps = self.steps.iter().zip(2..).map(|((at, action, decision), line)| {
-            let mut action = action.clone();
-            if let (Action::Take { name, .. }, Some(permit)) =
-                (&mut action, decision.and_then(|d| d.permit()))
-            {
-                *name = Some(format!("p{permits}"));
-                permits += u64::from(permit.number() > 0);
-            }
-            let expected = decision.map(|decision| Expected::of(&decision.into()));
-            Step { line, at: *at, key: "k".into(), action, expected }
+        let steps = self.steps.iter().zip(2..).map(|((at, action, expected), line)| Step {
+            line,
+            at: *at,
+            key: "k".into(),
+            action: action.clone(),
+            expected: Some(expected.clone()),
         });
-        Trace { needs: vec!["ticks".into()], steps: std::iter::once(begin).chain(steps).collect() }
+        let permits = matches!(self.promise, Promise::Concurrency { .. }).then(|| "permits".into());
+        let needs = std::iter::once("ticks".into()).chain(permits).collect();
+        Trace { needs, steps: std::iter::once(begin).chain(steps).collect() }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidegate::{Algorithm, Alignment, DelayAfter, Draft, Limit, Mode, Pay};
+use tidegate::{Algorithm, Alignment, DelayAfter, Draft, Limit, Pay, WindowMode};
 
 use crate::random::Random;
 
@@ -19,10 +19,10 @@ pub(crate) const TEN_YEARS: u64 = 3650 * DAY;
 pub enum Promise {
     TokenBucket { amount: u64, period: u64, burst: u64, max_debt: u64 },
     LeakyBucket { amount: u64, period: u64, queue: u64, delay_after: Option<u64>, max_debt: u64 },
-    FixedWindow { amount: u64, period: u64, first_hit: bool },
+    FixedWindow { amount: u64, period: u64, first_hit: bool, max_debt: u64 },
     SlidingLog { amount: u64, period: u64, count_denied: bool },
-    SlidingWindow { amount: u64, period: u64, slots: u64 },
-    Estimate { amount: u64, period: u64 },
+    SlidingWindow { amount: u64, period: u64, slots: u64, max_debt: u64 },
+    Estimate { amount: u64, period: u64, max_debt: u64 },
     Steady { amount: u64, period: u64, savings: u64, own: bool },
     WarmUp { amount: u64, period: u64, warm_up: u64, cold_factor: u64, own: bool },
     Concurrency { max: u64, lease: u64 },
@@ -60,19 +60,19 @@ impl Promise {
                     .delay_after(after)
                     .max_debt(max_debt)
             }
-            Promise::FixedWindow { amount, period, first_hit } => {
+            Promise::FixedWindow { amount, period, first_hit, max_debt } => {
                 let alignment = if first_hit { Alignment::FirstHit } else { Alignment::Epoch };
-                draft(Algorithm::FixedWindow, amount, period).alignment(alignment)
+                draft(Algorithm::FixedWindow, amount, period).alignment(alignment).max_debt(max_debt)
             }
             Promise::SlidingLog { amount, period, count_denied } => {
                 let log = draft(Algorithm::SlidingLog, amount, period);
                 if count_denied { log.count_denied() } else { log }
             }
-            Promise::SlidingWindow { amount, period, slots } => {
-                draft(Algorithm::SlidingWindow, amount, period).slots(slots)
+            Promise::SlidingWindow { amount, period, slots, max_debt } => {
+                draft(Algorithm::SlidingWindow, amount, period).slots(slots).max_debt(max_debt)
             }
-            Promise::Estimate { amount, period } => {
-                draft(Algorithm::SlidingWindow, amount, period).mode(Mode::Estimate)
+            Promise::Estimate { amount, period, max_debt } => {
+                draft(Algorithm::SlidingWindow, amount, period).mode(WindowMode::Estimate).max_debt(max_debt)
             }
             Promise::Steady { amount, period, savings, own } => {
                 draft(Algorithm::Pacer, amount, period).burst_span(span(savings)).pay(pay(own))
@@ -101,10 +101,15 @@ impl Promise {
                 let delay_after = random.percent(80).then(|| random.between(0, queue));
                 Promise::LeakyBucket { amount, period, queue, delay_after, max_debt: queue + 1 }
             }
-            "fixed-window" => Promise::FixedWindow { amount, period, first_hit: random.percent(50) },
+            "fixed-window" => {
+                Promise::FixedWindow { amount, period, first_hit: random.percent(50), max_debt: amount }
+            }
             "sliding-log" => Promise::SlidingLog { amount, period, count_denied: random.percent(25) },
-            "sliding-window" => Promise::SlidingWindow { amount, period, slots: random.sized(1, 40) },
-            "sliding-window-estimate" => Promise::Estimate { amount, period },
+            "sliding-window" => {
+                let most = (period / 16_000).min(40);
+                Promise::SlidingWindow { amount, period, slots: random.sized(1, most), max_debt: amount }
+            }
+            "sliding-window-estimate" => Promise::Estimate { amount, period, max_debt: amount },
             "pacer" => {
                 let savings = random.sized(0, 100).saturating_mul(interval(amount, period)).min(300 * DAY);
                 let savings = savings / MICROSECOND * MICROSECOND;

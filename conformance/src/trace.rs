@@ -13,7 +13,7 @@
 //! at 10ms  refund 1           -> whole
 //! at 10ms  limit 5/s
 //! at 20ms  take 1 as first    -> allow
-//! at 20ms  give-back first
+//! at 20ms  give-back first    -> whole
 //! at 20ms  release first      -> no
 //! at 20ms  reset
 //! ```
@@ -25,13 +25,13 @@
 //! - `take` and `peek` have a cost, then `patience T`, `key WORD` and, for `take`, `as NAME`. All but
 //!   `limit` may have a `key`; without one it is `k`.
 //! - Behind the arrow: `allow`, `deny` or `impossible` with any of `delay retry_after remaining limit
-//!   reset_after`, each checked exactly (spans rounded up to the arm's resolution); after an adjustment
-//!   `whole`, `capped` or `needs-permit`; after `release` and `renew` `yes` or `no`.
+//!   reset_after`, each checked exactly (spans rounded up to the arm's resolution); after `charge`, `refund`
+//!   and `give-back` `whole`, `capped` or `needs-permit`; after `release` and `renew` `yes` or `no`.
 
 use std::collections::HashMap;
 use std::fmt;
 
-use tidegate::{Adjusted, Adjustment, Ask, Cost, Limit, Outcome, Ticks, Timestamp};
+use tidegate::{Adjusted, Adjustment, Ask, Cost, Limit, PermitId, Ticks, Timestamp, Verdict};
 
 use crate::arm::{Answer, Arm};
 
@@ -65,8 +65,8 @@ pub struct Step {
 pub enum Action {
     Begin(Limit),
     Change(Limit),
-    Take { ask: Ask, cost: Cost, patience: Ticks, name: Option<String> },
-    Peek { ask: Ask, cost: Cost, patience: Ticks },
+    Take { ask: Ask, name: Option<String> },
+    Peek { ask: Ask },
     Adjust(Adjustment),
     GiveBack(String),
     Release(String),
@@ -84,13 +84,18 @@ pub struct Expected {
 impl Expected {
     /// All that an answer says.
     pub fn of(answer: &Answer) -> Expected {
-        let (word, span) = words_of(answer.outcome);
+        let (word, span) = words_of(answer.verdict);
         let mut figures: Vec<_> =
             span.map(|(name, ticks)| (name.to_owned(), ticks.get())).into_iter().collect();
         figures.push(("remaining".into(), answer.remaining));
         figures.push(("limit".into(), answer.limit));
         figures.push(("reset_after".into(), answer.reset_after.get()));
         Expected { word: word.into(), figures }
+    }
+
+    /// What `release` and `renew` answer.
+    pub fn yes_or_no(yes: bool) -> Expected {
+        word(yes_or_no(yes))
     }
 
     fn is_met_by(&self, got: &Expected, resolution: Ticks) -> bool {
@@ -106,11 +111,11 @@ impl Expected {
     }
 }
 
-fn words_of(outcome: Outcome) -> (&'static str, Option<(&'static str, Ticks)>) {
-    match outcome {
-        Outcome::Allowed { delay } => ("allow", Some(("delay", delay))),
-        Outcome::Denied { retry_after } => ("deny", Some(("retry_after", retry_after))),
-        Outcome::Impossible => ("impossible", None),
+fn words_of(verdict: Verdict<Ticks>) -> (&'static str, Option<(&'static str, Ticks)>) {
+    match verdict {
+        Verdict::Allowed { delay } => ("allow", Some(("delay", delay))),
+        Verdict::Denied { retry_after } => ("deny", Some(("retry_after", retry_after))),
+        Verdict::Impossible => ("impossible", None),
     }
 }
 
@@ -120,10 +125,10 @@ fn is_span(name: &str) -> bool {
 
 /// Plays a trace and says at which line the arm did something else.
 pub fn play(trace: &Trace, arm: &mut dyn Arm) -> Result<(), String> {
-    let mut taken: HashMap<&str, (Cost, Answer)> = HashMap::new();
+    let mut permits: HashMap<&str, PermitId> = HashMap::new();
     for step in &trace.steps {
         arm.set_time(Timestamp::from_ticks(step.at));
-        let got = step_on(step, arm, &mut taken).map_err(|what| format!("line {}: {what}", step.line))?;
+        let got = step_on(step, arm, &mut permits).map_err(|what| format!("line {}: {what}", step.line))?;
         let Some(expected) = &step.expected else { continue };
         if !got.as_ref().is_some_and(|got| expected.is_met_by(got, arm.resolution())) {
             let got = got.map_or("nothing".to_owned(), |got| got.to_string());
@@ -136,14 +141,11 @@ pub fn play(trace: &Trace, arm: &mut dyn Arm) -> Result<(), String> {
 fn step_on<'a>(
     step: &'a Step,
     arm: &mut dyn Arm,
-    taken: &mut HashMap<&'a str, (Cost, Answer)>,
+    permits: &mut HashMap<&'a str, PermitId>,
 ) -> Result<Option<Expected>, String> {
     let key = step.key.as_str();
-    let find = |taken: &HashMap<&str, (Cost, Answer)>, name: &str| {
-        taken.get(name).copied().ok_or(format!("no take was named {name}"))
-    };
-    let permit = |taken: &HashMap<&str, (Cost, Answer)>, name: &str| {
-        find(taken, name)?.1.permit.ok_or(format!("the take named {name} got no permit"))
+    let permit = |permits: &HashMap<&str, PermitId>, name: &str| {
+        permits.get(name).copied().ok_or(format!("no take named {name} got a permit"))
     };
     Ok(match &step.action {
         Action::Begin(limit) => {
@@ -154,30 +156,30 @@ fn step_on<'a>(
             arm.change(*limit);
             None
         }
-        Action::Take { ask, cost, name, .. } => {
-            let answer = arm.take(key, *ask);
-            if let Some(name) = name {
-                taken.insert(name, (*cost, answer));
+        Action::Take { ask, name } => {
+            let answer = arm.take(key, *ask, name.as_deref());
+            if let (Some(name), Some(permit)) = (name, answer.permit) {
+                permits.insert(name, permit);
             }
             Some(Expected::of(&answer))
         }
-        Action::Peek { ask, .. } => Some(Expected::of(&arm.peek(key, *ask))),
-        Action::Adjust(adjustment) => Some(word(match arm.adjust(key, *adjustment) {
-            Adjusted::Whole => "whole",
-            Adjusted::Capped => "capped",
-            Adjusted::NeedsPermit => "needs-permit",
-        })),
-        Action::GiveBack(name) => {
-            let (cost, answer) = find(taken, name)?;
-            arm.give_back(key, cost, &answer);
-            None
-        }
-        Action::Release(name) => Some(word(yes_or_no(arm.release(key, permit(taken, name)?)))),
-        Action::Renew(name) => Some(word(yes_or_no(arm.renew(key, permit(taken, name)?)))),
+        Action::Peek { ask } => Some(Expected::of(&arm.peek(key, *ask))),
+        Action::Adjust(adjustment) => Some(adjusted(arm.adjust(key, *adjustment))),
+        Action::GiveBack(name) => Some(adjusted(arm.give_back(key, name))),
+        Action::Release(name) => Some(word(yes_or_no(arm.release(key, permit(permits, name)?)))),
+        Action::Renew(name) => Some(word(yes_or_no(arm.renew(key, permit(permits, name)?)))),
         Action::Reset => {
             arm.reset(key);
             None
         }
+    })
+}
+
+fn adjusted(adjusted: Adjusted) -> Expected {
+    word(match adjusted {
+        Adjusted::Whole => "whole",
+        Adjusted::Capped => "capped",
+        Adjusted::NeedsPermit => "needs-permit",
     })
 }
 
@@ -242,10 +244,10 @@ fn parse_step(mut line: Line<'_>, number: usize) -> Result<Step, String> {
         let units = argument.parse().map_err(|_| format!("{argument:?} is not a cost"))?;
         Cost::new(units).map_err(|error| error.to_string())
     };
-    let ask = |cost| Ask::new(cost).patience_in_ticks(patience);
+    let ask = || Ok::<_, String>(Ask { cost: cost()?, patience });
     let action = match verb {
-        "take" => Action::Take { ask: ask(cost()?), cost: cost()?, patience, name },
-        "peek" => Action::Peek { ask: ask(cost()?), cost: cost()?, patience },
+        "take" => Action::Take { ask: ask()?, name },
+        "peek" => Action::Peek { ask: ask()? },
         "charge" => Action::Adjust(Adjustment::Charge(cost()?)),
         "refund" => Action::Adjust(Adjustment::Refund(cost()?)),
         "give-back" => Action::GiveBack(argument.to_owned()),
@@ -355,18 +357,14 @@ impl fmt::Display for Step {
             return write!(out, "limit {limit}");
         }
         write!(out, "at {} ", Span(self.at))?;
-        let patience = |patience: &Ticks| match patience.get() {
+        let patience = |ask: &Ask| match ask.patience.get() {
             0 => String::new(),
             ticks => format!(" patience {}", Span(ticks)),
         };
         match &self.action {
             Action::Begin(limit) | Action::Change(limit) => return write!(out, "limit {limit}"),
-            Action::Take { cost, patience: longest, .. } => {
-                write!(out, "take {}{}", cost.get(), patience(longest))?;
-            }
-            Action::Peek { cost, patience: longest, .. } => {
-                write!(out, "peek {}{}", cost.get(), patience(longest))?;
-            }
+            Action::Take { ask, .. } => write!(out, "take {}{}", ask.cost.get(), patience(ask))?,
+            Action::Peek { ask } => write!(out, "peek {}{}", ask.cost.get(), patience(ask))?,
             Action::Adjust(Adjustment::Charge(cost)) => write!(out, "charge {}", cost.get())?,
             Action::Adjust(Adjustment::Refund(cost)) => write!(out, "refund {}", cost.get())?,
             Action::GiveBack(name) => write!(out, "give-back {name}")?,
@@ -434,7 +432,7 @@ mod tests {
             "{error}"
         );
         let trace = parse("limit 10/s\nat 0ms release nobody -> yes").unwrap();
-        assert_eq!(play(&trace, &mut Pure::new()).unwrap_err(), "line 2: no take was named nobody");
+        assert_eq!(play(&trace, &mut Pure::new()).unwrap_err(), "line 2: no take named nobody got a permit");
     }
 
     #[test]

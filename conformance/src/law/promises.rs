@@ -1,6 +1,7 @@
 //! Promises of a size at which histories meet their edges, and what is known about them.
 
 use super::SECOND;
+use crate::extreme::OUT_OF_ORDER;
 use crate::promise::{Promise, interval};
 use crate::random::Random;
 
@@ -18,10 +19,20 @@ pub(super) fn modest(kind: &str, random: &mut Random) -> Promise {
             let delay_after = random.percent(70).then(|| random.between(0, queue));
             Promise::LeakyBucket { amount, period, queue, delay_after, max_debt: random.between(0, 12) }
         }
-        "fixed-window" => Promise::FixedWindow { amount, period, first_hit: random.percent(50) },
+        "fixed-window" => Promise::FixedWindow {
+            amount,
+            period,
+            first_hit: random.percent(50),
+            max_debt: random.between(0, 9),
+        },
         "sliding-log" => Promise::SlidingLog { amount, period, count_denied: random.percent(20) },
-        "sliding-window" => Promise::SlidingWindow { amount, period, slots: random.between(1, 9) },
-        "sliding-window-estimate" => Promise::Estimate { amount, period },
+        "sliding-window" => Promise::SlidingWindow {
+            amount,
+            period,
+            slots: random.between(1, 9),
+            max_debt: random.between(0, 9),
+        },
+        "sliding-window-estimate" => Promise::Estimate { amount, period, max_debt: random.between(0, 9) },
         "pacer" => Promise::Steady {
             amount,
             period,
@@ -49,17 +60,17 @@ pub(super) fn lower(promise: &Promise) -> Option<Promise> {
             let delay_after = delay_after.map(|units| units.min(queue - 1));
             Promise::LeakyBucket { amount, period, queue: queue - 1, delay_after, max_debt }
         }
-        Promise::FixedWindow { amount, period, first_hit } if amount > 1 => {
-            Promise::FixedWindow { amount: amount - 1, period, first_hit }
+        Promise::FixedWindow { amount, period, first_hit, max_debt } if amount > 1 => {
+            Promise::FixedWindow { amount: amount - 1, period, first_hit, max_debt }
         }
         Promise::SlidingLog { amount, period, count_denied } if amount > 1 => {
             Promise::SlidingLog { amount: amount - 1, period, count_denied }
         }
-        Promise::SlidingWindow { amount, period, slots } if amount > 1 => {
-            Promise::SlidingWindow { amount: amount - 1, period, slots }
+        Promise::SlidingWindow { amount, period, slots, max_debt } if amount > 1 => {
+            Promise::SlidingWindow { amount: amount - 1, period, slots, max_debt }
         }
-        Promise::Estimate { amount, period } if amount > 1 => {
-            Promise::Estimate { amount: amount - 1, period }
+        Promise::Estimate { amount, period, max_debt } if amount > 1 => {
+            Promise::Estimate { amount: amount - 1, period, max_debt }
         }
         Promise::Concurrency { max, lease } if max > 1 => Promise::Concurrency { max: max - 1, lease },
         _ => return None,
@@ -105,7 +116,7 @@ pub(super) fn bounds(promise: &Promise) -> (i128, i128, i128) {
         | Promise::FixedWindow { amount, period, .. }
         | Promise::SlidingLog { amount, period, .. }
         | Promise::SlidingWindow { amount, period, .. }
-        | Promise::Estimate { amount, period }
+        | Promise::Estimate { amount, period, .. }
         | Promise::Steady { amount, period, .. }
         | Promise::WarmUp { amount, period, .. } => (burst, interval(amount, period).into(), period.into()),
         Promise::Concurrency { lease, .. } => (burst, lease.into(), lease.into()),
@@ -114,8 +125,9 @@ pub(super) fn bounds(promise: &Promise) -> (i128, i128, i128) {
 
 /// I-4: nobody waits longer than this, whatever the clock did.
 pub(super) fn longest_wait(promise: &Promise, units: u64) -> u128 {
-    let wait =
-        |amount: u64, period: u64, units: u64| u128::from(interval(amount, period)) * u128::from(units);
+    let wait = |amount: u64, period: u64, units: u64| {
+        u128::from(interval(amount, period)) * u128::from(units) + u128::from(OUT_OF_ORDER)
+    };
     match *promise {
         Promise::TokenBucket { amount, period, max_debt, .. } => wait(amount, period, units + max_debt),
         Promise::LeakyBucket { amount, period, queue, max_debt, .. } => {

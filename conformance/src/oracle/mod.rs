@@ -60,16 +60,16 @@ pub fn of(promise: &Promise) -> Box<dyn Oracle> {
         Promise::LeakyBucket { amount, period, queue, delay_after, .. } => {
             Box::new(bucket::LeakyBucket::new(amount, period, queue, delay_after))
         }
-        Promise::FixedWindow { amount, period, first_hit } => {
+        Promise::FixedWindow { amount, period, first_hit, .. } => {
             Box::new(window::Fixed { amount: amount.into(), period: period.into(), first_hit })
         }
         Promise::SlidingLog { amount, period, count_denied } => {
             Box::new(window::Trailing { amount: amount.into(), period: period.into(), count_denied })
         }
-        Promise::SlidingWindow { amount, period, slots } => {
+        Promise::SlidingWindow { amount, period, slots, .. } => {
             Box::new(window::Slotted::new(amount, period, slots))
         }
-        Promise::Estimate { amount, period } => {
+        Promise::Estimate { amount, period, .. } => {
             Box::new(window::Weighted { amount: amount.into(), period: period.into() })
         }
         Promise::Steady { amount, period, savings, own } => {

@@ -2,7 +2,7 @@
 //!
 //! `cargo run -p tidegate-plot --example algorithms > docs/algorithms.svg`
 
-use tidegate::{Ask, Limit, Outcome, State, Ticks, Timestamp};
+use tidegate::{Ask, Limit, State, Ticks, Timestamp, Verdict};
 use tidegate_plot::{Axis, Chart, Color, Mark, Panels, Reference, Series};
 
 /// Ticks per second.
@@ -39,10 +39,10 @@ fn run(limit: Limit, patience: Ticks) -> Outcomes {
         let at = millisecond * (SECOND / 1000);
         // The epoch lies a minute back: everybody comes rested.
         let now = Timestamp::from_ticks(60 * SECOND + at);
-        match limit.decide(&mut state, now, Ask::ONE.patience_in_ticks(patience)).outcome() {
-            Outcome::Allowed { delay } if delay == Ticks::ZERO => outcomes.passed.push(at),
-            Outcome::Allowed { delay } => outcomes.delayed.push(at + delay.get()),
-            Outcome::Denied { .. } | Outcome::Impossible => outcomes.denied.push(at),
+        match limit.decide(&mut state, now, Ask { patience, ..Ask::ONE }).verdict_in_ticks() {
+            Verdict::Allowed { delay } if delay == Ticks::ZERO => outcomes.passed.push(at),
+            Verdict::Allowed { delay } => outcomes.delayed.push(at + delay.get()),
+            Verdict::Denied { .. } | Verdict::Impossible => outcomes.denied.push(at),
         }
     }
     outcomes

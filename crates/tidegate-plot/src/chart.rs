@@ -2,7 +2,7 @@
 
 use crate::axis::Axis;
 use crate::color::Color;
-use crate::figure::{Figure, Stack};
+use crate::page::{Page, Stack};
 use crate::reference::Reference;
 use crate::series::Series;
 
@@ -23,28 +23,20 @@ use crate::series::Series;
 #[derive(Debug, Clone)]
 #[must_use = "a chart is drawn by `render`"]
 pub struct Chart {
-    pub(crate) title: String,
-    pub(crate) subtitle: String,
+    pub(crate) page: Page,
     pub(crate) x: Axis,
     pub(crate) y: Axis,
     pub(crate) series: Vec<Series>,
     pub(crate) references: Vec<Reference>,
     pub(crate) notes: Vec<String>,
     pub(crate) legend: bool,
-    description: String,
-    width: u32,
-    height: u32,
 }
 
 impl Chart {
     /// An empty chart, 720 by 400 pixels, with unlabelled axes of plain numbers.
     pub fn new(title: impl Into<String>) -> Self {
         Self {
-            title: title.into(),
-            subtitle: String::new(),
-            description: String::new(),
-            width: 720,
-            height: 400,
+            page: Page { title: title.into(), width: 720, height: 400, ..Page::default() },
             x: Axis::number(""),
             y: Axis::number(""),
             series: Vec::new(),
@@ -56,19 +48,19 @@ impl Chart {
 
     /// A quieter line under the title, or beside the heading when the chart is a panel.
     pub fn subtitle(mut self, subtitle: impl Into<String>) -> Self {
-        self.subtitle = subtitle.into();
+        self.page.subtitle = subtitle.into();
         self
     }
 
     /// What screen readers say about the chart; without it, the axes and series are named.
     pub fn description(mut self, description: impl Into<String>) -> Self {
-        self.description = description.into();
+        self.page.description = description.into();
         self
     }
 
     /// The size in pixels; a height too small for a plot grows.
     pub fn size(mut self, width: u32, height: u32) -> Self {
-        (self.width, self.height) = (width, height);
+        (self.page.width, self.page.height) = (width, height);
         self
     }
 
@@ -85,7 +77,10 @@ impl Chart {
     }
 
     /// Adds a series; later ones are drawn over earlier ones, marks over all.
-    pub fn series(mut self, series: Series) -> Self {
+    ///
+    /// The n-th series has the n-th series colour unless it brings its own.
+    pub fn series(mut self, mut series: Series) -> Self {
+        series.color.get_or_insert(Color::series(self.series.len()));
         self.series.push(series);
         self
     }
@@ -110,40 +105,17 @@ impl Chart {
 
     /// The chart as an SVG document, which may also be placed inside HTML.
     pub fn render(&self) -> String {
-        let figure = Figure {
-            title: &self.title,
-            subtitle: &self.subtitle,
-            description: &self.description,
-            width: f64::from(self.width),
-            stack: Stack::Single { height: f64::from(self.height) },
-            x: &self.x,
-            charts: std::slice::from_ref(self),
-        };
-        figure.render()
+        self.page.render(Stack::Single, &self.x, std::slice::from_ref(self))
     }
 
-    /// The series, each with its own colour or one that is still free.
-    ///
-    /// Beside verdicts, the free colours start with those that look like none of them.
-    pub(crate) fn colored_series(&self) -> impl Iterator<Item = (&Series, Color)> {
-        let taken: Vec<Color> = self.series.iter().filter_map(|series| series.color).collect();
-        let first = if taken.iter().any(|color| color.is_verdict()) { 3 } else { 0 };
-        let mut free =
-            (first..first + 6).map(Color::series).filter(move |color| !taken.contains(color)).cycle();
-        let mut next = move || free.next().unwrap_or(Color::Reference);
-        self.series.iter().map(move |series| (series, series.color.unwrap_or_else(&mut next)))
-    }
-
-    pub(crate) fn x_values(&self) -> impl Iterator<Item = f64> {
-        let points = self.series.iter().flat_map(|series| series.points());
-        points
-            .filter(|(_, y)| y.is_finite())
-            .map(|&(x, _)| x)
-            .chain(self.references.iter().filter_map(Reference::x))
-    }
-
-    pub(crate) fn y_values(&self) -> impl Iterator<Item = f64> {
-        self.series.iter().flat_map(Series::y_values).chain(self.references.iter().filter_map(Reference::y))
+    /// The x and the y values that the axes have to show.
+    pub(crate) fn values(&self) -> (Vec<f64>, Vec<f64>) {
+        let points = self.series.iter().flat_map(|series| &series.points);
+        let finite = points.filter(|(x, y)| x.is_finite() && y.is_finite());
+        let (mut x, mut y): (Vec<f64>, Vec<f64>) = finite.copied().unzip();
+        x.extend(self.references.iter().filter_map(|reference| reference.x));
+        y.extend(self.references.iter().filter_map(|reference| reference.y));
+        (x, y)
     }
 }
 
@@ -241,13 +213,11 @@ mod tests {
     }
 
     #[test]
-    fn free_colours_are_unlike_those_taken() {
+    fn a_series_without_a_colour_has_that_of_its_place() {
         let line = || Series::line("", []);
-        let colors = |chart: Chart| chart.colored_series().map(|(_, color)| color).collect::<Vec<_>>();
-        let plain = Chart::new("").series(line()).series(line().color(Color::Series2)).series(line());
-        assert_eq!(colors(plain), [Color::Series1, Color::Series2, Color::Series3]);
-        let verdicts = Chart::new("").series(line()).series(line().color(Color::Denied));
-        assert_eq!(colors(verdicts), [Color::Series4, Color::Denied]);
+        let plain = Chart::new("").series(line()).series(line().color(Color::Denied)).series(line());
+        let colors: Vec<_> = plain.series.iter().filter_map(|series| series.color).collect();
+        assert_eq!(colors, [Color::Series1, Color::Denied, Color::Series3]);
     }
 
     #[test]

@@ -6,15 +6,11 @@
 //! Every chart carries its own colours for light and dark, and a title and description for screen readers.
 
 mod axis;
-mod bars;
 mod chart;
 mod color;
-mod figure;
-mod foot;
-mod head;
-mod labels;
 mod legend;
 mod number;
+mod page;
 mod panels;
 mod plot;
 mod reference;
@@ -22,7 +18,6 @@ mod scale;
 mod series;
 mod svg;
 mod text;
-mod ticks;
 
 pub use axis::Axis;
 pub use chart::Chart;

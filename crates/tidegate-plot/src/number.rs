@@ -1,60 +1,33 @@
 //! Numbers and durations as a person would write them: few digits, one unit.
 
-const MISSING: &str = "–";
+const PREFIXES: [(f64, &str); 4] = [(1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")];
 
-const PREFIXES: [(f64, &str); 5] = [(1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k"), (1.0, "")];
-
-/// A unit of time is used once a value reaches its `from`, so that 90 s stays 90 s.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct TimeUnit {
-    pub(crate) seconds: f64,
-    pub(crate) suffix: &'static str,
-    from: f64,
-}
-
-const TIME_UNITS: [TimeUnit; 7] = [
-    TimeUnit { seconds: 86_400.0, suffix: " d", from: 432_000.0 },
-    TimeUnit { seconds: 3_600.0, suffix: " h", from: 18_000.0 },
-    TimeUnit { seconds: 60.0, suffix: " min", from: 300.0 },
-    TimeUnit { seconds: 1.0, suffix: " s", from: 1.0 },
-    TimeUnit { seconds: 1e-3, suffix: " ms", from: 1e-3 },
-    TimeUnit { seconds: 1e-6, suffix: " µs", from: 1e-6 },
-    TimeUnit { seconds: 1e-9, suffix: " ns", from: 0.0 },
+/// Units of time: the size from which each is used, so that 90 s stays 90 s, its seconds and its suffix.
+const TIME_UNITS: [(f64, f64, &str); 7] = [
+    (432_000.0, 86_400.0, " d"),
+    (18_000.0, 3_600.0, " h"),
+    (300.0, 60.0, " min"),
+    (1.0, 1.0, " s"),
+    (1e-3, 1e-3, " ms"),
+    (1e-6, 1e-6, " µs"),
+    (f64::MIN_POSITIVE, 1e-9, " ns"),
 ];
-
-const SECOND: TimeUnit = TIME_UNITS[3];
 
 /// A number in at most three digits and a prefix: `1.5 k`, `2 M`; a dash if it is not finite.
 pub fn short_number(value: f64) -> String {
-    if !value.is_finite() {
-        return MISSING.to_owned();
-    }
-    let rounded = three_digits(value);
-    let size = rounded.abs();
-    if size != 0.0 && !(1e-3..1e15).contains(&size) {
-        return scientific(rounded, 2);
-    }
-    let (unit, suffix) = prefix(|unit| size >= unit);
-    format!("{}{suffix}", trimmed(rounded / unit, 5))
+    if value.is_finite() { written(value, 2) } else { "–".to_owned() }
 }
 
 /// A duration in at most three digits and the unit that suits it: `1.5 ms`, `20 s`; a dash if it is not finite.
 pub fn short_seconds(seconds: f64) -> String {
-    if !seconds.is_finite() {
-        return MISSING.to_owned();
-    }
-    let rounded = three_digits(seconds);
-    let unit = time_unit(rounded);
-    format!("{}{}", short_number(rounded / unit.seconds), unit.suffix)
+    let (unit, suffix) = time_unit(rounded(seconds, 2));
+    short_number(seconds / unit) + if seconds.is_finite() { suffix } else { "" }
 }
 
-/// The unit in which a duration of this size is written.
-pub(crate) fn time_unit(seconds: f64) -> TimeUnit {
-    let size = seconds.abs();
-    if size == 0.0 {
-        return SECOND;
-    }
-    TIME_UNITS.into_iter().find(|unit| size >= unit.from).unwrap_or(SECOND)
+/// The unit in which a duration of this size is written: its seconds and its suffix.
+pub(crate) fn time_unit(seconds: f64) -> (f64, &'static str) {
+    let fitting = TIME_UNITS.into_iter().find(|&(from, ..)| seconds.abs() >= from);
+    fitting.map_or((1.0, " s"), |(_, unit, suffix)| (unit, suffix))
 }
 
 /// A tick's value with just the digits that tell it from its neighbours.
@@ -62,46 +35,29 @@ pub(crate) fn tick_number(value: f64, step: f64) -> String {
     if value.abs() < step / 2.0 {
         return "0".to_owned();
     }
+    // A step is 1, 2 or 5 times a power of ten, but the power may be a little short.
+    let digits = value.abs().log10().floor() - (step.log10() + 1e-9).floor();
+    written(value, digits.clamp(0.0, 15.0) as usize)
+}
+
+/// A number with this many digits after the first, and a prefix that leaves at most two of them decimals.
+fn written(value: f64, digits: usize) -> String {
+    let value = rounded(value, digits);
     let size = value.abs();
-    if size >= 1e15 || step < 1e-4 {
-        let digits = (size.log10().floor() - step.log10().floor()).clamp(0.0, 15.0);
-        return scientific(value, digits as usize);
+    if size != 0.0 && !(1e-4..1e15).contains(&size) {
+        return format!("{value:e}");
     }
-    let (unit, suffix) = prefix(|unit| size >= unit && (unit == 1.0 || decimals(step / unit) <= 2));
-    format!("{}{suffix}", trimmed(value / unit, decimals(step / unit)))
-}
-
-fn prefix(fits: impl Fn(f64) -> bool) -> (f64, &'static str) {
-    PREFIXES.into_iter().find(|&(unit, _)| fits(unit)).unwrap_or((1.0, ""))
-}
-
-/// Decimal places in which a step of 1, 2 or 5 times a power of ten is exact.
-fn decimals(step: f64) -> usize {
-    (-(step.log10() + 1e-9).floor()).max(0.0) as usize
-}
-
-fn three_digits(value: f64) -> f64 {
-    format!("{value:.2e}").parse().unwrap_or(value)
-}
-
-fn scientific(value: f64, digits: usize) -> String {
-    let written = format!("{value:.digits$e}");
-    match written.split_once('e') {
-        Some((mantissa, exponent)) => format!("{}e{exponent}", without_trailing_zeros(mantissa)),
-        None => written,
+    let fits = |unit: f64| size >= unit && digits as f64 <= (size / unit).log10().floor() + 2.0;
+    match PREFIXES.into_iter().find(|&(unit, _)| fits(unit)) {
+        Some((unit, suffix)) => format!("{}{suffix}", value / unit),
+        None => value.to_string(),
     }
 }
 
-fn trimmed(value: f64, decimals: usize) -> String {
-    let written = format!("{value:.decimals$}");
-    match without_trailing_zeros(&written) {
-        "-0" => "0".to_owned(),
-        short => short.to_owned(),
-    }
-}
-
-fn without_trailing_zeros(written: &str) -> &str {
-    if written.contains('.') { written.trim_end_matches('0').trim_end_matches('.') } else { written }
+fn rounded(value: f64, digits: usize) -> f64 {
+    let rounded = format!("{value:.digits$e}").parse().ok();
+    // The largest numbers would become infinite. Adding zero turns -0 into 0.
+    rounded.filter(|rounded: &f64| rounded.is_finite()).unwrap_or(value) + 0.0
 }
 
 #[cfg(test)]
@@ -125,6 +81,7 @@ mod tests {
     fn what_is_not_finite_is_a_dash() {
         assert_eq!(short_number(f64::NAN), "–");
         assert_eq!(short_seconds(f64::INFINITY), "–");
+        assert!(short_number(f64::MAX).ends_with("e308"));
     }
 
     #[test]

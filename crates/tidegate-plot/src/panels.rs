@@ -2,7 +2,7 @@
 
 use crate::axis::Axis;
 use crate::chart::Chart;
-use crate::figure::{Figure, Stack};
+use crate::page::{Page, Stack};
 
 /// Charts stacked in one picture, sharing an x axis and a legend.
 ///
@@ -27,11 +27,8 @@ use crate::figure::{Figure, Stack};
 #[derive(Debug, Clone)]
 #[must_use = "panels are drawn by `render`"]
 pub struct Panels {
-    title: String,
-    subtitle: String,
-    description: String,
-    width: u32,
-    panel_height: u32,
+    /// Its height is that of each plot.
+    page: Page,
     x: Option<Axis>,
     charts: Vec<Chart>,
 }
@@ -39,38 +36,31 @@ pub struct Panels {
 impl Panels {
     /// No panels yet; each will have a plot 110 pixels high in a picture 900 pixels wide.
     pub fn new(title: impl Into<String>) -> Self {
-        Self {
-            title: title.into(),
-            subtitle: String::new(),
-            description: String::new(),
-            width: 900,
-            panel_height: 110,
-            x: None,
-            charts: Vec::new(),
-        }
+        let page = Page { title: title.into(), width: 900, height: 110, ..Page::default() };
+        Self { page, x: None, charts: Vec::new() }
     }
 
     /// A quieter line under the title.
     pub fn subtitle(mut self, subtitle: impl Into<String>) -> Self {
-        self.subtitle = subtitle.into();
+        self.page.subtitle = subtitle.into();
         self
     }
 
-    /// What screen readers say about the picture; without it, the panels are named.
+    /// What screen readers say about the picture; without it, the axes and series are named.
     pub fn description(mut self, description: impl Into<String>) -> Self {
-        self.description = description.into();
+        self.page.description = description.into();
         self
     }
 
     /// The width of the whole picture in pixels.
     pub fn width(mut self, width: u32) -> Self {
-        self.width = width;
+        self.page.width = width;
         self
     }
 
-    /// The height of each plot in pixels, without its heading; it grows for a panel with many notes.
+    /// The height of each plot in pixels, without its heading; it grows if a panel has many notes.
     pub fn panel_height(mut self, height: u32) -> Self {
-        self.panel_height = height;
+        self.page.height = height;
         self
     }
 
@@ -88,17 +78,9 @@ impl Panels {
 
     /// The picture as an SVG document, which may also be placed inside HTML.
     pub fn render(&self) -> String {
-        let plain = Axis::number("");
-        let figure = Figure {
-            title: &self.title,
-            subtitle: &self.subtitle,
-            description: &self.description,
-            width: f64::from(self.width),
-            stack: Stack::Panels { height: f64::from(self.panel_height) },
-            x: self.x.as_ref().or(self.charts.first().map(|chart| &chart.x)).unwrap_or(&plain),
-            charts: &self.charts,
-        };
-        figure.render()
+        let empty = [Chart::new("")];
+        let charts = if self.charts.is_empty() { &empty } else { self.charts.as_slice() };
+        self.page.render(Stack::Panels, self.x.as_ref().unwrap_or(&charts[0].x), charts)
     }
 }
 

@@ -6,19 +6,22 @@ use crate::color::Color;
 #[derive(Debug, Clone)]
 pub struct Reference {
     pub(crate) label: String,
-    pub(crate) position: Position,
+    /// Where an upright line stands.
+    pub(crate) x: Option<f64>,
+    /// Where a level line lies.
+    pub(crate) y: Option<f64>,
     pub(crate) color: Color,
 }
 
 impl Reference {
     /// A level line at this y value.
     pub fn horizontal(y: f64, label: impl Into<String>) -> Self {
-        Self { label: label.into(), position: Position::Y(y), color: Color::Reference }
+        Self { label: label.into(), x: None, y: Some(y), color: Color::Reference }
     }
 
     /// An upright line at this x value.
     pub fn vertical(x: f64, label: impl Into<String>) -> Self {
-        Self { label: label.into(), position: Position::X(x), color: Color::Reference }
+        Self { label: label.into(), x: Some(x), y: None, color: Color::Reference }
     }
 
     /// Draws the line in another colour.
@@ -27,25 +30,4 @@ impl Reference {
         self.color = color;
         self
     }
-
-    pub(crate) fn x(&self) -> Option<f64> {
-        match self.position {
-            Position::X(x) => Some(x),
-            Position::Y(_) => None,
-        }
-    }
-
-    pub(crate) fn y(&self) -> Option<f64> {
-        match self.position {
-            Position::X(_) => None,
-            Position::Y(y) => Some(y),
-        }
-    }
-}
-
-/// The axis a reference line stands on, and where.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Position {
-    X(f64),
-    Y(f64),
 }

@@ -5,8 +5,15 @@ use crate::text::escape;
 
 /// An SVG document being written.
 #[derive(Debug)]
-pub(crate) struct Svg {
-    written: String,
+pub(crate) struct Svg(String);
+
+/// A rectangle on the page.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Area {
+    pub(crate) left: f64,
+    pub(crate) top: f64,
+    pub(crate) right: f64,
+    pub(crate) bottom: f64,
 }
 
 impl Svg {
@@ -14,188 +21,69 @@ impl Svg {
     pub(crate) fn open(width: f64, height: f64, title: &str, description: &str) -> Self {
         let (width, height) = (pixel(width), pixel(height));
         let (title, description, style) = (escape(title), escape(description), style_sheet());
-        let written = format!(
+        Self(format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
              viewBox=\"0 0 {width} {height}\" role=\"img\">\n\
              <title>{title}</title>\n<desc>{description}</desc>\n<style>\n{style}</style>\n\
              <rect class=\"tg-paper\" width=\"{width}\" height=\"{height}\"/>\n"
-        );
-        Self { written }
+        ))
     }
 
     /// Draws a group of one colour, named for readers that point at it.
     pub(crate) fn group(&mut self, class: &str, name: &str, draw: impl FnOnce(&mut Self)) {
-        self.line(&format!("<g class=\"{class}\">"));
-        if !name.is_empty() {
-            self.line(&format!("<title>{}</title>", escape(name)));
-        }
+        self.0 += &format!("<g class=\"{class}\"><title>{}</title>\n", escape(name));
         draw(self);
-        self.line("</g>");
+        self.0 += "</g>\n";
     }
 
-    /// Draws what is cut off at the edges of an area; coordinates stay those of the document.
+    /// Draws what is cut off at the edges of an area, a stroke's width beyond them.
     pub(crate) fn clipped(&mut self, area: Area, draw: impl FnOnce(&mut Self)) {
-        let [x, y, width, height] = area.numbers();
-        self.line(&format!(
-            "<svg x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" viewBox=\"{x} {y} {width} {height}\">"
-        ));
+        let [x, y] = [area.left - 1.5, area.top - 1.5].map(pixel);
+        let [width, height] = [area.right - area.left + 3.0, area.bottom - area.top + 3.0].map(pixel);
+        let size = format!("width=\"{width}\" height=\"{height}\"");
+        // The view box keeps the coordinates those of the document.
+        self.0 += &format!("<svg x=\"{x}\" y=\"{y}\" {size} viewBox=\"{x} {y} {width} {height}\">\n");
         draw(self);
-        self.line("</svg>");
+        self.0 += "</svg>\n";
     }
 
     pub(crate) fn rect(&mut self, class: &str, area: Area) {
-        let [x, y, width, height] = area.numbers();
-        self.line(&format!(
-            "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>"
-        ));
+        let [x, y] = [area.left, area.top].map(pixel);
+        let [width, height] = [area.right - area.left, area.bottom - area.top].map(pixel);
+        let size = format!("width=\"{width}\" height=\"{height}\"");
+        self.0 += &format!("<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" {size}/>\n");
     }
 
-    /// Draws a path, unless it is empty.
-    pub(crate) fn path(&mut self, class: &str, path: &Path) {
-        if !path.0.is_empty() {
-            self.line(&format!("<path class=\"{class}\" d=\"{}\"/>", path.0));
-        }
-    }
-
-    /// Writes a label, unless it is empty.
-    pub(crate) fn text(&mut self, label: &Label<'_>) {
-        if label.text.is_empty() {
-            return;
-        }
-        let (x, y, text) = (pixel(label.x), pixel(label.y), escape(label.text));
-        let anchor = match label.anchor {
-            Anchor::Start => "",
-            Anchor::Middle => " text-anchor=\"middle\"",
-            Anchor::End => " text-anchor=\"end\"",
-        };
-        let turn = match label.turn {
-            0 => String::new(),
-            degrees => format!(" transform=\"rotate({degrees} {x} {y})\""),
-        };
-        let class = label.class;
-        self.line(&format!(
-            "<text class=\"tg-text {class}\" x=\"{x}\" y=\"{y}\"{anchor}{turn}>{text}</text>"
-        ));
-    }
-
-    pub(crate) fn finish(mut self) -> String {
-        self.line("</svg>");
-        self.written
-    }
-
-    fn line(&mut self, markup: &str) {
-        self.written.push_str(markup);
-        self.written.push('\n');
-    }
-}
-
-/// A rectangle on the page.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Area {
-    pub(crate) left: f64,
-    pub(crate) top: f64,
-    pub(crate) width: f64,
-    pub(crate) height: f64,
-}
-
-impl Area {
-    pub(crate) fn right(&self) -> f64 {
-        self.left + self.width
-    }
-
-    pub(crate) fn bottom(&self) -> f64 {
-        self.top + self.height
-    }
-
-    pub(crate) fn grown(&self, by: f64) -> Self {
-        Self {
-            left: self.left - by,
-            top: self.top - by,
-            width: self.width + 2.0 * by,
-            height: self.height + 2.0 * by,
-        }
-    }
-
-    pub(crate) fn overlaps(&self, other: &Self) -> bool {
-        self.left < other.right()
-            && other.left < self.right()
-            && self.top < other.bottom()
-            && other.top < self.bottom()
-    }
-
-    pub(crate) fn contains(&self, other: &Self) -> bool {
-        self.left <= other.left
-            && other.right() <= self.right()
-            && self.top <= other.top
-            && other.bottom() <= self.bottom()
-    }
-
-    fn numbers(&self) -> [String; 4] {
-        [self.left, self.top, self.width, self.height].map(pixel)
-    }
-}
-
-/// A line of text at a place.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Label<'a> {
-    class: &'a str,
-    text: &'a str,
-    x: f64,
-    y: f64,
-    anchor: Anchor,
-    turn: i32,
-}
-
-/// Which end of a label its place is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Anchor {
-    Start,
-    Middle,
-    End,
-}
-
-impl<'a> Label<'a> {
-    pub(crate) fn new(class: &'a str, text: &'a str, x: f64, y: f64) -> Self {
-        Self { class, text, x, y, anchor: Anchor::Start, turn: 0 }
-    }
-
-    pub(crate) fn anchor(self, anchor: Anchor) -> Self {
-        Self { anchor, ..self }
-    }
-
-    pub(crate) fn turn(self, degrees: i32) -> Self {
-        Self { turn: degrees, ..self }
-    }
-}
-
-/// The outline of a shape.
-#[derive(Debug, Default)]
-pub(crate) struct Path(String);
-
-impl Path {
     /// Joins points by straight lines.
-    pub(crate) fn through(&mut self, points: &[(f64, f64)]) {
-        let mut last = None;
-        for &(x, y) in points {
-            let (x, y) = (pixel(x), pixel(y));
-            match &last {
-                None => self.0.push_str(&format!("M{x} {y}")),
-                Some((_, last_y)) if *last_y == y => self.0.push_str(&format!("H{x}")),
-                Some((last_x, _)) if *last_x == x => self.0.push_str(&format!("V{y}")),
-                Some(_) => self.0.push_str(&format!("L{x} {y}")),
-            }
-            last = Some((x, y));
+    pub(crate) fn lines(&mut self, class: &str, points: &[(f64, f64)]) {
+        let points: Vec<String> = points.iter().map(|&(x, y)| format!("{} {}", pixel(x), pixel(y))).collect();
+        self.0 += &format!("<path class=\"{class}\" d=\"M{}\"/>\n", points.join("L"));
+    }
+
+    /// Draws the same outline, in commands relative to its middle, at every point.
+    pub(crate) fn stamps(&mut self, class: &str, outline: &str, points: &[(f64, f64)]) {
+        let stamp = |&(x, y): &(f64, f64)| format!("M{} {}{outline}", pixel(x), pixel(y));
+        let stamps: String = points.iter().map(stamp).collect();
+        self.0 += &format!("<path class=\"{class}\" d=\"{stamps}\"/>\n");
+    }
+
+    /// Writes a line of text, unless it is empty.
+    pub(crate) fn text(&mut self, class: &str, (x, y): (f64, f64), text: &str) {
+        if !text.is_empty() {
+            let (x, y, text) = (pixel(x), pixel(y), escape(text));
+            self.0 += &format!("<text class=\"tg-text {class}\" x=\"{x}\" y=\"{y}\">{text}</text>\n");
         }
     }
 
-    /// Starts anew at a point.
-    pub(crate) fn move_to(&mut self, x: f64, y: f64) {
-        self.through(&[(x, y)]);
+    /// Writes a line of text that runs upwards, with its middle here.
+    pub(crate) fn text_upwards(&mut self, (x, y): (f64, f64), text: &str) {
+        self.0 += &format!("<g transform=\"translate({} {}) rotate(-90)\">\n", pixel(x), pixel(y));
+        self.text("tg-middle", (0.0, 0.0), text);
+        self.0 += "</g>\n";
     }
 
-    /// Continues with commands relative to the last point.
-    pub(crate) fn then(&mut self, commands: &str) {
-        self.0.push_str(commands);
+    pub(crate) fn finish(self) -> String {
+        self.0 + "</svg>\n"
     }
 }
 
@@ -220,7 +108,7 @@ mod tests {
     #[test]
     fn text_is_escaped_wherever_it_stands() {
         let mut svg = Svg::open(10.0, 10.0, "<t>", "<d>");
-        svg.group("c", "<g>", |svg| svg.text(&Label::new("c", "<l>", 0.0, 0.0)));
+        svg.group("c", "<g>", |svg| svg.text("c", (0.0, 0.0), "<l>"));
         let written = svg.finish();
         for letter in ["t", "d", "g", "l"] {
             assert!(written.contains(&format!(">&lt;{letter}&gt;</")), "{letter}: {written}");

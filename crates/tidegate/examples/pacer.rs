@@ -1,6 +1,6 @@
 //! Pacer: spacing calls to a fragile service, and warming it up after a pause.
 
-use tidegate::{Ask, Clock, Limit, ManualClock, Outcome, SECOND, State, Ticks};
+use tidegate::{Ask, Clock, Limit, ManualClock, SECOND, State, Ticks, Verdict};
 
 fn main() {
     let steady = Limit::pacer(5, SECOND);
@@ -10,8 +10,9 @@ fn main() {
         let mut service = State::default();
         let mut waits = Vec::new();
         for _ in 0..8 {
-            let patient = Ask::ONE.patience_in_ticks(Ticks::MAX);
-            let Outcome::Allowed { delay } = limit.decide(&mut service, clock.now(), patient).outcome()
+            let patient = Ask { patience: Ticks::MAX, ..Ask::ONE };
+            let Verdict::Allowed { delay } =
+                limit.decide(&mut service, clock.now(), patient).verdict_in_ticks()
             else {
                 unreachable!("whoever waits long enough is served");
             };

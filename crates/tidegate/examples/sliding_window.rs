@@ -1,10 +1,10 @@
 //! Sliding window: a million a minute, in constant memory, never one too many.
 
-use tidegate::{Ask, Clock, Cost, Limit, MILLISECOND, MINUTE, ManualClock, Mode, State};
+use tidegate::{Ask, Clock, Cost, Limit, MILLISECOND, MINUTE, ManualClock, State, WindowMode};
 
 fn main() {
     let strict = Limit::sliding_window(1_000_000, MINUTE);
-    let estimate = strict.draft().mode(Mode::Estimate).build().expect("the same numbers");
+    let estimate = strict.draft().mode(WindowMode::Estimate).build().expect("the same numbers");
     for limit in [strict, estimate] {
         let clock = ManualClock::new();
         let mut tenant = State::default();

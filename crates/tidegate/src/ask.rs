@@ -61,8 +61,10 @@ impl std::error::Error for CostError {}
 /// One question to a limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ask {
-    cost: Cost,
-    patience: Ticks,
+    /// What is to be spent.
+    pub cost: Cost,
+    /// The longest delay that the asker accepts.
+    pub patience: Ticks,
 }
 
 impl Ask {
@@ -79,21 +81,11 @@ impl Ask {
     /// Only algorithms that can promise a later time make use of it: token-bucket, leaky-bucket and pacer.
     #[must_use]
     pub const fn patience(self, longest: Duration) -> Ask {
-        self.patience_in_ticks(Ticks::saturating_from(longest))
-    }
-
-    /// [`Ask::patience`] to the tick.
-    #[must_use]
-    pub const fn patience_in_ticks(self, longest: Ticks) -> Ask {
-        Ask { cost: self.cost, patience: longest }
+        Ask { cost: self.cost, patience: Ticks::saturating_from(longest) }
     }
 
     pub(crate) const fn units(self) -> u64 {
         self.cost.get()
-    }
-
-    pub(crate) const fn longest_delay(self) -> Ticks {
-        self.patience
     }
 }
 
@@ -137,7 +129,7 @@ mod tests {
 
     #[test]
     fn patience_that_cannot_be_counted_is_the_longest_there_is() {
-        assert_eq!(Ask::ONE.patience(Duration::MAX).longest_delay(), Ticks::MAX);
+        assert_eq!(Ask::ONE.patience(Duration::MAX).patience, Ticks::MAX);
         assert_eq!(Ask::default(), Ask::ONE);
         assert_eq!(Ask::new(Cost::of(9)).units(), 9);
     }

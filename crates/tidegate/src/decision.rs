@@ -12,45 +12,45 @@ use crate::time::Ticks;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a decision that nobody reads limits nobody"]
 pub struct Decision {
-    outcome: Outcome,
+    verdict: Verdict<Ticks>,
     limit: u64,
     room: Room,
     reset_after: Ticks,
-    permit: Option<Permit>,
+    permit: Option<PermitId>,
 }
 
 impl Decision {
-    pub(crate) const fn new(outcome: Outcome, limit: u64, room: Room, reset_after: Ticks) -> Decision {
-        Decision { outcome, limit, room, reset_after, permit: None }
+    pub(crate) const fn new(verdict: Verdict<Ticks>, limit: u64, room: Room, reset_after: Ticks) -> Decision {
+        Decision { verdict, limit, room, reset_after, permit: None }
     }
 
-    pub(crate) const fn with_permit(self, permit: Permit) -> Decision {
+    pub(crate) const fn with_permit(self, permit: PermitId) -> Decision {
         Decision { permit: Some(permit), ..self }
     }
 
     /// The verdict, with spans rounded up to nanoseconds.
     pub const fn verdict(&self) -> Verdict {
-        match self.outcome {
-            Outcome::Allowed { delay } => Verdict::Allowed { delay: delay.to_duration() },
-            Outcome::Denied { retry_after } => Verdict::Denied { retry_after: retry_after.to_duration() },
-            Outcome::Impossible => Verdict::Impossible,
+        match self.verdict {
+            Verdict::Allowed { delay } => Verdict::Allowed { delay: delay.to_duration() },
+            Verdict::Denied { retry_after } => Verdict::Denied { retry_after: retry_after.to_duration() },
+            Verdict::Impossible => Verdict::Impossible,
         }
     }
 
     /// The verdict to the tick.
-    pub const fn outcome(&self) -> Outcome {
-        self.outcome
+    pub const fn verdict_in_ticks(&self) -> Verdict<Ticks> {
+        self.verdict
     }
 
     /// Whether the action may happen, now or after [`Decision::delay`].
     pub const fn is_allowed(&self) -> bool {
-        matches!(self.outcome, Outcome::Allowed { .. })
+        matches!(self.verdict, Verdict::Allowed { .. })
     }
 
     /// How long an allowed action has to wait before it happens; `None` if it was refused.
     pub const fn delay(&self) -> Option<Duration> {
-        match self.outcome {
-            Outcome::Allowed { delay } => Some(delay.to_duration()),
+        match self.verdict {
+            Verdict::Allowed { delay } => Some(delay.to_duration()),
             _ => None,
         }
     }
@@ -59,23 +59,24 @@ impl Decision {
     ///
     /// `None` if it was allowed, or can never pass.
     pub const fn retry_after(&self) -> Option<Duration> {
-        match self.outcome {
-            Outcome::Denied { retry_after } => Some(retry_after.to_duration()),
+        match self.verdict {
+            Verdict::Denied { retry_after } => Some(retry_after.to_duration()),
             _ => None,
         }
     }
 
-    /// The most that can pass at one instant from rest.
+    /// The most that can pass at one instant from rest; for a pacer, the most that it can save.
     pub const fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// The largest cost that would pass at this instant.
+    /// The largest cost that would pass at this instant, at once; in a leaky bucket, at once or delayed; of a
+    /// pacer, the permits that are saved.
     pub const fn remaining(&self) -> u64 {
         self.room.units()
     }
 
-    /// The time until the subject is like new.
+    /// The time until the subject is like new; for a pacer, until the next one does not have to wait.
     pub const fn reset_after(&self) -> Duration {
         self.reset_after.to_duration()
     }
@@ -86,57 +87,41 @@ impl Decision {
     }
 
     /// The place in flight that was taken, to be released or renewed; only under a concurrency limit.
-    pub const fn permit(&self) -> Option<Permit> {
+    pub const fn permit(&self) -> Option<PermitId> {
         self.permit
     }
 }
 
-/// May it happen: now, later, or not at all.
+/// May it happen: now, later, or not at all. Spans are durations, or ticks where every tick counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Verdict<Span = Duration> {
     /// Yes, after this delay (zero unless the asker showed patience).
     Allowed {
         /// How long to wait before acting.
-        delay: Duration,
+        delay: Span,
     },
     /// No; the same ask passes after this wait if nobody else spends meanwhile.
     Denied {
         /// How long to wait before asking again.
-        retry_after: Duration,
+        retry_after: Span,
     },
-    /// Never: the cost is more than the limit can hold, or more than this patience can ever be met with.
+    /// Not by waiting: the cost is more than the limit can hold, or more than this patience can be met with
+    /// (a pacer that others warm up may meet it yet).
     Impossible,
 }
 
-/// A [`Verdict`] to the tick, as the algorithms decide it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// Yes, after this delay.
-    Allowed {
-        /// How long to wait before acting.
-        delay: Ticks,
-    },
-    /// No, not before this much time has passed.
-    Denied {
-        /// How long to wait before asking again.
-        retry_after: Ticks,
-    },
-    /// Never.
-    Impossible,
-}
-
-impl Outcome {
-    pub(crate) const NOW: Outcome = Outcome::Allowed { delay: Ticks::ZERO };
+impl Verdict<Ticks> {
+    pub(crate) const NOW: Verdict<Ticks> = Verdict::Allowed { delay: Ticks::ZERO };
 
     pub(crate) const fn is_allowed(self) -> bool {
-        matches!(self, Outcome::Allowed { .. })
+        matches!(self, Verdict::Allowed { .. })
     }
 
     /// A refusal until a known wait has passed; for ever if that wait outlasts time itself.
-    pub(crate) const fn denied_for(wait: Option<Ticks>) -> Outcome {
+    pub(crate) const fn denied_for(wait: Option<Ticks>) -> Verdict<Ticks> {
         match wait {
-            Some(retry_after) => Outcome::Denied { retry_after },
-            None => Outcome::Impossible,
+            Some(retry_after) => Verdict::Denied { retry_after },
+            None => Verdict::Impossible,
         }
     }
 }
@@ -164,15 +149,17 @@ impl Room {
     }
 }
 
-/// Names one place in flight under a concurrency limit, so that only its holder can return or renew it.
+/// Names one holder of places in flight among all that a subject ever had: to release or renew just that one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Permit(NonZeroU64);
+pub struct PermitId(NonZeroU64);
 
-impl Permit {
+impl PermitId {
+    pub(crate) const LAST: PermitId = PermitId(NonZeroU64::MAX);
+
     /// The permit with this number, as it was written down elsewhere; zero names none.
-    pub const fn from_number(number: u64) -> Option<Permit> {
+    pub const fn from_number(number: u64) -> Option<PermitId> {
         match NonZeroU64::new(number) {
-            Some(number) => Some(Permit(number)),
+            Some(number) => Some(PermitId(number)),
             None => None,
         }
     }
@@ -187,25 +174,25 @@ impl Permit {
 mod tests {
     use super::*;
 
-    fn decision(outcome: Outcome) -> Decision {
-        Decision::new(outcome, 10, Room::of_amount(35, NonZeroU64::new(10).unwrap()), Ticks::new(17))
+    fn decision(verdict: Verdict<Ticks>) -> Decision {
+        Decision::new(verdict, 10, Room::of_amount(35, NonZeroU64::new(10).unwrap()), Ticks::new(17))
     }
 
     #[test]
     fn each_verdict_answers_only_its_own_questions() {
-        let allowed = decision(Outcome::Allowed { delay: Ticks::new(33) });
+        let allowed = decision(Verdict::Allowed { delay: Ticks::new(33) });
         assert!(allowed.is_allowed());
         assert_eq!(allowed.delay(), Some(Duration::from_nanos(3)));
         assert_eq!(allowed.retry_after(), None);
         assert_eq!(allowed.verdict(), Verdict::Allowed { delay: Duration::from_nanos(3) });
 
-        let denied = decision(Outcome::Denied { retry_after: Ticks::new(1) });
+        let denied = decision(Verdict::Denied { retry_after: Ticks::new(1) });
         assert!(!denied.is_allowed());
         assert_eq!(denied.delay(), None);
         assert_eq!(denied.verdict(), Verdict::Denied { retry_after: Duration::from_nanos(1) });
         assert_eq!(denied.retry_after(), Some(Duration::from_nanos(1)));
 
-        let never = decision(Outcome::Impossible);
+        let never = decision(Verdict::Impossible);
         assert!(!never.is_allowed());
         assert_eq!((never.delay(), never.retry_after()), (None, None));
         assert_eq!(never.verdict(), Verdict::Impossible);
@@ -213,7 +200,7 @@ mod tests {
 
     #[test]
     fn remaining_is_the_room_divided_by_the_price_of_a_unit() {
-        let decision = decision(Outcome::NOW);
+        let decision = decision(Verdict::NOW);
         assert_eq!(decision.remaining(), 3);
         assert_eq!(decision.limit(), 10);
         assert_eq!(decision.reset_after(), Duration::from_nanos(2));
@@ -222,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_permit_is_never_numbered_zero() {
-        assert_eq!(Permit::from_number(0), None);
-        assert_eq!(Permit::from_number(7).map(Permit::number), Some(7));
+        assert_eq!(PermitId::from_number(0), None);
+        assert_eq!(PermitId::from_number(7).map(PermitId::number), Some(7));
     }
 }

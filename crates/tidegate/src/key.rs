@@ -7,8 +7,10 @@
 //! ```
 //!
 //! A separator could be smuggled inside a part; a length cannot. Any bytes may be a part, also none at all.
+//! Numbers and addresses are their usual text, so that a subject is the same however it is handed over.
 
 use std::fmt;
+use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Bytes that name one subject.
@@ -115,7 +117,7 @@ macro_rules! part_of_numbers {
     ($($number:ty)+) => {$(
         impl KeyPart for $number {
             fn with_bytes(&self, use_bytes: &mut dyn FnMut(&[u8])) {
-                use_bytes(self.to_string().as_bytes());
+                written(self, use_bytes);
             }
         }
     )+};
@@ -125,7 +127,7 @@ part_of_numbers! { u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize }
 
 impl KeyPart for Ipv4Addr {
     fn with_bytes(&self, use_bytes: &mut dyn FnMut(&[u8])) {
-        use_bytes(&self.octets());
+        written(self, use_bytes);
     }
 }
 
@@ -133,8 +135,8 @@ impl KeyPart for Ipv6Addr {
     /// An IPv4 address in IPv6 clothes is the IPv4 address: one visitor, one key.
     fn with_bytes(&self, use_bytes: &mut dyn FnMut(&[u8])) {
         match self.to_ipv4_mapped() {
-            Some(address) => address.with_bytes(use_bytes),
-            None => use_bytes(&self.octets()),
+            Some(address) => written(&address, use_bytes),
+            None => written(self, use_bytes),
         }
     }
 }
@@ -145,6 +147,34 @@ impl KeyPart for IpAddr {
             IpAddr::V4(address) => address.with_bytes(use_bytes),
             IpAddr::V6(address) => address.with_bytes(use_bytes),
         }
+    }
+}
+
+/// Hands over a number or an address as text, without allocating.
+fn written(part: &impl fmt::Display, use_bytes: &mut dyn FnMut(&[u8])) {
+    let mut text = ShortText { bytes: [0; ShortText::MOST], length: 0 };
+    match write!(text, "{part}") {
+        Ok(()) => use_bytes(&text.bytes[..text.length]),
+        Err(fmt::Error) => unreachable!("no number and no address is longer than that"),
+    }
+}
+
+struct ShortText {
+    bytes: [u8; ShortText::MOST],
+    length: usize,
+}
+
+impl ShortText {
+    /// An IPv6 address has at most 39 characters, a number of 128 bits and its sign 40.
+    const MOST: usize = 40;
+}
+
+impl fmt::Write for ShortText {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let end = self.length + text.len();
+        self.bytes.get_mut(self.length..end).ok_or(fmt::Error)?.copy_from_slice(text.as_bytes());
+        self.length = end;
+        Ok(())
     }
 }
 
@@ -190,7 +220,12 @@ mod tests {
         let v6: IpAddr = "2001:db8::1".parse().unwrap();
         assert_eq!(Key::new(v4), Key::new(mapped));
         assert_ne!(Key::new(v4), Key::new(v6));
-        assert_eq!(Key::new(v6).as_bytes().len(), 17);
+        assert_eq!(Key::new(v4), Key::new("192.0.2.7"));
+        assert_eq!(Key::new(v6), Key::new("2001:db8::1"));
+        assert_ne!(Key::new("1234"), Key::new(Ipv4Addr::new(49, 50, 51, 52)));
+        let longest: Ipv6Addr = "1111:2222:3333:4444:5555:6666:7777:8888".parse().unwrap();
+        assert_eq!(Key::new(longest).as_bytes().len(), 40);
+        assert_eq!(Key::new(i128::MIN).as_bytes().len(), 41);
     }
 
     #[test]

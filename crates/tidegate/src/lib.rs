@@ -2,7 +2,7 @@
 //!
 //! This crate is the deciding core: a [`Limit`] says what is promised, a small state per subject says what
 //! has been spent, and [`Limit::decide`] is a pure function of both and of the time. It reads no clock, takes
-//! no lock, allocates nothing (a sliding log: its entries) and cannot fail.
+//! no lock, allocates nothing (but for what logs, slots and holders need) and cannot fail.
 //!
 //! ```
 //! use tidegate::{Ask, Clock, Limit, ManualClock, State, SECOND};
@@ -24,13 +24,15 @@ mod ask;
 mod decision;
 mod key;
 mod limit;
+mod receipt;
 pub mod time;
 
 pub use algorithm::{Algorithm, State};
 pub use ask::{Adjusted, Adjustment, Ask, Cost, CostError};
-pub use decision::{Decision, Outcome, Permit, Verdict};
+pub use decision::{Decision, PermitId, Verdict};
 pub use key::{IntoKey, Key, KeyPart};
-pub use limit::{Alignment, DelayAfter, Draft, Limit, LimitError, Mode, Pay};
+pub use limit::{Alignment, DelayAfter, Draft, Limit, LimitError, Pay, WindowMode};
+pub use receipt::Receipt;
 pub use time::{Clock, DAY, HOUR, MILLISECOND, MINUTE, ManualClock, SECOND, SystemClock, Ticks, Timestamp};
 
 /// The code in the README compiles and runs.

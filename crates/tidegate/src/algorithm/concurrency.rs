@@ -7,17 +7,20 @@
 //!   refused            ^ until #1 is back
 //! ```
 //!
-//! At most `max` at every instant. An allowed ask gets a [`Permit`]; releasing it, or the end of its lease,
+//! At most `max` at every instant. An allowed ask gets a [`PermitId`]; releasing it, or the end of its lease,
 //! gives the place back. Permits are numbered and never reused while time goes on, so a release that comes
 //! too late frees nobody else's place.
 //!
 //! Nobody knows when a holder will be done: `retry_after` is an upper bound, the end of the leases that
 //! would make room. For the same reason no later place can be promised, and patience changes nothing here.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::Decide;
 use crate::ask::{Adjusted, Adjustment, Ask};
-use crate::decision::{Decision, Outcome, Permit, Room};
+use crate::decision::{Decision, PermitId, Room, Verdict};
 use crate::limit::Problem;
+use crate::receipt::Receipt;
 use crate::time::{Ticks, Timestamp};
 
 /// The most permits that one subject may have in flight.
@@ -30,10 +33,14 @@ pub struct Concurrency {
     lease: Ticks,
 }
 
-/// Who is in flight for one subject, in the order of their permits.
+/// Who is in flight for one subject.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Holders {
-    list: Vec<Holder>,
+    by_permit: BTreeMap<PermitId, Holder>,
+    /// The same ones in the order in which their leases end.
+    by_end: BTreeSet<(Timestamp, PermitId)>,
+    /// The places that all of them hold together.
+    units: u64,
     /// The number of the next permit. It starts from the time, half as fast as the time goes: a state that
     /// was forgotten and begun anew never repeats a number.
     next: u64,
@@ -41,7 +48,6 @@ pub struct Holders {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Holder {
-    permit: Permit,
     until: Timestamp,
     units: u64,
 }
@@ -55,82 +61,69 @@ impl Concurrency {
     }
 
     /// Gives a place back. Whether the permit was still holding one.
-    pub fn release(&self, holders: &mut Holders, now: Timestamp, permit: Permit) -> bool {
-        let Some(index) = holders.find(permit) else { return false };
-        let holder = holders.list.remove(index);
-        self.holds(&holder, now)
+    pub fn release(&self, holders: &mut Holders, now: Timestamp, permit: PermitId) -> bool {
+        self.settle(holders, now);
+        holders.remove(permit).is_some()
     }
 
     /// Starts the lease anew. Whether the permit was still holding its place; an ended lease stays ended.
-    pub fn renew(&self, holders: &mut Holders, now: Timestamp, permit: Permit) -> bool {
-        let Some(index) = holders.find(permit) else { return false };
-        let holder = &mut holders.list[index];
-        let holds = self.holds(holder, now);
-        if holds {
-            holder.until = now.saturating_add(self.lease);
+    pub fn renew(&self, holders: &mut Holders, now: Timestamp, permit: PermitId) -> bool {
+        self.settle(holders, now);
+        let Some(holder) = holders.remove(permit) else { return false };
+        holders.insert(permit, Holder { until: now.saturating_add(self.lease), ..holder });
+        true
+    }
+
+    /// Drops leases that have ended, and cuts those that are longer than they can be: the clock stepped back,
+    /// or the lease was shortened.
+    fn settle(&self, holders: &mut Holders, now: Timestamp) {
+        while let Some((_, permit)) = holders.by_end.first().copied().filter(|(until, _)| *until <= now) {
+            holders.remove(permit);
         }
-        holds
-    }
-
-    /// The end of a lease, cut to what can be left of one.
-    fn until(&self, holder: &Holder, now: Timestamp) -> Timestamp {
-        holder.until.min(now.saturating_add(self.lease))
-    }
-
-    fn holds(&self, holder: &Holder, now: Timestamp) -> bool {
-        now < self.until(holder, now)
-    }
-
-    fn in_flight(&self, holders: &Holders, now: Timestamp) -> u64 {
-        holders.list.iter().filter(|holder| self.holds(holder, now)).map(|holder| holder.units).sum()
-    }
-
-    fn judge(&self, holders: &Holders, now: Timestamp, ask: Ask) -> Outcome {
-        if ask.units() > self.max || now == Timestamp::LAST {
-            return Outcome::Impossible;
-        }
-        let in_flight = self.in_flight(holders, now);
-        if ask.units() <= self.max.saturating_sub(in_flight) {
-            return Outcome::NOW;
-        }
-        self.first_room(holders, now, in_flight + ask.units() - self.max)
-    }
-
-    /// The refusal until the leases have ended that hold so many places.
-    fn first_room(&self, holders: &Holders, now: Timestamp, places: u64) -> Outcome {
-        let ends = || holders.list.iter().map(|holder| (self.until(holder, now), holder.units));
-        let mut ended = now;
-        while let Some(end) = ends().map(|(until, _)| until).filter(|until| *until > ended).min() {
-            let freed: u64 =
-                ends().filter(|(until, _)| *until > now && *until <= end).map(|(_, units)| units).sum();
-            if freed >= places {
-                return Outcome::Denied { retry_after: end.since(now) };
+        let longest = now.saturating_add(self.lease);
+        while let Some((_, permit)) = holders.by_end.last().copied().filter(|(until, _)| *until > longest) {
+            if let Some(holder) = holders.remove(permit) {
+                holders.insert(permit, Holder { until: longest, ..holder });
             }
-            ended = end;
         }
-        Outcome::Impossible
     }
 
-    fn report(&self, outcome: Outcome, holders: &Holders, now: Timestamp) -> Decision {
-        let longest = holders.list.iter().map(|holder| self.until(holder, now).since(now)).max();
-        let room = Room::of_units(self.max.saturating_sub(self.in_flight(holders, now)));
-        Decision::new(outcome, self.max, room, longest.unwrap_or(Ticks::ZERO))
+    /// What [`Concurrency::settle`] would leave: the places held, and the end of each lease with its places.
+    fn settled<'a>(&self, holders: &'a Holders, now: Timestamp) -> Settled<'a> {
+        let ended = holders
+            .by_end
+            .range(..=(now, PermitId::LAST))
+            .map(|(_, permit)| holders.units_of(*permit))
+            .sum::<u64>();
+        Settled { in_flight: holders.units - ended, longest: now.saturating_add(self.lease), holders, now }
     }
 
-    /// Cuts leases that are longer than they can be: the clock stepped back, or the lease was shortened.
-    fn clamp(&self, holders: &mut Holders, now: Timestamp) {
-        for holder in &mut holders.list {
-            holder.until = self.until(holder, now);
+    fn judge(&self, settled: &Settled<'_>, ask: Ask) -> Verdict<Ticks> {
+        if ask.units() > self.max || settled.now == Timestamp::LAST {
+            return Verdict::Impossible;
         }
+        if ask.units() <= self.max.saturating_sub(settled.in_flight) {
+            return Verdict::NOW;
+        }
+        let mut places = settled.in_flight + ask.units() - self.max;
+        let last = settled.leases().find(|(_, units)| {
+            places = places.saturating_sub(*units);
+            places == 0
+        });
+        Verdict::denied_for(last.map(|(until, _)| until.since(settled.now)))
+    }
+
+    fn report(&self, verdict: Verdict<Ticks>, settled: &Settled<'_>) -> Decision {
+        let room = Room::of_units(self.max.saturating_sub(settled.in_flight));
+        Decision::new(verdict, self.max, room, settled.longest_lease())
     }
 
     /// Takes the places under the next number.
-    fn enter(&self, holders: &mut Holders, now: Timestamp, units: u64) -> Option<Permit> {
+    fn enter(&self, holders: &mut Holders, now: Timestamp, units: u64) -> Option<PermitId> {
         let number = if holders.next == 0 { now.ticks() / 2 + 1 } else { holders.next };
         holders.next = number.checked_add(1)?;
-        let permit = Permit::from_number(number)?;
-        holders.list.retain(|holder| self.holds(holder, now));
-        holders.list.push(Holder { permit, until: now.saturating_add(self.lease), units });
+        let permit = PermitId::from_number(number)?;
+        holders.insert(permit, Holder { until: now.saturating_add(self.lease), units });
         Some(permit)
     }
 }
@@ -139,19 +132,20 @@ impl Decide for Concurrency {
     type State = Holders;
 
     fn decide(&self, holders: &mut Holders, now: Timestamp, ask: Ask) -> Decision {
-        self.clamp(holders, now);
-        let outcome = self.judge(holders, now, ask);
-        if !outcome.is_allowed() {
-            return self.report(outcome, holders, now);
+        self.settle(holders, now);
+        let verdict = self.judge(&self.settled(holders, now), ask);
+        if !verdict.is_allowed() {
+            return self.report(verdict, &self.settled(holders, now));
         }
         match self.enter(holders, now, ask.units()) {
-            Some(permit) => self.report(outcome, holders, now).with_permit(permit),
-            None => self.report(Outcome::Impossible, holders, now),
+            Some(permit) => self.report(verdict, &self.settled(holders, now)).with_permit(permit),
+            None => self.report(Verdict::Impossible, &self.settled(holders, now)),
         }
     }
 
     fn peek(&self, holders: &Holders, now: Timestamp, ask: Ask) -> Decision {
-        self.report(self.judge(holders, now, ask), holders, now)
+        let settled = self.settled(holders, now);
+        self.report(self.judge(&settled, ask), &settled)
     }
 
     /// Places in flight go back with their permit only.
@@ -161,24 +155,66 @@ impl Decide for Concurrency {
 
     fn clear_at(&self, holders: &Holders) -> Timestamp {
         let numbers_free_at = Timestamp::from_ticks(holders.next.saturating_mul(2));
-        holders.list.iter().map(|holder| holder.until).fold(numbers_free_at, Timestamp::max)
+        holders.by_end.last().map_or(numbers_free_at, |(until, _)| numbers_free_at.max(*until))
+    }
+
+    fn give_back(&self, holders: &mut Holders, now: Timestamp, receipt: Receipt) -> Adjusted {
+        let Some(permit) = receipt.permit else { return Adjusted::NeedsPermit };
+        Adjusted::whole_if(self.release(holders, now, permit))
+    }
+}
+
+/// The holders as they stand at one instant.
+struct Settled<'a> {
+    in_flight: u64,
+    longest: Timestamp,
+    holders: &'a Holders,
+    now: Timestamp,
+}
+
+impl Settled<'_> {
+    /// The end of each lease that has not ended, soonest first, with the places that it frees.
+    fn leases(&self) -> impl Iterator<Item = (Timestamp, u64)> {
+        let running = self.holders.by_end.range((self.now, PermitId::LAST)..);
+        running
+            .filter(|(until, _)| *until > self.now)
+            .map(|(until, permit)| ((*until).min(self.longest), self.holders.units_of(*permit)))
+    }
+
+    fn longest_lease(&self) -> Ticks {
+        let last = self.holders.by_end.last();
+        last.map_or(Ticks::ZERO, |(until, _)| (*until).min(self.longest).since(self.now))
     }
 }
 
 impl Holders {
-    /// The memory behind it, in bytes.
-    pub(super) fn bytes_held(&self) -> usize {
-        self.list.capacity() * size_of::<Holder>()
+    fn insert(&mut self, permit: PermitId, holder: Holder) {
+        self.units += holder.units;
+        self.by_end.insert((holder.until, permit));
+        self.by_permit.insert(permit, holder);
     }
 
-    fn find(&self, permit: Permit) -> Option<usize> {
-        self.list.binary_search_by_key(&permit, |holder| holder.permit).ok()
+    fn remove(&mut self, permit: PermitId) -> Option<Holder> {
+        let holder = self.by_permit.remove(&permit)?;
+        self.by_end.remove(&(holder.until, permit));
+        self.units -= holder.units;
+        Some(holder)
+    }
+
+    fn units_of(&self, permit: PermitId) -> u64 {
+        self.by_permit.get(&permit).map_or(0, |holder| holder.units)
+    }
+
+    /// The memory behind it, in bytes: what two trees of this size take when they are half full.
+    pub(super) fn bytes_held(&self) -> usize {
+        self.by_permit.len() * 2 * (size_of::<(PermitId, Holder)>() + size_of::<(Timestamp, PermitId)>())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ask::Cost;
 
     const LEASE: Ticks = Ticks::new(1000);
 
@@ -191,7 +227,7 @@ mod tests {
         let limit = limit(10);
         let start = Timestamp::from_ticks(500);
         let mut holders = Holders::default();
-        let mut given: Vec<Permit> = Vec::new();
+        let mut given: Vec<PermitId> = Vec::new();
         for _ in 0..100 {
             let permit = limit.decide(&mut holders, start, Ask::ONE).permit().unwrap();
             assert!(limit.release(&mut holders, start, permit));
@@ -217,9 +253,35 @@ mod tests {
         let mut holders = Holders::default();
         for lease in 0..100 {
             assert!(limit.decide(&mut holders, Timestamp::from_ticks(lease * 1000), Ask::ONE).is_allowed());
-            assert_eq!(holders.list.len(), 1);
+            assert_eq!((holders.by_permit.len(), holders.by_end.len()), (1, 1));
         }
-        assert_eq!(holders.bytes_held(), holders.list.capacity() * 24);
+        assert_eq!(holders.bytes_held(), 2 * (24 + 16));
+    }
+
+    #[test]
+    fn a_hundred_thousand_holders_cost_a_refusal_no_more_than_a_walk() {
+        let limit = limit(100_000);
+        let mut holders = Holders::default();
+        for holder in 0..100_000 {
+            assert!(limit.decide(&mut holders, Timestamp::from_ticks(holder / 200), Ask::ONE).is_allowed());
+        }
+        let all = Ask::new(Cost::of(100_000));
+        let refused = limit.decide(&mut holders, Timestamp::from_ticks(500), all);
+        assert_eq!(refused.verdict_in_ticks(), Verdict::Denied { retry_after: Ticks::new(999) });
+        assert_eq!(limit.decide(&mut holders, Timestamp::from_ticks(1499), all).remaining(), 0);
+    }
+
+    #[test]
+    fn a_take_is_given_back_with_its_permit() {
+        let limit = limit(2);
+        let mut holders = Holders::default();
+        let start = Timestamp::from_ticks(7);
+        let decision = limit.decide(&mut holders, start, Ask::ONE);
+        let receipt = limit.receipt(&holders, start, Cost::ONE);
+        assert_eq!(limit.give_back(&mut holders, start, receipt), Adjusted::NeedsPermit);
+        let receipt = Receipt { permit: decision.permit(), ..limit.receipt(&holders, start, Cost::ONE) };
+        assert_eq!(limit.give_back(&mut holders, start, receipt), Adjusted::Whole);
+        assert_eq!(limit.peek(&holders, start, Ask::ONE).remaining(), 2);
     }
 
     #[test]
@@ -227,7 +289,7 @@ mod tests {
         let limit = limit(2);
         let mut holders = Holders::default();
         let last = limit.decide(&mut holders, Timestamp::LAST, Ask::ONE);
-        assert_eq!((last.outcome(), last.permit()), (Outcome::Impossible, None));
+        assert_eq!((last.verdict_in_ticks(), last.permit()), (Verdict::Impossible, None));
         let before = Timestamp::from_ticks(u64::MAX - 1);
         assert!(limit.decide(&mut holders, before, Ask::ONE).is_allowed());
     }

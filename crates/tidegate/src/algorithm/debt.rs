@@ -16,16 +16,19 @@
 //! in the past is the same as none: nobody saves more than the burst by idling. Nothing is ever counted per
 //! tick, so nothing can be lost between two calls however close they are.
 //!
-//! A debt beyond `depth` cannot come from spending: a clock stepped back, or the limit was lowered. It is
-//! cut to `depth`, and kept so; if only the sum were cut, the promised wait would start anew at each call.
+//! A debt well beyond `depth` cannot come from spending: a clock stepped back, or the limit was lowered. It
+//! is cut to `depth`, and kept so; if only the sum were cut, the promised wait would start anew at each call.
+//! A debt a little beyond it is left alone: there a caller is served who read the clock before another, and
+//! cutting would forgive a little at each such call.
 
 use std::num::NonZeroU64;
 
 use super::Decide;
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
-use crate::decision::{Decision, Outcome, Room};
+use crate::decision::{Decision, Room, Verdict};
 use crate::limit::Problem;
-use crate::time::{Ticks, Timestamp};
+use crate::receipt::Receipt;
+use crate::time::{OUT_OF_ORDER, Ticks, Timestamp};
 
 /// An algorithm whose whole state is a clear time: it only has to say what a debt means.
 pub(crate) trait Metered {
@@ -36,7 +39,7 @@ pub(crate) trait Metered {
     fn limit(&self) -> u64;
 
     /// Decides about an ask that would turn the debt `owed` into `after`.
-    fn verdict(&self, owed: Ticks, after: Ticks, patience: Ticks) -> Outcome;
+    fn verdict(&self, owed: Ticks, after: Ticks, patience: Ticks) -> Verdict<Ticks>;
 }
 
 impl<M: Metered + std::fmt::Debug> Decide for M {
@@ -45,13 +48,13 @@ impl<M: Metered + std::fmt::Debug> Decide for M {
     #[inline]
     fn decide(&self, clear_at: &mut Timestamp, now: Timestamp, ask: Ask) -> Decision {
         let owed = self.debt().owed(*clear_at, now);
-        let (outcome, after) = judge(self, owed, now, ask);
-        if outcome.is_allowed() {
+        let (verdict, after) = judge(self, owed, now, ask);
+        if verdict.is_allowed() {
             *clear_at = now.saturating_add(after);
-            return report(self, outcome, after, now);
+            return report(self, verdict, after, now);
         }
         self.debt().clamp(clear_at, now);
-        report(self, outcome, owed, now)
+        report(self, verdict, owed, now)
     }
 
     fn peek(&self, clear_at: &Timestamp, now: Timestamp, ask: Ask) -> Decision {
@@ -66,22 +69,37 @@ impl<M: Metered + std::fmt::Debug> Decide for M {
     fn clear_at(&self, clear_at: &Timestamp) -> Timestamp {
         *clear_at
     }
+
+    fn receipt(&self, clear_at: &Timestamp, now: Timestamp, cost: Cost) -> Receipt {
+        let paid = self.debt().price(cost.get()).unwrap_or(Ticks::ZERO);
+        Receipt { cost, at: now, clear_at: *clear_at, paid, permit: None }
+    }
+
+    /// What was taken later has moved the clear time on, and stands on this take: only the part of it that no
+    /// later take stands on, and that time has not repaid, comes back.
+    fn give_back(&self, clear_at: &mut Timestamp, now: Timestamp, receipt: Receipt) -> Adjusted {
+        let built_upon = clear_at.since(receipt.clear_at);
+        let unpaid = receipt.clear_at.since(now);
+        let returned = receipt.paid.saturating_sub(built_upon).min(unpaid);
+        *clear_at = clear_at.saturating_sub(returned);
+        Adjusted::whole_if(returned == receipt.paid)
+    }
 }
 
 /// The verdict, and the debt that an allowed ask leaves.
 #[inline]
-fn judge<M: Metered>(meter: &M, owed: Ticks, now: Timestamp, ask: Ask) -> (Outcome, Ticks) {
-    let Some(price) = meter.debt().price(ask.units()) else { return (Outcome::Impossible, owed) };
+fn judge<M: Metered>(meter: &M, owed: Ticks, now: Timestamp, ask: Ask) -> (Verdict<Ticks>, Ticks) {
+    let Some(price) = meter.debt().price(ask.units()) else { return (Verdict::Impossible, owed) };
     let after = owed.saturating_add(price);
     if after > now.left() {
-        return (Outcome::Impossible, owed);
+        return (Verdict::Impossible, owed);
     }
-    (meter.verdict(owed, after, ask.longest_delay()), after)
+    (meter.verdict(owed, after, ask.patience), after)
 }
 
 #[inline]
-fn report<M: Metered>(meter: &M, outcome: Outcome, owed: Ticks, now: Timestamp) -> Decision {
-    Decision::new(outcome, meter.limit(), meter.debt().room(owed, now), owed)
+fn report<M: Metered>(meter: &M, verdict: Verdict<Ticks>, owed: Ticks, now: Timestamp) -> Decision {
+    Decision::new(verdict, meter.limit(), meter.debt().room(owed, now), owed)
 }
 
 /// The prices of a limit whose state is one clear time.
@@ -124,13 +142,14 @@ impl Debt {
     /// What is owed now, cut to what can be owed.
     #[inline]
     pub(crate) fn owed(&self, clear_at: Timestamp, now: Timestamp) -> Ticks {
-        clear_at.since(now).min(self.depth())
+        let owed = clear_at.since(now);
+        if owed > self.depth().saturating_add(OUT_OF_ORDER) { self.depth() } else { owed }
     }
 
     /// Writes a debt that is too large back as a full one; anything else stays as it is.
     #[inline]
     pub(crate) fn clamp(&self, clear_at: &mut Timestamp, now: Timestamp) {
-        *clear_at = (*clear_at).min(now.saturating_add(self.depth()));
+        *clear_at = (*clear_at).min(now.saturating_add(self.owed(*clear_at, now)).max(now));
     }
 
     /// What could still be taken at this instant.
@@ -145,50 +164,24 @@ impl Debt {
         now: Timestamp,
         adjustment: Adjustment,
     ) -> Adjusted {
-        let unit = Ticks::new(self.interval.get());
         let owed = self.owed(*clear_at, now);
+        let price =
+            |cost: Cost| Ticks::new(self.interval.get()).checked_mul(cost.get()).unwrap_or(Ticks::MAX);
         let (after, whole) = match adjustment {
             Adjustment::Charge(cost) => {
-                let price = unit.checked_mul(cost.get()).unwrap_or(Ticks::MAX);
-                let most = self.depth().min(now.left());
-                (owed.saturating_add(price).min(most), price <= most.saturating_sub(owed))
+                let room = self.depth().min(now.left()).saturating_sub(owed);
+                (owed.saturating_add(price(cost).min(room)), price(cost) <= room)
             }
-            Adjustment::Refund(cost) => {
-                let price = unit.checked_mul(cost.get()).unwrap_or(Ticks::MAX);
-                (owed.saturating_sub(price), price <= owed)
-            }
+            Adjustment::Refund(cost) => (owed.saturating_sub(price(cost)), price(cost) <= owed),
         };
         *clear_at = now.saturating_add(after);
         Adjusted::whole_if(whole)
-    }
-
-    /// Gives one take back, as far as nobody has built upon it.
-    ///
-    /// What was taken after it has moved the clear time on, and counts on that place being used: only the
-    /// part of the debt that no later take stands on returns. Late, nothing is left to return.
-    pub(crate) fn give_back(&self, clear_at: &mut Timestamp, now: Timestamp, taken: Taken) {
-        let Some(price) = self.price(taken.cost.get()) else { return };
-        if now >= taken.clear_at {
-            return;
-        }
-        let built_upon = clear_at.since(taken.clear_at);
-        let returned = price.saturating_sub(built_upon);
-        *clear_at = clear_at.saturating_sub(returned).max(now);
     }
 
     /// The most that can be owed at all.
     fn depth(&self) -> Ticks {
         self.capacity.saturating_add(self.max_debt)
     }
-}
-
-/// A receipt for one take: what it cost, and the clear time that it left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Taken {
-    /// What was spent.
-    pub cost: Cost,
-    /// The state right after.
-    pub clear_at: Timestamp,
 }
 
 #[cfg(test)]
@@ -211,7 +204,7 @@ mod tests {
         let too_late = Timestamp::from_ticks(u64::MAX - 99);
         let mut clear_at = Timestamp::EPOCH;
         let decision = bucket().decide(&mut clear_at, too_late, Ask::ONE);
-        assert_eq!((decision.outcome(), decision.remaining()), (Outcome::Impossible, 0));
+        assert_eq!((decision.verdict_in_ticks(), decision.remaining()), (Verdict::Impossible, 0));
         assert_eq!(clear_at, Timestamp::EPOCH);
     }
 
@@ -227,22 +220,33 @@ mod tests {
     }
 
     #[test]
-    fn a_take_comes_back_until_the_instant_at_which_nothing_is_owed_for_it() {
-        let taken = Taken { cost: Cost::of(2), clear_at: Timestamp::from_ticks(200) };
-        let owed_at = |now: u64| {
-            let mut clear_at = Timestamp::from_ticks(300);
-            bucket().give_back(&mut clear_at, Timestamp::from_ticks(now), taken);
-            clear_at.ticks()
+    fn a_take_comes_back_as_far_as_it_is_still_owed_and_nobody_stands_on_it() {
+        let owed_after = |clear_at: u64, now: u64| {
+            let receipt = bucket().receipt(&Timestamp::from_ticks(200), Timestamp::EPOCH, Cost::of(2));
+            let mut state = Timestamp::from_ticks(clear_at);
+            let adjusted = bucket().give_back(&mut state, Timestamp::from_ticks(now), receipt);
+            (state.ticks(), adjusted)
         };
-        assert_eq!(owed_at(0), 200, "one unit was taken on top of it");
-        assert_eq!(owed_at(199), 200);
-        assert_eq!(owed_at(200), 300, "it has been repaid by then");
-        let mut alone = Timestamp::from_ticks(200);
-        bucket().give_back(&mut alone, Timestamp::from_ticks(150), taken);
-        assert_eq!(alone.ticks(), 150, "nobody gets more than nothing to owe");
-        let impossible = Taken { cost: Cost::of(6), clear_at: Timestamp::from_ticks(500) };
-        bucket().give_back(&mut alone, Timestamp::from_ticks(100), impossible);
-        assert_eq!(alone.ticks(), 150, "what could not have been taken cannot come back");
+        assert_eq!(owed_after(200, 0), (0, Adjusted::Whole));
+        assert_eq!(owed_after(200, 50), (50, Adjusted::Capped), "time has repaid a quarter");
+        assert_eq!(owed_after(300, 0), (200, Adjusted::Capped), "one unit was taken on top of it");
+        assert_eq!(owed_after(300, 199), (299, Adjusted::Capped), "as if it had never been");
+        assert_eq!(owed_after(300, 200), (300, Adjusted::Capped), "it has been repaid by then");
+        assert_eq!(owed_after(500, 0), (500, Adjusted::Capped), "nothing of it is left to give");
+    }
+
+    #[test]
+    fn readings_out_of_order_forgive_nothing() {
+        let strict = TokenBucket::new(NonZeroU64::new(16_000_000).unwrap(), 100, 0).unwrap();
+        let mut clear_at = Timestamp::EPOCH;
+        let now = 1 << 40;
+        let mut passed = 0;
+        for call in 0..20_000_u64 {
+            let stale = if call % 2 == 0 { 0 } else { OUT_OF_ORDER.get() / 2 };
+            let at = Timestamp::from_ticks(now - stale);
+            passed += u64::from(strict.decide(&mut clear_at, at, Ask::ONE).is_allowed());
+        }
+        assert_eq!(passed, 100);
     }
 
     #[test]

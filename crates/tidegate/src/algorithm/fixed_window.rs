@@ -17,8 +17,9 @@
 
 use super::Decide;
 use crate::ask::{Adjusted, Adjustment, Ask};
-use crate::decision::{Decision, Outcome, Room};
+use crate::decision::{Decision, Room, Verdict};
 use crate::limit::{Alignment, Problem};
+use crate::receipt::Receipt;
 use crate::time::{Ticks, Timestamp};
 
 /// The numbers of a fixed window.
@@ -28,6 +29,17 @@ pub struct FixedWindow {
     period: Ticks,
     alignment: Alignment,
     most: u64,
+}
+
+/// The largest count that a window may hold.
+const MAX_COUNT: u64 = 1 << 62;
+
+/// The count that late charges may reach.
+pub(super) const fn most_counted(amount: u64, max_debt: u64) -> Result<u64, Problem> {
+    match amount.checked_add(max_debt) {
+        Some(most) if most <= MAX_COUNT => Ok(most),
+        _ => Err(Problem::CountTooLarge),
+    }
 }
 
 /// The count of one window, and when that window ends. No count is no window.
@@ -44,9 +56,9 @@ impl FixedWindow {
         alignment: Alignment,
         max_debt: u64,
     ) -> Result<FixedWindow, Problem> {
-        match amount.checked_add(max_debt) {
-            Some(most) => Ok(FixedWindow { amount, period, alignment, most }),
-            None => Err(Problem::MaxDebtTooLong),
+        match most_counted(amount, max_debt) {
+            Ok(most) => Ok(FixedWindow { amount, period, alignment, most }),
+            Err(problem) => Err(problem),
         }
     }
 
@@ -74,13 +86,13 @@ impl FixedWindow {
         }
     }
 
-    fn judge(&self, window: Window, now: Timestamp, ask: Ask) -> Outcome {
+    fn judge(&self, window: Window, now: Timestamp, ask: Ask) -> Verdict<Ticks> {
         if ask.units() > self.amount {
-            Outcome::Impossible
+            Verdict::Impossible
         } else if ask.units() <= self.remaining(window) {
-            Outcome::NOW
+            Verdict::NOW
         } else {
-            Outcome::Denied { retry_after: window.end.since(now) }
+            Verdict::Denied { retry_after: window.end.since(now) }
         }
     }
 
@@ -88,14 +100,14 @@ impl FixedWindow {
         self.amount.saturating_sub(window.count)
     }
 
-    fn report(&self, outcome: Outcome, window: Window, now: Timestamp) -> Decision {
+    fn report(&self, verdict: Verdict<Ticks>, window: Window, now: Timestamp) -> Decision {
         let reset_after = if window.count == 0 { Ticks::ZERO } else { window.end.since(now) };
-        Decision::new(outcome, self.amount, Room::of_units(self.remaining(window)), reset_after)
+        Decision::new(verdict, self.amount, Room::of_units(self.remaining(window)), reset_after)
     }
 
     /// After the last whole window nothing passes any more.
     fn report_end_of_time(&self) -> Decision {
-        Decision::new(Outcome::Impossible, self.amount, Room::of_units(0), Ticks::ZERO)
+        Decision::new(Verdict::Impossible, self.amount, Room::of_units(0), Ticks::ZERO)
     }
 }
 
@@ -104,14 +116,14 @@ impl Decide for FixedWindow {
 
     fn decide(&self, state: &mut Window, now: Timestamp, ask: Ask) -> Decision {
         let Some(mut window) = self.window(*state, now) else { return self.report_end_of_time() };
-        let outcome = self.judge(window, now, ask);
-        if outcome.is_allowed() {
+        let verdict = self.judge(window, now, ask);
+        if verdict.is_allowed() {
             window.count += ask.units();
         }
         if window.count > 0 {
             *state = window;
         }
-        self.report(outcome, window, now)
+        self.report(verdict, window, now)
     }
 
     fn peek(&self, state: &Window, now: Timestamp, ask: Ask) -> Decision {
@@ -142,6 +154,13 @@ impl Decide for FixedWindow {
     fn clear_at(&self, state: &Window) -> Timestamp {
         state.end
     }
+
+    fn give_back(&self, state: &mut Window, now: Timestamp, receipt: Receipt) -> Adjusted {
+        if now >= state.end || state.end != receipt.clear_at {
+            return Adjusted::Capped;
+        }
+        self.adjust(state, now, Adjustment::Refund(receipt.cost))
+    }
 }
 
 #[cfg(test)]
@@ -164,8 +183,8 @@ mod tests {
             let later = Timestamp::from_ticks(last_start + 1);
             let refused = limit.decide(&mut state, later, Ask::ONE);
             assert_eq!(
-                (refused.outcome(), refused.remaining(), refused.limit()),
-                (Outcome::Impossible, 0, 3)
+                (refused.verdict_in_ticks(), refused.remaining(), refused.limit()),
+                (Verdict::Impossible, 0, 3)
             );
             assert_eq!(limit.peek(&state, later, Ask::ONE), refused);
             assert_eq!(limit.adjust(&mut state, later, Adjustment::Charge(Cost::ONE)), Adjusted::Capped);
@@ -175,7 +194,9 @@ mod tests {
 
     #[test]
     fn counts_that_no_number_can_hold_are_refused_when_the_limit_is_built() {
-        assert_eq!(FixedWindow::new(2, PERIOD, Alignment::Epoch, u64::MAX - 1), Err(Problem::MaxDebtTooLong));
-        assert!(FixedWindow::new(2, PERIOD, Alignment::Epoch, u64::MAX - 2).is_ok());
+        let build = |max_debt: u64| FixedWindow::new(2, PERIOD, Alignment::Epoch, max_debt);
+        assert_eq!(build(u64::MAX), Err(Problem::CountTooLarge));
+        assert_eq!(build(MAX_COUNT - 1), Err(Problem::CountTooLarge));
+        assert!(build(MAX_COUNT - 2).is_ok());
     }
 }

@@ -21,10 +21,10 @@
 
 use std::num::NonZeroU64;
 
-use super::debt::{Debt, Metered, Taken};
-use crate::decision::Outcome;
+use super::debt::{Debt, Metered};
+use crate::decision::Verdict;
 use crate::limit::{DelayAfter, Problem};
-use crate::time::{Ticks, Timestamp};
+use crate::time::Ticks;
 
 /// The numbers of a leaky bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,11 +59,6 @@ impl LeakyBucket {
             Err(problem) => Err(problem),
         }
     }
-
-    /// Gives one place back, as far as no later one stands on it.
-    pub fn give_back(&self, clear_at: &mut Timestamp, now: Timestamp, taken: Taken) {
-        self.debt.give_back(clear_at, now, taken);
-    }
 }
 
 impl Metered for LeakyBucket {
@@ -78,10 +73,10 @@ impl Metered for LeakyBucket {
     }
 
     #[inline]
-    fn verdict(&self, owed: Ticks, after: Ticks, patience: Ticks) -> Outcome {
+    fn verdict(&self, owed: Ticks, after: Ticks, patience: Ticks) -> Verdict<Ticks> {
         let delay = owed.saturating_sub(self.undelayed);
         let overfull = after.saturating_sub(self.debt.capacity());
         let retry_after = overfull.max(delay.saturating_sub(patience));
-        if retry_after == Ticks::ZERO { Outcome::Allowed { delay } } else { Outcome::Denied { retry_after } }
+        if retry_after == Ticks::ZERO { Verdict::Allowed { delay } } else { Verdict::Denied { retry_after } }
     }
 }

@@ -4,7 +4,7 @@
 //! Nothing here reads a clock, takes a lock or fails; whoever keeps the state decides how.
 
 pub mod concurrency;
-pub mod debt;
+mod debt;
 pub mod fixed_window;
 pub mod leaky_bucket;
 pub mod pacer;
@@ -24,9 +24,10 @@ pub use token_bucket::TokenBucket;
 
 use std::fmt;
 
-use crate::ask::{Adjusted, Adjustment, Ask};
+use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::Decision;
-use crate::time::Timestamp;
+use crate::receipt::Receipt;
+use crate::time::{Ticks, Timestamp};
 
 /// What every algorithm can do with the state of one subject.
 ///
@@ -37,6 +38,9 @@ pub trait Decide {
 
     /// Decides, and spends if allowed. A refusal leaves the state as it was, except that a debt larger than
     /// the limit can hold (a clock stepped back, a limit was lowered) is written back as a full one.
+    ///
+    /// Whoever shares a state reads the clock after loading it, and again after losing it to another: the
+    /// times that one state sees then never go back, except by steps of the clock itself.
     fn decide(&self, state: &mut Self::State, now: Timestamp, ask: Ask) -> Decision;
 
     /// What [`Decide::decide`] would say now; `remaining` and `reset_after` are those of the state as it is.
@@ -47,6 +51,14 @@ pub trait Decide {
 
     /// When the state will be worth nothing: from then on it may be forgotten.
     fn clear_at(&self, state: &Self::State) -> Timestamp;
+
+    /// Proof of the take that has just left this state.
+    fn receipt(&self, state: &Self::State, now: Timestamp, cost: Cost) -> Receipt {
+        Receipt { cost, at: now, clear_at: self.clear_at(state), paid: Ticks::ZERO, permit: None }
+    }
+
+    /// Gives one take back, as far as it is still there. Never leaves more room than if it had not been.
+    fn give_back(&self, state: &mut Self::State, now: Timestamp, receipt: Receipt) -> Adjusted;
 }
 
 /// The name of an algorithm, as it is written in a limit's text.

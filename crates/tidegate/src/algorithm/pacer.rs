@@ -26,15 +26,17 @@
 //! Steady mode counts plain ticks; its maximum is a span too, Guava's burst seconds.
 //!
 //! What is owed is kept as a span beside the time it was last reckoned: when the clock steps back, the debt
-//! stays what it was, neither forgiven nor lengthened.
+//! stays what it was, neither forgiven nor lengthened. Readings that are only out of order are no step: what
+//! is owed then is owed at the later time.
 
 use std::num::NonZeroU64;
 
 use super::Decide;
 use crate::ask::{Adjusted, Adjustment, Ask};
-use crate::decision::{Decision, Outcome, Room};
+use crate::decision::{Decision, Room, Verdict};
 use crate::limit::{Pay, Problem};
-use crate::time::{Ticks, Timestamp};
+use crate::receipt::Receipt;
+use crate::time::{OUT_OF_ORDER, Ticks, Timestamp};
 
 /// The longest warm-up.
 pub(crate) const MAX_WARM_UP: Ticks = Ticks::new(30 * 24 * 3600 * 16_000_000_000);
@@ -66,6 +68,8 @@ struct Reckoning {
     at: Timestamp,
     owed: Ticks,
     saved: u64,
+    /// The units of `saved` in a tick of idling.
+    scale: NonZeroU64,
 }
 
 impl Pacer {
@@ -100,21 +104,20 @@ impl Pacer {
         Ok(Pacer { interval, savings: Savings::WarmUp { length, cold_factor }, pay })
     }
 
-    /// Brings the state up to now. Before a changed rate takes effect, its predecessor settles.
-    pub fn settle(&self, state: &mut Pace, now: Timestamp) {
-        state.0 = Some(self.reckon(state, now));
-    }
-
+    /// The state as it stands now.
     fn reckon(&self, state: &Pace, now: Timestamp) -> Reckoning {
-        let unseen = Reckoning { at: Timestamp::EPOCH, owed: Ticks::ZERO, saved: self.saved_at_first() };
-        let last = state.0.unwrap_or(unseen);
-        let passed = now.since(last.at);
-        let idle = passed.saturating_sub(last.owed);
+        let scale = self.scale();
+        let first =
+            Reckoning { at: Timestamp::EPOCH, owed: Ticks::ZERO, saved: self.saved_at_first(), scale };
+        let last = state.0.unwrap_or(first);
+        let at = if last.at.since(now) > OUT_OF_ORDER { now } else { now.max(last.at) };
+        let passed = at.since(last.at);
+        let idle = passed.saturating_sub(last.owed).get();
         let saved = match self.interval {
-            Some(_) => last.saved.saturating_add(idle.get().saturating_mul(self.scale())).min(self.full()),
+            Some(_) => last.saved_in(scale).saturating_add(idle.saturating_mul(scale.get())).min(self.full()),
             None => self.saved_when_unlimited(),
         };
-        Reckoning { at: now, owed: last.owed.saturating_sub(passed), saved }
+        Reckoning { at, owed: last.owed.saturating_sub(passed), saved, scale }
     }
 
     /// At the epoch a steady pacer has nothing saved, and a warming one is cold.
@@ -137,15 +140,15 @@ impl Pacer {
     fn full(&self) -> u64 {
         match self.savings {
             Savings::Steady { most } => most.get(),
-            Savings::WarmUp { length, .. } => length.get() * self.scale(),
+            Savings::WarmUp { length, .. } => length.get() * self.scale().get(),
         }
     }
 
     /// What one tick of idling saves.
-    fn scale(&self) -> u64 {
+    fn scale(&self) -> NonZeroU64 {
         match self.savings {
-            Savings::Steady { .. } => 1,
-            Savings::WarmUp { cold_factor, .. } => 5 + cold_factor,
+            Savings::Steady { .. } => NonZeroU64::MIN,
+            Savings::WarmUp { cold_factor, .. } => NonZeroU64::MIN.saturating_add(4 + cold_factor),
         }
     }
 
@@ -174,28 +177,29 @@ impl Pacer {
     }
 
     /// The verdict, and the reckoning that an allowed ask leaves.
-    fn judge(&self, reckoning: Reckoning, now: Timestamp, ask: Ask) -> (Outcome, Reckoning) {
+    fn judge(&self, reckoning: Reckoning, now: Timestamp, ask: Ask) -> (Verdict<Ticks>, Reckoning) {
         let Some((time, saved)) = self.spend(reckoning.saved, ask.units()) else {
-            return (Outcome::Impossible, reckoning);
+            return (Verdict::Impossible, reckoning);
         };
         let owed = reckoning.owed.saturating_add(time);
         if owed > now.left() {
-            return (Outcome::Impossible, reckoning);
+            return (Verdict::Impossible, reckoning);
         }
+        let after = Reckoning { owed, saved, ..reckoning };
         let (delay, least_delay) = match self.pay {
-            Pay::Next => (reckoning.owed, Ticks::ZERO),
-            Pay::Own => (owed, self.least_own_time(ask.units(), time)),
+            Pay::Next => (reckoning.wait(now), Ticks::ZERO),
+            Pay::Own => (after.wait(now), self.least_own_time(ask.units(), time)),
         };
-        let patience = ask.longest_delay();
+        let patience = ask.patience;
         let retry_after = delay.saturating_sub(patience).max(owed.saturating_sub(Ticks::TEN_YEARS));
-        let outcome = if retry_after == Ticks::ZERO {
-            Outcome::Allowed { delay }
+        let verdict = if retry_after == Ticks::ZERO {
+            Verdict::Allowed { delay }
         } else if least_delay > patience {
-            Outcome::Impossible
+            Verdict::Impossible
         } else {
-            Outcome::Denied { retry_after }
+            Verdict::Denied { retry_after }
         };
-        (outcome, Reckoning { owed, saved, ..reckoning })
+        (verdict, after)
     }
 
     /// The least that permits can cost however long one waits; they cost `now` this instant.
@@ -207,12 +211,12 @@ impl Pacer {
         }
     }
 
-    fn report(&self, outcome: Outcome, reckoning: Reckoning) -> Decision {
+    fn report(&self, verdict: Verdict<Ticks>, reckoning: Reckoning, now: Timestamp) -> Decision {
         let (limit, room) = match self.permit() {
             Some(permit) => (self.full() / permit, Room::of_amount(reckoning.saved, permit)),
             None => (u64::MAX, Room::of_units(u64::MAX)),
         };
-        Decision::new(outcome, limit, room, reckoning.owed)
+        Decision::new(verdict, limit, room, reckoning.wait(now))
     }
 
     fn charge(&self, reckoning: Reckoning, permits: u64) -> (Reckoning, Adjusted) {
@@ -249,21 +253,21 @@ impl Decide for Pacer {
 
     fn decide(&self, state: &mut Pace, now: Timestamp, ask: Ask) -> Decision {
         let before = self.reckon(state, now);
-        let (outcome, after) = self.judge(before, now, ask);
-        if outcome.is_allowed() {
+        let (verdict, after) = self.judge(before, now, ask);
+        if verdict.is_allowed() {
             state.0 = Some(after);
-            return self.report(outcome, after);
+            return self.report(verdict, after, now);
         }
         // After the clock stepped back, what is owed is reckoned from now, not from a time yet to come.
         if let Some(last) = &mut state.0 {
-            last.at = last.at.min(now);
+            last.at = last.at.min(before.at);
         }
-        self.report(outcome, before)
+        self.report(verdict, before, now)
     }
 
     fn peek(&self, state: &Pace, now: Timestamp, ask: Ask) -> Decision {
         let reckoning = self.reckon(state, now);
-        self.report(self.judge(reckoning, now, ask).0, reckoning)
+        self.report(self.judge(reckoning, now, ask).0, reckoning, now)
     }
 
     fn adjust(&self, state: &mut Pace, now: Timestamp, adjustment: Adjustment) -> Adjusted {
@@ -279,12 +283,32 @@ impl Decide for Pacer {
     /// When everything is paid and as much is saved as can be: like a subject that nobody has asked for yet.
     fn clear_at(&self, state: &Pace) -> Timestamp {
         state.0.map_or(Timestamp::EPOCH, |last| {
-            let missing = self.full().saturating_sub(last.saved).div_ceil(self.scale());
+            let missing =
+                self.full().saturating_sub(last.saved_in(self.scale())).div_ceil(self.scale().get());
             let rested_at = last.at.saturating_add(last.owed).saturating_add(Ticks::new(missing));
-            let others_rested_at =
-                Timestamp::from_ticks((self.full() - self.saved_at_first()) / self.scale());
-            rested_at.max(others_rested_at)
+            // A steady pacer never seen is full only after it could have saved that much.
+            rested_at.max(Timestamp::from_ticks(self.full() - self.saved_at_first()))
         })
+    }
+
+    /// Only the last grant can be given back: the next ones have been told to wait for it.
+    fn give_back(&self, state: &mut Pace, now: Timestamp, receipt: Receipt) -> Adjusted {
+        if self.clear_at(state) != receipt.clear_at || now >= receipt.clear_at {
+            return Adjusted::Capped;
+        }
+        self.adjust(state, now, Adjustment::Refund(receipt.cost))
+    }
+}
+
+impl Reckoning {
+    /// The time until nothing is owed.
+    fn wait(&self, now: Timestamp) -> Ticks {
+        if self.owed == Ticks::ZERO { Ticks::ZERO } else { self.owed.saturating_add(self.at.since(now)) }
+    }
+
+    /// What is saved in other units: idle time is idle time, whatever it is worth.
+    fn saved_in(&self, scale: NonZeroU64) -> u64 {
+        if self.scale == scale { self.saved } else { (self.saved / self.scale).saturating_mul(scale.get()) }
     }
 }
 
@@ -314,7 +338,7 @@ mod tests {
     }
 
     fn patient(units: u64) -> Ask {
-        Ask::new(Cost::of(units)).patience_in_ticks(Ticks::MAX)
+        Ask { cost: Cost::of(units), patience: Ticks::MAX }
     }
 
     #[test]
@@ -325,13 +349,19 @@ mod tests {
         assert!(pacer.decide(&mut state, Timestamp::EPOCH, patient(10)).is_allowed());
         let year = Ticks::new(Ticks::TEN_YEARS.get() / 10);
         let refused = pacer.decide(&mut state, Timestamp::EPOCH, patient(1));
-        assert_eq!(refused.outcome(), Outcome::Denied { retry_after: year });
-        assert_eq!(pacer.decide(&mut state, Timestamp::EPOCH, patient(11)).outcome(), Outcome::Impossible);
+        assert_eq!(refused.verdict_in_ticks(), Verdict::Denied { retry_after: year });
+        assert_eq!(
+            pacer.decide(&mut state, Timestamp::EPOCH, patient(11)).verdict_in_ticks(),
+            Verdict::Impossible
+        );
 
         let mut state = Pace::default();
         let near_the_end = Timestamp::from_ticks(u64::MAX - year.get());
         assert!(pacer.decide(&mut state, near_the_end, patient(1)).is_allowed());
-        assert_eq!(pacer.decide(&mut state, near_the_end, patient(1)).outcome(), Outcome::Impossible);
+        assert_eq!(
+            pacer.decide(&mut state, near_the_end, patient(1)).verdict_in_ticks(),
+            Verdict::Impossible
+        );
     }
 
     #[test]
@@ -350,8 +380,8 @@ mod tests {
         let pacer = steady(Pay::Next);
         let mut state = Pace::default();
         assert_eq!(pacer.clear_at(&state), Timestamp::EPOCH);
-        let _ = pacer.decide(&mut state, Timestamp::from_ticks(100_000), patient(7));
-        assert_eq!(pacer.clear_at(&state), Timestamp::from_ticks(100_000 + 2000 + 5000));
+        let _ = pacer.decide(&mut state, Timestamp::from_ticks(1 << 40), patient(7));
+        assert_eq!(pacer.clear_at(&state), Timestamp::from_ticks((1 << 40) + 2000 + 5000));
         let _ = pacer.decide(&mut state, Timestamp::EPOCH, patient(1));
         assert_eq!(pacer.clear_at(&state), Timestamp::from_ticks(3000 + 5000));
 
@@ -413,8 +443,8 @@ mod tests {
         let mut state = Pace::default();
         let decision = pacer.decide(&mut state, Timestamp::EPOCH, Ask::new(Cost::of(u64::MAX)));
         assert_eq!(
-            (decision.outcome(), decision.limit(), decision.remaining()),
-            (Outcome::NOW, u64::MAX, u64::MAX)
+            (decision.verdict_in_ticks(), decision.limit(), decision.remaining()),
+            (Verdict::NOW, u64::MAX, u64::MAX)
         );
         assert_eq!(
             pacer.adjust(&mut state, Timestamp::EPOCH, Adjustment::Refund(Cost::ONE)),
@@ -426,13 +456,71 @@ mod tests {
     fn a_pacer_that_pays_for_itself_knows_what_no_waiting_brings() {
         let pacer = steady(Pay::Own);
         let rested = Timestamp::from_ticks(1 << 40);
-        let outcome = |units: u64, patience: u64| {
-            let ask = Ask::new(Cost::of(units)).patience_in_ticks(Ticks::new(patience));
-            pacer.peek(&Pace::default(), rested, ask).outcome()
+        let verdict = |units: u64, patience: u64| {
+            let ask = Ask { cost: Cost::of(units), patience: Ticks::new(patience) };
+            pacer.peek(&Pace::default(), rested, ask).verdict_in_ticks()
         };
-        assert_eq!(outcome(5, 0), Outcome::NOW);
-        assert_eq!(outcome(6, 999), Outcome::Impossible);
-        assert_eq!(outcome(6, 1000), Outcome::Allowed { delay: Ticks::new(1000) });
+        assert_eq!(verdict(5, 0), Verdict::NOW);
+        assert_eq!(verdict(6, 999), Verdict::Impossible);
+        assert_eq!(verdict(6, 1000), Verdict::Allowed { delay: Ticks::new(1000) });
+    }
+
+    #[test]
+    fn what_was_saved_is_idle_time_whatever_the_mode() {
+        let steady = steady(Pay::Next);
+        let warming = Pacer::warming_up(INTERVAL, Ticks::new(8000), 3, Pay::Next).unwrap();
+        let mut state = Pace::default();
+        let rested = Timestamp::from_ticks(1 << 40);
+        let _ = warming.decide(&mut state, rested, patient(2));
+        let saved = |pacer: &Pacer, state: &Pace| pacer.peek(state, rested, Ask::ONE).remaining();
+        assert_eq!((saved(&warming, &state), saved(&steady, &state)), (6, 5));
+        let _ = steady.decide(&mut state, rested, patient(3));
+        assert_eq!((saved(&steady, &state), saved(&warming, &state)), (2, 2));
+    }
+
+    #[test]
+    fn readings_out_of_order_forgive_nothing() {
+        let pacer = Pacer::steady(NonZeroU64::new(16_000_000), Ticks::ZERO, Pay::Next).unwrap();
+        let mut state = Pace::default();
+        let now = 1 << 40;
+        let mut passed = 0;
+        for call in 0..2000_u64 {
+            let stale = if call % 2 == 0 { 0 } else { OUT_OF_ORDER.get() };
+            let ask = Ask::ONE;
+            passed +=
+                u64::from(pacer.decide(&mut state, Timestamp::from_ticks(now - stale), ask).is_allowed());
+        }
+        assert_eq!(passed, 1);
+        let waits = [0, OUT_OF_ORDER.get(), 0].map(|stale| {
+            let at = Timestamp::from_ticks(now - stale);
+            pacer.decide(&mut state, at, patient(1)).delay().unwrap().as_millis()
+        });
+        assert_eq!(waits, [1, 102, 3], "whoever comes with an older time waits from there");
+    }
+
+    #[test]
+    fn only_the_last_grant_comes_back() {
+        let pacer = steady(Pay::Next);
+        let at = Timestamp::from_ticks(100_000);
+        let mut state = Pace::default();
+        let grant = |state: &mut Pace| {
+            let _ = pacer.decide(state, at, patient(7));
+            pacer.receipt(state, at, Cost::of(7))
+        };
+        let rested = pacer.peek(&state, at, Ask::ONE);
+        let (first, second) = (grant(&mut state), grant(&mut state));
+        let owed = |state: &Pace| pacer.peek(state, at, Ask::ONE).reset_after_in_ticks().get();
+        assert_eq!(pacer.give_back(&mut state, at, first), Adjusted::Capped);
+        assert_eq!(owed(&state), 9000);
+        assert_eq!(pacer.give_back(&mut state, at, second), Adjusted::Whole);
+        assert_eq!(owed(&state), 2000);
+        let mut alone = Pace::default();
+        let only = grant(&mut alone);
+        assert_eq!(pacer.give_back(&mut alone, at, only), Adjusted::Whole);
+        assert_eq!(pacer.peek(&alone, at, Ask::ONE), rested);
+        let late = grant(&mut alone);
+        let then = pacer.clear_at(&alone);
+        assert_eq!(pacer.give_back(&mut alone, then, late), Adjusted::Capped);
     }
 
     #[test]

@@ -23,9 +23,10 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use super::Decide;
-use crate::ask::{Adjusted, Adjustment, Ask};
-use crate::decision::{Decision, Outcome, Room};
+use crate::ask::{Adjusted, Adjustment, Ask, Cost};
+use crate::decision::{Decision, Room, Verdict};
 use crate::limit::Problem;
+use crate::receipt::Receipt;
 use crate::time::{Ticks, Timestamp};
 
 /// The most entries that one subject's log may hold.
@@ -77,15 +78,15 @@ impl SlidingLog {
         Live { left, count: log.count() - left }
     }
 
-    fn judge(&self, log: &Log, now: Timestamp, ask: Ask) -> Outcome {
+    fn judge(&self, log: &Log, now: Timestamp, ask: Ask) -> Verdict<Ticks> {
         if ask.units() > self.amount {
-            return Outcome::Impossible;
+            return Verdict::Impossible;
         }
         let live = self.live(log, now);
         if ask.units() <= self.amount.saturating_sub(live.count) {
-            return Outcome::NOW;
+            return Verdict::NOW;
         }
-        Outcome::denied_for(self.wait_until_left(log, &live, live.count + ask.units() - self.amount, now))
+        Verdict::denied_for(self.wait_until_left(log, &live, live.count + ask.units() - self.amount, now))
     }
 
     /// The time until so many of the live actions have left.
@@ -94,18 +95,20 @@ impl SlidingLog {
         Some(last.at.checked_add(self.period)?.since(now))
     }
 
-    fn report(&self, outcome: Outcome, log: &Log, now: Timestamp) -> Decision {
+    fn report(&self, verdict: Verdict<Ticks>, log: &Log, now: Timestamp) -> Decision {
         let live = self.live(log, now);
         let reset_after = self.clear_at(log).since(now);
         let room = Room::of_units(self.amount.saturating_sub(live.count));
-        Decision::new(outcome, self.amount, room, reset_after)
+        Decision::new(verdict, self.amount, room, reset_after)
     }
 
     /// Remembers more actions, forgets what has left and what can no longer matter.
     fn record(&self, log: &mut Log, now: Timestamp, units: u64) {
-        log.forget_oldest(self.live(log, now).left);
+        let live = self.live(log, now);
+        let surplus = live.count.saturating_add(units).saturating_sub(self.amount);
+        log.forget_oldest(live.left + surplus.min(live.count));
         log.push(now, units);
-        log.forget_oldest(log.count().saturating_sub(self.amount));
+        log.shrink();
     }
 }
 
@@ -116,16 +119,16 @@ impl Decide for SlidingLog {
         if self.is_far_behind(log, now) {
             log.bring_to(now);
         }
-        let mut outcome = self.judge(log, now, ask);
-        match outcome {
-            Outcome::Allowed { .. } => self.record(log, now, ask.units()),
-            Outcome::Denied { .. } if self.count_denied => {
+        let mut verdict = self.judge(log, now, ask);
+        match verdict {
+            Verdict::Allowed { .. } => self.record(log, now, ask.units()),
+            Verdict::Denied { .. } if self.count_denied => {
                 self.record(log, now, ask.units());
-                outcome = self.judge(log, now, ask);
+                verdict = self.judge(log, now, ask);
             }
             _ => {}
         }
-        self.report(outcome, log, now)
+        self.report(verdict, log, now)
     }
 
     fn peek(&self, log: &Log, now: Timestamp, ask: Ask) -> Decision {
@@ -142,8 +145,9 @@ impl Decide for SlidingLog {
         }
         match adjustment {
             Adjustment::Charge(cost) => {
+                let room = self.amount.saturating_sub(self.live(log, now).count);
                 self.record(log, now, cost.get().min(self.amount));
-                Adjusted::whole_if(cost.get() <= self.amount)
+                Adjusted::whole_if(cost.get() <= room)
             }
             Adjustment::Refund(cost) => {
                 let refunded = cost.get().min(self.live(log, now).count);
@@ -155,6 +159,19 @@ impl Decide for SlidingLog {
 
     fn clear_at(&self, log: &Log) -> Timestamp {
         log.newest().map_or(Timestamp::EPOCH, |newest| newest.saturating_add(self.period))
+    }
+
+    fn receipt(&self, log: &Log, now: Timestamp, cost: Cost) -> Receipt {
+        let at = log.newest().unwrap_or(now);
+        Receipt { cost, at, clear_at: self.clear_at(log), paid: Ticks::ZERO, permit: None }
+    }
+
+    fn give_back(&self, log: &mut Log, now: Timestamp, receipt: Receipt) -> Adjusted {
+        if now >= receipt.clear_at {
+            return Adjusted::Capped;
+        }
+        let taken = log.take_off(receipt.at, receipt.cost.get());
+        Adjusted::whole_if(taken == receipt.cost.get())
     }
 }
 
@@ -217,18 +234,40 @@ impl Log {
         }
     }
 
-    /// Dates every entry that lies in the future as of now.
+    /// Takes units off the entry of this instant, if it is there; how many.
+    fn take_off(&mut self, at: Timestamp, units: u64) -> u64 {
+        let index = self.entries.partition_point(|entry| entry.at < at);
+        let before = index.checked_sub(1).map_or(0, |last| self.count_through(&self.entries[last]));
+        let Some(entry) = self.entries.get(index).filter(|entry| entry.at == at) else { return 0 };
+        let taken = units.min(self.count_through(entry) - before);
+        for entry in self.entries.range_mut(index..) {
+            entry.total = entry.total.wrapping_sub(taken);
+        }
+        let is_empty = self.count_through(&self.entries[index]) == before;
+        if is_empty {
+            self.entries.remove(index);
+        }
+        taken
+    }
+
+    /// Dates all actions as of now: the clock is so far behind that none of them lies in the past.
     fn bring_to(&mut self, now: Timestamp) {
         let total = self.forgotten.wrapping_add(self.count());
-        self.entries.truncate(self.entries.partition_point(|entry| entry.at < now));
+        self.entries.clear();
         self.entries.push_back(Entry { at: now, total });
+    }
+
+    /// Gives memory back that a quieter subject no longer needs.
+    fn shrink(&mut self) {
+        if self.entries.capacity() > 4 * self.entries.len() + 16 {
+            self.entries.shrink_to(2 * self.entries.len());
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ask::Cost;
 
     const PERIOD: Ticks = Ticks::new(1000);
 
@@ -249,8 +288,8 @@ mod tests {
         {
             assert_eq!(limit.decide(&mut log, at(now), Ask::ONE).is_allowed(), allowed, "at {now}");
         }
-        let wait = limit.peek(&log, at(1150), Ask::new(Cost::of(2))).outcome();
-        assert_eq!(wait, Outcome::Denied { retry_after: Ticks::new(850) });
+        let wait = limit.peek(&log, at(1150), Ask::new(Cost::of(2))).verdict_in_ticks();
+        assert_eq!(wait, Verdict::Denied { retry_after: Ticks::new(850) });
     }
 
     #[test]
@@ -262,6 +301,44 @@ mod tests {
             assert!(log.entries.len() <= 4, "{} entries", log.entries.len());
         }
         assert_eq!(log.bytes_held(), log.entries.capacity() * 16);
+    }
+
+    #[test]
+    fn a_log_gives_its_memory_back_when_the_subject_calms_down() {
+        let limit = limit(1000);
+        let mut log = Log::default();
+        for now in 0..1000 {
+            assert!(limit.decide(&mut log, at(now), Ask::ONE).is_allowed());
+        }
+        let full = log.bytes_held();
+        limit.adjust(&mut log, at(999), Adjustment::Charge(Cost::of(1000)));
+        assert!(log.bytes_held() <= full, "a charge needs no more room than the limit");
+        for now in 0..3 {
+            assert!(limit.decide(&mut log, at(5000 + now * 600), Ask::ONE).is_allowed());
+        }
+        assert!(log.bytes_held() <= 16 * 32, "{} bytes for two entries", log.bytes_held());
+    }
+
+    #[test]
+    fn a_take_is_given_back_from_its_own_entry() {
+        let limit = limit(5);
+        let mut log = Log::default();
+        let _ = limit.decide(&mut log, at(10), Ask::new(Cost::of(2)));
+        let first = limit.receipt(&log, at(10), Cost::of(2));
+        let _ = limit.decide(&mut log, at(20), Ask::new(Cost::of(3)));
+        assert_eq!(limit.give_back(&mut log, at(30), first), Adjusted::Whole);
+        assert_eq!((log.count(), log.entries.len()), (3, 1));
+        assert_eq!(
+            limit.peek(&log, at(30), Ask::new(Cost::of(3))).verdict_in_ticks(),
+            Verdict::Denied { retry_after: Ticks::new(990) }
+        );
+        let gone =
+            Receipt { cost: Cost::ONE, at: at(15), clear_at: at(1015), paid: Ticks::ZERO, permit: None };
+        assert_eq!(limit.give_back(&mut log, at(30), gone), Adjusted::Capped);
+        let late =
+            Receipt { cost: Cost::ONE, at: at(20), clear_at: at(1020), paid: Ticks::ZERO, permit: None };
+        assert_eq!(limit.give_back(&mut log, at(1020), late), Adjusted::Capped);
+        assert_eq!(log.count(), 3);
     }
 
     #[test]
@@ -280,7 +357,10 @@ mod tests {
         let limit = limit(1);
         let mut log = Log::default();
         assert!(limit.decide(&mut log, at(u64::MAX - 500), Ask::ONE).is_allowed());
-        assert_eq!(limit.decide(&mut log, at(u64::MAX - 400), Ask::ONE).outcome(), Outcome::Impossible);
+        assert_eq!(
+            limit.decide(&mut log, at(u64::MAX - 400), Ask::ONE).verdict_in_ticks(),
+            Verdict::Impossible
+        );
         assert_eq!(limit.clear_at(&log), Timestamp::LAST);
     }
 

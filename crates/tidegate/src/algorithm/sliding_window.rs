@@ -23,9 +23,11 @@
 use std::borrow::Cow;
 
 use super::Decide;
-use crate::ask::{Adjusted, Adjustment, Ask};
-use crate::decision::{Decision, Outcome, Room};
-use crate::limit::{Mode, Problem};
+use super::fixed_window::most_counted;
+use crate::ask::{Adjusted, Adjustment, Ask, Cost};
+use crate::decision::{Decision, Room, Verdict};
+use crate::limit::{Problem, WindowMode};
+use crate::receipt::Receipt;
 use crate::time::{Ticks, Timestamp};
 
 /// The most slots that a period may be cut into.
@@ -38,11 +40,11 @@ pub struct SlidingWindow {
     /// The length of a slot in ticks.
     width: u64,
     slots: u64,
-    mode: Mode,
+    mode: WindowMode,
     most: u64,
 }
 
-/// The counters of one subject, newest first; no counters: never seen.
+/// The counters of one subject, newest first; none for one never seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Slots {
     /// The number of the newest slot, counted from the epoch.
@@ -57,17 +59,20 @@ impl SlidingWindow {
         amount: u64,
         period: Ticks,
         slots: u64,
-        mode: Mode,
+        mode: WindowMode,
         max_debt: u64,
     ) -> Result<SlidingWindow, Problem> {
         if slots == 0 || slots > MAX_SLOTS {
             return Err(Problem::SlotsOutOfRange);
         }
-        match amount.checked_add(max_debt) {
-            Some(most) => {
-                Ok(SlidingWindow { amount, width: period.get().div_ceil(slots), slots, mode, most })
-            }
-            None => Err(Problem::MaxDebtTooLong),
+        let width = period.get().div_ceil(slots);
+        // Rounding the period up to whole ticks per slot must not cost more than a thousandth.
+        if (width * slots - period.get()) > period.get() / 1000 {
+            return Err(Problem::SlotsTooFine);
+        }
+        match most_counted(amount, max_debt) {
+            Ok(most) => Ok(SlidingWindow { amount, width, slots, mode, most }),
+            Err(problem) => Err(problem),
         }
     }
 
@@ -86,11 +91,9 @@ impl SlidingWindow {
         state.width == self.width && state.counts.len() as u64 == self.slots + 1 && behind <= self.slots
     }
 
-    /// Makes the counters readable; a subject never seen gets its counters here.
+    /// Makes the counters readable.
     fn fit(&self, state: &mut Slots, now: Timestamp) {
-        if state.counts.is_empty() {
-            *state = Slots { newest: now.ticks() / self.width, width: self.width, counts: self.no_counts() };
-        } else if !self.fits(state, now) {
+        if !self.fits(state, now) {
             *state = self.convert(state, now);
         }
     }
@@ -113,24 +116,24 @@ impl SlidingWindow {
         vec![0; self.slots as usize + 1].into_boxed_slice()
     }
 
-    fn judge(&self, view: &View<'_>, now: Timestamp, ask: Ask) -> Outcome {
+    fn judge(&self, view: &View<'_>, now: Timestamp, ask: Ask) -> Verdict<Ticks> {
         if ask.units() > self.amount {
-            Outcome::Impossible
+            Verdict::Impossible
         } else if ask.units() <= self.remaining(view) {
-            Outcome::NOW
+            Verdict::NOW
         } else {
             let passes_at = match self.mode {
-                Mode::Strict => self.strict_passes_at(view, ask.units()),
-                Mode::Estimate => self.estimate_passes_at(view, ask.units()),
+                WindowMode::Strict => self.strict_passes_at(view, ask.units()),
+                WindowMode::Estimate => self.estimate_passes_at(view, ask.units()),
             };
-            Outcome::denied_for(passes_at.map(|at| at.since(now)))
+            Verdict::denied_for(passes_at.map(|at| at.since(now)))
         }
     }
 
     fn remaining(&self, view: &View<'_>) -> u64 {
         let counted = match self.mode {
-            Mode::Strict => view.total(),
-            Mode::Estimate => {
+            WindowMode::Strict => view.total(),
+            WindowMode::Estimate => {
                 let covered = u128::from(view.count(1)) * u128::from(self.width - view.into);
                 view.count(0) + covered.div_ceil(u128::from(self.width)) as u64
             }
@@ -168,13 +171,13 @@ impl SlidingWindow {
         slot.checked_add(1 + self.slots - age)?.checked_mul(self.width).map(Timestamp::from_ticks)
     }
 
-    fn report(&self, outcome: Outcome, view: &View<'_>, now: Timestamp) -> Decision {
+    fn report(&self, verdict: Verdict<Ticks>, view: &View<'_>, now: Timestamp) -> Decision {
         let newest_used = (0..=self.slots).find(|age| view.count(*age) > 0);
         let reset_after = match newest_used {
             Some(age) => self.leaves_at(view.slot, age).unwrap_or(Timestamp::LAST).since(now),
             None => Ticks::ZERO,
         };
-        Decision::new(outcome, self.amount, Room::of_units(self.remaining(view)), reset_after)
+        Decision::new(verdict, self.amount, Room::of_units(self.remaining(view)), reset_after)
     }
 
     /// Moves the counters on, so that the newest is that of now.
@@ -193,22 +196,18 @@ impl Decide for SlidingWindow {
     type State = Slots;
 
     fn decide(&self, state: &mut Slots, now: Timestamp, ask: Ask) -> Decision {
-        if !state.counts.is_empty() {
-            self.fit(state, now);
-        }
-        let outcome = self.judge(&self.view(state, now), now, ask);
-        if outcome.is_allowed() {
+        self.fit(state, now);
+        let verdict = self.judge(&self.view(state, now), now, ask);
+        if verdict.is_allowed() {
             self.settle(state, now);
             state.counts[0] += ask.units();
         }
-        self.report(outcome, &self.view(state, now), now)
+        self.report(verdict, &self.view(state, now), now)
     }
 
     fn peek(&self, state: &Slots, now: Timestamp, ask: Ask) -> Decision {
-        let mut state = Cow::Borrowed(state);
-        if !state.counts.is_empty() && !self.fits(&state, now) {
-            self.fit(state.to_mut(), now);
-        }
+        let fits = self.fits(state, now);
+        let state = if fits { Cow::Borrowed(state) } else { Cow::Owned(self.convert(state, now)) };
         let view = self.view(&state, now);
         self.report(self.judge(&view, now, ask), &view, now)
     }
@@ -239,7 +238,23 @@ impl Decide for SlidingWindow {
             return Timestamp::EPOCH;
         };
         let end = state.newest.saturating_sub(age).saturating_add(1).saturating_mul(state.width);
-        Timestamp::from_ticks(end.saturating_add(self.width.saturating_mul(self.slots)))
+        let slots = end.div_ceil(self.width).saturating_add(self.slots);
+        Timestamp::from_ticks(slots.saturating_mul(self.width))
+    }
+
+    fn receipt(&self, state: &Slots, _: Timestamp, cost: Cost) -> Receipt {
+        let at = Timestamp::from_ticks(state.newest.saturating_mul(state.width));
+        Receipt { cost, at, clear_at: self.clear_at(state), paid: Ticks::ZERO, permit: None }
+    }
+
+    fn give_back(&self, state: &mut Slots, now: Timestamp, receipt: Receipt) -> Adjusted {
+        self.settle(state, now);
+        let age = state.newest.checked_sub(receipt.at.ticks() / self.width);
+        let age = age.and_then(|age| usize::try_from(age).ok());
+        let Some(count) = age.and_then(|age| state.counts.get_mut(age)) else { return Adjusted::Capped };
+        let returned = receipt.cost.get().min(*count);
+        *count -= returned;
+        Adjusted::whole_if(returned == receipt.cost.get())
     }
 }
 
@@ -277,25 +292,28 @@ impl View<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ask::Cost;
 
     fn at(ticks: u64) -> Timestamp {
         Timestamp::from_ticks(ticks)
     }
 
     fn limit(amount: u64, period: u64, slots: u64) -> SlidingWindow {
-        SlidingWindow::new(amount, Ticks::new(period), slots, Mode::Strict, amount).unwrap()
+        SlidingWindow::new(amount, Ticks::new(period), slots, WindowMode::Strict, amount).unwrap()
     }
 
     #[test]
     fn a_slot_that_outlasts_time_never_leaves() {
-        for mode in [Mode::Strict, Mode::Estimate] {
-            let slots = if mode == Mode::Strict { 4 } else { 1 };
+        for mode in [WindowMode::Strict, WindowMode::Estimate] {
+            let slots = if mode == WindowMode::Strict { 4 } else { 1 };
             let limit = SlidingWindow::new(1, Ticks::new(1 << 62), slots, mode, 0).unwrap();
             let mut state = Slots::default();
             assert!(limit.decide(&mut state, Timestamp::LAST, Ask::ONE).is_allowed());
             let refused = limit.decide(&mut state, Timestamp::LAST, Ask::ONE);
-            assert_eq!((refused.outcome(), refused.remaining()), (Outcome::Impossible, 0), "{mode:?}");
+            assert_eq!(
+                (refused.verdict_in_ticks(), refused.remaining()),
+                (Verdict::Impossible, 0),
+                "{mode:?}"
+            );
             assert_eq!(limit.clear_at(&state), Timestamp::LAST);
         }
     }
@@ -334,10 +352,65 @@ mod tests {
         let limit = limit(1, 1000, 4);
         let mut state = Slots::default();
         assert!(limit.decide(&mut state, at(100_000), Ask::ONE).is_allowed());
-        let wait = |now: u64| limit.peek(&state, at(now), Ask::ONE).outcome();
-        assert_eq!(wait(99_000), Outcome::Denied { retry_after: Ticks::new(2250) });
-        assert_eq!(wait(98_999), Outcome::Denied { retry_after: Ticks::new(1001) });
-        assert_eq!(wait(0), Outcome::Denied { retry_after: Ticks::new(1250) });
+        let wait = |now: u64| limit.peek(&state, at(now), Ask::ONE).verdict_in_ticks();
+        assert_eq!(wait(99_000), Verdict::Denied { retry_after: Ticks::new(2250) });
+        assert_eq!(wait(98_999), Verdict::Denied { retry_after: Ticks::new(1001) });
+        assert_eq!(wait(0), Verdict::Denied { retry_after: Ticks::new(1250) });
+    }
+
+    #[test]
+    fn a_period_too_short_for_its_slots_makes_no_window() {
+        let build = |period: u64, slots: u64| {
+            SlidingWindow::new(1, Ticks::new(period), slots, WindowMode::Strict, 0).map(|window| window.width)
+        };
+        assert_eq!(build(16_000, 1024), Err(Problem::SlotsTooFine));
+        assert_eq!(build(16_000, 1000), Ok(16));
+        assert_eq!(build(16_000, 999), Err(Problem::SlotsTooFine), "16,983 ticks instead of 16,000");
+        assert_eq!(build(16_000, 3), Ok(5334), "two ticks more");
+    }
+
+    #[test]
+    fn a_take_is_given_back_from_its_own_slot() {
+        let limit = limit(5, 1000, 4);
+        let mut state = Slots::default();
+        let _ = limit.decide(&mut state, at(100), Ask::new(Cost::of(2)));
+        let first = limit.receipt(&state, at(100), Cost::of(2));
+        let _ = limit.decide(&mut state, at(300), Ask::new(Cost::of(3)));
+        assert_eq!(limit.give_back(&mut state, at(600), first), Adjusted::Whole);
+        assert_eq!(*state.counts, [0, 3, 0, 0, 0]);
+        let receipt = |ticks: u64| Receipt {
+            cost: Cost::of(9),
+            at: at(ticks),
+            clear_at: at(9999),
+            paid: Ticks::ZERO,
+            permit: None,
+        };
+        assert_eq!(limit.give_back(&mut state, at(600), receipt(300)), Adjusted::Capped);
+        assert_eq!(*state.counts, [0, 0, 0, 0, 0], "at most what the slot holds");
+        assert_eq!(
+            limit.give_back(&mut state, at(600), receipt(900)),
+            Adjusted::Capped,
+            "a slot yet to come"
+        );
+        assert_eq!(
+            limit.give_back(&mut state, at(9000), receipt(300)),
+            Adjusted::Capped,
+            "a slot that has left"
+        );
+    }
+
+    #[test]
+    fn a_state_under_another_cut_is_kept_until_it_has_left_there_too() {
+        let (old, new) = (limit(10, 1000, 4), limit(10, 1000, 10));
+        let mut state = Slots::default();
+        let _ = old.decide(&mut state, at(100), Ask::new(Cost::of(10)));
+        assert_eq!(
+            new.clear_at(&state),
+            at(1300),
+            "a slot that ended at 250 lies in the one that ends at 300"
+        );
+        assert!(!new.peek(&state, at(1299), Ask::ONE).is_allowed());
+        assert!(new.peek(&state, at(1300), Ask::ONE).is_allowed());
     }
 
     #[test]

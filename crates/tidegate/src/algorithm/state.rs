@@ -20,7 +20,7 @@ impl State {
         let more = match &self.0 {
             Kind::Log(log) => log.bytes_held(),
             Kind::Slots(slots) => slots.bytes_held(),
-            Kind::Holders(holders) => holders.bytes_held(),
+            Kind::Holders(holders) => size_of::<Holders>() + holders.bytes_held(),
             Kind::Unseen | Kind::ClearAt(_) | Kind::Window(_) | Kind::Pace(_) => 0,
         };
         size_of::<State>() + more
@@ -36,7 +36,7 @@ enum Kind {
     Log(Log),
     Slots(Slots),
     Pace(Pace),
-    Holders(Holders),
+    Holders(Box<Holders>),
 }
 
 /// A state that can be kept in [`State`].
@@ -46,6 +46,9 @@ pub(crate) trait Kept: Default {
 
     /// The state in it, if it is of this kind.
     fn seen(state: &State) -> Option<&Self>;
+
+    /// The same, to be changed.
+    fn seen_mut(state: &mut State) -> Option<&mut Self>;
 }
 
 macro_rules! kept {
@@ -53,14 +56,22 @@ macro_rules! kept {
         impl Kept for $state {
             fn within(state: &mut State) -> &mut Self {
                 if Self::seen(state).is_none() {
-                    state.0 = Kind::$kind(Self::default());
+                    state.0 = Kind::$kind(Default::default());
                 }
                 let Kind::$kind(kept) = &mut state.0 else { unreachable!("it was just put there") };
                 kept
             }
 
             fn seen(state: &State) -> Option<&Self> {
-                if let Kind::$kind(kept) = &state.0 { Some(kept) } else { None }
+                let Kind::$kind(kept) = &state.0 else { return None };
+                let kept: &Self = kept;
+                Some(kept)
+            }
+
+            fn seen_mut(state: &mut State) -> Option<&mut Self> {
+                let Kind::$kind(kept) = &mut state.0 else { return None };
+                let kept: &mut Self = kept;
+                Some(kept)
             }
         }
     )+};

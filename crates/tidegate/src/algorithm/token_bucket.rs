@@ -20,10 +20,10 @@
 
 use std::num::NonZeroU64;
 
-use super::debt::{Debt, Metered, Taken};
-use crate::decision::Outcome;
+use super::debt::{Debt, Metered};
+use crate::decision::Verdict;
 use crate::limit::Problem;
-use crate::time::{Ticks, Timestamp};
+use crate::time::Ticks;
 
 /// The numbers of a token bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,11 +42,6 @@ impl TokenBucket {
             Err(problem) => Err(problem),
         }
     }
-
-    /// Gives one take back, as far as no later take stands on it.
-    pub fn give_back(&self, clear_at: &mut Timestamp, now: Timestamp, taken: Taken) {
-        self.debt.give_back(clear_at, now, taken);
-    }
 }
 
 impl Metered for TokenBucket {
@@ -61,13 +56,13 @@ impl Metered for TokenBucket {
     }
 
     #[inline]
-    fn verdict(&self, _owed: Ticks, after: Ticks, patience: Ticks) -> Outcome {
+    fn verdict(&self, _owed: Ticks, after: Ticks, patience: Ticks) -> Verdict<Ticks> {
         let delay = after.saturating_sub(self.debt.capacity());
         let patience = patience.min(self.debt.max_debt());
         if delay <= patience {
-            Outcome::Allowed { delay }
+            Verdict::Allowed { delay }
         } else {
-            Outcome::Denied { retry_after: delay.saturating_sub(patience) }
+            Verdict::Denied { retry_after: delay.saturating_sub(patience) }
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::Limit;
-use super::draft::{Alignment, Burst, DelayAfter, Mode, Pay, Rate};
+use super::draft::{Alignment, Burst, DelayAfter, Pay, Rate, WindowMode};
 use super::problem::Field;
 use super::text::UNITS;
 use crate::algorithm::Algorithm;
@@ -41,7 +41,7 @@ impl fmt::Display for Limit {
         };
         choice(
             out,
-            draft.mode.map(|mode| if mode == Mode::Strict { "mode strict" } else { "mode estimate" }),
+            draft.mode.map(|mode| if mode == WindowMode::Strict { "mode strict" } else { "mode estimate" }),
         )?;
         choice(
             out,

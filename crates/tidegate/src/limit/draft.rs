@@ -1,13 +1,13 @@
 //! A limit as it was written, before anybody knows whether it holds.
 //!
 //! Text, numbers from outside and literals all become a [`Draft`]; there is one place where a draft becomes
-//! a [`Limit`], and every rule about numbers is there.
+//! a [`Limit`], and every check of numbers is there.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
 
 use super::problem::{Field, LimitError, Problem};
-use super::{Limit, Rule};
+use super::{Limit, Terms};
 use crate::algorithm::{
     Algorithm, Concurrency, FixedWindow, LeakyBucket, Pacer, SlidingLog, SlidingWindow, TokenBucket,
 };
@@ -28,7 +28,7 @@ pub struct Draft {
     pub(super) queue: Option<u64>,
     pub(super) delay_after: Option<DelayAfter>,
     pub(super) slots: Option<u64>,
-    pub(super) mode: Option<Mode>,
+    pub(super) mode: Option<WindowMode>,
     pub(super) alignment: Option<Alignment>,
     pub(super) warm_up: Option<Duration>,
     pub(super) cold_factor: Option<u64>,
@@ -62,7 +62,7 @@ pub enum DelayAfter {
 
 /// How a sliding window counts its oldest, partly covered slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
+pub enum WindowMode {
     /// Whole: never above the limit.
     #[default]
     Strict,
@@ -129,7 +129,7 @@ setters! {
     /// Into how many slots a sliding window cuts its period; 16 unless set.
     slots(slots: u64) slots = Some(slots);
     /// How a sliding window counts its oldest slot.
-    mode(mode: Mode) mode = Some(mode);
+    mode(mode: WindowMode) mode = Some(mode);
     /// Where fixed windows begin.
     alignment(alignment: Alignment) alignment = Some(alignment);
     /// The time in which a pacer warms up.
@@ -194,15 +194,18 @@ impl Draft {
         if let Some(field) = self.misplaced() {
             return Err(Problem::NotFor(field));
         }
+        if let Some(problem) = self.contradiction() {
+            return Err(problem);
+        }
         if let Some(field) = self.finer_than_text() {
             return Err(Problem::NotWhole(field));
         }
-        let rule = match self.rate {
+        let terms = match self.rate {
             Rate::Unlimited => self.pacer(None),
-            Rate::Per { amount, period } => self.rule(amount, period),
+            Rate::Per { amount, period } => self.terms(amount, period),
         };
-        match rule {
-            Ok(rule) => Ok(Limit { rule, draft: self }),
+        match terms {
+            Ok(terms) => Ok(Limit { terms, draft: self }),
             Err(problem) => Err(problem),
         }
     }
@@ -217,10 +220,6 @@ impl Draft {
             Some(Field::Rate)
         } else if self.burst.is_some() && !matches!(algorithm, TokenBucket | Pacer) {
             Some(Field::Burst)
-        } else if matches!(self.burst, Some(Burst::Span(_))) && !matches!(algorithm, Pacer) {
-            Some(Field::BurstSpan)
-        } else if self.burst.is_some() && self.warm_up.is_some() {
-            Some(Field::BurstWithWarmUp)
         } else if self.queue.is_some() && !matches!(algorithm, LeakyBucket) {
             Some(Field::Queue)
         } else if self.delay_after.is_some() && !matches!(algorithm, LeakyBucket) {
@@ -229,8 +228,6 @@ impl Draft {
             Some(Field::Mode)
         } else if self.slots.is_some() && !matches!(algorithm, SlidingWindow) {
             Some(Field::Slots)
-        } else if self.slots.is_some() && matches!(self.mode, Some(Mode::Estimate)) {
-            Some(Field::SlotsWithEstimate)
         } else if self.alignment.is_some() && !matches!(algorithm, FixedWindow) {
             Some(Field::Alignment)
         } else if self.warm_up.is_some() && !matches!(algorithm, Pacer) {
@@ -243,6 +240,19 @@ impl Draft {
             Some(Field::MaxDebt)
         } else if self.count_denied && !matches!(algorithm, SlidingLog) {
             Some(Field::CountDenied)
+        } else {
+            None
+        }
+    }
+
+    /// Two things said that do not go together.
+    const fn contradiction(&self) -> Option<Problem> {
+        if matches!(self.burst, Some(Burst::Span(_))) && !matches!(self.algorithm, Algorithm::Pacer) {
+            Some(Problem::BurstIsTime)
+        } else if self.burst.is_some() && self.warm_up.is_some() {
+            Some(Problem::BurstWithWarmUp)
+        } else if self.slots.is_some() && matches!(self.mode, Some(WindowMode::Estimate)) {
+            Some(Problem::SlotsWithEstimate)
         } else {
             None
         }
@@ -261,7 +271,7 @@ impl Draft {
         }
     }
 
-    const fn rule(&self, amount: u64, period: Duration) -> Result<Rule, Problem> {
+    const fn terms(&self, amount: u64, period: Duration) -> Result<Terms, Problem> {
         let (period, interval) = match self.checked_rate(amount, period) {
             Ok(rate) => rate,
             Err(problem) => return Err(problem),
@@ -279,18 +289,18 @@ impl Draft {
                     None => Alignment::Epoch,
                 };
                 match FixedWindow::new(amount, period, alignment, max_debt) {
-                    Ok(window) => Ok(Rule::FixedWindow(window)),
+                    Ok(window) => Ok(Terms::FixedWindow(window)),
                     Err(problem) => Err(problem),
                 }
             }
             Algorithm::SlidingLog => match SlidingLog::new(amount, period, self.count_denied) {
-                Ok(log) => Ok(Rule::SlidingLog(log)),
+                Ok(log) => Ok(Terms::SlidingLog(log)),
                 Err(problem) => Err(problem),
             },
             Algorithm::SlidingWindow => self.sliding_window(amount, period, max_debt),
             Algorithm::Pacer => self.pacer(Some(interval)),
             Algorithm::Concurrency => match Concurrency::new(amount, period) {
-                Ok(concurrency) => Ok(Rule::Concurrency(concurrency)),
+                Ok(concurrency) => Ok(Terms::Concurrency(concurrency)),
                 Err(problem) => Err(problem),
             },
         }
@@ -315,7 +325,7 @@ impl Draft {
         Ok((period, interval))
     }
 
-    const fn token_bucket(&self, amount: u64, interval: NonZeroU64) -> Result<Rule, Problem> {
+    const fn token_bucket(&self, amount: u64, interval: NonZeroU64) -> Result<Terms, Problem> {
         let burst = match self.burst {
             Some(Burst::Units(units)) => units,
             _ => amount,
@@ -325,12 +335,12 @@ impl Draft {
             None => burst,
         };
         match TokenBucket::new(interval, burst, max_debt) {
-            Ok(bucket) => Ok(Rule::TokenBucket(bucket)),
+            Ok(bucket) => Ok(Terms::TokenBucket(bucket)),
             Err(problem) => Err(problem),
         }
     }
 
-    const fn leaky_bucket(&self, interval: NonZeroU64) -> Result<Rule, Problem> {
+    const fn leaky_bucket(&self, interval: NonZeroU64) -> Result<Terms, Problem> {
         let queue = match self.queue {
             Some(units) => units,
             None => 0,
@@ -340,24 +350,24 @@ impl Draft {
             None => DelayAfter::Units(0),
         };
         match LeakyBucket::new(interval, queue, delay_after, self.max_debt) {
-            Ok(bucket) => Ok(Rule::LeakyBucket(bucket)),
+            Ok(bucket) => Ok(Terms::LeakyBucket(bucket)),
             Err(problem) => Err(problem),
         }
     }
 
-    const fn sliding_window(&self, amount: u64, period: Ticks, max_debt: u64) -> Result<Rule, Problem> {
+    const fn sliding_window(&self, amount: u64, period: Ticks, max_debt: u64) -> Result<Terms, Problem> {
         let (mode, slots) = match (self.mode, self.slots) {
-            (Some(Mode::Estimate), _) => (Mode::Estimate, 1),
-            (_, Some(slots)) => (Mode::Strict, slots),
-            (_, None) => (Mode::Strict, DEFAULT_SLOTS),
+            (Some(WindowMode::Estimate), _) => (WindowMode::Estimate, 1),
+            (_, Some(slots)) => (WindowMode::Strict, slots),
+            (_, None) => (WindowMode::Strict, DEFAULT_SLOTS),
         };
         match SlidingWindow::new(amount, period, slots, mode, max_debt) {
-            Ok(window) => Ok(Rule::SlidingWindow(window)),
+            Ok(window) => Ok(Terms::SlidingWindow(window)),
             Err(problem) => Err(problem),
         }
     }
 
-    const fn pacer(&self, interval: Option<NonZeroU64>) -> Result<Rule, Problem> {
+    const fn pacer(&self, interval: Option<NonZeroU64>) -> Result<Terms, Problem> {
         let pay = match self.pay {
             Some(pay) => pay,
             None => Pay::Next,
@@ -376,7 +386,7 @@ impl Draft {
             }
         };
         match pacer {
-            Ok(pacer) => Ok(Rule::Pacer(pacer)),
+            Ok(pacer) => Ok(Terms::Pacer(pacer)),
             Err(problem) => Err(problem),
         }
     }

@@ -5,7 +5,7 @@ mod draft;
 mod problem;
 mod text;
 
-pub use draft::{Alignment, DelayAfter, Draft, Mode, Pay};
+pub use draft::{Alignment, DelayAfter, Draft, Pay, WindowMode};
 pub use problem::LimitError;
 pub(crate) use problem::Problem;
 
@@ -13,14 +13,14 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::algorithm::debt::Taken;
 use crate::algorithm::state::Kept;
 use crate::algorithm::{Algorithm, Decide, State};
 use crate::algorithm::{
     Concurrency, FixedWindow, LeakyBucket, Pacer, SlidingLog, SlidingWindow, TokenBucket,
 };
 use crate::ask::{Adjusted, Adjustment, Ask};
-use crate::decision::{Decision, Permit};
+use crate::decision::{Decision, PermitId};
+use crate::receipt::Receipt;
 use crate::time::Timestamp;
 
 /// An algorithm and its numbers.
@@ -46,13 +46,13 @@ use crate::time::Timestamp;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Limit {
-    rule: Rule,
+    terms: Terms,
     draft: Draft,
 }
 
 /// The numbers as the algorithms want them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rule {
+enum Terms {
     TokenBucket(TokenBucket),
     LeakyBucket(LeakyBucket),
     FixedWindow(FixedWindow),
@@ -63,16 +63,16 @@ enum Rule {
 }
 
 /// Runs the same line for whichever algorithm it is.
-macro_rules! with_rule {
-    ($limit:expr, $rule:ident => $line:expr) => {
-        match &$limit.rule {
-            Rule::TokenBucket($rule) => $line,
-            Rule::LeakyBucket($rule) => $line,
-            Rule::FixedWindow($rule) => $line,
-            Rule::SlidingLog($rule) => $line,
-            Rule::SlidingWindow($rule) => $line,
-            Rule::Pacer($rule) => $line,
-            Rule::Concurrency($rule) => $line,
+macro_rules! with_terms {
+    ($limit:expr, $terms:ident => $line:expr) => {
+        match &$limit.terms {
+            Terms::TokenBucket($terms) => $line,
+            Terms::LeakyBucket($terms) => $line,
+            Terms::FixedWindow($terms) => $line,
+            Terms::SlidingLog($terms) => $line,
+            Terms::SlidingWindow($terms) => $line,
+            Terms::Pacer($terms) => $line,
+            Terms::Concurrency($terms) => $line,
         }
     };
 }
@@ -160,80 +160,82 @@ impl Limit {
     /// Decides about one ask of one subject, and spends if allowed.
     #[inline]
     pub fn decide(&self, state: &mut State, now: Timestamp, ask: Ask) -> Decision {
-        with_rule!(self, rule => rule.decide(Kept::within(state), now, ask))
+        with_terms!(self, terms => terms.decide(Kept::within(state), now, ask))
     }
 
     /// What [`Limit::decide`] would say, without spending.
     pub fn peek(&self, state: &State, now: Timestamp, ask: Ask) -> Decision {
-        with_rule!(self, rule => match Kept::seen(state) {
-            Some(seen) => rule.peek(seen, now, ask),
-            None => rule.peek(&Default::default(), now, ask),
+        with_terms!(self, terms => match Kept::seen(state) {
+            Some(seen) => terms.peek(seen, now, ask),
+            None => terms.peek(&Default::default(), now, ask),
         })
     }
 
     /// Charges what turned out to be more, or gives back what was not used.
     pub fn adjust(&self, state: &mut State, now: Timestamp, adjustment: Adjustment) -> Adjusted {
-        with_rule!(self, rule => rule.adjust(Kept::within(state), now, adjustment))
+        with_terms!(self, terms => terms.adjust(Kept::within(state), now, adjustment))
     }
 
     /// When the state will be worth nothing and may be forgotten.
     pub fn clear_at(&self, state: &State) -> Timestamp {
-        with_rule!(self, rule => Kept::seen(state).map_or(Timestamp::EPOCH, |seen| rule.clear_at(seen)))
+        with_terms!(self, terms => Kept::seen(state).map_or(Timestamp::EPOCH, |seen| terms.clear_at(seen)))
     }
 
-    /// Brings the state up to now under this limit, before another one takes its place.
-    ///
-    /// Only a pacer at an unlimited rate has anything to settle; every other state says the same under the
-    /// next limit of its algorithm without it.
-    pub fn settle(&self, state: &mut State, now: Timestamp) {
-        if let Rule::Pacer(pacer) = &self.rule {
-            pacer.settle(Kept::within(state), now);
+    /// Proof of the take that has just left this state; none if it was refused.
+    pub fn receipt(&self, state: &State, now: Timestamp, ask: Ask, decision: &Decision) -> Option<Receipt> {
+        if !decision.is_allowed() {
+            return None;
         }
+        let receipt =
+            with_terms!(self, terms => Kept::seen(state).map(|seen| terms.receipt(seen, now, ask.cost)));
+        receipt.map(|receipt| Receipt { permit: decision.permit(), ..receipt })
     }
 
-    /// Gives one take back, by its receipt; what later takes stand on is lost, never given twice.
-    pub fn give_back(&self, state: &mut State, now: Timestamp, taken: Taken) {
-        match &self.rule {
-            Rule::TokenBucket(bucket) => bucket.give_back(Kept::within(state), now, taken),
-            Rule::LeakyBucket(bucket) => bucket.give_back(Kept::within(state), now, taken),
-            _ => {
-                self.adjust(state, now, Adjustment::Refund(taken.cost));
-            }
-        }
+    /// Gives one take back, as far as it is still there: not what time has repaid, nor what later takes stand
+    /// on. Never leaves more room than if the take had not been.
+    pub fn give_back(&self, state: &mut State, now: Timestamp, receipt: Receipt) -> Adjusted {
+        with_terms!(self, terms => match Kept::seen_mut(state) {
+            Some(seen) => terms.give_back(seen, now, receipt),
+            None => Adjusted::Capped,
+        })
     }
 
     /// Gives a place in flight back. Whether the permit was still holding one.
-    pub fn release(&self, state: &mut State, now: Timestamp, permit: Permit) -> bool {
-        match &self.rule {
-            Rule::Concurrency(concurrency) => concurrency.release(Kept::within(state), now, permit),
+    pub fn release(&self, state: &mut State, now: Timestamp, permit: PermitId) -> bool {
+        match &self.terms {
+            Terms::Concurrency(concurrency) => {
+                Kept::seen_mut(state).is_some_and(|holders| concurrency.release(holders, now, permit))
+            }
             _ => false,
         }
     }
 
     /// Starts a permit's lease anew. Whether it was still holding its place.
-    pub fn renew(&self, state: &mut State, now: Timestamp, permit: Permit) -> bool {
-        match &self.rule {
-            Rule::Concurrency(concurrency) => concurrency.renew(Kept::within(state), now, permit),
+    pub fn renew(&self, state: &mut State, now: Timestamp, permit: PermitId) -> bool {
+        match &self.terms {
+            Terms::Concurrency(concurrency) => {
+                Kept::seen_mut(state).is_some_and(|holders| concurrency.renew(holders, now, permit))
+            }
             _ => false,
         }
     }
 }
 
 /// The numbers of one algorithm, for whoever keeps the state of that one only.
-macro_rules! rule_of_limit {
-    ($($rule:ident)+) => {$(
-        impl TryFrom<Limit> for $rule {
+macro_rules! terms_of_limit {
+    ($($terms:ident)+) => {$(
+        impl TryFrom<Limit> for $terms {
             type Error = Limit;
 
             /// The limit comes back if it is one of another algorithm.
-            fn try_from(limit: Limit) -> Result<$rule, Limit> {
-                if let Rule::$rule(rule) = limit.rule { Ok(rule) } else { Err(limit) }
+            fn try_from(limit: Limit) -> Result<$terms, Limit> {
+                if let Terms::$terms(terms) = limit.terms { Ok(terms) } else { Err(limit) }
             }
         }
     )+};
 }
 
-rule_of_limit! { TokenBucket LeakyBucket FixedWindow SlidingLog SlidingWindow Pacer Concurrency }
+terms_of_limit! { TokenBucket LeakyBucket FixedWindow SlidingLog SlidingWindow Pacer Concurrency }
 
 impl FromStr for Limit {
     type Err = LimitError;

@@ -24,6 +24,11 @@ pub(crate) enum Problem {
     MaxDebtTooLong,
     LogTooLong,
     SlotsOutOfRange,
+    SlotsTooFine,
+    SlotsWithEstimate,
+    CountTooLarge,
+    BurstIsTime,
+    BurstWithWarmUp,
     WarmUpOutOfRange,
     ColdFactorOutOfRange,
     TooSlowToWarmUp,
@@ -36,12 +41,9 @@ pub(crate) enum Problem {
 pub(crate) enum Field {
     Rate,
     Burst,
-    BurstSpan,
-    BurstWithWarmUp,
     Queue,
     DelayAfter,
     Slots,
-    SlotsWithEstimate,
     Mode,
     Alignment,
     WarmUp,
@@ -60,9 +62,10 @@ impl Problem {
             }
             Problem::LogTooLong | Problem::TooManyInFlight | Problem::TooSlowToWarmUp => Field::Rate,
             Problem::ZeroBurst | Problem::BurstTooLong | Problem::UnlimitedBurst => Field::Burst,
+            Problem::BurstIsTime | Problem::BurstWithWarmUp => Field::Burst,
             Problem::QueueTooLong => Field::Queue,
-            Problem::MaxDebtTooLong => Field::MaxDebt,
-            Problem::SlotsOutOfRange => Field::Slots,
+            Problem::MaxDebtTooLong | Problem::CountTooLarge => Field::MaxDebt,
+            Problem::SlotsOutOfRange | Problem::SlotsTooFine | Problem::SlotsWithEstimate => Field::Slots,
             Problem::WarmUpOutOfRange => Field::WarmUp,
             Problem::ColdFactorOutOfRange => Field::ColdFactor,
             Problem::NotFor(field) | Problem::NotWhole(field) => field,
@@ -100,6 +103,13 @@ impl Problem {
             Problem::TooManyInFlight => {
                 "at most 1,048,576 can be in flight for one key; use fewer, or several keys"
             }
+            Problem::BurstIsTime => "only a pacer's burst is a time; give the burst as a number",
+            Problem::BurstWithWarmUp => "a pacer has a burst or a warm-up, not both; leave one of them out",
+            Problem::SlotsWithEstimate => "mode estimate has two slots of a whole period; leave slots out",
+            Problem::SlotsTooFine => {
+                "the period is too short for so many slots; use fewer slots, or a longer period"
+            }
+            Problem::CountTooLarge => "a window counts to at most 2^62, max-debt included; use a smaller one",
             Problem::NotFor(field) => field.belongs_to(),
         }
     }
@@ -110,14 +120,29 @@ const _: () = assert!(MAX_ENTRIES == 1_048_576 && MAX_IN_FLIGHT == 1_048_576);
 const _: () = assert!(MAX_SLOTS == 1024 && MAX_COLD_FACTOR == 100);
 
 impl Field {
+    /// Everything that can be said beside the rate.
+    pub(super) const OPTIONS: [Field; 11] = [
+        Field::Burst,
+        Field::Queue,
+        Field::DelayAfter,
+        Field::Slots,
+        Field::Mode,
+        Field::Alignment,
+        Field::WarmUp,
+        Field::ColdFactor,
+        Field::Pay,
+        Field::MaxDebt,
+        Field::CountDenied,
+    ];
+
     /// The word in a limit's text.
     pub(super) const fn word(self) -> &'static str {
         match self {
             Field::Rate => "rate",
-            Field::Burst | Field::BurstSpan | Field::BurstWithWarmUp => "burst",
+            Field::Burst => "burst",
             Field::Queue => "queue",
             Field::DelayAfter => "delay-after",
-            Field::Slots | Field::SlotsWithEstimate => "slots",
+            Field::Slots => "slots",
             Field::Mode => "mode",
             Field::Alignment => "align",
             Field::WarmUp => "warm-up",
@@ -128,16 +153,31 @@ impl Field {
         }
     }
 
+    /// How it is written.
+    pub(super) const fn example(self) -> &'static str {
+        match self {
+            Field::Rate => "10/s",
+            Field::Burst => "burst 20",
+            Field::Queue => "queue 50",
+            Field::DelayAfter => "delay-after all",
+            Field::Slots => "slots 16",
+            Field::Mode => "mode estimate",
+            Field::Alignment => "align first-hit",
+            Field::WarmUp => "warm-up 4s",
+            Field::ColdFactor => "cold-factor 3",
+            Field::Pay => "pay self",
+            Field::MaxDebt => "max-debt 20",
+            Field::CountDenied => "count-denied",
+        }
+    }
+
     const fn belongs_to(self) -> &'static str {
         match self {
             Field::Rate => "only a pacer can be unlimited; give a rate such as 10/s",
             Field::Burst => "burst belongs to token-bucket and pacer; leave it out, or name one of them",
-            Field::BurstSpan => "only a pacer's burst is a time; give the burst as a number",
-            Field::BurstWithWarmUp => "a pacer has a burst or a warm-up, not both; leave one of them out",
             Field::Queue => "queue belongs to leaky-bucket; leave it out, or add leaky-bucket",
             Field::DelayAfter => "delay-after belongs to leaky-bucket; leave it out, or add leaky-bucket",
             Field::Slots => "slots belong to sliding-window; leave them out, or add sliding-window",
-            Field::SlotsWithEstimate => "mode estimate has two slots of a whole period; leave slots out",
             Field::Mode => "mode belongs to sliding-window; leave it out, or add sliding-window",
             Field::Alignment => "align belongs to fixed-window; leave it out, or add fixed-window",
             Field::WarmUp => "warm-up belongs to pacer; leave it out, or add pacer",

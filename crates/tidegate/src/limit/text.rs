@@ -1,7 +1,7 @@
 //! The text of a limit: one grammar for configuration, commands, the macro and the wire.
 //!
 //! ```text
-//! LIMIT     = RATE { WORD VALUE } [ ALGORITHM ]         words in any order, each once
+//! LIMIT     = RATE { WORD VALUE | "count-denied" | ALGORITHM }    in any order, each once
 //! RATE      = AMOUNT "/" PERIOD | "unlimited"           10/s   30/60s   5000/h   1/1m30s
 //! PERIOD    = [ NUMBER ] UNIT { NUMBER UNIT }           units: us ms s m h d w
 //! WORD      = burst | queue | delay-after | slots | mode | align | warm-up | cold-factor | pay | max-debt
@@ -10,32 +10,19 @@
 //! ```
 //!
 //! `delay-after` takes a number or `all`, `mode` takes `strict` or `estimate`, `align` takes `epoch` or
-//! `first-hit`, `pay` takes `next` or `self`, `warm-up` and a pacer's `burst` take a time; `count-denied`
-//! stands alone. All numbers are whole.
+//! `first-hit`, `pay` takes `next` or `self`, `warm-up` and a pacer's `burst` take a time. All numbers are
+//! whole.
 
 use std::ops::Range;
 use std::time::Duration;
 
 use super::Limit;
-use super::draft::{Alignment, Burst, DelayAfter, Draft, Mode, Pay, Rate};
+use super::draft::{Alignment, Burst, DelayAfter, Draft, Pay, Rate, WindowMode};
 use super::problem::{Field, LimitError};
 use crate::algorithm::Algorithm;
 
 /// Longer than anything that is a limit.
 const MAX_BYTES: usize = 512;
-const WORDS: [&str; 11] = [
-    "burst",
-    "queue",
-    "delay-after",
-    "slots",
-    "mode",
-    "align",
-    "warm-up",
-    "cold-factor",
-    "pay",
-    "max-debt",
-    "count-denied",
-];
 pub(super) const UNITS: [(&str, u64); 7] = [
     ("us", 1),
     ("ms", 1_000),
@@ -81,7 +68,7 @@ struct Reader<'a> {
     text: &'a str,
     words: std::vec::IntoIter<Word<'a>>,
     /// Where each word was said.
-    places: Vec<(&'static str, Range<usize>)>,
+    places: Vec<(Field, Range<usize>)>,
 }
 
 impl<'a> Reader<'a> {
@@ -101,7 +88,7 @@ impl<'a> Reader<'a> {
                 what: "there is nothing here; write a rate such as \"10/s\"".into(),
             });
         };
-        self.places.push((Field::Rate.word(), rate.place.clone()));
+        self.places.push((Field::Rate, rate.place.clone()));
         let mut draft = Draft::with_rate(Algorithm::TokenBucket, read_rate(&rate)?);
         let mut algorithm = None;
         while let Some(word) = self.words.next() {
@@ -122,69 +109,56 @@ impl<'a> Reader<'a> {
 
     /// The place of what was said about this, or of all if nothing was.
     fn place_of(&self, field: Field) -> Range<usize> {
-        let said = self.places.iter().find(|(word, _)| *word == field.word());
+        let said = self.places.iter().find(|(said, _)| *said == field);
         said.map_or(0..self.text.len(), |(_, place)| place.clone())
     }
 
     fn option(&mut self, draft: Draft, word: &Word<'a>) -> Parsed<Draft> {
-        let Some(name) = WORDS.into_iter().find(|name| *name == word.text) else {
+        let Some(field) = Field::OPTIONS.into_iter().find(|field| field.word() == word.text) else {
             return word.wrong(unknown_word(word.text));
         };
-        if self.places.iter().any(|(said, _)| *said == name) {
-            return word.wrong(format!("{name} is said twice; leave one of them out"));
+        if self.places.iter().any(|(said, _)| *said == field) {
+            return word.wrong(format!("{} is said twice; leave one of them out", word.text));
         }
-        self.places.push((name, word.place.clone()));
-        if name == "count-denied" {
+        self.places.push((field, word.place.clone()));
+        if field == Field::CountDenied {
             return Ok(draft.count_denied());
         }
         let Some(value) = self.words.next() else {
-            return word.wrong(format!("{name} needs a value; write something like \"{}\"", example(name)));
+            let example = field.example();
+            return word.wrong(format!("{} needs a value; write something like \"{example}\"", word.text));
         };
         if let Some((_, place)) = self.places.last_mut() {
             place.end = value.place.end;
         }
-        read_option(draft, name, &value)
+        read_option(draft, field, &value)
     }
 }
 
-fn read_option(draft: Draft, name: &'static str, value: &Word<'_>) -> Parsed<Draft> {
-    Ok(match name {
-        "burst" => match read_burst(value)? {
+fn read_option(draft: Draft, field: Field, value: &Word<'_>) -> Parsed<Draft> {
+    Ok(match field {
+        Field::Rate | Field::CountDenied => draft,
+        Field::Burst => match read_burst(value)? {
             Burst::Units(units) => draft.burst(units),
             Burst::Span(span) => draft.burst_span(span),
         },
-        "queue" => draft.queue(read_number(value)?),
-        "delay-after" if value.text == "all" => draft.delay_after(DelayAfter::All),
-        "delay-after" => draft.delay_after(DelayAfter::Units(read_number(value)?)),
-        "slots" => draft.slots(read_number(value)?),
-        "mode" => {
-            draft.mode(read_choice(value, name, [("strict", Mode::Strict), ("estimate", Mode::Estimate)])?)
+        Field::Queue => draft.queue(read_number(value)?),
+        Field::DelayAfter if value.text == "all" => draft.delay_after(DelayAfter::All),
+        Field::DelayAfter => draft.delay_after(DelayAfter::Units(read_number(value)?)),
+        Field::Slots => draft.slots(read_number(value)?),
+        Field::Mode => {
+            let modes = [("strict", WindowMode::Strict), ("estimate", WindowMode::Estimate)];
+            draft.mode(read_choice(value, field, modes)?)
         }
-        "align" => draft.alignment(read_choice(
-            value,
-            name,
-            [("epoch", Alignment::Epoch), ("first-hit", Alignment::FirstHit)],
-        )?),
-        "warm-up" => draft.warm_up(read_span(value)?),
-        "cold-factor" => draft.cold_factor(read_number(value)?),
-        "pay" => draft.pay(read_choice(value, name, [("next", Pay::Next), ("self", Pay::Own)])?),
-        _ => draft.max_debt(read_number(value)?),
+        Field::Alignment => {
+            let alignments = [("epoch", Alignment::Epoch), ("first-hit", Alignment::FirstHit)];
+            draft.alignment(read_choice(value, field, alignments)?)
+        }
+        Field::WarmUp => draft.warm_up(read_span(value)?),
+        Field::ColdFactor => draft.cold_factor(read_number(value)?),
+        Field::Pay => draft.pay(read_choice(value, field, [("next", Pay::Next), ("self", Pay::Own)])?),
+        Field::MaxDebt => draft.max_debt(read_number(value)?),
     })
-}
-
-fn example(name: &str) -> &'static str {
-    match name {
-        "delay-after" => "delay-after all",
-        "mode" => "mode estimate",
-        "align" => "align first-hit",
-        "warm-up" => "warm-up 4s",
-        "cold-factor" => "cold-factor 3",
-        "pay" => "pay self",
-        "queue" => "queue 50",
-        "slots" => "slots 16",
-        "max-debt" => "max-debt 20",
-        _ => "burst 20",
-    }
 }
 
 fn read_rate(word: &Word<'_>) -> Parsed<Rate> {
@@ -319,19 +293,23 @@ fn read_number(word: &Word<'_>) -> Parsed<u64> {
     word.wrong(what)
 }
 
-fn read_choice<T: Copy>(word: &Word<'_>, name: &str, choices: [(&str, T); 2]) -> Parsed<T> {
+fn read_choice<T: Copy>(word: &Word<'_>, field: Field, choices: [(&str, T); 2]) -> Parsed<T> {
     match choices.into_iter().find(|(text, _)| *text == word.text) {
         Some((_, choice)) => Ok(choice),
         None => {
             let [(first, _), (second, _)] = choices;
-            word.wrong(format!("{name} is {first} or {second}, not \"{}\"", word.text.escape_debug()))
+            word.wrong(format!(
+                "{} is {first} or {second}, not \"{}\"",
+                field.word(),
+                word.text.escape_debug()
+            ))
         }
     }
 }
 
 fn unknown_word(word: &str) -> String {
     let names = Algorithm::ALL.map(Algorithm::name);
-    let known = || WORDS.into_iter().chain(names);
+    let known = || Field::OPTIONS.map(Field::word).into_iter().chain(names);
     let shown = word.escape_debug();
     match known().map(|name| (distance(word, name), name)).min() {
         Some((distance, name)) if distance <= 2 => {

@@ -60,12 +60,18 @@ impl ManualClock {
 
     /// Moves forwards, at most to [`Timestamp::LAST`].
     pub fn advance(&self, by: Duration) {
-        self.set(self.now().saturating_add(Ticks::saturating_from(by)));
+        self.move_to(|now| now.saturating_add(Ticks::saturating_from(by)));
     }
 
     /// Steps back, at most to the epoch.
     pub fn step_back(&self, by: Duration) {
-        self.set(self.now().saturating_sub(Ticks::saturating_from(by)));
+        self.move_to(|now| now.saturating_sub(Ticks::saturating_from(by)));
+    }
+
+    fn move_to(&self, target: impl Fn(Timestamp) -> Timestamp) {
+        let moved = |ticks| Some(target(Timestamp::from_ticks(ticks)).ticks());
+        // The closure always gives a time, so the update cannot fail.
+        let _ = self.ticks.fetch_update(Ordering::SeqCst, Ordering::SeqCst, moved);
     }
 }
 

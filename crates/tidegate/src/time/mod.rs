@@ -24,6 +24,10 @@ pub const DAY: Duration = Duration::from_secs(24 * 3600);
 const PER_NANOSECOND: u64 = 16;
 const PER_SECOND: u64 = PER_NANOSECOND * 1_000_000_000;
 
+/// How far the readings of one clock may be out of order: one caller may have read it before another, and be
+/// served after. A step back up to this is no step; debts stay as they are.
+pub(crate) const OUT_OF_ORDER: Ticks = Ticks(PER_SECOND / 10);
+
 /// A span of time in ticks of 1/16 ns.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticks(u64);

@@ -102,10 +102,16 @@ fn others() -> Vec<Promise> {
         for micros in PERIODS {
             let Some(period) = micros.checked_mul(16_000) else { continue };
             for more in EDGES {
-                promises.push(Promise::FixedWindow { amount, period, first_hit: more % 2 == 0 });
+                promises.push(Promise::FixedWindow {
+                    amount,
+                    period,
+                    first_hit: more % 2 == 0,
+                    max_debt: more,
+                });
                 promises.push(Promise::SlidingLog { amount, period, count_denied: false });
-                promises.push(Promise::SlidingWindow { amount, period, slots: more });
-                promises.push(Promise::Estimate { amount, period });
+                promises.push(Promise::SlidingWindow { amount, period, slots: more, max_debt: more });
+                promises.push(Promise::SlidingWindow { amount, period, slots: 3, max_debt: more });
+                promises.push(Promise::Estimate { amount, period, max_debt: more });
                 let savings = more / 16_000 * 16_000;
                 promises.push(Promise::Steady { amount, period, savings, own: more % 2 == 0 });
                 promises.push(Promise::WarmUp {
@@ -134,7 +140,7 @@ fn extremes_never_make_anything_else_allow_what_big_integers_deny() {
             for first in EDGES.into_iter().filter(|cost| *cost > 0) {
                 let mut state = State::default();
                 let at = Timestamp::from_ticks(then);
-                let patient = Ask::new(Cost::of(first)).patience_in_ticks(Ticks::MAX);
+                let patient = Ask { cost: Cost::of(first), patience: Ticks::MAX };
                 if !limit.decide(&mut state, at, patient).is_allowed() {
                     continue;
                 }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use conformance::random::Random;
-use tidegate::{Adjustment, Ask, Cost, Limit, Mode, Outcome, SECOND, State, Ticks, Timestamp};
+use tidegate::{Adjustment, Ask, Cost, Limit, SECOND, State, Ticks, Timestamp, Verdict, WindowMode};
 
 /// Ticks per second.
 const S: u64 = 16_000_000_000;
@@ -47,7 +47,7 @@ fn worst_case(limit: Limit) -> u64 {
 #[test]
 fn the_most_in_any_trailing_period_is_what_the_page_says() {
     assert_eq!(worst_case(Limit::fixed_window(100, SECOND)), 200);
-    assert_eq!(worst_case(Limit::sliding_window(100, SECOND).mode(Mode::Estimate)), 199);
+    assert_eq!(worst_case(Limit::sliding_window(100, SECOND).mode(WindowMode::Estimate)), 199);
     assert_eq!(worst_case(Limit::per_second(100)), 199);
     assert_eq!(worst_case(Limit::sliding_log(100, SECOND)), 100);
     assert_eq!(worst_case(Limit::sliding_window(100, SECOND)), 100);
@@ -77,9 +77,9 @@ fn a_warm_up_takes_its_time_whatever_the_pieces() {
 }
 
 fn wait_for(limit: Limit, state: &mut State, now: u64, permits: u64) -> u64 {
-    let ask = Ask::new(Cost::of(permits)).patience_in_ticks(Ticks::MAX);
-    match limit.decide(state, Timestamp::from_ticks(now), ask).outcome() {
-        Outcome::Allowed { delay } => delay.get(),
+    let ask = Ask { cost: Cost::of(permits), patience: Ticks::MAX };
+    match limit.decide(state, Timestamp::from_ticks(now), ask).verdict_in_ticks() {
+        Verdict::Allowed { delay } => delay.get(),
         other => panic!("{other:?}"),
     }
 }
@@ -121,7 +121,7 @@ fn a_sliding_window_of_a_million_per_minute_fits_into_200_bytes() {
 /// the limit, a few far above. Everything that arrives is counted here, as it was there.
 #[test]
 fn two_weighted_counters_rarely_decide_wrongly_on_ordinary_traffic() {
-    let estimate = Limit::sliding_window(300, 60 * SECOND).mode(Mode::Estimate).max_debt(1_000_000);
+    let estimate = Limit::sliding_window(300, 60 * SECOND).mode(WindowMode::Estimate).max_debt(1_000_000);
     let mut random = Random::new(3);
     let mut states: HashMap<u64, State> = HashMap::new();
     let mut arrivals: HashMap<u64, VecDeque<u64>> = HashMap::new();
@@ -168,7 +168,7 @@ fn exponential(random: &mut Random, mean: u64) -> u64 {
 
 #[test]
 fn an_estimate_is_exact_when_the_period_before_was_even() {
-    let estimate = Limit::sliding_window(1000, SECOND).mode(Mode::Estimate);
+    let estimate = Limit::sliding_window(1000, SECOND).mode(WindowMode::Estimate);
     let mut state = State::default();
     for step in 0..500 {
         let at = Timestamp::from_ticks(step * S / 500);

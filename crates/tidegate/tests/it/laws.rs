@@ -1,6 +1,7 @@
 //! The laws under adjustments, changed limits and clocks that step by a century.
 
-use conformance::law::obey;
+use conformance::law::{giving_back_is_safe, obey};
+use conformance::promise::KINDS;
 use conformance::random::Random;
 
 fn hold(kind: &str) {
@@ -33,4 +34,17 @@ laws! {
     laws_hold_for_pacer: "pacer"
     laws_hold_for_pacer_warm_up: "pacer-warm-up"
     laws_hold_for_concurrency: "concurrency"
+}
+
+#[test]
+fn laws_of_giving_back_hold_for_all() {
+    let seed = Random::seed_from_environment();
+    for kind in KINDS.into_iter().filter(|kind| *kind != "pacer-warm-up") {
+        for trial in 0..crate::traces(20_000) {
+            let trial_seed = Random::new(seed.wrapping_add(trial)).number();
+            if let Err(broken) = giving_back_is_safe(kind, trial_seed) {
+                panic!("{kind}, trial {trial} of seed {seed}: {broken}");
+            }
+        }
+    }
 }

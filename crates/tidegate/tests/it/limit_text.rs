@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tidegate::{Algorithm, Alignment, DelayAfter, Draft, Limit, MINUTE, Mode, Pay, SECOND};
+use tidegate::{Algorithm, Alignment, DelayAfter, Draft, Limit, MINUTE, Pay, SECOND, WindowMode};
 
 fn parse(text: &str) -> Limit {
     text.parse().unwrap_or_else(|error| panic!("{error}"))
@@ -37,7 +37,7 @@ fn a_text_means_what_the_builder_says() {
         ("9/500ms slots 8 sliding-window", Limit::sliding_window(9, SECOND / 2).slots(8)),
         (
             "9/250us mode estimate sliding-window",
-            Limit::sliding_window(9, Duration::from_micros(250)).mode(Mode::Estimate),
+            Limit::sliding_window(9, Duration::from_micros(250)).mode(WindowMode::Estimate),
         ),
         (
             "2/s warm-up 4s cold-factor 2 pay self pacer",
@@ -334,7 +334,7 @@ fn drafts() -> impl Strategy<Value = Draft> {
             draft = if let Some(units) = max_debt { draft.max_debt(units) } else { draft };
             draft = if let Some(length) = warm_up { draft.warm_up(length).cold_factor(3) } else { draft };
             draft = if bit(0) { draft.count_denied() } else { draft };
-            draft = if bit(1) { draft.mode(Mode::Estimate) } else { draft };
+            draft = if bit(1) { draft.mode(WindowMode::Estimate) } else { draft };
             draft = if bit(2) { draft.alignment(Alignment::FirstHit) } else { draft };
             draft = if bit(3) { draft.pay(Pay::Own) } else { draft };
             if bit(4) { draft.delay_after(DelayAfter::All) } else { draft }

@@ -30,10 +30,10 @@ fn admitted_per_tick(draft: Draft, grants: u64) -> (u64, u64) {
     let mut passed = 0;
     while passed < grants {
         let decision = limit.decide(&mut state, now, Ask::ONE);
-        match decision.outcome() {
-            tidegate::Outcome::Allowed { .. } => passed += 1,
-            tidegate::Outcome::Denied { retry_after } => now = now.saturating_add(retry_after),
-            tidegate::Outcome::Impossible => break,
+        match decision.verdict_in_ticks() {
+            tidegate::Verdict::Allowed { .. } => passed += 1,
+            tidegate::Verdict::Denied { retry_after } => now = now.saturating_add(retry_after),
+            tidegate::Verdict::Impossible => break,
         }
     }
     // What comes at the end of the last interval belongs to the next one.
@@ -86,10 +86,10 @@ fn keeps_its_count(algorithm: Algorithm, per_mille: u128) {
         let end = 20.min(36 * 365 * DAY / period) * period * 16_000_000_000;
         while now.ticks() < end {
             let left = limit.peek(&state, now, Ask::ONE).remaining().max(1);
-            match limit.decide(&mut state, now, Ask::new(tidegate::Cost::of(left))).outcome() {
-                tidegate::Outcome::Allowed { .. } => passed += u128::from(left),
-                tidegate::Outcome::Denied { retry_after } => now = now.saturating_add(retry_after),
-                tidegate::Outcome::Impossible => break,
+            match limit.decide(&mut state, now, Ask::new(tidegate::Cost::of(left))).verdict_in_ticks() {
+                tidegate::Verdict::Allowed { .. } => passed += u128::from(left),
+                tidegate::Verdict::Denied { retry_after } => now = now.saturating_add(retry_after),
+                tidegate::Verdict::Impossible => break,
             }
         }
         let promised = u128::from(amount) * u128::from(end) / u128::from(period * 16_000_000_000);

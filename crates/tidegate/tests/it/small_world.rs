@@ -102,7 +102,7 @@ fn small_world_of_leaky_buckets() {
 fn small_world_of_fixed_windows() {
     explore(
         "fixed-window",
-        &each(|amount, period| Promise::FixedWindow { amount, period, first_hit: amount == 2 }),
+        &each(|amount, period| Promise::FixedWindow { amount, period, first_hit: amount == 2, max_debt: 0 }),
     );
 }
 
@@ -118,13 +118,16 @@ fn small_world_of_sliding_logs() {
 fn small_world_of_sliding_windows() {
     explore(
         "sliding-window",
-        &each(|amount, period| Promise::SlidingWindow { amount, period, slots: amount }),
+        &each(|amount, period| Promise::SlidingWindow { amount, period, slots: amount, max_debt: 0 }),
     );
 }
 
 #[test]
 fn small_world_of_estimates() {
-    explore("sliding-window-estimate", &each(|amount, period| Promise::Estimate { amount, period }));
+    explore(
+        "sliding-window-estimate",
+        &each(|amount, period| Promise::Estimate { amount, period, max_debt: 0 }),
+    );
 }
 
 #[test]

@@ -1,0 +1,21 @@
+//! Proof of one take, by which just that one can be given back.
+
+use crate::ask::Cost;
+use crate::decision::PermitId;
+use crate::time::{Ticks, Timestamp};
+
+/// What a take has spent, and where it stands in the state that it left.
+///
+/// A refund says "so much less was used" and comes off whatever is owed. A receipt speaks of one take: what
+/// time has repaid since, or others have built upon, does not come back. It is used up by giving back.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Receipt {
+    pub(crate) cost: Cost,
+    /// The instant under which the take is remembered.
+    pub(crate) at: Timestamp,
+    /// When nothing is left of it.
+    pub(crate) clear_at: Timestamp,
+    /// What it paid, where that is a span.
+    pub(crate) paid: Ticks,
+    pub(crate) permit: Option<PermitId>,
+}
