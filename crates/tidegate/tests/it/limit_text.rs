@@ -180,6 +180,16 @@ fn what_is_wrong_is_pointed_at_with_what_would_do() {
             "a period is cut into 1 to 1,024 slots; 16 is a good number",
         ),
         (
+            "1/us slots 999 sliding-window",
+            "slots 999",
+            "the period is too short for so many slots; use fewer slots, or a longer period",
+        ),
+        (
+            "10/s max-debt 18446744073709551605 mode estimate sliding-window",
+            "max-debt 18446744073709551605",
+            "a window counts to at most 2^62, max-debt included; use a smaller one",
+        ),
+        (
             "10/s slots 4 mode estimate sliding-window",
             "slots 4",
             "mode estimate has two slots of a whole period; leave slots out",
