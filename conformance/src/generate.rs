@@ -311,8 +311,6 @@ impl Run {
     }
 
     fn trace(&self) -> Trace {
-        let begin =
-            Step { line: 1, at: 0, key: "k".into(), action: Action::Begin(self.limit), expected: None };
         let steps = self.steps.iter().zip(2..).map(|((at, action, expected), line)| Step {
             line,
             at: *at,
@@ -320,8 +318,10 @@ impl Run {
             action: action.clone(),
             expected: Some(expected.clone()),
         });
-        let permits = matches!(self.promise, Promise::Concurrency { .. }).then(|| "permits".into());
-        let needs = std::iter::once("ticks".into()).chain(permits).collect();
-        Trace { needs, steps: std::iter::once(begin).chain(steps).collect() }
+        let permits =
+            matches!(self.promise, Promise::Concurrency { .. }).then(|| Action::Needs("permits".into()));
+        let head =
+            [Action::Needs("ticks".into())].into_iter().chain(permits).chain([Action::Begin(self.limit)]);
+        Trace { steps: head.map(|action| Step::plain(1, action)).chain(steps).collect() }
     }
 }

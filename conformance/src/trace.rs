@@ -19,8 +19,8 @@
 //! ```
 //!
 //! - `limit TEXT` alone begins anew: time 0, nobody seen. `at T limit TEXT` changes the limit in force.
-//! - `needs WORD` is said before the first limit: the arm must know `steps-back` (a clock that can),
-//!   `give-back` (receipts), `permits` (release and renew) or `ticks` (spans finer than a microsecond).
+//! - `needs WORD`: from here on the arm must know `steps-back` (a clock that can), `give-back` (receipts),
+//!   `permits` (release and renew) or `ticks` (spans finer than a microsecond); one that does not stops here.
 //! - Times are whole numbers with units (`t` for a tick, `ns us ms s m h d w`), one after the other.
 //! - `take` and `peek` have a cost, then `patience T`, `key WORD` and, for `take`, `as NAME`. All but
 //!   `limit` may have a `key`; without one it is `k`.
@@ -38,8 +38,6 @@ use crate::arm::{Answer, Arm};
 /// A file of steps.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
-    /// What an arm must know to play it.
-    pub needs: Vec<String>,
     /// What happens, in order.
     pub steps: Vec<Step>,
 }
@@ -59,10 +57,18 @@ pub struct Step {
     pub expected: Option<Expected>,
 }
 
+impl Step {
+    /// A step outside of time, about no key in particular.
+    pub fn plain(line: usize, action: Action) -> Step {
+        Step { line, at: 0, key: "k".into(), action, expected: None }
+    }
+}
+
 /// What is done in a step.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "the names are the words of the format")]
 pub enum Action {
+    Needs(String),
     Begin(Limit),
     Change(Limit),
     Take { ask: Ask, name: Option<String> },
@@ -123,10 +129,17 @@ fn is_span(name: &str) -> bool {
     matches!(name, "delay" | "retry_after" | "reset_after")
 }
 
-/// Plays a trace and says at which line the arm did something else.
-pub fn play(trace: &Trace, arm: &mut dyn Arm) -> Result<(), String> {
+/// Plays a trace, as far as the arm can meet its needs, and says how many steps that were, or at which line
+/// the arm did something else.
+pub fn play(trace: &Trace, arm: &mut dyn Arm) -> Result<usize, String> {
     let mut permits: HashMap<&str, PermitId> = HashMap::new();
-    for step in &trace.steps {
+    for (played, step) in trace.steps.iter().enumerate() {
+        if let Action::Needs(need) = &step.action {
+            if !arm.can(need) {
+                return Ok(played);
+            }
+            continue;
+        }
         arm.set_time(Timestamp::from_ticks(step.at));
         let got = step_on(step, arm, &mut permits).map_err(|what| format!("line {}: {what}", step.line))?;
         let Some(expected) = &step.expected else { continue };
@@ -135,7 +148,7 @@ pub fn play(trace: &Trace, arm: &mut dyn Arm) -> Result<(), String> {
             return Err(format!("line {}: {step}\n  {} answered {got}", step.line, arm.name()));
         }
     }
-    Ok(())
+    Ok(trace.steps.len())
 }
 
 fn step_on<'a>(
@@ -148,6 +161,7 @@ fn step_on<'a>(
         permits.get(name).copied().ok_or(format!("no take named {name} got a permit"))
     };
     Ok(match &step.action {
+        Action::Needs(_) => None,
         Action::Begin(limit) => {
             arm.begin(*limit);
             None
@@ -208,14 +222,11 @@ pub fn parse(text: &str) -> Result<Trace, String> {
 
 fn parse_line(mut line: Line<'_>, number: usize, trace: &mut Trace) -> Result<(), String> {
     match line.word()? {
-        "needs" => trace.needs.push(line.word()?.to_owned()),
-        "limit" => trace.steps.push(Step {
-            line: number,
-            at: 0,
-            key: "k".into(),
-            action: Action::Begin(line.rest().parse().map_err(|error| format!("{error}"))?),
-            expected: None,
-        }),
+        "needs" => trace.steps.push(Step::plain(number, Action::Needs(line.word()?.to_owned()))),
+        "limit" => {
+            let limit = line.rest().parse().map_err(|error| format!("{error}"))?;
+            trace.steps.push(Step::plain(number, Action::Begin(limit)));
+        }
         "at" => trace.steps.push(parse_step(line, number)?),
         other => return Err(format!("unknown word {other:?}; a line begins with at, limit or needs")),
     }
@@ -353,8 +364,10 @@ impl fmt::Display for Expected {
 
 impl fmt::Display for Step {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Action::Begin(limit) = &self.action {
-            return write!(out, "limit {limit}");
+        match &self.action {
+            Action::Begin(limit) => return write!(out, "limit {limit}"),
+            Action::Needs(need) => return write!(out, "needs {need}"),
+            _ => {}
         }
         write!(out, "at {} ", Span(self.at))?;
         let patience = |ask: &Ask| match ask.patience.get() {
@@ -362,7 +375,8 @@ impl fmt::Display for Step {
             ticks => format!(" patience {}", Span(ticks)),
         };
         match &self.action {
-            Action::Begin(limit) | Action::Change(limit) => return write!(out, "limit {limit}"),
+            Action::Needs(_) | Action::Begin(_) => {}
+            Action::Change(limit) => return write!(out, "limit {limit}"),
             Action::Take { ask, .. } => write!(out, "take {}{}", ask.cost.get(), patience(ask))?,
             Action::Peek { ask } => write!(out, "peek {}{}", ask.cost.get(), patience(ask))?,
             Action::Adjust(Adjustment::Charge(cost)) => write!(out, "charge {}", cost.get())?,
@@ -387,9 +401,6 @@ impl fmt::Display for Step {
 
 impl fmt::Display for Trace {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for need in &self.needs {
-            writeln!(out, "needs {need}")?;
-        }
         self.steps.iter().try_for_each(|step| writeln!(out, "{step}"))
     }
 }

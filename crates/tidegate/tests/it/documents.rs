@@ -45,6 +45,14 @@ fn every_error_in_the_documents_is_the_one_that_is_given() {
 }
 
 #[test]
+fn the_trace_in_the_documents_plays_as_it_is_written() {
+    let page = document("conformance/README.md");
+    let trace = conformance::trace::parse(shown(&page)[0]).unwrap();
+    assert!(trace.steps.len() > 10);
+    conformance::trace::play(&trace, &mut conformance::arm::Pure::new()).unwrap();
+}
+
+#[test]
 fn every_limit_in_the_table_of_choices_is_one() {
     let page = document("docs/algorithms.md");
     let choices = page.split("## Which one").nth(1).unwrap().split("When in doubt").next().unwrap();

@@ -23,12 +23,9 @@ fn every_recorded_trace_is_played_as_written() {
     for file in files() {
         let text = std::fs::read_to_string(&file).unwrap();
         let name = file.file_name().unwrap().to_string_lossy().into_owned();
-        let played = trace::parse(&text).and_then(|trace| {
-            steps += trace.steps.len();
-            trace::play(&trace, &mut Pure::new())
-        });
-        if let Err(what) = played {
-            wrong.push(format!("{name}, {what}"));
+        match trace::parse(&text).and_then(|trace| trace::play(&trace, &mut Pure::new())) {
+            Ok(played) => steps += played,
+            Err(what) => wrong.push(format!("{name}, {what}")),
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
