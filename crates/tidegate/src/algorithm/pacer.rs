@@ -182,7 +182,7 @@ impl Pacer {
             return (Verdict::Impossible, reckoning);
         };
         let owed = reckoning.owed.saturating_add(time);
-        if owed > now.left() {
+        if owed > reckoning.at.left() {
             return (Verdict::Impossible, reckoning);
         }
         let after = Reckoning { owed, saved, ..reckoning };
