@@ -176,9 +176,7 @@ impl Settled<'_> {
     /// The end of each lease that has not ended, soonest first, with the places that it frees.
     fn leases(&self) -> impl Iterator<Item = (Timestamp, u64)> {
         let running = self.holders.by_end.range((self.now, PermitId::LAST)..);
-        running
-            .filter(|(until, _)| *until > self.now)
-            .map(|(until, permit)| ((*until).min(self.longest), self.holders.units_of(*permit)))
+        running.map(|(until, permit)| ((*until).min(self.longest), self.holders.units_of(*permit)))
     }
 
     fn longest_lease(&self) -> Ticks {

@@ -236,6 +236,18 @@ mod tests {
     }
 
     #[test]
+    fn a_debt_is_cut_only_beyond_what_readings_out_of_order_explain() {
+        let deepest = 1000 + OUT_OF_ORDER.get();
+        let owed_after_refusal = |owed: u64| {
+            let mut clear_at = Timestamp::from_ticks(owed);
+            assert!(!bucket().decide(&mut clear_at, Timestamp::EPOCH, Ask::ONE).is_allowed());
+            clear_at.ticks()
+        };
+        assert_eq!(owed_after_refusal(deepest), deepest);
+        assert_eq!(owed_after_refusal(deepest + 1), 1000);
+    }
+
+    #[test]
     fn readings_out_of_order_forgive_nothing() {
         let strict = TokenBucket::new(NonZeroU64::new(16_000_000).unwrap(), 100, 0).unwrap();
         let mut clear_at = Timestamp::EPOCH;

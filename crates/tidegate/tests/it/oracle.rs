@@ -12,6 +12,9 @@ fn agree(kind: &str) {
     let run = |part: u64| -> Shares {
         let mut shares = Shares::default();
         for trace in (0..traces).filter(|trace| trace % 2 == part) {
+            if traces >= 100_000 && trace > 0 && trace % (traces / 10) == 0 {
+                eprintln!("oracle {kind}: {} %", trace * 100 / traces);
+            }
             let trace_seed = Random::new(seed.wrapping_add(trace)).number();
             match judge(kind, trace_seed, OPERATIONS) {
                 Ok(more) => shares.add(more),
