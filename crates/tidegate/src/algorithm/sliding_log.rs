@@ -320,6 +320,18 @@ mod tests {
     }
 
     #[test]
+    fn memory_is_given_back_in_large_steps_only() {
+        let capacity_with = |length: u64| {
+            let mut entries = VecDeque::with_capacity(100);
+            entries.extend((1..=length).map(|nth| Entry { at: at(nth), total: nth }));
+            let mut log = Log { entries, forgotten: 0 };
+            log.shrink();
+            log.entries.capacity()
+        };
+        assert_eq!((capacity_with(21), capacity_with(20), capacity_with(3)), (100, 40, 6));
+    }
+
+    #[test]
     fn a_take_is_given_back_from_its_own_entry() {
         let limit = limit(5);
         let mut log = Log::default();
