@@ -347,6 +347,10 @@ mod tests {
         let gone =
             Receipt { cost: Cost::ONE, at: at(15), clear_at: at(1015), paid: Ticks::ZERO, permit: None };
         assert_eq!(limit.give_back(&mut log, at(30), gone), Adjusted::Capped);
+        let _ = limit.decide(&mut log, at(40), Ask::ONE);
+        let too_much = Receipt { cost: Cost::of(4), ..limit.receipt(&log, at(40), Cost::ONE) };
+        assert_eq!(limit.give_back(&mut log, at(40), too_much), Adjusted::Capped);
+        assert_eq!(log.count(), 3, "an entry gives no more than it holds");
         let late =
             Receipt { cost: Cost::ONE, at: at(20), clear_at: at(1020), paid: Ticks::ZERO, permit: None };
         assert_eq!(limit.give_back(&mut log, at(1020), late), Adjusted::Capped);
