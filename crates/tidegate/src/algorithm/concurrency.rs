@@ -231,6 +231,7 @@ mod tests {
             assert!(limit.release(&mut holders, start, permit));
             given.push(permit);
         }
+        assert!(given.windows(2).all(|pair| pair[0] < pair[1]), "a released number is never given again");
         let forgotten_at = limit.clear_at(&holders);
         assert!(forgotten_at < Timestamp::from_ticks(1000), "{forgotten_at:?}");
         let anew = limit.decide(&mut Holders::default(), forgotten_at, Ask::ONE).permit().unwrap();
