@@ -4,7 +4,7 @@
 //! Nothing here reads a clock, takes a lock or fails; whoever keeps the state decides how.
 
 pub mod concurrency;
-mod debt;
+pub mod debt;
 pub mod fixed_window;
 pub mod leaky_bucket;
 pub mod pacer;
