@@ -12,8 +12,9 @@
 //! after the one before has ended.
 //!
 //! A clock that steps back into an older window must not bring a fresh count: the stored window stays in
-//! force until time catches up. Only when the clock is more than a period behind it is the count moved
-//! into the window of now, else everybody would wait for the length of the step.
+//! force until time catches up. Only when the clock is more than a period behind is the count moved to now,
+//! else everybody would wait for the length of the step; there it stays for a whole period at least, because
+//! a window cut short would let its limit through twice.
 
 use super::Decide;
 use crate::ask::{Adjusted, Adjustment, Ask};
@@ -70,7 +71,7 @@ impl FixedWindow {
         let count = state.count.min(self.most);
         let ahead = state.end.since(now);
         if ahead.saturating_sub(self.period) > self.period {
-            return Some(Window { end: self.end_after(now)?, count });
+            return Some(Window { end: self.whole_end_after(now)?, count });
         }
         Some(Window { end: state.end, count })
     }
@@ -83,6 +84,14 @@ impl FixedWindow {
                 let into = Ticks::new(now.ticks() % self.period.get());
                 now.checked_add(self.period.saturating_sub(into))
             }
+        }
+    }
+
+    /// The first end of a window that is a whole period away.
+    fn whole_end_after(&self, now: Timestamp) -> Option<Timestamp> {
+        match self.alignment {
+            Alignment::FirstHit => self.end_after(now),
+            Alignment::Epoch => self.end_after(now)?.checked_add(self.period),
         }
     }
 

@@ -53,6 +53,32 @@ fn the_most_in_any_trailing_period_is_what_the_page_says() {
     assert_eq!(worst_case(Limit::sliding_window(100, SECOND)), 100);
 }
 
+/// When everything happens that a patient crowd of single asks at two instants is granted.
+fn departures(limit: Limit) -> Vec<(u64, u64)> {
+    let mut state = State::default();
+    let mut departures = Vec::new();
+    for at in [10 * S, 10 * S + S / 2] {
+        for _ in 0..300 {
+            let ask = Ask { patience: Ticks::new(2 * S), ..Ask::ONE };
+            if let Verdict::Allowed { delay } =
+                limit.decide(&mut state, Timestamp::from_ticks(at), ask).verdict_in_ticks()
+            {
+                departures.push((at + delay.get(), 1));
+            }
+        }
+    }
+    departures
+}
+
+#[test]
+fn the_most_departures_in_any_trailing_period_are_what_the_page_says() {
+    let queue = |text: &str| most_within(S, &departures(text.parse().unwrap()));
+    assert_eq!(queue("100/s queue 150 leaky-bucket"), 100);
+    assert_eq!(queue("100/s queue 99 delay-after all leaky-bucket"), 150, "half a period earns half");
+    assert_eq!(worst_case("100/s queue 99 delay-after all leaky-bucket".parse().unwrap()), 199);
+    assert_eq!(queue("100/s pacer"), 200, "a second's savings, the rate, and one that the next ones pay for");
+}
+
 /// Whatever pieces the permits above the threshold are taken in, it takes the whole warm-up.
 #[test]
 fn a_warm_up_takes_its_time_whatever_the_pieces() {
