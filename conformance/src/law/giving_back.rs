@@ -27,31 +27,37 @@ pub fn giving_back_is_safe(kind: &str, seed: u64) -> Result<(), String> {
         now = pass(&mut random, now);
         let _ = limit.decide(&mut with, Timestamp::from_ticks(now), ask(&mut random));
     }
+    // One or two takes that are given back, among others that stay.
     let mut without = with.clone();
-    let extra = ask(&mut random);
-    let taken = limit.decide(&mut with, Timestamp::from_ticks(now), extra);
-    let Some(receipt) = limit.receipt(&with, Timestamp::from_ticks(now), extra, &taken) else {
-        return Ok(());
-    };
-    for _ in 0..random.between(0, 6) {
+    let mut receipts = Vec::new();
+    for turn in 0..random.between(1, 8) {
         now = pass(&mut random, now);
         let (at, more) = (Timestamp::from_ticks(now), ask(&mut random));
-        let refused = !limit.peek(&with, at, more).is_allowed();
-        if !refused {
-            let both = [limit.decide(&mut with, at, more), limit.decide(&mut without, at, more)];
-            if !both[1].is_allowed() {
+        if receipts.len() < 2 && (turn == 0 || random.percent(30)) {
+            let taken = limit.decide(&mut with, at, more);
+            receipts.extend(limit.receipt(&with, at, more, &taken));
+        } else if limit.peek(&with, at, more).is_allowed() {
+            let _ = limit.decide(&mut with, at, more);
+            if !limit.decide(&mut without, at, more).is_allowed() {
                 return Err(format!("{more:?} passed only beside another take\nseed {seed}, {promise:?}"));
+            }
+        } else if random.percent(20) {
+            if let Some(receipt) = receipts.pop() {
+                limit.give_back(&mut with, at, receipt);
             }
         }
     }
     now = pass(&mut random, now);
     let at = Timestamp::from_ticks(now);
-    let adjusted = limit.give_back(&mut with, at, receipt);
+    if random.percent(50) {
+        receipts.reverse();
+    }
+    let given_back: Vec<_> =
+        receipts.into_iter().map(|receipt| limit.give_back(&mut with, at, receipt)).collect();
     let (with, without) = (limit.peek(&with, at, Ask::ONE), limit.peek(&without, at, Ask::ONE));
     if with.remaining() > without.remaining() || with.reset_after() < without.reset_after() {
-        return Err(format!(
-            "{extra:?} was given back ({adjusted:?}): {with:?}, without it: {without:?}\nseed {seed}, {promise:?}"
-        ));
+        let told = format!("given back {given_back:?}: {with:?}, without the takes: {without:?}");
+        return Err(format!("{told}\nseed {seed}, {promise:?}"));
     }
     Ok(())
 }

@@ -133,12 +133,15 @@ pub(super) fn longest_wait(promise: &Promise, units: u64) -> u128 {
         Promise::LeakyBucket { amount, period, queue, max_debt, .. } => {
             wait(amount, period, queue + 1 + max_debt)
         }
-        Promise::FixedWindow { period, .. } | Promise::SlidingLog { period, .. } => 2 * u128::from(period),
-        Promise::SlidingWindow { period, slots, .. } => {
-            2 * u128::from(period) + 2 * u128::from(period / slots) + 64
+        Promise::FixedWindow { period, .. } | Promise::SlidingLog { period, .. } => {
+            u128::from(period) + u128::from(period.max(OUT_OF_ORDER))
         }
-        Promise::Estimate { period, .. } => 3 * u128::from(period),
-        Promise::Concurrency { lease, .. } => lease.into(),
+        Promise::SlidingWindow { period, slots, .. } => {
+            let behind = u128::from(period.max(OUT_OF_ORDER));
+            u128::from(period) + behind + 2 * u128::from(period / slots) + 64
+        }
+        Promise::Estimate { period, .. } => 2 * u128::from(period) + u128::from(period.max(OUT_OF_ORDER)),
+        Promise::Concurrency { lease, .. } => u128::from(lease) + u128::from(OUT_OF_ORDER),
         Promise::Steady { .. } | Promise::WarmUp { .. } => u128::MAX,
     }
 }

@@ -14,17 +14,20 @@
 //! Nobody knows when a holder will be done: `retry_after` is an upper bound, the end of the leases that
 //! would make room. For the same reason no later place can be promised, and patience changes nothing here.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::Decide;
-use crate::ask::{Adjusted, Adjustment, Ask};
+use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, PermitId, Room, Verdict};
 use crate::limit::Problem;
 use crate::receipt::Receipt;
-use crate::time::{Ticks, Timestamp};
+use crate::time::{OUT_OF_ORDER, Ticks, Timestamp};
 
 /// The most permits that one subject may have in flight.
 pub(crate) const MAX_IN_FLIGHT: u64 = 1 << 20;
+
+/// How many leases a refusal looks at to tell when there will be room; beyond, it tells when all have ended.
+const MOST_LEASES_LOOKED_AT: usize = 64;
 
 /// The numbers of a concurrency limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +40,8 @@ pub struct Concurrency {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Holders {
     by_permit: BTreeMap<PermitId, Holder>,
-    /// The same ones in the order in which their leases end.
-    by_end: BTreeSet<(Timestamp, PermitId)>,
+    /// Their places in the order in which their leases end.
+    by_end: BTreeMap<(Timestamp, PermitId), u64>,
     /// The places that all of them hold together.
     units: u64,
     /// The number of the next permit. It starts from the time, half as fast as the time goes: a state that
@@ -77,25 +80,30 @@ impl Concurrency {
     /// Drops leases that have ended, and cuts those that are longer than they can be: the clock stepped back,
     /// or the lease was shortened.
     fn settle(&self, holders: &mut Holders, now: Timestamp) {
-        while let Some((_, permit)) = holders.by_end.first().copied().filter(|(until, _)| *until <= now) {
+        while let Some((_, permit)) = holders.first_end().filter(|(until, _)| *until <= now) {
             holders.remove(permit);
         }
-        let longest = now.saturating_add(self.lease);
-        while let Some((_, permit)) = holders.by_end.last().copied().filter(|(until, _)| *until > longest) {
+        let longest = self.longest_end(holders, now);
+        while let Some((_, permit)) = holders.last_end().filter(|(until, _)| *until > longest) {
             if let Some(holder) = holders.remove(permit) {
                 holders.insert(permit, Holder { until: longest, ..holder });
             }
         }
     }
 
-    /// What [`Concurrency::settle`] would leave: the places held, and the end of each lease with its places.
+    /// What [`Concurrency::settle`] would leave.
     fn settled<'a>(&self, holders: &'a Holders, now: Timestamp) -> Settled<'a> {
-        let ended = holders
-            .by_end
-            .range(..=(now, PermitId::LAST))
-            .map(|(_, permit)| holders.units_of(*permit))
-            .sum::<u64>();
-        Settled { in_flight: holders.units - ended, longest: now.saturating_add(self.lease), holders, now }
+        let ended: u64 = holders.by_end.range(..=(now, PermitId::LAST)).map(|(_, units)| units).sum();
+        Settled { in_flight: holders.units - ended, longest: self.longest_end(holders, now), holders, now }
+    }
+
+    /// The latest end that a lease may have: that of one taken now, unless readings are just out of order.
+    fn longest_end(&self, holders: &Holders, now: Timestamp) -> Timestamp {
+        let longest = now.saturating_add(self.lease);
+        match holders.last_end() {
+            Some((until, _)) if until.since(longest) <= OUT_OF_ORDER => until.max(longest),
+            _ => longest,
+        }
     }
 
     fn judge(&self, settled: &Settled<'_>, ask: Ask) -> Verdict<Ticks> {
@@ -106,11 +114,12 @@ impl Concurrency {
             return Verdict::NOW;
         }
         let mut places = settled.in_flight + ask.units() - self.max;
-        let last = settled.leases().find(|(_, units)| {
+        let enough = settled.leases().take(MOST_LEASES_LOOKED_AT).find(|(_, units)| {
             places = places.saturating_sub(*units);
             places == 0
         });
-        Verdict::denied_for(last.map(|(until, _)| until.since(settled.now)))
+        let wait = enough.map_or(settled.longest_lease(), |(until, _)| until.since(settled.now));
+        Verdict::denied_for(Some(wait).filter(|wait| *wait < settled.now.left()))
     }
 
     fn report(&self, verdict: Verdict<Ticks>, settled: &Settled<'_>) -> Decision {
@@ -155,7 +164,13 @@ impl Decide for Concurrency {
 
     fn clear_at(&self, holders: &Holders) -> Timestamp {
         let numbers_free_at = Timestamp::from_ticks(holders.next.saturating_mul(2));
-        holders.by_end.last().map_or(numbers_free_at, |(until, _)| numbers_free_at.max(*until))
+        holders.last_end().map_or(numbers_free_at, |(until, _)| numbers_free_at.max(until))
+    }
+
+    /// The permit of a take that has just been allowed is the newest.
+    fn receipt(&self, holders: &Holders, now: Timestamp, cost: Cost) -> Receipt {
+        let permit = holders.next.checked_sub(1).and_then(PermitId::from_number);
+        Receipt { cost, at: now, clear_at: self.clear_at(holders), paid: Ticks::ZERO, permit }
     }
 
     fn give_back(&self, holders: &mut Holders, now: Timestamp, receipt: Receipt) -> Adjusted {
@@ -176,19 +191,18 @@ impl Settled<'_> {
     /// The end of each lease that has not ended, soonest first, with the places that it frees.
     fn leases(&self) -> impl Iterator<Item = (Timestamp, u64)> {
         let running = self.holders.by_end.range((self.now, PermitId::LAST)..);
-        running.map(|(until, permit)| ((*until).min(self.longest), self.holders.units_of(*permit)))
+        running.map(|((until, _), units)| ((*until).min(self.longest), *units))
     }
 
     fn longest_lease(&self) -> Ticks {
-        let last = self.holders.by_end.last();
-        last.map_or(Ticks::ZERO, |(until, _)| (*until).min(self.longest).since(self.now))
+        self.holders.last_end().map_or(Ticks::ZERO, |(until, _)| until.min(self.longest).since(self.now))
     }
 }
 
 impl Holders {
     fn insert(&mut self, permit: PermitId, holder: Holder) {
         self.units += holder.units;
-        self.by_end.insert((holder.until, permit));
+        self.by_end.insert((holder.until, permit), holder.units);
         self.by_permit.insert(permit, holder);
     }
 
@@ -199,20 +213,23 @@ impl Holders {
         Some(holder)
     }
 
-    fn units_of(&self, permit: PermitId) -> u64 {
-        self.by_permit.get(&permit).map_or(0, |holder| holder.units)
+    fn first_end(&self) -> Option<(Timestamp, PermitId)> {
+        self.by_end.first_key_value().map(|(end, _)| *end)
+    }
+
+    fn last_end(&self) -> Option<(Timestamp, PermitId)> {
+        self.by_end.last_key_value().map(|(end, _)| *end)
     }
 
     /// The memory behind it, in bytes: what two trees of this size take when they are half full.
     pub(super) fn bytes_held(&self) -> usize {
-        self.by_permit.len() * 2 * (size_of::<(PermitId, Holder)>() + size_of::<(Timestamp, PermitId)>())
+        self.by_permit.len() * 2 * size_of::<(PermitId, Holder)>() * 2
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ask::Cost;
 
     const LEASE: Ticks = Ticks::new(1000);
 
@@ -254,7 +271,7 @@ mod tests {
             assert!(limit.decide(&mut holders, Timestamp::from_ticks(lease * 1000), Ask::ONE).is_allowed());
             assert_eq!((holders.by_permit.len(), holders.by_end.len()), (1, 1));
         }
-        assert_eq!(holders.bytes_held(), 2 * (24 + 16));
+        assert_eq!(holders.bytes_held(), 2 * (24 + 24));
     }
 
     #[test]
@@ -271,15 +288,31 @@ mod tests {
     }
 
     #[test]
+    fn readings_out_of_order_shorten_no_lease() {
+        let limit = Concurrency::new(1, OUT_OF_ORDER).unwrap();
+        let mut holders = Holders::default();
+        let start = 1 << 40;
+        let at = |ticks: u64| Timestamp::from_ticks(ticks);
+        assert!(limit.decide(&mut holders, at(start), Ask::ONE).is_allowed());
+        let stale = limit.decide(&mut holders, at(start - OUT_OF_ORDER.get()), Ask::ONE);
+        assert_eq!(stale.retry_after(), Some(Ticks::new(2 * OUT_OF_ORDER.get()).to_duration()));
+        assert!(!limit.decide(&mut holders, at(start + OUT_OF_ORDER.get() - 1), Ask::ONE).is_allowed());
+        let stepped_back = limit.decide(&mut holders, at(start - OUT_OF_ORDER.get() - 1), Ask::ONE);
+        assert_eq!(stepped_back.retry_after(), Some(OUT_OF_ORDER.to_duration()));
+    }
+
+    #[test]
     fn a_take_is_given_back_with_its_permit() {
         let limit = limit(2);
         let mut holders = Holders::default();
         let start = Timestamp::from_ticks(7);
-        let decision = limit.decide(&mut holders, start, Ask::ONE);
+        let _ = limit.decide(&mut holders, start, Ask::ONE);
         let receipt = limit.receipt(&holders, start, Cost::ONE);
-        assert_eq!(limit.give_back(&mut holders, start, receipt), Adjusted::NeedsPermit);
-        let receipt = Receipt { permit: decision.permit(), ..limit.receipt(&holders, start, Cost::ONE) };
+        let copy = Receipt { cost: Cost::ONE, ..limit.receipt(&holders, start, Cost::ONE) };
         assert_eq!(limit.give_back(&mut holders, start, receipt), Adjusted::Whole);
+        assert_eq!(limit.give_back(&mut holders, start, copy), Adjusted::Capped);
+        let nobody = limit.receipt(&Holders::default(), start, Cost::ONE);
+        assert_eq!(limit.give_back(&mut holders, start, nobody), Adjusted::NeedsPermit);
         assert_eq!(limit.peek(&holders, start, Ask::ONE).remaining(), 2);
     }
 
@@ -290,6 +323,7 @@ mod tests {
         let last = limit.decide(&mut holders, Timestamp::LAST, Ask::ONE);
         assert_eq!((last.verdict_in_ticks(), last.permit()), (Verdict::Impossible, None));
         let before = Timestamp::from_ticks(u64::MAX - 1);
-        assert!(limit.decide(&mut holders, before, Ask::ONE).is_allowed());
+        assert!(limit.decide(&mut holders, before, Ask::new(Cost::of(2))).is_allowed());
+        assert_eq!(limit.peek(&holders, before, Ask::ONE).verdict_in_ticks(), Verdict::Impossible);
     }
 }

@@ -75,12 +75,13 @@ impl<M: Metered + std::fmt::Debug> Decide for M {
         Receipt { cost, at: now, clear_at: *clear_at, paid, permit: None }
     }
 
-    /// What was taken later has moved the clear time on, and stands on this take: only the part of it that no
-    /// later take stands on, and that time has not repaid, comes back.
+    /// Only the last take comes back, as far as time has not repaid it: those who came later have been told
+    /// when to act, and a place given back beneath them would be sold twice.
     fn give_back(&self, clear_at: &mut Timestamp, now: Timestamp, receipt: Receipt) -> Adjusted {
-        let built_upon = clear_at.since(receipt.clear_at);
-        let unpaid = receipt.clear_at.since(now);
-        let returned = receipt.paid.saturating_sub(built_upon).min(unpaid);
+        if *clear_at != receipt.clear_at {
+            return Adjusted::Capped;
+        }
+        let returned = receipt.paid.min(receipt.clear_at.since(now));
         *clear_at = clear_at.saturating_sub(returned);
         Adjusted::whole_if(returned == receipt.paid)
     }
@@ -149,7 +150,7 @@ impl Debt {
     /// Writes a debt that is too large back as a full one; anything else stays as it is.
     #[inline]
     pub(crate) fn clamp(&self, clear_at: &mut Timestamp, now: Timestamp) {
-        *clear_at = (*clear_at).min(now.saturating_add(self.owed(*clear_at, now)).max(now));
+        *clear_at = (*clear_at).min(now.saturating_add(self.owed(*clear_at, now)));
     }
 
     /// What could still be taken at this instant.
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_take_comes_back_as_far_as_it_is_still_owed_and_nobody_stands_on_it() {
+    fn the_last_take_comes_back_as_far_as_it_is_still_owed() {
         let owed_after = |clear_at: u64, now: u64| {
             let receipt = bucket().receipt(&Timestamp::from_ticks(200), Timestamp::EPOCH, Cost::of(2));
             let mut state = Timestamp::from_ticks(clear_at);
@@ -229,10 +230,9 @@ mod tests {
         };
         assert_eq!(owed_after(200, 0), (0, Adjusted::Whole));
         assert_eq!(owed_after(200, 50), (50, Adjusted::Capped), "time has repaid a quarter");
-        assert_eq!(owed_after(300, 0), (200, Adjusted::Capped), "one unit was taken on top of it");
-        assert_eq!(owed_after(300, 199), (299, Adjusted::Capped), "as if it had never been");
-        assert_eq!(owed_after(300, 200), (300, Adjusted::Capped), "it has been repaid by then");
-        assert_eq!(owed_after(500, 0), (500, Adjusted::Capped), "nothing of it is left to give");
+        assert_eq!(owed_after(200, 200), (200, Adjusted::Capped), "time has repaid it all");
+        assert_eq!(owed_after(300, 0), (300, Adjusted::Capped), "somebody came later");
+        assert_eq!(owed_after(100, 0), (100, Adjusted::Capped), "something was given back since");
     }
 
     #[test]

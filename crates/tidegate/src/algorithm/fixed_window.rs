@@ -21,7 +21,7 @@ use crate::ask::{Adjusted, Adjustment, Ask};
 use crate::decision::{Decision, Room, Verdict};
 use crate::limit::{Alignment, Problem};
 use crate::receipt::Receipt;
-use crate::time::{Ticks, Timestamp};
+use crate::time::{OUT_OF_ORDER, Ticks, Timestamp};
 
 /// The numbers of a fixed window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +70,7 @@ impl FixedWindow {
         }
         let count = state.count.min(self.most);
         let ahead = state.end.since(now);
-        if ahead.saturating_sub(self.period) > self.period {
+        if ahead.saturating_sub(self.period) > self.period.max(OUT_OF_ORDER) {
             return Some(Window { end: self.whole_end_after(now)?, count });
         }
         Some(Window { end: state.end, count })
@@ -91,7 +91,7 @@ impl FixedWindow {
     fn whole_end_after(&self, now: Timestamp) -> Option<Timestamp> {
         match self.alignment {
             Alignment::FirstHit => self.end_after(now),
-            Alignment::Epoch => self.end_after(now)?.checked_add(self.period),
+            Alignment::Epoch => self.end_after(now.checked_add(self.period.saturating_sub(Ticks::new(1)))?),
         }
     }
 
@@ -101,7 +101,8 @@ impl FixedWindow {
         } else if ask.units() <= self.remaining(window) {
             Verdict::NOW
         } else {
-            Verdict::Denied { retry_after: window.end.since(now) }
+            let next = self.end_after(window.end);
+            Verdict::denied_for(next.map(|_| window.end.since(now)))
         }
     }
 

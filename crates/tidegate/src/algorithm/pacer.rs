@@ -32,7 +32,7 @@
 use std::num::NonZeroU64;
 
 use super::Decide;
-use crate::ask::{Adjusted, Adjustment, Ask};
+use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, Room, Verdict};
 use crate::limit::{Pay, Problem};
 use crate::receipt::Receipt;
@@ -161,10 +161,13 @@ impl Pacer {
         NonZeroU64::new(self.interval?.get() * intervals)
     }
 
-    /// The time that permits cost, and what they leave saved.
-    fn spend(&self, saved: u64, permits: u64) -> Option<(Ticks, u64)> {
-        let Some(permit) = self.permit() else { return Some((Ticks::ZERO, saved)) };
-        let price = u128::from(permit.get()) * u128::from(permits);
+    /// What so many permits take out of the savings.
+    fn price(&self, permits: u64) -> u128 {
+        self.permit().map_or(0, |permit| u128::from(permit.get()) * u128::from(permits))
+    }
+
+    /// The time that a price costs, and what it leaves saved.
+    fn spend(&self, saved: u64, price: u128) -> Option<(Ticks, u64)> {
         let left = u128::from(saved).saturating_sub(price) as u64;
         let time = match self.savings {
             Savings::Steady { .. } => price.saturating_sub(u128::from(saved)),
@@ -172,23 +175,24 @@ impl Pacer {
                 warm_up_time(u128::from(length.get()), u128::from(cold_factor), u128::from(saved), price)?
             }
         };
-        let time = u64::try_from(time).ok().filter(|time| *time <= Ticks::TEN_YEARS.get())?;
-        Some((Ticks::new(time), left))
+        u64::try_from(time).ok().map(|time| (Ticks::new(time), left))
     }
 
     /// The verdict, and the reckoning that an allowed ask leaves.
     fn judge(&self, reckoning: Reckoning, now: Timestamp, ask: Ask) -> (Verdict<Ticks>, Reckoning) {
-        let Some((time, saved)) = self.spend(reckoning.saved, ask.units()) else {
+        let price = self.price(ask.units());
+        let Some((time, saved)) = self.spend(reckoning.saved, price) else {
             return (Verdict::Impossible, reckoning);
         };
         let owed = reckoning.owed.saturating_add(time);
-        if owed > reckoning.at.left() {
+        let least_time = self.least_time(price, time);
+        if owed > reckoning.at.left() || least_time > Ticks::TEN_YEARS {
             return (Verdict::Impossible, reckoning);
         }
         let after = Reckoning { owed, saved, ..reckoning };
         let (delay, least_delay) = match self.pay {
             Pay::Next => (reckoning.wait(now), Ticks::ZERO),
-            Pay::Own => (after.wait(now), self.least_own_time(ask.units(), time)),
+            Pay::Own => (after.wait(now), least_time),
         };
         let patience = ask.patience;
         let retry_after = delay.saturating_sub(patience).max(owed.saturating_sub(Ticks::TEN_YEARS));
@@ -202,10 +206,10 @@ impl Pacer {
         (verdict, after)
     }
 
-    /// The least that permits can cost however long one waits; they cost `now` this instant.
-    fn least_own_time(&self, permits: u64, now: Ticks) -> Ticks {
+    /// The least time that a price can cost however long one waits; it costs `now` this instant.
+    fn least_time(&self, price: u128, now: Ticks) -> Ticks {
         match self.savings {
-            Savings::Steady { .. } => self.spend(self.full(), permits).map_or(now, |(time, _)| time),
+            Savings::Steady { .. } => self.spend(self.full(), price).map_or(now, |(time, _)| time),
             // Waiting only makes it colder.
             Savings::WarmUp { .. } => now,
         }
@@ -220,31 +224,36 @@ impl Pacer {
     }
 
     fn charge(&self, reckoning: Reckoning, permits: u64) -> (Reckoning, Adjusted) {
-        let (time, saved) = self.spend(reckoning.saved, permits).unwrap_or((Ticks::TEN_YEARS, 0));
+        let spent = self.spend(reckoning.saved, self.price(permits));
+        let (time, saved) = spent.unwrap_or((Ticks::MAX, 0));
         let owed = reckoning.owed.saturating_add(time);
         let most = Ticks::TEN_YEARS.min(reckoning.at.left());
         (Reckoning { owed: owed.min(most), saved, ..reckoning }, Adjusted::whole_if(owed <= most))
     }
 
-    fn refund(&self, reckoning: Reckoning, permits: u64) -> (Reckoning, Adjusted) {
-        let Some(permit) = self.permit() else { return (reckoning, Adjusted::Whole) };
-        let price = permit.get().saturating_mul(permits);
+    /// Puts a price back. Once a warming pacer has nothing saved, the permits are taken to have been fresh.
+    fn refund(&self, reckoning: Reckoning, price: u128) -> (Reckoning, Adjusted) {
+        let price = u64::try_from(price).unwrap_or(u64::MAX);
         let (time, saved) = match self.savings {
             // What is owed is paid off first, the rest is saved again.
             Savings::Steady { .. } => {
                 let time = price.min(reckoning.owed.get());
                 (Ticks::new(time), reckoning.saved.saturating_add(price - time))
             }
-            // With nothing saved the permits were fresh; else they came from savings, at the price of those.
             Savings::WarmUp { .. } => {
                 let saved = if reckoning.saved == 0 { 0 } else { reckoning.saved.saturating_add(price) };
-                let time = self.spend(saved.min(self.full()), permits).map_or(Ticks::MAX, |(time, _)| time);
-                (time, saved)
+                let spent = self.spend(saved.min(self.full()), price.into());
+                (spent.map_or(Ticks::MAX, |(time, _)| time), saved)
             }
         };
         let whole = time <= reckoning.owed && saved <= self.full();
         let owed = reckoning.owed.saturating_sub(time);
         (Reckoning { owed, saved: saved.min(self.full()), ..reckoning }, Adjusted::whole_if(whole))
+    }
+
+    /// Whether a grant that left these savings may have used fresh permits, nobody knows how many.
+    fn used_up(&self, reckoning: &Reckoning) -> bool {
+        matches!(self.savings, Savings::WarmUp { .. }) && reckoning.saved == 0
     }
 }
 
@@ -274,7 +283,7 @@ impl Decide for Pacer {
         let reckoning = self.reckon(state, now);
         let (after, adjusted) = match adjustment {
             Adjustment::Charge(cost) => self.charge(reckoning, cost.get()),
-            Adjustment::Refund(cost) => self.refund(reckoning, cost.get()),
+            Adjustment::Refund(cost) => self.refund(reckoning, self.price(cost.get())),
         };
         state.0 = Some(after);
         adjusted
@@ -291,12 +300,20 @@ impl Decide for Pacer {
         })
     }
 
+    fn receipt(&self, state: &Pace, now: Timestamp, cost: Cost) -> Receipt {
+        let paid = Ticks::new(u64::try_from(self.price(cost.get())).unwrap_or(0));
+        Receipt { cost, at: now, clear_at: self.clear_at(state), paid, permit: None }
+    }
+
     /// Only the last grant can be given back: the next ones have been told to wait for it.
     fn give_back(&self, state: &mut Pace, now: Timestamp, receipt: Receipt) -> Adjusted {
-        if self.clear_at(state) != receipt.clear_at || now >= receipt.clear_at {
+        let reckoning = self.reckon(state, now);
+        if self.clear_at(state) != receipt.clear_at || now >= receipt.clear_at || self.used_up(&reckoning) {
             return Adjusted::Capped;
         }
-        self.adjust(state, now, Adjustment::Refund(receipt.cost))
+        let (after, adjusted) = self.refund(reckoning, receipt.paid.get().into());
+        state.0 = Some(after);
+        adjusted
     }
 }
 
@@ -329,7 +346,6 @@ fn warm_up_time(length: u128, cold_factor: u128, saved: u128, price: u128) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ask::Cost;
 
     const INTERVAL: Option<NonZeroU64> = NonZeroU64::new(1000);
 
@@ -369,6 +385,8 @@ mod tests {
         let pacer = steady(Pay::Next);
         let mut state = Pace::default();
         let charge = |units: u64| Adjustment::Charge(Cost::of(units));
+        let all = pacer.adjust(&mut Pace::default(), Timestamp::EPOCH, charge(u64::MAX));
+        assert_eq!(all, Adjusted::Capped);
         assert_eq!(pacer.adjust(&mut state, Timestamp::EPOCH, charge(7)), Adjusted::Whole);
         assert_eq!(pacer.peek(&state, Timestamp::EPOCH, Ask::ONE).reset_after_in_ticks(), Ticks::new(7000));
         assert_eq!(pacer.adjust(&mut state, Timestamp::EPOCH, charge(u64::MAX)), Adjusted::Capped);
@@ -521,6 +539,39 @@ mod tests {
         let late = grant(&mut alone);
         let then = pacer.clear_at(&alone);
         assert_eq!(pacer.give_back(&mut alone, then, late), Adjusted::Capped);
+    }
+
+    #[test]
+    fn what_takes_more_than_ten_years_now_may_take_less_after_saving() {
+        let year = Ticks::TEN_YEARS.get() / 10;
+        let pacer = Pacer::steady(NonZeroU64::new(year), Ticks::TEN_YEARS, Pay::Next).unwrap();
+        let outcome =
+            |units: u64| pacer.peek(&Pace::default(), Timestamp::EPOCH, patient(units)).verdict_in_ticks();
+        assert_eq!(outcome(11), Verdict::Denied { retry_after: Ticks::new(year) });
+        assert_eq!(outcome(20), Verdict::Denied { retry_after: Ticks::TEN_YEARS });
+        assert_eq!(outcome(21), Verdict::Impossible);
+    }
+
+    #[test]
+    fn a_grant_is_given_back_at_the_price_that_was_paid() {
+        let (fast, slow) =
+            (steady(Pay::Next), Pacer::steady(NonZeroU64::new(10_000), Ticks::new(5000), Pay::Next).unwrap());
+        let at = Timestamp::from_ticks(1 << 40);
+        let mut state = Pace::default();
+        let _ = fast.decide(&mut state, at, patient(20));
+        let without = state;
+        let _ = fast.decide(&mut state, at, patient(10));
+        let receipt = fast.receipt(&state, at, Cost::of(10));
+        assert_eq!(slow.give_back(&mut state, at, receipt), Adjusted::Whole);
+        assert_eq!(slow.peek(&state, at, Ask::ONE), slow.peek(&without, at, Ask::ONE));
+
+        let warming = Pacer::warming_up(INTERVAL, Ticks::new(8000), 3, Pay::Next).unwrap();
+        for (permits, comes_back) in [(3, Adjusted::Whole), (8, Adjusted::Capped)] {
+            let mut state = Pace::default();
+            let _ = warming.decide(&mut state, at, patient(permits));
+            let receipt = warming.receipt(&state, at, Cost::of(permits));
+            assert_eq!(warming.give_back(&mut state, at, receipt), comes_back, "{permits} permits");
+        }
     }
 
     #[test]

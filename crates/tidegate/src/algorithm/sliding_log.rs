@@ -27,7 +27,7 @@ use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, Room, Verdict};
 use crate::limit::Problem;
 use crate::receipt::Receipt;
-use crate::time::{Ticks, Timestamp};
+use crate::time::{OUT_OF_ORDER, Ticks, Timestamp};
 
 /// The most entries that one subject's log may hold.
 pub(crate) const MAX_ENTRIES: u64 = 1 << 20;
@@ -65,7 +65,7 @@ impl SlidingLog {
 
     /// Whether the clock is so far behind the log that its entries have to be brought to now.
     fn is_far_behind(&self, log: &Log, now: Timestamp) -> bool {
-        log.newest().is_some_and(|newest| newest.since(now) > self.period)
+        log.newest().is_some_and(|newest| newest.since(now) > self.period.max(OUT_OF_ORDER))
     }
 
     /// How many actions have left the period, and how many still count.

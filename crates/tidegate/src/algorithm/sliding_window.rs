@@ -28,7 +28,7 @@ use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, Room, Verdict};
 use crate::limit::{Problem, WindowMode};
 use crate::receipt::Receipt;
-use crate::time::{Ticks, Timestamp};
+use crate::time::{OUT_OF_ORDER, Ticks, Timestamp};
 
 /// The most slots that a period may be cut into.
 pub(crate) const MAX_SLOTS: u64 = 1024;
@@ -88,7 +88,8 @@ impl SlidingWindow {
     /// Whether the counters can be read as they are: slots of this limit, and a clock not far behind them.
     fn fits(&self, state: &Slots, now: Timestamp) -> bool {
         let behind = state.newest.saturating_sub(now.ticks() / self.width);
-        state.width == self.width && state.counts.len() as u64 == self.slots + 1 && behind <= self.slots
+        let stays = self.slots.max(OUT_OF_ORDER.get() / self.width);
+        state.width == self.width && state.counts.len() as u64 == self.slots + 1 && behind <= stays
     }
 
     /// Makes the counters readable.
@@ -349,13 +350,25 @@ mod tests {
 
     #[test]
     fn a_period_behind_the_newest_slot_stays_and_beyond_it_everything_moves_back() {
-        let limit = limit(1, 1000, 4);
+        const SLOT: u64 = 1 << 32;
+        let limit = limit(1, 4 * SLOT, 4);
         let mut state = Slots::default();
-        assert!(limit.decide(&mut state, at(100_000), Ask::ONE).is_allowed());
+        assert!(limit.decide(&mut state, at(400 * SLOT), Ask::ONE).is_allowed());
         let wait = |now: u64| limit.peek(&state, at(now), Ask::ONE).verdict_in_ticks();
-        assert_eq!(wait(99_000), Verdict::Denied { retry_after: Ticks::new(2250) });
-        assert_eq!(wait(98_999), Verdict::Denied { retry_after: Ticks::new(1001) });
-        assert_eq!(wait(0), Verdict::Denied { retry_after: Ticks::new(1250) });
+        assert_eq!(wait(396 * SLOT), Verdict::Denied { retry_after: Ticks::new(9 * SLOT) });
+        assert_eq!(wait(396 * SLOT - 1), Verdict::Denied { retry_after: Ticks::new(4 * SLOT + 1) });
+        assert_eq!(wait(0), Verdict::Denied { retry_after: Ticks::new(5 * SLOT) });
+    }
+
+    #[test]
+    fn readings_out_of_order_are_no_step_however_short_the_period() {
+        let slot = OUT_OF_ORDER.get() / 100;
+        let limit = limit(1, 4 * slot, 4);
+        let mut state = Slots::default();
+        assert!(limit.decide(&mut state, at(1000 * slot), Ask::ONE).is_allowed());
+        let wait = |now: u64| limit.peek(&state, at(now), Ask::ONE).verdict_in_ticks();
+        assert_eq!(wait(900 * slot), Verdict::Denied { retry_after: Ticks::new(105 * slot) });
+        assert_eq!(wait(899 * slot), Verdict::Denied { retry_after: Ticks::new(5 * slot) });
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::fixed_window::Window;
 use super::pacer::Pace;
 use super::sliding_log::Log;
 use super::sliding_window::Slots;
+use super::{Concurrency, Decide, FixedWindow, LeakyBucket, Pacer, SlidingLog, SlidingWindow, TokenBucket};
 use crate::time::Timestamp;
 
 /// What is remembered about one subject; by default, nothing.
@@ -21,7 +22,7 @@ impl State {
             Kind::Log(log) => log.bytes_held(),
             Kind::Slots(slots) => slots.bytes_held(),
             Kind::Holders(holders) => size_of::<Holders>() + holders.bytes_held(),
-            Kind::Unseen | Kind::ClearAt(_) | Kind::Window(_) | Kind::Pace(_) => 0,
+            Kind::Unseen | Kind::Tokens(_) | Kind::Queue(_) | Kind::Window(_) | Kind::Pace(_) => 0,
         };
         size_of::<State>() + more
     }
@@ -31,7 +32,8 @@ impl State {
 enum Kind {
     #[default]
     Unseen,
-    ClearAt(Timestamp),
+    Tokens(Timestamp),
+    Queue(Timestamp),
     Window(Window),
     Log(Log),
     Slots(Slots),
@@ -39,42 +41,50 @@ enum Kind {
     Holders(Box<Holders>),
 }
 
-/// A state that can be kept in [`State`].
-pub(crate) trait Kept: Default {
-    /// The state in it, which is a fresh one if there was another.
-    fn within(state: &mut State) -> &mut Self;
+/// An algorithm whose states can be kept in [`State`].
+pub(crate) trait Kept: Decide {
+    /// Its state in there, which is a fresh one if there was another.
+    fn within<'a>(&self, state: &'a mut State) -> &'a mut Self::State;
 
-    /// The state in it, if it is of this kind.
-    fn seen(state: &State) -> Option<&Self>;
+    /// Its state in there, if there is one.
+    fn seen<'a>(&self, state: &'a State) -> Option<&'a Self::State>;
 
     /// The same, to be changed.
-    fn seen_mut(state: &mut State) -> Option<&mut Self>;
+    fn seen_mut<'a>(&self, state: &'a mut State) -> Option<&'a mut Self::State>;
 }
 
 macro_rules! kept {
-    ($($kind:ident: $state:ty)+) => {$(
-        impl Kept for $state {
-            fn within(state: &mut State) -> &mut Self {
-                if Self::seen(state).is_none() {
+    ($($algorithm:ident: $kind:ident)+) => {$(
+        impl Kept for $algorithm {
+            fn within<'a>(&self, state: &'a mut State) -> &'a mut Self::State {
+                if self.seen(state).is_none() {
                     state.0 = Kind::$kind(Default::default());
                 }
                 let Kind::$kind(kept) = &mut state.0 else { unreachable!("it was just put there") };
                 kept
             }
 
-            fn seen(state: &State) -> Option<&Self> {
+            fn seen<'a>(&self, state: &'a State) -> Option<&'a Self::State> {
                 let Kind::$kind(kept) = &state.0 else { return None };
-                let kept: &Self = kept;
+                let kept: &Self::State = kept;
                 Some(kept)
             }
 
-            fn seen_mut(state: &mut State) -> Option<&mut Self> {
+            fn seen_mut<'a>(&self, state: &'a mut State) -> Option<&'a mut Self::State> {
                 let Kind::$kind(kept) = &mut state.0 else { return None };
-                let kept: &mut Self = kept;
+                let kept: &mut Self::State = kept;
                 Some(kept)
             }
         }
     )+};
 }
 
-kept! { ClearAt: Timestamp  Window: Window  Log: Log  Slots: Slots  Pace: Pace  Holders: Holders }
+kept! {
+    TokenBucket: Tokens
+    LeakyBucket: Queue
+    FixedWindow: Window
+    SlidingLog: Log
+    SlidingWindow: Slots
+    Pacer: Pace
+    Concurrency: Holders
+}

@@ -160,12 +160,12 @@ impl Limit {
     /// Decides about one ask of one subject, and spends if allowed.
     #[inline]
     pub fn decide(&self, state: &mut State, now: Timestamp, ask: Ask) -> Decision {
-        with_terms!(self, terms => terms.decide(Kept::within(state), now, ask))
+        with_terms!(self, terms => terms.decide(terms.within(state), now, ask))
     }
 
     /// What [`Limit::decide`] would say, without spending.
     pub fn peek(&self, state: &State, now: Timestamp, ask: Ask) -> Decision {
-        with_terms!(self, terms => match Kept::seen(state) {
+        with_terms!(self, terms => match terms.seen(state) {
             Some(seen) => terms.peek(seen, now, ask),
             None => terms.peek(&Default::default(), now, ask),
         })
@@ -173,12 +173,12 @@ impl Limit {
 
     /// Charges what turned out to be more, or gives back what was not used.
     pub fn adjust(&self, state: &mut State, now: Timestamp, adjustment: Adjustment) -> Adjusted {
-        with_terms!(self, terms => terms.adjust(Kept::within(state), now, adjustment))
+        with_terms!(self, terms => terms.adjust(terms.within(state), now, adjustment))
     }
 
     /// When the state will be worth nothing and may be forgotten.
     pub fn clear_at(&self, state: &State) -> Timestamp {
-        with_terms!(self, terms => Kept::seen(state).map_or(Timestamp::EPOCH, |seen| terms.clear_at(seen)))
+        with_terms!(self, terms => terms.seen(state).map_or(Timestamp::EPOCH, |seen| terms.clear_at(seen)))
     }
 
     /// Proof of the take that has just left this state; none if it was refused.
@@ -186,15 +186,13 @@ impl Limit {
         if !decision.is_allowed() {
             return None;
         }
-        let receipt =
-            with_terms!(self, terms => Kept::seen(state).map(|seen| terms.receipt(seen, now, ask.cost)));
-        receipt.map(|receipt| Receipt { permit: decision.permit(), ..receipt })
+        with_terms!(self, terms => terms.seen(state).map(|seen| terms.receipt(seen, now, ask.cost)))
     }
 
     /// Gives one take back, as far as it is still there: not what time has repaid, nor what later takes stand
     /// on. Never leaves more room than if the take had not been.
     pub fn give_back(&self, state: &mut State, now: Timestamp, receipt: Receipt) -> Adjusted {
-        with_terms!(self, terms => match Kept::seen_mut(state) {
+        with_terms!(self, terms => match terms.seen_mut(state) {
             Some(seen) => terms.give_back(seen, now, receipt),
             None => Adjusted::Capped,
         })
@@ -204,7 +202,7 @@ impl Limit {
     pub fn release(&self, state: &mut State, now: Timestamp, permit: PermitId) -> bool {
         match &self.terms {
             Terms::Concurrency(concurrency) => {
-                Kept::seen_mut(state).is_some_and(|holders| concurrency.release(holders, now, permit))
+                concurrency.seen_mut(state).is_some_and(|holders| concurrency.release(holders, now, permit))
             }
             _ => false,
         }
@@ -214,7 +212,7 @@ impl Limit {
     pub fn renew(&self, state: &mut State, now: Timestamp, permit: PermitId) -> bool {
         match &self.terms {
             Terms::Concurrency(concurrency) => {
-                Kept::seen_mut(state).is_some_and(|holders| concurrency.renew(holders, now, permit))
+                concurrency.seen_mut(state).is_some_and(|holders| concurrency.renew(holders, now, permit))
             }
             _ => false,
         }
