@@ -6,9 +6,9 @@ use super::promises::{modest, unit_of};
 use crate::promise::Promise;
 use crate::random::Random;
 
-/// A take given back never leaves more room than if it had not been.
+/// Takes given back never leave more room than if they had not been.
 ///
-/// Two subjects do the same, but for one take; when that is given back, they are compared.
+/// Two subjects do the same, but for one or two takes; when those are given back, they are compared.
 pub fn giving_back_is_safe(kind: &str, seed: u64) -> Result<(), String> {
     let mut random = Random::new(seed);
     let promise = modest(kind, &mut random);

@@ -6,8 +6,9 @@ use crate::time::{Ticks, Timestamp};
 
 /// What a take has spent, and where it stands in the state that it left.
 ///
-/// A refund says "so much less was used" and comes off whatever is owed. A receipt speaks of one take: what
-/// time has repaid since, or others have built upon, does not come back. It is used up by giving back.
+/// A refund says "so much less was used" and comes off whatever is owed. A receipt speaks of one take, soon
+/// after it: what time has repaid since, or others have built upon, does not come back. It is used up by
+/// giving back.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Receipt {
     pub(crate) cost: Cost,

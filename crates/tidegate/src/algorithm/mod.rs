@@ -57,7 +57,7 @@ pub trait Decide {
         Receipt { cost, at: now, clear_at: self.clear_at(state), paid: Ticks::ZERO, permit: None }
     }
 
-    /// Gives one take back, as far as it is still there. Never leaves more room than if it had not been.
+    /// Gives one take back, as far as it is surely still there.
     fn give_back(&self, state: &mut Self::State, now: Timestamp, receipt: Receipt) -> Adjusted;
 }
 

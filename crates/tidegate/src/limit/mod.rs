@@ -189,8 +189,8 @@ impl Limit {
         with_terms!(self, terms => terms.seen(state).map(|seen| terms.receipt(seen, now, ask.cost)))
     }
 
-    /// Gives one take back, as far as it is still there: not what time has repaid, nor what later takes stand
-    /// on. Never leaves more room than if the take had not been.
+    /// Gives one take back, as far as it is surely still there: not what time has repaid, nor what later takes
+    /// stand on.
     pub fn give_back(&self, state: &mut State, now: Timestamp, receipt: Receipt) -> Adjusted {
         with_terms!(self, terms => match terms.seen_mut(state) {
             Some(seen) => terms.give_back(seen, now, receipt),
