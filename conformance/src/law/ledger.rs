@@ -12,6 +12,7 @@ pub(super) struct Ledger {
     burst: i128,
     interval: i128,
     period: i128,
+    longest_period: i128,
 }
 
 impl Ledger {
@@ -22,6 +23,7 @@ impl Ledger {
         self.burst = self.burst.max(burst);
         self.interval = if first { interval } else { self.interval.min(interval) };
         self.period = if first { period } else { self.period.min(period) };
+        self.longest_period = self.longest_period.max(period);
     }
 
     pub(super) fn admit(&mut self, at: i128, units: u64) {
@@ -46,7 +48,10 @@ impl Ledger {
             let within = |at: i128| at >= start && at <= end;
             let refunds: i128 =
                 self.refunds.iter().filter(|(at, _)| within(*at)).map(|(_, units)| units).sum();
-            let excuses = self.excuses.iter().filter(|at| within(**at)).count() as i128;
+            // After a changed limit a fixed window may end off the new grid: the one behind it is cut short.
+            let lasting = if kind == "fixed-window" { 2 * self.longest_period } else { 0 };
+            let excused = |at: i128| within(at) || (at < start && at + lasting >= start);
+            let excuses = self.excuses.iter().filter(|at| excused(**at)).count() as i128;
             let span = end - start;
             let promised = match kind {
                 "token-bucket" | "leaky-bucket" => self.burst * (1 + excuses) + span.max(0) / self.interval,

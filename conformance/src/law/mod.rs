@@ -50,6 +50,8 @@ struct History {
     ledger: Ledger,
     /// What was owed after the last write.
     owed: Ticks,
+    /// The clock stepped back since the state was written: it may yet be taken for a reading out of order.
+    behind: bool,
     /// The clock stepped or the limit changed: a refusal may write a debt back that is too large.
     unsettled: bool,
 }
@@ -74,6 +76,7 @@ impl History {
             real: 0,
             ledger,
             owed: Ticks::ZERO,
+            behind: false,
             unsettled: false,
         }
     }
@@ -90,6 +93,7 @@ impl History {
             }
         }
         if self.state != before {
+            self.behind = false;
             self.owed = self.look(Ask::ONE).reset_after_in_ticks();
         }
         Ok(())
@@ -123,6 +127,7 @@ impl History {
         self.unsettled = true;
         if self.random.percent(60) {
             self.now = self.now.saturating_sub(size);
+            self.behind = true;
             if self.kind.starts_with("pacer")
                 && self.look(Ask::ONE).reset_after_in_ticks()
                     > self.owed.saturating_add(Ticks::new(OUT_OF_ORDER))
@@ -333,7 +338,7 @@ impl History {
         if !self.limit.peek(before, self.at(), smaller).is_allowed() {
             return Err(format!("I-7: {ask:?} passed, {smaller:?} would not"));
         }
-        let colder = matches!(self.promise, Promise::WarmUp { own: true, .. });
+        let colder = matches!(self.promise, Promise::WarmUp { own: true, .. }) || self.behind;
         let later = self.at().checked_add(Ticks::new(self.random.sized(1, 1 << 45)));
         if let (Some(later), false) = (later, colder) {
             if !self.limit.peek(before, later, ask).is_allowed() {

@@ -43,7 +43,7 @@ pub(super) const fn most_counted(amount: u64, max_debt: u64) -> Result<u64, Prob
     }
 }
 
-/// The count of one window, and when that window ends. No count is no window.
+/// The count of one window, and when that window ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
     end: Timestamp,
@@ -157,7 +157,10 @@ impl Decide for FixedWindow {
                 refunded == cost.get()
             }
         };
-        *state = if window.count == 0 { Window::default() } else { window };
+        // A window of the first hit is not open without one. The others are remembered even when empty, else a
+        // clock that steps back could spend the window before once more.
+        let closed = window.count == 0 && self.alignment == Alignment::FirstHit;
+        *state = if closed { Window::default() } else { window };
         Adjusted::whole_if(whole)
     }
 
