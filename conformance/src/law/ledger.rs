@@ -55,7 +55,8 @@ impl Ledger {
             let span = end - start;
             let promised = match kind {
                 "token-bucket" | "leaky-bucket" => self.burst * (1 + excuses) + span.max(0) / self.interval,
-                "fixed-window" => self.burst * (span.max(0) / self.period + 2 + excuses),
+                // A step may land right before a boundary: on either side of it there is a burst.
+                "fixed-window" => self.burst * (span.max(0) / self.period + 2 + 2 * excuses),
                 "sliding-log" | "sliding-window" if span < self.period => self.burst * (1 + excuses),
                 "sliding-window-estimate" if span < self.period => 2 * self.burst * (1 + excuses),
                 _ => return Ok(()),
