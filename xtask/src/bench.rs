@@ -6,7 +6,10 @@ use crate::suggest::closest;
 use crate::workspace::cargo;
 
 /// Name and purpose of each benchmark that the `bench` crate knows.
-const BENCHES: [(&str, &str); 1] = [("decide", "CPU time of one decision, beside the peers")];
+const BENCHES: [(&str, &str); 2] = [
+    ("decide", "CPU time of one decision, beside the peers"),
+    ("core", "Single and Limiter on Map beside governor, ratelimit, leaky-bucket and throttlecrab"),
+];
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let Some((name, rest)) = arguments.split_first() else {
@@ -41,9 +44,11 @@ mod tests {
 
     #[test]
     fn a_misspelt_bench_is_refused_before_anything_is_built() {
-        let failure = run(&["decied".to_owned()]).unwrap_err();
+        for (misspelt, meant) in [("decied", "\"decide\""), ("cor", "\"core\"")] {
+            let failure = run(&[misspelt.to_owned()]).unwrap_err();
 
-        assert_eq!(failure.code(), 2);
-        assert!(failure.to_string().contains("\"decide\""), "{failure}");
+            assert_eq!(failure.code(), 2);
+            assert!(failure.to_string().contains(meant), "{failure}");
+        }
     }
 }

@@ -53,11 +53,3 @@ impl fmt::Display for Failure {
         formatter.write_str(&self.message)
     }
 }
-
-/// Refuses arguments for a command that takes none.
-pub(crate) fn no_arguments(command: &str, arguments: &[String]) -> Result<(), Failure> {
-    match arguments.first() {
-        None => Ok(()),
-        Some(first) => Err(Failure::usage(format!("`{command}` takes no arguments, but got \"{first}\""))),
-    }
-}

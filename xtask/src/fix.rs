@@ -1,6 +1,7 @@
 //! Repairs what a machine can repair: formatting first, then the fixes that clippy is sure of.
 
-use crate::failure::{Failure, no_arguments};
+use crate::arguments::no_arguments;
+use crate::failure::Failure;
 use crate::run::succeed;
 use crate::workspace::cargo;
 

@@ -4,14 +4,18 @@
 //! There are no dependencies, so the first run costs seconds.
 //! Exit codes: 0 all is well, 1 something failed, 2 the command line was not understood.
 
+mod arguments;
 mod bench;
 mod failure;
 mod fix;
+mod miri;
+mod models;
 mod mutants;
 mod plant;
 mod run;
 mod soak;
 mod suggest;
+mod summary;
 mod test;
 mod tidy;
 mod workspace;
@@ -29,7 +33,7 @@ struct Task {
     run: fn(&[String]) -> Result<(), Failure>,
 }
 
-const TASKS: [Task; 7] = [
+const TASKS: [Task; 9] = [
     Task { name: "test", arguments: "", summary: "all checks and tests; only reads", run: test::run },
     Task {
         name: "fix",
@@ -46,8 +50,20 @@ const TASKS: [Task; 7] = [
     Task {
         name: "soak",
         arguments: "[--traces N] [--seed S]",
-        summary: "the oracle and law tests with N random traces each (default 1000000)",
+        summary: "the oracle, law and hammer tests with N random traces each (default 1000000)",
         run: soak::run,
+    },
+    Task {
+        name: "models",
+        arguments: "[-- ARGS]",
+        summary: "the loom models, every order in which threads can meet; ARGS go to the test program",
+        run: models::run,
+    },
+    Task {
+        name: "miri",
+        arguments: "[-- ARGS]",
+        summary: "the unit tests under miri, if nightly has it; ARGS go to the test program",
+        run: miri::run,
     },
     Task {
         name: "plant",
@@ -58,7 +74,7 @@ const TASKS: [Task; 7] = [
     Task {
         name: "mutants",
         arguments: "[-- ARGS]",
-        summary: "mutates the algorithms with cargo-mutants; ARGS go to it",
+        summary: "mutates what decides, keeps, waits and admits with cargo-mutants; ARGS go to it",
         run: mutants::run,
     },
     Task {

@@ -1,14 +1,37 @@
-//! Asks cargo-mutants which changes to the algorithms no test would notice.
+//! Asks cargo-mutants which changes to what decides, keeps, waits and admits no test would notice.
 //!
 //! A missed mutant fails the command; a mutant that runs into the time limit was noticed, but is worth a look.
 //! Each job builds in its own copy, so the shared target folder is not used.
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
+use crate::arguments::after_dashes;
 use crate::failure::Failure;
 use crate::run::{describe, not_started};
 use crate::workspace::{cargo, has_cargo_tool, target_folder};
+
+/// What is mutated, below the library's `src`; a pattern that matches nothing is no error.
+const FILES: [&str; 11] = [
+    "algorithm/**",
+    "limiter.rs",
+    "limiter/**",
+    "pacer.rs",
+    "permits.rs",
+    "published.rs",
+    "shaper.rs",
+    "single.rs",
+    "store/**",
+    "time/**",
+    "wait/**",
+];
+
+/// Loom models are tests, but cargo-mutants sees that only where `cfg(test)` stands alone.
+const MODELS: &str = r"\bmodels(::|\.rs|/)";
+
+/// After this long a mutant counts as noticed: it waits for what never comes, or works without end.
+const TIMEOUT_SECONDS: &str = "20";
 
 /// Exit codes of cargo-mutants after which its lists are complete: all caught, some missed, some timed out.
 const COMPLETED: [i32; 3] = [0, 2, 3];
@@ -23,7 +46,7 @@ struct Tally {
 }
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    let extra = after_dashes(arguments)?;
+    let extra = after_dashes(arguments, "cargo-mutants")?;
     if !has_cargo_tool("mutants")? {
         return Err(Failure::new("cargo-mutants is not installed; `cargo install --locked cargo-mutants`"));
     }
@@ -38,27 +61,28 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     tally.judge(extra)
 }
 
-fn after_dashes(arguments: &[String]) -> Result<&[String], Failure> {
-    match arguments.split_first() {
-        None => Ok(arguments),
-        Some((dashes, extra)) if dashes == "--" => Ok(extra),
-        Some((first, _)) => Err(Failure::usage(format!("write `-- {first}` to pass it to cargo-mutants"))),
-    }
-}
-
 fn mutate(extra: &[String], folder: &Path) -> Result<(), Failure> {
-    let mut command = cargo(&["mutants", "-p", "tidegate", "--file", "crates/tidegate/src/algorithm/**"])?;
-    command.args(["--test-tool", "cargo", "--profile", "mutants"]);
-    command.args(["--cargo-test-arg=--lib", "--cargo-test-arg=--test=it"]);
-    command.args(["--jobs", "2", "--timeout", "20", "--copy-target", "false", "--output"]);
-    command.arg(folder).args(extra);
-    command.env("TIDEGATE_TRACES", "300").env_remove("CARGO_TARGET_DIR");
+    let mut command = command(extra, folder)?;
     println!("{}", describe(&command));
     let status = command.status().map_err(|error| not_started(&command, &error))?;
     match status.code() {
         Some(code) if COMPLETED.contains(&code) => Ok(()),
         _ => Err(Failure::new(format!("cargo-mutants ended with {status}"))),
     }
+}
+
+fn command(extra: &[String], folder: &Path) -> Result<Command, Failure> {
+    let mut command = cargo(&["mutants", "-p", "tidegate"])?;
+    for file in FILES {
+        command.args(["--file", &format!("crates/tidegate/src/{file}")]);
+    }
+    command.args(["--exclude-re", MODELS]);
+    command.args(["--test-tool", "cargo", "--profile", "mutants"]);
+    command.args(["--cargo-test-arg=--lib", "--cargo-test-arg=--test=it"]);
+    command.args(["--jobs", "2", "--timeout", TIMEOUT_SECONDS, "--copy-target", "false"]);
+    command.arg("--output").arg(folder).args(extra);
+    command.env("TIDEGATE_TRACES", "300").env_remove("CARGO_TARGET_DIR");
+    Ok(command)
 }
 
 impl Tally {
@@ -99,7 +123,7 @@ impl Tally {
         if !self.missed.is_empty() {
             Err(Failure::new(format!("mutants that no test notices: {}", self.missed.len())))
         } else if tested == 0 && extra.is_empty() {
-            Err(Failure::new("no mutant was tested; are there algorithms in crates/tidegate/src/algorithm?"))
+            Err(Failure::new("no mutant was tested; is there code in the FILES of xtask/src/mutants.rs?"))
         } else {
             Ok(())
         }
@@ -139,8 +163,14 @@ mod tests {
     }
 
     #[test]
-    fn arguments_for_cargo_mutants_come_after_dashes() {
-        assert_eq!(after_dashes(&names(&["--", "--shard", "1/4"])).unwrap(), names(&["--shard", "1/4"]));
-        assert_eq!(after_dashes(&names(&["--shard"])).unwrap_err().code(), 2);
+    fn each_pattern_is_a_file_argument_of_its_own_and_extra_arguments_come_last() {
+        let command = command(&names(&["--shard", "1/4"]), Path::new("/folder")).unwrap();
+        let arguments: Vec<_> = command.get_args().map(|argument| argument.to_string_lossy()).collect();
+
+        for file in FILES {
+            let expected = ["--file".to_owned(), format!("crates/tidegate/src/{file}")];
+            assert!(arguments.windows(2).any(|pair| pair == expected), "{file}");
+        }
+        assert_eq!(arguments[arguments.len() - 3..], ["/folder", "--shard", "1/4"]);
     }
 }

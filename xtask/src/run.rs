@@ -1,6 +1,8 @@
 //! Runs children and named steps, and says how long each took.
 
-use std::process::{Command, Output};
+use std::env;
+use std::io::{self, Read, Write};
+use std::process::{Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
@@ -53,10 +55,35 @@ fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
 /// Runs a child with our own output; anything but exit code 0 is a failure.
 pub(crate) fn succeed(command: &mut Command) -> Result<(), Failure> {
     let status = command.status().map_err(|error| not_started(command, &error))?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(Failure::new(format!("{} ended with {status}", describe(command))))
+    require_success(command, status)
+}
+
+/// Runs a child whose standard output goes to `shown` as it comes and is kept as well.
+pub(crate) fn succeed_and_keep(command: &mut Command, shown: impl Write) -> Result<String, Failure> {
+    command.stdout(Stdio::piped());
+    let mut child = command.spawn().map_err(|error| not_started(command, &error))?;
+    let pipe = child.stdout.take().expect("standard output was asked for as a pipe");
+    let kept = copy_and_keep(pipe, shown);
+    let status = child.wait().map_err(|error| not_started(command, &error))?;
+    require_success(command, status)?;
+    let kept = kept.map_err(|error| Failure::new(format!("output of {}: {error}", describe(command))))?;
+    Ok(String::from_utf8_lossy(&kept).into_owned())
+}
+
+/// Copies without waiting for whole lines: a question to the person who waits has no line break.
+fn copy_and_keep(mut from: impl Read, mut to: impl Write) -> io::Result<Vec<u8>> {
+    let mut kept = Vec::new();
+    let mut chunk = [0; 4096];
+    loop {
+        let bytes = match from.read(&mut chunk) {
+            Ok(0) => return Ok(kept),
+            Ok(length) => &chunk[..length],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        to.write_all(bytes)?;
+        to.flush()?;
+        kept.extend_from_slice(bytes);
     }
 }
 
@@ -68,7 +95,15 @@ pub(crate) fn succeed_quietly(command: &mut Command) -> Result<(), Failure> {
     }
     print!("{}", String::from_utf8_lossy(&output.stdout));
     eprint!("{}", String::from_utf8_lossy(&output.stderr));
-    Err(Failure::new(format!("{} ended with {}", describe(command), output.status)))
+    require_success(command, output.status)
+}
+
+fn require_success(command: &Command, status: ExitStatus) -> Result<(), Failure> {
+    if status.success() {
+        Ok(())
+    } else {
+        Err(Failure::new(format!("{} ended with {status}", describe(command))))
+    }
 }
 
 /// Runs a child and keeps its output, whatever its exit code.
@@ -77,8 +112,15 @@ pub(crate) fn output(command: &mut Command) -> Result<Output, Failure> {
 }
 
 /// A failure for a child that could not be started at all.
-pub(crate) fn not_started(command: &Command, error: &std::io::Error) -> Failure {
+pub(crate) fn not_started(command: &Command, error: &io::Error) -> Failure {
     Failure::new(format!("cannot start {}: {error}", describe(command)))
+}
+
+/// Sets a variable for a child unless the person who runs us has set it.
+pub(crate) fn set_unless_set(command: &mut Command, name: &str, value: &str) {
+    if env::var_os(name).is_none() {
+        command.env(name, value);
+    }
 }
 
 /// The command as one would type it; the target folder is left out because it changes no result.
@@ -115,6 +157,33 @@ mod tests {
         command.env("TIDEGATE_TRACES", "300").env("CARGO_TARGET_DIR", "/cache").env_remove("HOME");
 
         assert_eq!(describe(&command), r"TIDEGATE_TRACES=300 cargo run --file 'src/**' 'it'\''s'");
+    }
+
+    #[test]
+    fn a_variable_that_is_set_keeps_its_value() {
+        let mut command = Command::new("cargo");
+
+        set_unless_set(&mut command, "PATH", "nowhere");
+        set_unless_set(&mut command, "TIDEGATE_NOBODY_SETS_THIS", "1");
+
+        assert_eq!(describe(&command), "TIDEGATE_NOBODY_SETS_THIS=1 cargo");
+    }
+
+    #[test]
+    fn output_that_is_kept_is_shown_as_well() {
+        let mut shown = Vec::new();
+        let kept = copy_and_keep(b"first\nsecond".as_slice(), &mut shown).unwrap();
+
+        assert_eq!(kept, b"first\nsecond");
+        assert_eq!(shown, kept);
+    }
+
+    #[test]
+    fn a_child_that_fails_is_a_failure_even_if_its_output_is_kept() {
+        let shell = |script: &str| succeed_and_keep(Command::new("sh").args(["-c", script]), io::sink());
+
+        assert_eq!(shell("echo well").unwrap(), "well\n");
+        assert!(shell("echo badly; exit 3").unwrap_err().to_string().contains("exit status: 3"));
     }
 
     #[test]

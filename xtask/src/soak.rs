@@ -1,4 +1,6 @@
-//! The oracle and law tests for as long as one likes: the same tests as always, with more random traces.
+//! The oracle, law and hammer tests for as long as one likes: the same tests as always, with more random traces.
+
+use std::process::Command;
 
 use crate::failure::Failure;
 use crate::run::{describe, succeed};
@@ -11,15 +13,19 @@ struct Options {
 }
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    let options = parse(arguments)?;
+    let mut command = command(&parse(arguments)?)?;
+    println!("{}", describe(&command));
+    succeed(&mut command)
+}
+
+fn command(options: &Options) -> Result<Command, Failure> {
     let mut command = cargo(&["test", "--release", "-p", "tidegate", "--test", "it"])?;
-    command.args(["--", "oracle", "laws", "--nocapture", "--test-threads", "2"]);
+    command.args(["--", "oracle", "laws", "hammer", "--nocapture", "--test-threads", "2"]);
     command.env("TIDEGATE_TRACES", options.traces.to_string());
     if let Some(seed) = &options.seed {
         command.env("TIDEGATE_SEED", seed);
     }
-    println!("{}", describe(&command));
-    succeed(&mut command)
+    Ok(command)
 }
 
 fn parse(arguments: &[String]) -> Result<Options, Failure> {
@@ -61,6 +67,15 @@ mod tests {
     #[test]
     fn a_million_traces_and_no_seed_unless_told() {
         assert_eq!(parse_words("").unwrap(), Options { traces: 1_000_000, seed: None });
+    }
+
+    #[test]
+    fn oracles_laws_and_hammers_run_with_the_options() {
+        let described = describe(&command(&parse_words("--traces 5 --seed 7").unwrap()).unwrap());
+
+        let program = "cargo test --release -p tidegate --test it";
+        let filters = "-- oracle laws hammer --nocapture --test-threads 2";
+        assert_eq!(described, format!("TIDEGATE_SEED=7 TIDEGATE_TRACES=5 {program} {filters}"));
     }
 
     #[test]

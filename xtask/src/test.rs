@@ -1,19 +1,23 @@
-//! Every check of the repository, cheapest first; stops at the first that fails and changes no file.
+//! Every check of the repository, the cheap ones first; stops at the first that fails and changes no file.
 
 use std::fs;
 
-use crate::failure::{Failure, no_arguments};
+use crate::arguments::no_arguments;
+use crate::failure::Failure;
 use crate::run::{Step, steps, succeed, succeed_quietly};
 use crate::tidy::{self, Manifest};
 use crate::workspace::{cargo, files, has_cargo_tool, root};
+use crate::{miri, models};
 
-const STEPS: [Step; 7] = [
+const STEPS: [Step; 9] = [
     Step { name: "fmt", work: format },
     Step { name: "tidy", work: tidy::check },
     Step { name: "clippy", work: clippy },
     Step { name: "tests", work: tests },
     Step { name: "doctests", work: doctests },
+    Step { name: "models", work: || models::run(&[]) },
     Step { name: "examples", work: examples },
+    Step { name: "miri", work: || miri::run(&[]) },
     Step { name: "docs", work: docs },
 ];
 

@@ -18,7 +18,8 @@ use std::fs;
 
 pub(crate) use dependencies::Manifest;
 
-use crate::failure::{Failure, no_arguments};
+use crate::arguments::no_arguments;
+use crate::failure::Failure;
 use crate::workspace::{files, root};
 
 /// A text file of the repository; the path starts at the root and has forward slashes.

@@ -37,10 +37,28 @@ pub(crate) fn cargo(arguments: &[&str]) -> Result<Command, Failure> {
     Ok(command)
 }
 
+/// The same with rustup's nightly toolchain.
+///
+/// `CARGO` names the cargo of the pinned toolchain, which knows no other and which nightly's own tools would call.
+pub(crate) fn nightly_cargo(arguments: &[&str]) -> Result<Command, Failure> {
+    let mut command = Command::new("cargo");
+    command.arg("+nightly").args(arguments).current_dir(root());
+    command.env_remove("CARGO").env("CARGO_TARGET_DIR", target_folder()?);
+    Ok(command)
+}
+
 /// Whether `cargo TOOL` is installed.
 pub(crate) fn has_cargo_tool(tool: &str) -> Result<bool, Failure> {
-    let answered = cargo(&[tool, "--version"])?.output();
-    Ok(answered.is_ok_and(|output| output.status.success()))
+    Ok(answers(&mut cargo(&[tool, "--version"])?))
+}
+
+/// Whether `cargo +nightly TOOL` is installed; rustup is not to install a toolchain only because it was asked.
+pub(crate) fn has_nightly_tool(tool: &str) -> Result<bool, Failure> {
+    Ok(answers(nightly_cargo(&[tool, "--version"])?.env("RUSTUP_AUTO_INSTALL", "0")))
+}
+
+fn answers(command: &mut Command) -> bool {
+    command.output().is_ok_and(|output| output.status.success())
 }
 
 /// Every file that is or could be committed, as sorted paths from the root with forward slashes.
@@ -102,6 +120,13 @@ mod tests {
     fn the_root_is_the_workspace() {
         assert!(root().join("Cargo.toml").is_file());
         assert!(root().join("xtask/Cargo.toml").is_file());
+    }
+
+    #[test]
+    fn a_tool_is_installed_if_it_tells_its_version() {
+        assert!(has_cargo_tool("clippy").unwrap());
+        assert!(!has_cargo_tool("no-such-tool").unwrap());
+        assert!(!has_nightly_tool("no-such-tool").unwrap());
     }
 
     #[test]

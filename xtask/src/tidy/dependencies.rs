@@ -181,6 +181,20 @@ mod tests {
     }
 
     #[test]
+    fn what_only_the_models_need_counts_as_well() {
+        let library = concat!(
+            "[package]\nname = \"tidegate\"\n",
+            "[dependencies]\nhashbrown.workspace = true\n",
+            "# Only for the models.\n[target.'cfg(tidegate_models)'.dependencies]\nloom.workspace = true\n",
+        );
+        assert_eq!(messages(library), [""; 0]);
+        assert_eq!(
+            messages(&format!("{library}a = \"1\"\nb = \"1\"\n")),
+            ["9: `tidegate` may have at most 3 dependencies, found 4"]
+        );
+    }
+
+    #[test]
     fn an_unknown_member_is_found_but_a_workspace_of_its_own_is_not() {
         let member = "[package]\nname = \"new\"\n";
         assert!(messages(member)[0].contains("add it"), "{:?}", messages(member));

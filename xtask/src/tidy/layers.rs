@@ -1,4 +1,6 @@
-//! Inside the library, time knows nothing of limits and algorithms know nothing of stores or clocks.
+//! Inside the library, each layer knows only what is below it: time, algorithms, stores, waiting, then the handles.
+//!
+//! Time knows nothing of limits, and algorithms know nothing of clocks.
 //!
 //! Only code counts: a comment may name what the code must not use.
 
@@ -12,12 +14,36 @@ struct Layer {
     without_names: &'static [&'static str],
 }
 
-const LAYERS: [Layer; 2] = [
-    Layer { module: "time", without_modules: &["algorithm", "limit", "store"], without_names: &[] },
+const LAYERS: [Layer; 4] = [
+    Layer {
+        module: "time",
+        without_modules: &[
+            "algorithm",
+            "limit",
+            "store",
+            "wait",
+            "limiter",
+            "single",
+            "pacer",
+            "shaper",
+            "permits",
+        ],
+        without_names: &[],
+    },
     Layer {
         module: "algorithm",
-        without_modules: &["store", "wait", "limiter"],
+        without_modules: &["store", "wait", "limiter", "single", "pacer", "shaper", "permits"],
         without_names: &["Instant", "SystemTime"],
+    },
+    Layer {
+        module: "store",
+        without_modules: &["wait", "limiter", "single", "shaper", "permits"],
+        without_names: &[],
+    },
+    Layer {
+        module: "wait",
+        without_modules: &["limiter", "single", "shaper", "permits"],
+        without_names: &[],
     },
 ];
 
@@ -105,8 +131,10 @@ mod tests {
             file("crates/tidegate/src/time/tick.rs", "// crate::limit asks us.\nfn a(instant: Ticks) {}\n"),
             file(
                 "crates/tidegate/src/store/map.rs",
-                "use crate::limiter::Limiter;\nuse std::time::Instant;\n",
+                "use crate::algorithm::Algorithm;\nuse std::time::Instant;\n",
             ),
+            file("crates/tidegate/src/wait/queue.rs", "use crate::{store::Store, time::Clock};\n"),
+            file("crates/tidegate/src/limiter.rs", "use crate::{store::Store, wait::Queue};\n"),
             file("crates/tidegate/src/timeless.rs", "use crate::limit::Limit;\n"),
         ];
         assert_eq!(check(&files), []);
@@ -122,6 +150,37 @@ mod tests {
             found,
             [(1, "`algorithm` may not use `crate::store`"), (5, "`algorithm` may not use `crate::wait`")]
         );
+    }
+
+    #[test]
+    fn an_algorithm_may_share_its_name_with_a_handle() {
+        let own = "use super::pacer::Pacer;\nuse crate::algorithm::pacer;\n";
+        let handle = "use crate::pacer::Pacer;\n";
+        let found = |text| check(&[file("crates/tidegate/src/algorithm/state.rs", text)]);
+
+        assert_eq!(found(own), []);
+        assert_eq!(found(handle)[0].message, "`algorithm` may not use `crate::pacer`");
+    }
+
+    #[test]
+    fn every_layer_is_below_the_handles() {
+        for layer in ["time", "algorithm", "store", "wait"] {
+            for handle in ["limiter", "single", "shaper", "permits"] {
+                let path = format!("crates/tidegate/src/{layer}/mod.rs");
+                let findings = check(&[file(&path, &format!("use crate::{handle}::Handle;\n"))]);
+
+                assert_eq!(findings.len(), 1, "{layer} uses {handle}");
+            }
+        }
+    }
+
+    #[test]
+    fn time_is_below_stores_and_stores_are_below_waiting() {
+        let time = file("crates/tidegate/src/time/clock.rs", "use crate::store::Store;\n");
+        let store = file("crates/tidegate/src/store/map.rs", "use crate::wait::Queue;\n");
+
+        assert_eq!(check(&[time])[0].message, "`time` may not use `crate::store`");
+        assert_eq!(check(&[store])[0].message, "`store` may not use `crate::wait`");
     }
 
     #[test]
