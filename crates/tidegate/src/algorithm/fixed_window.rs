@@ -16,7 +16,7 @@
 //! else everybody would wait for the length of the step; there it stays for a whole period at least, because
 //! a window cut short would let its limit through twice.
 
-use super::Decide;
+use super::{Decide, Packed, Words};
 use crate::ask::{Adjusted, Adjustment, Ask};
 use crate::decision::{Decision, Room, Verdict};
 use crate::limit::{Alignment, Problem};
@@ -118,6 +118,17 @@ impl FixedWindow {
     /// After the last whole window nothing passes any more.
     fn report_end_of_time(&self) -> Decision {
         Decision::new(Verdict::Impossible, self.amount, Room::of_units(0), Ticks::ZERO)
+    }
+}
+
+impl Packed for FixedWindow {
+    fn pack(&self) -> Words {
+        [self.amount, self.period.get(), u64::from(self.alignment == Alignment::FirstHit), self.most, 0]
+    }
+
+    fn unpack([amount, period, first_hit, most, _]: Words) -> FixedWindow {
+        let alignment = if first_hit == 0 { Alignment::Epoch } else { Alignment::FirstHit };
+        FixedWindow { amount, period: Ticks::new(period), alignment, most }
     }
 }
 

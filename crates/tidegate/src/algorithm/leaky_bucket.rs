@@ -22,6 +22,7 @@
 use std::num::NonZeroU64;
 
 use super::debt::{Debt, Metered};
+use super::{Packed, Words};
 use crate::decision::Verdict;
 use crate::limit::{DelayAfter, Problem};
 use crate::time::Ticks;
@@ -58,6 +59,20 @@ impl LeakyBucket {
             Err(Problem::BurstTooLong) => Err(Problem::QueueTooLong),
             Err(problem) => Err(problem),
         }
+    }
+}
+
+impl Packed for LeakyBucket {
+    #[inline]
+    fn pack(&self) -> Words {
+        let [interval, capacity, max_debt] = self.debt.pack();
+        [self.places, interval, capacity, max_debt, self.undelayed.get()]
+    }
+
+    #[inline]
+    fn unpack([places, interval, capacity, max_debt, undelayed]: Words) -> LeakyBucket {
+        let debt = Debt::unpack([interval, capacity, max_debt]);
+        LeakyBucket { places, undelayed: Ticks::new(undelayed), debt }
     }
 }
 

@@ -61,6 +61,18 @@ pub trait Decide {
     fn give_back(&self, state: &mut Self::State, now: Timestamp, receipt: Receipt) -> Adjusted;
 }
 
+/// The numbers of an algorithm as a few words, for whoever passes them on without a lock.
+pub(crate) trait Packed: Sized {
+    /// The numbers.
+    fn pack(&self) -> Words;
+
+    /// The algorithm with the numbers that [`Packed::pack`] gave.
+    fn unpack(words: Words) -> Self;
+}
+
+/// As many words as the numbers of any algorithm need.
+pub(crate) type Words = [u64; 5];
+
 /// The name of an algorithm, as it is written in a limit's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]

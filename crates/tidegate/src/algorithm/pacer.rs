@@ -31,7 +31,7 @@
 
 use std::num::NonZeroU64;
 
-use super::Decide;
+use super::{Decide, Packed, Words};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, Room, Verdict};
 use crate::limit::{Pay, Problem};
@@ -118,6 +118,15 @@ impl Pacer {
             None => self.saved_when_unlimited(),
         };
         Reckoning { at, owed: last.owed.saturating_sub(passed), saved, scale }
+    }
+
+    pub(crate) fn pays_own(&self) -> bool {
+        self.pay == Pay::Own
+    }
+
+    /// The longest time in which an idle pacer comes to rest.
+    pub(crate) fn memory(&self) -> Ticks {
+        Ticks::new(self.full() / self.scale())
     }
 
     /// At the epoch a steady pacer has nothing saved, and a warming one is cold.
@@ -254,6 +263,26 @@ impl Pacer {
     /// Whether a grant that left these savings may have used fresh permits, nobody knows how many.
     fn used_up(&self, reckoning: &Reckoning) -> bool {
         matches!(self.savings, Savings::WarmUp { .. }) && reckoning.saved == 0
+    }
+}
+
+impl Packed for Pacer {
+    fn pack(&self) -> Words {
+        let interval = self.interval.map_or(0, NonZeroU64::get);
+        let pays_own = u64::from(self.pay == Pay::Own);
+        match self.savings {
+            Savings::Steady { most } => [interval, pays_own, most.get(), 0, 0],
+            Savings::WarmUp { length, cold_factor } => [interval, pays_own, 0, length.get(), cold_factor],
+        }
+    }
+
+    fn unpack([interval, pays_own, most, length, cold_factor]: Words) -> Pacer {
+        let savings = match cold_factor {
+            0 => Savings::Steady { most: Ticks::new(most) },
+            _ => Savings::WarmUp { length: Ticks::new(length), cold_factor },
+        };
+        let pay = if pays_own == 0 { Pay::Next } else { Pay::Own };
+        Pacer { interval: NonZeroU64::new(interval), savings, pay }
     }
 }
 

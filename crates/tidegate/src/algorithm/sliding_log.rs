@@ -22,7 +22,7 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use super::Decide;
+use super::{Decide, Packed, Words};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, Room, Verdict};
 use crate::limit::Problem;
@@ -61,6 +61,10 @@ impl SlidingLog {
             return Err(Problem::LogTooLong);
         }
         Ok(SlidingLog { amount, period, count_denied })
+    }
+
+    pub(crate) const fn period(&self) -> Ticks {
+        self.period
     }
 
     /// Whether the clock is so far behind the log that its entries have to be brought to now.
@@ -109,6 +113,16 @@ impl SlidingLog {
         log.forget_oldest(live.left + surplus.min(live.count));
         log.push(now, units);
         log.shrink();
+    }
+}
+
+impl Packed for SlidingLog {
+    fn pack(&self) -> Words {
+        [self.amount, self.period.get(), u64::from(self.count_denied), 0, 0]
+    }
+
+    fn unpack([amount, period, count_denied, _, _]: Words) -> SlidingLog {
+        SlidingLog { amount, period: Ticks::new(period), count_denied: count_denied != 0 }
     }
 }
 
@@ -185,6 +199,12 @@ impl Log {
     /// The memory behind it, in bytes.
     pub(super) fn bytes_held(&self) -> usize {
         self.entries.capacity() * size_of::<Entry>()
+    }
+
+    /// The most by which one more entry can make [`Log::bytes_held`] larger: a full queue doubles.
+    pub(super) fn growth(&self) -> usize {
+        let capacity = self.entries.capacity();
+        if self.entries.len() < capacity { 0 } else { capacity.max(4) * size_of::<Entry>() }
     }
 
     fn newest(&self) -> Option<Timestamp> {

@@ -22,8 +22,8 @@
 
 use std::borrow::Cow;
 
-use super::Decide;
 use super::fixed_window::most_counted;
+use super::{Decide, Packed, Words};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, Room, Verdict};
 use crate::limit::{Problem, WindowMode};
@@ -74,6 +74,11 @@ impl SlidingWindow {
             Ok(most) => Ok(SlidingWindow { amount, width, slots, mode, most }),
             Err(problem) => Err(problem),
         }
+    }
+
+    /// The longest time for which a count matters.
+    pub(crate) const fn memory(&self) -> Ticks {
+        Ticks::new(self.width * (self.slots + 1))
     }
 
     /// What the counters say now.
@@ -190,6 +195,18 @@ impl SlidingWindow {
         state.counts.copy_within(..length - new, new);
         state.counts[..new].fill(0);
         state.newest = slot;
+    }
+}
+
+impl Packed for SlidingWindow {
+    fn pack(&self) -> Words {
+        let estimate = u64::from(self.mode == WindowMode::Estimate);
+        [self.amount, self.width, self.slots, estimate, self.most]
+    }
+
+    fn unpack([amount, width, slots, estimate, most]: Words) -> SlidingWindow {
+        let mode = if estimate == 0 { WindowMode::Strict } else { WindowMode::Estimate };
+        SlidingWindow { amount, width, slots, mode, most }
     }
 }
 

@@ -5,7 +5,9 @@ use super::fixed_window::Window;
 use super::pacer::Pace;
 use super::sliding_log::Log;
 use super::sliding_window::Slots;
-use super::{Concurrency, Decide, FixedWindow, LeakyBucket, Pacer, SlidingLog, SlidingWindow, TokenBucket};
+use super::{
+    Algorithm, Concurrency, Decide, FixedWindow, LeakyBucket, Pacer, SlidingLog, SlidingWindow, TokenBucket,
+};
 use crate::time::Timestamp;
 
 /// What is remembered about one subject; by default, nothing.
@@ -16,15 +18,46 @@ use crate::time::Timestamp;
 pub struct State(Kind);
 
 impl State {
+    /// The state whose one word is this; the other algorithms need more than one.
+    pub(crate) fn of_word(algorithm: Algorithm, clear_at: Timestamp) -> State {
+        State(match algorithm {
+            Algorithm::TokenBucket => Kind::Tokens(clear_at),
+            Algorithm::LeakyBucket => Kind::Queue(clear_at),
+            _ => Kind::Unseen,
+        })
+    }
+
     /// The memory that it takes, in bytes.
     pub fn bytes(&self) -> usize {
-        let more = match &self.0 {
+        size_of::<State>() + self.bytes_held()
+    }
+
+    /// The memory behind it, in bytes.
+    #[inline]
+    pub(crate) fn bytes_held(&self) -> usize {
+        match &self.0 {
             Kind::Log(log) => log.bytes_held(),
             Kind::Slots(slots) => slots.bytes_held(),
             Kind::Holders(holders) => size_of::<Holders>() + holders.bytes_held(),
             Kind::Unseen | Kind::Tokens(_) | Kind::Queue(_) | Kind::Window(_) | Kind::Pace(_) => 0,
-        };
-        size_of::<State>() + more
+        }
+    }
+
+    /// The most by which one take can make [`State::bytes_held`] larger.
+    #[inline]
+    pub(crate) fn growth(&self) -> usize {
+        match &self.0 {
+            Kind::Log(log) => log.growth(),
+            Kind::Holders(_) => Holders::GROWTH,
+            Kind::Slots(_) | Kind::Unseen | Kind::Tokens(_) | Kind::Queue(_) => 0,
+            Kind::Window(_) | Kind::Pace(_) => 0,
+        }
+    }
+
+    /// Whether its clear time would be another one if the limit had other numbers.
+    #[inline]
+    pub(crate) fn depends_on_limit(&self) -> bool {
+        matches!(&self.0, Kind::Log(_) | Kind::Slots(_) | Kind::Pace(_))
     }
 }
 

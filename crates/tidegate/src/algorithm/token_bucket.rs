@@ -21,6 +21,7 @@
 use std::num::NonZeroU64;
 
 use super::debt::{Debt, Metered};
+use super::{Packed, Words};
 use crate::decision::Verdict;
 use crate::limit::Problem;
 use crate::time::Ticks;
@@ -41,6 +42,19 @@ impl TokenBucket {
             Ok(debt) => Ok(TokenBucket { burst, debt }),
             Err(problem) => Err(problem),
         }
+    }
+}
+
+impl Packed for TokenBucket {
+    #[inline]
+    fn pack(&self) -> Words {
+        let [interval, capacity, max_debt] = self.debt.pack();
+        [self.burst, interval, capacity, max_debt, 0]
+    }
+
+    #[inline]
+    fn unpack([burst, interval, capacity, max_debt, _]: Words) -> TokenBucket {
+        TokenBucket { burst, debt: Debt::unpack([interval, capacity, max_debt]) }
     }
 }
 

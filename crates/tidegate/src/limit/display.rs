@@ -9,16 +9,22 @@ use super::problem::Field;
 use super::text::UNITS;
 use crate::algorithm::Algorithm;
 
+impl fmt::Display for Rate {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Rate::Unlimited => out.write_str("unlimited"),
+            Rate::Per { amount, period } => match Span(period).in_units() {
+                (1, unit) => write!(out, "{amount}/{unit}"),
+                (number, unit) => write!(out, "{amount}/{number}{unit}"),
+            },
+        }
+    }
+}
+
 impl fmt::Display for Limit {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let draft = self.draft();
-        match draft.rate {
-            Rate::Unlimited => out.write_str("unlimited")?,
-            Rate::Per { amount, period } => match Span(period).in_units() {
-                (1, unit) => write!(out, "{amount}/{unit}")?,
-                (number, unit) => write!(out, "{amount}/{number}{unit}")?,
-            },
-        }
+        write!(out, "{}", draft.rate)?;
         match draft.burst {
             Some(Burst::Units(units)) => write!(out, " burst {units}")?,
             Some(Burst::Span(span)) => write!(out, " burst {}", Span(span))?,

@@ -1,20 +1,25 @@
 //! What is promised: an algorithm and its numbers, valid by construction.
 
+mod current;
 mod display;
 mod draft;
 mod problem;
+mod rate;
+mod terms;
 mod text;
 
+pub(crate) use current::CurrentLimit;
 pub use draft::{Alignment, DelayAfter, Draft, Pay, WindowMode};
 pub use problem::LimitError;
 pub(crate) use problem::Problem;
+pub use rate::Rate;
+pub(crate) use terms::Terms;
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::algorithm::state::Kept;
-use crate::algorithm::{Algorithm, Decide, State};
+use crate::algorithm::{Algorithm, State};
 use crate::algorithm::{
     Concurrency, FixedWindow, LeakyBucket, Pacer, SlidingLog, SlidingWindow, TokenBucket,
 };
@@ -48,33 +53,6 @@ use crate::time::Timestamp;
 pub struct Limit {
     terms: Terms,
     draft: Draft,
-}
-
-/// The numbers as the algorithms want them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Terms {
-    TokenBucket(TokenBucket),
-    LeakyBucket(LeakyBucket),
-    FixedWindow(FixedWindow),
-    SlidingLog(SlidingLog),
-    SlidingWindow(SlidingWindow),
-    Pacer(Pacer),
-    Concurrency(Concurrency),
-}
-
-/// Runs the same line for whichever algorithm it is.
-macro_rules! with_terms {
-    ($limit:expr, $terms:ident => $line:expr) => {
-        match &$limit.terms {
-            Terms::TokenBucket($terms) => $line,
-            Terms::LeakyBucket($terms) => $line,
-            Terms::FixedWindow($terms) => $line,
-            Terms::SlidingLog($terms) => $line,
-            Terms::SlidingWindow($terms) => $line,
-            Terms::Pacer($terms) => $line,
-            Terms::Concurrency($terms) => $line,
-        }
-    };
 }
 
 /// Limits from literals. Each of these panics on numbers that do not hold, which in a constant is an error of
@@ -160,62 +138,47 @@ impl Limit {
     /// Decides about one ask of one subject, and spends if allowed.
     #[inline]
     pub fn decide(&self, state: &mut State, now: Timestamp, ask: Ask) -> Decision {
-        with_terms!(self, terms => terms.decide(terms.within(state), now, ask))
+        self.terms.decide(state, now, ask)
     }
 
     /// What [`Limit::decide`] would say, without spending.
     pub fn peek(&self, state: &State, now: Timestamp, ask: Ask) -> Decision {
-        with_terms!(self, terms => match terms.seen(state) {
-            Some(seen) => terms.peek(seen, now, ask),
-            None => terms.peek(&Default::default(), now, ask),
-        })
+        self.terms.peek(state, now, ask)
     }
 
     /// Charges what turned out to be more, or gives back what was not used.
     pub fn adjust(&self, state: &mut State, now: Timestamp, adjustment: Adjustment) -> Adjusted {
-        with_terms!(self, terms => terms.adjust(terms.within(state), now, adjustment))
+        self.terms.adjust(state, now, adjustment)
     }
 
     /// When the state will be worth nothing and may be forgotten.
     pub fn clear_at(&self, state: &State) -> Timestamp {
-        with_terms!(self, terms => terms.seen(state).map_or(Timestamp::EPOCH, |seen| terms.clear_at(seen)))
+        self.terms.clear_at(state)
     }
 
     /// Proof of the take that has just left this state; none if it was refused.
     pub fn receipt(&self, state: &State, now: Timestamp, ask: Ask, decision: &Decision) -> Option<Receipt> {
-        if !decision.is_allowed() {
-            return None;
-        }
-        with_terms!(self, terms => terms.seen(state).map(|seen| terms.receipt(seen, now, ask.cost)))
+        self.terms.receipt(state, now, ask, decision)
     }
 
     /// Gives one take back, as far as it is surely still there: not what time has repaid, nor what later takes
     /// stand on.
     pub fn give_back(&self, state: &mut State, now: Timestamp, receipt: Receipt) -> Adjusted {
-        with_terms!(self, terms => match terms.seen_mut(state) {
-            Some(seen) => terms.give_back(seen, now, receipt),
-            None => Adjusted::Capped,
-        })
+        self.terms.give_back(state, now, receipt)
     }
 
     /// Gives a place in flight back. Whether the permit was still holding one.
     pub fn release(&self, state: &mut State, now: Timestamp, permit: PermitId) -> bool {
-        match &self.terms {
-            Terms::Concurrency(concurrency) => {
-                concurrency.seen_mut(state).is_some_and(|holders| concurrency.release(holders, now, permit))
-            }
-            _ => false,
-        }
+        self.terms.release(state, now, permit)
     }
 
     /// Starts a permit's lease anew. Whether it was still holding its place.
     pub fn renew(&self, state: &mut State, now: Timestamp, permit: PermitId) -> bool {
-        match &self.terms {
-            Terms::Concurrency(concurrency) => {
-                concurrency.seen_mut(state).is_some_and(|holders| concurrency.renew(holders, now, permit))
-            }
-            _ => false,
-        }
+        self.terms.renew(state, now, permit)
+    }
+
+    pub(crate) const fn terms(&self) -> &Terms {
+        &self.terms
     }
 }
 

@@ -42,13 +42,21 @@ struct Wrong {
 type Parsed<T> = Result<T, Wrong>;
 
 pub(super) fn parse(text: &str) -> Result<Limit, LimitError> {
+    read(text, Reader::limit)
+}
+
+pub(super) fn parse_rate(text: &str) -> Result<Rate, LimitError> {
+    read(text, Reader::rate)
+}
+
+fn read<'a, T>(text: &'a str, what: impl FnOnce(Reader<'a>) -> Parsed<T>) -> Result<T, LimitError> {
     if text.len() > MAX_BYTES {
         let what =
             format!("{} bytes are too long for a limit; write something like \"10/s burst 20\"", text.len());
         let start: String = text.chars().take(40).collect();
         return Err(LimitError::in_text(&format!("{start}..."), 0..0, what));
     }
-    Reader::new(text).limit().map_err(|wrong| LimitError::in_text(text, wrong.place, wrong.what))
+    what(Reader::new(text)).map_err(|wrong| LimitError::in_text(text, wrong.place, wrong.what))
 }
 
 /// A word of the text and where it stands.
@@ -81,7 +89,7 @@ impl<'a> Reader<'a> {
         Reader { text, words: words.into_iter(), places: Vec::new() }
     }
 
-    fn limit(mut self) -> Parsed<Limit> {
+    fn first_word(&mut self) -> Parsed<Rate> {
         let Some(rate) = self.words.next() else {
             return Err(Wrong {
                 place: 0..self.text.len(),
@@ -89,7 +97,20 @@ impl<'a> Reader<'a> {
             });
         };
         self.places.push((Field::Rate, rate.place.clone()));
-        let mut draft = Draft::with_rate(Algorithm::TokenBucket, read_rate(&rate)?);
+        read_rate(&rate)
+    }
+
+    /// A rate and nothing else, such as a pacer may have.
+    fn rate(mut self) -> Parsed<Rate> {
+        let rate = self.first_word()?;
+        if let Some(word) = self.words.next() {
+            return word.wrong(format!("a rate ends before \"{}\"; leave the rest out", word.text));
+        }
+        self.checked(Draft::with_rate(Algorithm::Pacer, rate)).map(|_| rate)
+    }
+
+    fn limit(mut self) -> Parsed<Limit> {
+        let mut draft = Draft::with_rate(Algorithm::TokenBucket, self.first_word()?);
         let mut algorithm = None;
         while let Some(word) = self.words.next() {
             if let Some(named) = Algorithm::from_name(word.text) {
@@ -101,6 +122,10 @@ impl<'a> Reader<'a> {
                 draft = self.option(draft, &word)?;
             }
         }
+        self.checked(draft)
+    }
+
+    fn checked(&self, draft: Draft) -> Parsed<Limit> {
         draft.valid().map_err(|problem| Wrong {
             place: self.place_of(problem.field()),
             what: problem.as_str().to_owned(),

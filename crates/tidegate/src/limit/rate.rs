@@ -1,0 +1,81 @@
+//! A rate alone: an amount per period, as limits begin with.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use super::draft::Rate as Written;
+use super::{Draft, LimitError, text};
+use crate::algorithm::Algorithm;
+
+/// An amount per period, or no bound at all; valid by construction.
+///
+/// ```
+/// use tidegate::{Rate, SECOND};
+///
+/// let rate: Rate = "10/s".parse()?;
+/// assert_eq!(rate, Rate::new(10, SECOND)?);
+/// assert_eq!(rate.to_string(), "10/s");
+/// let error = "10/sec".parse::<Rate>().unwrap_err();
+/// assert!(error.to_string().contains("unknown unit"));
+/// # Ok::<(), tidegate::LimitError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate(pub(super) Written);
+
+impl Rate {
+    /// No bound at all.
+    pub const UNLIMITED: Rate = Rate(Written::Unlimited);
+
+    /// So many per period.
+    pub fn new(amount: u64, period: Duration) -> Result<Rate, LimitError> {
+        let written = Written::Per { amount, period };
+        Draft::with_rate(Algorithm::Pacer, written).build().map(|_| Rate(written))
+    }
+}
+
+impl Draft {
+    /// The same at another rate.
+    pub(crate) const fn with_other_rate(self, rate: Rate) -> Draft {
+        Draft { rate: rate.0, ..self }
+    }
+}
+
+impl FromStr for Rate {
+    type Err = LimitError;
+
+    fn from_str(text: &str) -> Result<Rate, LimitError> {
+        text::parse_rate(text).map(Rate)
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(out)
+    }
+}
+
+#[cfg(all(test, not(tidegate_models)))]
+mod tests {
+    use super::*;
+    use crate::SECOND;
+
+    #[test]
+    fn a_rate_is_checked_like_the_beginning_of_a_limit() {
+        assert_eq!("30/60s".parse::<Rate>().unwrap().to_string(), "30/m");
+        assert_eq!("unlimited".parse::<Rate>().unwrap(), Rate::UNLIMITED);
+        assert_eq!(Rate::UNLIMITED.to_string(), "unlimited");
+        for wrong in ["", "10", "0/s", "10/s burst 3", "10/0s", "99999999/s", "10/s 10/s"] {
+            assert!(wrong.parse::<Rate>().is_err(), "{wrong}");
+        }
+        assert!(Rate::new(0, SECOND).is_err());
+        assert!(Rate::new(10, Duration::ZERO).is_err());
+        assert!(Rate::new(10, Duration::MAX).is_err());
+    }
+
+    #[test]
+    fn an_error_in_a_rate_points_at_the_place() {
+        let error = "10/s burst 3".parse::<Rate>().unwrap_err();
+        assert!(error.to_string().contains("burst"), "{error}");
+    }
+}

@@ -1,0 +1,205 @@
+//! The numbers of a limit as its algorithm wants them: what is left of it once it is known to hold.
+
+use crate::algorithm::state::Kept;
+use crate::algorithm::{Algorithm, Decide, Packed, State, Words};
+use crate::algorithm::{
+    Concurrency, FixedWindow, LeakyBucket, Pacer, SlidingLog, SlidingWindow, TokenBucket,
+};
+use crate::ask::{Adjusted, Adjustment, Ask, Cost};
+use crate::decision::{Decision, PermitId};
+use crate::receipt::Receipt;
+use crate::time::{Ticks, Timestamp};
+
+/// One algorithm and its numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Terms {
+    TokenBucket(TokenBucket),
+    LeakyBucket(LeakyBucket),
+    FixedWindow(FixedWindow),
+    SlidingLog(SlidingLog),
+    SlidingWindow(SlidingWindow),
+    Pacer(Pacer),
+    Concurrency(Concurrency),
+}
+
+/// Runs the same line for whichever algorithm it is.
+macro_rules! with_terms {
+    ($all:expr, $terms:ident => $line:expr) => {
+        match $all {
+            Terms::TokenBucket($terms) => $line,
+            Terms::LeakyBucket($terms) => $line,
+            Terms::FixedWindow($terms) => $line,
+            Terms::SlidingLog($terms) => $line,
+            Terms::SlidingWindow($terms) => $line,
+            Terms::Pacer($terms) => $line,
+            Terms::Concurrency($terms) => $line,
+        }
+    };
+}
+
+impl Terms {
+    pub(crate) const fn algorithm(&self) -> Algorithm {
+        match self {
+            Terms::TokenBucket(_) => Algorithm::TokenBucket,
+            Terms::LeakyBucket(_) => Algorithm::LeakyBucket,
+            Terms::FixedWindow(_) => Algorithm::FixedWindow,
+            Terms::SlidingLog(_) => Algorithm::SlidingLog,
+            Terms::SlidingWindow(_) => Algorithm::SlidingWindow,
+            Terms::Pacer(_) => Algorithm::Pacer,
+            Terms::Concurrency(_) => Algorithm::Concurrency,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn decide(&self, state: &mut State, now: Timestamp, ask: Ask) -> Decision {
+        with_terms!(self, terms => terms.decide(terms.within(state), now, ask))
+    }
+
+    /// Decides like [`Terms::decide`], but a refusal is not counted where refusals count.
+    pub(crate) fn decide_if_free(&self, state: &mut State, now: Timestamp, ask: Ask) -> Decision {
+        if let Terms::SlidingLog(_) = self {
+            let looked = self.peek(state, now, ask);
+            if !looked.is_allowed() {
+                return looked;
+            }
+        }
+        self.decide(state, now, ask)
+    }
+
+    /// The ask of one at the head of a line. It is its turn, so it has no patience for others; only what it
+    /// costs itself it may have to wait for.
+    #[inline]
+    pub(crate) fn in_line(&self, ask: Ask) -> Ask {
+        match self {
+            Terms::Pacer(pacer) if pacer.pays_own() => Ask { patience: Ticks::MAX, ..ask },
+            _ => ask,
+        }
+    }
+
+    /// Whether a refusal knows when there will be room; nobody knows when a place in flight comes back.
+    pub(crate) const fn foretells(&self) -> bool {
+        !matches!(self, Terms::Concurrency(_))
+    }
+
+    /// Whether so many units waiting are more than the limit has a queue for; only a leaky bucket has one.
+    pub(crate) fn is_queue_full(&self, now: Timestamp, units: u64, state: impl FnOnce() -> State) -> bool {
+        let Terms::LeakyBucket(_) = self else { return false };
+        let Ok(cost) = Cost::new(units) else { return false };
+        !self.peek(&state(), now, Ask { cost, patience: Ticks::MAX }).is_allowed()
+    }
+
+    pub(crate) fn peek(&self, state: &State, now: Timestamp, ask: Ask) -> Decision {
+        with_terms!(self, terms => match terms.seen(state) {
+            Some(seen) => terms.peek(seen, now, ask),
+            None => terms.peek(&Default::default(), now, ask),
+        })
+    }
+
+    pub(crate) fn adjust(&self, state: &mut State, now: Timestamp, adjustment: Adjustment) -> Adjusted {
+        with_terms!(self, terms => terms.adjust(terms.within(state), now, adjustment))
+    }
+
+    pub(crate) fn clear_at(&self, state: &State) -> Timestamp {
+        with_terms!(self, terms => terms.seen(state).map_or(Timestamp::EPOCH, |seen| terms.clear_at(seen)))
+    }
+
+    pub(crate) fn receipt(
+        &self,
+        state: &State,
+        now: Timestamp,
+        ask: Ask,
+        decision: &Decision,
+    ) -> Option<Receipt> {
+        if !decision.is_allowed() {
+            return None;
+        }
+        with_terms!(self, terms => terms.seen(state).map(|seen| terms.receipt(seen, now, ask.cost)))
+    }
+
+    pub(crate) fn give_back(&self, state: &mut State, now: Timestamp, receipt: Receipt) -> Adjusted {
+        with_terms!(self, terms => match terms.seen_mut(state) {
+            Some(seen) => terms.give_back(seen, now, receipt),
+            None => Adjusted::Capped,
+        })
+    }
+
+    pub(crate) fn release(&self, state: &mut State, now: Timestamp, permit: PermitId) -> bool {
+        let Terms::Concurrency(concurrency) = self else { return false };
+        concurrency.seen_mut(state).is_some_and(|holders| concurrency.release(holders, now, permit))
+    }
+
+    pub(crate) fn renew(&self, state: &mut State, now: Timestamp, permit: PermitId) -> bool {
+        let Terms::Concurrency(concurrency) = self else { return false };
+        concurrency.seen_mut(state).is_some_and(|holders| concurrency.renew(holders, now, permit))
+    }
+
+    /// The state of a bucket that is clear at this time.
+    pub(crate) fn state_of(&self, clear_at: Timestamp) -> State {
+        State::of_word(self.algorithm(), clear_at)
+    }
+
+    /// The algorithm as a number, and the numbers: what [`Terms::unpack`] needs to make them again.
+    pub(crate) fn pack(&self) -> [u64; 6] {
+        let [a, b, c, d, e] = with_terms!(self, terms => terms.pack());
+        [self.algorithm() as u64, a, b, c, d, e]
+    }
+
+    #[inline]
+    pub(crate) fn unpack([algorithm, a, b, c, d, e]: [u64; 6]) -> Terms {
+        let words: Words = [a, b, c, d, e];
+        match algorithm {
+            0 => Terms::TokenBucket(Packed::unpack(words)),
+            1 => Terms::LeakyBucket(Packed::unpack(words)),
+            2 => Terms::FixedWindow(Packed::unpack(words)),
+            3 => Terms::SlidingLog(Packed::unpack(words)),
+            4 => Terms::SlidingWindow(Packed::unpack(words)),
+            5 => Terms::Pacer(Packed::unpack(words)),
+            _ => Terms::Concurrency(Packed::unpack(words)),
+        }
+    }
+
+    /// For how long a state that nobody touches may matter more than its own clear time says, should the
+    /// limit be changed to this one.
+    pub(crate) fn memory(&self) -> Ticks {
+        match self {
+            Terms::TokenBucket(_) | Terms::LeakyBucket(_) | Terms::FixedWindow(_) | Terms::Concurrency(_) => {
+                Ticks::ZERO
+            }
+            Terms::SlidingLog(log) => log.period(),
+            Terms::SlidingWindow(window) => window.memory(),
+            Terms::Pacer(pacer) => pacer.memory(),
+        }
+    }
+}
+
+#[cfg(all(test, not(tidegate_models)))]
+mod tests {
+    use super::*;
+    use crate::Limit;
+
+    #[test]
+    fn what_was_packed_comes_out_as_it_was() {
+        let texts = [
+            "10/s burst 20 max-debt 3",
+            "10/s queue 5 delay-after 2",
+            "10/s queue 5 delay-after all",
+            "7/60s fixed-window align first-hit max-debt 9",
+            "7/60s fixed-window",
+            "5/m sliding-log count-denied",
+            "5/m sliding-log",
+            "5/m sliding-window slots 7 max-debt 2",
+            "5/m sliding-window mode estimate",
+            "5/s pacer burst 3s pay self",
+            "5/s pacer burst 0s",
+            "5/s pacer warm-up 4s cold-factor 5",
+            "unlimited pacer",
+            "8/30s concurrency",
+        ];
+        for text in texts {
+            let text = if text.contains("queue") { format!("{text} leaky-bucket") } else { text.to_owned() };
+            let limit: Limit = text.parse().unwrap();
+            assert_eq!(Terms::unpack(limit.terms().pack()), *limit.terms(), "{text}");
+            assert_eq!(limit.terms().algorithm(), limit.algorithm());
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Locks and atomics as the rest of the library uses them: the standard ones, or loom's, which try every
+//! order in which threads can meet. The models therefore run the files that are shipped.
+
+use std::fmt;
+use std::sync::{PoisonError, TryLockError};
+
+#[cfg(tidegate_models)]
+use loom::sync as imp;
+#[cfg(not(tidegate_models))]
+use std::sync as imp;
+
+pub(crate) use imp::MutexGuard;
+pub(crate) use imp::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
+
+/// A lock that cannot be poisoned: nothing that runs under it leaves its data half changed.
+pub(crate) struct Mutex<T>(imp::Mutex<T>);
+
+impl<T> Mutex<T> {
+    pub(crate) fn new(value: T) -> Mutex<T> {
+        Mutex(imp::Mutex::new(value))
+    }
+
+    /// Waits for the lock.
+    #[inline]
+    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The lock, if nobody has it.
+    #[inline]
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        match self.0.try_lock() {
+            Ok(guard) => Some(guard),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+}
+
+impl<T> fmt::Debug for Mutex<T> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Mutex")
+    }
+}
+
+/// A value alone in its cache lines, so that neighbours do not slow each other down.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Apart<T>(pub(crate) T);
