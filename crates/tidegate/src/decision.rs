@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use crate::time::Ticks;
 
+/// When to try again after a store was full.
+const WHEN_STORE_FULL: Ticks = Ticks::saturating_from(Duration::from_secs(1));
+
 /// What was decided about one ask, and what the subject has left.
 ///
 /// The verdict is known; `remaining` and the spans in nanoseconds are computed by the calls that ask for
@@ -17,15 +20,27 @@ pub struct Decision {
     room: Room,
     reset_after: Ticks,
     permit: Option<PermitId>,
+    store_full: bool,
 }
 
 impl Decision {
     pub(crate) const fn new(verdict: Verdict<Ticks>, limit: u64, room: Room, reset_after: Ticks) -> Decision {
-        Decision { verdict, limit, room, reset_after, permit: None }
+        Decision { verdict, limit, room, reset_after, permit: None, store_full: false }
     }
 
     pub(crate) const fn with_permit(self, permit: PermitId) -> Decision {
         Decision { permit: Some(permit), ..self }
+    }
+
+    /// A refusal because the store has no room for another subject.
+    pub(crate) const fn store_full(self) -> Decision {
+        let verdict = Verdict::Denied { retry_after: WHEN_STORE_FULL };
+        Decision { verdict, permit: None, store_full: true, ..self }
+    }
+
+    /// A refusal because others come first: nothing passes before this wait is over.
+    pub(crate) const fn put_off(self, retry_after: Ticks) -> Decision {
+        Decision { verdict: Verdict::Denied { retry_after }, room: Room::of_units(0), permit: None, ..self }
     }
 
     /// The verdict, with spans rounded up to nanoseconds.
@@ -84,6 +99,12 @@ impl Decision {
     /// [`Decision::reset_after`] to the tick.
     pub const fn reset_after_in_ticks(&self) -> Ticks {
         self.reset_after
+    }
+
+    /// Whether it was refused only because the store had no room to remember another subject. Nobody knows
+    /// when there will be room: `retry_after` is then a guess.
+    pub const fn is_store_full(&self) -> bool {
+        self.store_full
     }
 
     /// The place in flight that was taken, to be released or renewed; only under a concurrency limit.

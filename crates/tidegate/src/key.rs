@@ -32,7 +32,7 @@ impl Key {
     )]
     pub fn new(parts: impl IntoKey) -> Key {
         let mut bytes = Vec::new();
-        parts.each_part(&mut |part| append(&mut bytes, part));
+        parts.each_part(&mut |part| encode(part, |piece| bytes.extend_from_slice(piece)));
         Key(bytes.into_boxed_slice())
     }
 
@@ -40,7 +40,7 @@ impl Key {
     pub fn from_parts<P: KeyPart>(parts: impl IntoIterator<Item = P>) -> Key {
         let mut bytes = Vec::new();
         for part in parts {
-            part.with_bytes(&mut |part| append(&mut bytes, part));
+            part.with_bytes(&mut |part| encode(part, |piece| bytes.extend_from_slice(piece)));
         }
         Key(bytes.into_boxed_slice())
     }
@@ -72,6 +72,33 @@ pub trait IntoKey {
 impl<P: KeyPart + ?Sized> IntoKey for P {
     fn each_part(&self, use_part: &mut dyn FnMut(&[u8])) {
         self.with_bytes(use_part);
+    }
+}
+
+/// A key that was built before names the same subject as its parts.
+impl IntoKey for Key {
+    fn each_part(&self, use_part: &mut dyn FnMut(&[u8])) {
+        let mut rest = &*self.0;
+        while !rest.is_empty() {
+            let (mut length, mut shift) = (0, 0);
+            while let Some((group, more)) = rest.split_first() {
+                rest = more;
+                length |= usize::from(group & 0x7f) << shift;
+                shift += 7;
+                if group & 0x80 == 0 {
+                    break;
+                }
+            }
+            let (part, more) = rest.split_at(length.min(rest.len()));
+            use_part(part);
+            rest = more;
+        }
+    }
+}
+
+impl IntoKey for &Key {
+    fn each_part(&self, use_part: &mut dyn FnMut(&[u8])) {
+        (**self).each_part(use_part);
     }
 }
 
@@ -178,15 +205,15 @@ impl fmt::Write for ShortText {
     }
 }
 
-/// Appends a part, preceded by its length in groups of seven bits.
-fn append(bytes: &mut Vec<u8>, part: &[u8]) {
+/// Writes a part, preceded by its length in groups of seven bits.
+pub(crate) fn encode(part: &[u8], mut write: impl FnMut(&[u8])) {
     let mut length = part.len();
     while length >= 0x80 {
-        bytes.push((length & 0x7f) as u8 | 0x80);
+        write(&[(length & 0x7f) as u8 | 0x80]);
         length >>= 7;
     }
-    bytes.push(length as u8);
-    bytes.extend_from_slice(part);
+    write(&[length as u8]);
+    write(part);
 }
 
 #[cfg(test)]
@@ -226,6 +253,18 @@ mod tests {
         let longest: Ipv6Addr = "1111:2222:3333:4444:5555:6666:7777:8888".parse().unwrap();
         assert_eq!(Key::new(longest).as_bytes().len(), 40);
         assert_eq!(Key::new(i128::MIN).as_bytes().len(), 41);
+    }
+
+    #[test]
+    fn a_key_names_the_subject_of_its_parts() {
+        let long = "x".repeat(20_000);
+        for parts in [vec![], vec![""], vec!["", ""], vec!["a", "", "b"], vec![&long, "c", &long[..127]]] {
+            let key = Key::from_parts(&parts);
+            let mut found = Vec::new();
+            key.each_part(&mut |part| found.push(part.to_vec()));
+            assert_eq!(found, parts.iter().map(|part| part.as_bytes().to_vec()).collect::<Vec<_>>());
+            assert_eq!(Key::new(&key), key);
+        }
     }
 
     #[test]

@@ -20,3 +20,11 @@ pub struct Receipt {
     pub(crate) paid: Ticks,
     pub(crate) permit: Option<PermitId>,
 }
+
+impl Receipt {
+    /// The same proof, for whoever has to try the same giving back once more.
+    pub(crate) fn copy(&self) -> Receipt {
+        let Receipt { cost, at, clear_at, paid, permit } = *self;
+        Receipt { cost, at, clear_at, paid, permit }
+    }
+}

@@ -1,0 +1,144 @@
+//! The answer to several asks that stood or fell together.
+
+use std::time::Duration;
+
+use crate::decision::{Decision, Verdict};
+use crate::refusal::Refusal;
+
+/// What was decided about several asks at once: all were allowed, or nothing was spent.
+///
+/// After a refusal each decision says what its own limit thought of its own ask.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "a decision that nobody reads limits nobody"]
+pub struct Decisions {
+    each: Vec<Decision>,
+}
+
+impl Decisions {
+    pub(crate) fn new(each: Vec<Decision>) -> Decisions {
+        Decisions { each }
+    }
+
+    /// Each decision, in the order of the asks.
+    pub fn each(&self) -> &[Decision] {
+        &self.each
+    }
+
+    /// Whether the action may happen, now or after [`Decisions::delay`]. No asks at all are allowed.
+    pub fn is_allowed(&self) -> bool {
+        self.each.iter().all(Decision::is_allowed)
+    }
+
+    /// The verdict about all together.
+    pub fn verdict(&self) -> Verdict {
+        self.binding().map_or(Verdict::Allowed { delay: Duration::ZERO }, |binding| {
+            if self.is_allowed() {
+                Verdict::Allowed { delay: self.delay().unwrap_or_default() }
+            } else {
+                self.each[binding].verdict()
+            }
+        })
+    }
+
+    /// How long an allowed action has to wait: as long as the slowest limit says; `None` if it was refused.
+    pub fn delay(&self) -> Option<Duration> {
+        self.is_allowed().then(|| self.each.iter().filter_map(Decision::delay).max().unwrap_or_default())
+    }
+
+    /// The wait after which all would pass, if nobody else spends meanwhile; `None` if they were allowed, or
+    /// can never pass.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self.verdict() {
+            Verdict::Denied { retry_after } => Some(retry_after),
+            _ => None,
+        }
+    }
+
+    /// Which ask decided the matter: of a refusal the one with the longest wait, else the one whose limit has
+    /// the smallest part of it left. `None` if there were no asks.
+    pub fn binding(&self) -> Option<usize> {
+        let refused = (0..self.each.len()).filter(|nth| !self.each[*nth].is_allowed());
+        let longest = refused.min_by_key(|nth| {
+            let wait = self.each[*nth].retry_after();
+            std::cmp::Reverse(wait.unwrap_or(Duration::MAX))
+        });
+        longest.or_else(|| (0..self.each.len()).min_by(|one, other| self.left(*one, *other)))
+    }
+
+    /// Compares what two limits have left as parts of the whole.
+    fn left(&self, one: usize, other: usize) -> std::cmp::Ordering {
+        let (one, other) = (&self.each[one], &self.each[other]);
+        let product = |left: &Decision, whole: &Decision| {
+            u128::from(left.remaining()) * u128::from(whole.limit().max(1))
+        };
+        product(one, other).cmp(&product(other, one))
+    }
+
+    /// The decisions, or the refusal, for `?`.
+    pub fn into_result(self) -> Result<Decisions, Refusal> {
+        match self.binding() {
+            Some(binding) if !self.is_allowed() => Err(Refusal::of(self.each[binding])),
+            _ => Ok(self),
+        }
+    }
+}
+
+#[cfg(all(test, not(tidegate_models)))]
+mod tests {
+    use super::*;
+    use crate::{Ask, Cost, Limit, MILLISECOND, SECOND, State, Timestamp};
+
+    fn after(limit: Limit, spent: u64, asked: u64) -> Decision {
+        let mut state = State::default();
+        if spent > 0 {
+            assert!(limit.decide(&mut state, Timestamp::EPOCH, Ask::new(Cost::of(spent))).is_allowed());
+        }
+        limit.decide(&mut state, Timestamp::EPOCH, Ask::new(Cost::of(asked)))
+    }
+
+    #[test]
+    fn nothing_asked_is_allowed() {
+        let none = Decisions::new(Vec::new());
+        assert!(none.is_allowed());
+        assert_eq!(none.verdict(), Verdict::Allowed { delay: Duration::ZERO });
+        assert_eq!((none.binding(), none.delay()), (None, Some(Duration::ZERO)));
+        assert!(none.into_result().is_ok());
+    }
+
+    #[test]
+    fn the_longest_wait_binds_a_refusal() {
+        let ten = Limit::per_second(10);
+        let one = Limit::per_second(1);
+        let refused =
+            Decisions::new(vec![after(ten, 0, 1), after(ten, 10, 1), after(one, 1, 1), after(ten, 10, 2)]);
+        assert_eq!(refused.binding(), Some(2));
+        assert_eq!(refused.retry_after(), Some(SECOND));
+        assert_eq!(refused.delay(), None);
+        assert_eq!(refused.verdict(), Verdict::Denied { retry_after: SECOND });
+        assert_eq!(refused.into_result().unwrap_err().retry_after(), Some(SECOND));
+
+        let never = Decisions::new(vec![after(one, 1, 1), after(ten, 0, 11), after(one, 1, 1)]);
+        assert_eq!((never.binding(), never.verdict()), (Some(1), Verdict::Impossible));
+        assert_eq!(never.retry_after(), None);
+    }
+
+    #[test]
+    fn the_smallest_part_left_binds_what_is_allowed() {
+        let small = after(Limit::per_second(4), 2, 1);
+        let large = after(Limit::per_second(100), 70, 1);
+        let allowed = Decisions::new(vec![large, small, large]);
+        assert_eq!(allowed.binding(), Some(1), "a quarter is less than 29 in 100");
+        assert_eq!(allowed.retry_after(), None);
+        assert_eq!(allowed.each().len(), 3);
+    }
+
+    #[test]
+    fn the_slowest_limit_sets_the_delay() {
+        let queue = Limit::leaky_bucket(10, SECOND).queue(5);
+        let mut state = State::default();
+        let mut next = || queue.decide(&mut state, Timestamp::EPOCH, Ask::ONE.patience(SECOND));
+        let decisions = Decisions::new(vec![next(), next(), next(), after(Limit::per_second(1), 0, 1)]);
+        assert_eq!(decisions.delay(), Some(200 * MILLISECOND));
+        assert_eq!(decisions.verdict(), Verdict::Allowed { delay: 200 * MILLISECOND });
+    }
+}

@@ -1,0 +1,143 @@
+//! A refusal as an error, for those who go on only if they were allowed.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::decision::{Decision, Verdict};
+
+/// An action was refused, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Refusal {
+    decision: Decision,
+    reason: Reason,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reason {
+    Limit,
+    LineFull,
+    TimedOut,
+    NoTimer,
+}
+
+impl Refusal {
+    /// The limit said no.
+    pub(crate) const fn of(decision: Decision) -> Refusal {
+        Refusal { decision, reason: Reason::Limit }
+    }
+
+    /// Too many are waiting already.
+    pub(crate) const fn line_full(decision: Decision) -> Refusal {
+        Refusal { decision, reason: Reason::LineFull }
+    }
+
+    /// The time that the asker gave is over.
+    pub(crate) const fn timed_out(decision: Decision) -> Refusal {
+        Refusal { decision, reason: Reason::TimedOut }
+    }
+
+    /// The system would not start the thread that wakes those who wait.
+    pub(crate) const fn no_timer(decision: Decision) -> Refusal {
+        Refusal { decision, reason: Reason::NoTimer }
+    }
+
+    /// The wait after which it would pass if nobody else spends meanwhile; `None` if it never can.
+    pub const fn retry_after(&self) -> Option<Duration> {
+        self.decision.retry_after()
+    }
+
+    /// Whether no wait would help: the cost is more than the limit can hold.
+    pub const fn is_impossible(&self) -> bool {
+        matches!(self.decision.verdict(), Verdict::Impossible)
+    }
+
+    /// Whether too many were waiting already.
+    pub const fn is_line_full(&self) -> bool {
+        matches!(self.reason, Reason::LineFull)
+    }
+
+    /// Whether it waited as long as it was willing to, in vain.
+    pub const fn is_timed_out(&self) -> bool {
+        matches!(self.reason, Reason::TimedOut)
+    }
+
+    /// The decision behind it.
+    pub const fn decision(&self) -> Decision {
+        self.decision
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.reason {
+            Reason::LineFull => {
+                return out.write_str("refused: too many are waiting already; try again later");
+            }
+            Reason::TimedOut => return out.write_str("refused: it was not let through in the time it had"),
+            Reason::NoTimer => {
+                return out.write_str("refused: the system starts no more threads, so nobody can be woken");
+            }
+            Reason::Limit => {}
+        }
+        match self.decision.verdict() {
+            Verdict::Denied { .. } if self.decision.is_store_full() => out
+                .write_str("refused: the store has no room for another subject; raise max_keys or max_bytes"),
+            Verdict::Denied { retry_after } => write!(out, "refused: try again in {retry_after:?}"),
+            Verdict::Impossible => {
+                let limit = self.decision.limit();
+                write!(out, "refused: this cost can never pass; at most {limit} can at once")
+            }
+            Verdict::Allowed { .. } => out.write_str("refused"),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl Decision {
+    /// The decision, or the refusal, for `?`.
+    pub const fn into_result(self) -> Result<Decision, Refusal> {
+        if self.is_allowed() { Ok(self) } else { Err(Refusal::of(self)) }
+    }
+}
+
+#[cfg(all(test, not(tidegate_models)))]
+mod tests {
+    use super::*;
+    use crate::{Ask, Cost, Limit, State, Timestamp};
+
+    #[test]
+    fn a_refusal_says_when_or_why_not() {
+        let limit = Limit::per_second(10).burst(2);
+        let mut state = State::default();
+        let mut take = |cost| limit.decide(&mut state, Timestamp::EPOCH, Ask::new(Cost::of(cost)));
+        assert!(take(2).into_result().is_ok());
+        let refusal = take(1).into_result().unwrap_err();
+        assert_eq!(refusal.to_string(), "refused: try again in 100ms");
+        assert_eq!(refusal.retry_after(), Some(Duration::from_millis(100)));
+        let never = take(3).into_result().unwrap_err();
+        assert_eq!(never.to_string(), "refused: this cost can never pass; at most 2 can at once");
+        assert!(never.is_impossible() && !refusal.is_impossible());
+        let full = take(1).store_full().into_result().unwrap_err();
+        assert!(full.decision().is_store_full());
+        assert!(full.to_string().contains("max_keys"), "{full}");
+    }
+
+    #[test]
+    fn each_reason_answers_only_its_own_question() {
+        let decision = Limit::per_second(1).peek(&State::default(), Timestamp::EPOCH, Ask::ONE);
+        let reasons = [
+            (Refusal::of(decision), (false, false)),
+            (Refusal::line_full(decision), (true, false)),
+            (Refusal::timed_out(decision), (false, true)),
+            (Refusal::no_timer(decision), (false, false)),
+        ];
+        let texts: std::collections::HashSet<_> =
+            reasons.iter().map(|(refusal, _)| refusal.to_string()).collect();
+        assert_eq!(texts.len(), 4);
+        for (refusal, expected) in reasons {
+            assert_eq!((refusal.is_line_full(), refusal.is_timed_out()), expected);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! An answer that is there already, or will come.
+
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use super::StoreError;
+
+/// What a store answers; to be awaited.
+///
+/// Stores in memory answer at once, without an allocation; the others bring a future.
+#[must_use = "an answer does nothing unless it is awaited"]
+pub struct Answer<'a, T>(Kind<'a, T>);
+
+enum Kind<'a, T> {
+    Ready(Option<Result<T, StoreError>>),
+    Later(Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>),
+}
+
+impl<'a, T> Answer<'a, T> {
+    /// An answer that is there.
+    pub const fn ready(value: T) -> Answer<'a, T> {
+        Answer(Kind::Ready(Some(Ok(value))))
+    }
+
+    /// An answer that will come.
+    pub fn later(future: impl Future<Output = Result<T, StoreError>> + Send + 'a) -> Answer<'a, T> {
+        Answer(Kind::Later(Box::pin(future)))
+    }
+}
+
+/// The answer never moves while it is awaited: it is a value that is there, or boxed.
+impl<T> Unpin for Answer<'_, T> {}
+
+impl<T> Future for Answer<'_, T> {
+    type Output = Result<T, StoreError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut self.0 {
+            Kind::Ready(value) => match value.take() {
+                Some(value) => Poll::Ready(value),
+                None => panic!("an answer was awaited again after it had come"),
+            },
+            Kind::Later(future) => future.as_mut().poll(context),
+        }
+    }
+}
+
+impl<T> fmt::Debug for Answer<'_, T> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self.0 {
+            Kind::Ready(_) => "Answer(ready)",
+            Kind::Later(_) => "Answer(later)",
+        })
+    }
+}
+
+#[cfg(all(test, not(tidegate_models)))]
+mod tests {
+    use super::*;
+    use std::task::Waker;
+
+    fn now<T>(mut answer: Answer<'_, T>) -> Poll<Result<T, StoreError>> {
+        Pin::new(&mut answer).poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    #[test]
+    fn an_answer_is_there_or_comes_later() {
+        assert!(matches!(now(Answer::ready(7)), Poll::Ready(Ok(7))));
+        assert!(matches!(now(Answer::later(async { Ok(7) })), Poll::Ready(Ok(7))));
+        assert!(now(Answer::<u8>::later(std::future::pending())).is_pending());
+        assert_eq!(format!("{:?}", Answer::ready(7)), "Answer(ready)");
+        assert_eq!(format!("{:?}", Answer::<u8>::later(std::future::pending())), "Answer(later)");
+    }
+}

@@ -1,0 +1,77 @@
+//! What can go wrong where states live elsewhere.
+
+use std::error::Error;
+use std::fmt;
+
+/// A store could not answer.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct StoreError {
+    kind: Kind,
+    source: Box<dyn Error + Send + Sync>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Unavailable,
+    Timeout,
+    OutcomeUnknown,
+}
+
+impl StoreError {
+    /// The store was not reached, or refused: nothing was spent.
+    pub fn unavailable(source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
+        StoreError { kind: Kind::Unavailable, source: source.into() }
+    }
+
+    /// No answer came in time, and the question never left.
+    pub fn timeout(source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
+        StoreError { kind: Kind::Timeout, source: source.into() }
+    }
+
+    /// The question was sent and no answer came: it may have been spent.
+    pub fn outcome_unknown(source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
+        StoreError { kind: Kind::OutcomeUnknown, source: source.into() }
+    }
+
+    /// Whether time ran out.
+    pub fn is_timeout(&self) -> bool {
+        self.kind == Kind::Timeout
+    }
+
+    /// Whether asking again is safe: nothing can have been spent.
+    pub fn is_retryable(&self) -> bool {
+        self.kind != Kind::OutcomeUnknown
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self.kind {
+            Kind::Unavailable => "the store cannot be reached",
+            Kind::Timeout => "the store did not answer in time",
+            Kind::OutcomeUnknown => "the store did not say whether it has spent",
+        })
+    }
+}
+
+impl Error for StoreError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&*self.source)
+    }
+}
+
+#[cfg(all(test, not(tidegate_models)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_unknown_outcome_forbids_to_ask_again() {
+        let errors =
+            [StoreError::unavailable("a"), StoreError::timeout("b"), StoreError::outcome_unknown("c")];
+        assert_eq!(errors.each_ref().map(StoreError::is_retryable), [true, true, false]);
+        assert_eq!(errors.each_ref().map(StoreError::is_timeout), [false, true, false]);
+        let sources = errors.each_ref().map(|error| error.source().unwrap().to_string());
+        assert_eq!(sources, ["a", "b", "c"]);
+    }
+}

@@ -1,0 +1,283 @@
+//! What only the inside of a map can show: its tables, its bounds, and what it forgets.
+
+use super::shard::Now;
+use super::*;
+use crate::{Cost, Key, Limit, ManualClock, SECOND};
+
+const ONE: Limit = Limit::per_second(1);
+
+fn map() -> (Map, Arc<ManualClock>) {
+    let clock = Arc::new(ManualClock::new());
+    (Map::with_clock(clock.clone()), clock)
+}
+
+fn take(map: &Map, key: impl IntoKeyText, limit: &Limit) -> Decision {
+    map.take(Subject { namespace: "n", key: &key.key(), limit }, Ask::ONE).0
+}
+
+/// Numbers and texts as keys.
+trait IntoKeyText {
+    fn key(self) -> Key;
+}
+
+impl IntoKeyText for &str {
+    fn key(self) -> Key {
+        Key::new(self)
+    }
+}
+
+impl IntoKeyText for usize {
+    fn key(self) -> Key {
+        Key::new(self)
+    }
+}
+
+fn many() -> usize {
+    if cfg!(miri) { 300 } else { 20_000 }
+}
+
+#[test]
+fn the_last_key_is_remembered_and_one_more_is_refused_and_told_why() {
+    let (map, clock) = map();
+    let map = map.max_keys(10);
+    for key in 0..10 {
+        assert!(take(&map, key, &ONE).is_allowed());
+    }
+    let refused = take(&map, 10, &ONE);
+    assert!(!refused.is_allowed() && refused.is_store_full());
+    assert_eq!(refused.retry_after(), Some(SECOND));
+    assert_eq!(map.keys(), 10);
+    assert!(!take(&map, 3, &ONE).is_store_full(), "those who are in are judged by their limit");
+    assert_eq!(
+        map.peek(Subject { namespace: "n", key: &Key::new(10_u8), limit: &ONE }, Ask::ONE).remaining(),
+        1
+    );
+
+    clock.advance(SECOND);
+    let passed = (10..30).filter(|key| take(&map, *key, &ONE).is_allowed()).count();
+    assert!(passed >= 5, "{passed} newcomers found the room of those who are clear");
+    assert!(map.keys() <= 10);
+}
+
+#[test]
+fn a_map_never_holds_more_bytes_than_it_may() {
+    for most in [0, 1000, 20_000, 300_000] {
+        let (map, _) = map();
+        let map = map.max_bytes(most);
+        let (mut refused, mut peak) = (0, 0);
+        for key in 0..many() {
+            refused += usize::from(take(&map, key, &ONE).is_store_full());
+            peak = peak.max(map.bytes());
+        }
+        assert!(peak <= most, "{peak} of {most} bytes");
+        assert!(refused > 0 && refused + map.keys() == many(), "{refused} refused, {} kept", map.keys());
+        assert!(most < 10_000 || peak > most / 4, "{peak} of {most} bytes");
+    }
+}
+
+#[test]
+fn a_state_that_would_outgrow_the_map_is_refused_too() {
+    let (map, clock) = map();
+    let map = map.max_bytes(16_000);
+    let log = Limit::sliding_log(100_000, SECOND);
+    let mut passed = 0;
+    let refused = loop {
+        clock.advance(std::time::Duration::from_nanos(1));
+        let decision = take(&map, "ana", &log);
+        if !decision.is_allowed() {
+            break decision;
+        }
+        passed += 1;
+    };
+    assert!(refused.is_store_full());
+    assert!(passed > 100, "{passed}");
+    assert!(map.bytes() <= 16_000);
+    let permits = Limit::concurrency(1000, SECOND);
+    let held = (0..1000).take_while(|_| take(&map, "bob", &permits).is_allowed()).count();
+    assert!((1..1000).contains(&held), "{held}");
+    assert!(map.bytes() <= 16_000, "{}", map.bytes());
+    map.reset(Subject { namespace: "n", key: &Key::new("ana"), limit: &log });
+    assert!(take(&map, "bob", &permits).is_allowed());
+}
+
+#[test]
+fn a_refused_newcomer_is_not_remembered() {
+    let (map, _) = map();
+    let subject = Subject { namespace: "n", key: &Key::new("ana"), limit: &ONE };
+    assert!(!map.take(subject, Ask::new(Cost::of(2))).0.is_allowed());
+    let _ = map.peek(subject, Ask::ONE);
+    assert!(!map.release(subject, PermitId::LAST));
+    assert_eq!(map.adjust(subject, Adjustment::Refund(Cost::ONE)), Adjusted::Capped);
+    assert_eq!(map.keys(), 0);
+    assert_eq!(map.state(subject), State::default());
+}
+
+#[test]
+fn after_all_have_expired_a_few_takes_bring_the_memory_back() {
+    let (map, clock) = map();
+    for key in 0..many() {
+        assert!(take(&map, key, &ONE).is_allowed());
+    }
+    assert_eq!(map.keys(), many());
+    let peak = map.bytes();
+    clock.advance(SECOND);
+    let others = ["a", "b", "c", "d"];
+    for round in 0..many() / 2 {
+        let _ = take(&map, others[round % others.len()], &ONE);
+    }
+    assert!(map.keys() <= others.len() + many() / 100, "{} keys", map.keys());
+    assert!(map.bytes() * 20 < peak || cfg!(miri), "{} of {peak} bytes", map.bytes());
+}
+
+#[test]
+fn what_is_not_clear_outlives_every_sweep() {
+    let (map, clock) = map();
+    let slow = Limit::per_hour(1);
+    for key in 0..100 {
+        assert!(take(&map, key, &slow).is_allowed());
+    }
+    for round in 0..20 {
+        for key in 0..many() / 10 {
+            let _ = take(&map, 1000 + round * many() + key, &ONE);
+        }
+        clock.advance(SECOND);
+    }
+    for key in 0..100 {
+        assert!(!take(&map, key, &slow).is_allowed(), "{key} was forgotten");
+    }
+}
+
+#[test]
+fn each_namespace_and_algorithm_has_its_own_state_and_reset_drops_all_of_a_subject() {
+    let (map, _) = map();
+    let limits = ["1/s", "1/s leaky-bucket", "1/s fixed-window", "1/s sliding-log", "1/s sliding-window"];
+    let limits = limits.map(|text| text.parse::<Limit>().unwrap());
+    let key = Key::new("ana");
+    for namespace in ["a", "b"] {
+        for limit in &limits {
+            let subject = Subject { namespace, key: &key, limit };
+            assert!(map.take(subject, Ask::ONE).0.is_allowed());
+            assert!(!map.take(subject, Ask::ONE).0.is_allowed());
+        }
+    }
+    assert_eq!(map.keys(), 10);
+    map.reset(Subject { namespace: "a", key: &key, limit: &ONE });
+    assert_eq!(map.keys(), 5);
+    let again = |namespace| map.take(Subject { namespace, key: &key, limit: &ONE }, Ask::ONE).0.is_allowed();
+    assert!(again("a") && !again("b"));
+}
+
+#[test]
+fn a_limit_with_a_longer_memory_finds_what_the_shorter_one_would_have_forgotten() {
+    for texts in [["2/s sliding-log", "2/m sliding-log"], ["2/s sliding-window", "2/m sliding-window"]] {
+        let [short, long] = texts.map(|text| text.parse::<Limit>().unwrap());
+        let (map, clock) = map();
+        assert!(take(&map, "ana", &short).is_allowed() && take(&map, "ana", &short).is_allowed());
+        map.hold(short.terms(), long.terms());
+        clock.advance(2 * SECOND);
+        for key in 0..many() {
+            let _ = take(&map, key, &ONE);
+        }
+        assert!(!take(&map, "ana", &long).is_allowed(), "{long:?}");
+
+        clock.advance(2 * crate::HOUR);
+        map.hold(long.terms(), short.terms());
+        assert!(take(&map, "ana", &short).is_allowed());
+        clock.advance(2 * SECOND);
+        let before = map.keys();
+        for key in 0..many() {
+            let _ = take(&map, key, &ONE);
+        }
+        assert!(
+            map.state(Subject { namespace: "n", key: &Key::new("ana"), limit: &short }) == State::default()
+        );
+        assert!(map.keys() < before + many());
+    }
+}
+
+#[test]
+fn a_take_is_given_back_once() {
+    let (map, _) = map();
+    let subject = Subject { namespace: "n", key: &Key::new("ana"), limit: &ONE };
+    let (decision, receipt) = map.take(subject, Ask::ONE);
+    assert!(decision.is_allowed());
+    assert_eq!(map.give_back(subject, receipt.unwrap()), Adjusted::Whole);
+    let (again, receipt) = map.take(subject, Ask::ONE);
+    assert!(again.is_allowed());
+    let (refused, none) = map.take(subject, Ask::ONE);
+    assert!(!refused.is_allowed() && none.is_none());
+    assert_eq!(map.give_back(subject, receipt.unwrap()), Adjusted::Whole);
+    assert_eq!(map.peek(subject, Ask::ONE).remaining(), 1);
+}
+
+#[test]
+fn places_in_flight_are_released_and_renewed_by_their_permit() {
+    let (map, clock) = map();
+    let limit = Limit::concurrency(1, SECOND);
+    let subject = Subject { namespace: "n", key: &Key::new("ana"), limit: &limit };
+    let permit = map.take(subject, Ask::ONE).0.permit().unwrap();
+    clock.advance(SECOND / 2);
+    assert!(map.renew(subject, permit));
+    clock.advance(SECOND / 2);
+    assert!(!map.take(subject, Ask::ONE).0.is_allowed(), "the renewed lease runs on");
+    assert!(map.release(subject, permit) && !map.release(subject, permit));
+    assert!(!map.renew(subject, permit));
+    assert!(map.take(subject, Ask::ONE).0.is_allowed());
+}
+
+#[test]
+fn a_table_that_moves_has_room_until_the_old_one_is_empty() {
+    let budget = Budget::new(usize::MAX, usize::MAX);
+    let at = |time: u64| Now { time: Timestamp::from_ticks(time), hold_until: Timestamp::EPOCH };
+    let state = || (State::default(), Timestamp::from_ticks(5));
+    let mut shard = Shard::default();
+    let mut names = 0_u64;
+    let mut insert = |shard: &mut Shard, now: u64| {
+        names += 1;
+        let hash = names.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        assert!(shard.insert((hash, &names.to_le_bytes()), state(), at(now), &budget).is_ok());
+        assert!(shard.is_moving_in_time(), "{} inserted", names);
+    };
+    // Grown and emptied again and again, so that tables are full of holes.
+    for round in 0..if cfg!(miri) { 2 } else { 8 } {
+        for _ in 0..many() / (round + 1) {
+            insert(&mut shard, 0);
+        }
+        for _ in 0..many() / 64 {
+            shard.tend(if round % 2 == 0 { 64 } else { 16 }, at(5), &budget);
+            insert(&mut shard, 5);
+        }
+    }
+    for _ in 0..2 * many() {
+        shard.tend(64, at(9), &budget);
+    }
+    assert_eq!((budget.keys(), shard.len()), (0, 0));
+    assert!(budget.bytes() < 10_000, "{} bytes for nothing", budget.bytes());
+    assert_eq!(budget.bytes(), shard.bytes());
+}
+
+#[test]
+fn every_entry_is_found_while_tables_move() {
+    let budget = Budget::new(usize::MAX, usize::MAX);
+    let now = Now { time: Timestamp::EPOCH, hold_until: Timestamp::EPOCH };
+    let mut shard = Shard::default();
+    let hash = |name: usize| (name as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let most = many() / 10;
+    for name in 0..most {
+        let state = (State::default(), Timestamp::LAST);
+        assert!(shard.insert((hash(name), &name.to_le_bytes()), state, now, &budget).is_ok());
+        for seen in (0..=name).step_by(7) {
+            assert!(shard.find(hash(seen), &seen.to_le_bytes()).is_some(), "{seen} of {name}");
+            assert!(shard.find_mut(hash(seen), &seen.to_le_bytes()).is_some());
+        }
+    }
+    assert_eq!(shard.len(), most);
+    for name in 0..most {
+        shard.remove(hash(name), &name.to_le_bytes(), &budget);
+        shard.remove(hash(name), &name.to_le_bytes(), &budget);
+        assert!(shard.find(hash(name), &name.to_le_bytes()).is_none());
+        shard.tend(16, now, &budget);
+        assert_eq!(shard.len(), most - name - 1);
+    }
+    assert_eq!(budget.keys(), 0);
+}

@@ -1,0 +1,70 @@
+//! Who holds the states.
+//!
+//! Stores in memory are called directly and cannot fail. What must not care where states live is written
+//! once against [`Store`], whose answers may take a while and may be an error.
+
+mod answer;
+mod error;
+pub(crate) mod map;
+pub(crate) mod name;
+
+pub use answer::Answer;
+pub use error::StoreError;
+pub use map::Map;
+
+use std::fmt;
+
+use crate::ask::{Adjusted, Adjustment, Ask};
+use crate::decision::{Decision, PermitId};
+use crate::decisions::Decisions;
+use crate::key::Key;
+use crate::limit::Limit;
+
+/// What names a state, and the limit to decide it by.
+///
+/// A state belongs to (namespace, algorithm, key): other numbers in the limit leave it where it is, another
+/// algorithm is another state.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// The name of the rule, or of whatever else keeps its own counts.
+    pub namespace: &'a str,
+    /// Who it is.
+    pub key: &'a Key,
+    /// What is promised.
+    pub limit: &'a Limit,
+}
+
+/// Where states live, for those who must not care.
+///
+/// ```
+/// use tidegate::{Ask, Key, Limit, Map, Store, Subject, StoreError};
+///
+/// async fn may_log_in(store: &dyn Store, user: &str) -> Result<bool, StoreError> {
+///     let (limit, key) = (Limit::per_minute(5), Key::new(user));
+///     let subject = Subject { namespace: "login", key: &key, limit: &limit };
+///     Ok(store.take(&[(subject, Ask::ONE)]).await?.is_allowed())
+/// }
+/// # let map = Map::new();
+/// # let future = std::pin::pin!(may_log_in(&map, "ana"));
+/// # let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+/// # assert!(matches!(future.poll(&mut context), std::task::Poll::Ready(Ok(true))));
+/// ```
+pub trait Store: fmt::Debug + Send + Sync {
+    /// Takes all or none: spends only if every ask passes.
+    fn take<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> Answer<'a, Decisions>;
+
+    /// What taking would say, without spending.
+    fn peek<'a>(&'a self, subject: Subject<'a>, ask: Ask) -> Answer<'a, Decision>;
+
+    /// Charges what turned out to be more, or gives back what was not used.
+    fn adjust<'a>(&'a self, subject: Subject<'a>, adjustment: Adjustment) -> Answer<'a, Adjusted>;
+
+    /// Gives a place in flight back. Whether the permit was still holding one.
+    fn release<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool>;
+
+    /// Starts a permit's lease anew. Whether it was still holding its place.
+    fn renew<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool>;
+
+    /// Forgets a subject, whatever the algorithm.
+    fn reset<'a>(&'a self, subject: Subject<'a>) -> Answer<'a, ()>;
+}
