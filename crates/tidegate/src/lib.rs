@@ -21,19 +21,45 @@
 
 pub mod algorithm;
 mod ask;
+mod asking;
 mod decision;
+mod decisions;
 mod key;
 mod limit;
+mod limiter;
+#[cfg(all(test, tidegate_models))]
+mod models;
+mod pacer;
+mod permits;
+mod published;
 mod receipt;
+mod refusal;
+mod shaper;
+mod single;
+mod store;
+mod sync;
 pub mod time;
+mod wait;
 
 pub use algorithm::{Algorithm, State};
 pub use ask::{Adjusted, Adjustment, Ask, Cost, CostError};
+pub use asking::{IntoAsk, KeyedAsk, ask};
 pub use decision::{Decision, PermitId, Verdict};
+pub use decisions::Decisions;
 pub use key::{IntoKey, Key, KeyPart};
-pub use limit::{Alignment, DelayAfter, Draft, Limit, LimitError, Pay, WindowMode};
+pub use limit::{Alignment, DelayAfter, Draft, Limit, LimitError, Pay, Rate, WindowMode};
+pub use limiter::{Limiter, LimiterAsk, admit_all};
+pub use pacer::Pacer;
+pub use permits::{Entering, Permit, Permits};
 pub use receipt::Receipt;
-pub use time::{Clock, DAY, HOUR, MILLISECOND, MINUTE, ManualClock, SECOND, SystemClock, Ticks, Timestamp};
+pub use refusal::Refusal;
+pub use shaper::Shaper;
+pub use single::Single;
+pub use store::{Answer, Map, Store, StoreError, Subject};
+pub use time::{
+    Clock, CounterClock, DAY, HOUR, MILLISECOND, MINUTE, ManualClock, SECOND, SystemClock, Ticks, Timestamp,
+};
+pub use wait::{Acquire, Waited};
 
 /// The code in the README compiles and runs.
 #[cfg(doctest)]

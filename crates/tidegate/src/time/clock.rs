@@ -1,10 +1,14 @@
-//! Where the time comes from: the system's monotonic clock, or a clock that is set by hand.
+//! What a clock is, and the system's own.
+//!
+//! A clock also wakes who waits for a time of it, because only the clock knows when that comes: the time of a
+//! manual clock comes when the test says so.
 
-use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Instant;
+use std::{fmt, io};
 
-use super::{Ticks, Timestamp};
+use super::{Timestamp, timer};
 
 /// Tells the time since its own epoch.
 ///
@@ -13,6 +17,26 @@ use super::{Ticks, Timestamp};
 pub trait Clock: fmt::Debug + Send + Sync {
     /// The time now.
     fn now(&self) -> Timestamp;
+
+    /// Has a task woken at this time of this clock, or a little later; at once if it has come.
+    ///
+    /// Whoever is woken looks at the clock again: it may have been stepped, which wakes everybody, and the
+    /// timer of a clock that does not wake by itself runs by the system's clock, which is not quite as fast.
+    /// Fails if there is no thread to be had for that timer; then nobody is woken.
+    fn wake_at(&self, at: Timestamp, waker: Waker) -> io::Result<()> {
+        timer::wake_after(at.since(self.now()), waker)
+    }
+}
+
+impl<C: Clock + ?Sized> Clock for Arc<C> {
+    #[inline]
+    fn now(&self) -> Timestamp {
+        (**self).now()
+    }
+
+    fn wake_at(&self, at: Timestamp, waker: Waker) -> io::Result<()> {
+        (**self).wake_at(at, waker)
+    }
 }
 
 /// The system's monotonic clock; its epoch is the moment it was made.
@@ -41,63 +65,14 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until it is moved, forwards or back. For tests and replays.
-#[derive(Debug, Default)]
-pub struct ManualClock {
-    ticks: AtomicU64,
-}
-
-impl ManualClock {
-    /// A clock that shows its epoch.
-    pub const fn new() -> ManualClock {
-        ManualClock { ticks: AtomicU64::new(0) }
-    }
-
-    /// Shows another time from now on.
-    pub fn set(&self, now: Timestamp) {
-        self.ticks.store(now.ticks(), Ordering::SeqCst);
-    }
-
-    /// Moves forwards, at most to [`Timestamp::LAST`].
-    pub fn advance(&self, by: Duration) {
-        self.move_to(|now| now.saturating_add(Ticks::saturating_from(by)));
-    }
-
-    /// Steps back, at most to the epoch.
-    pub fn step_back(&self, by: Duration) {
-        self.move_to(|now| now.saturating_sub(Ticks::saturating_from(by)));
-    }
-
-    fn move_to(&self, target: impl Fn(Timestamp) -> Timestamp) {
-        let moved = |ticks| Some(target(Timestamp::from_ticks(ticks)).ticks());
-        // The closure always gives a time, so the update cannot fail.
-        let _ = self.ticks.fetch_update(Ordering::SeqCst, Ordering::SeqCst, moved);
-    }
-}
-
-impl Clock for ManualClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_ticks(self.ticks.load(Ordering::SeqCst))
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::SECOND;
+    use std::sync::mpsc;
+    use std::time::Duration;
 
-    #[test]
-    fn a_manual_clock_moves_only_when_told() {
-        let clock = ManualClock::new();
-        assert_eq!(clock.now(), Timestamp::EPOCH);
-        clock.advance(3 * SECOND);
-        clock.step_back(SECOND);
-        assert_eq!(clock.now(), Timestamp::after_epoch(2 * SECOND));
-        clock.step_back(Duration::MAX);
-        assert_eq!(clock.now(), Timestamp::EPOCH);
-        clock.advance(Duration::MAX);
-        assert_eq!(clock.now(), Timestamp::LAST);
-    }
+    use super::*;
+    use crate::time::woken::{Woken, waker};
+    use crate::{ManualClock, SECOND};
 
     #[test]
     fn the_system_clock_never_goes_back() {
@@ -108,5 +83,33 @@ mod tests {
             assert!(now >= last);
             last = now;
         }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "the timer's thread never ends")]
+    fn a_clock_wakes_at_its_time_without_any_doing() {
+        let (woken, wakes) = mpsc::channel();
+        let clock = SystemClock::new();
+        let at = Timestamp::after_epoch(Duration::from_millis(3));
+        clock.wake_at(at, waker(move || woken.send(()).expect("the test waits"))).unwrap();
+        wakes.recv_timeout(10 * SECOND).unwrap();
+        assert!(clock.now() >= at);
+    }
+
+    #[test]
+    fn a_time_that_has_come_needs_no_timer() {
+        let (clock, woken) = (SystemClock::new(), Woken::default());
+        clock.wake_at(Timestamp::EPOCH, woken.waker(1)).unwrap();
+        assert_eq!(woken.take(), [1]);
+    }
+
+    #[test]
+    fn a_shared_clock_is_the_clock_itself() {
+        let (clock, woken) = (Arc::new(ManualClock::new()), Woken::default());
+        let shared: Arc<dyn Clock> = Arc::clone(&clock) as Arc<dyn Clock>;
+        Clock::wake_at(&shared, Timestamp::after_epoch(SECOND), woken.waker(1)).unwrap();
+        clock.advance(SECOND);
+        assert_eq!(Clock::now(&shared), Timestamp::after_epoch(SECOND));
+        assert_eq!(woken.take(), [1]);
     }
 }

@@ -3,9 +3,21 @@
 //! Everything that decides takes the time as an argument. Only the clocks in this folder read one, so that
 //! a test, a replay or a store with its own clock decides by the same code as a live process.
 
+mod calibration;
 mod clock;
+mod counter;
+mod line;
+mod manual;
+mod source;
+mod steered;
+mod timer;
+#[cfg(test)]
+mod woken;
 
-pub use clock::{Clock, ManualClock, SystemClock};
+pub use clock::{Clock, SystemClock};
+pub use counter::CounterClock;
+pub use manual::ManualClock;
+pub(crate) use source::Source;
 
 use std::fmt;
 use std::time::Duration;

@@ -3,14 +3,17 @@
 mod documents;
 mod extremes;
 mod figures;
+mod hammer;
 mod key;
 mod laws;
 mod limit_text;
+mod map;
 mod models;
 mod oracle;
 mod rates;
 mod small_world;
 mod traces;
+mod waiting;
 
 /// How many random traces to run per kind: the environment's word, or enough for every commit.
 fn traces(usual: u64) -> u64 {

@@ -1,0 +1,57 @@
+//! Several limits at once, each with its own subjects: all pass, or none is charged.
+
+use super::Limiter;
+use crate::ask::Ask;
+use crate::decisions::Decisions;
+use crate::store::map::{Bid, take_all};
+use crate::store::name::Name;
+
+/// One ask of one limiter; made by [`Limiter::ask`].
+#[derive(Clone, Debug)]
+#[must_use = "an ask does nothing until `admit_all` gets it"]
+pub struct LimiterAsk {
+    limiter: Limiter,
+    name: Name,
+    ask: Ask,
+}
+
+impl LimiterAsk {
+    pub(super) fn new(limiter: Limiter, name: Name, ask: Ask) -> LimiterAsk {
+        LimiterAsk { limiter, name, ask }
+    }
+}
+
+/// Decides about several asks, of limiters on one store or on several, and spends only if all are allowed.
+///
+/// ```
+/// use tidegate::{Limit, Limiter, Map, admit_all, ask};
+///
+/// let map = Map::new();
+/// let per_user = Limiter::on(&map, "user", Limit::per_minute(5));
+/// let per_ip = Limiter::on(&map, "ip", Limit::per_minute(20));
+///
+/// let both = admit_all([per_user.ask("ana"), per_ip.ask(ask("192.0.2.7").cost(2))]);
+/// assert!(both.is_allowed());
+/// ```
+pub fn admit_all(asks: impl IntoIterator<Item = LimiterAsk>) -> Decisions {
+    let asks: Vec<_> = asks.into_iter().collect();
+    let bids: Vec<_> = asks.iter().map(LimiterAsk::bid).collect();
+    let waits: Vec<_> = asks.iter().map(|ask| ask.limiter.inner.wait_behind(&ask.name, ask.ask)).collect();
+    if waits.iter().all(Option::is_none) {
+        return take_all(&bids);
+    }
+    // Somebody waits for one of the subjects: it is theirs, and nothing is spent.
+    let looked = bids.iter().zip(waits).map(|(bid, wait)| {
+        let decision = bid.map.peek_named(bid.name, &bid.terms, bid.ask);
+        wait.map_or(decision, |wait| decision.put_off(wait))
+    });
+    Decisions::new(looked.collect())
+}
+
+impl LimiterAsk {
+    fn bid(&self) -> Bid<'_> {
+        let inner = &self.limiter.inner;
+        let terms = inner.limit.terms();
+        Bid { map: &inner.map, name: &self.name, terms, ask: self.ask }
+    }
+}

@@ -1,0 +1,246 @@
+//! Models: every order in which threads can meet, tried by loom on the files that are shipped.
+//!
+//! `cargo xtask models` runs them. Time stands still or is moved by hand; what is checked is that nothing is
+//! admitted twice, charged for nobody, or forgotten to be woken.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+
+use loom::sync::Notify;
+use loom::thread;
+
+use crate::published::Published;
+use crate::{Limit, Limiter, MILLISECOND, ManualClock, Map, Permits, SECOND, Single, admit_all};
+
+const SLOW: Limit = Limit::per_hour(1);
+
+fn clock() -> Arc<ManualClock> {
+    let clock = ManualClock::new();
+    clock.advance(1000 * SECOND);
+    Arc::new(clock)
+}
+
+/// Runs two things at once and gives back what both say.
+fn both<A: 'static, B: 'static>(
+    one: impl FnOnce() -> A + 'static,
+    other: impl FnOnce() -> B + 'static,
+) -> (A, B) {
+    let one = thread::spawn(one);
+    let other = other();
+    (one.join().expect("no model panics"), other)
+}
+
+/// A thread that sleeps until it is woken; loom finds it if nobody ever does.
+struct Sleeper(Notify);
+
+impl Wake for Sleeper {
+    fn wake(self: Arc<Self>) {
+        self.0.notify();
+    }
+}
+
+fn block_on<F: Future + Unpin>(future: &mut F) -> F::Output {
+    let sleeper = Arc::new(Sleeper(Notify::new()));
+    let waker = Waker::from(sleeper.clone());
+    loop {
+        match Pin::new(&mut *future).poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => sleeper.0.wait(),
+        }
+    }
+}
+
+fn poll<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
+    Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
+}
+
+#[test]
+fn words_are_read_from_one_publication() {
+    loom::model(|| {
+        let published = Arc::new(Published::new([0, 0]));
+        let writer = published.clone();
+        let (_, [first, second]) = both(
+            move || {
+                writer.replace(|[first, second]| [first + 1, second + 1]);
+                writer.replace(|[first, second]| [first + 1, second + 1]);
+            },
+            move || published.read(),
+        );
+        assert_eq!(first, second);
+    });
+}
+
+#[test]
+fn a_word_is_spent_once() {
+    loom::model(|| {
+        let single = Single::with_clock(SLOW.burst(2), clock());
+        let other = single.clone();
+        let admit = |single: &Single| u8::from(single.admit().is_allowed());
+        let (one, two) = both(move || admit(&other) + admit(&other), {
+            let single = single.clone();
+            move || admit(&single) + admit(&single)
+        });
+        assert_eq!(one + two, 2);
+        assert_eq!(single.peek().remaining(), 0);
+    });
+}
+
+#[test]
+fn a_refund_meets_a_take() {
+    loom::model(|| {
+        let single = Single::with_clock(SLOW.burst(2), clock());
+        assert!(single.admit().is_allowed());
+        let other = single.clone();
+        let (_, taken) = both(move || other.refund(1), {
+            let single = single.clone();
+            move || single.admit().is_allowed()
+        });
+        assert!(taken);
+        assert_eq!(single.peek().remaining(), 1);
+    });
+}
+
+#[test]
+fn a_limit_is_changed_while_it_decides() {
+    loom::model(|| {
+        let single = Single::with_clock(SLOW.burst(1), clock());
+        let other = single.clone();
+        let (_, passed) = both(move || other.set_limit(SLOW.burst(2)), {
+            let single = single.clone();
+            move || (0..3).filter(|_| single.admit().is_allowed()).count()
+        });
+        assert!((1..=2).contains(&passed));
+        let rest = (0..3).filter(|_| single.admit().is_allowed()).count();
+        assert_eq!(passed + rest, 2);
+    });
+}
+
+#[test]
+fn a_newcomer_comes_twice_at_once() {
+    loom::model(|| {
+        let limiter = Limiter::with_clock(SLOW, clock());
+        let other = limiter.clone();
+        let (one, two) =
+            both(move || other.admit("ana").is_allowed(), move || limiter.admit("ana").is_allowed());
+        assert!(one != two, "{one} and {two}");
+    });
+}
+
+#[test]
+fn a_key_expires_while_it_is_asked() {
+    loom::model(|| {
+        let clock = clock();
+        let map = Map::with_clock(clock.clone()).max_keys(1);
+        let limiter = Limiter::on(&map, "", Limit::per_second(1));
+        assert!(limiter.admit("ana").is_allowed());
+        let other = limiter.clone();
+        let (_, passed) = both(
+            move || {
+                clock.advance(SECOND);
+                // A newcomer to a full map: it finds the place of whoever is clear.
+                let _ = other.admit("bob");
+            },
+            {
+                let limiter = limiter.clone();
+                move || (0..2).filter(|_| limiter.admit("ana").is_allowed()).count()
+            },
+        );
+        assert!(passed <= 1);
+        assert!(map.keys() <= 1);
+    });
+}
+
+#[test]
+fn two_limits_are_asked_in_two_orders() {
+    loom::model(|| {
+        let map = Map::with_clock(clock());
+        let (user, ip) = (Limiter::on(&map, "user", SLOW), Limiter::on(&map, "ip", SLOW.burst(2)));
+        let (other_user, other_ip) = (user.clone(), ip.clone());
+        let (one, two) =
+            both(move || admit_all([other_user.ask("ana"), other_ip.ask("ana")]).is_allowed(), {
+                let (user, ip) = (user.clone(), ip.clone());
+                move || admit_all([ip.ask("ana"), user.ask("ana")]).is_allowed()
+            });
+        assert!(one != two);
+        assert_eq!((user.peek("ana").remaining(), ip.peek("ana").remaining()), (0, 1));
+    });
+}
+
+#[test]
+fn a_place_comes_back_while_somebody_begins_to_wait() {
+    loom::model(|| {
+        let permits = Permits::at_most(1).with_clock(clock());
+        let permit = permits.enter("ana").expect("the place is free");
+        let (_, entered) = both(move || drop(permit), move || block_on(&mut permits.acquire("ana")).is_ok());
+        assert!(entered);
+    });
+}
+
+#[test]
+fn a_waiter_leaves_while_its_place_comes() {
+    loom::model(|| {
+        let permits = Permits::at_most(1).with_clock(clock());
+        let permit = permits.enter("ana").expect("the place is free");
+        let mut first = permits.acquire("ana");
+        assert!(poll(&mut first).is_pending());
+        let mut second = permits.acquire("ana");
+        assert!(poll(&mut second).is_pending());
+        let releasing = thread::spawn(move || drop(permit));
+        let (_, entered) = both(move || drop(first), move || block_on(&mut second).is_ok());
+        releasing.join().expect("no model panics");
+        assert!(entered);
+    });
+}
+
+#[test]
+fn the_clock_moves_while_somebody_begins_to_wait() {
+    loom::model(|| {
+        let clock = clock();
+        let limiter = Limiter::with_clock(Limit::per_second(10).burst(1), clock.clone());
+        assert!(limiter.admit("ana").is_allowed());
+        let (_, passed) = both(
+            move || {
+                clock.advance(50 * MILLISECOND);
+                clock.advance(100 * MILLISECOND);
+            },
+            move || block_on(&mut limiter.acquire("ana")).is_ok(),
+        );
+        assert!(passed);
+    });
+}
+
+#[test]
+fn a_refund_comes_while_somebody_begins_to_wait() {
+    loom::model(|| {
+        let limiter = Limiter::with_clock(SLOW, clock());
+        assert!(limiter.admit("ana").is_allowed());
+        let other = limiter.clone();
+        let (_, passed) =
+            both(move || other.refund("ana"), move || block_on(&mut limiter.acquire("ana")).is_ok());
+        assert!(passed);
+    });
+}
+
+#[test]
+fn a_refund_of_a_word_comes_while_somebody_begins_to_wait() {
+    loom::model(|| {
+        let single = Single::with_clock(SLOW, clock());
+        assert!(single.admit().is_allowed());
+        let other = single.clone();
+        let (_, passed) = both(move || other.refund(1), move || block_on(&mut single.acquire()).is_ok());
+        assert!(passed);
+    });
+}
+
+#[test]
+fn a_larger_limit_comes_while_somebody_begins_to_wait() {
+    loom::model(|| {
+        let single = Single::with_clock(SLOW, clock());
+        assert!(single.admit().is_allowed());
+        let other = single.clone();
+        let larger = move || other.set_limit(SLOW.burst(2));
+        let (_, passed) = both(larger, move || block_on(&mut single.acquire()).is_ok());
+        assert!(passed);
+    });
+}

@@ -1,0 +1,200 @@
+//! So many at a time: permits that come back by themselves.
+
+use std::fmt;
+use std::mem;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use crate::asking::IntoAsk;
+use crate::decision::{Decision, PermitId};
+use crate::key::IntoKey;
+use crate::limit::Limit;
+use crate::limiter::Limiter;
+use crate::refusal::Refusal;
+use crate::store::Map;
+use crate::store::name::Name;
+use crate::time::{Clock, HOUR, Source};
+use crate::wait::{Visit, block_on};
+
+/// For each subject, at most so many in flight; clones share them.
+///
+/// ```
+/// use tidegate::{Permits, SECOND};
+///
+/// let permits = Permits::at_most(1).lease(30 * SECOND);
+/// let permit = permits.enter("ana")?;
+/// assert!(permits.enter("ana").is_err()); // one at a time
+/// assert!(permits.enter("bob").is_ok()); // each subject has its own
+/// drop(permit);
+/// assert!(permits.enter("ana").is_ok());
+/// # Ok::<(), tidegate::Refusal>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Permits {
+    limiter: Limiter,
+}
+
+impl Permits {
+    /// At most so many in flight per subject, each for at most an hour unless [`Permits::lease`] says so.
+    ///
+    /// # Panics
+    /// If that is none, or more than 1,048,576.
+    pub fn at_most(places: u64) -> Permits {
+        Permits { limiter: Limiter::new(Limit::concurrency(places, HOUR)) }
+    }
+
+    /// New permits like these that come back after this time if nobody returns or renews them.
+    ///
+    /// # Panics
+    /// If that is no time, or more than ten years.
+    #[must_use]
+    pub fn lease(self, lease: Duration) -> Permits {
+        let limit = Limit::concurrency(self.places(), lease);
+        self.rebuilt(limit)
+    }
+
+    /// New permits like these that go by another clock.
+    #[must_use]
+    pub fn with_clock(self, clock: Arc<dyn Clock>) -> Permits {
+        Permits { limiter: Limiter::with_clock(self.limiter.limit(), clock) }
+    }
+
+    fn rebuilt(&self, limit: Limit) -> Permits {
+        match self.limiter.clock() {
+            Source::Process => Permits { limiter: Limiter::new(limit) },
+            Source::Given(clock) => Permits { limiter: Limiter::with_clock(limit, clock.clone()) },
+        }
+    }
+
+    /// Permits on a store that others use, too.
+    ///
+    /// # Panics
+    /// Like [`Permits::at_most`] and [`Permits::lease`].
+    pub fn on(map: &Map, name: &str, places: u64, lease: Duration) -> Permits {
+        Permits { limiter: Limiter::on(map, name, Limit::concurrency(places, lease)) }
+    }
+
+    /// A place now, or not at all.
+    pub fn enter(&self, ask: impl IntoAsk) -> Result<Permit, Refusal> {
+        let visit = self.limiter.visit(ask);
+        let decision = self.limiter.admit_named(visit.name(), visit.ask());
+        Permit::of(&self.limiter, visit.name(), decision.into_result()?)
+    }
+
+    /// Waits for a place; to be awaited on any runtime, or to block a thread with.
+    pub fn acquire(&self, ask: impl IntoAsk) -> Entering {
+        Entering { visit: self.limiter.visit(ask), limiter: self.limiter.clone() }
+    }
+
+    /// What [`Permits::enter`] would say, and how many places are free.
+    pub fn peek(&self, ask: impl IntoAsk) -> Decision {
+        self.limiter.peek(ask)
+    }
+
+    /// Gives back the place of a permit that is known by its number only. Whether it was still holding one.
+    pub fn release(&self, key: impl IntoKey, permit: PermitId) -> bool {
+        self.limiter.release(key, permit)
+    }
+
+    /// Starts a lease anew of a permit that is known by its number only. Whether it was still holding a place.
+    pub fn renew(&self, key: impl IntoKey, permit: PermitId) -> bool {
+        self.limiter.renew(key, permit)
+    }
+
+    /// Allows another number in flight, each for at most this long. Those who are in stay in.
+    ///
+    /// # Panics
+    /// Like [`Permits::at_most`] and [`Permits::lease`].
+    pub fn set_limit(&self, places: u64, lease: Duration) {
+        self.limiter.set_limit(Limit::concurrency(places, lease));
+    }
+
+    fn places(&self) -> u64 {
+        self.limiter.peek("").limit()
+    }
+}
+
+/// A place in flight. Dropped or released, it goes back; forgotten, it comes back when its lease ends.
+#[must_use = "a permit that is dropped at once limits nothing"]
+pub struct Permit {
+    limiter: Limiter,
+    name: Name,
+    id: PermitId,
+    is_back: bool,
+}
+
+impl Permit {
+    fn of(limiter: &Limiter, name: &Name, decision: Decision) -> Result<Permit, Refusal> {
+        let id = decision.permit().ok_or(Refusal::of(decision))?;
+        Ok(Permit { limiter: limiter.clone(), name: name.clone(), id, is_back: false })
+    }
+
+    /// The number, to be written down elsewhere.
+    pub fn id(&self) -> PermitId {
+        self.id
+    }
+
+    /// Gives the place back. Whether it was still held: a lease may have ended before.
+    pub fn release(mut self) -> bool {
+        self.give_back()
+    }
+
+    fn give_back(&mut self) -> bool {
+        let is_first = !mem::replace(&mut self.is_back, true);
+        is_first && self.limiter.release_named(&self.name, self.id)
+    }
+
+    /// Starts the lease anew. Whether it was still running; an ended one stays ended.
+    pub fn renew(&self) -> bool {
+        self.limiter.renew_named(&self.name, self.id)
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.give_back();
+    }
+}
+
+impl fmt::Debug for Permit {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_tuple("Permit").field(&self.id).finish()
+    }
+}
+
+/// Waits for a place in flight; made by [`Permits::acquire`].
+#[must_use = "nobody waits until this is awaited or blocked on"]
+pub struct Entering {
+    visit: Visit,
+    limiter: Limiter,
+}
+
+impl Entering {
+    /// Waits at most this long. Nobody knows when a place comes back, so this is found out by waiting.
+    pub fn within(self, longest: Duration) -> Entering {
+        Entering { visit: self.visit.within(longest), limiter: self.limiter }
+    }
+
+    /// Waits on this thread. Not for use inside of an async runtime, whose thread it would block.
+    pub fn blocking(self) -> Result<Permit, Refusal> {
+        block_on(self)
+    }
+}
+
+impl Future for Entering {
+    type Output = Result<Permit, Refusal>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.visit.poll(context).map(|result| {
+            result.and_then(|waited| Permit::of(&self.limiter, self.visit.name(), waited.decision))
+        })
+    }
+}
+
+impl fmt::Debug for Entering {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_tuple("Entering").field(&self.visit.ask()).finish()
+    }
+}

@@ -1,0 +1,291 @@
+//! One subject, the hottest path: no key, no map.
+//!
+//! A state that is one word is exchanged atomically; the others are behind a lock.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::algorithm::{Algorithm, Decide, State};
+use crate::ask::{Adjusted, Adjustment, Ask, Cost};
+use crate::decision::Decision;
+use crate::limit::{CurrentLimit, Limit, LimitError, Terms};
+use crate::receipt::Receipt;
+use crate::store::name::{Name, Namespace};
+use crate::sync::{Apart, AtomicU64, Mutex, Ordering};
+use crate::time::{Clock, Source, Timestamp};
+use crate::wait::{Acquire, MAX_WAITERS, Room, Venue, Visit};
+
+/// One limit for one subject; clones share it.
+///
+/// ```
+/// use tidegate::{Limit, Single};
+///
+/// let single = Single::new(Limit::per_second(10).burst(2));
+/// assert!(single.admit().is_allowed());
+/// assert!(single.admit().is_allowed());
+/// assert!(!single.admit().is_allowed());
+/// ```
+#[derive(Clone)]
+pub struct Single {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    /// Each algorithm has its own state: a limit of another one finds another state.
+    tokens: Apart<AtomicU64>,
+    queue: AtomicU64,
+    other: Mutex<State>,
+    limit: CurrentLimit,
+    clock: Source,
+    room: Room,
+}
+
+impl Single {
+    /// A limiter of one subject.
+    pub fn new(limit: Limit) -> Single {
+        Single::build(limit, Source::default(), MAX_WAITERS)
+    }
+
+    /// A limiter of one subject that decides by another clock.
+    pub fn with_clock(limit: Limit, clock: Arc<dyn Clock>) -> Single {
+        Single::build(limit, Source::Given(clock), MAX_WAITERS)
+    }
+
+    /// A new limiter like this one, in which at most so many wait at a time; 65,536 unless set.
+    #[must_use]
+    pub fn max_waiters(self, most: usize) -> Single {
+        Single::build(self.limit(), self.inner.clock.clone(), most)
+    }
+
+    fn build(limit: Limit, clock: Source, max_waiters: usize) -> Single {
+        let inner = Inner {
+            tokens: Apart(AtomicU64::new(0)),
+            queue: AtomicU64::new(0),
+            other: Mutex::new(State::default()),
+            limit: CurrentLimit::new(limit),
+            clock,
+            room: Room::new(max_waiters),
+        };
+        Single { inner: Arc::new(inner) }
+    }
+
+    /// A new limiter with another limit and the same clock.
+    pub(crate) fn rebuilt(&self, limit: Limit) -> Single {
+        Single::build(limit, self.inner.clock.clone(), self.inner.room.max_waiters())
+    }
+
+    /// The limit in force.
+    pub fn limit(&self) -> Limit {
+        self.inner.limit.limit()
+    }
+
+    /// Decides about one unit, and spends it if allowed.
+    #[inline]
+    pub fn admit(&self) -> Decision {
+        self.admit_with(Ask::ONE)
+    }
+
+    /// Decides about an ask, and spends if allowed.
+    #[inline]
+    pub fn admit_with(&self, ask: Ask) -> Decision {
+        if self.inner.room.is_empty() { self.inner.spend(ask) } else { self.admit_behind(ask) }
+    }
+
+    #[cold]
+    fn admit_behind(&self, ask: Ask) -> Decision {
+        match self.inner.room.wait_behind(&*self.inner, &nobody(), ask) {
+            Some(wait) => self.inner.look(ask).put_off(wait),
+            None => self.inner.spend(ask),
+        }
+    }
+
+    /// What [`Single::admit`] would say, without spending.
+    pub fn peek(&self) -> Decision {
+        self.peek_with(Ask::ONE)
+    }
+
+    /// What [`Single::admit_with`] would say, without spending.
+    pub fn peek_with(&self, ask: Ask) -> Decision {
+        let decision = self.inner.look(ask);
+        if self.inner.room.is_empty() {
+            return decision;
+        }
+        let wait = self.inner.room.wait_behind(&*self.inner, &nobody(), ask);
+        wait.map_or(decision, |wait| decision.put_off(wait))
+    }
+
+    /// Gives back what was not used, at most what is owed.
+    pub fn refund(&self, units: u64) -> Adjusted {
+        self.adjust(units, Adjustment::Refund)
+    }
+
+    /// Charges what turned out to be more, allowed or not, as far as the limit's `max_debt`.
+    pub fn charge(&self, units: u64) -> Adjusted {
+        self.adjust(units, Adjustment::Charge)
+    }
+
+    fn adjust(&self, units: u64, adjustment: impl FnOnce(Cost) -> Adjustment) -> Adjusted {
+        let Ok(cost) = Cost::new(units) else { return Adjusted::Whole };
+        let adjustment = adjustment(cost);
+        let adjusted = self.inner.touch(None, |terms, state, now| terms.adjust(state, now, adjustment));
+        self.inner.room.look_again(&self.venue(), &nobody());
+        adjusted
+    }
+
+    /// Forgets everything.
+    pub fn reset(&self) {
+        self.inner.tokens.0.store(0, Ordering::Release);
+        self.inner.queue.store(0, Ordering::Release);
+        *self.inner.other.lock() = State::default();
+        self.inner.room.look_again(&self.venue(), &nobody());
+    }
+
+    /// Puts another limit in force; what is owed stays.
+    pub fn set_limit(&self, limit: Limit) {
+        match self.replace_limit(|_| Ok::<_, std::convert::Infallible>(limit)) {
+            Ok(()) => {}
+            Err(never) => match never {},
+        }
+    }
+
+    pub(crate) fn change_limit(
+        &self,
+        change: impl FnOnce(Limit) -> Result<Limit, LimitError>,
+    ) -> Result<(), LimitError> {
+        self.replace_limit(change)
+    }
+
+    fn replace_limit<E>(&self, change: impl FnOnce(Limit) -> Result<Limit, E>) -> Result<(), E> {
+        self.inner.limit.replace(change, |_, _| {})?;
+        self.inner.room.look_everywhere(&self.venue());
+        Ok(())
+    }
+
+    /// Waits until one unit passes; to be awaited on any runtime, or to block a thread with.
+    pub fn acquire(&self) -> Acquire {
+        self.acquire_units(1)
+    }
+
+    /// Waits until so many units pass together.
+    pub fn acquire_units(&self, units: u64) -> Acquire {
+        let ask = crate::asking::ask_for(units, None);
+        Acquire::new(Visit::new(self.venue(), nobody(), ask, None))
+    }
+
+    fn venue(&self) -> Arc<dyn Venue> {
+        self.inner.clone()
+    }
+}
+
+/// The only name in a room for one subject.
+fn nobody() -> Name {
+    Name::new(&Namespace::new(""), Algorithm::TokenBucket, "")
+}
+
+impl Inner {
+    #[inline]
+    fn spend(&self, ask: Ask) -> Decision {
+        match self.limit.terms() {
+            Terms::TokenBucket(bucket) => {
+                self.exchange(&self.tokens.0, None, |state, now| bucket.decide(state, now, ask))
+            }
+            Terms::LeakyBucket(bucket) => {
+                self.exchange(&self.queue, None, |state, now| bucket.decide(state, now, ask))
+            }
+            terms => {
+                let mut state = self.other.lock();
+                terms.decide(&mut state, self.clock.now(), ask)
+            }
+        }
+    }
+
+    fn look(&self, ask: Ask) -> Decision {
+        self.touch(None, |terms, state, now| terms.peek(state, now, ask))
+    }
+
+    /// Changes the state of whichever algorithm is in force, now or as of the given time.
+    fn touch<R>(
+        &self,
+        at: Option<Timestamp>,
+        mut change: impl FnMut(&Terms, &mut State, Timestamp) -> R,
+    ) -> R {
+        let terms = self.limit.terms();
+        let word = match terms {
+            Terms::TokenBucket(_) => &self.tokens.0,
+            Terms::LeakyBucket(_) => &self.queue,
+            _ => {
+                let mut state = self.other.lock();
+                return change(&terms, &mut state, at.unwrap_or_else(|| self.clock.now()));
+            }
+        };
+        self.exchange(word, at, |clear_at, now| {
+            let mut state = terms.state_of(*clear_at);
+            let answer = change(&terms, &mut state, now);
+            *clear_at = terms.clear_at(&state);
+            answer
+        })
+    }
+
+    /// Exchanges a word until nobody came in between. The clock is read after the word, and again when it was
+    /// lost to another, so that the times that it sees do not go back.
+    #[inline]
+    fn exchange<R>(
+        &self,
+        word: &AtomicU64,
+        at: Option<Timestamp>,
+        mut change: impl FnMut(&mut Timestamp, Timestamp) -> R,
+    ) -> R {
+        let mut seen = word.load(Ordering::Acquire);
+        loop {
+            let now = at.unwrap_or_else(|| self.clock.now());
+            let mut state = Timestamp::from_ticks(seen);
+            let answer = change(&mut state, now);
+            if state.ticks() == seen {
+                return answer;
+            }
+            match word.compare_exchange_weak(seen, state.ticks(), Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return answer,
+                Err(other) => seen = other,
+            }
+        }
+    }
+}
+
+impl Venue for Inner {
+    fn room(&self) -> &Room {
+        &self.room
+    }
+
+    fn clock(&self) -> &Source {
+        &self.clock
+    }
+
+    fn terms(&self) -> Terms {
+        self.limit.terms()
+    }
+
+    fn take_if_free(&self, _: &Name, ask: Ask, at: Option<Timestamp>) -> (Decision, Option<Receipt>) {
+        self.touch(at, |terms, state, now| {
+            let decision = terms.decide_if_free(state, now, ask);
+            (decision, terms.receipt(state, now, ask, &decision))
+        })
+    }
+
+    fn peek(&self, _: &Name, ask: Ask) -> Decision {
+        self.look(ask)
+    }
+
+    fn give_back(&self, _: &Name, receipt: Receipt) {
+        let _ = self.touch(None, |terms, state, now| terms.give_back(state, now, receipt.copy()));
+    }
+
+    fn state(&self, _: &Name) -> State {
+        self.touch(None, |_, state, _| state.clone())
+    }
+}
+
+impl fmt::Debug for Single {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Single").field("limit", &self.limit()).finish_non_exhaustive()
+    }
+}

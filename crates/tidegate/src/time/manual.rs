@@ -1,0 +1,195 @@
+//! A clock that is set by hand, for tests and replays.
+//!
+//! The time is changed before the list of waiters is locked, and a waiter looks at the time under that lock:
+//! so whoever is not found in the list sees the new time. Nothing is woken under the lock, because a task
+//! that is woken may wait again at once.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+use std::time::Duration;
+use std::{io, mem};
+
+use super::{Clock, Ticks, Timestamp};
+
+/// A clock that stands still until it is moved, forwards or back. For tests and replays.
+///
+/// Moving it forwards wakes, in order, whose time has come; moving it back wakes everybody, to look again.
+#[derive(Debug, Default)]
+pub struct ManualClock {
+    ticks: AtomicU64,
+    waiting: Mutex<Vec<(Timestamp, Waker)>>,
+}
+
+impl ManualClock {
+    /// A clock that shows its epoch.
+    pub const fn new() -> ManualClock {
+        ManualClock { ticks: AtomicU64::new(0), waiting: Mutex::new(Vec::new()) }
+    }
+
+    /// Shows another time from now on.
+    pub fn set(&self, now: Timestamp) {
+        self.move_to(|_| now);
+    }
+
+    /// Moves forwards, at most to [`Timestamp::LAST`].
+    pub fn advance(&self, by: Duration) {
+        self.move_to(|now| now.saturating_add(Ticks::saturating_from(by)));
+    }
+
+    /// Steps back, at most to the epoch.
+    pub fn step_back(&self, by: Duration) {
+        self.move_to(|now| now.saturating_sub(Ticks::saturating_from(by)));
+    }
+
+    fn move_to(&self, target: impl Fn(Timestamp) -> Timestamp) {
+        let moved = |ticks| Some(target(Timestamp::from_ticks(ticks)).ticks());
+        let before = self
+            .ticks
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, moved)
+            .map_or_else(Timestamp::from_ticks, Timestamp::from_ticks);
+        let now = target(before);
+        let until = if now < before { Timestamp::LAST } else { now };
+        for waker in self.take_waiting(until) {
+            waker.wake();
+        }
+    }
+
+    /// Takes out who waits for a time up to this, in the order of the times, then in that of coming.
+    fn take_waiting(&self, until: Timestamp) -> Vec<Waker> {
+        let mut waiting = self.lock();
+        let (mut taken, left): (Vec<_>, Vec<_>) =
+            mem::take(&mut *waiting).into_iter().partition(|(at, _)| *at <= until);
+        *waiting = left;
+        drop(waiting);
+        taken.sort_by_key(|(at, _)| *at);
+        taken.into_iter().map(|(_, waker)| waker).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<(Timestamp, Waker)>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_ticks(self.ticks.load(Ordering::SeqCst))
+    }
+
+    fn wake_at(&self, at: Timestamp, waker: Waker) -> io::Result<()> {
+        let mut waiting = self.lock();
+        if self.now() < at {
+            waiting.push((at, waker));
+        } else {
+            drop(waiting);
+            waker.wake();
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::SECOND;
+    use crate::time::woken::{Woken, waker};
+
+    fn after(seconds: u32) -> Timestamp {
+        Timestamp::after_epoch(seconds * SECOND)
+    }
+
+    /// A clock at ten seconds and those who wait for it, named by the second they wait for.
+    fn waited_for(seconds: &[u32]) -> (ManualClock, Woken) {
+        let (clock, woken) = (ManualClock::new(), Woken::default());
+        clock.set(after(10));
+        for second in seconds {
+            clock.wake_at(after(*second), woken.waker(*second)).expect("a manual clock needs no thread");
+        }
+        (clock, woken)
+    }
+
+    #[test]
+    fn a_manual_clock_moves_only_when_told() {
+        let clock = ManualClock::new();
+        assert_eq!(clock.now(), Timestamp::EPOCH);
+        clock.advance(3 * SECOND);
+        clock.step_back(SECOND);
+        assert_eq!(clock.now(), Timestamp::after_epoch(2 * SECOND));
+        clock.step_back(Duration::MAX);
+        assert_eq!(clock.now(), Timestamp::EPOCH);
+        clock.advance(Duration::MAX);
+        assert_eq!(clock.now(), Timestamp::LAST);
+        clock.set(after(7));
+        assert_eq!(clock.now(), after(7));
+    }
+
+    #[test]
+    fn who_waits_is_woken_once_when_the_time_has_come() {
+        let (clock, woken) = waited_for(&[12]);
+        clock.advance(2 * SECOND - Duration::from_nanos(1));
+        assert_eq!(woken.take(), []);
+        clock.advance(Duration::from_nanos(1));
+        assert_eq!(woken.take(), [12]);
+        clock.advance(SECOND);
+        assert_eq!(woken.take(), []);
+    }
+
+    #[test]
+    fn a_time_that_has_come_wakes_at_once() {
+        let (_clock, woken) = waited_for(&[10, 11, 9]);
+        assert_eq!(woken.take(), [10, 9]);
+    }
+
+    #[test]
+    fn waiters_are_woken_by_time_and_then_as_they_came() {
+        let (clock, woken) = waited_for(&[13, 12, 11, 20]);
+        clock.wake_at(after(12), woken.waker(112)).unwrap();
+        clock.set(after(13));
+        assert_eq!(woken.take(), [11, 12, 112, 13]);
+        clock.set(after(20));
+        assert_eq!(woken.take(), [20]);
+    }
+
+    #[test]
+    fn a_step_back_wakes_everybody() {
+        let (clock, woken) = waited_for(&[13, 11]);
+        clock.step_back(SECOND);
+        assert_eq!(woken.take(), [11, 13]);
+        clock.wake_at(after(30), woken.waker(30)).unwrap();
+        clock.set(after(9));
+        assert_eq!(woken.take(), [], "this is no step");
+        clock.set(after(8));
+        assert_eq!(woken.take(), [30]);
+    }
+
+    #[test]
+    fn who_is_woken_sees_the_new_time_and_may_wait_again() {
+        let (clock, woken) = (Arc::new(ManualClock::new()), Woken::default());
+        let (again, log) = (Arc::clone(&clock), woken.clone());
+        let wait_again = move || {
+            assert_eq!(again.now(), after(1));
+            again.wake_at(after(1), log.waker(1)).unwrap();
+            again.wake_at(after(2), log.waker(2)).unwrap();
+        };
+        clock.wake_at(after(1), waker(wait_again)).unwrap();
+        clock.advance(SECOND);
+        assert_eq!(woken.take(), [1]);
+        clock.advance(SECOND);
+        assert_eq!(woken.take(), [2]);
+    }
+
+    #[test]
+    fn no_wake_up_is_lost_between_threads() {
+        let rounds = if cfg!(miri) { 50 } else { 20_000 };
+        for _ in 0..rounds {
+            let (clock, woken) = (ManualClock::new(), Woken::default());
+            std::thread::scope(|scope| {
+                scope.spawn(|| clock.advance(SECOND));
+                clock.wake_at(after(1), woken.waker(1)).unwrap();
+            });
+            assert_eq!(woken.take(), [1]);
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! A counter that is steered by the system's clock, for many readers at once.
+//!
+//! A reader takes the line in force, then the counter, and needs nothing else. Only who finds that the line
+//! has ended, or that there is none yet, takes the lock. Times are told from the system's clock only under
+//! that lock, which is why none of them can be later than the start of a line that is laid afterwards.
+
+use super::Timestamp;
+use super::calibration::Calibration;
+use super::line::{Line, Pair};
+use crate::published::Published;
+use crate::sync::{Apart, Mutex};
+
+/// A counter, and the clock that steers it.
+pub(super) trait Dials {
+    /// The counter, read after everything that comes before in the program. All threads see the same.
+    fn counter(&self) -> u64;
+
+    /// The system's clock, which is right but slow.
+    fn system(&self) -> Timestamp;
+}
+
+/// Tells the time of the system's clock, by a counter that is faster to read.
+#[derive(Debug)]
+pub(super) struct Steered<D> {
+    line: Apart<Published<4>>,
+    calibration: Mutex<Calibration>,
+    dials: D,
+}
+
+impl<D: Dials> Steered<D> {
+    /// Notes the first pair, from which everything is measured.
+    pub(super) fn new(dials: D) -> Steered<D> {
+        Steered {
+            line: Apart(Published::new(Line::NONE.to_words())),
+            calibration: Mutex::new(Calibration::new(pair(&dials))),
+            dials,
+        }
+    }
+
+    /// The time now; never less than any thread has seen before.
+    #[inline]
+    pub(super) fn now(&self) -> Timestamp {
+        // In this order: a counter that is read after a line is not before its start.
+        let line = Line::from_words(self.line.0.read());
+        match line.at(self.dials.counter()) {
+            Some(now) => now,
+            None => self.renew(),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn has_line(&self) -> bool {
+        self.line.0.read() != Line::NONE.to_words()
+    }
+
+    #[cold]
+    fn renew(&self) -> Timestamp {
+        let mut calibration = self.calibration.lock();
+        if let Some(now) = calibration.line().at(self.dials.counter()) {
+            return now;
+        }
+        if let Some(now) = calibration.while_measuring(self.dials.system()) {
+            return now;
+        }
+        let now = calibration.anchor(pair(&self.dials));
+        self.line.0.replace(|_| calibration.line().to_words());
+        now
+    }
+}
+
+/// What both dials show: the best of a few attempts, which is the one that took the fewest counts, for one can
+/// be interrupted between the two. The counter comes first, so that a line through the pair is ahead of the
+/// system's clock rather than behind.
+fn pair(dials: &impl Dials) -> Pair {
+    let attempt = || {
+        let counter = dials.counter();
+        let time = dials.system();
+        (dials.counter().wrapping_sub(counter), Pair { counter, time })
+    };
+    let best = [attempt(), attempt(), attempt()].into_iter().min_by_key(|(counts, _)| *counts);
+    best.expect("one of three is the best").1
+}
+
+#[cfg(all(test, not(tidegate_models)))]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+    use crate::time::PER_SECOND;
+
+    const STEP: u64 = PER_SECOND / 10_000;
+
+    /// More than all the time that passes in a test: the counter never shows the same again.
+    const FAR: u64 = 10_000 * PER_SECOND;
+
+    /// Dials that go on by a step whenever one of them is read. The counter counts ticks; it can be told to
+    /// jump, and the system's clock to keep a reader waiting.
+    #[derive(Debug, Default)]
+    struct Fake {
+        steps: AtomicU64,
+        jumped: AtomicU64,
+        delays: std::sync::Mutex<Vec<u64>>,
+    }
+
+    impl Fake {
+        fn step(&self) -> u64 {
+            (self.steps.fetch_add(1, Ordering::SeqCst) + 1) * STEP
+        }
+
+        fn shows(&self) -> u64 {
+            self.steps.load(Ordering::SeqCst) * STEP
+        }
+    }
+
+    impl Dials for Fake {
+        fn counter(&self) -> u64 {
+            self.step() + self.jumped.load(Ordering::SeqCst)
+        }
+
+        fn system(&self) -> Timestamp {
+            let delay = self.delays.lock().expect("nobody panics").pop().unwrap_or(0);
+            self.steps.fetch_add(delay, Ordering::SeqCst);
+            Timestamp::from_ticks(self.step())
+        }
+    }
+
+    fn with_line() -> Steered<Fake> {
+        let steered = Steered::new(Fake::default());
+        assert!(!steered.has_line());
+        for _ in 0..100 {
+            steered.now();
+        }
+        assert!(steered.has_line());
+        steered
+    }
+
+    #[test]
+    fn a_reading_from_a_line_reads_nothing_but_the_counter() {
+        let steered = with_line();
+        let (before, line) = (steered.dials.shows(), steered.line.0.read());
+        // The line was laid with its counter a step before the system's clock, and leads by that.
+        assert_eq!(steered.now().ticks(), before + 2 * STEP);
+        assert_eq!(steered.dials.shows(), before + STEP);
+        for _ in 0..600 {
+            steered.now();
+        }
+        assert_ne!(steered.line.0.read(), line);
+    }
+
+    #[test]
+    fn who_comes_too_late_to_lay_a_line_reads_that_of_another() {
+        let steered = with_line();
+        let (before, line) = (steered.dials.shows(), steered.line.0.read());
+        assert_eq!(steered.renew().ticks(), before + 2 * STEP);
+        assert_eq!(steered.line.0.read(), line);
+    }
+
+    #[test]
+    fn of_three_pairs_the_one_least_interrupted_is_taken() {
+        for (delays, step) in [([0, 5, 5], 1), ([5, 0, 5], 9), ([5, 5, 0], 17)] {
+            let fake = Fake::default();
+            fake.delays.lock().unwrap().extend(delays.into_iter().rev());
+            let expected = Pair { counter: step * STEP, time: Timestamp::from_ticks((step + 1) * STEP) };
+            assert_eq!(pair(&fake), expected);
+        }
+    }
+
+    #[test]
+    fn time_never_goes_back_between_threads_even_if_the_counter_does() {
+        let rounds = if cfg!(miri) { 300 } else { 100_000 };
+        let steered = Steered::new(Fake::default());
+        steered.dials.jumped.store(u64::MAX / 2, Ordering::SeqCst);
+        let last = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for round in 1..=rounds {
+                        let seen = last.load(Ordering::SeqCst);
+                        let now = steered.now().ticks();
+                        assert!(now >= seen, "{now} after {seen} in round {round}");
+                        last.fetch_max(now, Ordering::SeqCst);
+                        if round % 10_000 == 0 {
+                            steered.dials.jumped.fetch_sub(FAR, Ordering::SeqCst);
+                        }
+                    }
+                });
+            }
+        });
+        let error = steered.now().ticks().abs_diff(steered.dials.shows());
+        assert!(error < PER_SECOND / 10, "{error}");
+    }
+}

@@ -1,0 +1,258 @@
+//! Wakes tasks when their time has come, without any runtime.
+//!
+//! There is one thread for the whole process, started by the first who waits. It sleeps until the earliest
+//! deadline and holds nothing alive but wakers: a waiter costs an entry in a sorted map, and a limiter that is
+//! dropped leaves nothing behind. Without the thread there would be no wake-up, so that whoever cannot have
+//! one is told.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+use std::time::{Duration, Instant};
+use std::{io, mem, thread};
+
+use super::{DAY, Ticks};
+
+static TIMER: Timer = Timer::new();
+
+/// Has a task woken after a span; at once if that is nothing. Fails if the timer's thread cannot be started:
+/// then the task will not be woken, and the next call tries again.
+pub(super) fn wake_after(span: Ticks, waker: Waker) -> io::Result<()> {
+    if span == Ticks::ZERO {
+        waker.wake();
+        return Ok(());
+    }
+    TIMER.wake_at(deadline(now(), span.to_duration()), waker, start)
+}
+
+fn start() -> io::Result<()> {
+    thread::Builder::new().name("tidegate-timer".to_owned()).spawn(|| TIMER.run()).map(|_| ())
+}
+
+#[expect(clippy::disallowed_methods, reason = "the deadlines of the timer are the system's")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// Whoever waits for longer than an [`Instant`] can say is woken after a day, to look again.
+fn deadline(now: Instant, span: Duration) -> Instant {
+    now.checked_add(span).unwrap_or_else(|| now + DAY)
+}
+
+struct Timer {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    queue: Queue,
+    is_running: bool,
+}
+
+impl Timer {
+    const fn new() -> Timer {
+        Timer { state: Mutex::new(State { queue: Queue::new(), is_running: false }), changed: Condvar::new() }
+    }
+
+    fn wake_at(&self, at: Instant, waker: Waker, start: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        let mut state = self.lock();
+        if !state.is_running {
+            start()?;
+            state.is_running = true;
+        }
+        state.queue.push(at, waker);
+        if state.queue.next() == Some(at) {
+            self.changed.notify_one();
+        }
+        Ok(())
+    }
+
+    fn run(&self) {
+        let mut state = self.lock();
+        loop {
+            let now = now();
+            let due = state.queue.due(now);
+            if !due.is_empty() {
+                drop(state);
+                wake_all(due);
+                state = self.lock();
+                continue;
+            }
+            state = self.wait(state, now);
+        }
+    }
+
+    /// Sleeps until the next deadline or a change, or for no reason.
+    fn wait<'a>(&self, state: MutexGuard<'a, State>, now: Instant) -> MutexGuard<'a, State> {
+        match state.queue.next() {
+            None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+            Some(at) => {
+                let left = at.saturating_duration_since(now);
+                self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Who is to be woken, by deadline and then by number.
+struct Queue {
+    wakers: BTreeMap<(Instant, u64), Waker>,
+    pushed: u64,
+}
+
+impl Queue {
+    const fn new() -> Queue {
+        Queue { wakers: BTreeMap::new(), pushed: 0 }
+    }
+
+    fn push(&mut self, at: Instant, waker: Waker) {
+        self.wakers.insert((at, self.pushed), waker);
+        self.pushed += 1;
+    }
+
+    /// The earliest deadline.
+    fn next(&self) -> Option<Instant> {
+        self.wakers.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    /// Takes out whose deadline has come.
+    fn due(&mut self, now: Instant) -> Vec<Waker> {
+        let mut due = Vec::new();
+        while let Some(first) = self.wakers.first_entry().filter(|first| first.key().0 <= now) {
+            due.push(first.remove());
+        }
+        due
+    }
+}
+
+/// Wakes all, also those behind one that panics.
+fn wake_all(wakers: Vec<Waker>) {
+    for waker in wakers {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
+            // Whatever it is may panic again when it is dropped.
+            mem::forget(panic);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::time::woken::{Woken, waker};
+
+    const SOON: Duration = Duration::from_secs(10);
+
+    fn milliseconds(count: u64) -> Ticks {
+        Ticks::saturating_from(Duration::from_millis(count))
+    }
+
+    /// A queue of these, named by the seconds after the returned instant at which they are due.
+    fn queue(woken: &Woken, seconds: &[u32]) -> (Queue, Instant) {
+        let (mut queue, start) = (Queue::new(), now());
+        for second in seconds {
+            queue.push(start + Duration::from_secs((*second).into()), woken.waker(*second));
+        }
+        (queue, start)
+    }
+
+    #[test]
+    fn who_is_due_is_taken_out_by_deadline() {
+        let woken = Woken::default();
+        let (mut queue, start) = queue(&woken, &[3, 1, 2, 9]);
+        assert_eq!(queue.next(), Some(start + Duration::from_secs(1)));
+        wake_all(queue.due(start));
+        assert_eq!(woken.take(), []);
+        wake_all(queue.due(start + Duration::from_secs(3)));
+        assert_eq!(woken.take(), [1, 2, 3]);
+        assert_eq!(queue.next(), Some(start + Duration::from_secs(9)));
+        wake_all(queue.due(start + SOON));
+        assert_eq!(woken.take(), [9]);
+        assert_eq!(queue.next(), None);
+    }
+
+    #[test]
+    fn those_with_one_deadline_are_woken_as_they_came() {
+        let woken = Woken::default();
+        let (mut queue, start) = queue(&woken, &[]);
+        for name in [5, 3, 8, 1] {
+            queue.push(start, woken.waker(name));
+        }
+        wake_all(queue.due(start));
+        assert_eq!(woken.take(), [5, 3, 8, 1]);
+    }
+
+    #[test]
+    fn a_waker_that_panics_keeps_nobody_from_being_woken() {
+        let woken = Woken::default();
+        let broken = waker(|| panic!("a waker that panics, for a test"));
+        wake_all(vec![woken.waker(1), broken, woken.waker(2)]);
+        assert_eq!(woken.take(), [1, 2]);
+    }
+
+    #[test]
+    fn without_a_thread_the_caller_is_told_and_the_next_one_tries_again() {
+        let (timer, woken) = (Timer::new(), Woken::default());
+        let refused = || Err(io::ErrorKind::WouldBlock.into());
+        let error = timer.wake_at(now(), woken.waker(1), refused).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+        assert_eq!(timer.lock().queue.next(), None);
+
+        timer.wake_at(now(), woken.waker(2), || Ok(())).unwrap();
+        timer.wake_at(now(), woken.waker(3), || unreachable!("there is a thread")).unwrap();
+        wake_all(timer.lock().queue.due(now()));
+        assert_eq!(woken.take(), [2, 3]);
+    }
+
+    #[test]
+    fn who_waits_for_longer_than_there_are_instants_is_woken_earlier() {
+        let start = now();
+        assert_eq!(deadline(start, Duration::MAX), start + DAY);
+        assert_eq!(deadline(start, SOON), start + SOON);
+    }
+
+    #[test]
+    fn no_span_needs_no_thread() {
+        let woken = Woken::default();
+        wake_after(Ticks::ZERO, woken.waker(1)).unwrap();
+        assert_eq!(woken.take(), [1]);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "the timer's thread never ends")]
+    fn an_earlier_deadline_is_not_kept_waiting_by_a_later_one() {
+        let (woken, wakes) = mpsc::channel();
+        let name = |name: u64| {
+            let woken = woken.clone();
+            waker(move || woken.send(name).expect("the test waits"))
+        };
+        let start = now();
+        wake_after(Ticks::MAX, name(0)).unwrap();
+        wake_after(milliseconds(20), name(20)).unwrap();
+        wake_after(milliseconds(1), waker(|| panic!("a waker that panics, for a test"))).unwrap();
+        wake_after(milliseconds(10), name(10)).unwrap();
+        for expected in [10, 20] {
+            assert_eq!(wakes.recv_timeout(SOON), Ok(expected));
+            assert!(start.elapsed() >= Duration::from_millis(expected));
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "the timer's thread never ends")]
+    fn who_is_woken_may_wait_again() {
+        let (woken, wakes) = mpsc::channel();
+        let wait_again = move || {
+            let woken = woken.clone();
+            let done = waker(move || woken.send(()).expect("the test waits"));
+            wake_after(milliseconds(1), done).expect("the thread runs");
+        };
+        wake_after(milliseconds(1), waker(wait_again)).unwrap();
+        assert_eq!(wakes.recv_timeout(SOON), Ok(()));
+    }
+}

@@ -1,0 +1,163 @@
+//! One who waits, as a value: to be awaited on any runtime, or to block a thread with.
+
+use std::fmt;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+use super::Venue;
+use super::room::{Entered, Ticket};
+use crate::ask::Ask;
+use crate::decision::Decision;
+use crate::refusal::Refusal;
+use crate::store::name::Name;
+use crate::time::Ticks;
+
+/// How long somebody waited, and what was decided then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Waited {
+    /// The time from the ask to the passing.
+    pub duration: Duration,
+    /// The decision that let it pass.
+    pub decision: Decision,
+}
+
+impl Waited {
+    pub(super) fn at_once(decision: Decision) -> Waited {
+        Waited::new(Ticks::ZERO, decision)
+    }
+
+    pub(super) fn new(span: Ticks, decision: Decision) -> Waited {
+        Waited { duration: span.to_duration(), decision }
+    }
+}
+
+/// Waits its turn; made by the `acquire` of limiters.
+///
+/// Await it on any runtime, or call [`Acquire::blocking`] on a thread. It asks, and gets its place in the
+/// line, when it is first polled; dropped before it has passed, it gives the place back and those behind move
+/// up.
+#[must_use = "nobody waits until this is awaited or blocked on"]
+pub struct Acquire {
+    visit: Visit,
+}
+
+impl Acquire {
+    pub(crate) fn new(visit: Visit) -> Acquire {
+        Acquire { visit }
+    }
+
+    /// Waits at most this long: refused at once if it would take longer.
+    pub fn within(self, longest: Duration) -> Acquire {
+        Acquire { visit: self.visit.within(longest) }
+    }
+
+    /// Waits on this thread. Not for use inside of an async runtime, whose thread it would block.
+    pub fn blocking(self) -> Result<Waited, Refusal> {
+        block_on(self)
+    }
+}
+
+impl Future for Acquire {
+    type Output = Result<Waited, Refusal>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.visit.poll(context)
+    }
+}
+
+impl fmt::Debug for Acquire {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Acquire").field("ask", &self.visit.ask).finish_non_exhaustive()
+    }
+}
+
+/// One who comes, waits if need be, and goes.
+pub(crate) struct Visit {
+    venue: Arc<dyn Venue>,
+    name: Name,
+    ask: Ask,
+    patience: Option<Ticks>,
+    progress: Progress,
+}
+
+enum Progress {
+    Outside,
+    InLine(Ticket),
+    Over,
+}
+
+impl Visit {
+    pub(crate) fn new(venue: Arc<dyn Venue>, name: Name, ask: Ask, patience: Option<Duration>) -> Visit {
+        let patience = patience.map(Ticks::saturating_from);
+        // A place is waited for in the line, never reserved ahead.
+        let ask = Ask { patience: Ticks::ZERO, ..ask };
+        Visit { venue, name, ask, patience, progress: Progress::Outside }
+    }
+
+    pub(crate) fn within(mut self, longest: Duration) -> Visit {
+        self.patience = Some(Ticks::saturating_from(longest));
+        self
+    }
+
+    pub(crate) fn name(&self) -> &Name {
+        &self.name
+    }
+
+    pub(crate) fn ask(&self) -> Ask {
+        self.ask
+    }
+
+    pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Waited, Refusal>> {
+        let poll = match self.progress {
+            Progress::Outside => {
+                let room = self.venue.room();
+                match room.enter(&self.venue, &self.name, self.ask, self.patience, context.waker()) {
+                    Entered::Settled(result) => Poll::Ready(result),
+                    Entered::Waits(ticket) => {
+                        self.progress = Progress::InLine(ticket);
+                        Poll::Pending
+                    }
+                }
+            }
+            Progress::InLine(ticket) => self.venue.room().poll(ticket, context.waker()),
+            Progress::Over => panic!("a wait was awaited again after it was over"),
+        };
+        if poll.is_ready() {
+            self.progress = Progress::Over;
+        }
+        poll
+    }
+}
+
+impl Drop for Visit {
+    fn drop(&mut self) {
+        if let Progress::InLine(ticket) = self.progress {
+            self.venue.room().leave(&self.venue, ticket);
+        }
+    }
+}
+
+/// Runs a future on this thread, which sleeps while there is nothing to do.
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
+    struct Unpark(Thread);
+
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut context = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => thread::park(),
+        }
+    }
+}

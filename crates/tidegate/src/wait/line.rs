@@ -1,0 +1,179 @@
+//! Those who wait for one subject, in the order of arrival.
+
+use std::collections::BTreeMap;
+use std::task::Waker;
+
+use super::Venue;
+use crate::algorithm::State;
+use crate::ask::Ask;
+use crate::decision::{Decision, Verdict};
+use crate::limit::Terms;
+use crate::receipt::Receipt;
+use crate::store::name::Name;
+use crate::time::{Ticks, Timestamp};
+
+/// More often than this nobody is told to wait a little longer.
+const MOST_WAITS: usize = 64;
+
+/// One who waits.
+#[derive(Debug)]
+pub(super) struct Waiter {
+    pub(super) ask: Ask,
+    pub(super) since: Timestamp,
+    pub(super) deadline: Option<Timestamp>,
+    pub(super) waker: Waker,
+}
+
+/// A take whose time has not come yet.
+pub(super) type Serving = (Decision, Receipt);
+
+/// The line of one subject.
+#[derive(Debug)]
+pub(super) struct Line {
+    pub(super) name: Name,
+    /// When the head may pass.
+    pub(super) due: Timestamp,
+    /// What the head has taken already, if it has to wait for what it costs itself.
+    pub(super) serving: Option<Serving>,
+    waiters: BTreeMap<u64, Waiter>,
+    /// What all of them weigh.
+    units: u64,
+    tail: Option<Tail>,
+}
+
+/// How it will be when all have passed: when that is, and what is remembered then.
+#[derive(Debug)]
+struct Tail {
+    state: State,
+    at: Timestamp,
+}
+
+impl Line {
+    pub(super) fn new(name: Name, due: Timestamp, serving: Option<Serving>) -> Line {
+        Line { name, due, serving, waiters: BTreeMap::new(), units: 0, tail: None }
+    }
+
+    pub(super) fn join(&mut self, ticket: u64, waiter: Waiter, terms: &Terms) {
+        if let Some(tail) = &mut self.tail {
+            tail.pass(terms, waiter.ask);
+        }
+        self.units = self.units.saturating_add(waiter.ask.units());
+        self.waiters.insert(ticket, waiter);
+    }
+
+    /// One leaves the line, wherever it stands.
+    pub(super) fn leave(&mut self, ticket: u64) -> Option<Waiter> {
+        let waiter = self.waiters.remove(&ticket)?;
+        self.units = self.units.saturating_sub(waiter.ask.units());
+        self.forget_outlook();
+        Some(waiter)
+    }
+
+    /// The head leaves the line because its time has come, as it was foreseen.
+    pub(super) fn pop(&mut self) -> Option<(u64, Waiter)> {
+        let (ticket, waiter) = self.waiters.pop_first()?;
+        self.units = self.units.saturating_sub(waiter.ask.units());
+        Some((ticket, waiter))
+    }
+
+    pub(super) fn head(&self) -> Option<(u64, &Waiter)> {
+        self.waiters.first_key_value().map(|(ticket, waiter)| (*ticket, waiter))
+    }
+
+    pub(super) fn waiter(&mut self, ticket: u64) -> Option<&mut Waiter> {
+        self.waiters.get_mut(&ticket)
+    }
+
+    /// Something came otherwise than foreseen.
+    pub(super) fn forget_outlook(&mut self) {
+        self.tail = None;
+    }
+
+    /// What all who wait weigh together with one more.
+    pub(super) fn units_with(&self, ask: Ask) -> u64 {
+        self.units.saturating_add(ask.units())
+    }
+
+    /// What becomes of the head by now, taking from time `at` on; `None` if it has to go on waiting.
+    pub(super) fn advance(
+        &mut self,
+        venue: &dyn Venue,
+        terms: &Terms,
+        now: Timestamp,
+        at: &mut Timestamp,
+    ) -> Option<Result<(Decision, Option<Receipt>), Decision>> {
+        loop {
+            let ask = self.head()?.1.ask;
+            if let Some((decision, receipt)) = self.serving.take() {
+                // It never waits longer than it was told, even if the clock stepped back since.
+                let delay = decision.delay().map_or(Ticks::ZERO, Ticks::saturating_from);
+                self.due = self.due.min(now.saturating_add(delay));
+                if self.due <= now {
+                    return Some(Ok((decision, Some(receipt))));
+                }
+                self.serving = Some((decision, receipt));
+                return None;
+            }
+            let (decision, receipt) = venue.take_if_free(&self.name, terms.in_line(ask), Some(*at));
+            let wait = match decision.verdict_in_ticks() {
+                Verdict::Allowed { delay: Ticks::ZERO } => return Some(Ok((decision, receipt))),
+                Verdict::Impossible => return Some(Err(decision)),
+                Verdict::Denied { retry_after } => retry_after,
+                Verdict::Allowed { delay } => {
+                    self.serving = receipt.map(|receipt| (decision, receipt));
+                    delay
+                }
+            };
+            self.due = at.saturating_add(wait);
+            if self.due > now {
+                return None;
+            }
+            if self.due == *at {
+                // Time itself is over.
+                return Some(Err(decision));
+            }
+            *at = self.due;
+        }
+    }
+
+    /// How long one more would wait at the end of the line.
+    pub(super) fn outlook(&mut self, venue: &dyn Venue, terms: &Terms, now: Timestamp, ask: Ask) -> Ticks {
+        let tail = match self.tail.take() {
+            Some(tail) => tail,
+            None => self.foresee(venue, terms),
+        };
+        let at = tail.at.max(now);
+        let wait = match terms.peek(&tail.state, at, terms.in_line(ask)).verdict_in_ticks() {
+            Verdict::Allowed { delay } => delay,
+            Verdict::Denied { retry_after } => retry_after,
+            Verdict::Impossible => Ticks::MAX,
+        };
+        self.tail = Some(tail);
+        at.since(now).saturating_add(wait)
+    }
+
+    /// How it will be when all who wait have passed.
+    fn foresee(&self, venue: &dyn Venue, terms: &Terms) -> Tail {
+        let mut tail = Tail { state: venue.state(&self.name), at: self.due };
+        for waiter in self.waiters.values().skip(usize::from(self.serving.is_some())) {
+            tail.pass(terms, waiter.ask);
+        }
+        tail
+    }
+}
+
+impl Tail {
+    /// Somebody passes as soon as the limit lets them; whom it never will is not waited for.
+    fn pass(&mut self, terms: &Terms, ask: Ask) {
+        for _ in 0..MOST_WAITS {
+            match terms.decide_if_free(&mut self.state, self.at, terms.in_line(ask)).verdict_in_ticks() {
+                Verdict::Denied { retry_after } => self.at = self.at.saturating_add(retry_after),
+                Verdict::Allowed { delay } => {
+                    self.at = self.at.saturating_add(delay);
+                    return;
+                }
+                Verdict::Impossible => return,
+            }
+        }
+    }
+}

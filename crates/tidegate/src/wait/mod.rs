@@ -1,0 +1,57 @@
+//! Waiting done right: one at a time, in the order of arrival, as long as one is willing to.
+//!
+//! ```text
+//!   acquire --> passes at once, if nobody of this key waits
+//!          \--> too long, too many: refused at once
+//!           \-> [ room:  key a: 1st 2nd 3rd ]      one line per key that has waiters
+//!               [        key b: 1st         ]
+//!                           ^
+//!   clock: "it is time" ----'  the head takes, is woken, and the next one is due
+//! ```
+//!
+//! Those who wait have spent nothing yet: whoever leaves takes nothing along, and all behind move up. Only the
+//! head of a line takes, and somebody else's clock tells the room when: one alarm per room, on the one timer
+//! thread of the process or on a clock that is set by hand. No thread, task or timer belongs to a waiter.
+
+mod acquire;
+mod line;
+mod room;
+
+pub use acquire::{Acquire, Waited};
+pub(crate) use acquire::{Visit, block_on};
+pub(crate) use room::Room;
+
+use crate::algorithm::State;
+use crate::ask::Ask;
+use crate::decision::Decision;
+use crate::limit::Terms;
+use crate::receipt::Receipt;
+use crate::store::name::Name;
+use crate::time::{Source, Timestamp};
+
+/// The most who may wait at once, unless it is told otherwise.
+pub(crate) const MAX_WAITERS: usize = 1 << 16;
+
+/// What people wait for.
+pub(crate) trait Venue: Send + Sync {
+    /// Where they wait.
+    fn room(&self) -> &Room;
+
+    /// Whose time counts.
+    fn clock(&self) -> &Source;
+
+    /// The limit in force.
+    fn terms(&self) -> Terms;
+
+    /// Takes for a subject if it passes, now or at the given time; if not, leaves no trace.
+    fn take_if_free(&self, name: &Name, ask: Ask, at: Option<Timestamp>) -> (Decision, Option<Receipt>);
+
+    /// What a take would say.
+    fn peek(&self, name: &Name, ask: Ask) -> Decision;
+
+    /// Gives back what was taken for somebody who did not wait for it.
+    fn give_back(&self, name: &Name, receipt: Receipt);
+
+    /// What is remembered about a subject.
+    fn state(&self, name: &Name) -> State;
+}

@@ -1,0 +1,48 @@
+//! Waiting by the real clock: the process's one timer thread wakes everybody.
+
+use tidegate::{Limit, Limiter, MILLISECOND, Pacer, SECOND, Shaper, Single};
+
+/// How many threads of this process are timers of ours; `None` where the system does not tell.
+fn timers() -> Option<usize> {
+    let names = std::fs::read_dir("/proc/self/task").ok()?.flatten();
+    let names = names.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
+    Some(names.filter(|name| name.trim_end() == "tidegate-timer").count())
+}
+
+#[test]
+fn one_thread_of_the_process_wakes_everybody() {
+    let limiter = Limiter::new(Limit::per_second(200).burst(1));
+    let shaper = Shaper::new(Limit::leaky_bucket(200, SECOND).queue(100));
+    let single = Single::new(Limit::per_second(500).burst(1));
+    std::thread::scope(|scope| {
+        for caller in 0..30_usize {
+            let (limiter, shaper, single) = (&limiter, &shaper, &single);
+            scope.spawn(move || {
+                limiter.acquire(caller % 3).blocking().unwrap();
+                shaper.pass().blocking().unwrap();
+                single.acquire().blocking().unwrap();
+            });
+        }
+    });
+    assert!(timers().is_none_or(|timers| timers == 1), "{:?} timer threads", timers());
+}
+
+#[test]
+fn whoever_waits_is_told_how_long() {
+    let pacer = Pacer::per_second(100);
+    let waits: Vec<_> = (0..4).map(|_| pacer.acquire(1).blocking().unwrap().duration).collect();
+    assert!(waits[0].is_zero(), "{waits:?}");
+    assert!(waits[1..].iter().all(|wait| !wait.is_zero()), "{waits:?}");
+    let refused = pacer.acquire(1).within(MILLISECOND).blocking().unwrap_err();
+    assert!(refused.retry_after().is_some_and(|wait| wait > MILLISECOND));
+}
+
+#[test]
+fn constructors_start_no_thread() {
+    // Alone in its process under nextest; elsewhere another test may have started the timer.
+    let before = timers();
+    let limiter = Limiter::new(Limit::per_second(10));
+    assert!(limiter.admit("ana").is_allowed());
+    assert!(limiter.acquire("ana").blocking().is_ok());
+    assert!(timers() <= before.max(Some(1)));
+}
