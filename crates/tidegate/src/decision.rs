@@ -13,7 +13,6 @@ const WHEN_STORE_FULL: Ticks = Ticks::saturating_from(Duration::from_secs(1));
 /// The verdict is known; `remaining` and the spans in nanoseconds are computed by the calls that ask for
 /// them, because most callers look at the verdict only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "a decision that nobody reads limits nobody"]
 pub struct Decision {
     verdict: Verdict<Ticks>,
     limit: u64,
@@ -39,7 +38,11 @@ impl Decision {
     }
 
     /// A refusal because others come first: nothing passes before this wait is over.
+    /// What can never pass stays so.
     pub(crate) const fn put_off(self, retry_after: Ticks) -> Decision {
+        if matches!(self.verdict, Verdict::Impossible) {
+            return self;
+        }
         Decision { verdict: Verdict::Denied { retry_after }, room: Room::of_units(0), permit: None, ..self }
     }
 

@@ -9,7 +9,6 @@ use crate::refusal::Refusal;
 ///
 /// After a refusal each decision says what its own limit thought of its own ask.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[must_use = "a decision that nobody reads limits nobody"]
 pub struct Decisions {
     each: Vec<Decision>,
 }

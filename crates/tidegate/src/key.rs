@@ -9,9 +9,12 @@
 //! A separator could be smuggled inside a part; a length cannot. Any bytes may be a part, also none at all.
 //! Numbers and addresses are their usual text, so that a subject is the same however it is handed over.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::rc::Rc;
+use std::sync::Arc;
 
 /// Bytes that name one subject.
 ///
@@ -58,12 +61,21 @@ impl fmt::Debug for Key {
 }
 
 /// Something that can be one part of a key.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a part of a key",
+    label = "neither text, bytes, a number nor an address",
+    note = "parts are text, bytes, numbers and IP addresses; of a socket address take `.ip()`"
+)]
 pub trait KeyPart {
     /// Hands over the bytes of this part, once.
     fn with_bytes(&self, use_bytes: &mut dyn FnMut(&[u8]));
 }
 
 /// Something that names a subject: one part, or a tuple of parts.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not name a subject",
+    note = "a key is one part or a tuple of up to six; parts are text, bytes, numbers and IP addresses"
+)]
 pub trait IntoKey {
     /// Hands over the bytes of each part, in order.
     fn each_part(&self, use_part: &mut dyn FnMut(&[u8]));
@@ -128,15 +140,39 @@ macro_rules! part_of_bytes {
 
 part_of_bytes! { str: as_bytes  String: as_bytes  [u8]: as_ref  Vec<u8>: as_slice }
 
-impl<const N: usize> KeyPart for [u8; N] {
+macro_rules! part_behind {
+    ($($pointer:ty),+) => {$(
+        impl<P: KeyPart + ?Sized> KeyPart for $pointer {
+            fn with_bytes(&self, use_bytes: &mut dyn FnMut(&[u8])) {
+                (**self).with_bytes(use_bytes);
+            }
+        }
+    )+};
+}
+
+part_behind! { &P, Box<P>, Rc<P>, Arc<P> }
+
+impl<P: KeyPart + ToOwned + ?Sized> KeyPart for Cow<'_, P> {
     fn with_bytes(&self, use_bytes: &mut dyn FnMut(&[u8])) {
-        use_bytes(self);
+        (**self).with_bytes(use_bytes);
     }
 }
 
-impl<P: KeyPart + ?Sized> KeyPart for &P {
+impl KeyPart for char {
     fn with_bytes(&self, use_bytes: &mut dyn FnMut(&[u8])) {
-        (**self).with_bytes(use_bytes);
+        use_bytes(self.encode_utf8(&mut [0; 4]).as_bytes());
+    }
+}
+
+impl KeyPart for bool {
+    fn with_bytes(&self, use_bytes: &mut dyn FnMut(&[u8])) {
+        use_bytes(if *self { b"true" } else { b"false" });
+    }
+}
+
+impl<const N: usize> KeyPart for [u8; N] {
+    fn with_bytes(&self, use_bytes: &mut dyn FnMut(&[u8])) {
+        use_bytes(self);
     }
 }
 
@@ -272,6 +308,10 @@ mod tests {
         let owned = Key::new((String::from("ana"), -3_i32));
         assert_eq!(owned, Key::new(("ana", "-3")));
         assert_eq!(owned, Key::from_parts(["ana", "-3"]));
+        let shared: Arc<str> = "ana".into();
+        assert_eq!(owned, Key::new((shared, Box::new(-3_i8))));
+        assert_eq!(Key::new((Cow::Borrowed("a"), Rc::new('é'), true)), Key::new(("a", "é", "true")));
+        assert_ne!(Key::new(true), Key::new(false));
         assert_eq!(format!("{owned:?}"), "Key(\\x03ana\\x02-3)");
     }
 }

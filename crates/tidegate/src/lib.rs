@@ -1,8 +1,23 @@
 //! Tidegate decides, exactly, whether one more action of any subject may happen now, later or not at all.
 //!
-//! This crate is the deciding core: a [`Limit`] says what is promised, a small state per subject says what
-//! has been spent, and [`Limit::decide`] is a pure function of both and of the time. It reads no clock, takes
-//! no lock, allocates nothing (but for what logs, slots and holders need) and cannot fail.
+//! A [`Limit`] says what is promised. [`Limiter`] holds any number of subjects to it, [`Single`] just one;
+//! [`admit_all`] asks several limits that stand or fall together. Whoever would rather wait than be refused
+//! acquires: [`Limiter::acquire`], [`Pacer`], [`Shaper`], [`Permits`].
+//!
+//! ```
+//! use tidegate::{Limit, Limiter, SECOND};
+//!
+//! const API: Limit = Limit::per_second(10).burst(20); // a literal: a bad one does not compile
+//! let limiter = Limiter::new(API);
+//! if limiter.admit("ana").is_allowed() {
+//!     println!("welcome");
+//! }
+//! limiter.acquire("ana").within(SECOND).blocking()?; // or `.await`, on any runtime
+//! # Ok::<(), tidegate::Refusal>(())
+//! ```
+//!
+//! Beneath all of them is a pure function of a limit, a small state per subject, and the time. It reads no
+//! clock, takes no lock, allocates nothing (but for what logs, slots and holders need) and cannot fail.
 //!
 //! ```
 //! use tidegate::{Ask, Clock, Limit, ManualClock, State, SECOND};
@@ -65,3 +80,8 @@ pub use wait::{Acquire, Waited};
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 pub struct Readme;
+
+/// The code in the guide compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/library.md")]
+pub struct Guide;

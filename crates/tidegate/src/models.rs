@@ -137,7 +137,7 @@ fn a_key_expires_while_it_is_asked() {
         let other = limiter.clone();
         let (_, passed) = both(
             move || {
-                clock.advance(SECOND);
+                clock.advance(2 * SECOND);
                 // A newcomer to a full map: it finds the place of whoever is clear.
                 let _ = other.admit("bob");
             },

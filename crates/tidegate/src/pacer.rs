@@ -34,35 +34,43 @@ impl Pacer {
     /// # Panics
     /// If that is no rate: zero, or more than 10,000,000. For numbers from outside there is [`Pacer::new`].
     pub fn per_second(permits: u64) -> Pacer {
-        Pacer { single: Single::new(Limit::pacer(permits, SECOND)) }
+        Pacer { single: Single::new(Limit::pacer(permits, SECOND)).begun() }
     }
 
     /// A pacer under a limit of the algorithm `pacer`; the limit comes back if it is of another one.
     pub fn new(limit: Limit) -> Result<Pacer, Limit> {
-        checked(limit).map(|limit| Pacer { single: Single::new(limit) })
+        checked(limit).map(|limit| Pacer { single: Single::new(limit).begun() })
     }
 
     /// A pacer like [`Pacer::new`] that goes by another clock.
     pub fn with_clock(limit: Limit, clock: Arc<dyn Clock>) -> Result<Pacer, Limit> {
-        checked(limit).map(|limit| Pacer { single: Single::with_clock(limit, clock) })
+        checked(limit).map(|limit| Pacer { single: Single::with_clock(limit, clock).begun() })
     }
 
-    /// A new pacer like this one that warms up in this time.
+    /// Warms up in this time, beginning cold.
     ///
     /// # Panics
     /// If it does not fit the rate; see [`Limit::warm_up`].
     #[must_use]
     pub fn warm_up(self, length: Duration) -> Pacer {
-        Pacer { single: self.single.rebuilt(self.single.limit().warm_up(length)) }
+        self.single.set_limit(self.single.limit().warm_up(length));
+        Pacer { single: self.single.begun() }
     }
 
-    /// A new pacer like this one that saves up for this long while nobody asks; one second unless set.
+    /// Saves up for this long while nobody asks; one second unless set.
     ///
     /// # Panics
     /// If it also warms up; see [`Limit::burst_span`].
     #[must_use]
     pub fn burst_span(self, span: Duration) -> Pacer {
-        Pacer { single: self.single.rebuilt(self.single.limit().burst_span(span)) }
+        self.single.set_limit(self.single.limit().burst_span(span));
+        self
+    }
+
+    /// Lets at most so many wait at a time, here and in all clones; 65,536 unless set.
+    #[must_use]
+    pub fn max_waiters(self, most: usize) -> Pacer {
+        Pacer { single: self.single.max_waiters(most) }
     }
 
     /// Waits for so many permits at once; to be awaited on any runtime, or to block a thread with.
@@ -71,6 +79,7 @@ impl Pacer {
     }
 
     /// So many permits now, or not at all.
+    #[must_use = "a decision that nobody reads limits nobody"]
     pub fn admit(&self, permits: u64) -> Decision {
         self.single.admit_with(ask_for(permits, None))
     }

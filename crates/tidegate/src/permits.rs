@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use crate::algorithm::Concurrency;
 use crate::asking::IntoAsk;
 use crate::decision::{Decision, PermitId};
 use crate::key::IntoKey;
@@ -15,7 +16,7 @@ use crate::limiter::Limiter;
 use crate::refusal::Refusal;
 use crate::store::Map;
 use crate::store::name::Name;
-use crate::time::{Clock, HOUR, Source};
+use crate::time::{Clock, HOUR};
 use crate::wait::{Visit, block_on};
 
 /// For each subject, at most so many in flight; clones share them.
@@ -45,30 +46,30 @@ impl Permits {
         Permits { limiter: Limiter::new(Limit::concurrency(places, HOUR)) }
     }
 
-    /// New permits like these that come back after this time if nobody returns or renews them.
+    /// Lets them come back after this time if nobody returns or renews them, here and in all clones.
     ///
     /// # Panics
     /// If that is no time, or more than ten years.
     #[must_use]
     pub fn lease(self, lease: Duration) -> Permits {
-        let limit = Limit::concurrency(self.places(), lease);
-        self.rebuilt(limit)
+        self.set_limit(self.places(), lease);
+        self
     }
 
-    /// New permits like these that go by another clock.
+    /// New permits like these on a store of their own that goes by another clock.
     #[must_use]
     pub fn with_clock(self, clock: Arc<dyn Clock>) -> Permits {
         Permits { limiter: Limiter::with_clock(self.limiter.limit(), clock) }
     }
 
-    fn rebuilt(&self, limit: Limit) -> Permits {
-        match self.limiter.clock() {
-            Source::Process => Permits { limiter: Limiter::new(limit) },
-            Source::Given(clock) => Permits { limiter: Limiter::with_clock(limit, clock.clone()) },
-        }
+    /// Lets at most so many wait at a time, here and in all clones; 65,536 unless set.
+    #[must_use]
+    pub fn max_waiters(self, most: usize) -> Permits {
+        Permits { limiter: self.limiter.max_waiters(most) }
     }
 
-    /// Permits on a store that others use, too.
+    /// Permits on a store that others use, too. For the same permits in several places, clone: those who wait
+    /// at one of two made with the same name do not hear of what comes back at the other.
     ///
     /// # Panics
     /// Like [`Permits::at_most`] and [`Permits::lease`].
@@ -89,6 +90,7 @@ impl Permits {
     }
 
     /// What [`Permits::enter`] would say, and how many places are free.
+    #[must_use = "a decision that nobody reads limits nobody"]
     pub fn peek(&self, ask: impl IntoAsk) -> Decision {
         self.limiter.peek(ask)
     }
@@ -112,7 +114,7 @@ impl Permits {
     }
 
     fn places(&self) -> u64 {
-        self.limiter.peek("").limit()
+        Concurrency::try_from(self.limiter.limit()).map_or(1, |limit| limit.max())
     }
 }
 

@@ -1,5 +1,6 @@
 //! Proof of one take, by which just that one can be given back.
 
+use crate::algorithm::Algorithm;
 use crate::ask::Cost;
 use crate::decision::PermitId;
 use crate::time::{Ticks, Timestamp};
@@ -11,6 +12,8 @@ use crate::time::{Ticks, Timestamp};
 /// giving back.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Receipt {
+    /// Whose state it speaks of; none if only one algorithm is in play.
+    pub(crate) algorithm: Option<Algorithm>,
     pub(crate) cost: Cost,
     /// The instant under which the take is remembered.
     pub(crate) at: Timestamp,
@@ -24,7 +27,7 @@ pub struct Receipt {
 impl Receipt {
     /// The same proof, for whoever has to try the same giving back once more.
     pub(crate) fn copy(&self) -> Receipt {
-        let Receipt { cost, at, clear_at, paid, permit } = *self;
-        Receipt { cost, at, clear_at, paid, permit }
+        let Receipt { algorithm, cost, at, clear_at, paid, permit } = *self;
+        Receipt { algorithm, cost, at, clear_at, paid, permit }
     }
 }

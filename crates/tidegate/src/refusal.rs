@@ -62,6 +62,11 @@ impl Refusal {
         matches!(self.reason, Reason::TimedOut)
     }
 
+    /// Whether the store had no room to remember another subject.
+    pub const fn is_store_full(&self) -> bool {
+        self.decision.is_store_full()
+    }
+
     /// The decision behind it.
     pub const fn decision(&self) -> Decision {
         self.decision
@@ -120,7 +125,7 @@ mod tests {
         assert_eq!(never.to_string(), "refused: this cost can never pass; at most 2 can at once");
         assert!(never.is_impossible() && !refusal.is_impossible());
         let full = take(1).store_full().into_result().unwrap_err();
-        assert!(full.decision().is_store_full());
+        assert!(full.is_store_full() && full.decision().is_store_full() && !refusal.is_store_full());
         assert!(full.to_string().contains("max_keys"), "{full}");
     }
 

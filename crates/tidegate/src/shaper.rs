@@ -17,8 +17,9 @@ use crate::wait::Acquire;
 ///
 /// let shaper = Shaper::new(Limit::leaky_bucket(100, SECOND).queue(50));
 /// let first = shaper.pass().blocking()?;
-/// let second = shaper.pass().blocking()?; // 10 ms later
-/// assert!(first.duration.is_zero() && !second.duration.is_zero());
+/// assert!(first.duration.is_zero());
+/// let second = shaper.pass().blocking()?; // 10 ms after the first
+/// println!("waited {:?}", second.duration);
 /// # Ok::<(), tidegate::Refusal>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -27,7 +28,8 @@ pub struct Shaper {
 }
 
 impl Shaper {
-    /// A queue under this limit.
+    /// A queue under this limit: a leaky bucket with as many places as its `queue` says (none unless set), or
+    /// any other, which then says when each of those who wait may go.
     pub fn new(limit: Limit) -> Shaper {
         Shaper { single: Single::new(limit) }
     }
@@ -35,6 +37,12 @@ impl Shaper {
     /// A queue that goes by another clock.
     pub fn with_clock(limit: Limit, clock: Arc<dyn Clock>) -> Shaper {
         Shaper { single: Single::with_clock(limit, clock) }
+    }
+
+    /// Lets at most so many wait at a time, whatever the limit has places for; 65,536 unless set.
+    #[must_use]
+    pub fn max_waiters(self, most: usize) -> Shaper {
+        Shaper { single: self.single.max_waiters(most) }
     }
 
     /// Waits its turn; to be awaited on any runtime, or to block a thread with.

@@ -10,7 +10,7 @@ use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::Decision;
 use crate::limit::{CurrentLimit, Limit, LimitError, Terms};
 use crate::receipt::Receipt;
-use crate::store::name::{Name, Namespace};
+use crate::store::name::{Account, Name, Namespace};
 use crate::sync::{Apart, AtomicU64, Mutex, Ordering};
 use crate::time::{Clock, Source, Timestamp};
 use crate::wait::{Acquire, MAX_WAITERS, Room, Venue, Visit};
@@ -34,7 +34,7 @@ struct Inner {
     /// Each algorithm has its own state: a limit of another one finds another state.
     tokens: Apart<AtomicU64>,
     queue: AtomicU64,
-    other: Mutex<State>,
+    others: Mutex<[State; Algorithm::ALL.len()]>,
     limit: CurrentLimit,
     clock: Source,
     room: Room,
@@ -43,35 +43,39 @@ struct Inner {
 impl Single {
     /// A limiter of one subject.
     pub fn new(limit: Limit) -> Single {
-        Single::build(limit, Source::default(), MAX_WAITERS)
+        Single::build(limit, Source::default())
     }
 
     /// A limiter of one subject that decides by another clock.
     pub fn with_clock(limit: Limit, clock: Arc<dyn Clock>) -> Single {
-        Single::build(limit, Source::Given(clock), MAX_WAITERS)
+        Single::build(limit, Source::Given(clock))
     }
 
-    /// A new limiter like this one, in which at most so many wait at a time; 65,536 unless set.
+    /// Lets at most so many wait at a time, here and in all clones; 65,536 unless set.
     #[must_use]
     pub fn max_waiters(self, most: usize) -> Single {
-        Single::build(self.limit(), self.inner.clock.clone(), most)
+        self.inner.room.set_max_waiters(most);
+        self
     }
 
-    fn build(limit: Limit, clock: Source, max_waiters: usize) -> Single {
+    fn build(limit: Limit, clock: Source) -> Single {
         let inner = Inner {
             tokens: Apart(AtomicU64::new(0)),
             queue: AtomicU64::new(0),
-            other: Mutex::new(State::default()),
+            others: Mutex::new(Default::default()),
             limit: CurrentLimit::new(limit),
             clock,
-            room: Room::new(max_waiters),
+            room: Room::new(MAX_WAITERS),
         };
         Single { inner: Arc::new(inner) }
     }
 
-    /// A new limiter with another limit and the same clock.
-    pub(crate) fn rebuilt(&self, limit: Limit) -> Single {
-        Single::build(limit, self.inner.clock.clone(), self.inner.room.max_waiters())
+    /// The same, as of now: a pacer has nothing saved.
+    pub(crate) fn begun(self) -> Single {
+        let terms = self.inner.limit.terms();
+        let begun = terms.state_begun_at(self.inner.clock.now());
+        self.inner.others.lock()[terms.algorithm() as usize] = begun;
+        self
     }
 
     /// The limit in force.
@@ -80,12 +84,14 @@ impl Single {
     }
 
     /// Decides about one unit, and spends it if allowed.
+    #[must_use = "a decision that nobody reads limits nobody"]
     #[inline]
     pub fn admit(&self) -> Decision {
         self.admit_with(Ask::ONE)
     }
 
     /// Decides about an ask, and spends if allowed.
+    #[must_use = "a decision that nobody reads limits nobody"]
     #[inline]
     pub fn admit_with(&self, ask: Ask) -> Decision {
         if self.inner.room.is_empty() { self.inner.spend(ask) } else { self.admit_behind(ask) }
@@ -94,19 +100,21 @@ impl Single {
     #[cold]
     fn admit_behind(&self, ask: Ask) -> Decision {
         match self.inner.room.wait_behind(&*self.inner, &nobody(), ask) {
-            Some(wait) => self.inner.look(ask).put_off(wait),
+            Some(wait) => self.inner.peek(ask).put_off(wait),
             None => self.inner.spend(ask),
         }
     }
 
     /// What [`Single::admit`] would say, without spending.
+    #[must_use = "a decision that nobody reads limits nobody"]
     pub fn peek(&self) -> Decision {
         self.peek_with(Ask::ONE)
     }
 
     /// What [`Single::admit_with`] would say, without spending.
+    #[must_use = "a decision that nobody reads limits nobody"]
     pub fn peek_with(&self, ask: Ask) -> Decision {
-        let decision = self.inner.look(ask);
+        let decision = self.inner.peek(ask);
         if self.inner.room.is_empty() {
             return decision;
         }
@@ -127,7 +135,8 @@ impl Single {
     fn adjust(&self, units: u64, adjustment: impl FnOnce(Cost) -> Adjustment) -> Adjusted {
         let Ok(cost) = Cost::new(units) else { return Adjusted::Whole };
         let adjustment = adjustment(cost);
-        let adjusted = self.inner.touch(None, |terms, state, now| terms.adjust(state, now, adjustment));
+        let terms = self.inner.limit.terms();
+        let adjusted = self.inner.touch(&terms, None, |state, now| terms.adjust(state, now, adjustment));
         self.inner.room.look_again(&self.venue(), &nobody());
         adjusted
     }
@@ -136,28 +145,22 @@ impl Single {
     pub fn reset(&self) {
         self.inner.tokens.0.store(0, Ordering::Release);
         self.inner.queue.store(0, Ordering::Release);
-        *self.inner.other.lock() = State::default();
-        self.inner.room.look_again(&self.venue(), &nobody());
+        *self.inner.others.lock() = Default::default();
+        self.inner.room.begin_anew(&self.venue(), &nobody());
     }
 
     /// Puts another limit in force; what is owed stays.
     pub fn set_limit(&self, limit: Limit) {
-        match self.replace_limit(|_| Ok::<_, std::convert::Infallible>(limit)) {
-            Ok(()) => {}
-            Err(never) => match never {},
-        }
+        self.inner.limit.set(limit);
+        self.inner.room.begin_all_anew(&self.venue());
     }
 
     pub(crate) fn change_limit(
         &self,
         change: impl FnOnce(Limit) -> Result<Limit, LimitError>,
     ) -> Result<(), LimitError> {
-        self.replace_limit(change)
-    }
-
-    fn replace_limit<E>(&self, change: impl FnOnce(Limit) -> Result<Limit, E>) -> Result<(), E> {
-        self.inner.limit.replace(change, |_, _| {})?;
-        self.inner.room.look_everywhere(&self.venue());
+        self.inner.limit.change(change)?;
+        self.inner.room.begin_all_anew(&self.venue());
         Ok(())
     }
 
@@ -179,7 +182,7 @@ impl Single {
 
 /// The only name in a room for one subject.
 fn nobody() -> Name {
-    Name::new(&Namespace::new(""), Algorithm::TokenBucket, "")
+    Name::new(&Namespace::none(), "")
 }
 
 impl Inner {
@@ -193,34 +196,36 @@ impl Inner {
                 self.exchange(&self.queue, None, |state, now| bucket.decide(state, now, ask))
             }
             terms => {
-                let mut state = self.other.lock();
-                terms.decide(&mut state, self.clock.now(), ask)
+                let mut states = self.others.lock();
+                terms.decide(&mut states[terms.algorithm() as usize], self.clock.now(), ask)
             }
         }
     }
 
-    fn look(&self, ask: Ask) -> Decision {
-        self.touch(None, |terms, state, now| terms.peek(state, now, ask))
+    fn peek(&self, ask: Ask) -> Decision {
+        let terms = self.limit.terms();
+        self.touch(&terms, None, |state, now| terms.peek(state, now, ask))
     }
 
-    /// Changes the state of whichever algorithm is in force, now or as of the given time.
+    /// Changes the state of an algorithm, now or as of the given time.
     fn touch<R>(
         &self,
+        terms: &Terms,
         at: Option<Timestamp>,
-        mut change: impl FnMut(&Terms, &mut State, Timestamp) -> R,
+        mut change: impl FnMut(&mut State, Timestamp) -> R,
     ) -> R {
-        let terms = self.limit.terms();
         let word = match terms {
             Terms::TokenBucket(_) => &self.tokens.0,
             Terms::LeakyBucket(_) => &self.queue,
             _ => {
-                let mut state = self.other.lock();
-                return change(&terms, &mut state, at.unwrap_or_else(|| self.clock.now()));
+                let mut states = self.others.lock();
+                let now = at.unwrap_or_else(|| self.clock.now());
+                return change(&mut states[terms.algorithm() as usize], now);
             }
         };
         self.exchange(word, at, |clear_at, now| {
             let mut state = terms.state_of(*clear_at);
-            let answer = change(&terms, &mut state, now);
+            let answer = change(&mut state, now);
             *clear_at = terms.clear_at(&state);
             answer
         })
@@ -260,27 +265,34 @@ impl Venue for Inner {
         &self.clock
     }
 
-    fn terms(&self) -> Terms {
-        self.limit.terms()
+    fn account(&self, name: &Name) -> Account {
+        name.clone().under(self.limit.terms())
     }
 
-    fn take_if_free(&self, _: &Name, ask: Ask, at: Option<Timestamp>) -> (Decision, Option<Receipt>) {
-        self.touch(at, |terms, state, now| {
+    fn take_if_free(
+        &self,
+        account: &Account,
+        ask: Ask,
+        at: Option<Timestamp>,
+    ) -> (Decision, Option<Receipt>) {
+        let terms = account.terms();
+        self.touch(terms, at, |state, now| {
             let decision = terms.decide_if_free(state, now, ask);
             (decision, terms.receipt(state, now, ask, &decision))
         })
     }
 
-    fn peek(&self, _: &Name, ask: Ask) -> Decision {
-        self.look(ask)
+    fn look(&self, account: &Account, ask: Ask) -> Decision {
+        self.touch(account.terms(), None, |state, now| account.terms().peek(state, now, ask))
     }
 
-    fn give_back(&self, _: &Name, receipt: Receipt) {
-        let _ = self.touch(None, |terms, state, now| terms.give_back(state, now, receipt.copy()));
+    fn give_back(&self, account: &Account, receipt: Receipt) {
+        let terms = account.terms();
+        let _ = self.touch(terms, None, |state, now| terms.give_back(state, now, receipt.copy()));
     }
 
-    fn state(&self, _: &Name) -> State {
-        self.touch(None, |_, state, _| state.clone())
+    fn state(&self, account: &Account) -> State {
+        self.touch(account.terms(), None, |state, _| state.clone())
     }
 }
 

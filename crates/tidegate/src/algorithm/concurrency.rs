@@ -16,6 +16,7 @@
 
 use std::collections::BTreeMap;
 
+use super::state::Stored;
 use super::{Decide, Packed, Words};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, PermitId, Room, Verdict};
@@ -61,6 +62,11 @@ impl Concurrency {
             return Err(Problem::TooManyInFlight);
         }
         Ok(Concurrency { max, lease })
+    }
+
+    /// The most in flight.
+    pub(crate) const fn max(&self) -> u64 {
+        self.max
     }
 
     /// Gives a place back. Whether the permit was still holding one.
@@ -147,6 +153,16 @@ impl Packed for Concurrency {
     }
 }
 
+impl Stored for Concurrency {
+    fn growth(&self, _: &Holders) -> usize {
+        Holders::GROWTH
+    }
+
+    fn growth_at_first(&self) -> usize {
+        size_of::<Holders>() + Holders::GROWTH
+    }
+}
+
 impl Decide for Concurrency {
     type State = Holders;
 
@@ -180,7 +196,14 @@ impl Decide for Concurrency {
     /// The permit of a take that has just been allowed is the newest.
     fn receipt(&self, holders: &Holders, now: Timestamp, cost: Cost) -> Receipt {
         let permit = holders.next.checked_sub(1).and_then(PermitId::from_number);
-        Receipt { cost, at: now, clear_at: self.clear_at(holders), paid: Ticks::ZERO, permit }
+        Receipt {
+            algorithm: None,
+            cost,
+            at: now,
+            clear_at: self.clear_at(holders),
+            paid: Ticks::ZERO,
+            permit,
+        }
     }
 
     fn give_back(&self, holders: &mut Holders, now: Timestamp, receipt: Receipt) -> Adjusted {
@@ -298,8 +321,10 @@ mod tests {
         }
         let all = Ask::new(Cost::of(count));
         let refused = limit.decide(&mut holders, Timestamp::from_ticks(500), all);
-        assert_eq!(refused.verdict_in_ticks(), Verdict::Denied { retry_after: Ticks::new(999) });
-        assert_eq!(limit.decide(&mut holders, Timestamp::from_ticks(1499), all).remaining(), 0);
+        let last = (count - 1) * 500 / count;
+        assert_eq!(refused.verdict_in_ticks(), Verdict::Denied { retry_after: Ticks::new(last + 500) });
+        let just_before = Timestamp::from_ticks(last + 999);
+        assert!(!limit.decide(&mut holders, just_before, all).is_allowed());
     }
 
     #[test]

@@ -72,7 +72,7 @@ impl<M: Metered + std::fmt::Debug> Decide for M {
 
     fn receipt(&self, clear_at: &Timestamp, now: Timestamp, cost: Cost) -> Receipt {
         let paid = self.debt().price(cost.get()).unwrap_or(Ticks::ZERO);
-        Receipt { cost, at: now, clear_at: *clear_at, paid, permit: None }
+        Receipt { algorithm: None, cost, at: now, clear_at: *clear_at, paid, permit: None }
     }
 
     /// Only the last take comes back, as far as time has not repaid it: those who came later have been told
@@ -152,6 +152,11 @@ impl Debt {
     #[inline]
     pub(crate) fn price(&self, cost: u64) -> Option<Ticks> {
         Ticks::new(self.interval.get()).checked_mul(cost).filter(|price| *price <= self.capacity)
+    }
+
+    /// The time in which so many units are repaid, however many there are.
+    pub(super) fn time_of(&self, units: u64) -> Ticks {
+        Ticks::new(self.interval.get().saturating_mul(units))
     }
 
     /// What is owed now, cut to what can be owed.

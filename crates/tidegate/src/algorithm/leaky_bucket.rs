@@ -62,6 +62,18 @@ impl LeakyBucket {
     }
 }
 
+impl LeakyBucket {
+    /// The time in which so many units drain.
+    pub(crate) fn time_of(&self, units: u64) -> Ticks {
+        self.debt.time_of(units)
+    }
+
+    /// Whether nobody leaves before all before it have drained.
+    pub(crate) fn delays_all(&self) -> bool {
+        self.undelayed == Ticks::ZERO
+    }
+}
+
 impl Packed for LeakyBucket {
     #[inline]
     fn pack(&self) -> Words {

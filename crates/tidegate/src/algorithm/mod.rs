@@ -41,9 +41,11 @@ pub trait Decide {
     ///
     /// Whoever shares a state reads the clock after loading it, and again after losing it to another: the
     /// times that one state sees then never go back, except by steps of the clock itself.
+    #[must_use = "a decision that nobody reads limits nobody"]
     fn decide(&self, state: &mut Self::State, now: Timestamp, ask: Ask) -> Decision;
 
     /// What [`Decide::decide`] would say now; `remaining` and `reset_after` are those of the state as it is.
+    #[must_use = "a decision that nobody reads limits nobody"]
     fn peek(&self, state: &Self::State, now: Timestamp, ask: Ask) -> Decision;
 
     /// Charges what turned out to be more, or gives back what was not used.
@@ -54,7 +56,14 @@ pub trait Decide {
 
     /// Proof of the take that has just left this state.
     fn receipt(&self, state: &Self::State, now: Timestamp, cost: Cost) -> Receipt {
-        Receipt { cost, at: now, clear_at: self.clear_at(state), paid: Ticks::ZERO, permit: None }
+        Receipt {
+            algorithm: None,
+            cost,
+            at: now,
+            clear_at: self.clear_at(state),
+            paid: Ticks::ZERO,
+            permit: None,
+        }
     }
 
     /// Gives one take back, as far as it is surely still there.

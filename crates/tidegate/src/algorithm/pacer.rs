@@ -31,6 +31,7 @@
 
 use std::num::NonZeroU64;
 
+use super::state::Stored;
 use super::{Decide, Packed, Words};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, Room, Verdict};
@@ -120,13 +121,24 @@ impl Pacer {
         Reckoning { at, owed: last.owed.saturating_sub(passed), saved, scale }
     }
 
+    /// One that begins now: it has nothing saved, or is cold. (A subject never seen has been idle since the
+    /// epoch.)
+    pub(crate) fn begun_at(&self, now: Timestamp) -> Pace {
+        Pace(Some(Reckoning {
+            at: now,
+            owed: Ticks::ZERO,
+            saved: self.saved_at_first(),
+            scale: self.scale(),
+        }))
+    }
+
     pub(crate) fn pays_own(&self) -> bool {
         self.pay == Pay::Own
     }
 
     /// The longest time in which an idle pacer comes to rest.
     pub(crate) fn memory(&self) -> Ticks {
-        Ticks::new(self.full() / self.scale())
+        Ticks::new(self.full().div_ceil(self.scale().get()))
     }
 
     /// At the epoch a steady pacer has nothing saved, and a warming one is cold.
@@ -286,6 +298,13 @@ impl Packed for Pacer {
     }
 }
 
+impl Stored for Pacer {
+    /// When everything is paid.
+    fn settled_at(&self, state: &Pace) -> Timestamp {
+        state.0.map_or(Timestamp::EPOCH, |last| last.at.saturating_add(last.owed))
+    }
+}
+
 impl Decide for Pacer {
     type State = Pace;
 
@@ -331,7 +350,7 @@ impl Decide for Pacer {
 
     fn receipt(&self, state: &Pace, now: Timestamp, cost: Cost) -> Receipt {
         let paid = Ticks::new(u64::try_from(self.price(cost.get())).unwrap_or(0));
-        Receipt { cost, at: now, clear_at: self.clear_at(state), paid, permit: None }
+        Receipt { algorithm: None, cost, at: now, clear_at: self.clear_at(state), paid, permit: None }
     }
 
     /// Only the last grant can be given back: the next ones have been told to wait for it.

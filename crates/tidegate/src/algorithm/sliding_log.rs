@@ -22,6 +22,7 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
+use super::state::Stored;
 use super::{Decide, Packed, Words};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, Room, Verdict};
@@ -126,6 +127,20 @@ impl Packed for SlidingLog {
     }
 }
 
+impl Stored for SlidingLog {
+    fn settled_at(&self, log: &Log) -> Timestamp {
+        log.newest().unwrap_or(Timestamp::EPOCH)
+    }
+
+    fn growth(&self, log: &Log) -> usize {
+        log.growth()
+    }
+
+    fn growth_at_first(&self) -> usize {
+        Log::default().growth()
+    }
+}
+
 impl Decide for SlidingLog {
     type State = Log;
 
@@ -177,7 +192,7 @@ impl Decide for SlidingLog {
 
     fn receipt(&self, log: &Log, now: Timestamp, cost: Cost) -> Receipt {
         let at = log.newest().unwrap_or(now);
-        Receipt { cost, at, clear_at: self.clear_at(log), paid: Ticks::ZERO, permit: None }
+        Receipt { algorithm: None, cost, at, clear_at: self.clear_at(log), paid: Ticks::ZERO, permit: None }
     }
 
     fn give_back(&self, log: &mut Log, now: Timestamp, receipt: Receipt) -> Adjusted {
@@ -364,15 +379,27 @@ mod tests {
             limit.peek(&log, at(30), Ask::new(Cost::of(3))).verdict_in_ticks(),
             Verdict::Denied { retry_after: Ticks::new(990) }
         );
-        let gone =
-            Receipt { cost: Cost::ONE, at: at(15), clear_at: at(1015), paid: Ticks::ZERO, permit: None };
+        let gone = Receipt {
+            algorithm: None,
+            cost: Cost::ONE,
+            at: at(15),
+            clear_at: at(1015),
+            paid: Ticks::ZERO,
+            permit: None,
+        };
         assert_eq!(limit.give_back(&mut log, at(30), gone), Adjusted::Capped);
         let _ = limit.decide(&mut log, at(40), Ask::ONE);
         let too_much = Receipt { cost: Cost::of(4), ..limit.receipt(&log, at(40), Cost::ONE) };
         assert_eq!(limit.give_back(&mut log, at(40), too_much), Adjusted::Capped);
         assert_eq!(log.count(), 3, "an entry gives no more than it holds");
-        let late =
-            Receipt { cost: Cost::ONE, at: at(20), clear_at: at(1020), paid: Ticks::ZERO, permit: None };
+        let late = Receipt {
+            algorithm: None,
+            cost: Cost::ONE,
+            at: at(20),
+            clear_at: at(1020),
+            paid: Ticks::ZERO,
+            permit: None,
+        };
         assert_eq!(limit.give_back(&mut log, at(1020), late), Adjusted::Capped);
         assert_eq!(log.count(), 3);
     }

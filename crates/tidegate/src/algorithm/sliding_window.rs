@@ -23,6 +23,7 @@
 use std::borrow::Cow;
 
 use super::fixed_window::most_counted;
+use super::state::Stored;
 use super::{Decide, Packed, Words};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, Room, Verdict};
@@ -210,6 +211,17 @@ impl Packed for SlidingWindow {
     }
 }
 
+impl Stored for SlidingWindow {
+    /// The end of the newest slot.
+    fn settled_at(&self, state: &Slots) -> Timestamp {
+        Timestamp::from_ticks(state.newest.saturating_add(1).saturating_mul(state.width))
+    }
+
+    fn growth_at_first(&self) -> usize {
+        (self.slots as usize + 1) * size_of::<u64>()
+    }
+}
+
 impl Decide for SlidingWindow {
     type State = Slots;
 
@@ -262,7 +274,7 @@ impl Decide for SlidingWindow {
 
     fn receipt(&self, state: &Slots, _: Timestamp, cost: Cost) -> Receipt {
         let at = Timestamp::from_ticks(state.newest.saturating_mul(state.width));
-        Receipt { cost, at, clear_at: self.clear_at(state), paid: Ticks::ZERO, permit: None }
+        Receipt { algorithm: None, cost, at, clear_at: self.clear_at(state), paid: Ticks::ZERO, permit: None }
     }
 
     fn give_back(&self, state: &mut Slots, now: Timestamp, receipt: Receipt) -> Adjusted {
@@ -409,6 +421,7 @@ mod tests {
         assert_eq!(limit.give_back(&mut state, at(600), first), Adjusted::Whole);
         assert_eq!(*state.counts, [0, 3, 0, 0, 0]);
         let receipt = |ticks: u64| Receipt {
+            algorithm: None,
             cost: Cost::of(9),
             at: at(ticks),
             clear_at: at(9999),

@@ -43,17 +43,6 @@ impl State {
         }
     }
 
-    /// The most by which one take can make [`State::bytes_held`] larger.
-    #[inline]
-    pub(crate) fn growth(&self) -> usize {
-        match &self.0 {
-            Kind::Log(log) => log.growth(),
-            Kind::Holders(_) => Holders::GROWTH,
-            Kind::Slots(_) | Kind::Unseen | Kind::Tokens(_) | Kind::Queue(_) => 0,
-            Kind::Window(_) | Kind::Pace(_) => 0,
-        }
-    }
-
     /// Whether its clear time would be another one if the limit had other numbers.
     #[inline]
     pub(crate) fn depends_on_limit(&self) -> bool {
@@ -85,6 +74,28 @@ pub(crate) trait Kept: Decide {
     /// The same, to be changed.
     fn seen_mut<'a>(&self, state: &'a mut State) -> Option<&'a mut Self::State>;
 }
+
+/// What a store that keeps states in memory has to know about them.
+pub(crate) trait Stored: Decide {
+    /// From when on it only matters for as long as the limit's numbers say.
+    fn settled_at(&self, state: &Self::State) -> Timestamp {
+        self.clear_at(state)
+    }
+
+    /// The most by which one take can make the memory behind it larger.
+    fn growth(&self, _: &Self::State) -> usize {
+        0
+    }
+
+    /// The same for a subject never seen.
+    fn growth_at_first(&self) -> usize {
+        0
+    }
+}
+
+impl Stored for TokenBucket {}
+impl Stored for LeakyBucket {}
+impl Stored for FixedWindow {}
 
 macro_rules! kept {
     ($($algorithm:ident: $kind:ident)+) => {$(

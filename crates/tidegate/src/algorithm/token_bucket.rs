@@ -45,6 +45,13 @@ impl TokenBucket {
     }
 }
 
+impl TokenBucket {
+    /// The time in which so many units come back.
+    pub(crate) fn time_of(&self, units: u64) -> Ticks {
+        self.debt.time_of(units)
+    }
+}
+
 impl Packed for TokenBucket {
     #[inline]
     fn pack(&self) -> Words {

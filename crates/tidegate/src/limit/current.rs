@@ -1,6 +1,6 @@
 //! The limit that is in force: read at every decision, replaced now and then.
 
-use super::{Limit, Terms};
+use super::{Limit, LimitError, Terms};
 use crate::published::Published;
 use crate::sync::Mutex;
 
@@ -27,17 +27,22 @@ impl CurrentLimit {
         *self.limit.lock()
     }
 
-    /// Puts another limit in force, made from the one that is; `before` sees both just before that.
-    pub(crate) fn replace<E>(
+    /// Puts another limit in force.
+    pub(crate) fn set(&self, limit: Limit) {
+        let mut current = self.limit.lock();
+        self.terms.replace(|_| limit.terms().pack());
+        *current = limit;
+    }
+
+    /// Puts another limit in force, made from the one that is, if it holds.
+    pub(crate) fn change(
         &self,
-        change: impl FnOnce(Limit) -> Result<Limit, E>,
-        before: impl FnOnce(&Terms, &Terms),
-    ) -> Result<(), E> {
-        let mut limit = self.limit.lock();
-        let next = change(*limit)?;
-        before(limit.terms(), next.terms());
-        self.terms.replace(|_| next.terms().pack());
-        *limit = next;
+        change: impl FnOnce(Limit) -> Result<Limit, LimitError>,
+    ) -> Result<(), LimitError> {
+        let mut current = self.limit.lock();
+        let limit = change(*current)?;
+        self.terms.replace(|_| limit.terms().pack());
+        *current = limit;
         Ok(())
     }
 }

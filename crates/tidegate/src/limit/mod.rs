@@ -136,12 +136,14 @@ impl Limit {
     }
 
     /// Decides about one ask of one subject, and spends if allowed.
+    #[must_use = "a decision that nobody reads limits nobody"]
     #[inline]
     pub fn decide(&self, state: &mut State, now: Timestamp, ask: Ask) -> Decision {
         self.terms.decide(state, now, ask)
     }
 
     /// What [`Limit::decide`] would say, without spending.
+    #[must_use = "a decision that nobody reads limits nobody"]
     pub fn peek(&self, state: &State, now: Timestamp, ask: Ask) -> Decision {
         self.terms.peek(state, now, ask)
     }

@@ -1,6 +1,6 @@
 //! The numbers of a limit as its algorithm wants them: what is left of it once it is known to hold.
 
-use crate::algorithm::state::Kept;
+use crate::algorithm::state::{Kept, Stored};
 use crate::algorithm::{Algorithm, Decide, Packed, State, Words};
 use crate::algorithm::{
     Concurrency, FixedWindow, LeakyBucket, Pacer, SlidingLog, SlidingWindow, TokenBucket,
@@ -113,10 +113,15 @@ impl Terms {
         if !decision.is_allowed() {
             return None;
         }
-        with_terms!(self, terms => terms.seen(state).map(|seen| terms.receipt(seen, now, ask.cost)))
+        let receipt =
+            with_terms!(self, terms => terms.seen(state).map(|seen| terms.receipt(seen, now, ask.cost)));
+        receipt.map(|receipt| Receipt { algorithm: Some(self.algorithm()), ..receipt })
     }
 
     pub(crate) fn give_back(&self, state: &mut State, now: Timestamp, receipt: Receipt) -> Adjusted {
+        if receipt.algorithm.is_some_and(|algorithm| algorithm != self.algorithm()) {
+            return Adjusted::Capped;
+        }
         with_terms!(self, terms => match terms.seen_mut(state) {
             Some(seen) => terms.give_back(seen, now, receipt),
             None => Adjusted::Capped,
@@ -131,6 +136,15 @@ impl Terms {
     pub(crate) fn renew(&self, state: &mut State, now: Timestamp, permit: PermitId) -> bool {
         let Terms::Concurrency(concurrency) = self else { return false };
         concurrency.seen_mut(state).is_some_and(|holders| concurrency.renew(holders, now, permit))
+    }
+
+    /// The state of somebody who begins now.
+    pub(crate) fn state_begun_at(&self, now: Timestamp) -> State {
+        let mut state = State::default();
+        if let Terms::Pacer(pacer) = self {
+            *pacer.within(&mut state) = pacer.begun_at(now);
+        }
+        state
     }
 
     /// The state of a bucket that is clear at this time.
@@ -158,8 +172,13 @@ impl Terms {
         }
     }
 
-    /// For how long a state that nobody touches may matter more than its own clear time says, should the
-    /// limit be changed to this one.
+    /// From when on a state that nobody touches only has to be remembered for a while, which depends on the
+    /// limit's numbers: [`Terms::memory`]. Where nothing depends on them, that is its clear time.
+    pub(crate) fn settled_at(&self, state: &State) -> Timestamp {
+        with_terms!(self, terms => terms.seen(state).map_or(Timestamp::EPOCH, |seen| terms.settled_at(seen)))
+    }
+
+    /// For how long a settled state may still matter, whatever the numbers were when it was written.
     pub(crate) fn memory(&self) -> Ticks {
         match self {
             Terms::TokenBucket(_) | Terms::LeakyBucket(_) | Terms::FixedWindow(_) | Terms::Concurrency(_) => {
@@ -169,6 +188,29 @@ impl Terms {
             Terms::SlidingWindow(window) => window.memory(),
             Terms::Pacer(pacer) => pacer.memory(),
         }
+    }
+
+    /// The most by which one take can make the memory behind a state larger.
+    #[inline]
+    pub(crate) fn growth(&self, state: &State) -> usize {
+        with_terms!(self, terms => terms.seen(state).map_or_else(|| terms.growth_at_first(), |seen| terms.growth(seen)))
+    }
+
+    /// How long one more has to wait at the end of a line after its head may pass, where that is a sum: `head`
+    /// units stand at its head, `all` in the whole of it.
+    pub(crate) fn wait_in_line(&self, head: u64, all: u64, ask: Ask) -> Option<Ticks> {
+        match self {
+            Terms::TokenBucket(bucket) => {
+                Some(bucket.time_of(all.saturating_sub(head).saturating_add(ask.units())))
+            }
+            Terms::LeakyBucket(bucket) if bucket.delays_all() => Some(bucket.time_of(all)),
+            _ => None,
+        }
+    }
+
+    /// Whether its promise is spacing, so that a head that is served late must not make those behind later.
+    pub(crate) const fn spaces(&self) -> bool {
+        matches!(self, Terms::LeakyBucket(_) | Terms::Pacer(_))
     }
 }
 

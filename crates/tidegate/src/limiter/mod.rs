@@ -12,10 +12,10 @@ use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::asking::{IntoAsk, ask_for};
 use crate::decision::{Decision, PermitId};
 use crate::key::IntoKey;
-use crate::limit::{CurrentLimit, Limit, Terms};
+use crate::limit::{CurrentLimit, Limit};
 use crate::receipt::Receipt;
 use crate::store::Map;
-use crate::store::name::{Name, Namespace};
+use crate::store::name::{Account, Name, Namespace};
 use crate::time::{Clock, Source, Ticks, Timestamp};
 use crate::wait::{Acquire, MAX_WAITERS, Room, Venue, Visit};
 
@@ -57,23 +57,23 @@ impl Limiter {
         Limiter::on(&Map::with_clock(clock), "", limit)
     }
 
-    /// A limiter on a store that others use, too. Limiters with the same name on the same store share their
-    /// subjects' states.
+    /// A limiter on a store that others use, too.
+    ///
+    /// Limiters with the same name on the same store share their subjects' states, but not the lines of those
+    /// who wait: for the same limit in several places, clone one limiter. Under logs, windows and pacers the
+    /// shorter of two limits forgets what the longer one would need: give those names of their own.
     pub fn on(map: &Map, name: &str, limit: Limit) -> Limiter {
-        Limiter::build(map.clone(), Namespace::new(name), limit, MAX_WAITERS)
+        let namespace = Namespace::new(name);
+        map.expect(&namespace, limit.terms());
+        let (limit, room) = (CurrentLimit::new(limit), Room::new(MAX_WAITERS));
+        Limiter { inner: Arc::new(Inner { map: map.clone(), namespace, limit, room }) }
     }
 
-    /// A limiter like this one in which at most so many wait at a time; 65,536 unless set. Those who wait in
-    /// this one, if any, stay there.
+    /// Lets at most so many wait at a time, here and in all clones; 65,536 unless set.
     #[must_use]
     pub fn max_waiters(self, most: usize) -> Limiter {
-        let Inner { map, namespace, limit, .. } = &*self.inner;
-        Limiter::build(map.clone(), namespace.clone(), limit.limit(), most)
-    }
-
-    fn build(map: Map, namespace: Namespace, limit: Limit, max_waiters: usize) -> Limiter {
-        let inner = Inner { map, namespace, limit: CurrentLimit::new(limit), room: Room::new(max_waiters) };
-        Limiter { inner: Arc::new(inner) }
+        self.inner.room.set_max_waiters(most);
+        self
     }
 
     /// The limit in force.
@@ -83,25 +83,27 @@ impl Limiter {
 
     /// Decides about one ask of one subject, and spends if allowed.
     ///
-    /// While others wait for the same subject ([`Limiter::acquire`]), it is theirs: an ask that cannot wait is
-    /// refused.
+    /// While others wait for the same subject ([`Limiter::acquire`]), it is theirs: this ask is refused, and told
+    /// when all of them will have passed. Whoever wants to wait behind them acquires.
+    #[must_use = "a decision that nobody reads limits nobody"]
     #[inline]
     pub fn admit(&self, ask: impl IntoAsk) -> Decision {
-        let (name, terms, ask) = self.inner.read(ask);
-        self.inner.admit(&name, &terms, ask)
+        let (account, ask) = self.inner.read(ask);
+        self.inner.admit(&account, ask)
     }
 
     /// An ask for [`admit_all`].
     pub fn ask(&self, ask: impl IntoAsk) -> LimiterAsk {
-        let (name, _, ask) = self.inner.read(ask);
-        LimiterAsk::new(self.clone(), name, ask)
+        let (key, units, patience) = ask.into_parts();
+        LimiterAsk::new(self.clone(), self.inner.name(&key), ask_for(units, patience))
     }
 
     /// What [`Limiter::admit`] would say, without spending.
+    #[must_use = "a decision that nobody reads limits nobody"]
     pub fn peek(&self, ask: impl IntoAsk) -> Decision {
-        let (name, terms, ask) = self.inner.read(ask);
-        let decision = self.inner.map.peek_named(&name, &terms, ask);
-        self.inner.wait_behind(&name, ask).map_or(decision, |wait| decision.put_off(wait))
+        let (account, ask) = self.inner.read(ask);
+        let decision = self.inner.map.look(&account, ask);
+        self.inner.wait_behind(&account, ask).map_or(decision, |wait| decision.put_off(wait))
     }
 
     /// Gives back what was not used: as much as the ask weighs, at most what is owed.
@@ -117,28 +119,25 @@ impl Limiter {
     fn adjust(&self, ask: impl IntoAsk, adjustment: impl FnOnce(Cost) -> Adjustment) -> Adjusted {
         let (key, units, _) = ask.into_parts();
         let Ok(cost) = Cost::new(units) else { return Adjusted::Whole };
-        let (name, terms) = self.inner.name(&key);
-        let adjusted = self.inner.map.adjust_named(&name, &terms, adjustment(cost));
-        self.look_again(&name);
+        let account = self.inner.account(&self.inner.name(&key));
+        let adjusted = self.inner.map.adjust_in(&account, adjustment(cost));
+        self.inner.room.look_again(&self.venue(), account.name());
         adjusted
     }
 
     /// Forgets a subject.
     pub fn reset(&self, key: impl IntoKey) {
-        let (name, _) = self.inner.name(&key);
-        self.inner.map.reset_named(&name);
-        self.look_again(&name);
+        let account = self.inner.account(&self.inner.name(&key));
+        self.inner.map.forget(&account);
+        self.inner.room.begin_anew(&self.venue(), account.name());
     }
 
     /// Puts another limit in force; subjects keep what they owe.
     pub fn set_limit(&self, limit: Limit) {
         let inner = &self.inner;
-        let hold = |before: &Terms, after: &Terms| inner.map.hold(before, after);
-        let replaced = inner.limit.replace(|_| Ok::<_, std::convert::Infallible>(limit), hold);
-        match replaced {
-            Ok(()) => inner.room.look_everywhere(&self.venue()),
-            Err(never) => match never {},
-        }
+        inner.map.expect(&inner.namespace, limit.terms());
+        inner.limit.set(limit);
+        inner.room.begin_all_anew(&self.venue());
     }
 
     /// Waits until the ask passes; to be awaited on any runtime, or to block a thread with.
@@ -150,40 +149,32 @@ impl Limiter {
 
     /// Gives a place in flight back, under a concurrency limit. Whether the permit was still holding one.
     pub fn release(&self, key: impl IntoKey, permit: PermitId) -> bool {
-        self.release_named(&self.inner.name(&key).0, permit)
+        self.release_named(&self.inner.name(&key), permit)
     }
 
     /// Starts a permit's lease anew, under a concurrency limit. Whether it was still holding its place.
     pub fn renew(&self, key: impl IntoKey, permit: PermitId) -> bool {
-        self.renew_named(&self.inner.name(&key).0, permit)
+        self.renew_named(&self.inner.name(&key), permit)
     }
 
     pub(crate) fn visit(&self, ask: impl IntoAsk) -> Visit {
         let (key, units, patience) = ask.into_parts();
-        Visit::new(self.venue(), self.inner.name(&key).0, ask_for(units, None), patience)
+        Visit::new(self.venue(), self.inner.name(&key), ask_for(units, None), patience)
     }
 
     pub(crate) fn admit_named(&self, name: &Name, ask: Ask) -> Decision {
-        self.inner.admit(name, &self.inner.terms(), ask)
+        self.inner.admit(&self.inner.account(name), ask)
     }
 
     pub(crate) fn release_named(&self, name: &Name, permit: PermitId) -> bool {
-        let released = self.inner.map.release_named(name, &self.inner.terms(), permit);
-        self.look_again(name);
+        let account = self.inner.account(name);
+        let released = self.inner.map.release_in(&account, permit);
+        self.inner.room.look_again(&self.venue(), name);
         released
     }
 
     pub(crate) fn renew_named(&self, name: &Name, permit: PermitId) -> bool {
-        self.inner.map.renew_named(name, &self.inner.terms(), permit)
-    }
-
-    pub(crate) fn clock(&self) -> &Source {
-        self.inner.map.clock()
-    }
-
-    /// Those who wait for a subject may be in luck, now that its state was changed.
-    fn look_again(&self, name: &Name) {
-        self.inner.room.look_again(&self.venue(), name);
+        self.inner.map.renew_in(&self.inner.account(name), permit)
     }
 
     fn venue(&self) -> Arc<dyn Venue> {
@@ -193,29 +184,27 @@ impl Limiter {
 
 impl Inner {
     #[inline]
-    fn read(&self, ask: impl IntoAsk) -> (Name, Terms, Ask) {
+    fn read(&self, ask: impl IntoAsk) -> (Account, Ask) {
         let (key, units, patience) = ask.into_parts();
-        let (name, terms) = self.name(&key);
-        (name, terms, ask_for(units, patience))
+        (self.name(&key).under(self.limit.terms()), ask_for(units, patience))
     }
 
     #[inline]
-    fn name(&self, key: &impl IntoKey) -> (Name, Terms) {
-        let terms = self.limit.terms();
-        (Name::new(&self.namespace, terms.algorithm(), key), terms)
+    fn name(&self, key: &impl IntoKey) -> Name {
+        Name::new(&self.namespace, key)
     }
 
     #[inline]
-    fn admit(&self, name: &Name, terms: &Terms, ask: Ask) -> Decision {
-        match self.wait_behind(name, ask) {
-            Some(wait) => self.map.peek_named(name, terms, ask).put_off(wait),
-            None => self.map.spend_named(name, terms, ask),
+    fn admit(&self, account: &Account, ask: Ask) -> Decision {
+        match self.wait_behind(account, ask) {
+            Some(wait) => self.map.look(account, ask).put_off(wait),
+            None => self.map.spend(account, ask),
         }
     }
 
     #[inline]
-    fn wait_behind(&self, name: &Name, ask: Ask) -> Option<Ticks> {
-        if self.room.is_empty() { None } else { self.room.wait_behind(self, name, ask) }
+    fn wait_behind(&self, account: &Account, ask: Ask) -> Option<Ticks> {
+        if self.room.is_empty() { None } else { self.room.wait_behind(self, account.name(), ask) }
     }
 }
 
@@ -228,27 +217,29 @@ impl Venue for Inner {
         self.map.clock()
     }
 
-    fn terms(&self) -> Terms {
-        self.limit.terms()
+    fn account(&self, name: &Name) -> Account {
+        name.clone().under(self.limit.terms())
     }
 
-    fn take_if_free(&self, name: &Name, ask: Ask, at: Option<Timestamp>) -> (Decision, Option<Receipt>) {
-        let terms = self.limit.terms();
-        self.map.take_if_free_named(&name.under(terms.algorithm()), &terms, ask, at)
+    fn take_if_free(
+        &self,
+        account: &Account,
+        ask: Ask,
+        at: Option<Timestamp>,
+    ) -> (Decision, Option<Receipt>) {
+        self.map.take_if_free(account, ask, at)
     }
 
-    fn peek(&self, name: &Name, ask: Ask) -> Decision {
-        let terms = self.limit.terms();
-        self.map.peek_named(&name.under(terms.algorithm()), &terms, ask)
+    fn look(&self, account: &Account, ask: Ask) -> Decision {
+        self.map.look(account, ask)
     }
 
-    fn give_back(&self, name: &Name, receipt: Receipt) {
-        let terms = self.limit.terms();
-        self.map.give_back_named(&name.under(terms.algorithm()), &terms, receipt);
+    fn give_back(&self, account: &Account, receipt: Receipt) {
+        self.map.give_back_to(account, receipt);
     }
 
-    fn state(&self, name: &Name) -> State {
-        self.map.state_named(&name.under(self.limit.terms().algorithm()))
+    fn state(&self, account: &Account) -> State {
+        self.map.state_of(account)
     }
 }
 

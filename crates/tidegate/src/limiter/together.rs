@@ -5,6 +5,7 @@ use crate::ask::Ask;
 use crate::decisions::Decisions;
 use crate::store::map::{Bid, take_all};
 use crate::store::name::Name;
+use crate::wait::Venue as _;
 
 /// One ask of one limiter; made by [`Limiter::ask`].
 #[derive(Clone, Debug)]
@@ -33,25 +34,23 @@ impl LimiterAsk {
 /// let both = admit_all([per_user.ask("ana"), per_ip.ask(ask("192.0.2.7").cost(2))]);
 /// assert!(both.is_allowed());
 /// ```
+#[must_use = "a decision that nobody reads limits nobody"]
 pub fn admit_all(asks: impl IntoIterator<Item = LimiterAsk>) -> Decisions {
     let asks: Vec<_> = asks.into_iter().collect();
-    let bids: Vec<_> = asks.iter().map(LimiterAsk::bid).collect();
-    let waits: Vec<_> = asks.iter().map(|ask| ask.limiter.inner.wait_behind(&ask.name, ask.ask)).collect();
+    let accounts: Vec<_> = asks.iter().map(|ask| ask.limiter.inner.account(&ask.name)).collect();
+    let both = || asks.iter().zip(&accounts);
+    let waits: Vec<_> =
+        both().map(|(ask, account)| ask.limiter.inner.wait_behind(account, ask.ask)).collect();
     if waits.iter().all(Option::is_none) {
+        let bids: Vec<_> = both()
+            .map(|(asked, account)| Bid { map: &asked.limiter.inner.map, account, ask: asked.ask })
+            .collect();
         return take_all(&bids);
     }
     // Somebody waits for one of the subjects: it is theirs, and nothing is spent.
-    let looked = bids.iter().zip(waits).map(|(bid, wait)| {
-        let decision = bid.map.peek_named(bid.name, &bid.terms, bid.ask);
+    let looked = both().zip(waits).map(|((ask, account), wait)| {
+        let decision = ask.limiter.inner.map.look(account, ask.ask);
         wait.map_or(decision, |wait| decision.put_off(wait))
     });
     Decisions::new(looked.collect())
-}
-
-impl LimiterAsk {
-    fn bid(&self) -> Bid<'_> {
-        let inner = &self.limiter.inner;
-        let terms = inner.limit.terms();
-        Bid { map: &inner.map, name: &self.name, terms, ask: self.ask }
-    }
 }

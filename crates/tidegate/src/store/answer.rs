@@ -6,10 +6,11 @@ use std::task::{Context, Poll};
 
 use super::StoreError;
 
-/// What a store answers; to be awaited.
+/// What a store answers; to be awaited. A store in memory has decided, and spent, by then; others begin when
+/// they are awaited.
 ///
 /// Stores in memory answer at once, without an allocation; the others bring a future.
-#[must_use = "an answer does nothing unless it is awaited"]
+#[must_use = "what was decided is lost unless it is awaited"]
 pub struct Answer<'a, T>(Kind<'a, T>);
 
 enum Kind<'a, T> {

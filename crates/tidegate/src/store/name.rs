@@ -1,56 +1,59 @@
-//! What names a state in a store: the namespace, the algorithm and the key, one behind the other.
+//! What names a state in a store: the algorithm, the namespace and the key, one behind the other.
 //!
 //! ```text
-//!   4 u s e r   0   3 a n a
-//!   namespace   |   key, part by part
-//!           algorithm
+//!   0   4 u s e r   3 a n a
+//!   |   namespace   key, part by part
+//!   algorithm, and the namespace's circle
 //! ```
 //!
 //! Each part has its length before it, so different names never share their bytes.
 
 use crate::algorithm::Algorithm;
 use crate::key::{IntoKey, encode};
+use crate::limit::Terms;
 
 /// Names up to this length need no allocation.
 const SHORT: usize = 96;
 
-/// The bytes under which a state is kept.
+/// How many circles of namespaces there are; see [`Namespace::circle`].
+pub(crate) const CIRCLES: usize = 32;
+
+/// Whose state it is: a subject of a namespace.
 #[derive(Clone, Debug)]
 pub(crate) struct Name {
     short: [u8; SHORT],
     length: usize,
     /// All of it, once it is longer than `short`.
     long: Vec<u8>,
-    /// Where the algorithm stands.
-    algorithm_at: usize,
+    key_at: usize,
 }
 
 impl Name {
     #[inline]
-    pub(crate) fn new(namespace: &Namespace, algorithm: Algorithm, key: &(impl IntoKey + ?Sized)) -> Name {
-        let mut name =
-            Name { short: [0; SHORT], length: 0, long: Vec::new(), algorithm_at: namespace.0.len() };
-        name.write(&namespace.0);
-        name.write(&[algorithm as u8]);
+    pub(crate) fn new(namespace: &Namespace, key: &(impl IntoKey + ?Sized)) -> Name {
+        let key_at = 1 + namespace.bytes.len();
+        let mut name = Name { short: [0; SHORT], length: 0, long: Vec::new(), key_at };
+        name.write(&[namespace.circle << 3]);
+        name.write(&namespace.bytes);
         key.each_part(&mut |part| encode(part, |piece| name.write(piece)));
         name
     }
 
-    /// The same subject's name under another algorithm.
-    pub(crate) fn under(&self, algorithm: Algorithm) -> Name {
-        let mut name = self.clone();
-        let bytes = if name.long.is_empty() { &mut name.short[..] } else { &mut name.long[..] };
-        bytes[name.algorithm_at] = algorithm as u8;
-        name
+    /// The state of this subject under a limit.
+    #[inline]
+    pub(crate) fn under(mut self, terms: Terms) -> Account {
+        let first = if self.long.is_empty() { &mut self.short[0] } else { &mut self.long[0] };
+        *first = *first & !0b111 | terms.algorithm() as u8;
+        Account { name: self, terms }
     }
 
     /// The key alone.
     pub(crate) fn key(&self) -> &[u8] {
-        &self.bytes()[self.algorithm_at + 1..]
+        &self.bytes()[self.key_at..]
     }
 
     #[inline]
-    pub(crate) fn bytes(&self) -> &[u8] {
+    fn bytes(&self) -> &[u8] {
         if self.long.is_empty() { &self.short[..self.length] } else { &self.long }
     }
 
@@ -69,47 +72,104 @@ impl Name {
     }
 }
 
+/// A state's name and the limit to decide it by, which always speak of the same algorithm.
+#[derive(Clone, Debug)]
+pub(crate) struct Account {
+    name: Name,
+    terms: Terms,
+}
+
+impl Account {
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.name.bytes()
+    }
+
+    #[inline]
+    pub(crate) fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
+    pub(crate) fn name(&self) -> &Name {
+        &self.name
+    }
+
+    /// The bytes under which each algorithm keeps a state of this subject.
+    pub(crate) fn bytes_of_all(&self) -> impl Iterator<Item = Vec<u8>> {
+        Algorithm::ALL.into_iter().map(|algorithm| {
+            let mut bytes = self.bytes().to_vec();
+            bytes[0] = bytes[0] & !0b111 | algorithm as u8;
+            bytes
+        })
+    }
+}
+
+/// Which circle a name's namespace belongs to.
+pub(crate) fn circle(name: &[u8]) -> usize {
+    usize::from(name[0] >> 3)
+}
+
 /// The name of a limit among those that share a store, ready to be written.
 #[derive(Clone, Debug)]
-pub(crate) struct Namespace(Box<[u8]>);
+pub(crate) struct Namespace {
+    bytes: Box<[u8]>,
+    /// A number below [`CIRCLES`] for things that are noted per namespace and may be noted together.
+    circle: u8,
+}
 
 impl Namespace {
+    /// What needs no namespace, because nobody else is there.
+    pub(crate) fn none() -> Namespace {
+        Namespace { bytes: Box::default(), circle: 0 }
+    }
+
     pub(crate) fn new(name: &str) -> Namespace {
         let mut bytes = Vec::with_capacity(name.len() + 2);
         encode(name.as_bytes(), |piece| bytes.extend_from_slice(piece));
-        Namespace(bytes.into_boxed_slice())
+        let sum = name.bytes().fold(0_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+        Namespace { bytes: bytes.into_boxed_slice(), circle: (sum % CIRCLES as u32) as u8 }
+    }
+
+    pub(crate) fn circle(&self) -> usize {
+        self.circle.into()
     }
 }
 
 #[cfg(all(test, not(tidegate_models)))]
 mod tests {
     use super::*;
-    use crate::Key;
+    use crate::{Key, Limit};
 
-    fn name(namespace: &str, algorithm: Algorithm, key: &Key) -> Vec<u8> {
-        Name::new(&Namespace::new(namespace), algorithm, key).bytes().to_vec()
+    fn bytes(namespace: &str, limit: &str, key: &Key) -> Vec<u8> {
+        let terms = *limit.parse::<Limit>().unwrap().terms();
+        Name::new(&Namespace::new(namespace), key).under(terms).bytes().to_vec()
     }
 
     #[test]
     fn namespace_algorithm_and_key_each_tell_names_apart() {
-        use Algorithm::{SlidingLog, TokenBucket};
         let ana = Key::new("ana");
-        assert_eq!(name("user", TokenBucket, &ana), b"\x04user\x00\x03ana");
-        assert_ne!(name("user", TokenBucket, &ana), name("user", SlidingLog, &ana));
-        assert_ne!(name("user", TokenBucket, &ana), name("use", TokenBucket, &Key::new("rana")));
-        assert_ne!(name("", TokenBucket, &Key::new(("", ""))), name("", TokenBucket, &Key::new("")));
+        let name = bytes("user", "1/s", &ana);
+        assert_eq!(name[1..], *b"\x04user\x03ana");
+        assert_eq!(circle(&name), Namespace::new("user").circle());
+        assert_ne!(name, bytes("user", "1/s sliding-log", &ana));
+        assert_ne!(name, bytes("use", "1/s", &Key::new("rana")));
+        assert_ne!(bytes("", "1/s", &Key::new(("", ""))), bytes("", "1/s", &Key::new("")));
     }
 
     #[test]
     fn a_name_is_the_same_however_long_it_is() {
+        let namespace = Namespace::new("n");
         for length in (0..SHORT + 10).chain([1000]) {
             let text = "k".repeat(length);
             let key = Key::new((&text, "end"));
-            let expected = [b"\x01n\x03", key.as_bytes()].concat();
-            let name = Name::new(&Namespace::new("n"), Algorithm::SlidingLog, &(&text, "end"));
-            assert_eq!(name.bytes(), expected);
-            let other = [b"\x01n\x00", key.as_bytes()].concat();
-            assert_eq!(name.under(Algorithm::TokenBucket).bytes(), other);
+            let name = Name::new(&namespace, &(&text, "end"));
+            assert_eq!(name.key(), key.as_bytes());
+            for limit in [Limit::per_second(1), Limit::sliding_log(1, crate::SECOND)] {
+                let account = name.clone().under(*limit.terms());
+                let first = namespace.circle << 3 | limit.algorithm() as u8;
+                assert_eq!(account.bytes(), [&[first], &b"\x01n"[..], key.as_bytes()].concat());
+                assert_eq!(account.bytes_of_all().filter(|bytes| bytes == account.bytes()).count(), 1);
+            }
         }
     }
 }

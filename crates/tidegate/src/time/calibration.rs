@@ -10,6 +10,7 @@
 //!
 //! The slope is that of everything since the first pair. A line that missed the system's clock by more than
 //! was ever an error of measuring says that one of them jumped: then everything begins with the pair at hand.
+//! Only a counter that jumps back to where its line holds deceives everybody, by less than a line.
 
 use super::line::{Line, Pair, SPAN, Slope};
 use super::{PER_SECOND, Ticks, Timestamp};

@@ -2,7 +2,7 @@
 //!
 //! The counter is trusted if the processor says that it counts steadily, in all states and on all cores, and
 //! the kernel, which watches it, does not say otherwise. Else this is the system's clock.
-//! Only this file of the folder has unsafe code: the two instructions that have no other name.
+//! Only this file of the folder has unsafe code: the instructions that have no other name.
 
 use std::sync::LazyLock;
 use std::{fs, io};
@@ -14,9 +14,10 @@ use x86_64::{is_steady, time_stamp};
 
 /// The clock of the process, which is as good as [`SystemClock`] and faster to read.
 ///
-/// All of them are the same one: its epoch is the first reading of any. Between threads that hear of each
-/// other's readings it never goes back. From the system's clock it differs by some microseconds; where that
-/// jumps, it follows within a twentieth of a second.
+/// All of them are the same one: its epoch is the first reading of any. It never goes back. A processor may
+/// read its counter some hundred nanoseconds ahead, so that of two threads one may see less than the other has
+/// told it; deciding forgives readings that are out of order, and far more than that. From the system's clock
+/// it differs by some microseconds; where that jumps, it follows within a twentieth of a second.
 ///
 /// ```
 /// use tidegate::{Clock, CounterClock};
@@ -89,7 +90,7 @@ const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current
 
 fn is_trusted() -> bool {
     // Miri has no counter, and loom's atomics no place in a static.
-    if cfg!(any(miri, loom)) {
+    if cfg!(any(miri, tidegate_models)) {
         return false;
     }
     deserves_trust(is_steady(), || fs::read_to_string(CLOCK_SOURCE))
@@ -106,18 +107,15 @@ fn deserves_trust(is_steady: bool, clock_source: impl FnOnce() -> io::Result<Str
 
 #[cfg(target_arch = "x86_64")]
 mod x86_64 {
-    use core::arch::x86_64::{__cpuid, _mm_lfence, _rdtsc, CpuidResult};
+    use core::arch::x86_64::{__cpuid, _rdtsc, CpuidResult};
 
-    /// The time-stamp counter after everything before this has happened: without the fence the processor
-    /// reads it early, and a thread would see less than one that it has already heard of.
+    /// The time-stamp counter. The processor may read it a little ahead of what stands before it; a fence
+    /// would cost as much again as the reading, and those who decide forgive readings that are out of order.
     #[inline]
-    #[expect(unsafe_code, reason = "the instructions have no safe name")]
+    #[expect(unsafe_code, reason = "the instruction has no safe name")]
     pub(super) fn time_stamp() -> u64 {
-        // SAFETY: every x86-64 has SSE2, to which `lfence` belongs, and a time-stamp counter.
-        unsafe {
-            _mm_lfence();
-            _rdtsc()
-        }
+        // SAFETY: every x86-64 has a time-stamp counter.
+        unsafe { _rdtsc() }
     }
 
     /// Whether the processor promises a counter of constant rate that never stops.
@@ -158,20 +156,23 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::time::Ticks;
+    use crate::time::{OUT_OF_ORDER, Ticks};
 
     #[test]
-    fn time_never_goes_back_between_threads() {
+    fn between_threads_time_is_out_of_order_by_no_more_than_is_forgiven() {
         let rounds = if cfg!(miri) { 50 } else { 1_000_000 };
         let process = Process::new(SystemClock::new(), is_trusted());
         let last = AtomicU64::new(0);
         thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
+                    let mut own = 0;
                     for _ in 0..rounds {
                         let seen = last.load(Ordering::Acquire);
                         let now = process.now().ticks();
-                        assert!(now >= seen, "{now} after {seen}");
+                        assert!(now + OUT_OF_ORDER.get() >= seen, "{now} after {seen}");
+                        assert!(now >= own, "on one thread {now} after {own}");
+                        own = now;
                         last.fetch_max(now, Ordering::AcqRel);
                     }
                 });
@@ -218,10 +219,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(
-        any(miri, not(all(target_arch = "x86_64", target_os = "linux"))),
-        ignore = "there is no counter"
-    )]
+    #[cfg_attr(any(miri, tidegate_models, not(target_arch = "x86_64")), ignore = "there is no counter")]
     fn a_counter_that_the_kernel_trusts_is_trusted() {
         let kernel_says = |path, word| {
             let text: io::Result<String> = fs::read_to_string(path);

@@ -22,9 +22,9 @@ pub(crate) use source::Source;
 use std::fmt;
 use std::time::Duration;
 
-/// One millisecond, for writing limits: `10 * MILLISECOND`.
+/// One millisecond: `10 * MILLISECOND`.
 pub const MILLISECOND: Duration = Duration::from_millis(1);
-/// One second, for writing limits: `30 * SECOND`.
+/// One second: `30 * SECOND`; in a constant, `Duration::from_secs(30)`.
 pub const SECOND: Duration = Duration::from_secs(1);
 /// One minute.
 pub const MINUTE: Duration = Duration::from_secs(60);

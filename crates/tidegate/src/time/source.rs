@@ -30,7 +30,7 @@ impl Source {
     }
 
     /// Has a task woken at this time, or a little later, as [`Clock::wake_at`] says.
-    pub(crate) fn wake_at(&self, at: Timestamp, waker: Waker) -> io::Result<()> {
+    pub(crate) fn wake_at(&self, at: Timestamp, waker: Waker) -> io::Result<bool> {
         match self {
             Source::Process => CounterClock::new().wake_at(at, waker),
             Source::Given(clock) => clock.wake_at(at, waker),

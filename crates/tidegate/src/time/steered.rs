@@ -37,7 +37,7 @@ impl<D: Dials> Steered<D> {
         }
     }
 
-    /// The time now; never less than any thread has seen before.
+    /// The time now; never less than any thread has seen before, as far as the counter is read in order.
     #[inline]
     pub(super) fn now(&self) -> Timestamp {
         // In this order: a counter that is read after a line is not before its start.
@@ -81,7 +81,8 @@ fn pair(dials: &impl Dials) -> Pair {
     best.expect("one of three is the best").1
 }
 
-#[cfg(all(test, not(tidegate_models)))]
+#[cfg(test)]
+#[cfg(not(tidegate_models))]
 mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 

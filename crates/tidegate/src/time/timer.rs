@@ -10,19 +10,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
-use std::{io, mem, thread};
+use std::{io, thread};
 
 use super::{DAY, Ticks};
 
 static TIMER: Timer = Timer::new();
 
-/// Has a task woken after a span; at once if that is nothing. Fails if the timer's thread cannot be started:
-/// then the task will not be woken, and the next call tries again.
+/// Has a task woken after a span, always by the timer's thread. Of several requests by the same waker the
+/// earliest counts. Fails if the thread cannot be started: then the task will not be woken, and the
+/// next call tries again.
 pub(super) fn wake_after(span: Ticks, waker: Waker) -> io::Result<()> {
-    if span == Ticks::ZERO {
-        waker.wake();
-        return Ok(());
-    }
     TIMER.wake_at(deadline(now(), span.to_duration()), waker, start)
 }
 
@@ -61,10 +58,12 @@ impl Timer {
             start()?;
             state.is_running = true;
         }
-        state.queue.push(at, waker);
+        let before = state.queue.push(at, waker);
         if state.queue.next() == Some(at) {
             self.changed.notify_one();
         }
+        drop(state);
+        drop(before);
         Ok(())
     }
 
@@ -102,17 +101,35 @@ impl Timer {
 /// Who is to be woken, by deadline and then by number.
 struct Queue {
     wakers: BTreeMap<(Instant, u64), Waker>,
+    /// Where each waker stands.
+    places: BTreeMap<Identity, (Instant, u64)>,
     pushed: u64,
+}
+
+/// What tells one waker from another: its data and its functions, as addresses.
+type Identity = (usize, usize);
+
+fn identity(waker: &Waker) -> Identity {
+    (waker.data().addr(), std::ptr::from_ref(waker.vtable()).addr())
 }
 
 impl Queue {
     const fn new() -> Queue {
-        Queue { wakers: BTreeMap::new(), pushed: 0 }
+        Queue { wakers: BTreeMap::new(), places: BTreeMap::new(), pushed: 0 }
     }
 
-    fn push(&mut self, at: Instant, waker: Waker) {
-        self.wakers.insert((at, self.pushed), waker);
+    /// Notes a waker once, for the earliest of its deadlines; gives back the one that is not needed any more.
+    fn push(&mut self, at: Instant, waker: Waker) -> Option<Waker> {
+        let identity = identity(&waker);
+        let before = self.places.get(&identity).copied();
+        if before.is_some_and(|(earlier, _)| earlier <= at) {
+            return Some(waker);
+        }
+        let place = (at, self.pushed);
         self.pushed += 1;
+        self.places.insert(identity, place);
+        self.wakers.insert(place, waker);
+        before.and_then(|before| self.wakers.remove(&before))
     }
 
     /// The earliest deadline.
@@ -124,7 +141,9 @@ impl Queue {
     fn due(&mut self, now: Instant) -> Vec<Waker> {
         let mut due = Vec::new();
         while let Some(first) = self.wakers.first_entry().filter(|first| first.key().0 <= now) {
-            due.push(first.remove());
+            let waker = first.remove();
+            self.places.remove(&identity(&waker));
+            due.push(waker);
         }
         due
     }
@@ -134,8 +153,8 @@ impl Queue {
 fn wake_all(wakers: Vec<Waker>) {
     for waker in wakers {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
-            // Whatever it is may panic again when it is dropped.
-            mem::forget(panic);
+            // What it panicked with may panic again when it is dropped.
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(panic)));
         }
     }
 }
@@ -157,7 +176,7 @@ mod tests {
     fn queue(woken: &Woken, seconds: &[u32]) -> (Queue, Instant) {
         let (mut queue, start) = (Queue::new(), now());
         for second in seconds {
-            queue.push(start + Duration::from_secs((*second).into()), woken.waker(*second));
+            let _ = queue.push(start + Duration::from_secs((*second).into()), woken.waker(*second));
         }
         (queue, start)
     }
@@ -182,7 +201,7 @@ mod tests {
         let woken = Woken::default();
         let (mut queue, start) = queue(&woken, &[]);
         for name in [5, 3, 8, 1] {
-            queue.push(start, woken.waker(name));
+            let _ = queue.push(start, woken.waker(name));
         }
         wake_all(queue.due(start));
         assert_eq!(woken.take(), [5, 3, 8, 1]);
@@ -218,10 +237,21 @@ mod tests {
     }
 
     #[test]
-    fn no_span_needs_no_thread() {
+    #[cfg_attr(miri, ignore = "a clone of a waker need not be known as the same")]
+    fn of_several_requests_by_one_waker_the_earliest_counts() {
         let woken = Woken::default();
-        wake_after(Ticks::ZERO, woken.waker(1)).unwrap();
+        let (mut queue, start) = queue(&woken, &[2]);
+        let waker = woken.waker(1);
+        assert!(queue.push(start + SOON, waker.clone()).is_none());
+        assert!(queue.push(start, waker.clone()).is_some_and(|before| before.will_wake(&waker)));
+        assert!(queue.push(start + SOON, waker.clone()).is_some());
+        assert_eq!((queue.wakers.len(), queue.places.len()), (2, 2));
+        wake_all(queue.due(start));
         assert_eq!(woken.take(), [1]);
+        assert!(queue.push(start, waker).is_none(), "who was woken may ask anew");
+        wake_all(queue.due(start + SOON));
+        assert_eq!(woken.take(), [1, 2]);
+        assert_eq!((queue.wakers.len(), queue.places.len()), (0, 0));
     }
 
     #[test]
@@ -240,6 +270,18 @@ mod tests {
         for expected in [10, 20] {
             assert_eq!(wakes.recv_timeout(SOON), Ok(expected));
             assert!(start.elapsed() >= Duration::from_millis(expected));
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "the timer's thread never ends")]
+    fn a_thread_that_sleeps_hears_of_every_earlier_deadline() {
+        wake_after(Ticks::MAX, Waker::noop().clone()).unwrap();
+        let (woken, wakes) = mpsc::channel();
+        for _ in 0..50 {
+            let woken = woken.clone();
+            wake_after(milliseconds(1), waker(move || woken.send(()).expect("the test waits"))).unwrap();
+            assert_eq!(wakes.recv_timeout(SOON), Ok(()));
         }
     }
 

@@ -38,8 +38,8 @@ impl Waited {
 /// Waits its turn; made by the `acquire` of limiters.
 ///
 /// Await it on any runtime, or call [`Acquire::blocking`] on a thread. It asks, and gets its place in the
-/// line, when it is first polled; dropped before it has passed, it gives the place back and those behind move
-/// up.
+/// line, when it is first polled, and may be moved and polled elsewhere afterwards. Dropped before it has
+/// passed, it gives the place back and those behind move up.
 #[must_use = "nobody waits until this is awaited or blocked on"]
 pub struct Acquire {
     visit: Visit,

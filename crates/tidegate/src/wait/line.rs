@@ -9,23 +9,46 @@ use crate::ask::Ask;
 use crate::decision::{Decision, Verdict};
 use crate::limit::Terms;
 use crate::receipt::Receipt;
-use crate::store::name::Name;
+use crate::store::name::{Account, Name};
 use crate::time::{Ticks, Timestamp};
 
 /// More often than this nobody is told to wait a little longer.
 const MOST_WAITS: usize = 64;
+
+/// How many are foreseen one by one, where the wait of a whole line is no sum; those behind them are told the
+/// least that they will wait.
+const FORESEEN: usize = 1000;
 
 /// One who waits.
 #[derive(Debug)]
 pub(super) struct Waiter {
     pub(super) ask: Ask,
     pub(super) since: Timestamp,
-    pub(super) deadline: Option<Timestamp>,
+    pub(super) patience: Option<Ticks>,
     pub(super) waker: Waker,
 }
 
-/// A take whose time has not come yet.
-pub(super) type Serving = (Decision, Receipt);
+impl Waiter {
+    pub(super) fn deadline(&self) -> Option<Timestamp> {
+        self.patience.map(|patience| self.since.saturating_add(patience))
+    }
+}
+
+/// A take, and from where.
+#[derive(Debug)]
+pub(super) struct Taken {
+    pub(super) decision: Decision,
+    pub(super) account: Account,
+    pub(super) receipt: Option<Receipt>,
+}
+
+impl Taken {
+    pub(super) fn give_back(self, venue: &dyn Venue) {
+        if let Some(receipt) = self.receipt {
+            venue.give_back(&self.account, receipt);
+        }
+    }
+}
 
 /// The line of one subject.
 #[derive(Debug)]
@@ -34,8 +57,8 @@ pub(super) struct Line {
     /// When the head may pass.
     pub(super) due: Timestamp,
     /// What the head has taken already, if it has to wait for what it costs itself.
-    pub(super) serving: Option<Serving>,
-    waiters: BTreeMap<u64, Waiter>,
+    pub(super) serving: Option<Taken>,
+    pub(super) waiters: BTreeMap<u64, Waiter>,
     /// What all of them weigh.
     units: u64,
     tail: Option<Tail>,
@@ -49,12 +72,12 @@ struct Tail {
 }
 
 impl Line {
-    pub(super) fn new(name: Name, due: Timestamp, serving: Option<Serving>) -> Line {
+    pub(super) fn new(name: Name, due: Timestamp, serving: Option<Taken>) -> Line {
         Line { name, due, serving, waiters: BTreeMap::new(), units: 0, tail: None }
     }
 
     pub(super) fn join(&mut self, ticket: u64, waiter: Waiter, terms: &Terms) {
-        if let Some(tail) = &mut self.tail {
+        if let Some(tail) = self.tail.as_mut().filter(|_| self.waiters.len() < FORESEEN) {
             tail.pass(terms, waiter.ask);
         }
         self.units = self.units.saturating_add(waiter.ask.units());
@@ -73,15 +96,14 @@ impl Line {
     pub(super) fn pop(&mut self) -> Option<(u64, Waiter)> {
         let (ticket, waiter) = self.waiters.pop_first()?;
         self.units = self.units.saturating_sub(waiter.ask.units());
+        if self.waiters.len() >= FORESEEN {
+            self.forget_outlook();
+        }
         Some((ticket, waiter))
     }
 
     pub(super) fn head(&self) -> Option<(u64, &Waiter)> {
         self.waiters.first_key_value().map(|(ticket, waiter)| (*ticket, waiter))
-    }
-
-    pub(super) fn waiter(&mut self, ticket: u64) -> Option<&mut Waiter> {
-        self.waiters.get_mut(&ticket)
     }
 
     /// Something came otherwise than foreseen.
@@ -98,31 +120,34 @@ impl Line {
     pub(super) fn advance(
         &mut self,
         venue: &dyn Venue,
-        terms: &Terms,
         now: Timestamp,
         at: &mut Timestamp,
-    ) -> Option<Result<(Decision, Option<Receipt>), Decision>> {
+    ) -> Option<Result<Taken, Decision>> {
+        let account = venue.account(&self.name);
         loop {
             let ask = self.head()?.1.ask;
-            if let Some((decision, receipt)) = self.serving.take() {
+            if let Some(taken) = self.serving.take() {
                 // It never waits longer than it was told, even if the clock stepped back since.
-                let delay = decision.delay().map_or(Ticks::ZERO, Ticks::saturating_from);
+                let delay = taken.decision.delay().map_or(Ticks::ZERO, Ticks::saturating_from);
                 self.due = self.due.min(now.saturating_add(delay));
                 if self.due <= now {
-                    return Some(Ok((decision, Some(receipt))));
+                    return Some(Ok(taken));
                 }
-                self.serving = Some((decision, receipt));
+                self.serving = Some(taken);
                 return None;
             }
-            let (decision, receipt) = venue.take_if_free(&self.name, terms.in_line(ask), Some(*at));
+            let (decision, receipt) = venue.take_if_free(&account, account.terms().in_line(ask), Some(*at));
             let wait = match decision.verdict_in_ticks() {
-                Verdict::Allowed { delay: Ticks::ZERO } => return Some(Ok((decision, receipt))),
-                Verdict::Impossible => return Some(Err(decision)),
-                Verdict::Denied { retry_after } => retry_after,
+                Verdict::Denied { retry_after } if !decision.is_store_full() => retry_after,
                 Verdict::Allowed { delay } => {
-                    self.serving = receipt.map(|receipt| (decision, receipt));
+                    let taken = Taken { decision, account: account.clone(), receipt };
+                    if delay == Ticks::ZERO {
+                        return Some(Ok(taken));
+                    }
+                    self.serving = Some(taken);
                     delay
                 }
+                _ => return Some(Err(decision)),
             };
             self.due = at.saturating_add(wait);
             if self.due > now {
@@ -136,11 +161,26 @@ impl Line {
         }
     }
 
-    /// How long one more would wait at the end of the line.
-    pub(super) fn outlook(&mut self, venue: &dyn Venue, terms: &Terms, now: Timestamp, ask: Ask) -> Ticks {
+    /// How long one more would wait at the end of the line, or at least.
+    pub(super) fn outlook(
+        &mut self,
+        venue: &dyn Venue,
+        account: &Account,
+        now: Timestamp,
+        ask: Ask,
+    ) -> Ticks {
+        let terms = account.terms();
+        let until_due = self.due.since(now);
+        let head = self.head().map_or(0, |(_, head)| head.ask.units());
+        if !terms.foretells() {
+            return until_due;
+        }
+        if let Some(behind) = terms.wait_in_line(head, self.units, ask) {
+            return until_due.saturating_add(behind);
+        }
         let tail = match self.tail.take() {
             Some(tail) => tail,
-            None => self.foresee(venue, terms),
+            None => self.foresee(venue, account),
         };
         let at = tail.at.max(now);
         let wait = match terms.peek(&tail.state, at, terms.in_line(ask)).verdict_in_ticks() {
@@ -152,11 +192,12 @@ impl Line {
         at.since(now).saturating_add(wait)
     }
 
-    /// How it will be when all who wait have passed.
-    fn foresee(&self, venue: &dyn Venue, terms: &Terms) -> Tail {
-        let mut tail = Tail { state: venue.state(&self.name), at: self.due };
-        for waiter in self.waiters.values().skip(usize::from(self.serving.is_some())) {
-            tail.pass(terms, waiter.ask);
+    /// How it will be when all who wait, or as many as are foreseen, have passed.
+    fn foresee(&self, venue: &dyn Venue, account: &Account) -> Tail {
+        let mut tail = Tail { state: venue.state(account), at: self.due };
+        let served = usize::from(self.serving.is_some());
+        for waiter in self.waiters.values().take(FORESEEN).skip(served) {
+            tail.pass(account.terms(), waiter.ask);
         }
         tail
     }

@@ -15,7 +15,10 @@
 
 mod acquire;
 mod line;
+mod lines;
 mod room;
+#[cfg(all(test, not(tidegate_models)))]
+mod tests;
 
 pub use acquire::{Acquire, Waited};
 pub(crate) use acquire::{Visit, block_on};
@@ -24,9 +27,8 @@ pub(crate) use room::Room;
 use crate::algorithm::State;
 use crate::ask::Ask;
 use crate::decision::Decision;
-use crate::limit::Terms;
 use crate::receipt::Receipt;
-use crate::store::name::Name;
+use crate::store::name::{Account, Name};
 use crate::time::{Source, Timestamp};
 
 /// The most who may wait at once, unless it is told otherwise.
@@ -40,18 +42,19 @@ pub(crate) trait Venue: Send + Sync {
     /// Whose time counts.
     fn clock(&self) -> &Source;
 
-    /// The limit in force.
-    fn terms(&self) -> Terms;
+    /// A subject's state under the limit in force.
+    fn account(&self, name: &Name) -> Account;
 
-    /// Takes for a subject if it passes, now or at the given time; if not, leaves no trace.
-    fn take_if_free(&self, name: &Name, ask: Ask, at: Option<Timestamp>) -> (Decision, Option<Receipt>);
+    /// Takes if it passes, now or as of the given time; if not, leaves no trace.
+    fn take_if_free(&self, account: &Account, ask: Ask, at: Option<Timestamp>)
+    -> (Decision, Option<Receipt>);
 
     /// What a take would say.
-    fn peek(&self, name: &Name, ask: Ask) -> Decision;
+    fn look(&self, account: &Account, ask: Ask) -> Decision;
 
     /// Gives back what was taken for somebody who did not wait for it.
-    fn give_back(&self, name: &Name, receipt: Receipt);
+    fn give_back(&self, account: &Account, receipt: Receipt);
 
-    /// What is remembered about a subject.
-    fn state(&self, name: &Name) -> State;
+    /// What is remembered.
+    fn state(&self, account: &Account) -> State;
 }

@@ -2,17 +2,26 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::{fs, io};
 
-use tidegate::{Ask, Limit, SECOND, State, Timestamp};
+use tidegate::{Adjusted, Ask, Clock, Limit, Limiter, SECOND, Single, State, Timestamp};
 
 fn document(name: &str) -> String {
-    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name))
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name))
         .expect("the document is there")
 }
 
 /// The fenced blocks of a document that are marked as plain text.
 fn shown(document: &str) -> Vec<&str> {
-    document.split("```text\n").skip(1).filter_map(|rest| rest.split("```").next()).collect()
+    blocks(document, "text")
+}
+
+/// The fenced blocks of a document that are marked so.
+fn blocks<'a>(document: &'a str, mark: &str) -> Vec<&'a str> {
+    let fence = format!("```{mark}\n");
+    document.split(&fence).skip(1).filter_map(|rest| rest.split("```").next()).collect()
 }
 
 #[test]
@@ -33,9 +42,51 @@ fn the_readme_shows_what_the_first_example_prints() {
 }
 
 #[test]
+fn the_first_program_typed_in_as_shown_prints_what_the_page_says() {
+    // It builds the library once more, as somebody else's dependency.
+    if crate::is_quick() {
+        return;
+    }
+    let page = document("docs/library.md");
+    let (manifest, program) = (blocks(&page, "toml")[0], blocks(&page, "rust")[0]);
+    let printed = shown(&page[page.find(program).unwrap()..])[0];
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("first-program");
+    write_package(&folder, manifest, program).unwrap();
+
+    let run = Command::new(env!("CARGO"))
+        .args(["run", "--quiet"])
+        .current_dir(&folder)
+        .env("CARGO_NET_OFFLINE", "true")
+        .env("CARGO_TARGET_DIR", folder.ancestors().nth(2).unwrap())
+        .output()
+        .unwrap();
+
+    let complaints = String::from_utf8_lossy(&run.stderr);
+    assert!(run.status.success() && !complaints.contains("src/main.rs"), "{complaints}");
+    assert_eq!(String::from_utf8(run.stdout).unwrap(), printed);
+}
+
+/// Writes a package of one program that depends on this checkout where the page says a version.
+fn write_package(folder: &Path, dependencies: &str, program: &str) -> io::Result<()> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (version, _patch) = env!("CARGO_PKG_VERSION").rsplit_once('.').expect("a version has dots");
+    let (published, checkout) = (format!("{version:?}"), format!("{{ path = {here:?} }}"));
+    assert_eq!(dependencies.matches(&published).count(), 1, "{dependencies}");
+    let dependencies = dependencies.replace(&published, &checkout);
+    // As `cargo new` writes it, and in no workspace, though it lies in the folder of one.
+    let package =
+        "[package]\nname = \"first-program\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[workspace]\n";
+    fs::create_dir_all(folder.join("src"))?;
+    fs::write(folder.join("Cargo.toml"), format!("{package}\n{dependencies}"))?;
+    fs::write(folder.join("src/main.rs"), program)?;
+    // The versions that are known to be here already.
+    fs::copy(here.join("../../Cargo.lock"), folder.join("Cargo.lock")).map(|_| ())
+}
+
+#[test]
 fn every_error_in_the_documents_is_the_one_that_is_given() {
     let mut errors = 0;
-    for name in ["README.md", "docs/algorithms.md"] {
+    for name in ["README.md", "docs/algorithms.md", "docs/library.md"] {
         let document = document(name);
         for block in shown(&document).into_iter().filter(|block| block.starts_with("limit \"")) {
             let text = block.split('"').nth(1).unwrap();
@@ -45,7 +96,7 @@ fn every_error_in_the_documents_is_the_one_that_is_given() {
             errors += 1;
         }
     }
-    assert_eq!(errors, 2);
+    assert_eq!(errors, 3);
 }
 
 #[test]
@@ -82,4 +133,35 @@ fn states_are_as_small_as_the_page_says() {
     assert!((16 * 1024..=2 * 16 * 1024).contains(&log), "{log} bytes for 1024 entries");
     assert_eq!(after(Limit::sliding_window(1024, SECOND), 1024), 8 * 17);
     assert_eq!(after(Limit::concurrency(1024, SECOND), 1024), 64 + 96 * 1024);
+}
+
+#[test]
+fn calls_read_the_clock_as_often_as_the_page_says() {
+    #[derive(Debug, Default)]
+    struct Counted(AtomicU64);
+
+    impl Clock for Counted {
+        fn now(&self) -> Timestamp {
+            self.0.fetch_add(1, Ordering::SeqCst);
+            Timestamp::after_epoch(SECOND)
+        }
+    }
+
+    let clock = Arc::new(Counted::default());
+    let readings = |call: &dyn Fn()| {
+        let before = clock.0.load(Ordering::SeqCst);
+        call();
+        clock.0.load(Ordering::SeqCst) - before
+    };
+    for limit in [Limit::per_second(9), Limit::sliding_log(9, SECOND)] {
+        let single = Single::with_clock(limit, clock.clone());
+        let limiter = Limiter::with_clock(limit, clock.clone());
+        assert_eq!(readings(&|| assert!(single.admit().is_allowed())), 1);
+        assert_eq!(readings(&|| assert!(limiter.admit("ana").is_allowed())), 1);
+        assert_eq!(readings(&|| assert!(limiter.peek("ana").is_allowed())), 1);
+        assert_eq!(readings(&|| assert!(limiter.acquire("ana").blocking().is_ok())), 1);
+        assert_eq!(readings(&|| assert_eq!(limiter.refund("ana"), Adjusted::Whole)), 1);
+        assert_eq!(readings(&|| limiter.reset("ana")), 0);
+        assert!(readings(&|| limiter.set_limit(limit)) <= 1);
+    }
 }

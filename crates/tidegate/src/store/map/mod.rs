@@ -17,18 +17,18 @@ use std::fmt;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 
-use super::name::{Name, Namespace};
+use super::name::{Account, Name, Namespace, circle};
 use super::{Answer, Store, Subject};
-use crate::algorithm::{Algorithm, State};
+use crate::algorithm::State;
 use crate::ask::{Adjusted, Adjustment, Ask};
 use crate::decision::{Decision, PermitId};
 use crate::decisions::Decisions;
 use crate::limit::Terms;
 use crate::receipt::Receipt;
-use crate::sync::{Apart, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering};
+use crate::sync::{Apart, AtomicUsize, Mutex, MutexGuard, Ordering};
 use crate::time::{Clock, Source, Timestamp};
 use budget::Budget;
-use shard::{Now, Shard};
+use shard::{Entry, Memory, Now, Shard};
 
 /// The most keys of a map unless it is told otherwise.
 const MAX_KEYS: usize = 1 << 20;
@@ -68,8 +68,7 @@ struct Inner {
     hashing: Hashing,
     clock: Source,
     budget: Budget,
-    /// Until when states that depend on a limit's numbers are kept; see [`Map::hold`].
-    hold_until: AtomicU64,
+    memory: Memory,
     /// Where the next newcomer to a full map looks for room.
     next_searched: AtomicUsize,
 }
@@ -118,7 +117,7 @@ impl Map {
             hashing: Hashing::default(),
             clock,
             budget: Budget::new(max_keys, max_bytes),
-            hold_until: AtomicU64::new(0),
+            memory: Memory::new(),
             next_searched: AtomicUsize::new(0),
         };
         Map { inner: Arc::new(inner) }
@@ -135,69 +134,71 @@ impl Map {
     }
 
     /// Decides and spends if allowed; with proof of the take, by which it can be given back.
+    #[must_use = "a decision that nobody reads limits nobody"]
     pub fn take(&self, subject: Subject<'_>, ask: Ask) -> (Decision, Option<Receipt>) {
-        self.take_named(&subject.name(), subject.limit.terms(), ask)
+        self.take_from(&subject.account(), ask)
     }
 
     /// Takes all or none: spends only if every ask passes.
+    #[must_use = "a decision that nobody reads limits nobody"]
     pub fn take_all(&self, asks: &[(Subject<'_>, Ask)]) -> Decisions {
-        let names: Vec<_> = asks.iter().map(|(subject, _)| subject.name()).collect();
-        let named = asks.iter().zip(&names);
-        let bids = named.map(|((subject, ask), name)| Bid {
-            map: self,
-            name,
-            terms: *subject.limit.terms(),
-            ask: *ask,
-        });
+        let accounts: Vec<_> = asks.iter().map(|(subject, _)| subject.account()).collect();
+        let bids = accounts.iter().zip(asks).map(|(account, (_, ask))| Bid { map: self, account, ask: *ask });
         take_all(&bids.collect::<Vec<_>>())
     }
 
     /// What [`Map::take`] would say, without spending.
+    #[must_use = "a decision that nobody reads limits nobody"]
     pub fn peek(&self, subject: Subject<'_>, ask: Ask) -> Decision {
-        self.peek_named(&subject.name(), subject.limit.terms(), ask)
+        self.look(&subject.account(), ask)
     }
 
     /// Charges what turned out to be more, or gives back what was not used.
     pub fn adjust(&self, subject: Subject<'_>, adjustment: Adjustment) -> Adjusted {
-        self.adjust_named(&subject.name(), subject.limit.terms(), adjustment)
+        self.adjust_in(&subject.account(), adjustment)
     }
 
     /// Gives one take back, as far as it is surely still there.
     pub fn give_back(&self, subject: Subject<'_>, receipt: Receipt) -> Adjusted {
-        self.give_back_named(&subject.name(), subject.limit.terms(), receipt)
+        self.give_back_to(&subject.account(), receipt)
     }
 
     /// Gives a place in flight back. Whether the permit was still holding one.
     pub fn release(&self, subject: Subject<'_>, permit: PermitId) -> bool {
-        self.release_named(&subject.name(), subject.limit.terms(), permit)
+        self.release_in(&subject.account(), permit)
     }
 
     /// Starts a permit's lease anew. Whether it was still holding its place.
     pub fn renew(&self, subject: Subject<'_>, permit: PermitId) -> bool {
-        self.renew_named(&subject.name(), subject.limit.terms(), permit)
+        self.renew_in(&subject.account(), permit)
     }
 
     /// Forgets a subject, whatever the algorithm.
     pub fn reset(&self, subject: Subject<'_>) {
-        self.reset_named(&subject.name());
+        self.forget(&subject.account());
     }
 
     /// What is remembered about a subject.
     pub fn state(&self, subject: Subject<'_>) -> State {
-        self.state_named(&subject.name())
+        self.state_of(&subject.account())
     }
 }
 
-/// The same under a name that is already written down.
+/// The same for an account, whose name is already written down.
 impl Map {
     pub(crate) fn clock(&self) -> &Source {
         &self.inner.clock
     }
 
-    pub(crate) fn take_named(&self, name: &Name, terms: &Terms, ask: Ask) -> (Decision, Option<Receipt>) {
+    /// Remembers the states of a namespace for as long as this limit needs, before it is in force.
+    pub(crate) fn expect(&self, namespace: &Namespace, terms: &Terms) {
+        self.inner.memory.lengthen(namespace.circle(), terms.memory());
+    }
+
+    pub(crate) fn take_from(&self, account: &Account, ask: Ask) -> (Decision, Option<Receipt>) {
+        let terms = account.terms();
         self.touch(
-            name,
-            terms,
+            account,
             None,
             |state, now| {
                 let decision = terms.decide(state, now, ask);
@@ -208,113 +209,108 @@ impl Map {
         )
     }
 
-    /// Decides and spends if allowed, like [`Map::take_named`], when nobody will give it back.
+    /// Decides and spends if allowed, like [`Map::take_from`], when nobody will give it back.
     #[inline]
-    pub(crate) fn spend_named(&self, name: &Name, terms: &Terms, ask: Ask) -> Decision {
+    pub(crate) fn spend(&self, account: &Account, ask: Ask) -> Decision {
+        let terms = account.terms();
         self.touch(
-            name,
-            terms,
+            account,
             None,
             |state, now| terms.decide(state, now, ask),
             |state, now| terms.peek(state, now, ask).store_full(),
         )
     }
 
-    /// Takes like [`Map::take_named`] if it passes; if not, leaves no trace.
-    pub(crate) fn take_if_free_named(
+    /// Takes if it passes, now or as of the given time; if not, leaves no trace.
+    pub(crate) fn take_if_free(
         &self,
-        name: &Name,
-        terms: &Terms,
+        account: &Account,
         ask: Ask,
         at: Option<Timestamp>,
     ) -> (Decision, Option<Receipt>) {
+        let terms = account.terms();
         self.touch(
-            name,
-            terms,
+            account,
             at,
             |state, now| {
                 let decision = terms.decide_if_free(state, now, ask);
-                (decision, terms.receipt(state, now, ask, &decision))
+                let receipt = terms.receipt(state, now, ask, &decision);
+                (decision, receipt)
             },
             |state, now| (terms.peek(state, now, ask).store_full(), None),
         )
     }
 
-    pub(crate) fn peek_named(&self, name: &Name, terms: &Terms, ask: Ask) -> Decision {
-        let place = self.place(name);
+    pub(crate) fn look(&self, account: &Account, ask: Ask) -> Decision {
+        let place = self.place(account);
         let shard = self.shard(place);
         let now = self.inner.clock.now();
-        match shard.find(place.hash, name.bytes()) {
-            Some(entry) => terms.peek(entry.state(), now, ask),
-            None => terms.peek(&State::default(), now, ask),
+        match shard.find(place.hash, account.bytes()) {
+            Some(entry) => account.terms().peek(entry.state(), now, ask),
+            None => account.terms().peek(&State::default(), now, ask),
         }
     }
 
-    pub(crate) fn adjust_named(&self, name: &Name, terms: &Terms, adjustment: Adjustment) -> Adjusted {
-        let adjust = |state: &mut State, now| terms.adjust(state, now, adjustment);
-        self.touch(name, terms, None, adjust, |_, _| Adjusted::Capped)
+    pub(crate) fn adjust_in(&self, account: &Account, adjustment: Adjustment) -> Adjusted {
+        let adjust = |state: &mut State, now| account.terms().adjust(state, now, adjustment);
+        self.touch(account, None, adjust, |_, _| Adjusted::Capped)
     }
 
-    pub(crate) fn give_back_named(&self, name: &Name, terms: &Terms, receipt: Receipt) -> Adjusted {
-        let give_back = |state: &mut State, now| terms.give_back(state, now, receipt);
-        self.touch(name, terms, None, give_back, |_, _| Adjusted::Capped)
+    pub(crate) fn give_back_to(&self, account: &Account, receipt: Receipt) -> Adjusted {
+        let give_back = |state: &mut State, now| account.terms().give_back(state, now, receipt);
+        self.touch(account, None, give_back, |_, _| Adjusted::Capped)
     }
 
-    pub(crate) fn release_named(&self, name: &Name, terms: &Terms, permit: PermitId) -> bool {
-        self.touch(name, terms, None, |state, now| terms.release(state, now, permit), |_, _| false)
+    pub(crate) fn release_in(&self, account: &Account, permit: PermitId) -> bool {
+        let release = |state: &mut State, now| account.terms().release(state, now, permit);
+        self.touch(account, None, release, |_, _| false)
     }
 
-    pub(crate) fn renew_named(&self, name: &Name, terms: &Terms, permit: PermitId) -> bool {
-        self.touch(name, terms, None, |state, now| terms.renew(state, now, permit), |_, _| false)
+    pub(crate) fn renew_in(&self, account: &Account, permit: PermitId) -> bool {
+        let renew = |state: &mut State, now| account.terms().renew(state, now, permit);
+        self.touch(account, None, renew, |_, _| false)
     }
 
-    pub(crate) fn reset_named(&self, name: &Name) {
-        for algorithm in Algorithm::ALL {
-            let name = name.under(algorithm);
-            let place = self.place(&name);
-            self.shard(place).remove(place.hash, name.bytes(), &self.inner.budget);
+    pub(crate) fn forget(&self, account: &Account) {
+        for bytes in account.bytes_of_all() {
+            let place = self.place_of(&bytes);
+            self.shard(place).remove(place.hash, &bytes, &self.inner.budget);
         }
     }
 
-    pub(crate) fn state_named(&self, name: &Name) -> State {
-        let place = self.place(name);
+    pub(crate) fn state_of(&self, account: &Account) -> State {
+        let place = self.place(account);
         let shard = self.shard(place);
-        shard.find(place.hash, name.bytes()).map_or_else(State::default, |entry| entry.state().clone())
+        shard.find(place.hash, account.bytes()).map_or_else(State::default, |entry| entry.state().clone())
     }
 
-    /// Keeps what may matter longer under the limit that is about to be in force than under the one before:
-    /// a state that is clear under the old one was written no later than now.
-    pub(crate) fn hold(&self, before: &Terms, after: &Terms) {
-        if after.memory() > before.memory() {
-            let until = self.inner.clock.now().saturating_add(after.memory());
-            self.inner.hold_until.fetch_max(until.ticks(), Ordering::Relaxed);
-        }
-    }
-
-    /// Changes the state under a name; `full` answers, and nothing changes, if there is no room for it.
+    /// Changes the state of an account; `full` answers, and nothing changes, if there is no room for it.
     #[inline]
     fn touch<R>(
         &self,
-        name: &Name,
-        terms: &Terms,
+        account: &Account,
         at: Option<Timestamp>,
         change: impl FnOnce(&mut State, Timestamp) -> R,
         full: impl FnOnce(&State, Timestamp) -> R,
     ) -> R {
-        let place = self.place(name);
+        let place = self.place(account);
         let mut shard = self.shard(place);
         let now = self.inner.now();
         let at = at.unwrap_or(now.time);
-        let answer =
-            self.inner.change(&mut shard, (place.hash, name.bytes()), terms, (now, at), change, full);
+        let answer = self.inner.change(&mut shard, place.hash, account, (now, at), change, full);
         self.inner.tend(shard, place.shard, now);
         answer
     }
 
     #[inline]
-    fn place(&self, name: &Name) -> Place {
+    fn place(&self, account: &Account) -> Place {
+        self.place_of(account.bytes())
+    }
+
+    #[inline]
+    fn place_of(&self, name: &[u8]) -> Place {
         let mut hasher = self.inner.hashing.build_hasher();
-        hasher.write(name.bytes());
+        hasher.write(name);
         let hash = hasher.finish();
         // The table within a shard uses the lowest and the highest bits.
         Place { shard: (hash >> 40) as usize & (self.inner.shards.len() - 1), hash }
@@ -329,36 +325,48 @@ impl Map {
 impl Inner {
     /// The time; read after a shard is locked, so that the times that its states see do not go back.
     #[inline]
-    fn now(&self) -> Now {
-        let hold_until = Timestamp::from_ticks(self.hold_until.load(Ordering::Relaxed));
-        Now { time: self.clock.now(), hold_until }
+    fn now(&self) -> Now<'_> {
+        Now { time: self.clock.now(), memory: &self.memory }
     }
 
     #[inline]
     fn change<R>(
         &self,
         shard: &mut Shard,
-        (hash, name): (u64, &[u8]),
-        terms: &Terms,
-        (now, at): (Now, Timestamp),
+        hash: u64,
+        account: &Account,
+        (now, at): (Now<'_>, Timestamp),
         change: impl FnOnce(&mut State, Timestamp) -> R,
         full: impl FnOnce(&State, Timestamp) -> R,
     ) -> R {
-        let Some(entry) = shard.find_mut(hash, name) else {
+        let terms = account.terms();
+        self.memory.lengthen(circle(account.bytes()), terms.memory());
+        let Some(entry) = shard.find_mut(hash, account.bytes()) else {
             let mut state = State::default();
             let answer = change(&mut state, at);
-            let clear_at = terms.clear_at(&state);
-            let remembered =
-                clear_at <= now.time || self.remember(shard, (hash, name), (state, clear_at), now);
+            let is_clear = now.is_past(terms.clear_at(&state));
+            let settled_at = terms.settled_at(&state);
+            let remembered = is_clear || self.remember(shard, (hash, account), (state, settled_at), now);
             return if remembered { answer } else { full(&State::default(), at) };
         };
-        let growth = entry.state().growth();
+        let growth = terms.growth(entry.state());
         if !self.budget.grow(growth) {
             return full(entry.state(), at);
         }
+        self.change_entry(entry, terms, growth, |state| change(state, at))
+    }
+
+    /// Changes a state that may grow by as much as was counted already.
+    #[inline]
+    fn change_entry<R>(
+        &self,
+        entry: &mut Entry,
+        terms: &Terms,
+        growth: usize,
+        change: impl FnOnce(&mut State) -> R,
+    ) -> R {
         let held = entry.state().bytes_held() + growth;
-        let answer = change(entry.state_mut(), at);
-        entry.set_clear_at(terms.clear_at(entry.state()));
+        let answer = entry.change(terms, change);
         self.budget.settle(held, entry.state().bytes_held());
         answer
     }
@@ -367,11 +375,14 @@ impl Inner {
     fn remember(
         &self,
         shard: &mut Shard,
-        name: (u64, &[u8]),
-        (state, clear_at): (State, Timestamp),
-        now: Now,
+        (hash, account): (u64, &Account),
+        (state, settled_at): (State, Timestamp),
+        now: Now<'_>,
     ) -> bool {
-        let Err(state) = shard.insert(name, (state, clear_at), now, &self.budget) else { return true };
+        let name = account.bytes();
+        let Err(state) = shard.insert((hash, name), (state, settled_at), now, &self.budget) else {
+            return true;
+        };
         shard.tend(OTHER_STEPS, now, &self.budget);
         for _ in 0..SHARDS_SEARCHED {
             let next = self.next_searched.fetch_add(1, Ordering::Relaxed) & (self.shards.len() - 1);
@@ -380,12 +391,12 @@ impl Inner {
                 other.tend(OTHER_STEPS, now, &self.budget);
             }
         }
-        shard.insert(name, (state, clear_at), now, &self.budget).is_ok()
+        shard.insert((hash, name), (state, settled_at), now, &self.budget).is_ok()
     }
 
     /// Now and then, looks after this shard and, without waiting, after another one.
     #[inline]
-    fn tend(&self, mut shard: MutexGuard<'_, Shard>, index: usize, now: Now) {
+    fn tend(&self, mut shard: MutexGuard<'_, Shard>, index: usize, now: Now<'_>) {
         shard.turn = shard.turn.wrapping_add(1);
         let turn = shard.turn;
         if turn % TENDED_EVERY == 0 {
@@ -400,8 +411,8 @@ impl Inner {
 }
 
 impl Subject<'_> {
-    fn name(&self) -> Name {
-        Name::new(&Namespace::new(self.namespace), self.limit.algorithm(), self.key)
+    fn account(&self) -> Account {
+        Name::new(&Namespace::new(self.namespace), self.key).under(*self.limit.terms())
     }
 }
 

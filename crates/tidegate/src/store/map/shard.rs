@@ -16,7 +16,10 @@ use hashbrown::HashTable;
 
 use super::budget::Budget;
 use crate::algorithm::State;
-use crate::time::Timestamp;
+use crate::limit::Terms;
+use crate::store::name::{CIRCLES, circle};
+use crate::sync::{AtomicU64, Ordering};
+use crate::time::{OUT_OF_ORDER, Ticks, Timestamp};
 
 /// How many buckets a newcomer moves from the table that is leaving.
 const STEPS_PER_NEWCOMER: usize = 32;
@@ -31,7 +34,8 @@ const ALLOCATION: usize = 16;
 #[derive(Debug)]
 pub(super) struct Entry {
     hash: u64,
-    clear_at: Timestamp,
+    /// When its debt is over; states that depend on a limit's numbers have to be remembered a while longer.
+    settled_at: Timestamp,
     name: Box<[u8]>,
     state: State,
 }
@@ -41,28 +45,69 @@ impl Entry {
         self.name.len() + ALLOCATION + self.state.bytes_held()
     }
 
-    fn is_clear(&self, now: Now) -> bool {
-        self.clear_at <= now.time && (now.time >= now.hold_until || !self.state.depends_on_limit())
+    fn is_clear(&self, now: Now<'_>) -> bool {
+        if !self.state.depends_on_limit() {
+            return now.is_long_past(self.settled_at);
+        }
+        // The name is looked at last: it lies elsewhere.
+        now.is_past(self.settled_at) && now.is_past(self.settled_at.saturating_add(now.memory.of(&self.name)))
     }
 
     pub(super) fn state(&self) -> &State {
         &self.state
     }
 
-    pub(super) fn state_mut(&mut self) -> &mut State {
-        &mut self.state
-    }
-
-    pub(super) fn set_clear_at(&mut self, clear_at: Timestamp) {
-        self.clear_at = clear_at;
+    /// Changes the state.
+    #[inline]
+    pub(super) fn change<R>(&mut self, terms: &Terms, change: impl FnOnce(&mut State) -> R) -> R {
+        let answer = change(&mut self.state);
+        self.settled_at = terms.settled_at(&self.state);
+        answer
     }
 }
 
-/// The time, and until when states that depend on a limit's numbers are kept because those have changed.
+/// The time, and for how long states are remembered.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Now {
+pub(super) struct Now<'a> {
     pub(super) time: Timestamp,
-    pub(super) hold_until: Timestamp,
+    pub(super) memory: &'a Memory,
+}
+
+impl Now<'_> {
+    /// Whether a time has come; the end of time never does.
+    #[inline]
+    pub(super) fn is_past(self, time: Timestamp) -> bool {
+        time <= self.time && time < Timestamp::LAST
+    }
+
+    /// Whether a time has come for everybody, also for those who have read the clock before others did.
+    #[inline]
+    fn is_long_past(self, time: Timestamp) -> bool {
+        self.is_past(time.saturating_add(OUT_OF_ORDER))
+    }
+}
+
+/// For how long settled states are remembered: by circle of namespaces, the longest that any limit has asked
+/// for. A limit may be replaced by one with a longer memory, and two may share a state.
+#[derive(Debug)]
+pub(super) struct Memory([AtomicU64; CIRCLES]);
+
+impl Memory {
+    pub(super) fn new() -> Memory {
+        Memory(std::array::from_fn(|_| AtomicU64::new(0)))
+    }
+
+    fn of(&self, name: &[u8]) -> Ticks {
+        Ticks::new(self.0[circle(name)].load(Ordering::Relaxed))
+    }
+
+    /// Remembers states of this circle for at least this long from now on.
+    #[inline]
+    pub(super) fn lengthen(&self, circle: usize, memory: Ticks) {
+        if memory > Ticks::new(self.0[circle].load(Ordering::Relaxed)) {
+            self.0[circle].fetch_max(memory.get(), Ordering::Relaxed);
+        }
+    }
 }
 
 /// Part of a map's entries.
@@ -95,8 +140,8 @@ impl Shard {
     pub(super) fn insert(
         &mut self,
         (hash, name): (u64, &[u8]),
-        (state, clear_at): (State, Timestamp),
-        now: Now,
+        (state, settled_at): (State, Timestamp),
+        now: Now<'_>,
         budget: &Budget,
     ) -> Result<(), State> {
         self.move_over(STEPS_PER_NEWCOMER, now, budget);
@@ -107,7 +152,7 @@ impl Shard {
         if !budget.add_key(bytes) {
             return Err(state);
         }
-        let entry = Entry { hash, clear_at, name: name.into(), state };
+        let entry = Entry { hash, settled_at, name: name.into(), state };
         self.table.insert_unique(hash, entry, |entry| entry.hash);
         Ok(())
     }
@@ -123,7 +168,7 @@ impl Shard {
     }
 
     /// Looks at a few entries and drops those that are clear; looks at more as long as it pays, up to `most`.
-    pub(super) fn tend(&mut self, most: usize, now: Now, budget: &Budget) {
+    pub(super) fn tend(&mut self, most: usize, now: Now<'_>, budget: &Budget) {
         let mut looked = 0;
         while looked < most {
             looked += STRIDE;
@@ -144,7 +189,7 @@ impl Shard {
     }
 
     /// Drops the entries among the next buckets that are clear. Whether there were any.
-    fn sweep(&mut self, steps: usize, now: Now, budget: &Budget) -> bool {
+    fn sweep(&mut self, steps: usize, now: Now<'_>, budget: &Budget) -> bool {
         let buckets = self.table.num_buckets();
         let mut found = false;
         for _ in 0..steps.min(buckets) {
@@ -161,7 +206,7 @@ impl Shard {
     }
 
     /// Puts a table of another size in the place of this one. Whether there was room for it.
-    fn change_size(&mut self, now: Now, budget: &Budget) -> bool {
+    fn change_size(&mut self, now: Now<'_>, budget: &Budget) -> bool {
         // The steps of each newcomer have seen to it that nothing is left; if not, the rest moves now.
         self.move_over(usize::MAX, now, budget);
         let buckets = self.table.num_buckets();
@@ -177,7 +222,7 @@ impl Shard {
     }
 
     /// Moves what is in the next buckets of the table that is leaving, but for what is clear.
-    fn move_over(&mut self, steps: usize, now: Now, budget: &Budget) {
+    fn move_over(&mut self, steps: usize, now: Now<'_>, budget: &Budget) {
         let buckets = self.leaving.num_buckets();
         if buckets <= 1 {
             return;

@@ -2,6 +2,7 @@
 
 use super::shard::Now;
 use super::*;
+use crate::time::OUT_OF_ORDER;
 use crate::{Cost, Key, Limit, ManualClock, SECOND};
 
 const ONE: Limit = Limit::per_second(1);
@@ -53,7 +54,7 @@ fn the_last_key_is_remembered_and_one_more_is_refused_and_told_why() {
         1
     );
 
-    clock.advance(SECOND);
+    clock.advance(2 * SECOND);
     let passed = (10..30).filter(|key| take(&map, *key, &ONE).is_allowed()).count();
     assert!(passed >= 5, "{passed} newcomers found the room of those who are clear");
     assert!(map.keys() <= 10);
@@ -61,7 +62,7 @@ fn the_last_key_is_remembered_and_one_more_is_refused_and_told_why() {
 
 #[test]
 fn a_map_never_holds_more_bytes_than_it_may() {
-    for most in [0, 1000, 20_000, 300_000] {
+    for most in [0, 1000, 20_000, 300_000].into_iter().take(if cfg!(miri) { 3 } else { 4 }) {
         let (map, _) = map();
         let map = map.max_bytes(most);
         let (mut refused, mut peak) = (0, 0);
@@ -120,12 +121,12 @@ fn after_all_have_expired_a_few_takes_bring_the_memory_back() {
     }
     assert_eq!(map.keys(), many());
     let peak = map.bytes();
-    clock.advance(SECOND);
+    clock.advance(2 * SECOND);
     let others = ["a", "b", "c", "d"];
     for round in 0..many() / 2 {
         let _ = take(&map, others[round % others.len()], &ONE);
     }
-    assert!(map.keys() <= others.len() + many() / 100, "{} keys", map.keys());
+    assert!(map.keys() <= others.len() + many() / 50, "{} keys", map.keys());
     assert!(map.bytes() * 20 < peak || cfg!(miri), "{} of {peak} bytes", map.bytes());
 }
 
@@ -173,7 +174,7 @@ fn a_limit_with_a_longer_memory_finds_what_the_shorter_one_would_have_forgotten(
         let [short, long] = texts.map(|text| text.parse::<Limit>().unwrap());
         let (map, clock) = map();
         assert!(take(&map, "ana", &short).is_allowed() && take(&map, "ana", &short).is_allowed());
-        map.hold(short.terms(), long.terms());
+        map.expect(&Namespace::new("n"), long.terms());
         clock.advance(2 * SECOND);
         for key in 0..many() {
             let _ = take(&map, key, &ONE);
@@ -181,18 +182,28 @@ fn a_limit_with_a_longer_memory_finds_what_the_shorter_one_would_have_forgotten(
         assert!(!take(&map, "ana", &long).is_allowed(), "{long:?}");
 
         clock.advance(2 * crate::HOUR);
-        map.hold(long.terms(), short.terms());
-        assert!(take(&map, "ana", &short).is_allowed());
-        clock.advance(2 * SECOND);
-        let before = map.keys();
         for key in 0..many() {
             let _ = take(&map, key, &ONE);
         }
-        assert!(
-            map.state(Subject { namespace: "n", key: &Key::new("ana"), limit: &short }) == State::default()
-        );
-        assert!(map.keys() < before + many());
+        let ana = Subject { namespace: "n", key: &Key::new("ana"), limit: &long };
+        assert_eq!(map.state(ana), State::default(), "in the end it is forgotten under {long:?}");
     }
+}
+
+#[test]
+fn a_pacers_debt_is_remembered_until_its_savings_are_full() {
+    let [short, long] =
+        ["1/s pacer burst 0s", "1/s pacer burst 50s"].map(|text| text.parse::<Limit>().unwrap());
+    let (map, clock) = map();
+    clock.advance(1000 * SECOND);
+    let ana = |limit| Subject { namespace: "n", key: Box::leak(Box::new(Key::new("ana"))), limit };
+    assert!(map.take(ana(&short), Ask::new(Cost::of(100))).0.is_allowed());
+    map.expect(&Namespace::new("n"), long.terms());
+    clock.advance(110 * SECOND);
+    for key in 0..many() {
+        let _ = take(&map, key, &ONE);
+    }
+    assert_eq!(map.peek(ana(&long), Ask::ONE).remaining(), 10, "it has saved for ten seconds");
 }
 
 #[test]
@@ -228,8 +239,9 @@ fn places_in_flight_are_released_and_renewed_by_their_permit() {
 #[test]
 fn a_table_that_moves_has_room_until_the_old_one_is_empty() {
     let budget = Budget::new(usize::MAX, usize::MAX);
-    let at = |time: u64| Now { time: Timestamp::from_ticks(time), hold_until: Timestamp::EPOCH };
-    let state = || (State::default(), Timestamp::from_ticks(5));
+    let memory = Memory::new();
+    let at = |time: u64| Now { time: Timestamp::from_ticks(time * OUT_OF_ORDER.get() / 5), memory: &memory };
+    let state = || (State::default(), Timestamp::EPOCH);
     let mut shard = Shard::default();
     let mut names = 0_u64;
     let mut insert = |shard: &mut Shard, now: u64| {
@@ -259,7 +271,7 @@ fn a_table_that_moves_has_room_until_the_old_one_is_empty() {
 #[test]
 fn every_entry_is_found_while_tables_move() {
     let budget = Budget::new(usize::MAX, usize::MAX);
-    let now = Now { time: Timestamp::EPOCH, hold_until: Timestamp::EPOCH };
+    let now = Now { time: Timestamp::EPOCH, memory: &Memory::new() };
     let mut shard = Shard::default();
     let hash = |name: usize| (name as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let most = many() / 10;

@@ -1,8 +1,9 @@
 //! Several limits at once: all are looked at, and only if every one passes, all are taken from.
 //!
 //! The shards of all names are locked first, in one order for everybody, so nobody comes in between and
-//! nobody waits in a circle. The same state may be asked twice; what cannot be foreseen (a twin that leaves
-//! too little, a map that is full) is taken back before anybody sees it.
+//! nobody waits in a circle. Room in the map is reserved next; what has room and passes cannot fail any more.
+//! Only if the same state is asked twice may the second find too little left by the first, and then both are
+//! put back as they were.
 
 use super::shard::Now;
 use super::{Inner, Map, Place, Shard};
@@ -10,16 +11,15 @@ use crate::algorithm::State;
 use crate::ask::Ask;
 use crate::decision::Decision;
 use crate::decisions::Decisions;
-use crate::limit::Terms;
-use crate::store::name::Name;
+use crate::store::name::Account;
 use crate::sync::MutexGuard;
+use crate::time::Timestamp;
 
 /// One of several asks that stand or fall together.
 #[derive(Debug)]
 pub(crate) struct Bid<'a> {
     pub(crate) map: &'a Map,
-    pub(crate) name: &'a Name,
-    pub(crate) terms: Terms,
+    pub(crate) account: &'a Account,
     pub(crate) ask: Ask,
 }
 
@@ -27,10 +27,12 @@ pub(crate) struct Bid<'a> {
 pub(crate) fn take_all(bids: &[Bid<'_>]) -> Decisions {
     let mut held = Held::lock(bids);
     let mut decisions: Vec<_> = (0..bids.len()).map(|bid| held.peek(bid)).collect();
-    if decisions.iter().all(Decision::is_allowed) {
-        held.spend(&mut decisions);
+    if !decisions.iter().all(Decision::is_allowed) {
+        held.record_refusals(&mut decisions);
+    } else if held.has_twins {
+        held.spend_or_restore(&mut decisions);
     } else {
-        held.record_refusals(&decisions);
+        held.spend_if_room(&mut decisions);
     }
     held.tend();
     Decisions::new(decisions)
@@ -50,7 +52,7 @@ struct Held<'a> {
 struct HeldShard<'a> {
     inner: &'a Inner,
     index: usize,
-    now: Now,
+    now: Now<'a>,
     shard: MutexGuard<'a, Shard>,
 }
 
@@ -63,11 +65,11 @@ impl<'a> HeldShard<'a> {
 
 impl<'a> Held<'a> {
     fn lock(bids: &'a [Bid<'a>]) -> Held<'a> {
-        let places: Vec<_> = bids.iter().map(|bid| bid.map.place(bid.name)).collect();
+        let places: Vec<_> = bids.iter().map(|bid| bid.map.place(bid.account)).collect();
         let address = |bid: usize| std::ptr::from_ref::<Inner>(&bids[bid].map.inner) as usize;
         let lock = |bid: usize| (address(bid), places[bid].shard);
         let mut order: Vec<_> = (0..bids.len()).collect();
-        order.sort_by_key(|bid| (lock(*bid), bids[*bid].name.bytes()));
+        order.sort_by_key(|bid| (lock(*bid), bids[*bid].account.bytes()));
         let (mut owner, mut locked, mut has_twins) = (vec![0; bids.len()], Vec::new(), false);
         let mut last: Option<usize> = None;
         for bid in order {
@@ -75,7 +77,7 @@ impl<'a> Held<'a> {
                 let (inner, index) = (&*bids[bid].map.inner, places[bid].shard);
                 locked.push((inner, index, inner.shards[index].0.lock()));
             } else {
-                has_twins |= last.is_some_and(|last| bids[last].name.bytes() == bids[bid].name.bytes());
+                has_twins |= last.is_some_and(|last| bids[last].account.bytes() == bids[bid].account.bytes());
             }
             owner[bid] = locked.len() - 1;
             last = Some(bid);
@@ -85,80 +87,136 @@ impl<'a> Held<'a> {
     }
 
     fn peek(&self, bid: usize) -> Decision {
-        let Bid { name, terms, ask, .. } = &self.bids[bid];
+        let Bid { account, ask, .. } = &self.bids[bid];
         let held = &self.shards[self.owner[bid]];
-        match held.shard.find(self.places[bid].hash, name.bytes()) {
-            Some(entry) => terms.peek(entry.state(), held.now.time, *ask),
-            None => terms.peek(&State::default(), held.now.time, *ask),
+        match held.shard.find(self.places[bid].hash, account.bytes()) {
+            Some(entry) => account.terms().peek(entry.state(), held.now.time, *ask),
+            None => account.terms().peek(&State::default(), held.now.time, *ask),
         }
     }
 
     /// Spends on one.
     fn take(&mut self, bid: usize) -> Decision {
-        let Bid { name, terms, ask, .. } = &self.bids[bid];
+        let Bid { account, ask, .. } = &self.bids[bid];
         let HeldShard { inner, now, shard, .. } = &mut self.shards[self.owner[bid]];
         inner.change(
             shard,
-            (self.places[bid].hash, name.bytes()),
-            terms,
+            self.places[bid].hash,
+            account,
             (*now, now.time),
-            |state, now| terms.decide(state, now, *ask),
-            |state, now| terms.peek(state, now, *ask).store_full(),
+            |state, now| account.terms().decide(state, now, *ask),
+            |state, now| account.terms().peek(state, now, *ask).store_full(),
         )
     }
 
-    /// Spends on all, unless one turns out to be refused after all.
-    fn spend(&mut self, decisions: &mut [Decision]) {
-        let can_fail = self.has_twins || (0..self.bids.len()).any(|bid| self.needs_room(bid));
-        let mut before = Vec::new();
+    /// Each limit that refused sees the refusal, as if it had been asked alone; the others see nothing. (A
+    /// refusal may cut a debt that is too large, and make room for a twin, which is refused all the same.)
+    fn record_refusals(&mut self, decisions: &mut [Decision]) {
         for (bid, decision) in decisions.iter_mut().enumerate() {
-            if can_fail {
-                before.push(self.state(bid));
+            if !decision.is_allowed() && !self.peek(bid).is_allowed() {
+                *decision = self.take(bid);
             }
-            *decision = self.take(bid);
-            if !decision.is_allowed() {
-                for (bid, state) in before.into_iter().enumerate().rev() {
-                    self.restore(bid, state);
-                }
+        }
+    }
+
+    /// Spends on all that have passed, if the map has room for what that takes.
+    fn spend_if_room(&mut self, decisions: &mut [Decision]) {
+        for bid in 0..self.bids.len() {
+            if !self.reserve(bid) {
+                decisions[bid] = decisions[bid].store_full();
+                (0..bid).for_each(|bid| self.unreserve(bid));
                 return;
             }
         }
-    }
-
-    /// Each limit that refused sees the refusal, as if it had been asked alone; the others see nothing.
-    fn record_refusals(&mut self, decisions: &[Decision]) {
-        for (bid, decision) in decisions.iter().enumerate() {
-            if !decision.is_allowed() {
-                let _ = self.take(bid);
-            }
+        for (bid, decision) in decisions.iter_mut().enumerate() {
+            *decision = self.take_reserved(bid);
         }
     }
 
-    fn needs_room(&self, bid: usize) -> bool {
-        let shard = &self.shards[self.owner[bid]].shard;
-        let entry = shard.find(self.places[bid].hash, self.bids[bid].name.bytes());
-        entry.is_none_or(|entry| entry.state().growth() > 0)
+    /// Sees to it that one take finds room: an entry for a newcomer, the growth of a state.
+    fn reserve(&mut self, bid: usize) -> bool {
+        let Bid { account, .. } = &self.bids[bid];
+        let HeldShard { inner, now, shard, .. } = &mut self.shards[self.owner[bid]];
+        let hash = self.places[bid].hash;
+        let is_new = shard.find(hash, account.bytes()).is_none();
+        // Until it is taken from, nobody may take it for clear and drop it.
+        let reserved = (State::default(), Timestamp::LAST);
+        if is_new && !inner.remember(shard, (hash, account), reserved, *now) {
+            return false;
+        }
+        let (inner, growth) = (*inner, self.growth(bid));
+        let grows = inner.budget.grow(growth);
+        if !grows && is_new {
+            self.forget(bid);
+        }
+        grows
+    }
+
+    fn take_reserved(&mut self, bid: usize) -> Decision {
+        let growth = self.growth(bid);
+        let Bid { account, ask, .. } = &self.bids[bid];
+        let HeldShard { inner, now, shard, .. } = &mut self.shards[self.owner[bid]];
+        let decide = |state: &mut State| account.terms().decide(state, now.time, *ask);
+        match shard.find_mut(self.places[bid].hash, account.bytes()) {
+            Some(entry) => inner.change_entry(entry, account.terms(), growth, decide),
+            None => decide(&mut State::default()),
+        }
+    }
+
+    fn growth(&self, bid: usize) -> usize {
+        let Bid { account, .. } = &self.bids[bid];
+        let entry = self.shards[self.owner[bid]].shard.find(self.places[bid].hash, account.bytes());
+        entry.map_or(0, |entry| account.terms().growth(entry.state()))
+    }
+
+    fn unreserve(&mut self, bid: usize) {
+        let held = &self.shards[self.owner[bid]];
+        held.inner.budget.shrink(self.growth(bid));
+        let entry = held.shard.find(self.places[bid].hash, self.bids[bid].account.bytes());
+        if entry.is_some_and(|entry| *entry.state() == State::default()) {
+            self.forget(bid);
+        }
+    }
+
+    fn forget(&mut self, bid: usize) {
+        let HeldShard { inner, shard, .. } = &mut self.shards[self.owner[bid]];
+        shard.remove(self.places[bid].hash, self.bids[bid].account.bytes(), &inner.budget);
+    }
+
+    /// Spends on one after the other; if one is refused after all, puts all back as they were.
+    fn spend_or_restore(&mut self, decisions: &mut [Decision]) {
+        let mut before = Vec::new();
+        for bid in 0..self.bids.len() {
+            before.push(self.state(bid));
+            decisions[bid] = self.take(bid);
+            if decisions[bid].is_allowed() {
+                continue;
+            }
+            for (bid, state) in before.into_iter().enumerate().rev() {
+                self.restore(bid, state);
+            }
+            // What the others were told is no longer so.
+            for other in (0..self.bids.len()).filter(|other| *other != bid) {
+                decisions[other] = self.peek(other);
+            }
+            return;
+        }
     }
 
     fn state(&self, bid: usize) -> Option<State> {
         let shard = &self.shards[self.owner[bid]].shard;
-        let entry = shard.find(self.places[bid].hash, self.bids[bid].name.bytes());
+        let entry = shard.find(self.places[bid].hash, self.bids[bid].account.bytes());
         entry.map(|entry| entry.state().clone())
     }
 
     fn restore(&mut self, bid: usize, state: Option<State>) {
-        let Bid { name, terms, .. } = &self.bids[bid];
+        let Some(state) = state else { return self.forget(bid) };
+        let Bid { account, .. } = &self.bids[bid];
         let HeldShard { inner, shard, .. } = &mut self.shards[self.owner[bid]];
-        let hash = self.places[bid].hash;
-        match (state, shard.find_mut(hash, name.bytes())) {
-            (Some(state), Some(entry)) => {
-                let held = entry.state().bytes_held();
-                entry.set_clear_at(terms.clear_at(&state));
-                *entry.state_mut() = state;
-                inner.budget.settle(held, entry.state().bytes_held());
-            }
-            (None, Some(_)) => shard.remove(hash, name.bytes(), &inner.budget),
-            (_, None) => {}
+        if let Some(entry) = shard.find_mut(self.places[bid].hash, account.bytes()) {
+            let held = entry.state().bytes_held();
+            entry.change(account.terms(), |kept| *kept = state);
+            inner.budget.settle(held, entry.state().bytes_held());
         }
     }
 

@@ -121,6 +121,7 @@ fn the_room_holds_so_many_and_no_more() {
     assert!(poll(&mut first).is_pending() && poll(&mut second).is_pending());
     let refused = over(&mut limiter.acquire("ana")).unwrap_err();
     assert!(refused.is_line_full(), "{refused}");
+    assert_eq!(refused.retry_after(), Some(200 * MILLISECOND), "then it would have passed");
     assert!(over(&mut limiter.acquire("eve")).is_ok(), "who need not wait is not counted");
     drop(first);
     assert!(poll(&mut limiter.acquire("ana")).is_pending());
@@ -330,4 +331,6 @@ fn a_cost_that_never_passes_is_refused_also_behind_others() {
     assert!(poll(&mut waiting).is_pending());
     assert!(over(&mut limiter.acquire(ask("ana").cost(2))).unwrap_err().is_impossible());
     assert!(over(&mut limiter.acquire(ask("ana").cost(2)).within(SECOND)).unwrap_err().is_impossible());
+    assert_eq!(limiter.admit(ask("ana").cost(2)).verdict(), Verdict::Impossible);
+    assert_eq!(limiter.peek(ask("ana").cost(2)).verdict(), Verdict::Impossible);
 }

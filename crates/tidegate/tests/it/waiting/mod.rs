@@ -1,5 +1,6 @@
 //! Waiting, as callers see it.
 
+mod adversity;
 mod lines;
 mod permits;
 mod real_time;

@@ -1,0 +1,47 @@
+//! Three workers call a fragile service through one pacer, which warms up.
+//!
+//! Cold, it lets calls through three times slower than its rate; after a second of work, at the rate.
+
+use std::sync::{Mutex, mpsc};
+use std::thread;
+
+use tidegate::{Clock, MILLISECOND, Pacer, SECOND, SystemClock, Timestamp};
+
+fn main() {
+    let pacer = Pacer::per_second(20).warm_up(SECOND);
+    println!("{}\n", pacer.limit());
+    let jobs = Mutex::new(1..=16);
+    let clock = SystemClock::new();
+    let (tell, started) = mpsc::channel();
+
+    thread::scope(|scope| {
+        for worker in 1..=3 {
+            let (pacer, tell) = (pacer.clone(), tell.clone()); // clones share it
+            let (jobs, clock) = (&jobs, &clock);
+            scope.spawn(move || {
+                while let Some(job) = next(jobs) {
+                    let waited = pacer.acquire(1).blocking().expect("there is room for three in line");
+                    let at = clock.now().since(Timestamp::EPOCH).to_duration();
+                    tell.send((at, job, worker, waited.duration)).expect("somebody listens");
+                }
+            });
+        }
+        drop(tell);
+
+        let (mut starts, mut before) = (Vec::new(), 0);
+        for (at, job, worker, waited) in started {
+            let (now, waited) = (at.as_millis(), waited.as_millis());
+            let gap = now.saturating_sub(before);
+            println!("{now:>5} ms  +{gap:<4} job {job:>2}, worker {worker}, {waited} ms in line");
+            starts.push(at);
+            before = now;
+        }
+        // Never early; how late a thread is woken is the system's business.
+        starts.sort();
+        assert!(starts[10] >= 999 * MILLISECOND, "ten cold jobs take all of the warm-up");
+    });
+}
+
+fn next(jobs: &Mutex<impl Iterator<Item = u32>>) -> Option<u32> {
+    jobs.lock().expect("nobody panics with it").next()
+}

@@ -1,0 +1,74 @@
+//! Permits: at most two exports at a time per customer, and what becomes of those who never return.
+
+use std::mem;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use tidegate::{MILLISECOND, ManualClock, Permits, Refusal, SECOND, ask};
+
+fn main() -> Result<(), Refusal> {
+    waiting_for_a_place()?;
+    leases()
+}
+
+/// Six threads, two places.
+fn waiting_for_a_place() -> Result<(), Refusal> {
+    let permits = Permits::at_most(2).lease(30 * SECOND);
+    let (in_flight, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    thread::scope(|scope| {
+        let exports = [(); 6].map(|()| {
+            scope.spawn(|| -> Result<(), Refusal> {
+                let _permit = permits.acquire("ana").within(10 * SECOND).blocking()?;
+                most.fetch_max(in_flight.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                pretend_to_work();
+                in_flight.fetch_sub(1, Ordering::SeqCst);
+                Ok(()) // the permit is dropped: the next one comes in
+            })
+        });
+        exports.into_iter().try_for_each(|export| export.join().expect("no export panics"))
+    })?;
+    println!("six exports are done, at most {} at a time", most.load(Ordering::SeqCst));
+    assert!(most.into_inner() <= 2);
+
+    let _both = permits.enter(ask("ana").cost(2))?;
+    let refusal = permits.enter("ana").expect_err("both places are taken");
+    println!("a large one takes both places; who asks now: {refusal}");
+    let refusal = permits.acquire("ana").within(20 * MILLISECOND).blocking().expect_err("nobody leaves");
+    println!("who waits 20 ms: {refusal}");
+    assert!(refusal.is_timed_out());
+    println!("bob has places of his own: {} free\n", permits.peek("bob").remaining());
+    Ok(())
+}
+
+/// Time is set by hand, to see leases end.
+fn leases() -> Result<(), Refusal> {
+    let clock = Arc::new(ManualClock::new());
+    let permits = Permits::at_most(3).lease(30 * SECOND).with_clock(clock.clone());
+    let free = || permits.peek("ana").remaining();
+    let (done, slow, dead) = (permits.enter("ana")?, permits.enter("ana")?, permits.enter("ana")?);
+    println!("three of three in flight: {} free", free());
+
+    clock.advance(20 * SECOND);
+    assert!(done.release());
+    println!("20 s: the first says it is done: {} free", free());
+    assert!(slow.renew());
+    println!("20 s: the second needs longer and renews its lease");
+    let number = dead.id();
+    mem::forget(dead); // a process that was killed runs no destructors
+    println!("20 s: the third dies: {} free", free());
+
+    clock.advance(10 * SECOND);
+    println!("30 s: its lease is over: {} free", free());
+    assert_eq!(free(), 2);
+    println!("30 s: releasing it now frees nobody's place: {}", permits.release("ana", number));
+
+    drop(slow);
+    assert_eq!(free(), 3);
+    Ok(())
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the work, not a wait for the time")]
+fn pretend_to_work() {
+    thread::sleep(20 * MILLISECOND);
+}

@@ -1,0 +1,59 @@
+//! A burst of callers leaves a queue evenly.
+//!
+//! Who gives up lets those behind move up; who comes when the queue is full is refused.
+
+use std::pin::Pin;
+use std::sync::{Arc, mpsc};
+use std::task::{Context, Waker};
+use std::thread;
+
+use tidegate::{Acquire, Limit, MILLISECOND, ManualClock, Refusal, SECOND, Shaper};
+
+const EVENLY: Limit = Limit::leaky_bucket(20, SECOND).queue(5);
+
+fn main() -> Result<(), Refusal> {
+    let clock = Arc::new(ManualClock::new()); // a live program leaves it out: `Shaper::new(EVENLY)`
+    let shaper = Shaper::with_clock(EVENLY, clock.clone());
+    println!("{EVENLY}: one leaves every 50 ms, five may wait\n");
+
+    shaper.pass().blocking()?;
+    println!("  0 ms  ana leaves: nobody was before her");
+    let mut line: Vec<_> =
+        ["bob", "cat", "dan", "eve", "fay"].into_iter().map(|name| (name, line_up(&shaper))).collect();
+    println!("  0 ms  bob, cat, dan, eve and fay stand in line");
+
+    // How long the line takes is known, so whoever has no time for it hears so at once.
+    let hasty = shaper.pass().within(100 * MILLISECOND).blocking().expect_err("five are before him");
+    println!("  0 ms  gus has 100 ms; {hasty}");
+    let late = shaper.pass().blocking().expect_err("all five places are taken");
+    println!("  0 ms  hal has all day; {late}");
+    assert!(late.is_line_full() && !hasty.is_line_full());
+
+    // A timeout that fires or a client that hangs up drops the future, too.
+    drop(line.remove(1));
+    println!("  0 ms  cat gives up: dan, eve and fay move up");
+    line.push(("hal", line_up(&shaper)));
+    println!("  0 ms  hal tries again: there is a place");
+
+    let (tell, left) = mpsc::channel();
+    for (name, place) in line {
+        let tell = tell.clone();
+        thread::spawn(move || tell.send((name, place.blocking())));
+    }
+    for (turn, expected) in (1..).zip(["bob", "dan", "eve", "fay", "hal"]) {
+        clock.advance(50 * MILLISECOND);
+        let (name, waited) = left.recv_timeout(60 * SECOND).expect("somebody leaves every 50 ms");
+        let waited = waited?.duration;
+        println!("{:>3} ms  {name} leaves", waited.as_millis());
+        assert_eq!((name, waited), (expected, turn * 50 * MILLISECOND));
+    }
+    Ok(())
+}
+
+/// Takes a place in the line. That happens when a future is first polled; here it is done by hand, so that
+/// callers stand in the order in which they are named.
+fn line_up(shaper: &Shaper) -> Acquire {
+    let mut place = shaper.pass();
+    assert!(Pin::new(&mut place).poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    place
+}

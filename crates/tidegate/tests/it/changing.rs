@@ -1,0 +1,138 @@
+//! Limits that change while subjects owe and asks are on their way.
+
+use std::sync::Arc;
+
+use tidegate::{Limit, Limiter, ManualClock, Map, SECOND, Single, admit_all, ask};
+
+fn limit(text: &str) -> Limit {
+    text.parse().expect("a limit")
+}
+
+fn clock() -> Arc<ManualClock> {
+    let clock = ManualClock::new();
+    clock.advance(1000 * SECOND);
+    Arc::new(clock)
+}
+
+#[test]
+fn an_ask_made_before_the_algorithm_changed_is_decided_by_the_new_one() {
+    let limiter = Limiter::with_clock(limit("1/h burst 1"), clock());
+    let early = limiter.ask("ana");
+    limiter.set_limit(limit("1/h sliding-log"));
+    assert!(limiter.admit("ana").is_allowed());
+    assert!(!admit_all([early.clone()]).is_allowed(), "one an hour");
+
+    limiter.set_limit(limit("1/h burst 1"));
+    assert!(limiter.admit("ana").is_allowed());
+    let early = limiter.ask("ana");
+    limiter.set_limit(limit("9/h sliding-log"));
+    assert!(admit_all([early]).is_allowed());
+    limiter.set_limit(limit("1/h burst 1"));
+    assert!(!limiter.admit("ana").is_allowed(), "what is owed was kept");
+}
+
+#[test]
+fn every_algorithm_finds_the_state_it_left() {
+    let texts = [
+        "1/h burst 1",
+        "1/h leaky-bucket",
+        "1/h fixed-window",
+        "1/h sliding-log",
+        "1/h sliding-window",
+        "1/h pacer burst 0s",
+        "1/h concurrency",
+    ];
+    let single = Single::with_clock(limit(texts[0]), clock());
+    let limiter = Limiter::with_clock(limit(texts[0]), clock());
+    for passes in [true, false] {
+        for text in texts {
+            single.set_limit(limit(text));
+            limiter.set_limit(limit(text));
+            assert_eq!(single.admit().is_allowed(), passes, "{text}");
+            assert_eq!(limiter.admit("ana").is_allowed(), passes, "{text}");
+        }
+    }
+    single.reset();
+    limiter.reset("ana");
+    for text in texts {
+        single.set_limit(limit(text));
+        limiter.set_limit(limit(text));
+        assert!(single.admit().is_allowed() && limiter.admit("ana").is_allowed(), "{text}");
+    }
+}
+
+#[test]
+fn a_longer_memory_finds_what_the_shorter_one_had_almost_forgotten() {
+    for [short, long] in [
+        ["2/s sliding-log", "2/h sliding-log"],
+        ["2/s sliding-window", "2/h sliding-window"],
+        ["1/s pacer burst 0s", "1/s pacer burst 1h"],
+    ] {
+        let clock = clock();
+        let map = Map::with_clock(clock.clone());
+        let limiter = Limiter::on(&map, "user", limit(short));
+        let kept = Single::with_clock(limit(short), clock.clone());
+        while limiter.admit("ana").is_allowed() {}
+        while kept.admit().is_allowed() {}
+        limiter.set_limit(limit(long));
+        kept.set_limit(limit(long));
+        clock.advance(5 * SECOND);
+        let others = Limiter::on(&map, "other", limit("1/s"));
+        for key in 0..20_000_u64 {
+            let _ = others.admit(key);
+        }
+        assert_eq!(limiter.peek("ana").verdict(), kept.peek().verdict(), "{long}");
+        assert_eq!(limiter.peek("ana").remaining(), kept.peek().remaining(), "{long}");
+    }
+}
+
+#[test]
+fn a_refusal_of_several_tells_the_truth_about_each() {
+    let map = Map::with_clock(clock()).max_keys(2);
+    let places = Limiter::on(&map, "place", limit("1/h concurrency"));
+    let tokens = Limiter::on(&map, "token", limit("5/h"));
+    let other = Limiter::on(&map, "other", limit("1/h"));
+    let held = places.admit("ana").permit().unwrap();
+    assert!(places.release("ana", held) && tokens.admit("ana").is_allowed());
+    let all = admit_all([places.ask("ana"), tokens.ask("ana"), other.ask("new")]);
+    assert!(!all.is_allowed() && all.each()[2].is_store_full());
+    assert_eq!(all.each()[0].permit(), None, "nobody holds it");
+    assert_eq!(all.each()[1].remaining(), tokens.peek("ana").remaining());
+    assert_eq!((map.keys(), places.peek("ana").remaining()), (2, 1));
+
+    let twice = admit_all([tokens.ask(ask("ana").cost(2)), places.ask("ana"), tokens.ask(ask("ana").cost(3))]);
+    assert!(!twice.is_allowed());
+    assert_eq!(twice.each()[1].permit(), None);
+    assert_eq!(tokens.peek("ana").remaining(), 4);
+    assert!(admit_all([tokens.ask(ask("ana").cost(2)), tokens.ask(ask("ana").cost(2))]).is_allowed());
+    assert_eq!(tokens.peek("ana").remaining(), 0);
+}
+
+#[test]
+fn a_refusal_that_counts_tells_the_wait_that_it_made() {
+    let clock = clock();
+    let limiter = Limiter::with_clock(limit("2/s sliding-log count-denied"), clock.clone());
+    assert!(limiter.admit("ana").is_allowed());
+    clock.advance(SECOND / 2);
+    assert!(limiter.admit("ana").is_allowed());
+    clock.advance(SECOND / 10);
+    let wait = admit_all([limiter.ask("ana")]).retry_after().unwrap();
+    clock.advance(wait);
+    assert!(limiter.admit("ana").is_allowed(), "told {wait:?}");
+}
+
+#[test]
+fn several_limits_together_need_no_copy_of_a_long_log() {
+    let clock = clock();
+    let map = Map::with_clock(clock.clone()).max_bytes(600_000);
+    let all = Limiter::on(&map, "all", limit("20000/d sliding-log"));
+    for _ in 0..16_000 {
+        clock.advance(std::time::Duration::from_nanos(1));
+        assert!(all.admit("").is_allowed());
+    }
+    let per_ip = Limiter::on(&map, "ip", limit("1/h"));
+    for address in 0..100_u64 {
+        assert!(admit_all([all.ask(""), per_ip.ask(address)]).is_allowed());
+    }
+    assert_eq!(all.peek("").remaining(), 20_000 - 16_100);
+}
