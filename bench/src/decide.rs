@@ -13,7 +13,7 @@ use governor::{Quota, RateLimiter};
 use tidegate::algorithm::{Decide, TokenBucket};
 use tidegate::{Ask, Clock, Limit, ManualClock, State, Timestamp};
 
-use crate::rounds::{Candidate, goal, measure};
+use crate::rounds::{Candidate, ROUNDS, goal, measure};
 
 const OPERATIONS: u64 = 2_000_000;
 /// The clock moves on by this much every so many decisions.
@@ -51,7 +51,7 @@ impl<C: Clock> Word<C> {
 
 /// Runs the bench.
 pub(crate) fn run() -> ExitCode {
-    println!("one decision, ns (median of 9 interleaved rounds of {OPERATIONS})\n");
+    println!("one decision, ns (median of {ROUNDS} interleaved rounds of {OPERATIONS})\n");
     println!("{:<12} {:>10} {:>10} {:>8}", "mostly", "tidegate", "governor", "ratio");
     let allowed = compare("allowed", 1_000_000, 1_000_000);
     let denied = compare("denied", 10, 10);

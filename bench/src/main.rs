@@ -3,16 +3,21 @@
 //! `cargo xtask bench NAME` runs one of these. Each prints a table and ends with a line per goal, and exits
 //! with 1 if a goal is missed.
 
+mod core;
 mod decide;
 mod rounds;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match std::env::args().nth(1).as_deref() {
-        Some("decide") => decide::run(),
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words.split_first() {
+        Some((&"core", rest)) => core::run(rest),
+        Some((&"decide", _)) => decide::run(),
         other => {
-            eprintln!("unknown bench {}; there is: decide", other.unwrap_or("(none)"));
+            let name = other.map_or("(none)", |(name, _)| name);
+            eprintln!("unknown bench {name}; there are: core, decide");
             ExitCode::from(2)
         }
     }

@@ -4,8 +4,9 @@
 //! ever fall. So the generator asks the limit under test when the next change would be and steps right
 //! before, onto or right behind it.
 
-use tidegate::{Ask, Cost, Decision, Limit, PermitId, State, Ticks, Timestamp, Verdict};
+use tidegate::{Ask, Cost, Decision, Key, Limit, PermitId, Ticks, Timestamp, Verdict};
 
+use crate::keeper::{Keeper, States, judged};
 use crate::oracle::{self, Admitted, Oracle};
 use crate::promise::{Promise, interval};
 use crate::random::Random;
@@ -44,11 +45,11 @@ impl Shares {
     }
 }
 
-/// Runs one random trace of a kind of promise against its oracle.
+/// Runs one random trace of a kind of promise on a keeper that has seen nobody, against its oracle.
 ///
 /// A mismatch is told with the trace up to it, as text that can be put into a file.
-pub fn judge(kind: &str, seed: u64, operations: u64) -> Result<Shares, String> {
-    let mut run = Run::new(kind, seed);
+pub fn judge(keeper: impl Keeper, kind: &str, seed: u64, operations: u64) -> Result<Shares, String> {
+    let mut run = Run::new(keeper, kind, seed);
     for _ in 0..operations {
         if let Err(what) = run.step() {
             return Err(format!("{what}\nseed {seed}, {:?}\n{}", run.promise, run.trace()));
@@ -59,19 +60,20 @@ pub fn judge(kind: &str, seed: u64, operations: u64) -> Result<Shares, String> {
 
 /// The trace of a seed, with all that the pure functions answered, to be played on another arm.
 pub fn trace(kind: &str, seed: u64, operations: u64) -> Trace {
-    let mut run = Run::new(kind, seed);
+    let mut run = Run::new(States::default(), kind, seed);
     for _ in 0..operations {
         run.step().expect("this seed was judged before");
     }
     run.trace()
 }
 
-struct Run {
+struct Run<K> {
+    keeper: K,
     random: Random,
     promise: Promise,
     oracle: Box<dyn Oracle>,
     limit: Limit,
-    state: State,
+    key: Key,
     now: u64,
     admitted: Vec<Admitted>,
     permits: Vec<(PermitId, usize)>,
@@ -79,15 +81,17 @@ struct Run {
     steps: Vec<(u64, Action, Expected)>,
 }
 
-impl Run {
-    fn new(kind: &str, seed: u64) -> Run {
+impl<K: Keeper> Run<K> {
+    fn new(mut keeper: K, kind: &str, seed: u64) -> Run<K> {
         let mut random = Random::new(seed);
         let promise = Promise::random(kind, &mut random);
         let now = random.sized(0, LATE / 4);
+        keeper.set_time(Timestamp::from_ticks(now));
         Run {
+            keeper,
             oracle: oracle::of(&promise),
             limit: promise.limit(),
-            state: State::default(),
+            key: Key::new("k"),
             now,
             admitted: Vec::new(),
             permits: Vec::new(),
@@ -106,9 +110,8 @@ impl Run {
         let ask = Ask { cost, patience: Ticks::new(patience) };
         self.shares.operations += 1;
         self.shares.near_change += u64::from(self.is_near_change(ask));
-        let peeked = self.limit.peek(&self.state, self.at(), ask);
-        let at = self.at();
-        let decision = self.limit.decide(&mut self.state, at, ask);
+        let peeked = self.look(ask);
+        let (decision, _) = self.keeper.take(judged(&self.key, &self.limit), ask);
         let name = decision.permit().map(|_| format!("p{}", self.permits.len()));
         self.steps.push((self.now, Action::Take { ask, name }, Expected::of(&decision.into())));
         self.shares.refusals += u64::from(!decision.is_allowed());
@@ -118,8 +121,8 @@ impl Run {
         self.judge(decision, cost.get().into(), patience.into())
     }
 
-    fn at(&self) -> Timestamp {
-        Timestamp::from_ticks(self.now)
+    fn look(&self, ask: Ask) -> Decision {
+        self.keeper.peek(judged(&self.key, &self.limit), ask)
     }
 
     /// Chooses a cost and a patience, and moves time, if it can, close to where their verdict changes.
@@ -133,10 +136,7 @@ impl Run {
         };
         let patience = self.random_patience();
         if self.random.percent(70) {
-            let look = |units: u64| {
-                let ask = Ask { cost: Cost::of(units), patience: Ticks::new(patience) };
-                self.limit.peek(&self.state, self.at(), ask)
-            };
+            let look = |units: u64| self.look(Ask { cost: Cost::of(units), patience: Ticks::new(patience) });
             let mut seen = look(units);
             if seen.is_allowed() {
                 units = seen.remaining().saturating_add(1).min(most);
@@ -175,10 +175,12 @@ impl Run {
     fn move_to(&mut self, instant: i128) {
         let instant = u64::try_from(instant).unwrap_or(0);
         self.now = if instant > LATE { self.now + self.random.between(0, 2) } else { instant.max(self.now) };
+        self.keeper.set_time(Timestamp::from_ticks(self.now));
     }
 
     fn is_near_change(&self, ask: Ask) -> bool {
-        let verdict = |at: u64| self.limit.peek(&self.state, Timestamp::from_ticks(at), ask).is_allowed();
+        let state = self.keeper.state(judged(&self.key, &self.limit));
+        let verdict = |at: u64| self.limit.peek(&state, Timestamp::from_ticks(at), ask).is_allowed();
         verdict(self.now.saturating_sub(2)) != verdict(self.now) || verdict(self.now) != verdict(self.now + 2)
     }
 
@@ -191,12 +193,9 @@ impl Run {
         let now = i128::from(self.now);
         let held = now < self.admitted[index].departs;
         let renews = self.random.percent(40);
-        let at = self.at();
-        let holds = if renews {
-            self.limit.renew(&mut self.state, at, permit)
-        } else {
-            self.limit.release(&mut self.state, at, permit)
-        };
+        let subject = judged(&self.key, &self.limit);
+        let holds =
+            if renews { self.keeper.renew(subject, permit) } else { self.keeper.release(subject, permit) };
         if holds != held {
             return Err(format!("permit {permit:?} held: {held}, the limit said {holds}"));
         }

@@ -8,11 +8,13 @@
 //! - [`extreme`]: the promises in integers that cannot overflow.
 //! - [`generate`]: random traces aimed at the instants where a verdict changes.
 //! - [`law`]: what must hold after every step, whatever the limit.
-//! - [`arm`]: what a trace is played on: the pure functions here, a store or a protocol elsewhere.
+//! - [`keeper`]: who remembers subjects, the pure functions or a store; laws and oracles judge any of them.
+//! - [`arm`]: what a trace is played on: keepers and handles here, a protocol elsewhere.
 
 pub mod arm;
 pub mod extreme;
 pub mod generate;
+pub mod keeper;
 pub mod law;
 pub mod model;
 pub mod oracle;

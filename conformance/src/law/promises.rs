@@ -1,54 +1,7 @@
-//! Promises of a size at which histories meet their edges, and what is known about them.
+//! What is known about promises.
 
-use super::SECOND;
 use crate::extreme::OUT_OF_ORDER;
 use crate::promise::{Promise, interval};
-use crate::random::Random;
-
-/// Promises of a size at which histories meet their edges.
-pub(super) fn modest(kind: &str, random: &mut Random) -> Promise {
-    let amount = random.between(1, 8);
-    let period = random.pick(&[SECOND / 10, SECOND, 7 * SECOND, 86_400 * SECOND]);
-    match kind {
-        "token-bucket" => {
-            let burst = random.between(1, 10);
-            Promise::TokenBucket { amount, period, burst, max_debt: random.between(0, 12) }
-        }
-        "leaky-bucket" => {
-            let queue = random.between(0, 10);
-            let delay_after = random.percent(70).then(|| random.between(0, queue));
-            Promise::LeakyBucket { amount, period, queue, delay_after, max_debt: random.between(0, 12) }
-        }
-        "fixed-window" => Promise::FixedWindow {
-            amount,
-            period,
-            first_hit: random.percent(50),
-            max_debt: random.between(0, 9),
-        },
-        "sliding-log" => Promise::SlidingLog { amount, period, count_denied: random.percent(20) },
-        "sliding-window" => Promise::SlidingWindow {
-            amount,
-            period,
-            slots: random.between(1, 9),
-            max_debt: random.between(0, 9),
-        },
-        "sliding-window-estimate" => Promise::Estimate { amount, period, max_debt: random.between(0, 9) },
-        "pacer" => Promise::Steady {
-            amount,
-            period,
-            savings: random.between(0, 3) * period,
-            own: random.percent(50),
-        },
-        "pacer-warm-up" => Promise::WarmUp {
-            amount,
-            period,
-            warm_up: random.between(1, 9) * period,
-            cold_factor: random.between(1, 7),
-            own: random.percent(50),
-        },
-        _ => Promise::Concurrency { max: amount, lease: period },
-    }
-}
 
 /// A promise that never lets through what this one refuses.
 pub(super) fn lower(promise: &Promise) -> Option<Promise> {

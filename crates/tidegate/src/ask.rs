@@ -15,6 +15,7 @@ impl Cost {
     pub const ONE: Cost = Cost(NonZeroU64::MIN);
 
     /// A cost from a number known only at run time.
+    #[inline]
     pub const fn new(units: u64) -> Result<Cost, CostError> {
         match NonZeroU64::new(units) {
             Some(units) => Ok(Cost(units)),
@@ -26,6 +27,7 @@ impl Cost {
     ///
     /// # Panics
     /// If `units` is zero. For numbers from outside use [`Cost::new`].
+    #[inline]
     pub const fn of(units: u64) -> Cost {
         match Cost::new(units) {
             Ok(cost) => cost,
@@ -34,12 +36,14 @@ impl Cost {
     }
 
     /// The number of units.
+    #[inline]
     pub const fn get(self) -> u64 {
         self.0.get()
     }
 }
 
 impl Default for Cost {
+    #[inline]
     fn default() -> Cost {
         Cost::ONE
     }
@@ -51,6 +55,7 @@ impl Default for Cost {
 pub struct CostError;
 
 impl fmt::Display for CostError {
+    #[inline]
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("cost 0: a cost is at least 1; to look without spending use peek")
     }
@@ -72,6 +77,7 @@ impl Ask {
     pub const ONE: Ask = Ask::new(Cost::ONE);
 
     /// So many units, now or not at all.
+    #[inline]
     pub const fn new(cost: Cost) -> Ask {
         Ask { cost, patience: Ticks::ZERO }
     }
@@ -80,10 +86,12 @@ impl Ask {
     ///
     /// Only algorithms that can promise a later time make use of it: token-bucket, leaky-bucket and pacer.
     #[must_use]
+    #[inline]
     pub const fn patience(self, longest: Duration) -> Ask {
         Ask { cost: self.cost, patience: Ticks::saturating_from(longest) }
     }
 
+    #[inline]
     pub(crate) const fn units(self) -> u64 {
         self.cost.get()
     }
@@ -110,6 +118,7 @@ pub enum Adjusted {
 }
 
 impl Adjusted {
+    #[inline]
     pub(crate) const fn whole_if(whole: bool) -> Adjusted {
         if whole { Adjusted::Whole } else { Adjusted::Capped }
     }

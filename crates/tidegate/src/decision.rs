@@ -23,15 +23,18 @@ pub struct Decision {
 }
 
 impl Decision {
+    #[inline]
     pub(crate) const fn new(verdict: Verdict<Ticks>, limit: u64, room: Room, reset_after: Ticks) -> Decision {
         Decision { verdict, limit, room, reset_after, permit: None, store_full: false }
     }
 
+    #[inline]
     pub(crate) const fn with_permit(self, permit: PermitId) -> Decision {
         Decision { permit: Some(permit), ..self }
     }
 
     /// A refusal because the store has no room for another subject.
+    #[inline]
     pub(crate) const fn store_full(self) -> Decision {
         let verdict = Verdict::Denied { retry_after: WHEN_STORE_FULL };
         Decision { verdict, permit: None, store_full: true, ..self }
@@ -39,6 +42,7 @@ impl Decision {
 
     /// A refusal because others come first: nothing passes before this wait is over.
     /// What can never pass stays so.
+    #[inline]
     pub(crate) const fn put_off(self, retry_after: Ticks) -> Decision {
         if matches!(self.verdict, Verdict::Impossible) {
             return self;
@@ -47,6 +51,7 @@ impl Decision {
     }
 
     /// The verdict, with spans rounded up to nanoseconds.
+    #[inline]
     pub const fn verdict(&self) -> Verdict {
         match self.verdict {
             Verdict::Allowed { delay } => Verdict::Allowed { delay: delay.to_duration() },
@@ -56,16 +61,19 @@ impl Decision {
     }
 
     /// The verdict to the tick.
+    #[inline]
     pub const fn verdict_in_ticks(&self) -> Verdict<Ticks> {
         self.verdict
     }
 
     /// Whether the action may happen, now or after [`Decision::delay`].
+    #[inline]
     pub const fn is_allowed(&self) -> bool {
         matches!(self.verdict, Verdict::Allowed { .. })
     }
 
     /// How long an allowed action has to wait before it happens; `None` if it was refused.
+    #[inline]
     pub const fn delay(&self) -> Option<Duration> {
         match self.verdict {
             Verdict::Allowed { delay } => Some(delay.to_duration()),
@@ -76,6 +84,7 @@ impl Decision {
     /// The wait after which the same ask would pass, if nobody else spends meanwhile.
     ///
     /// `None` if it was allowed, or can never pass.
+    #[inline]
     pub const fn retry_after(&self) -> Option<Duration> {
         match self.verdict {
             Verdict::Denied { retry_after } => Some(retry_after.to_duration()),
@@ -84,33 +93,39 @@ impl Decision {
     }
 
     /// The most that can pass at one instant from rest; for a pacer, the most that it can save.
+    #[inline]
     pub const fn limit(&self) -> u64 {
         self.limit
     }
 
     /// The largest cost that would pass at this instant, at once; in a leaky bucket, at once or delayed; of a
     /// pacer, the permits that are saved.
+    #[inline]
     pub const fn remaining(&self) -> u64 {
         self.room.units()
     }
 
     /// The time until the subject is like new; for a pacer, until the next one does not have to wait.
+    #[inline]
     pub const fn reset_after(&self) -> Duration {
         self.reset_after.to_duration()
     }
 
     /// [`Decision::reset_after`] to the tick.
+    #[inline]
     pub const fn reset_after_in_ticks(&self) -> Ticks {
         self.reset_after
     }
 
     /// Whether it was refused only because the store had no room to remember another subject. Nobody knows
     /// when there will be room: `retry_after` is then a guess.
+    #[inline]
     pub const fn is_store_full(&self) -> bool {
         self.store_full
     }
 
     /// The place in flight that was taken, to be released or renewed; only under a concurrency limit.
+    #[inline]
     pub const fn permit(&self) -> Option<PermitId> {
         self.permit
     }
@@ -137,11 +152,13 @@ pub enum Verdict<Span = Duration> {
 impl Verdict<Ticks> {
     pub(crate) const NOW: Verdict<Ticks> = Verdict::Allowed { delay: Ticks::ZERO };
 
+    #[inline]
     pub(crate) const fn is_allowed(self) -> bool {
         matches!(self, Verdict::Allowed { .. })
     }
 
     /// A refusal until a known wait has passed; for ever if that wait outlasts time itself.
+    #[inline]
     pub(crate) const fn denied_for(wait: Option<Ticks>) -> Verdict<Ticks> {
         match wait {
             Some(retry_after) => Verdict::Denied { retry_after },
@@ -159,15 +176,18 @@ pub(crate) struct Room {
 
 impl Room {
     /// So many units.
+    #[inline]
     pub(crate) const fn of_units(units: u64) -> Room {
         Room { amount: units, price: NonZeroU64::MIN }
     }
 
     /// As many units as fit into `amount` at this price.
+    #[inline]
     pub(crate) const fn of_amount(amount: u64, price: NonZeroU64) -> Room {
         Room { amount, price }
     }
 
+    #[inline]
     const fn units(self) -> u64 {
         self.amount / self.price.get()
     }
@@ -181,6 +201,7 @@ impl PermitId {
     pub(crate) const LAST: PermitId = PermitId(NonZeroU64::MAX);
 
     /// The permit with this number, as it was written down elsewhere; zero names none.
+    #[inline]
     pub const fn from_number(number: u64) -> Option<PermitId> {
         match NonZeroU64::new(number) {
             Some(number) => Some(PermitId(number)),
@@ -189,6 +210,7 @@ impl PermitId {
     }
 
     /// The number to write down.
+    #[inline]
     pub const fn number(self) -> u64 {
         self.0.get()
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::algorithm::Algorithm;
 use crate::asking::ask_for;
 use crate::decision::Decision;
 use crate::limit::{Draft, Limit, LimitError, Rate};
@@ -37,14 +38,14 @@ impl Pacer {
         Pacer { single: Single::new(Limit::pacer(permits, SECOND)).begun() }
     }
 
-    /// A pacer under a limit of the algorithm `pacer`; the limit comes back if it is of another one.
-    pub fn new(limit: Limit) -> Result<Pacer, Limit> {
-        checked(limit).map(|limit| Pacer { single: Single::new(limit).begun() })
+    /// A pacer under a limit of the algorithm `pacer`; none if it is of another one.
+    pub fn new(limit: Limit) -> Option<Pacer> {
+        paces(limit).then(|| Pacer { single: Single::new(limit).begun() })
     }
 
     /// A pacer like [`Pacer::new`] that goes by another clock.
-    pub fn with_clock(limit: Limit, clock: Arc<dyn Clock>) -> Result<Pacer, Limit> {
-        checked(limit).map(|limit| Pacer { single: Single::with_clock(limit, clock).begun() })
+    pub fn with_clock(limit: Limit, clock: Arc<dyn Clock>) -> Option<Pacer> {
+        paces(limit).then(|| Pacer { single: Single::with_clock(limit, clock).begun() })
     }
 
     /// Warms up in this time, beginning cold.
@@ -95,6 +96,6 @@ impl Pacer {
     }
 }
 
-fn checked(limit: Limit) -> Result<Limit, Limit> {
-    crate::algorithm::Pacer::try_from(limit).map(|_| limit)
+fn paces(limit: Limit) -> bool {
+    limit.algorithm() == Algorithm::Pacer
 }

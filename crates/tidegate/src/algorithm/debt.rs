@@ -57,19 +57,23 @@ impl<M: Metered + std::fmt::Debug> Decide for M {
         report(self, verdict, owed, now)
     }
 
+    #[inline]
     fn peek(&self, clear_at: &Timestamp, now: Timestamp, ask: Ask) -> Decision {
         let owed = self.debt().owed(*clear_at, now);
         report(self, judge(self, owed, now, ask).0, owed, now)
     }
 
+    #[inline]
     fn adjust(&self, clear_at: &mut Timestamp, now: Timestamp, adjustment: Adjustment) -> Adjusted {
         self.debt().adjust(clear_at, now, adjustment)
     }
 
+    #[inline]
     fn clear_at(&self, clear_at: &Timestamp) -> Timestamp {
         *clear_at
     }
 
+    #[inline]
     fn receipt(&self, clear_at: &Timestamp, now: Timestamp, cost: Cost) -> Receipt {
         let paid = self.debt().price(cost.get()).unwrap_or(Ticks::ZERO);
         Receipt { algorithm: None, cost, at: now, clear_at: *clear_at, paid, permit: None }
@@ -77,6 +81,7 @@ impl<M: Metered + std::fmt::Debug> Decide for M {
 
     /// Only the last take comes back, as far as time has not repaid it: those who came later have been told
     /// when to act, and a place given back beneath them would be sold twice.
+    #[inline]
     fn give_back(&self, clear_at: &mut Timestamp, now: Timestamp, receipt: Receipt) -> Adjusted {
         if *clear_at != receipt.clear_at {
             return Adjusted::Capped;
@@ -113,6 +118,7 @@ pub(crate) struct Debt {
 
 impl Debt {
     /// Units at one per `interval`, of which `burst` may be owed by taking and `max_debt` more by charging.
+    #[inline]
     pub(crate) const fn new(interval: NonZeroU64, burst: u64, max_debt: u64) -> Result<Debt, Problem> {
         let unit = Ticks::new(interval.get());
         let Some(capacity) = unit.checked_mul(burst) else { return Err(Problem::BurstTooLong) };
@@ -127,11 +133,13 @@ impl Debt {
     }
 
     /// The numbers, for [`Packed`](super::Packed).
+    #[inline]
     pub(super) const fn pack(&self) -> [u64; 3] {
         [self.interval.get(), self.capacity.get(), self.max_debt.get()]
     }
 
     /// The prices with these numbers.
+    #[inline]
     pub(super) const fn unpack([interval, capacity, max_debt]: [u64; 3]) -> Debt {
         let interval = match NonZeroU64::new(interval) {
             Some(interval) => interval,
@@ -140,10 +148,12 @@ impl Debt {
         Debt { interval, capacity: Ticks::new(capacity), max_debt: Ticks::new(max_debt) }
     }
 
+    #[inline]
     pub(crate) const fn capacity(&self) -> Ticks {
         self.capacity
     }
 
+    #[inline]
     pub(crate) const fn max_debt(&self) -> Ticks {
         self.max_debt
     }
@@ -155,6 +165,7 @@ impl Debt {
     }
 
     /// The time in which so many units are repaid, however many there are.
+    #[inline]
     pub(super) fn time_of(&self, units: u64) -> Ticks {
         Ticks::new(self.interval.get().saturating_mul(units))
     }
@@ -173,11 +184,13 @@ impl Debt {
     }
 
     /// What could still be taken at this instant.
+    #[inline]
     pub(crate) fn room(&self, owed: Ticks, now: Timestamp) -> Room {
         Room::of_amount(self.capacity.min(now.left()).saturating_sub(owed).get(), self.interval)
     }
 
     /// Charges up to the depth, or gives back down to nothing.
+    #[inline]
     pub(crate) fn adjust(
         &self,
         clear_at: &mut Timestamp,
@@ -199,6 +212,7 @@ impl Debt {
     }
 
     /// The most that can be owed at all.
+    #[inline]
     fn depth(&self) -> Ticks {
         self.capacity.saturating_add(self.max_debt)
     }

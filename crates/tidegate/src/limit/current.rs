@@ -2,23 +2,36 @@
 
 use super::{Limit, LimitError, Terms};
 use crate::published::Published;
-use crate::sync::Mutex;
+use crate::sync::{AtomicUsize, Mutex, Ordering};
 
 /// A limit that can be replaced while others decide by it.
 #[derive(Debug)]
 pub(crate) struct CurrentLimit {
+    /// The one that it began with, which is read plainly as long as it was never replaced.
+    first: Terms,
+    replaced: AtomicUsize,
     terms: Published<6>,
     limit: Mutex<Limit>,
 }
 
 impl CurrentLimit {
     pub(crate) fn new(limit: Limit) -> CurrentLimit {
-        CurrentLimit { terms: Published::new(limit.terms().pack()), limit: Mutex::new(limit) }
+        CurrentLimit {
+            first: *limit.terms(),
+            replaced: AtomicUsize::new(0),
+            terms: Published::new(limit.terms().pack()),
+            limit: Mutex::new(limit),
+        }
     }
 
     /// What to decide by.
     #[inline]
     pub(crate) fn terms(&self) -> Terms {
+        if self.replaced.load(Ordering::Acquire) == 0 { self.first } else { self.published() }
+    }
+
+    #[inline(never)]
+    fn published(&self) -> Terms {
         Terms::unpack(self.terms.read())
     }
 
@@ -29,9 +42,7 @@ impl CurrentLimit {
 
     /// Puts another limit in force.
     pub(crate) fn set(&self, limit: Limit) {
-        let mut current = self.limit.lock();
-        self.terms.replace(|_| limit.terms().pack());
-        *current = limit;
+        self.put(&mut self.limit.lock(), limit);
     }
 
     /// Puts another limit in force, made from the one that is, if it holds.
@@ -41,8 +52,13 @@ impl CurrentLimit {
     ) -> Result<(), LimitError> {
         let mut current = self.limit.lock();
         let limit = change(*current)?;
-        self.terms.replace(|_| limit.terms().pack());
-        *current = limit;
+        self.put(&mut current, limit);
         Ok(())
+    }
+
+    fn put(&self, current: &mut Limit, limit: Limit) {
+        self.terms.replace(|_| limit.terms().pack());
+        self.replaced.store(1, Ordering::Release);
+        *current = limit;
     }
 }

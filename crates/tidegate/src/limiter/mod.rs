@@ -126,6 +126,7 @@ impl Limiter {
     }
 
     /// Forgets a subject.
+    #[expect(clippy::needless_pass_by_value, reason = "a tuple of parts is written in place")]
     pub fn reset(&self, key: impl IntoKey) {
         let account = self.inner.account(&self.inner.name(&key));
         self.inner.map.forget(&account);
@@ -148,11 +149,13 @@ impl Limiter {
     }
 
     /// Gives a place in flight back, under a concurrency limit. Whether the permit was still holding one.
+    #[expect(clippy::needless_pass_by_value, reason = "a tuple of parts is written in place")]
     pub fn release(&self, key: impl IntoKey, permit: PermitId) -> bool {
         self.release_named(&self.inner.name(&key), permit)
     }
 
     /// Starts a permit's lease anew, under a concurrency limit. Whether it was still holding its place.
+    #[expect(clippy::needless_pass_by_value, reason = "a tuple of parts is written in place")]
     pub fn renew(&self, key: impl IntoKey, permit: PermitId) -> bool {
         self.renew_named(&self.inner.name(&key), permit)
     }

@@ -12,8 +12,8 @@ use crate::algorithm::Algorithm;
 use crate::key::{IntoKey, encode};
 use crate::limit::Terms;
 
-/// Names up to this length need no allocation.
-const SHORT: usize = 96;
+/// Names up to this length need no allocation while they are written.
+const SHORT: usize = 64;
 
 /// How many circles of namespaces there are; see [`Namespace::circle`].
 pub(crate) const CIRCLES: usize = 32;
@@ -31,10 +31,9 @@ pub(crate) struct Name {
 impl Name {
     #[inline]
     pub(crate) fn new(namespace: &Namespace, key: &(impl IntoKey + ?Sized)) -> Name {
-        let key_at = 1 + namespace.bytes.len();
-        let mut name = Name { short: [0; SHORT], length: 0, long: Vec::new(), key_at };
-        name.write(&[namespace.circle << 3]);
+        let mut name = Name { short: [0; SHORT], length: 0, long: Vec::new(), key_at: 0 };
         name.write(&namespace.bytes);
+        name.key_at = name.length;
         key.each_part(&mut |part| encode(part, |piece| name.write(piece)));
         name
     }
@@ -104,6 +103,48 @@ impl Account {
     }
 }
 
+/// The bytes of a name as they are kept. Short ones lie within: a million small allocations that come and go are
+/// more work for an allocator than all the rest.
+#[derive(Debug)]
+pub(crate) enum StoredName {
+    Short { length: u8, bytes: [u8; StoredName::SHORT] },
+    Long(Box<[u8]>),
+}
+
+impl StoredName {
+    /// With its length and what tells it from a long one, four words.
+    const SHORT: usize = 30;
+    /// What the allocator needs beside the bytes of a long name.
+    const ALLOCATION: usize = 16;
+
+    pub(crate) fn new(name: &[u8]) -> StoredName {
+        let mut bytes = [0; StoredName::SHORT];
+        match bytes.get_mut(..name.len()) {
+            Some(short) => {
+                short.copy_from_slice(name);
+                StoredName::Short { length: name.len() as u8, bytes }
+            }
+            None => StoredName::Long(name.into()),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        match self {
+            StoredName::Short { length, bytes } => &bytes[..usize::from(*length)],
+            StoredName::Long(bytes) => bytes,
+        }
+    }
+
+    /// The memory behind it, in bytes.
+    pub(crate) fn bytes_held(&self) -> usize {
+        match self {
+            StoredName::Short { .. } => 0,
+            StoredName::Long(bytes) => bytes.len() + StoredName::ALLOCATION,
+        }
+    }
+}
+
 /// Which circle a name's namespace belongs to.
 pub(crate) fn circle(name: &[u8]) -> usize {
     usize::from(name[0] >> 3)
@@ -112,6 +153,7 @@ pub(crate) fn circle(name: &[u8]) -> usize {
 /// The name of a limit among those that share a store, ready to be written.
 #[derive(Clone, Debug)]
 pub(crate) struct Namespace {
+    /// The first byte, with room for the algorithm, and the length and bytes of the name.
     bytes: Box<[u8]>,
     /// A number below [`CIRCLES`] for things that are noted per namespace and may be noted together.
     circle: u8,
@@ -120,14 +162,16 @@ pub(crate) struct Namespace {
 impl Namespace {
     /// What needs no namespace, because nobody else is there.
     pub(crate) fn none() -> Namespace {
-        Namespace { bytes: Box::default(), circle: 0 }
+        Namespace { bytes: Box::new([0]), circle: 0 }
     }
 
     pub(crate) fn new(name: &str) -> Namespace {
         let mut bytes = Vec::with_capacity(name.len() + 2);
-        encode(name.as_bytes(), |piece| bytes.extend_from_slice(piece));
         let sum = name.bytes().fold(0_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
-        Namespace { bytes: bytes.into_boxed_slice(), circle: (sum % CIRCLES as u32) as u8 }
+        let circle = (sum % CIRCLES as u32) as u8;
+        bytes.push(circle << 3);
+        encode(name.as_bytes(), |piece| bytes.extend_from_slice(piece));
+        Namespace { bytes: bytes.into_boxed_slice(), circle }
     }
 
     pub(crate) fn circle(&self) -> usize {
@@ -141,7 +185,7 @@ mod tests {
     use crate::{Key, Limit};
 
     fn bytes(namespace: &str, limit: &str, key: &Key) -> Vec<u8> {
-        let terms = *limit.parse::<Limit>().unwrap().terms();
+        let terms = *limit.parse::<Limit>().expect("a limit").terms();
         Name::new(&Namespace::new(namespace), key).under(terms).bytes().to_vec()
     }
 
@@ -154,6 +198,17 @@ mod tests {
         assert_ne!(name, bytes("user", "1/s sliding-log", &ana));
         assert_ne!(name, bytes("use", "1/s", &Key::new("rana")));
         assert_ne!(bytes("", "1/s", &Key::new(("", ""))), bytes("", "1/s", &Key::new("")));
+    }
+
+    #[test]
+    fn a_name_is_kept_as_it_is_and_a_short_one_within_four_words() {
+        assert_eq!(size_of::<StoredName>(), 32);
+        for length in 0..100 {
+            let name: Vec<u8> = (0..length).collect();
+            let stored = StoredName::new(&name);
+            assert_eq!(stored.as_bytes(), name);
+            assert_eq!(stored.bytes_held(), if length <= 30 { 0 } else { usize::from(length) + 16 });
+        }
     }
 
     #[test]

@@ -100,7 +100,8 @@ fn a_refusal_of_several_tells_the_truth_about_each() {
     assert_eq!(all.each()[1].remaining(), tokens.peek("ana").remaining());
     assert_eq!((map.keys(), places.peek("ana").remaining()), (2, 1));
 
-    let twice = admit_all([tokens.ask(ask("ana").cost(2)), places.ask("ana"), tokens.ask(ask("ana").cost(3))]);
+    let twice =
+        admit_all([tokens.ask(ask("ana").cost(2)), places.ask("ana"), tokens.ask(ask("ana").cost(3))]);
     assert!(!twice.is_allowed());
     assert_eq!(twice.each()[1].permit(), None);
     assert_eq!(tokens.peek("ana").remaining(), 4);

@@ -1,27 +1,41 @@
-//! The laws under adjustments, changed limits and clocks that step by a century.
+//! The laws under adjustments, changed limits and clocks that step by a century: over the pure functions, and
+//! over a map that is busy with others.
 
+use conformance::keeper::{Crowd, Keeper, States};
 use conformance::law::{giving_back_is_safe, obey};
 use conformance::promise::KINDS;
 use conformance::random::Random;
 
-fn hold(kind: &str) {
+fn hold<K: Keeper>(kind: &str, histories: u64, keeper: impl Fn(u64) -> K) {
     let seed = Random::seed_from_environment();
-    let histories = crate::traces(20_000);
     for history in 0..histories {
         let history_seed = Random::new(seed.wrapping_add(history)).number();
-        if let Err(broken) = obey(kind, history_seed, 200) {
+        if let Err(broken) = obey(keeper(history_seed), kind, history_seed, 200) {
             panic!("{kind}, history {history} of seed {seed}: {broken}");
         }
     }
 }
 
 macro_rules! laws {
-    ($($name:ident: $kind:literal)+) => {$(
-        #[test]
-        fn $name() {
-            hold($kind);
+    ($($name:ident: $kind:literal)+) => {
+        $(
+            #[test]
+            fn $name() {
+                hold($kind, crate::traces(20_000), |_| States::default());
+            }
+        )+
+
+        mod on_a_map {
+            use super::*;
+
+            $(
+                #[test]
+                fn $name() {
+                    hold($kind, crate::map::traces(20_000), Crowd::new);
+                }
+            )+
         }
-    )+};
+    };
 }
 
 laws! {
@@ -36,16 +50,25 @@ laws! {
     laws_hold_for_concurrency: "concurrency"
 }
 
-#[test]
-fn laws_of_giving_back_hold_for_all() {
+fn giving_back_holds<K: Keeper>(trials: u64, keeper: impl Fn(u64) -> K) {
     let seed = Random::seed_from_environment();
     // A take warms a warming pacer up: without it, the ones after it would have waited longer.
     for kind in KINDS.into_iter().filter(|kind| *kind != "pacer-warm-up") {
-        for trial in 0..crate::traces(20_000) {
+        for trial in 0..trials {
             let trial_seed = Random::new(seed.wrapping_add(trial)).number();
-            if let Err(broken) = giving_back_is_safe(kind, trial_seed) {
+            if let Err(broken) = giving_back_is_safe(keeper(trial_seed), kind, trial_seed) {
                 panic!("{kind}, trial {trial} of seed {seed}: {broken}");
             }
         }
     }
+}
+
+#[test]
+fn laws_of_giving_back_hold_for_all() {
+    giving_back_holds(crate::traces(20_000), |_| States::default());
+}
+
+#[test]
+fn laws_of_giving_back_hold_for_all_on_a_map() {
+    giving_back_holds(crate::map::traces(20_000), Crowd::new);
 }

@@ -1,24 +1,25 @@
-//! Random traces against judges that know only the promise.
+//! Random traces against judges that know only the promise: over the pure functions, and over a map that is
+//! busy with others.
 
 use conformance::generate::{Shares, judge};
+use conformance::keeper::{Crowd, Keeper, States};
 use conformance::random::Random;
 
 const OPERATIONS: u64 = 200;
 
 /// Runs the traces of one kind on both cores and prints what they were made of.
-fn agree(kind: &str) {
-    let seed = Random::seed_from_environment();
-    let traces = crate::traces(20_000);
+fn agree<K: Keeper + Default>(kind: &str, traces: u64, keeper: impl Fn(u64) -> K + Sync) {
+    let (seed, on) = (Random::seed_from_environment(), K::default().name());
     let run = |part: u64| -> Shares {
         let mut shares = Shares::default();
         for trace in (0..traces).filter(|trace| trace % 2 == part) {
             if traces >= 100_000 && trace > 0 && trace % (traces / 10) == 0 {
-                eprintln!("oracle {kind}: {} %", trace * 100 / traces);
+                eprintln!("oracle {kind} ({on}): {} %", trace * 100 / traces);
             }
             let trace_seed = Random::new(seed.wrapping_add(trace)).number();
-            match judge(kind, trace_seed, OPERATIONS) {
+            match judge(keeper(trace_seed), kind, trace_seed, OPERATIONS) {
                 Ok(more) => shares.add(more),
-                Err(mismatch) => panic!("{kind}, trace {trace} of seed {seed}: {mismatch}"),
+                Err(mismatch) => panic!("{kind} ({on}), trace {trace} of seed {seed}: {mismatch}"),
             }
         }
         shares
@@ -32,7 +33,7 @@ fn agree(kind: &str) {
     shares.operations = shares.operations.max(1);
     let (near, refused) = (shares.percent_near_change(), shares.percent_refused());
     println!(
-        "oracle {kind}: {traces} traces, {} operations, 0 mismatches, {near} % within 2 ticks of a change, {refused} % refused (seed {seed})",
+        "oracle {kind} ({on}): {traces} traces, {} operations, 0 mismatches, {near} % within 2 ticks of a change, {refused} % refused (seed {seed})",
         shares.operations
     );
     assert!(near >= 30, "only {near} % of the operations are near a change of verdict");
@@ -40,12 +41,25 @@ fn agree(kind: &str) {
 }
 
 macro_rules! oracles {
-    ($($name:ident: $kind:literal)+) => {$(
-        #[test]
-        fn $name() {
-            agree($kind);
+    ($($name:ident: $kind:literal)+) => {
+        $(
+            #[test]
+            fn $name() {
+                agree($kind, crate::traces(20_000), |_| States::default());
+            }
+        )+
+
+        mod on_a_map {
+            use super::*;
+
+            $(
+                #[test]
+                fn $name() {
+                    agree($kind, crate::map::traces(20_000), Crowd::new);
+                }
+            )+
         }
-    )+};
+    };
 }
 
 oracles! {

@@ -1,34 +1,38 @@
-//! One part of a map: a table that grows, shrinks and forgets a few entries at a time.
+//! One part of a map: entries in many small tables, one of which is split or merged at a time.
 //!
 //! ```text
-//!   newcomers ---> [ table          ]        grown: twice as large; shrunk: a quarter
-//!                        ^  a few entries per call
-//!   found here too [ leaving ]------'        dropped when it is empty
+//!   entries   0    1    2    3    4        a newcomer too many: table 5 takes half of table 1
+//!            [  ] [  ] [  ] [  ] [  ]
+//!            halves  wholes    halves      too few left: the last one goes back to where it came from
 //! ```
 //!
-//! A table that is full or almost empty is not rebuilt: another one takes its place, and entries move over
-//! step by step. The steps of one newcomer are enough for the old table to be empty before the new one is
-//! full: a new table has room for twice the entries, and at least a quarter of the old one's buckets.
+//! Tables are split in order, whichever is fullest (linear hashing), so one call moves a few hundred entries
+//! at most, however many there are.
 //!
-//! An entry whose clear time has come is the same as none, so it may be dropped whenever somebody passes by.
+//! All but the first have the same size from the beginning and are taken away in the order opposite to that in
+//! which they came. An allocator then gives their memory back to the system piece by piece; otherwise one call
+//! would have to hand back hundreds of megabytes that happened to become free below it.
+//!
+//! An entry whose time is over is the same as none, so it may be dropped whenever somebody passes by.
 
 use hashbrown::HashTable;
 
 use super::budget::Budget;
 use crate::algorithm::State;
 use crate::limit::Terms;
-use crate::store::name::{CIRCLES, circle};
+use crate::store::name::{CIRCLES, StoredName, circle};
 use crate::sync::{AtomicU64, Ordering};
 use crate::time::{OUT_OF_ORDER, Ticks, Timestamp};
 
-/// How many buckets a newcomer moves from the table that is leaving.
-const STEPS_PER_NEWCOMER: usize = 32;
+/// How many entries a table has on average before another one is added; one that waits for its turn has twice
+/// as many.
+const ENTRIES_PER_TABLE: usize = 178;
+/// The entries for which an added table has room from the beginning: seven eighths of 512 buckets.
+const TABLE: usize = 448;
+/// The tables for which there is room in the list of them from the first split on.
+const TABLES: usize = 128;
 /// How many buckets are looked at before it is asked whether to go on.
-const STRIDE: usize = 16;
-/// The smallest table that is worth shrinking.
-const SMALLEST: usize = 32;
-/// What the allocator needs beside the bytes of a name.
-const ALLOCATION: usize = 16;
+const STRIDE: usize = 8;
 
 /// What is remembered under one name.
 #[derive(Debug)]
@@ -36,13 +40,13 @@ pub(super) struct Entry {
     hash: u64,
     /// When its debt is over; states that depend on a limit's numbers have to be remembered a while longer.
     settled_at: Timestamp,
-    name: Box<[u8]>,
+    name: StoredName,
     state: State,
 }
 
 impl Entry {
     fn bytes(&self) -> usize {
-        self.name.len() + ALLOCATION + self.state.bytes_held()
+        self.name.bytes_held() + self.state.bytes_held()
     }
 
     fn is_clear(&self, now: Now<'_>) -> bool {
@@ -50,7 +54,8 @@ impl Entry {
             return now.is_long_past(self.settled_at);
         }
         // The name is looked at last: it lies elsewhere.
-        now.is_past(self.settled_at) && now.is_past(self.settled_at.saturating_add(now.memory.of(&self.name)))
+        now.is_past(self.settled_at)
+            && now.is_past(self.settled_at.saturating_add(now.memory.of(self.name.as_bytes())))
     }
 
     pub(super) fn state(&self) -> &State {
@@ -113,27 +118,25 @@ impl Memory {
 /// Part of a map's entries.
 #[derive(Debug, Default)]
 pub(super) struct Shard {
-    table: HashTable<Entry>,
-    leaving: HashTable<Entry>,
-    /// The next bucket to look at: of the table that is leaving, if there is one.
-    cursor: usize,
+    tables: Vec<HashTable<Entry>>,
+    entries: usize,
+    /// The table and the bucket to be looked at next.
+    cursor: (usize, usize),
     /// How often this shard was asked.
     pub(super) turn: usize,
 }
 
 impl Shard {
+    #[inline]
     pub(super) fn find(&self, hash: u64, name: &[u8]) -> Option<&Entry> {
-        let is_it = |entry: &Entry| *entry.name == *name;
-        self.table.find(hash, is_it).or_else(|| self.leaving.find(hash, is_it))
+        let table = self.tables.get(table_of(hash, self.tables.len()))?;
+        table.find(hash, |entry| entry.name.as_bytes() == name)
     }
 
     #[inline]
     pub(super) fn find_mut(&mut self, hash: u64, name: &[u8]) -> Option<&mut Entry> {
-        let is_it = |entry: &Entry| *entry.name == *name;
-        match self.table.find_mut(hash, is_it) {
-            Some(entry) => Some(entry),
-            None => self.leaving.find_mut(hash, is_it),
-        }
+        let table = table_of(hash, self.tables.len());
+        self.tables.get_mut(table)?.find_mut(hash, |entry| entry.name.as_bytes() == name)
     }
 
     /// Remembers a state under a new name; gives it back if there is no room for it.
@@ -144,129 +147,185 @@ impl Shard {
         now: Now<'_>,
         budget: &Budget,
     ) -> Result<(), State> {
-        self.move_over(STEPS_PER_NEWCOMER, now, budget);
-        if self.table.len() == self.table.capacity() && !self.change_size(now, budget) {
+        if self.entries >= self.tables.len() * ENTRIES_PER_TABLE {
+            self.split(now, budget);
+        }
+        let table = table_of(hash, self.tables.len());
+        if !self.reserve(table, 1, budget) {
             return Err(state);
         }
-        let bytes = name.len() + ALLOCATION + state.bytes_held();
-        if !budget.add_key(bytes) {
-            return Err(state);
+        let entry = Entry { hash, settled_at, name: StoredName::new(name), state };
+        if !budget.add_key(entry.bytes()) {
+            return Err(entry.state);
         }
-        let entry = Entry { hash, settled_at, name: name.into(), state };
-        self.table.insert_unique(hash, entry, |entry| entry.hash);
+        self.tables[table].insert_unique(hash, entry, |entry| entry.hash);
+        self.entries += 1;
         Ok(())
     }
 
     /// Forgets what is remembered under a name.
     pub(super) fn remove(&mut self, hash: u64, name: &[u8], budget: &Budget) {
-        for table in [&mut self.table, &mut self.leaving] {
-            if let Ok(entry) = table.find_entry(hash, |entry| *entry.name == *name) {
-                budget.remove_key(entry.remove().0.bytes());
-                return;
-            }
+        let table = table_of(hash, self.tables.len());
+        let Some(table) = self.tables.get_mut(table) else { return };
+        if let Ok(entry) = table.find_entry(hash, |entry| entry.name.as_bytes() == name) {
+            budget.remove_key(entry.remove().0.bytes());
+            self.entries -= 1;
         }
     }
 
     /// Looks at a few entries and drops those that are clear; looks at more as long as it pays, up to `most`.
     pub(super) fn tend(&mut self, most: usize, now: Now<'_>, budget: &Budget) {
         let mut looked = 0;
-        while looked < most {
+        while looked < most && self.sweep(now, budget) {
             looked += STRIDE;
-            let pays = if self.leaving.num_buckets() > 1 {
-                self.move_over(STRIDE, now, budget);
-                true
-            } else {
-                self.sweep(STRIDE, now, budget)
-            };
-            if !pays {
-                break;
-            }
         }
-        let buckets = self.table.num_buckets();
-        if self.leaving.is_empty() && buckets > SMALLEST && self.table.len() < buckets / 8 {
-            self.change_size(now, budget);
+        if self.entries < self.tables.len().saturating_sub(1) * ENTRIES_PER_TABLE / 4 {
+            self.merge(now, budget);
+        } else if self.tables.len() == 1 {
+            self.give_back(budget);
         }
     }
 
     /// Drops the entries among the next buckets that are clear. Whether there were any.
-    fn sweep(&mut self, steps: usize, now: Now<'_>, budget: &Budget) -> bool {
-        let buckets = self.table.num_buckets();
-        let mut found = false;
-        for _ in 0..steps.min(buckets) {
-            self.cursor = if self.cursor + 1 < buckets { self.cursor + 1 } else { 0 };
-            if !self.table.get_bucket(self.cursor).is_some_and(|entry| entry.is_clear(now)) {
-                continue;
+    fn sweep(&mut self, now: Now<'_>, budget: &Budget) -> bool {
+        let (mut table, mut bucket) = self.cursor;
+        let Some(entries) = self.tables.get_mut(table) else {
+            self.cursor = (0, 0);
+            return false;
+        };
+        let before = self.entries;
+        let end = entries.num_buckets().min(bucket + STRIDE);
+        while bucket < end {
+            if entries.get_bucket(bucket).is_some_and(|entry| entry.is_clear(now)) {
+                if let Ok(entry) = entries.get_bucket_entry(bucket) {
+                    budget.remove_key(entry.remove().0.bytes());
+                    self.entries -= 1;
+                }
             }
-            if let Ok(entry) = self.table.get_bucket_entry(self.cursor) {
-                budget.remove_key(entry.remove().0.bytes());
-                found = true;
-            }
+            bucket += 1;
         }
-        found
+        if bucket >= entries.num_buckets() {
+            (table, bucket) = (table + 1, 0);
+        }
+        self.cursor = (table, bucket);
+        self.entries < before
     }
 
-    /// Puts a table of another size in the place of this one. Whether there was room for it.
-    fn change_size(&mut self, now: Now<'_>, budget: &Budget) -> bool {
-        // The steps of each newcomer have seen to it that nothing is left; if not, the rest moves now.
-        self.move_over(usize::MAX, now, budget);
-        let buckets = self.table.num_buckets();
-        let capacity = (2 * (self.table.len() + 1)).max(buckets / 32 * 7);
-        if !budget.add_table(table_bytes(capacity)) {
+    /// Gives back room of the first table, if it is almost empty.
+    fn give_back(&mut self, budget: &Budget) {
+        let Some(table) = self.tables.first_mut() else { return };
+        if table.len() < table.num_buckets() / 4 {
+            let before = table.allocation_size();
+            table.shrink_to(table.len() * 2, |entry| entry.hash);
+            budget.shrink(before - table.allocation_size());
+        }
+    }
+
+    /// Makes room for so many more entries in a table. Whether there was room for that.
+    fn reserve(&mut self, table: usize, more: usize, budget: &Budget) -> bool {
+        let table = &mut self.tables[table];
+        if table.len() + more <= table.capacity() {
+            return true;
+        }
+        let before = table.allocation_size();
+        let growth = table_bytes(table.len() + more, table.num_buckets()).saturating_sub(before);
+        if !budget.add_table(growth) {
             return false;
         }
-        let table = HashTable::with_capacity(capacity);
-        budget.shrink(table_bytes(capacity) - table.allocation_size());
-        self.leaving = std::mem::replace(&mut self.table, table);
-        self.cursor = 0;
+        table.reserve(more, |entry| entry.hash);
+        budget.settle(before + growth, table.allocation_size());
         true
     }
 
-    /// Moves what is in the next buckets of the table that is leaving, but for what is clear.
-    fn move_over(&mut self, steps: usize, now: Now<'_>, budget: &Budget) {
-        let buckets = self.leaving.num_buckets();
-        if buckets <= 1 {
+    /// Adds a table, to which half of another one moves; the first is for everybody.
+    fn split(&mut self, now: Now<'_>, budget: &Budget) {
+        let added = self.tables.len();
+        if added == 1 {
+            self.tables.reserve_exact(TABLES);
+        }
+        self.tables.push(HashTable::new());
+        let Some(origin) = origin_of(added) else { return };
+        let moving = |entry: &Entry| table_of(entry.hash, added + 1) == added;
+        if !self.reserve(added, TABLE, budget) {
+            self.tables.pop();
             return;
         }
-        let end = buckets.min(self.cursor.saturating_add(steps));
-        for index in self.cursor..end {
-            let Ok(entry) = self.leaving.get_bucket_entry(index) else { continue };
-            let (entry, _) = entry.remove();
-            if entry.is_clear(now) {
-                budget.remove_key(entry.bytes());
-            } else {
-                self.table.insert_unique(entry.hash, entry, |entry| entry.hash);
-            }
+        let [origin_table, added_table] = {
+            let (before, after) = self.tables.split_at_mut(added);
+            [&mut before[origin], &mut after[0]]
+        };
+        for entry in origin_table.extract_if(|entry| moving(entry)) {
+            move_to(added_table, entry, &mut self.entries, now, budget);
         }
-        self.cursor = end;
-        if end == buckets {
-            budget.shrink(self.leaving.allocation_size());
-            self.leaving = HashTable::new();
-            self.cursor = 0;
+    }
+
+    /// Takes the last table away; what is in it goes back to where it came from.
+    fn merge(&mut self, now: Now<'_>, budget: &Budget) {
+        let Some(origin) = self.tables.len().checked_sub(1).and_then(origin_of) else { return };
+        let Some(last) = self.tables.pop() else { return };
+        if !self.reserve(origin, last.len(), budget) {
+            self.tables.push(last);
+            return;
+        }
+        budget.shrink(last.allocation_size());
+        for entry in last {
+            move_to(&mut self.tables[origin], entry, &mut self.entries, now, budget);
+        }
+        if self.tables.len() == 1 {
+            self.tables.shrink_to_fit();
         }
     }
 }
 
-/// What a table for so many entries takes, at most.
-fn table_bytes(capacity: usize) -> usize {
-    let buckets = (capacity * 8 / 7 + 1).next_power_of_two().max(16);
+/// Moves an entry to another table, unless it is clear.
+fn move_to(table: &mut HashTable<Entry>, entry: Entry, entries: &mut usize, now: Now<'_>, budget: &Budget) {
+    if entry.is_clear(now) {
+        budget.remove_key(entry.bytes());
+        *entries -= 1;
+    } else {
+        table.insert_unique(entry.hash, entry, |entry| entry.hash);
+    }
+}
+
+/// Which of so many tables an entry belongs to.
+#[inline]
+fn table_of(hash: u64, tables: usize) -> usize {
+    // Shards are told apart by higher bits, buckets by lower ones and the highest.
+    let bits = (hash >> 16) as usize & 0x00ff_ffff;
+    let whole = tables.next_power_of_two();
+    let table = bits & (whole - 1);
+    if table < tables { table } else { table - whole / 2 }
+}
+
+/// The table from which another one took half; the first one took from none.
+fn origin_of(table: usize) -> Option<usize> {
+    table.checked_ilog2().map(|highest| table - (1 << highest))
+}
+
+/// What a table takes at most that has so many buckets and makes room for so many entries.
+fn table_bytes(entries: usize, buckets: usize) -> usize {
+    let buckets = (entries * 8 / 7 + 1).max(buckets + 1).next_power_of_two().max(16);
     buckets * (size_of::<Entry>() + 1) + 64
 }
 
 #[cfg(test)]
 impl Shard {
     pub(super) fn len(&self) -> usize {
-        self.table.len() + self.leaving.len()
+        assert_eq!(self.entries, self.tables.iter().map(HashTable::len).sum::<usize>());
+        self.entries
     }
 
     /// The bytes of the tables.
     pub(super) fn bytes(&self) -> usize {
-        self.table.allocation_size() + self.leaving.allocation_size()
+        self.tables.iter().map(HashTable::allocation_size).sum()
     }
 
-    /// Whether the old table will be empty before the new one is full.
-    pub(super) fn is_moving_in_time(&self) -> bool {
-        let steps_left = self.leaving.num_buckets().saturating_sub(self.cursor).div_ceil(STEPS_PER_NEWCOMER);
-        let room = self.table.capacity() - self.table.len();
-        self.leaving.num_buckets() <= 1 || room >= self.leaving.len() + steps_left
+    /// The most entries in one table: what one call may have to move.
+    pub(super) fn largest(&self) -> usize {
+        self.tables.iter().map(HashTable::len).max().unwrap_or(0)
+    }
+
+    pub(super) fn tables(&self) -> usize {
+        self.tables.len()
     }
 }

@@ -121,12 +121,10 @@ impl<'a> Held<'a> {
 
     /// Spends on all that have passed, if the map has room for what that takes.
     fn spend_if_room(&mut self, decisions: &mut [Decision]) {
-        for bid in 0..self.bids.len() {
-            if !self.reserve(bid) {
-                decisions[bid] = decisions[bid].store_full();
-                (0..bid).for_each(|bid| self.unreserve(bid));
-                return;
-            }
+        if let Some(bid) = (0..self.bids.len()).find(|bid| !self.reserve(*bid)) {
+            decisions[bid] = decisions[bid].store_full();
+            (0..bid).for_each(|bid| self.unreserve(bid));
+            return;
         }
         for (bid, decision) in decisions.iter_mut().enumerate() {
             *decision = self.take_reserved(bid);

@@ -1,0 +1,66 @@
+//! Whole decisions, as a program takes them, beside the peers: limits and keys that are known only at run
+//! time, and a clock that is read for every decision.
+//!
+//! One subject, many subjects, and how steady a map is that grows to a million keys and loses them again.
+//! `core instructions NAME` takes a million decisions of one candidate, for a tool that counts instructions;
+//! `core resident NAME` prints what a million keys of one candidate take, in a process of its own.
+
+mod calls;
+mod instructions;
+mod keyed;
+mod keys;
+mod promise;
+mod resident;
+mod single;
+mod steady;
+
+use std::process::ExitCode;
+
+use crate::rounds::{Candidate, ROUNDS, goal, measure};
+
+/// Runs the bench, or what a part of it needs in a process of its own.
+pub(crate) fn run(arguments: &[&str]) -> ExitCode {
+    match arguments {
+        [] => compare_all(),
+        ["instructions", name] => instructions::run(name, single::ALLOWED),
+        ["instructions", name, "denied"] => instructions::run(name, single::DENIED),
+        ["resident", name] => resident::run(name),
+        _ => {
+            eprintln!("usage: core [instructions NAME [denied] | resident NAME]");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn compare_all() -> ExitCode {
+    println!(
+        "medians of {ROUNDS} interleaved rounds, less waiting for a processor; a clock is read for every decision\n"
+    );
+    let allowed = single::compare("one subject, mostly allowed", single::ALLOWED);
+    let denied = single::compare("one subject, mostly denied", single::DENIED);
+    keyed::compare();
+    calls::compare();
+    let steady = steady::run();
+    resident::compare();
+    let met = [
+        goal("single/allowed", allowed, 1.2, 1.0),
+        goal("single/denied", denied, 1.2, 1.0),
+        goal("map/worst-call-ms", steady.smallest_worst_call.as_secs_f64() * 1e3, 1.0, 0.3),
+        goal("map/bytes-after-expiry", steady.share_of_bytes_after, 0.05, 0.01),
+    ];
+    ExitCode::from(u8::from(met.contains(&false)))
+}
+
+/// Measures candidates and prints them with their ratio to the first; their times, in order.
+fn table(title: &str, not_measured: &str, candidates: &mut [Candidate<'_>]) -> Vec<f64> {
+    let shares: Vec<_> = candidates.iter_mut().map(Candidate::share_allowed).collect();
+    let times = measure(candidates);
+    println!("{title}\nnot measured: {not_measured}");
+    println!("{:<40} {:>9} {:>8} {:>9}", "", "ns", "\u{f7} first", "allowed");
+    for ((candidate, time), share) in candidates.iter().zip(&times).zip(shares) {
+        let (ratio, percent) = (time / times[0], share * 100.0);
+        println!("{:<40} {time:>9.1} {ratio:>8.2} {percent:>8.1}%", candidate.name);
+    }
+    println!();
+    times
+}

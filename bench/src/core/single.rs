@@ -1,0 +1,44 @@
+//! One subject: no keys, but for throttlecrab, which has nothing else.
+
+use std::hint::black_box;
+
+use governor::RateLimiter;
+use throttlecrab::AdaptiveStore;
+use tidegate::Single;
+
+use super::promise::Promise;
+use super::table;
+use crate::rounds::Candidate;
+
+/// More at once than all rounds ask for.
+pub(super) const ALLOWED: &str = "1000000/1s burst 1000000000";
+/// Far less than is asked for.
+pub(super) const DENIED: &str = "10/1s burst 10";
+
+const OPERATIONS: u64 = 50_000;
+
+/// Our time divided by that of governor's direct limiter.
+pub(super) fn compare(title: &str, promise: &str) -> f64 {
+    let promise = Promise::read(promise);
+    let key = black_box(String::from("user:000000"));
+    let single = Single::new(promise.limit());
+    let governor = RateLimiter::direct(promise.quota());
+    let ratelimit = promise.ratelimit();
+    let leaky_bucket = promise.leaky_bucket();
+    let mut throttlecrab = promise.throttlecrab(AdaptiveStore::new());
+    let times = table(
+        &format!("{title}, {promise}, 1 thread"),
+        "contention; reading more of an answer than whether it is allowed. throttlecrab is not shared \
+         (it would need a lock);\n  leaky-bucket reads its clock only when it has run out of tokens",
+        &mut [
+            Candidate::repeated("tidegate Single", OPERATIONS, || black_box(&single).admit().is_allowed()),
+            Candidate::repeated("governor direct", OPERATIONS, || black_box(&governor).check().is_ok()),
+            Candidate::repeated("ratelimit", OPERATIONS, || black_box(&ratelimit).try_wait().is_ok()),
+            Candidate::repeated("leaky-bucket", OPERATIONS, || black_box(&leaky_bucket).try_acquire(1)),
+            Candidate::repeated("throttlecrab adaptive", OPERATIONS, || {
+                black_box(&mut throttlecrab).is_allowed(&key)
+            }),
+        ],
+    );
+    times[0] / times[1]
+}

@@ -1,0 +1,93 @@
+//! Traces on the handle for many subjects.
+
+use tidegate::{Adjusted, Adjustment, Ask, KeyedAsk, Limit, Limiter, PermitId, Ticks, Timestamp, ask};
+
+use super::{Answer, Arm};
+use crate::keeper::{Crowd, Keeper};
+
+/// A [`Limiter`] on a map that is busy with others. It hands out no receipts.
+#[derive(Debug)]
+pub struct OnLimiter {
+    limiter: Limiter,
+    crowd: Crowd,
+}
+
+impl OnLimiter {
+    /// Nobody seen, at the epoch.
+    pub fn new() -> OnLimiter {
+        OnLimiter::with(Limit::per_second(1))
+    }
+
+    fn with(limit: Limit) -> OnLimiter {
+        let crowd = Crowd::default();
+        OnLimiter { limiter: Limiter::on(crowd.map(), "judged", limit), crowd }
+    }
+}
+
+impl Default for OnLimiter {
+    fn default() -> OnLimiter {
+        OnLimiter::new()
+    }
+}
+
+impl Arm for OnLimiter {
+    fn name(&self) -> &str {
+        "limiter"
+    }
+
+    fn resolution(&self) -> Ticks {
+        Ticks::new(1)
+    }
+
+    fn can(&self, need: &str) -> bool {
+        need != "give-back"
+    }
+
+    fn begin(&mut self, limit: Limit) {
+        *self = OnLimiter::with(limit);
+    }
+
+    fn change(&mut self, limit: Limit) {
+        self.limiter.set_limit(limit);
+    }
+
+    fn set_time(&mut self, now: Timestamp) {
+        self.crowd.set_time(now);
+    }
+
+    fn take(&mut self, key: &str, ask: Ask, _: Option<&str>) -> Answer {
+        self.limiter.admit(keyed(key, ask)).into()
+    }
+
+    fn peek(&mut self, key: &str, ask: Ask) -> Answer {
+        self.limiter.peek(keyed(key, ask)).into()
+    }
+
+    fn adjust(&mut self, key: &str, adjustment: Adjustment) -> Adjusted {
+        match adjustment {
+            Adjustment::Charge(cost) => self.limiter.charge(ask(key).cost(cost.get())),
+            Adjustment::Refund(cost) => self.limiter.refund(ask(key).cost(cost.get())),
+        }
+    }
+
+    fn reset(&mut self, key: &str) {
+        self.limiter.reset(key);
+    }
+
+    fn give_back(&mut self, _: &str, _: &str) -> Adjusted {
+        unreachable!("a trace that gives back needs it, and this arm cannot")
+    }
+
+    fn release(&mut self, key: &str, permit: PermitId) -> bool {
+        self.limiter.release(key, permit)
+    }
+
+    fn renew(&mut self, key: &str, permit: PermitId) -> bool {
+        self.limiter.renew(key, permit)
+    }
+}
+
+/// The ask as a program writes it: patience is told in nanoseconds, rounded up.
+fn keyed(key: &str, asked: Ask) -> KeyedAsk<&str> {
+    ask(key).cost(asked.cost.get()).patience(asked.patience.to_duration())
+}

@@ -1,0 +1,88 @@
+//! What a trace is played on.
+
+mod kept;
+mod limiter;
+mod single;
+
+pub use kept::Kept;
+pub use limiter::OnLimiter;
+pub use single::OnSingle;
+
+use tidegate::{Adjusted, Adjustment, Ask, Decision, Limit, PermitId, Ticks, Timestamp, Verdict};
+
+use crate::keeper::{Crowd, States};
+
+/// The pure functions.
+pub type Pure = Kept<States>;
+
+/// A [`tidegate::Map`] that is busy with others, and forgets whoever is clear at once.
+pub type OnMap = Kept<Crowd>;
+
+/// An implementation under test: pure functions, a store, a protocol. Time stands still unless it is set.
+pub trait Arm {
+    /// What to call it in a message.
+    fn name(&self) -> &str;
+
+    /// The finest span that its answers can tell; longer ones are rounded up to it.
+    fn resolution(&self) -> Ticks;
+
+    /// Whether it can play a trace that needs this, see [`crate::trace`].
+    fn can(&self, need: &str) -> bool;
+
+    /// Forgets everything and takes up this limit.
+    fn begin(&mut self, limit: Limit);
+
+    /// Changes the limit; subjects keep what they owe.
+    fn change(&mut self, limit: Limit);
+
+    /// Sets the clock, forwards or back.
+    fn set_time(&mut self, now: Timestamp);
+
+    /// Decides and spends; a named take may be given back later.
+    fn take(&mut self, key: &str, ask: Ask, name: Option<&str>) -> Answer;
+
+    /// Looks.
+    fn peek(&mut self, key: &str, ask: Ask) -> Answer;
+
+    /// Charges late or gives back.
+    fn adjust(&mut self, key: &str, adjustment: Adjustment) -> Adjusted;
+
+    /// Forgets one subject.
+    fn reset(&mut self, key: &str);
+
+    /// Gives one take back, by the name under which it was taken.
+    fn give_back(&mut self, key: &str, name: &str) -> Adjusted;
+
+    /// Gives a place in flight back.
+    fn release(&mut self, key: &str, permit: PermitId) -> bool;
+
+    /// Starts a lease anew.
+    fn renew(&mut self, key: &str, permit: PermitId) -> bool;
+}
+
+/// A decision as an arm tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The verdict.
+    pub verdict: Verdict<Ticks>,
+    /// The most at one instant.
+    pub limit: u64,
+    /// What would still pass.
+    pub remaining: u64,
+    /// Until like new.
+    pub reset_after: Ticks,
+    /// The place in flight, if one was taken.
+    pub permit: Option<PermitId>,
+}
+
+impl From<Decision> for Answer {
+    fn from(decision: Decision) -> Answer {
+        Answer {
+            verdict: decision.verdict_in_ticks(),
+            limit: decision.limit(),
+            remaining: decision.remaining(),
+            reset_after: decision.reset_after_in_ticks(),
+            permit: decision.permit(),
+        }
+    }
+}

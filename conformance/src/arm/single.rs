@@ -1,0 +1,105 @@
+//! Traces on the handle for one subject, of which there is one for each key.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tidegate::{Adjusted, Adjustment, Ask, Clock, Limit, ManualClock, PermitId, Single, Ticks, Timestamp};
+
+use super::{Answer, Arm};
+
+/// A [`Single`] for each key. It hands out no receipts and takes no permits back.
+#[derive(Debug)]
+pub struct OnSingle {
+    limit: Limit,
+    clock: Arc<ManualClock>,
+    singles: HashMap<String, Single>,
+}
+
+impl OnSingle {
+    /// Nobody seen, at the epoch.
+    pub fn new() -> OnSingle {
+        OnSingle::with(Limit::per_second(1))
+    }
+
+    fn with(limit: Limit) -> OnSingle {
+        OnSingle { limit, clock: Arc::new(ManualClock::new()), singles: HashMap::new() }
+    }
+
+    fn single(&mut self, key: &str) -> &Single {
+        let OnSingle { limit, clock, singles } = self;
+        singles.entry(key.to_owned()).or_insert_with(|| made_at_epoch(*limit, clock))
+    }
+}
+
+impl Default for OnSingle {
+    fn default() -> OnSingle {
+        OnSingle::new()
+    }
+}
+
+impl Arm for OnSingle {
+    fn name(&self) -> &str {
+        "single"
+    }
+
+    fn resolution(&self) -> Ticks {
+        Ticks::new(1)
+    }
+
+    fn can(&self, need: &str) -> bool {
+        !matches!(need, "give-back" | "permits")
+    }
+
+    fn begin(&mut self, limit: Limit) {
+        *self = OnSingle::with(limit);
+    }
+
+    fn change(&mut self, limit: Limit) {
+        self.limit = limit;
+        self.singles.values().for_each(|single| single.set_limit(limit));
+    }
+
+    fn set_time(&mut self, now: Timestamp) {
+        self.clock.set(now);
+    }
+
+    fn take(&mut self, key: &str, ask: Ask, _: Option<&str>) -> Answer {
+        self.single(key).admit_with(ask).into()
+    }
+
+    fn peek(&mut self, key: &str, ask: Ask) -> Answer {
+        self.single(key).peek_with(ask).into()
+    }
+
+    fn adjust(&mut self, key: &str, adjustment: Adjustment) -> Adjusted {
+        match adjustment {
+            Adjustment::Charge(cost) => self.single(key).charge(cost.get()),
+            Adjustment::Refund(cost) => self.single(key).refund(cost.get()),
+        }
+    }
+
+    fn reset(&mut self, key: &str) {
+        self.single(key).reset();
+    }
+
+    fn give_back(&mut self, _: &str, _: &str) -> Adjusted {
+        unreachable!("a trace that gives back needs it, and this arm cannot")
+    }
+
+    fn release(&mut self, _: &str, _: PermitId) -> bool {
+        unreachable!("a trace that releases needs permits, and this arm has none")
+    }
+
+    fn renew(&mut self, _: &str, _: PermitId) -> bool {
+        unreachable!("a trace that renews needs permits, and this arm has none")
+    }
+}
+
+/// A single begins when it is made; in a trace everybody has been there since the epoch.
+fn made_at_epoch(limit: Limit, clock: &Arc<ManualClock>) -> Single {
+    let now = clock.now();
+    clock.set(Timestamp::EPOCH);
+    let single = Single::with_clock(limit, clock.clone());
+    clock.set(now);
+    single
+}

@@ -1,0 +1,54 @@
+//! Who remembers subjects: the pure functions with their states in a table, or a store.
+//!
+//! Laws, oracles and traces ask any of them through the same code. All speak of a [`Subject`], as stores do.
+
+mod crowd;
+mod states;
+
+pub use crowd::Crowd;
+pub use states::States;
+
+use tidegate::{
+    Adjusted, Adjustment, Ask, Decision, Key, Limit, PermitId, Receipt, State, Subject, Timestamp,
+};
+
+/// Remembers any number of subjects. Time stands still unless it is set.
+pub trait Keeper {
+    /// What to call it in a message.
+    fn name(&self) -> &'static str;
+
+    /// Whether it forgets subjects that are clear.
+    fn forgets(&self) -> bool;
+
+    /// Sets the clock, forwards or back.
+    fn set_time(&mut self, now: Timestamp);
+
+    /// Decides and spends; with proof of the take, by which it can be given back.
+    fn take(&mut self, subject: Subject<'_>, ask: Ask) -> (Decision, Option<Receipt>);
+
+    /// Looks.
+    fn peek(&self, subject: Subject<'_>, ask: Ask) -> Decision;
+
+    /// Charges late or gives back.
+    fn adjust(&mut self, subject: Subject<'_>, adjustment: Adjustment) -> Adjusted;
+
+    /// Gives one take back.
+    fn give_back(&mut self, subject: Subject<'_>, receipt: Receipt) -> Adjusted;
+
+    /// Gives a place in flight back.
+    fn release(&mut self, subject: Subject<'_>, permit: PermitId) -> bool;
+
+    /// Starts a lease anew.
+    fn renew(&mut self, subject: Subject<'_>, permit: PermitId) -> bool;
+
+    /// Forgets one subject, whatever the algorithm.
+    fn reset(&mut self, subject: Subject<'_>);
+
+    /// What is remembered about a subject.
+    fn state(&self, subject: Subject<'_>) -> State;
+}
+
+/// The subject of this key, among those that are judged.
+pub(crate) fn judged<'a>(key: &'a Key, limit: &'a Limit) -> Subject<'a> {
+    Subject { namespace: "judged", key, limit }
+}

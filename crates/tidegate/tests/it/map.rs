@@ -1,0 +1,112 @@
+//! What only a store can get wrong: whose state is whose, who is forgotten, and all or none.
+
+mod lock_step;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use conformance::random::Random;
+use tidegate::{
+    Adjusted, Ask, Cost, DAY, Key, Limit, Limiter, MILLISECOND, ManualClock, Map, SECOND, Subject, Timestamp,
+    ask,
+};
+
+use lock_step::LockStep;
+
+/// How many random traces to run on a map, which is slower than a state in the hand.
+pub(crate) fn traces(usual: u64) -> u64 {
+    let traces = crate::traces(usual);
+    (traces / 20).max(traces.min(20))
+}
+
+#[test]
+fn many_keys_in_a_map_decide_like_states_kept_apart() {
+    let seed = Random::seed_from_environment();
+    let (rounds, steps) = (traces(20_000).div_ceil(50), 20_000);
+    let (mut asked, mut refused, mut forgotten) = (0, 0, 0);
+    for round in 0..rounds {
+        let mut both = LockStep::new(seed.wrapping_add(round), 2000);
+        (0..steps).for_each(|_| both.step());
+        asked += both.asked;
+        refused += both.refused;
+        forgotten += both.forgotten();
+    }
+    println!(
+        "map: {rounds} rounds of {steps} steps, {asked} asks, {refused} refused, {forgotten} subjects forgotten, 0 mismatches (seed {seed})"
+    );
+    assert!(refused > asked / 10, "only {refused} of {asked} asks were refused");
+    assert!(forgotten > 100 * rounds as usize, "only {forgotten} subjects were forgotten");
+}
+
+#[test]
+fn asks_together_stand_or_fall_together() {
+    let seed = Random::seed_from_environment();
+    let (rounds, steps) = (traces(20_000).div_ceil(5), 1000);
+    let (mut sets, mut refused) = (0, 0);
+    for round in 0..rounds {
+        let mut both = LockStep::new(seed.wrapping_add(round), 4);
+        for _ in 0..steps {
+            both.step();
+            both.pass_time();
+            refused += u64::from(!both.take_together());
+            sets += 1;
+        }
+    }
+    println!("map: {rounds} rounds, {sets} sets of asks, {refused} refused, 0 mismatches (seed {seed})");
+    assert!(refused > sets / 10 && refused < sets * 9 / 10, "{refused} of {sets} sets were refused");
+}
+
+#[test]
+fn asks_refused_together_spend_nothing_even_if_one_makes_room_for_the_other() {
+    let map = Map::with_clock(Arc::new(ManualClock::new()));
+    let (large, small) = (Limit::per_second(1).burst(100), Limit::per_second(1).burst(1).max_debt(0));
+    let key = Key::new("ana");
+    let [large, small] = [&large, &small].map(|limit| Subject { namespace: "shared", key: &key, limit });
+    assert!(map.take(large, Ask::new(Cost::of(100))).0.is_allowed());
+
+    let together = map.take_all(&[(small, Ask::ONE), (large, Ask::ONE)]);
+
+    assert!(!together.is_allowed());
+    let left = map.peek(large, Ask::ONE).reset_after();
+    assert_eq!(left, SECOND, "the debt is cut to the smaller limit, and nothing is added to it");
+}
+
+#[test]
+fn a_pacer_that_owes_while_its_limit_changes_is_held_until_it_has_paid_and_saved() {
+    let (clock, key) = (Arc::new(ManualClock::new()), Key::new("ana"));
+    let map = Map::with_clock(clock.clone());
+    let pacer = |savings: u64| Limit::pacer(1, SECOND).burst_span(Duration::from_secs(savings));
+    clock.advance(DAY);
+    let limiter = Limiter::on(&map, "pace", pacer(0));
+    assert_eq!(limiter.charge(ask(&key).cost(50)), Adjusted::Whole);
+    limiter.set_limit(pacer(100));
+
+    clock.advance(100 * SECOND);
+    sweep(&map);
+
+    assert_eq!(limiter.peek(&key).remaining(), 50, "50 seconds to pay, and 50 in which to save");
+}
+
+#[test]
+fn a_window_is_still_spent_for_a_reading_out_of_order_behind_a_sweep() {
+    let (clock, key) = (Arc::new(ManualClock::new()), Key::new("ana"));
+    let (map, limit) = (Map::with_clock(clock.clone()), Limit::fixed_window(3, SECOND));
+    let subject = Subject { namespace: "window", key: &key, limit: &limit };
+    clock.set(Timestamp::after_epoch(Duration::from_millis(10_999)));
+    assert!(map.take(subject, Ask::new(Cost::of(3))).0.is_allowed());
+
+    clock.advance(MILLISECOND);
+    sweep(&map);
+    clock.step_back(MILLISECOND);
+
+    assert!(!map.take(subject, Ask::ONE).0.is_allowed(), "six in one window");
+}
+
+/// Asks so often that every part of a map is looked at, and leaves nothing behind.
+fn sweep(map: &Map) {
+    let too_much = Ask::new(Cost::of(2));
+    for stranger in 0..2000_u64 {
+        let stranger = Subject { namespace: "", key: &Key::new(stranger), limit: &Limit::per_second(1) };
+        assert!(!map.take(stranger, too_much).0.is_allowed());
+    }
+}

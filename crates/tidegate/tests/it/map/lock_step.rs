@@ -1,0 +1,318 @@
+//! A map and the same subjects kept apart, step by step.
+
+use std::sync::Arc;
+
+use conformance::arm::Answer;
+use conformance::keeper::{Keeper, States};
+use conformance::promise::{KINDS, Promise};
+use conformance::random::Random;
+use tidegate::{
+    Adjustment, Ask, Cost, Decision, Key, Limit, Limiter, ManualClock, Map, PermitId, State, Subject, Ticks,
+    Timestamp,
+};
+
+const SECOND: u64 = 16_000_000_000;
+const DAY: u64 = 86_400 * SECOND;
+
+/// A rule of each kind on one map; and the same subjects kept apart, in states that nobody ever forgets.
+pub(super) struct LockStep {
+    seed: u64,
+    random: Random,
+    now: u64,
+    clock: Arc<ManualClock>,
+    map: Map,
+    apart: States,
+    subjects: Subjects,
+    permits: Vec<Permit>,
+    about_to_be_clear: Who,
+    /// How many single asks there were, and how many of them were refused.
+    pub(super) asked: u64,
+    pub(super) refused: u64,
+}
+
+/// A place in flight, which has a number on the map and another one apart.
+struct Permit {
+    who: Who,
+    on_map: PermitId,
+    apart: PermitId,
+}
+
+impl LockStep {
+    pub(super) fn new(seed: u64, keys: u64) -> LockStep {
+        let mut random = Random::new(seed);
+        let clock = Arc::new(ManualClock::new());
+        let map = Map::with_clock(clock.clone());
+        let rules = KINDS.map(|kind| Rule::new(&map, kind, &mut random)).into();
+        let subjects = Subjects { rules, keys: (0..keys).map(Key::new).collect() };
+        let (apart, permits, about_to_be_clear) = (States::default(), Vec::new(), Who { rule: 0, key: 0 });
+        let (now, asked, refused) = (0, 0, 0);
+        LockStep {
+            seed,
+            random,
+            now,
+            clock,
+            map,
+            apart,
+            subjects,
+            permits,
+            about_to_be_clear,
+            asked,
+            refused,
+        }
+    }
+
+    /// Does something at random, to both.
+    pub(super) fn step(&mut self) {
+        let who = self.anybody();
+        match self.random.between(0, 999) {
+            0..80 => self.pass_time(),
+            80..85 => self.change_limit(),
+            85..100 => self.reset(who),
+            100..180 => self.adjust(who),
+            180..250 => self.release_or_renew(),
+            250..400 => self.peek(who),
+            _ => self.take(who),
+        }
+    }
+
+    fn anybody(&mut self) -> Who {
+        if self.random.percent(10) {
+            return self.about_to_be_clear;
+        }
+        let rule = self.random.between(0, self.subjects.rules.len() as u64 - 1) as usize;
+        // Few keys are asked for often, and most of them rarely.
+        let key = self.random.sized(0, self.subjects.keys.len() as u64 - 1) as usize;
+        Who { rule, key }
+    }
+
+    fn any_ask(&mut self, who: Who) -> Ask {
+        let most = self.subjects.rules[who.rule].promise.most_at_once();
+        let cost = Cost::of(if self.random.percent(50) { 1 } else { self.random.sized(1, most + 1) });
+        let patience = if self.random.percent(70) { 0 } else { self.random.sized(1, 1 << 50) };
+        Ask { cost, patience: Ticks::new(patience) }
+    }
+
+    pub(super) fn pass_time(&mut self) {
+        self.now += match self.random.between(0, 99) {
+            0..30 => self.random.between(0, 3),
+            30..60 => self.time_until_somebody_is_clear(),
+            60..99 => self.random.sized(0, 2 * SECOND),
+            _ => self.random.sized(0, 1000 * DAY),
+        };
+        self.clock.set(self.at());
+        self.apart.set_time(self.at());
+    }
+
+    /// The time until right before, onto or right behind the instant from which somebody may be forgotten.
+    fn time_until_somebody_is_clear(&mut self) -> u64 {
+        let who = self.anybody();
+        self.about_to_be_clear = who;
+        let subject = self.subjects.of(who);
+        let clear_at = subject.limit.clear_at(&self.apart.state(subject));
+        let around = clear_at.ticks().saturating_sub(2) + self.random.between(0, 4);
+        Some(around.saturating_sub(self.now)).filter(|wait| *wait < DAY).unwrap_or(0)
+    }
+
+    fn at(&self) -> Timestamp {
+        Timestamp::from_ticks(self.now)
+    }
+
+    /// Puts another limit in force, mostly one of the same kind.
+    ///
+    /// Whoever was clear until now may have been forgotten, and another limit might have remembered: those
+    /// are forgotten apart, too, if they were on the map. All others have to be there still.
+    fn change_limit(&mut self) {
+        let rule = self.random.between(0, self.subjects.rules.len() as u64 - 1) as usize;
+        let kind = self.subjects.rules[rule].kind;
+        let kind = if self.random.percent(80) { kind } else { self.random.pick(&KINDS) };
+        let promise = Promise::modest(kind, &mut self.random);
+        if let Some(before) = self.subjects.rules[rule].last_like(&promise.limit()) {
+            for key in 0..self.subjects.keys.len() {
+                let subject = Subject { limit: &before, ..self.subjects.of(Who { rule, key }) };
+                let is_clear = before.clear_at(&self.apart.state(subject)) <= self.at();
+                if is_clear && self.map.state(subject) == State::default() {
+                    self.apart.forget(subject);
+                }
+            }
+        }
+        self.subjects.rules[rule].change(kind, promise);
+    }
+
+    fn reset(&mut self, who: Who) {
+        let subject = self.subjects.of(who);
+        self.map.reset(subject);
+        self.apart.reset(subject);
+        // Whoever is reset begins anew to number permits: within this instant an old number may come again.
+        self.permits.retain(|permit| permit.who != who);
+    }
+
+    fn adjust(&mut self, who: Who) {
+        let subject = self.subjects.of(who);
+        let cost = Cost::of(self.random.sized(1, 20));
+        let adjustment =
+            if self.random.percent(50) { Adjustment::Charge(cost) } else { Adjustment::Refund(cost) };
+        let (on_map, apart) = (self.map.adjust(subject, adjustment), self.apart.adjust(subject, adjustment));
+        assert_eq!(on_map, apart, "{adjustment:?}, {}", self.told(who));
+    }
+
+    fn release_or_renew(&mut self) {
+        let Some(last) = self.permits.len().checked_sub(1) else { return };
+        let chosen = self.random.between(0, last as u64) as usize;
+        let Permit { who, on_map, apart } = self.permits[chosen];
+        let subject = self.subjects.of(who);
+        let renews = self.random.percent(50);
+        let held = if renews {
+            (self.map.renew(subject, on_map), self.apart.renew(subject, apart))
+        } else {
+            (self.map.release(subject, on_map), self.apart.release(subject, apart))
+        };
+        assert_eq!(held.0, held.1, "renews: {renews}, {}", self.told(who));
+        if !held.0 {
+            self.permits.swap_remove(chosen);
+        }
+    }
+
+    fn peek(&mut self, who: Who) {
+        let ask = self.any_ask(who);
+        let subject = self.subjects.of(who);
+        let (on_map, apart) = (self.map.peek(subject, ask), self.apart.peek(subject, ask));
+        assert_eq!(figures(on_map), figures(apart), "peek {ask:?}, {}", self.told(who));
+    }
+
+    fn take(&mut self, who: Who) {
+        let ask = self.any_ask(who);
+        let subject = self.subjects.of(who);
+        let ((on_map, _), (apart, _)) = (self.map.take(subject, ask), self.apart.take(subject, ask));
+        assert_eq!(figures(on_map), figures(apart), "take {ask:?}, {}", self.told(who));
+        self.note(who, on_map, apart);
+    }
+
+    /// Asks for several at once. Whether all passed.
+    pub(super) fn take_together(&mut self) -> bool {
+        let asked = self.any_asks();
+        let asks: Vec<_> = asked.iter().map(|(who, ask)| (self.subjects.of(*who), *ask)).collect();
+        let together = self.map.take_all(&asks);
+        let expected = take_all_or_none(&mut self.apart, &asks);
+        let passes = expected.iter().flatten().filter(|decision| decision.is_allowed()).count() == asks.len();
+        assert_eq!(together.is_allowed(), passes, "{asked:?}, {}", self.told(asked[0].0));
+        for ((who, _), (on_map, apart)) in asked.iter().zip(together.each().iter().zip(expected)) {
+            if let Some(apart) = apart {
+                assert_eq!(figures(*on_map), figures(apart), "{asked:?}, {}", self.told(*who));
+                self.note(*who, *on_map, apart);
+            }
+            let subject = self.subjects.of(*who);
+            let (on_map, apart) = (self.map.peek(subject, Ask::ONE), self.apart.peek(subject, Ask::ONE));
+            assert_eq!(figures(on_map), figures(apart), "after {asked:?}, {}", self.told(*who));
+        }
+        passes
+    }
+
+    /// One to four asks, among them some of the same subject.
+    fn any_asks(&mut self) -> Vec<(Who, Ask)> {
+        let asks = 0..self.random.between(1, 4);
+        let any_ask = |_| {
+            let who = self.anybody();
+            (who, self.any_ask(who))
+        };
+        asks.map(any_ask).collect()
+    }
+
+    fn note(&mut self, who: Who, on_map: Decision, apart: Decision) {
+        self.asked += 1;
+        self.refused += u64::from(!on_map.is_allowed());
+        if let (Some(on_map), Some(apart)) = (on_map.permit(), apart.permit()) {
+            self.permits.push(Permit { who, on_map, apart });
+        }
+    }
+
+    /// Where a mismatch was found.
+    fn told(&self, who: Who) -> String {
+        let (subject, now, seed) = (self.subjects.of(who), self.now, self.seed);
+        format!("{subject:?} at {now}t of seed {seed}: {:?} apart", self.apart.state(subject))
+    }
+
+    /// How many subjects are remembered apart, but not on the map.
+    pub(super) fn forgotten(&self) -> usize {
+        let is_forgotten = |who: Who| {
+            let subject = self.subjects.of(who);
+            self.map.state(subject) == State::default() && self.apart.state(subject) != State::default()
+        };
+        self.subjects.all().filter(|who| is_forgotten(*who)).count()
+    }
+}
+
+/// Takes all if each passes after those before it; then these are the decisions. Else a limit that refuses by
+/// itself sees it and says what it would say alone, and the others see nothing.
+fn take_all_or_none(apart: &mut States, asks: &[(Subject<'_>, Ask)]) -> Vec<Option<Decision>> {
+    let mut spent = apart.clone();
+    let taken: Vec<_> = asks.iter().map(|(subject, ask)| spent.take(*subject, *ask).0).collect();
+    if taken.iter().all(Decision::is_allowed) {
+        *apart = spent;
+        return taken.into_iter().map(Some).collect();
+    }
+    let refuses: Vec<_> =
+        asks.iter().map(|(subject, ask)| !apart.peek(*subject, *ask).is_allowed()).collect();
+    let each = asks.iter().zip(refuses);
+    each.map(|((subject, ask), refuses)| refuses.then(|| apart.take(*subject, *ask).0)).collect()
+}
+
+/// All that a decision says but the permit's number, which begins anew when a subject was forgotten.
+fn figures(decision: Decision) -> Answer {
+    Answer { permit: None, ..decision.into() }
+}
+
+/// A key under a rule.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Who {
+    rule: usize,
+    key: usize,
+}
+
+struct Subjects {
+    rules: Vec<Rule>,
+    keys: Vec<Key>,
+}
+
+impl Subjects {
+    fn of(&self, who: Who) -> Subject<'_> {
+        let rule = &self.rules[who.rule];
+        Subject { namespace: &rule.name, key: &self.keys[who.key], limit: &rule.limit }
+    }
+
+    fn all(&self) -> impl Iterator<Item = Who> {
+        let keys = self.keys.len();
+        (0..self.rules.len()).flat_map(move |rule| (0..keys).map(move |key| Who { rule, key }))
+    }
+}
+
+/// A limit with a name, by which it is changed while it is in force.
+struct Rule {
+    name: String,
+    kind: &'static str,
+    promise: Promise,
+    limit: Limit,
+    /// What was in force before, the newest last.
+    past: Vec<Limit>,
+    /// It tells the map which states to hold on to.
+    limiter: Limiter,
+}
+
+impl Rule {
+    fn new(map: &Map, kind: &'static str, random: &mut Random) -> Rule {
+        let promise = Promise::modest(kind, random);
+        let (name, limit) = (format!("rule of {kind}"), promise.limit());
+        let limiter = Limiter::on(map, &name, limit);
+        Rule { name, kind, promise, limit, past: vec![limit], limiter }
+    }
+
+    /// The limit of the same algorithm that was in force last.
+    fn last_like(&self, limit: &Limit) -> Option<Limit> {
+        self.past.iter().rfind(|past| past.algorithm() == limit.algorithm()).copied()
+    }
+
+    fn change(&mut self, kind: &'static str, promise: Promise) {
+        (self.kind, self.promise, self.limit) = (kind, promise, promise.limit());
+        self.past.push(self.limit);
+        self.limiter.set_limit(self.limit);
+    }
+}
