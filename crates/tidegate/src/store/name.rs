@@ -15,6 +15,9 @@ use crate::limit::Terms;
 /// Names up to this length need no allocation while they are written.
 const SHORT: usize = 64;
 
+/// Room in the first byte for the number of an algorithm.
+const ALGORITHMS: usize = 8;
+
 /// How many circles of namespaces there are; see [`Namespace::circle`].
 pub(crate) const CIRCLES: usize = 32;
 
@@ -42,7 +45,7 @@ impl Name {
     #[inline]
     pub(crate) fn under(mut self, terms: Terms) -> Account {
         let first = if self.long.is_empty() { &mut self.short[0] } else { &mut self.long[0] };
-        *first = *first & !0b111 | terms.algorithm() as u8;
+        *first = under(*first, terms.algorithm());
         Account { name: self, terms }
     }
 
@@ -97,7 +100,7 @@ impl Account {
     pub(crate) fn bytes_of_all(&self) -> impl Iterator<Item = Vec<u8>> {
         Algorithm::ALL.into_iter().map(|algorithm| {
             let mut bytes = self.bytes().to_vec();
-            bytes[0] = bytes[0] & !0b111 | algorithm as u8;
+            bytes[0] = under(bytes[0], algorithm);
             bytes
         })
     }
@@ -147,7 +150,13 @@ impl StoredName {
 
 /// Which circle a name's namespace belongs to.
 pub(crate) fn circle(name: &[u8]) -> usize {
-    usize::from(name[0] >> 3)
+    usize::from(name[0]) / ALGORITHMS
+}
+
+/// The first byte of a name with this algorithm in it.
+#[inline]
+fn under(first: u8, algorithm: Algorithm) -> u8 {
+    first / ALGORITHMS as u8 * ALGORITHMS as u8 + algorithm as u8
 }
 
 /// The name of a limit among those that share a store, ready to be written.
@@ -169,7 +178,7 @@ impl Namespace {
         let mut bytes = Vec::with_capacity(name.len() + 2);
         let sum = name.bytes().fold(0_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
         let circle = (sum % CIRCLES as u32) as u8;
-        bytes.push(circle << 3);
+        bytes.push(circle * ALGORITHMS as u8);
         encode(name.as_bytes(), |piece| bytes.extend_from_slice(piece));
         Namespace { bytes: bytes.into_boxed_slice(), circle }
     }
@@ -221,7 +230,7 @@ mod tests {
             assert_eq!(name.key(), key.as_bytes());
             for limit in [Limit::per_second(1), Limit::sliding_log(1, crate::SECOND)] {
                 let account = name.clone().under(*limit.terms());
-                let first = namespace.circle << 3 | limit.algorithm() as u8;
+                let first = namespace.circle * 8 + limit.algorithm() as u8;
                 assert_eq!(account.bytes(), [&[first], &b"\x01n"[..], key.as_bytes()].concat());
                 assert_eq!(account.bytes_of_all().filter(|bytes| bytes == account.bytes()).count(), 1);
             }

@@ -12,6 +12,7 @@ mod map;
 mod models;
 mod oracle;
 mod rates;
+mod sketch;
 mod small_world;
 mod traces;
 mod waiting;

@@ -302,3 +302,11 @@ fn every_entry_is_found_while_tables_move() {
     }
     assert_eq!(budget.keys(), 0);
 }
+
+#[test]
+fn shards_multiply_with_the_keys_that_may_come() {
+    let shards = |keys| Map::new().max_keys(keys).inner.shards.len();
+    assert_eq!([shards(0), shards(KEYS_PER_SHARD)], [FEWEST_SHARDS; 2]);
+    assert_eq!(shards(2 * FEWEST_SHARDS * KEYS_PER_SHARD), 2 * FEWEST_SHARDS);
+    assert_eq!([shards(MOST_SHARDS * KEYS_PER_SHARD), shards(usize::MAX)], [MOST_SHARDS; 2]);
+}
