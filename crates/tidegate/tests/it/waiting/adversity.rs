@@ -9,8 +9,8 @@ use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use tidegate::{
-    Acquire, Clock, HOUR, Limit, Limiter, MILLISECOND, ManualClock, Permits, SECOND, Single, SystemClock,
-    Timestamp, Verdict, ask,
+    Acquire, Clock, HOUR, Limit, Limiter, MILLISECOND, ManualClock, Map, Permits, SECOND, Single,
+    SystemClock, Timestamp, Verdict, ask,
 };
 
 use super::{clock, over, poll};
@@ -275,18 +275,57 @@ fn whoever_timed_out_behind_a_heavier_one_may_try_again() {
 
 #[test]
 fn a_line_longer_than_is_foreseen_still_tells_the_least_wait() {
-    let limiter = Limiter::with_clock(limit("1/s sliding-log"), clock());
+    let clock = clock();
+    let limiter = Limiter::with_clock(limit("1/s sliding-log"), clock.clone());
     assert!(limiter.admit("ana").is_allowed());
-    let waiting: Vec<_> = (0..1500).map(|_| wait(&limiter, "ana")).collect();
-    let told = limiter.peek("ana").retry_after().unwrap();
-    assert!(told >= 1000 * SECOND && told <= 1501 * SECOND, "{told:?}");
+    let mut waiting = Vec::new();
+    for count in 1..=1100_u32 {
+        waiting.push(wait(&limiter, "ana"));
+        let told = limiter.peek("ana").retry_after().unwrap();
+        assert_eq!(told, (count.min(1000) + 1) * SECOND, "{count} wait");
+    }
+    clock.advance(SECOND);
+    assert!(over(&mut waiting.remove(0)).is_ok());
+    assert_eq!(limiter.peek("ana").retry_after(), Some(1001 * SECOND));
     let refused = over(&mut limiter.acquire("ana").within(10 * SECOND)).unwrap_err();
     assert!(!refused.is_timed_out());
     drop(waiting);
     assert_eq!(limiter.peek("ana").retry_after(), Some(SECOND));
 
-    let tokens = Limiter::with_clock(limit("1/s burst 1"), clock());
+    let tokens = Limiter::with_clock(limit("1/s burst 1"), clock);
     assert!(tokens.admit("ana").is_allowed());
     let _waiting: Vec<_> = (0..1500).map(|_| wait(&tokens, "ana")).collect();
     assert_eq!(tokens.peek("ana").verdict(), Verdict::Denied { retry_after: 1501 * SECOND });
+}
+
+#[test]
+fn a_head_for_whom_the_store_has_no_room_any_more_is_refused() {
+    #[derive(Debug)]
+    struct Held {
+        clock: ManualClock,
+        alarm: Mutex<Option<Waker>>,
+    }
+    impl Clock for Held {
+        fn now(&self) -> Timestamp {
+            self.clock.now()
+        }
+
+        fn wake_at(&self, _: Timestamp, waker: Waker) -> io::Result<bool> {
+            *self.alarm.lock().expect("nobody panics") = Some(waker);
+            Ok(true)
+        }
+    }
+    let clock = Arc::new(Held { clock: ManualClock::new(), alarm: Mutex::new(None) });
+    let map = Map::with_clock(clock.clone()).max_keys(1);
+    let limiter = Limiter::on(&map, "", limit("1/s burst 1"));
+    assert!(limiter.admit("ana").is_allowed());
+    let [mut first, mut second] = [(); 2].map(|()| wait(&limiter, "ana"));
+    clock.clock.advance(10 * SECOND);
+    let other = Limiter::on(&map, "other", limit("1/h"));
+    while !(0..100_u64).any(|key| other.admit(key).is_allowed()) {}
+    let alarm = clock.alarm.lock().unwrap().take().unwrap();
+    alarm.wake();
+    for waiter in [&mut first, &mut second] {
+        assert!(over(waiter).unwrap_err().is_store_full());
+    }
 }

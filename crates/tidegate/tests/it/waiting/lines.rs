@@ -67,15 +67,37 @@ fn a_wait_that_would_be_too_long_is_refused_at_once() {
 
 #[test]
 fn those_behind_one_that_left_know_their_new_wait() {
-    let limiter = Limiter::with_clock(TEN, clock());
-    assert!(limiter.admit("ana").is_allowed());
-    let mut waiting: Vec<_> = (0..5).map(|_| limiter.acquire("ana").within(SECOND)).collect();
+    for text in ["10/s burst 1", "10/s leaky-bucket queue 9", "1/100ms sliding-log", "10/s pacer burst 0s"] {
+        let clock = clock();
+        let limiter = Limiter::with_clock(text.parse().unwrap(), clock.clone());
+        assert!(limiter.admit("ana").is_allowed());
+        let mut waiting: Vec<_> = (0..5).map(|_| limiter.acquire("ana").within(SECOND)).collect();
+        assert!(waiting.iter_mut().all(|waiter| poll(waiter).is_pending()));
+        let told = || limiter.peek("ana").retry_after();
+        assert_eq!(told(), Some(600 * MILLISECOND), "{text}");
+        drop(waiting.drain(1..4));
+        assert_eq!(told(), Some(300 * MILLISECOND), "{text}");
+        clock.advance(100 * MILLISECOND);
+        assert!(over(&mut waiting.remove(0)).is_ok());
+        assert_eq!(told(), Some(200 * MILLISECOND), "{text}");
+        drop(waiting);
+        assert_eq!(told(), Some(100 * MILLISECOND), "{text}");
+    }
+}
+
+#[test]
+fn a_fast_line_that_is_served_late_catches_up() {
+    let clock = clock();
+    let shaper = Shaper::with_clock(Limit::leaky_bucket(10_000, SECOND).queue(50), clock.clone());
+    assert!(over(&mut shaper.pass()).is_ok());
+    let mut waiting: Vec<_> = (0..30).map(|_| shaper.pass()).collect();
     assert!(waiting.iter_mut().all(|waiter| poll(waiter).is_pending()));
-    assert_eq!(limiter.peek("ana").retry_after(), Some(600 * MILLISECOND));
-    drop(waiting.drain(1..4));
-    assert_eq!(limiter.peek("ana").retry_after(), Some(300 * MILLISECOND));
-    drop(waiting);
-    assert_eq!(limiter.peek("ana").retry_after(), Some(100 * MILLISECOND));
+    clock.advance(MILLISECOND);
+    waiting.retain_mut(|waiter| match poll(waiter) {
+        std::task::Poll::Ready(result) => result.is_err(),
+        std::task::Poll::Pending => true,
+    });
+    assert_eq!(waiting.len(), 20, "ten were due within the millisecond");
 }
 
 #[test]
