@@ -356,3 +356,16 @@ fn a_cost_that_never_passes_is_refused_also_behind_others() {
     assert_eq!(limiter.admit(ask("ana").cost(2)).verdict(), Verdict::Impossible);
     assert_eq!(limiter.peek(ask("ana").cost(2)).verdict(), Verdict::Impossible);
 }
+
+#[test]
+fn after_a_late_call_everybody_behind_is_told_the_truth() {
+    let clock = clock();
+    let limiter = Limiter::with_clock("1/s sliding-log".parse().unwrap(), clock.clone());
+    assert!(limiter.admit("ana").is_allowed());
+    let mut waiting: Vec<_> = (0..3).map(|_| limiter.acquire("ana")).collect();
+    assert!(waiting.iter_mut().all(|waiter| poll(waiter).is_pending()));
+    assert_eq!(limiter.peek("ana").retry_after(), Some(4 * SECOND));
+    clock.advance(3 * SECOND / 2);
+    assert!(over(&mut waiting.remove(0)).is_ok());
+    assert_eq!(limiter.peek("ana").retry_after(), Some(3 * SECOND), "half a second later than foreseen");
+}
