@@ -36,7 +36,7 @@ impl IntoKeyText for usize {
 }
 
 fn many() -> usize {
-    if cfg!(miri) { 300 } else { 20_000 }
+    if cfg!(miri) { 120 } else { 20_000 }
 }
 
 #[test]
@@ -129,8 +129,9 @@ fn after_all_have_expired_a_few_takes_bring_the_memory_back() {
     for round in 0..many() / 2 {
         let _ = take(&map, others[round % others.len()], &ONE);
     }
-    assert!(map.keys() <= others.len() + many() / 50, "{} keys", map.keys());
-    assert!(map.bytes() * 20 < peak || cfg!(miri), "{} of {peak} bytes", map.bytes());
+    // Miri has not the time for so many takes.
+    assert!(cfg!(miri) || map.keys() <= others.len() + many() / 50, "{} keys", map.keys());
+    assert!(cfg!(miri) || map.bytes() * 20 < peak, "{} of {peak} bytes", map.bytes());
 }
 
 #[test]
@@ -189,7 +190,8 @@ fn a_limit_with_a_longer_memory_finds_what_the_shorter_one_would_have_forgotten(
             let _ = take(&map, key, &ONE);
         }
         let ana = Subject { namespace: "n", key: &Key::new("ana"), limit: &long };
-        assert_eq!(map.state(ana), State::default(), "in the end it is forgotten under {long:?}");
+        let is_forgotten = map.state(ana) == State::default();
+        assert!(cfg!(miri) || is_forgotten, "in the end it is forgotten under {long:?}");
     }
 }
 
@@ -305,6 +307,7 @@ fn every_entry_is_found_while_tables_move() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "thousands of locks are made")]
 fn shards_multiply_with_the_keys_that_may_come() {
     let shards = |keys| Map::new().max_keys(keys).inner.shards.len();
     assert_eq!([shards(0), shards(KEYS_PER_SHARD)], [FEWEST_SHARDS; 2]);
