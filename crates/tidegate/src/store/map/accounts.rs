@@ -16,8 +16,8 @@ use crate::time::{Source, Timestamp};
 /// Every so many calls a shard and one of its neighbours are tended.
 const TENDED_EVERY: usize = 8;
 /// How many buckets are looked at then, if it pays.
-const OWN_STEPS: usize = 64;
-const OTHER_STEPS: usize = 256;
+const OWN_STEPS: usize = 128;
+const OTHER_STEPS: usize = 512;
 /// In how many shards a newcomer to a full map looks for keys that are clear.
 const SHARDS_SEARCHED: usize = 8;
 

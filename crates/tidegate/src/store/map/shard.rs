@@ -26,7 +26,7 @@ use crate::time::{OUT_OF_ORDER, Ticks, Timestamp};
 
 /// How many entries a table has on average before another one is added; one that waits for its turn has twice
 /// as many.
-const ENTRIES_PER_TABLE: usize = 178;
+const ENTRIES_PER_TABLE: usize = 190;
 /// The entries for which an added table has room from the beginning: seven eighths of 512 buckets.
 const TABLE: usize = 448;
 /// The tables for which there is room in the list of them from the first split on.
