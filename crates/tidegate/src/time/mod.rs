@@ -18,6 +18,7 @@ pub use clock::{Clock, SystemClock};
 pub use counter::CounterClock;
 pub use manual::ManualClock;
 pub(crate) use source::Source;
+pub(crate) use timer::wake_all;
 
 use std::fmt;
 use std::time::Duration;

@@ -150,7 +150,7 @@ impl Queue {
 }
 
 /// Wakes all, also those behind one that panics.
-fn wake_all(wakers: Vec<Waker>) {
+pub(crate) fn wake_all(wakers: Vec<Waker>) {
     for waker in wakers {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
             // What it panicked with may panic again when it is dropped.

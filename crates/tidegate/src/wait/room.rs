@@ -4,7 +4,6 @@
 //! woken and dropped after it is given back.
 
 use std::mem;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Poll, Wake, Waker};
 
@@ -14,7 +13,7 @@ use crate::ask::Ask;
 use crate::refusal::Refusal;
 use crate::store::name::Name;
 use crate::sync::{AtomicUsize, Mutex, Ordering, fence};
-use crate::time::{Ticks, Timestamp};
+use crate::time::{Ticks, Timestamp, wake_all};
 
 /// The lines of one limiter.
 #[derive(Debug)]
@@ -180,12 +179,7 @@ impl Room {
                 }
             }
         }
-        for waker in after.wake {
-            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
-                // Whoever panics keeps nobody else from being woken; what it threw may panic again.
-                mem::forget(panic);
-            }
-        }
+        wake_all(after.wake);
         result
     }
 

@@ -201,7 +201,8 @@ fn a_pacers_debt_is_remembered_until_its_savings_are_full() {
         ["1/s pacer burst 0s", "1/s pacer burst 50s"].map(|text| text.parse::<Limit>().unwrap());
     let (map, clock) = map();
     clock.advance(1000 * SECOND);
-    let ana = |limit| Subject { namespace: "n", key: Box::leak(Box::new(Key::new("ana"))), limit };
+    let key = Key::new("ana");
+    let ana = |limit| Subject { namespace: "n", key: &key, limit };
     assert!(map.take(ana(&short), Ask::new(Cost::of(100))).0.is_allowed());
     map.expect(&Namespace::new("n"), long.terms());
     clock.advance(110 * SECOND);
