@@ -137,3 +137,21 @@ fn several_limits_together_need_no_copy_of_a_long_log() {
     }
     assert_eq!(all.peek("").remaining(), 20_000 - 16_100);
 }
+
+#[test]
+fn several_limits_together_never_outgrow_the_map() {
+    const MOST: usize = 20_000;
+    let clock = clock();
+    let map = Map::with_clock(clock.clone()).max_bytes(MOST);
+    let log = Limiter::on(&map, "log", limit("100000/d sliding-log"));
+    let tokens = Limiter::on(&map, "token", limit("100000/s"));
+    let refused = loop {
+        clock.advance(std::time::Duration::from_nanos(1));
+        let both = admit_all([tokens.ask("ana"), log.ask("ana")]);
+        assert!(map.bytes() <= MOST, "{} bytes", map.bytes());
+        if !both.is_allowed() {
+            break both;
+        }
+    };
+    assert!(refused.each()[1].is_store_full() && !refused.each()[0].is_store_full());
+}
