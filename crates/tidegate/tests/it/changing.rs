@@ -155,3 +155,18 @@ fn several_limits_together_never_outgrow_the_map() {
     };
     assert!(refused.each()[1].is_store_full() && !refused.each()[0].is_store_full());
 }
+
+#[test]
+fn asks_together_for_which_there_is_no_room_leave_no_trace() {
+    let map = Map::with_clock(clock()).max_keys(1);
+    let log = Limiter::on(&map, "log", limit("5/d sliding-log"));
+    let tokens = Limiter::on(&map, "token", limit("5/d"));
+    for _ in 0..1000 {
+        let both = admit_all([log.ask("ana"), tokens.ask("ana")]);
+        assert!(both.each()[1].is_store_full());
+        assert_eq!(map.keys(), 0);
+        assert!(map.bytes() < 4000, "{} bytes for two empty tables", map.bytes());
+    }
+    assert!(tokens.admit("ana").is_allowed());
+    assert_eq!(log.peek("ana").remaining(), 5);
+}
