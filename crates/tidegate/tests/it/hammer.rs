@@ -58,6 +58,12 @@ fn hammer_one_key_with_a_frozen_clock() {
 }
 
 #[test]
+fn hammer_one_word_until_threads_have_met_there() {
+    let single = Single::with_clock(limit("1/m burst 500000"), frozen());
+    assert_eq!(hammer(100_000, |_| single.admit().is_allowed()), 500_000);
+}
+
+#[test]
 fn hammer_one_key_with_the_clock_that_moves() {
     // A pacer of this process has saved nothing yet.
     for text in LIMITS.into_iter().filter(|text| !text.contains("pacer")) {

@@ -369,3 +369,27 @@ fn after_a_late_call_everybody_behind_is_told_the_truth() {
     assert!(over(&mut waiting.remove(0)).is_ok());
     assert_eq!(limiter.peek("ana").retry_after(), Some(3 * SECOND), "half a second later than foreseen");
 }
+
+#[test]
+fn one_that_leaves_a_single_gives_back_what_it_took() {
+    let single = Single::with_clock("10/s pacer burst 0s pay self".parse().unwrap(), clock());
+    let mut first = single.acquire_units(3);
+    assert!(poll(&mut first).is_pending());
+    drop(first);
+    let mut second = single.acquire().within(100 * MILLISECOND);
+    assert!(poll(&mut second).is_pending(), "the first one has left nothing to wait for");
+}
+
+#[test]
+fn a_pacer_goes_on_at_another_rate_and_is_made_for_no_other_limit() {
+    let clock = clock();
+    let pacer = Pacer::with_clock("10/s pacer burst 0s".parse().unwrap(), clock.clone()).unwrap();
+    pacer.set_rate("2/s".parse().unwrap()).unwrap();
+    assert!(pacer.admit(1).is_allowed());
+    assert_eq!(pacer.admit(1).retry_after(), Some(500 * MILLISECOND));
+    let mut waiting = pacer.acquire(1);
+    assert!(poll(&mut waiting).is_pending());
+    clock.advance(500 * MILLISECOND);
+    assert!(over(&mut waiting).is_ok());
+    assert!(Pacer::with_clock(TEN, clock).is_none() && Pacer::new(TEN).is_none());
+}
