@@ -4,8 +4,14 @@
 //! with 1 if a goal is missed.
 
 mod core;
+mod cpu;
 mod decide;
+mod phase;
+mod process;
+mod promise;
+mod random;
 mod rounds;
+mod zone;
 
 use std::process::ExitCode;
 
@@ -15,9 +21,10 @@ fn main() -> ExitCode {
     match words.split_first() {
         Some((&"core", rest)) => core::run(rest),
         Some((&"decide", _)) => decide::run(),
+        Some((&"zone", rest)) => zone::run(rest),
         other => {
             let name = other.map_or("(none)", |(name, _)| name);
-            eprintln!("unknown bench {name}; there are: core, decide");
+            eprintln!("unknown bench {name}; there are: core, decide, zone");
             ExitCode::from(2)
         }
     }

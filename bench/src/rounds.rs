@@ -68,8 +68,16 @@ pub(crate) fn median(mut values: Vec<f64>) -> f64 {
 
 /// Prints how a goal was met; whether it was.
 pub(crate) fn goal(name: &str, measured: f64, target: f64, aim: f64) -> bool {
-    let met = measured <= target;
+    judge(name, (measured, measured <= target), "\u{2264}", (target, aim))
+}
+
+/// The same for a goal that is met by no less than the target.
+pub(crate) fn goal_at_least(name: &str, measured: f64, target: f64, aim: f64) -> bool {
+    judge(name, (measured, measured >= target), "\u{2265}", (target, aim))
+}
+
+fn judge(name: &str, (measured, met): (f64, bool), sign: &str, (target, aim): (f64, f64)) -> bool {
     let word = if met { "met" } else { "missed" };
-    println!("goal: {name} measured {measured:.3} target \u{2264} {target} aim {aim} {word}");
+    println!("goal: {name} measured {measured:.3} target {sign} {target} aim {aim} {word}");
     met
 }

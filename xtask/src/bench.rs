@@ -6,9 +6,10 @@ use crate::suggest::closest;
 use crate::workspace::cargo;
 
 /// Name and purpose of each benchmark that the `bench` crate knows.
-const BENCHES: [(&str, &str); 2] = [
+const BENCHES: [(&str, &str); 3] = [
     ("decide", "CPU time of one decision, beside the peers"),
     ("core", "Single and Limiter on Map beside governor, ratelimit, leaky-bucket and throttlecrab"),
+    ("zone", "Limiter on Zone, hot keys to 10 M keys, beside governor, throttlecrab and Map"),
 ];
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
@@ -44,7 +45,7 @@ mod tests {
 
     #[test]
     fn a_misspelt_bench_is_refused_before_anything_is_built() {
-        for (misspelt, meant) in [("decied", "\"decide\""), ("cor", "\"core\"")] {
+        for (misspelt, meant) in [("decied", "\"decide\""), ("cor", "\"core\""), ("zon", "\"zone\"")] {
             let failure = run(&[misspelt.to_owned()]).unwrap_err();
 
             assert_eq!(failure.code(), 2);

@@ -6,8 +6,10 @@
 
 mod arguments;
 mod bench;
+mod drill;
 mod failure;
 mod fix;
+mod fuzz;
 mod miri;
 mod models;
 mod mutants;
@@ -33,7 +35,7 @@ struct Task {
     run: fn(&[String]) -> Result<(), Failure>,
 }
 
-const TASKS: [Task; 9] = [
+const TASKS: [Task; 11] = [
     Task { name: "test", arguments: "", summary: "all checks and tests; only reads", run: test::run },
     Task {
         name: "fix",
@@ -66,6 +68,12 @@ const TASKS: [Task; 9] = [
         run: miri::run,
     },
     Task {
+        name: "fuzz",
+        arguments: "[SECONDS]",
+        summary: "feeds bytes that nobody thought of to what reads files (default 60), with cargo-fuzz",
+        run: fuzz::run,
+    },
+    Task {
         name: "plant",
         arguments: "[WORD]",
         summary: "plants each known fault (whose name contains WORD) in a copy; its tests must turn red",
@@ -82,6 +90,12 @@ const TASKS: [Task; 9] = [
         arguments: "[NAME [ARGS]]",
         summary: "runs one benchmark in release mode; without NAME lists them",
         run: bench::run,
+    },
+    Task {
+        name: "drill",
+        arguments: "[NAME [--scale F] [--seed S]]",
+        summary: "runs one drill in release mode, all of it or a part (default 1.0); without NAME lists them",
+        run: drill::run,
     },
 ];
 
@@ -127,7 +141,7 @@ fn help() -> String {
     let mut text = String::from("The repository's own commands.\n\nusage: cargo xtask COMMAND [ARGS]\n\n");
     for task in &TASKS {
         let call = format!("{} {}", task.name, task.arguments);
-        text.push_str(&format!("  {call:<29} {}\n", task.summary));
+        text.push_str(&format!("  {call:<36} {}\n", task.summary));
     }
     text.push_str("\nBefore a commit: cargo xtask fix, then cargo xtask test.\n");
     text

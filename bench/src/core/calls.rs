@@ -5,8 +5,8 @@ use std::hint::black_box;
 use tidegate::{Adjusted, Limiter, Map, admit_all, ask};
 
 use super::keyed::FEW_KEYS;
-use super::promise::Promise;
 use super::table;
+use crate::promise::Promise;
 use crate::rounds::Candidate;
 
 const OPERATIONS: u64 = 20_000;

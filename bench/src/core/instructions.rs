@@ -8,9 +8,9 @@ use std::hint::black_box;
 use std::process::ExitCode;
 
 use governor::RateLimiter;
-use tidegate::{Limiter, Single};
+use tidegate::{Limiter, Map, Single};
 
-use super::promise::Promise;
+use crate::promise::Promise;
 
 const DECISIONS: u32 = 1_000_000;
 
@@ -28,7 +28,7 @@ pub(super) fn run(name: &str, promise: &str) -> ExitCode {
             counted(|| black_box(&direct).check().is_ok())
         }
         "tidegate-map-hot" => {
-            let limiter = Limiter::new(promise.limit());
+            let limiter = Limiter::on(&Map::new(), "", promise.limit());
             counted(|| limiter.admit(key).is_allowed())
         }
         "governor-keyed-hot" => {

@@ -8,8 +8,8 @@ use throttlecrab::{AdaptiveStore, PeriodicStore, Store};
 use tidegate::{Limiter, Map};
 
 use super::keys::{Round, Visits};
-use super::promise::{Crab, Promise};
 use super::table;
+use crate::promise::{Crab, Promise};
 use crate::rounds::Candidate;
 
 /// More at once than all rounds ask for, and never clear between two visits of a few keys.

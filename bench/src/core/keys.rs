@@ -1,5 +1,7 @@
 //! Keys, and the order in which they are visited.
 
+use crate::random::Xorshift;
+
 /// Names of users, and who comes when.
 pub(super) struct Visits {
     pub(super) keys: Vec<String>,
@@ -60,22 +62,4 @@ impl<'a> Round<'a> {
 /// So many keys that are as long as each other.
 pub(super) fn users(count: u32) -> Vec<String> {
     (0..count).map(|number| format!("user:{number:06}")).collect()
-}
-
-/// Marsaglia's generator: the same numbers in every run.
-struct Xorshift(u64);
-
-impl Default for Xorshift {
-    fn default() -> Xorshift {
-        Xorshift(0x9e37_79b9_7f4a_7c15)
-    }
-}
-
-impl Xorshift {
-    fn below(&mut self, bound: u32) -> u32 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (((self.0 >> 32) * u64::from(bound)) >> 32) as u32
-    }
 }

@@ -9,7 +9,6 @@ mod calls;
 mod instructions;
 mod keyed;
 mod keys;
-mod promise;
 mod resident;
 mod single;
 mod steady;

@@ -6,8 +6,8 @@ use governor::RateLimiter;
 use throttlecrab::AdaptiveStore;
 use tidegate::Single;
 
-use super::promise::Promise;
 use super::table;
+use crate::promise::Promise;
 use crate::rounds::Candidate;
 
 /// More at once than all rounds ask for.

@@ -3,36 +3,36 @@
 use tidegate::{Adjusted, Adjustment, Ask, KeyedAsk, Limit, Limiter, PermitId, Ticks, Timestamp, ask};
 
 use super::{Answer, Arm};
-use crate::keeper::{Crowd, Keeper};
+use crate::keeper::{Crowd, Keeper, Sheltering};
 
-/// A [`Limiter`] on a map that is busy with others. It hands out no receipts.
+/// A [`Limiter`] on a store that is busy with others. It hands out no receipts.
 #[derive(Debug)]
-pub struct OnLimiter {
+pub struct OnLimiter<S> {
     limiter: Limiter,
-    crowd: Crowd,
+    crowd: Crowd<S>,
 }
 
-impl OnLimiter {
+impl<S: Sheltering> OnLimiter<S> {
     /// Nobody seen, at the epoch.
-    pub fn new() -> OnLimiter {
+    pub fn new() -> OnLimiter<S> {
         OnLimiter::with(Limit::per_second(1))
     }
 
-    fn with(limit: Limit) -> OnLimiter {
+    fn with(limit: Limit) -> OnLimiter<S> {
         let crowd = Crowd::default();
-        OnLimiter { limiter: Limiter::on(crowd.map(), "judged", limit), crowd }
+        OnLimiter { limiter: Limiter::on(crowd.memory(), "judged", limit), crowd }
     }
 }
 
-impl Default for OnLimiter {
-    fn default() -> OnLimiter {
+impl<S: Sheltering> Default for OnLimiter<S> {
+    fn default() -> OnLimiter<S> {
         OnLimiter::new()
     }
 }
 
-impl Arm for OnLimiter {
+impl<S: Sheltering> Arm for OnLimiter<S> {
     fn name(&self) -> &str {
-        "limiter"
+        self.crowd.name_of_limiter()
     }
 
     fn resolution(&self) -> Ticks {

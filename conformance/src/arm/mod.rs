@@ -16,7 +16,10 @@ use crate::keeper::{Crowd, States};
 pub type Pure = Kept<States>;
 
 /// A [`tidegate::Map`] that is busy with others, and forgets whoever is clear at once.
-pub type OnMap = Kept<Crowd>;
+pub type OnMap = Kept<Crowd<tidegate::Map>>;
+
+/// A [`tidegate::Zone`] that is busy with others.
+pub type OnZone = Kept<Crowd<tidegate::Zone>>;
 
 /// An implementation under test: pure functions, a store, a protocol. Time stands still unless it is set.
 pub trait Arm {

@@ -1,15 +1,15 @@
-//! A map that is busy with others.
+//! A store that is busy with others.
 //!
-//! A map sweeps, grows and shrinks a little at every call, whoever calls. So whenever the time is set,
-//! strangers come who have not been seen before. Some are remembered, for a microsecond, a second or a minute;
+//! A map sweeps, grows and shrinks a little at every call, whoever calls; in a zone, newcomers take the cells of
+//! those who are clear. So whenever the time is set, strangers come who have not been seen before. Some are remembered, for a microsecond, a second or a minute;
 //! the others ask for too much and leave nothing behind.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate::{
-    Adjusted, Adjustment, Ask, Cost, Decision, Key, Limit, MINUTE, ManualClock, Map, PermitId, Receipt,
-    SECOND, State, Subject, Timestamp,
+    Adjusted, Adjustment, Ask, Cost, Decision, Decisions, Key, Limit, MINUTE, ManualClock, Map, Memory,
+    PermitId, Receipt, SECOND, State, Subject, Timestamp, Zone,
 };
 
 use super::Keeper;
@@ -23,10 +23,117 @@ const LIMITS: [Limit; 4] = [
     Limit::fixed_window(1, MINUTE),
 ];
 
-/// A [`Map`] in which strangers come and go while time passes.
+/// A store in memory with a clock that is set.
+pub trait Sheltering: Sized {
+    /// What to call it in a message.
+    const NAME: &'static str;
+
+    /// What to call a limiter on it.
+    const LIMITER: &'static str;
+
+    /// Whether a fixed window ends to the tick when it did, also under another limit.
+    const KEEPS_WINDOWS_EXACTLY: bool;
+
+    /// Nobody seen.
+    fn empty(clock: Arc<ManualClock>) -> Self;
+
+    /// The store of a limiter.
+    fn memory(&self) -> Memory;
+
+    /// Decides and spends.
+    fn take(&self, subject: Subject<'_>, ask: Ask) -> (Decision, Option<Receipt>);
+
+    /// Decides and spends on all or none.
+    fn take_all(&self, asks: &[(Subject<'_>, Ask)]) -> Decisions;
+
+    /// Looks.
+    fn peek(&self, subject: Subject<'_>, ask: Ask) -> Decision;
+
+    /// Charges late or gives back.
+    fn adjust(&self, subject: Subject<'_>, adjustment: Adjustment) -> Adjusted;
+
+    /// Gives one take back.
+    fn give_back(&self, subject: Subject<'_>, receipt: Receipt) -> Adjusted;
+
+    /// Gives a place in flight back.
+    fn release(&self, subject: Subject<'_>, permit: PermitId) -> bool;
+
+    /// Starts a lease anew.
+    fn renew(&self, subject: Subject<'_>, permit: PermitId) -> bool;
+
+    /// Forgets one subject.
+    fn reset(&self, subject: Subject<'_>);
+
+    /// What is remembered about a subject.
+    fn state(&self, subject: Subject<'_>) -> State;
+}
+
+macro_rules! sheltering {
+    ($($store:ident $name:literal, windows exactly: $exactly:literal, empty: $empty:expr;)+) => {$(
+        impl Sheltering for $store {
+            const NAME: &'static str = $name;
+            const LIMITER: &'static str = concat!("limiter on a ", $name);
+            const KEEPS_WINDOWS_EXACTLY: bool = $exactly;
+
+            fn empty(clock: Arc<ManualClock>) -> $store {
+                $empty(clock)
+            }
+
+            fn memory(&self) -> Memory {
+                self.into()
+            }
+
+            fn take(&self, subject: Subject<'_>, ask: Ask) -> (Decision, Option<Receipt>) {
+                $store::take(self, subject, ask)
+            }
+
+            fn take_all(&self, asks: &[(Subject<'_>, Ask)]) -> Decisions {
+                $store::take_all(self, asks)
+            }
+
+            fn peek(&self, subject: Subject<'_>, ask: Ask) -> Decision {
+                $store::peek(self, subject, ask)
+            }
+
+            fn adjust(&self, subject: Subject<'_>, adjustment: Adjustment) -> Adjusted {
+                $store::adjust(self, subject, adjustment)
+            }
+
+            fn give_back(&self, subject: Subject<'_>, receipt: Receipt) -> Adjusted {
+                $store::give_back(self, subject, receipt)
+            }
+
+            fn release(&self, subject: Subject<'_>, permit: PermitId) -> bool {
+                $store::release(self, subject, permit)
+            }
+
+            fn renew(&self, subject: Subject<'_>, permit: PermitId) -> bool {
+                $store::renew(self, subject, permit)
+            }
+
+            fn reset(&self, subject: Subject<'_>) {
+                $store::reset(self, subject);
+            }
+
+            fn state(&self, subject: Subject<'_>) -> State {
+                $store::state(self, subject)
+            }
+        }
+    )+};
+}
+
+/// More than any crowd here fills: nobody has to share.
+const ZONE_BYTES: usize = 1 << 20;
+
+sheltering! {
+    Map "map", windows exactly: true, empty: |clock: Arc<ManualClock>| Map::with_clock(clock);
+    Zone "zone", windows exactly: false, empty: |clock: Arc<ManualClock>| Zone::with_clock(ZONE_BYTES, clock);
+}
+
+/// A store in which strangers come and go while time passes.
 #[derive(Debug)]
-pub struct Crowd {
-    map: Map,
+pub struct Crowd<S> {
+    store: S,
     clock: Arc<ManualClock>,
     random: Random,
     rush: Rush,
@@ -36,27 +143,31 @@ pub struct Crowd {
 /// How many strangers come.
 #[derive(Clone, Copy, Debug)]
 enum Rush {
-    /// Mostly a few; now and then enough to sweep half of the map, rarely enough for tables to grow and shrink.
+    /// Mostly a few; now and then enough to sweep half of a map, rarely enough for tables to grow and shrink.
     NowAndThen,
-    /// Each time enough to sweep the map: whoever is clear is forgotten at once.
+    /// Each time enough to sweep a map: whoever is clear is forgotten at once.
     Always,
 }
 
-impl Crowd {
-    /// An empty map at the epoch, with a rush now and then. The seed says when how many come, not where in the
-    /// map they go: every map hashes in its own way.
-    pub fn new(seed: u64) -> Crowd {
+impl<S: Sheltering> Crowd<S> {
+    /// An empty store at the epoch, with a rush now and then. The seed says when how many come, not where in the
+    /// store they go: each hashes in its own way.
+    pub fn new(seed: u64) -> Crowd<S> {
         Crowd::with(seed, Rush::NowAndThen)
     }
 
-    fn with(seed: u64, rush: Rush) -> Crowd {
+    fn with(seed: u64, rush: Rush) -> Crowd<S> {
         let clock = Arc::new(ManualClock::new());
-        let map = Map::with_clock(clock.clone());
-        Crowd { map, clock, random: Random::new(seed), rush, strangers: 0 }
+        Crowd { store: S::empty(clock.clone()), clock, random: Random::new(seed), rush, strangers: 0 }
     }
 
-    pub(crate) fn map(&self) -> &Map {
-        &self.map
+    pub(crate) fn memory(&self) -> Memory {
+        self.store.memory()
+    }
+
+    /// What to call a limiter on it in a message.
+    pub(crate) fn name_of_limiter(&self) -> &'static str {
+        S::LIMITER
     }
 
     fn let_strangers_come(&mut self) {
@@ -69,23 +180,23 @@ impl Crowd {
         for _ in 0..strangers {
             self.strangers += 1;
             let (key, limit) = (Key::new(self.strangers), self.random.pick(&LIMITS));
-            let stranger = Subject { namespace: "strangers", key: &key, limit: &limit };
+            let stranger = Subject::new("strangers", &key, &limit);
             let cost = if self.random.percent(percent_remembered) { 1 } else { 2 };
-            let _ = self.map.take(stranger, Ask::new(Cost::of(cost)));
+            let _ = self.store.take(stranger, Ask::new(Cost::of(cost)));
         }
     }
 }
 
 /// With a rush each time.
-impl Default for Crowd {
-    fn default() -> Crowd {
+impl<S: Sheltering> Default for Crowd<S> {
+    fn default() -> Crowd<S> {
         Crowd::with(0, Rush::Always)
     }
 }
 
-impl Keeper for Crowd {
+impl<S: Sheltering> Keeper for Crowd<S> {
     fn name(&self) -> &'static str {
-        "map"
+        S::NAME
     }
 
     fn forgets(&self) -> bool {
@@ -98,34 +209,34 @@ impl Keeper for Crowd {
     }
 
     fn take(&mut self, subject: Subject<'_>, ask: Ask) -> (Decision, Option<Receipt>) {
-        self.map.take(subject, ask)
+        self.store.take(subject, ask)
     }
 
     fn peek(&self, subject: Subject<'_>, ask: Ask) -> Decision {
-        self.map.peek(subject, ask)
+        self.store.peek(subject, ask)
     }
 
     fn adjust(&mut self, subject: Subject<'_>, adjustment: Adjustment) -> Adjusted {
-        self.map.adjust(subject, adjustment)
+        self.store.adjust(subject, adjustment)
     }
 
     fn give_back(&mut self, subject: Subject<'_>, receipt: Receipt) -> Adjusted {
-        self.map.give_back(subject, receipt)
+        self.store.give_back(subject, receipt)
     }
 
     fn release(&mut self, subject: Subject<'_>, permit: PermitId) -> bool {
-        self.map.release(subject, permit)
+        self.store.release(subject, permit)
     }
 
     fn renew(&mut self, subject: Subject<'_>, permit: PermitId) -> bool {
-        self.map.renew(subject, permit)
+        self.store.renew(subject, permit)
     }
 
     fn reset(&mut self, subject: Subject<'_>) {
-        self.map.reset(subject);
+        self.store.reset(subject);
     }
 
     fn state(&self, subject: Subject<'_>) -> State {
-        self.map.state(subject)
+        self.store.state(subject)
     }
 }

@@ -5,7 +5,7 @@
 mod crowd;
 mod states;
 
-pub use crowd::Crowd;
+pub use crowd::{Crowd, Sheltering};
 pub use states::States;
 
 use tidegate::{
@@ -50,5 +50,5 @@ pub trait Keeper {
 
 /// The subject of this key, among those that are judged.
 pub(crate) fn judged<'a>(key: &'a Key, limit: &'a Limit) -> Subject<'a> {
-    Subject { namespace: "judged", key, limit }
+    Subject::new("judged", key, limit)
 }

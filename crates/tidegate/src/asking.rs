@@ -45,6 +45,7 @@ pub trait IntoAsk {
 impl<K: IntoKey> IntoAsk for K {
     type Key = K;
 
+    #[inline]
     fn into_parts(self) -> (K, u64, Option<Duration>) {
         (self, 1, None)
     }
@@ -53,12 +54,14 @@ impl<K: IntoKey> IntoAsk for K {
 impl<K: IntoKey> IntoAsk for KeyedAsk<K> {
     type Key = K;
 
+    #[inline]
     fn into_parts(self) -> (K, u64, Option<Duration>) {
         (self.key, self.units, self.patience)
     }
 }
 
 /// So many units, of which an action weighs at least one.
+#[inline]
 pub(crate) fn ask_for(units: u64, patience: Option<Duration>) -> Ask {
     let patience = patience.map_or(Ticks::ZERO, Ticks::saturating_from);
     Ask { cost: Cost::new(units).unwrap_or(Cost::ONE), patience }

@@ -69,6 +69,12 @@ impl fmt::Debug for Key {
 pub trait KeyPart {
     /// Hands over the bytes of this part, once.
     fn with_bytes(&self, use_bytes: &mut dyn FnMut(&[u8]));
+
+    /// The same bytes, if they lie somewhere already.
+    #[inline]
+    fn bytes(&self) -> Option<&[u8]> {
+        None
+    }
 }
 
 /// Something that names a subject: one part, or a tuple of parts.
@@ -79,11 +85,23 @@ pub trait KeyPart {
 pub trait IntoKey {
     /// Hands over the bytes of each part, in order.
     fn each_part(&self, use_part: &mut dyn FnMut(&[u8]));
+
+    /// The bytes of the only part, if there is only one and they lie somewhere already.
+    #[inline]
+    fn only_part(&self) -> Option<&[u8]> {
+        None
+    }
 }
 
 impl<P: KeyPart + ?Sized> IntoKey for P {
+    #[inline]
     fn each_part(&self, use_part: &mut dyn FnMut(&[u8])) {
         self.with_bytes(use_part);
+    }
+
+    #[inline]
+    fn only_part(&self) -> Option<&[u8]> {
+        self.bytes()
     }
 }
 
@@ -118,6 +136,7 @@ macro_rules! key_of_tuples {
     ($(($($part:ident)+))+) => {$(
         impl<$($part: KeyPart),+> IntoKey for ($($part,)+) {
             #[expect(non_snake_case, reason = "the type parameters name the parts")]
+            #[inline]
             fn each_part(&self, use_part: &mut dyn FnMut(&[u8])) {
                 let ($($part,)+) = self;
                 $($part.with_bytes(use_part);)+
@@ -131,8 +150,14 @@ key_of_tuples! { (A) (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) }
 macro_rules! part_of_bytes {
     ($($type:ty: $bytes:ident)+) => {$(
         impl KeyPart for $type {
-            fn with_bytes(&self, use_bytes: &mut dyn FnMut(&[u8])) {
+            #[inline]
+    fn with_bytes(&self, use_bytes: &mut dyn FnMut(&[u8])) {
                 use_bytes(self.$bytes());
+            }
+
+            #[inline]
+            fn bytes(&self) -> Option<&[u8]> {
+                Some(self.$bytes())
             }
         }
     )+};
@@ -143,8 +168,14 @@ part_of_bytes! { str: as_bytes  String: as_bytes  [u8]: as_ref  Vec<u8>: as_slic
 macro_rules! part_behind {
     ($($pointer:ty),+) => {$(
         impl<P: KeyPart + ?Sized> KeyPart for $pointer {
-            fn with_bytes(&self, use_bytes: &mut dyn FnMut(&[u8])) {
+            #[inline]
+    fn with_bytes(&self, use_bytes: &mut dyn FnMut(&[u8])) {
                 (**self).with_bytes(use_bytes);
+            }
+
+            #[inline]
+            fn bytes(&self) -> Option<&[u8]> {
+                (**self).bytes()
             }
         }
     )+};
@@ -153,24 +184,28 @@ macro_rules! part_behind {
 part_behind! { &P, Box<P>, Rc<P>, Arc<P> }
 
 impl<P: KeyPart + ToOwned + ?Sized> KeyPart for Cow<'_, P> {
+    #[inline]
     fn with_bytes(&self, use_bytes: &mut dyn FnMut(&[u8])) {
         (**self).with_bytes(use_bytes);
     }
 }
 
 impl KeyPart for char {
+    #[inline]
     fn with_bytes(&self, use_bytes: &mut dyn FnMut(&[u8])) {
         use_bytes(self.encode_utf8(&mut [0; 4]).as_bytes());
     }
 }
 
 impl KeyPart for bool {
+    #[inline]
     fn with_bytes(&self, use_bytes: &mut dyn FnMut(&[u8])) {
         use_bytes(if *self { b"true" } else { b"false" });
     }
 }
 
 impl<const N: usize> KeyPart for [u8; N] {
+    #[inline]
     fn with_bytes(&self, use_bytes: &mut dyn FnMut(&[u8])) {
         use_bytes(self);
     }
@@ -179,7 +214,8 @@ impl<const N: usize> KeyPart for [u8; N] {
 macro_rules! part_of_numbers {
     ($($number:ty)+) => {$(
         impl KeyPart for $number {
-            fn with_bytes(&self, use_bytes: &mut dyn FnMut(&[u8])) {
+            #[inline]
+    fn with_bytes(&self, use_bytes: &mut dyn FnMut(&[u8])) {
                 written(self, use_bytes);
             }
         }
@@ -189,6 +225,7 @@ macro_rules! part_of_numbers {
 part_of_numbers! { u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize }
 
 impl KeyPart for Ipv4Addr {
+    #[inline]
     fn with_bytes(&self, use_bytes: &mut dyn FnMut(&[u8])) {
         written(self, use_bytes);
     }
@@ -196,6 +233,7 @@ impl KeyPart for Ipv4Addr {
 
 impl KeyPart for Ipv6Addr {
     /// An IPv4 address in IPv6 clothes is the IPv4 address: one visitor, one key.
+    #[inline]
     fn with_bytes(&self, use_bytes: &mut dyn FnMut(&[u8])) {
         match self.to_ipv4_mapped() {
             Some(address) => written(&address, use_bytes),
@@ -205,6 +243,7 @@ impl KeyPart for Ipv6Addr {
 }
 
 impl KeyPart for IpAddr {
+    #[inline]
     fn with_bytes(&self, use_bytes: &mut dyn FnMut(&[u8])) {
         match self {
             IpAddr::V4(address) => address.with_bytes(use_bytes),
@@ -242,14 +281,23 @@ impl fmt::Write for ShortText {
 }
 
 /// Writes a part, preceded by its length in groups of seven bits.
+#[inline]
 pub(crate) fn encode(part: &[u8], mut write: impl FnMut(&[u8])) {
-    let mut length = part.len();
+    if part.len() < 0x80 {
+        write(&[part.len() as u8]);
+    } else {
+        write_length(part.len(), &mut write);
+    }
+    write(part);
+}
+
+#[cold]
+fn write_length(mut length: usize, write: &mut dyn FnMut(&[u8])) {
     while length >= 0x80 {
         write(&[(length & 0x7f) as u8 | 0x80]);
         length >>= 7;
     }
     write(&[length as u8]);
-    write(part);
 }
 
 #[cfg(test)]

@@ -63,18 +63,25 @@ pub use decision::{Decision, PermitId, Verdict};
 pub use decisions::Decisions;
 pub use key::{IntoKey, Key, KeyPart};
 pub use limit::{Alignment, DelayAfter, Draft, Limit, LimitError, Pay, Rate, WindowMode};
-pub use limiter::{Limiter, LimiterAsk, admit_all};
+pub use limiter::{AdmitEach, Limiter, LimiterAsk, admit_all};
 pub use pacer::Pacer;
 pub use permits::{Entering, Permit, Permits};
 pub use receipt::Receipt;
 pub use refusal::Refusal;
 pub use shaper::Shaper;
 pub use single::Single;
-pub use store::{Answer, Map, Store, StoreError, Subject};
+pub use store::{Answer, Map, Memory, Store, StoreError, Subject, WhenFull, Zone, ZoneCounts, ZoneError};
 pub use time::{
     Clock, CounterClock, DAY, HOUR, MILLISECOND, MINUTE, ManualClock, SECOND, SystemClock, Ticks, Timestamp,
 };
 pub use wait::{Acquire, Waited};
+
+/// What fuzzers reach and nobody else.
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing {
+    pub use crate::store::zone::memory::zone_header;
+}
 
 /// The code in the README compiles and runs.
 #[cfg(doctest)]
@@ -85,3 +92,8 @@ pub struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/library.md")]
 pub struct Guide;
+
+/// The code in the page about zones compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/zone.md")]
+pub struct ZonePage;

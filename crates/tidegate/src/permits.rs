@@ -14,7 +14,7 @@ use crate::key::IntoKey;
 use crate::limit::Limit;
 use crate::limiter::Limiter;
 use crate::refusal::Refusal;
-use crate::store::Map;
+use crate::store::Memory;
 use crate::store::name::Name;
 use crate::time::{Clock, HOUR};
 use crate::wait::{Visit, block_on};
@@ -73,8 +73,8 @@ impl Permits {
     ///
     /// # Panics
     /// Like [`Permits::at_most`] and [`Permits::lease`].
-    pub fn on(map: &Map, name: &str, places: u64, lease: Duration) -> Permits {
-        Permits { limiter: Limiter::on(map, name, Limit::concurrency(places, lease)) }
+    pub fn on(store: impl Into<Memory>, name: &str, places: u64, lease: Duration) -> Permits {
+        Permits { limiter: Limiter::on(store, name, Limit::concurrency(places, lease)) }
     }
 
     /// A place now, or not at all.

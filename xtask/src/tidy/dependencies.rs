@@ -1,7 +1,8 @@
 //! Which crate of the workspace may depend on which, and how many others the library may need.
 //!
 //! Reads the manifests themselves: every `Cargo.toml` with a package and without a workspace of its own is a member.
-//! Dependencies of tests only are free; those of build scripts count like normal ones.
+//! Dependencies of tests only are free, and so are those of the models, which no user gets; those of build scripts
+//! count like normal ones.
 
 use super::{File, Finding};
 
@@ -12,11 +13,12 @@ struct Member {
     at_most: usize,
 }
 
-const MEMBERS: [Member; 5] = [
+const MEMBERS: [Member; 6] = [
     Member { name: "tidegate", may_use: &[], at_most: 3 },
     Member { name: "tidegate-plot", may_use: &[], at_most: usize::MAX },
     Member { name: "conformance", may_use: &["tidegate"], at_most: usize::MAX },
     Member { name: "bench", may_use: &["tidegate", "tidegate-plot"], at_most: usize::MAX },
+    Member { name: "drills", may_use: &["tidegate", "conformance"], at_most: usize::MAX },
     Member { name: "xtask", may_use: &[], at_most: 0 },
 ];
 
@@ -106,6 +108,7 @@ fn judge(file: &File, manifest: &Manifest) -> Vec<Finding> {
 fn is_dependencies(section: &str) -> bool {
     let bare = matches!(section, "dependencies" | "build-dependencies");
     let for_target = section.starts_with("target.")
+        && !section.contains("cfg(tidegate_models)")
         && (section.ends_with(".dependencies") || section.ends_with(".build-dependencies"));
     bare || for_target
 }
@@ -181,16 +184,16 @@ mod tests {
     }
 
     #[test]
-    fn what_only_the_models_need_counts_as_well() {
+    fn what_only_the_models_need_is_free() {
         let library = concat!(
             "[package]\nname = \"tidegate\"\n",
-            "[dependencies]\nhashbrown.workspace = true\n",
-            "# Only for the models.\n[target.'cfg(tidegate_models)'.dependencies]\nloom.workspace = true\n",
+            "[dependencies]\na = \"1\"\nb = \"1\"\nc = \"1\"\n",
+            "[target.'cfg(tidegate_models)'.dependencies]\nloom.workspace = true\n",
         );
         assert_eq!(messages(library), [""; 0]);
         assert_eq!(
-            messages(&format!("{library}a = \"1\"\nb = \"1\"\n")),
-            ["9: `tidegate` may have at most 3 dependencies, found 4"]
+            messages(&format!("{library}[target.'cfg(unix)'.dependencies]\nd = \"1\"\n")),
+            ["10: `tidegate` may have at most 3 dependencies, found 4"]
         );
     }
 

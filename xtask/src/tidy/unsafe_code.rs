@@ -4,7 +4,13 @@ use super::source::{code, words};
 use super::{File, Finding};
 
 /// The files that may contain unsafe code.
-const ALLOWED: [&str; 1] = ["crates/tidegate/src/time/counter.rs"];
+const ALLOWED: [&str; 5] = [
+    "crates/tidegate/src/store/zone/atomic.rs",
+    "crates/tidegate/src/store/zone/memory/mapping.rs",
+    "crates/tidegate/src/store/zone/table.rs",
+    "crates/tidegate/src/time/counter.rs",
+    "drills/src/allocations.rs",
+];
 
 pub(super) fn check(files: &[File]) -> Vec<Finding> {
     find(files, &ALLOWED)

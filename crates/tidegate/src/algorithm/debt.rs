@@ -23,7 +23,7 @@
 
 use std::num::NonZeroU64;
 
-use super::Decide;
+use super::{Decide, OneWord};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, Room, Verdict};
 use crate::limit::Problem;
@@ -37,6 +37,9 @@ pub(crate) trait Metered {
 
     /// The most that passes at one instant from rest.
     fn limit(&self) -> u64;
+
+    /// Up to this debt everybody who was allowed has acted.
+    fn nobody_waits_within(&self) -> Ticks;
 
     /// Decides about an ask that would turn the debt `owed` into `after`.
     fn verdict(&self, owed: Ticks, after: Ticks, patience: Ticks) -> Verdict<Ticks>;
@@ -89,6 +92,56 @@ impl<M: Metered + std::fmt::Debug> Decide for M {
         let returned = receipt.paid.min(receipt.clear_at.since(now));
         *clear_at = clear_at.saturating_sub(returned);
         Adjusted::whole_if(returned == receipt.paid)
+    }
+}
+
+impl<M: Metered + std::fmt::Debug> OneWord for M {
+    #[inline]
+    fn word_of(&self, clear_at: &Timestamp) -> u64 {
+        clear_at.ticks()
+    }
+
+    #[inline]
+    fn state_of_word(&self, word: u64) -> Timestamp {
+        Timestamp::from_ticks(word)
+    }
+
+    fn longest_debt(&self) -> Ticks {
+        self.debt().depth()
+    }
+
+    /// Whoever charged it last may have read the clock a little later.
+    fn worst_state(&self, clear_at: Timestamp, now: Timestamp) -> Timestamp {
+        clear_at.min(now.saturating_add(self.debt().depth().saturating_add(OUT_OF_ORDER)))
+    }
+
+    fn decide_sharing(&self, clear_at: Timestamp, now: Timestamp, ask: Ask) -> (Decision, u64) {
+        let owed = clear_at.since(now);
+        let (verdict, after) = judge(self, owed, now, ask);
+        let left = if verdict.is_allowed() { after } else { owed };
+        (report(self, verdict, left, now), now.saturating_add(left).max(clear_at).ticks())
+    }
+
+    fn peek_sharing(&self, clear_at: Timestamp, now: Timestamp, ask: Ask) -> Decision {
+        let owed = clear_at.since(now);
+        report(self, judge(self, owed, now, ask).0, owed, now)
+    }
+
+    fn charge_sharing(&self, clear_at: Timestamp, now: Timestamp, cost: Cost) -> (Adjusted, u64) {
+        let mut own = self.worst_state(clear_at, now);
+        let adjusted = self.debt().adjust(&mut own, now, Adjustment::Charge(cost));
+        (adjusted, own.max(clear_at).ticks())
+    }
+
+    /// While the take is still owed, time has repaid nothing of what came later: without it, everybody would
+    /// owe less by its price. Only who was promised a later time would then have company there.
+    fn undo(&self, clear_at: &mut Timestamp, now: Timestamp, receipt: Receipt) -> Adjusted {
+        let nobody_waits = clear_at.since(now) <= self.nobody_waits_within();
+        if now < receipt.clear_at && *clear_at > receipt.clear_at && nobody_waits {
+            *clear_at = clear_at.saturating_sub(receipt.paid);
+            return Adjusted::Whole;
+        }
+        self.give_back(clear_at, now, receipt)
     }
 }
 

@@ -15,9 +15,21 @@
 //! force until time catches up. Only when the clock is more than a period behind is the count moved to now,
 //! else everybody would wait for the length of the step; there it stays for a whole period at least, because
 //! a window cut short would let its limit through twice.
+//!
+//! Where one word has to do, its low bits are the count and the rest is the end of the window, in units of about
+//! a millisecond and rounded up:
+//!
+//! ```text
+//!   63                                24 23              0
+//!   |  end of the window, rounded up    |     count      |
+//! ```
+//!
+//! Windows that are aligned to the epoch end at a multiple of the period, and only one of those is within a unit
+//! before the rounded end, so nothing is lost. Windows of the first hit, those of a few milliseconds and counts
+//! of many millions do not fit.
 
-use super::{Decide, Packed, Words};
-use crate::ask::{Adjusted, Adjustment, Ask};
+use super::{Decide, OneWord, Packed, Words};
+use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, Room, Verdict};
 use crate::limit::{Alignment, Problem};
 use crate::receipt::Receipt;
@@ -43,6 +55,11 @@ pub(super) const fn most_counted(amount: u64, max_debt: u64) -> Result<u64, Prob
     }
 }
 
+/// The bits of a word that hold a count.
+const COUNT_BITS: u32 = 24;
+/// The end of a window in a word is a multiple of this.
+pub(super) const UNIT: u64 = 1 << COUNT_BITS;
+
 /// The count of one window, and when that window ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
@@ -61,6 +78,11 @@ impl FixedWindow {
             Ok(most) => Ok(FixedWindow { amount, period, alignment, most }),
             Err(problem) => Err(problem),
         }
+    }
+
+    /// Whether its states can be kept in one word.
+    pub(crate) fn fits_word(&self) -> bool {
+        self.alignment == Alignment::Epoch && self.most < UNIT && self.period.get() >= 2 * UNIT
     }
 
     /// The window in force now; `None` if it would end after time itself.
@@ -113,6 +135,13 @@ impl FixedWindow {
     fn report(&self, verdict: Verdict<Ticks>, window: Window, now: Timestamp) -> Decision {
         let reset_after = if window.count == 0 { Ticks::ZERO } else { window.end.since(now) };
         Decision::new(verdict, self.amount, Room::of_units(self.remaining(window)), reset_after)
+    }
+
+    /// What is shared may be owed for many windows; the first that passes is the one in which that ends.
+    fn until_shared_ends(&self, refused: Decision, clear_at: Timestamp, now: Timestamp) -> Decision {
+        let last_start = clear_at.ticks() - clear_at.ticks() % self.period.get();
+        let wait = Timestamp::from_ticks(last_start).since(now);
+        if wait > Ticks::ZERO { refused.put_off(wait) } else { refused }
     }
 
     /// After the last whole window nothing passes any more.
@@ -187,10 +216,60 @@ impl Decide for FixedWindow {
     }
 }
 
+impl OneWord for FixedWindow {
+    /// After the last unit of time there is no end to round to; such a window ends with time.
+    fn word_of(&self, state: &Window) -> u64 {
+        let count = state.count.min(UNIT - 1);
+        match state.end.ticks().checked_next_multiple_of(UNIT) {
+            Some(end) => end | count,
+            None => (u64::MAX - (UNIT - 1)) | count,
+        }
+    }
+
+    fn state_of_word(&self, word: u64) -> Window {
+        let (rounded, count) = (word & !(UNIT - 1), word & (UNIT - 1));
+        let aligned = rounded - rounded % self.period.get();
+        // Under another period the window was of another alignment: then the rounded end has to do.
+        let end = if rounded - aligned < UNIT { aligned } else { rounded };
+        Window { end: Timestamp::from_ticks(end), count }
+    }
+
+    fn longest_debt(&self) -> Ticks {
+        Ticks::new(self.period.get().saturating_mul(2).saturating_add(2 * UNIT))
+    }
+
+    /// All that can be owed is the largest count in the window that is open now, and not even that if everything is
+    /// repaid before it ends; for whoever has read the clock a little later, the next one may be open.
+    fn worst_state(&self, clear_at: Timestamp, now: Timestamp) -> Window {
+        let open = [now.saturating_add(OUT_OF_ORDER), now].map(|now| self.end_after(now));
+        let end = open.into_iter().flatten().find(|end| clear_at >= *end);
+        end.map_or_else(Window::default, |end| Window { end, count: self.most })
+    }
+
+    fn decide_sharing(&self, clear_at: Timestamp, now: Timestamp, ask: Ask) -> (Decision, u64) {
+        let mut state = self.worst_state(clear_at, now);
+        let decision = self.decide(&mut state, now, ask);
+        if decision.is_allowed() {
+            return (decision, self.word_of(&state).max(clear_at.ticks()));
+        }
+        (self.until_shared_ends(decision, clear_at, now), clear_at.ticks())
+    }
+
+    fn peek_sharing(&self, clear_at: Timestamp, now: Timestamp, ask: Ask) -> Decision {
+        let decision = self.peek(&self.worst_state(clear_at, now), now, ask);
+        if decision.is_allowed() { decision } else { self.until_shared_ends(decision, clear_at, now) }
+    }
+
+    fn charge_sharing(&self, clear_at: Timestamp, now: Timestamp, cost: Cost) -> (Adjusted, u64) {
+        let mut state = self.worst_state(clear_at, now);
+        let adjusted = self.adjust(&mut state, now, Adjustment::Charge(cost));
+        (adjusted, self.word_of(&state).max(clear_at.ticks()))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ask::Cost;
 
     const PERIOD: Ticks = Ticks::new(1000);
 
@@ -222,5 +301,54 @@ mod tests {
         assert_eq!(build(u64::MAX), Err(Problem::CountTooLarge));
         assert_eq!(build(MAX_COUNT - 1), Err(Problem::CountTooLarge));
         assert!(build(MAX_COUNT - 2).is_ok());
+    }
+
+    #[test]
+    fn a_window_comes_out_of_its_word_as_it_went_in() {
+        let period = 60 * 16_000_000_000;
+        let limit = FixedWindow::new(1000, Ticks::new(period), Alignment::Epoch, 1000).unwrap();
+        assert!(limit.fits_word());
+        for windows in (1..2000).chain([1 << 20, u64::MAX / period]) {
+            for count in [0, 1, 999, 2000] {
+                let state = Window { end: Timestamp::from_ticks(windows * period), count };
+                let word = limit.word_of(&state);
+                assert_eq!(limit.state_of_word(word), state);
+                assert!(word >= state.end.ticks() && (word - state.end.ticks()) < 2 * UNIT);
+            }
+        }
+    }
+
+    #[test]
+    fn after_a_change_of_period_a_window_ends_within_a_millisecond_of_its_end() {
+        let minute = FixedWindow::new(5, Ticks::new(60 * 16_000_000_000), Alignment::Epoch, 5).unwrap();
+        let odd = FixedWindow::new(5, Ticks::new(7 * 16_000_000_007), Alignment::Epoch, 5).unwrap();
+        for windows in 1..2000 {
+            let state = Window { end: Timestamp::from_ticks(windows * 60 * 16_000_000_000), count: 3 };
+            let seen = odd.state_of_word(minute.word_of(&state));
+            assert_eq!(seen.count, 3);
+            assert!(seen.end.ticks().abs_diff(state.end.ticks()) < UNIT);
+            assert_eq!(odd.state_of_word(odd.word_of(&seen)), seen);
+        }
+    }
+
+    #[test]
+    fn who_shares_a_debt_of_many_windows_is_told_the_first_that_passes() {
+        let period = 60 * 16_000_000_000;
+        let limit = FixedWindow::new(5, Ticks::new(period), Alignment::Epoch, 5).unwrap();
+        let now = Timestamp::from_ticks(period / 2);
+        let clear_at = Timestamp::from_ticks(10 * period + period / 2);
+        let (refused, word) = limit.decide_sharing(clear_at, now, Ask::ONE);
+        assert_eq!(
+            refused.verdict_in_ticks(),
+            Verdict::Denied { retry_after: Ticks::new(10 * period - period / 2) }
+        );
+        assert_eq!(word, clear_at.ticks());
+        let before = Timestamp::from_ticks(10 * period - 1);
+        assert!(!limit.decide_sharing(clear_at, before, Ask::ONE).0.is_allowed());
+        let (allowed, word) = limit.decide_sharing(clear_at, Timestamp::from_ticks(10 * period), Ask::ONE);
+        assert!(allowed.is_allowed());
+        assert_eq!(limit.state_of_word(word), Window { end: Timestamp::from_ticks(11 * period), count: 1 });
+        let too_much = Ask { cost: Cost::of(6), ..Ask::ONE };
+        assert_eq!(limit.decide_sharing(clear_at, now, too_much).0.verdict_in_ticks(), Verdict::Impossible);
     }
 }

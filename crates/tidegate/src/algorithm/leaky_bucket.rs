@@ -100,6 +100,11 @@ impl Metered for LeakyBucket {
     }
 
     #[inline]
+    fn nobody_waits_within(&self) -> Ticks {
+        self.undelayed.min(self.debt.capacity())
+    }
+
+    #[inline]
     fn verdict(&self, owed: Ticks, after: Ticks, patience: Ticks) -> Verdict<Ticks> {
         let delay = owed.saturating_sub(self.undelayed);
         let overfull = after.saturating_sub(self.debt.capacity());

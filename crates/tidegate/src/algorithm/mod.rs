@@ -12,6 +12,7 @@ pub mod sliding_log;
 pub mod sliding_window;
 pub(crate) mod state;
 pub mod token_bucket;
+pub(crate) mod word;
 
 pub use concurrency::Concurrency;
 pub use fixed_window::FixedWindow;
@@ -21,6 +22,7 @@ pub use sliding_log::SlidingLog;
 pub use sliding_window::SlidingWindow;
 pub use state::State;
 pub use token_bucket::TokenBucket;
+pub(crate) use word::{OneWord, worst_word};
 
 use std::fmt;
 

@@ -77,6 +77,11 @@ impl Metered for TokenBucket {
     }
 
     #[inline]
+    fn nobody_waits_within(&self) -> Ticks {
+        self.debt.capacity()
+    }
+
+    #[inline]
     fn verdict(&self, _owed: Ticks, after: Ticks, patience: Ticks) -> Verdict<Ticks> {
         let delay = after.saturating_sub(self.debt.capacity());
         let patience = patience.min(self.debt.max_debt());

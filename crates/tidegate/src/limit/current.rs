@@ -27,7 +27,16 @@ impl CurrentLimit {
     /// What to decide by.
     #[inline]
     pub(crate) fn terms(&self) -> Terms {
-        if self.replaced.load(Ordering::Acquire) == 0 { self.first } else { self.published() }
+        match self.unreplaced() {
+            Some(terms) => *terms,
+            None => self.published(),
+        }
+    }
+
+    /// The same without a copy, as long as it was never replaced.
+    #[inline]
+    pub(crate) fn unreplaced(&self) -> Option<&Terms> {
+        (self.replaced.load(Ordering::Acquire) == 0).then_some(&self.first)
     }
 
     #[inline(never)]

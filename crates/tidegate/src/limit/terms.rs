@@ -1,7 +1,7 @@
 //! The numbers of a limit as its algorithm wants them: what is left of it once it is known to hold.
 
 use crate::algorithm::state::{Kept, Stored};
-use crate::algorithm::{Algorithm, Decide, Packed, State, Words};
+use crate::algorithm::{Algorithm, Decide, OneWord, Packed, State, Words};
 use crate::algorithm::{
     Concurrency, FixedWindow, LeakyBucket, Pacer, SlidingLog, SlidingWindow, TokenBucket,
 };
@@ -73,6 +73,16 @@ impl Terms {
         match self {
             Terms::Pacer(pacer) if pacer.pays_own() => Ask { patience: Ticks::MAX, ..ask },
             _ => ask,
+        }
+    }
+
+    /// Whether its states can be kept in one word.
+    #[inline]
+    pub(crate) fn fits_word(&self) -> bool {
+        match self {
+            Terms::TokenBucket(_) | Terms::LeakyBucket(_) => true,
+            Terms::FixedWindow(window) => window.fits_word(),
+            _ => false,
         }
     }
 
@@ -150,6 +160,18 @@ impl Terms {
     /// The state of a bucket that is clear at this time.
     pub(crate) fn state_of(&self, clear_at: Timestamp) -> State {
         State::of_word(self.algorithm(), clear_at)
+    }
+
+    /// The state that a word stands for, where one word is all there is.
+    pub(crate) fn state_of_word(&self, word: u64) -> State {
+        let mut state = State::default();
+        match self {
+            Terms::TokenBucket(terms) => *terms.within(&mut state) = terms.state_of_word(word),
+            Terms::LeakyBucket(terms) => *terms.within(&mut state) = terms.state_of_word(word),
+            Terms::FixedWindow(terms) => *terms.within(&mut state) = terms.state_of_word(word),
+            _ => {}
+        }
+        state
     }
 
     /// The algorithm as a number, and the numbers: what [`Terms::unpack`] needs to make them again.

@@ -1,7 +1,9 @@
 //! Many subjects under one limit.
 
+mod each;
 mod together;
 
+pub use each::AdmitEach;
 pub use together::{LimiterAsk, admit_all};
 
 use std::fmt;
@@ -12,12 +14,17 @@ use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::asking::{IntoAsk, ask_for};
 use crate::decision::{Decision, PermitId};
 use crate::key::IntoKey;
-use crate::limit::{CurrentLimit, Limit};
+use crate::limit::{CurrentLimit, Limit, Terms};
 use crate::receipt::Receipt;
-use crate::store::Map;
 use crate::store::name::{Account, Name, Namespace};
+use crate::store::zone::Prefixes;
+use crate::store::{Holder, Memory, WhenFull, Zone};
+use crate::sync::{AtomicUsize, Ordering};
 use crate::time::{Clock, Source, Ticks, Timestamp};
 use crate::wait::{Acquire, MAX_WAITERS, Room, Venue, Visit};
+
+/// The bytes of the zone that a limiter has when it is given none.
+const ZONE_BYTES: usize = if cfg!(any(tidegate_models, miri)) { 1 << 10 } else { 1 << 20 };
 
 /// One limit for any number of subjects, each with its own state; clones share them.
 ///
@@ -40,21 +47,25 @@ pub struct Limiter {
 }
 
 struct Inner {
-    map: Map,
+    memory: Memory,
     namespace: Namespace,
+    /// What the names of its subjects begin with, for the zone that holds them.
+    prefixes: Option<Prefixes>,
+    /// Whether its subjects may be forgotten when the zone is full.
+    forgets: AtomicUsize,
     limit: CurrentLimit,
     room: Room,
 }
 
 impl Limiter {
-    /// A limiter with a store of its own.
+    /// A limiter with a small [`Zone`] of its own: a mebibyte, good for some forty thousand subjects at a time.
     pub fn new(limit: Limit) -> Limiter {
-        Limiter::on(&Map::new(), "", limit)
+        Limiter::on(&Zone::new(ZONE_BYTES), "", limit)
     }
 
-    /// A limiter with a store of its own that decides by another clock.
+    /// The same with another clock.
     pub fn with_clock(limit: Limit, clock: Arc<dyn Clock>) -> Limiter {
-        Limiter::on(&Map::with_clock(clock), "", limit)
+        Limiter::on(&Zone::with_clock(ZONE_BYTES, clock), "", limit)
     }
 
     /// A limiter on a store that others use, too.
@@ -62,11 +73,22 @@ impl Limiter {
     /// Limiters with the same name on the same store share their subjects' states, but not the lines of those
     /// who wait: for the same limit in several places, clone one limiter. Under logs, windows and pacers the
     /// shorter of two limits forgets what the longer one would need: give those names of their own.
-    pub fn on(map: &Map, name: &str, limit: Limit) -> Limiter {
+    pub fn on(store: impl Into<Memory>, name: &str, limit: Limit) -> Limiter {
+        let memory = store.into();
         let namespace = Namespace::new(name);
-        map.expect(&namespace, limit.terms());
+        memory.holder(limit.terms()).expect(&namespace, limit.terms());
+        let prefixes = memory.zone().map(|zone| zone.prefixes(&namespace));
         let (limit, room) = (CurrentLimit::new(limit), Room::new(MAX_WAITERS));
-        Limiter { inner: Arc::new(Inner { map: map.clone(), namespace, limit, room }) }
+        Limiter {
+            inner: Arc::new(Inner { memory, namespace, prefixes, forgets: AtomicUsize::new(0), limit, room }),
+        }
+    }
+
+    /// What becomes of its subjects when a zone has no cell for them, here and in all clones.
+    #[must_use]
+    pub fn when_full(self, when_full: WhenFull) -> Limiter {
+        self.inner.forgets.store((when_full == WhenFull::Forget).into(), Ordering::Relaxed);
+        self
     }
 
     /// Lets at most so many wait at a time, here and in all clones; 65,536 unless set.
@@ -88,8 +110,25 @@ impl Limiter {
     #[must_use = "a decision that nobody reads limits nobody"]
     #[inline]
     pub fn admit(&self, ask: impl IntoAsk) -> Decision {
-        let (account, ask) = self.inner.read(ask);
-        self.inner.admit(&account, ask)
+        let (key, units, patience) = ask.into_parts();
+        self.inner.admit_key(&key, ask_for(units, patience))
+    }
+
+    /// Decides about many asks, each by itself and in this order, faster than one by one: the states of a few
+    /// dozen are fetched together, and the clock is read once for them.
+    ///
+    /// ```
+    /// use tidegate::{Limit, Limiter};
+    ///
+    /// let limiter = Limiter::new(Limit::per_second(1));
+    /// let allowed: Vec<_> = limiter.admit_each(["ana", "bob", "ana"]).map(|decision| decision.is_allowed()).collect();
+    /// assert_eq!(allowed, [true, true, false]);
+    /// ```
+    pub fn admit_each<I>(&self, asks: I) -> AdmitEach<'_, I::IntoIter>
+    where
+        I: IntoIterator<Item: IntoAsk>,
+    {
+        AdmitEach::new(self, asks.into_iter())
     }
 
     /// An ask for [`admit_all`].
@@ -102,7 +141,7 @@ impl Limiter {
     #[must_use = "a decision that nobody reads limits nobody"]
     pub fn peek(&self, ask: impl IntoAsk) -> Decision {
         let (account, ask) = self.inner.read(ask);
-        let decision = self.inner.map.look(&account, ask);
+        let decision = self.inner.holder(&account).look(&account, ask);
         self.inner.wait_behind(&account, ask).map_or(decision, |wait| decision.put_off(wait))
     }
 
@@ -120,7 +159,7 @@ impl Limiter {
         let (key, units, _) = ask.into_parts();
         let Ok(cost) = Cost::new(units) else { return Adjusted::Whole };
         let account = self.inner.account(&self.inner.name(&key));
-        let adjusted = self.inner.map.adjust_in(&account, adjustment(cost));
+        let adjusted = self.inner.holder(&account).adjust_in(&account, adjustment(cost));
         self.inner.room.look_again(&self.venue(), account.name());
         adjusted
     }
@@ -129,14 +168,14 @@ impl Limiter {
     #[expect(clippy::needless_pass_by_value, reason = "a tuple of parts is written in place")]
     pub fn reset(&self, key: impl IntoKey) {
         let account = self.inner.account(&self.inner.name(&key));
-        self.inner.map.forget(&account);
+        self.inner.memory.forget(&account);
         self.inner.room.begin_anew(&self.venue(), account.name());
     }
 
     /// Puts another limit in force; subjects keep what they owe.
     pub fn set_limit(&self, limit: Limit) {
         let inner = &self.inner;
-        inner.map.expect(&inner.namespace, limit.terms());
+        inner.memory.holder(limit.terms()).expect(&inner.namespace, limit.terms());
         inner.limit.set(limit);
         inner.room.begin_all_anew(&self.venue());
     }
@@ -171,13 +210,14 @@ impl Limiter {
 
     pub(crate) fn release_named(&self, name: &Name, permit: PermitId) -> bool {
         let account = self.inner.account(name);
-        let released = self.inner.map.release_in(&account, permit);
+        let released = self.inner.holder(&account).release_in(&account, permit);
         self.inner.room.look_again(&self.venue(), name);
         released
     }
 
     pub(crate) fn renew_named(&self, name: &Name, permit: PermitId) -> bool {
-        self.inner.map.renew_in(&self.inner.account(name), permit)
+        let account = self.inner.account(name);
+        self.inner.holder(&account).renew_in(&account, permit)
     }
 
     fn venue(&self) -> Arc<dyn Venue> {
@@ -189,7 +229,7 @@ impl Inner {
     #[inline]
     fn read(&self, ask: impl IntoAsk) -> (Account, Ask) {
         let (key, units, patience) = ask.into_parts();
-        (self.name(&key).under(self.limit.terms()), ask_for(units, patience))
+        (self.account(&self.name(&key)), ask_for(units, patience))
     }
 
     #[inline]
@@ -198,11 +238,45 @@ impl Inner {
     }
 
     #[inline]
-    fn admit(&self, account: &Account, ask: Ask) -> Decision {
-        match self.wait_behind(account, ask) {
-            Some(wait) => self.map.look(account, ask).put_off(wait),
-            None => self.map.spend(account, ask),
+    fn admit_key(&self, key: &impl IntoKey, ask: Ask) -> Decision {
+        let published;
+        let terms = match self.limit.unreplaced() {
+            Some(terms) => terms,
+            None => {
+                published = self.limit.terms();
+                &published
+            }
+        };
+        match self.straight_to(terms) {
+            Some((zone, prefixes)) => zone.spend_on(prefixes, key, (terms, self.when_full()), ask),
+            None => self.admit(&self.account(&self.name(key)), ask),
         }
+    }
+
+    /// The zone, if a decision only needs a cell of it: it holds the states, and nobody waits.
+    #[inline]
+    fn straight_to(&self, terms: &Terms) -> Option<(&Zone, &Prefixes)> {
+        match (self.memory.holder(terms), &self.prefixes) {
+            (Holder::Zone(zone), Some(prefixes)) if self.room.is_empty() => Some((zone, prefixes)),
+            _ => None,
+        }
+    }
+
+    fn admit(&self, account: &Account, ask: Ask) -> Decision {
+        let holder = self.memory.holder(account.terms());
+        match self.wait_behind(account, ask) {
+            Some(wait) => holder.look(account, ask).put_off(wait),
+            None => holder.spend(account, ask),
+        }
+    }
+
+    #[inline]
+    fn when_full(&self) -> WhenFull {
+        if self.forgets.load(Ordering::Relaxed) == 0 { WhenFull::Share } else { WhenFull::Forget }
+    }
+
+    fn holder(&self, account: &Account) -> Holder<'_> {
+        self.memory.holder(account.terms())
     }
 
     #[inline]
@@ -217,11 +291,11 @@ impl Venue for Inner {
     }
 
     fn clock(&self) -> &Source {
-        self.map.clock()
+        self.memory.clock()
     }
 
     fn account(&self, name: &Name) -> Account {
-        name.clone().under(self.limit.terms())
+        name.clone().under(self.limit.terms()).when_full(self.when_full())
     }
 
     fn take_if_free(
@@ -230,24 +304,24 @@ impl Venue for Inner {
         ask: Ask,
         at: Option<Timestamp>,
     ) -> (Decision, Option<Receipt>) {
-        self.map.take_if_free(account, ask, at)
+        self.holder(account).take_if_free(account, ask, at)
     }
 
     fn look(&self, account: &Account, ask: Ask) -> Decision {
-        self.map.look(account, ask)
+        self.holder(account).look(account, ask)
     }
 
     fn give_back(&self, account: &Account, receipt: Receipt) {
-        self.map.give_back_to(account, receipt);
+        self.holder(account).give_back_to(account, receipt);
     }
 
     fn state(&self, account: &Account) -> State {
-        self.map.state_of(account)
+        self.holder(account).state_of(account)
     }
 }
 
 impl fmt::Debug for Limiter {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Limiter").field("limit", &self.limit()).field("store", &self.inner.map).finish()
+        out.debug_struct("Limiter").field("limit", &self.limit()).field("store", &self.inner.memory).finish()
     }
 }

@@ -3,8 +3,8 @@
 use super::Limiter;
 use crate::ask::Ask;
 use crate::decisions::Decisions;
-use crate::store::map::{Bid, take_all};
 use crate::store::name::Name;
+use crate::store::together::{Bid, take_all};
 use crate::wait::Venue as _;
 
 /// One ask of one limiter; made by [`Limiter::ask`].
@@ -25,11 +25,11 @@ impl LimiterAsk {
 /// Decides about several asks, of limiters on one store or on several, and spends only if all are allowed.
 ///
 /// ```
-/// use tidegate::{Limit, Limiter, Map, admit_all, ask};
+/// use tidegate::{Limit, Limiter, Zone, admit_all, ask};
 ///
-/// let map = Map::new();
-/// let per_user = Limiter::on(&map, "user", Limit::per_minute(5));
-/// let per_ip = Limiter::on(&map, "ip", Limit::per_minute(20));
+/// let zone = Zone::new(1 << 20);
+/// let per_user = Limiter::on(&zone, "user", Limit::per_minute(5));
+/// let per_ip = Limiter::on(&zone, "ip", Limit::per_minute(20));
 ///
 /// let both = admit_all([per_user.ask("ana"), per_ip.ask(ask("192.0.2.7").cost(2))]);
 /// assert!(both.is_allowed());
@@ -43,13 +43,17 @@ pub fn admit_all(asks: impl IntoIterator<Item = LimiterAsk>) -> Decisions {
         both().map(|(ask, account)| ask.limiter.inner.wait_behind(account, ask.ask)).collect();
     if waits.iter().all(Option::is_none) {
         let bids: Vec<_> = both()
-            .map(|(asked, account)| Bid { map: &asked.limiter.inner.map, account, ask: asked.ask })
+            .map(|(asked, account)| Bid {
+                holder: asked.limiter.inner.holder(account),
+                account,
+                ask: asked.ask,
+            })
             .collect();
         return take_all(&bids);
     }
     // Somebody waits for one of the subjects: it is theirs, and nothing is spent.
     let looked = both().zip(waits).map(|((ask, account), wait)| {
-        let decision = ask.limiter.inner.map.look(account, ask.ask);
+        let decision = ask.limiter.inner.holder(account).look(account, ask.ask);
         wait.map_or(decision, |wait| decision.put_off(wait))
     });
     Decisions::new(looked.collect())

@@ -5,12 +5,18 @@
 
 mod answer;
 mod error;
+mod holder;
 pub(crate) mod map;
 pub(crate) mod name;
+pub(crate) mod together;
+pub(crate) mod zone;
 
 pub use answer::Answer;
 pub use error::StoreError;
+pub(crate) use holder::Holder;
+pub use holder::Memory;
 pub use map::Map;
+pub use zone::{WhenFull, Zone, ZoneCounts, ZoneError};
 
 use std::fmt;
 
@@ -19,6 +25,7 @@ use crate::decision::{Decision, PermitId};
 use crate::decisions::Decisions;
 use crate::key::Key;
 use crate::limit::Limit;
+use name::{Account, Name, Namespace};
 
 /// What names a state, and the limit to decide it by.
 ///
@@ -32,6 +39,20 @@ pub struct Subject<'a> {
     pub key: &'a Key,
     /// What is promised.
     pub limit: &'a Limit,
+    /// What becomes of it when a zone has no cell for it; no other store cares.
+    pub when_full: WhenFull,
+}
+
+impl<'a> Subject<'a> {
+    /// A subject that is never forgotten.
+    pub const fn new(namespace: &'a str, key: &'a Key, limit: &'a Limit) -> Subject<'a> {
+        Subject { namespace, key, limit, when_full: WhenFull::Share }
+    }
+
+    fn account(&self) -> Account {
+        let name = Name::new(&Namespace::new(self.namespace), self.key);
+        name.under(*self.limit.terms()).when_full(self.when_full)
+    }
 }
 
 /// Where states live, for those who must not care.
@@ -41,7 +62,7 @@ pub struct Subject<'a> {
 ///
 /// async fn may_log_in(store: &dyn Store, user: &str) -> Result<bool, StoreError> {
 ///     let (limit, key) = (Limit::per_minute(5), Key::new(user));
-///     let subject = Subject { namespace: "login", key: &key, limit: &limit };
+///     let subject = Subject::new("login", &key, &limit);
 ///     Ok(store.take(&[(subject, Ask::ONE)]).await?.is_allowed())
 /// }
 /// # let map = Map::new();

@@ -11,6 +11,7 @@
 use crate::algorithm::Algorithm;
 use crate::key::{IntoKey, encode};
 use crate::limit::Terms;
+use crate::store::WhenFull;
 
 /// Names up to this length need no allocation while they are written.
 const SHORT: usize = 64;
@@ -46,12 +47,17 @@ impl Name {
     pub(crate) fn under(mut self, terms: Terms) -> Account {
         let first = if self.long.is_empty() { &mut self.short[0] } else { &mut self.long[0] };
         *first = under(*first, terms.algorithm());
-        Account { name: self, terms }
+        Account { name: self, terms, when_full: WhenFull::Share }
     }
 
     /// The key alone.
     pub(crate) fn key(&self) -> &[u8] {
         &self.bytes()[self.key_at..]
+    }
+
+    /// Where the key begins.
+    pub(crate) fn key_at(&self) -> usize {
+        self.key_at
     }
 
     #[inline]
@@ -79,6 +85,7 @@ impl Name {
 pub(crate) struct Account {
     name: Name,
     terms: Terms,
+    when_full: WhenFull,
 }
 
 impl Account {
@@ -94,6 +101,15 @@ impl Account {
 
     pub(crate) fn name(&self) -> &Name {
         &self.name
+    }
+
+    pub(crate) fn fate_when_full(&self) -> WhenFull {
+        self.when_full
+    }
+
+    #[inline]
+    pub(crate) fn when_full(self, when_full: WhenFull) -> Account {
+        Account { when_full, ..self }
     }
 
     /// The bytes under which each algorithm keeps a state of this subject.
@@ -185,6 +201,13 @@ impl Namespace {
 
     pub(crate) fn circle(&self) -> usize {
         self.circle.into()
+    }
+
+    /// The bytes with which the names of all its states under an algorithm begin.
+    pub(crate) fn prefix(&self, algorithm: Algorithm) -> Box<[u8]> {
+        let mut bytes = self.bytes.clone();
+        bytes[0] = under(bytes[0], algorithm);
+        bytes
     }
 }
 

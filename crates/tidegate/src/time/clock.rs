@@ -5,10 +5,11 @@
 
 use std::sync::Arc;
 use std::task::Waker;
-use std::time::Instant;
+use std::time::Duration;
 use std::{fmt, io};
 
-use super::{Timestamp, timer};
+use super::boot::since_boot;
+use super::{Ticks, Timestamp, timer};
 
 /// Tells the time since its own epoch.
 ///
@@ -42,17 +43,23 @@ impl<C: Clock + ?Sized> Clock for Arc<C> {
     }
 }
 
-/// The system's monotonic clock; its epoch is the moment it was made.
+/// The system's clock, which nobody sets; its epoch is the moment it was made.
+///
+/// On Linux it goes on while the machine sleeps.
 #[derive(Clone, Debug)]
 pub struct SystemClock {
-    epoch: Instant,
+    epoch: Duration,
 }
 
 impl SystemClock {
     /// A clock whose epoch is now.
-    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the system's clock")]
     pub fn new() -> SystemClock {
-        SystemClock { epoch: Instant::now() }
+        SystemClock { epoch: since_boot() }
+    }
+
+    /// The time since the start of the machine at which this clock shows zero.
+    pub(super) fn epoch_since_boot(&self) -> Ticks {
+        Ticks::saturating_from(self.epoch)
     }
 }
 
@@ -64,7 +71,7 @@ impl Default for SystemClock {
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        Timestamp::after_epoch(self.epoch.elapsed())
+        Timestamp::after_epoch(since_boot().saturating_sub(self.epoch))
     }
 }
 

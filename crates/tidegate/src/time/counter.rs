@@ -8,13 +8,13 @@ use std::sync::LazyLock;
 use std::{fs, io};
 
 use super::steered::{Dials, Steered};
-use super::{Clock, SystemClock, Timestamp};
+use super::{Clock, SystemClock, Ticks, Timestamp};
 #[cfg(target_arch = "x86_64")]
 use x86_64::{is_steady, time_stamp};
 
 /// The clock of the process, which is as good as [`SystemClock`] and faster to read.
 ///
-/// All of them are the same one: its epoch is the first reading of any. It never goes back. A processor may
+/// All of them are the same one: its epoch is the first use of any. It never goes back. A processor may
 /// read its counter some hundred nanoseconds ahead, so that of two threads one may see less than the other has
 /// told it; deciding forgives readings that are out of order, and far more than that. From the system's clock
 /// it differs by some microseconds; where that jumps, it follows within a twentieth of a second.
@@ -33,6 +33,11 @@ impl CounterClock {
     pub const fn new() -> CounterClock {
         CounterClock
     }
+
+    /// The time since the start of the machine at which this clock shows zero.
+    pub(crate) fn epoch_since_boot() -> Ticks {
+        SYSTEM.epoch_since_boot()
+    }
 }
 
 impl Clock for CounterClock {
@@ -42,7 +47,8 @@ impl Clock for CounterClock {
     }
 }
 
-static PROCESS: LazyLock<Process> = LazyLock::new(|| Process::new(SystemClock::new(), is_trusted()));
+static SYSTEM: LazyLock<SystemClock> = LazyLock::new(SystemClock::new);
+static PROCESS: LazyLock<Process> = LazyLock::new(|| Process::new(SYSTEM.clone(), is_trusted()));
 
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one")]
@@ -156,7 +162,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::time::{OUT_OF_ORDER, Ticks};
+    use crate::time::OUT_OF_ORDER;
+    use crate::time::boot::since_boot;
 
     #[test]
     fn between_threads_time_is_out_of_order_by_no_more_than_is_forgiven() {
@@ -199,6 +206,15 @@ mod tests {
             Process::Counter(counter) => counter.has_line(),
             Process::System(_) => !is_trusted(),
         });
+    }
+
+    #[test]
+    fn the_epoch_is_where_the_clock_of_the_process_meets_that_of_the_machine() {
+        let epoch = CounterClock::epoch_since_boot();
+        let machine = Timestamp::after_epoch(since_boot());
+        let process = CounterClock::new().now().saturating_add(epoch);
+        assert!(process.ticks().abs_diff(machine.ticks()) < OUT_OF_ORDER.get(), "{process:?} {machine:?}");
+        assert_eq!(CounterClock::epoch_since_boot(), epoch);
     }
 
     #[test]

@@ -44,6 +44,12 @@ impl Line {
         (counts < self.counts).then(|| self.after(counts))
     }
 
+    /// The end, if the counter has passed it by less than the line is long.
+    pub(super) fn just_ended(self, counter: u64) -> Option<Timestamp> {
+        let past = counter.wrapping_sub(self.since).wrapping_sub(self.counts);
+        (past < self.counts).then(|| self.end())
+    }
+
     /// The end, before which all the times of the line are.
     pub(super) fn end(self) -> Timestamp {
         self.after(self.counts)

@@ -3,11 +3,13 @@
 //! Everything that decides takes the time as an argument. Only the clocks in this folder read one, so that
 //! a test, a replay or a store with its own clock decides by the same code as a live process.
 
+pub(crate) mod boot;
 mod calibration;
 mod clock;
 mod counter;
 mod line;
 mod manual;
+mod shifted;
 mod source;
 mod steered;
 mod timer;
@@ -17,6 +19,7 @@ mod woken;
 pub use clock::{Clock, SystemClock};
 pub use counter::CounterClock;
 pub use manual::ManualClock;
+pub(crate) use shifted::{Mark, Shifted};
 pub(crate) use source::Source;
 pub(crate) use timer::wake_all;
 

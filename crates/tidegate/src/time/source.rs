@@ -1,20 +1,23 @@
 //! What a limiter reads its time from.
 //!
 //! Nearly always that is the clock of the process, which is therefore no trait object: its reading is a few
-//! instructions, and they become a part of the caller.
+//! instructions, and they become a part of the caller. That of a zone in a file differs from it by a constant, and
+//! is read the same way.
 
 use std::io;
 use std::sync::Arc;
 use std::task::Waker;
 
-use super::{Clock, CounterClock, Timestamp};
+use super::{Clock, CounterClock, Shifted, Timestamp};
 
-/// The clock of the process, or another.
+/// The clock of the process, of a zone in a file, or another.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Source {
     /// The [`CounterClock`].
     #[default]
     Process,
+    /// The same by an epoch that outlives the process.
+    Shifted(Arc<Shifted>),
     /// A clock that somebody made: a manual one, another machine's.
     Given(Arc<dyn Clock>),
 }
@@ -25,6 +28,7 @@ impl Source {
     pub(crate) fn now(&self) -> Timestamp {
         match self {
             Source::Process => CounterClock::new().now(),
+            Source::Shifted(clock) => clock.now(),
             Source::Given(clock) => clock.now(),
         }
     }
@@ -33,6 +37,7 @@ impl Source {
     pub(crate) fn wake_at(&self, at: Timestamp, waker: Waker) -> io::Result<bool> {
         match self {
             Source::Process => CounterClock::new().wake_at(at, waker),
+            Source::Shifted(clock) => clock.wake_at(at, waker),
             Source::Given(clock) => clock.wake_at(at, waker),
         }
     }
@@ -43,6 +48,7 @@ mod tests {
     use std::sync::mpsc;
 
     use super::*;
+    use crate::time::shifted::tests::Told;
     use crate::time::woken::{Woken, waker};
     use crate::{MILLISECOND, ManualClock, SECOND, Ticks};
 
@@ -60,6 +66,32 @@ mod tests {
         let source = Source::Process;
         let at = source.now().saturating_add(Ticks::saturating_from(MILLISECOND));
         source.wake_at(at, waker(move || woken.send(()).expect("the test waits"))).unwrap();
+        assert_eq!(wakes.recv_timeout(10 * SECOND), Ok(()));
+    }
+
+    /// An hour ahead of the process.
+    fn ahead() -> (Source, Arc<Told>, Ticks) {
+        let (told, by) = (Arc::new(Told::default()), Ticks::saturating_from(3600 * SECOND));
+        (Source::Shifted(Arc::new(Shifted::new(by.get(), told.clone()))), told, by)
+    }
+
+    #[test]
+    fn a_shifted_clock_goes_with_the_process_and_is_remembered() {
+        let (source, told, by) = ahead();
+        let before = CounterClock::new().now().saturating_add(by);
+        let now = source.now();
+        assert!(before <= now && now <= CounterClock::new().now().saturating_add(by));
+        assert_eq!(*told.0.lock().unwrap(), [now]);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "the timer's thread never ends")]
+    fn a_shifted_clock_wakes_at_its_own_time() {
+        let (woken, wakes) = mpsc::channel();
+        let (source, ..) = ahead();
+        let at = source.now().saturating_add(Ticks::saturating_from(MILLISECOND));
+        let told = source.wake_at(at, waker(move || woken.send(()).expect("the test waits")));
+        assert!(told.unwrap());
         assert_eq!(wakes.recv_timeout(10 * SECOND), Ok(()));
     }
 

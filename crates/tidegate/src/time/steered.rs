@@ -2,7 +2,8 @@
 //!
 //! A reader takes the line in force, then the counter, and needs nothing else. Only who finds that the line
 //! has ended, or that there is none yet, takes the lock. Times are told from the system's clock only under
-//! that lock, which is why none of them can be later than the start of a line that is laid afterwards.
+//! that lock, which is why none of them can be later than the start of a line that is laid afterwards. Who comes
+//! while another one lays the next line does not wait for it: until then time stands still at the end of the last.
 
 use super::Timestamp;
 use super::calibration::Calibration;
@@ -42,9 +43,10 @@ impl<D: Dials> Steered<D> {
     pub(super) fn now(&self) -> Timestamp {
         // In this order: a counter that is read after a line is not before its start.
         let line = Line::from_words(self.line.0.read());
-        match line.at(self.dials.counter()) {
+        let counter = self.dials.counter();
+        match line.at(counter) {
             Some(now) => now,
-            None => self.renew(),
+            None => self.renew(line, counter),
         }
     }
 
@@ -54,8 +56,12 @@ impl<D: Dials> Steered<D> {
     }
 
     #[cold]
-    fn renew(&self) -> Timestamp {
-        let mut calibration = self.calibration.lock();
+    fn renew(&self, ended: Line, counter: u64) -> Timestamp {
+        let mut calibration = match (self.calibration.try_lock(), ended.just_ended(counter)) {
+            (Some(calibration), _) => calibration,
+            (None, Some(end)) => return end,
+            (None, None) => self.calibration.lock(),
+        };
         if let Some(now) = calibration.line().at(self.dials.counter()) {
             return now;
         }
@@ -136,6 +142,17 @@ mod tests {
     }
 
     #[test]
+    fn who_comes_while_a_line_is_laid_reads_the_end_of_the_last_and_does_not_wait() {
+        let steered = with_line();
+        let line = Line::from_words(steered.line.0.read());
+        let held = steered.calibration.lock();
+        let last = (0..1000).map(|_| steered.now()).last().expect("a thousand readings");
+        assert_eq!(last, line.end(), "a thousand steps are more than a line");
+        drop(held);
+        assert!(steered.now() >= last);
+    }
+
+    #[test]
     fn a_reading_from_a_line_reads_nothing_but_the_counter() {
         let steered = with_line();
         let (before, line) = (steered.dials.shows(), steered.line.0.read());
@@ -152,7 +169,7 @@ mod tests {
     fn who_comes_too_late_to_lay_a_line_reads_that_of_another() {
         let steered = with_line();
         let (before, line) = (steered.dials.shows(), steered.line.0.read());
-        assert_eq!(steered.renew().ticks(), before + 2 * STEP);
+        assert_eq!(steered.renew(Line::NONE, 0).ticks(), before + 2 * STEP);
         assert_eq!(steered.line.0.read(), line);
     }
 

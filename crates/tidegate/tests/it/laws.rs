@@ -1,10 +1,11 @@
 //! The laws under adjustments, changed limits and clocks that step by a century: over the pure functions, and
-//! over a map that is busy with others.
+//! over stores that are busy with others.
 
 use conformance::keeper::{Crowd, Keeper, States};
 use conformance::law::{giving_back_is_safe, obey};
 use conformance::promise::KINDS;
 use conformance::random::Random;
+use tidegate::{Map, Zone};
 
 fn hold<K: Keeper>(kind: &str, histories: u64, keeper: impl Fn(u64) -> K) {
     let seed = Random::seed_from_environment();
@@ -31,7 +32,18 @@ macro_rules! laws {
             $(
                 #[test]
                 fn $name() {
-                    hold($kind, crate::map::traces(20_000), Crowd::new);
+                    hold($kind, crate::map::traces(20_000), Crowd::<Map>::new);
+                }
+            )+
+        }
+
+        mod on_a_zone {
+            use super::*;
+
+            $(
+                #[test]
+                fn $name() {
+                    hold($kind, crate::map::traces(20_000), Crowd::<Zone>::new);
                 }
             )+
         }
@@ -70,5 +82,10 @@ fn laws_of_giving_back_hold_for_all() {
 
 #[test]
 fn laws_of_giving_back_hold_for_all_on_a_map() {
-    giving_back_holds(crate::map::traces(20_000), Crowd::new);
+    giving_back_holds(crate::map::traces(20_000), Crowd::<Map>::new);
+}
+
+#[test]
+fn laws_of_giving_back_hold_for_all_on_a_zone() {
+    giving_back_holds(crate::map::traces(20_000), Crowd::<Zone>::new);
 }

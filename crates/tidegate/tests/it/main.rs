@@ -16,6 +16,7 @@ mod sketch;
 mod small_world;
 mod traces;
 mod waiting;
+mod zone;
 
 /// How many random traces to run per kind: the environment's word, or enough for every commit.
 fn traces(usual: u64) -> u64 {

@@ -1,6 +1,6 @@
 //! What only a store can get wrong: whose state is whose, who is forgotten, and all or none.
 
-mod lock_step;
+pub(crate) mod lock_step;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ fn many_keys_in_a_map_decide_like_states_kept_apart() {
     let (rounds, steps) = (traces(20_000).div_ceil(50), 20_000);
     let (mut asked, mut refused, mut forgotten) = (0, 0, 0);
     for round in 0..rounds {
-        let mut both = LockStep::new(seed.wrapping_add(round), 2000);
+        let mut both = LockStep::<Map>::new(seed.wrapping_add(round), 2000);
         (0..steps).for_each(|_| both.step());
         asked += both.asked;
         refused += both.refused;
@@ -44,7 +44,7 @@ fn asks_together_stand_or_fall_together() {
     let (rounds, steps) = (traces(20_000).div_ceil(5), 1000);
     let (mut sets, mut refused) = (0, 0);
     for round in 0..rounds {
-        let mut both = LockStep::new(seed.wrapping_add(round), 4);
+        let mut both = LockStep::<Map>::new(seed.wrapping_add(round), 4);
         for _ in 0..steps {
             both.step();
             both.pass_time();
@@ -61,7 +61,7 @@ fn asks_refused_together_spend_nothing_even_if_one_makes_room_for_the_other() {
     let map = Map::with_clock(Arc::new(ManualClock::new()));
     let (large, small) = (Limit::per_second(1).burst(100), Limit::per_second(1).burst(1).max_debt(0));
     let key = Key::new("ana");
-    let [large, small] = [&large, &small].map(|limit| Subject { namespace: "shared", key: &key, limit });
+    let [large, small] = [&large, &small].map(|limit| Subject::new("shared", &key, limit));
     assert!(map.take(large, Ask::new(Cost::of(100))).0.is_allowed());
 
     let together = map.take_all(&[(small, Ask::ONE), (large, Ask::ONE)]);
@@ -91,7 +91,7 @@ fn a_pacer_that_owes_while_its_limit_changes_is_held_until_it_has_paid_and_saved
 fn a_window_is_still_spent_for_a_reading_out_of_order_behind_a_sweep() {
     let (clock, key) = (Arc::new(ManualClock::new()), Key::new("ana"));
     let (map, limit) = (Map::with_clock(clock.clone()), Limit::fixed_window(3, SECOND));
-    let subject = Subject { namespace: "window", key: &key, limit: &limit };
+    let subject = Subject::new("window", &key, &limit);
     clock.set(Timestamp::after_epoch(Duration::from_millis(10_999)));
     assert!(map.take(subject, Ask::new(Cost::of(3))).0.is_allowed());
 
@@ -106,7 +106,8 @@ fn a_window_is_still_spent_for_a_reading_out_of_order_behind_a_sweep() {
 fn sweep(map: &Map) {
     let too_much = Ask::new(Cost::of(2));
     for stranger in 0..2000_u64 {
-        let stranger = Subject { namespace: "", key: &Key::new(stranger), limit: &Limit::per_second(1) };
+        let (key, limit) = (Key::new(stranger), Limit::per_second(1));
+        let stranger = Subject::new("", &key, &limit);
         assert!(!map.take(stranger, too_much).0.is_allowed());
     }
 }

@@ -1,9 +1,10 @@
-//! Random traces against judges that know only the promise: over the pure functions, and over a map that is
-//! busy with others.
+//! Random traces against judges that know only the promise: over the pure functions, and over stores
+//! that are busy with others.
 
 use conformance::generate::{Shares, judge};
 use conformance::keeper::{Crowd, Keeper, States};
 use conformance::random::Random;
+use tidegate::{Map, Zone};
 
 const OPERATIONS: u64 = 200;
 
@@ -55,7 +56,18 @@ macro_rules! oracles {
             $(
                 #[test]
                 fn $name() {
-                    agree($kind, crate::map::traces(20_000), Crowd::new);
+                    agree($kind, crate::map::traces(20_000), Crowd::<Map>::new);
+                }
+            )+
+        }
+
+        mod on_a_zone {
+            use super::*;
+
+            $(
+                #[test]
+                fn $name() {
+                    agree($kind, crate::map::traces(20_000), Crowd::<Zone>::new);
                 }
             )+
         }

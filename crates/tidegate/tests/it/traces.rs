@@ -2,9 +2,10 @@
 
 use std::fs::{self, DirEntry};
 
-use conformance::arm::{Arm, OnLimiter, OnMap, OnSingle, Pure};
+use conformance::arm::{Arm, OnLimiter, OnMap, OnSingle, OnZone, Pure};
 use conformance::trace::{Action, Trace};
 use conformance::{generate, promise, trace};
+use tidegate::{Map, Zone};
 
 /// Every recorded trace, with the name of its file.
 fn recorded() -> Vec<(String, Trace)> {
@@ -55,8 +56,14 @@ fn every_recorded_trace_is_played_as_written_by_a_map() {
 }
 
 #[test]
-fn every_recorded_trace_is_played_as_written_by_a_limiter() {
-    play_all(&mut OnLimiter::new(), &["give-back"]);
+fn every_recorded_trace_is_played_as_written_by_a_zone() {
+    play_all(&mut OnZone::new(), &[]);
+}
+
+#[test]
+fn every_recorded_trace_is_played_as_written_by_limiters() {
+    play_all(&mut OnLimiter::<Map>::new(), &["give-back"]);
+    play_all(&mut OnLimiter::<Zone>::new(), &["give-back"]);
 }
 
 #[test]
@@ -70,7 +77,9 @@ fn a_generated_trace_is_text_that_plays_again() {
         let written = generate::trace(kind, 42, 50).to_string();
         let read = trace::parse(&written).unwrap();
         // A limiter is not among them: it is told its patience in nanoseconds, and these are to the tick.
-        for arm in [&mut Pure::new() as &mut dyn Arm, &mut OnMap::new(), &mut OnSingle::new()] {
+        for arm in
+            [&mut Pure::new() as &mut dyn Arm, &mut OnMap::new(), &mut OnZone::new(), &mut OnSingle::new()]
+        {
             trace::play(&read, arm).unwrap_or_else(|what| panic!("{kind}, {what}"));
         }
     }

@@ -12,18 +12,14 @@ mod shard;
 mod tests;
 mod together;
 
-pub(crate) use together::{Bid, take_all};
+pub(crate) use together::{Bid, Held};
 
 use std::fmt;
 use std::sync::Arc;
 
-use super::name::{Account, Name, Namespace};
-use super::{Answer, Store, Subject};
-use crate::algorithm::State;
-use crate::ask::{Adjusted, Adjustment, Ask};
-use crate::decision::{Decision, PermitId};
-use crate::decisions::Decisions;
-use crate::receipt::Receipt;
+use super::holder::Holder;
+use super::name::Account;
+use crate::limit::Terms;
 use crate::sync::{Apart, AtomicUsize, Mutex};
 use crate::time::{Clock, Source};
 use budget::Budget;
@@ -101,6 +97,11 @@ impl Map {
         Map::build(self.inner.clock.clone(), self.inner.budget.max_keys(), bytes)
     }
 
+    /// An empty map that decides by this clock.
+    pub(crate) fn on_clock(clock: Source) -> Map {
+        Map::build(clock, MAX_KEYS, MAX_BYTES)
+    }
+
     fn build(clock: Source, max_keys: usize, max_bytes: usize) -> Map {
         let shards = (max_keys / KEYS_PER_SHARD).clamp(FEWEST_SHARDS, MOST_SHARDS).next_power_of_two();
         let inner = Inner {
@@ -124,60 +125,14 @@ impl Map {
         self.inner.budget.bytes()
     }
 
-    /// Decides and spends if allowed; with proof of the take, by which it can be given back.
-    #[must_use = "a decision that nobody reads limits nobody"]
-    pub fn take(&self, subject: Subject<'_>, ask: Ask) -> (Decision, Option<Receipt>) {
-        self.take_from(&subject.account(), ask)
+    /// A map holds the states of every limit.
+    #[inline]
+    pub(crate) fn holder(&self, _: &Terms) -> Holder<'_> {
+        Holder::Map(self)
     }
 
-    /// Takes all or none: spends only if every ask passes.
-    #[must_use = "a decision that nobody reads limits nobody"]
-    pub fn take_all(&self, asks: &[(Subject<'_>, Ask)]) -> Decisions {
-        let accounts: Vec<_> = asks.iter().map(|(subject, _)| subject.account()).collect();
-        let bids = accounts.iter().zip(asks).map(|(account, (_, ask))| Bid { map: self, account, ask: *ask });
-        take_all(&bids.collect::<Vec<_>>())
-    }
-
-    /// What [`Map::take`] would say, without spending.
-    #[must_use = "a decision that nobody reads limits nobody"]
-    pub fn peek(&self, subject: Subject<'_>, ask: Ask) -> Decision {
-        self.look(&subject.account(), ask)
-    }
-
-    /// Charges what turned out to be more, or gives back what was not used.
-    pub fn adjust(&self, subject: Subject<'_>, adjustment: Adjustment) -> Adjusted {
-        self.adjust_in(&subject.account(), adjustment)
-    }
-
-    /// Gives one take back, as far as it is surely still there.
-    pub fn give_back(&self, subject: Subject<'_>, receipt: Receipt) -> Adjusted {
-        self.give_back_to(&subject.account(), receipt)
-    }
-
-    /// Gives a place in flight back. Whether the permit was still holding one.
-    pub fn release(&self, subject: Subject<'_>, permit: PermitId) -> bool {
-        self.release_in(&subject.account(), permit)
-    }
-
-    /// Starts a permit's lease anew. Whether it was still holding its place.
-    pub fn renew(&self, subject: Subject<'_>, permit: PermitId) -> bool {
-        self.renew_in(&subject.account(), permit)
-    }
-
-    /// Forgets a subject, whatever the algorithm.
-    pub fn reset(&self, subject: Subject<'_>) {
-        self.forget(&subject.account());
-    }
-
-    /// What is remembered about a subject.
-    pub fn state(&self, subject: Subject<'_>) -> State {
-        self.state_of(&subject.account())
-    }
-}
-
-impl Subject<'_> {
-    fn account(&self) -> Account {
-        Name::new(&Namespace::new(self.namespace), self.key).under(*self.limit.terms())
+    pub(crate) fn ready_for(&self, _: &Account) -> Holder<'_> {
+        Holder::Map(self)
     }
 }
 
@@ -190,32 +145,5 @@ impl Default for Map {
 impl fmt::Debug for Map {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Map").field("keys", &self.keys()).field("bytes", &self.bytes()).finish()
-    }
-}
-
-impl Store for Map {
-    fn take<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> Answer<'a, Decisions> {
-        Answer::ready(self.take_all(asks))
-    }
-
-    fn peek<'a>(&'a self, subject: Subject<'a>, ask: Ask) -> Answer<'a, Decision> {
-        Answer::ready(Map::peek(self, subject, ask))
-    }
-
-    fn adjust<'a>(&'a self, subject: Subject<'a>, adjustment: Adjustment) -> Answer<'a, Adjusted> {
-        Answer::ready(Map::adjust(self, subject, adjustment))
-    }
-
-    fn release<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {
-        Answer::ready(Map::release(self, subject, permit))
-    }
-
-    fn renew<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {
-        Answer::ready(Map::renew(self, subject, permit))
-    }
-
-    fn reset<'a>(&'a self, subject: Subject<'a>) -> Answer<'a, ()> {
-        Map::reset(self, subject);
-        Answer::ready(())
     }
 }

@@ -4,8 +4,11 @@ use std::hash::Hasher;
 
 use super::shard::Now;
 use super::*;
+use crate::store::name::Namespace;
 use crate::time::{OUT_OF_ORDER, Timestamp};
-use crate::{Cost, Key, Limit, ManualClock, SECOND};
+use crate::{
+    Adjusted, Adjustment, Ask, Cost, Decision, Key, Limit, ManualClock, PermitId, SECOND, State, Subject,
+};
 
 const ONE: Limit = Limit::per_second(1);
 
@@ -15,7 +18,7 @@ fn map() -> (Map, Arc<ManualClock>) {
 }
 
 fn take(map: &Map, key: impl IntoKeyText, limit: &Limit) -> Decision {
-    map.take(Subject { namespace: "n", key: &key.key(), limit }, Ask::ONE).0
+    map.take(Subject::new("n", &key.key(), limit), Ask::ONE).0
 }
 
 /// Numbers and texts as keys.
@@ -51,10 +54,7 @@ fn the_last_key_is_remembered_and_one_more_is_refused_and_told_why() {
     assert_eq!(refused.retry_after(), Some(SECOND));
     assert_eq!(map.keys(), 10);
     assert!(!take(&map, 3, &ONE).is_store_full(), "those who are in are judged by their limit");
-    assert_eq!(
-        map.peek(Subject { namespace: "n", key: &Key::new(10_u8), limit: &ONE }, Ask::ONE).remaining(),
-        1
-    );
+    assert_eq!(map.peek(Subject::new("n", &Key::new(10_u8), &ONE), Ask::ONE).remaining(), 1);
 
     clock.advance(2 * SECOND);
     let passed = (10..30).filter(|key| take(&map, *key, &ONE).is_allowed()).count();
@@ -100,14 +100,15 @@ fn a_state_that_would_outgrow_the_map_is_refused_too() {
     let held = (0..100).take_while(|_| take(&map, "bob", &permits).is_allowed()).count();
     assert!((1..100).contains(&held), "{held}");
     assert!(map.bytes() <= most, "{}", map.bytes());
-    map.reset(Subject { namespace: "n", key: &Key::new("ana"), limit: &log });
+    map.reset(Subject::new("n", &Key::new("ana"), &log));
     assert!(take(&map, "bob", &permits).is_allowed());
 }
 
 #[test]
 fn a_refused_newcomer_is_not_remembered() {
     let (map, _) = map();
-    let subject = Subject { namespace: "n", key: &Key::new("ana"), limit: &ONE };
+    let key = Key::new("ana");
+    let subject = Subject::new("n", &key, &ONE);
     assert!(!map.take(subject, Ask::new(Cost::of(2))).0.is_allowed());
     let _ = map.peek(subject, Ask::ONE);
     assert!(!map.release(subject, PermitId::LAST));
@@ -160,15 +161,15 @@ fn each_namespace_and_algorithm_has_its_own_state_and_reset_drops_all_of_a_subje
     let key = Key::new("ana");
     for namespace in ["a", "b"] {
         for limit in &limits {
-            let subject = Subject { namespace, key: &key, limit };
+            let subject = Subject::new(namespace, &key, limit);
             assert!(map.take(subject, Ask::ONE).0.is_allowed());
             assert!(!map.take(subject, Ask::ONE).0.is_allowed());
         }
     }
     assert_eq!(map.keys(), 10);
-    map.reset(Subject { namespace: "a", key: &key, limit: &ONE });
+    map.reset(Subject::new("a", &key, &ONE));
     assert_eq!(map.keys(), 5);
-    let again = |namespace| map.take(Subject { namespace, key: &key, limit: &ONE }, Ask::ONE).0.is_allowed();
+    let again = |namespace| map.take(Subject::new(namespace, &key, &ONE), Ask::ONE).0.is_allowed();
     assert!(again("a") && !again("b"));
 }
 
@@ -189,7 +190,8 @@ fn a_limit_with_a_longer_memory_finds_what_the_shorter_one_would_have_forgotten(
         for key in 0..many() {
             let _ = take(&map, key, &ONE);
         }
-        let ana = Subject { namespace: "n", key: &Key::new("ana"), limit: &long };
+        let key = Key::new("ana");
+        let ana = Subject::new("n", &key, &long);
         let is_forgotten = map.state(ana) == State::default();
         assert!(cfg!(miri) || is_forgotten, "in the end it is forgotten under {long:?}");
     }
@@ -202,7 +204,7 @@ fn a_pacers_debt_is_remembered_until_its_savings_are_full() {
     let (map, clock) = map();
     clock.advance(1000 * SECOND);
     let key = Key::new("ana");
-    let ana = |limit| Subject { namespace: "n", key: &key, limit };
+    let ana = |limit| Subject::new("n", &key, limit);
     assert!(map.take(ana(&short), Ask::new(Cost::of(100))).0.is_allowed());
     map.expect(&Namespace::new("n"), long.terms());
     clock.advance(110 * SECOND);
@@ -215,7 +217,8 @@ fn a_pacers_debt_is_remembered_until_its_savings_are_full() {
 #[test]
 fn a_take_is_given_back_once() {
     let (map, _) = map();
-    let subject = Subject { namespace: "n", key: &Key::new("ana"), limit: &ONE };
+    let key = Key::new("ana");
+    let subject = Subject::new("n", &key, &ONE);
     let (decision, receipt) = map.take(subject, Ask::ONE);
     assert!(decision.is_allowed());
     assert_eq!(map.give_back(subject, receipt.unwrap()), Adjusted::Whole);
@@ -231,7 +234,8 @@ fn a_take_is_given_back_once() {
 fn places_in_flight_are_released_and_renewed_by_their_permit() {
     let (map, clock) = map();
     let limit = Limit::concurrency(1, SECOND);
-    let subject = Subject { namespace: "n", key: &Key::new("ana"), limit: &limit };
+    let key = Key::new("ana");
+    let subject = Subject::new("n", &key, &limit);
     let permit = map.take(subject, Ask::ONE).0.permit().unwrap();
     clock.advance(SECOND / 2);
     assert!(map.renew(subject, permit));

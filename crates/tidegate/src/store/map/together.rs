@@ -1,4 +1,4 @@
-//! Several limits at once: all are looked at, and only if every one passes, all are taken from.
+//! Several limits at once, as far as maps hold their states.
 //!
 //! The shards of all names are locked first, in one order for everybody, so nobody comes in between and
 //! nobody waits in a circle. Room in the map is reserved next; what has room and passes cannot fail any more.
@@ -10,36 +10,20 @@ use super::{Inner, Map, Place, Shard};
 use crate::algorithm::State;
 use crate::ask::Ask;
 use crate::decision::Decision;
-use crate::decisions::Decisions;
 use crate::store::name::Account;
 use crate::sync::MutexGuard;
 use crate::time::Timestamp;
 
-/// One of several asks that stand or fall together.
-#[derive(Debug)]
+/// One of several asks of maps that stand or fall together.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Bid<'a> {
     pub(crate) map: &'a Map,
     pub(crate) account: &'a Account,
     pub(crate) ask: Ask,
 }
 
-/// Spends on all, or on none.
-pub(crate) fn take_all(bids: &[Bid<'_>]) -> Decisions {
-    let mut held = Held::lock(bids);
-    let mut decisions: Vec<_> = (0..bids.len()).map(|bid| held.peek(bid)).collect();
-    if !decisions.iter().all(Decision::is_allowed) {
-        held.record_refusals(&mut decisions);
-    } else if held.has_twins {
-        held.spend_or_restore(&mut decisions);
-    } else {
-        held.spend_if_room(&mut decisions);
-    }
-    held.tend();
-    Decisions::new(decisions)
-}
-
 /// The shards of all bids, locked.
-struct Held<'a> {
+pub(crate) struct Held<'a> {
     bids: &'a [Bid<'a>],
     places: Vec<Place>,
     /// For each bid, which of the shards is its own.
@@ -64,7 +48,7 @@ impl<'a> HeldShard<'a> {
 }
 
 impl<'a> Held<'a> {
-    fn lock(bids: &'a [Bid<'a>]) -> Held<'a> {
+    pub(crate) fn lock(bids: &'a [Bid<'a>]) -> Held<'a> {
         let places: Vec<_> = bids.iter().map(|bid| bid.map.place(bid.account)).collect();
         let address = |bid: usize| std::ptr::from_ref::<Inner>(&bids[bid].map.inner) as usize;
         let lock = |bid: usize| (address(bid), places[bid].shard);
@@ -86,13 +70,23 @@ impl<'a> Held<'a> {
         Held { bids, places, owner, shards, has_twins }
     }
 
-    fn peek(&self, bid: usize) -> Decision {
+    pub(crate) fn peek(&self, bid: usize) -> Decision {
         let Bid { account, ask, .. } = &self.bids[bid];
         let held = &self.shards[self.owner[bid]];
         match held.shard.find(self.places[bid].hash, account.bytes()) {
             Some(entry) => account.terms().peek(entry.state(), held.now.time, *ask),
             None => account.terms().peek(&State::default(), held.now.time, *ask),
         }
+    }
+
+    /// Spends on all, which were seen to pass, or on none. Whether it has.
+    pub(crate) fn spend(&mut self, decisions: &mut [Decision]) -> bool {
+        if self.has_twins {
+            self.spend_or_restore(decisions);
+        } else {
+            self.spend_if_room(decisions);
+        }
+        decisions.iter().all(Decision::is_allowed)
     }
 
     /// Spends on one.
@@ -111,7 +105,7 @@ impl<'a> Held<'a> {
 
     /// Each limit that refused sees the refusal, as if it had been asked alone; the others see nothing. (A
     /// refusal may cut a debt that is too large, and make room for a twin, which is refused all the same.)
-    fn record_refusals(&mut self, decisions: &mut [Decision]) {
+    pub(crate) fn record_refusals(&mut self, decisions: &mut [Decision]) {
         for (bid, decision) in decisions.iter_mut().enumerate() {
             if !decision.is_allowed() && !self.peek(bid).is_allowed() {
                 *decision = self.take(bid);
@@ -218,7 +212,7 @@ impl<'a> Held<'a> {
         }
     }
 
-    fn tend(self) {
+    pub(crate) fn tend(self) {
         for HeldShard { inner, index, now, shard } in self.shards {
             inner.tend(shard, index, now);
         }

@@ -1,48 +1,48 @@
-//! A map and the same subjects kept apart, step by step.
+//! A store in memory and the same subjects kept apart, step by step.
 
 use std::sync::Arc;
 
 use conformance::arm::Answer;
-use conformance::keeper::{Keeper, States};
+use conformance::keeper::{Keeper, Sheltering, States};
 use conformance::promise::{KINDS, Promise};
 use conformance::random::Random;
 use tidegate::{
-    Adjustment, Ask, Cost, Decision, Key, Limit, Limiter, ManualClock, Map, PermitId, State, Subject, Ticks,
-    Timestamp,
+    Adjustment, Algorithm, Ask, Cost, Decision, Key, Limit, Limiter, ManualClock, Memory, PermitId, State,
+    Subject, Ticks, Timestamp,
 };
 
 const SECOND: u64 = 16_000_000_000;
 const DAY: u64 = 86_400 * SECOND;
 
-/// A rule of each kind on one map; and the same subjects kept apart, in states that nobody ever forgets.
-pub(super) struct LockStep {
+/// A rule of each kind on one store; and the same subjects kept apart, in states that nobody ever forgets.
+pub(crate) struct LockStep<S> {
     seed: u64,
     random: Random,
     now: u64,
     clock: Arc<ManualClock>,
-    map: Map,
+    store: S,
     apart: States,
     subjects: Subjects,
     permits: Vec<Permit>,
     about_to_be_clear: Who,
     /// How many single asks there were, and how many of them were refused.
-    pub(super) asked: u64,
-    pub(super) refused: u64,
+    pub(crate) asked: u64,
+    pub(crate) refused: u64,
 }
 
 /// A place in flight, which has a number on the map and another one apart.
 struct Permit {
     who: Who,
-    on_map: PermitId,
+    on_store: PermitId,
     apart: PermitId,
 }
 
-impl LockStep {
-    pub(super) fn new(seed: u64, keys: u64) -> LockStep {
+impl<S: Sheltering> LockStep<S> {
+    pub(crate) fn new(seed: u64, keys: u64) -> LockStep<S> {
         let mut random = Random::new(seed);
         let clock = Arc::new(ManualClock::new());
-        let map = Map::with_clock(clock.clone());
-        let rules = KINDS.map(|kind| Rule::new(&map, kind, &mut random)).into();
+        let store = S::empty(clock.clone());
+        let rules = KINDS.map(|kind| Rule::new(&store.memory(), kind, &mut random)).into();
         let subjects = Subjects { rules, keys: (0..keys).map(Key::new).collect() };
         let (apart, permits, about_to_be_clear) = (States::default(), Vec::new(), Who { rule: 0, key: 0 });
         let (now, asked, refused) = (0, 0, 0);
@@ -51,7 +51,7 @@ impl LockStep {
             random,
             now,
             clock,
-            map,
+            store,
             apart,
             subjects,
             permits,
@@ -62,7 +62,7 @@ impl LockStep {
     }
 
     /// Does something at random, to both.
-    pub(super) fn step(&mut self) {
+    pub(crate) fn step(&mut self) {
         let who = self.anybody();
         match self.random.between(0, 999) {
             0..80 => self.pass_time(),
@@ -92,7 +92,7 @@ impl LockStep {
         Ask { cost, patience: Ticks::new(patience) }
     }
 
-    pub(super) fn pass_time(&mut self) {
+    pub(crate) fn pass_time(&mut self) {
         self.now += match self.random.between(0, 99) {
             0..30 => self.random.between(0, 3),
             30..60 => self.time_until_somebody_is_clear(),
@@ -127,10 +127,13 @@ impl LockStep {
         let kind = if self.random.percent(80) { kind } else { self.random.pick(&KINDS) };
         let promise = Promise::modest(kind, &mut self.random);
         if let Some(before) = self.subjects.rules[rule].last_like(&promise.limit()) {
+            if !S::KEEPS_WINDOWS_EXACTLY && before.algorithm() == Algorithm::FixedWindow {
+                return;
+            }
             for key in 0..self.subjects.keys.len() {
                 let subject = Subject { limit: &before, ..self.subjects.of(Who { rule, key }) };
                 let is_clear = before.clear_at(&self.apart.state(subject)) <= self.at();
-                if is_clear && self.map.state(subject) == State::default() {
+                if is_clear && self.store.state(subject) == State::default() {
                     self.apart.forget(subject);
                 }
             }
@@ -140,7 +143,7 @@ impl LockStep {
 
     fn reset(&mut self, who: Who) {
         let subject = self.subjects.of(who);
-        self.map.reset(subject);
+        self.store.reset(subject);
         self.apart.reset(subject);
         // Whoever is reset begins anew to number permits: within this instant an old number may come again.
         self.permits.retain(|permit| permit.who != who);
@@ -151,20 +154,21 @@ impl LockStep {
         let cost = Cost::of(self.random.sized(1, 20));
         let adjustment =
             if self.random.percent(50) { Adjustment::Charge(cost) } else { Adjustment::Refund(cost) };
-        let (on_map, apart) = (self.map.adjust(subject, adjustment), self.apart.adjust(subject, adjustment));
-        assert_eq!(on_map, apart, "{adjustment:?}, {}", self.told(who));
+        let (on_store, apart) =
+            (self.store.adjust(subject, adjustment), self.apart.adjust(subject, adjustment));
+        assert_eq!(on_store, apart, "{adjustment:?}, {}", self.told(who));
     }
 
     fn release_or_renew(&mut self) {
         let Some(last) = self.permits.len().checked_sub(1) else { return };
         let chosen = self.random.between(0, last as u64) as usize;
-        let Permit { who, on_map, apart } = self.permits[chosen];
+        let Permit { who, on_store, apart } = self.permits[chosen];
         let subject = self.subjects.of(who);
         let renews = self.random.percent(50);
         let held = if renews {
-            (self.map.renew(subject, on_map), self.apart.renew(subject, apart))
+            (self.store.renew(subject, on_store), self.apart.renew(subject, apart))
         } else {
-            (self.map.release(subject, on_map), self.apart.release(subject, apart))
+            (self.store.release(subject, on_store), self.apart.release(subject, apart))
         };
         assert_eq!(held.0, held.1, "renews: {renews}, {}", self.told(who));
         if !held.0 {
@@ -175,34 +179,34 @@ impl LockStep {
     fn peek(&mut self, who: Who) {
         let ask = self.any_ask(who);
         let subject = self.subjects.of(who);
-        let (on_map, apart) = (self.map.peek(subject, ask), self.apart.peek(subject, ask));
-        assert_eq!(figures(on_map), figures(apart), "peek {ask:?}, {}", self.told(who));
+        let (on_store, apart) = (self.store.peek(subject, ask), self.apart.peek(subject, ask));
+        assert_eq!(figures(on_store), figures(apart), "peek {ask:?}, {}", self.told(who));
     }
 
     fn take(&mut self, who: Who) {
         let ask = self.any_ask(who);
         let subject = self.subjects.of(who);
-        let ((on_map, _), (apart, _)) = (self.map.take(subject, ask), self.apart.take(subject, ask));
-        assert_eq!(figures(on_map), figures(apart), "take {ask:?}, {}", self.told(who));
-        self.note(who, on_map, apart);
+        let ((on_store, _), (apart, _)) = (self.store.take(subject, ask), self.apart.take(subject, ask));
+        assert_eq!(figures(on_store), figures(apart), "take {ask:?}, {}", self.told(who));
+        self.note(who, on_store, apart);
     }
 
     /// Asks for several at once. Whether all passed.
-    pub(super) fn take_together(&mut self) -> bool {
+    pub(crate) fn take_together(&mut self) -> bool {
         let asked = self.any_asks();
         let asks: Vec<_> = asked.iter().map(|(who, ask)| (self.subjects.of(*who), *ask)).collect();
-        let together = self.map.take_all(&asks);
+        let together = self.store.take_all(&asks);
         let expected = take_all_or_none(&mut self.apart, &asks);
         let passes = expected.iter().flatten().filter(|decision| decision.is_allowed()).count() == asks.len();
         assert_eq!(together.is_allowed(), passes, "{asked:?}, {}", self.told(asked[0].0));
-        for ((who, _), (on_map, apart)) in asked.iter().zip(together.each().iter().zip(expected)) {
+        for ((who, _), (on_store, apart)) in asked.iter().zip(together.each().iter().zip(expected)) {
             if let Some(apart) = apart {
-                assert_eq!(figures(*on_map), figures(apart), "{asked:?}, {}", self.told(*who));
-                self.note(*who, *on_map, apart);
+                assert_eq!(figures(*on_store), figures(apart), "{asked:?}, {}", self.told(*who));
+                self.note(*who, *on_store, apart);
             }
             let subject = self.subjects.of(*who);
-            let (on_map, apart) = (self.map.peek(subject, Ask::ONE), self.apart.peek(subject, Ask::ONE));
-            assert_eq!(figures(on_map), figures(apart), "after {asked:?}, {}", self.told(*who));
+            let (on_store, apart) = (self.store.peek(subject, Ask::ONE), self.apart.peek(subject, Ask::ONE));
+            assert_eq!(figures(on_store), figures(apart), "after {asked:?}, {}", self.told(*who));
         }
         passes
     }
@@ -217,11 +221,11 @@ impl LockStep {
         asks.map(any_ask).collect()
     }
 
-    fn note(&mut self, who: Who, on_map: Decision, apart: Decision) {
+    fn note(&mut self, who: Who, on_store: Decision, apart: Decision) {
         self.asked += 1;
-        self.refused += u64::from(!on_map.is_allowed());
-        if let (Some(on_map), Some(apart)) = (on_map.permit(), apart.permit()) {
-            self.permits.push(Permit { who, on_map, apart });
+        self.refused += u64::from(!on_store.is_allowed());
+        if let (Some(on_store), Some(apart)) = (on_store.permit(), apart.permit()) {
+            self.permits.push(Permit { who, on_store, apart });
         }
     }
 
@@ -232,10 +236,10 @@ impl LockStep {
     }
 
     /// How many subjects are remembered apart, but not on the map.
-    pub(super) fn forgotten(&self) -> usize {
+    pub(crate) fn forgotten(&self) -> usize {
         let is_forgotten = |who: Who| {
             let subject = self.subjects.of(who);
-            self.map.state(subject) == State::default() && self.apart.state(subject) != State::default()
+            self.store.state(subject) == State::default() && self.apart.state(subject) != State::default()
         };
         self.subjects.all().filter(|who| is_forgotten(*who)).count()
     }
@@ -276,7 +280,7 @@ struct Subjects {
 impl Subjects {
     fn of(&self, who: Who) -> Subject<'_> {
         let rule = &self.rules[who.rule];
-        Subject { namespace: &rule.name, key: &self.keys[who.key], limit: &rule.limit }
+        Subject::new(&rule.name, &self.keys[who.key], &rule.limit)
     }
 
     fn all(&self) -> impl Iterator<Item = Who> {
@@ -293,15 +297,15 @@ struct Rule {
     limit: Limit,
     /// What was in force before, the newest last.
     past: Vec<Limit>,
-    /// It tells the map which states to hold on to.
+    /// It tells the store which states to hold on to.
     limiter: Limiter,
 }
 
 impl Rule {
-    fn new(map: &Map, kind: &'static str, random: &mut Random) -> Rule {
+    fn new(store: &Memory, kind: &'static str, random: &mut Random) -> Rule {
         let promise = Promise::modest(kind, random);
         let (name, limit) = (format!("rule of {kind}"), promise.limit());
-        let limiter = Limiter::on(map, &name, limit);
+        let limiter = Limiter::on(store, &name, limit);
         Rule { name, kind, promise, limit, past: vec![limit], limiter }
     }
 

@@ -13,7 +13,7 @@ use tidegate::Limit;
 
 /// So many per so many seconds, and so many at once.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Promise {
+pub(crate) struct Promise {
     amount: u32,
     seconds: u32,
     burst: u32,
@@ -21,7 +21,7 @@ pub(super) struct Promise {
 
 impl Promise {
     /// Read from a text like `10/60s burst 20`, as from a configuration: the compiler knows nothing of it.
-    pub(super) fn read(text: &str) -> Promise {
+    pub(crate) fn read(text: &str) -> Promise {
         let mut numbers = black_box(text)
             .split(|character: char| !character.is_ascii_digit())
             .filter(|number| !number.is_empty())
@@ -30,23 +30,23 @@ impl Promise {
         Promise { amount: next(), seconds: next(), burst: next() }
     }
 
-    pub(super) fn limit(self) -> Limit {
+    pub(crate) fn limit(self) -> Limit {
         self.to_string().parse().expect("a limit")
     }
 
-    pub(super) fn quota(self) -> Quota {
+    pub(crate) fn quota(self) -> Quota {
         let burst = NonZeroU32::new(self.burst).expect("not zero");
         Quota::with_period(self.interval()).expect("not zero").allow_burst(burst)
     }
 
-    pub(super) fn ratelimit(self) -> Ratelimiter {
+    pub(crate) fn ratelimit(self) -> Ratelimiter {
         let builder =
             Ratelimiter::builder(self.amount.into()).period(Duration::from_secs(self.seconds.into()));
         let full = builder.max_tokens(self.burst.into()).initial_available(self.burst.into());
         full.build().expect("a limit")
     }
 
-    pub(super) fn leaky_bucket(self) -> LeakyBucket {
+    pub(crate) fn leaky_bucket(self) -> LeakyBucket {
         // Its shortest interval.
         let interval = self.interval().max(Duration::from_millis(1));
         let refill = interval.as_nanos() / self.interval().as_nanos();
@@ -54,7 +54,7 @@ impl Promise {
         LeakyBucket::builder().refill(refill as usize).interval(interval).max(burst).initial(burst).build()
     }
 
-    pub(super) fn throttlecrab<S: Store>(self, store: S) -> Crab<S> {
+    pub(crate) fn throttlecrab<S: Store>(self, store: S) -> Crab<S> {
         Crab { limiter: ThrottleCrab::new(store), promise: self }
     }
 
@@ -71,14 +71,14 @@ impl fmt::Display for Promise {
 }
 
 /// throttlecrab, which is told the promise and the time at every decision.
-pub(super) struct Crab<S: Store> {
+pub(crate) struct Crab<S: Store> {
     limiter: ThrottleCrab<S>,
     promise: Promise,
 }
 
 impl<S: Store> Crab<S> {
     #[expect(clippy::disallowed_methods, reason = "the clock that its documentation passes")]
-    pub(super) fn is_allowed(&mut self, key: &str) -> bool {
+    pub(crate) fn is_allowed(&mut self, key: &str) -> bool {
         let Promise { amount, seconds, burst } = self.promise;
         let answer =
             self.limiter.rate_limit(key, burst.into(), amount.into(), seconds.into(), 1, SystemTime::now());

@@ -1,0 +1,141 @@
+//! `Zone`, the default store, beside governor, throttlecrab and our own `Map`, in one run.
+//!
+//! A key is at hand when it is asked about, as in a server that has just read it: few keys lie ready, many are
+//! written into a buffer, and what only that costs is a row of its own; nothing is subtracted.
+//! `zone SECTION...` measures only these, `--plot` draws what a decision costs by the number of keys, and
+//! `--instructions` counts with valgrind instead.
+
+mod candidate;
+mod curve;
+mod folder;
+mod goal;
+mod hot;
+mod instructions;
+mod key;
+mod million;
+mod plot;
+mod scaling;
+mod side;
+mod sides;
+mod table;
+mod turnover;
+mod visits;
+mod worst;
+mod zipf;
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use self::goal::Goal;
+use self::table::{FEWEST_MET, ROUNDS};
+use crate::process::most_resident;
+
+/// How many threads decide at the same time, in one table after the other.
+const THREADS: [usize; 2] = [1, 2];
+
+/// A part of the bench: its name, what it does, and how.
+type Section = (&'static str, &'static str, fn(&Options) -> Vec<Goal>);
+
+const SECTIONS: [Section; 5] = [
+    ("hot", "one hot key, and two in turn", hot::run),
+    (
+        "million",
+        "1,000,000 keys: one by one, in batches, in a file; what a second thread is worth",
+        million::run,
+    ),
+    ("curve", "1,000 to 10,000,000 keys", curve::run),
+    ("memory", "resident memory while keys come and go, in processes of their own", turnover::run),
+    ("worst", "the worst call while keys come and go", worst::run),
+];
+
+/// What was asked for.
+#[derive(Debug, Default)]
+struct Options {
+    /// Whether to draw a picture.
+    plot: bool,
+    /// All sections, if none is named.
+    sections: Vec<String>,
+}
+
+/// Runs the bench, or what a part of it needs in a process of its own.
+pub(crate) fn run(arguments: &[&str]) -> ExitCode {
+    match arguments {
+        ["resident", name] => turnover::print_one(name),
+        ["decide", name, decisions] => instructions::decide(name, decisions),
+        ["--instructions"] => instructions::compare(),
+        _ => match Options::read(arguments) {
+            Some(options) => compare_all(&options),
+            None => {
+                let names = SECTIONS.map(|(name, ..)| name).join(" | ");
+                eprintln!("usage: zone [--plot] [{names}]... | zone --instructions");
+                ExitCode::from(2)
+            }
+        },
+    }
+}
+
+impl Options {
+    fn read(arguments: &[&str]) -> Option<Options> {
+        let mut options = Options::default();
+        for argument in arguments {
+            match *argument {
+                "--plot" => options.plot = true,
+                name if SECTIONS.iter().any(|(known, ..)| *known == name) => {
+                    options.sections.push(name.to_owned());
+                }
+                _ => return None,
+            }
+        }
+        Some(options)
+    }
+
+    fn asks_for(&self, name: &str) -> bool {
+        self.sections.is_empty() || self.sections.iter().any(|section| section == name)
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a stopwatch decides nothing")]
+fn compare_all(options: &Options) -> ExitCode {
+    println!("{}", legend());
+    let start = Instant::now();
+    let mut goals = Vec::new();
+    for (name, what, section) in SECTIONS.into_iter().filter(|(name, ..)| options.asks_for(name)) {
+        eprintln!("zone {name}: {what} ({} s)", start.elapsed().as_secs());
+        goals.extend(section(options));
+    }
+    let mebibytes = most_resident().map_or(0, |bytes| bytes >> 20);
+    eprintln!("zone: done ({} s, at most {mebibytes} MiB resident)", start.elapsed().as_secs());
+    let met: Vec<_> = goals.iter().map(Goal::print).collect();
+    ExitCode::from(u8::from(met.contains(&false)))
+}
+
+/// What the columns of the tables say.
+fn legend() -> String {
+    format!(
+        "medians of {ROUNDS} interleaved rounds; a clock is read for each decision, or batch of them\n\
+         ns CPU: time on processors, of all threads, per decision\n\
+         ns wall: less waiting for a processor; with 2 threads that of a round divided by the decisions of both\n\
+         met: rounds in which all threads had a processor most of the time. Only these count, if they are \
+         {FEWEST_MET} or more;\n  fewer are of threads that sleep at a lock, or of a machine that is too busy to tell\n\
+         \u{f7} governor: CPU time divided by that of governor's default in the same round, median of the rounds\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_names_all_sections_are_asked_for() {
+        let options = Options::read(&["--plot"]).unwrap();
+        assert!(options.plot && options.asks_for("hot") && options.asks_for("worst"));
+        let options = Options::read(&["memory", "hot"]).unwrap();
+        assert!(!options.plot && options.asks_for("hot") && !options.asks_for("worst"));
+    }
+
+    #[test]
+    fn what_is_not_known_is_refused() {
+        assert!(Options::read(&["--plod"]).is_none());
+        assert!(Options::read(&["hot", "cold"]).is_none());
+    }
+}

@@ -1,0 +1,69 @@
+//! Many asks of one limiter, decided one after the other and fetched together.
+//!
+//! One by one, each decision would wait for its cell to come from memory. Here the names of a few dozen are hashed
+//! first and their cells asked for at once; then the clock is read, and all are decided.
+
+use std::fmt;
+
+use super::Limiter;
+use crate::asking::{IntoAsk, ask_for};
+use crate::decision::Decision;
+use crate::store::zone::Placed;
+
+/// How many are fetched together: more would push each other out of the nearest cache.
+const TOGETHER: usize = if cfg!(tidegate_models) { 2 } else { 32 };
+
+/// The decisions about many asks, in their order; made by [`Limiter::admit_each`].
+#[must_use = "nothing is decided until it is asked for"]
+pub struct AdmitEach<'a, I> {
+    limiter: &'a Limiter,
+    asks: I,
+    decided: [Option<Decision>; TOGETHER],
+    next: usize,
+}
+
+impl<'a, I: Iterator<Item: IntoAsk>> AdmitEach<'a, I> {
+    pub(super) fn new(limiter: &'a Limiter, asks: I) -> AdmitEach<'a, I> {
+        AdmitEach { limiter, asks, decided: [None; TOGETHER], next: TOGETHER }
+    }
+
+    /// Decides about the next few.
+    fn decide(&mut self) {
+        let inner = &*self.limiter.inner;
+        self.next = 0;
+        self.decided = [None; TOGETHER];
+        let terms = inner.limit.terms();
+        let Some((zone, prefixes)) = inner.straight_to(&terms) else {
+            for (decided, ask) in self.decided.iter_mut().zip(&mut self.asks) {
+                *decided = Some(self.limiter.admit(ask));
+            }
+            return;
+        };
+        let mut placed = [None; TOGETHER];
+        for (placed, ask) in placed.iter_mut().zip(&mut self.asks) {
+            let (key, units, patience) = ask.into_parts();
+            *placed = Some(Placed::new(zone, prefixes, (&terms, &key), ask_for(units, patience)));
+        }
+        zone.spend_each(&placed, (&terms, inner.when_full()), &mut self.decided);
+    }
+}
+
+impl<I: Iterator<Item: IntoAsk>> Iterator for AdmitEach<'_, I> {
+    type Item = Decision;
+
+    #[inline]
+    fn next(&mut self) -> Option<Decision> {
+        if self.next == TOGETHER {
+            self.decide();
+        }
+        let decision = self.decided[self.next].take();
+        self.next += usize::from(decision.is_some());
+        decision
+    }
+}
+
+impl<I> fmt::Debug for AdmitEach<'_, I> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("AdmitEach").field("limiter", &self.limiter).finish_non_exhaustive()
+    }
+}

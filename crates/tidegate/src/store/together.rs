@@ -1,0 +1,115 @@
+//! Several limits at once: all are looked at, and only if every one passes, all are taken from.
+//!
+//! Maps are locked around it, so nobody comes in between there. In a zone nobody can be kept out: its takes come
+//! first, and if one of them finds that another thread was faster, those before it are undone. A moment's refusal
+//! of somebody else is possible then; an admission too many is not.
+
+use super::Holder;
+use super::map::{self, Held};
+use super::name::Account;
+use super::zone::Zone;
+use crate::ask::Ask;
+use crate::decision::Decision;
+use crate::decisions::Decisions;
+use crate::receipt::Receipt;
+
+/// One of several asks that stand or fall together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bid<'a> {
+    pub(crate) holder: Holder<'a>,
+    pub(crate) account: &'a Account,
+    pub(crate) ask: Ask,
+}
+
+/// Spends on all, or on none.
+pub(crate) fn take_all(bids: &[Bid<'_>]) -> Decisions {
+    let mut maps = Vec::new();
+    let mut zones = Vec::new();
+    for (index, Bid { holder, account, ask }) in bids.iter().enumerate() {
+        match holder {
+            Holder::Map(map) => maps.push((index, map::Bid { map, account, ask: *ask })),
+            Holder::Zone(zone) => zones.push((index, ZoneBid { zone, account, ask: *ask })),
+        }
+    }
+    let (map_places, map_bids): (Vec<_>, Vec<_>) = maps.into_iter().unzip();
+    let (zone_places, zone_bids): (Vec<_>, Vec<_>) = zones.into_iter().unzip();
+    let mut held = Held::lock(&map_bids);
+    let mut of_maps: Vec<_> = (0..map_bids.len()).map(|bid| held.peek(bid)).collect();
+    let mut of_zones: Vec<_> = zone_bids.iter().map(ZoneBid::peek).collect();
+    spend(&mut held, &mut of_maps, &zone_bids, &mut of_zones);
+    held.tend();
+    let mut decisions: Vec<_> = bids.iter().map(|_| None).collect();
+    for (place, decision) in map_places.into_iter().zip(of_maps).chain(zone_places.into_iter().zip(of_zones))
+    {
+        decisions[place] = Some(decision);
+    }
+    Decisions::new(decisions.into_iter().flatten().collect())
+}
+
+/// Spends on all if all have passed, and corrects what was told if one does not pass after all.
+fn spend(
+    held: &mut Held<'_>,
+    of_maps: &mut [Decision],
+    zone_bids: &[ZoneBid<'_>],
+    of_zones: &mut [Decision],
+) {
+    if !of_maps.iter().chain(&*of_zones).all(Decision::is_allowed) {
+        held.record_refusals(of_maps);
+        for (bid, decision) in zone_bids.iter().zip(of_zones) {
+            if !decision.is_allowed() {
+                *decision = bid.refuse(*decision);
+            }
+        }
+        return;
+    }
+    let mut receipts = Vec::with_capacity(zone_bids.len());
+    for (bid, decision) in zone_bids.iter().zip(of_zones.iter_mut()) {
+        let (taken, receipt) = bid.take();
+        *decision = taken;
+        receipts.extend(receipt);
+        if !taken.is_allowed() {
+            break;
+        }
+    }
+    let lost = zone_bids.get(receipts.len()).map(|_| receipts.len());
+    if lost.is_none() && held.spend(of_maps) {
+        return;
+    }
+    // The last first: then each finds the state as its take has left it.
+    for (bid, receipt) in zone_bids.iter().zip(receipts).rev() {
+        bid.undo(receipt);
+    }
+    for (index, (bid, decision)) in zone_bids.iter().zip(of_zones).enumerate() {
+        if lost != Some(index) {
+            *decision = bid.peek();
+        }
+    }
+}
+
+/// An ask whose state is in a zone.
+#[derive(Clone, Copy, Debug)]
+struct ZoneBid<'a> {
+    zone: &'a Zone,
+    account: &'a Account,
+    ask: Ask,
+}
+
+impl ZoneBid<'_> {
+    fn peek(&self) -> Decision {
+        self.zone.look(self.account, self.ask)
+    }
+
+    fn take(&self) -> (Decision, Option<Receipt>) {
+        self.zone.take_from(self.account, self.ask)
+    }
+
+    fn undo(&self, receipt: Receipt) {
+        self.zone.undo(self.account, receipt);
+    }
+
+    /// The limit sees that it has refused; if it would no longer, the refusal stands as it was given.
+    fn refuse(&self, refused: Decision) -> Decision {
+        let again = self.zone.refuse(self.account, self.ask);
+        if again.is_allowed() { refused } else { again }
+    }
+}

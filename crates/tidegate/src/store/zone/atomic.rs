@@ -1,0 +1,235 @@
+//! Sixteen bytes in one atomic step.
+//!
+//! Where the processor can do it, two instructions are all there is: a load of sixteen aligned bytes, which those
+//! that have AVX promise to do at once, and the exchange. They are the ones that `portable-atomic` uses as well,
+//! which has to look up at each access whether it may; a zone looks once. Elsewhere it does the work.
+
+use super::cell::Content;
+
+/// How many cells are in a line of the processor's cache; in a model, as few as will do.
+pub(super) const LINE: usize = if cfg!(tidegate_models) { 2 } else { 4 };
+
+#[cfg(not(tidegate_models))]
+pub(super) use real::{Cell, Wide};
+
+/// Models take a lock for each access: what it is about is the order of the accesses.
+#[cfg(tidegate_models)]
+pub(super) use model::{Cell, Wide};
+
+#[cfg(not(tidegate_models))]
+mod real {
+    use super::{Content, LINE};
+    use portable_atomic::{AtomicU128, Ordering};
+
+    /// A place for a [`Content`], in memory that may be shared with other processes.
+    #[derive(Debug)]
+    #[repr(transparent)]
+    pub(in crate::store::zone) struct Cell(AtomicU128);
+
+    impl Cell {
+        /// Asks the processor to have a line at hand soon.
+        #[inline(always)]
+        pub(in crate::store::zone) fn prefetch(line: &[Cell; LINE]) {
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            super::x86_64::prefetch(line.as_ptr());
+            let _ = line;
+        }
+    }
+
+    /// Whether the processor has both instructions.
+    #[derive(Clone, Copy, Debug)]
+    pub(in crate::store::zone) struct Wide(bool);
+
+    impl Wide {
+        pub(in crate::store::zone) fn detect() -> Wide {
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            return Wide(super::x86_64::is_able());
+            #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+            Wide(false)
+        }
+
+        /// What is in the cells of a line.
+        #[inline(always)]
+        pub(in crate::store::zone) fn load_line(self, line: &[Cell; LINE]) -> [Content; LINE] {
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            if self.0 {
+                return line.each_ref().map(|cell| super::x86_64::load(&cell.0));
+            }
+            line.each_ref().map(|cell| from_bits(cell.0.load(Ordering::SeqCst)))
+        }
+
+        /// Puts `new` in the place of `old`, unless something else is there.
+        #[inline(always)]
+        pub(in crate::store::zone) fn replace(self, cell: &Cell, old: Content, new: Content) -> bool {
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            if self.0 {
+                return super::x86_64::replace(&cell.0, old, new);
+            }
+            let (old, new) = (to_bits(old), to_bits(new));
+            cell.0.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+        }
+    }
+
+    fn from_bits(bits: u128) -> Content {
+        Content { tag: bits as u64, word: (bits >> 64) as u64 }
+    }
+
+    fn to_bits(content: Content) -> u128 {
+        u128::from(content.tag) | (u128::from(content.word) << 64)
+    }
+}
+
+#[cfg(tidegate_models)]
+mod model {
+    use super::{Content, LINE};
+    use crate::sync::Mutex;
+
+    #[derive(Debug)]
+    pub(in crate::store::zone) struct Cell(Mutex<Content>);
+
+    impl Cell {
+        pub(in crate::store::zone) fn new() -> Cell {
+            Cell(Mutex::new(Content::NOTHING))
+        }
+
+        pub(in crate::store::zone) fn prefetch(_: &[Cell; LINE]) {}
+    }
+
+    #[derive(Clone, Copy, Debug)]
+    pub(in crate::store::zone) struct Wide;
+
+    impl Wide {
+        pub(in crate::store::zone) fn detect() -> Wide {
+            Wide
+        }
+
+        pub(in crate::store::zone) fn load_line(self, line: &[Cell; LINE]) -> [Content; LINE] {
+            line.each_ref().map(|cell| *cell.0.lock())
+        }
+
+        pub(in crate::store::zone) fn replace(self, cell: &Cell, old: Content, new: Content) -> bool {
+            let mut content = cell.0.lock();
+            let is_old = *content == old;
+            if is_old {
+                *content = new;
+            }
+            is_old
+        }
+    }
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri), not(tidegate_models)))]
+mod x86_64 {
+    use core::arch::asm;
+    use core::arch::x86_64::{__m128i, _MM_HINT_T0, _mm_cvtsi128_si64, _mm_prefetch, _mm_unpackhi_epi64};
+
+    use portable_atomic::AtomicU128;
+
+    use super::Content;
+
+    pub(super) fn is_able() -> bool {
+        std::arch::is_x86_feature_detected!("avx") && std::arch::is_x86_feature_detected!("cmpxchg16b")
+    }
+
+    #[inline(always)]
+    #[expect(unsafe_code, reason = "the instruction has no safe name")]
+    pub(super) fn load(cell: &AtomicU128) -> Content {
+        let both: __m128i;
+        // SAFETY: the caller has seen that there is AVX. The address is valid and aligned to sixteen bytes, as
+        // the type says. Processors with AVX read sixteen aligned bytes at once, and on this architecture every
+        // read is at least as strict as an acquire; after an exchange, which waits for all before it, reads
+        // keep the one order that all threads see. The block is not marked as pure or free of memory, so the
+        // compiler moves no access across it.
+        unsafe {
+            asm!("vmovdqa {both}, xmmword ptr [{address}]", both = out(xmm_reg) both, address = in(reg) cell.as_ptr(),
+                options(nostack, preserves_flags));
+            Content {
+                tag: _mm_cvtsi128_si64(both) as u64,
+                word: _mm_cvtsi128_si64(_mm_unpackhi_epi64(both, both)) as u64,
+            }
+        }
+    }
+
+    #[inline(always)]
+    #[expect(unsafe_code, reason = "the instruction has no safe name")]
+    pub(super) fn replace(cell: &AtomicU128, old: Content, new: Content) -> bool {
+        let done: u8;
+        // SAFETY: the caller has seen that there is `cmpxchg16b`. The address is valid, writable and aligned to
+        // sixteen bytes, as the type says. The compiler keeps `rbx` for itself: it is put back as it was. With
+        // the lock prefix this is one step in the order that all threads see.
+        unsafe {
+            asm!(
+                "xchg {low}, rbx",
+                "lock cmpxchg16b xmmword ptr [rdi]",
+                "sete {done}",
+                "mov rbx, {low}",
+                low = inout(reg) new.tag => _,
+                done = out(reg_byte) done,
+                in("rdi") cell.as_ptr(),
+                in("rcx") new.word,
+                inout("rax") old.tag => _,
+                inout("rdx") old.word => _,
+                options(nostack),
+            );
+        }
+        done != 0
+    }
+
+    #[inline(always)]
+    #[expect(unsafe_code, reason = "the instruction has no safe name")]
+    pub(super) fn prefetch<T>(line: *const T) {
+        // SAFETY: a prefetch reads nothing and fails on no address; every x86-64 has it.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.cast()) }
+    }
+}
+
+#[cfg(all(test, not(tidegate_models)))]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
+    fn line() -> Box<[Cell; LINE]> {
+        let cells: Vec<Cell> = (0..LINE).map(|_| cell()).collect();
+        cells.try_into().expect("so many were made")
+    }
+
+    #[expect(unsafe_code, reason = "a cell is made of zeroed memory only")]
+    fn cell() -> Cell {
+        // SAFETY: a cell is sixteen bytes, all of whose patterns are valid.
+        unsafe { std::mem::zeroed() }
+    }
+
+    #[test]
+    fn a_cell_is_replaced_only_if_it_is_what_was_seen() {
+        let (line, wide) = (line(), Wide::detect());
+        let (a, b) = (Content { tag: 1, word: 2 }, Content { tag: u64::MAX, word: u64::MAX - 1 });
+        assert!(wide.replace(&line[1], Content::NOTHING, a));
+        assert!(!wide.replace(&line[1], Content::NOTHING, b));
+        assert!(!wide.replace(&line[1], Content { tag: 1, word: 3 }, b));
+        assert!(!wide.replace(&line[1], Content { tag: 2, word: 2 }, b));
+        assert!(wide.replace(&line[1], a, b));
+        assert_eq!(wide.load_line(&line), [Content::NOTHING, b, Content::NOTHING, Content::NOTHING]);
+    }
+
+    #[test]
+    fn halves_of_two_contents_are_never_seen_together() {
+        let (line, wide, done) = (line(), Wide::detect(), AtomicBool::new(false));
+        let rounds = if cfg!(miri) { 100 } else { 200_000 };
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut old = Content::NOTHING;
+                for round in 1..=rounds {
+                    let new = Content { tag: round, word: !round };
+                    assert!(wide.replace(&line[2], old, new));
+                    old = new;
+                }
+                done.store(true, Ordering::Release);
+            });
+            while !done.load(Ordering::Acquire) {
+                let seen = wide.load_line(&line)[2];
+                assert!(seen == Content::NOTHING || seen.word == !seen.tag, "{seen:?}");
+            }
+        });
+    }
+}

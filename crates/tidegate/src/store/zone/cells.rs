@@ -1,0 +1,94 @@
+//! The memory of a zone as buckets of cells.
+
+use super::table::Bucket;
+
+#[cfg(not(tidegate_models))]
+pub(super) use mapped::Cells;
+/// Models need locks, which do not live in raw memory.
+#[cfg(tidegate_models)]
+pub(super) use model::Cells;
+
+#[cfg(not(tidegate_models))]
+mod mapped {
+    use std::io;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::super::memory::{Mapping, Part, ZoneFile};
+    use super::Bucket;
+
+    /// So many buckets, wherever they lie.
+    #[derive(Debug)]
+    pub(in crate::store::zone) struct Cells {
+        buckets: Part<Bucket>,
+        file: Option<Arc<ZoneFile>>,
+        /// The longest debt that was announced, unless the file keeps it.
+        deepest: AtomicU64,
+    }
+
+    impl Cells {
+        /// Buckets that were never used.
+        pub(in crate::store::zone) fn anonymous(buckets: usize) -> Cells {
+            let mapping = Arc::new(Mapping::anonymous(buckets * size_of::<Bucket>()));
+            Cells { buckets: mapping.part(0, buckets), file: None, deepest: AtomicU64::new(0) }
+        }
+
+        /// The buckets of a file.
+        pub(in crate::store::zone) fn of_file(file: Arc<ZoneFile>) -> Cells {
+            Cells { buckets: file.cells(), file: Some(file), deepest: AtomicU64::new(0) }
+        }
+
+        #[inline(always)]
+        pub(in crate::store::zone) fn buckets(&self) -> &[Bucket] {
+            &self.buckets
+        }
+
+        /// The longest debt of any limit in use, also by other processes; at least this one from now on.
+        #[inline]
+        pub(in crate::store::zone) fn deepest(&self, at_least: u64) -> u64 {
+            let deepest = self.file.as_ref().map_or(&self.deepest, |file| file.deepest());
+            let known = deepest.load(Ordering::Relaxed);
+            if at_least <= known {
+                known
+            } else {
+                deepest.fetch_max(at_least, Ordering::Relaxed).max(at_least)
+            }
+        }
+
+        pub(in crate::store::zone) fn flush(&self) -> io::Result<()> {
+            self.file.as_ref().map_or(Ok(()), |file| file.flush())
+        }
+    }
+}
+
+#[cfg(tidegate_models)]
+mod model {
+    use std::io;
+
+    use super::Bucket;
+    use crate::sync::{AtomicU64, Ordering};
+
+    #[derive(Debug)]
+    pub(in crate::store::zone) struct Cells {
+        buckets: Box<[Bucket]>,
+        deepest: AtomicU64,
+    }
+
+    impl Cells {
+        pub(in crate::store::zone) fn anonymous(buckets: usize) -> Cells {
+            Cells { buckets: (0..buckets).map(|_| Bucket::new()).collect(), deepest: AtomicU64::new(0) }
+        }
+
+        pub(in crate::store::zone) fn buckets(&self) -> &[Bucket] {
+            &self.buckets
+        }
+
+        pub(in crate::store::zone) fn deepest(&self, at_least: u64) -> u64 {
+            self.deepest.fetch_max(at_least, Ordering::Relaxed).max(at_least)
+        }
+
+        pub(in crate::store::zone) fn flush(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+}

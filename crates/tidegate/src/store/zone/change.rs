@@ -1,0 +1,140 @@
+//! What can be done to one subject: to a state of its own, or to what it shares with others.
+
+use crate::algorithm::OneWord;
+use crate::ask::{Adjusted, Adjustment, Ask};
+use crate::decision::Decision;
+use crate::receipt::Receipt;
+use crate::time::Timestamp;
+
+/// Something that is done to one subject.
+pub(super) trait Change<W: OneWord> {
+    type Answer;
+
+    /// Does it to a state of the subject's own.
+    fn change(&self, terms: &W, state: &mut W::State, now: Timestamp) -> Self::Answer;
+
+    /// Does it to a subject of which only is known that it owes nothing after `clear_at`. With the word that
+    /// this leaves, if it leaves another one.
+    fn share(&self, terms: &W, clear_at: Timestamp, now: Timestamp) -> (Self::Answer, Option<u64>);
+}
+
+/// Decides, and spends if allowed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spend(pub(super) Ask);
+
+impl<W: OneWord> Change<W> for Spend {
+    type Answer = Decision;
+
+    #[inline]
+    fn change(&self, terms: &W, state: &mut W::State, now: Timestamp) -> Decision {
+        terms.decide(state, now, self.0)
+    }
+
+    fn share(&self, terms: &W, clear_at: Timestamp, now: Timestamp) -> (Decision, Option<u64>) {
+        let (decision, word) = terms.decide_sharing(clear_at, now, self.0);
+        (decision, decision.is_allowed().then_some(word))
+    }
+}
+
+/// Decides and spends like [`Spend`], with proof of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Take(pub(super) Ask);
+
+impl<W: OneWord> Change<W> for Take {
+    type Answer = (Decision, Option<Receipt>);
+
+    fn change(&self, terms: &W, state: &mut W::State, now: Timestamp) -> Self::Answer {
+        let decision = terms.decide(state, now, self.0);
+        (decision, decision.is_allowed().then(|| terms.receipt(state, now, self.0.cost)))
+    }
+
+    fn share(&self, terms: &W, clear_at: Timestamp, now: Timestamp) -> (Self::Answer, Option<u64>) {
+        let (decision, word) = Spend(self.0).share(terms, clear_at, now);
+        let receipt = word.map(|word| terms.receipt(&terms.state_of_word(word), now, self.0.cost));
+        ((decision, receipt), word)
+    }
+}
+
+/// Lets a limit see a refusal that it is already known to give: a debt that is too large is cut by it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Refuse(pub(super) Ask);
+
+impl<W: OneWord> Change<W> for Refuse {
+    type Answer = Decision;
+
+    fn change(&self, terms: &W, state: &mut W::State, now: Timestamp) -> Decision {
+        let looked = terms.peek(state, now, self.0);
+        if looked.is_allowed() { looked } else { terms.decide(state, now, self.0) }
+    }
+
+    fn share(&self, terms: &W, clear_at: Timestamp, now: Timestamp) -> (Decision, Option<u64>) {
+        (terms.decide_sharing(clear_at, now, self.0).0, None)
+    }
+}
+
+/// Charges what turned out to be more, or gives back what was not used. What is shared is nobody's to give back.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Adjust(pub(super) Adjustment);
+
+impl<W: OneWord> Change<W> for Adjust {
+    type Answer = Adjusted;
+
+    fn change(&self, terms: &W, state: &mut W::State, now: Timestamp) -> Adjusted {
+        terms.adjust(state, now, self.0)
+    }
+
+    fn share(&self, terms: &W, clear_at: Timestamp, now: Timestamp) -> (Adjusted, Option<u64>) {
+        match self.0 {
+            Adjustment::Charge(cost) => {
+                let (adjusted, word) = terms.charge_sharing(clear_at, now, cost);
+                (adjusted, Some(word))
+            }
+            Adjustment::Refund(_) => (Adjusted::Capped, None),
+        }
+    }
+}
+
+/// Gives one take back, as far as it is surely still there.
+#[derive(Debug)]
+pub(super) struct GiveBack(pub(super) Receipt);
+
+impl<W: OneWord> Change<W> for GiveBack {
+    type Answer = Adjusted;
+
+    fn change(&self, terms: &W, state: &mut W::State, now: Timestamp) -> Adjusted {
+        terms.give_back(state, now, self.0.copy())
+    }
+
+    fn share(&self, terms: &W, clear_at: Timestamp, now: Timestamp) -> (Adjusted, Option<u64>) {
+        give_back_shared(self.0.copy(), terms, clear_at, now)
+    }
+}
+
+/// Makes one take of several undone, of which another was refused.
+#[derive(Debug)]
+pub(super) struct Undo(pub(super) Receipt);
+
+impl<W: OneWord> Change<W> for Undo {
+    type Answer = Adjusted;
+
+    fn change(&self, terms: &W, state: &mut W::State, now: Timestamp) -> Adjusted {
+        terms.undo(state, now, self.0.copy())
+    }
+
+    fn share(&self, terms: &W, clear_at: Timestamp, now: Timestamp) -> (Adjusted, Option<u64>) {
+        give_back_shared(self.0.copy(), terms, clear_at, now)
+    }
+}
+
+/// What is shared goes back to what it was if nobody has charged it since.
+fn give_back_shared<W: OneWord>(
+    receipt: Receipt,
+    terms: &W,
+    clear_at: Timestamp,
+    now: Timestamp,
+) -> (Adjusted, Option<u64>) {
+    let mut state = terms.state_of_word(clear_at.ticks());
+    let adjusted = terms.give_back(&mut state, now, receipt);
+    let word = terms.word_of(&state);
+    (adjusted, (word != clear_at.ticks()).then_some(word))
+}

@@ -1,0 +1,338 @@
+//! How a subject gets its cell, keeps it, or goes without.
+//!
+//! Each step reads cells, reads the clock, and exchanges one cell for what follows from that; if the cell has
+//! changed meanwhile, everything begins anew. No step waits for another thread.
+//!
+//! **One cell per subject.** A newcomer first wants a place: it puts its fingerprint there, tentative and charged
+//! with nothing. Then it looks at both buckets again. Of two that want a place for one subject, at least one sees
+//! the other now, and everybody agrees which goes: the one in the later cell. Only then is the place confirmed and
+//! charged, in one exchange. Whoever finds a wanted place may do all this for whoever wanted it.
+//!
+//! **No cell.** If no cell of both buckets is free, one cell of the first bucket becomes shared: it keeps its time,
+//! which from now on says until when anybody at most owes who has no cell. Such a subject is decided as if it owed
+//! until the latest time that its buckets share, and charges the first shared cell of its first bucket. Then it
+//! looks again: if meanwhile the subject has a cell, or shares more than it was decided by, the charge stays, but
+//! it begins anew. A newcomer that wants a place looks at what is shared after its place is to be seen: of the two,
+//! one sees the other. `docs/zone.md` has the proof.
+
+use super::WhenFull;
+use super::atomic::Cell;
+use super::cell::{Content, Kind};
+use super::change::Change;
+use super::counters::{Counters, Stripe, count};
+use super::table::{Sighting, Spot, Survey, Table, View};
+use crate::algorithm::{OneWord, worst_word};
+use crate::ask::Ask;
+use crate::decision::Decision;
+use crate::time::{OUT_OF_ORDER, SECOND, Source, Ticks, Timestamp};
+
+/// A place that is wanted may be worth something for longer than any debt.
+const LEAST_DEPTH: Ticks = Ticks::saturating_from(SECOND.saturating_mul(2));
+
+/// The cells, the clock and the counters.
+#[derive(Debug)]
+pub(super) struct Core {
+    pub(super) table: Table,
+    pub(super) clock: Source,
+    pub(super) counters: Counters,
+    /// Where the attempts of this process begin to be counted, so that two processes do not count alike.
+    first_attempt: u32,
+}
+
+/// Who is asked about, and by what.
+#[derive(Debug)]
+pub(super) struct Who<'a, W> {
+    pub(super) spot: &'a Spot,
+    pub(super) terms: &'a W,
+    pub(super) when_full: WhenFull,
+    /// The time to decide as of, if it is not now.
+    pub(super) at: Option<Timestamp>,
+}
+
+impl Core {
+    pub(super) fn new(table: Table, clock: Source, first_attempt: u32) -> Core {
+        Core { table, clock, counters: Counters::new(), first_attempt }
+    }
+
+    /// Makes sure that no debt of this length is taken for the trace of a clock that was set back.
+    #[inline]
+    pub(super) fn expect(&self, longest_debt: Ticks) {
+        self.table.cells.deepest(longest_debt.get());
+    }
+
+    /// Changes one subject.
+    #[inline(always)]
+    pub(super) fn settle<W: OneWord, C: Change<W>>(&self, who: &Who<'_, W>, change: &C) -> C::Answer {
+        if let Some((cell, content)) = self.table.find(who.spot) {
+            if content.is_state() {
+                // After the cell: what is decided by an older time than the state's would forgive too much.
+                let now = who.at.unwrap_or_else(|| self.clock.now());
+                if let Some(answer) = self.change_in(cell, content, who.terms, now, change) {
+                    return answer;
+                }
+            }
+        }
+        self.settle_slowly(who, change)
+    }
+
+    /// Changes a state of the subject's own; nothing if it is no longer what was seen.
+    #[inline(always)]
+    pub(super) fn change_in<W: OneWord, C: Change<W>>(
+        &self,
+        cell: &Cell,
+        content: Content,
+        terms: &W,
+        now: Timestamp,
+        change: &C,
+    ) -> Option<C::Answer> {
+        let (answer, after) = change_own(content, terms, now, change);
+        if after == content || self.table.replace(cell, content, after) { Some(answer) } else { None }
+    }
+
+    /// The same for a subject that was not found, or not left alone.
+    #[inline(never)]
+    pub(super) fn settle_slowly<W: OneWord, C: Change<W>>(&self, who: &Who<'_, W>, change: &C) -> C::Answer {
+        let stripe = self.counters.of(who.spot.place());
+        loop {
+            let view = self.table.view(who.spot);
+            let now = self.clock.now();
+            if let Some(answer) = self.step(who, change, &view, now) {
+                return answer;
+            }
+            count(&stripe.retries);
+        }
+    }
+
+    /// One attempt; nothing if somebody else was faster.
+    fn step<W: OneWord, C: Change<W>>(
+        &self,
+        who: &Who<'_, W>,
+        change: &C,
+        view: &View<'_>,
+        now: Timestamp,
+    ) -> Option<C::Answer> {
+        if let Some(state) = view.own().find(|own| own.content.is_state()) {
+            let (answer, after) = change_own(state.content, who.terms, who.at.unwrap_or(now), change);
+            return (after == state.content || view.replace(state, after)).then_some(answer);
+        }
+        if let Some(wanted) = view.own().min_by_key(|own| own.number) {
+            return self.confirm(who, change, wanted);
+        }
+        let survey = view.survey(now);
+        if let Some(room) = survey.room() {
+            return self.move_in(who, change, (view, view.sighting(room)), now);
+        }
+        if who.when_full == WhenFull::Forget {
+            count(&self.counters.of(who.spot.place()).forgotten);
+            return Some(change.change(who.terms, &mut Default::default(), who.at.unwrap_or(now)));
+        }
+        self.share(who, change, (view, &survey), now)
+    }
+
+    /// Wants a place for a newcomer, unless it has nothing to remember.
+    fn move_in<W: OneWord, C: Change<W>>(
+        &self,
+        who: &Who<'_, W>,
+        change: &C,
+        (view, free): (&View<'_>, Sighting),
+        now: Timestamp,
+    ) -> Option<C::Answer> {
+        let (answer, left) = begin(who, change, view, now);
+        if left.is_none() {
+            return Some(answer);
+        }
+        let stripe = self.counters.of(who.spot.place());
+        let attempt = self.first_attempt.wrapping_add(count(&stripe.attempts) as u32);
+        let wanted = Content::tentative(who.spot.fingerprint, now, attempt);
+        if !view.replace(free, wanted) {
+            return None;
+        }
+        if !free.content.is_free(now) {
+            count(&stripe.forgotten);
+        }
+        self.confirm(who, change, free.with(wanted))
+    }
+
+    /// Confirms a place that is wanted for a subject, and charges it.
+    fn confirm<W: OneWord, C: Change<W>>(
+        &self,
+        who: &Who<'_, W>,
+        change: &C,
+        wanted: Sighting,
+    ) -> Option<C::Answer> {
+        let view = self.table.view(who.spot);
+        for other in view.own().filter(|other| other.number != wanted.number) {
+            if other.content.is_state() || other.number < wanted.number {
+                view.replace(wanted, Content::NOTHING);
+                return None;
+            }
+            if !view.replace(other, Content::NOTHING) {
+                return None;
+            }
+        }
+        let (answer, left) = begin(who, change, &view, self.clock.now());
+        let Some(word) = left else {
+            view.replace(wanted, Content::NOTHING);
+            return Some(answer);
+        };
+        let kind = match who.when_full {
+            WhenFull::Share => Kind::Own,
+            WhenFull::Forget => Kind::Forgettable,
+        };
+        if !view.replace(wanted, Content::own(who.spot.fingerprint, kind, word)) {
+            return None;
+        }
+        count(&self.counters.of(who.spot.place()).inserts);
+        Some(answer)
+    }
+
+    /// Decides by what a subject without a cell shares with others, and charges that.
+    fn share<W: OneWord, C: Change<W>>(
+        &self,
+        who: &Who<'_, W>,
+        change: &C,
+        (view, survey): (&View<'_>, &Survey),
+        now: Timestamp,
+    ) -> Option<C::Answer> {
+        let stripe = self.counters.of(who.spot.place());
+        if self.cut_back(view, now) {
+            return None;
+        }
+        let Some(shared) = survey.shared.map(|index| view.sighting(index)) else {
+            convert(view, survey, stripe);
+            return None;
+        };
+        let until = survey.shared_until;
+        let (answer, left) = change.share(who.terms, until, who.at.unwrap_or(now));
+        let spent = match left {
+            None => true,
+            // Less than before is left only where a take is undone: that is exact, or it is not done.
+            Some(word) if word < until.ticks() && shared.content.clear_at() != until => true,
+            Some(word) => {
+                view.replace(shared, shared.content.with_word(word))
+                    && self.is_alone(who.spot, shared, until, now)
+            }
+        };
+        if !spent {
+            return None;
+        }
+        count(&stripe.shared_decisions);
+        Some(answer)
+    }
+
+    /// Whether a subject that was just charged in a shared cell owes nothing elsewhere that was not seen before.
+    fn is_alone(&self, spot: &Spot, shared: Sighting, until: Timestamp, now: Timestamp) -> bool {
+        let after = self.table.view(spot);
+        after.own().next().is_none()
+            && after.is_charged_in(shared, until)
+            // A cell that the subject had meanwhile cannot have come and gone in this time.
+            && self.clock.now().since(now) < OUT_OF_ORDER
+    }
+
+    /// What a subject would be told, without a trace.
+    pub(super) fn look<W: OneWord>(&self, who: &Who<'_, W>, ask: Ask) -> Decision {
+        if let Some((_, content)) = self.table.find(who.spot) {
+            if content.is_state() {
+                return who.terms.peek(&who.terms.state_of_word(content.word), self.clock.now(), ask);
+            }
+        }
+        let view = self.table.view(who.spot);
+        let now = self.clock.now();
+        if let Some(state) = view.own().find(|own| own.content.is_state()) {
+            return who.terms.peek(&who.terms.state_of_word(state.content.word), now, ask);
+        }
+        let survey = view.survey(now);
+        let until = survey.shared_until;
+        if survey.room().is_some() || who.when_full == WhenFull::Forget {
+            return who.terms.peek(&first_state(who, until, now), now, ask);
+        }
+        // Whoever takes makes a cell shared, if there is none yet.
+        let least = survey.least.filter(|_| survey.shared.is_none());
+        let until = least.map_or(until, |(_, word)| until.max(Timestamp::from_ticks(word)));
+        who.terms.peek_sharing(until, now, ask)
+    }
+
+    /// What is known about a subject, as a word; nothing if nothing is.
+    pub(super) fn word<W: OneWord>(&self, spot: &Spot, terms: &W) -> Option<u64> {
+        let view = self.table.view(spot);
+        let state = view.own().find(|own| own.content.is_state());
+        let (until, now) = (view.shared_until(), self.clock.now());
+        match state {
+            Some(state) => Some(state.content.word),
+            None if until > now => Some(terms.word_of(&terms.worst_state(until, now))),
+            None => None,
+        }
+    }
+
+    /// Forgets a subject that has a cell of its own.
+    pub(super) fn forget(&self, spot: &Spot) {
+        loop {
+            let view = self.table.view(spot);
+            let Some(own) = view.own().next() else { return };
+            view.replace(own, Content::NOTHING);
+        }
+    }
+
+    /// Cuts debts that no limit can have made: a clock was set back. Whether there were any.
+    fn cut_back(&self, view: &View<'_>, now: Timestamp) -> bool {
+        let deepest = now.saturating_add(Ticks::new(self.table.cells.deepest(LEAST_DEPTH.get())));
+        let mut any = false;
+        for late in view.later_than(deepest.saturating_add(OUT_OF_ORDER)) {
+            view.replace(late, late.content.with_word(worst_word(deepest)));
+            any = true;
+        }
+        any
+    }
+}
+
+/// Changes the state of a subject's own. What is only looked at stays the same: it was so when it was read.
+#[inline(always)]
+fn change_own<W: OneWord, C: Change<W>>(
+    content: Content,
+    terms: &W,
+    now: Timestamp,
+    change: &C,
+) -> (C::Answer, Content) {
+    let mut state = terms.state_of_word(content.word);
+    let answer = change.change(terms, &mut state, now);
+    (answer, content.with_word(terms.word_of(&state)))
+}
+
+/// What happens to a subject that has no cell and could get one; with what would be in it, if anything.
+fn begin<W: OneWord, C: Change<W>>(
+    who: &Who<'_, W>,
+    change: &C,
+    view: &View<'_>,
+    now: Timestamp,
+) -> (C::Answer, Option<u64>) {
+    let at = who.at.unwrap_or(now);
+    let mut state = first_state(who, view.shared_until(), at);
+    let before = who.terms.word_of(&state);
+    let answer = change.change(who.terms, &mut state, at);
+    let word = who.terms.word_of(&state);
+    (answer, (word != before).then_some(word))
+}
+
+/// What a subject begins with that may owe something in what others share; those that may be forgotten never do.
+fn first_state<W: OneWord>(who: &Who<'_, W>, shared_until: Timestamp, now: Timestamp) -> W::State {
+    if shared_until > now && who.when_full == WhenFull::Share {
+        who.terms.worst_state(shared_until, now)
+    } else {
+        W::State::default()
+    }
+}
+
+/// Makes the cell of the first bucket that owes the least a shared one.
+fn convert(view: &View<'_>, survey: &Survey, stripe: &Stripe) {
+    match survey.least {
+        Some((least, word)) => {
+            if view.replace(view.sighting(least), Content::shared(word)) {
+                count(&stripe.conversions);
+            }
+        }
+        // All of them are only wanted: nothing is charged there, and whoever wants one begins anew.
+        None => {
+            view.wanted().map(|wanted| view.replace(wanted, Content::NOTHING));
+        }
+    }
+}

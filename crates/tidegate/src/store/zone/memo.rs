@@ -1,0 +1,135 @@
+//! What a thread has just hashed, for it may ask for the same subject again.
+//!
+//! Under load the same few names come over and over: the one everybody wants, or the one that stands for all. A
+//! thread remembers some short names that it has hashed lately, and where they are kept. Comparing one costs a tenth
+//! of hashing it; if it is another one, that much was lost.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::sip::short_word;
+use super::table::Spot;
+
+/// Names up to this length are remembered: as two words, which overlap.
+const LONGEST: usize = 16;
+/// How many names a thread remembers: a power of two, and few enough for the nearest cache.
+const NAMES: usize = 64;
+/// Spreads names over the places for them. It need not be safe from anybody: to be forgotten costs a hash.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+
+thread_local! {
+    static RECENT: [Memo; NAMES] = const { [const { Memo::none() }; NAMES] };
+}
+
+/// Where a name was. Each part is a cell of its own, so that a comparison reads no more than it
+/// needs.
+#[derive(Debug)]
+struct Memo {
+    owner: Cell<Owner>,
+    name: Cell<ShortName>,
+    spot: Cell<Spot>,
+}
+
+impl Memo {
+    const fn none() -> Memo {
+        Memo {
+            owner: Cell::new(Owner(u64::MAX)),
+            name: Cell::new(ShortName { first: 0, last: 0, length: 0 }),
+            spot: Cell::new(Spot::NOWHERE),
+        }
+    }
+}
+
+/// Whose names they are: those of one limit, of one algorithm, in one zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Owner(u64);
+
+impl Owner {
+    /// One that nobody else is.
+    pub(super) fn new() -> Owner {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Owner(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// All bytes of a short name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ShortName {
+    first: u64,
+    last: u64,
+    length: usize,
+}
+
+impl ShortName {
+    #[inline(always)]
+    pub(super) fn new(name: &[u8]) -> Option<ShortName> {
+        let length = name.len();
+        match (name.first_chunk::<8>(), name.last_chunk::<8>()) {
+            (Some(first), Some(last)) if length <= LONGEST => {
+                Some(ShortName { first: u64::from_le_bytes(*first), last: u64::from_le_bytes(*last), length })
+            }
+            (None, _) if length > 0 => Some(ShortName { first: short_word(name), last: 0, length }),
+            _ => None,
+        }
+    }
+}
+
+/// Where a name is kept, by memory or by hashing it.
+#[inline(always)]
+pub(super) fn spot_of(owner: Owner, name: ShortName, hash: impl FnOnce() -> Spot) -> Spot {
+    if let Some(spot) = remembered(owner, name) {
+        return spot;
+    }
+    let spot = hash();
+    remember(owner, name, spot);
+    spot
+}
+
+#[inline(always)]
+fn remembered(owner: Owner, name: ShortName) -> Option<Spot> {
+    RECENT.with(|recent| {
+        let memo = &recent[place(owner, name)];
+        if memo.owner.get() == owner && memo.name.get() == name { Some(memo.spot.get()) } else { None }
+    })
+}
+
+#[inline(always)]
+fn remember(owner: Owner, name: ShortName, spot: Spot) {
+    RECENT.with(|recent| {
+        let memo = &recent[place(owner, name)];
+        memo.owner.set(owner);
+        memo.name.set(name);
+        memo.spot.set(spot);
+    });
+}
+
+#[inline(always)]
+fn place(owner: Owner, name: ShortName) -> usize {
+    let mixed = (name.first ^ name.last.rotate_left(29)).wrapping_add(owner.0).wrapping_mul(SPREAD);
+    (mixed >> (u64::BITS - NAMES.trailing_zeros())) as usize
+}
+
+#[cfg(all(test, not(tidegate_models)))]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn short_names_are_told_apart_by_every_byte() {
+        let mut seen = HashSet::new();
+        for length in 1..=LONGEST {
+            let mut name = vec![7; length];
+            for at in 0..length {
+                for byte in [0, 1, 7, 255] {
+                    name[at] = byte;
+                    let short = ShortName::new(&name).expect("it is short");
+                    seen.insert((short.first, short.last, short.length, name.clone()));
+                }
+                name[at] = 7;
+            }
+        }
+        let words: HashSet<_> = seen.iter().map(|(first, last, length, _)| (first, last, length)).collect();
+        assert_eq!(words.len(), seen.len());
+        assert_eq!((ShortName::new(&[]), ShortName::new(&[0; LONGEST + 1])), (None, None));
+    }
+}

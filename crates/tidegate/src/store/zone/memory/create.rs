@@ -1,0 +1,89 @@
+//! Makes a zone's file, all at once or not at all.
+//!
+//! It is made under another name in the same folder, with all its bytes on disk, and gets its own only when it is
+//! whole. So nobody ever opens half a zone, and a disk that is full says so now and not by a signal later.
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process;
+
+use super::epoch::{Reading, begin};
+use super::error::{Attempt, Problem, ZoneError};
+use super::header::{Geometry, Header};
+use super::record::PLACES;
+use super::seed::fresh_seed;
+use super::system;
+
+/// Its owner may read and write it.
+const MODE: u32 = 0o600;
+
+/// Makes a new zone, unless there is something in its place.
+pub(super) fn create(path: &Path, geometry: Geometry, now: &Reading) -> Result<(), ZoneError> {
+    let failed = |error| ZoneError::failed(path, Attempt::Create, error);
+    let header = Header::new(geometry, fresh_seed(), now.wall.as_secs());
+    let header = header.ok_or_else(|| ZoneError::new(path, Problem::TooLarge))?;
+    path.file_name().ok_or_else(|| ZoneError::new(path, Problem::NoName))?;
+    let folder = folder_of(path);
+    let opened = File::open(folder).map_err(failed)?;
+    if let Some(name) = system::network(&opened).map_err(failed)? {
+        return Err(ZoneError::new(path, Problem::OnNetwork(name)));
+    }
+    let temporary = Temporary::new(folder).map_err(failed)?;
+    fill(&temporary.file, &header, now).map_err(|error| ZoneError::not_made(path, header.length, error))?;
+    match system::publish(&temporary.path, path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        published => published.and_then(|()| opened.sync_all()).map_err(failed),
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// Writes all of a zone that has no cells in use, to the disk.
+fn fill(file: &File, header: &Header, now: &Reading) -> io::Result<()> {
+    file.set_permissions(Permissions::from_mode(MODE))?;
+    system::allocate(file, header.length)?;
+    file.write_all_at(&header.encode(), 0)?;
+    file.write_all_at(&begin(now).encode(), PLACES[0] as u64)?;
+    file.sync_all()
+}
+
+/// A file under a name that nobody else uses, which it loses in any case.
+#[derive(Debug)]
+struct Temporary {
+    path: PathBuf,
+    file: File,
+}
+
+impl Temporary {
+    fn new(folder: &Path) -> io::Result<Temporary> {
+        let path = folder.join(format!(".tidegate-{}-{:016x}.tmp", process::id(), fresh_seed()[0]));
+        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(MODE).open(&path)?;
+        Ok(Temporary { path, file })
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // Nobody is left to tell, and after it was published it is not there.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_alone_is_in_the_folder_of_the_process() {
+        assert_eq!(folder_of(Path::new("zone.tg")), Path::new("."));
+        assert_eq!(folder_of(Path::new("a/zone.tg")), Path::new("a"));
+        assert_eq!(folder_of(Path::new("/zone.tg")), Path::new("/"));
+    }
+}

@@ -1,0 +1,367 @@
+//! Why a zone cannot live in a file, and what to do about it.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::header::{Flaw, VERSION};
+
+/// A file cannot be used as a zone. What it holds is as it was.
+///
+/// The message says what is wrong and what to do next.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ZoneError {
+    path: PathBuf,
+    problem: Problem,
+    source: Option<io::Error>,
+}
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Problem {
+    /// What the file has in it.
+    Flaw(Flaw),
+    /// It is a folder.
+    Folder,
+    /// It is something else that is not a file: this.
+    NotFile(&'static str),
+    /// The path has no last part.
+    NoName,
+    /// It is a link that leads nowhere.
+    LeadsNowhere,
+    /// Others can write to it; these are its permissions.
+    OthersMayWrite(u32),
+    /// It lies on this kind of network file system.
+    OnNetwork(&'static str),
+    /// It would have more bytes than a file can have.
+    TooLarge,
+    /// The system has no such files.
+    NotHere,
+    /// There is no room for so many bytes.
+    NoRoom(u64),
+    /// There is no folder for it.
+    NoFolder,
+    /// This may not be done.
+    Forbidden(Attempt),
+    /// This was not possible.
+    Failed(Attempt),
+}
+
+/// What was attempted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Attempt {
+    Open,
+    Create,
+    Read,
+    Write,
+    Map,
+}
+
+impl ZoneError {
+    pub(super) fn new(path: &Path, problem: Problem) -> ZoneError {
+        ZoneError { path: path.to_owned(), problem, source: None }
+    }
+
+    /// What the system did not do.
+    pub(super) fn failed(path: &Path, attempt: Attempt, source: io::Error) -> ZoneError {
+        let problem = match (attempt, source.kind()) {
+            (_, io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) => {
+                Problem::Forbidden(attempt)
+            }
+            (Attempt::Create, io::ErrorKind::NotFound) | (_, io::ErrorKind::NotADirectory) => {
+                Problem::NoFolder
+            }
+            (Attempt::Map, io::ErrorKind::Unsupported) => Problem::NotHere,
+            _ => Problem::Failed(attempt),
+        };
+        ZoneError { path: path.to_owned(), problem, source: Some(source) }
+    }
+
+    /// A file of so many bytes that could not be made.
+    pub(super) fn not_made(path: &Path, bytes: u64, source: io::Error) -> ZoneError {
+        use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+        if matches!(source.kind(), StorageFull | QuotaExceeded | FileTooLarge) {
+            return ZoneError {
+                path: path.to_owned(),
+                problem: Problem::NoRoom(bytes),
+                source: Some(source),
+            };
+        }
+        ZoneError::failed(path, Attempt::Create, source)
+    }
+
+    /// Whether the file is a zone of another size than was asked for.
+    pub fn is_wrong_size(&self) -> bool {
+        matches!(self.problem, Problem::Flaw(Flaw::Size { .. }))
+    }
+
+    /// Whether the file is a zone that was damaged: cut off, lengthened, or changed by somebody else.
+    pub fn is_damaged(&self) -> bool {
+        use Flaw::{Checksum, Clock, Contradiction, Length, Short};
+        let Problem::Flaw(flaw) = self.problem else { return false };
+        matches!(flaw, Short { .. } | Checksum | Contradiction | Clock | Length { .. })
+    }
+
+    /// Whether there is something else in this place: another kind of file, an empty one, a folder, a device.
+    pub fn is_not_a_zone(&self) -> bool {
+        let is_other = matches!(self.problem, Problem::Flaw(Flaw::Empty | Flaw::Foreign));
+        is_other || matches!(self.problem, Problem::Folder | Problem::NotFile(_) | Problem::LeadsNowhere)
+    }
+
+    /// Whether the file lies on another machine, or may.
+    pub fn is_on_network(&self) -> bool {
+        matches!(self.problem, Problem::OnNetwork(_))
+    }
+
+    #[cfg(test)]
+    pub(super) fn problem(&self) -> Problem {
+        self.problem
+    }
+}
+
+impl fmt::Display for ZoneError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{:?}: {}", self.path, self.problem)
+    }
+}
+
+impl Error for ZoneError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_ref().map(|source| source as &(dyn Error + 'static))
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Problem::Flaw(flaw) => flaw.fmt(out),
+            Problem::Folder => out.write_str("is a folder; name a file in it"),
+            Problem::NotFile(what) => write!(out, "is a {what}, not a file; name another path"),
+            Problem::NoName => out.write_str("names no file; name one"),
+            Problem::LeadsNowhere => {
+                out.write_str("is a link to a file that does not exist; remove the link, or name that file")
+            }
+            Problem::OthersMayWrite(mode) => {
+                write!(
+                    out,
+                    "can be written by others (mode {mode:03o}); take that from them with `chmod 600`"
+                )
+            }
+            Problem::OnNetwork(name) => {
+                write!(
+                    out,
+                    "lies on {name}, which may belong to another machine; put it on a local disk or on tmpfs"
+                )
+            }
+            Problem::TooLarge => out.write_str("would be larger than a file can be; ask for fewer bytes"),
+            Problem::NotHere => out.write_str("zones in files need Linux; use a zone in memory"),
+            Problem::NoRoom(bytes) => {
+                write!(out, "there is no room for a file of {bytes} bytes; make room, or ask for fewer")
+            }
+            Problem::NoFolder => {
+                out.write_str("its folder does not exist; create the folder, or name another path")
+            }
+            Problem::Forbidden(attempt) => {
+                write!(out, "this process may not {attempt}; let its user do so, or name another path")
+            }
+            Problem::Failed(attempt) => {
+                write!(out, "the system could not {attempt}; its own words are the cause")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Attempt {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Attempt::Open => "open the file for reading and writing",
+            Attempt::Create => "create a file in its folder",
+            Attempt::Read => "read the file",
+            Attempt::Write => "write to the file",
+            Attempt::Map => "map the file into memory",
+        })
+    }
+}
+
+/// Where another program wrote the file, that one can go on with it.
+const OTHER_PROGRAM: &str =
+    "run the version that wrote it, or move the file away to begin with all counts anew";
+/// Where the file was damaged, nothing but a copy brings the counts back.
+const DAMAGED: &str = "put back a copy, or move the file away to begin with all counts anew";
+
+impl fmt::Display for Flaw {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Flaw::Empty => out.write_str("is empty; remove it, and a zone is made in its place"),
+            Flaw::Short { bytes } => write!(out, "was cut off after {bytes} bytes; {DAMAGED}"),
+            Flaw::Foreign => out.write_str("is not a zone; name another path, or move the file away"),
+            Flaw::Newer { version } => {
+                write!(out, "has format {version}, and this program knows {VERSION}; {OTHER_PROGRAM}")
+            }
+            Flaw::ByteOrder => {
+                write!(
+                    out,
+                    "was written by a machine of the other byte order; use it there, or move the file away to begin with all counts anew"
+                )
+            }
+            Flaw::Hash { id } => {
+                write!(out, "finds keys by hash {id}, which is unknown here; {OTHER_PROGRAM}")
+            }
+            Flaw::Tick { id } => {
+                write!(out, "counts time in unit {id}, which is unknown here; {OTHER_PROGRAM}")
+            }
+            Flaw::Cell { bytes } => {
+                write!(out, "has cells of {bytes} bytes, which are unknown here; {OTHER_PROGRAM}")
+            }
+            Flaw::Bucket { cells, wanted } => {
+                write!(out, "has buckets of {cells} cells, and this program has {wanted}; {OTHER_PROGRAM}")
+            }
+            Flaw::Checksum => write!(out, "was damaged: the checksum of its header is wrong; {DAMAGED}"),
+            Flaw::Contradiction => write!(out, "was damaged: its header contradicts itself; {DAMAGED}"),
+            Flaw::Clock => write!(out, "was damaged: neither of its clock records is whole; {DAMAGED}"),
+            Flaw::Length { made, found } => {
+                write!(out, "has {found} bytes, and was made with {made}; {DAMAGED}")
+            }
+            Flaw::Size { held, wanted } => {
+                let (held_in, wanted_in) = (Bytes(held), Bytes(wanted));
+                write!(
+                    out,
+                    "holds {held_in}, but {wanted_in} were asked for; ask for {held} bytes, or move the file away to begin with all counts anew"
+                )
+            }
+        }
+    }
+}
+
+/// A number of bytes in the largest unit that divides it.
+struct Bytes(u64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+        match units.iter().find(|(size, _)| self.0 >= *size && self.0 % size == 0) {
+            Some((size, unit)) => write!(out, "{} {unit}", self.0 / size),
+            None => write!(out, "{} bytes", self.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(problem: Problem) -> String {
+        ZoneError::new(Path::new("zone.tg"), problem).to_string()
+    }
+
+    fn about(problem: Problem) -> ZoneError {
+        ZoneError::new(Path::new("zone.tg"), problem)
+    }
+
+    #[test]
+    fn the_path_comes_first_and_is_quoted() {
+        let error = ZoneError::new(Path::new("a \"zone\"\n"), Problem::Folder);
+        assert_eq!(error.to_string(), r#""a \"zone\"\n": is a folder; name a file in it"#);
+    }
+
+    #[test]
+    fn flaws_of_other_programs_say_which_can_go_on() {
+        let rest = "run the version that wrote it, or move the file away to begin with all counts anew";
+        for (flaw, expected) in [
+            (Flaw::Newer { version: 2 }, "has format 2, and this program knows 1"),
+            (Flaw::Hash { id: 2 }, "finds keys by hash 2, which is unknown here"),
+            (Flaw::Tick { id: 3 }, "counts time in unit 3, which is unknown here"),
+            (Flaw::Cell { bytes: 32 }, "has cells of 32 bytes, which are unknown here"),
+            (Flaw::Bucket { cells: 4, wanted: 8 }, "has buckets of 4 cells, and this program has 8"),
+        ] {
+            assert_eq!(message(Problem::Flaw(flaw)), format!("\"zone.tg\": {expected}; {rest}"));
+            let error = about(Problem::Flaw(flaw));
+            assert!(!error.is_damaged() && !error.is_not_a_zone());
+            assert!(!error.is_wrong_size() && !error.is_on_network());
+        }
+        assert_eq!(
+            message(Problem::Flaw(Flaw::ByteOrder)),
+            "\"zone.tg\": was written by a machine of the other byte order; use it there, or move the file away to \
+             begin with all counts anew"
+        );
+        assert_eq!(
+            message(Problem::Flaw(Flaw::Contradiction)),
+            "\"zone.tg\": was damaged: its header contradicts itself; put back a copy, or move the file away to \
+             begin with all counts anew"
+        );
+    }
+
+    #[test]
+    fn sizes_are_told_in_the_unit_that_fits() {
+        for (bytes, expected) in [
+            (0, "0 bytes"),
+            (256, "256 bytes"),
+            (1024, "1 KiB"),
+            (1025, "1025 bytes"),
+            (64 << 20, "64 MiB"),
+            (3 << 30, "3 GiB"),
+            ((1 << 30) + (1 << 20), "1025 MiB"),
+        ] {
+            assert_eq!(Bytes(bytes).to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn a_file_on_another_machine_is_known_as_such() {
+        let error = about(Problem::OnNetwork("nfs"));
+        assert!(error.is_on_network() && !error.is_not_a_zone());
+        assert_eq!(
+            error.to_string(),
+            "\"zone.tg\": lies on nfs, which may belong to another machine; put it on a local disk or on tmpfs"
+        );
+    }
+
+    #[test]
+    fn where_there_are_no_such_files_a_zone_in_memory_is_named() {
+        assert_eq!(message(Problem::NotHere), "\"zone.tg\": zones in files need Linux; use a zone in memory");
+        let error = ZoneError::failed(Path::new("z"), Attempt::Map, io::ErrorKind::Unsupported.into());
+        assert_eq!(error.problem(), Problem::NotHere);
+    }
+
+    #[test]
+    fn what_the_system_says_is_the_cause() {
+        use io::ErrorKind as Kind;
+        let failed = |attempt, kind: Kind| ZoneError::failed(Path::new("z"), attempt, kind.into());
+        let forbidden = failed(Attempt::Create, Kind::PermissionDenied);
+        assert_eq!(
+            forbidden.to_string(),
+            "\"z\": this process may not create a file in its folder; let its user do so, or name another path"
+        );
+        assert_eq!(forbidden.source().unwrap().to_string(), "permission denied");
+        let problem = |attempt, kind| failed(attempt, kind).problem();
+        assert_eq!(problem(Attempt::Open, Kind::ReadOnlyFilesystem), Problem::Forbidden(Attempt::Open));
+        assert_eq!(problem(Attempt::Create, Kind::NotADirectory), Problem::NoFolder);
+        assert_eq!(problem(Attempt::Open, Kind::NotADirectory), Problem::NoFolder);
+        assert_eq!(problem(Attempt::Open, Kind::NotFound), Problem::Failed(Attempt::Open));
+        let texts = [
+            (Attempt::Open, "open the file for reading and writing"),
+            (Attempt::Read, "read the file"),
+            (Attempt::Write, "write to the file"),
+            (Attempt::Map, "map the file into memory"),
+        ];
+        for (attempt, text) in texts {
+            assert_eq!(
+                failed(attempt, Kind::Other).to_string(),
+                format!("\"z\": the system could not {text}; its own words are the cause")
+            );
+        }
+    }
+
+    #[test]
+    fn a_file_that_could_not_be_made_for_want_of_room_says_how_much_it_needs() {
+        use io::ErrorKind as Kind;
+        for kind in [Kind::StorageFull, Kind::QuotaExceeded, Kind::FileTooLarge] {
+            let error = ZoneError::not_made(Path::new("z"), 4352, kind.into());
+            assert_eq!(error.problem(), Problem::NoRoom(4352));
+        }
+        let other = ZoneError::not_made(Path::new("z"), 4352, Kind::PermissionDenied.into());
+        assert_eq!(other.problem(), Problem::Forbidden(Attempt::Create));
+    }
+}

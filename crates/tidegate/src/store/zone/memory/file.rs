@@ -1,0 +1,101 @@
+//! A zone's file, open and in memory.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::error::ZoneError;
+use super::header::{CELL_BYTES, Geometry, HEADER_BYTES, Header};
+use super::mapping::{Mapping, Part, Shareable};
+use crate::time::{CounterClock, Mark, Shifted, Source, Timestamp};
+
+/// A zone's file, which other processes may have open at the same time.
+#[derive(Debug)]
+pub(crate) struct ZoneFile {
+    mapping: Arc<Mapping>,
+    /// Latest and deepest.
+    words: Part<AtomicU64>,
+    header: Header,
+    /// The time of the zone less that since the start of the machine, in ticks.
+    offset: u64,
+}
+
+impl ZoneFile {
+    /// Opens the zone in this file, or makes one if there is no file.
+    pub(crate) fn open(path: &Path, buckets: u64, bucket_bytes: usize) -> Result<ZoneFile, ZoneError> {
+        let bucket_cells = u32::try_from(bucket_bytes / CELL_BYTES as usize).expect("buckets are small");
+        assert!(buckets > 0 && bucket_cells > 0, "a zone has cells");
+        open(path, Geometry { bucket_cells, buckets })
+    }
+
+    /// Takes over what was found to be whole; `words` are the latest and the deepest.
+    pub(super) fn new(
+        mapping: Arc<Mapping>,
+        words: Part<AtomicU64>,
+        header: Header,
+        offset: u64,
+    ) -> ZoneFile {
+        ZoneFile { mapping, words, header, offset }
+    }
+
+    /// All cells.
+    pub(crate) fn cells<T: Shareable>(&self) -> Part<T> {
+        let bytes = self.header.length as usize - HEADER_BYTES;
+        self.mapping.part(HEADER_BYTES, bytes / size_of::<T>())
+    }
+
+    /// What the hash of this zone is keyed by.
+    pub(crate) fn seed(&self) -> [u64; 2] {
+        self.header.seed
+    }
+
+    /// The latest time of the zone that is known to have been told, in ticks.
+    pub(crate) fn latest(&self) -> &AtomicU64 {
+        &self.words[0]
+    }
+
+    /// The longest debt of any limit that was used in the zone, in ticks; for the table to keep.
+    pub(crate) fn deepest(&self) -> &AtomicU64 {
+        &self.words[1]
+    }
+
+    /// The time of the zone less that of the process, in ticks, without regard to overflow.
+    pub(crate) fn shift(&self) -> u64 {
+        CounterClock::epoch_since_boot().get().wrapping_add(self.offset)
+    }
+
+    /// The clock of the zone, which keeps its file open.
+    pub(crate) fn clock(self: &Arc<Self>) -> Source {
+        Source::Shifted(Arc::new(Shifted::new(self.shift(), Arc::clone(self) as Arc<dyn Mark>)))
+    }
+
+    /// Waits until everything is on disk. What is not survives the process all the same, but not the machine.
+    pub(crate) fn flush(&self) -> io::Result<()> {
+        self.mapping.flush()
+    }
+}
+
+impl Mark for ZoneFile {
+    fn reached(&self, now: Timestamp) {
+        self.latest().fetch_max(now.ticks(), Ordering::Relaxed);
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn open(path: &Path, wanted: Geometry) -> Result<ZoneFile, ZoneError> {
+    super::open::open(path, wanted, &super::epoch::Reading::now)
+}
+
+#[cfg(not(target_os = "linux"))]
+use elsewhere::open;
+
+#[cfg(not(target_os = "linux"))]
+mod elsewhere {
+    use super::super::error::Problem;
+    use super::{Geometry, Path, ZoneError, ZoneFile};
+
+    pub(super) fn open(path: &Path, _wanted: Geometry) -> Result<ZoneFile, ZoneError> {
+        Err(ZoneError::new(path, Problem::NotHere))
+    }
+}

@@ -1,0 +1,44 @@
+//! A folder for one test.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::{env, fs, process};
+
+static MADE: AtomicU64 = AtomicU64::new(0);
+
+/// A folder that is removed with all that is in it.
+#[derive(Debug)]
+pub(super) struct Folder(PathBuf);
+
+impl Folder {
+    pub(super) fn new() -> Folder {
+        Folder::inside(&env::temp_dir())
+    }
+
+    pub(super) fn inside(place: &Path) -> Folder {
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let path = place.join(format!("tidegate-test-{}-{number}", process::id()));
+        fs::create_dir(&path).expect("a folder for files of tests");
+        Folder(path)
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// The names of what is in it, in order.
+    pub(super) fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.0).expect("the folder is there");
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.expect("an entry that can be read").file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

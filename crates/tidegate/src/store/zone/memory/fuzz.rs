@@ -1,0 +1,93 @@
+//! What a fuzzer does with bytes that should be the first page of a zone's file.
+//!
+//! Nothing may panic, and what is found to be whole is, byte for byte, what would have been written.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::bytes::checksum;
+use super::epoch::{Reading, settle};
+use super::error::{Problem, ZoneError};
+use super::header::{FIXED_BYTES, Flaw, Geometry, HEADER_BYTES, Header, WORDS_AT};
+use super::record::{PLACES, RECORD_BYTES, Record};
+use crate::time::Ticks;
+
+const GEOMETRY: Geometry = Geometry { bucket_cells: 8, buckets: 1000 };
+
+/// Where the header says how long the file is.
+const LENGTH_AT: usize = 64;
+
+/// Looks at the bytes as they are; at a zone in which they are changes; and at that with checksums that hold.
+pub fn zone_header(bytes: &[u8]) {
+    examine(bytes);
+    let mut page = whole_page();
+    for (byte, change) in page.iter_mut().zip(bytes) {
+        *byte ^= change;
+    }
+    examine(&page);
+    mend(&mut page, 0, FIXED_BYTES);
+    for place in PLACES {
+        mend(&mut page, place, RECORD_BYTES);
+    }
+    examine(&page);
+}
+
+fn whole_page() -> [u8; HEADER_BYTES] {
+    let mut page = [0; HEADER_BYTES];
+    let header = Header::new(GEOMETRY, [1, 2], 3).expect("a small zone");
+    page[..FIXED_BYTES].copy_from_slice(&header.encode());
+    for (place, sequence) in PLACES.into_iter().zip(1..) {
+        let record = Record { sequence, boot: Some([1; 16]), offset: 4, wall: 5, zone: 6 };
+        page[place..][..RECORD_BYTES].copy_from_slice(&record.encode());
+    }
+    page
+}
+
+/// The last eight of the bytes become the checksum of the others.
+fn mend(page: &mut [u8], at: usize, bytes: usize) {
+    let (checked, sum) = page[at..][..bytes].split_at_mut(bytes - 8);
+    sum.copy_from_slice(&checksum(checked).to_le_bytes());
+}
+
+fn examine(bytes: &[u8]) {
+    let said = number(bytes, LENGTH_AT);
+    for length in [Some(bytes.len() as u64), said].into_iter().flatten() {
+        match Header::decode(bytes, length) {
+            Ok(header) => examine_header(bytes, &header, length),
+            Err(flaw) => tell(flaw),
+        }
+    }
+    if let Some(page) = bytes.first_chunk() {
+        examine_clock(page);
+    }
+}
+
+fn examine_header(bytes: &[u8], header: &Header, length: u64) {
+    assert_eq!(header.encode(), bytes[..FIXED_BYTES]);
+    assert_eq!(header.geometry.file_bytes(), Some(length));
+    assert_eq!(header.fits(header.geometry), Ok(()));
+    if let Err(flaw) = header.fits(GEOMETRY) {
+        tell(flaw);
+    }
+}
+
+fn examine_clock(page: &[u8; HEADER_BYTES]) {
+    let Some((record, next)) = Record::in_force(page) else { return tell(Flaw::Clock) };
+    let place = PLACES.into_iter().find(|place| *place != next).expect("there are two");
+    assert_eq!(record.encode(), page[place..][..RECORD_BYTES]);
+    let latest = number(page, WORDS_AT).expect("within the page");
+    for boot in [record.boot, None] {
+        let since_boot = Ticks::new(latest.rotate_left(32));
+        let now = Reading { boot, since_boot, wall: Duration::from_nanos(latest.reverse_bits()) };
+        assert!(settle(&record, latest, &now).zone >= record.zone, "it went back");
+    }
+}
+
+fn tell(flaw: Flaw) {
+    let told = ZoneError::new(Path::new("zone.tg"), Problem::Flaw(flaw)).to_string();
+    assert!(told.contains("; "), "{told} has no remedy");
+}
+
+fn number(bytes: &[u8], at: usize) -> Option<u64> {
+    bytes.get(at..)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
+}

@@ -1,0 +1,194 @@
+//! The first page of a zone's file, as bytes.
+//!
+//! ```text
+//!      0  what never changes: format, geometry, seed; a checksum
+//!    128  a clock record                        ] see `record.rs`: the newer
+//!    256  a clock record                        ] of those that hold is in force
+//!    512  latest, deepest: two words that the zone itself keeps
+//!   4096  cells
+//! ```
+//!
+//! Numbers are little-endian. Only the words and the cells are as the machine has them, which is why a mark says
+//! in what order that is. Nothing here reads or writes a file.
+
+use super::bytes::{Reader, Writer, checksum};
+
+/// Where the cells begin.
+pub(super) const HEADER_BYTES: usize = 4096;
+/// Where two words are: the latest time that was told, and the longest debt of any limit that was used.
+pub(super) const WORDS_AT: usize = 512;
+
+/// The bytes of what never changes, with its checksum.
+pub(super) const FIXED_BYTES: usize = CHECKED + 8;
+const CHECKED: usize = 80;
+
+const MAGIC: [u8; 16] = *b"tidegate zone\n\0\0";
+/// The newest format that is known here.
+pub(super) const VERSION: u32 = 1;
+/// As the machine has it in memory.
+const ORDER: [u8; 4] = 0x0a0b_0c0d_u32.to_ne_bytes();
+/// SipHash-1-3 with 128 bits.
+const HASH: u32 = 1;
+/// Ticks of 1/16 ns.
+const TICK: u32 = 1;
+/// The bytes of a cell.
+pub(super) const CELL_BYTES: u32 = 16;
+
+/// How many buckets there are, and how large they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Geometry {
+    pub(super) bucket_cells: u32,
+    pub(super) buckets: u64,
+}
+
+impl Geometry {
+    /// The bytes of all cells, if they can be counted.
+    pub(super) fn bytes(self) -> Option<u64> {
+        let bucket = u64::from(self.bucket_cells) * u64::from(CELL_BYTES);
+        self.buckets.checked_mul(bucket)
+    }
+
+    /// The bytes of the file, if they can be counted.
+    pub(super) fn file_bytes(self) -> Option<u64> {
+        self.bytes()?.checked_add(HEADER_BYTES as u64)
+    }
+}
+
+/// What never changes about a zone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Header {
+    pub(super) geometry: Geometry,
+    pub(super) seed: [u64; 2],
+    /// The bytes of the whole file.
+    pub(super) length: u64,
+    /// The wall clock when the zone was made, in seconds since 1970; for people to read.
+    pub(super) created: u64,
+}
+
+/// What is wrong with a file that should be a zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flaw {
+    /// There is nothing in it.
+    Empty,
+    /// It begins like a zone and ends before its header does.
+    Short { bytes: u64 },
+    /// It is something else.
+    Foreign,
+    /// A later version wrote it.
+    Newer { version: u32 },
+    /// A machine of the other byte order wrote it.
+    ByteOrder,
+    /// Its keys are found by another hash.
+    Hash { id: u32 },
+    /// Its time is counted in another unit.
+    Tick { id: u32 },
+    /// Its cells are of another size.
+    Cell { bytes: u32 },
+    /// Its buckets have another number of cells.
+    Bucket { cells: u32, wanted: u32 },
+    /// What never changes has changed.
+    Checksum,
+    /// What never changes contradicts itself.
+    Contradiction,
+    /// Neither clock record holds.
+    Clock,
+    /// The file is not as long as it was made.
+    Length { made: u64, found: u64 },
+    /// It has another number of buckets than was asked for; in bytes of all cells.
+    Size { held: u64, wanted: u64 },
+}
+
+impl Header {
+    /// The header of a zone that is made now, unless it is larger than can be counted.
+    pub(super) fn new(geometry: Geometry, seed: [u64; 2], created: u64) -> Option<Header> {
+        Some(Header { geometry, seed, length: geometry.file_bytes()?, created })
+    }
+
+    pub(super) fn encode(&self) -> [u8; FIXED_BYTES] {
+        let mut bytes = [0; FIXED_BYTES];
+        let mut writer = Writer::new(&mut bytes);
+        writer.put(&MAGIC);
+        writer.u32(VERSION);
+        writer.put(&ORDER);
+        for number in [HASH, TICK, CELL_BYTES, self.geometry.bucket_cells] {
+            writer.u32(number);
+        }
+        let [first, second] = self.seed;
+        for number in [first, second, self.geometry.buckets, self.length, self.created] {
+            writer.u64(number);
+        }
+        writer.checksum();
+        bytes
+    }
+
+    /// Reads the first bytes of a file that has so many in all.
+    pub(super) fn decode(bytes: &[u8], file_bytes: u64) -> Result<Header, Flaw> {
+        let page = bytes.get(..HEADER_BYTES).filter(|_| file_bytes >= HEADER_BYTES as u64);
+        let Some(page) = page else { return Err(too_short(bytes, file_bytes)) };
+        let header = Header::decode_page(page)?;
+        if header.length != file_bytes {
+            return Err(Flaw::Length { made: header.length, found: file_bytes });
+        }
+        Ok(header)
+    }
+
+    fn decode_page(page: &[u8]) -> Result<Header, Flaw> {
+        let mut reader = Reader::new(page);
+        if reader.take::<16>() != MAGIC {
+            return Err(Flaw::Foreign);
+        }
+        let version = reader.u32();
+        if version > VERSION {
+            return Err(Flaw::Newer { version });
+        }
+        let order = reader.take::<4>();
+        if order.iter().eq(ORDER.iter().rev()) {
+            return Err(Flaw::ByteOrder);
+        }
+        let [hash, tick, cell_bytes, bucket_cells] = [(); 4].map(|()| reader.u32());
+        let [first, second, buckets, length, created] = [(); 5].map(|()| reader.u64());
+        if reader.u64() != checksum(&page[..CHECKED]) {
+            return Err(Flaw::Checksum);
+        }
+        if hash != HASH {
+            return Err(Flaw::Hash { id: hash });
+        }
+        if tick != TICK {
+            return Err(Flaw::Tick { id: tick });
+        }
+        if cell_bytes != CELL_BYTES {
+            return Err(Flaw::Cell { bytes: cell_bytes });
+        }
+        let geometry = Geometry { bucket_cells, buckets };
+        if version != VERSION || order != ORDER || geometry.file_bytes() != Some(length) {
+            return Err(Flaw::Contradiction);
+        }
+        Ok(Header { geometry, seed: [first, second], length, created })
+    }
+
+    /// Whether it is what was asked for.
+    pub(super) fn fits(&self, wanted: Geometry) -> Result<(), Flaw> {
+        if self.geometry.bucket_cells != wanted.bucket_cells {
+            let (cells, wanted) = (self.geometry.bucket_cells, wanted.bucket_cells);
+            return Err(Flaw::Bucket { cells, wanted });
+        }
+        if self.geometry.buckets != wanted.buckets {
+            let bytes = |geometry: Geometry| geometry.bytes().unwrap_or(u64::MAX);
+            return Err(Flaw::Size { held: bytes(self.geometry), wanted: bytes(wanted) });
+        }
+        Ok(())
+    }
+}
+
+/// A file without a whole header is a zone that was cut off only if it begins like one.
+fn too_short(bytes: &[u8], file_bytes: u64) -> Flaw {
+    let seen = bytes.len().min(MAGIC.len());
+    match bytes.len().min(usize::try_from(file_bytes).unwrap_or(usize::MAX)) {
+        0 => Flaw::Empty,
+        _ if bytes[..seen] != MAGIC[..seen] => Flaw::Foreign,
+        _ => Flaw::Short { bytes: file_bytes },
+    }
+}
+
+#[cfg(test)]
+mod tests;

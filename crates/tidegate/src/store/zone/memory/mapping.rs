@@ -1,0 +1,383 @@
+//! Memory from the system, which many threads and processes may change at once.
+//!
+//! Only this file of the folder has unsafe code. What it hands out is therefore no plain memory: bytes are reached
+//! only as types that say of themselves that every pattern of bytes is one of their values, and that whoever
+//! changes one does so in one atomic step.
+
+use std::fs::File;
+use std::io;
+use std::ops::Deref;
+use std::ptr::NonNull;
+use std::slice;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+/// All memory here is aligned at least to this, the size of a page.
+const PAGE: usize = 4096;
+
+/// What may live in memory that others change at the same time.
+///
+/// # Safety
+///
+/// Every pattern of bytes is a value, and nothing needs to be dropped. A shared reference changes it only in
+/// atomic steps.
+#[expect(unsafe_code, reason = "only who knows a type can promise this")]
+pub(crate) unsafe trait Shareable {}
+
+#[expect(unsafe_code, reason = "this is the promise")]
+// SAFETY: every eight bytes are a number, and all access to an atomic one is atomic.
+unsafe impl Shareable for AtomicU64 {}
+
+/// Memory that is given back to the system when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Mapping {
+    start: NonNull<u8>,
+    length: usize,
+    /// The bytes to be given back, which may be more.
+    held: usize,
+}
+
+#[expect(unsafe_code, reason = "a pointer is bound to its thread unless told otherwise")]
+// SAFETY: the memory belongs to the mapping alone, and not to a thread.
+unsafe impl Send for Mapping {}
+
+#[expect(unsafe_code, reason = "a pointer is bound to its thread unless told otherwise")]
+// SAFETY: shared references reach the memory only as what is `Shareable`, which is changed in atomic steps.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// So many bytes, all zero, which take up memory only once they are written to. From two megabytes on they are
+    /// aligned for huge pages. Without memory this ends as every failed allocation does.
+    pub(crate) fn anonymous(bytes: usize) -> Mapping {
+        assert!(bytes > 0, "a mapping is of at least one byte");
+        let (start, held) = system::anonymous(bytes);
+        Mapping { start, length: bytes, held }
+    }
+
+    /// The first so many bytes of a file, which has them: what is written here is in the file, and the other way
+    /// round. Whoever cuts off the file later has the process killed by its next access.
+    pub(crate) fn of_file(file: &File, length: usize) -> io::Result<Mapping> {
+        let start = system::of_file(file, length)?;
+        Ok(Mapping { start, length, held: length })
+    }
+
+    /// So many values from this byte on. The same bytes are always to be taken as the same type: accesses of
+    /// different sizes do not see each other as atomic.
+    pub(crate) fn part<T: Shareable>(self: &Arc<Self>, offset: usize, count: usize) -> Part<T> {
+        let end = count.checked_mul(size_of::<T>()).and_then(|bytes| bytes.checked_add(offset));
+        assert!(end.is_some_and(|end| end <= self.length), "a part lies within its mapping");
+        assert!(align_of::<T>() <= PAGE && offset % align_of::<T>() == 0, "a part is aligned");
+        let start = self.start.as_ptr().wrapping_add(offset).cast();
+        Part {
+            start: NonNull::new(start).expect("no mapping holds the address zero"),
+            count,
+            _mapping: Arc::clone(self),
+        }
+    }
+
+    /// Waits until what was written to the memory of a file is on its disk.
+    pub(crate) fn flush(&self) -> io::Result<()> {
+        system::flush(self.start, self.length)
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        system::release(self.start, self.held);
+    }
+}
+
+/// A part of a mapping, which it keeps alive, as values of one type.
+#[derive(Debug)]
+pub(crate) struct Part<T> {
+    start: NonNull<T>,
+    count: usize,
+    _mapping: Arc<Mapping>,
+}
+
+impl<T: Shareable> Deref for Part<T> {
+    type Target = [T];
+
+    #[inline]
+    #[expect(unsafe_code, reason = "the memory is raw")]
+    fn deref(&self) -> &[T] {
+        // SAFETY: `Mapping::part` has seen that the values lie within the mapping and are aligned, and the mapping
+        // lives. By `Shareable` any bytes will do, and whoever changes them does so atomically.
+        unsafe { slice::from_raw_parts(self.start.as_ptr(), self.count) }
+    }
+}
+
+#[expect(unsafe_code, reason = "a pointer is bound to its thread unless told otherwise")]
+// SAFETY: a part is no more than a shared reference to its values, which needs them to be `Sync`.
+unsafe impl<T: Shareable + Sync> Send for Part<T> {}
+
+#[expect(unsafe_code, reason = "a pointer is bound to its thread unless told otherwise")]
+// SAFETY: as above.
+unsafe impl<T: Shareable + Sync> Sync for Part<T> {}
+
+#[cfg(not(all(target_os = "linux", not(any(miri, tidegate_models)))))]
+use elsewhere as system;
+#[cfg(all(target_os = "linux", not(any(miri, tidegate_models))))]
+use linux as system;
+
+#[cfg(all(target_os = "linux", not(any(miri, tidegate_models))))]
+mod linux {
+    use std::alloc::{Layout, handle_alloc_error};
+    use std::fs::File;
+    use std::io;
+    use std::ptr::{self, NonNull};
+
+    use rustix::mm::{self, Advice, MapFlags, MsyncFlags, ProtFlags};
+
+    use super::PAGE;
+
+    /// The size and the alignment of a huge page; every smaller page fits into it a whole number of times.
+    pub(super) const HUGE: usize = 2 << 20;
+
+    /// Where the bytes are, and how many there are.
+    pub(super) fn anonymous(bytes: usize) -> (NonNull<u8>, usize) {
+        if bytes < HUGE {
+            return (map(bytes).unwrap_or_else(|| out_of_memory(bytes)), bytes);
+        }
+        // A mapping begins anywhere: what is mapped is longer by a huge page, and what is too much at both ends is
+        // given back.
+        let held = bytes.checked_next_multiple_of(HUGE).filter(|held| held.checked_add(HUGE).is_some());
+        let held = held.unwrap_or_else(|| out_of_memory(bytes));
+        let mapped = map(held + HUGE).unwrap_or_else(|| out_of_memory(bytes));
+        let (before, after) = surplus(mapped.as_ptr().addr());
+        let start = at(mapped, before);
+        release(mapped, before);
+        release(at(start, held), after);
+        advise(start, held);
+        (start, held)
+    }
+
+    /// The bytes before and after huge pages in a mapping that is one page longer than they are.
+    pub(super) fn surplus(address: usize) -> (usize, usize) {
+        let before = address.next_multiple_of(HUGE) - address;
+        (before, HUGE - before)
+    }
+
+    #[expect(unsafe_code, reason = "the system's call has no safe form")]
+    fn map(bytes: usize) -> Option<NonNull<u8>> {
+        let (access, flags) = (ProtFlags::READ.union(ProtFlags::WRITE), MapFlags::PRIVATE);
+        // SAFETY: nothing is told about where, so nothing that is in use is replaced.
+        let start = unsafe { mm::mmap_anonymous(ptr::null_mut(), bytes, access, flags) };
+        NonNull::new(start.ok()?.cast())
+    }
+
+    fn out_of_memory(bytes: usize) -> ! {
+        match Layout::from_size_align(bytes, PAGE) {
+            Ok(layout) => handle_alloc_error(layout),
+            Err(_) => panic!("{bytes} bytes are more than there are addresses"),
+        }
+    }
+
+    fn at(start: NonNull<u8>, offset: usize) -> NonNull<u8> {
+        NonNull::new(start.as_ptr().wrapping_add(offset)).expect("no mapping holds the address zero")
+    }
+
+    /// Asks for huge pages. They make a zone faster, and are not needed.
+    #[expect(unsafe_code, reason = "the system's call has no safe form")]
+    fn advise(start: NonNull<u8>, bytes: usize) {
+        // SAFETY: the bytes are ours, and this advice changes none of them.
+        let _ = unsafe { mm::madvise(start.as_ptr().cast(), bytes, Advice::LinuxHugepage) };
+    }
+
+    #[expect(unsafe_code, reason = "the system's call has no safe form")]
+    pub(super) fn of_file(file: &File, length: usize) -> io::Result<NonNull<u8>> {
+        let (access, flags) = (ProtFlags::READ.union(ProtFlags::WRITE), MapFlags::SHARED);
+        // SAFETY: nothing is told about where, so nothing that is in use is replaced.
+        let start = unsafe { mm::mmap(ptr::null_mut(), length, access, flags, file, 0) }?;
+        NonNull::new(start.cast()).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
+    }
+
+    #[expect(unsafe_code, reason = "the system's call has no safe form")]
+    pub(super) fn flush(start: NonNull<u8>, length: usize) -> io::Result<()> {
+        // SAFETY: the bytes are ours, and are only read.
+        Ok(unsafe { mm::msync(start.as_ptr().cast(), length, MsyncFlags::SYNC) }?)
+    }
+
+    #[expect(unsafe_code, reason = "the system's call has no safe form")]
+    pub(super) fn release(start: NonNull<u8>, bytes: usize) {
+        // SAFETY: the bytes were mapped here, and nobody has a reference to them any more. What cannot be given back
+        // stays ours, which harms nobody; no bytes at all are refused.
+        let _ = unsafe { mm::munmap(start.as_ptr().cast(), bytes) };
+    }
+}
+
+/// Where there is no such system, memory comes from the allocator.
+#[cfg(not(all(target_os = "linux", not(any(miri, tidegate_models)))))]
+mod elsewhere {
+    use std::alloc::{self, Layout, handle_alloc_error};
+    use std::fs::File;
+    use std::io;
+    use std::ptr::NonNull;
+
+    use super::PAGE;
+
+    fn layout(bytes: usize) -> Layout {
+        Layout::from_size_align(bytes, PAGE).expect("not more bytes than there are addresses")
+    }
+
+    #[expect(unsafe_code, reason = "the allocator has no safe form")]
+    pub(super) fn anonymous(bytes: usize) -> (NonNull<u8>, usize) {
+        // SAFETY: a mapping has at least one byte.
+        let start = unsafe { alloc::alloc_zeroed(layout(bytes)) };
+        (NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout(bytes))), bytes)
+    }
+
+    pub(super) fn of_file(_file: &File, _length: usize) -> io::Result<NonNull<u8>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(super) fn flush(_start: NonNull<u8>, _length: usize) -> io::Result<()> {
+        Ok(())
+    }
+
+    #[expect(unsafe_code, reason = "the allocator has no safe form")]
+    pub(super) fn release(start: NonNull<u8>, bytes: usize) {
+        // SAFETY: it was allocated like this by `anonymous`, the only way to a mapping here.
+        unsafe { alloc::dealloc(start.as_ptr(), layout(bytes)) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+    use std::thread;
+
+    use super::*;
+
+    const HUGE: usize = 2 << 20;
+
+    fn words(mapping: &Arc<Mapping>) -> Part<AtomicU64> {
+        mapping.part(0, mapping.length / 8)
+    }
+
+    fn address(mapping: &Mapping) -> usize {
+        mapping.start.as_ptr().addr()
+    }
+
+    #[test]
+    fn memory_is_zero_and_keeps_what_is_written() {
+        for bytes in [1, 8, 64, 4096, 4097, 20_000] {
+            let mapping = Arc::new(Mapping::anonymous(bytes));
+            assert_eq!(address(&mapping) % PAGE, 0);
+            let words = words(&mapping);
+            assert_eq!(words.len(), bytes / 8);
+            assert!(words.iter().all(|word| word.load(Ordering::Relaxed) == 0));
+            for (word, number) in words.iter().zip(1..) {
+                word.store(number, Ordering::Relaxed);
+            }
+            assert!(words.iter().zip(1..).all(|(word, number)| word.load(Ordering::Relaxed) == number));
+        }
+    }
+
+    #[test]
+    #[cfg_attr(
+        any(miri, tidegate_models, not(target_os = "linux")),
+        ignore = "the allocator has no huge pages"
+    )]
+    fn much_memory_is_aligned_for_huge_pages() {
+        for bytes in [HUGE, HUGE + 1, HUGE + 4096, 5 * HUGE - 1, 64 << 20] {
+            let mapping = Arc::new(Mapping::anonymous(bytes));
+            assert_eq!((address(&mapping) % HUGE, mapping.length), (0, bytes));
+            let words = words(&mapping);
+            assert_eq!(words[0].swap(1, Ordering::Relaxed), 0);
+            assert_eq!(words[bytes / 8 - 1].swap(2, Ordering::Relaxed), 0);
+        }
+    }
+
+    /// Whether the kernel knows that huge pages are asked for at this address.
+    fn asks_for_huge_pages(address: usize) -> bool {
+        let memory = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let hexadecimal = |text: &str| usize::from_str_radix(text, 16).ok();
+        let holds_address = |line: &&str| {
+            let range = line.split_whitespace().next().and_then(|range| range.split_once('-'));
+            let range = range.and_then(|(start, end)| Some(hexadecimal(start)?..hexadecimal(end)?));
+            range.is_some_and(|range| range.contains(&address))
+        };
+        let mut about = memory.lines().skip_while(|line| !holds_address(line));
+        let flags = about.find(|line| line.starts_with("VmFlags:")).expect("it is mapped");
+        flags.split_whitespace().any(|flag| flag == "hg")
+    }
+
+    #[test]
+    #[cfg_attr(any(miri, tidegate_models, not(target_os = "linux")), ignore = "it needs the kernel")]
+    fn huge_pages_are_asked_for_where_they_fit() {
+        if std::fs::exists("/sys/kernel/mm/transparent_hugepage/enabled").unwrap() {
+            let (small, large) = (Mapping::anonymous(HUGE - 1), Mapping::anonymous(HUGE));
+            assert!(!asks_for_huge_pages(address(&small)));
+            assert!(asks_for_huge_pages(address(&large)));
+        }
+    }
+
+    #[test]
+    #[cfg(all(target_os = "linux", not(any(miri, tidegate_models))))]
+    fn what_is_too_much_at_both_ends_is_a_huge_page_together() {
+        use super::linux::surplus;
+        assert_eq!(surplus(3 * HUGE), (0, HUGE));
+        assert_eq!(surplus(3 * HUGE + 4096), (HUGE - 4096, 4096));
+        assert_eq!(surplus(3 * HUGE - 4096), (4096, HUGE - 4096));
+    }
+
+    #[test]
+    #[cfg_attr(any(miri, tidegate_models, not(target_os = "linux")), ignore = "it needs the kernel")]
+    fn memory_is_given_back() {
+        let mapped_kilobytes = || -> u64 {
+            let status = std::fs::read_to_string("/proc/self/status").unwrap();
+            let line = status.lines().find(|line| line.starts_with("VmSize:")).unwrap();
+            line.split_whitespace().nth(1).unwrap().parse().unwrap()
+        };
+        let before = mapped_kilobytes();
+        for _ in 0..4000 {
+            drop(Mapping::anonymous(8 * HUGE));
+        }
+        // All of it would be 64 GiB, and what is cut off at the ends 8 GiB; other tests take some as well.
+        assert!(mapped_kilobytes() < before + (4 << 20));
+    }
+
+    #[test]
+    fn a_part_keeps_its_mapping_and_is_seen_by_all_threads() {
+        let part: Part<AtomicU64> = Arc::new(Mapping::anonymous(256)).part(128, 16);
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| part.iter().for_each(|word| _ = word.fetch_add(1, Ordering::Relaxed)));
+            }
+        });
+        assert!(part.iter().all(|word| word.load(Ordering::Relaxed) == 4));
+    }
+
+    #[test]
+    fn parts_see_each_other() {
+        let mapping = Arc::new(Mapping::anonymous(256));
+        let part: Part<AtomicU64> = mapping.part(64, 2);
+        part[1].store(7, Ordering::Relaxed);
+        assert_eq!(words(&mapping)[9].load(Ordering::Relaxed), 7);
+    }
+
+    #[test]
+    #[should_panic(expected = "within its mapping")]
+    fn a_part_does_not_reach_beyond_the_end() {
+        Arc::new(Mapping::anonymous(256)).part::<AtomicU64>(128, 17);
+    }
+
+    #[test]
+    #[should_panic(expected = "within its mapping")]
+    fn a_part_is_not_more_than_can_be_counted() {
+        Arc::new(Mapping::anonymous(256)).part::<AtomicU64>(128, usize::MAX / 4);
+    }
+
+    #[test]
+    #[should_panic(expected = "aligned")]
+    fn a_part_is_aligned() {
+        Arc::new(Mapping::anonymous(256)).part::<AtomicU64>(4, 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "at least one byte")]
+    fn there_is_no_empty_mapping() {
+        Mapping::anonymous(0);
+    }
+}

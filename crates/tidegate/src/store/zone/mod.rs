@@ -1,0 +1,200 @@
+//! Fixed memory for any number of subjects.
+//!
+//! A subject is found by the hash of its name in one of two buckets, where a cell of sixteen bytes holds all that
+//! is known about it; nothing is allocated, locked or cleaned up. What a flood of names can do to others is
+//! bounded: see [`core`](self::core).
+
+mod atomic;
+mod batch;
+mod cell;
+mod cells;
+mod change;
+mod core;
+mod counters;
+mod memo;
+pub(crate) mod memory;
+pub(crate) mod sip;
+mod subjects;
+mod table;
+#[cfg(all(test, not(tidegate_models)))]
+mod tests;
+
+pub(crate) use batch::Placed;
+pub use counters::ZoneCounts;
+pub use memory::ZoneError;
+pub(crate) use subjects::Prefixes;
+
+#[cfg(not(tidegate_models))]
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+use std::{fmt, io};
+
+use self::core::Core;
+use super::Map;
+use crate::limit::Limit;
+use crate::time::{Clock, Source};
+use cells::Cells;
+use table::{BUCKET_BYTES, Table};
+
+/// How many buckets are looked at to estimate how full a zone is.
+const SAMPLED_BUCKETS: usize = 4096;
+
+/// A store in memory of a fixed size; clones share it.
+///
+/// It holds about one subject per 24 bytes that owes something, and forgets nobody before. When there is no cell
+/// left for a newcomer it is decided together with others who have none: it may be refused early, and nobody is
+/// admitted too much. States that need more than one word (logs, sliding windows, pacers, permits) are kept in a
+/// [`Map`] beside it.
+///
+/// ```
+/// use tidegate::{Limit, Limiter, Zone, admit_all};
+///
+/// let zone = Zone::new(64 << 20);
+/// let per_user = Limiter::on(&zone, "user", Limit::per_second(10).burst(20));
+/// let per_ip = Limiter::on(&zone, "ip", Limit::per_minute(600));
+/// assert!(admit_all([per_user.ask("ana"), per_ip.ask("192.0.2.7")]).is_allowed());
+/// ```
+#[derive(Clone)]
+pub struct Zone {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    name: Box<str>,
+    seed: [u64; 2],
+    core: Core,
+    map: OnceLock<Map>,
+}
+
+/// What becomes of the subjects of a rule when a zone has no cell for them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WhenFull {
+    /// They are decided together with others that have no cell: perhaps refused early, never admitted too much.
+    #[default]
+    Share,
+    /// They are forgotten, or not remembered: perhaps admitted too much, never refused early. Counted in
+    /// [`ZoneCounts::forgotten`].
+    Forget,
+}
+
+impl Zone {
+    /// An empty zone of so many bytes, in memory that is gone with the process.
+    pub fn new(bytes: usize) -> Zone {
+        Zone::build(bytes, Source::default())
+    }
+
+    /// The same with another clock.
+    pub fn with_clock(bytes: usize, clock: Arc<dyn Clock>) -> Zone {
+        Zone::build(bytes, Source::Given(clock))
+    }
+
+    fn build(bytes: usize, clock: Source) -> Zone {
+        let cells = Cells::anonymous(Table::buckets_in(bytes));
+        Zone::on(cells, memory::fresh_seed(), clock, "")
+    }
+
+    /// The zone in this file, which is made if there is none: its states survive the process, however it ends, and
+    /// other processes on this machine may use it at the same time.
+    ///
+    /// The file takes so many bytes and a page. It has to lie on a disk of this machine, or in its memory. What is
+    /// there and is no whole zone of this size is an error that says what to do, and stays as it is. Time goes on
+    /// while the process is not running, also across a restart of the machine. States of more than one word
+    /// ([`Zone::keeps`]) live in the map beside the zone and end with the process.
+    #[cfg(not(tidegate_models))]
+    pub fn in_file(path: impl AsRef<Path>, bytes: usize) -> Result<Zone, ZoneError> {
+        let file = Zone::file(path.as_ref(), bytes)?;
+        let clock = file.clock();
+        Ok(Zone::of_file(file, clock, path.as_ref()))
+    }
+
+    /// The same with another clock, whose time has to go on from one process to the next.
+    #[cfg(not(tidegate_models))]
+    pub fn in_file_with_clock(
+        path: impl AsRef<Path>,
+        bytes: usize,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Zone, ZoneError> {
+        Ok(Zone::of_file(Zone::file(path.as_ref(), bytes)?, Source::Given(clock), path.as_ref()))
+    }
+
+    #[cfg(not(tidegate_models))]
+    fn file(path: &Path, bytes: usize) -> Result<Arc<memory::ZoneFile>, ZoneError> {
+        memory::ZoneFile::open(path, Table::buckets_in(bytes) as u64, BUCKET_BYTES).map(Arc::new)
+    }
+
+    #[cfg(not(tidegate_models))]
+    fn of_file(file: Arc<memory::ZoneFile>, clock: Source, path: &Path) -> Zone {
+        let (seed, name) = (file.seed(), path.display().to_string());
+        Zone::on(Cells::of_file(file), seed, clock, &name)
+    }
+
+    /// Gives the zone a name, by which an operator knows it.
+    ///
+    /// # Panics
+    /// If somebody uses it already.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> Zone {
+        let inner = Arc::get_mut(&mut self.inner).expect("a zone is named before it is used");
+        inner.name = name.into();
+        self
+    }
+
+    /// Waits until everything that was decided so far is on disk, if the zone is in a file. What is not there yet
+    /// survives the process all the same, but not a machine that loses power.
+    pub fn flush(&self) -> io::Result<()> {
+        self.inner.core.table.cells.flush()
+    }
+
+    fn on(cells: Cells, seed: [u64; 2], clock: Source, name: &str) -> Zone {
+        let first_attempt = memory::fresh_seed()[0] as u32;
+        let core = Core::new(Table::new(cells), clock, first_attempt);
+        Zone { inner: Arc::new(Inner { name: name.into(), seed, core, map: OnceLock::new() }) }
+    }
+
+    /// The name by which an operator knows this zone: that of its file, unless it was named.
+    pub fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    /// The bytes that its cells take, which is all that it ever takes.
+    pub fn bytes(&self) -> usize {
+        self.inner.core.table.buckets() * BUCKET_BYTES
+    }
+
+    /// Whether the states of this limit are kept in the zone's own cells, and not in the map beside it.
+    pub fn keeps(&self, limit: &Limit) -> bool {
+        limit.terms().fits_word()
+    }
+
+    /// What happened so far, and how full it is.
+    pub fn counts(&self) -> ZoneCounts {
+        let Core { table, clock, counters, .. } = &self.inner.core;
+        let now = clock.now();
+        let step = table.buckets().div_ceil(SAMPLED_BUCKETS);
+        let (mut seen, mut live, mut shared) = (0, 0, 0);
+        for bucket in (0..table.buckets()).step_by(step) {
+            for content in table.contents(bucket) {
+                seen += 1;
+                live += usize::from(!content.is_free(now));
+                shared += usize::from(!content.is_free(now) && content.is_shared());
+            }
+        }
+        let of_all = |part: usize| (part as u128 * table.cell_count() as u128 / seen as u128) as usize;
+        ZoneCounts {
+            cells: table.cell_count(),
+            live: of_all(live),
+            shared: of_all(shared),
+            inserts: counters.sum(|stripe| &stripe.inserts),
+            conversions: counters.sum(|stripe| &stripe.conversions),
+            shared_decisions: counters.sum(|stripe| &stripe.shared_decisions),
+            forgotten: counters.sum(|stripe| &stripe.forgotten),
+            retries: counters.sum(|stripe| &stripe.retries),
+        }
+    }
+}
+
+impl fmt::Debug for Zone {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Zone").field("name", &self.name()).field("bytes", &self.bytes()).finish()
+    }
+}

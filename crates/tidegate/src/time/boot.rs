@@ -1,0 +1,122 @@
+//! The time since the machine started, which start of it this is, and the wall clock.
+//!
+//! The boot-time clock goes on while the machine sleeps, and all processes of a host read the same. Where there
+//! is none it is the monotonic clock, since this process first read it; nothing outlives the process by that.
+
+use std::fs;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+#[cfg(not(all(target_os = "linux", not(any(miri, tidegate_models)))))]
+pub(crate) use elsewhere::since_boot;
+#[cfg(all(target_os = "linux", not(any(miri, tidegate_models))))]
+pub(crate) use linux::since_boot;
+
+/// Where a Linux kernel names this start of the machine.
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
+/// What names a start of the machine.
+pub(crate) type BootId = [u8; 16];
+
+/// Which start of the machine this is, if it can be known.
+pub(crate) fn boot_id() -> Option<BootId> {
+    parse(&fs::read_to_string(BOOT_ID).ok()?)
+}
+
+/// The wall clock, as the time since 1970. It can be set to anything: nobody decides by it.
+#[expect(clippy::disallowed_methods, reason = "only the wall clock goes on while the machine is off")]
+pub(crate) fn wall() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO)
+}
+
+/// The bytes of 32 hexadecimal digits, among which there may be dashes.
+fn parse(text: &str) -> Option<BootId> {
+    let mut digits = text.trim().chars().filter(|character| *character != '-');
+    let mut id = [0; 16];
+    for byte in &mut id {
+        let (high, low) = (digits.next()?.to_digit(16)?, digits.next()?.to_digit(16)?);
+        *byte = u8::try_from(high * 16 + low).ok()?;
+    }
+    digits.next().is_none().then_some(id)
+}
+
+#[cfg(all(target_os = "linux", not(any(miri, tidegate_models))))]
+mod linux {
+    use std::time::Duration;
+
+    use rustix::time::{ClockId, clock_gettime};
+
+    /// The time since the machine started, asleep or not.
+    pub(crate) fn since_boot() -> Duration {
+        let time = clock_gettime(ClockId::Boottime);
+        Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
+    }
+}
+
+#[cfg(not(all(target_os = "linux", not(any(miri, tidegate_models)))))]
+mod elsewhere {
+    use std::sync::OnceLock;
+    use std::time::{Duration, Instant};
+
+    static FIRST: OnceLock<Instant> = OnceLock::new();
+
+    /// The time since the first reading.
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the system's clock")]
+    pub(crate) fn since_boot() -> Duration {
+        let now = Instant::now();
+        now.saturating_duration_since(*FIRST.get_or_init(|| now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_since_the_start_never_goes_back() {
+        let mut last = since_boot();
+        for _ in 0..1000 {
+            let now = since_boot();
+            assert!(now >= last);
+            last = now;
+        }
+    }
+
+    #[test]
+    #[cfg_attr(
+        any(miri, tidegate_models, not(target_os = "linux")),
+        ignore = "it is counted from another epoch"
+    )]
+    fn the_time_since_the_start_is_that_of_the_kernel() {
+        let text = fs::read_to_string("/proc/uptime").unwrap();
+        let seconds: f64 = text.split_whitespace().next().unwrap().parse().unwrap();
+        assert!((since_boot().as_secs_f64() - seconds).abs() < 5.0, "{text}");
+    }
+
+    #[test]
+    #[cfg_attr(any(miri, not(target_os = "linux")), ignore = "it needs the kernel")]
+    fn the_start_of_the_machine_has_a_name_that_stays() {
+        let id = boot_id().expect("a kernel that names its start");
+        assert_ne!(id, [0; 16]);
+        assert_eq!(boot_id(), Some(id));
+    }
+
+    #[test]
+    fn a_name_is_sixteen_bytes_in_digits() {
+        let id = 0x0f20_3142_5364_7586_97a8_b9ca_dbec_fd0e_u128.to_be_bytes();
+        assert_eq!(parse("0f203142-5364-7586-97a8-b9cadbecfd0e\n"), Some(id));
+        assert_eq!(parse("0F2031425364758697A8B9CADBECFD0E"), Some(id));
+        assert_eq!(parse("0f203142 5364-7586-97a8-b9cadbecfd0e"), None);
+        for odd in
+            ["", "-", "0f", "0f203142-5364-7586-97a8-b9cadbecfd0", "0f203142-5364-7586-97a8-b9cadbecfd0e0"]
+        {
+            assert_eq!(parse(odd), None, "{odd}");
+        }
+        assert_eq!(parse("0g203142-5364-7586-97a8-b9cadbecfd0e"), None);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "it needs the system's clock")]
+    fn the_wall_clock_is_past_2020() {
+        assert!(wall() > Duration::from_secs(1_577_836_800));
+    }
+}

@@ -1,0 +1,105 @@
+//! The clock of the process by another epoch, one that outlives the process.
+//!
+//! Whoever keeps that epoch also has to know how late it has become, so as never to tell an earlier time after the
+//! process has ended. That is told about once per second, which costs a reader one comparison.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{Clock, CounterClock, PER_SECOND, Timestamp};
+
+/// Who remembers how late it has become.
+pub(crate) trait Mark: fmt::Debug + Send + Sync {
+    /// This time has been told. Calls may come out of order.
+    fn reached(&self, now: Timestamp);
+}
+
+/// The clock of the process, so many ticks later.
+#[derive(Debug)]
+pub(crate) struct Shifted {
+    /// Added without regard to overflow: an epoch may lie on either side of the other.
+    by: u64,
+    /// The time from which on it is to be told again.
+    next: AtomicU64,
+    mark: Arc<dyn Mark>,
+}
+
+impl Shifted {
+    /// A clock whose epoch is kept by `mark`, for as long as the clock is.
+    pub(crate) fn new(by: u64, mark: Arc<dyn Mark>) -> Shifted {
+        Shifted { by, next: AtomicU64::new(0), mark }
+    }
+
+    #[inline]
+    fn tell(&self, process: Timestamp) -> Timestamp {
+        let now = process.ticks().wrapping_add(self.by);
+        if now >= self.next.load(Ordering::Relaxed) {
+            self.remember(now);
+        }
+        Timestamp::from_ticks(now)
+    }
+
+    /// Of several who come here at once each may be told of, which does no harm.
+    #[cold]
+    fn remember(&self, now: u64) {
+        self.next.fetch_max(now.saturating_add(PER_SECOND), Ordering::Relaxed);
+        self.mark.reached(Timestamp::from_ticks(now));
+    }
+}
+
+impl Clock for Shifted {
+    #[inline]
+    fn now(&self) -> Timestamp {
+        self.tell(CounterClock::new().now())
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    /// Writes down all that it is told.
+    #[derive(Debug, Default)]
+    pub(in crate::time) struct Told(pub(in crate::time) Mutex<Vec<Timestamp>>);
+
+    impl Mark for Told {
+        fn reached(&self, now: Timestamp) {
+            self.0.lock().expect("nobody panics").push(now);
+        }
+    }
+
+    fn at(ticks: u64) -> Timestamp {
+        Timestamp::from_ticks(ticks)
+    }
+
+    #[test]
+    fn an_epoch_may_lie_before_or_after_that_of_the_process() {
+        let told = |by: u64| Shifted::new(by, Arc::new(Told::default())).tell(at(1000));
+        assert_eq!(told(0), at(1000));
+        assert_eq!(told(5), at(1005));
+        assert_eq!(told(5_u64.wrapping_neg()), at(995));
+    }
+
+    #[test]
+    fn the_time_is_told_at_first_and_then_once_per_second() {
+        let told = Arc::new(Told::default());
+        let clock = Shifted::new(100, told.clone());
+        for process in [0, 1, PER_SECOND - 1, PER_SECOND, PER_SECOND + 1, 5 * PER_SECOND, 4 * PER_SECOND] {
+            assert_eq!(clock.tell(at(process)), at(process + 100));
+        }
+        let expected = [100, PER_SECOND + 100, 5 * PER_SECOND + 100].map(at);
+        assert_eq!(*told.0.lock().unwrap(), expected);
+    }
+
+    #[test]
+    fn time_goes_on_to_its_end() {
+        let told = Arc::new(Told::default());
+        let clock = Shifted::new(u64::MAX - 10, told.clone());
+        assert_eq!(clock.tell(at(0)), at(u64::MAX - 10));
+        assert_eq!(clock.tell(at(10)), Timestamp::LAST);
+        assert_eq!(*told.0.lock().unwrap(), [at(u64::MAX - 10), Timestamp::LAST]);
+    }
+}

@@ -1,0 +1,167 @@
+//! What was seen in many rounds.
+
+use tidegate::{Decision, ZoneCounts};
+
+use crate::report::{Report, thousands};
+
+/// Something that must not happen: how often it did, and the first time.
+#[derive(Debug, Default)]
+struct Breaches {
+    count: u64,
+    first: Option<String>,
+}
+
+impl Breaches {
+    fn add(&mut self, seed: u64, describe: impl FnOnce() -> String) {
+        self.count += 1;
+        self.first.get_or_insert_with(|| format!("round of seed {seed}: {}", describe()));
+    }
+
+    fn append(&mut self, other: Breaches) {
+        self.count += other.count;
+        self.first = self.first.take().or(other.first);
+    }
+
+    fn claim(&self, claim: &str, report: &mut Report) {
+        let first = self.first.as_ref().map_or_else(String::new, |first| format!(", the first: {first}"));
+        report.claim(self.count == 0, claim, format!("{} exceptions{first}", self.count));
+    }
+}
+
+/// What was seen so far.
+#[derive(Debug, Default)]
+pub(super) struct Judged {
+    asked: u64,
+    admitted: u64,
+    jumps: u64,
+    shared: u64,
+    /// Rounds in which every subject kept its cell.
+    exact_rounds: u64,
+    too_much: Breaches,
+    beyond_true_time: Breaches,
+    differs: Breaches,
+    waits: Breaches,
+    never: Breaches,
+    early_or_late: Breaches,
+    /// The longest wait as a share of what it may be, of rounds in which every subject kept its cell.
+    longest_wait: f64,
+    waits_checked: u64,
+    round: Round,
+    /// The seed of the round.
+    seed: u64,
+}
+
+/// What counts only if every subject kept its cell, which is known at the end of the round.
+#[derive(Debug, Default)]
+struct Round {
+    differs: Breaches,
+    waits: Breaches,
+    early_or_late: Breaches,
+    longest_wait: f64,
+    waits_checked: u64,
+}
+
+impl Judged {
+    pub(super) fn begin_round(&mut self, seed: u64) {
+        self.seed = seed;
+    }
+
+    pub(super) fn asked(&mut self, decision: &Decision) {
+        self.asked += 1;
+        self.admitted += u64::from(decision.is_allowed());
+    }
+
+    pub(super) fn jumped(&mut self) {
+        self.jumps += 1;
+    }
+
+    /// The zone has admitted what the subject's own state refuses.
+    pub(super) fn too_much(&mut self, describe: impl FnOnce() -> String) {
+        self.too_much.add(self.seed, describe);
+    }
+
+    /// The zone has admitted more than true time allows.
+    pub(super) fn beyond_true_time(&mut self, describe: impl FnOnce() -> String) {
+        self.beyond_true_time.add(self.seed, describe);
+    }
+
+    /// The zone has decided otherwise than a state kept apart.
+    pub(super) fn differs(&mut self, describe: impl FnOnce() -> String) {
+        self.round.differs.add(self.seed, describe);
+    }
+
+    /// Somebody was told to wait for so long.
+    pub(super) fn waits(&mut self, wait: u64, longest: u64, describe: impl FnOnce() -> String) {
+        self.round.longest_wait = self.round.longest_wait.max(wait as f64 / longest as f64);
+        if wait > longest {
+            self.round.waits.add(self.seed, describe);
+        }
+    }
+
+    /// Somebody waited as told; whether that was needed, and enough.
+    pub(super) fn waited(&mut self, was_exact: bool, describe: impl FnOnce() -> String) {
+        self.round.waits_checked += 1;
+        if !was_exact {
+            self.round.early_or_late.add(self.seed, describe);
+        }
+    }
+
+    /// Somebody was told that it will never pass.
+    pub(super) fn never(&mut self, describe: impl FnOnce() -> String) {
+        self.never.add(self.seed, describe);
+    }
+
+    /// The end of a round in which so many subjects were ever admitted.
+    pub(super) fn end_round(&mut self, counts: &ZoneCounts, subjects: u64) {
+        self.shared += counts.shared_decisions;
+        let round = std::mem::take(&mut self.round);
+        if counts.inserts == subjects && counts.shared_decisions == 0 {
+            self.exact_rounds += 1;
+            self.differs.append(round.differs);
+            self.waits.append(round.waits);
+            self.early_or_late.append(round.early_or_late);
+            self.longest_wait = self.longest_wait.max(round.longest_wait);
+            self.waits_checked += round.waits_checked;
+        }
+    }
+
+    pub(super) fn facts(&self) -> String {
+        format!(
+            "{} jumps, {} asks, {} admitted, {} decided sharing; in {} rounds everybody kept a cell",
+            thousands(self.jumps),
+            thousands(self.asked),
+            thousands(self.admitted),
+            thousands(self.shared),
+            thousands(self.exact_rounds),
+        )
+    }
+
+    pub(super) fn claim(&self, name: &str, report: &mut Report) {
+        let mut claim =
+            |claim: &str, breaches: &Breaches| breaches.claim(&format!("{name}: {claim}"), report);
+        claim("nobody is admitted what its own state refuses by the same readings", &self.too_much);
+        if self.jumps > 0 {
+            claim(
+                "a jump forwards gives one more burst at most, a jump back nothing",
+                &self.beyond_true_time,
+            );
+        }
+        claim("nobody is told never", &self.never);
+        claim("who keeps a cell is decided like a state kept apart, to the tick", &self.differs);
+        let share = self.longest_wait * 100.0;
+        claim(
+            &format!("who keeps a cell waits no longer than it may (the longest {share:.1} %)"),
+            &self.waits,
+        );
+        let checked = thousands(self.waits_checked);
+        if self.waits_checked > 0 {
+            let exact = format!("who waits as told passes, and not a nanosecond earlier ({checked} times)");
+            claim(&exact, &self.early_or_late);
+        }
+        report.claim(
+            self.shared > self.asked / 50,
+            &format!("{name}: many do share"),
+            thousands(self.shared),
+        );
+    }
+}

@@ -1,0 +1,67 @@
+//! Runs one drill of the `drills` crate in release mode and passes its exit code on.
+
+use crate::failure::Failure;
+use crate::run::{describe, not_started};
+use crate::suggest::closest;
+use crate::workspace::cargo;
+
+/// Name and purpose of each drill that the `drills` crate knows.
+const DRILLS: [(&str, &str); 5] = [
+    ("zone-flood", "100 million distinct keys on a zone of 64 MiB"),
+    ("zone-newcomers", "threads and processes that meet over new keys"),
+    ("zone-kill", "a process killed a hundred times at its work on a zone in a file"),
+    ("zone-quiet", "no system call and no allocation in two million decisions"),
+    ("zone-clock", "clocks that jump, stand still and disagree"),
+];
+
+pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    let Some((name, rest)) = arguments.split_first() else {
+        for (name, purpose) in DRILLS {
+            println!("{name:<16} {purpose}");
+        }
+        return Ok(());
+    };
+    if !DRILLS.iter().any(|(known, _)| known == name) {
+        return Err(unknown(name));
+    }
+    let mut command = cargo(&["run", "--release", "-p", "drills", "--locked", "--", name])?;
+    command.args(rest);
+    let status = command.status().map_err(|error| not_started(&command, &error))?;
+    if status.success() {
+        return Ok(());
+    }
+    let code = status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
+    Err(Failure::with_code(format!("{} ended with {status}", describe(&command)), code))
+}
+
+fn unknown(name: &str) -> Failure {
+    let closest = closest(name, DRILLS.iter().map(|(known, _)| *known)).unwrap_or("none");
+    Failure::usage(format!(
+        "unknown drill \"{name}\"; did you mean \"{closest}\"? `cargo xtask drill` lists them"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::workspace::root;
+
+    #[test]
+    fn a_misspelt_drill_is_refused_before_anything_is_built() {
+        let failure = run(&["zone-food".to_owned()]).unwrap_err();
+
+        assert_eq!(failure.code(), 2);
+        assert!(failure.to_string().contains("\"zone-flood\""), "{failure}");
+    }
+
+    #[test]
+    fn the_program_knows_the_same_drills() {
+        let program = fs::read_to_string(root().join("drills/src/main.rs")).unwrap();
+        let names = program.lines().filter_map(|line| line.trim().strip_prefix("name: \""));
+        let names: Vec<_> = names.filter_map(|rest| rest.split('"').next()).collect();
+
+        assert_eq!(names, DRILLS.map(|(name, _)| name));
+    }
+}
