@@ -22,12 +22,14 @@ pub struct Receipt {
     /// What it paid, where that is a span.
     pub(crate) paid: Ticks,
     pub(crate) permit: Option<PermitId>,
+    /// Whether it was taken from what several subjects share.
+    pub(crate) shared: bool,
 }
 
 impl Receipt {
     /// The same proof, for whoever has to try the same giving back once more.
     pub(crate) fn copy(&self) -> Receipt {
-        let Receipt { algorithm, cost, at, clear_at, paid, permit } = *self;
-        Receipt { algorithm, cost, at, clear_at, paid, permit }
+        let Receipt { algorithm, cost, at, clear_at, paid, permit, shared } = *self;
+        Receipt { algorithm, cost, at, clear_at, paid, permit, shared }
     }
 }

@@ -203,6 +203,7 @@ impl Decide for Concurrency {
             clear_at: self.clear_at(holders),
             paid: Ticks::ZERO,
             permit,
+            shared: false,
         }
     }
 

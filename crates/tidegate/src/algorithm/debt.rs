@@ -79,7 +79,7 @@ impl<M: Metered + std::fmt::Debug> Decide for M {
     #[inline]
     fn receipt(&self, clear_at: &Timestamp, now: Timestamp, cost: Cost) -> Receipt {
         let paid = self.debt().price(cost.get()).unwrap_or(Ticks::ZERO);
-        Receipt { algorithm: None, cost, at: now, clear_at: *clear_at, paid, permit: None }
+        Receipt { algorithm: None, cost, at: now, clear_at: *clear_at, paid, permit: None, shared: false }
     }
 
     /// Only the last take comes back, as far as time has not repaid it: those who came later have been told
@@ -133,13 +133,14 @@ impl<M: Metered + std::fmt::Debug> OneWord for M {
         (adjusted, own.max(clear_at).ticks())
     }
 
-    /// While the take is still owed, time has repaid nothing of what came later: without it, everybody would
-    /// owe less by its price. Only who was promised a later time would then have company there.
+    /// Without the take, everybody after it would owe less by what of it is still owed; only who was promised a
+    /// later time would then have company there.
     fn undo(&self, clear_at: &mut Timestamp, now: Timestamp, receipt: Receipt) -> Adjusted {
         let nobody_waits = clear_at.since(now) <= self.nobody_waits_within();
         if now < receipt.clear_at && *clear_at > receipt.clear_at && nobody_waits {
-            *clear_at = clear_at.saturating_sub(receipt.paid);
-            return Adjusted::Whole;
+            let returned = receipt.paid.min(receipt.clear_at.since(now));
+            *clear_at = clear_at.saturating_sub(returned);
+            return Adjusted::whole_if(returned == receipt.paid);
         }
         self.give_back(clear_at, now, receipt)
     }

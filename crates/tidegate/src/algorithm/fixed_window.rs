@@ -235,7 +235,11 @@ impl OneWord for FixedWindow {
     }
 
     fn longest_debt(&self) -> Ticks {
-        Ticks::new(self.period.get().saturating_mul(2).saturating_add(2 * UNIT))
+        self.never_cut().saturating_add(Ticks::new(2 * UNIT))
+    }
+
+    fn never_cut(&self) -> Ticks {
+        Ticks::new(self.period.get().saturating_mul(2))
     }
 
     /// All that can be owed is the largest count in the window that is open now, and not even that if everything is

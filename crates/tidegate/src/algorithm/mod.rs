@@ -65,6 +65,7 @@ pub trait Decide {
             clear_at: self.clear_at(state),
             paid: Ticks::ZERO,
             permit: None,
+            shared: false,
         }
     }
 

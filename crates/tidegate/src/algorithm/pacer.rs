@@ -350,7 +350,15 @@ impl Decide for Pacer {
 
     fn receipt(&self, state: &Pace, now: Timestamp, cost: Cost) -> Receipt {
         let paid = Ticks::new(u64::try_from(self.price(cost.get())).unwrap_or(0));
-        Receipt { algorithm: None, cost, at: now, clear_at: self.clear_at(state), paid, permit: None }
+        Receipt {
+            algorithm: None,
+            cost,
+            at: now,
+            clear_at: self.clear_at(state),
+            paid,
+            permit: None,
+            shared: false,
+        }
     }
 
     /// Only the last grant can be given back: the next ones have been told to wait for it.

@@ -192,7 +192,15 @@ impl Decide for SlidingLog {
 
     fn receipt(&self, log: &Log, now: Timestamp, cost: Cost) -> Receipt {
         let at = log.newest().unwrap_or(now);
-        Receipt { algorithm: None, cost, at, clear_at: self.clear_at(log), paid: Ticks::ZERO, permit: None }
+        Receipt {
+            algorithm: None,
+            cost,
+            at,
+            clear_at: self.clear_at(log),
+            paid: Ticks::ZERO,
+            permit: None,
+            shared: false,
+        }
     }
 
     fn give_back(&self, log: &mut Log, now: Timestamp, receipt: Receipt) -> Adjusted {
@@ -386,6 +394,7 @@ mod tests {
             clear_at: at(1015),
             paid: Ticks::ZERO,
             permit: None,
+            shared: false,
         };
         assert_eq!(limit.give_back(&mut log, at(30), gone), Adjusted::Capped);
         let _ = limit.decide(&mut log, at(40), Ask::ONE);
@@ -399,6 +408,7 @@ mod tests {
             clear_at: at(1020),
             paid: Ticks::ZERO,
             permit: None,
+            shared: false,
         };
         assert_eq!(limit.give_back(&mut log, at(1020), late), Adjusted::Capped);
         assert_eq!(log.count(), 3);

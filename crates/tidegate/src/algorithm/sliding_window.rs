@@ -274,7 +274,15 @@ impl Decide for SlidingWindow {
 
     fn receipt(&self, state: &Slots, _: Timestamp, cost: Cost) -> Receipt {
         let at = Timestamp::from_ticks(state.newest.saturating_mul(state.width));
-        Receipt { algorithm: None, cost, at, clear_at: self.clear_at(state), paid: Ticks::ZERO, permit: None }
+        Receipt {
+            algorithm: None,
+            cost,
+            at,
+            clear_at: self.clear_at(state),
+            paid: Ticks::ZERO,
+            permit: None,
+            shared: false,
+        }
     }
 
     fn give_back(&self, state: &mut Slots, now: Timestamp, receipt: Receipt) -> Adjusted {
@@ -427,6 +435,7 @@ mod tests {
             clear_at: at(9999),
             paid: Ticks::ZERO,
             permit: None,
+            shared: false,
         };
         assert_eq!(limit.give_back(&mut state, at(600), receipt(300)), Adjusted::Capped);
         assert_eq!(*state.counts, [0, 0, 0, 0, 0], "at most what the slot holds");

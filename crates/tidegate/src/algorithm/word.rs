@@ -27,6 +27,11 @@ pub(crate) trait OneWord: Decide {
     /// The longest time for which taking and charging can make a word worth something.
     fn longest_debt(&self) -> Ticks;
 
+    /// A debt up to this is never taken for the trace of a clock that was set back.
+    fn never_cut(&self) -> Ticks {
+        self.longest_debt()
+    }
+
     /// The worst state of a subject that owes nothing after `clear_at`.
     fn worst_state(&self, clear_at: Timestamp, now: Timestamp) -> Self::State;
 

@@ -60,8 +60,8 @@ impl Core {
     #[inline(always)]
     fn settle_as_of<W: OneWord>(&self, now: Timestamp, who: &Who<'_, W>, ask: Ask) -> Decision {
         if let Some((cell, content)) = self.table.find(who.spot) {
-            if content.is_state() && content.clear_at().since(now) <= who.terms.longest_debt() {
-                if let Some(decision) = self.change_in(cell, content, who.terms, now, &Spend(ask)) {
+            if content.is_state() && content.clear_at().since(now) <= who.terms.never_cut() {
+                if let Some(decision) = self.change_in(cell, content, who, now, &Spend(ask)) {
                     return decision;
                 }
             }

@@ -50,7 +50,8 @@ impl<W: OneWord> Change<W> for Take {
 
     fn share(&self, terms: &W, clear_at: Timestamp, now: Timestamp) -> (Self::Answer, Option<u64>) {
         let (decision, word) = Spend(self.0).share(terms, clear_at, now);
-        let receipt = word.map(|word| terms.receipt(&terms.state_of_word(word), now, self.0.cost));
+        let receipt = |word| terms.receipt(&terms.state_of_word(word), now, self.0.cost);
+        let receipt = word.map(|word| Receipt { shared: true, ..receipt(word) });
         ((decision, receipt), word)
     }
 }
@@ -126,13 +127,17 @@ impl<W: OneWord> Change<W> for Undo {
     }
 }
 
-/// What is shared goes back to what it was if nobody has charged it since.
+/// What is shared goes back to what it was if nobody has charged it since; only what was taken there, for a time alone
+/// may be that of somebody else's debt.
 fn give_back_shared<W: OneWord>(
     receipt: Receipt,
     terms: &W,
     clear_at: Timestamp,
     now: Timestamp,
 ) -> (Adjusted, Option<u64>) {
+    if !receipt.shared {
+        return (Adjusted::Capped, None);
+    }
     let mut state = terms.state_of_word(clear_at.ticks());
     let adjusted = terms.give_back(&mut state, now, receipt);
     let word = terms.word_of(&state);

@@ -15,6 +15,8 @@
 //! it begins anew. A newcomer that wants a place looks at what is shared after its place is to be seen: of the two,
 //! one sees the other. `docs/zone.md` has the proof.
 
+use std::process;
+
 use super::WhenFull;
 use super::atomic::Cell;
 use super::cell::{Content, Kind};
@@ -49,6 +51,23 @@ pub(super) struct Who<'a, W> {
     pub(super) at: Option<Timestamp>,
 }
 
+impl<W> Who<'_, W> {
+    /// The time to decide as of; one that is long ago was read by a thread that has slept since.
+    #[inline(always)]
+    fn as_of(&self, now: Timestamp) -> Timestamp {
+        self.at.filter(|at| now.since(*at) < OUT_OF_ORDER).unwrap_or(now)
+    }
+
+    /// What its cell is.
+    #[inline(always)]
+    fn kind(&self) -> Kind {
+        match self.when_full {
+            WhenFull::Share => Kind::Own,
+            WhenFull::Forget => Kind::Forgettable,
+        }
+    }
+}
+
 impl Core {
     pub(super) fn new(table: Table, clock: Source, first_attempt: u32) -> Core {
         Core { table, clock, counters: Counters::new(), first_attempt }
@@ -66,8 +85,8 @@ impl Core {
         if let Some((cell, content)) = self.table.find(who.spot) {
             if content.is_state() {
                 // After the cell: what is decided by an older time than the state's would forgive too much.
-                let now = who.at.unwrap_or_else(|| self.clock.now());
-                if let Some(answer) = self.change_in(cell, content, who.terms, now, change) {
+                let now = who.as_of(self.clock.now());
+                if let Some(answer) = self.change_in(cell, content, who, now, change) {
                     return answer;
                 }
             }
@@ -81,11 +100,11 @@ impl Core {
         &self,
         cell: &Cell,
         content: Content,
-        terms: &W,
+        who: &Who<'_, W>,
         now: Timestamp,
         change: &C,
     ) -> Option<C::Answer> {
-        let (answer, after) = change_own(content, terms, now, change);
+        let (answer, after) = change_own(content, who, now, change);
         if after == content || self.table.replace(cell, content, after) { Some(answer) } else { None }
     }
 
@@ -112,7 +131,7 @@ impl Core {
         now: Timestamp,
     ) -> Option<C::Answer> {
         if let Some(state) = view.own().find(|own| own.content.is_state()) {
-            let (answer, after) = change_own(state.content, who.terms, who.at.unwrap_or(now), change);
+            let (answer, after) = change_own(state.content, who, who.as_of(now), change);
             return (after == state.content || view.replace(state, after)).then_some(answer);
         }
         if let Some(wanted) = view.own().min_by_key(|own| own.number) {
@@ -124,7 +143,7 @@ impl Core {
         }
         if who.when_full == WhenFull::Forget {
             count(&self.counters.of(who.spot.place()).forgotten);
-            return Some(change.change(who.terms, &mut Default::default(), who.at.unwrap_or(now)));
+            return Some(change.change(who.terms, &mut Default::default(), who.as_of(now)));
         }
         self.share(who, change, (view, &survey), now)
     }
@@ -142,7 +161,8 @@ impl Core {
             return Some(answer);
         }
         let stripe = self.counters.of(who.spot.place());
-        let attempt = self.first_attempt.wrapping_add(count(&stripe.attempts) as u32);
+        let attempt =
+            self.first_attempt.wrapping_add(count(&stripe.attempts) as u32) ^ process::id().rotate_left(16);
         let wanted = Content::tentative(who.spot.fingerprint, now, attempt);
         if !view.replace(free, wanted) {
             return None;
@@ -161,6 +181,9 @@ impl Core {
         wanted: Sighting,
     ) -> Option<C::Answer> {
         let view = self.table.view(who.spot);
+        if !view.own().any(|own| own == wanted) {
+            return None;
+        }
         for other in view.own().filter(|other| other.number != wanted.number) {
             if other.content.is_state() || other.number < wanted.number {
                 view.replace(wanted, Content::NOTHING);
@@ -175,11 +198,7 @@ impl Core {
             view.replace(wanted, Content::NOTHING);
             return Some(answer);
         };
-        let kind = match who.when_full {
-            WhenFull::Share => Kind::Own,
-            WhenFull::Forget => Kind::Forgettable,
-        };
-        if !view.replace(wanted, Content::own(who.spot.fingerprint, kind, word)) {
+        if !view.replace(wanted, Content::own(who.spot.fingerprint, who.kind(), word)) {
             return None;
         }
         count(&self.counters.of(who.spot.place()).inserts);
@@ -203,11 +222,13 @@ impl Core {
             return None;
         };
         let until = survey.shared_until;
-        let (answer, left) = change.share(who.terms, until, who.at.unwrap_or(now));
+        let (answer, left) = change.share(who.terms, until, who.as_of(now));
         let spent = match left {
             None => true,
-            // Less than before is left only where a take is undone: that is exact, or it is not done.
-            Some(word) if word < until.ticks() && shared.content.clear_at() != until => true,
+            // Less than before is left only where a take is undone: that is exact, and done once, or it is not done.
+            Some(word) if word < until.ticks() => {
+                shared.content.clear_at() != until || view.replace(shared, shared.content.with_word(word))
+            }
             Some(word) => {
                 view.replace(shared, shared.content.with_word(word))
                     && self.is_alone(who.spot, shared, until, now)
@@ -285,17 +306,21 @@ impl Core {
     }
 }
 
-/// Changes the state of a subject's own. What is only looked at stays the same: it was so when it was read.
+/// Changes the state of a subject's own. What is only looked at stays the same: it was so when it was read. A cell that
+/// is written is of the kind that its rule wants now.
 #[inline(always)]
 fn change_own<W: OneWord, C: Change<W>>(
     content: Content,
-    terms: &W,
+    who: &Who<'_, W>,
     now: Timestamp,
     change: &C,
 ) -> (C::Answer, Content) {
-    let mut state = terms.state_of_word(content.word);
-    let answer = change.change(terms, &mut state, now);
-    (answer, content.with_word(terms.word_of(&state)))
+    let mut state = who.terms.state_of_word(content.word);
+    let answer = change.change(who.terms, &mut state, now);
+    let word = who.terms.word_of(&state);
+    let after =
+        if word == content.word { content } else { Content::own(who.spot.fingerprint, who.kind(), word) };
+    (answer, after)
 }
 
 /// What happens to a subject that has no cell and could get one; with what would be in it, if anything.
@@ -305,7 +330,7 @@ fn begin<W: OneWord, C: Change<W>>(
     view: &View<'_>,
     now: Timestamp,
 ) -> (C::Answer, Option<u64>) {
-    let at = who.at.unwrap_or(now);
+    let at = who.as_of(now);
     let mut state = first_state(who, view.shared_until(), at);
     let before = who.terms.word_of(&state);
     let answer = change.change(who.terms, &mut state, at);

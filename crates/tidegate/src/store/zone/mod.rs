@@ -4,6 +4,8 @@
 //! is known about it; nothing is allocated, locked or cleaned up. What a flood of names can do to others is
 //! bounded: see [`core`](self::core).
 
+#[cfg(all(test, not(tidegate_models)))]
+mod adversary;
 mod atomic;
 mod batch;
 mod cell;
@@ -79,6 +81,10 @@ pub enum WhenFull {
 
 impl Zone {
     /// An empty zone of so many bytes, in memory that is gone with the process.
+    ///
+    /// # Panics
+    /// If that is more than a program can address. If the system has not as much, the process ends as after every
+    /// failed allocation.
     pub fn new(bytes: usize) -> Zone {
         Zone::build(bytes, Source::default())
     }

@@ -297,3 +297,19 @@ fn less(found: &mut Option<(usize, u64)>, index: usize, word: u64) {
         *found = Some((index, word));
     }
 }
+
+#[cfg(all(test, not(tidegate_models)))]
+impl Table {
+    /// Puts something into a cell that is empty.
+    pub(super) fn put(&self, bucket: usize, index: usize, content: Content) -> bool {
+        let cell = &self.cells.buckets()[bucket].0[index / LINE][index % LINE];
+        self.replace(cell, Content::NOTHING, content)
+    }
+}
+
+#[cfg(all(test, not(tidegate_models)))]
+impl Spot {
+    pub(super) fn buckets(&self) -> (usize, usize) {
+        (self.first, self.second)
+    }
+}

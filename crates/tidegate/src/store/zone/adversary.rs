@@ -1,0 +1,200 @@
+//! Ways in which somebody was once admitted too much: one interleaving each, on purpose.
+
+use std::fmt;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::cell::{Content, Fingerprint, Kind};
+use super::change::Take;
+use super::core::Who;
+use super::table::BUCKET;
+use super::*;
+use crate::algorithm::Algorithm;
+use crate::limit::Terms;
+use crate::store::name::Namespace;
+use crate::{
+    Adjusted, Ask, Cost, HOUR, Key, Limiter, MILLISECOND, ManualClock, SECOND, Subject, Ticks, Timestamp,
+};
+use crate::{admit_all, ask};
+
+/// A clock at one of whose readings something else happens first.
+struct Hook {
+    clock: ManualClock,
+    readings_left: AtomicUsize,
+    action: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+}
+
+impl Hook {
+    fn new() -> Arc<Hook> {
+        let clock = ManualClock::new();
+        clock.advance(HOUR);
+        Arc::new(Hook { clock, readings_left: AtomicUsize::new(usize::MAX), action: Mutex::new(None) })
+    }
+
+    fn arm(&self, reading: usize, action: impl FnOnce() + Send + 'static) {
+        *self.action.lock().expect("nobody panics") = Some(Box::new(action));
+        self.readings_left.store(reading, Ordering::SeqCst);
+    }
+
+    /// Whether it has happened.
+    fn disarm(&self) -> bool {
+        self.action.lock().expect("nobody panics").take().is_none()
+    }
+}
+
+impl Clock for Hook {
+    fn now(&self) -> Timestamp {
+        if self.readings_left.fetch_sub(1, Ordering::SeqCst) == 0 {
+            let action = self.action.lock().expect("nobody panics").take();
+            action.into_iter().for_each(|action| action());
+        }
+        self.clock.now()
+    }
+}
+
+impl fmt::Debug for Hook {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Hook")
+    }
+}
+
+/// When one subject was admitted.
+#[derive(Clone, Default)]
+struct Passed(Arc<Mutex<Vec<Timestamp>>>);
+
+impl Passed {
+    fn admit(&self, limiter: &Limiter, key: u32, hook: &Hook) {
+        if limiter.admit(key).is_allowed() {
+            self.0.lock().expect("nobody panics").push(hook.clock.now());
+        }
+    }
+
+    /// Whether in every stretch of time no more than the burst and what came back have passed.
+    fn is_within(&self, burst: u64, interval: std::time::Duration) -> bool {
+        let passed = self.0.lock().expect("nobody panics");
+        (0..passed.len()).all(|from| {
+            passed[from..].iter().zip(1..).all(|(at, count)| {
+                let came_back = at.since(passed[from]).get() / Ticks::saturating_from(interval).get();
+                count <= burst + came_back
+            })
+        })
+    }
+}
+
+#[test]
+fn an_undo_after_a_pause_forgives_only_what_is_still_owed() {
+    for reading in 0..40 {
+        let (hook, passed) = (Hook::new(), Passed::default());
+        let zone = Zone::with_clock(1 << 16, hook.clone());
+        let user = Limiter::on(&zone, "user", Limit::per_second(1).burst(2));
+        let once = Limiter::on(&zone, "once", Limit::per_hour(1));
+        let (other, by, inner) = (user.clone(), passed.clone(), hook.clone());
+        hook.arm(reading, move || {
+            inner.clock.advance(900 * MILLISECOND);
+            by.admit(&other, 1, &inner);
+        });
+        // The second "z" always loses against the first: the user's take is undone.
+        assert!(!admit_all([user.ask(1_u32), once.ask("z"), once.ask("z")]).is_allowed());
+        if !hook.disarm() {
+            break;
+        }
+        for _ in 0..400 {
+            passed.admit(&user, 1, &hook);
+            hook.clock.advance(10 * MILLISECOND);
+        }
+        assert!(passed.is_within(2, SECOND), "reading {reading}");
+    }
+}
+
+#[test]
+fn what_is_shared_is_given_back_once() {
+    for (key, reading) in (0..4_u32).flat_map(|key| (0..80).map(move |reading| (key, reading))) {
+        let (hook, passed) = (Hook::new(), Passed::default());
+        let zone = Zone::with_clock(0, hook.clone());
+        let before = Limiter::on(&zone, "before", Limit::token_bucket(1, 300 * MILLISECOND));
+        assert!((0..2 * BUCKET as u32).all(|key| before.admit(key).is_allowed()));
+        let user = Limiter::on(&zone, "user", Limit::token_bucket(1, 5 * SECOND).burst(4));
+        let elsewhere = Zone::with_clock(1 << 12, hook.clone());
+        let once = Limiter::on(&elsewhere, "once", Limit::per_hour(1));
+        (0..2).for_each(|_| passed.admit(&user, key, &hook));
+        let (other, by, inner) = (user.clone(), passed.clone(), hook.clone());
+        hook.arm(reading, move || {
+            inner.clock.advance(450 * MILLISECOND);
+            by.admit(&other, key, &inner);
+        });
+        assert!(!admit_all([user.ask(key), once.ask("z"), once.ask("z")]).is_allowed());
+        if hook.disarm() {
+            (0..8).for_each(|_| passed.admit(&user, key, &hook));
+            assert!(passed.is_within(4, 5 * SECOND), "key {key}, reading {reading}");
+        }
+    }
+}
+
+#[test]
+fn a_take_of_ones_own_is_not_given_back_out_of_what_others_share() {
+    let clock = Arc::new(ManualClock::new());
+    clock.advance(HOUR);
+    let zone = Zone::with_clock(3 * BUCKET_BYTES, clock.clone());
+    let table = &zone.inner.core.table;
+    let limit = Limit::token_bucket(1, 5 * SECOND).burst(4);
+    let limiter = Limiter::on(&zone, "", limit);
+    let tiny = Limiter::on(&zone, "tiny", Limit::per_second(1000).burst(1));
+    let in_buckets = |namespace: &str, buckets: (usize, usize)| {
+        let prefixes = zone.prefixes(&Namespace::new(namespace));
+        let is_there =
+            |name: &String| prefixes.spot(table, Algorithm::TokenBucket, name.as_str()).buckets() == buckets;
+        (0..2000).map(|name| format!("k{name}")).find(is_there).expect("one of so many")
+    };
+    let (ana, bob, nick) = (in_buckets("", (0, 1)), in_buckets("", (0, 2)), in_buckets("tiny", (1, 2)));
+    // The first bucket shares a little, the second has one free cell, and all others owe much.
+    let after = |span| clock.now().saturating_add(Ticks::saturating_from(span)).ticks();
+    for (bucket, index) in (0..3).flat_map(|bucket| (0..BUCKET).map(move |index| (bucket, index))) {
+        let stranger = Fingerprint::new((bucket * BUCKET + index + 1) as u64 * 64);
+        let content = match (bucket, index) {
+            (0, 0) => Content::shared(after(SECOND)),
+            (1, 7) => continue,
+            _ => Content::own(stranger, Kind::Own, after(HOUR / 2)),
+        };
+        assert!(table.put(bucket, index, content));
+    }
+    let ana = Key::new(ana.as_str());
+    let (taken, receipt) = zone.take(Subject::new("", &ana, &limit), Ask::new(Cost::of(3)));
+    assert!(taken.is_allowed());
+    assert!(limiter.admit(ask(bob.as_str()).cost(3)).is_allowed(), "bob shares");
+    assert!(!tiny.admit(nick.as_str()).is_allowed(), "he makes ana's cell shared");
+    let receipt = receipt.expect("she has taken");
+    assert_eq!(zone.give_back(Subject::new("", &ana, &limit), receipt), Adjusted::Capped);
+    assert!(!limiter.admit(ask(bob.as_str()).cost(3)).is_allowed(), "bob passed six of a burst of four");
+}
+
+#[test]
+fn a_reading_that_somebody_has_slept_on_forgives_nothing() {
+    let clock = Arc::new(ManualClock::new());
+    clock.advance(HOUR);
+    let zone = Zone::with_clock(1 << 12, clock.clone());
+    let limit = Limit::per_second(1).burst(5);
+    let limiter = Limiter::on(&zone, "", limit);
+    let before = clock.now();
+    clock.advance(20 * SECOND);
+    assert_eq!(limiter.charge(ask("ana").cost(10)), Adjusted::Whole);
+    let prefixes = zone.prefixes(&Namespace::new(""));
+    let spot = prefixes.spot(&zone.inner.core.table, Algorithm::TokenBucket, "ana");
+    let Terms::TokenBucket(terms) = limit.terms() else { unreachable!("it is one") };
+    let who = Who { spot: &spot, terms, when_full: WhenFull::Share, at: Some(before) };
+    assert!(!zone.inner.core.settle(&who, &Take(Ask::ONE)).0.is_allowed());
+    assert_eq!(limiter.peek("ana").reset_after(), 10 * SECOND);
+}
+
+#[test]
+fn a_rule_that_no_longer_forgets_keeps_its_cells() {
+    let clock = Arc::new(ManualClock::new());
+    clock.advance(HOUR);
+    let zone = Zone::with_clock(0, clock);
+    let limiter = Limiter::on(&zone, "", Limit::per_minute(2)).when_full(WhenFull::Forget);
+    assert!(limiter.admit("ana").is_allowed());
+    let limiter = limiter.when_full(WhenFull::Share);
+    assert!(limiter.admit("ana").is_allowed());
+    assert!((0..40_u32).any(|key| !limiter.admit(key).is_allowed()));
+    assert_eq!(zone.counts().forgotten, 0);
+    assert!(!limiter.admit("ana").is_allowed(), "she was forgotten under a rule that shares");
+}
