@@ -20,7 +20,7 @@ impl<const N: usize> Published<N> {
     }
 
     /// The words, all from one and the same publication.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn read(&self) -> [u64; N] {
         loop {
             let turn = self.turn.load(Ordering::Acquire);

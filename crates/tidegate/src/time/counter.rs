@@ -41,7 +41,7 @@ impl CounterClock {
 }
 
 impl Clock for CounterClock {
-    #[inline]
+    #[inline(always)]
     fn now(&self) -> Timestamp {
         PROCESS.now()
     }
@@ -66,7 +66,7 @@ impl Process {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn now(&self) -> Timestamp {
         match self {
             Process::Counter(counter) => counter.now(),

@@ -24,7 +24,7 @@ pub(crate) enum Source {
 
 impl Source {
     /// The time now.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn now(&self) -> Timestamp {
         match self {
             Source::Process => CounterClock::new().now(),

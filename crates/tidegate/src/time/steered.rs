@@ -39,7 +39,7 @@ impl<D: Dials> Steered<D> {
     }
 
     /// The time now; never less than any thread has seen before, as far as the counter is read in order.
-    #[inline]
+    #[inline(always)]
     pub(super) fn now(&self) -> Timestamp {
         // In this order: a counter that is read after a line is not before its start.
         let line = Line::from_words(self.line.0.read());

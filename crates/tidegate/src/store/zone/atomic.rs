@@ -16,6 +16,22 @@ pub(super) use real::{Cell, Wide};
 #[cfg(tidegate_models)]
 pub(super) use model::{Cell, Wide};
 
+/// The first cell of a line with such a content. Those after it are not even looked at.
+#[inline(always)]
+fn first(
+    line: &[Cell; LINE],
+    load: impl Fn(&Cell) -> Content,
+    is_it: impl Fn(Content) -> bool,
+) -> Option<(&Cell, Content)> {
+    for cell in line {
+        let content = load(cell);
+        if is_it(content) {
+            return Some((cell, content));
+        }
+    }
+    None
+}
+
 #[cfg(not(tidegate_models))]
 mod real {
     use super::{Content, LINE};
@@ -56,6 +72,20 @@ mod real {
                 return line.each_ref().map(|cell| super::x86_64::load(&cell.0));
             }
             line.each_ref().map(|cell| from_bits(cell.0.load(Ordering::SeqCst)))
+        }
+
+        /// The first cell of a line with such a content.
+        #[inline(always)]
+        pub(in crate::store::zone) fn find_in_line(
+            self,
+            line: &[Cell; LINE],
+            is_it: impl Fn(Content) -> bool,
+        ) -> Option<(&Cell, Content)> {
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            if self.0 {
+                return super::first(line, |cell| super::x86_64::load(&cell.0), is_it);
+            }
+            super::first(line, |cell| from_bits(cell.0.load(Ordering::SeqCst)), is_it)
         }
 
         /// Puts `new` in the place of `old`, unless something else is there.
@@ -105,6 +135,14 @@ mod model {
 
         pub(in crate::store::zone) fn load_line(self, line: &[Cell; LINE]) -> [Content; LINE] {
             line.each_ref().map(|cell| *cell.0.lock())
+        }
+
+        pub(in crate::store::zone) fn find_in_line(
+            self,
+            line: &[Cell; LINE],
+            is_it: impl Fn(Content) -> bool,
+        ) -> Option<(&Cell, Content)> {
+            super::first(line, |cell| *cell.0.lock(), is_it)
         }
 
         pub(in crate::store::zone) fn replace(self, cell: &Cell, old: Content, new: Content) -> bool {

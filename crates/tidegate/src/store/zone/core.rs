@@ -15,8 +15,6 @@
 //! it begins anew. A newcomer that wants a place looks at what is shared after its place is to be seen: of the two,
 //! one sees the other. `docs/zone.md` has the proof.
 
-use std::process;
-
 use super::WhenFull;
 use super::atomic::Cell;
 use super::cell::{Content, Kind};
@@ -161,8 +159,7 @@ impl Core {
             return Some(answer);
         }
         let stripe = self.counters.of(who.spot.place());
-        let attempt =
-            self.first_attempt.wrapping_add(count(&stripe.attempts) as u32) ^ process::id().rotate_left(16);
+        let attempt = self.first_attempt.wrapping_add(count(&stripe.attempts) as u32);
         let wanted = Content::tentative(who.spot.fingerprint, now, attempt);
         if !view.replace(free, wanted) {
             return None;

@@ -77,20 +77,21 @@ impl ShortName {
 /// Where a name is kept, by memory or by hashing it.
 #[inline(always)]
 pub(super) fn spot_of(owner: Owner, name: ShortName, hash: impl FnOnce() -> Spot) -> Spot {
-    if let Some(spot) = remembered(owner, name) {
-        return spot;
-    }
-    let spot = hash();
-    remember(owner, name, spot);
-    spot
+    remembered(owner, name).unwrap_or_else(|| {
+        let spot = hash();
+        remember(owner, name, spot);
+        spot
+    })
 }
 
 #[inline(always)]
 fn remembered(owner: Owner, name: ShortName) -> Option<Spot> {
-    RECENT.with(|recent| {
+    // Not `with`, of which the compiler makes a call.
+    let recall = |recent: &[Memo; NAMES]| {
         let memo = &recent[place(owner, name)];
         if memo.owner.get() == owner && memo.name.get() == name { Some(memo.spot.get()) } else { None }
-    })
+    };
+    RECENT.try_with(recall).ok().flatten()
 }
 
 #[inline(always)]

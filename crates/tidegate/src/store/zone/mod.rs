@@ -105,7 +105,8 @@ impl Zone {
     /// The file takes so many bytes and a page. It has to lie on a disk of this machine, or in its memory. What is
     /// there and is no whole zone of this size is an error that says what to do, and stays as it is. Time goes on
     /// while the process is not running, also across a restart of the machine. States of more than one word
-    /// ([`Zone::keeps`]) live in the map beside the zone and end with the process.
+    /// ([`Zone::keeps`]) live in the map beside the zone and end with the process. A process that forks without
+    /// starting another program opens the file anew in the child.
     #[cfg(not(tidegate_models))]
     pub fn in_file(path: impl AsRef<Path>, bytes: usize) -> Result<Zone, ZoneError> {
         let file = Zone::file(path.as_ref(), bytes)?;

@@ -40,15 +40,19 @@ impl Prefixes {
     /// Where a subject is kept, which is on its way if it was not asked for just now.
     #[inline(always)]
     pub(super) fn spot(&self, table: &Table, algorithm: Algorithm, key: &(impl IntoKey + ?Sized)) -> Spot {
-        let hash = || {
-            let spot = table.spot(self.hash(algorithm, key));
-            table.prefetch(&spot);
-            spot
-        };
-        match key.only_part().and_then(ShortName::new) {
-            Some(name) => spot_of(self.0[algorithm as usize].1, name, hash),
-            None => hash(),
+        let Some(part) = key.only_part() else { return self.begin(table, algorithm, key) };
+        match ShortName::new(part) {
+            Some(name) => spot_of(self.0[algorithm as usize].1, name, || self.begin(table, algorithm, part)),
+            None => self.begin(table, algorithm, part),
         }
+    }
+
+    /// Hashes a name, and asks for the cells where it may be kept.
+    #[inline(never)]
+    fn begin(&self, table: &Table, algorithm: Algorithm, key: &(impl IntoKey + ?Sized)) -> Spot {
+        let spot = table.spot(self.hash(algorithm, key));
+        table.prefetch(&spot);
+        spot
     }
 
     /// The hash of a subject's name.

@@ -125,13 +125,7 @@ impl Table {
     #[inline(always)]
     fn find_in(&self, bucket: usize, line: usize, fingerprint: Fingerprint) -> Option<(&Cell, Content)> {
         let line = &self.cells.buckets()[bucket].0[line];
-        let contents = self.wide.load_line(line);
-        for (cell, content) in line.iter().zip(contents) {
-            if content.is_of(fingerprint) {
-                return Some((cell, content));
-            }
-        }
-        None
+        self.wide.find_in_line(line, |content| content.is_of(fingerprint))
     }
 
     /// Puts something else into a cell, unless it has changed since it was seen.
