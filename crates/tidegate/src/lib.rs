@@ -34,6 +34,7 @@
 //! assert!(API.decide(&mut ana, clock.now(), Ask::ONE).is_allowed());
 //! ```
 
+mod adhoc;
 pub mod algorithm;
 mod ask;
 mod asking;
@@ -56,6 +57,7 @@ mod sync;
 pub mod time;
 mod wait;
 
+pub use adhoc::{AdHoc, AdHocAsk};
 pub use algorithm::{Algorithm, State};
 pub use ask::{Adjusted, Adjustment, Ask, Cost, CostError};
 pub use asking::{IntoAsk, KeyedAsk, ask};

@@ -47,6 +47,14 @@ impl Memory {
         }
     }
 
+    /// The same, prepared for a limit that was not announced.
+    pub(crate) fn ready_for(&self, account: &Account) -> Holder<'_> {
+        match &self.0 {
+            Kind::Zone(zone) => zone.ready_for(account),
+            Kind::Map(map) => map.ready_for(account),
+        }
+    }
+
     pub(crate) fn clock(&self) -> &Source {
         match &self.0 {
             Kind::Zone(zone) => zone.clock(),

@@ -54,6 +54,22 @@ impl Zone {
     }
 }
 
+impl Zone {
+    /// Decides about one whose cells were asked for, by a reading of the clock from a moment ago.
+    #[inline]
+    pub(crate) fn spend_placed(
+        &self,
+        now: Timestamp,
+        placed: &Placed,
+        (terms, when_full): (&Terms, WhenFull),
+    ) -> Decision {
+        super::subjects::with_word!(terms, terms => {
+            let who = Who { spot: &placed.spot, terms, when_full, at: None };
+            self.inner.core.settle_as_of(now, &who, placed.ask)
+        })
+    }
+}
+
 impl Core {
     /// Decides by a reading of the clock from a moment ago. Only a debt that looks too large is not judged by it:
     /// that may be because the reading is old.
