@@ -155,10 +155,10 @@ impl AdHoc {
         self.inner.memory.holder(limit.terms()).renew_in(&account, permit)
     }
 
-    /// Forgets a subject, whatever the algorithm.
+    /// Forgets a subject, whatever the algorithm. Whether anything was remembered about it.
     #[expect(clippy::needless_pass_by_value, reason = "a tuple of parts is written in place")]
-    pub fn reset(&self, key: impl IntoKey) {
-        self.inner.memory.forget(&self.inner.account(&key, &ANY));
+    pub fn reset(&self, key: impl IntoKey) -> bool {
+        self.inner.memory.forget(&self.inner.account(&key, &ANY))
     }
 
     fn take_by_name(&self, key: &impl IntoKey, limit: &Limit, ask: Ask) -> Decision {
@@ -240,8 +240,10 @@ mod tests {
             (AdHoc::on(&zone, "user"), crate::Limiter::on(&zone, "user", Limit::per_hour(3)));
         assert!(adhoc.take("ana", &Limit::per_hour(3), Ask::ONE).is_allowed());
         assert_eq!(limiter.peek("ana").remaining(), 2);
-        adhoc.reset("ana");
+        assert!(adhoc.reset("ana") && !adhoc.reset("ana"));
         assert_eq!(limiter.peek("ana").remaining(), 3);
+        assert!(adhoc.take("ana", &Limit::sliding_log(3, crate::SECOND), Ask::ONE).is_allowed());
+        assert!(adhoc.reset("ana") && !adhoc.reset("ana") && !adhoc.reset("bob"));
     }
 
     #[test]

@@ -19,6 +19,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::algorithm::debt::Metered as _;
 use crate::algorithm::{Algorithm, State};
 use crate::algorithm::{
     Concurrency, FixedWindow, LeakyBucket, Pacer, SlidingLog, SlidingWindow, TokenBucket,
@@ -135,6 +136,25 @@ impl Limit {
         self.draft
     }
 
+    /// The time after which somebody who has used everything up has all of it again: that of the whole burst or
+    /// queue, a period (a sliding window may take a slot longer), a lease, or what fills the savings of a pacer.
+    ///
+    /// ```
+    /// use tidegate::{Limit, SECOND};
+    ///
+    /// assert_eq!(Limit::per_second(10).burst(20).regained_in(), 2 * SECOND);
+    /// ```
+    pub fn regained_in(&self) -> Duration {
+        match (&self.terms, self.draft.rate) {
+            (Terms::TokenBucket(bucket), _) => bucket.time_of(bucket.limit()).to_duration(),
+            (Terms::LeakyBucket(bucket), _) => bucket.time_of(bucket.limit()).to_duration(),
+            (Terms::Pacer(pacer), _) => pacer.memory().to_duration(),
+            (_, draft::Rate::Per { period, .. }) => period,
+            // Only a pacer can be unlimited.
+            (_, draft::Rate::Unlimited) => Duration::ZERO,
+        }
+    }
+
     /// Decides about one ask of one subject, and spends if allowed.
     #[must_use = "a decision that nobody reads limits nobody"]
     #[inline]
@@ -211,5 +231,53 @@ impl FromStr for Limit {
 impl fmt::Debug for Limit {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "Limit({self})")
+    }
+}
+
+#[cfg(all(test, not(tidegate_models)))]
+mod tests {
+    use super::*;
+    use crate::{Cost, MILLISECOND, SECOND};
+
+    fn limit(text: &str) -> Limit {
+        text.parse().expect(text)
+    }
+
+    #[test]
+    fn what_was_used_up_is_regained_in_the_time_of_the_whole() {
+        for (text, expected) in [
+            ("30/60s", 60 * SECOND),
+            ("30/60s burst 15", 30 * SECOND),
+            ("10/s queue 9 leaky-bucket", SECOND),
+            ("10/s leaky-bucket", 100 * MILLISECOND),
+            ("7/60s fixed-window", 60 * SECOND),
+            ("7/60s sliding-log", 60 * SECOND),
+            ("7/60s sliding-window", 60 * SECOND),
+            ("5/s pacer", SECOND),
+            ("5/s pacer burst 3s", 3 * SECOND),
+            ("5/s pacer burst 0s", Duration::ZERO),
+            ("5/s pacer warm-up 4s", 4 * SECOND),
+            ("unlimited pacer", SECOND),
+            ("8/30s concurrency", 30 * SECOND),
+        ] {
+            assert_eq!(limit(text).regained_in(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn it_is_what_whoever_spent_everything_is_told() {
+        for text in ["30/60s burst 15", "3/s", "10/s queue 9 delay-after 9 leaky-bucket", "7/60s sliding-log"]
+        {
+            let limit = limit(text);
+            let mut state = State::default();
+            let all = Ask::new(Cost::of(limit.peek(&state, Timestamp::EPOCH, Ask::ONE).limit()));
+            let all = Ask { patience: crate::Ticks::MAX, ..all };
+            assert!(limit.decide(&mut state, Timestamp::EPOCH, all).is_allowed(), "{text}");
+            assert_eq!(
+                limit.peek(&state, Timestamp::EPOCH, all).reset_after(),
+                limit.regained_in(),
+                "{text}"
+            );
+        }
     }
 }

@@ -70,8 +70,8 @@ impl Memory {
         }
     }
 
-    /// Forgets a subject, whatever the algorithm.
-    pub(crate) fn forget(&self, account: &Account) {
+    /// Forgets a subject, whatever the algorithm. Whether anything was known about it.
+    pub(crate) fn forget(&self, account: &Account) -> bool {
         match &self.0 {
             Kind::Zone(zone) => zone.forget(account),
             Kind::Map(map) => map.forget(account),

@@ -107,11 +107,13 @@ impl Map {
         self.touch(account, None, renew, |_, _| false)
     }
 
-    pub(crate) fn forget(&self, account: &Account) {
-        for bytes in account.bytes_of_all() {
+    /// Forgets a subject, whatever the algorithm. Whether anything was known about it.
+    pub(crate) fn forget(&self, account: &Account) -> bool {
+        let forget = |was_known, bytes: Vec<u8>| {
             let place = self.place_of(&bytes);
-            self.shard(place).remove(place.hash, &bytes, &self.inner.budget);
-        }
+            was_known | self.shard(place).remove(place.hash, &bytes, &self.inner.budget)
+        };
+        account.bytes_of_all().fold(false, forget)
     }
 
     pub(crate) fn state_of(&self, account: &Account) -> State {

@@ -163,14 +163,16 @@ impl Shard {
         Ok(())
     }
 
-    /// Forgets what is remembered under a name.
-    pub(super) fn remove(&mut self, hash: u64, name: &[u8], budget: &Budget) {
+    /// Forgets what is remembered under a name. Whether there was anything.
+    pub(super) fn remove(&mut self, hash: u64, name: &[u8], budget: &Budget) -> bool {
         let table = table_of(hash, self.tables.len());
-        let Some(table) = self.tables.get_mut(table) else { return };
-        if let Ok(entry) = table.find_entry(hash, |entry| entry.name.as_bytes() == name) {
+        let Some(table) = self.tables.get_mut(table) else { return false };
+        let found = table.find_entry(hash, |entry| entry.name.as_bytes() == name);
+        found.is_ok_and(|entry| {
             budget.remove_key(entry.remove().0.bytes());
             self.entries -= 1;
-        }
+            true
+        })
     }
 
     /// Looks at a few entries and drops those that are clear; looks at more as long as it pays, up to `most`.

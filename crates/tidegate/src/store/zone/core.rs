@@ -282,12 +282,14 @@ impl Core {
         }
     }
 
-    /// Forgets a subject that has a cell of its own.
-    pub(super) fn forget(&self, spot: &Spot) {
+    /// Forgets a subject that has a cell of its own. Whether it was worth something.
+    pub(super) fn forget(&self, spot: &Spot) -> bool {
+        let (mut was_live, now) = (false, self.clock.now());
         loop {
             let view = self.table.view(spot);
-            let Some(own) = view.own().next() else { return };
-            view.replace(own, Content::NOTHING);
+            let Some(own) = view.own().next() else { return was_live };
+            let is_gone = view.replace(own, Content::NOTHING);
+            was_live |= is_gone && own.content.is_state() && own.content.clear_at() > now;
         }
     }
 

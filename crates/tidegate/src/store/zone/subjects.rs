@@ -181,15 +181,14 @@ impl Zone {
         word.map_or_else(State::default, |word| account.terms().state_of_word(word))
     }
 
-    /// Forgets a subject, whatever the algorithm.
-    pub(crate) fn forget(&self, account: &Account) {
+    /// Forgets a subject, whatever the algorithm. Whether anything was known about it.
+    pub(crate) fn forget(&self, account: &Account) -> bool {
+        let mut was_known = false;
         for bytes in account.bytes_of_all() {
             let (prefix, key) = bytes.split_at(account.name().key_at());
-            self.inner.core.forget(&self.spot_of(prefix, key));
+            was_known |= self.inner.core.forget(&self.spot_of(prefix, key));
         }
-        if let Some(map) = self.inner.map.get() {
-            map.forget(account);
-        }
+        was_known | self.inner.map.get().is_some_and(|map| map.forget(account))
     }
 
     fn spot(&self, account: &Account) -> Spot {
