@@ -6,7 +6,7 @@
 
 use tidegate::{Ask, Cost, Decision, Key, Limit, PermitId, Ticks, Timestamp, Verdict};
 
-use crate::keeper::{Keeper, States, judged};
+use crate::keeper::{Keeper, States, judged, told};
 use crate::oracle::{self, Admitted, Oracle};
 use crate::promise::{Promise, interval};
 use crate::random::Random;
@@ -168,7 +168,7 @@ impl<K: Keeper> Run<K> {
         match self.random.between(0, 99) {
             chance if chance < none => 0,
             95.. => u64::MAX,
-            _ => self.random.sized(1, unit.saturating_mul(30)),
+            _ => told(&self.keeper, self.random.sized(1, unit.saturating_mul(30))),
         }
     }
 

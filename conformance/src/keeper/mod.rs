@@ -9,7 +9,7 @@ pub use crowd::{Crowd, Sheltering};
 pub use states::States;
 
 use tidegate::{
-    Adjusted, Adjustment, Ask, Decision, Key, Limit, PermitId, Receipt, State, Subject, Timestamp,
+    Adjusted, Adjustment, Ask, Decision, Key, Limit, PermitId, Receipt, State, Subject, Ticks, Timestamp,
 };
 
 /// Remembers any number of subjects. Time stands still unless it is set.
@@ -19,6 +19,11 @@ pub trait Keeper {
 
     /// Whether it forgets subjects that are clear.
     fn forgets(&self) -> bool;
+
+    /// The finest patience that it can be told: all that it is asked with are multiples of it.
+    fn finest_patience(&self) -> Ticks {
+        Ticks::new(1)
+    }
 
     /// Sets the clock, forwards or back.
     fn set_time(&mut self, now: Timestamp);
@@ -46,6 +51,11 @@ pub trait Keeper {
 
     /// What is remembered about a subject.
     fn state(&self, subject: Subject<'_>) -> State;
+}
+
+/// A patience that a keeper can be told, not above this one.
+pub(crate) fn told(keeper: &impl Keeper, patience: u64) -> u64 {
+    patience - patience % keeper.finest_patience().get()
 }
 
 /// The subject of this key, among those that are judged.

@@ -4,14 +4,15 @@ use tidegate::{Adjustment, Ask, Cost, Decision, PermitId, State, Ticks, Timestam
 
 use super::History;
 use super::promises::{longest_wait, raise};
-use crate::keeper::{Keeper, judged};
+use crate::keeper::{Keeper, judged, told};
 use crate::promise::Promise;
 
 impl<K: Keeper> History<K> {
     pub(super) fn take(&mut self) -> Result<(), String> {
         let most = self.promise.most_at_once();
         let units = if self.random.percent(50) { 1 } else { self.random.sized(1, most.saturating_add(1)) };
-        let patience = if self.random.percent(70) { 0 } else { self.random.sized(1, 1 << 50) };
+        let patience =
+            if self.random.percent(70) { 0 } else { told(&self.keeper, self.random.sized(1, 1 << 50)) };
         let ask = Ask { cost: Cost::of(units), patience: Ticks::new(patience) };
         let before = self.state.clone();
         let peeked = self.look(ask);
