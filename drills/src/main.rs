@@ -12,6 +12,7 @@ mod progress;
 mod report;
 mod resident;
 mod scratch;
+mod server_descriptors;
 mod stopwatch;
 mod waiting;
 mod zone_clock;
@@ -36,7 +37,7 @@ struct Drill {
     run: fn(&Options, &mut Report) -> Outcome,
 }
 
-const DRILLS: [Drill; 5] = [
+const DRILLS: [Drill; 6] = [
     Drill {
         name: "zone-flood",
         summary: "100 million distinct keys on a zone of 64 MiB: nobody above its bound, memory and time stay",
@@ -62,6 +63,11 @@ const DRILLS: [Drill; 5] = [
         summary: "clocks that jump, stand still and disagree: no extra admission, no lock-out, no panic",
         run: zone_clock::run,
     },
+    Drill {
+        name: "server-descriptors",
+        summary: "a server with 256 descriptors and 2,000 clients: it never ends, and accepts again",
+        run: server_descriptors::run,
+    },
 ];
 
 /// A part of a drill that runs in a process of its own, which the drill starts.
@@ -76,7 +82,7 @@ const PARTS: [(&str, Part); 3] = [
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let Some((name, rest)) = arguments.split_first() else {
-        DRILLS.iter().for_each(|drill| println!("{:<16} {}", drill.name, drill.summary));
+        DRILLS.iter().for_each(|drill| println!("{:<18} {}", drill.name, drill.summary));
         return ExitCode::SUCCESS;
     };
     if let Some((_, part)) = PARTS.iter().find(|(known, _)| known == name) {

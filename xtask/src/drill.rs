@@ -1,28 +1,35 @@
 //! Runs one drill of the `drills` crate in release mode and passes its exit code on.
 
 use crate::failure::Failure;
-use crate::run::{describe, not_started};
+use crate::run::{describe, not_started, succeed};
 use crate::suggest::closest;
 use crate::workspace::cargo;
 
 /// Name and purpose of each drill that the `drills` crate knows.
-const DRILLS: [(&str, &str); 5] = [
+const DRILLS: [(&str, &str); 6] = [
     ("zone-flood", "100 million distinct keys on a zone of 64 MiB"),
     ("zone-newcomers", "threads and processes that meet over new keys"),
     ("zone-kill", "a process killed a hundred times at its work on a zone in a file"),
     ("zone-quiet", "no system call and no allocation in two million decisions"),
     ("zone-clock", "clocks that jump, stand still and disagree"),
+    ("server-descriptors", "a server with few descriptors and many clients"),
 ];
+
+/// What the names of drills begin with that need the server's program beside theirs.
+const OF_THE_SERVER: &str = "server-";
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let Some((name, rest)) = arguments.split_first() else {
         for (name, purpose) in DRILLS {
-            println!("{name:<16} {purpose}");
+            println!("{name:<18} {purpose}");
         }
         return Ok(());
     };
     if !DRILLS.iter().any(|(known, _)| known == name) {
         return Err(unknown(name));
+    }
+    if name.starts_with(OF_THE_SERVER) {
+        succeed(&mut cargo(&["build", "--release", "-p", "tidegate-server", "--locked"])?)?;
     }
     let mut command = cargo(&["run", "--release", "-p", "drills", "--locked", "--", name])?;
     command.args(rest);

@@ -13,7 +13,21 @@ use crate::run::{describe, succeed};
 use crate::workspace::{has_cargo_tool, has_nightly_tool, nightly_cargo, target_folder};
 
 /// What is fuzzed, one after the other.
-const TARGETS: [&str; 1] = ["zone_header"];
+const TARGETS: [Target; 5] = [
+    Target { name: "zone_header", words: None },
+    Target { name: "resp_parse", words: Some("resp.txt") },
+    Target { name: "resp_session", words: Some("resp.txt") },
+    Target { name: "resp_split", words: Some("resp.txt") },
+    Target { name: "http_body", words: Some("http.txt") },
+];
+
+/// Something that reads bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Target {
+    name: &'static str,
+    /// The file in `fuzz/dictionaries` with what its inputs are made of.
+    words: Option<&'static str>,
+}
 
 /// For how long, each.
 const SECONDS: u64 = 60;
@@ -22,11 +36,11 @@ const SECONDS: u64 = 60;
 const MAX_BYTES: &str = "-max_len=5000";
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    let seconds = parse(arguments)?;
+    let (targets, seconds) = parse(arguments)?;
     require_tools(has_cargo_tool("fuzz")?, || has_nightly_tool("fuzz"))?;
     let folder = target_folder()?.join("fuzz");
-    for target in TARGETS {
-        let corpus = folder.join("corpus").join(target);
+    for target in targets {
+        let corpus = folder.join("corpus").join(target.name);
         fs::create_dir_all(&corpus).map_err(Failure::at(&corpus))?;
         let mut command = command(target, seconds, &folder)?;
         println!("{}", describe(&command));
@@ -35,15 +49,29 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn parse(arguments: &[String]) -> Result<u64, Failure> {
-    match arguments {
-        [] => Ok(SECONDS),
-        [seconds] => seconds.parse().ok().filter(|seconds| *seconds > 0).ok_or_else(|| {
-            Failure::usage(format!("\"{seconds}\" is not a number of seconds; write `fuzz 60`"))
-        }),
-        [_, second, ..] => {
-            Err(Failure::usage(format!("`fuzz` takes one number of seconds, but also got \"{second}\"")))
-        }
+/// `[TARGET] [SECONDS]`: which targets, and for how long each.
+fn parse(arguments: &[String]) -> Result<(Vec<Target>, u64), Failure> {
+    let (named, rest) = match arguments.split_first() {
+        Some((name, rest)) if !name.starts_with(|first: char| first.is_ascii_digit()) => (Some(name), rest),
+        _ => (None, arguments),
+    };
+    let targets: Vec<_> =
+        TARGETS.into_iter().filter(|target| named.is_none_or(|name| target.name == name)).collect();
+    if let (true, Some(name)) = (targets.is_empty(), named) {
+        let known = TARGETS.map(|target| target.name).join(", ");
+        return Err(Failure::usage(format!(
+            "\"{name}\" is neither a target nor a number of seconds; targets are {known}"
+        )));
+    }
+    match rest {
+        [] => Ok((targets, SECONDS)),
+        [seconds] => match seconds.parse() {
+            Ok(seconds @ 1..) => Ok((targets, seconds)),
+            _ => Err(Failure::usage(format!("\"{seconds}\" is not a number of seconds; write `fuzz 60`"))),
+        },
+        [_, second, ..] => Err(Failure::usage(format!(
+            "`fuzz` takes a target and a number of seconds, but also got \"{second}\""
+        ))),
     }
 }
 
@@ -58,9 +86,10 @@ fn require_tools(has_fuzz: bool, has_nightly: impl Fn() -> Result<bool, Failure>
     Ok(())
 }
 
-fn command(target: &str, seconds: u64, folder: &Path) -> Result<Command, Failure> {
-    let mut command = nightly_cargo(&["fuzz", "run", target])?;
-    command.arg(folder.join("corpus").join(target)).args(["--", MAX_BYTES]);
+fn command(target: Target, seconds: u64, folder: &Path) -> Result<Command, Failure> {
+    let mut command = nightly_cargo(&["fuzz", "run", target.name])?;
+    command.arg(folder.join("corpus").join(target.name)).args(["--", MAX_BYTES]);
+    command.args(target.words.map(|words| format!("-dict=fuzz/dictionaries/{words}")));
     command.arg(format!("-max_total_time={seconds}")).arg("-print_final_stats=1");
     command.env("CARGO_TARGET_DIR", folder);
     Ok(command)
@@ -70,19 +99,34 @@ fn command(target: &str, seconds: u64, folder: &Path) -> Result<Command, Failure
 mod tests {
     use super::*;
 
-    fn parse_words(line: &str) -> Result<u64, Failure> {
-        parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    fn parse_words(line: &str) -> Result<(Vec<&'static str>, u64), Failure> {
+        let words: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
+        parse(&words).map(|(targets, seconds)| (targets.iter().map(|target| target.name).collect(), seconds))
     }
 
     #[test]
-    fn a_minute_unless_told() {
-        assert_eq!(parse_words("").unwrap(), 60);
-        assert_eq!(parse_words("5").unwrap(), 5);
+    fn all_for_a_minute_unless_told() {
+        let all = TARGETS.map(|target| target.name).to_vec();
+        assert_eq!(parse_words("").unwrap(), (all.clone(), 60));
+        assert_eq!(parse_words("5").unwrap(), (all, 5));
+        assert_eq!(parse_words("resp_split").unwrap(), (vec!["resp_split"], 60));
+        assert_eq!(parse_words("resp_split 600").unwrap(), (vec!["resp_split"], 600));
     }
 
     #[test]
-    fn what_is_not_a_number_of_seconds_is_a_usage_error() {
-        for line in ["0", "-1", "1.5", "long", "5 6"] {
+    fn what_is_neither_a_target_nor_a_number_of_seconds_is_a_usage_error() {
+        for line in [
+            "0",
+            "-1",
+            "1.5",
+            "long",
+            "5 6",
+            "resp",
+            "resp_split 0",
+            "resp_split x",
+            "resp_split 5 6",
+            "5 resp_split",
+        ] {
             assert_eq!(parse_words(line).unwrap_err().code(), 2, "{line}");
         }
     }
@@ -99,18 +143,24 @@ mod tests {
 
     #[test]
     fn targets_run_for_the_time_and_keep_what_they_found_out_of_the_checkout() {
-        let described = describe(&command("zone_header", 5, Path::new("/folder")).unwrap());
+        let described = |target| describe(&command(target, 5, Path::new("/folder")).unwrap());
 
         let run = "cargo +nightly fuzz run zone_header /folder/corpus/zone_header";
-        let rest = "-- -max_len=5000 -max_total_time=5 -print_final_stats=1";
-        assert_eq!(described, format!("{run} {rest}"));
+        let rest = "-max_total_time=5 -print_final_stats=1";
+        assert_eq!(described(TARGETS[0]), format!("{run} -- -max_len=5000 {rest}"));
+        let run = "cargo +nightly fuzz run resp_parse /folder/corpus/resp_parse";
+        let words = "-dict=fuzz/dictionaries/resp.txt";
+        assert_eq!(described(TARGETS[1]), format!("{run} -- -max_len=5000 {words} {rest}"));
     }
 
     #[test]
-    fn every_target_has_its_file() {
-        for target in TARGETS {
-            let path = crate::workspace::root().join(format!("fuzz/fuzz_targets/{target}.rs"));
-            assert!(path.is_file(), "{}", path.display());
+    fn every_target_has_its_files() {
+        let root = crate::workspace::root();
+        for Target { name, words } in TARGETS {
+            let words = words.map(|words| root.join("fuzz/dictionaries").join(words));
+            for path in words.into_iter().chain([root.join(format!("fuzz/fuzz_targets/{name}.rs"))]) {
+                assert!(path.is_file(), "{}", path.display());
+            }
         }
     }
 }

@@ -6,6 +6,7 @@
 
 mod arguments;
 mod bench;
+mod clients;
 mod drill;
 mod failure;
 mod fix;
@@ -35,7 +36,7 @@ struct Task {
     run: fn(&[String]) -> Result<(), Failure>,
 }
 
-const TASKS: [Task; 11] = [
+const TASKS: [Task; 12] = [
     Task { name: "test", arguments: "", summary: "all checks and tests; only reads", run: test::run },
     Task {
         name: "fix",
@@ -48,6 +49,12 @@ const TASKS: [Task; 11] = [
         arguments: "",
         summary: "the repository's own rules: marks, layers, dependencies, names, whitespace",
         run: tidy::run,
+    },
+    Task {
+        name: "clients",
+        arguments: "",
+        summary: "gets the clients of others that the server is tested with; `test` does so, too",
+        run: clients::run,
     },
     Task {
         name: "soak",
@@ -69,8 +76,8 @@ const TASKS: [Task; 11] = [
     },
     Task {
         name: "fuzz",
-        arguments: "[SECONDS]",
-        summary: "feeds bytes that nobody thought of to what reads files (default 60), with cargo-fuzz",
+        arguments: "[TARGET] [SECONDS]",
+        summary: "feeds bytes that nobody thought of to what reads files and sockets (default 60), with cargo-fuzz",
         run: fuzz::run,
     },
     Task {

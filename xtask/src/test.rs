@@ -1,4 +1,4 @@
-//! Every check of the repository, the cheap ones first; stops at the first that fails and changes no file.
+//! Every check of the repository, the cheap ones first; stops at the first that fails and changes no file of it.
 
 use std::fs;
 
@@ -7,12 +7,13 @@ use crate::failure::Failure;
 use crate::run::{Step, steps, succeed, succeed_quietly};
 use crate::tidy::{self, Manifest};
 use crate::workspace::{cargo, files, has_cargo_tool, root};
-use crate::{miri, models};
+use crate::{clients, miri, models};
 
-const STEPS: [Step; 9] = [
+const STEPS: [Step; 10] = [
     Step { name: "fmt", work: format },
     Step { name: "tidy", work: tidy::check },
     Step { name: "clippy", work: clippy },
+    Step { name: "clients", work: clients::prepare },
     Step { name: "tests", work: tests },
     Step { name: "doctests", work: doctests },
     Step { name: "models", work: || models::run(&[]) },

@@ -20,13 +20,19 @@ pub(crate) fn target_folder() -> Result<PathBuf, Failure> {
     if let Some(folder) = non_empty("CARGO_TARGET_DIR") {
         return std::path::absolute(&folder).map_err(Failure::at(&folder));
     }
-    let cache = non_empty("XDG_CACHE_HOME").or_else(|| Some(non_empty("HOME")?.join(".cache")));
-    cache
-        .map(|cache| cache.join("tidegate/target"))
-        .ok_or_else(|| Failure::new("no place to build: set CARGO_TARGET_DIR, XDG_CACHE_HOME or HOME"))
+    Ok(cache_folder()?.join("target"))
 }
 
-fn non_empty(variable: &str) -> Option<PathBuf> {
+/// What is ours in the user's cache.
+pub(crate) fn cache_folder() -> Result<PathBuf, Failure> {
+    let cache = non_empty("XDG_CACHE_HOME").or_else(|| Some(non_empty("HOME")?.join(".cache")));
+    cache
+        .map(|cache| cache.join("tidegate"))
+        .ok_or_else(|| Failure::new("no place for what is built or downloaded: set XDG_CACHE_HOME or HOME"))
+}
+
+/// A variable that is set, and to something.
+pub(crate) fn non_empty(variable: &str) -> Option<PathBuf> {
     env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 

@@ -1,0 +1,90 @@
+//! Takes connections in, whatever the system says.
+//!
+//! No error ends the loop. One that concerns a single connection is passed over; one that would come again at once,
+//! as when there are no file descriptors left, is waited out for a moment that grows.
+
+use std::io::{self, Write as _};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::io::Errno;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::sleep;
+
+use crate::engine::Engine;
+use crate::front::Front;
+use crate::worker::Seat;
+
+const FIRST_PAUSE: Duration = Duration::from_millis(5);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+/// Accepts until the future is dropped, and gives each connection to the thread that has the fewest.
+pub(crate) async fn run(front: Front, listener: TcpListener, seats: Vec<Seat>, engine: Arc<Engine>) {
+    let mut pause = FIRST_PAUSE;
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                pause = FIRST_PAUSE;
+                admit(front, stream, &seats, &engine);
+            }
+            Err(error) if concerns_one_connection(&error) => {}
+            Err(error) => {
+                if pause == FIRST_PAUSE {
+                    // Where nobody reads this any more, printing would panic, and end the loop with it.
+                    let told = format!("cannot accept on the {front} port, will go on trying: {error}");
+                    let _ = writeln!(io::stderr(), "tidegate: {told}");
+                }
+                sleep(pause).await;
+                pause = (2 * pause).min(LONGEST_PAUSE);
+            }
+        }
+    }
+}
+
+fn admit(front: Front, stream: TcpStream, seats: &[Seat], engine: &Engine) {
+    // What cannot be set is done without.
+    let _ = stream.set_nodelay(true);
+    let Ok(mut stream) = stream.into_std() else { return };
+    let taken: usize = seats.iter().map(Seat::taken).sum();
+    let free = seats.iter().min_by_key(|seat| seat.taken());
+    match free {
+        Some(seat) if taken < engine.settings.bounds.max_connections => seat.serve(front, stream),
+        _ => {
+            engine.meters.of(0).cut_off.add(1);
+            // It fits into the buffer of a new connection, or is not read anyway.
+            let _ = stream.write(front.too_many());
+        }
+    }
+}
+
+/// Whether another connection may be accepted at once.
+fn concerns_one_connection(error: &io::Error) -> bool {
+    matches!(
+        Errno::from_io_error(error),
+        Some(
+            Errno::CONNABORTED
+                | Errno::CONNRESET
+                | Errno::INTR
+                | Errno::PROTO
+                | Errno::NETDOWN
+                | Errno::NETUNREACH
+                | Errno::HOSTDOWN
+                | Errno::HOSTUNREACH
+                | Errno::PERM
+        )
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_would_come_again_is_waited_out() {
+        let error = |errno: Errno| io::Error::from_raw_os_error(errno.raw_os_error());
+        assert!(concerns_one_connection(&error(Errno::CONNABORTED)));
+        for errno in [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM] {
+            assert!(!concerns_one_connection(&error(errno)), "{errno}");
+        }
+    }
+}

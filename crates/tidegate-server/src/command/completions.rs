@@ -1,0 +1,32 @@
+//! `tidegate completions`: what a shell needs to complete the command line.
+
+use std::process::ExitCode;
+
+use clap::{Args, Command};
+use clap_complete::{Shell, generate};
+
+use super::failure::Failure;
+use super::output::print;
+
+const EXAMPLES: &str = "\
+Examples:
+  tidegate completions bash > ~/.local/share/bash-completion/completions/tidegate
+  tidegate completions zsh > ~/.zfunc/_tidegate
+  tidegate completions fish > ~/.config/fish/completions/tidegate.fish";
+
+/// Print the completions of a shell
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Completions {
+    /// The shell that completes
+    shell: Shell,
+}
+
+impl Completions {
+    pub(super) fn run(&self, command: &mut Command) -> Result<ExitCode, Failure> {
+        let mut script = Vec::new();
+        generate(self.shell, command, "tidegate", &mut script);
+        print(&script);
+        Ok(ExitCode::SUCCESS)
+    }
+}

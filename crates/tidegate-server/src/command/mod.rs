@@ -1,0 +1,74 @@
+//! The command line: one file or folder per command.
+//!
+//! Data goes to standard output, talk to standard error. A command ends with 0, with 1 if it failed, with 2 if it was
+//! called or configured wrongly; `take` ends with 3 for a refusal.
+
+mod completions;
+mod failure;
+mod man;
+mod output;
+mod serve;
+mod take;
+mod written;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser, Subcommand};
+
+use failure::Failure;
+
+const EXAMPLES: &str = "\
+Examples:
+  tidegate serve                                      start a server on this machine
+  tidegate take user123 --limit \"30/60s burst 15\"     ask it: may user123 act once more?
+  redis-cli -p 6380 CL.THROTTLE user123 15 30 60      ask it from any Redis client";
+
+/// Decides whether one more action of any subject may happen now, later or not at all.
+#[derive(Parser)]
+#[command(name = "tidegate", version, after_help = EXAMPLES, arg_required_else_help = true)]
+#[command(subcommand_value_name = "COMMAND")]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Serve(serve::Serve),
+    Take(take::Take),
+    Completions(completions::Completions),
+    Man(man::Man),
+}
+
+/// Does what the command line says, and returns the code to end with.
+pub fn run() -> ExitCode {
+    let line = match CommandLine::try_parse() {
+        Ok(line) => line,
+        Err(error) => {
+            // Help that nobody reads any more is no failure.
+            let _ = error.print();
+            return exit_code(error.exit_code());
+        }
+    };
+    let done = match line.command {
+        Command::Serve(serve) => serve.run(),
+        Command::Take(take) => take.run(),
+        Command::Completions(completions) => completions.run(&mut CommandLine::command()),
+        Command::Man(man) => man.run(CommandLine::command()),
+    };
+    done.unwrap_or_else(|failure: Failure| failure.report())
+}
+
+fn exit_code(code: i32) -> ExitCode {
+    u8::try_from(code).map_or(ExitCode::FAILURE, ExitCode::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_contradicts_itself_nowhere() {
+        CommandLine::command().debug_assert();
+    }
+}

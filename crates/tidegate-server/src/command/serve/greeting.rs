@@ -1,0 +1,91 @@
+//! What a server says when it is ready: to people on standard error, to programs on standard output.
+
+use std::net::SocketAddr;
+
+use serde::Serialize;
+use tidegate::{Clock as _, SystemClock, Timestamp};
+
+use crate::Server;
+use crate::command::output::{print_line, say};
+use crate::settings::{Bytes, Loaded, StoreSettings};
+
+/// A server that is ready, and its settings.
+pub(super) struct Greeting<'a> {
+    pub(super) loaded: &'a Loaded,
+    pub(super) server: &'a Server,
+}
+
+/// The first line for programs; a front that is off is null.
+#[derive(Serialize)]
+struct Ready {
+    event: &'static str,
+    resp: Option<String>,
+    http: Option<String>,
+}
+
+impl Greeting<'_> {
+    /// Says it all; the clock began when the program did.
+    pub(super) fn give(&self, clock: &SystemClock, json: bool) {
+        say(format_args!("tidegate {}", env!("CARGO_PKG_VERSION")));
+        say(format_args!("settings  {}", self.loaded.origin));
+        say(format_args!("store     {}", store(&self.loaded.settings.store)));
+        for (front, address, line) in [
+            ("resp", self.server.resp(), Greeting::redis_cli as fn(&Self, SocketAddr) -> String),
+            ("http", self.server.http(), Greeting::curl),
+        ] {
+            match address {
+                Some(address) => {
+                    say(format_args!("{front}      {address}\n            {}", line(self, address)));
+                }
+                None => say(format_args!("{front}      off")),
+            }
+        }
+        let took = clock.now().since(Timestamp::EPOCH).to_duration();
+        say(format_args!("ready in {} ms", took.as_micros().div_ceil(1000)));
+        if json {
+            let text = |address: Option<SocketAddr>| address.map(|address| address.to_string());
+            let ready =
+                Ready { event: "ready", resp: text(self.server.resp()), http: text(self.server.http()) };
+            print_line(serde_json::to_string(&ready).expect("two addresses are text"));
+        }
+    }
+
+    /// A line to copy.
+    fn redis_cli(&self, address: SocketAddr) -> String {
+        let ip = reachable(address).ip();
+        let host = if ip.to_string() == "127.0.0.1" { String::new() } else { format!(" -h {ip}") };
+        let token = self.loaded.token.as_ref();
+        let token = token.map_or(String::new(), |token| format!(" -a \"{}\"", token.in_a_shell()));
+        format!("redis-cli{host} -p {}{token} CL.THROTTLE user123 15 30 60", address.port())
+    }
+
+    /// A line to copy.
+    fn curl(&self, address: SocketAddr) -> String {
+        let token = self.loaded.token.as_ref();
+        let token = token
+            .map_or(String::new(), |token| format!(" -H \"authorization: Bearer {}\"", token.in_a_shell()));
+        format!(
+            "curl -i -d '{{\"key\":\"user123\",\"limit\":\"30/60s burst 15\"}}' \
+             -H 'content-type: application/json'{token} http://{}/v1/take",
+            reachable(address)
+        )
+    }
+}
+
+/// An address at which this machine reaches who listens there.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    match address {
+        SocketAddr::V4(address) if address.ip().is_unspecified() => ([127, 0, 0, 1], address.port()).into(),
+        SocketAddr::V6(address) if address.ip().is_unspecified() => {
+            (std::net::Ipv6Addr::LOCALHOST, address.port()).into()
+        }
+        address => address,
+    }
+}
+
+fn store(store: &StoreSettings) -> String {
+    match &store.file {
+        Some(path) => format!("{} in {}", Bytes(store.size), path.display()),
+        None => format!("{} in memory; --store-file FILE survives restarts", Bytes(store.size)),
+    }
+}

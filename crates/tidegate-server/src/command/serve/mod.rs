@@ -1,0 +1,99 @@
+//! `tidegate serve`: a server until it is told to stop.
+
+mod greeting;
+mod host;
+mod notify;
+mod owner;
+mod signals;
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use tidegate::{SystemClock, Zone};
+use tokio::runtime::Builder;
+
+use super::failure::Failure;
+use super::written::Written;
+use crate::settings::{StoreSettings, load};
+use crate::{Server, StartError};
+use greeting::Greeting;
+use signals::Signals;
+
+const ABOUT: &str = "\
+Start a server that speaks RESP and HTTP
+
+Without any setting it listens on this machine only and holds its counts in memory. A flag counts before a variable \
+of the environment, that before the file, and the file before the default. Ctrl-C or SIGTERM stops it: what has begun \
+is finished first.
+
+In the file the settings stand under [server] and [store], with underscores for dashes: --max-connections is \
+max_connections = 10000 under [server], --store-size is size = \"64MiB\" under [store].";
+
+const EXAMPLES: &str = "\
+Examples:
+  tidegate serve
+  tidegate serve --resp 127.0.0.1:7000 --http off
+  tidegate serve --store-size 1GiB --store-file zone.tg
+  TIDEGATE_TOKEN=$(openssl rand -hex 32) tidegate serve --resp 0.0.0.0:6380";
+
+/// Start a server that speaks RESP and HTTP
+#[derive(Args)]
+#[command(long_about = ABOUT, after_help = EXAMPLES)]
+pub(super) struct Serve {
+    /// The file of settings; paths in it are meant from its folder [default: ./tidegate.toml if there is one]
+    #[arg(long, value_name = "FILE", env = "TIDEGATE_CONFIG", hide_env_values = true)]
+    config: Option<PathBuf>,
+    /// Print one line of JSON on standard output when it is ready, with the addresses
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    written: Written,
+}
+
+impl Serve {
+    pub(super) fn run(self) -> Result<ExitCode, Failure> {
+        let clock = SystemClock::new();
+        let config = self.config.filter(|path| !path.as_os_str().is_empty());
+        let loaded = load(config.as_deref(), self.written.0)?;
+        let cannot_run = |error: io::Error| Failure::failed(format!("cannot wait for signals: {error}"));
+        let runtime = Builder::new_current_thread().enable_io().build().map_err(cannot_run)?;
+        // Signals count from here on, also while the store is opened.
+        let signals = runtime.block_on(async { Signals::new() }).map_err(cannot_run)?;
+        host::let_open(loaded.settings.bounds.max_connections);
+        let zone = open(&loaded.settings.store)?;
+        let server = Server::start(loaded.settings.clone(), zone).map_err(with_owner)?;
+        Greeting { loaded: &loaded, server: &server }.give(&clock, self.json);
+        notify::say("READY=1");
+        let code = runtime.block_on(signals.stop(server));
+        // Whoever is told twice to stop does not wait for threads.
+        runtime.shutdown_background();
+        Ok(code)
+    }
+}
+
+fn open(store: &StoreSettings) -> Result<Zone, Failure> {
+    match &store.file {
+        Some(path) => Ok(Zone::in_file(path, store.size)?),
+        None => {
+            host::has_memory(store.size)?;
+            Ok(Zone::new(store.size))
+        }
+    }
+}
+
+/// The failure, and who has the port if that is why.
+fn with_owner(error: StartError) -> Failure {
+    let owner = match &error {
+        StartError::Bind { address, source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
+            owner::owner(*address)
+        }
+        _ => None,
+    };
+    let failure = Failure::from(error);
+    match owner {
+        Some(owner) => failure.explained(&format!("taken by: {owner}")),
+        None => failure,
+    }
+}

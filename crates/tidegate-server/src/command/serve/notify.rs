@@ -1,0 +1,32 @@
+//! Tells a service manager how far the server is, as systemd's `Type=notify` wants to know.
+
+use std::env;
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::net::UnixDatagram;
+
+/// Says it to whoever `NOTIFY_SOCKET` names, if anybody.
+pub(super) fn say(state: &str) {
+    if let Some(socket) = env::var_os("NOTIFY_SOCKET") {
+        // A server does its work whether its manager hears of it or not.
+        let _ = send(&socket, state);
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn send(socket: &OsStr, state: &str) -> io::Result<usize> {
+    use std::os::linux::net::SocketAddrExt as _;
+    use std::os::unix::ffi::OsStrExt as _;
+    use std::os::unix::net::SocketAddr;
+
+    let address = match socket.as_bytes().strip_prefix(b"@") {
+        Some(name) => SocketAddr::from_abstract_name(name)?,
+        None => SocketAddr::from_pathname(socket)?,
+    };
+    UnixDatagram::unbound()?.send_to_addr(state.as_bytes(), &address)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn send(socket: &OsStr, state: &str) -> io::Result<usize> {
+    UnixDatagram::unbound()?.send_to(state.as_bytes(), socket)
+}

@@ -1,0 +1,83 @@
+//! One question to a server, and its answer.
+
+use std::io::{self, BufReader, Write as _};
+use std::net::{TcpStream, ToSocketAddrs as _};
+use std::time::Duration;
+
+use super::Failure;
+use super::Reply;
+
+/// How long a server may take to do anything.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Asks; a token is told first.
+pub(super) fn ask(server: &str, token: Option<&str>, question: &[Vec<u8>]) -> Result<Reply, Failure> {
+    let mut stream = connect(server).map_err(|error| no_server(server, &error))?;
+    let mut said = Vec::new();
+    if let Some(token) = token {
+        write_words(&mut said, &[b"AUTH".to_vec(), token.into()]);
+    }
+    write_words(&mut said, question);
+    let no_answer = |error| no_answer(server, &error);
+    stream.write_all(&said).map_err(no_answer)?;
+    let mut stream = BufReader::new(stream);
+    let greeting = token.map(|_| Reply::read(&mut stream)).transpose().map_err(no_answer)?;
+    match (Reply::read(&mut stream).map_err(no_answer)?, greeting) {
+        (Reply::Error(error), _) if error.starts_with("NOAUTH") && token.is_none() => {
+            Err(Failure::failed(format!("{server} wants a token; set TIDEGATE_TOKEN or --token-file")))
+        }
+        (Reply::Error(_), Some(Reply::Error(error))) | (Reply::Error(error), _) => {
+            Err(Failure::failed(format!("{server} says: {error}")))
+        }
+        (reply, _) => Ok(reply),
+    }
+}
+
+fn connect(server: &str) -> io::Result<TcpStream> {
+    let mut failure = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    for address in server.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, PATIENCE) {
+            Ok(stream) => {
+                stream.set_read_timeout(Some(PATIENCE))?;
+                stream.set_write_timeout(Some(PATIENCE))?;
+                stream.set_nodelay(true)?;
+                return Ok(stream);
+            }
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
+}
+
+fn write_words(said: &mut Vec<u8>, words: &[Vec<u8>]) {
+    said.extend_from_slice(format!("*{}\r\n", words.len()).as_bytes());
+    for word in words {
+        said.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
+        said.extend_from_slice(word);
+        said.extend_from_slice(b"\r\n");
+    }
+}
+
+fn no_server(server: &str, error: &io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::InvalidInput => Failure::misused(format!(
+            "--server {server:?}: not an address; write something like \"127.0.0.1:6380\""
+        )),
+        _ => Failure::failed(format!(
+            "no server at {server}: {error}; start one with `tidegate serve`, or name another with --server"
+        )),
+    }
+}
+
+fn no_answer(server: &str, error: &io::Error) -> Failure {
+    let what = match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            format!("it did not answer within {} s", PATIENCE.as_secs())
+        }
+        io::ErrorKind::UnexpectedEof => "it closed the connection".to_owned(),
+        _ => error.to_string(),
+    };
+    Failure::failed(format!(
+        "no answer from {server}: {what}; name the RESP port of a tidegate server with --server"
+    ))
+}

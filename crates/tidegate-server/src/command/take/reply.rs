@@ -1,0 +1,134 @@
+//! What a server answers, in the second version of RESP.
+
+use std::io::{self, BufRead, Read as _};
+
+/// The longest text in an answer.
+const MAX_TEXT_BYTES: u64 = 1 << 20;
+/// The most entries of a list.
+const MAX_ENTRIES: u64 = 1024;
+
+/// One answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Reply {
+    Text(String),
+    Number(i64),
+    Nothing,
+    List(Vec<Reply>),
+    Error(String),
+}
+
+impl Reply {
+    /// Reads one answer; lists have no lists in them.
+    pub(super) fn read(stream: &mut impl BufRead) -> io::Result<Reply> {
+        let (kind, line) = head(stream)?;
+        if kind != b'*' {
+            return simple(kind, line, stream);
+        }
+        let entries = length(&line, MAX_ENTRIES)?.unwrap_or(0);
+        let entries = (0..entries).map(|_| {
+            let (kind, line) = head(stream)?;
+            simple(kind, line, stream)
+        });
+        Ok(Reply::List(entries.collect::<io::Result<_>>()?))
+    }
+}
+
+/// The first byte of an answer, and the rest of its line.
+fn head(stream: &mut impl BufRead) -> io::Result<(u8, String)> {
+    let mut line = Vec::new();
+    stream.take(MAX_TEXT_BYTES).read_until(b'\n', &mut line)?;
+    let Some(line) = line.strip_suffix(b"\r\n") else {
+        return Err(if line.is_empty() { io::ErrorKind::UnexpectedEof.into() } else { other_protocol() });
+    };
+    let (kind, rest) = line.split_first().ok_or_else(other_protocol)?;
+    Ok((*kind, String::from_utf8_lossy(rest).into_owned()))
+}
+
+fn simple(kind: u8, line: String, stream: &mut impl BufRead) -> io::Result<Reply> {
+    match kind {
+        b'+' => Ok(Reply::Text(line)),
+        b'-' => Ok(Reply::Error(line)),
+        b':' => line.parse().map(Reply::Number).map_err(|_| other_protocol()),
+        b'$' => match length(&line, MAX_TEXT_BYTES)? {
+            Some(bytes) => text(bytes, stream),
+            None => Ok(Reply::Nothing),
+        },
+        _ => Err(other_protocol()),
+    }
+}
+
+fn text(bytes: u64, stream: &mut impl BufRead) -> io::Result<Reply> {
+    let mut text = Vec::new();
+    stream.take(bytes + 2).read_to_end(&mut text)?;
+    if text.len() as u64 != bytes + 2 || !text.ends_with(b"\r\n") {
+        return Err(other_protocol());
+    }
+    text.truncate(text.len() - 2);
+    Ok(Reply::Text(String::from_utf8_lossy(&text).into_owned()))
+}
+
+/// A length, or nothing for minus one.
+fn length(line: &str, most: u64) -> io::Result<Option<u64>> {
+    match line.parse() {
+        Ok(-1) => Ok(None),
+        Ok(length) => {
+            u64::try_from(length).ok().filter(|length| *length <= most).map(Some).ok_or_else(other_protocol)
+        }
+        Err(_) => Err(other_protocol()),
+    }
+}
+
+fn other_protocol() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "it does not speak RESP")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(bytes: &[u8]) -> io::Result<Reply> {
+        Reply::read(&mut io::Cursor::new(bytes))
+    }
+
+    #[test]
+    fn every_kind_of_answer_is_read() {
+        let text = |text: &str| Reply::Text(text.to_owned());
+        for (bytes, expected) in [
+            ("+OK\r\n", text("OK")),
+            ("-ERR no\r\n", Reply::Error("ERR no".to_owned())),
+            (":-1\r\n", Reply::Number(-1)),
+            ("$2\r\na\n\r\n", text("a\n")),
+            ("$-1\r\n", Reply::Nothing),
+            ("*-1\r\n", Reply::List(vec![])),
+            ("*2\r\n$1\r\na\r\n:7\r\n", Reply::List(vec![text("a"), Reply::Number(7)])),
+        ] {
+            assert_eq!(read(bytes.as_bytes()).unwrap(), expected, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn anything_else_is_another_protocol() {
+        for bytes in [
+            "HTTP/1.1 400 Bad Request\r\n",
+            "\r\n",
+            "+OK\n",
+            ":x\r\n",
+            "$1\r\nab\r\n",
+            "$9\r\na\r\n",
+            "$-2\r\n",
+            "$1048577\r\n",
+            "*1025\r\n",
+            "*1\r\n*1\r\n:1\r\n",
+            "*x\r\n",
+        ] {
+            assert_eq!(read(bytes.as_bytes()).unwrap_err().kind(), io::ErrorKind::InvalidData, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn an_end_before_the_answer_is_an_end() {
+        for bytes in ["", "*1\r\n"] {
+            assert_eq!(read(bytes.as_bytes()).unwrap_err().kind(), io::ErrorKind::UnexpectedEof, "{bytes:?}");
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Settings on the command line and in the environment: a flag and a variable for each key of the file.
+
+use std::env;
+
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches};
+
+use crate::settings::{Key, Place, Said, TOKEN};
+
+/// All that flags and variables say.
+pub(super) struct Written(pub(super) Vec<Said>);
+
+impl Args for Written {
+    fn augment_args(command: Command) -> Command {
+        command.args(Key::ALL.iter().map(flag))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Written::augment_args(command)
+    }
+}
+
+fn flag(key: &'static Key) -> Arg {
+    let default = key.default.map(|default| format!(" [default: {default}]"));
+    Arg::new(key.flag)
+        .long(key.flag)
+        .env(key.variable)
+        .hide_env_values(true)
+        .value_name(key.placeholder)
+        .help(format!("{}{}", key.help, default.unwrap_or_default()))
+        .help_heading(key.table.heading())
+}
+
+impl FromArgMatches for Written {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Written, Error> {
+        let mut written: Vec<_> = Key::ALL.iter().filter_map(|key| said(key, matches)).collect();
+        if let Some(token) = env::var_os(TOKEN.variable) {
+            let text = token.to_string_lossy().into_owned();
+            written.push(Said { key: &TOKEN, text, place: Place::Environment });
+        }
+        Ok(Written(written))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Written::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// What was said about a key; an empty variable says nothing.
+fn said(key: &'static Key, matches: &ArgMatches) -> Option<Said> {
+    let text = matches.get_one::<String>(key.flag)?.clone();
+    let place = match matches.value_source(key.flag)? {
+        ValueSource::EnvVariable if text.is_empty() => return None,
+        ValueSource::EnvVariable => Place::Environment,
+        _ => Place::Flag,
+    };
+    Some(Said { key, text, place })
+}

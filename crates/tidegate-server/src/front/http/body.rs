@@ -1,0 +1,84 @@
+//! The body of a request, whole or not at all.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Poll, ready};
+
+use bytes::{Bytes, BytesMut};
+use hyper::StatusCode;
+use hyper::body::{Body as _, Incoming};
+
+use super::link::Link;
+use super::problem::Problem;
+
+/// The longest body, in bytes: the longest permit, and what is around it.
+pub(super) const MAX_BODY_BYTES: usize = 160 << 10;
+
+/// All of it; not copied if it came in one piece.
+#[inline]
+pub(super) async fn whole(mut body: Incoming, link: &Link) -> Result<Bytes, Problem> {
+    if body.size_hint().lower() > MAX_BODY_BYTES as u64 {
+        return Err(too_long(link));
+    }
+    let Some(first) = next(&mut body, link).await? else { return Ok(Bytes::new()) };
+    if body.is_end_stream() {
+        return Ok(first);
+    }
+    let mut whole = BytesMut::from(first);
+    while let Some(more) = next(&mut body, link).await? {
+        if whole.len() + more.len() > MAX_BODY_BYTES {
+            return Err(too_long(link));
+        }
+        whole.extend_from_slice(&more);
+    }
+    Ok(whole.freeze())
+}
+
+/// Passes over a body that nobody wants. Whether it came to its end.
+pub(super) async fn is_ignored(mut body: Incoming, link: &Link) -> bool {
+    let mut ignored = 0;
+    while let Ok(piece) = next(&mut body, link).await {
+        let Some(piece) = piece else { return true };
+        ignored += piece.len();
+        if ignored > MAX_BODY_BYTES {
+            link.expect_more();
+            return false;
+        }
+    }
+    false
+}
+
+/// The next piece; none at the end.
+async fn next(body: &mut Incoming, link: &Link) -> Result<Option<Bytes>, Problem> {
+    poll_fn(|cx| {
+        if link.is_late() {
+            let detail = "the body took too long to arrive; send it at once";
+            return Poll::Ready(Err(Problem::new(StatusCode::REQUEST_TIMEOUT, detail).and_close()));
+        }
+        loop {
+            match ready!(Pin::new(&mut *body).poll_frame(cx)) {
+                Some(Ok(frame)) => {
+                    // Trailers are passed over.
+                    if let Ok(piece) = frame.into_data() {
+                        return Poll::Ready(Ok(Some(piece)));
+                    }
+                }
+                Some(Err(_)) => return Poll::Ready(Err(broken())),
+                None => return Poll::Ready(Ok(None)),
+            }
+        }
+    })
+    .await
+}
+
+#[cold]
+fn too_long(link: &Link) -> Problem {
+    link.expect_more();
+    let detail = format!("the body has more than {MAX_BODY_BYTES} bytes; send less");
+    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail).and_close()
+}
+
+#[cold]
+fn broken() -> Problem {
+    Problem::bad_request("the body ended early, or its chunks are not as HTTP has them").and_close()
+}

@@ -1,0 +1,33 @@
+//! What a fuzzer does with bytes that somebody may send as a body.
+
+use std::sync::{Arc, LazyLock};
+
+use hyper::header::HeaderMap;
+use tidegate::{ManualClock, Zone};
+
+use super::verbs;
+use crate::engine::Engine;
+use crate::settings::Settings;
+use crate::worker::Post;
+
+/// Whatever comes, each route answers with JSON.
+pub fn http_body(bytes: &[u8]) {
+    // What is by default looks at the machine, which takes longer than an answer.
+    static SETTINGS: LazyLock<Settings> = LazyLock::new(Settings::default);
+    let zone = Zone::with_clock(1 << 12, Arc::new(ManualClock::new()));
+    let post = Post::alone(Engine::new(SETTINGS.clone(), zone));
+    let (engine, headers) = (&post.engine, &mut HeaderMap::new());
+    let replies = [
+        verbs::take(bytes, headers, &post),
+        verbs::peek(bytes, headers, engine),
+        verbs::adjust(bytes, engine),
+        verbs::reset(bytes, engine),
+        verbs::release(bytes, engine),
+        verbs::renew(bytes, engine),
+    ];
+    for reply in replies {
+        let reply = reply.unwrap_or_else(|problem| problem.reply(headers));
+        let body: serde_json::Value = serde_json::from_slice(&reply.body).expect("every answer is JSON");
+        assert!(body.is_object());
+    }
+}

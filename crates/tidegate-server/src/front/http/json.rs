@@ -1,0 +1,257 @@
+//! What callers say, in JSON.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, Unexpected, Visitor};
+use tidegate::{Adjustment, Ask, Cost};
+
+use super::problem::Problem;
+use crate::settings::MAX_KEY_BYTES;
+
+/// The body of `/v1/take` and `/v1/peek`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Take<'a> {
+    #[serde(borrow)]
+    pub(super) key: Cow<'a, str>,
+    #[serde(borrow)]
+    pub(super) limit: Cow<'a, str>,
+    #[serde(default)]
+    cost: Units,
+    #[serde(default)]
+    patience_ms: Milliseconds,
+}
+
+impl Take<'_> {
+    #[inline]
+    pub(super) fn ask(&self) -> Ask {
+        Ask::new(self.cost.0).patience(self.patience_ms.0)
+    }
+}
+
+/// The body of `/v1/adjust`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Adjust<'a> {
+    #[serde(borrow)]
+    pub(super) key: Cow<'a, str>,
+    #[serde(borrow)]
+    pub(super) limit: Cow<'a, str>,
+    pub(super) amount: Amount,
+}
+
+/// The body of `/v1/reset`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Reset<'a> {
+    #[serde(borrow)]
+    pub(super) key: Cow<'a, str>,
+}
+
+/// The body of `/v1/release` and `/v1/renew`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OfPermit<'a> {
+    #[serde(borrow)]
+    pub(super) permit: Cow<'a, str>,
+}
+
+/// Reads a body; what is wrong with it is said with its place.
+#[inline]
+pub(super) fn read<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Problem> {
+    // A list of the values would do for serde.
+    if body.trim_ascii_start().first() != Some(&b'{') {
+        return Err(no_object(body));
+    }
+    serde_json::from_slice(body).map_err(|error| Problem::bad_request(format!("body: {error}")))
+}
+
+#[cold]
+fn no_object(body: &[u8]) -> Problem {
+    let what = if body.trim_ascii().is_empty() { "the body is empty" } else { "the body is no JSON object" };
+    Problem::bad_request(format!(r#"{what}; send one such as {{"key":"ana","limit":"30/60s"}}"#))
+}
+
+/// A key that is not too long.
+#[inline]
+pub(super) fn key(key: &str) -> Result<&str, Problem> {
+    if key.len() <= MAX_KEY_BYTES {
+        return Ok(key);
+    }
+    let detail = format!("key: {} bytes; at most {MAX_KEY_BYTES}, so send a hash of longer ones", key.len());
+    Err(Problem::bad_request(detail))
+}
+
+/// A cost, 1 unless said.
+#[derive(Clone, Copy, Debug, Default)]
+struct Units(Cost);
+
+/// A span, 0 unless said.
+#[derive(Clone, Copy, Debug, Default)]
+struct Milliseconds(Duration);
+
+/// What to charge or to give back.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Amount(pub(super) Adjustment);
+
+/// A whole number that becomes something, and what is said when it cannot.
+trait Whole: Sized {
+    const EXPECTED: &'static str;
+
+    fn from_whole(number: u64) -> Option<Self>;
+
+    fn from_negative(_: i64) -> Option<Self> {
+        None
+    }
+}
+
+impl Whole for Units {
+    const EXPECTED: &'static str =
+        "a whole number of at least 1 (to look without spending there is /v1/peek)";
+
+    #[inline]
+    fn from_whole(number: u64) -> Option<Units> {
+        Cost::new(number).ok().map(Units)
+    }
+}
+
+impl Whole for Milliseconds {
+    const EXPECTED: &'static str = "a whole number of milliseconds of at least 0";
+
+    #[inline]
+    fn from_whole(number: u64) -> Option<Milliseconds> {
+        Some(Milliseconds(Duration::from_millis(number)))
+    }
+}
+
+impl Whole for Amount {
+    const EXPECTED: &'static str = "a whole number, positive to charge and negative to give back";
+
+    fn from_whole(number: u64) -> Option<Amount> {
+        Cost::new(number).ok().map(|cost| Amount(Adjustment::Charge(cost)))
+    }
+
+    fn from_negative(number: i64) -> Option<Amount> {
+        Cost::new(number.unsigned_abs()).ok().map(|cost| Amount(Adjustment::Refund(cost)))
+    }
+}
+
+/// Decimal fractions below this are read to far less than one half.
+const MAX_EXACT: f64 = 4_294_967_296.0;
+
+struct Number<T>(std::marker::PhantomData<T>);
+
+impl<T: Whole> Visitor<'_> for Number<T> {
+    type Value = T;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(T::EXPECTED)
+    }
+
+    #[inline]
+    fn visit_u64<E: Error>(self, number: u64) -> Result<T, E> {
+        T::from_whole(number).ok_or_else(|| E::invalid_value(Unexpected::Unsigned(number), &self))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<T, E> {
+        T::from_negative(number).ok_or_else(|| E::invalid_value(Unexpected::Signed(number), &self))
+    }
+
+    /// `3.0` is a whole number too, unless it is so large that it may have been another.
+    fn visit_f64<E: Error>(self, number: f64) -> Result<T, E> {
+        let is_whole = number.fract() == 0.0 && number.abs() < MAX_EXACT;
+        match number as i64 {
+            whole if is_whole && whole < 0 => self.visit_i64(whole),
+            whole if is_whole => self.visit_u64(whole.unsigned_abs()),
+            _ => Err(E::invalid_type(Unexpected::Float(number), &self)),
+        }
+    }
+}
+
+macro_rules! read_as_whole {
+    ($($type:ty)+) => {$(
+        impl<'de> Deserialize<'de> for $type {
+            #[inline]
+            fn deserialize<D: Deserializer<'de>>(from: D) -> Result<$type, D::Error> {
+                from.deserialize_u64(Number(std::marker::PhantomData))
+            }
+        }
+    )+};
+}
+
+read_as_whole! { Units Milliseconds Amount }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(body: &str) -> String {
+        format!("{:?}", read::<Take<'_>>(body.as_bytes()).unwrap_err())
+    }
+
+    #[test]
+    fn what_is_not_said_is_one_and_no_patience() {
+        let take: Take<'_> = read(br#" {"limit":"1/s","key":"ana"} "#).unwrap();
+        assert_eq!((&*take.key, &*take.limit, take.ask()), ("ana", "1/s", Ask::ONE));
+        assert!(matches!(take.key, Cow::Borrowed(_)));
+        let take: Take<'_> = read(br#"{"limit":"1/s","key":"\u0061na","cost":3,"patience_ms":5}"#).unwrap();
+        assert_eq!(take.key, "ana");
+        assert_eq!(take.ask(), Ask::new(Cost::of(3)).patience(Duration::from_millis(5)));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_place() {
+        for (body, said) in [
+            (r#"{"key":"ana"}"#, "missing field `limit` at line 1 column 13"),
+            (
+                r#"{"key":"ana","limit":"1/s","cots":1}"#,
+                "unknown field `cots`, expected one of `key`, `limit`, `cost`",
+            ),
+            (r#"{"key":"ana","key":"bob"}"#, "duplicate field `key` at line 1 column 18"),
+            (r#"{"key":7}"#, "invalid type: integer `7`, expected a string"),
+            (r#"{"key":"ana","limit":"1/s","cost":0}"#, "integer `0`, expected a whole number of at least 1"),
+            (
+                r#"{"key":"ana","limit":"1/s","cost":-1}"#,
+                "integer `-1`, expected a whole number of at least 1",
+            ),
+            (r#"{"key":"ana","limit":"1/s","cost":1.5}"#, "floating point `1.5`, expected a whole number"),
+            (r#"{"key":"ana","limit":"1/s","cost":null}"#, "null, expected a whole number"),
+            (r#"{"key":"ana","limit":"1/s"} x"#, "trailing characters at line 1 column 29"),
+            (r#"{"key":"ana""#, "EOF while parsing an object at line 1 column 12"),
+            (r#"["ana","1/s",1,0]"#, "the body is no JSON object"),
+            ("  ", "the body is empty"),
+        ] {
+            let told = refused(body);
+            assert!(told.contains(said), "{body} -> {told}");
+        }
+        let no_text = read::<Take<'_>>(b"{\"key\":\"\xff\"}");
+        assert!(format!("{:?}", no_text.unwrap_err()).contains("invalid unicode code point"));
+    }
+
+    #[test]
+    fn an_amount_has_a_sign() {
+        let amount = |number: &str| {
+            let body = format!(r#"{{"key":"","limit":"","amount":{number}}}"#);
+            read::<Adjust<'_>>(body.as_bytes()).map(|adjust| adjust.amount.0).ok()
+        };
+        assert_eq!(amount("5"), Some(Adjustment::Charge(Cost::of(5))));
+        assert_eq!(amount("-5"), Some(Adjustment::Refund(Cost::of(5))));
+        assert_eq!(amount("-9223372036854775808"), Some(Adjustment::Refund(Cost::of(1 << 63))));
+        assert_eq!(amount("1e3"), Some(Adjustment::Charge(Cost::of(1000))));
+        assert_eq!(amount("-2.0"), Some(Adjustment::Refund(Cost::of(2))));
+        assert_eq!(amount("4294967295.0"), Some(Adjustment::Charge(Cost::of((1 << 32) - 1))));
+        for none in ["0", "-0", "0.0", "0.5", "4294967296.0", "-9223372036854775809", "18446744073709551616"]
+        {
+            assert_eq!(amount(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn the_longest_key_is_taken_and_the_next_is_not() {
+        assert!(key(&"k".repeat(MAX_KEY_BYTES)).is_ok());
+        assert!(format!("{:?}", key(&"k".repeat(MAX_KEY_BYTES + 1)).unwrap_err()).contains("65537 bytes"));
+    }
+}

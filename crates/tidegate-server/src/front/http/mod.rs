@@ -1,0 +1,129 @@
+//! JSON over HTTP/1.1.
+//!
+//! A connection goes through these hands: `wire` is its socket, hyper reads and writes the messages, `service` finds
+//! the route, `verbs` asks the engine, `reply` is what goes back. `watch` cuts off whoever is too slow; `link` is how
+//! they tell each other where the connection is.
+
+mod body;
+mod digits;
+mod end;
+mod fields;
+#[cfg(fuzzing)]
+pub(crate) mod fuzz;
+mod headers;
+mod json;
+mod limits;
+mod link;
+mod metrics;
+mod problem;
+mod reply;
+mod route;
+mod service;
+mod verbs;
+mod watch;
+mod wire;
+
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use tokio::net::TcpStream;
+
+use self::end::End;
+use self::link::{Link, Stage};
+use self::watch::Watch;
+use self::wire::Wire;
+use crate::worker::Post;
+
+/// What somebody is told for whom there is no connection left.
+pub(super) const TOO_MANY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
+    content-type: application/problem+json\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 145\r\n\r\n\
+    {\"type\":\"about:blank\",\"title\":\"Service Unavailable\",\"status\":503,\
+    \"detail\":\"there are too many connections; close some, or try again in a second\"}";
+
+/// The longest head of a request, in bytes: its line and all header fields.
+const MAX_HEAD_BYTES: usize = 16 << 10;
+/// The most bytes of a body that wait to be taken up.
+const MAX_BUFFERED_BYTES: usize = 32 << 10;
+
+/// Serves one connection until it ends.
+pub(super) async fn serve(stream: TcpStream, post: Arc<Post>) {
+    post.meter().http_connections.add(1);
+    let link = Arc::new(Link::new(post));
+    let asked = |request: Request<Incoming>| {
+        link.enter(Stage::Body);
+        let link = link.clone();
+        async move {
+            let response = service::answer(request, &link).await;
+            link.enter(Stage::Answer);
+            Ok::<_, Infallible>(response)
+        }
+    };
+    let mut connection = http1::Builder::new()
+        // Its time would also run while nobody asks anything; the watch knows the difference.
+        .header_read_timeout(None)
+        // Whoever has nothing more to ask may say so and still gets the answers.
+        .half_close(true)
+        .max_header_size(MAX_HEAD_BYTES)
+        .max_buf_size(MAX_BUFFERED_BYTES)
+        // Answers that wait for others to be asked would pile up without a bound.
+        .pipeline_flush(false)
+        .serve_connection(Wire::new(stream, link.clone()), service_fn(asked));
+    let how = run(&mut connection, &link).await;
+    let parts = connection.into_parts();
+    how.close(parts.io, &parts.read_buf, &link).await;
+    link.post.meter().closed.add(1);
+}
+
+/// A connection as hyper serves it.
+trait Served: Future<Output = hyper::Result<()>> + Unpin {
+    fn finish(self: Pin<&mut Self>);
+}
+
+impl<S> Served for http1::Connection<Wire, S>
+where
+    S: hyper::service::HttpService<Incoming, ResBody = reply::Body, Error = Infallible>,
+    http1::Connection<Wire, S>: Future<Output = hyper::Result<()>> + Unpin,
+{
+    fn finish(self: Pin<&mut Self>) {
+        self.graceful_shutdown();
+    }
+}
+
+/// Has a connection served until it ends by itself, or something takes too long; when the server stops, what has
+/// begun is finished.
+async fn run(connection: &mut impl Served, link: &Link) -> End {
+    let mut stopped = pin!(link.post.stopped());
+    let (mut is_asked, mut is_told) = (false, false);
+    let mut watch = Watch::new(link);
+    poll_fn(|cx: &mut Context<'_>| {
+        if !is_asked {
+            // Once is enough to be woken by it; whether the server stops, the engine knows.
+            is_asked = true;
+            let _ = stopped.as_mut().poll(cx);
+        }
+        // A head that has begun to arrive is waited for; its answer ends the connection.
+        if !is_told && link.post.engine.is_stopping() && link.stage() != Stage::Head {
+            is_told = true;
+            Pin::new(&mut *connection).finish();
+        }
+        loop {
+            if let Poll::Ready(served) = Pin::new(&mut *connection).poll(cx) {
+                return Poll::Ready(End::from(served));
+            }
+            match watch.poll(link, cx) {
+                Poll::Pending => return Poll::Pending,
+                // Whoever waits for the body is told, and answers.
+                Poll::Ready(Stage::Body) if link.be_late() => {}
+                Poll::Ready(stage) => return Poll::Ready(End::TooSlow(stage)),
+            }
+        }
+    })
+    .await
+}

@@ -1,0 +1,97 @@
+//! What is wrong with a request, as `application/problem+json` (RFC 9457).
+
+use std::borrow::Cow;
+
+use hyper::StatusCode;
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+
+use super::reply::{Kind, Reply};
+use super::service::CLOSE;
+
+/// A request that gets no answer but this.
+#[derive(Debug)]
+pub(super) struct Problem {
+    status: StatusCode,
+    detail: Cow<'static, str>,
+    field: Option<(HeaderName, HeaderValue)>,
+    is_last: bool,
+}
+
+impl Problem {
+    /// The detail says where it is, what it is and what would do.
+    pub(super) fn new(status: StatusCode, detail: impl Into<Cow<'static, str>>) -> Problem {
+        Problem { status, detail: detail.into(), field: None, is_last: false }
+    }
+
+    pub(super) fn bad_request(detail: impl Into<Cow<'static, str>>) -> Problem {
+        Problem::new(StatusCode::BAD_REQUEST, detail)
+    }
+
+    /// With one more header field.
+    pub(super) fn with(self, name: HeaderName, value: &'static str) -> Problem {
+        Problem { field: Some((name, HeaderValue::from_static(value))), ..self }
+    }
+
+    /// After which the connection is closed: what follows cannot be told from this request.
+    pub(super) fn and_close(self) -> Problem {
+        Problem { is_last: true, ..self }
+    }
+
+    /// Whether it is the request that is wrong.
+    pub(super) fn is_of_the_caller(&self) -> bool {
+        self.status.is_client_error()
+    }
+
+    /// What goes back; header fields of its own are added to these.
+    pub(super) fn reply(self, headers: &mut HeaderMap) -> Reply {
+        if self.is_last {
+            headers.insert(header::CONNECTION, CLOSE);
+        }
+        let body = self.json().into();
+        headers.extend(self.field);
+        Reply { status: self.status, kind: Kind::Problem, body }
+    }
+
+    /// The bytes of a whole answer, for when hyper has given up.
+    pub(super) fn whole_message(&self) -> Vec<u8> {
+        let (status, json) = (self.status, self.json());
+        let length = json.len();
+        format!(
+            "HTTP/1.1 {status}\r\ncontent-type: application/problem+json\r\nconnection: close\r\n\
+             content-length: {length}\r\n\r\n{json}"
+        )
+        .into_bytes()
+    }
+
+    fn json(&self) -> String {
+        let (code, title) = (self.status.as_u16(), self.status.canonical_reason().unwrap_or_default());
+        // As a JSON value, text is quoted and escaped.
+        let detail = serde_json::Value::from(&*self.detail);
+        format!(r#"{{"type":"about:blank","title":"{title}","status":{code},"detail":{detail}}}"#)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::front::http::TOO_MANY;
+
+    #[test]
+    fn a_whole_message_says_how_long_it_is() {
+        let problem = Problem::bad_request("a \"quoted\"\nline");
+        let message = String::from_utf8(problem.whole_message()).unwrap();
+        let (head, body) = message.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{head}");
+        assert!(head.ends_with(&format!("content-length: {}", body.len())), "{head}");
+        let body: serde_json::Value = serde_json::from_str(body).unwrap();
+        assert_eq!(body["detail"], "a \"quoted\"\nline");
+    }
+
+    #[test]
+    fn whoever_finds_no_connection_left_gets_a_problem_too() {
+        let (head, body) = std::str::from_utf8(TOO_MANY).unwrap().split_once("\r\n\r\n").unwrap();
+        assert!(head.ends_with(&format!("content-length: {}", body.len())), "{head}, {}", body.len());
+        let body: serde_json::Value = serde_json::from_str(body).unwrap();
+        assert_eq!((&body["status"], &body["title"]), (&503.into(), &"Service Unavailable".into()));
+    }
+}

@@ -1,0 +1,76 @@
+//! What goes back: a status, header fields and bytes whose length is known.
+
+use std::cell::RefCell;
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::Full;
+use hyper::StatusCode;
+use hyper::header::{self, HeaderMap, HeaderValue};
+
+/// The body of every answer.
+pub(super) type Body = Full<Bytes>;
+/// An answer as hyper wants it.
+pub(super) type Response = hyper::Response<Body>;
+
+/// What goes back, but for the header fields.
+#[derive(Debug)]
+pub(super) struct Reply {
+    pub(super) status: StatusCode,
+    pub(super) kind: Kind,
+    pub(super) body: Bytes,
+}
+
+/// What a body is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    Json,
+    Problem,
+    Metrics,
+}
+
+impl Reply {
+    /// That all is well, in JSON.
+    pub(super) fn json(body: impl Into<Bytes>) -> Reply {
+        Reply { status: StatusCode::OK, kind: Kind::Json, body: body.into() }
+    }
+
+    /// With these header fields, and the one that says what the body is.
+    #[inline]
+    pub(super) fn response(self, mut headers: HeaderMap) -> Response {
+        headers.insert(header::CONTENT_TYPE, self.kind.content_type());
+        let mut response = Response::new(Body::new(self.body));
+        *response.status_mut() = self.status;
+        *response.headers_mut() = headers;
+        response
+    }
+}
+
+impl Kind {
+    fn content_type(self) -> HeaderValue {
+        HeaderValue::from_static(match self {
+            Kind::Json => "application/json",
+            Kind::Problem => "application/problem+json",
+            Kind::Metrics => "text/plain; version=0.0.4; charset=utf-8",
+        })
+    }
+}
+
+/// How much is set aside for answers at a time, in bytes.
+const BLOCK_BYTES: usize = 16 << 10;
+/// Answers are at most so long as a rule.
+const USUAL_BYTES: usize = 1 << 10;
+
+thread_local! {
+    /// Where answers are written one after the other; what was sent makes room for what comes.
+    static BLOCK: RefCell<BytesMut> = RefCell::new(BytesMut::new());
+}
+
+/// Bytes for an answer, written without an allocation of their own.
+pub(super) fn written<R>(write: impl FnOnce(&mut BytesMut) -> R) -> R {
+    BLOCK.with_borrow_mut(|block| {
+        if block.capacity() < USUAL_BYTES {
+            block.reserve(BLOCK_BYTES);
+        }
+        write(block)
+    })
+}

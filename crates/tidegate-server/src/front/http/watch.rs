@@ -1,0 +1,73 @@
+//! Ends what takes too long.
+//!
+//! A connection has one alarm. It is not set anew for each request: what is due later than the alarm is looked at when
+//! it rings.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::task::coop::has_budget_remaining;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::link::{Link, Mark, Stage};
+use crate::settings::Bounds;
+
+/// Longer than any server runs, and not too long to be added to a time.
+const FOR_EVER: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
+
+#[derive(Debug)]
+pub(super) struct Watch {
+    alarm: Pin<Box<Sleep>>,
+    /// The stay that is watched.
+    mark: Mark,
+    due: Instant,
+    is_set: bool,
+}
+
+impl Watch {
+    pub(super) fn new(link: &Link) -> Watch {
+        let mark = link.mark();
+        let due = due(mark.stage(), &link.post.engine.settings.bounds);
+        Watch { alarm: Box::pin(sleep_until(due)), mark, due, is_set: false }
+    }
+
+    /// Resolves when the connection has been at one thing for too long.
+    #[inline]
+    pub(super) fn poll(&mut self, link: &Link, cx: &mut Context<'_>) -> Poll<Stage> {
+        let mark = link.mark();
+        if mark != self.mark {
+            self.mark = mark;
+            self.due = due(mark.stage(), &link.post.engine.settings.bounds);
+            if self.due < self.alarm.deadline() {
+                self.set();
+            }
+        }
+        if self.is_set && !self.alarm.is_elapsed() {
+            return Poll::Pending;
+        }
+        loop {
+            // A task that has had its turn is sent away before anything is noted.
+            self.is_set = has_budget_remaining();
+            ready!(self.alarm.as_mut().poll(cx));
+            if self.alarm.deadline() >= self.due {
+                return Poll::Ready(mark.stage());
+            }
+            self.set();
+        }
+    }
+
+    fn set(&mut self) {
+        self.alarm.as_mut().reset(self.due);
+        self.is_set = false;
+    }
+}
+
+fn due(stage: Stage, bounds: &Bounds) -> Instant {
+    let longest = match stage {
+        Stage::Fresh | Stage::Head | Stage::Body => bounds.arrival,
+        Stage::Idle => bounds.idle,
+        Stage::Answer => bounds.unread,
+    };
+    Instant::now() + longest.min(FOR_EVER)
+}

@@ -1,0 +1,47 @@
+//! Who asks, and in which language. A front translates, and nothing else.
+
+pub(crate) mod http;
+pub(crate) mod resp;
+
+use std::fmt;
+use std::sync::Arc;
+
+use tokio::net::TcpStream;
+
+use crate::worker::Post;
+
+/// A language that the server speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Front {
+    /// That of Redis.
+    Resp,
+    /// JSON over HTTP.
+    Http,
+}
+
+impl Front {
+    pub(crate) async fn serve(self, stream: TcpStream, post: Arc<Post>) {
+        match self {
+            Front::Resp => resp::serve(stream, post).await,
+            // It is much larger, which those of the other front need not be.
+            Front::Http => Box::pin(http::serve(stream, post)).await,
+        }
+    }
+
+    /// What somebody is told for whom there is no connection left.
+    pub(crate) fn too_many(self) -> &'static [u8] {
+        match self {
+            Front::Resp => resp::TOO_MANY,
+            Front::Http => http::TOO_MANY,
+        }
+    }
+}
+
+impl fmt::Display for Front {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Front::Resp => "resp",
+            Front::Http => "http",
+        })
+    }
+}

@@ -1,0 +1,154 @@
+//! `TG.TAKE` and its relatives: one key under one limit.
+
+use tidegate::{Adjustment, Ask, Cost, Limit};
+
+use super::fields::{adjusted, decision};
+use super::parse::Words;
+use super::reply::echo;
+use super::session::{Call, Refused};
+use super::takes::{Style, limit_of};
+use super::throttle::too_long;
+use crate::permit::Permit;
+use crate::settings::MAX_KEY_BYTES;
+
+/// A key, a limit's text, and what is wanted, as they were written.
+#[derive(Debug)]
+pub(super) struct Asked<'a> {
+    pub(super) key: &'a [u8],
+    pub(super) text: &'a [u8],
+    pub(super) ask: Ask,
+    /// How many words that was.
+    pub(super) words: usize,
+}
+
+/// What may stand behind the limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Options {
+    CostAndPatience,
+    Cost,
+}
+
+/// `TG.TAKE key LIMIT text [COST n] [PATIENCE ms]`
+pub(super) fn take(call: &mut Call<'_, '_>) -> Refused {
+    let asked = only(call)?;
+    call.takes.limit_of_text(asked.text)?;
+    call.take(1, asked.ask, Style::Fields);
+    Ok(())
+}
+
+/// `TG.PEEK key LIMIT text [COST n] [PATIENCE ms]`
+pub(super) fn peek(call: &mut Call<'_, '_>) -> Refused {
+    let asked = only(call)?;
+    let limit = *call.takes.limit_of_text(asked.text)?;
+    let looked = call.post.engine.adhoc.peek(asked.key, &limit, asked.ask);
+    decision(&mut call.replies, &looked, &limit, asked.key);
+    Ok(())
+}
+
+/// `TG.ADJUST key LIMIT text n`
+pub(super) fn adjust(call: &mut Call<'_, '_>) -> Refused {
+    let (key, limit) = under(call.words.from(1))?;
+    let limit: Limit = limit_of(limit)?;
+    let number = call.words.get(4).unwrap_or_default();
+    let (gives_back, digits) = match number {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
+    };
+    let cost = Cost::new(unsigned(digits, "TG.ADJUST takes a whole number")?).map_err(
+        |_| "ERR adjusting by 0 changes nothing; a positive number charges, a negative one gives back",
+    )?;
+    let adjustment = if gives_back { Adjustment::Refund(cost) } else { Adjustment::Charge(cost) };
+    let adhoc = &call.post.engine.adhoc;
+    let went = adhoc.adjust(key, &limit, adjustment);
+    adjusted(&mut call.replies, &adhoc.peek(key, &limit, Ask::ONE), went);
+    Ok(())
+}
+
+/// `TG.RELEASE permit`
+pub(super) fn release(call: &mut Call<'_, '_>) -> Refused {
+    let permit = permit(call.words)?;
+    let released = call.post.engine.adhoc.release(permit.key, &permit.limit, permit.id);
+    call.replies.integer(released.into());
+    Ok(())
+}
+
+/// `TG.RENEW permit`
+pub(super) fn renew(call: &mut Call<'_, '_>) -> Refused {
+    let permit = permit(call.words)?;
+    let renewed = call.post.engine.adhoc.renew(permit.key, &permit.limit, permit.id);
+    call.replies.integer(renewed.into());
+    Ok(())
+}
+
+/// `TG.RESET key` and `DEL key …`: how many were known.
+pub(super) fn reset(call: &mut Call<'_, '_>) -> Refused {
+    let keys = call.words.from(1);
+    if let Some(long) = keys.iter().find(|key| key.len() > MAX_KEY_BYTES) {
+        return Err(too_long(long));
+    }
+    let known = keys.iter().filter(|key| call.post.engine.adhoc.reset(key)).count();
+    call.replies.integer(known as i64);
+    Ok(())
+}
+
+/// What is asked, if that is all there is.
+fn only<'a>(call: &Call<'a, '_>) -> Result<Asked<'a>, String> {
+    let words = call.words.from(1);
+    let asked = asked(words, Options::CostAndPatience)?;
+    match words.get(asked.words) {
+        None => Ok(asked),
+        Some(word) => {
+            Err(format!("ERR unexpected '{}'; write key LIMIT text [COST n] [PATIENCE ms]", echo(word)))
+        }
+    }
+}
+
+/// What is asked, from the first of these words on.
+pub(super) fn asked(words: Words<'_>, options: Options) -> Result<Asked<'_>, String> {
+    let (key, text) = under(words)?;
+    let mut asked = Asked { key, text, ask: Ask::ONE, words: 3 };
+    while let (Some(option), Some(value)) = (words.get(asked.words), words.get(asked.words + 1)) {
+        if option.eq_ignore_ascii_case(b"COST") {
+            let units = unsigned(value, "COST takes a whole number")?;
+            asked.ask.cost = Cost::new(units)
+                .map_err(|_| "ERR COST is at least 1; TG.PEEK looks without spending".to_owned())?;
+        } else if option.eq_ignore_ascii_case(b"PATIENCE") && options == Options::CostAndPatience {
+            let ms = unsigned(value, "PATIENCE takes whole milliseconds")?;
+            asked.ask = asked.ask.patience(std::time::Duration::from_millis(ms));
+        } else {
+            break;
+        }
+        asked.words += 2;
+    }
+    Ok(asked)
+}
+
+/// The key and the text of the limit at the beginning of these words.
+fn under(words: Words<'_>) -> Result<(&[u8], &[u8]), String> {
+    match (words.get(0), words.get(1), words.get(2)) {
+        (Some(key), _, _) if key.len() > MAX_KEY_BYTES => Err(too_long(key)),
+        (Some(key), Some(limit), Some(text)) if limit.eq_ignore_ascii_case(b"LIMIT") => Ok((key, text)),
+        (_, Some(other), _) => Err(format!(
+            "ERR expected LIMIT behind the key, found '{}'; write key LIMIT \"30/60s burst 15\"",
+            echo(other)
+        )),
+        _ => Err("ERR a limit is missing; write key LIMIT \"30/60s burst 15\"".to_owned()),
+    }
+}
+
+fn permit(words: Words<'_>) -> Result<Permit, String> {
+    let text = words.get(1).unwrap_or_default();
+    Permit::parse(text).ok_or_else(|| {
+        format!("ERR '{}' is no permit; one is told by TG.TAKE under a concurrency limit", echo(text))
+    })
+}
+
+/// A whole number from 0 on.
+pub(super) fn unsigned(word: &[u8], what: &str) -> Result<u64, String> {
+    let text = std::str::from_utf8(word).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+    text.and_then(|text| text.parse().ok()).ok_or_else(|| not_a_number(word, what))
+}
+
+fn not_a_number(word: &[u8], what: &str) -> String {
+    format!("ERR {what}, not '{}'", echo(word))
+}

@@ -1,0 +1,78 @@
+//! `COMMAND`: what there is, for clients that look keys up and shells that help.
+
+use super::command::{COMMANDS, Keys, Spec};
+use super::reply::{Replies, echo};
+use super::session::{Call, Refused};
+
+/// How many commands are told about at once, if they are named.
+const MAX_NAMES: usize = 64;
+
+/// `COMMAND [COUNT|LIST|INFO name…|DOCS name…]`
+pub(super) fn command(call: &mut Call<'_, '_>) -> Refused {
+    let subcommand = call.words.get(1).unwrap_or_default().to_ascii_uppercase();
+    if call.words.len() > 2 + MAX_NAMES {
+        return Err(format!("ERR ask for at most {MAX_NAMES} commands at once"));
+    }
+    let named = || call.words.from(2).iter().map(Spec::named);
+    let replies = &mut call.replies;
+    match (&*subcommand, call.words.len()) {
+        (b"", 1) => {
+            replies.array(COMMANDS.len());
+            COMMANDS.iter().for_each(|spec| info(replies, spec));
+        }
+        (b"COUNT", 2) => replies.integer(COMMANDS.len() as i64),
+        (b"LIST", 2) => {
+            replies.array(COMMANDS.len());
+            COMMANDS.iter().for_each(|spec| replies.bulk(spec.name.as_bytes()));
+        }
+        (b"INFO", 2) => {
+            replies.array(COMMANDS.len());
+            COMMANDS.iter().for_each(|spec| info(replies, spec));
+        }
+        (b"INFO", _) => {
+            replies.array(call.words.len() - 2);
+            named().for_each(|spec| match spec {
+                Some(spec) => info(replies, spec),
+                None => replies.null(),
+            });
+        }
+        (b"DOCS", 2) => docs(replies, &COMMANDS.iter().collect::<Vec<_>>()),
+        (b"DOCS", _) => docs(replies, &named().flatten().collect::<Vec<_>>()),
+        _ => {
+            let subcommand = echo(call.words.get(1).unwrap_or_default());
+            return Err(format!(
+                "ERR unknown subcommand '{subcommand}'. Try COMMAND COUNT, LIST, INFO or DOCS."
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn info(replies: &mut Replies<'_>, spec: &Spec) {
+    let (first, last, step) = match spec.keys {
+        Keys::None => (0, 0, 0),
+        Keys::First => (1, 1, 1),
+        Keys::All => (1, -1, 1),
+    };
+    replies.array(10);
+    replies.bulk(spec.name.as_bytes());
+    replies.integer(spec.arity);
+    let flag = if spec.keys == Keys::None { "fast" } else { "write" };
+    replies.array(1);
+    replies.simple(flag);
+    [first, last, step].into_iter().for_each(|number| replies.integer(number));
+    // Categories, tips, places of keys and subcommands.
+    (0..4).for_each(|_| replies.array(0));
+}
+
+fn docs(replies: &mut Replies<'_>, specs: &[&Spec]) {
+    replies.map(specs.len());
+    for spec in specs {
+        replies.bulk(spec.name.as_bytes());
+        replies.map(2);
+        replies.bulk(b"summary");
+        replies.bulk(spec.summary.as_bytes());
+        replies.bulk(b"group");
+        replies.bulk(if spec.keys == Keys::None { b"connection" } else { b"generic" });
+    }
+}

@@ -1,0 +1,341 @@
+//! One connection: reads what there is, answers all of it, writes once.
+//!
+//! A thread has one pair of buffers for all of its connections. What is not whole when everything was read, or could
+//! not be written, is kept by the connection; one that is silent keeps nothing.
+
+use std::cell::RefCell;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::task::coop::has_budget_remaining;
+use tokio::task::yield_now;
+use tokio::time::{Instant, Sleep, sleep};
+
+use super::parse::Caller;
+use super::session::{Desk, Next, Session};
+use crate::worker::Post;
+
+/// Bytes that are read at once.
+const READ_BYTES: usize = 64 << 10;
+/// Bytes of replies that a thread's buffer keeps room for.
+const WRITE_BYTES: usize = 64 << 10;
+
+thread_local! {
+    static BUFFERS: RefCell<Buffers> = RefCell::new(Buffers::new());
+}
+
+/// What a thread reads into and writes from, while it serves one connection and no other.
+struct Buffers {
+    input: Box<[u8]>,
+    output: Vec<u8>,
+    desk: Desk,
+    is_in_use: bool,
+}
+
+impl Buffers {
+    fn new() -> Buffers {
+        let input = vec![0; READ_BYTES].into_boxed_slice();
+        Buffers { input, output: Vec::with_capacity(WRITE_BYTES), desk: Desk::default(), is_in_use: false }
+    }
+
+    /// Serves one connection. If serving another one panicked, nothing of it is left for this one to see.
+    #[inline]
+    fn serve<R>(&mut self, serve: impl FnOnce(&mut Buffers) -> R) -> R {
+        if self.is_in_use {
+            *self = Buffers::new();
+        }
+        self.is_in_use = true;
+        let served = serve(self);
+        self.is_in_use = false;
+        served
+    }
+}
+
+/// A client, and what it has not sent or read yet. It resolves when the connection has ended.
+pub(super) struct Connection {
+    stream: TcpStream,
+    post: Arc<Post>,
+    session: Session,
+    /// Requests that were not answered yet: the first is not whole, or its replies had to wait.
+    input: Vec<u8>,
+    /// So many bytes are needed before it is worth to look at them again.
+    needed: usize,
+    /// Replies that were not written yet, from `written` on.
+    output: Vec<u8>,
+    written: usize,
+    ending: Option<End>,
+    /// Whether it has more to say, but lets others have their turn.
+    has_more: bool,
+    timer: Pin<Box<Sleep>>,
+    /// Whether the timer wakes this task; asking once is enough for that.
+    is_timer_set: bool,
+    waits_for: Wait,
+    /// Whether a request was answered, or all replies were read, since the timer was set.
+    is_active: bool,
+    /// Resolves when the server stops; nothing after that.
+    stopped: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    is_stop_awaited: bool,
+}
+
+/// How a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// One of both wanted it.
+    Closed,
+    /// It was of no use: nonsense, too slow, not read.
+    CutOff,
+}
+
+impl End {
+    pub(super) fn is_cut_off(self) -> bool {
+        self == End::CutOff
+    }
+}
+
+/// What the client has to do next, before its time is up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    /// Show the token, whatever else it does meanwhile.
+    Token,
+    /// Say something.
+    Request,
+    /// Say the rest of it.
+    Rest,
+    /// Read what it asked for.
+    Reading,
+}
+
+impl Connection {
+    pub(super) fn new(stream: TcpStream, post: &Arc<Post>) -> Connection {
+        let session = Session::new(post);
+        // Whoever has to show a token does so at once.
+        let first = if post.engine.token().is_some() { Wait::Token } else { Wait::Request };
+        Connection {
+            stream,
+            timer: Box::pin(sleep(patience(post, first))),
+            is_timer_set: false,
+            stopped: Some(Box::pin(post.stopped())),
+            is_stop_awaited: false,
+            post: post.clone(),
+            session,
+            input: Vec::new(),
+            needed: 0,
+            output: Vec::new(),
+            written: 0,
+            ending: None,
+            has_more: false,
+            waits_for: first,
+            is_active: false,
+        }
+    }
+
+    /// Writes what could not be written before.
+    fn poll_write_rest(&mut self, context: &mut Context<'_>) -> Poll<Result<(), End>> {
+        while self.written < self.output.len() {
+            let rest = &self.output[self.written..];
+            match ready!(Pin::new(&mut self.stream).poll_write(context, rest)) {
+                Ok(bytes) if bytes > 0 => self.written += bytes,
+                _ => return Poll::Ready(Err(End::Closed)),
+            }
+        }
+        if self.written > 0 {
+            self.output = Vec::new();
+            self.written = 0;
+            self.is_active = true;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Reads once, and answers all that is whole.
+    fn poll_read_and_answer(
+        &mut self,
+        context: &mut Context<'_>,
+        buffers: &mut Buffers,
+    ) -> Poll<Result<(), End>> {
+        let mut read = ReadBuf::new(&mut buffers.input);
+        if ready!(Pin::new(&mut self.stream).poll_read(context, &mut read)).is_err() {
+            return Poll::Ready(Err(End::Closed));
+        }
+        let bytes = read.filled().len();
+        if bytes == 0 {
+            return Poll::Ready(Err(End::Closed));
+        }
+        self.has_more = bytes == READ_BYTES;
+        if self.input.is_empty() {
+            let Buffers { input, output, desk, .. } = buffers;
+            let rest = self.answer(&input[..bytes], desk, output);
+            self.input.extend_from_slice(&input[bytes - rest..bytes]);
+        } else {
+            self.input.extend_from_slice(&buffers.input[..bytes]);
+            self.answer_kept(buffers);
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Answers what is whole of what was kept.
+    fn answer_kept(&mut self, buffers: &mut Buffers) {
+        if self.input.len() < self.needed {
+            return;
+        }
+        let kept = std::mem::take(&mut self.input);
+        let rest = self.answer(&kept, &mut buffers.desk, &mut buffers.output);
+        self.input = match rest {
+            0 => Vec::new(),
+            all if all == kept.len() => kept,
+            _ => kept[kept.len() - rest..].to_vec(),
+        };
+    }
+
+    /// Answers what is whole; how many bytes are left.
+    fn answer(&mut self, input: &[u8], desk: &mut Desk, output: &mut Vec<u8>) -> usize {
+        let progress = self.session.run(input, &self.post, desk, output);
+        self.is_active |= progress.bytes > 0;
+        self.needed = 0;
+        match progress.next {
+            Next::Read { bytes } => self.needed = bytes,
+            Next::Send => self.has_more = true,
+            Next::End => self.ending = Some(End::Closed),
+            Next::CutOff => self.ending = Some(End::CutOff),
+        }
+        if self.ending.is_some() { 0 } else { input.len() - progress.bytes }
+    }
+
+    /// Writes the thread's replies, and keeps what the client does not take now.
+    fn poll_write(&mut self, context: &mut Context<'_>, output: &mut Vec<u8>) -> Poll<Result<(), End>> {
+        let mut written = 0;
+        let result = loop {
+            if written == output.len() {
+                break Poll::Ready(Ok(()));
+            }
+            match Pin::new(&mut self.stream).poll_write(context, &output[written..]) {
+                Poll::Ready(Ok(bytes)) if bytes > 0 => written += bytes,
+                Poll::Ready(_) => break Poll::Ready(Err(End::Closed)),
+                Poll::Pending => {
+                    self.output.extend_from_slice(&output[written..]);
+                    break Poll::Pending;
+                }
+            }
+        };
+        output.clear();
+        output.shrink_to(WRITE_BYTES);
+        result
+    }
+
+    /// Goes on as far as the client lets it, and for a turn at most.
+    fn poll_serve(&mut self, context: &mut Context<'_>) -> Poll<End> {
+        loop {
+            if let Err(end) = ready!(self.poll_write_rest(context)) {
+                return Poll::Ready(end);
+            }
+            if let Some(end) = self.ending {
+                return Poll::Ready(end);
+            }
+            self.has_more = false;
+            let serve = |buffers: &mut Buffers| {
+                if self.input.is_empty() || self.input.len() < self.needed {
+                    if let Err(end) = ready!(self.poll_read_and_answer(context, buffers)) {
+                        return Poll::Ready(Err(end));
+                    }
+                } else {
+                    self.answer_kept(buffers);
+                }
+                self.poll_write(context, &mut buffers.output)
+            };
+            let went = BUFFERS.with_borrow_mut(|buffers| buffers.serve(serve));
+            if let Err(end) = ready!(went) {
+                return Poll::Ready(end);
+            }
+            if self.has_more && self.ending.is_none() {
+                // Others are looked for before this one is woken again.
+                let _ = pin!(yield_now()).poll(context);
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// Whether the client's time is up for what it has to do.
+    fn poll_time(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let waits_for = match () {
+            () if self.session.caller == Caller::Stranger => Wait::Token,
+            () if !self.output.is_empty() => Wait::Reading,
+            () if !self.input.is_empty() => Wait::Rest,
+            () => Wait::Request,
+        };
+        if waits_for != self.waits_for {
+            self.waits_for = waits_for;
+            self.rest_timer();
+        }
+        while self.poll_timer(context).is_ready() {
+            if !self.is_active || self.waits_for == Wait::Token {
+                return Poll::Ready(());
+            }
+            self.rest_timer();
+        }
+        Poll::Pending
+    }
+
+    #[inline]
+    fn poll_timer(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if self.is_timer_set && !self.timer.is_elapsed() {
+            return Poll::Pending;
+        }
+        // A task that has had its turn is sent away before anything is noted.
+        self.is_timer_set = has_budget_remaining();
+        self.timer.as_mut().poll(context)
+    }
+
+    fn rest_timer(&mut self) {
+        self.is_active = false;
+        self.is_timer_set = false;
+        let until = Instant::now() + patience(&self.post, self.waits_for);
+        self.timer.as_mut().reset(until);
+    }
+
+    /// Whether the server stops, and this client with it. Asking once is enough to be woken then.
+    fn poll_stop(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if let Some(stopped) = &mut self.stopped {
+            if self.is_stop_awaited && !self.post.engine.is_stopping() {
+                return Poll::Pending;
+            }
+            self.is_stop_awaited = true;
+            ready!(stopped.as_mut().poll(context));
+            self.stopped = None;
+        }
+        Poll::Ready(())
+    }
+}
+
+impl Future for Connection {
+    type Output = End;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<End> {
+        let connection = self.get_mut();
+        // Whoever is never without a request must not get around this by it.
+        if connection.waits_for == Wait::Token && connection.poll_timer(context).is_ready() {
+            return Poll::Ready(End::CutOff);
+        }
+        if let Poll::Ready(end) = connection.poll_serve(context) {
+            return Poll::Ready(end);
+        }
+        // What was read is answered; what was not written yet may still be, for a while.
+        let is_done = connection.output.is_empty() && !connection.has_more;
+        if connection.poll_stop(context).is_ready() && is_done {
+            return Poll::Ready(End::Closed);
+        }
+        connection.poll_time(context).map(|()| End::CutOff)
+    }
+}
+
+/// How long a client may take.
+fn patience(post: &Post, wait: Wait) -> Duration {
+    let bounds = &post.engine.settings.bounds;
+    match wait {
+        Wait::Request => bounds.idle,
+        Wait::Token | Wait::Rest => bounds.arrival,
+        Wait::Reading => bounds.unread,
+    }
+}

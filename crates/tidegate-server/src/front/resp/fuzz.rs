@@ -1,0 +1,199 @@
+//! What a fuzzer does with bytes that somebody may send.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::num::NonZeroUsize;
+use std::sync::{Arc, LazyLock};
+
+use tidegate::{ManualClock, Zone};
+
+use super::parse::{Arguments, Caller, Step};
+use super::session::{Desk, Next, Session};
+use crate::engine::Engine;
+use crate::settings::{Settings, Token};
+use crate::worker::Post;
+
+/// Pieces into which a session is cut.
+const PIECES: usize = 8;
+/// A session that is cut at every place, too.
+const SHORT_BYTES: usize = 64;
+/// What is between two parts of a session, so that something else can be asked there.
+const BETWEEN: u8 = 0xfe;
+const BURST: u64 = 5;
+/// A zone in which keys soon share cells.
+const CROWDED_BYTES: usize = 1 << 12;
+/// One in which they never do: who shares with whom is another each time.
+const ROOMY_BYTES: usize = 1 << 20;
+
+/// Whatever comes, a request ends within the bytes, or more bytes are wanted than there are.
+pub fn resp_parse(bytes: &[u8]) {
+    for caller in [Caller::Known, Caller::Stranger] {
+        let (mut arguments, mut rest) = (Arguments::default(), bytes);
+        while let Ok(step) = arguments.parse(rest, caller) {
+            match step {
+                Step::More { bytes } => {
+                    assert!(bytes > rest.len());
+                    break;
+                }
+                Step::Request { bytes } => {
+                    assert!((1..=rest.len()).contains(&bytes));
+                    let words = arguments.of(rest);
+                    assert_eq!(words.iter().count(), words.len());
+                    rest = &rest[bytes..];
+                }
+            }
+        }
+    }
+}
+
+/// Whatever comes, every request has one answer, and nothing else is said; nobody gets more than a limit allows, and
+/// a stranger gets nothing.
+pub fn resp_session(bytes: &[u8]) {
+    every_request_has_one_answer(bytes);
+    no_burst_is_exceeded(bytes);
+    a_stranger_gets_nothing(bytes);
+}
+
+fn every_request_has_one_answer(bytes: &[u8]) {
+    let post = post(CROWDED_BYTES, None);
+    let (out, end) = session(&post, &[bytes]);
+    let mut rest = &out[..];
+    let mut frames = 0;
+    if let (Next::CutOff, Some(at)) = (&end, position(&out, b"HTTP/1.1 400 ")) {
+        rest = &out[..at];
+    }
+    while !rest.is_empty() {
+        rest = frame(rest).expect("what is answered is a whole frame");
+        frames += 1;
+    }
+    let commands = post.engine.meters.sum(|meter| &meter.resp_commands);
+    assert!(frames == commands || (end == Next::CutOff && frames == commands + 1), "{frames} for {commands}");
+}
+
+/// The time stands still, and others say what they like between takes of one key.
+fn no_burst_is_exceeded(bytes: &[u8]) {
+    let (post, key) = (post(CROWDED_BYTES, None), unguessable(bytes));
+    let mut allowed = 0;
+    for said in bytes.split(|byte| *byte == BETWEEN) {
+        session(&post, &[said]);
+        let cost = said.first().map_or(1, |byte| 1 + u64::from(byte % 4));
+        let ask = match said.len() % 3 {
+            0 => format!("CL.THROTTLE {key} {} 5 60 {cost}\r\n", BURST - 1),
+            1 => format!("TG.TAKE {key} LIMIT \"5/60s burst {BURST}\" COST {cost}\r\n"),
+            _ => format!("TG.TAKEALL 1 {key} LIMIT \"5/60s burst {BURST}\" COST {cost}\r\n"),
+        };
+        let told = session(&post, &[ask.as_bytes()]).0;
+        let is_allowed = told.starts_with(b"*5\r\n:0\r\n") || position(&told, b"allowed\r\n:1\r\n").is_some();
+        allowed += if is_allowed { cost } else { 0 };
+    }
+    assert!(allowed <= BURST, "{allowed}");
+}
+
+fn a_stranger_gets_nothing(bytes: &[u8]) {
+    let post = post(CROWDED_BYTES, Token::new(&unguessable(bytes)));
+    let (out, _) = session(&post, &[bytes]);
+    let decided =
+        post.engine.meters.sum(|meter| &meter.allowed) + post.engine.meters.sum(|meter| &meter.denied);
+    assert_eq!((decided, post.engine.zone.counts().live), (0, 0));
+    let out = &out[..position(&out, b"HTTP/1.1 400 ").unwrap_or(out.len())];
+    let lines = out.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    for line in lines {
+        let is_harmless = line.starts_with(b"-") || line == b"+OK\r" || line == b"+RESET\r";
+        assert!(is_harmless, "{}", line.escape_ascii());
+    }
+}
+
+/// Something that nobody can say within the same bytes.
+fn unguessable(bytes: &[u8]) -> String {
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    format!("k{:016x}", hasher.finish())
+}
+
+/// However a session is cut into pieces, it is answered the same.
+pub fn resp_split(bytes: &[u8]) {
+    let Some((cuts, bytes)) = bytes.split_at_checked(PIECES) else { return };
+    let whole = session(&post(ROOMY_BYTES, None), &[bytes]).0;
+    // What it tells about the server depends on when it is asked.
+    if position(&whole, b"redis_version").is_some() {
+        return;
+    }
+    assert_eq!(session(&post(ROOMY_BYTES, None), &pieces(cuts, bytes)).0, whole);
+    for at in 0..if bytes.len() <= SHORT_BYTES { bytes.len() } else { 0 } {
+        let (first, second) = bytes.split_at(at);
+        assert_eq!(session(&post(ROOMY_BYTES, None), &[first, second]).0, whole, "cut at {at}");
+    }
+}
+
+fn pieces<'b>(cuts: &[u8], bytes: &'b [u8]) -> Vec<&'b [u8]> {
+    let mut places: Vec<_> = cuts.iter().map(|cut| usize::from(*cut) * bytes.len() / 256).collect();
+    places.sort_unstable();
+    let mut pieces = Vec::new();
+    let mut from = 0;
+    for place in places.into_iter().chain([bytes.len()]) {
+        pieces.push(&bytes[from..place]);
+        from = place;
+    }
+    pieces
+}
+
+fn post(zone_bytes: usize, token: Option<Token>) -> Post {
+    // What is by default looks at the machine, which takes longer than a session.
+    static SETTINGS: LazyLock<Settings> = LazyLock::new(Settings::default);
+    let zone = Zone::with_clock(zone_bytes, Arc::new(ManualClock::new()));
+    let settings = Settings { token, threads: NonZeroUsize::MIN, ..SETTINGS.clone() };
+    Post::alone(Engine::new(settings, zone))
+}
+
+/// What is answered to these pieces, and how it ended.
+fn session(post: &Post, pieces: &[&[u8]]) -> (Vec<u8>, Next) {
+    let (mut session, mut desk) = (Session::new(post), Desk::default());
+    session.id = 1;
+    let (mut kept, mut out, mut needed) = (Vec::new(), Vec::new(), 0);
+    for piece in pieces {
+        kept.extend_from_slice(piece);
+        while kept.len() >= needed {
+            needed = 0;
+            let mut answered = Vec::new();
+            let progress = session.run(&kept, post, &mut desk, &mut answered);
+            out.append(&mut answered);
+            kept.drain(..progress.bytes);
+            match progress.next {
+                Next::Read { bytes } => {
+                    assert!(bytes > kept.len());
+                    needed = bytes;
+                }
+                Next::Send => {}
+                end @ (Next::End | Next::CutOff) => return (out, end),
+            }
+        }
+    }
+    (out, Next::Read { bytes: 0 })
+}
+
+fn position(bytes: &[u8], part: &[u8]) -> Option<usize> {
+    bytes.windows(part.len()).position(|window| window == part)
+}
+
+/// What is behind the first frame, if it is a whole one.
+fn frame(bytes: &[u8]) -> Option<&[u8]> {
+    let end = position(bytes, b"\r\n")?;
+    let (line, mut rest) = (&bytes[1..end], &bytes[end + 2..]);
+    let number = || std::str::from_utf8(line).ok()?.parse::<i64>().ok();
+    match bytes[0] {
+        b'+' | b'-' => line.iter().all(|byte| !byte.is_ascii_control()).then_some(rest),
+        b':' => number().map(|_| rest),
+        b'_' => line.is_empty().then_some(rest),
+        b'$' if line == b"-1" => Some(rest),
+        b'$' => {
+            let length = usize::try_from(number()?).ok()?;
+            rest.get(length..)?.strip_prefix(b"\r\n")
+        }
+        kind @ (b'*' | b'%') => {
+            for _ in 0..if kind == b'%' { 2 * number()? } else { number()? } {
+                rest = frame(rest)?;
+            }
+            Some(rest)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,204 @@
+//! What stock clients say when they connect, and when they leave.
+
+use super::parse::{Caller, Words};
+use super::reply::{Protocol, Replies, echo as shown};
+use super::session::{Call, Refused};
+
+/// The longest name of a connection, in bytes.
+const MAX_NAME_BYTES: usize = 256;
+
+const NO_TOKEN: &str = "ERR AUTH <password> called without any password configured for the default user. \
+    Are you sure your configuration is correct?";
+const WRONG_TOKEN: &str = "WRONGPASS invalid username-password pair or user is disabled.";
+
+/// `PING [message]`
+pub(super) fn ping(call: &mut Call<'_, '_>) -> Refused {
+    match (call.words.get(1), call.words.len()) {
+        (None, _) => call.replies.simple("PONG"),
+        (Some(message), 2) => call.replies.bulk(message),
+        _ => return Err(wrong_number("ping")),
+    }
+    Ok(())
+}
+
+/// `ECHO message`
+pub(super) fn echo(call: &mut Call<'_, '_>) -> Refused {
+    call.replies.bulk(call.words.get(1).unwrap_or_default());
+    Ok(())
+}
+
+/// `AUTH [username] token`
+pub(super) fn auth(call: &mut Call<'_, '_>) -> Refused {
+    let secret = match call.words.len() {
+        2 => call.words.get(1),
+        3 => call.words.get(2),
+        _ => return Err("ERR syntax error".to_owned()),
+    };
+    show_token(call, secret.unwrap_or_default())?;
+    call.replies.ok();
+    Ok(())
+}
+
+fn show_token(call: &mut Call<'_, '_>, secret: &[u8]) -> Refused {
+    if call.post.engine.token().is_none() {
+        return Err(NO_TOKEN.to_owned());
+    }
+    if call.session.knows(call.post, secret) { Ok(()) } else { Err(WRONG_TOKEN.to_owned()) }
+}
+
+/// `HELLO [version [AUTH username token] [SETNAME name]]`
+pub(super) fn hello(call: &mut Call<'_, '_>) -> Refused {
+    let protocol = match call.words.get(1) {
+        None => call.session.protocol,
+        Some(b"2") => Protocol::Resp2,
+        Some(b"3") => Protocol::Resp3,
+        Some(other) if other.iter().all(u8::is_ascii_digit) => {
+            return Err("NOPROTO unsupported protocol version".to_owned());
+        }
+        Some(_) => return Err("ERR Protocol version is not an integer or out of range".to_owned()),
+    };
+    let mut rest = call.words.from(2);
+    let mut name = None;
+    while let Some(option) = rest.get(0) {
+        if let (true, Some(secret)) = (option.eq_ignore_ascii_case(b"AUTH"), rest.get(2)) {
+            show_token(call, secret)?;
+            rest = rest.from(3);
+        } else if let (true, Some(given)) = (option.eq_ignore_ascii_case(b"SETNAME"), rest.get(1)) {
+            name = Some(valid_name(given)?);
+            rest = rest.from(2);
+        } else {
+            return Err(format!("ERR Syntax error in HELLO option '{}'", shown(option)));
+        }
+    }
+    if call.session.caller == Caller::Stranger {
+        return Err(
+            "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO \
+            <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP \
+            protocol version at the same time"
+                .to_owned(),
+        );
+    }
+    if let Some(name) = name {
+        call.session.name = name.to_vec();
+    }
+    call.session.protocol = protocol;
+    call.replies.speak(protocol);
+    introduce(call);
+    Ok(())
+}
+
+fn introduce(call: &mut Call<'_, '_>) {
+    let (id, replies) = (call.session.id, &mut call.replies);
+    let protocol = if call.session.protocol == Protocol::Resp3 { 3 } else { 2 };
+    replies.map(7);
+    replies.bulk(b"server");
+    replies.bulk(b"tidegate");
+    replies.bulk(b"version");
+    replies.bulk(env!("CARGO_PKG_VERSION").as_bytes());
+    replies.bulk(b"proto");
+    replies.integer(protocol);
+    replies.bulk(b"id");
+    replies.integer(id as i64);
+    replies.bulk(b"mode");
+    replies.bulk(b"standalone");
+    replies.bulk(b"role");
+    replies.bulk(b"master");
+    replies.bulk(b"modules");
+    replies.array(0);
+}
+
+/// `SELECT index`
+pub(super) fn select(call: &mut Call<'_, '_>) -> Refused {
+    match call.words.get(1) {
+        Some(b"0") => call.replies.ok(),
+        _ => return Err("ERR DB index is out of range".to_owned()),
+    }
+    Ok(())
+}
+
+/// `CLIENT SETNAME|GETNAME|SETINFO|ID|INFO|LIST|NO-EVICT|NO-TOUCH|TRACKING|REPLY …`
+pub(super) fn client(call: &mut Call<'_, '_>) -> Refused {
+    let words = call.words;
+    let subcommand = words.get(1).unwrap_or_default().to_ascii_uppercase();
+    match (&*subcommand, words.len()) {
+        (b"SETNAME", 3) => {
+            call.session.name = valid_name(words.get(2).unwrap_or_default())?.to_vec();
+            call.replies.ok();
+        }
+        (b"GETNAME", 2) if call.session.name.is_empty() => call.replies.null(),
+        (b"GETNAME", 2) => call.replies.bulk(&call.session.name),
+        (b"SETINFO", 4) => set_info(words, &mut call.replies)?,
+        (b"ID", 2) => call.replies.integer(call.session.id as i64),
+        (b"INFO", 2) => call.replies.bulk(&about(call)),
+        (b"LIST", 2) => call.replies.bulk(&about(call)),
+        (b"NO-EVICT" | b"NO-TOUCH", 3) => on_or_off(words, &mut call.replies)?,
+        (b"TRACKING", 3) if is(words.get(2), "OFF") => call.replies.ok(),
+        (b"REPLY", 3) if is(words.get(2), "ON") => call.replies.ok(),
+        _ => {
+            let subcommand = shown(words.get(1).unwrap_or_default());
+            return Err(format!("ERR unknown subcommand or wrong number of arguments for '{subcommand}'."));
+        }
+    }
+    Ok(())
+}
+
+/// The library of a client, which is not remembered: but it has to be well-formed.
+fn set_info(words: Words<'_>, replies: &mut Replies<'_>) -> Refused {
+    if !is(words.get(2), "LIB-NAME") && !is(words.get(2), "LIB-VER") {
+        return Err(format!("ERR Unrecognized option '{}'", shown(words.get(2).unwrap_or_default())));
+    }
+    valid_name(words.get(3).unwrap_or_default())?;
+    replies.ok();
+    Ok(())
+}
+
+fn on_or_off(words: Words<'_>, replies: &mut Replies<'_>) -> Refused {
+    if !is(words.get(2), "ON") && !is(words.get(2), "OFF") {
+        return Err("ERR syntax error".to_owned());
+    }
+    replies.ok();
+    Ok(())
+}
+
+/// One line about this connection.
+fn about(call: &Call<'_, '_>) -> Vec<u8> {
+    let resp = if call.session.protocol == Protocol::Resp3 { 3 } else { 2 };
+    let mut line = format!("id={} name=", call.session.id).into_bytes();
+    line.extend_from_slice(&call.session.name);
+    line.extend_from_slice(format!(" db=0 resp={resp}\n").as_bytes());
+    line
+}
+
+/// `QUIT`
+pub(super) fn quit(call: &mut Call<'_, '_>) -> Refused {
+    call.session.end();
+    call.replies.ok();
+    Ok(())
+}
+
+/// `RESET`
+pub(super) fn reset(call: &mut Call<'_, '_>) -> Refused {
+    call.session.reset(call.post);
+    call.replies.simple("RESET");
+    Ok(())
+}
+
+fn is(word: Option<&[u8]>, expected: &str) -> bool {
+    word.is_some_and(|word| word.eq_ignore_ascii_case(expected.as_bytes()))
+}
+
+/// A name is printed in lists, where it must not look like something else.
+fn valid_name(name: &[u8]) -> Result<&[u8], String> {
+    if name.len() > MAX_NAME_BYTES {
+        return Err(format!("ERR names have at most {MAX_NAME_BYTES} bytes"));
+    }
+    if name.iter().all(u8::is_ascii_graphic) {
+        Ok(name)
+    } else {
+        Err("ERR Client names cannot contain spaces, newlines or special characters.".to_owned())
+    }
+}
+
+pub(super) fn wrong_number(name: &str) -> String {
+    format!("ERR wrong number of arguments for '{name}' command")
+}

@@ -1,0 +1,42 @@
+//! The language of Redis, in both versions: any client of it gets decisions.
+//!
+//! ```text
+//!   bytes --parse--> words --command, ask, throttle--> the engine --fields, reply--> bytes
+//! ```
+
+mod about;
+mod ask;
+mod catalogue;
+mod command;
+mod connection;
+mod fields;
+#[cfg(fuzzing)]
+pub(crate) mod fuzz;
+mod greet;
+mod parse;
+mod reply;
+mod session;
+mod several;
+mod takes;
+mod throttle;
+mod transaction;
+
+use std::sync::Arc;
+
+use tokio::net::TcpStream;
+
+use crate::worker::Post;
+use connection::Connection;
+
+/// What somebody is told for whom there is no connection left.
+pub(super) const TOO_MANY: &[u8] = b"-ERR max number of clients reached\r\n";
+
+/// Answers one client until one of both ends it.
+pub(super) async fn serve(stream: TcpStream, post: Arc<Post>) {
+    post.meter().resp_connections.add(1);
+    let end = Connection::new(stream, &post).await;
+    if end.is_cut_off() {
+        post.meter().cut_off.add(1);
+    }
+    post.meter().closed.add(1);
+}

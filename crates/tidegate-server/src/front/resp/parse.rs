@@ -1,0 +1,360 @@
+//! Bytes become requests, without a copy: a request is an array of bulk strings, or a line of words.
+//!
+//! Nothing is believed before it is there: a length is only a number until so many bytes have arrived, and none of
+//! them is above its bound.
+
+use std::ops::Range;
+
+/// Words of one request.
+pub(super) const MAX_ARGUMENTS: usize = 16_384;
+/// Bytes of one word: a permit for the longest key fits.
+pub(super) const MAX_BULK_BYTES: usize = 256 << 10;
+/// Bytes of one request.
+pub(super) const MAX_REQUEST_BYTES: usize = 1 << 20;
+/// Bytes of a request that is a line.
+pub(super) const MAX_INLINE_BYTES: usize = 64 << 10;
+/// Digits of a length, with its sign.
+const MAX_DIGITS: usize = 20;
+
+/// Digits of a number that is never too large.
+const MAX_SAFE_DIGITS: usize = 18;
+
+/// The same for somebody who has not shown a token yet, who has nothing to say but that.
+pub(super) const MAX_STRANGER_ARGUMENTS: usize = 10;
+pub(super) const MAX_STRANGER_BULK_BYTES: usize = 16 << 10;
+
+/// Whose request it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Caller {
+    Known,
+    /// Somebody who has not shown the token yet.
+    Stranger,
+}
+
+/// How far a request has come.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// A whole one, of so many bytes. One without words asks nothing.
+    Request { bytes: usize },
+    /// It is not whole before there are so many bytes.
+    More { bytes: usize },
+}
+
+/// The words of a request: where they are in the bytes that were read, or, if they had to be put together, here.
+#[derive(Debug, Default)]
+pub(super) struct Arguments {
+    places: Vec<Range<usize>>,
+    unquoted: Vec<u8>,
+    is_unquoted: bool,
+}
+
+impl Arguments {
+    /// The words, of a request that was read from these bytes.
+    pub(super) fn of<'a>(&'a self, input: &'a [u8]) -> Words<'a> {
+        let bytes = if self.is_unquoted { &self.unquoted } else { input };
+        Words { bytes, places: &self.places, is_input: !self.is_unquoted }
+    }
+
+    /// Reads the next request.
+    #[inline]
+    pub(super) fn parse(&mut self, input: &[u8], caller: Caller) -> Result<Step, ProtocolError> {
+        self.places.clear();
+        self.is_unquoted = false;
+        match input.first() {
+            None => Ok(Step::More { bytes: 1 }),
+            Some(b'*') => self.array(input, caller),
+            Some(0x16) => Err(ProtocolError::Tls),
+            Some(_) => self.line(input),
+        }
+    }
+
+    #[inline]
+    fn array(&mut self, input: &[u8], caller: Caller) -> Result<Step, ProtocolError> {
+        let (max_arguments, max_bulk) = match caller {
+            Caller::Known => (MAX_ARGUMENTS, MAX_BULK_BYTES),
+            Caller::Stranger => (MAX_STRANGER_ARGUMENTS, MAX_STRANGER_BULK_BYTES),
+        };
+        let Some((count, mut at)) = length(input, 1).ok_or(ProtocolError::ArrayLength)? else {
+            return Ok(Step::More { bytes: input.len() + 1 });
+        };
+        if count > MAX_ARGUMENTS as i64 {
+            return Err(ProtocolError::ArrayLength);
+        }
+        if count > max_arguments as i64 {
+            return Err(ProtocolError::StrangersArrayLength);
+        }
+        for _ in 0..count {
+            match input.get(at) {
+                None => return more(input, at + 1),
+                Some(b'$') => {}
+                Some(other) => return Err(ProtocolError::NoBulk(*other)),
+            }
+            let Some((bytes, begin)) = length(input, at + 1).ok_or(ProtocolError::BulkLength)? else {
+                return more(input, input.len() + 1);
+            };
+            let bytes = match usize::try_from(bytes) {
+                Ok(bytes) if bytes <= max_bulk => bytes,
+                Ok(bytes) if bytes <= MAX_BULK_BYTES => return Err(ProtocolError::StrangersBulkLength),
+                _ => return Err(ProtocolError::BulkLength),
+            };
+            let end = begin + bytes;
+            match input.get(end..end + 2) {
+                None => return more(input, end + 2),
+                Some(b"\r\n") => self.places.push(begin..end),
+                Some(_) => return Err(ProtocolError::NoLineEnd),
+            }
+            at = end + 2;
+        }
+        if at > MAX_REQUEST_BYTES {
+            return Err(ProtocolError::RequestTooLong);
+        }
+        Ok(Step::Request { bytes: at })
+    }
+
+    fn line(&mut self, input: &[u8]) -> Result<Step, ProtocolError> {
+        let window = &input[..input.len().min(MAX_INLINE_BYTES)];
+        let Some(end) = window.iter().position(|byte| *byte == b'\n') else {
+            return if window.len() < MAX_INLINE_BYTES {
+                Ok(Step::More { bytes: input.len() + 1 })
+            } else {
+                Err(ProtocolError::InlineTooLong)
+            };
+        };
+        let line = window[..end].strip_suffix(b"\r").unwrap_or(&window[..end]);
+        if is_http(line) {
+            return Err(ProtocolError::Http);
+        }
+        if line.iter().any(|byte| matches!(byte, b'"' | b'\'')) {
+            self.is_unquoted = true;
+            unquote(line, &mut self.unquoted, &mut self.places).ok_or(ProtocolError::Quotes)?;
+        } else {
+            let mut begin = 0;
+            for word in line.split(|byte| is_space(*byte)) {
+                if !word.is_empty() {
+                    self.places.push(begin..begin + word.len());
+                }
+                begin += word.len() + 1;
+            }
+        }
+        Ok(Step::Request { bytes: end + 1 })
+    }
+}
+
+/// The words of one request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Words<'a> {
+    bytes: &'a [u8],
+    places: &'a [Range<usize>],
+    /// Whether their places are those in the bytes that were read.
+    is_input: bool,
+}
+
+impl<'a> Words<'a> {
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    #[inline]
+    pub(super) fn get(&self, index: usize) -> Option<&'a [u8]> {
+        self.places.get(index).map(|place| &self.bytes[place.clone()])
+    }
+
+    /// Where a word is in the bytes that were read, if it is there.
+    #[inline]
+    pub(super) fn place(&self, index: usize) -> Option<Range<usize>> {
+        self.places.get(index).filter(|_| self.is_input).cloned()
+    }
+
+    /// The bytes from the first of some words to the end of the last, with whatever is between them.
+    #[inline]
+    pub(super) fn span(&self, first: usize, last: usize) -> &'a [u8] {
+        match (self.places.get(first), self.places.get(last)) {
+            (Some(first), Some(last)) => &self.bytes[first.start..last.end],
+            _ => &[],
+        }
+    }
+
+    /// All words from this one on.
+    pub(super) fn from(&self, index: usize) -> Words<'a> {
+        Words { places: self.places.get(index..).unwrap_or_default(), ..*self }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let bytes = self.bytes;
+        self.places.iter().map(move |place| &bytes[place.clone()])
+    }
+}
+
+/// What is not a request. Whoever sent it is told, and cut off: nobody knows where the next one would begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ProtocolError {
+    ArrayLength,
+    StrangersArrayLength,
+    BulkLength,
+    StrangersBulkLength,
+    NoBulk(u8),
+    NoLineEnd,
+    InlineTooLong,
+    RequestTooLong,
+    Quotes,
+    Http,
+    Tls,
+}
+
+/// A request that is not whole is waited for only if it will not be too long.
+fn more(input: &[u8], bytes: usize) -> Result<Step, ProtocolError> {
+    if bytes > MAX_REQUEST_BYTES {
+        Err(ProtocolError::RequestTooLong)
+    } else {
+        Ok(Step::More { bytes: bytes.max(input.len() + 1) })
+    }
+}
+
+/// The number from here to the end of the line, and what is behind it: `Some(None)` if the line has not ended, `None`
+/// if there is no number.
+#[inline]
+fn length(input: &[u8], from: usize) -> Option<Option<(i64, usize)>> {
+    // Nearly all lengths are one or two digits.
+    match input.get(from..) {
+        Some([ones @ b'0'..=b'9', b'\r', b'\n', ..]) => Some(Some((i64::from(ones - b'0'), from + 3))),
+        Some([tens @ b'1'..=b'9', ones @ b'0'..=b'9', b'\r', b'\n', ..]) => {
+            Some(Some((i64::from(tens - b'0') * 10 + i64::from(ones - b'0'), from + 4)))
+        }
+        _ => long_length(input, from),
+    }
+}
+
+fn long_length(input: &[u8], from: usize) -> Option<Option<(i64, usize)>> {
+    let rest = &input[from.min(input.len())..];
+    let Some(end) = rest.iter().take(MAX_DIGITS + 1).position(|byte| *byte == b'\r') else {
+        return (rest.len() <= MAX_DIGITS).then_some(None);
+    };
+    let number = integer(&rest[..end])?;
+    match rest.get(end + 1) {
+        None => Some(None),
+        Some(b'\n') => Some(Some((number, from + end + 2))),
+        Some(_) => None,
+    }
+}
+
+/// A whole number as Redis reads it: no plus, no leading zeros, nothing around it.
+#[inline]
+pub(super) fn integer(text: &[u8]) -> Option<i64> {
+    let (is_negative, digits) = match text {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
+    };
+    match digits {
+        [b'0'] if !is_negative => return Some(0),
+        [b'1'..=b'9', ..] => {}
+        _ => return None,
+    }
+    if digits.len() <= MAX_SAFE_DIGITS {
+        let number = digits.iter().try_fold(0_i64, |number, digit| {
+            digit.is_ascii_digit().then(|| number * 10 + i64::from(digit - b'0'))
+        })?;
+        return Some(if is_negative { -number } else { number });
+    }
+    digits.iter().try_fold(0_i64, |number, digit| {
+        let digit = digit.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        let shifted = number.checked_mul(10)?;
+        if is_negative { shifted.checked_sub(digit.into()) } else { shifted.checked_add(digit.into()) }
+    })
+}
+
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | 0x0b | 0x0c | 0)
+}
+
+/// Whether a browser, or somebody through one, has the wrong port.
+fn is_http(line: &[u8]) -> bool {
+    let has = |beginning: &[u8]| {
+        line.get(..beginning.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(beginning))
+    };
+    has(b"post ") || has(b"host:") || line.windows(6).any(|part| part == b"HTTP/1" || part == b"HTTP/2")
+}
+
+/// Splits a line into words as a shell would, in the way of Redis: `"a\x01\n"` and `'it\'s'`.
+fn unquote(line: &[u8], words: &mut Vec<u8>, places: &mut Vec<Range<usize>>) -> Option<()> {
+    words.clear();
+    let mut rest = line;
+    loop {
+        while let [first, more @ ..] = rest {
+            if !is_space(*first) {
+                break;
+            }
+            rest = more;
+        }
+        if rest.is_empty() {
+            return Some(());
+        }
+        let begin = words.len();
+        rest = word(rest, words)?;
+        places.push(begin..words.len());
+    }
+}
+
+/// Reads one word, and returns what is behind it.
+fn word<'a>(mut rest: &'a [u8], word: &mut Vec<u8>) -> Option<&'a [u8]> {
+    loop {
+        rest = match rest {
+            [] => return Some(rest),
+            [space, ..] if is_space(*space) => return Some(rest),
+            [quote @ (b'"' | b'\''), more @ ..] => {
+                let behind = quoted(*quote, more, word)?;
+                // A quote that closes ends the word.
+                return behind.first().is_none_or(|byte| is_space(*byte)).then_some(behind);
+            }
+            [byte, more @ ..] => {
+                word.push(*byte);
+                more
+            }
+        };
+    }
+}
+
+/// Reads up to the quote that closes, and returns what is behind it.
+fn quoted<'a>(quote: u8, mut rest: &'a [u8], word: &mut Vec<u8>) -> Option<&'a [u8]> {
+    loop {
+        let (byte, more) = match rest {
+            [] => return None,
+            [byte, more @ ..] if *byte == quote => return Some(more),
+            [b'\\', b'x', high, low, more @ ..]
+                if quote == b'"' && high.is_ascii_hexdigit() && low.is_ascii_hexdigit() =>
+            {
+                (hex(*high) * 16 + hex(*low), more)
+            }
+            [b'\\', escaped, more @ ..] if quote == b'"' => (unescape(*escaped), more),
+            [b'\\', b'\'', more @ ..] => (b'\'', more),
+            [byte, more @ ..] => (*byte, more),
+        };
+        word.push(byte);
+        rest = more;
+    }
+}
+
+fn hex(digit: u8) -> u8 {
+    match digit {
+        b'0'..=b'9' => digit - b'0',
+        _ => (digit | 0x20) - b'a' + 10,
+    }
+}
+
+fn unescape(escaped: u8) -> u8 {
+    match escaped {
+        b'n' => b'\n',
+        b'r' => b'\r',
+        b't' => b'\t',
+        b'b' => 0x08,
+        b'a' => 0x07,
+        other => other,
+    }
+}
+
+#[cfg(test)]
+#[path = "parse_tests.rs"]
+mod tests;

@@ -1,0 +1,235 @@
+//! What is answered. Whatever came from outside is either a bulk string, which has a length, or was cleaned: nobody
+//! can put a reply of their own into the stream.
+
+/// The longest piece of somebody's words in an error.
+const MAX_ECHO_BYTES: usize = 128;
+/// The longest error: a request may bring thousands of them.
+const MAX_ERROR_BYTES: usize = 512;
+/// Digits of the longest number, with its sign.
+const MAX_DIGITS: usize = 20;
+
+/// Which of its two versions a client speaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Protocol {
+    #[default]
+    Resp2,
+    Resp3,
+}
+
+/// Writes replies, one behind the other.
+#[derive(Debug)]
+pub(super) struct Replies<'a> {
+    out: &'a mut Vec<u8>,
+    protocol: Protocol,
+}
+
+impl<'a> Replies<'a> {
+    pub(super) fn new(out: &'a mut Vec<u8>, protocol: Protocol) -> Replies<'a> {
+        Replies { out, protocol }
+    }
+
+    /// The same for a while.
+    pub(super) fn again(&mut self) -> Replies<'_> {
+        Replies { out: self.out, protocol: self.protocol }
+    }
+
+    /// From now on in this version.
+    pub(super) fn speak(&mut self, protocol: Protocol) {
+        self.protocol = protocol;
+    }
+
+    pub(super) fn ok(&mut self) {
+        self.simple("OK");
+    }
+
+    /// A word of ours.
+    pub(super) fn simple(&mut self, word: &'static str) {
+        self.line(b'+', word.as_bytes());
+    }
+
+    /// An error. Its text may speak of what somebody sent: line ends and other control bytes are escaped.
+    pub(super) fn error(&mut self, text: &str) {
+        self.out.push(b'-');
+        let longest = self.out.len() + MAX_ERROR_BYTES;
+        for byte in text.bytes() {
+            match byte {
+                _ if self.out.len() >= longest => {
+                    self.out.extend_from_slice(b"...");
+                    break;
+                }
+                b'\n' => self.out.extend_from_slice(b"\\n"),
+                b'\r' => self.out.extend_from_slice(b"\\r"),
+                0..0x20 | 0x7f => self.out.extend_from_slice(format!("\\x{byte:02x}").as_bytes()),
+                _ => self.out.push(byte),
+            }
+        }
+        self.out.extend_from_slice(b"\r\n");
+    }
+
+    pub(super) fn integer(&mut self, number: i64) {
+        self.numbered(b':', number);
+    }
+
+    /// Five numbers, which are what is answered most: put together first, and appended once.
+    #[inline]
+    pub(super) fn five(&mut self, numbers: [i64; 5]) {
+        let mut text = [0; 4 + 5 * (MAX_DIGITS + 3)];
+        text[..4].copy_from_slice(b"*5\r\n");
+        let mut at = 4;
+        for number in numbers {
+            text[at] = b':';
+            let digits = text[at + 1..].first_chunk_mut().expect("there is room for five");
+            at += 1 + put_digits(digits, number);
+            text[at..at + 2].copy_from_slice(b"\r\n");
+            at += 2;
+        }
+        // Of a length that is known the copy is a few instructions and no call.
+        let end = self.out.len() + at;
+        self.out.extend_from_slice(&text);
+        self.out.truncate(end);
+    }
+
+    /// A number that may be missing: -1 then.
+    pub(super) fn integer_or_none(&mut self, number: Option<u64>) {
+        self.integer(or_none(number));
+    }
+
+    pub(super) fn bulk(&mut self, bytes: &[u8]) {
+        self.header(b'$', bytes.len());
+        self.out.extend_from_slice(bytes);
+        self.out.extend_from_slice(b"\r\n");
+    }
+
+    pub(super) fn null(&mut self) {
+        self.out.extend_from_slice(match self.protocol {
+            Protocol::Resp2 => b"$-1\r\n",
+            Protocol::Resp3 => b"_\r\n",
+        });
+    }
+
+    pub(super) fn array(&mut self, length: usize) {
+        self.header(b'*', length);
+    }
+
+    /// So many pairs: a map, or an array of names and values by turns.
+    pub(super) fn map(&mut self, pairs: usize) {
+        match self.protocol {
+            Protocol::Resp2 => self.header(b'*', 2 * pairs),
+            Protocol::Resp3 => self.header(b'%', pairs),
+        }
+    }
+
+    fn header(&mut self, kind: u8, length: usize) {
+        self.numbered(kind, saturated(length as u64));
+    }
+
+    fn numbered(&mut self, kind: u8, number: i64) {
+        let mut digits = [0; MAX_DIGITS];
+        let length = put_digits(&mut digits, number);
+        self.line(kind, &digits[..length]);
+    }
+
+    fn line(&mut self, kind: u8, text: &[u8]) {
+        self.out.push(kind);
+        self.out.extend_from_slice(text);
+        self.out.extend_from_slice(b"\r\n");
+    }
+}
+
+/// A number as large as an integer of the protocol can be.
+#[inline]
+pub(super) fn saturated(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// A number that may be missing: -1 then.
+#[inline]
+pub(super) fn or_none(number: Option<u64>) -> i64 {
+    number.map_or(-1, saturated)
+}
+
+/// What somebody sent, as a part of an error: cut short, and readable.
+pub(super) fn echo(bytes: &[u8]) -> String {
+    let shown = &bytes[..bytes.len().min(MAX_ECHO_BYTES)];
+    let dots = if shown.len() < bytes.len() { "..." } else { "" };
+    format!("{}{dots}", shown.escape_ascii())
+}
+
+/// Writes a number to the beginning of a piece of text, and returns its length.
+#[inline]
+fn put_digits(text: &mut [u8; MAX_DIGITS], number: i64) -> usize {
+    match number {
+        0..10 => {
+            text[0] = b'0' + number as u8;
+            1
+        }
+        10..100 => {
+            text[..2].copy_from_slice(&[b'0' + (number / 10) as u8, b'0' + (number % 10) as u8]);
+            2
+        }
+        -1 => {
+            text[..2].copy_from_slice(b"-1");
+            2
+        }
+        _ => put_many_digits(text, number),
+    }
+}
+
+fn put_many_digits(text: &mut [u8; MAX_DIGITS], number: i64) -> usize {
+    let (mut rest, mut at) = (number.unsigned_abs(), MAX_DIGITS);
+    while rest > 0 {
+        at -= 1;
+        text[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    if number < 0 {
+        at -= 1;
+        text[at] = b'-';
+    }
+    text.copy_within(at.., 0);
+    MAX_DIGITS - at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(protocol: Protocol, write: impl FnOnce(&mut Replies<'_>)) -> String {
+        let mut out = Vec::new();
+        write(&mut Replies::new(&mut out, protocol));
+        String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn integers_are_written_whole() {
+        for number in [0, 1, 9, 10, 42, 99, 100, 12_345, -1, -2, -10, i64::MAX, i64::MIN] {
+            assert_eq!(written(Protocol::Resp2, |replies| replies.integer(number)), format!(":{number}\r\n"));
+            let five = written(Protocol::Resp2, |replies| replies.five([number, 0, number, 99, number]));
+            assert_eq!(five, format!("*5\r\n:{number}\r\n:0\r\n:{number}\r\n:99\r\n:{number}\r\n"));
+        }
+        assert_eq!(written(Protocol::Resp2, |replies| replies.integer_or_none(None)), ":-1\r\n");
+        let most = written(Protocol::Resp2, |replies| replies.integer_or_none(Some(u64::MAX)));
+        assert_eq!(most, format!(":{}\r\n", i64::MAX));
+    }
+
+    #[test]
+    fn nobody_puts_a_reply_into_an_error() {
+        let error = written(Protocol::Resp2, |replies| replies.error("ERR a\r\n+OK\r\n\0\x1b\x7f"));
+        assert_eq!(error, "-ERR a\\r\\n+OK\\r\\n\\x00\\x1b\\x7f\r\n");
+        let long = written(Protocol::Resp2, |replies| replies.error(&"\n".repeat(1000)));
+        assert!((500..520).contains(&long.len()) && long.ends_with("...\r\n"), "{long}");
+        assert_eq!(echo(b"a\r\n\xff'"), "a\\r\\n\\xff\\'");
+        assert_eq!(echo(&[b'x'; MAX_ECHO_BYTES]).len(), MAX_ECHO_BYTES);
+        assert_eq!(echo(&[b'x'; MAX_ECHO_BYTES + 1]).len(), MAX_ECHO_BYTES + 3);
+    }
+
+    #[test]
+    fn each_version_has_its_own_maps_and_nulls() {
+        let both =
+            |write: fn(&mut Replies<'_>)| [written(Protocol::Resp2, write), written(Protocol::Resp3, write)];
+        assert_eq!(both(|replies| replies.map(2)), ["*4\r\n", "%2\r\n"]);
+        assert_eq!(both(|replies| replies.null()), ["$-1\r\n", "_\r\n"]);
+        assert_eq!(both(|replies| replies.array(12)), ["*12\r\n", "*12\r\n"]);
+        assert_eq!(both(|replies| replies.bulk(b"a\r\n")), ["$3\r\na\r\n\r\n", "$3\r\na\r\n\r\n"]);
+    }
+}

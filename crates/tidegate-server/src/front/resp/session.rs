@@ -1,0 +1,303 @@
+//! What one client says, command by command.
+
+use std::mem;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tidegate::Ask;
+
+use super::command::{Command, Spec};
+use super::parse::{Arguments, Caller, ProtocolError, Step, Words};
+use super::reply::{Protocol, Replies, echo};
+use super::takes::{Style, Takes};
+use super::transaction::{self, Queue};
+use super::{ask, greet, several, throttle};
+use crate::worker::Post;
+
+/// Bytes of replies after which they are sent before anything else is read.
+pub(super) const ENOUGH_OUTPUT: usize = 256 << 10;
+/// Wrong tokens after which somebody is cut off.
+const MAX_WRONG_TOKENS: u32 = 8;
+
+/// What is known about one client.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) id: u64,
+    pub(super) protocol: Protocol,
+    pub(super) caller: Caller,
+    pub(super) name: Vec<u8>,
+    /// What waits for `EXEC`, after `MULTI`.
+    pub(super) queue: Option<Queue>,
+    wrong_tokens: u32,
+    /// Whether others come first, as something took long.
+    pauses: bool,
+    ends: bool,
+}
+
+/// What a thread needs while it serves a client, and nobody in between.
+#[derive(Debug, Default)]
+pub(super) struct Desk {
+    arguments: Arguments,
+    pub(super) takes: Takes,
+}
+
+/// How far the bytes of a client were understood.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Progress {
+    /// So many were read, and answered.
+    pub(super) bytes: usize,
+    pub(super) next: Next,
+}
+
+/// What has to happen next.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// The rest is not a whole request before there are so many bytes of it.
+    Read { bytes: usize },
+    /// There are enough replies to be sent; more requests may be there.
+    Send,
+    /// The connection ends when the replies are sent: the client asked for that.
+    End,
+    /// The connection ends when the replies are sent: nothing good will come from there.
+    CutOff,
+}
+
+/// A command, with all that it may touch.
+pub(super) struct Call<'a, 'o> {
+    pub(super) session: &'a mut Session,
+    pub(super) post: &'a Post,
+    pub(super) takes: &'a mut Takes,
+    /// All bytes that were read.
+    input: &'a [u8],
+    /// Where this request begins in them.
+    begin: usize,
+    pub(super) words: Words<'a>,
+    pub(super) replies: Replies<'o>,
+}
+
+/// Why a command was not understood.
+pub(super) type Refused = Result<(), String>;
+
+impl Session {
+    pub(super) fn new(post: &Post) -> Session {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Session {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            protocol: Protocol::default(),
+            caller: caller(post),
+            name: Vec::new(),
+            queue: None,
+            wrong_tokens: 0,
+            pauses: false,
+            ends: false,
+        }
+    }
+
+    /// Answers all whole requests in these bytes.
+    pub(super) fn run(&mut self, input: &[u8], post: &Post, desk: &mut Desk, out: &mut Vec<u8>) -> Progress {
+        let (mut bytes, mut commands) = (0, 0);
+        let Desk { arguments, takes } = desk;
+        let next = loop {
+            if self.ends {
+                break Next::End;
+            }
+            if self.wrong_tokens >= MAX_WRONG_TOKENS {
+                break Next::CutOff;
+            }
+            if out.len() >= ENOUGH_OUTPUT || mem::take(&mut self.pauses) {
+                break Next::Send;
+            }
+            let rest = &input[bytes..];
+            match arguments.parse(rest, self.caller) {
+                Ok(Step::More { bytes }) => break Next::Read { bytes },
+                Ok(Step::Request { bytes: read }) => {
+                    let (words, replies) = (arguments.of(rest), Replies::new(out, self.protocol));
+                    if words.len() > 0 {
+                        commands += 1;
+                        Call { session: self, post, takes, input, begin: bytes, words, replies }.answer();
+                    }
+                    bytes += read;
+                }
+                Err(error) => {
+                    takes.settle(input, post, &mut Replies::new(out, self.protocol));
+                    protocol_error(error, out);
+                    break Next::CutOff;
+                }
+            }
+        };
+        takes.settle(input, post, &mut Replies::new(out, self.protocol));
+        post.meter().resp_commands.add(commands);
+        Progress { bytes, next }
+    }
+
+    /// Whether this is the token; who guesses too often is cut off.
+    pub(super) fn knows(&mut self, post: &Post, secret: &[u8]) -> bool {
+        let knows = post.engine.token().is_some_and(|token| token.is(secret));
+        if knows {
+            self.caller = Caller::Known;
+        } else {
+            self.wrong_tokens += 1;
+        }
+        knows
+    }
+
+    pub(super) fn end(&mut self) {
+        self.ends = true;
+    }
+
+    /// Lets others have their turn before the next request: this one took as long as thousands do.
+    pub(super) fn pause(&mut self) {
+        self.pauses = true;
+    }
+
+    /// Makes it like that of a new connection.
+    pub(super) fn reset(&mut self, post: &Post) {
+        self.protocol = Protocol::default();
+        self.caller = caller(post);
+        self.name.clear();
+        self.queue = None;
+    }
+}
+
+/// Nobody is a stranger where there is no token.
+fn caller(post: &Post) -> Caller {
+    if post.engine.token().is_some() { Caller::Stranger } else { Caller::Known }
+}
+
+impl Call<'_, '_> {
+    #[inline]
+    pub(super) fn answer(mut self) {
+        if let Err(text) = self.execute() {
+            self.settle();
+            if let Some(queue) = &mut self.session.queue {
+                queue.give_up();
+            }
+            self.post.meter().bad_requests.add(1);
+            self.replies.error(&text);
+        }
+    }
+
+    #[inline]
+    fn execute(&mut self) -> Refused {
+        let name = self.words.get(0).unwrap_or_default();
+        let Some(spec) = Spec::named(name) else { return Err(unknown(name, self.words)) };
+        if self.session.caller == Caller::Stranger && !spec.is_for_strangers() {
+            return Err("NOAUTH Authentication required.".to_owned());
+        }
+        if self.session.queue.is_some() && !spec.ends_queue() {
+            return self.put_into_queue(spec);
+        }
+        if spec.command == Command::Throttle {
+            return throttle::throttle(self);
+        }
+        if !spec.fits(self.words.len()) {
+            return Err(greet::wrong_number(spec.name));
+        }
+        if spec.command == Command::Take {
+            return ask::take(self);
+        }
+        self.settle();
+        self.execute_alone(spec.command)
+    }
+
+    /// Has a request wait for `EXEC`.
+    #[cold]
+    fn put_into_queue(&mut self, spec: &Spec) -> Refused {
+        if !spec.fits(self.words.len()) {
+            return Err(greet::wrong_number(spec.name));
+        }
+        if let Some(queue) = self.session.queue.as_mut().filter(|queue| !queue.is_broken()) {
+            queue.put(spec, self.words)?;
+        }
+        self.replies.simple("QUEUED");
+        Ok(())
+    }
+
+    /// A call of one of the requests in these bytes, answered behind this one.
+    pub(super) fn within<'b>(&'b mut self, input: &'b [u8], begin: usize, words: Words<'b>) -> Call<'b, 'b> {
+        let replies = self.replies.again();
+        Call { session: self.session, post: self.post, takes: self.takes, input, begin, words, replies }
+    }
+
+    /// What is not put aside.
+    fn execute_alone(&mut self, command: Command) -> Refused {
+        match command {
+            Command::Peek => ask::peek(self),
+            Command::Adjust => ask::adjust(self),
+            Command::TakeAll => several::take_all(self),
+            Command::Release => ask::release(self),
+            Command::Renew => ask::renew(self),
+            Command::Reset | Command::Delete => ask::reset(self),
+            Command::Ping => greet::ping(self),
+            Command::Echo => greet::echo(self),
+            Command::Hello => greet::hello(self),
+            Command::Auth => greet::auth(self),
+            Command::Select => greet::select(self),
+            Command::Client => greet::client(self),
+            Command::Commands => super::catalogue::command(self),
+            Command::Info => super::about::info(self),
+            Command::Config => super::about::config(self),
+            Command::Multi => transaction::multi(self),
+            Command::Exec => transaction::exec(self),
+            Command::Discard => transaction::discard(self),
+            Command::Quit => greet::quit(self),
+            Command::ResetConnection => greet::reset(self),
+            Command::Throttle | Command::Take => unreachable!("they are put aside"),
+        }
+    }
+
+    /// Answers everything that was put aside, so that what follows comes behind it.
+    pub(super) fn settle(&mut self) {
+        self.takes.settle(self.input, self.post, &mut self.replies);
+    }
+
+    /// Puts a take of the key in this word aside, or decides at once if it would be gone by then.
+    #[inline]
+    pub(super) fn take(&mut self, key: usize, ask: Ask, style: Style) {
+        match self.words.place(key) {
+            Some(place) => {
+                self.takes.put(self.begin + place.start..self.begin + place.end, ask, style);
+                if self.takes.are_many() {
+                    self.settle();
+                }
+            }
+            None => {
+                self.settle();
+                let key = self.words.get(key).unwrap_or_default();
+                self.takes.put(0..key.len(), ask, style);
+                self.takes.settle(key, self.post, &mut self.replies);
+            }
+        }
+    }
+}
+
+/// The error of Redis for a command that there is not.
+fn unknown(name: &[u8], words: Words<'_>) -> String {
+    let shown: String = words.from(1).iter().take(8).map(|word| format!("'{}' ", echo(word))).collect();
+    format!("ERR unknown command '{}', with args beginning with: {shown}", echo(name))
+}
+
+/// What somebody is told before the connection ends.
+fn protocol_error(error: ProtocolError, out: &mut Vec<u8>) {
+    let told = match error {
+        ProtocolError::ArrayLength => "invalid multibulk length",
+        ProtocolError::StrangersArrayLength => "unauthenticated multibulk length",
+        ProtocolError::BulkLength => "invalid bulk length",
+        ProtocolError::StrangersBulkLength => "unauthenticated bulk length",
+        ProtocolError::NoBulk(byte) => {
+            let text = format!("ERR Protocol error: expected '$', got '{}'", byte.escape_ascii());
+            return Replies::new(out, Protocol::Resp2).error(&text);
+        }
+        ProtocolError::NoLineEnd => "expected CRLF after a bulk string",
+        ProtocolError::InlineTooLong => "too big inline request",
+        ProtocolError::RequestTooLong => "too big request",
+        ProtocolError::Quotes => "unbalanced quotes in request",
+        // Whoever speaks another language would not understand an answer in this one.
+        ProtocolError::Http => return out.extend_from_slice(WRONG_PORT),
+        ProtocolError::Tls => return,
+    };
+    Replies::new(out, Protocol::Resp2).error(&format!("ERR Protocol error: {told}"));
+}
+
+/// For somebody with a browser or curl.
+const WRONG_PORT: &[u8] = b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain\r\ncontent-length: 60\r\n\
+    connection: close\r\n\r\nThis port speaks RESP. HTTP is on another one, 8380 mostly.\n";

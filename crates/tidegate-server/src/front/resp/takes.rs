@@ -1,0 +1,157 @@
+//! Takes that came together are decided together: their cells are fetched at once, and the clock is read once.
+//!
+//! What a client pipelines is nearly always takes under the same few limits. They are put aside until something else
+//! comes, or everything was read.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use tidegate::{AdHocAsk, Algorithm, Ask, Decision, Draft, Limit};
+
+use super::fields::{decision, throttled};
+use super::parse::Words;
+use super::reply::{Replies, echo};
+use crate::worker::Post;
+
+/// How many takes are put aside at most.
+const MAX_PENDING: usize = 64;
+
+/// Takes that are put aside, and the limits that were read last.
+#[derive(Debug, Default)]
+pub(super) struct Takes {
+    pending: Vec<Pending>,
+    /// The limits of those.
+    limits: Vec<Limit>,
+    numbers: Recent<(Vec<u8>, [usize; 2])>,
+    text: Recent<Vec<u8>>,
+}
+
+/// A take that was put aside.
+#[derive(Debug)]
+struct Pending {
+    key: Range<usize>,
+    limit: usize,
+    ask: Ask,
+    style: Style,
+}
+
+/// How a decision is told.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Style {
+    /// Five numbers.
+    Throttle,
+    /// Names and values.
+    Fields,
+}
+
+/// The numbers of a `CL.THROTTLE`: one more than its burst passes at once.
+pub(super) type Numbers = [u64; 3];
+
+/// The limit that was read last, what it was read from (of several words also how long the first are), and where it is among those that are put aside.
+#[derive(Debug, Default)]
+struct Recent<T> {
+    read: T,
+    limit: Option<Limit>,
+    index: Option<usize>,
+}
+
+impl Takes {
+    /// The limit of the numbers at the beginning of these words. Nearly always they are written as those before: then
+    /// they are not read again.
+    #[inline]
+    pub(super) fn limit_of_numbers(
+        &mut self,
+        words: Words<'_>,
+        read: impl FnOnce(Words<'_>) -> Result<Numbers, String>,
+    ) -> Result<&Limit, String> {
+        let written = (words.span(0, 2), [0, 1].map(|word| words.get(word).map_or(0, <[u8]>::len)));
+        let known = &self.numbers.read;
+        // Between words that were quoted there is nothing to tell them apart.
+        let is_quoted = words.place(0).is_none();
+        if is_quoted || self.numbers.limit.is_none() || (&*known.0, known.1) != written {
+            let limit = throttle_limit(read(words)?)?;
+            let read = (written.0.to_vec(), written.1);
+            self.numbers = Recent { read, limit: Some(limit), index: None };
+        }
+        Ok(self.numbers.limit.as_ref().expect("it was just read"))
+    }
+
+    /// The limit that this text says.
+    pub(super) fn limit_of_text(&mut self, text: &[u8]) -> Result<&Limit, String> {
+        if self.text.limit.is_none() || self.text.read != text {
+            let limit = limit_of(text)?;
+            self.text = Recent { read: text.to_vec(), limit: Some(limit), index: None };
+        }
+        Ok(self.text.limit.as_ref().expect("it was just read"))
+    }
+
+    /// Puts a take aside that is told as five numbers, under the limit that was just read from numbers, or one that is
+    /// told by names, under the one from text.
+    #[inline]
+    pub(super) fn put(&mut self, key: Range<usize>, ask: Ask, style: Style) {
+        let (limit, index) = match style {
+            Style::Throttle => (&self.numbers.limit, &mut self.numbers.index),
+            Style::Fields => (&self.text.limit, &mut self.text.index),
+        };
+        let limit = match (*index, limit) {
+            (Some(known), _) => known,
+            (None, limit) => {
+                self.limits.extend(limit);
+                *index.insert(self.limits.len() - 1)
+            }
+        };
+        self.pending.push(Pending { key, limit, ask, style });
+    }
+
+    #[inline]
+    pub(super) fn are_many(&self) -> bool {
+        self.pending.len() >= MAX_PENDING
+    }
+
+    /// Decides about all that were put aside, and tells each in its turn.
+    #[inline]
+    pub(super) fn settle(&mut self, input: &[u8], post: &Post, replies: &mut Replies<'_>) {
+        let (limits, meter, adhoc) = (&self.limits, post.meter(), &post.engine.adhoc);
+        let key = |take: &Pending| &input[take.key.clone()];
+        let mut tell = |take: &Pending, decided: Decision| {
+            meter.decided(&decided);
+            match take.style {
+                Style::Throttle => throttled(replies, &decided),
+                Style::Fields => decision(replies, &decided, &limits[take.limit], key(take)),
+            }
+        };
+        match &*self.pending {
+            [] => return,
+            // Nothing is gained by preparing for more.
+            [only] => tell(only, adhoc.take(key(only), &limits[only.limit], only.ask)),
+            several => {
+                let asks = several.iter().map(|take| AdHocAsk {
+                    key: key(take),
+                    limit: &limits[take.limit],
+                    ask: take.ask,
+                });
+                let mut told = several.iter();
+                adhoc.take_each(asks, |decided| {
+                    if let Some(take) = told.next() {
+                        tell(take, decided);
+                    }
+                });
+            }
+        }
+        self.pending.clear();
+        self.limits.clear();
+        self.numbers.index = None;
+        self.text.index = None;
+    }
+}
+
+fn throttle_limit([burst, count, period]: Numbers) -> Result<Limit, String> {
+    let draft = Draft::new(Algorithm::TokenBucket, count, Duration::from_secs(period)).burst(burst);
+    draft.build().map_err(|error| format!("ERR {error}"))
+}
+
+/// The limit that this text says.
+pub(super) fn limit_of(text: &[u8]) -> Result<Limit, String> {
+    let text = std::str::from_utf8(text).map_err(|_| format!("ERR the limit is no text: {}", echo(text)))?;
+    text.parse().map_err(|error| format!("ERR {error}"))
+}

@@ -1,0 +1,66 @@
+//! `CL.THROTTLE`, as those who come from redis-cell know it.
+//!
+//! Its `max_burst` is what may pass beyond the first, so our burst is one more. What it gets wrong is not kept: waits
+//! are rounded up, nothing overflows, and what makes no sense is refused.
+
+use tidegate::{Ask, Cost};
+
+use super::fields::looked_at;
+use super::parse::{Words, integer};
+use super::reply::echo;
+use super::session::{Call, Refused};
+use super::takes::{Numbers, Style};
+use crate::settings::MAX_KEY_BYTES;
+
+const USAGE: &str =
+    "Cell error: Store error: Usage: cl.throttle <key> <max_burst> <count per period> <period> [<quantity>]";
+
+/// `CL.THROTTLE key max_burst count period [quantity]`
+#[inline]
+pub(super) fn throttle(call: &mut Call<'_, '_>) -> Refused {
+    let words = call.words;
+    let Some(key) = words.get(1).filter(|_| (5..=6).contains(&words.len())) else {
+        return Err(USAGE.to_owned());
+    };
+    let quantity = words.get(5).map_or(Ok(1), number)?;
+    if key.len() > MAX_KEY_BYTES {
+        return Err(too_long(key));
+    }
+    let limit = call.takes.limit_of_numbers(words.from(2), numbers)?;
+    match Cost::new(quantity) {
+        Ok(cost) => call.take(1, Ask::new(cost), Style::Throttle),
+        // Nothing is wanted, which is to look.
+        Err(_) => {
+            let limit = *limit;
+            call.settle();
+            let looked = call.post.engine.adhoc.peek(key, &limit, Ask::ONE);
+            looked_at(&mut call.replies, &looked);
+        }
+    }
+    Ok(())
+}
+
+/// The numbers of a limit: what passes at once, how many, and in how many seconds.
+fn numbers(words: Words<'_>) -> Result<Numbers, String> {
+    let word = |index: usize| number(words.get(index).unwrap_or_default());
+    let (burst, count, period) = (word(0)?, word(1)?, word(2)?);
+    if count == 0 || period == 0 {
+        return Err("Cell error: Store error: Zero rates are not supported".to_owned());
+    }
+    Ok([burst + 1, count, period])
+}
+
+/// The error about a key that is too long.
+pub(super) fn too_long(key: &[u8]) -> String {
+    format!("ERR a key has at most {MAX_KEY_BYTES} bytes, this one has {}; hash it", key.len())
+}
+
+/// A number that is not negative.
+#[inline]
+fn number(word: &[u8]) -> Result<u64, String> {
+    match integer(word) {
+        Some(number) => u64::try_from(number)
+            .map_err(|_| format!("ERR {number} is negative; numbers of CL.THROTTLE are 0 or more")),
+        None => Err(format!("Cell error: Store error: Couldn't parse as integer: {}", echo(word))),
+    }
+}

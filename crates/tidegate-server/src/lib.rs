@@ -1,0 +1,27 @@
+//! Decisions for programs in any language: one server that speaks RESP and HTTP.
+//!
+//! A front translates and nothing else: bytes become a question to the [`engine`], whose answer becomes bytes.
+//! What every front may use up is bounded by a name in [`settings::Bounds`].
+
+mod accept;
+mod answer;
+pub mod command;
+mod engine;
+mod front;
+mod meter;
+mod permit;
+mod server;
+pub mod settings;
+mod worker;
+
+/// What fuzzers reach and nobody else.
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing {
+    pub use crate::front::http::fuzz::http_body;
+    pub use crate::front::resp::fuzz::{resp_parse, resp_session, resp_split};
+}
+
+pub use front::Front;
+pub use server::{Server, StartError};
+pub use settings::Settings;

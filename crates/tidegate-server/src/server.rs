@@ -1,0 +1,200 @@
+//! The running server: its ports, its threads, its end.
+
+use std::error::Error;
+use std::net::{SocketAddr, TcpListener as StdListener};
+use std::sync::Arc;
+use std::{fmt, io};
+
+use tidegate::Zone;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+use crate::accept;
+use crate::engine::Engine;
+use crate::front::Front;
+use crate::settings::Settings;
+use crate::worker::Worker;
+
+/// How many connections may wait to be accepted.
+const BACKLOG: i32 = 4096;
+
+/// A server that is running until it is stopped.
+///
+/// ```
+/// use std::io::{Read, Write};
+/// use std::net::TcpStream;
+/// use tidegate::Zone;
+/// use tidegate_server::{Server, Settings};
+///
+/// let any_port = Some("127.0.0.1:0".parse()?);
+/// let server = Server::start(Settings { resp: any_port, http: None, ..Settings::default() }, Zone::new(1 << 20))?;
+///
+/// let mut client = TcpStream::connect(server.resp().expect("it speaks RESP"))?;
+/// client.write_all(b"CL.THROTTLE user123 15 30 60\r\n")?;
+/// let mut reply = [0; 27];
+/// client.read_exact(&mut reply)?;
+/// assert_eq!(&reply, b"*5\r\n:0\r\n:16\r\n:15\r\n:-1\r\n:2\r\n");
+/// server.stop();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Server {
+    addresses: Vec<(Front, SocketAddr)>,
+    engine: Arc<Engine>,
+    stop: watch::Sender<bool>,
+    workers: Vec<Worker>,
+}
+
+impl Server {
+    /// Listens, and serves from now on with what this zone holds.
+    pub fn start(settings: Settings, zone: Zone) -> Result<Server, StartError> {
+        let listeners = bind(&settings)?;
+        let addresses = listeners.iter().map(|(front, _, address)| (*front, *address)).collect();
+        let engine = Engine::new(settings, zone);
+        let (stop, stopped) = watch::channel(false);
+        let workers: io::Result<Vec<_>> = (0..engine.settings.threads.get())
+            .map(|number| Worker::start(number, engine.clone(), stopped.clone()))
+            .collect();
+        let workers = workers.map_err(StartError::Threads)?;
+        let seats: Vec<_> = workers.iter().map(Worker::seat).collect();
+        for (front, listener, _) in listeners {
+            let (seats, engine, mut stopped) = (seats.clone(), engine.clone(), stopped.clone());
+            workers[0].handle().spawn(async move {
+                let Ok(listener) = TcpListener::from_std(listener) else { return };
+                tokio::select! {
+                    () = accept::run(front, listener, seats, engine) => {}
+                    _ = stopped.wait_for(|stopped| *stopped) => {}
+                }
+            });
+        }
+        Ok(Server { addresses, engine, stop, workers })
+    }
+
+    /// Where it speaks RESP.
+    pub fn resp(&self) -> Option<SocketAddr> {
+        self.address(Front::Resp)
+    }
+
+    /// Where it speaks HTTP.
+    pub fn http(&self) -> Option<SocketAddr> {
+        self.address(Front::Http)
+    }
+
+    fn address(&self, front: Front) -> Option<SocketAddr> {
+        self.addresses.iter().find(|(of, _)| *of == front).map(|(_, address)| *address)
+    }
+
+    /// Says that it is not ready any more, accepts nobody, finishes what has begun, and ends.
+    pub fn stop(self) {
+        self.engine.stop();
+        self.stop.send_replace(true);
+        self.workers.into_iter().for_each(Worker::join);
+        // What was decided is in the file already; the disk follows by itself if this fails.
+        let _ = self.engine.zone.flush();
+    }
+}
+
+type Bound = (Front, StdListener, SocketAddr);
+
+fn bind(settings: &Settings) -> Result<Vec<Bound>, StartError> {
+    let wanted = [(Front::Resp, settings.resp), (Front::Http, settings.http)];
+    let wanted: Vec<_> = wanted.into_iter().filter_map(|(front, address)| Some((front, address?))).collect();
+    if wanted.is_empty() {
+        return Err(StartError::NoPort);
+    }
+    for (front, address) in &wanted {
+        if settings.token.is_none() && !address.ip().is_loopback() {
+            return Err(StartError::Open { front: *front, address: *address });
+        }
+    }
+    wanted.into_iter().map(|(front, address)| listen(front, address)).collect()
+}
+
+fn listen(front: Front, address: SocketAddr) -> Result<Bound, StartError> {
+    let listening = || {
+        let listener = StdListener::bind(address)?;
+        // Listening again only makes the queue longer than the standard library's.
+        rustix::net::listen(&listener, BACKLOG)?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        Ok((front, listener, address))
+    };
+    listening().map_err(|source| StartError::Bind { front, address, source })
+}
+
+/// Why a server did not start, and what would do.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum StartError {
+    /// It was told to listen nowhere.
+    NoPort,
+    /// It would be open to others, and anybody could use up everybody's limits.
+    Open {
+        /// The front.
+        front: Front,
+        /// Where it would listen.
+        address: SocketAddr,
+    },
+    /// The system does not let it listen there.
+    Bind {
+        /// The front.
+        front: Front,
+        /// Where it would listen.
+        address: SocketAddr,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The system has no threads left.
+    Threads(io::Error),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StartError::NoPort => out.write_str("no port to listen on; give --resp or --http an address"),
+            StartError::Open { front, address } => write!(
+                out,
+                "{front} on {address} would be open to other machines without a token; \
+                 set TIDEGATE_TOKEN or --token-file, or listen on 127.0.0.1"
+            ),
+            StartError::Bind { front, address, source } => {
+                write!(out, "{front}: ")?;
+                cannot_listen(out, *front, *address, source.kind())
+            }
+            StartError::Threads(_) => out.write_str("cannot start a thread; try --threads 1"),
+        }
+    }
+}
+
+fn cannot_listen(
+    out: &mut fmt::Formatter<'_>,
+    front: Front,
+    address: SocketAddr,
+    why: io::ErrorKind,
+) -> fmt::Result {
+    let with_port = |port| SocketAddr::new(address.ip(), port);
+    match why {
+        io::ErrorKind::AddrInUse => {
+            let next = with_port(address.port().checked_add(1).unwrap_or(0));
+            write!(out, "{address} is taken; stop who has it, or choose another port: --{front} {next}")
+        }
+        io::ErrorKind::PermissionDenied => {
+            let higher = with_port(address.port().saturating_add(8000));
+            write!(out, "this user may not listen on {address}; choose a port above 1023: --{front} {higher}")
+        }
+        _ => write!(
+            out,
+            "cannot listen on {address}; choose an address of this machine: --{front} 127.0.0.1:{}",
+            address.port()
+        ),
+    }
+}
+
+impl Error for StartError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            StartError::Bind { source, .. } | StartError::Threads(source) => Some(source),
+            StartError::NoPort | StartError::Open { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! What a file says: TOML, whose every key has to be known.
+
+use std::ops::Range;
+use std::path::Path;
+
+use toml::Spanned;
+use toml::de::{DeInteger, DeString, DeTable, DeValue};
+
+use super::complaint::Complaint;
+use super::key::{Key, Table};
+use super::nearest::nearest;
+use super::written::{Place, Said};
+
+/// What is known to people and not to this version, and what would do. Without a table it stands outside of all.
+const NOT_HERE: [(Option<Table>, &str, &str); 5] = [
+    (None, "rule", "this version does not know rules yet; leave them out, and give the limit with each call"),
+    (Some(Table::Server), "grpc", "this version does not speak gRPC yet; leave it out"),
+    (
+        Some(Table::Server),
+        "token",
+        "a secret does not belong here; write it to a file, and name that: token_file = \"token\"",
+    ),
+    (Some(Table::Store), "url", "this version holds counts in memory only, not in Redis yet; leave it out"),
+    (Some(Table::Store), "nodes", "this version holds counts in memory only, not in Redis yet; leave it out"),
+];
+
+/// All that a file's text says, and all that is wrong with it. Paths are meant from the folder.
+pub(super) fn read(text: &str, folder: &Path) -> (Vec<Said>, Vec<Complaint>) {
+    let (root, errors) = DeTable::parse_recoverable(text);
+    if !errors.is_empty() {
+        // What follows a slip is guesswork.
+        return (Vec::new(), errors.iter().take(1).map(syntax).collect());
+    }
+    let mut reader = Reader { folder, said: Vec::new(), complaints: Vec::new() };
+    root.get_ref().iter().for_each(|(name, value)| reader.table(name, value));
+    (reader.said, reader.complaints)
+}
+
+fn syntax(error: &toml::de::Error) -> Complaint {
+    let mut what = error.message().trim().replace('\n', ", ");
+    if ["quote", "float", "integer", "date"].iter().any(|of_a_value| what.contains(of_a_value)) {
+        what += "; write text in quotes, as in resp = \"127.0.0.1:6380\"";
+    } else if what.contains("duplicate") {
+        what += "; leave one of them out";
+    }
+    Complaint { span: Some(error.span().unwrap_or(0..0)), what }
+}
+
+struct Reader<'a> {
+    folder: &'a Path,
+    said: Vec<Said>,
+    complaints: Vec<Complaint>,
+}
+
+type Name<'a> = Spanned<DeString<'a>>;
+type Value<'a> = Spanned<DeValue<'a>>;
+
+impl Reader<'_> {
+    fn table(&mut self, name: &Name<'_>, value: &Value<'_>) {
+        let Some(table) = Table::ALL.into_iter().find(|table| table.name() == name.get_ref()) else {
+            return self.complain(name.span(), unknown(None, name.get_ref()));
+        };
+        match value.get_ref() {
+            DeValue::Table(entries) => {
+                entries.iter().for_each(|(name, value)| self.entry(table, name, value));
+            }
+            _ => self.complain(
+                name.span(),
+                format!("{}: is a table; write {table} on a line of its own", table.name()),
+            ),
+        }
+    }
+
+    fn entry(&mut self, table: Table, name: &Name<'_>, value: &Value<'_>) {
+        let Some(key) = Key::find(table, name.get_ref()) else {
+            return self.complain(name.span(), unknown(Some(table), name.get_ref()));
+        };
+        match text_of(value.get_ref()) {
+            Some(text) => {
+                let place = Place::File { span: value.span(), folder: self.folder.to_owned() };
+                self.said.push(Said { key, text, place });
+            }
+            None => {
+                let what =
+                    format!("{}: is {}; write {0} = {}", key.name, kind_of(value.get_ref()), key.example);
+                self.complain(value.span(), what);
+            }
+        }
+    }
+
+    fn complain(&mut self, span: Range<usize>, what: String) {
+        self.complaints.push(Complaint { span: Some(span), what });
+    }
+}
+
+/// The text of a value, as it would be given to a flag.
+fn text_of(value: &DeValue<'_>) -> Option<String> {
+    match value {
+        DeValue::String(text) => Some(text.clone().into_owned()),
+        DeValue::Integer(number) => Some(decimal(number)),
+        _ => None,
+    }
+}
+
+fn decimal(number: &DeInteger<'_>) -> String {
+    match i128::from_str_radix(number.as_str(), number.radix()) {
+        Ok(number) => number.to_string(),
+        Err(_) => number.to_string(),
+    }
+}
+
+fn kind_of(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "text",
+        DeValue::Integer(_) => "a whole number",
+        DeValue::Float(_) => "a number with a fraction",
+        DeValue::Boolean(_) => "a boolean",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}
+
+/// What is wrong with a name that is not known in this table, or outside of all.
+fn unknown(table: Option<Table>, name: &str) -> String {
+    if let Some((.., what)) = NOT_HERE.iter().find(|(of, known, _)| *of == table && *known == name) {
+        return format!("{name}: {what}");
+    }
+    if let Some(table) = Table::ALL.into_iter().find(|table| Key::find(*table, name).is_some()) {
+        return format!("{name}: belongs under {table}; move it there");
+    }
+    let known: Vec<_> = match table {
+        Some(table) => Key::ALL.iter().filter(|key| key.table == table).map(|key| key.name).collect(),
+        None => Table::ALL.map(Table::name).to_vec(),
+    };
+    let what = if table.is_some() { "key" } else { "table" };
+    match nearest(name, known.iter().copied()) {
+        Some(near) => format!("unknown {what} {name:?}; did you mean {near:?}?"),
+        None => format!("unknown {what} {name:?}; known are {}", known.join(", ")),
+    }
+}

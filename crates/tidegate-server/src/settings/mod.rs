@@ -1,0 +1,120 @@
+//! What a server does: what was written in a file, the environment and flags, and what of it is valid.
+//!
+//! ```text
+//!   file, environment, flags -> Said, each a key, a text and its place -> Settings, or every complaint at once
+//! ```
+
+mod address;
+mod choice;
+mod complaint;
+mod count;
+mod duration;
+mod file;
+mod key;
+mod load;
+mod nearest;
+mod size;
+mod token;
+mod written;
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+pub(crate) use complaint::SettingsError;
+pub(crate) use duration::duration;
+pub(crate) use key::{Key, TOKEN};
+pub(crate) use load::{Loaded, load};
+pub(crate) use size::Bytes;
+pub use token::Token;
+pub(crate) use token::TokenSource;
+pub(crate) use written::{Place, Said};
+
+/// Where it listens, what it holds, and what anybody may use up.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where RESP is spoken, if anywhere.
+    pub resp: Option<SocketAddr>,
+    /// Where HTTP is spoken, if anywhere.
+    pub http: Option<SocketAddr>,
+    /// What callers have to know.
+    pub token: Option<Token>,
+    /// Where states are held.
+    pub store: StoreSettings,
+    /// How refusals over HTTP say what is left.
+    pub headers: HeaderDialect,
+    /// How many threads decide.
+    pub threads: NonZeroUsize,
+    /// What anybody may use up.
+    pub bounds: Bounds,
+}
+
+/// Where states are held.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreSettings {
+    /// The bytes of the zone.
+    pub size: usize,
+    /// The file in which it survives, if it shall.
+    pub file: Option<PathBuf>,
+}
+
+/// What anybody may use up. Each has a test at the bound and one beyond it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Connections at a time, of all fronts together.
+    pub max_connections: usize,
+    /// How long a connection may be silent between two requests.
+    pub idle: Duration,
+    /// How long a request may take to arrive: its head, and again its body.
+    pub arrival: Duration,
+    /// How long a client may refuse to read an answer.
+    pub unread: Duration,
+    /// How long requests that have begun may go on when the server stops.
+    pub grace: Duration,
+}
+
+/// How an answer over HTTP says what is left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HeaderDialect {
+    /// `RateLimit` and `RateLimit-Policy`, as the IETF's draft has them.
+    #[default]
+    Ietf,
+    /// `RateLimit-Limit`, `-Remaining` and `-Reset`, as older drafts had them.
+    Draft03,
+    /// `X-RateLimit-Limit`, `-Remaining` and `-Reset`, the last as a time since 1970.
+    XRateLimit,
+    /// Nothing but `Retry-After`.
+    None,
+}
+
+/// The longest key that a front accepts, in bytes.
+pub const MAX_KEY_BYTES: usize = 64 << 10;
+
+impl Default for Settings {
+    fn default() -> Settings {
+        let on_loopback = |port| Some(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
+        Settings {
+            resp: on_loopback(6380),
+            http: on_loopback(8380),
+            token: None,
+            store: StoreSettings { size: 64 << 20, file: None },
+            headers: HeaderDialect::default(),
+            threads: thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+            bounds: Bounds::default(),
+        }
+    }
+}
+
+impl Default for Bounds {
+    fn default() -> Bounds {
+        Bounds {
+            max_connections: 10_000,
+            idle: Duration::from_secs(3600),
+            arrival: Duration::from_secs(10),
+            unread: Duration::from_secs(10),
+            grace: Duration::from_secs(5),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! A thread with a runtime of its own: a connection stays where it was put, and nothing is stolen or sent around.
+
+use std::io;
+use std::net::TcpStream as StdStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use tokio::net::TcpStream;
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+
+use crate::engine::Engine;
+use crate::front::Front;
+use crate::meter::Meter;
+
+/// How often a thread that stops looks whether its connections have ended.
+const LOOKS: Duration = Duration::from_millis(5);
+
+/// One of the threads that serve connections.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    handle: Handle,
+    post: Arc<Post>,
+    thread: JoinHandle<()>,
+}
+
+/// What a connection knows about the thread that serves it.
+#[derive(Debug)]
+pub(crate) struct Post {
+    pub(crate) engine: Arc<Engine>,
+    number: usize,
+    stopped: watch::Receiver<bool>,
+    connections: AtomicUsize,
+}
+
+impl Post {
+    /// One that serves nobody else.
+    #[cfg(fuzzing)]
+    pub(crate) fn alone(engine: Arc<Engine>) -> Post {
+        let (_, stopped) = watch::channel(false);
+        Post { engine, number: 0, stopped, connections: AtomicUsize::new(0) }
+    }
+
+    /// The thread's counters.
+    #[inline]
+    pub(crate) fn meter(&self) -> &Meter {
+        self.engine.meters.of(self.number)
+    }
+
+    /// Resolves when the server stops.
+    pub(crate) fn stopped(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut stopped = self.stopped.clone();
+        async move {
+            // If whoever could say so is gone, the server has stopped as well.
+            let _ = stopped.wait_for(|stopped| *stopped).await;
+        }
+    }
+}
+
+impl Worker {
+    pub(crate) fn start(
+        number: usize,
+        engine: Arc<Engine>,
+        stopped: watch::Receiver<bool>,
+    ) -> io::Result<Worker> {
+        let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
+        let handle = runtime.handle().clone();
+        let post = Arc::new(Post { engine, number, stopped, connections: AtomicUsize::new(0) });
+        let own = post.clone();
+        let thread = thread::Builder::new()
+            .name(format!("tidegate-{number}"))
+            .spawn(move || runtime.block_on(own.watch()))?;
+        Ok(Worker { handle, post, thread })
+    }
+
+    pub(crate) fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    pub(crate) fn seat(&self) -> Seat {
+        Seat { handle: self.handle.clone(), post: self.post.clone() }
+    }
+
+    pub(crate) fn join(self) {
+        // A thread that panicked has said so.
+        let _ = self.thread.join();
+    }
+}
+
+impl Post {
+    /// Keeps the thread going until the server stops and its connections have ended, or had their time.
+    async fn watch(&self) {
+        self.stopped().await;
+        let ended = async {
+            while self.connections.load(Ordering::Relaxed) > 0 {
+                sleep(LOOKS).await;
+            }
+        };
+        let _ = timeout(self.engine.settings.bounds.grace, ended).await;
+    }
+}
+
+/// Where the accept loops put connections.
+#[derive(Clone, Debug)]
+pub(crate) struct Seat {
+    handle: Handle,
+    post: Arc<Post>,
+}
+
+impl Seat {
+    pub(crate) fn taken(&self) -> usize {
+        self.post.connections.load(Ordering::Relaxed)
+    }
+
+    /// Has a connection served by this thread.
+    pub(crate) fn serve(&self, front: Front, stream: StdStream) {
+        let taken = Taken::new(self.post.clone());
+        self.handle.spawn(async move {
+            // Only a runtime that is shutting down refuses a stream.
+            if let Ok(stream) = TcpStream::from_std(stream) {
+                front.serve(stream, taken.0.clone()).await;
+            }
+            drop(taken);
+        });
+    }
+}
+
+/// A seat is free again when this is gone, however the connection ended.
+struct Taken(Arc<Post>);
+
+impl Taken {
+    fn new(post: Arc<Post>) -> Taken {
+        post.connections.fetch_add(1, Ordering::Relaxed);
+        Taken(post)
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.0.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,49 @@
+//! Where the clients are.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where scripts are, and what says which versions they want.
+pub(super) fn scripts() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients")
+}
+
+/// The Python that has redis-py.
+pub(super) fn python() -> PathBuf {
+    prepared().join("venv/bin/python")
+}
+
+/// A Node.js that is new enough.
+pub(super) fn node() -> PathBuf {
+    prepared().join("node/bin/node")
+}
+
+/// Where that finds ioredis and node-redis.
+pub(super) fn node_modules() -> PathBuf {
+    prepared().join("node_modules")
+}
+
+/// A program of the system.
+pub(super) fn program(name: &str) -> PathBuf {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let found = env::split_paths(&path).map(|folder| folder.join(name)).find(|program| program.is_file());
+    found.unwrap_or_else(|| panic!("{name} is not installed; `cargo xtask clients` installs it"))
+}
+
+/// What `cargo xtask clients` has left, of the versions that are wanted.
+fn prepared() -> PathBuf {
+    let folder = folder().expect("TIDEGATE_CLIENTS, XDG_CACHE_HOME or HOME says where the clients are");
+    for name in ["package-lock.json", "requirements.txt"] {
+        let wanted = fs::read(scripts().join(name)).expect("it is in the repository");
+        let is_same = fs::read(folder.join(name)).is_ok_and(|found| found == wanted);
+        assert!(is_same, "no such clients in {}; `cargo xtask clients` gets them", folder.display());
+    }
+    folder
+}
+
+fn folder() -> Option<PathBuf> {
+    let variable = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let cache = || variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
+    variable("TIDEGATE_CLIENTS").or_else(|| Some(cache()?.join("tidegate/clients")))
+}

@@ -1,0 +1,134 @@
+//! What is left, in header fields.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use sfv::{BareItem, List, ListEntry, Parser};
+use tidegate_server::Settings;
+use tidegate_server::settings::HeaderDialect;
+
+use crate::wire::http::{Answer, Talk};
+use crate::wire::{Running, settings};
+
+fn speaking(headers: HeaderDialect) -> Running {
+    Running::with(Settings { headers, ..settings() })
+}
+
+/// The two parameters of the only item of a list, which has to be the string `adhoc`.
+fn parameters(answer: &Answer, field: &str, names: [&str; 2]) -> [i64; 2] {
+    let value = answer.field(field).unwrap_or_else(|| panic!("no {field} in {answer:?}"));
+    let list: List = Parser::new(value).parse().unwrap_or_else(|error| panic!("{value}: {error}"));
+    let [ListEntry::Item(item)] = &list[..] else { panic!("{value} is not one item") };
+    assert_eq!(item.bare_item.as_string().map(|name| name.as_str()), Some("adhoc"), "{value}");
+    assert_eq!(item.params.len(), 2, "{value}");
+    names.map(|name| match item.params.get(name) {
+        Some(BareItem::Integer(number)) => i64::from(*number),
+        other => panic!("{name} of {value} is {other:?}"),
+    })
+}
+
+/// What a take of this cost says: `q` and `w`, `r` and `t`, and `Retry-After`.
+fn said(talk: &mut Talk, limit: &str, cost: u64) -> ([i64; 2], [i64; 2], Option<i64>) {
+    let answer = talk.post("/v1/take", &format!(r#"{{"key":"ana","limit":"{limit}","cost":{cost}}}"#));
+    let policy = parameters(&answer, "ratelimit-policy", ["q", "w"]);
+    let left = parameters(&answer, "ratelimit", ["r", "t"]);
+    let retry_after =
+        answer.field("retry-after").map(|seconds| seconds.parse().expect("seconds are a number"));
+    (policy, left, retry_after)
+}
+
+#[test]
+fn the_fields_of_the_draft_are_well_formed_and_true() {
+    let running = Running::start();
+    let mut talk = Talk::to(&running);
+    assert_eq!(said(&mut talk, "30/60s burst 15", 10), ([15, 30], [5, 20], None));
+    assert_eq!(said(&mut talk, "30/60s burst 15", 6), ([15, 30], [5, 2], Some(2)));
+    assert_eq!(said(&mut talk, "3/1s sliding-log", 3), ([3, 1], [0, 1], None));
+    assert_eq!(said(&mut talk, "100/s leaky-bucket queue 9", 1), ([10, 1], [9, 1], None));
+    assert_eq!(
+        said(&mut talk, "unlimited pacer", 1),
+        ([999_999_999_999_999, 1], [999_999_999_999_999, 0], None)
+    );
+}
+
+#[test]
+fn retry_after_is_at_least_a_second_and_not_before_the_time_of_the_field() {
+    let running = Running::start();
+    let mut talk = Talk::to(&running);
+    for limit in [
+        "1000/s burst 1",
+        "1/s",
+        "7/9s burst 1",
+        "1/d fixed-window",
+        "2/m sliding-window",
+        "1/9s concurrency",
+    ] {
+        while talk.post("/v1/take", &format!(r#"{{"key":"bob","limit":"{limit}"}}"#)).status == 200 {}
+        let refused = talk.post("/v1/take", &format!(r#"{{"key":"bob","limit":"{limit}"}}"#));
+        let retry_after: i64 = refused.field("retry-after").unwrap().parse().unwrap();
+        let [_, time] = parameters(&refused, "ratelimit", ["r", "t"]);
+        let exact = refused.json()["retry_after_ms"].as_i64().unwrap();
+        assert_eq!((retry_after, time), ((exact + 999) / 1000, retry_after), "{limit}");
+        assert!(retry_after >= 1);
+    }
+}
+
+#[test]
+fn a_peek_says_the_same_as_the_take_it_is_about() {
+    let running = Running::start();
+    let mut talk = Talk::to(&running);
+    let ask = r#"{"key":"ana","limit":"1/60s"}"#;
+    assert_eq!(talk.post("/v1/peek", ask).field("ratelimit"), Some("\"adhoc\";r=1;t=0"));
+    talk.post("/v1/take", ask);
+    let (looked, refused) = (talk.post("/v1/peek", ask), talk.post("/v1/take", ask));
+    for field in ["ratelimit", "ratelimit-policy"] {
+        assert_eq!(looked.field(field), refused.field(field));
+    }
+}
+
+#[test]
+fn what_can_never_pass_says_when_everything_is_regained() {
+    let running = Running::start();
+    let answer = Talk::to(&running).post("/v1/take", r#"{"key":"ana","limit":"2/60s","cost":3}"#);
+    assert_eq!((answer.field("ratelimit"), answer.field("retry-after")), (Some("\"adhoc\";r=2;t=0"), None));
+}
+
+#[test]
+fn the_older_draft_has_three_plain_numbers() {
+    let running = speaking(HeaderDialect::Draft03);
+    let mut talk = Talk::to(&running);
+    let answer = talk.post("/v1/take", r#"{"key":"ana","limit":"30/60s burst 15","cost":15}"#);
+    let numbers =
+        ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"].map(|name| answer.field(name));
+    assert_eq!(numbers, [Some("15"), Some("0"), Some("30")]);
+    assert_eq!(answer.fields_of("ratelimit").len(), 3);
+    let refused = talk.post("/v1/take", r#"{"key":"ana","limit":"30/60s burst 15"}"#);
+    assert_eq!((refused.field("ratelimit-reset"), refused.field("retry-after")), (Some("2"), Some("2")));
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "this dialect prints a time of day")]
+fn the_vendors_dialect_has_a_time_since_1970() {
+    let running = speaking(HeaderDialect::XRateLimit);
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let before = now();
+    let answer = Talk::to(&running).post("/v1/take", r#"{"key":"ana","limit":"30/60s burst 15","cost":15}"#);
+    assert_eq!(
+        (answer.field("x-ratelimit-limit"), answer.field("x-ratelimit-remaining")),
+        (Some("15"), Some("0"))
+    );
+    let reset: u64 = answer.field("x-ratelimit-reset").unwrap().parse().unwrap();
+    assert!((before + 30..=now() + 30).contains(&reset), "{reset}");
+    assert_eq!(answer.fields_of("ratelimit"), [""; 0]);
+}
+
+#[test]
+fn without_a_dialect_only_a_refusal_says_when_to_try_again() {
+    let running = speaking(HeaderDialect::None);
+    let mut talk = Talk::to(&running);
+    let ask = r#"{"key":"ana","limit":"1/60s"}"#;
+    let (allowed, refused) = (talk.post("/v1/take", ask), talk.post("/v1/take", ask));
+    for answer in [&allowed, &refused] {
+        assert_eq!((answer.fields_of("ratelimit"), answer.fields_of("x-")), (vec![], vec![]));
+    }
+    assert_eq!((allowed.field("retry-after"), refused.field("retry-after")), (None, Some("60")));
+}

@@ -1,0 +1,26 @@
+//! HTTP as a client sees it: raw bytes in, raw bytes out.
+
+mod bounds;
+mod connections;
+mod dialects;
+mod pages;
+mod problems;
+mod slow;
+mod verbs;
+
+use std::time::Duration;
+
+use tidegate_server::Settings;
+use tidegate_server::settings::Bounds;
+
+use crate::wire::{Running, settings};
+
+/// A time that passes while a test waits for it.
+const SHORT: Duration = Duration::from_millis(250);
+/// A time that does not pass while a test runs.
+const LONG: Duration = Duration::from_secs(3600);
+
+/// A server with these bounds.
+fn with_bounds(bounds: Bounds) -> Running {
+    Running::with(Settings { bounds, ..settings() })
+}

@@ -1,0 +1,163 @@
+//! What is wrong is said: where, what, and what would do.
+
+use tidegate_server::Settings;
+use tidegate_server::settings::Token;
+
+use crate::wire::http::{Talk, get, post};
+use crate::wire::{Running, settings};
+
+#[test]
+fn a_body_that_is_not_what_a_route_wants_is_said_to_be_so() {
+    let running = Running::start();
+    let mut talk = Talk::to(&running);
+    for (path, body, said) in [
+        ("/v1/take", "", "the body is empty; send one such as {"),
+        ("/v1/take", "[1]", "the body is no JSON object"),
+        ("/v1/take", "{", "body: EOF while parsing an object at line 1 column 1"),
+        ("/v1/take", r#"{"key":"ana"}"#, "body: missing field `limit`"),
+        (
+            "/v1/take",
+            r#"{"key":"ana","limit":"1/s","burst":5}"#,
+            "unknown field `burst`, expected one of `key`,",
+        ),
+        ("/v1/take", r#"{"key":"a","key":"a","limit":"1/s"}"#, "duplicate field `key` at line 1 column 16"),
+        ("/v1/take", r#"{"key":1,"limit":"1/s"}"#, "invalid type: integer `1`, expected a string"),
+        (
+            "/v1/take",
+            r#"{"key":"a","limit":"1/s","cost":0}"#,
+            "expected a whole number of at least 1 (to look",
+        ),
+        (
+            "/v1/peek",
+            r#"{"key":"a","limit":"1/s","patience_ms":-1}"#,
+            "expected a whole number of milliseconds",
+        ),
+        (
+            "/v1/take",
+            r#"{"key":"a","limit":"60/min"}"#,
+            r#"limit "60/min": unknown unit "min"; write "60/m" or"#,
+        ),
+        ("/v1/take", r#"{"key":"a","limit":"60/min"}"#, "(at character 4)"),
+        (
+            "/v1/adjust",
+            r#"{"key":"a","limit":"1/s","amount":0}"#,
+            "positive to charge and negative to give back",
+        ),
+        ("/v1/adjust", r#"{"key":"a","limit":"1/s"}"#, "missing field `amount`"),
+        ("/v1/adjust", r#"{"key":"a","limit":"0/s","amount":1}"#, "an amount of 0 admits nothing"),
+        ("/v1/reset", r#"{"key":"a","limit":"1/s"}"#, "unknown field `limit`, expected `key`"),
+        ("/v1/release", r#"{"permit":"x"}"#, r#"send the "permit" of an answer of /v1/take"#),
+        ("/v1/renew", r#"{"permit":1}"#, "invalid type: integer `1`, expected a string"),
+    ] {
+        let answer = talk.post(path, body);
+        assert_eq!(answer.status, 400, "{path} {body}");
+        assert!(answer.detail().contains(said), "{path} {body} -> {}", answer.detail());
+    }
+}
+
+#[test]
+fn what_is_not_there_and_what_is_not_taken_are_told_apart() {
+    let running = Running::start();
+    let mut talk = Talk::to(&running);
+    for path in ["/", "/v1/tkae", "/v1/take/", "/V1/take", "/v1", "//livez"] {
+        let answer = talk.get(path);
+        assert_eq!(answer.status, 404);
+        assert!(answer.detail().contains("/openapi.json"), "{path}");
+    }
+    let answer = talk.get("/v1/take");
+    assert_eq!((answer.status, answer.field("allow")), (405, Some("POST")));
+    assert_eq!(answer.detail(), "/v1/take takes POST, not GET");
+    let answer = talk.post("/metrics", "{}");
+    assert_eq!((answer.status, answer.field("allow")), (405, Some("GET, HEAD")));
+    let answer = talk.ask("OPTIONS * HTTP/1.1\r\nhost: here\r\n\r\n");
+    assert_eq!(answer.status, 404);
+    let answer = talk.ask("BREW /livez HTTP/1.1\r\nhost: here\r\n\r\n");
+    assert_eq!(answer.status, 405);
+}
+
+#[test]
+fn a_body_has_to_be_said_to_be_json() {
+    let running = Running::start();
+    let body = r#"{"key":"ana","limit":"1/s"}"#;
+    for kind in
+        ["text/plain", "application/jsonp", "application/x-www-form-urlencoded", "application/json-seq", ""]
+    {
+        let answer = Talk::to(&running).ask(post("/v1/take", body).replace("application/json", kind));
+        assert_eq!(answer.status, 415, "{kind}");
+        assert!(answer.detail().contains("send content-type: application/json"));
+    }
+    let nothing = post("/v1/take", body).replace("content-type: application/json\r\n", "");
+    assert_eq!(Talk::to(&running).ask(nothing).status, 415);
+    for kind in ["application/json;charset=UTF-8", "APPLICATION/JSON ; x=y", "application/json"] {
+        let answer = Talk::to(&running).ask(post("/v1/take", "{}").replace("application/json", kind));
+        assert_eq!(answer.status, 400, "{kind}");
+    }
+}
+
+#[test]
+fn whoever_does_not_know_the_token_may_only_see_that_the_server_lives() {
+    let running = Running::with(Settings { token: Token::new("sesame"), ..settings() });
+    let with = |message: &str, authorization: &str| {
+        let message =
+            message.replacen("host: here", &format!("host: here\r\nauthorization: {authorization}"), 1);
+        Talk::to(&running).ask(message)
+    };
+    let take = post("/v1/take", r#"{"key":"ana","limit":"9/h"}"#);
+    let verbs =
+        ["peek", "adjust", "reset", "release", "renew"].map(|verb| post(&format!("/v1/{verb}"), "{}"));
+    for message in [&take, &get("/metrics"), &get("/openapi.json")].into_iter().chain(&verbs) {
+        for wrong in [
+            "Bearer",
+            "Bearer ",
+            "Bearer sesam",
+            "Bearer sesame2",
+            "Bearer  sesame",
+            "Basic sesame",
+            "sesame",
+        ] {
+            let answer = with(message, wrong);
+            assert_eq!(
+                (answer.status, answer.field("www-authenticate")),
+                (401, Some("Bearer realm=\"tidegate\""))
+            );
+            assert!(answer.detail().contains("Authorization: Bearer TOKEN"), "{wrong}");
+        }
+        assert_eq!(Talk::to(&running).ask(message).status, 401);
+        assert_ne!(with(message, "Bearer sesame").status, 401);
+    }
+    assert_eq!(with(&take, "bearer sesame").json()["remaining"], 7);
+    assert_eq!(Talk::to(&running).get("/livez").status, 200);
+    assert_eq!(Talk::to(&running).get("/readyz").status, 200);
+    assert_eq!(Talk::to(&running).get("/").status, 404);
+}
+
+#[test]
+fn what_is_no_request_is_answered_and_cut_off() {
+    let running = Running::start();
+    for garbage in [
+        "garbage\r\n\r\n",
+        "GET /livez HTTP/3.0\r\n\r\n",
+        "GET /livez HTTP/1.1\r\nno colon\r\n\r\n",
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        "POST /v1/take HTTP/1.1\r\ncontent-length: x\r\n\r\n",
+        "\u{16}\u{3}\u{1}\u{2}",
+    ] {
+        let mut talk = Talk::to(&running);
+        let answer = talk.ask(garbage);
+        assert_eq!((answer.status, answer.field("connection")), (400, Some("close")), "{garbage:?}");
+        assert!(answer.detail().contains("no HTTP/1.1 request"));
+        talk.hang_up();
+        assert_eq!(talk.rest(), "");
+    }
+}
+
+#[test]
+fn a_body_with_broken_chunks_is_a_bad_request() {
+    let running = Running::start();
+    let mut talk = Talk::to(&running);
+    let head = "POST /v1/take HTTP/1.1\r\nhost: here\r\ncontent-type: application/json\r\n\
+                transfer-encoding: chunked\r\n\r\n";
+    let answer = talk.ask(format!("{head}zz\r\n"));
+    assert_eq!((answer.status, answer.field("connection")), (400, Some("close")));
+    assert!(answer.detail().contains("chunks"));
+}

@@ -1,0 +1,11 @@
+//! The server as others see it: through real sockets, and as a process.
+
+mod clients;
+mod command;
+mod conformance;
+mod documents;
+mod http;
+mod process;
+mod resp;
+mod transaction;
+mod wire;

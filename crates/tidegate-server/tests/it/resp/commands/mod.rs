@@ -1,0 +1,41 @@
+//! Each command: what it answers in both versions of the protocol, and what it refuses.
+
+mod forget;
+mod permits;
+mod refused;
+mod several;
+mod take;
+mod throttle;
+mod transaction;
+
+/// The fields of a decision in their order: allowed, limit, remaining, retry after, reset after, delay.
+type Figures = [i64; 6];
+
+const NAMES: [&str; 6] = ["allowed", "limit", "remaining", "retry_after", "reset_after", "delay"];
+
+/// A decision in the second version of the protocol, with these fields behind it.
+fn pairs(figures: Figures, more: &str) -> String {
+    let count = if more.is_empty() { 16 } else { 18 };
+    format!("*{count}\r\n{}{more}", fields(figures, "$-1\r\n"))
+}
+
+/// The same in the third version.
+fn map(figures: Figures, more: &str) -> String {
+    let count = if more.is_empty() { 8 } else { 9 };
+    format!("%{count}\r\n{}{more}", fields(figures, "_\r\n"))
+}
+
+fn fields(figures: Figures, null: &str) -> String {
+    let numbers = NAMES.iter().zip(figures).map(|(name, number)| format!("{}:{number}\r\n", bulk(name)));
+    let numbers: String = numbers.collect();
+    format!("{numbers}{}{null}{}{}", bulk("rule"), bulk("decided_by"), bulk("memory"))
+}
+
+fn bulk(text: &str) -> String {
+    format!("${}\r\n{text}\r\n", text.len())
+}
+
+fn integers(numbers: &[i64]) -> String {
+    let each: String = numbers.iter().map(|number| format!(":{number}\r\n")).collect();
+    format!("*{}\r\n{each}", numbers.len())
+}

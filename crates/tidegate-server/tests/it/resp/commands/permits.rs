@@ -1,0 +1,89 @@
+//! `TG.TAKE` under a concurrency limit, `TG.RELEASE` and `TG.RENEW`: places in flight.
+
+use std::time::Duration;
+
+use super::{map, pairs};
+use crate::resp::raw::Talk;
+use crate::wire::Running;
+
+const LIMIT: &str = "2/30s concurrency";
+
+fn take(talk: &mut Talk, key: &[u8]) -> String {
+    talk.ask(&[b"TG.TAKE", key, b"LIMIT", LIMIT.as_bytes()])
+}
+
+/// The permit that an answer ends with.
+fn permit(told: &str) -> String {
+    let (_, behind) = told.split_once("$6\r\npermit\r\n$").expect("a permit");
+    behind.split("\r\n").nth(1).expect("its text").to_owned()
+}
+
+#[test]
+fn a_place_is_told_as_a_permit_that_gives_it_back_once() {
+    let running = Running::start();
+    let mut talk = Talk::new(&running);
+    let first = take(&mut talk, b"ana");
+    let text = permit(&first);
+    assert!(text.ends_with(".2/30s_concurrency.616e61"), "{text}");
+    let told = format!("$6\r\npermit\r\n${}\r\n{text}\r\n", text.len());
+    assert_eq!(first, pairs([1, 2, 1, -1, 30_000, 0], &told));
+    assert!(take(&mut talk, b"ana").contains("permit"));
+    assert_eq!(take(&mut talk, b"ana"), pairs([0, 2, 0, 30_000, 30_000, -1], ""));
+
+    assert_eq!(talk.ask(&["TG.RELEASE", &text]), ":1\r\n");
+    assert_eq!(talk.ask(&["TG.RELEASE", &text]), ":0\r\n");
+    assert!(take(&mut talk, b"ana").contains("permit"));
+}
+
+#[test]
+fn the_third_version_has_permits_in_its_map() {
+    let running = Running::start();
+    let mut talk = Talk::in_version_3(&running);
+    let first = take(&mut talk, b"ana");
+    let text = permit(&first);
+    let told = format!("$6\r\npermit\r\n${}\r\n{text}\r\n", text.len());
+    assert_eq!(first, map([1, 2, 1, -1, 30_000, 0], &told));
+    assert_eq!(talk.ask(&["TG.RENEW", &text]), ":1\r\n");
+    assert_eq!(talk.ask(&["TG.RELEASE", &text]), ":1\r\n");
+    assert_eq!(talk.ask(&["TG.RENEW", &text]), ":0\r\n");
+}
+
+#[test]
+fn a_lease_ends_unless_it_is_renewed() {
+    let running = Running::start();
+    let mut talk = Talk::new(&running);
+    let (kept, lost) = (permit(&take(&mut talk, b"ana")), permit(&take(&mut talk, b"ana")));
+    running.clock.advance(Duration::from_secs(29));
+    assert_eq!(talk.ask(&["TG.RENEW", &kept]), ":1\r\n");
+    running.clock.advance(Duration::from_secs(1));
+    assert_eq!(talk.ask(&["TG.RENEW", &lost]), ":0\r\n");
+    assert_eq!(talk.ask(&["TG.RELEASE", &kept]), ":1\r\n");
+}
+
+#[test]
+fn a_permit_of_the_longest_key_is_accepted() {
+    let running = Running::start();
+    let mut talk = Talk::new(&running);
+    let text = permit(&take(&mut talk, &[b'k'; 64 << 10]));
+    assert!(text.len() > 2 * (64 << 10));
+    assert_eq!(talk.ask(&["TG.RELEASE", &text]), ":1\r\n");
+}
+
+#[test]
+fn what_is_no_permit_is_refused_and_shown_readable() {
+    let running = Running::start();
+    let mut talk = Talk::new(&running);
+    for (text, shown) in [
+        (&b""[..], ""),
+        (b"x", "x"),
+        (b"1.2/30s.61", "1.2/30s.61"),
+        (b"\r\n+OK\r\n", "\\r\\n+OK\\r\\n"),
+        (b"\xff\0", "\\xff\\x00"),
+    ] {
+        for verb in [b"TG.RELEASE", &b"TG.RENEW"[..]] {
+            let expected =
+                format!("-ERR '{shown}' is no permit; one is told by TG.TAKE under a concurrency limit\r\n");
+            assert_eq!(talk.ask(&[verb, text]), expected);
+        }
+    }
+}

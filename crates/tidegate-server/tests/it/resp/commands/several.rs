@@ -1,0 +1,110 @@
+//! `TG.TAKEALL n key LIMIT text [COST c] …`: several limits, all or none.
+
+use super::{map, pairs};
+use crate::resp::raw::Talk;
+use crate::wire::Running;
+
+fn binding(index: usize) -> String {
+    format!("$7\r\nbinding\r\n:{index}\r\n")
+}
+
+fn left(talk: &mut Talk, key: &str, limit: &str) -> String {
+    talk.ask(&["CL.THROTTLE", key, limit, "1", "60", "0"])
+}
+
+#[test]
+fn all_pass_and_the_one_with_least_left_speaks_for_them() {
+    let running = Running::start();
+    let (mut second, mut third) = (Talk::new(&running), Talk::in_version_3(&running));
+    let ask = "TG.TAKEALL 2 ana LIMIT 5/60s bob LIMIT 3/60s COST 1";
+    assert_eq!(second.say(ask), pairs([1, 3, 2, -1, 20_000, 0], &binding(1)));
+    assert_eq!(third.say(ask), map([1, 3, 1, -1, 40_000, 0], &binding(1)));
+}
+
+#[test]
+fn one_that_does_not_pass_binds_and_nobody_spends() {
+    let running = Running::start();
+    let mut talk = Talk::new(&running);
+    talk.say("TG.TAKE bob LIMIT 1/60s");
+    for _ in 0..3 {
+        let told = talk.say("TG.TAKEALL 3 ana LIMIT 5/60s bob LIMIT 1/60s COST 1 eve LIMIT 5/60s");
+        assert_eq!(told, pairs([0, 1, 0, 60_000, 60_000, -1], &binding(1)));
+    }
+    assert_eq!(left(&mut talk, "ana", "4"), super::integers(&[0, 5, 5, -1, 0]));
+    assert_eq!(left(&mut talk, "eve", "4"), super::integers(&[0, 5, 5, -1, 0]));
+}
+
+#[test]
+fn whoever_would_have_to_wait_is_refused_as_all_act_at_once() {
+    let running = Running::start();
+    let mut talk = Talk::new(&running);
+    let slow = "1/s queue 100 leaky-bucket";
+    talk.ask(&["TG.TAKE", "ana", "LIMIT", slow, "COST", "3", "PATIENCE", "9000"]);
+    let told = talk.ask(&["TG.TAKEALL", "2", "ana", "LIMIT", slow, "bob", "LIMIT", "2/60s"]);
+    assert_eq!(told, pairs([0, 101, 98, 3000, 3000, -1], &binding(0)));
+}
+
+#[test]
+fn one_limit_alone_is_several_enough() {
+    let running = Running::start();
+    let mut talk = Talk::new(&running);
+    assert_eq!(talk.say("tg.takeall 1 k limit 2/60s cost 2"), pairs([1, 2, 0, -1, 60_000, 0], &binding(0)));
+    assert_eq!(talk.say("tg.takeall 1 k limit 2/60s"), pairs([0, 2, 0, 30_000, 60_000, -1], &binding(0)));
+}
+
+#[test]
+fn a_cost_that_never_fits_binds_without_a_wait() {
+    let running = Running::start();
+    let mut talk = Talk::new(&running);
+    let told = talk.say("TG.TAKEALL 2 ana LIMIT 5/60s bob LIMIT 3/60s COST 4");
+    assert_eq!(told, pairs([0, 3, 3, -1, 0, -1], &binding(1)));
+}
+
+#[test]
+fn as_many_as_its_bound_go_together_and_one_more_does_not() {
+    let running = Running::start();
+    let mut talk = Talk::new(&running);
+    let limits = |count: usize| (0..count).map(|key| format!(" k{key} LIMIT 2/60s")).collect::<String>();
+    let told = talk.say(&format!("TG.TAKEALL 64{}", limits(64)));
+    assert_eq!(told, pairs([1, 2, 1, -1, 30_000, 0], &binding(0)));
+    let told = talk.say(&format!("TG.TAKEALL 65{}", limits(65)));
+    assert_eq!(told, "-ERR TG.TAKEALL takes 1 to 64 limits, not 65\r\n");
+}
+
+#[test]
+fn what_is_not_as_many_limits_as_were_said_is_refused() {
+    let running = Running::start();
+    let mut talk = Talk::new(&running);
+    for (ask, told) in [
+        ("TG.TAKEALL 0 a LIMIT 1/s", "TG.TAKEALL takes 1 to 64 limits, not 0"),
+        (
+            "TG.TAKEALL 18446744073709551615 a LIMIT 1/s",
+            "TG.TAKEALL takes 1 to 64 limits, not 18446744073709551615",
+        ),
+        (
+            "TG.TAKEALL 18446744073709551616 a LIMIT 1/s",
+            "TG.TAKEALL begins with how many limits there are, not '18446744073709551616'",
+        ),
+        ("TG.TAKEALL a LIMIT 1/s b", "TG.TAKEALL begins with how many limits there are, not 'a'"),
+        ("TG.TAKEALL -1 a LIMIT 1/s", "TG.TAKEALL begins with how many limits there are, not '-1'"),
+        ("TG.TAKEALL 2 a LIMIT 1/s", "a limit is missing; write key LIMIT \"30/60s burst 15\""),
+        ("TG.TAKEALL 1 a LIMIT 1/s b LIMIT 1/s", "unexpected 'b' behind 1 limits"),
+        ("TG.TAKEALL 1 a LIMIT 1/s COST", "unexpected 'COST' behind 1 limits"),
+        ("TG.TAKEALL 1 a LIMIT 1/s PATIENCE 5", "unexpected 'PATIENCE' behind 1 limits"),
+        ("TG.TAKEALL 1 a LIMIT 1/s COST 0", "COST is at least 1; TG.PEEK looks without spending"),
+        ("TG.TAKEALL 2 a LIMIT 1/s b LIMIT 1/x", "limit \"1/x\": "),
+    ] {
+        let heard = talk.say(ask);
+        assert!(heard.starts_with(&format!("-ERR {told}")), "{ask}: {heard}");
+    }
+    assert_eq!(left(&mut talk, "a", "0"), super::integers(&[0, 1, 1, -1, 0]), "nothing was spent");
+}
+
+#[test]
+fn places_in_flight_are_not_taken_together_as_nobody_could_give_them_back() {
+    let running = Running::start();
+    let mut client = running.resp();
+    let reply = client.ask(&["TG.TAKEALL", "2", "a", "LIMIT", "1/s", "b", "LIMIT", "1/60s concurrency"]);
+    assert_eq!(reply.error(), "ERR TG.TAKEALL tells no permits; take under a concurrency limit by TG.TAKE");
+    assert_eq!(client.ask(&["TG.PEEK", "a", "LIMIT", "1/s"]).number("remaining"), 1);
+}

@@ -1,0 +1,146 @@
+//! `CL.THROTTLE key max_burst count period [quantity]`
+
+use std::time::Duration;
+
+use super::{integers, pairs};
+use crate::resp::raw::{Talk, answers};
+use crate::wire::Running;
+
+const ASK: &str = "CL.THROTTLE user123 15 30 60";
+
+#[test]
+fn a_fresh_key_is_told_what_redis_cell_tells_it() {
+    let running = Running::start();
+    let array = b"*5\r\n$11\r\nCL.THROTTLE\r\n$7\r\nuser123\r\n$2\r\n15\r\n$2\r\n30\r\n$2\r\n60\r\n";
+    assert_eq!(
+        answers(&running, array).escape_ascii().to_string(),
+        r"*5\r\n:0\r\n:16\r\n:15\r\n:-1\r\n:2\r\n"
+    );
+    let line = b"cl.throttle user456 15 30 60\n";
+    assert_eq!(
+        answers(&running, line).escape_ascii().to_string(),
+        r"*5\r\n:0\r\n:16\r\n:15\r\n:-1\r\n:2\r\n"
+    );
+}
+
+#[test]
+fn both_versions_are_told_the_same() {
+    let running = Running::start();
+    assert_eq!(Talk::new(&running).say(ASK), integers(&[0, 16, 15, -1, 2]));
+    assert_eq!(Talk::in_version_3(&running).say(ASK), integers(&[0, 16, 14, -1, 4]));
+}
+
+#[test]
+fn a_drained_key_is_limited_until_it_has_earned_one_and_waits_are_rounded_up() {
+    let running = Running::start();
+    let mut talk = Talk::new(&running);
+    for left in (0..16).rev() {
+        assert_eq!(talk.say(ASK), integers(&[0, 16, left, -1, 2 * (16 - left)]));
+    }
+    assert_eq!(talk.say(ASK), integers(&[1, 16, 0, 2, 32]));
+    running.clock.advance(Duration::from_millis(999));
+    assert_eq!(talk.say(ASK), integers(&[1, 16, 0, 2, 32]));
+    running.clock.advance(Duration::from_millis(1));
+    assert_eq!(talk.say(ASK), integers(&[1, 16, 0, 1, 31]));
+    running.clock.advance(Duration::from_millis(999));
+    assert_eq!(talk.say(ASK), integers(&[1, 16, 0, 1, 31]));
+    running.clock.advance(Duration::from_millis(1));
+    assert_eq!(talk.say(ASK), integers(&[0, 16, 0, -1, 32]));
+}
+
+#[test]
+fn a_pipeline_is_answered_in_order_and_spends_once_each() {
+    let running = Running::start();
+    let line = format!("{ASK}\r\n").repeat(17);
+    let expected: String = (0..16).map(|spent| integers(&[0, 16, 15 - spent, -1, 2 * (spent + 1)])).collect();
+    let limited = integers(&[1, 16, 0, 2, 32]);
+    assert_eq!(String::from_utf8_lossy(&answers(&running, line.as_bytes())), expected + &limited);
+}
+
+#[test]
+fn a_quantity_is_spent_at_once_or_not_at_all() {
+    let running = Running::start();
+    let mut talk = Talk::new(&running);
+    assert_eq!(talk.say("CL.THROTTLE k 15 30 60 5"), integers(&[0, 16, 11, -1, 10]));
+    assert_eq!(talk.say("CL.THROTTLE k 15 30 60 12"), integers(&[1, 16, 11, 2, 10]));
+    assert_eq!(talk.say("CL.THROTTLE k 15 30 60 11"), integers(&[0, 16, 0, -1, 32]));
+}
+
+#[test]
+fn a_quantity_of_nothing_looks_and_is_never_limited() {
+    let running = Running::start();
+    let mut talk = Talk::new(&running);
+    assert_eq!(talk.say("CL.THROTTLE k 1 1 60 0"), integers(&[0, 2, 2, -1, 0]));
+    assert_eq!(talk.say("CL.THROTTLE k 1 1 60 2"), integers(&[0, 2, 0, -1, 120]));
+    assert_eq!(talk.say("CL.THROTTLE k 1 1 60 0"), integers(&[0, 2, 0, -1, 120]));
+    assert_eq!(talk.say("CL.THROTTLE k 1 1 60 0"), integers(&[0, 2, 0, -1, 120]));
+}
+
+#[test]
+fn a_quantity_that_never_fits_is_limited_without_a_wait_and_spends_nothing() {
+    let running = Running::start();
+    let mut talk = Talk::new(&running);
+    assert_eq!(talk.say("CL.THROTTLE k 15 30 60 17"), integers(&[1, 16, 16, -1, 0]));
+    let most = i64::MAX;
+    assert_eq!(talk.say(&format!("CL.THROTTLE k 15 30 60 {most}")), integers(&[1, 16, 16, -1, 0]));
+    assert_eq!(talk.say("CL.THROTTLE k 15 30 60 16"), integers(&[0, 16, 0, -1, 32]));
+}
+
+#[test]
+fn a_burst_of_nothing_lets_one_pass_at_a_time() {
+    let running = Running::start();
+    let mut talk = Talk::new(&running);
+    assert_eq!(talk.say("CL.THROTTLE k 0 1 1"), integers(&[0, 1, 0, -1, 1]));
+    assert_eq!(talk.say("CL.THROTTLE k 0 1 1"), integers(&[1, 1, 0, 1, 1]));
+}
+
+#[test]
+fn it_spends_what_a_token_bucket_of_the_same_key_has() {
+    let running = Running::start();
+    let mut talk = Talk::new(&running);
+    assert_eq!(talk.say("CL.THROTTLE k 15 30 60 10"), integers(&[0, 16, 6, -1, 20]));
+    let told = talk.ask(&["TG.TAKE", "k", "LIMIT", "30/60s burst 16", "COST", "5"]);
+    assert_eq!(told, pairs([1, 16, 1, -1, 30_000, 0], ""));
+    assert_eq!(talk.say("CL.THROTTLE k 15 30 60 2"), integers(&[1, 16, 1, 2, 30]));
+    let told = talk.ask(&["TG.TAKE", "k", "LIMIT", "30/60s fixed-window"]);
+    assert_eq!(told, pairs([1, 30, 29, -1, 60_000, 0], ""), "another algorithm is another state");
+}
+
+#[test]
+fn takes_of_two_kinds_in_one_pipeline_are_told_each_in_its_own_way() {
+    let running = Running::start();
+    let mut talk = Talk::new(&running);
+    let lines = "CL.THROTTLE a 1 1 60\r\nTG.TAKE a LIMIT 2/120s\r\nCL.THROTTLE b 4 1 60\r\nTG.TAKE b LIMIT 3/60s\r\n\
+                 CL.THROTTLE a 1 1 60\r\n";
+    let told = talk.send(lines.as_bytes());
+    let expected = [
+        integers(&[0, 2, 1, -1, 60]),
+        pairs([1, 2, 0, -1, 120_000, 0], ""),
+        integers(&[0, 5, 4, -1, 60]),
+        pairs([0, 3, 0, 20_000, 60_000, -1], ""),
+        integers(&[1, 2, 0, 60, 120]),
+    ];
+    assert_eq!(told, expected.concat());
+}
+
+#[test]
+fn numbers_are_read_from_the_words_and_not_from_what_is_between_them() {
+    let running = Running::start();
+    let mut talk = Talk::new(&running);
+    assert_eq!(talk.say("CL.THROTTLE k 1 1 60"), integers(&[0, 2, 1, -1, 60]));
+    // The same bytes as in the array before, but other words.
+    let told = talk.send(b"CL.THROTTLE k \"1\" \"\\r\" \"\\n$1\\r\\n1\\r\\n$2\\r\\n60\"\r\n");
+    assert_eq!(told, "-Cell error: Store error: Couldn't parse as integer: \\r\r\n");
+}
+
+#[test]
+fn any_bytes_are_a_key() {
+    let running = Running::start();
+    let mut talk = Talk::new(&running);
+    let keys: [&[u8]; 7] = [b"", b"\0", b"\r\n", b"\xff\xfe", b" ", b"*5\r\n:0\r\n", b"\0\0"];
+    for key in keys {
+        let words = [b"CL.THROTTLE", key, b"0", b"1", b"60"];
+        assert_eq!(talk.ask(&words), integers(&[0, 1, 0, -1, 60]), "{}", key.escape_ascii());
+        assert_eq!(talk.ask(&words), integers(&[1, 1, 0, 60, 60]), "{}", key.escape_ascii());
+    }
+}

@@ -1,0 +1,9 @@
+//! RESP as others see it: raw bytes in, raw bytes out.
+
+mod commands;
+mod greeting;
+mod malformed;
+mod raw;
+mod slow;
+mod split;
+mod token;

@@ -1,0 +1,52 @@
+//! The server stops: what was read is answered, and then it ends.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::thread;
+
+use tidegate_server::settings::Bounds;
+
+use super::{NEVER, PATIENT, SOON, ask, running};
+use crate::resp::raw::{address, connect, rest_of};
+
+/// Something that is answered at length, and what is said once in each answer.
+const ASK: &[u8] = b"COMMAND DOCS\r\n";
+const FIRST: &[u8] = b"$11\r\ncl.throttle\r\n";
+
+#[test]
+fn whoever_waits_for_nothing_is_let_go_and_nobody_new_is_taken_in() {
+    let running = running(Bounds { grace: NEVER, ..PATIENT });
+    let (silent, halfway) = (connect(address(&running)), connect(address(&running)));
+    ask(&silent, b"PING\r\n", b"+PONG\r\n");
+    ask(&halfway, b"PING\r\n*1\r\n$4\r\nPI", b"+PONG\r\n");
+    let address = address(&running);
+    running.server.stop();
+    assert_eq!((rest_of(&silent), rest_of(&halfway)), (Vec::new(), Vec::new()));
+    assert!(TcpStream::connect(address).is_err());
+}
+
+#[test]
+fn what_was_read_is_answered_to_the_end() {
+    let running = running(Bounds { grace: NEVER, ..PATIENT });
+    let stream = connect(address(&running));
+    // One read for the server, and more in answers than it keeps and buffers on the way hold.
+    let asks = 60_000 / ASK.len();
+    (&stream).write_all(&ASK.repeat(asks)).expect("the server reads");
+    let mut first = [0; 1];
+    (&stream).read_exact(&mut first).expect("an answer");
+    thread::scope(|scope| {
+        scope.spawn(|| running.server.stop());
+        let told = rest_of(&stream);
+        assert_eq!(told.windows(FIRST.len()).filter(|part| *part == FIRST).count(), asks);
+        assert!(told.ends_with(b"$10\r\nconnection\r\n"));
+    });
+}
+
+#[test]
+fn whoever_does_not_read_does_not_keep_it_from_stopping() {
+    let running = running(Bounds { grace: SOON, ..PATIENT });
+    let stream = connect(address(&running));
+    stream.set_write_timeout(Some(SOON)).expect("a socket can be told");
+    while (&stream).write_all(&ASK.repeat(10_000)).is_ok() {}
+    running.server.stop();
+}

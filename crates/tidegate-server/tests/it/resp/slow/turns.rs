@@ -1,0 +1,39 @@
+//! Whoever asks without end gets its turns, and no more than that.
+
+use std::io::{self, Write};
+use std::net::Shutdown;
+use std::thread;
+
+use super::{PATIENT, ask, running};
+use crate::resp::raw::{Talk, address, connect};
+
+const PINGS: u64 = 20;
+
+/// Requests that fit between two of somebody else. Without turns there are thousands, as many as one read holds.
+const MOST_BETWEEN: u64 = 200;
+
+/// How many commands the server has answered, this one included.
+fn answered(talk: &mut Talk) -> u64 {
+    let told = talk.say("INFO");
+    let count = told.split("total_commands_processed:").nth(1).and_then(|rest| rest.split("\r\n").next());
+    count.and_then(|count| count.parse().ok()).expect("a count")
+}
+
+#[test]
+fn what_takes_long_is_not_done_without_end_while_others_wait() {
+    let running = running(PATIENT);
+    let (greedy, other) = (connect(address(&running)), connect(address(&running)));
+    let mut witness = Talk::new(&running);
+    thread::scope(|scope| {
+        scope.spawn(|| while (&greedy).write_all(&b"INFO\r\n".repeat(10_000)).is_ok() {});
+        scope.spawn(|| io::copy(&mut &greedy, &mut io::sink()));
+        while answered(&mut witness) < 1000 {}
+        let before = answered(&mut witness);
+        for _ in 0..PINGS {
+            ask(&other, b"PING\r\n", b"+PONG\r\n");
+        }
+        let between = answered(&mut witness) - before;
+        greedy.shutdown(Shutdown::Both).expect("it is connected");
+        assert!(between < PINGS * MOST_BETWEEN, "{between}");
+    });
+}

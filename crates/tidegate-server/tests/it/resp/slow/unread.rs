@@ -1,0 +1,84 @@
+//! Clients that ask and do not read the answers.
+
+use std::io::{ErrorKind, Write};
+use std::net::TcpStream;
+use std::thread;
+
+use tidegate_server::settings::Bounds;
+
+use super::{PATIENT, SOON, ask, running};
+use crate::resp::raw::{address, connect};
+use crate::wire::resp::request;
+
+/// More than any buffer on the way holds.
+const FLOOD_BYTES: usize = 256 << 20;
+
+/// Asks this again and again without reading; how many bytes the server took before it cut it off.
+fn flood(mut stream: &TcpStream, ask: &[u8]) -> usize {
+    let batch = ask.repeat((1 << 20) / ask.len());
+    let mut sent = 0;
+    loop {
+        match stream.write(&batch) {
+            Ok(bytes) => sent += bytes,
+            Err(error) => {
+                let is_cut_off = matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe);
+                assert!(is_cut_off, "{error} after {sent} bytes");
+                return sent;
+            }
+        }
+        assert!(sent < FLOOD_BYTES, "nothing holds it up");
+    }
+}
+
+#[test]
+fn whoever_does_not_read_is_held_up_and_cut_off_and_others_are_served() {
+    let running = running(Bounds { unread: SOON, ..PATIENT });
+    let asks = [
+        b"PING\r\n".to_vec(),
+        b"INFO\r\n".to_vec(),
+        b"COMMAND DOCS\r\n".to_vec(),
+        request(&["ECHO", &"x".repeat(100_000)]),
+    ];
+    let other = connect(address(&running));
+    thread::scope(|scope| {
+        let floods = asks.map(|ask| {
+            let stream = connect(address(&running));
+            scope.spawn(move || flood(&stream, &ask))
+        });
+        while floods.iter().any(|flood| !flood.is_finished()) {
+            ask(&other, b"PING\r\n", b"+PONG\r\n");
+        }
+    });
+}
+
+#[test]
+fn whoever_does_not_read_is_not_read_from_either() {
+    let running = running(PATIENT);
+    let stream = connect(address(&running));
+    stream.set_write_timeout(Some(SOON)).expect("a socket can be told");
+    let batch = b"COMMAND DOCS\r\n".repeat(100_000);
+    let mut sent = 0;
+    while let Ok(bytes) = (&stream).write(&batch) {
+        sent += bytes;
+        assert!(sent < FLOOD_BYTES, "nothing holds it up");
+    }
+    ask(&connect(address(&running)), b"PING\r\n", b"+PONG\r\n");
+}
+
+#[test]
+fn whoever_reads_late_gets_every_reply_in_its_place() {
+    let running = running(PATIENT);
+    let stream = connect(address(&running));
+    let count = 100_000;
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in 0..count {
+                (&stream).write_all(format!("ECHO {number}\r\n").as_bytes()).expect("the server reads");
+            }
+        });
+        for number in 0..count {
+            let number = number.to_string();
+            ask(&stream, b"", format!("${}\r\n{number}\r\n", number.len()).as_bytes());
+        }
+    });
+}

@@ -1,0 +1,78 @@
+//! Browsers, and others who speak something else: they are sent away, and nothing behind their first line is done.
+
+use std::io::Write;
+
+use super::{PATIENT, running};
+use crate::resp::raw::{Talk, address, connect, rest_of};
+
+/// What an attacker would like to be done.
+const WISH: &[u8] = b"CL.THROTTLE victim 0 1 60\r\n*5\r\n$11\r\nCL.THROTTLE\r\n$6\r\nvictim\r\n$1\r\n0\r\n$1\r\n1\r\n$2\r\n60\r\n";
+
+/// A handshake of TLS 1.2, as it begins.
+const CLIENT_HELLO: &[u8] =
+    b"\x16\x03\x01\x00\xa5\x01\x00\x00\xa1\x03\x03\x20\x14\x9d\x5c\n\x00\r\n\x00\x02\x00\x2f";
+
+/// Sends this and the wish, and waits until the server ends the connection, which nobody else does.
+fn answer(start: &[u8]) -> String {
+    let running = running(PATIENT);
+    let stream = connect(address(&running));
+    // It may be over before all of it is sent.
+    let _ = (&stream).write_all(&[start, WISH].concat());
+    let told = rest_of(&stream);
+    let mut witness = Talk::new(&running);
+    assert_eq!(witness.say("DEL victim"), ":0\r\n", "{} was done", start.escape_ascii());
+    String::from_utf8(told).expect("text")
+}
+
+#[test]
+fn a_request_of_http_is_answered_in_http_and_nothing_of_it_is_done() {
+    for start in [
+        "GET / HTTP/1.1\r\nHost: 127.0.0.1:6380\r\n\r\n",
+        "GET /x?y=z HTTP/1.0\r\n",
+        "POST / HTTP/1.1\r\nContent-Type: text/plain\r\nContent-Length: 300\r\n\r\n",
+        "POST /\r\n",
+        "post / \n",
+        "PUT \"/ HTTP/1.1\r\n",
+        "OPTIONS * HTTP/1.1\r\n",
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        "Host: 127.0.0.1\r\n",
+        "hOsT:x\r\n",
+        "\r\nGET / HTTP/1.1\r\n",
+    ] {
+        let told = answer(start.as_bytes());
+        let (head, body) = told.split_once("\r\n\r\n").expect("a head and a body");
+        assert!(
+            head.starts_with("HTTP/1.1 400 Bad Request\r\n") && head.contains("\r\nconnection: close"),
+            "{head}"
+        );
+        assert!(head.contains(&format!("\r\ncontent-length: {}\r\n", body.len())), "{told}");
+    }
+}
+
+#[test]
+fn what_was_asked_before_it_is_answered() {
+    let told = answer(b"PING\r\nECHO hello\r\nGET / HTTP/1.1\r\n");
+    assert!(told.starts_with("+PONG\r\n$5\r\nhello\r\nHTTP/1.1 400 "), "{told}");
+}
+
+#[test]
+fn a_handshake_of_tls_is_ended_without_a_word() {
+    assert_eq!(answer(CLIENT_HELLO), "");
+    assert_eq!(answer(b"\x16"), "");
+    assert_eq!(answer(&[b"PING\r\n", CLIENT_HELLO].concat()), "+PONG\r\n");
+}
+
+#[test]
+fn a_request_within_an_array_is_no_word() {
+    let told = answer(b"*1\r\nPOST / HTTP/1.1\r\n");
+    assert_eq!(told, "-ERR Protocol error: expected '$', got 'P'\r\n");
+}
+
+#[test]
+fn words_that_only_look_like_http_are_words() {
+    let running = running(PATIENT);
+    let mut talk = Talk::new(&running);
+    assert_eq!(talk.ask(&["ECHO", "POST / HTTP/1.1"]), "$15\r\nPOST / HTTP/1.1\r\n");
+    assert!(talk.say("POST /").starts_with("-ERR unknown command 'POST'"));
+    assert!(talk.say("Host: here").starts_with("-ERR unknown command 'Host:'"));
+}

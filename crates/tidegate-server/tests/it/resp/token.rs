@@ -1,0 +1,223 @@
+//! A server with a token: what a stranger may do, and for how long.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::thread;
+use std::time::Duration;
+
+use rustix::net::sockopt::set_socket_recv_buffer_size;
+use tidegate_server::Settings;
+use tidegate_server::settings::{Bounds, Token};
+
+use super::raw::{address, answers, array, connect, rest_of};
+use crate::wire::{Running, settings};
+
+const SECRET: &str = "open-sesame";
+const NO_AUTH: &str = "-NOAUTH Authentication required.\r\n";
+const WRONG: &str = "-WRONGPASS invalid username-password pair or user is disabled.\r\n";
+
+/// Long enough for what a test does at once, short enough to be waited for.
+const SOON: Duration = Duration::from_millis(200);
+
+fn with_token() -> Running {
+    Running::with(Settings { token: Token::new(SECRET), ..settings() })
+}
+
+/// Strangers have little time.
+fn in_a_hurry() -> Running {
+    let bounds = Bounds { arrival: SOON, unread: Duration::from_secs(3600), ..Bounds::default() };
+    Running::with(Settings { token: Token::new(SECRET), bounds, ..settings() })
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn a_stranger_may_show_the_token_or_leave_and_nothing_else() {
+    let running = with_token();
+    let mut talk = connect(address(&running));
+    let lines = [
+        "PING",
+        "ECHO hi",
+        "CL.THROTTLE k 0 1 60",
+        "TG.TAKE k LIMIT 1/60s",
+        "TG.PEEK k LIMIT 1/60s",
+        "TG.TAKEALL 1 k LIMIT 1/60s",
+        "TG.ADJUST k LIMIT 1/60s 1",
+        "TG.RELEASE x",
+        "TG.RENEW x",
+        "TG.RESET k",
+        "DEL k",
+        "SELECT 0",
+        "CLIENT ID",
+        "COMMAND",
+        "INFO",
+        "CONFIG GET *",
+    ];
+    for line in lines {
+        talk.write_all(&array(line)).expect("the server reads");
+        let mut told = vec![0; NO_AUTH.len()];
+        talk.read_exact(&mut told).expect("an answer");
+        assert_eq!(text(&told), NO_AUTH, "{line}");
+    }
+    assert_eq!(
+        answers(&running, b"RESET\r\nPING\r\nQUIT\r\n"),
+        format!("+RESET\r\n{NO_AUTH}+OK\r\n").as_bytes()
+    );
+    assert_eq!(text(&answers(&running, b"HELLO 3\r\n")).split(' ').next(), Some("-NOAUTH"));
+    let known = format!("AUTH {SECRET}\r\nDEL k\r\n");
+    assert_eq!(text(&answers(&running, known.as_bytes())), "+OK\r\n:0\r\n", "nothing was spent");
+}
+
+#[test]
+fn whoever_shows_the_token_is_known_until_a_reset() {
+    let running = with_token();
+    for line in [format!("AUTH {SECRET}"), format!("AUTH default {SECRET}"), format!("auth anybody {SECRET}")]
+    {
+        let told = answers(&running, format!("PING\r\n{line}\r\nPING\r\nRESET\r\nPING\r\n").as_bytes());
+        assert_eq!(text(&told), format!("{NO_AUTH}+OK\r\n+PONG\r\n+RESET\r\n{NO_AUTH}"), "{line}");
+    }
+    let told =
+        text(&answers(&running, format!("HELLO 3 AUTH default {SECRET} SETNAME me\r\nPING\r\n").as_bytes()));
+    assert!(told.starts_with("%7\r\n") && told.ends_with("+PONG\r\n"), "{told}");
+}
+
+#[test]
+fn a_wrong_token_is_told_and_changes_nothing() {
+    let running = with_token();
+    for wrong in ["", "open", "open-sesame!", "OPEN-SESAME", "open-sesam\0"] {
+        let mut input = Vec::new();
+        for words in [
+            vec!["AUTH", wrong],
+            vec!["AUTH", "default", wrong],
+            vec!["HELLO", "3", "AUTH", "default", wrong],
+            vec!["PING"],
+        ] {
+            input.extend(crate::wire::resp::request(&words));
+        }
+        assert_eq!(text(&answers(&running, &input)), format!("{WRONG}{WRONG}{WRONG}{NO_AUTH}"), "{wrong}");
+    }
+    let told = answers(&running, b"AUTH a b c\r\n");
+    assert_eq!(text(&told), "-ERR syntax error\r\n");
+}
+
+#[test]
+fn whoever_guesses_eight_times_is_cut_off_even_if_the_ninth_would_be_right() {
+    let running = with_token();
+    let guesses = |count: usize| "AUTH guess\r\n".repeat(count) + &format!("AUTH {SECRET}\r\nPING\r\n");
+    let seven = answers(&running, guesses(7).as_bytes());
+    assert_eq!(text(&seven), WRONG.repeat(7) + "+OK\r\n+PONG\r\n");
+    let eight = answers(&running, guesses(8).as_bytes());
+    assert_eq!(text(&eight), WRONG.repeat(8));
+}
+
+#[test]
+fn guesses_count_however_they_are_made() {
+    let running = with_token();
+    let guess = "AUTH x\r\nHELLO 2 AUTH default x\r\nRESET\r\nAUTH default x\r\n";
+    let told = text(&answers(&running, guess.repeat(4).as_bytes()));
+    assert_eq!(told.matches(WRONG).count(), 8, "{told}");
+    assert!(told.ends_with(WRONG), "{told}");
+}
+
+#[test]
+fn a_stranger_s_requests_are_small() {
+    let running = with_token();
+    let words = |count: usize| crate::wire::resp::request(&vec!["x"; count]);
+    let told = text(&answers(&running, &words(10)));
+    assert!(told.starts_with("-ERR unknown command 'x'"), "{told}");
+    let told = text(&answers(&running, &words(11)));
+    assert_eq!(told, "-ERR Protocol error: unauthenticated multibulk length\r\n");
+    let bulk = |bytes: usize| crate::wire::resp::request(&["AUTH", &"x".repeat(bytes)]);
+    assert_eq!(text(&answers(&running, &bulk(16 << 10))), WRONG);
+    let told = text(&answers(&running, &bulk((16 << 10) + 1)));
+    assert_eq!(told, "-ERR Protocol error: unauthenticated bulk length\r\n");
+    let known = [array(&format!("AUTH {SECRET}")), words(11), array("PING")].concat();
+    let told = text(&answers(&running, &known));
+    assert!(told.starts_with("+OK\r\n-ERR unknown command 'x'") && told.ends_with("+PONG\r\n"), "{told}");
+}
+
+#[test]
+fn a_silent_stranger_is_cut_off_as_one_that_does_not_finish_a_request() {
+    let running = in_a_hurry();
+    for start in ["", "*2\r\n$4\r\nAU", "AUTH open"] {
+        let stream = connect(address(&running));
+        (&stream).write_all(start.as_bytes()).expect("the server reads");
+        assert_eq!(rest_of(&stream), b"", "{start}");
+    }
+}
+
+#[test]
+fn a_stranger_that_only_chats_is_cut_off() {
+    let running = in_a_hurry();
+    let mut stream = connect(address(&running));
+    let mut told = vec![0; NO_AUTH.len()];
+    let chats = (0..10_000_000)
+        .take_while(|_| stream.write_all(b"PING\r\n").is_ok() && stream.read_exact(&mut told).is_ok());
+    assert!(chats.count() < 10_000_000);
+}
+
+#[test]
+fn a_stranger_that_does_not_read_and_then_reads_by_turns_is_cut_off() {
+    let running = in_a_hurry();
+    let stream = connect(address(&running));
+    // A small window fills up at once.
+    set_socket_recv_buffer_size(&stream, 4096).expect("a socket can be told");
+    stream.set_write_timeout(Some(SOON / 10)).expect("a socket can be told");
+    stream.set_read_timeout(Some(SOON / 10)).expect("a socket can be told");
+    let flood = b"PING\r\n".repeat(10_000);
+    let mut sent = 0;
+    let turns = (0..200).take_while(|_| {
+        let is_open = until_it_blocks(|| {
+            let bytes = (&stream).write(&flood[sent..])?;
+            sent = (sent + bytes) % flood.len();
+            Ok(bytes)
+        });
+        is_open && until_it_blocks(|| (&stream).read(&mut [0; 64 << 10]))
+    });
+    assert!(turns.count() < 200);
+}
+
+#[test]
+fn strangers_that_never_pause_are_cut_off() {
+    let running = in_a_hurry();
+    // Nothing is asked, so nothing is answered, and nothing holds them up.
+    let flood = b"\r\n".repeat(1 << 20);
+    let streams = [(); 4].map(|()| connect(address(&running)));
+    thread::scope(|scope| {
+        for stream in &streams {
+            scope.spawn(|| {
+                let floods = (0..200).take_while(|_| (&*stream).write_all(&flood).is_ok());
+                assert!(floods.count() < 200);
+            });
+        }
+    });
+}
+
+/// Does something until it would have to wait; whether the connection is still there.
+fn until_it_blocks(mut step: impl FnMut() -> io::Result<usize>) -> bool {
+    loop {
+        match step() {
+            Ok(0) => return false,
+            Ok(_) => {}
+            Err(error) => return error.kind() == ErrorKind::WouldBlock,
+        }
+    }
+}
+
+#[test]
+fn whoever_shows_the_token_in_time_stays() {
+    let running = in_a_hurry();
+    let known = connect(address(&running));
+    (&known).write_all(&array(&format!("AUTH {SECRET}"))).expect("the server reads");
+    let mut told = [0; 5];
+    (&known).read_exact(&mut told).expect("an answer");
+    // When a stranger that came later has been cut off, this one would have been, too.
+    for _ in 0..3 {
+        assert_eq!(rest_of(&connect(address(&running))), b"");
+    }
+    (&known).write_all(b"PING\r\n").expect("the server reads");
+    let mut told = [0; 7];
+    (&known).read_exact(&mut told).expect("an answer");
+    assert_eq!(&told, b"+PONG\r\n");
+}

@@ -1,0 +1,155 @@
+//! A client of HTTP that hides nothing: a connection on which a test says what it likes.
+
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::Running;
+
+/// How long a test waits before it fails. Nothing is expected to take this long.
+const TOO_LONG: Duration = Duration::from_secs(20);
+
+pub(crate) struct Talk(BufReader<TcpStream>);
+
+/// An answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    fields: Vec<(String, String)>,
+    pub(crate) body: String,
+}
+
+impl Answer {
+    /// The value of a header field.
+    pub(crate) fn field(&self, name: &str) -> Option<&str> {
+        self.fields.iter().find(|(of, _)| of == name).map(|(_, value)| &**value)
+    }
+
+    /// The names of all header fields that begin so.
+    pub(crate) fn fields_of(&self, beginning: &str) -> Vec<&str> {
+        let mut names: Vec<_> = self.fields.iter().map(|(name, _)| &**name).collect();
+        names.retain(|name| name.starts_with(beginning));
+        names.sort_unstable();
+        names
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
+    }
+
+    /// What a problem says, if it is a well-formed one of this status.
+    pub(crate) fn detail(&self) -> String {
+        assert_eq!(self.field("content-type"), Some("application/problem+json"), "{self:?}");
+        let problem = self.json();
+        assert_eq!(problem["status"], self.status, "{problem}");
+        assert!(problem["type"].is_string() && problem["title"].is_string(), "{problem}");
+        problem["detail"].as_str().expect("a problem has a detail").to_owned()
+    }
+}
+
+impl Talk {
+    pub(crate) fn to(running: &Running) -> Talk {
+        let stream = TcpStream::connect(running.server.http().expect("it speaks HTTP")).expect("it listens");
+        stream.set_nodelay(true).expect("a socket can be told");
+        stream.set_read_timeout(Some(TOO_LONG)).expect("a socket can be told");
+        stream.set_write_timeout(Some(TOO_LONG)).expect("a socket can be told");
+        Talk(BufReader::new(stream))
+    }
+
+    pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) -> &mut Talk {
+        self.try_send(bytes).expect("the server reads");
+        self
+    }
+
+    pub(crate) fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> std::io::Result<()> {
+        self.0.get_mut().write_all(bytes.as_ref())
+    }
+
+    pub(crate) fn ask(&mut self, message: impl AsRef<[u8]>) -> Answer {
+        self.send(message).answer()
+    }
+
+    pub(crate) fn post(&mut self, path: &str, body: &str) -> Answer {
+        self.ask(post(path, body))
+    }
+
+    pub(crate) fn get(&mut self, path: &str) -> Answer {
+        self.ask(get(path))
+    }
+
+    /// The next answer, as long as it says it is.
+    pub(crate) fn answer(&mut self) -> Answer {
+        let (status, fields) = self.head();
+        let length = fields.iter().find(|(name, _)| name == "content-length");
+        let length = length.map_or(0, |(_, length)| length.parse().expect("a length is a number"));
+        let mut body = vec![0; length];
+        self.0.read_exact(&mut body).expect("a whole body");
+        Answer { status, fields, body: String::from_utf8(body).expect("bodies are text") }
+    }
+
+    /// The head of the next answer, which has no body whatever it says.
+    pub(crate) fn answer_to_head(&mut self) -> Answer {
+        let (status, fields) = self.head();
+        Answer { status, fields, body: String::new() }
+    }
+
+    fn head(&mut self) -> (u16, Vec<(String, String)>) {
+        let first = self.line();
+        let status = first.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3));
+        let status = status.and_then(|status| status.parse().ok());
+        let fields = std::iter::from_fn(|| Some(self.line()).filter(|line| !line.is_empty()));
+        let fields = fields.map(|line| {
+            let (name, value) = line.split_once(": ").unwrap_or_else(|| panic!("{line:?} is no field"));
+            (name.to_owned(), value.to_owned())
+        });
+        (status.unwrap_or_else(|| panic!("{first:?} has no status")), fields.collect())
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.0.read_line(&mut line).expect("a line");
+        line.trim_end_matches("\r\n").to_owned()
+    }
+
+    /// The same connection, for somebody else to write to.
+    pub(crate) fn writer(&self) -> TcpStream {
+        self.0.get_ref().try_clone().expect("a socket can be shared")
+    }
+
+    /// Whether there was a place for this connection.
+    pub(crate) fn is_served(&mut self) -> bool {
+        let is_sent = self.try_send(get("/livez")).is_ok();
+        is_sent && self.0.fill_buf().is_ok_and(|bytes| bytes.starts_with(b"HTTP/1.1 200"))
+    }
+
+    /// Says that nothing more will come.
+    pub(crate) fn hang_up(&mut self) {
+        self.0.get_ref().shutdown(Shutdown::Write).expect("a socket can be told");
+    }
+
+    /// All that still comes until the server closes the connection.
+    pub(crate) fn rest(&mut self) -> String {
+        let mut rest = Vec::new();
+        match self.0.read_to_end(&mut rest) {
+            Ok(_) => {}
+            // Closed, with something unread.
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => {}
+            Err(error) => panic!("the connection is still open: {error}"),
+        }
+        String::from_utf8_lossy(&rest).into_owned()
+    }
+}
+
+/// A POST of JSON.
+pub(crate) fn post(path: &str, body: &str) -> String {
+    let length = body.len();
+    format!(
+        "POST {path} HTTP/1.1\r\nhost: here\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+    )
+}
+
+pub(crate) fn get(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nhost: here\r\n\r\n")
+}

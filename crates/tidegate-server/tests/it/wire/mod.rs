@@ -1,0 +1,42 @@
+//! What tests speak with: a server in this process, whose clock they set, and plain sockets to it.
+
+pub(crate) mod http;
+pub(crate) mod resp;
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use tidegate::{ManualClock, Zone};
+use tidegate_server::{Server, Settings};
+
+/// Bytes of the zone of a server under test.
+const ZONE_BYTES: usize = 1 << 16;
+
+/// A server on free ports of this machine, whose time is what a test says.
+pub(crate) struct Running {
+    pub(crate) server: Server,
+    pub(crate) clock: Arc<ManualClock>,
+}
+
+impl Running {
+    pub(crate) fn start() -> Running {
+        Running::with(settings())
+    }
+
+    pub(crate) fn with(settings: Settings) -> Running {
+        let clock = Arc::new(ManualClock::new());
+        let zone = Zone::with_clock(ZONE_BYTES, clock.clone());
+        let server = Server::start(settings, zone).expect("free ports of loopback can be had");
+        Running { server, clock }
+    }
+
+    pub(crate) fn resp(&self) -> resp::Client {
+        resp::Client::connect(self.server.resp().expect("it speaks RESP"))
+    }
+}
+
+/// Both fronts on free ports, one thread.
+pub(crate) fn settings() -> Settings {
+    let free = "127.0.0.1:0".parse().ok();
+    Settings { resp: free, http: free, threads: NonZeroUsize::MIN, ..Settings::default() }
+}

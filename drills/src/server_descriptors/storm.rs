@@ -1,0 +1,80 @@
+//! Those who connect, and stay until they leave all at once.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{self, Command};
+use std::time::Duration;
+
+/// Longer than anybody waits who is served at all.
+const TOO_LONG: Duration = Duration::from_secs(10);
+
+/// Somebody who is served, at one of the doors.
+#[derive(Debug)]
+pub(super) struct Client {
+    stream: TcpStream,
+    /// What it asks, and how the answer begins.
+    ask: (&'static [u8], &'static [u8]),
+}
+
+impl Client {
+    pub(super) fn of_resp(address: SocketAddr) -> Result<Client, String> {
+        Ok(Client { stream: connect(address)?, ask: (b"PING\r\n", b"+PONG\r\n") })
+    }
+
+    pub(super) fn of_http(address: SocketAddr) -> Result<Client, String> {
+        Ok(Client {
+            stream: connect(address)?,
+            ask: (b"GET /livez HTTP/1.1\r\nhost: here\r\n\r\n", b"HTTP/1.1 200 OK\r\n"),
+        })
+    }
+
+    /// Asks something, and waits for the answer.
+    pub(super) fn ask(&mut self) -> Result<(), String> {
+        let (ask, answer) = self.ask;
+        let mut told = vec![0; answer.len()];
+        let asked = self.stream.write_all(ask).and_then(|()| self.stream.read_exact(&mut told));
+        match asked {
+            Ok(()) if told == answer => Ok(()),
+            Ok(()) => Err(format!("told {}", told.escape_ascii())),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+/// Many who are there and say nothing.
+#[derive(Debug)]
+pub(super) struct Storm(Vec<TcpStream>);
+
+impl Storm {
+    /// So many, at these doors by turns.
+    pub(super) fn of(clients: u64, doors: &[SocketAddr]) -> Result<Storm, String> {
+        let doors = doors.iter().cycle().take(clients as usize);
+        doors.map(|door| connect(*door)).collect::<Result<_, _>>().map(Storm)
+    }
+
+    pub(super) fn leave(self) {
+        drop(self.0);
+    }
+}
+
+fn connect(address: SocketAddr) -> Result<TcpStream, String> {
+    let connected = TcpStream::connect_timeout(&address, TOO_LONG).and_then(|stream| {
+        stream.set_read_timeout(Some(TOO_LONG))?;
+        stream.set_write_timeout(Some(TOO_LONG))?;
+        Ok(stream)
+    });
+    connected.map_err(|error| format!("{address}: {error}"))
+}
+
+/// Lets this process have so many descriptors.
+pub(super) fn allow_descriptors(count: u64) -> Result<(), String> {
+    let mut command = Command::new("prlimit");
+    command.arg(format!("--pid={}", process::id())).arg(format!("--nofile={count}:"));
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => {
+            Err(format!("prlimit --nofile={count}: {status}; `ulimit -Hn` says how many there may be"))
+        }
+        Err(error) => Err(format!("prlimit, of util-linux: {error}")),
+    }
+}

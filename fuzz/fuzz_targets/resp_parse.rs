@@ -1,0 +1,7 @@
+//! Requests, from anywhere.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| tidegate_server::fuzzing::resp_parse(bytes));

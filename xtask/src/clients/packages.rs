@@ -1,0 +1,91 @@
+//! What has to come from the system: it is installed if we may, and named if not.
+
+use std::env;
+use std::process::Command;
+
+use super::download::download;
+use crate::failure::Failure;
+
+/// A package of Debian, and whether what we need of it is there.
+#[derive(Clone, Copy)]
+pub(super) struct Package {
+    name: &'static str,
+    is_there: fn() -> bool,
+}
+
+pub(super) const REDIS_TOOLS: Package =
+    Package { name: "redis-tools", is_there: || has_program("redis-cli") && has_program("redis-benchmark") };
+
+/// Nonsense is sent to a real Redis as well, to compare.
+pub(super) const REDIS_SERVER: Package =
+    Package { name: "redis-server", is_there: || has_program("redis-server") };
+
+/// Documents show its calls.
+pub(super) const CURL: Package = Package { name: "curl", is_there: || has_program("curl") };
+
+/// Python alone is often there, but cannot make an environment that has pip.
+pub(super) const PYTHON: Package = Package {
+    name: "python3-venv",
+    is_there: || answers(Command::new("python3").args(["-c", "import ensurepip, venv"])),
+};
+
+/// Installs those that are not there.
+pub(super) fn require(packages: &[Package]) -> Result<(), Failure> {
+    let missing: Vec<_> =
+        packages.iter().filter(|package| !(package.is_there)()).map(|package| package.name).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    if !is_root() || !has_program("apt-get") {
+        return Err(cannot_install(&missing));
+    }
+    download(apt_get().arg("update"))?;
+    download(apt_get().args(["install", "-y", "--no-install-recommends"]).args(missing))
+}
+
+fn cannot_install(missing: &[&str]) -> Failure {
+    let missing = missing.join(" ");
+    Failure::new(format!("missing, and only root can install it: apt-get install {missing}"))
+}
+
+fn apt_get() -> Command {
+    let mut command = Command::new("apt-get");
+    command.arg("-q").env("DEBIAN_FRONTEND", "noninteractive");
+    command
+}
+
+fn is_root() -> bool {
+    Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout == b"0\n")
+}
+
+fn has_program(name: &str) -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).any(|folder| folder.join(name).is_file())
+}
+
+fn answers(command: &mut Command) -> bool {
+    command.output().is_ok_and(|output| output.status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_there_is_not_installed() {
+        let shell = Package { name: "no-such-package", is_there: || has_program("sh") };
+        assert!(require(&[shell]).is_ok());
+    }
+
+    #[test]
+    fn whoever_may_not_install_is_told_what_to() {
+        let told = cannot_install(&["redis-tools", "python3-venv"]).to_string();
+        assert!(told.ends_with("apt-get install redis-tools python3-venv"), "{told}");
+    }
+
+    #[test]
+    fn programs_are_looked_for_in_the_path() {
+        assert!(has_program("sh"));
+        assert!(!has_program("no-such-program"));
+    }
+}
