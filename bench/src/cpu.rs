@@ -1,5 +1,6 @@
-//! The time that a thread has spent on a processor, which a busy machine does not stretch.
+//! The time that a thread or a process has spent on a processor, which a busy machine does not stretch.
 
+use std::fs;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
@@ -8,4 +9,15 @@ use rustix::time::{ClockId, clock_gettime};
 pub(crate) fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::try_from(time).expect("nobody has run for less than nothing")
+}
+
+/// For how long the threads of another process have been running so far.
+///
+/// It is the sum of `utime` and `stime`, but in nanoseconds, where `stat` has hundredths of a second.
+pub(crate) fn cpu_time_of(process: u32) -> Option<Duration> {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).ok()?;
+    let files = threads.flatten().map(|thread| fs::read_to_string(thread.path().join("schedstat")));
+    // A thread may end while it is looked at.
+    let nanoseconds = files.flatten().filter_map(|text| text.split_whitespace().next()?.parse::<u64>().ok());
+    Some(Duration::from_nanos(nanoseconds.sum()))
 }

@@ -6,11 +6,14 @@
 mod core;
 mod cpu;
 mod decide;
+mod goal;
+mod options;
 mod phase;
 mod process;
 mod promise;
 mod random;
 mod rounds;
+mod server;
 mod zone;
 
 use std::process::ExitCode;
@@ -21,10 +24,11 @@ fn main() -> ExitCode {
     match words.split_first() {
         Some((&"core", rest)) => core::run(rest),
         Some((&"decide", _)) => decide::run(),
+        Some((&"server", rest)) => server::run(rest),
         Some((&"zone", rest)) => zone::run(rest),
         other => {
             let name = other.map_or("(none)", |(name, _)| name);
-            eprintln!("unknown bench {name}; there are: core, decide, zone");
+            eprintln!("unknown bench {name}; there are: core, decide, server, zone");
             ExitCode::from(2)
         }
     }

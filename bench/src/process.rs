@@ -14,16 +14,21 @@ pub(crate) fn in_own_process(arguments: &[&str]) -> Result<String, String> {
 
 /// What is resident of this process, in bytes.
 pub(crate) fn resident() -> Option<usize> {
-    status("VmRSS:")
+    status("self", "VmRSS:")
+}
+
+/// What is resident of another process, in bytes.
+pub(crate) fn resident_of(process: u32) -> Option<usize> {
+    status(&process.to_string(), "VmRSS:")
 }
 
 /// The most that was ever resident of this process, in bytes.
 pub(crate) fn most_resident() -> Option<usize> {
-    status("VmHWM:")
+    status("self", "VmHWM:")
 }
 
-fn status(name: &str) -> Option<usize> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
+fn status(process: &str, name: &str) -> Option<usize> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     let kibibytes: usize = line.trim().strip_suffix(" kB")?.parse().ok()?;
     Some(kibibytes * 1024)

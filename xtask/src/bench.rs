@@ -6,9 +6,10 @@ use crate::suggest::closest;
 use crate::workspace::cargo;
 
 /// Name and purpose of each benchmark that the `bench` crate knows.
-const BENCHES: [(&str, &str); 3] = [
+const BENCHES: [(&str, &str); 4] = [
     ("decide", "CPU time of one decision, beside the peers"),
     ("core", "Single and Limiter on Map beside governor, ratelimit, leaky-bucket and throttlecrab"),
+    ("server", "CL.THROTTLE and HTTP beside redis-server and throttlecrab-server: CPU, latency, memory"),
     ("zone", "Limiter on Zone, hot keys to 10 M keys, beside governor, throttlecrab and Map"),
 ];
 
@@ -45,7 +46,9 @@ mod tests {
 
     #[test]
     fn a_misspelt_bench_is_refused_before_anything_is_built() {
-        for (misspelt, meant) in [("decied", "\"decide\""), ("cor", "\"core\""), ("zon", "\"zone\"")] {
+        for (misspelt, meant) in
+            [("decied", "\"decide\""), ("cor", "\"core\""), ("sever", "\"server\""), ("zon", "\"zone\"")]
+        {
             let failure = run(&[misspelt.to_owned()]).unwrap_err();
 
             assert_eq!(failure.code(), 2);

@@ -3,12 +3,12 @@
 use super::Options;
 use super::THREADS;
 use super::candidate::Candidate;
-use super::goal::Goal;
 use super::plot::draw;
 use super::side::{Keys, Side};
 use super::sides::{BATCHES_OF_16, EMPTY, GOVERNOR, MANY_KEYS, MAP, ZONE, main_sides, zone_for};
 use super::table::Table;
 use super::visits::Visits;
+use crate::goal::Goal;
 use crate::promise::Promise;
 
 const FEWER: [u32; 4] = [1000, 10_000, 100_000, 1_000_000];

@@ -1,13 +1,13 @@
 //! One hot key, and two in turn: a thread remembers where the last key of a limiter was, and not the one before.
 
 use super::candidate::Candidate;
-use super::goal::Goal;
 use super::key::first;
 use super::side::Keys;
 use super::sides::{DENIED, FEW_KEYS, GOVERNOR, ZONE, main_sides, other_sides, zone_for};
 use super::table::Table;
 use super::visits::Visits;
 use super::{Options, THREADS};
+use crate::goal::Goal;
 use crate::promise::Promise;
 
 /// Prints a table for each number of keys, promise and number of threads.

@@ -5,7 +5,6 @@ use tidegate::Zone;
 use super::Options;
 use super::candidate::Candidate;
 use super::folder::Folder;
-use super::goal::Goal;
 use super::side::{Keys, Side};
 use super::sides::{
     BATCHES_OF_16, BATCHES_OF_64, FILE, GOVERNOR, MANY_KEYS, ZONE, main_sides, on, other_sides, zone_bytes,
@@ -14,6 +13,7 @@ use super::sides::{
 use super::table::Table;
 use super::visits::Visits;
 use super::{THREADS, scaling};
+use crate::goal::Goal;
 use crate::promise::Promise;
 
 const KEYS: u32 = 1_000_000;

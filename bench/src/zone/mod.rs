@@ -8,7 +8,6 @@
 mod candidate;
 mod curve;
 mod folder;
-mod goal;
 mod hot;
 mod instructions;
 mod key;
@@ -26,8 +25,9 @@ mod zipf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use self::goal::Goal;
 use self::table::{FEWEST_MET, ROUNDS};
+use crate::goal::Goal;
+use crate::options::Options;
 use crate::process::most_resident;
 
 /// How many threads decide at the same time, in one table after the other.
@@ -48,49 +48,22 @@ const SECTIONS: [Section; 5] = [
     ("worst", "the worst call while keys come and go", worst::run),
 ];
 
-/// What was asked for.
-#[derive(Debug, Default)]
-struct Options {
-    /// Whether to draw a picture.
-    plot: bool,
-    /// All sections, if none is named.
-    sections: Vec<String>,
-}
-
 /// Runs the bench, or what a part of it needs in a process of its own.
 pub(crate) fn run(arguments: &[&str]) -> ExitCode {
     match arguments {
         ["resident", name] => turnover::print_one(name),
         ["decide", name, decisions] => instructions::decide(name, decisions),
         ["--instructions"] => instructions::compare(),
-        _ => match Options::read(arguments) {
-            Some(options) => compare_all(&options),
-            None => {
-                let names = SECTIONS.map(|(name, ..)| name).join(" | ");
-                eprintln!("usage: zone [--plot] [{names}]... | zone --instructions");
-                ExitCode::from(2)
-            }
-        },
-    }
-}
-
-impl Options {
-    fn read(arguments: &[&str]) -> Option<Options> {
-        let mut options = Options::default();
-        for argument in arguments {
-            match *argument {
-                "--plot" => options.plot = true,
-                name if SECTIONS.iter().any(|(known, ..)| *known == name) => {
-                    options.sections.push(name.to_owned());
+        _ => {
+            let names = SECTIONS.map(|(name, ..)| name);
+            match Options::read(arguments, &names) {
+                Some(options) => compare_all(&options),
+                None => {
+                    eprintln!("usage: zone [--plot] [{}]... | zone --instructions", names.join(" | "));
+                    ExitCode::from(2)
                 }
-                _ => return None,
             }
         }
-        Some(options)
-    }
-
-    fn asks_for(&self, name: &str) -> bool {
-        self.sections.is_empty() || self.sections.iter().any(|section| section == name)
     }
 }
 
@@ -119,23 +92,4 @@ fn legend() -> String {
          {FEWEST_MET} or more;\n  fewer are of threads that sleep at a lock, or of a machine that is too busy to tell\n\
          \u{f7} governor: CPU time divided by that of governor's default in the same round, median of the rounds\n"
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn without_names_all_sections_are_asked_for() {
-        let options = Options::read(&["--plot"]).unwrap();
-        assert!(options.plot && options.asks_for("hot") && options.asks_for("worst"));
-        let options = Options::read(&["memory", "hot"]).unwrap();
-        assert!(!options.plot && options.asks_for("hot") && !options.asks_for("worst"));
-    }
-
-    #[test]
-    fn what_is_not_known_is_refused() {
-        assert!(Options::read(&["--plod"]).is_none());
-        assert!(Options::read(&["hot", "cold"]).is_none());
-    }
 }

@@ -11,9 +11,9 @@ use governor::clock::FakeRelativeClock;
 use tidegate::{Limiter, ManualClock, Map, Zone, ZoneCounts};
 
 use super::Options;
-use super::goal::Goal;
 use super::key::Key;
 use super::sides::on;
+use crate::goal::Goal;
 use crate::process::{in_own_process, resident};
 use crate::promise::Promise;
 

@@ -11,9 +11,9 @@ use std::time::Duration;
 use tidegate::{ManualClock, Zone};
 
 use super::Options;
-use super::goal::Goal;
 use super::key::Key;
 use super::sides::{BYTES_PER_KEY, on};
+use crate::goal::Goal;
 use crate::phase::{Phase, REPEATS, print_phases};
 use crate::promise::Promise;
 use crate::random::Xorshift;

@@ -2,7 +2,7 @@
 
 use crate::rounds::{goal, goal_at_least};
 
-pub(super) struct Goal {
+pub(crate) struct Goal {
     name: &'static str,
     measured: f64,
     target: f64,
@@ -11,16 +11,16 @@ pub(super) struct Goal {
 }
 
 impl Goal {
-    pub(super) fn at_most(name: &'static str, measured: f64, target: f64, aim: f64) -> Goal {
+    pub(crate) fn at_most(name: &'static str, measured: f64, target: f64, aim: f64) -> Goal {
         Goal { name, measured, target, aim, judge: goal }
     }
 
-    pub(super) fn at_least(name: &'static str, measured: f64, target: f64, aim: f64) -> Goal {
+    pub(crate) fn at_least(name: &'static str, measured: f64, target: f64, aim: f64) -> Goal {
         Goal { name, measured, target, aim, judge: goal_at_least }
     }
 
     /// Prints how it was met; whether it was.
-    pub(super) fn print(&self) -> bool {
+    pub(crate) fn print(&self) -> bool {
         (self.judge)(self.name, self.measured, self.target, self.aim)
     }
 }
