@@ -164,7 +164,8 @@ fn calls_read_the_clock_as_often_as_the_page_says() {
         assert_eq!(readings(&|| assert!(limiter.peek("ana").is_allowed())), 1);
         assert_eq!(readings(&|| assert!(limiter.acquire("ana").blocking().is_ok())), 1);
         assert_eq!(readings(&|| assert_eq!(limiter.refund("ana"), Adjusted::Whole)), 1);
-        assert_eq!(readings(&|| limiter.reset("ana")), 0);
+        assert_eq!(readings(&|| limiter.reset("nobody")), 0);
+        assert_eq!(readings(&|| limiter.reset("ana")), u64::from(in_zone));
         assert!(readings(&|| limiter.set_limit(limit)) <= 1);
     }
 }

@@ -284,12 +284,12 @@ impl Core {
 
     /// Forgets a subject that has a cell of its own. Whether it was worth something.
     pub(super) fn forget(&self, spot: &Spot) -> bool {
-        let (mut was_live, now) = (false, self.clock.now());
+        let mut was_live = false;
         loop {
             let view = self.table.view(spot);
             let Some(own) = view.own().next() else { return was_live };
             let is_gone = view.replace(own, Content::NOTHING);
-            was_live |= is_gone && own.content.is_state() && own.content.clear_at() > now;
+            was_live |= is_gone && own.content.is_state() && own.content.clear_at() > self.clock.now();
         }
     }
 
