@@ -25,7 +25,7 @@ const ZONE_BYTES: usize = 64 << 20;
 #[derive(Clone, Copy, Debug)]
 struct Resident {
     all: usize,
-    /// Pages of the largest mapping, up to the size of a zone.
+    /// Pages of the mapping that has the most, up to the size of a zone.
     zone: usize,
 }
 
@@ -96,15 +96,10 @@ fn mebibytes(bytes: usize) -> f64 {
     bytes as f64 / f64::from(1 << 20)
 }
 
-/// Resident bytes of the largest mapping in an `smaps`.
+/// Resident bytes of the mapping in an `smaps` that has the most of them.
 fn resident_of_largest(maps: &str) -> usize {
-    let kibibytes = |line: &str, name| {
-        let number = line.strip_prefix(name)?.trim().strip_suffix(" kB")?;
-        number.parse::<usize>().ok()
-    };
-    let sizes = maps.lines().filter_map(|line| kibibytes(line, "Size:"));
-    let residents = maps.lines().filter_map(|line| kibibytes(line, "Rss:"));
-    sizes.zip(residents).max().map_or(0, |(_, resident)| resident * 1024)
+    let kib = |line: &str| line.strip_prefix("Rss:")?.trim().strip_suffix("kB")?.trim().parse::<usize>().ok();
+    maps.lines().filter_map(kib).max().unwrap_or(0) << 10
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Decisions for programs in any language: one server that speaks RESP and HTTP.
 //!
-//! A front translates and nothing else: bytes become a question to the [`engine`], whose answer becomes bytes.
+//! A front translates and nothing else: bytes become a question to the engine, whose answer becomes bytes.
 //! What every front may use up is bounded by a name in [`settings::Bounds`].
 
 mod accept;
