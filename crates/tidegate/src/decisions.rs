@@ -56,21 +56,18 @@ impl Decisions {
     /// Which ask decided the matter: of a refusal the one with the longest wait, else the one whose limit has
     /// the smallest part of it left. `None` if there were no asks.
     pub fn binding(&self) -> Option<usize> {
-        let refused = (0..self.each.len()).filter(|nth| !self.each[*nth].is_allowed());
-        let longest = refused.min_by_key(|nth| {
-            let wait = self.each[*nth].retry_after();
-            std::cmp::Reverse(wait.unwrap_or(Duration::MAX))
-        });
-        longest.or_else(|| (0..self.each.len()).min_by(|one, other| self.left(*one, *other)))
+        Decisions::binding_of(&self.each)
     }
 
-    /// Compares what two limits have left as parts of the whole.
-    fn left(&self, one: usize, other: usize) -> std::cmp::Ordering {
-        let (one, other) = (&self.each[one], &self.each[other]);
-        let product = |left: &Decision, whole: &Decision| {
-            u128::from(left.remaining()) * u128::from(whole.limit().max(1))
-        };
-        product(one, other).cmp(&product(other, one))
+    /// The same for some of the decisions.
+    pub fn binding_of(decisions: &[Decision]) -> Option<usize> {
+        let refused = (0..decisions.len()).filter(|nth| !decisions[*nth].is_allowed());
+        let longest = refused.min_by_key(|nth| {
+            let wait = decisions[*nth].retry_after();
+            std::cmp::Reverse(wait.unwrap_or(Duration::MAX))
+        });
+        longest
+            .or_else(|| (0..decisions.len()).min_by(|one, other| left(&decisions[*one], &decisions[*other])))
     }
 
     /// The decisions, or the refusal, for `?`.
@@ -80,6 +77,13 @@ impl Decisions {
             _ => Ok(self),
         }
     }
+}
+
+/// Compares what two limits have left as parts of the whole.
+fn left(one: &Decision, other: &Decision) -> std::cmp::Ordering {
+    let product =
+        |left: &Decision, whole: &Decision| u128::from(left.remaining()) * u128::from(whole.limit().max(1));
+    product(one, other).cmp(&product(other, one))
 }
 
 #[cfg(all(test, not(tidegate_models)))]

@@ -48,6 +48,20 @@ impl Key {
         Key(bytes.into_boxed_slice())
     }
 
+    /// The key with these encoded bytes, if they are what [`Key::as_bytes`] gives.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Key> {
+        let key = Key(bytes.into());
+        let again = Key::new(&key);
+        (again == key).then_some(again)
+    }
+
+    /// Its parts, in order.
+    pub fn parts(&self) -> Vec<Vec<u8>> {
+        let mut parts = Vec::new();
+        self.each_part(&mut |part| parts.push(part.to_vec()));
+        parts
+    }
+
     /// The encoded bytes: each part with its length before it.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
@@ -113,7 +127,7 @@ impl IntoKey for Key {
             let (mut length, mut shift) = (0, 0);
             while let Some((group, more)) = rest.split_first() {
                 rest = more;
-                length |= usize::from(group & 0x7f) << shift;
+                length |= usize::from(group & 0x7f).checked_shl(shift).unwrap_or(0);
                 shift += 7;
                 if group & 0x80 == 0 {
                     break;
@@ -348,6 +362,19 @@ mod tests {
             key.each_part(&mut |part| found.push(part.to_vec()));
             assert_eq!(found, parts.iter().map(|part| part.as_bytes().to_vec()).collect::<Vec<_>>());
             assert_eq!(Key::new(&key), key);
+        }
+    }
+
+    #[test]
+    fn encoded_bytes_are_a_key_and_others_are_none() {
+        let long = "x".repeat(300);
+        for parts in [vec![], vec![""], vec!["", ""], vec!["a", "bc"], vec![&long, "c"]] {
+            let key = Key::from_parts(&parts);
+            assert_eq!(Key::from_bytes(key.as_bytes()), Some(key.clone()));
+            assert_eq!(key.parts().len(), parts.len());
+        }
+        for bytes in [&b"\x02a"[..], b"\x80", b"\x80\x00", b"\x81\x00a", b"a", &[0xff; 40]] {
+            assert_eq!(Key::from_bytes(bytes), None, "{bytes:?}");
         }
     }
 

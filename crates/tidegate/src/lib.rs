@@ -64,7 +64,7 @@ pub use asking::{IntoAsk, KeyedAsk, ask};
 pub use decision::{Decision, PermitId, Verdict};
 pub use decisions::Decisions;
 pub use key::{IntoKey, Key, KeyPart};
-pub use limit::{Alignment, DelayAfter, Draft, Limit, LimitError, Pay, Rate, WindowMode};
+pub use limit::{Alignment, DelayAfter, Draft, Limit, LimitError, Most, Pay, Rate, WindowMode};
 pub use limiter::{AdmitEach, Limiter, LimiterAsk, admit_all};
 pub use pacer::Pacer;
 pub use permits::{Entering, Permit, Permits};
@@ -72,7 +72,9 @@ pub use receipt::Receipt;
 pub use refusal::Refusal;
 pub use shaper::Shaper;
 pub use single::Single;
-pub use store::{Answer, Map, Memory, Store, StoreError, Subject, WhenFull, Zone, ZoneCounts, ZoneError};
+pub use store::{
+    Answer, Map, Memory, Store, StoreError, Subject, WhenFull, Zone, ZoneCounts, ZoneError, Zones,
+};
 pub use time::{
     Clock, CounterClock, DAY, HOUR, MILLISECOND, MINUTE, ManualClock, SECOND, SystemClock, Ticks, Timestamp,
 };

@@ -70,14 +70,17 @@ impl Concurrency {
     }
 
     /// Gives a place back. Whether the permit was still holding one.
+    ///
+    /// Nobody else's lease is touched, whatever this limit's: a permit may come back under another limit than others
+    /// were taken under.
     pub fn release(&self, holders: &mut Holders, now: Timestamp, permit: PermitId) -> bool {
-        self.settle(holders, now);
+        holders.drop_ended(now);
         holders.remove(permit).is_some()
     }
 
     /// Starts the lease anew. Whether the permit was still holding its place; an ended lease stays ended.
     pub fn renew(&self, holders: &mut Holders, now: Timestamp, permit: PermitId) -> bool {
-        self.settle(holders, now);
+        holders.drop_ended(now);
         let Some(holder) = holders.remove(permit) else { return false };
         holders.insert(permit, Holder { until: now.saturating_add(self.lease), ..holder });
         true
@@ -86,9 +89,7 @@ impl Concurrency {
     /// Drops leases that have ended, and cuts those that are longer than they can be: the clock stepped back,
     /// or the lease was shortened.
     fn settle(&self, holders: &mut Holders, now: Timestamp) {
-        while let Some((_, permit)) = holders.first_end().filter(|(until, _)| *until <= now) {
-            holders.remove(permit);
-        }
+        holders.drop_ended(now);
         let longest = self.longest_end(holders, now);
         while let Some((_, permit)) = holders.last_end().filter(|(until, _)| *until > longest) {
             if let Some(holder) = holders.remove(permit) {
@@ -160,6 +161,11 @@ impl Stored for Concurrency {
 
     fn growth_at_first(&self) -> usize {
         size_of::<Holders>() + Holders::GROWTH
+    }
+
+    /// Room is made for one more, also when it will be refused.
+    fn most_held(&self) -> usize {
+        size_of::<Holders>() + (self.max as usize + 1) * Holders::GROWTH
     }
 }
 
@@ -234,6 +240,12 @@ impl Settled<'_> {
 }
 
 impl Holders {
+    fn drop_ended(&mut self, now: Timestamp) {
+        while let Some((_, permit)) = self.first_end().filter(|(until, _)| *until <= now) {
+            self.remove(permit);
+        }
+    }
+
     fn insert(&mut self, permit: PermitId, holder: Holder) {
         self.units += holder.units;
         self.by_end.insert((holder.until, permit), holder.units);

@@ -224,6 +224,12 @@ impl Debt {
         Ticks::new(self.interval.get().saturating_mul(units))
     }
 
+    /// The most that can act within a closed interval: a debt is within the capacity when it acts, and what acted
+    /// before it in the interval was repaid within the interval or is in that debt.
+    pub(crate) fn most_in(&self, span: Ticks) -> u128 {
+        (u128::from(self.capacity.get()) + u128::from(span.get())) / u128::from(self.interval.get())
+    }
+
     /// What is owed now, cut to what can be owed.
     #[inline]
     pub(crate) fn owed(&self, clear_at: Timestamp, now: Timestamp) -> Ticks {

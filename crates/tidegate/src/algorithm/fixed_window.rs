@@ -85,6 +85,15 @@ impl FixedWindow {
         self.alignment == Alignment::Epoch && self.most < UNIT && self.period.get() >= 2 * UNIT
     }
 
+    /// The most that passes within a closed interval, which at worst begins with the last instant of a window. One
+    /// that opens with its first hit has spent a unit on that by then, unless it opens within the interval.
+    pub(crate) fn most_in(&self, span: Ticks) -> u128 {
+        let (span, period) = (u128::from(span.get()), u128::from(self.period.get()));
+        let most = u128::from(self.amount) * (span.div_ceil(period) + 1);
+        let opened_before = self.alignment == Alignment::FirstHit && span % period != 0;
+        most - u128::from(opened_before)
+    }
+
     /// The window in force now; `None` if it would end after time itself.
     fn window(&self, state: Window, now: Timestamp) -> Option<Window> {
         if now >= state.end {

@@ -141,6 +141,24 @@ impl Pacer {
         Ticks::new(self.full().div_ceil(self.scale().get()))
     }
 
+    /// The most that acts within a closed interval beside one grant of any size; no bound at an unlimited rate.
+    ///
+    /// Of those that act there, the last one may be paid for after it (`pay next`), or the first one before it (`pay
+    /// self`). The others are paid for within it, or from savings: who pays for itself from those is no exception,
+    /// and there is one less beside it. A warm-up makes nothing cheaper than the interval.
+    pub(crate) fn most_beside_one(&self, span: Ticks) -> Option<u128> {
+        let (span, interval) = (u128::from(span.get()), u128::from(self.interval?.get()));
+        let saved = match self.savings {
+            Savings::Steady { most } => u128::from(most.get()),
+            Savings::WarmUp { .. } => return Some(span / interval),
+        };
+        let with_savings = (saved + span) / interval;
+        Some(match self.pay {
+            Pay::Next => with_savings,
+            Pay::Own => with_savings.saturating_sub(1).max(span / interval),
+        })
+    }
+
     /// At the epoch a steady pacer has nothing saved, and a warming one is cold.
     fn saved_at_first(&self) -> u64 {
         match self.savings {

@@ -68,6 +68,12 @@ impl SlidingLog {
         self.period
     }
 
+    /// The most that passes within a closed interval: all of the limit at its first instant, and again whenever
+    /// that has left, exactly a period later.
+    pub(crate) fn most_in(&self, span: Ticks) -> u128 {
+        u128::from(self.amount) * (u128::from(span.get() / self.period.get()) + 1)
+    }
+
     /// Whether the clock is so far behind the log that its entries have to be brought to now.
     fn is_far_behind(&self, log: &Log, now: Timestamp) -> bool {
         log.newest().is_some_and(|newest| newest.since(now) > self.period.max(OUT_OF_ORDER))
@@ -138,6 +144,10 @@ impl Stored for SlidingLog {
 
     fn growth_at_first(&self) -> usize {
         Log::default().growth()
+    }
+
+    fn most_held(&self) -> usize {
+        Log::most_held(self.amount as usize)
     }
 }
 
@@ -228,6 +238,11 @@ impl Log {
     pub(super) fn growth(&self) -> usize {
         let capacity = self.entries.capacity();
         if self.entries.len() < capacity { 0 } else { capacity.max(4) * size_of::<Entry>() }
+    }
+
+    /// The most that [`Log::bytes_held`] can be with so many entries, and the growth that is made room for then.
+    fn most_held(entries: usize) -> usize {
+        (2 * entries).max(4) * size_of::<Entry>()
     }
 
     fn newest(&self) -> Option<Timestamp> {

@@ -82,6 +82,35 @@ impl SlidingWindow {
         Ticks::new(self.width * (self.slots + 1))
     }
 
+    /// The most that passes within a closed interval.
+    ///
+    /// It reaches the most slots if it begins with the last instant of one. `strict` lets the limit through in one
+    /// of any slots + 1 that follow each other.
+    pub(crate) fn most_in(&self, span: Ticks) -> u128 {
+        let later_slots = span.get().div_ceil(self.width);
+        match self.mode {
+            WindowMode::Strict => u128::from(self.amount) * u128::from(later_slots / (self.slots + 1) + 1),
+            WindowMode::Estimate => self.most_by_estimate(later_slots, span),
+        }
+    }
+
+    /// The limit passes in the last instant of a slot. At the end of each whole slot that follows, one less does,
+    /// because of the one before; of the last slot, what its reached part takes off the weight of that.
+    fn most_by_estimate(&self, later_slots: u64, span: Ticks) -> u128 {
+        let (amount, later) = (u128::from(self.amount), u128::from(later_slots));
+        let reached = |older: u128| {
+            let into = u128::from((span.get() - 1) % self.width);
+            amount - older + older * into / u128::from(self.width)
+        };
+        match later_slots {
+            0 => amount,
+            // Of a limit of one, every other slot has to stay empty.
+            _ if self.amount == 1 => later / 2 + 1,
+            1 => amount + reached(amount),
+            _ => amount + (later - 1) * (amount - 1) + reached(amount - 1),
+        }
+    }
+
     /// What the counters say now.
     fn view<'a>(&self, state: &'a Slots, now: Timestamp) -> View<'a> {
         let slot = now.ticks() / self.width;
@@ -218,6 +247,10 @@ impl Stored for SlidingWindow {
     }
 
     fn growth_at_first(&self) -> usize {
+        self.most_held()
+    }
+
+    fn most_held(&self) -> usize {
         (self.slots as usize + 1) * size_of::<u64>()
     }
 }

@@ -91,6 +91,11 @@ pub(crate) trait Stored: Decide {
     fn growth_at_first(&self) -> usize {
         0
     }
+
+    /// The most memory behind a state of this limit, with what room is made for before one more take.
+    fn most_held(&self) -> usize {
+        0
+    }
 }
 
 impl Stored for TokenBucket {}

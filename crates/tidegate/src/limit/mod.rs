@@ -7,6 +7,7 @@ mod problem;
 mod rate;
 mod terms;
 mod text;
+mod worst;
 
 pub(crate) use current::CurrentLimit;
 pub use draft::{Alignment, DelayAfter, Draft, Pay, WindowMode};
@@ -14,6 +15,7 @@ pub use problem::LimitError;
 pub(crate) use problem::Problem;
 pub use rate::Rate;
 pub(crate) use terms::Terms;
+pub use worst::Most;
 
 use std::fmt;
 use std::str::FromStr;

@@ -218,6 +218,11 @@ impl Terms {
         with_terms!(self, terms => terms.seen(state).map_or_else(|| terms.growth_at_first(), |seen| terms.growth(seen)))
     }
 
+    /// The most memory behind a state.
+    pub(crate) fn most_held(&self) -> usize {
+        with_terms!(self, terms => terms.most_held())
+    }
+
     /// How long one more has to wait at the end of a line after its head may pass, where that is a sum: `head`
     /// units stand at its head, `all` in the whole of it.
     pub(crate) fn wait_in_line(&self, head: u64, all: u64, ask: Ask) -> Option<Ticks> {

@@ -8,8 +8,10 @@ mod error;
 mod holder;
 pub(crate) mod map;
 pub(crate) mod name;
+mod subjects;
 pub(crate) mod together;
 pub(crate) mod zone;
+mod zones;
 
 pub use answer::Answer;
 pub use error::StoreError;
@@ -17,6 +19,7 @@ pub(crate) use holder::Holder;
 pub use holder::Memory;
 pub use map::Map;
 pub use zone::{WhenFull, Zone, ZoneCounts, ZoneError};
+pub use zones::Zones;
 
 use std::fmt;
 
@@ -41,12 +44,14 @@ pub struct Subject<'a> {
     pub limit: &'a Limit,
     /// What becomes of it when a zone has no cell for it; no other store cares.
     pub when_full: WhenFull,
+    /// Which of several [`Zones`] holds it; no other store cares.
+    pub zone: Option<&'a str>,
 }
 
 impl<'a> Subject<'a> {
     /// A subject that is never forgotten.
     pub const fn new(namespace: &'a str, key: &'a Key, limit: &'a Limit) -> Subject<'a> {
-        Subject { namespace, key, limit, when_full: WhenFull::Share }
+        Subject { namespace, key, limit, when_full: WhenFull::Share, zone: None }
     }
 
     fn account(&self) -> Account {

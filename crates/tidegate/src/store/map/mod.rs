@@ -8,6 +8,7 @@
 mod accounts;
 mod budget;
 mod shard;
+mod size;
 #[cfg(all(test, not(tidegate_models)))]
 mod tests;
 mod together;

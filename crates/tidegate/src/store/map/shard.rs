@@ -34,6 +34,10 @@ const TABLES: usize = 128;
 /// How many buckets are looked at before it is asked whether to go on.
 const STRIDE: usize = 8;
 
+/// The most bytes of tables per entry, while entries only come: the first entry of a table has three empty buckets
+/// beside it, and right after a split there are four buckets for each again.
+pub(super) const MOST_PER_ENTRY: usize = 4 * (size_of::<Entry>() + 1) + 64;
+
 /// What is remembered under one name.
 #[derive(Debug)]
 pub(super) struct Entry {

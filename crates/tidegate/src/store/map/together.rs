@@ -10,7 +10,7 @@ use super::{Inner, Map, Place, Shard};
 use crate::algorithm::State;
 use crate::ask::Ask;
 use crate::decision::Decision;
-use crate::store::name::Account;
+use crate::store::name::{Account, circle};
 use crate::sync::MutexGuard;
 use crate::time::Timestamp;
 
@@ -129,6 +129,8 @@ impl<'a> Held<'a> {
     fn reserve(&mut self, bid: usize) -> bool {
         let Bid { account, .. } = &self.bids[bid];
         let HeldShard { inner, now, shard, .. } = &mut self.shards[self.owner[bid]];
+        // Nobody may have announced this limit, and it may never be asked alone.
+        inner.memory.lengthen(circle(account.bytes()), account.terms().memory());
         let hash = self.places[bid].hash;
         let is_new = shard.find(hash, account.bytes()).is_none();
         // Until it is taken from, nobody may take it for clear and drop it.

@@ -29,8 +29,17 @@ mod mapped {
     impl Cells {
         /// Buckets that were never used.
         pub(in crate::store::zone) fn anonymous(buckets: usize) -> Cells {
-            let mapping = Arc::new(Mapping::anonymous(buckets * size_of::<Bucket>()));
-            Cells { buckets: mapping.part(0, buckets), file: None, deepest: AtomicU64::new(0) }
+            Cells::of(Mapping::anonymous(buckets * size_of::<Bucket>()), buckets)
+        }
+
+        /// The same, or an error if the system gives no memory.
+        pub(in crate::store::zone) fn try_anonymous(buckets: usize) -> io::Result<Cells> {
+            Ok(Cells::of(Mapping::try_anonymous(buckets * size_of::<Bucket>())?, buckets))
+        }
+
+        fn of(mapping: Mapping, buckets: usize) -> Cells {
+            let buckets = Arc::new(mapping).part(0, buckets);
+            Cells { buckets, file: None, deepest: AtomicU64::new(0) }
         }
 
         /// The buckets of a file.
@@ -77,6 +86,10 @@ mod model {
     impl Cells {
         pub(in crate::store::zone) fn anonymous(buckets: usize) -> Cells {
             Cells { buckets: (0..buckets).map(|_| Bucket::new()).collect(), deepest: AtomicU64::new(0) }
+        }
+
+        pub(in crate::store::zone) fn try_anonymous(buckets: usize) -> io::Result<Cells> {
+            Ok(Cells::anonymous(buckets))
         }
 
         pub(in crate::store::zone) fn buckets(&self) -> &[Bucket] {

@@ -66,6 +66,8 @@ struct Inner {
     seed: [u64; 2],
     core: Core,
     map: OnceLock<Map>,
+    /// The most bytes of the map, unless it is as large as maps usually are.
+    map_bytes: Option<usize>,
 }
 
 /// What becomes of the subjects of a rule when a zone has no cell for them.
@@ -92,6 +94,29 @@ impl Zone {
     /// The same with another clock.
     pub fn with_clock(bytes: usize, clock: Arc<dyn Clock>) -> Zone {
         Zone::build(bytes, Source::Given(clock))
+    }
+
+    /// The same, or an error if the system gives no memory.
+    ///
+    /// ```
+    /// assert!(tidegate::Zone::try_new(1 << 20).is_ok());
+    /// assert!(tidegate::Zone::try_new(1 << 60).is_err());
+    /// ```
+    pub fn try_new(bytes: usize) -> io::Result<Zone> {
+        Zone::try_on_clock(bytes, Source::default())
+    }
+
+    /// The same by the clock of another store.
+    pub(crate) fn try_on_clock(bytes: usize, clock: Source) -> io::Result<Zone> {
+        let cells = Cells::try_anonymous(Table::buckets_in(bytes))?;
+        Ok(Zone::on(cells, memory::fresh_seed(), clock, ""))
+    }
+
+    /// Bounds the map beside it, before anybody uses it.
+    pub(crate) fn beside(mut self, map_bytes: usize) -> Zone {
+        let inner = Arc::get_mut(&mut self.inner).expect("a zone is bounded before it is used");
+        inner.map_bytes = Some(map_bytes);
+        self
     }
 
     fn build(bytes: usize, clock: Source) -> Zone {
@@ -155,7 +180,8 @@ impl Zone {
     fn on(cells: Cells, seed: [u64; 2], clock: Source, name: &str) -> Zone {
         let first_attempt = memory::fresh_seed()[0] as u32;
         let core = Core::new(Table::new(cells), clock, first_attempt);
-        Zone { inner: Arc::new(Inner { name: name.into(), seed, core, map: OnceLock::new() }) }
+        let inner = Inner { name: name.into(), seed, core, map: OnceLock::new(), map_bytes: None };
+        Zone { inner: Arc::new(inner) }
     }
 
     /// The name by which an operator knows this zone: that of its file, unless it was named.

@@ -19,6 +19,9 @@ use crate::time::{Source, Timestamp};
 /// The algorithms whose states may fit a word; others have higher numbers.
 const ONE_WORD: [Algorithm; 3] = [Algorithm::TokenBucket, Algorithm::LeakyBucket, Algorithm::FixedWindow];
 
+/// No subject of a map takes fewer bytes, so that its bytes bound it and not its keys.
+const LEAST_PER_KEY: usize = 64;
+
 /// Runs the same line for whichever algorithm of one word it is.
 macro_rules! with_word {
     ($all:expr, $terms:ident => $line:expr) => {
@@ -84,7 +87,13 @@ impl Zone {
     }
 
     fn map(&self) -> &Map {
-        self.inner.map.get_or_init(|| Map::on_clock(self.inner.core.clock.clone()))
+        self.inner.map.get_or_init(|| {
+            let map = Map::on_clock(self.inner.core.clock.clone());
+            match self.inner.map_bytes {
+                Some(bytes) => map.max_keys(bytes / LEAST_PER_KEY).max_bytes(bytes),
+                None => map,
+            }
+        })
     }
 
     pub(crate) fn clock(&self) -> &Source {

@@ -4,6 +4,7 @@
 //! only as types that say of themselves that every pattern of bytes is one of their values, and that whoever
 //! changes one does so in one atomic step.
 
+use std::alloc::{Layout, handle_alloc_error};
 use std::fs::File;
 use std::io;
 use std::ops::Deref;
@@ -47,11 +48,16 @@ unsafe impl Sync for Mapping {}
 
 impl Mapping {
     /// So many bytes, all zero, which take up memory only once they are written to. From two megabytes on they are
-    /// aligned for huge pages. Without memory this ends as every failed allocation does.
-    pub(crate) fn anonymous(bytes: usize) -> Mapping {
+    /// aligned for huge pages. An error if the system gives no memory.
+    pub(crate) fn try_anonymous(bytes: usize) -> io::Result<Mapping> {
         assert!(bytes > 0, "a mapping is of at least one byte");
-        let (start, held) = system::anonymous(bytes);
-        Mapping { start, length: bytes, held }
+        let (start, held) = system::anonymous(bytes).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Mapping { start, length: bytes, held })
+    }
+
+    /// The same. Without memory this ends as every failed allocation does.
+    pub(crate) fn anonymous(bytes: usize) -> Mapping {
+        Mapping::try_anonymous(bytes).unwrap_or_else(|_| out_of_memory(bytes))
     }
 
     /// The first so many bytes of a file, which has them: what is written here is in the file, and the other way
@@ -78,6 +84,13 @@ impl Mapping {
     /// Waits until what was written to the memory of a file is on its disk.
     pub(crate) fn flush(&self) -> io::Result<()> {
         system::flush(self.start, self.length)
+    }
+}
+
+fn out_of_memory(bytes: usize) -> ! {
+    match Layout::from_size_align(bytes, PAGE) {
+        Ok(layout) => handle_alloc_error(layout),
+        Err(_) => panic!("{bytes} bytes are more than there are addresses"),
     }
 }
 
@@ -122,34 +135,30 @@ use linux as system;
 
 #[cfg(all(target_os = "linux", not(any(miri, tidegate_models))))]
 mod linux {
-    use std::alloc::{Layout, handle_alloc_error};
     use std::fs::File;
     use std::io;
     use std::ptr::{self, NonNull};
 
     use rustix::mm::{self, Advice, MapFlags, MsyncFlags, ProtFlags};
 
-    use super::PAGE;
-
     /// The size and the alignment of a huge page; every smaller page fits into it a whole number of times.
     pub(super) const HUGE: usize = 2 << 20;
 
-    /// Where the bytes are, and how many there are.
-    pub(super) fn anonymous(bytes: usize) -> (NonNull<u8>, usize) {
+    /// Where the bytes are, and how many there are, if the system gives any.
+    pub(super) fn anonymous(bytes: usize) -> Option<(NonNull<u8>, usize)> {
         if bytes < HUGE {
-            return (map(bytes).unwrap_or_else(|| out_of_memory(bytes)), bytes);
+            return Some((map(bytes)?, bytes));
         }
         // A mapping begins anywhere: what is mapped is longer by a huge page, and what is too much at both ends is
         // given back.
-        let held = bytes.checked_next_multiple_of(HUGE).filter(|held| held.checked_add(HUGE).is_some());
-        let held = held.unwrap_or_else(|| out_of_memory(bytes));
-        let mapped = map(held + HUGE).unwrap_or_else(|| out_of_memory(bytes));
+        let held = bytes.checked_next_multiple_of(HUGE)?;
+        let mapped = map(held.checked_add(HUGE)?)?;
         let (before, after) = surplus(mapped.as_ptr().addr());
         let start = at(mapped, before);
         release(mapped, before);
         release(at(start, held), after);
         advise(start, held);
-        (start, held)
+        Some((start, held))
     }
 
     /// The bytes before and after huge pages in a mapping that is one page longer than they are.
@@ -164,13 +173,6 @@ mod linux {
         // SAFETY: nothing is told about where, so nothing that is in use is replaced.
         let start = unsafe { mm::mmap_anonymous(ptr::null_mut(), bytes, access, flags) };
         NonNull::new(start.ok()?.cast())
-    }
-
-    fn out_of_memory(bytes: usize) -> ! {
-        match Layout::from_size_align(bytes, PAGE) {
-            Ok(layout) => handle_alloc_error(layout),
-            Err(_) => panic!("{bytes} bytes are more than there are addresses"),
-        }
     }
 
     fn at(start: NonNull<u8>, offset: usize) -> NonNull<u8> {
@@ -209,22 +211,19 @@ mod linux {
 /// Where there is no such system, memory comes from the allocator.
 #[cfg(not(all(target_os = "linux", not(any(miri, tidegate_models)))))]
 mod elsewhere {
-    use std::alloc::{self, Layout, handle_alloc_error};
+    use std::alloc::{self, Layout};
     use std::fs::File;
     use std::io;
     use std::ptr::NonNull;
 
     use super::PAGE;
 
-    fn layout(bytes: usize) -> Layout {
-        Layout::from_size_align(bytes, PAGE).expect("not more bytes than there are addresses")
-    }
-
     #[expect(unsafe_code, reason = "the allocator has no safe form")]
-    pub(super) fn anonymous(bytes: usize) -> (NonNull<u8>, usize) {
+    pub(super) fn anonymous(bytes: usize) -> Option<(NonNull<u8>, usize)> {
+        let layout = Layout::from_size_align(bytes, PAGE).ok()?;
         // SAFETY: a mapping has at least one byte.
-        let start = unsafe { alloc::alloc_zeroed(layout(bytes)) };
-        (NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout(bytes))), bytes)
+        let start = unsafe { alloc::alloc_zeroed(layout) };
+        Some((NonNull::new(start)?, bytes))
     }
 
     pub(super) fn of_file(_file: &File, _length: usize) -> io::Result<NonNull<u8>> {
@@ -237,8 +236,9 @@ mod elsewhere {
 
     #[expect(unsafe_code, reason = "the allocator has no safe form")]
     pub(super) fn release(start: NonNull<u8>, bytes: usize) {
+        let layout = Layout::from_size_align(bytes, PAGE).expect("so many bytes were allocated");
         // SAFETY: it was allocated like this by `anonymous`, the only way to a mapping here.
-        unsafe { alloc::dealloc(start.as_ptr(), layout(bytes)) };
+        unsafe { alloc::dealloc(start.as_ptr(), layout) };
     }
 }
 

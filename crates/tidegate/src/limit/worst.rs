@@ -1,0 +1,105 @@
+//! The worst case of a limit: the most that it lets through, whatever its callers do.
+//!
+//! Each bound is proven and reached, to the tick; the tests try everything that can be done with small numbers.
+//! It holds for one subject while its clock goes on, its limit stays as it is and its state is not forgotten; what is
+//! refunded or given back may be spent once more.
+
+use std::time::Duration;
+
+use super::{Limit, Terms};
+use crate::algorithm::debt::Metered as _;
+use crate::time::Ticks;
+
+/// The most that can pass; see [`Limit::most_in`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Most {
+    /// So many units, whatever each ask costs.
+    Units(u64),
+    /// So many units, and one grant beside them that may be of any size: of asks that cost 1, one more than this.
+    ///
+    /// A pacer lets a grant of any size act at once, and makes others wait for it, or itself before.
+    UnitsAndOneGrant(u64),
+    /// So many at a time. How many come and go has no bound, however short the time.
+    InFlight(u64),
+    /// No bound at all.
+    Unbounded,
+}
+
+impl Most {
+    fn units(units: u128) -> Most {
+        Most::Units(saturated(units))
+    }
+}
+
+impl Limit {
+    /// The most that can pass within any closed interval of this length; of length zero, at one instant.
+    ///
+    /// Whoever was promised a later time counts at that time. T is the time from one unit to the next, rounded up to a
+    /// tick; W is the period, S the length of a slot, t that of the interval.
+    ///
+    /// | algorithm | most | asks that cost 1 reach it |
+    /// |---|---|---|
+    /// | token-bucket | burst + ⌊t / T⌋ | yes |
+    /// | leaky-bucket | queue + 1 + ⌊t / T⌋ | so many are accepted; beyond `delay-after` they leave one per T, and only a larger cost leaves as a whole |
+    /// | fixed-window | limit · (⌈t / W⌉ + 1) | yes |
+    /// | from the first hit | one less, unless t is a multiple of W | yes |
+    /// | sliding-log | limit · (⌊t / W⌋ + 1) | yes: what happened exactly W ago has left |
+    /// | sliding-window | limit · (⌊⌈t / S⌉ / (slots + 1)⌋ + 1) | yes |
+    /// | by estimate | 2 · limit − 1 in one W, and limit − 1 in each one more (of a limit of 1, one in every other) | yes |
+    /// | pacer | ⌊(savings + t) / T⌋, one less if who pays from savings pays for itself, and one grant | yes |
+    /// | warming up | ⌊t / T⌋, and one grant | yes, when it is warm |
+    /// | concurrency | max, at a time | yes |
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidegate::{Limit, Most, SECOND};
+    ///
+    /// let limit: Limit = "10/s burst 20".parse()?;
+    /// assert_eq!(limit.most_in(Duration::ZERO), Most::Units(20));
+    /// assert_eq!(limit.most_in(60 * SECOND), Most::Units(620));
+    /// let windows: Limit = "10/s fixed-window".parse()?;
+    /// assert_eq!(windows.most_in(SECOND), Most::Units(20));
+    /// # Ok::<(), tidegate::LimitError>(())
+    /// ```
+    pub fn most_in(&self, span: Duration) -> Most {
+        // No interval is longer than all the time that can be counted.
+        self.most_within(Ticks::saturating_from(span))
+    }
+
+    /// The same for every interval that is shorter, as a trailing period is: when it began is no longer in it.
+    ///
+    /// ```
+    /// use tidegate::{Limit, Most, SECOND};
+    ///
+    /// let limit: Limit = "10/s sliding-log".parse()?;
+    /// assert_eq!(limit.most_in(SECOND), Most::Units(20));
+    /// assert_eq!(limit.most_in_trailing(SECOND), Most::Units(10));
+    /// # Ok::<(), tidegate::LimitError>(())
+    /// ```
+    pub fn most_in_trailing(&self, span: Duration) -> Most {
+        self.most_within(Ticks::saturating_from(span).saturating_sub(Ticks::new(1)))
+    }
+
+    fn most_within(&self, span: Ticks) -> Most {
+        match &self.terms {
+            Terms::TokenBucket(bucket) => Most::units(bucket.debt().most_in(span)),
+            Terms::LeakyBucket(bucket) => Most::units(bucket.debt().most_in(span)),
+            Terms::FixedWindow(window) => Most::units(window.most_in(span)),
+            Terms::SlidingLog(log) => Most::units(log.most_in(span)),
+            Terms::SlidingWindow(window) => Most::units(window.most_in(span)),
+            Terms::Pacer(pacer) => match pacer.most_beside_one(span) {
+                Some(units) => Most::UnitsAndOneGrant(saturated(units)),
+                None => Most::Unbounded,
+            },
+            Terms::Concurrency(concurrency) => Most::InFlight(concurrency.max()),
+        }
+    }
+}
+
+fn saturated(units: u128) -> u64 {
+    u64::try_from(units).unwrap_or(u64::MAX)
+}
+
+#[cfg(all(test, not(tidegate_models)))]
+mod tests;

@@ -1,0 +1,159 @@
+//! The calls that name a subject, for every store in memory, and the same for those who must not care where
+//! states live.
+
+use super::together::{Bid, take_all};
+use super::{Answer, Holder, Map, Store, Subject, Zone, Zones};
+use crate::algorithm::State;
+use crate::ask::{Adjusted, Adjustment, Ask};
+use crate::decision::{Decision, PermitId};
+use crate::decisions::Decisions;
+use crate::receipt::Receipt;
+use crate::store::name::Account;
+
+/// A store in memory, or several: whoever holds a subject.
+trait Holding {
+    /// Who holds this subject.
+    fn holding(&self, subject: &Subject<'_>, account: &Account) -> Holder<'_>;
+
+    /// The same, prepared for a limit that was not announced.
+    fn ready_to_hold(&self, subject: &Subject<'_>, account: &Account) -> Holder<'_>;
+
+    fn forget_subject(&self, subject: &Subject<'_>);
+}
+
+macro_rules! holds_all {
+    ($store:ident) => {
+        impl Holding for $store {
+            fn holding(&self, _: &Subject<'_>, account: &Account) -> Holder<'_> {
+                self.holder(account.terms())
+            }
+
+            fn ready_to_hold(&self, _: &Subject<'_>, account: &Account) -> Holder<'_> {
+                self.ready_for(account)
+            }
+
+            fn forget_subject(&self, subject: &Subject<'_>) {
+                self.forget(&subject.account());
+            }
+        }
+    };
+}
+
+holds_all! { Map }
+holds_all! { Zone }
+
+impl Holding for Zones {
+    fn holding(&self, subject: &Subject<'_>, account: &Account) -> Holder<'_> {
+        self.of(subject.zone).holder(account.terms())
+    }
+
+    fn ready_to_hold(&self, subject: &Subject<'_>, account: &Account) -> Holder<'_> {
+        self.of(subject.zone).ready_for(account)
+    }
+
+    fn forget_subject(&self, subject: &Subject<'_>) {
+        self.of(subject.zone).forget(&subject.account());
+    }
+}
+
+macro_rules! serves_subjects {
+    ($store:ident) => {
+        impl $store {
+            /// Decides and spends if allowed; with proof of the take, by which it can be given back.
+            #[must_use = "a decision that nobody reads limits nobody"]
+            pub fn take(&self, subject: Subject<'_>, ask: Ask) -> (Decision, Option<Receipt>) {
+                let account = subject.account();
+                self.ready_to_hold(&subject, &account).take_from(&account, ask)
+            }
+
+            /// Takes all or none: spends only if every ask passes.
+            #[must_use = "a decision that nobody reads limits nobody"]
+            pub fn take_all(&self, asks: &[(Subject<'_>, Ask)]) -> Decisions {
+                if let [(subject, ask)] = asks {
+                    let account = subject.account();
+                    return Decisions::new(vec![self.ready_to_hold(subject, &account).spend(&account, *ask)]);
+                }
+                let accounts: Vec<_> = asks.iter().map(|(subject, _)| subject.account()).collect();
+                let bids = accounts.iter().zip(asks).map(|(account, (subject, ask))| Bid {
+                    holder: self.ready_to_hold(subject, account),
+                    account,
+                    ask: *ask,
+                });
+                take_all(&bids.collect::<Vec<_>>())
+            }
+
+            /// What taking would say, without spending.
+            #[must_use = "a decision that nobody reads limits nobody"]
+            pub fn peek(&self, subject: Subject<'_>, ask: Ask) -> Decision {
+                let account = subject.account();
+                self.holding(&subject, &account).look(&account, ask)
+            }
+
+            /// Charges what turned out to be more, or gives back what was not used.
+            pub fn adjust(&self, subject: Subject<'_>, adjustment: Adjustment) -> Adjusted {
+                let account = subject.account();
+                self.ready_to_hold(&subject, &account).adjust_in(&account, adjustment)
+            }
+
+            /// Gives one take back, as far as it is surely still there.
+            pub fn give_back(&self, subject: Subject<'_>, receipt: Receipt) -> Adjusted {
+                let account = subject.account();
+                self.holding(&subject, &account).give_back_to(&account, receipt)
+            }
+
+            /// Gives a place in flight back. Whether the permit was still holding one.
+            pub fn release(&self, subject: Subject<'_>, permit: PermitId) -> bool {
+                let account = subject.account();
+                self.holding(&subject, &account).release_in(&account, permit)
+            }
+
+            /// Starts a permit's lease anew. Whether it was still holding its place.
+            pub fn renew(&self, subject: Subject<'_>, permit: PermitId) -> bool {
+                let account = subject.account();
+                self.holding(&subject, &account).renew_in(&account, permit)
+            }
+
+            /// Forgets a subject, whatever the algorithm.
+            pub fn reset(&self, subject: Subject<'_>) {
+                self.forget_subject(&subject);
+            }
+
+            /// What is remembered about a subject.
+            pub fn state(&self, subject: Subject<'_>) -> State {
+                let account = subject.account();
+                self.holding(&subject, &account).state_of(&account)
+            }
+        }
+
+        impl Store for $store {
+            fn take<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> Answer<'a, Decisions> {
+                Answer::ready(self.take_all(asks))
+            }
+
+            fn peek<'a>(&'a self, subject: Subject<'a>, ask: Ask) -> Answer<'a, Decision> {
+                Answer::ready($store::peek(self, subject, ask))
+            }
+
+            fn adjust<'a>(&'a self, subject: Subject<'a>, adjustment: Adjustment) -> Answer<'a, Adjusted> {
+                Answer::ready($store::adjust(self, subject, adjustment))
+            }
+
+            fn release<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {
+                Answer::ready($store::release(self, subject, permit))
+            }
+
+            fn renew<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {
+                Answer::ready($store::renew(self, subject, permit))
+            }
+
+            fn reset<'a>(&'a self, subject: Subject<'a>) -> Answer<'a, ()> {
+                $store::reset(self, subject);
+                Answer::ready(())
+            }
+        }
+    };
+}
+
+serves_subjects! { Map }
+serves_subjects! { Zone }
+serves_subjects! { Zones }
