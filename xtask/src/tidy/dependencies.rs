@@ -13,12 +13,13 @@ struct Member {
     at_most: usize,
 }
 
-const MEMBERS: [Member; 7] = [
+const MEMBERS: [Member; 8] = [
     Member { name: "tidegate", may_use: &[], at_most: 3 },
     Member { name: "tidegate-plot", may_use: &[], at_most: usize::MAX },
-    Member { name: "tidegate-server", may_use: &["tidegate"], at_most: usize::MAX },
+    Member { name: "tidegate-rules", may_use: &["tidegate"], at_most: 8 },
+    Member { name: "tidegate-server", may_use: &["tidegate", "tidegate-rules"], at_most: usize::MAX },
     Member { name: "conformance", may_use: &["tidegate"], at_most: usize::MAX },
-    Member { name: "bench", may_use: &["tidegate", "tidegate-plot"], at_most: usize::MAX },
+    Member { name: "bench", may_use: &["tidegate", "tidegate-plot", "tidegate-rules"], at_most: usize::MAX },
     Member { name: "drills", may_use: &["tidegate", "conformance"], at_most: usize::MAX },
     Member { name: "xtask", may_use: &[], at_most: 0 },
 ];

@@ -1,0 +1,215 @@
+//! What a front knows about a request.
+
+use std::borrow::Cow;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use tidegate::Cost;
+
+/// The attribute that is an address.
+pub(crate) const IP: &str = "ip";
+/// Whatever stands behind this is the name of a header field, in any case.
+const HEADER: &str = "header.";
+
+/// What is known about one request: names and values, how much it weighs, and how long it would wait.
+///
+/// ```
+/// use tidegate_rules::Attributes;
+///
+/// let ip = "192.0.2.7".parse()?;
+/// let request = Attributes::new().ip(ip).path("/api/x").set("user", "ana").set("header.X-Plan", "free");
+/// assert_eq!(request.get("header.x-plan"), Some(&b"free"[..]));
+/// # Ok::<(), std::net::AddrParseError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Attributes<'a> {
+    ip: Option<IpAddr>,
+    each: Vec<(Cow<'a, str>, Value<'a>)>,
+    pub(crate) cost: Cost,
+    pub(crate) patience: Option<Duration>,
+}
+
+/// The bytes of an attribute.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Value<'a>(pub(crate) Cow<'a, [u8]>);
+
+impl<'a> Attributes<'a> {
+    /// Nothing is known yet.
+    pub fn new() -> Attributes<'a> {
+        Attributes::default()
+    }
+
+    /// Who asks. An IPv4 address in the clothes of IPv6 is the IPv4 address.
+    #[must_use]
+    pub fn ip(self, ip: IpAddr) -> Attributes<'a> {
+        Attributes { ip: Some(ip.to_canonical()), ..self }
+    }
+
+    /// What is asked for, without the query.
+    #[must_use]
+    pub fn path(self, path: &'a str) -> Attributes<'a> {
+        self.set("path", path)
+    }
+
+    /// One more attribute; if it was known, this counts. Text that is no address is no `ip`: it is as if it were
+    /// missing, see [`Attributes::try_set`].
+    #[must_use]
+    pub fn set(mut self, name: impl Into<Cow<'a, str>>, value: impl Into<Value<'a>>) -> Attributes<'a> {
+        let _ = self.put(name.into(), value.into());
+        self
+    }
+
+    /// The same, but text that is no address is an error.
+    pub fn try_set(
+        mut self,
+        name: impl Into<Cow<'a, str>>,
+        value: impl Into<Value<'a>>,
+    ) -> Result<Attributes<'a>, NoAddress> {
+        self.put(name.into(), value.into())?;
+        Ok(self)
+    }
+
+    /// How much the request weighs, 1 unless said.
+    #[must_use]
+    pub fn cost(self, cost: Cost) -> Attributes<'a> {
+        Attributes { cost, ..self }
+    }
+
+    /// The longest delay that whoever asks accepts; what the rules say unless said.
+    #[must_use]
+    pub fn patience(self, longest: Duration) -> Attributes<'a> {
+        Attributes { patience: Some(longest), ..self }
+    }
+
+    /// The value of an attribute other than `ip`.
+    pub fn get(&self, name: &str) -> Option<&[u8]> {
+        let name = canonical(Cow::Borrowed(name));
+        self.each.iter().find(|(of, _)| *of == name).map(|(_, value)| &*value.0)
+    }
+
+    /// Whether an attribute is known.
+    pub fn has(&self, name: &str) -> bool {
+        if name == IP { self.ip.is_some() } else { self.get(name).is_some() }
+    }
+
+    /// The address, if there is one.
+    pub fn address(&self) -> Option<IpAddr> {
+        self.ip
+    }
+
+    /// The names of all attributes that are known, the address first.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.ip.map(|_| IP).into_iter().chain(self.each.iter().map(|(name, _)| &**name))
+    }
+
+    pub(crate) fn each(&self) -> impl ExactSizeIterator<Item = (&str, &[u8])> {
+        self.each.iter().map(|(name, value)| (&**name, &*value.0))
+    }
+
+    fn put(&mut self, name: Cow<'a, str>, value: Value<'a>) -> Result<(), NoAddress> {
+        let name = canonical(name);
+        if name == IP {
+            self.ip = address(&value.0);
+            return if self.ip.is_some() { Ok(()) } else { Err(NoAddress) };
+        }
+        match self.each.iter_mut().find(|(of, _)| *of == name) {
+            Some((_, known)) => *known = value,
+            None => self.each.push((name, value)),
+        }
+        Ok(())
+    }
+}
+
+/// Text that was to be the attribute `ip` and is no address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoAddress;
+
+impl std::fmt::Display for NoAddress {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("ip: this is no address; send one such as 192.0.2.7 or 2001:db8::1, without a port")
+    }
+}
+
+impl std::error::Error for NoAddress {}
+
+/// The name of an attribute as rules know it: header fields have one name in any case.
+pub(crate) fn canonical(name: Cow<'_, str>) -> Cow<'_, str> {
+    match name.strip_prefix(HEADER) {
+        Some(field) if field.bytes().any(|byte| byte.is_ascii_uppercase()) => {
+            Cow::Owned(name.to_ascii_lowercase())
+        }
+        _ => name,
+    }
+}
+
+/// An address as text; the interface behind a `%` is not part of who it is.
+fn address(text: &[u8]) -> Option<IpAddr> {
+    let text = std::str::from_utf8(text).ok()?;
+    let (text, is_scoped) = text.split_once('%').map_or((text, false), |(text, _)| (text, true));
+    let ip: IpAddr = text.parse().ok()?;
+    (ip.is_ipv6() || !is_scoped).then(|| ip.to_canonical())
+}
+
+impl<'a> From<&'a str> for Value<'a> {
+    fn from(text: &'a str) -> Value<'a> {
+        Value(Cow::Borrowed(text.as_bytes()))
+    }
+}
+
+impl<'a> From<&'a [u8]> for Value<'a> {
+    fn from(bytes: &'a [u8]) -> Value<'a> {
+        Value(Cow::Borrowed(bytes))
+    }
+}
+
+impl From<String> for Value<'_> {
+    fn from(text: String) -> Self {
+        Value(Cow::Owned(text.into_bytes()))
+    }
+}
+
+impl From<Vec<u8>> for Value<'_> {
+    fn from(bytes: Vec<u8>) -> Self {
+        Value(Cow::Owned(bytes))
+    }
+}
+
+impl<'a> From<Cow<'a, str>> for Value<'a> {
+    fn from(text: Cow<'a, str>) -> Value<'a> {
+        match text {
+            Cow::Borrowed(text) => text.into(),
+            Cow::Owned(text) => text.into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_last_counts_and_header_fields_have_one_name_in_any_case() {
+        let request = Attributes::new().set("header.X-User", "a").set("header.x-user", "b").set("X", "c");
+        assert_eq!(request.get("header.X-USER"), Some(&b"b"[..]));
+        assert_eq!((request.get("X"), request.get("x")), (Some(&b"c"[..]), None));
+        assert_eq!(request.names().collect::<Vec<_>>(), ["header.x-user", "X"]);
+    }
+
+    #[test]
+    fn an_address_is_read_in_any_clothes_and_anything_else_is_none() {
+        let ip = |text: &'static str| Attributes::new().set("ip", text).address().map(|ip| ip.to_string());
+        for (text, read) in [
+            ("192.0.2.7", "192.0.2.7"),
+            ("::ffff:192.0.2.7", "192.0.2.7"),
+            ("::FFFF:C000:207", "192.0.2.7"),
+            ("2001:DB8:0::1", "2001:db8::1"),
+            ("fe80::1%eth0", "fe80::1"),
+        ] {
+            assert_eq!(ip(text).as_deref(), Some(read), "{text}");
+        }
+        for text in ["", "unknown", "192.0.2.7:80", "[::1]", "192.0.2.07", "192.0.2.7%eth0", "1.2.3"] {
+            assert_eq!(ip(text), None, "{text}");
+            assert_eq!(Attributes::new().try_set("ip", text).unwrap_err(), NoAddress);
+        }
+    }
+}

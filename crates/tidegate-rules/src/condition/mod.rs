@@ -1,0 +1,152 @@
+//! What a request must be for a rule to apply.
+
+pub(crate) mod network;
+pub(crate) mod path;
+mod text;
+
+use std::collections::HashSet;
+use std::fmt;
+use std::net::IpAddr;
+
+pub(crate) use network::Network;
+pub(crate) use path::PathPattern;
+pub(crate) use text::read_pattern;
+
+use crate::seen::{Seen, Slot};
+
+/// Lists with fewer patterns are compared each with each.
+const SHORT: usize = 16;
+/// So many pairs of patterns are compared at most to find out whether one list covers another.
+const MAX_PAIRS: usize = 1 << 20;
+
+/// One attribute has to be any of these.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    attribute: Box<str>,
+    pub(crate) slot: Slot,
+    pub(crate) any_of: Box<[Pattern]>,
+}
+
+/// Which of several spellings of a value has to be as a condition wants it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    Any,
+    All,
+}
+
+/// What the value of an attribute may be.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Pattern {
+    /// These bytes.
+    Exact(Box<[u8]>),
+    /// Whatever begins with these bytes; with none of them, whatever is there.
+    Prefix(Box<[u8]>),
+    /// An address in this network.
+    Network(Network),
+    /// A path of this shape.
+    Path(PathPattern),
+}
+
+impl Condition {
+    pub(crate) fn new(attribute: &str, slot: Slot, any_of: Vec<Pattern>) -> Condition {
+        Condition { attribute: attribute.into(), slot, any_of: any_of.into_boxed_slice() }
+    }
+
+    /// The attribute that it is about.
+    pub fn attribute(&self) -> &str {
+        &self.attribute
+    }
+
+    pub(crate) fn holds(&self, seen: &Seen<'_>, reading: Reading) -> bool {
+        if self.slot == Slot::Ip {
+            return seen.ip().is_some_and(|ip| self.any_of.iter().any(|pattern| pattern.has(ip)));
+        }
+        let matches = |value: &[u8]| self.any_of.iter().any(|pattern| pattern.matches(value));
+        match reading {
+            Reading::Any => seen.spellings(self.slot).any(matches),
+            Reading::All => seen.value(self.slot).is_some() && seen.spellings(self.slot).all(matches),
+        }
+    }
+
+    /// Whether everything that passes the other condition passes this one. Of lists that are too long to be compared
+    /// it is not known, and not said.
+    pub(crate) fn covers(&self, other: &Condition) -> bool {
+        if self.attribute != other.attribute {
+            return false;
+        }
+        if self.any_of.len() <= SHORT {
+            return other.any_of.iter().all(|narrow| self.any_of.iter().any(|wide| wide.covers(narrow)));
+        }
+        if self.any_of == other.any_of {
+            return true;
+        }
+        let known: HashSet<_> = self.any_of.iter().collect();
+        let wide: Vec<_> = self.any_of.iter().filter(|wide| !matches!(wide, Pattern::Exact(_))).collect();
+        let mut left = MAX_PAIRS;
+        other.any_of.iter().all(|narrow| {
+            known.contains(narrow)
+                || left.checked_sub(wide.len()).is_some_and(|rest| {
+                    left = rest;
+                    wide.iter().any(|wide| wide.covers(narrow))
+                })
+        })
+    }
+}
+
+impl Pattern {
+    fn has(&self, ip: IpAddr) -> bool {
+        matches!(self, Pattern::Network(network) if network.contains(ip))
+    }
+
+    fn matches(&self, value: &[u8]) -> bool {
+        match self {
+            Pattern::Exact(bytes) => **bytes == *value,
+            Pattern::Prefix(bytes) => value.starts_with(bytes),
+            Pattern::Path(pattern) => pattern.matches(value),
+            Pattern::Network(_) => false,
+        }
+    }
+
+    fn covers(&self, other: &Pattern) -> bool {
+        match (self, other) {
+            (Pattern::Exact(wide), Pattern::Exact(narrow)) => wide == narrow,
+            (Pattern::Prefix(wide), Pattern::Exact(narrow) | Pattern::Prefix(narrow)) => {
+                narrow.starts_with(wide)
+            }
+            (Pattern::Network(wide), Pattern::Network(narrow)) => wide.covers(narrow),
+            (Pattern::Path(wide), Pattern::Path(narrow)) => wide.covers(narrow),
+            (Pattern::Path(wide), Pattern::Exact(narrow)) => wide.matches(narrow),
+            (Pattern::Prefix(wide), Pattern::Path(narrow)) => narrow.literal_beginning().starts_with(wide),
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} = ", self.attribute)?;
+        match &*self.any_of {
+            [only] => write!(out, "{only}"),
+            several => {
+                out.write_str("[")?;
+                for (index, pattern) in several.iter().enumerate() {
+                    write!(out, "{}{pattern}", if index > 0 { ", " } else { "" })?;
+                }
+                out.write_str("]")
+            }
+        }
+    }
+}
+
+/// As it is written in a file.
+impl fmt::Display for Pattern {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace('\\', "\\\\").replace('*', "\\*");
+        match self {
+            Pattern::Exact(bytes) => write!(out, "{:?}", text(bytes)),
+            Pattern::Prefix(bytes) => write!(out, "{:?}", format!("{}*", text(bytes))),
+            Pattern::Network(network) => write!(out, "\"{network}\""),
+            Pattern::Path(pattern) => write!(out, "\"{pattern}\""),
+        }
+    }
+}

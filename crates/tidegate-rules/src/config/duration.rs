@@ -1,0 +1,113 @@
+//! A span of time, as text: `90s`, `1m30s`, `500ms`.
+
+use std::time::Duration;
+
+/// Nobody waits longer.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+/// Every unit in microseconds.
+const UNITS: [(&str, u64); 7] = [
+    ("us", 1),
+    ("ms", 1_000),
+    ("s", 1_000_000),
+    ("m", 60_000_000),
+    ("h", 3_600_000_000),
+    ("d", 86_400_000_000),
+    ("w", 604_800_000_000),
+];
+
+/// Whole numbers with units, added up; at most a year.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    if text.is_empty() {
+        return Err("there is nothing here; write something like \"10s\"".to_owned());
+    }
+    let (mut rest, mut sum) = (text, Duration::ZERO);
+    while !rest.is_empty() {
+        let (part, after) = part(rest)?;
+        sum = sum.saturating_add(part);
+        rest = after;
+    }
+    if sum > LONGEST { Err("longer than a year; write at most \"365d\"".to_owned()) } else { Ok(sum) }
+}
+
+/// The same, but not nothing.
+pub fn positive(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        Duration::ZERO => Err("no time at all; write something like \"10s\"".to_owned()),
+        span => Ok(span),
+    }
+}
+
+/// The first number with its unit, and what follows.
+fn part(text: &str) -> Result<(Duration, &str), String> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let end =
+        text[digits..].find(|letter: char| letter.is_ascii_digit()).map_or(text.len(), |at| digits + at);
+    let (number, unit, rest) = (&text[..digits], &text[digits..end], &text[end..]);
+    if number.is_empty() {
+        return Err("a time begins with a whole number; write something like \"10s\"".to_owned());
+    }
+    if unit.is_empty() {
+        return Err(format!("\"{number}\" has no unit; write \"{number}s\" if seconds are meant"));
+    }
+    let Some((_, micros)) = UNITS.iter().find(|(name, _)| *name == unit) else {
+        return Err(unknown_unit(number, unit));
+    };
+    // A number too large to be read is too long in any unit.
+    let number = number.parse().unwrap_or(u64::MAX);
+    Ok((Duration::from_micros(micros.saturating_mul(number)), rest))
+}
+
+fn unknown_unit(number: &str, written: &str) -> String {
+    let unit = written.trim();
+    if UNITS.iter().any(|(name, _)| *name == unit) {
+        return format!("\"{number}{written}\" has a space; write \"{number}{unit}\"");
+    }
+    let meant = match unit.to_lowercase().as_str() {
+        "msec" | "millis" | "millisecond" | "milliseconds" => "ms",
+        "sec" | "secs" | "second" | "seconds" => "s",
+        "min" | "mins" | "minute" | "minutes" => "m",
+        "hr" | "hrs" | "hour" | "hours" => "h",
+        "day" | "days" => "d",
+        "week" | "weeks" => "w",
+        _ => return format!("unknown unit \"{unit}\"; the units are us, ms, s, m, h, d and w"),
+    };
+    format!("unknown unit \"{unit}\"; write \"{number}{meant}\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_is_numbers_with_units() {
+        for (text, ms) in [("500ms", 500), ("10s", 10_000), ("1m30s", 90_000), ("1h", 3_600_000), ("0s", 0)] {
+            assert_eq!(duration(text), Ok(Duration::from_millis(ms)), "{text}");
+        }
+        assert_eq!(duration("365d"), Ok(LONGEST));
+        assert_eq!(duration("1us"), Ok(Duration::from_micros(1)));
+    }
+
+    #[test]
+    fn anything_else_is_told_what_would_do() {
+        for (text, expected) in [
+            ("", "there is nothing here; write something like \"10s\""),
+            ("s", "a time begins with a whole number; write something like \"10s\""),
+            ("-1s", "a time begins with a whole number; write something like \"10s\""),
+            ("10", "\"10\" has no unit; write \"10s\" if seconds are meant"),
+            ("1m30", "\"30\" has no unit; write \"30s\" if seconds are meant"),
+            ("5min", "unknown unit \"min\"; write \"5m\""),
+            ("5 seconds", "unknown unit \"seconds\"; write \"5s\""),
+            ("5 s", "\"5 s\" has a space; write \"5s\""),
+            ("5y", "unknown unit \"y\"; the units are us, ms, s, m, h, d and w"),
+            ("1.5s", "unknown unit \".\"; the units are us, ms, s, m, h, d and w"),
+            ("366d", "longer than a year; write at most \"365d\""),
+            ("31536000000001us", "longer than a year; write at most \"365d\""),
+            ("99999999999999999999us", "longer than a year; write at most \"365d\""),
+            ("9999999999w9999999999w", "longer than a year; write at most \"365d\""),
+        ] {
+            assert_eq!(duration(text), Err(expected.to_owned()), "{text}");
+        }
+        assert_eq!(positive("0s"), Err("no time at all; write something like \"10s\"".to_owned()));
+        assert_eq!(positive("1s"), Ok(Duration::from_secs(1)));
+    }
+}

@@ -1,0 +1,96 @@
+//! Bytes, as text: `64MiB`.
+
+use std::fmt;
+
+/// Less is no store to speak of.
+const SMALLEST: usize = 4 << 10;
+const UNITS: [(&str, usize); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+
+/// So many bytes of a store.
+pub fn size(text: &str) -> Result<usize, String> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = (&text[..digits], text[digits..].trim_start());
+    if number.is_empty() {
+        return Err("a size begins with a number; write something like \"64MiB\"".to_owned());
+    }
+    let scale = match unit {
+        "" => 1,
+        _ => scale(number, unit)?,
+    };
+    let bytes = number.parse::<usize>().ok().and_then(|number| number.checked_mul(scale));
+    match bytes.filter(|bytes| isize::try_from(*bytes).is_ok()) {
+        Some(bytes) if bytes < SMALLEST => {
+            Err(format!("the smallest store has {}; write at least \"4KiB\"", Bytes(SMALLEST)))
+        }
+        Some(bytes) => Ok(bytes),
+        None => Err("no machine has so much memory; write something like \"64MiB\"".to_owned()),
+    }
+}
+
+fn scale(number: &str, unit: &str) -> Result<usize, String> {
+    if let Some((_, scale)) = UNITS.iter().find(|(name, _)| *name == unit) {
+        return Ok(*scale);
+    }
+    let starts_alike = |name: &str| name.as_bytes()[0] == unit.as_bytes()[0].to_ascii_uppercase();
+    Err(match UNITS.iter().find(|(name, _)| starts_alike(name)) {
+        Some((name, _)) => format!("unknown unit \"{unit}\"; write \"{number}{name}\""),
+        None => format!("unknown unit \"{unit}\"; the units are KiB, MiB and GiB, as in \"64MiB\""),
+    })
+}
+
+/// A number of bytes in the largest unit that divides it.
+#[derive(Clone, Copy, Debug)]
+pub struct Bytes(pub usize);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match UNITS.iter().find(|(_, scale)| self.0 >= *scale && self.0.is_multiple_of(*scale)) {
+            Some((unit, scale)) => write!(out, "{} {unit}", self.0 / scale),
+            None => write!(out, "{} bytes", self.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_is_a_number_and_perhaps_a_unit() {
+        for (text, bytes) in
+            [("4096", 4096), ("4KiB", 4096), ("64MiB", 64 << 20), ("64 MiB", 64 << 20), ("1GiB", 1 << 30)]
+        {
+            assert_eq!(size(text), Ok(bytes), "{text}");
+        }
+        assert_eq!(size(&isize::MAX.to_string()), Ok(isize::MAX as usize));
+    }
+
+    #[test]
+    fn anything_else_is_told_what_would_do() {
+        for (text, expected) in [
+            ("", "a size begins with a number; write something like \"64MiB\""),
+            ("MiB", "a size begins with a number; write something like \"64MiB\""),
+            ("-1", "a size begins with a number; write something like \"64MiB\""),
+            ("64MB", "unknown unit \"MB\"; write \"64MiB\""),
+            ("64m", "unknown unit \"m\"; write \"64MiB\""),
+            ("1.5GiB", "unknown unit \".5GiB\"; the units are KiB, MiB and GiB, as in \"64MiB\""),
+            ("64µB", "unknown unit \"µB\"; the units are KiB, MiB and GiB, as in \"64MiB\""),
+            ("4095", "the smallest store has 4 KiB; write at least \"4KiB\""),
+            ("0", "the smallest store has 4 KiB; write at least \"4KiB\""),
+            ("9223372036854775808", "no machine has so much memory; write something like \"64MiB\""),
+            ("99999999999999999999", "no machine has so much memory; write something like \"64MiB\""),
+            ("17179869184GiB", "no machine has so much memory; write something like \"64MiB\""),
+        ] {
+            assert_eq!(size(text), Err(expected.to_owned()), "{text}");
+        }
+    }
+
+    #[test]
+    fn bytes_are_told_in_the_unit_that_fits() {
+        for (bytes, expected) in
+            [(4097, "4097 bytes"), (6 << 10, "6 KiB"), (64 << 20, "64 MiB"), (1 << 30, "1 GiB")]
+        {
+            assert_eq!(Bytes(bytes).to_string(), expected);
+        }
+    }
+}

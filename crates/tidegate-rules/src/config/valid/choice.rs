@@ -1,0 +1,59 @@
+//! Words of which one has to be chosen.
+
+use tidegate::WhenFull;
+
+use super::super::nearest::nearest;
+use super::super::written::Written;
+use super::Valid;
+use crate::key::OnMissing;
+use crate::rule::{Mode, OnStoreFailure};
+
+pub(super) const MODES: [(&str, Mode); 2] = [("enforce", Mode::Enforce), ("shadow", Mode::Shadow)];
+pub(super) const MISSING: [(&str, OnMissing); 2] = [("share", OnMissing::Share), ("skip", OnMissing::Skip)];
+pub(super) const WHEN_FULL: [(&str, WhenFull); 2] =
+    [("share", WhenFull::Share), ("forget", WhenFull::Forget)];
+pub(super) const FAILURES: [(&str, OnStoreFailure); 3] =
+    [("local", OnStoreFailure::Local), ("open", OnStoreFailure::Open), ("closed", OnStoreFailure::Closed)];
+
+impl Valid<'_> {
+    /// One of a few words; the first if there is none.
+    pub(super) fn choice<T: Copy>(
+        &mut self,
+        name: &str,
+        written: Option<&Written<String>>,
+        known: &[(&str, T)],
+    ) -> Option<T> {
+        let Some(written) = written else { return Some(known[0].1) };
+        let found = known.iter().find(|(word, _)| *word == written.value);
+        if found.is_none() {
+            let words = known.iter().map(|(word, _)| *word);
+            let what = match nearest(&written.value, words.clone()) {
+                Some(near) => format!("did you mean {near:?}?"),
+                None => {
+                    let words: Vec<_> = words.map(|word| format!("{word:?}")).collect();
+                    let (last, rest) = words.split_last().expect("there is something to choose");
+                    format!("write {} or {last}", rest.join(", "))
+                }
+            };
+            self.complain(
+                &written.span,
+                format!("{name} {:?}: is not known; {what}", shortened(&written.value)),
+            );
+        }
+        found.map(|(_, value)| *value)
+    }
+}
+
+pub(super) fn is_one_of<T>(written: &Written<String>, known: &[(&str, T)]) -> bool {
+    known.iter().any(|(word, _)| *word == written.value)
+}
+
+/// A value of somebody's, not too long to be read.
+pub(super) fn shortened(text: &str) -> String {
+    const MOST: usize = 60;
+    if text.chars().count() <= MOST {
+        text.to_owned()
+    } else {
+        text.chars().take(MOST).chain(['…']).collect()
+    }
+}

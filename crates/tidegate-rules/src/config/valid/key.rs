@@ -1,0 +1,143 @@
+//! For whom a rule is, and whom it counts.
+
+use super::super::written::{RuleText, Written};
+use super::choice::{MISSING, shortened};
+use super::{MAX_NAME_BYTES, Valid};
+use crate::attributes::canonical;
+use crate::condition::{Condition, read_pattern};
+use crate::key::{Grouping, KeyParts, MAX_PARTS, Part};
+
+/// The most conditions of a rule.
+const MAX_CONDITIONS: usize = 16;
+/// Attributes of requests that fronts know, and what begins names of others.
+const WELL_KNOWN: [&str; 7] = ["ip", "path", "method", "host", "header.", "cookie.", "query."];
+
+impl Valid<'_> {
+    pub(super) fn conditions(&mut self, text: &RuleText) -> Option<Box<[Condition]>> {
+        if let Some((beyond, _)) = text.when.get(MAX_CONDITIONS) {
+            self.complain(
+                &beyond.span,
+                format!("when: has more than {MAX_CONDITIONS} conditions; use fewer"),
+            );
+        }
+        let mut conditions = Vec::new();
+        for (attribute, values) in text.when.iter().take(MAX_CONDITIONS) {
+            self.attribute("when", attribute);
+            let name = canonical(attribute.value.as_str().into());
+            let patterns: Vec<_> = values
+                .iter()
+                .filter_map(|value| match read_pattern(&name, &value.value) {
+                    Ok(pattern) => Some(pattern),
+                    Err(what) => {
+                        self.complain(&value.span, format!("{name} {:?}: {what}", shortened(&value.value)));
+                        None
+                    }
+                })
+                .collect();
+            if conditions.iter().any(|known: &Condition| known.attribute() == name) {
+                let what = format!("{name}: is there twice; write one list of all that will do");
+                self.complain(&attribute.span, what);
+            }
+            let slot = self.slots.of(&name);
+            conditions.push(Condition::new(&name, slot, patterns));
+        }
+        Some(conditions.into())
+    }
+
+    pub(super) fn key(&mut self, text: &RuleText) -> Option<KeyParts> {
+        let on_missing = self.choice("on_missing", text.on_missing.as_ref(), &MISSING);
+        let usual = Grouping::default();
+        let ipv4_bits = self.bits("ipv4_prefix", text.ipv4_prefix.as_ref(), (usual.ipv4_bits, 32));
+        let ipv6_bits = self.bits("ipv6_prefix", text.ipv6_prefix.as_ref(), (usual.ipv6_bits, 128));
+        let written = text.key.as_deref().unwrap_or_default();
+        if let Some(beyond) = written.get(MAX_PARTS) {
+            self.complain(&beyond.span, format!("key: has more than {MAX_PARTS} parts; use fewer"));
+        }
+        let mut parts: Vec<Part> = Vec::new();
+        for name in written.iter().take(MAX_PARTS) {
+            self.attribute("key", name);
+            let canonical = canonical(name.value.as_str().into());
+            if parts.iter().any(|part| *part.name == *canonical) {
+                self.complain(
+                    &name.span,
+                    format!("key {:?}: is there twice; leave one of them out", name.value),
+                );
+            }
+            parts.push(Part { name: (*canonical).into(), slot: self.slots.of(&canonical) });
+        }
+        let grouping = Grouping { ipv4_bits: ipv4_bits?, ipv6_bits: ipv6_bits? };
+        Some(KeyParts { parts: parts.into(), grouping, on_missing: on_missing? })
+    }
+
+    pub(super) fn trusted(&mut self, text: &RuleText) -> Box<[Box<str>]> {
+        let mut trusted = Vec::new();
+        let written = text.trusted.as_deref().unwrap_or_default();
+        if let Some(beyond) = written.get(MAX_PARTS) {
+            self.complain(&beyond.span, format!("trusted: has more than {MAX_PARTS} parts; use fewer"));
+        }
+        for name in written.iter().take(MAX_PARTS) {
+            let attribute = canonical(name.value.as_str().into());
+            let is_part = text
+                .key
+                .iter()
+                .flatten()
+                .take(MAX_PARTS)
+                .any(|part| canonical(part.value.as_str().into()) == attribute);
+            if !is_part {
+                let what = format!("trusted {:?}: is no part of the key; name one that is", name.value);
+                self.complain(&name.span, what);
+            }
+            trusted.push((*attribute).into());
+        }
+        trusted.into()
+    }
+
+    /// The name of an attribute.
+    pub(super) fn attribute(&mut self, of: &str, name: &Written<String>) {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+        let what = match &*name.value {
+            "" => "is empty; name an attribute such as \"ip\" or \"user\"".to_owned(),
+            long if long.len() > MAX_NAME_BYTES => {
+                format!("has {} bytes; write at most {MAX_NAME_BYTES}", long.len())
+            }
+            odd if !odd.bytes().all(is_plain) => {
+                "is no attribute; their names have letters, digits, _ - and . only, as in \"header.user-agent\""
+                    .to_owned()
+            }
+            "header." => "does not say which header; write something like \"header.x-api-key\"".to_owned(),
+            "cookie." => "does not say which cookie; write something like \"cookie.session\"".to_owned(),
+            "query." => "does not say which part of the query; write something like \"query.id\"".to_owned(),
+            other => match in_lower_case(other) {
+                Some(known) => format!("is written in lower case; write {known:?}"),
+                None => return,
+            },
+        };
+        self.complain(&name.span, format!("{of} {:?}: {what}", shortened(&name.value)));
+    }
+
+    pub(super) fn bits(
+        &mut self,
+        name: &str,
+        written: Option<&Written<u64>>,
+        (usual, most): (u8, u8),
+    ) -> Option<u8> {
+        let Some(written) = written else { return Some(usual) };
+        let bits = u8::try_from(written.value).ok().filter(|bits| (1..=most).contains(bits));
+        if bits.is_none() {
+            let what = format!(
+                "{name} {}: is out of range; write 1 to {most}, or leave it out for {usual}",
+                written.value
+            );
+            self.complain(&written.span, what);
+        }
+        bits
+    }
+}
+
+/// A well-known attribute that is written in another case, as it should be.
+fn in_lower_case(name: &str) -> Option<String> {
+    let end = name.find('.').map_or(name.len(), |dot| dot + 1);
+    let (first, rest) = name.split_at(end);
+    let known = WELL_KNOWN.iter().find(|known| known.eq_ignore_ascii_case(first) && **known != first)?;
+    Some(format!("{known}{rest}"))
+}

@@ -1,0 +1,267 @@
+//! From what was written to rules that hold, or everything that is wrong with them.
+
+mod choice;
+mod key;
+mod terms;
+mod zones;
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::complaint::{Complaint, Complaints, Lines};
+use super::nearest::nearest;
+use super::written::{PolicyText, RuleText, Written};
+use crate::index::RuleId;
+use crate::policy::NamedZone;
+use crate::rule::{Action, Fixed, Limited, Rule};
+use crate::seen::Slots;
+use choice::{MODES, shortened};
+
+/// The most rules of a policy.
+pub(super) const MAX_RULES: usize = 10_000;
+/// The longest name of a rule, a zone or an attribute, in bytes.
+pub(super) const MAX_NAME_BYTES: usize = 128;
+/// The most zones of a policy beside the store's own.
+const MAX_ZONES: usize = 64;
+/// For so many complaints about names it is said what was probably meant, ...
+const MAX_LIKE: usize = 10;
+/// ... and looked for in so many rules.
+const MAX_COMPARED: usize = 1000;
+
+/// What a candidate may say; the rest is as in the rule that it stands beside.
+const OF_CANDIDATES: [&str; 6] = ["name", "candidate_for", "limit", "cost", "patience", "schedule"];
+/// What a rule without a limit may say.
+const OF_DECISIONS: [&str; 4] = ["name", "when", "decision", "mode"];
+
+/// Makes rules of texts.
+#[derive(Debug)]
+pub(super) struct Valid<'t> {
+    text: &'t str,
+    pub(super) slots: Slots,
+    pub(super) complaints: Complaints,
+    unknown_rules: usize,
+}
+
+/// All rules and zones of a text, if nothing is wrong.
+#[derive(Debug)]
+pub(super) struct AllValid {
+    pub(super) rules: Vec<Rule>,
+    pub(super) zones: Vec<NamedZone>,
+}
+
+impl<'t> Valid<'t> {
+    pub(super) fn new(text: &'t str, complaints: Complaints) -> Valid<'t> {
+        Valid { text, slots: Slots::default(), complaints, unknown_rules: 0 }
+    }
+
+    pub(super) fn all(&mut self, written: &PolicyText) -> Option<AllValid> {
+        if let Some(beyond) = written.zones.get(MAX_ZONES) {
+            self.complain(&beyond.name.span, format!("zone: there are more than {MAX_ZONES}; use fewer"));
+            return None;
+        }
+        let zones = self.zones(&written.zones);
+        let names = self.names(&written.rules);
+        let mut rules: Vec<_> =
+            written.rules.iter().map(|text| self.rule(text, &written.rules, &names, &zones)).collect();
+        for (id, text) in (0..).zip(&written.rules) {
+            let base = text.candidate_for.as_ref().and_then(|base| names.get(base.value.as_str()).copied());
+            if let Some(base) = base {
+                link(&mut rules, base, id);
+            }
+        }
+        let rules: Option<Vec<_>> = rules.into_iter().collect();
+        rules.filter(|_| self.complaints.found() == 0).map(|rules| AllValid { rules, zones })
+    }
+
+    /// The numbers of all rules by name.
+    fn names<'w>(&mut self, rules: &'w [RuleText]) -> HashMap<&'w str, RuleId> {
+        let (mut names, mut lines) = (HashMap::new(), None);
+        for (id, rule) in (0..).zip(rules) {
+            let Some(name) = &rule.name else {
+                if !rule.says("name") {
+                    self.complain(&rule.span, "rule: has no name; add one, as in name = \"login\"");
+                }
+                continue;
+            };
+            self.name("name", name);
+            let first = *names.entry(name.value.as_str()).or_insert(id);
+            let other = rules.get(first as usize).filter(|_| first != id);
+            if let Some(other) = other.and_then(|other| other.name.as_ref()) {
+                let at = other.span.start;
+                let line = lines.get_or_insert_with(|| Lines::of(self.text)).number(at);
+                let what = format!(
+                    "name {:?}: the rule in line {line} has it, too; counts are kept by name, so choose another",
+                    name.value
+                );
+                self.complain(&name.span, what);
+            }
+        }
+        names
+    }
+
+    /// A name that may stand in a header field, a label and a log.
+    fn name(&mut self, of: &str, name: &Written<String>) {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:/".contains(&byte);
+        let what = match &*name.value {
+            "" => "is empty; write something like \"login\"".to_owned(),
+            long if long.len() > MAX_NAME_BYTES => {
+                format!("has {} bytes; write at most {MAX_NAME_BYTES}", long.len())
+            }
+            odd if !odd.bytes().all(is_plain) => {
+                let dashed = odd.trim().replace(' ', "-");
+                let remedy = match dashed.bytes().all(is_plain) {
+                    true => format!("write {dashed:?}"),
+                    false => "leave the others out".to_owned(),
+                };
+                format!("a name has letters, digits, _ - . : and / only; {remedy}")
+            }
+            _ => return,
+        };
+        self.complain(&name.span, format!("{of} {:?}: {what}", shortened(&name.value)));
+    }
+
+    fn rule(
+        &mut self,
+        text: &RuleText,
+        all: &[RuleText],
+        names: &HashMap<&str, RuleId>,
+        zones: &[NamedZone],
+    ) -> Option<Rule> {
+        let mode = self.choice("mode", text.mode.as_ref(), &MODES);
+        let conditions = self.conditions(text);
+        let action = match (&text.decision, &text.limit, &text.candidate_for) {
+            (Some(decision), None, None) => self.decision(text, decision).map(Action::Decide),
+            (Some(decision), None, Some(_)) => {
+                let what = "a candidate has a limit; leave the decision out, and add limit = \"10/s\"";
+                self.complain(&decision.span, format!("decision {:?}: {what}", decision.value));
+                None
+            }
+            (Some(decision), ..) => {
+                let what = "a rule has a decision or a limit, not both; leave one of the two out";
+                self.complain(&decision.span, format!("decision {:?}: {what}", decision.value));
+                None
+            }
+            (None, None, _) => {
+                self.without_action(text);
+                None
+            }
+            (None, Some(limit), None) => self.limited(text, limit, zones).map(Action::Limit),
+            (None, Some(limit), Some(base)) => {
+                let base = self.base(text, base, all, names);
+                let limited = self.limited(text, limit, zones);
+                self.beside(limited?, base?, names).map(Action::Limit)
+            }
+        };
+        let name = Arc::from(text.name.as_ref()?.value.as_str());
+        Some(Rule { name, conditions: conditions?, action: action?, mode: mode? })
+    }
+
+    /// Says that a rule says nothing.
+    fn without_action(&mut self, text: &RuleText) {
+        if text.says("limit") || text.says("decision") {
+            return;
+        }
+        if let Some(base) = &text.candidate_for {
+            let what = "a candidate has a limit of its own; add one, as in limit = \"10/s\"";
+            return self.complain(&base.span, format!("candidate_for {:?}: {what}", base.value));
+        }
+        let what = "has neither a limit nor a decision; add limit = \"10/s\", or decision = \"allow\"";
+        match &text.name {
+            Some(name) => self.complain(&name.span, format!("rule {:?}: {what}", shortened(&name.value))),
+            None => self.complain(&text.span, format!("rule: {what}")),
+        }
+    }
+
+    /// A candidate takes from the rule that it stands beside whom it counts and where.
+    fn beside(
+        &mut self,
+        mut limited: Box<Limited>,
+        base: &RuleText,
+        names: &HashMap<&str, RuleId>,
+    ) -> Option<Box<Limited>> {
+        let known = self.complaints.found();
+        let key = self.key(base);
+        // What is wrong with it is said where it stands.
+        self.complaints.take_back(known);
+        limited.key = key?;
+        limited.trusted = Box::new([]);
+        // A flood that the rule stands has to be stood by what is measured beside it.
+        limited.zone = base.zone.as_ref().map(|zone| zone.value.as_str().into());
+        limited.candidate_for = names.get(base.name.as_ref()?.value.as_str()).copied();
+        Some(limited)
+    }
+
+    fn decision(&mut self, text: &RuleText, decision: &Written<String>) -> Option<Fixed> {
+        self.only(text, &OF_DECISIONS, "belongs to a limit, and this rule decides without one; leave it out");
+        self.choice("decision", Some(decision), &[("allow", Fixed::Allow), ("deny", Fixed::Deny)])
+    }
+
+    /// The rule that a candidate stands beside.
+    fn base<'w>(
+        &mut self,
+        text: &RuleText,
+        base: &Written<String>,
+        all: &'w [RuleText],
+        names: &HashMap<&str, RuleId>,
+    ) -> Option<&'w RuleText> {
+        let of_base =
+            format!("a candidate has that of {:?}, beside which it is measured; leave it out", base.value);
+        self.only(text, &OF_CANDIDATES, &of_base);
+        let found = names.get(base.value.as_str()).map(|id| &all[*id as usize]);
+        let what = match found {
+            None => match self.like(&base.value, all) {
+                Some(near) => format!("there is no such rule; did you mean {near:?}?"),
+                None => "there is no such rule; name one of this file".to_owned(),
+            },
+            Some(RuleText { candidate_for: Some(rule), .. }) => {
+                format!("is a candidate itself; name the rule beside which it is measured, {:?}", rule.value)
+            }
+            Some(found) if found.decision.is_some() => {
+                "has a decision and no limit that could be replaced; name a rule with a limit".to_owned()
+            }
+            Some(found) => return Some(found),
+        };
+        self.complain(&base.span, format!("candidate_for {:?}: {what}", base.value));
+        None
+    }
+
+    /// The rule that was probably meant. To compare each unknown name with each known one would take long.
+    fn like<'w>(&mut self, name: &str, all: &'w [RuleText]) -> Option<&'w str> {
+        self.unknown_rules += 1;
+        if self.unknown_rules > MAX_LIKE {
+            return None;
+        }
+        let names = all.iter().take(MAX_COMPARED).filter_map(|rule| rule.name.as_ref());
+        nearest(name, names.map(|name| name.value.as_str()))
+    }
+
+    /// Complains about fields that do not belong here.
+    fn only(&mut self, text: &RuleText, allowed: &[&str], what: &str) {
+        for field in text.fields.iter().filter(|field| !allowed.contains(&field.value)) {
+            match field.value {
+                "limit" => {}
+                "mode" => self.complain(&field.span, "mode: a candidate refuses nobody; leave it out"),
+                name => self.complain(&field.span, format!("{name}: {what}")),
+            }
+        }
+    }
+
+    fn complain(&mut self, span: &Range<usize>, what: impl Into<String>) {
+        self.complaints.push(Complaint::at(span.clone(), what));
+    }
+}
+
+/// Tells a rule of a candidate beside it.
+fn link(rules: &mut [Option<Rule>], base: RuleId, candidate: RuleId) {
+    let zone_fate = match rules.get_mut(base as usize) {
+        Some(Some(Rule { action: Action::Limit(limited), .. })) => {
+            limited.candidates.push(candidate);
+            (limited.when_full, limited.on_store_failure)
+        }
+        _ => return,
+    };
+    if let Some(Some(Rule { action: Action::Limit(limited), .. })) = rules.get_mut(candidate as usize) {
+        (limited.when_full, limited.on_store_failure) = zone_fate;
+    }
+}

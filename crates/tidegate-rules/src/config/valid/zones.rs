@@ -1,0 +1,69 @@
+//! The zones that rules may name.
+
+use super::super::nearest::nearest;
+use super::super::size::{Bytes, size};
+use super::super::written::{Written, ZoneText};
+use super::Valid;
+use crate::policy::NamedZone;
+
+/// The most bytes of all these zones together: more than that comes from a slip.
+const MAX_ZONE_BYTES: usize = 64 << 30;
+
+impl Valid<'_> {
+    pub(super) fn zones(&mut self, texts: &[ZoneText]) -> Vec<NamedZone> {
+        let mut zones = Vec::new();
+        for text in texts {
+            self.name("zone", &text.name);
+            // A zone whose size makes no sense is there, and may be named.
+            let mut zone = NamedZone { name: text.name.value.as_str().into(), bytes: 0 };
+            match text.size.as_ref().map(|written| (size(&written.value), written)) {
+                Some((Ok(bytes), _)) => zone.bytes = bytes,
+                Some((Err(what), written)) => {
+                    self.complain(&written.span, format!("size {:?}: {what}", written.value));
+                }
+                None if text.has_fields => {}
+                None => {
+                    let what =
+                        format!("zone {:?}: has no size; add one, as in size = \"16MiB\"", text.name.value);
+                    self.complain(&text.name.span, what);
+                }
+            }
+            zones.push(zone);
+        }
+        self.zone_bytes(&zones, texts);
+        zones
+    }
+
+    /// Complains about the largest if they are too large together.
+    pub(super) fn zone_bytes(&mut self, zones: &[NamedZone], texts: &[ZoneText]) {
+        let sum = zones.iter().fold(0, |sum: usize, zone| sum.saturating_add(zone.bytes));
+        let largest = zones.iter().zip(texts).max_by_key(|(zone, _)| zone.bytes);
+        let Some(size) = largest.and_then(|(_, text)| text.size.as_ref()).filter(|_| sum > MAX_ZONE_BYTES)
+        else {
+            return;
+        };
+        let (sum, most) = (Bytes(sum), Bytes(MAX_ZONE_BYTES));
+        let what = format!("all zones together have {sum}; write sizes of at most {most} in all");
+        self.complain(&size.span, format!("size {:?}: {what}", size.value));
+    }
+
+    pub(super) fn zone(
+        &mut self,
+        written: Option<&Written<String>>,
+        zones: &[NamedZone],
+    ) -> Option<Option<Box<str>>> {
+        let Some(written) = written else { return Some(None) };
+        if zones.iter().any(|zone| *zone.name == *written.value) {
+            return Some(Some(written.value.as_str().into()));
+        }
+        let what = match nearest(&written.value, zones.iter().map(|zone| &*zone.name)) {
+            Some(near) => format!("there is no such zone; did you mean {near:?}?"),
+            None => format!(
+                "there is no such zone; add [zone.{}] with a size, as in size = \"16MiB\"",
+                written.value
+            ),
+        };
+        self.complain(&written.span, format!("zone {:?}: {what}", written.value));
+        None
+    }
+}

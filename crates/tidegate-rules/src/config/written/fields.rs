@@ -1,0 +1,68 @@
+//! The fields that tables may have, and how each may look.
+
+/// A field that a table may have, and how it may look.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Field {
+    pub(super) name: &'static str,
+    pub(super) example: &'static str,
+}
+
+const fn field(name: &'static str, example: &'static str) -> Field {
+    Field { name, example }
+}
+
+pub(super) const RULE: [Field; 17] = [
+    field("name", "\"login\""),
+    field("when", "{ path = \"/api/{*rest}\" }"),
+    field("key", "[\"ip\"]"),
+    field("limit", "\"10/s burst 20\""),
+    field("mode", "\"shadow\""),
+    field("candidate_for", "\"login\""),
+    field("decision", "\"allow\""),
+    field("cost", "5"),
+    field("patience", "\"500ms\""),
+    field("schedule", "[{ from = \"11-11T00:00\", to = \"11-12T00:00\", limit = \"50/s\" }]"),
+    field("on_missing", "\"share\""),
+    field("on_store_failure", "\"local\""),
+    field("when_full", "\"share\""),
+    field("zone", "\"logins\""),
+    field("ipv4_prefix", "24"),
+    field("ipv6_prefix", "56"),
+    field("trusted", "[\"header.x-user\"]"),
+];
+
+pub(super) const WINDOW: [Field; 8] = [
+    field("from", "\"11-11T00:00\""),
+    field("to", "\"11-12T00:00\""),
+    field("days", "[\"sat\", \"sun\"]"),
+    field("timezone", "\"Asia/Shanghai\""),
+    field("limit", "\"50/s burst 100\""),
+    field("cost", "1"),
+    field("patience", "\"500ms\""),
+    field("mode", "\"shadow\""),
+];
+
+/// All tables of a file.
+pub(super) const TABLES: [&str; 4] = ["rule", "zone", "server", "store"];
+
+pub(super) const ZONE: [Field; 1] = [field("size", "\"16MiB\"")];
+
+/// What people look for beside a limit and a condition, and where it is.
+pub(super) const ELSEWHERE: [(&[&str], &str); 4] = [
+    (
+        &["burst", "queue", "slots", "delay_after", "delay-after", "max_debt", "max-debt"],
+        "is part of the limit; write it there, as in limit = \"10/s burst 20\"",
+    ),
+    (
+        &["algorithm", "kind", "type"],
+        "is part of the limit; write it there, as in limit = \"5/60s sliding-log\"",
+    ),
+    (
+        &["rate", "amount", "count", "requests", "period", "per", "window", "interval", "unit"],
+        "is part of the limit; write it there, as in limit = \"30/60s\"",
+    ),
+    (
+        &["ip", "path", "host", "method", "user", "header", "cookie", "query"],
+        "is a condition; write it in braces, as in when = { path = \"/api/{*rest}\" }",
+    ),
+];

@@ -1,0 +1,300 @@
+//! Reads tables, and complains about all that is not known there or of another kind.
+
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeArray, DeString, DeTable, DeValue};
+
+use super::super::OtherTables;
+use super::super::complaint::{Complaint, Complaints};
+use super::super::valid::MAX_RULES;
+use super::fields::{ELSEWHERE, Field, RULE, TABLES, WINDOW, ZONE};
+use super::values::{decimal, kind_of, unknown, written_as_text};
+use super::{PolicyText, RuleText, WindowText, Written, ZoneText};
+
+/// The most values of a list.
+const MAX_LIST: usize = 65_536;
+
+/// Reads the tables of a file.
+#[derive(Debug, Default)]
+pub(in crate::config) struct Reader {
+    pub(in crate::config) complaints: Complaints,
+}
+
+type Name<'t> = Spanned<DeString<'t>>;
+type Value<'t> = Spanned<DeValue<'t>>;
+
+impl Reader {
+    /// What the tables `[[rule]]` and `[zone.NAME]` say.
+    pub(in crate::config) fn policy(&mut self, root: &DeTable<'_>, others: OtherTables) -> PolicyText {
+        let mut policy = PolicyText::default();
+        for (name, value) in root {
+            match name.get_ref().as_ref() {
+                "rule" => policy.rules = self.rules(name, value),
+                "zone" => policy.zones = self.zones(name, value),
+                _ if others == OtherTables::Any => {}
+                other if !TABLES.contains(&other) => {
+                    self.complain(name.span(), unknown("table", other, TABLES.into_iter()));
+                }
+                _ => {}
+            }
+        }
+        policy
+    }
+
+    fn rules(&mut self, name: &Name<'_>, value: &Value<'_>) -> Vec<RuleText> {
+        let DeValue::Array(rules) = value.get_ref() else {
+            let named = match value.get_ref() {
+                DeValue::Table(rule) => {
+                    rule.iter().find(|(_, inner)| matches!(inner.get_ref(), DeValue::Table(_)))
+                }
+                _ => None,
+            };
+            let named = named.filter(|(name, _)| name.get_ref() != "when");
+            let under = named.map_or(String::new(), |(name, _)| {
+                format!(", and write name = {:?} under it", name.get_ref())
+            });
+            let what = format!("rule: is no list of rules; begin each with [[rule]], in two brackets{under}");
+            self.complain(name.span(), what);
+            return Vec::new();
+        };
+        if let Some(beyond) = rules.get(MAX_RULES) {
+            self.complain(beyond.span(), format!("rule: there are more than {MAX_RULES}; use fewer"));
+            return Vec::new();
+        }
+        rules.iter().filter_map(|rule| self.rule(rule)).collect()
+    }
+
+    fn rule(&mut self, rule: &Value<'_>) -> Option<RuleText> {
+        let table = self.table(rule, "rule", "begin each rule with [[rule]], in two brackets")?;
+        let mut text = RuleText { span: rule.span(), ..RuleText::default() };
+        for (name, value) in table {
+            let Some(field) = self.field(name, &RULE) else { continue };
+            text.fields.push(Written { value: field.name, span: name.span() });
+            match field.name {
+                "name" => text.name = self.text(field, value),
+                "when" => text.when = self.when(field, value),
+                "key" => text.key = self.texts(field, value),
+                "limit" => text.limit = self.text(field, value),
+                "mode" => text.mode = self.text(field, value),
+                "candidate_for" => text.candidate_for = self.text(field, value),
+                "decision" => text.decision = self.text(field, value),
+                "cost" => text.cost = self.number(field, value),
+                "patience" => text.patience = self.text(field, value),
+                "schedule" => text.schedule = self.schedule(field, value),
+                "on_missing" => text.on_missing = self.text(field, value),
+                "on_store_failure" => text.on_store_failure = self.text(field, value),
+                "when_full" => text.when_full = self.text(field, value),
+                "zone" => text.zone = self.text(field, value),
+                "ipv4_prefix" => text.ipv4_prefix = self.number(field, value),
+                "ipv6_prefix" => text.ipv6_prefix = self.number(field, value),
+                _ => text.trusted = self.texts(field, value),
+            }
+        }
+        Some(text)
+    }
+
+    fn when(&mut self, field: Field, value: &Value<'_>) -> Vec<(Written<String>, Vec<Written<String>>)> {
+        let Some(table) = self.table(value, field.name, &format!("write when = {}", field.example)) else {
+            return Vec::new();
+        };
+        let mut conditions = Vec::new();
+        self.conditions("", table, &mut conditions);
+        conditions
+    }
+
+    /// `header.x = "…"` may also be written as a table within a table.
+    fn conditions(
+        &mut self,
+        before: &str,
+        table: &DeTable<'_>,
+        found: &mut Vec<(Written<String>, Vec<Written<String>>)>,
+    ) {
+        for (name, value) in table {
+            let attribute = format!("{before}{}", name.get_ref());
+            match value.get_ref() {
+                DeValue::Table(inner) if !inner.is_empty() => {
+                    self.conditions(&format!("{attribute}."), inner, found);
+                }
+                DeValue::String(text) => {
+                    let only = Written { value: text.clone().into_owned(), span: value.span() };
+                    found.push((Written { value: attribute, span: name.span() }, vec![only]));
+                }
+                DeValue::Array(list) => {
+                    let texts = self.list(&attribute, list);
+                    if list.is_empty() {
+                        let what = format!(
+                            "{attribute}: is an empty list, which nothing matches; write a value, or leave it out"
+                        );
+                        self.complain(value.span(), what);
+                    }
+                    found.push((Written { value: attribute, span: name.span() }, texts));
+                }
+                other => {
+                    let example = written_as_text(value).unwrap_or_else(|| "text".to_owned());
+                    let what = format!(
+                        "{attribute}: is {}; write it in quotes, as in {attribute} = {example:?}",
+                        kind_of(other)
+                    );
+                    self.complain(value.span(), what);
+                }
+            }
+        }
+    }
+
+    fn schedule(&mut self, field: Field, value: &Value<'_>) -> Vec<WindowText> {
+        let DeValue::Array(windows) = value.get_ref() else {
+            self.wrong_kind(field, value);
+            return Vec::new();
+        };
+        windows.iter().filter_map(|window| self.window(window)).collect()
+    }
+
+    fn window(&mut self, window: &Value<'_>) -> Option<WindowText> {
+        let table = self.table(window, "schedule", "write each window in braces, as in { from = \"11-11T00:00\", to = \"11-12T00:00\", limit = \"50/s\" }")?;
+        let mut text = WindowText { span: window.span(), ..WindowText::default() };
+        for (name, value) in table {
+            let Some(field) = self.field(name, &WINDOW) else { continue };
+            text.fields.push(field.name);
+            match field.name {
+                "from" => text.from = self.moment(field, value),
+                "to" => text.to = self.moment(field, value),
+                "days" => text.days = self.texts(field, value),
+                "timezone" => text.timezone = self.text(field, value),
+                "limit" => text.limit = self.text(field, value),
+                "cost" => text.cost = self.number(field, value),
+                "patience" => text.patience = self.text(field, value),
+                _ => text.mode = self.text(field, value),
+            }
+        }
+        Some(text)
+    }
+
+    fn zones(&mut self, name: &Name<'_>, value: &Value<'_>) -> Vec<ZoneText> {
+        let nameless = "has no name; write something like [zone.logins] on a line of its own, and size = \"16MiB\" under it";
+        let DeValue::Table(table) = value.get_ref() else {
+            self.complain(name.span(), format!("zone: {nameless}"));
+            return Vec::new();
+        };
+        let mut zones = Vec::new();
+        for (name, value) in table {
+            let of = Written { value: name.get_ref().clone().into_owned(), span: name.span() };
+            if of.value == "size" && !matches!(value.get_ref(), DeValue::Table(_)) {
+                self.complain(of.span, format!("zone: {nameless}"));
+                continue;
+            }
+            let remedy =
+                format!("write [zone.{}] on a line of its own, and size = \"16MiB\" under it", of.value);
+            let Some(fields) = self.table(value, &format!("zone {:?}", of.value), &remedy) else { continue };
+            let mut zone = ZoneText { name: of, has_fields: !fields.is_empty(), size: None };
+            for (name, value) in fields {
+                if let Some(field) = self.field(name, &ZONE) {
+                    zone.size = self.text(field, value);
+                }
+            }
+            zones.push(zone);
+        }
+        zones
+    }
+
+    fn table<'t>(&mut self, value: &'t Value<'_>, of: &str, remedy: &str) -> Option<&'t DeTable<'t>> {
+        match value.get_ref() {
+            DeValue::Table(table) => Some(table),
+            other => {
+                self.complain(value.span(), format!("{of}: is {} and no table; {remedy}", kind_of(other)));
+                None
+            }
+        }
+    }
+
+    /// The field of this name.
+    fn field(&mut self, name: &Name<'_>, known: &[Field]) -> Option<Field> {
+        let found = known.iter().find(|field| field.name == name.get_ref());
+        if found.is_none() {
+            let names = known.iter().map(|field| field.name);
+            let elsewhere = ELSEWHERE.iter().find(|(of, _)| of.contains(&name.get_ref().as_ref()));
+            let what = match elsewhere.filter(|_| known.len() > ZONE.len()) {
+                Some((_, remedy)) => format!("{}: {remedy}", name.get_ref()),
+                None => unknown("field", name.get_ref(), names),
+            };
+            self.complain(name.span(), what);
+        }
+        found.copied()
+    }
+
+    fn text(&mut self, field: Field, value: &Value<'_>) -> Option<Written<String>> {
+        match value.get_ref() {
+            DeValue::String(text) => Some(Written { value: text.clone().into_owned(), span: value.span() }),
+            _ => {
+                self.wrong_kind(field, value);
+                None
+            }
+        }
+    }
+
+    /// A date without quotes is one, too.
+    fn moment(&mut self, field: Field, value: &Value<'_>) -> Option<Written<String>> {
+        match value.get_ref() {
+            DeValue::Datetime(moment) if moment.offset.is_none() => {
+                Some(Written { value: moment.to_string(), span: value.span() })
+            }
+            _ => self.text(field, value),
+        }
+    }
+
+    fn number(&mut self, field: Field, value: &Value<'_>) -> Option<Written<u64>> {
+        let DeValue::Integer(number) = value.get_ref() else {
+            self.wrong_kind(field, value);
+            return None;
+        };
+        let read = u64::from_str_radix(&number.as_str().replace('_', ""), number.radix());
+        if read.is_err() {
+            let what =
+                format!("{} {}: is out of range; write {0} = {}", field.name, decimal(number), field.example);
+            self.complain(value.span(), what);
+        }
+        read.ok().map(|value_of| Written { value: value_of, span: value.span() })
+    }
+
+    fn texts(&mut self, field: Field, value: &Value<'_>) -> Option<Vec<Written<String>>> {
+        match value.get_ref() {
+            DeValue::Array(list) => Some(self.list(field.name, list)),
+            _ => {
+                self.wrong_kind(field, value);
+                None
+            }
+        }
+    }
+
+    fn list(&mut self, of: &str, list: &DeArray<'_>) -> Vec<Written<String>> {
+        let mut texts = Vec::new();
+        for value in list.iter() {
+            match value.get_ref() {
+                DeValue::String(text) => {
+                    texts.push(Written { value: text.clone().into_owned(), span: value.span() });
+                }
+                other => {
+                    let what = format!("{of}: has {} in its list; write it in quotes", kind_of(other));
+                    self.complain(value.span(), what);
+                }
+            }
+            if texts.len() > MAX_LIST {
+                self.complain(
+                    value.span(),
+                    format!("{of}: has more than {MAX_LIST} values; use fewer, or several rules"),
+                );
+                break;
+            }
+        }
+        texts
+    }
+
+    fn wrong_kind(&mut self, field: Field, value: &Value<'_>) {
+        let what = format!("{}: is {}; write {0} = {}", field.name, kind_of(value.get_ref()), field.example);
+        self.complain(value.span(), what);
+    }
+
+    fn complain(&mut self, span: Range<usize>, what: impl Into<String>) {
+        self.complaints.push(Complaint::at(span, what));
+    }
+}

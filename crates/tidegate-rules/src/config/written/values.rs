@@ -1,0 +1,104 @@
+//! Values and names as people write them and read about them.
+
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeInteger, DeValue};
+
+use super::super::complaint::Complaint;
+use super::super::nearest::nearest;
+
+/// What is wrong with the syntax, and what would do.
+pub fn syntax(error: &toml::de::Error, text: &str) -> Complaint {
+    let mut what = error.message().trim().replace('\n', ", ");
+    // That a key is too deep is the only thing said without a place.
+    let span = error.span().unwrap_or_else(|| deepest_key(text));
+    if what.contains("recurs") {
+        what = "too many parts within others; use fewer dots and brackets".to_owned();
+    } else if ["quote", "float", "integer", "date"].iter().any(|of_a_value| what.contains(of_a_value)) {
+        // What else could stand there is not what was meant.
+        what.truncate(what.find(", expected").unwrap_or(what.len()));
+        what += &format!("; write text in quotes, as in {}", in_quotes(text, span.clone()));
+    } else if what.contains("duplicate") {
+        what += "; leave one of them out";
+    }
+    Complaint::at(span, what)
+}
+
+/// Where the key with the most dots is.
+fn deepest_key(text: &str) -> Range<usize> {
+    let (mut start, mut most, mut found) = (0, 0, 0..0);
+    for line in text.split_inclusive('\n') {
+        let key = line.split('=').next().unwrap_or_default().trim_end();
+        let dots = key.bytes().filter(|byte| *byte == b'.').count();
+        if dots > most && !key.contains(',') {
+            (most, found) = (dots, start..start + key.len());
+        }
+        start += line.len();
+    }
+    found
+}
+
+/// A value of the file as it should have been written, if it can be told where it begins and ends.
+fn in_quotes(text: &str, span: Range<usize>) -> String {
+    let before = text.get(..span.start).unwrap_or_default();
+    let start = before.rfind('\n').map_or(0, |at| at + 1);
+    let line = text.get(start..).and_then(|rest| rest.lines().next()).unwrap_or_default();
+    match line.split_once('=') {
+        Some((name, value)) if is_bare(name.trim()) && is_lone(value.trim()) => {
+            format!("{} = \"{}\"", name.trim(), value.trim())
+        }
+        _ => "limit = \"10/s\"".to_owned(),
+    }
+}
+
+fn is_bare(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+}
+
+/// Whether this is one value without quotes, brackets and comments.
+fn is_lone(value: &str) -> bool {
+    !value.is_empty() && !value.contains(['"', '\'', '[', ']', '{', '}', '#', ',', '=', '\\'])
+}
+
+/// What is wrong with a name that nobody knows.
+pub fn unknown<'n>(what: &str, name: &str, known: impl Iterator<Item = &'n str> + Clone) -> String {
+    match nearest(name, known.clone()) {
+        Some(near) => format!("unknown {what} {name:?}; did you mean {near:?}?"),
+        None if known.clone().count() == 1 => {
+            format!("unknown {what} {name:?}; write {:?}", known.collect::<String>())
+        }
+        None => format!("unknown {what} {name:?}; known are {}", known.collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// A whole number as people read it.
+pub fn decimal(number: &DeInteger<'_>) -> String {
+    match i128::from_str_radix(number.as_str(), number.radix()) {
+        Ok(number) => number.to_string(),
+        Err(_) => number.to_string(),
+    }
+}
+
+/// What a value is, in words.
+pub fn kind_of(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "text",
+        DeValue::Integer(_) => "a whole number",
+        DeValue::Float(_) => "a number with a fraction",
+        DeValue::Boolean(_) => "a boolean",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}
+
+pub(super) fn written_as_text(value: &Spanned<DeValue<'_>>) -> Option<String> {
+    match value.get_ref() {
+        DeValue::Integer(number) => Some(decimal(number)),
+        DeValue::Float(number) => Some(number.to_string()),
+        DeValue::Boolean(is_so) => Some(is_so.to_string()),
+        DeValue::Datetime(moment) => Some(moment.to_string()),
+        _ => None,
+    }
+}

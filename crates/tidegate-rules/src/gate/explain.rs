@@ -1,0 +1,185 @@
+//! Why a request would be answered as it would be, without spending anything.
+
+use tidegate::{Ask, Decision, Limit, StoreError};
+
+use super::visit::{Circumstances, Part, part};
+use super::{Gate, InForce, at_once};
+use crate::attributes::Attributes;
+use crate::condition::{Condition, Reading};
+use crate::index::RuleId;
+use crate::rule::{Fixed, Mode, Rule};
+use crate::seen::Seen;
+
+/// What every rule has to do with a request.
+#[derive(Clone, Debug)]
+pub struct Explanation {
+    /// Whether it would be allowed.
+    pub is_allowed: bool,
+    /// The rule that the answer would speak of.
+    pub rule: Option<String>,
+    /// Every rule, in the order of the file.
+    pub rules: Vec<RuleExplained>,
+}
+
+/// What one rule has to do with a request.
+#[derive(Clone, Debug)]
+pub struct RuleExplained {
+    /// The rule.
+    pub rule: Rule,
+    /// Whether it applies: all its conditions hold, no part of its key is missing that has to be there, and no
+    /// override says otherwise.
+    pub applies: bool,
+    /// Its conditions, and whether each holds.
+    pub conditions: Vec<Match>,
+    /// Whether it is obeyed now.
+    pub mode: Mode,
+    /// The parts of its key; those that are missing have no value.
+    pub key: Vec<(String, Option<String>)>,
+    /// The limit that holds now for this key.
+    pub limit: Option<Limit>,
+    /// The window of its schedule that holds now.
+    pub window: Option<String>,
+    /// When its schedule says something else again, in seconds since 1970.
+    pub changes_at: Option<i64>,
+    /// Whether an override holds for this key.
+    pub is_overridden: bool,
+    /// What the request costs here.
+    pub cost: u64,
+    /// What the limit would say by itself.
+    pub decision: Option<Decision>,
+    /// The rule it would replace, if it is a candidate.
+    pub candidate_for: Option<String>,
+}
+
+/// A condition, and what a request has to do with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Match {
+    /// The condition, as it is written.
+    pub condition: String,
+    /// What the request has there, as rules see it.
+    pub value: Option<String>,
+    /// Whether that will do.
+    pub holds: bool,
+}
+
+impl Gate {
+    /// Tells what every rule has to do with a request, and spends nothing.
+    pub async fn explain(&self, attributes: &Attributes<'_>) -> Result<Explanation, StoreError> {
+        let force = self.inner.force.load();
+        let seen = force.policy.see(attributes);
+        let mut rules = Vec::new();
+        for id in (0..).take(force.policy.rules().len()) {
+            rules.push(self.explain_rule(&force, id, &seen, attributes).await?);
+        }
+        Ok(conclude(rules))
+    }
+
+    /// [`Gate::explain`] for a store that answers at once.
+    pub fn explain_now(&self, attributes: &Attributes<'_>) -> Result<Explanation, StoreError> {
+        at_once(self.explain(attributes))
+    }
+
+    async fn explain_rule(
+        &self,
+        force: &InForce,
+        id: RuleId,
+        seen: &Seen<'_>,
+        attributes: &Attributes<'_>,
+    ) -> Result<RuleExplained, StoreError> {
+        let rule = force.policy.rule(id);
+        let base =
+            rule.limited().and_then(|limited| limited.candidate_for).map(|base| force.policy.rule(base));
+        let matches: Vec<_> = base
+            .unwrap_or(rule)
+            .conditions
+            .iter()
+            .map(|condition| matched(condition, seen, base.unwrap_or(rule).reading()))
+            .collect();
+        let mut told = RuleExplained {
+            applies: matches.iter().all(|condition| condition.holds),
+            conditions: matches,
+            mode: rule.mode(),
+            key: Vec::new(),
+            limit: None,
+            window: None,
+            changes_at: None,
+            is_overridden: false,
+            cost: attributes.cost.get(),
+            decision: None,
+            candidate_for: base.map(|base| base.name().to_owned()),
+            rule: rule.clone(),
+        };
+        let Some(limited) = rule.limited() else { return Ok(told) };
+        let date = self.inner.calendar.now();
+        let (terms, window) = limited.now(|| date);
+        let named = limited.key.named(seen).into_iter();
+        told.key = named.map(|(name, value)| (name.to_owned(), value)).collect();
+        told.window = window.map(|window| limited.schedule.timetable.windows()[window].to_string());
+        told.changes_at = limited.schedule.timetable.next_change(date);
+        (told.mode, told.limit) = (terms.mode, Some(terms.limit));
+        told.cost = attributes.cost.get().saturating_mul(terms.cost);
+        let key = limited.key.key(seen);
+        told.is_overridden =
+            base.is_none() && key.is_some_and(|key| self.inner.overrides.of(rule, &key, || date).is_some());
+        let now = || date;
+        let around = Circumstances { overrides: &self.inner.overrides, now: &now };
+        match part(&force.policy, id, seen, attributes, &around) {
+            Some(Part::Counts(asked, _)) => {
+                let (subject, ask) = asked.subject();
+                told.limit = Some(asked.limit);
+                told.decision = Some(force.store.store().peek(subject, ask).await?);
+            }
+            Some(Part::Denied(_)) => told.decision = None,
+            Some(Part::None) | None => told.applies = false,
+        }
+        Ok(told)
+    }
+}
+
+fn matched(condition: &Condition, seen: &Seen<'_>, reading: Reading) -> Match {
+    let value = match condition.attribute() {
+        "ip" => seen.ip().map(|ip| ip.to_string()),
+        _ => seen.value(condition.slot).map(|value| String::from_utf8_lossy(value).into_owned()),
+    };
+    Match { condition: condition.to_string(), value, holds: condition.holds(seen, reading) }
+}
+
+/// What the answer would be, from what every rule says.
+fn conclude(rules: Vec<RuleExplained>) -> Explanation {
+    let obeyed = || {
+        rules.iter().filter(|told| told.applies && told.mode == Mode::Enforce && told.candidate_for.is_none())
+    };
+    let fixed = obeyed().find_map(|told| Some((told.rule.decision()?, told.rule.name().to_owned())));
+    if let Some((fixed, rule)) = fixed {
+        return Explanation { is_allowed: fixed == Fixed::Allow, rule: Some(rule), rules };
+    }
+    // An override that refuses leaves a limit without a decision.
+    if let Some(denied) = obeyed().find(|told| told.decision.is_none()) {
+        return Explanation { is_allowed: false, rule: Some(denied.rule.name().to_owned()), rules };
+    }
+    let decisions: Vec<_> = obeyed().filter_map(|told| told.decision).collect();
+    let is_allowed = decisions.iter().all(Decision::is_allowed);
+    let binding = if is_allowed {
+        obeyed().min_by(|one, other| (left(one).0 * left(other).1).cmp(&(left(other).0 * left(one).1)))
+    } else {
+        tidegate::Decisions::binding_of(&decisions).and_then(|binding| obeyed().nth(binding))
+    };
+    let rule = binding.map(|told| told.rule.name().to_owned());
+    Explanation { is_allowed, rule, rules }
+}
+
+/// What a rule would have left once the request was allowed, and of how much.
+fn left(told: &RuleExplained) -> (u128, u128) {
+    let (remaining, limit) =
+        told.decision.map_or((0, 0), |decision| (decision.remaining(), decision.limit()));
+    // What has no end has none afterwards either.
+    let left = if remaining == u64::MAX { remaining } else { remaining.saturating_sub(told.cost) };
+    (left.into(), limit.max(1).into())
+}
+
+impl RuleExplained {
+    /// What would be asked, to know when it passes.
+    pub fn ask(&self) -> Ask {
+        Ask::new(tidegate::Cost::new(self.cost).unwrap_or_default())
+    }
+}

@@ -1,0 +1,144 @@
+//! One request before the rules that apply to it: what it asks of each.
+
+use tidegate::{Ask, Key, Limit, Subject};
+
+use super::overrides::{Instead, Overrides};
+use crate::attributes::Attributes;
+use crate::index::RuleId;
+use crate::policy::Policy;
+use crate::rule::{Action, Fixed, Limited, Mode, Rule};
+use crate::seen::Seen;
+
+/// What a request asks of the rules that apply to it.
+#[derive(Debug, Default)]
+pub(super) struct Visit<'p> {
+    /// The rule that answers without counting.
+    pub(super) fixed: Option<(RuleId, Fixed)>,
+    /// Rules that would refuse, if they were obeyed.
+    pub(super) refused_in_shadow: Vec<RuleId>,
+    pub(super) enforced: Vec<Asked<'p>>,
+    pub(super) shadows: Vec<Asked<'p>>,
+}
+
+/// What is asked of one rule.
+#[derive(Clone, Debug)]
+pub(super) struct Asked<'p> {
+    pub(super) id: RuleId,
+    pub(super) rule: &'p Rule,
+    pub(super) limited: &'p Limited,
+    pub(super) key: Key,
+    pub(super) limit: Limit,
+    pub(super) ask: Ask,
+    /// Whether it is obeyed now.
+    pub(super) mode: Mode,
+}
+
+/// What an answer may depend on beside the policy and the request.
+pub(super) struct Circumstances<'a> {
+    pub(super) overrides: &'a Overrides,
+    pub(super) now: &'a (dyn Fn() -> i64 + Sync),
+}
+
+/// What a rule that counts has to do with a request.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is taken apart at once, and the large one is the usual one"
+)]
+pub(super) enum Part<'p> {
+    /// A part of its key is missing, or an override says so: nothing.
+    None,
+    /// An override says that it refuses, and is obeyed or not.
+    Denied(Mode),
+    /// It counts it, and is obeyed or not.
+    Counts(Asked<'p>, Mode),
+}
+
+impl<'p> Visit<'p> {
+    pub(super) fn new(
+        policy: &'p Policy,
+        attributes: &Attributes<'_>,
+        around: &Circumstances<'_>,
+    ) -> Visit<'p> {
+        let seen = policy.see(attributes);
+        let applying = policy.applying(&seen);
+        let mut visit = Visit::default();
+        for id in &applying {
+            if let (Action::Decide(fixed), mode) = (&policy.rule(*id).action, policy.rule(*id).mode) {
+                match (mode, fixed) {
+                    (Mode::Enforce, fixed) => {
+                        visit.fixed = Some((*id, *fixed));
+                        return visit;
+                    }
+                    (Mode::Shadow, Fixed::Deny) => visit.refused_in_shadow.push(*id),
+                    (Mode::Shadow, Fixed::Allow) => {}
+                }
+            }
+        }
+        for id in applying {
+            match part(policy, id, &seen, attributes, around) {
+                Some(Part::Denied(Mode::Enforce)) => {
+                    visit.fixed = Some((id, Fixed::Deny));
+                    return visit;
+                }
+                Some(Part::Denied(Mode::Shadow)) => visit.refused_in_shadow.push(id),
+                Some(Part::Counts(asked, Mode::Enforce)) => visit.enforced.push(asked),
+                Some(Part::Counts(asked, Mode::Shadow)) => visit.shadows.push(asked),
+                Some(Part::None) | None => {}
+            }
+        }
+        visit
+    }
+}
+
+/// What a rule that applies has to do with a request; nothing if it does not count.
+pub(super) fn part<'p>(
+    policy: &'p Policy,
+    id: RuleId,
+    seen: &Seen<'_>,
+    attributes: &Attributes<'_>,
+    around: &Circumstances<'_>,
+) -> Option<Part<'p>> {
+    let rule = policy.rule(id);
+    let limited = rule.limited()?;
+    let Some(key) = limited.key.key(seen) else { return Some(Part::None) };
+    // A candidate decides nothing, so nothing holds instead.
+    let instead = match limited.candidate_for {
+        None => around.overrides.of(rule, &key, || (around.now)()),
+        Some(_) => None,
+    };
+    let (terms, _) = limited.now(|| (around.now)());
+    let limit = match instead {
+        None => terms.limit,
+        Some(Instead::Limit(limit)) => limit,
+        Some(Instead::Allow) => return Some(Part::None),
+        Some(Instead::Deny) => return Some(Part::Denied(terms.mode)),
+    };
+    let ask = terms.ask(&limit, attributes);
+    Some(Part::Counts(Asked { id, rule, limited, key, limit, ask, mode: terms.mode }, terms.mode))
+}
+
+impl<'p> Asked<'p> {
+    pub(super) fn subject(&self) -> (Subject<'_>, Ask) {
+        let subject = Subject {
+            when_full: self.limited.when_full,
+            zone: self.limited.zone.as_deref(),
+            ..Subject::new(&self.rule.name, &self.key, &self.limit)
+        };
+        (subject, self.ask)
+    }
+
+    /// The same asked of a candidate for this rule.
+    pub(super) fn of_candidate(
+        &self,
+        policy: &'p Policy,
+        id: RuleId,
+        attributes: &Attributes<'_>,
+        now: &(dyn Fn() -> i64 + Sync),
+    ) -> Option<Asked<'p>> {
+        let rule = policy.rule(id);
+        let limited = rule.limited()?;
+        let (terms, _) = limited.now(now);
+        let ask = terms.ask(&terms.limit, attributes);
+        Some(Asked { id, rule, limited, key: self.key.clone(), limit: terms.limit, ask, mode: terms.mode })
+    }
+}

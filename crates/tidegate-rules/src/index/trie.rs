@@ -1,0 +1,82 @@
+//! Paths by their pieces. A request walks only along pieces that some rule has.
+
+use super::QuickMap;
+use super::level::BucketId;
+use crate::condition::PathPattern;
+use crate::condition::path::{Segment, first_piece};
+
+/// What may come behind some pieces.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Trie {
+    /// Buckets of paths that end here.
+    end: Vec<BucketId>,
+    /// Buckets of those that take whatever follows.
+    rest: Vec<BucketId>,
+    literal: QuickMap<Box<[u8]>, Trie>,
+    any: Option<Box<Trie>>,
+}
+
+impl Trie {
+    pub(super) fn insert(&mut self, pattern: &PathPattern, bucket: BucketId) {
+        let mut node = self;
+        for segment in &pattern.segments {
+            node = match segment {
+                Segment::Literal(piece) => node.literal.entry(piece.clone()).or_default(),
+                Segment::Any(_) => node.any.get_or_insert_default(),
+            };
+        }
+        if pattern.rest.is_some() { &mut node.rest } else { &mut node.end }.push(bucket);
+    }
+
+    /// Tells the buckets of all patterns that this path has.
+    pub(super) fn each_of(&self, path: &[u8], tell: &mut impl FnMut(BucketId)) {
+        if let Some(path) = path.strip_prefix(b"/") {
+            self.walk(Some(path), tell);
+        }
+    }
+
+    fn walk(&self, left: Option<&[u8]>, tell: &mut impl FnMut(BucketId)) {
+        let Some(left) = left else { return self.end.iter().for_each(|bucket| tell(*bucket)) };
+        if !left.is_empty() {
+            self.rest.iter().for_each(|bucket| tell(*bucket));
+        }
+        let (piece, after) = first_piece(left);
+        if let Some(next) = self.literal.get(piece) {
+            next.walk(after, tell);
+        }
+        if let Some(next) = self.any.as_deref().filter(|_| !piece.is_empty()) {
+            next.walk(after, tell);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_found_is_what_matches() {
+        let shapes = [
+            "/{*rest}",
+            "/api/{*rest}",
+            "/api/{id}",
+            "/api/{id}/x",
+            "/{a}/{b}",
+            "/api/v1",
+            "/{a}/",
+            "/{a}/v1/{*r}",
+            "/api/{id}",
+        ];
+        let patterns = shapes.map(|shape| PathPattern::read(shape).unwrap());
+        let mut trie = Trie::default();
+        (0..).zip(&patterns).for_each(|(id, pattern)| trie.insert(pattern, id));
+        for path in ["/", "/api", "/api/", "/api/v1", "/api/v1/", "/api/v1/x", "/x/v1/y/z", "", "x", "/a//b"]
+        {
+            let mut found = Vec::new();
+            trie.each_of(path.as_bytes(), &mut |id| found.push(id));
+            found.sort_unstable();
+            let matching = (0..).zip(&patterns).filter(|(_, pattern)| pattern.matches(path.as_bytes()));
+            assert_eq!(found, matching.map(|(id, _)| id).collect::<Vec<_>>(), "{path}");
+        }
+    }
+}

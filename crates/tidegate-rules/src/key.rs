@@ -1,0 +1,158 @@
+//! Whom a rule counts: the parts of its key.
+
+use std::borrow::Cow;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use tidegate::Key;
+
+use crate::seen::{Seen, Slot};
+
+/// The most parts of a key: which of them are missing is said in one byte.
+pub(crate) const MAX_PARTS: usize = 8;
+
+/// What a key is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KeyParts {
+    pub(crate) parts: Box<[Part]>,
+    pub(crate) grouping: Grouping,
+    pub(crate) on_missing: OnMissing,
+}
+
+/// An attribute that is part of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) name: Box<str>,
+    pub(crate) slot: Slot,
+}
+
+/// How many bits of an address tell who it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grouping {
+    /// Of an address of IPv4, 32 unless said.
+    pub ipv4_bits: u8,
+    /// Of an address of IPv6, 64 unless said: whoever has one address of a network has all of its last 64 bits.
+    pub ipv6_bits: u8,
+}
+
+/// What happens when a part of the key is missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnMissing {
+    /// All requests that miss it are counted together.
+    #[default]
+    Share,
+    /// The rule does not apply.
+    Skip,
+}
+
+impl Default for Grouping {
+    fn default() -> Grouping {
+        Grouping { ipv4_bits: 32, ipv6_bits: 64 }
+    }
+}
+
+impl Default for KeyParts {
+    fn default() -> KeyParts {
+        KeyParts { parts: Box::new([]), grouping: Grouping::default(), on_missing: OnMissing::Share }
+    }
+}
+
+impl KeyParts {
+    /// The key of a request; none if the rule does not apply to it.
+    ///
+    /// A key with a part missing has one part more than one with all, which says which of them are: so it is no
+    /// other's, whatever anybody sends.
+    pub(crate) fn key(&self, seen: &Seen<'_>) -> Option<Key> {
+        let mut values = Vec::with_capacity(1 + self.parts.len());
+        let mut missing = 0_u8;
+        values.push(Cow::Borrowed(&[][..]));
+        for (bit, part) in self.parts.iter().enumerate() {
+            let value = self.value(part, seen);
+            missing |= u8::from(value.is_none()) << bit;
+            values.push(value.unwrap_or_default());
+        }
+        if missing == 0 {
+            return Some(Key::from_parts(&values[1..]));
+        }
+        values[0] = Cow::Owned(vec![missing]);
+        (self.on_missing == OnMissing::Share).then(|| Key::from_parts(&values))
+    }
+
+    /// The parts of a request's key by name, those that are missing without a value.
+    pub(crate) fn named(&self, seen: &Seen<'_>) -> Vec<(&str, Option<String>)> {
+        let text = |value: Cow<'_, [u8]>| String::from_utf8_lossy(&value).into_owned();
+        self.parts.iter().map(|part| (&*part.name, self.value(part, seen).map(text))).collect()
+    }
+
+    fn value<'s>(&self, part: &Part, seen: &'s Seen<'_>) -> Option<Cow<'s, [u8]>> {
+        match part.slot {
+            Slot::Ip => seen.ip().map(|ip| Cow::Owned(self.grouping.group(ip).into_bytes())),
+            slot => seen.value(slot).map(Cow::Borrowed),
+        }
+    }
+}
+
+impl Grouping {
+    /// The group of an address as text: the address itself if it is alone in its group.
+    fn group(self, ip: IpAddr) -> String {
+        match ip.to_canonical() {
+            IpAddr::V4(ip) if self.ipv4_bits < 32 => {
+                let mask = u32::MAX.checked_shl(32 - u32::from(self.ipv4_bits)).unwrap_or(0);
+                format!("{}/{}", Ipv4Addr::from_bits(ip.to_bits() & mask), self.ipv4_bits)
+            }
+            IpAddr::V6(ip) if self.ipv6_bits < 128 => {
+                let mask = u128::MAX.checked_shl(128 - u32::from(self.ipv6_bits)).unwrap_or(0);
+                format!("{}/{}", Ipv6Addr::from_bits(ip.to_bits() & mask), self.ipv6_bits)
+            }
+            ip => ip.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Attributes;
+    use crate::seen::Slots;
+
+    fn parts(slots: &mut Slots, names: &[&str], on_missing: OnMissing) -> KeyParts {
+        let parts = names.iter().map(|name| Part { name: (*name).into(), slot: slots.of(name) });
+        KeyParts { parts: parts.collect(), on_missing, ..KeyParts::default() }
+    }
+
+    #[test]
+    fn a_missing_part_is_one_key_and_nobody_elses() {
+        let mut slots = Slots::default();
+        let both = parts(&mut slots, &["a", "b"], OnMissing::Share);
+        let key = |request: Attributes<'_>| both.key(&slots.see(&request)).unwrap();
+        let all = [
+            key(Attributes::new()),
+            key(Attributes::new().set("a", "")),
+            key(Attributes::new().set("b", "")),
+            key(Attributes::new().set("a", "").set("b", "")),
+            key(Attributes::new().set("a", "\u{1}").set("b", "")),
+            key(Attributes::new().set("a", "x").set("b", "y")),
+            key(Attributes::new().set("a", "x")),
+        ];
+        for (index, one) in all.iter().enumerate() {
+            assert!(all[..index].iter().all(|other| other != one), "{index}");
+        }
+        assert_eq!(key(Attributes::new().set("c", "z")), all[0]);
+        let skips = KeyParts { on_missing: OnMissing::Skip, ..both.clone() };
+        assert_eq!(skips.key(&slots.see(&Attributes::new().set("a", "x"))), None);
+        assert!(skips.key(&slots.see(&Attributes::new().set("a", "").set("b", ""))).is_some());
+    }
+
+    #[test]
+    fn addresses_are_counted_in_groups() {
+        let group =
+            |ip: &str, ipv4_bits, ipv6_bits| Grouping { ipv4_bits, ipv6_bits }.group(ip.parse().unwrap());
+        assert_eq!(group("192.0.2.7", 32, 64), "192.0.2.7");
+        assert_eq!(group("::ffff:192.0.2.7", 32, 64), "192.0.2.7");
+        assert_eq!(group("192.0.2.7", 24, 64), "192.0.2.0/24");
+        assert_eq!(group("192.0.2.7", 0, 64), "0.0.0.0/0");
+        assert_eq!(group("2001:db8:1:2:3:4:5:6", 32, 64), "2001:db8:1:2::/64");
+        assert_eq!(group("2001:db8:1:2:3:4:5:6", 32, 128), "2001:db8:1:2:3:4:5:6");
+        assert_eq!(group("2001:db8:1:2:3:4:5:6", 32, 48), "2001:db8:1::/48");
+        assert_eq!(group("2001:db8:1:2:3:4:5:6", 32, 0), "::/0");
+    }
+}

@@ -1,0 +1,51 @@
+//! What is limited for whom, said once: rules in a file, and a gate that every front asks.
+//!
+//! A [`Policy`] is all rules in force. A [`Gate`] holds it together with a store and answers for requests, which are
+//! [`Attributes`]. Another policy replaces it whole, and counts stay.
+//!
+//! ```
+//! use tidegate::Zone;
+//! use tidegate_rules::{Attributes, Gate, Policy};
+//!
+//! let policy = Policy::from_toml(
+//!     r#"
+//!     [[rule]]
+//!     name = "login"
+//!     when = { path = "/login", method = "POST" }
+//!     key = ["ip"]
+//!     limit = "5/60s sliding-log"
+//!     "#,
+//! )?;
+//! let gate = Gate::new(policy, Zone::new(1 << 20));
+//! let request = Attributes::new().path("/login").set("method", "POST").set("ip", "192.0.2.7");
+//! let answer = gate.admit_now(&request).expect("a store in memory cannot fail");
+//! assert!(answer.is_allowed() && answer.rule() == Some("login"));
+//! # Ok::<(), tidegate_rules::PolicyError>(())
+//! ```
+
+mod attributes;
+mod condition;
+pub mod config;
+mod differences;
+mod gate;
+mod index;
+mod key;
+mod policy;
+mod rule;
+mod schedule;
+mod seen;
+mod top;
+
+pub use attributes::{Attributes, NoAddress, Value};
+pub use condition::Condition;
+pub use config::PolicyError;
+pub use differences::differences;
+pub use gate::{
+    Admission, Binding, Calendar, Explanation, Gate, GateStore, HeldPermit, Instead, MAX_OVERRIDES,
+    ManualCalendar, Match, NoMemory, Override, OverrideError, Prepared, RuleCounts, RuleExplained,
+    ShadowCounts, SystemCalendar,
+};
+pub use key::{Grouping, OnMissing};
+pub use policy::{NamedZone, Policy};
+pub use rule::{Fixed, Mode, OnStoreFailure, Rule, Scheduled};
+pub use top::Heavy;

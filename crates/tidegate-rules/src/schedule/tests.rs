@@ -1,0 +1,68 @@
+//! Timetables, and a model that knows no instants to compare them with.
+
+mod calendar;
+mod changes;
+mod model;
+mod properties;
+mod random;
+
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+
+use self::model::{Model, WallClock};
+use super::*;
+
+/// `mon,fri 22:00 to 06:00 America/New_York`; the days may be missing.
+pub(super) fn window(text: &str) -> Result<Window, String> {
+    let mut words: Vec<&str> = text.split(' ').collect();
+    let days = (words.len() == 5).then(|| {
+        let names = words.remove(0).split(',');
+        names.fold(Days::default(), |days, name| days.and(Days::one(name).unwrap()))
+    });
+    let [from, _, to, zone] = words[..] else { panic!("no window: {text}") };
+    Window::new(Moment::parse(from)?, Moment::parse(to)?, days, time_zone(zone)?)
+}
+
+fn timetable<T: AsRef<str>>(texts: &[T]) -> Timetable {
+    Timetable::new(texts.iter().map(|text| window(text.as_ref()).unwrap()).collect())
+}
+
+fn second(instant: &str) -> i64 {
+    instant.parse::<Timestamp>().unwrap().as_second()
+}
+
+/// The instants between two others at which a window begins or ends, by asking about every second.
+fn edges(text: &str, from: &str, to: &str) -> Vec<String> {
+    let table = timetable(&[text]);
+    let changes = (second(from)..second(to)).filter(|now| table.at(*now) != table.at(now - 1));
+    changes.map(|now| Timestamp::from_second(now).unwrap().to_string()).collect()
+}
+
+/// Every second from before the earliest edge that a test has near a change of the clocks to after the latest.
+#[derive(Debug)]
+struct Stretch {
+    zone: &'static str,
+    start: i64,
+    shown: Vec<DateTime>,
+}
+
+impl Stretch {
+    fn around(change: &str, zone: &'static str) -> Stretch {
+        let (start, end) = (second(change) - 2 * 3600, second(change) + 3 * 3600);
+        let mut clock = WallClock::new(&time_zone(zone).unwrap(), start);
+        Stretch { zone, start, shown: (start..end).map(|now| clock.advance(now)).collect() }
+    }
+
+    fn compare(&self, text: &str) {
+        let table = timetable(&[format!("{text} {}", self.zone)]);
+        let model = Model::new(text);
+        for (now, shown) in (self.start..).zip(&self.shown) {
+            assert_eq!(
+                table.at(now).is_some(),
+                model.covers(*shown),
+                "{text} {} at {now}, {shown}",
+                self.zone
+            );
+        }
+    }
+}

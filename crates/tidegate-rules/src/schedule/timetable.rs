@@ -1,0 +1,87 @@
+//! The windows of a rule, of which the first that covers now wins.
+
+use std::ops::Range;
+
+use jiff::Timestamp;
+
+use super::last_answer::LastAnswer;
+use super::window::Window;
+use super::zone::end_of_time;
+
+/// One of them, or none, fits into a byte; further ones are looked for again and again.
+pub(crate) const MAX_WINDOWS: usize = 255;
+/// How many edges are passed that change nothing, such as the midnights of a window that lasts all day: eleven years.
+const MAX_EDGES: usize = 4096;
+
+/// Windows in the order in which they were written; equal if these are.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Timetable {
+    windows: Vec<Window>,
+    last_answer: LastAnswer,
+}
+
+impl Timetable {
+    /// There should be at most [`MAX_WINDOWS`].
+    pub(crate) fn new(windows: Vec<Window>) -> Timetable {
+        Timetable { windows, last_answer: LastAnswer::default() }
+    }
+
+    pub(crate) fn windows(&self) -> &[Window] {
+        &self.windows
+    }
+
+    /// The index of the first window that covers this Unix second; no clock is too wrong to be asked about.
+    #[inline]
+    pub(crate) fn at(&self, now: i64) -> Option<usize> {
+        self.last_answer.recall(now).unwrap_or_else(|| self.look_and_keep(now))
+    }
+
+    /// The next second at which there is another answer; none if there is none, or none for a long time.
+    pub(crate) fn next_change(&self, now: i64) -> Option<i64> {
+        let (choice, mut span) = self.look(now);
+        for _ in 0..MAX_EDGES {
+            let edge = span.end;
+            if edge == i64::MAX {
+                return None;
+            }
+            let next;
+            (next, span) = self.look(edge);
+            if next != choice {
+                return Some(edge);
+            }
+        }
+        None
+    }
+
+    #[cold]
+    fn look_and_keep(&self, now: i64) -> Option<usize> {
+        let (choice, span) = self.look(now);
+        self.last_answer.keep(choice, &span, now);
+        choice
+    }
+
+    /// The choice for now, and a span around now in which it stays the same.
+    pub(super) fn look(&self, now: i64) -> (Option<usize>, Range<i64>) {
+        let Ok(timestamp) = Timestamp::from_second(now) else {
+            let before = i64::MIN..Timestamp::MIN.as_second();
+            return (None, if before.contains(&now) { before } else { end_of_time()..i64::MAX });
+        };
+        let mut common = i64::MIN..i64::MAX;
+        for (index, window) in self.windows.iter().enumerate() {
+            let (covers, span) = window.look(timestamp);
+            common = common.start.max(span.start)..common.end.min(span.end);
+            if covers {
+                return (Some(index), common);
+            }
+        }
+        (None, common)
+    }
+}
+
+impl PartialEq for Timetable {
+    fn eq(&self, other: &Timetable) -> bool {
+        self.windows == other.windows
+    }
+}
+
+impl Eq for Timetable {}

@@ -1,0 +1,183 @@
+//! A span of time that may recur, in a time zone.
+
+use std::fmt;
+use std::ops::{Range, RangeInclusive};
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+
+use super::days::Days;
+use super::moment::{Moment, Recurrence};
+use super::zone::{end_of_time, instant};
+
+/// From a moment to another of the same recurrence, if need be over midnight or New Year.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Window {
+    from: Moment,
+    to: Moment,
+    /// On which it begins; all of them unless it is daily.
+    days: Days,
+    zone: TimeZone,
+}
+
+impl Window {
+    pub(crate) fn new(
+        from: Moment,
+        to: Moment,
+        days: Option<Days>,
+        zone: TimeZone,
+    ) -> Result<Window, String> {
+        if !from.recurrence.is_like(to.recurrence) {
+            return Err(format!(
+                "goes from {from} ({}) to {to} ({}); write both for every year as in \"11-11T00:00\", \
+                 both for once as in \"2026-11-11T00:00\", or both for every day as in \"09:00\"",
+                from.recurrence, to.recurrence
+            ));
+        }
+        if from.ends_a_day() {
+            return Err("begins at 24:00, which only ends a day; begin at 00:00 of the next day".to_owned());
+        }
+        if days.is_some() && from.recurrence != Recurrence::Daily {
+            return Err(format!(
+                "has days, but comes {}; leave days out, or write times such as \"09:00\"",
+                from.recurrence
+            ));
+        }
+        if days == Some(Days::NONE) {
+            return Err(
+                "has no days; name some, as in days = [\"mon\", \"fri\"], or leave days out for every day"
+                    .to_owned(),
+            );
+        }
+        match from.recurrence {
+            Recurrence::Once(_) if to <= from => {
+                Err(format!("ends at {to}, which is not after {from}; write a later end"))
+            }
+            Recurrence::Daily if to == from => Err(format!(
+                "begins and ends at {from}; write two times, or \"00:00\" to \"24:00\" for the whole day"
+            )),
+            Recurrence::Yearly { .. } if to == from => Err(format!(
+                "begins and ends at {from}; write two times, or \"01-01T00:00\" to \"12-31T24:00\" for the whole year"
+            )),
+            _ => Ok(Window { from, to, days: days.unwrap_or(Days::EVERY), zone }),
+        }
+    }
+
+    /// Whether it covers now, and a span around now in which that stays so.
+    pub(super) fn look(&self, now: Timestamp) -> (bool, Range<i64>) {
+        let today = self.zone.to_datetime(now).date();
+        let now = now.as_second();
+        let (mut covers, mut span) = (false, i64::MIN..i64::MAX);
+        for (from, to) in self.turns().filter_map(|turn| self.occurrence(today, turn)) {
+            covers |= (from..to).contains(&now);
+            for edge in [from, to] {
+                if edge <= now {
+                    span.start = span.start.max(edge);
+                } else {
+                    span.end = span.end.min(edge);
+                }
+            }
+        }
+        (covers, span)
+    }
+
+    /// The occurrences to look at: enough that some lie wholly before now, and some wholly after.
+    ///
+    /// A day of the week comes every seven, and clocks may be put back by a day: then it was tomorrow already.
+    fn turns(&self) -> RangeInclusive<i16> {
+        match self.from.recurrence {
+            Recurrence::Daily if self.days != Days::EVERY => -9..=9,
+            Recurrence::Daily | Recurrence::Yearly { .. } => -2..=2,
+            Recurrence::Once(_) => 0..=0,
+        }
+    }
+
+    /// The instants of the occurrence that begins so many days or years from a date; some are empty.
+    fn occurrence(&self, near: Date, turn: i16) -> Option<(i64, i64)> {
+        let from = self.from.civil(near, turn)?;
+        if !self.days.contains(from.date().weekday()) {
+            return None;
+        }
+        let to = self.to.civil(near, turn + i16::from(self.to < self.from));
+        let to = to.and_then(|to| instant(&self.zone, to)).unwrap_or_else(end_of_time);
+        Some((instant(&self.zone, from)?, to))
+    }
+}
+
+impl fmt::Display for Window {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.days != Days::EVERY {
+            write!(out, "{} ", self.days)?;
+        }
+        let zone = self.zone.iana_name().unwrap_or("in a zone without a name");
+        write!(out, "{} to {} {zone}", self.from, self.to)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::window;
+    use super::*;
+
+    #[test]
+    fn a_window_is_told_as_it_was_written() {
+        for text in [
+            "11-11T00:00 to 11-12T00:00 Asia/Shanghai",
+            "2026-11-11T00:00 to 2026-11-11T24:00 UTC",
+            "22:00 to 06:00:30 America/New_York",
+        ] {
+            assert_eq!(window(text).unwrap().to_string(), text);
+        }
+        assert_eq!(window("Fri,mon 22:00 to 06:00 utc").unwrap().to_string(), "mon, fri 22:00 to 06:00 UTC");
+    }
+
+    #[test]
+    fn windows_are_equal_if_they_mean_the_same() {
+        let nightly = window("mon,fri 22:00 to 06:00 UTC");
+        assert_eq!(nightly, window("fri,mon 22:00:00 to 06:00 UTC"));
+        assert_ne!(nightly, window("mon,fri 22:00 to 06:00 Europe/Berlin"));
+        assert_ne!(nightly, window("22:00 to 06:00 UTC"));
+    }
+
+    #[test]
+    fn what_is_no_window_is_told_what_would_do() {
+        let nine_to_five = ["09:00", "17:00"].map(|text| Moment::parse(text).unwrap());
+        let no_days = Window::new(nine_to_five[0], nine_to_five[1], Some(Days::default()), TimeZone::UTC);
+        assert_eq!(no_days, Err(format!("has no days; {SOME_DAYS}")));
+        for (text, problem, remedy) in [
+            ("09:00 to 11-11 UTC", "goes from 09:00 (every day) to 11-11T00:00 (every year)", SAME_KIND),
+            (
+                "11-11 to 2026-11-12 UTC",
+                "goes from 11-11T00:00 (every year) to 2026-11-12T00:00 (once)",
+                SAME_KIND,
+            ),
+            ("24:00 to 06:00 UTC", "begins at 24:00, which only ends a day", NEXT_DAY),
+            ("11-11T24:00 to 11-13 UTC", "begins at 24:00, which only ends a day", NEXT_DAY),
+            ("09:00 to 09:00 UTC", "begins and ends at 09:00", WHOLE_DAY),
+            ("11-11 to 11-11T00:00 UTC", "begins and ends at 11-11T00:00", WHOLE_YEAR),
+            (
+                "2026-11-11 to 2026-11-11 UTC",
+                "ends at 2026-11-11T00:00, which is not after 2026-11-11T00:00",
+                "write a later end",
+            ),
+            (
+                "2026-11-12 to 2026-11-11T24:00 UTC",
+                "ends at 2026-11-11T24:00, which is not after 2026-11-12T00:00",
+                "write a later end",
+            ),
+            ("mon 11-11 to 11-12 UTC", "has days, but comes every year", NO_DAYS),
+            ("mon 2026-11-11 to 2026-11-12 UTC", "has days, but comes once", NO_DAYS),
+        ] {
+            assert_eq!(window(text), Err(format!("{problem}; {remedy}")), "{text}");
+        }
+    }
+
+    const SAME_KIND: &str = "write both for every year as in \"11-11T00:00\", \
+                             both for once as in \"2026-11-11T00:00\", or both for every day as in \"09:00\"";
+    const NEXT_DAY: &str = "begin at 00:00 of the next day";
+    const WHOLE_DAY: &str = "write two times, or \"00:00\" to \"24:00\" for the whole day";
+    const WHOLE_YEAR: &str = "write two times, or \"01-01T00:00\" to \"12-31T24:00\" for the whole year";
+    const SOME_DAYS: &str = "name some, as in days = [\"mon\", \"fri\"], or leave days out for every day";
+    const NO_DAYS: &str = "leave days out, or write times such as \"09:00\"";
+}

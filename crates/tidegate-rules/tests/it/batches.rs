@@ -1,0 +1,112 @@
+//! Several requests that stand or fall together, and futures that any thread may run.
+
+use tidegate::Verdict;
+use tidegate_rules::{Admission, Attributes, Gate};
+
+use crate::requests::{remaining, still_gate};
+
+const TEXT: &str = "
+[[rule]]
+name = 'forbidden'
+when = { path = '/admin' }
+decision = 'deny'
+
+[[rule]]
+name = 'office'
+when = { ip = '10.0.0.0/8' }
+decision = 'allow'
+
+[[rule]]
+name = 'each'
+when = { user = '*' }
+key = ['user']
+limit = '2/h'
+";
+
+fn user(name: &str) -> Attributes<'_> {
+    Attributes::new().set("user", name)
+}
+
+fn together(gate: &Gate, requests: &[Attributes<'_>]) -> Vec<Admission> {
+    gate.admit_all_now(requests).expect("a store in memory answers at once")
+}
+
+#[test]
+fn all_are_allowed_or_none_is_and_nothing_was_spent() {
+    let nobody = || Attributes::new().set("x", "y");
+    let office = || Attributes::new().set("ip", "10.1.2.3");
+    let three = Attributes::new().set("user", "eva").cost(tidegate::Cost::of(3));
+    for (what, refused) in [
+        ("forbidden", vec![user("ana"), Attributes::new().path("/admin"), nobody(), office()]),
+        ("forbidden first", vec![Attributes::new().path("/admin"), user("ana"), nobody(), office()]),
+        ("too much of one", vec![user("ana"), user("ana"), user("ana"), nobody(), office()]),
+        ("impossible", vec![three, user("ana"), nobody(), office()]),
+    ] {
+        let gate = still_gate(TEXT);
+        let answers = together(&gate, &refused);
+        assert!(answers.len() == refused.len() && !answers.iter().all(Admission::is_allowed), "{what}");
+        assert!(answers.iter().all(|answer| answer.permits().is_empty()), "{what}");
+        for answer in answers {
+            let is_allowed = matches!(answer.verdict(), Verdict::Allowed { .. });
+            assert_eq!(is_allowed, answer.is_allowed(), "{what}: {answer:?}");
+        }
+        assert_eq!(remaining(&gate, "each", &user("ana")), 2, "{what}");
+        let counted = gate.counts().into_iter().map(|(_, counts)| counts.allowed).sum::<u64>();
+        assert_eq!((counted, gate.unmatched()), (0, 0), "{what}");
+    }
+    let gate = still_gate(TEXT);
+    let allowed = together(&gate, &[user("ana"), nobody(), office(), user("ana"), user("bob")]);
+    assert!(allowed.iter().all(Admission::is_allowed) && allowed.len() == 5);
+    assert_eq!((remaining(&gate, "each", &user("ana")), gate.unmatched()), (0, 1));
+    assert!(together(&gate, &[]).is_empty());
+}
+
+#[test]
+fn any_thread_may_go_on_with_an_answer_that_another_began() {
+    fn is_send(_: &impl Send) {}
+    let gate = still_gate(TEXT);
+    let request = user("ana");
+    is_send(&gate.admit(&request));
+    is_send(&gate.admit_all(std::slice::from_ref(&request)));
+    is_send(&gate.explain(&request));
+    is_send(&gate);
+}
+
+#[test]
+fn only_requests_that_no_rule_is_for_are_counted_as_such() {
+    let gate = still_gate(
+        "[[rule]]\nname = 'measured'\nwhen = { user = '*' }\nkey = ['user']\nlimit = '1/h'\nmode = 'shadow'\n\
+         [[rule]]\nname = 'watched'\nwhen = { path = '/x' }\ndecision = 'deny'\nmode = 'shadow'\n",
+    );
+    for request in [user("ana"), user("ana"), Attributes::new().path("/x"), Attributes::new().path("/y")] {
+        assert!(together(&gate, &[request])[0].is_allowed());
+    }
+    assert_eq!(gate.unmatched(), 1);
+}
+
+#[test]
+fn two_requests_of_one_key_wait_until_both_pass_and_never_if_they_never_do() {
+    let gate = still_gate("[[rule]]\nname = 'each'\nkey = ['user']\nlimit = '60/h burst 3'\n");
+    let wait = |requests: &[Attributes<'_>]| {
+        let answers = together(&gate, requests);
+        assert!(!answers.iter().all(Admission::is_allowed));
+        answers.iter().map(Admission::verdict).collect::<Vec<_>>()
+    };
+    let four = [user("ana"), user("ana"), user("ana"), user("ana")];
+    assert_eq!(wait(&four), [Verdict::Impossible; 4]);
+    assert!(together(&gate, &four[..2]).iter().all(Admission::is_allowed));
+    let retry_after = tidegate::MINUTE;
+    assert_eq!(wait(&four[..2]), [Verdict::Denied { retry_after }; 2], "one is left, two are wanted");
+    let costly = Attributes::new().set("user", "ana").cost(tidegate::Cost::of(u64::MAX));
+    assert_eq!(wait(&[costly, user("ana")]), [Verdict::Impossible; 2]);
+    assert_eq!(remaining(&gate, "each", &user("ana")), 1);
+}
+
+#[test]
+fn two_requests_of_one_key_have_a_permit_each() {
+    let gate = still_gate("[[rule]]\nname = 'each'\nkey = ['user']\nlimit = '2/h concurrency'\n");
+    let answers = together(&gate, &[user("ana"), user("ana")]);
+    let permits: Vec<_> = answers.iter().flat_map(|answer| answer.permits().to_vec()).collect();
+    assert_eq!(permits.len(), 2);
+    assert!(permits.iter().all(|permit| gate.release_now(permit).is_ok_and(|held| held)));
+}

@@ -1,0 +1,20 @@
+//! Rules as a program uses them: what has to hold whatever is written in a file and whatever is sent.
+//!
+//! `TIDEGATE_FULL=1` tries the full numbers instead of a share, `TIDEGATE_SEED=S` others than usual.
+
+mod accepted;
+mod all_or_none;
+mod batches;
+mod candidates;
+mod candidates_beside;
+mod keys;
+mod matching;
+mod permits;
+mod random;
+mod reload;
+mod reload_under_load;
+mod requests;
+mod schedules;
+mod spelling;
+mod spoofing;
+mod written;

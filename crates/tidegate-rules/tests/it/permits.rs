@@ -1,0 +1,81 @@
+//! Places in flight under rules: whoever gives one back, gives back that one and nobody else's.
+
+use std::sync::Arc;
+
+use tidegate::{Limit, ManualClock, SECOND};
+use tidegate_rules::{Admission, Attributes, Gate, HeldPermit, Instead};
+
+use crate::requests::{policy, still_zone};
+
+fn rule(limit: &str) -> String {
+    format!("[[rule]]\nname = 'reports'\nkey = ['user']\nlimit = '{limit}'\n")
+}
+
+fn gate_with_clock(text: &str) -> (Gate, Arc<ManualClock>) {
+    let (zone, clock) = still_zone();
+    (Gate::new(policy(text), zone), clock)
+}
+
+fn ask(gate: &Gate) -> Admission {
+    gate.admit_now(&Attributes::new().set("user", "ana")).expect("memory answers at once")
+}
+
+fn taken(gate: &Gate) -> HeldPermit {
+    let admission = ask(gate);
+    assert!(admission.is_allowed());
+    admission.permits()[0].clone()
+}
+
+#[test]
+fn a_permit_says_whose_place_it_is_and_not_how_long_others_hold_theirs() {
+    let (gate, _) = gate_with_clock(&rule("1/60s concurrency"));
+    let held = taken(&gate);
+    let forged = |limit: &str, id| HeldPermit { limit: limit.parse().expect("a limit"), id, ..held.clone() };
+    let unknown = tidegate::PermitId::from_number(7).expect("a number");
+    for limit in ["1/1us concurrency", "1048576/3650d concurrency"] {
+        assert_eq!(gate.release_now(&forged(limit, unknown)).ok(), Some(false));
+        assert_eq!(gate.renew_now(&forged(limit, unknown)).ok(), Some(false));
+        assert!(!ask(&gate).is_allowed(), "the place is still held");
+    }
+    assert_eq!(gate.renew_now(&forged("1/3650d concurrency", held.id)).ok(), Some(true));
+    assert_eq!(ask(&gate).binding().and_then(|told| told.decision.retry_after()), Some(60 * SECOND));
+}
+
+#[test]
+fn an_old_permit_does_not_end_the_longer_leases_of_others() {
+    let (gate, clock) = gate_with_clock(&rule("2/2s concurrency"));
+    let old = taken(&gate);
+    gate.replace(policy(&rule("2/300s concurrency"))).expect("no zones");
+    let _new = taken(&gate);
+    assert_eq!(gate.release_now(&old).ok(), Some(true));
+    let _third = taken(&gate);
+    clock.advance(10 * SECOND);
+    assert!(!ask(&gate).is_allowed(), "two are in flight for five minutes");
+}
+
+#[test]
+fn a_lease_is_as_long_as_the_rule_says_now_and_ends_with_it() {
+    let (gate, clock) = gate_with_clock(&rule("1/10s concurrency"));
+    let held = taken(&gate);
+    gate.replace(policy(&rule("1/60s concurrency"))).expect("no zones");
+    assert_eq!(gate.renew_now(&held).ok(), Some(true));
+    clock.advance(59 * SECOND);
+    assert!(!ask(&gate).is_allowed());
+    gate.replace(policy("")).expect("no zones");
+    assert_eq!(gate.renew_now(&held).ok(), Some(false), "nobody says how long");
+    assert_eq!(gate.release_now(&held).ok(), Some(true));
+}
+
+#[test]
+fn under_another_limit_for_one_key_its_leases_are_those() {
+    let (gate, clock) = gate_with_clock(&rule("1/10s concurrency"));
+    let ana = Attributes::new().set("user", "ana");
+    let longer: Limit = "2/60s concurrency".parse().expect("a limit");
+    gate.put_override("reports", &ana, Instead::Limit(longer), i64::MAX).expect("there is such a rule");
+    let (one, two) = (taken(&gate), taken(&gate));
+    assert_eq!(gate.renew_now(&one).ok(), Some(true));
+    clock.advance(30 * SECOND);
+    assert!(!ask(&gate).is_allowed());
+    assert_eq!(gate.release_now(&two).ok(), Some(true));
+    assert!(ask(&gate).is_allowed());
+}
