@@ -1,6 +1,7 @@
 //! A decision in the units of the protocols: whole milliseconds and seconds, rounded up.
 
 use tidegate::{Adjusted, Decision, Ticks, Verdict};
+use tidegate_rules::Admission;
 
 /// Who decided, in every answer of a store in memory.
 pub(crate) const DECIDED_BY: &str = "memory";
@@ -63,6 +64,58 @@ fn in_ms(span: Ticks) -> u64 {
 #[inline]
 fn in_seconds(span: Ticks) -> u64 {
     span.get().div_ceil(TICKS_PER_SECOND)
+}
+
+/// What a caller is told, whoever decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Told<'a> {
+    pub(crate) is_allowed: bool,
+    pub(crate) limit: Option<u64>,
+    pub(crate) remaining: Option<u64>,
+    /// Nothing if it was allowed or can never pass.
+    pub(crate) retry_after_ms: Option<u64>,
+    pub(crate) reset_after_ms: Option<u64>,
+    /// Nothing if it was refused.
+    pub(crate) delay_ms: Option<u64>,
+    pub(crate) rule: Option<&'a str>,
+}
+
+impl From<Answer> for Told<'static> {
+    fn from(answer: Answer) -> Told<'static> {
+        Told {
+            is_allowed: answer.is_allowed(),
+            limit: Some(answer.0.limit()),
+            remaining: Some(answer.0.remaining()),
+            retry_after_ms: answer.retry_after_ms(),
+            reset_after_ms: Some(answer.reset_after_ms()),
+            delay_ms: answer.delay_ms(),
+            rule: None,
+        }
+    }
+}
+
+impl<'a> From<&'a Admission> for Told<'a> {
+    fn from(admission: &'a Admission) -> Told<'a> {
+        let (is_allowed, rule) = (admission.is_allowed(), admission.rule());
+        match admission.binding() {
+            Some(binding) => Told {
+                is_allowed,
+                delay_ms: is_allowed.then(|| in_ms(binding.delay)),
+                rule,
+                ..Told::from(Answer(binding.decision))
+            },
+            // Nothing was counted.
+            None => Told {
+                is_allowed,
+                limit: None,
+                remaining: None,
+                retry_after_ms: None,
+                reset_after_ms: None,
+                delay_ms: is_allowed.then_some(0),
+                rule,
+            },
+        }
+    }
 }
 
 /// How an adjustment went, in a word.

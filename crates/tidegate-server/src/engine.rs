@@ -5,8 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tidegate::{AdHoc, Clock, CounterClock, Timestamp, Zone};
+use tidegate_rules::NoMemory;
 
 use crate::meter::Meters;
+use crate::rules::Rules;
 use crate::settings::{Settings, Token};
 
 /// The states, what was counted, and whether the server goes on.
@@ -16,6 +18,8 @@ pub(crate) struct Engine {
     pub(crate) adhoc: AdHoc,
     /// Where they are held.
     pub(crate) zone: Zone,
+    /// What is limited for whom.
+    pub(crate) rules: Rules,
     pub(crate) settings: Settings,
     pub(crate) meters: Meters,
     started: Timestamp,
@@ -23,11 +27,13 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    pub(crate) fn new(settings: Settings, zone: Zone) -> Arc<Engine> {
+    pub(crate) fn new(mut settings: Settings, zone: Zone) -> Result<Arc<Engine>, NoMemory> {
+        let rules = Rules::new(&mut settings, &zone)?;
         let meters = Meters::new(settings.threads.get());
         let adhoc = AdHoc::on(&zone, "");
         let started = CounterClock::new().now();
-        Arc::new(Engine { adhoc, zone, settings, meters, started, stopping: AtomicBool::new(false) })
+        let stopping = AtomicBool::new(false);
+        Ok(Arc::new(Engine { adhoc, zone, rules, settings, meters, started, stopping }))
     }
 
     /// How long it has been running.

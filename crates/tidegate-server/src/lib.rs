@@ -5,11 +5,17 @@
 
 mod accept;
 mod answer;
+mod attribute;
 pub mod command;
+mod date;
 mod engine;
+mod explained;
 mod front;
+mod memory;
 mod meter;
 mod permit;
+mod reload;
+mod rules;
 mod server;
 pub mod settings;
 mod worker;

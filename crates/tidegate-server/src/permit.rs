@@ -1,38 +1,130 @@
-//! A place in flight as text: all that is needed to release or renew it.
+//! Places in flight as text: all that is needed to release or renew them.
 //!
 //! ```text
-//!   1f.8/30s_concurrency.616e61
+//!   1f.8/30s_concurrency.616e61.uploads
+//!   |  |                 |      the rule it was taken under, if it was one
 //!   |  |                 the key, in hexadecimal
 //!   |  the limit it was taken under
 //!   the number of the permit
 //! ```
+//!
+//! One request may take places under several rules: their texts are joined by a plus.
 
 use std::fmt::{self, Write as _};
+use std::sync::Arc;
 
-use tidegate::{Algorithm, Limit, PermitId};
+use tidegate::{Algorithm, Key, Limit, PermitId};
+use tidegate_rules::{Admission, HeldPermit};
 
+use crate::engine::Engine;
 use crate::settings::MAX_KEY_BYTES;
 
 /// The longest text of a permit, in bytes.
-pub(crate) const MAX_PERMIT_BYTES: usize = 2 * MAX_KEY_BYTES + 256;
+pub(crate) const MAX_PERMIT_BYTES: usize = 2 * MAX_KEY_BYTES + 512;
+/// The most places that one request takes: rules that count what is in flight are few.
+const MAX_JOINED: usize = 64;
 
 /// Whose place it is, under which limit.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Permit {
-    pub(crate) key: Vec<u8>,
+    pub(crate) holder: Holder,
     pub(crate) limit: Limit,
     pub(crate) id: PermitId,
 }
 
-impl Permit {
-    /// The permit that this text names.
-    pub(crate) fn parse(text: &[u8]) -> Option<Permit> {
+/// Who counts the place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Holder {
+    /// A limit that came with the call, for this key.
+    AdHoc(Vec<u8>),
+    /// A rule, for this key.
+    Rule(Arc<str>, Key),
+}
+
+/// All places that one request took.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Permits(Vec<Permit>);
+
+impl Permits {
+    /// The place of one key.
+    pub(crate) fn of_key(key: &[u8], limit: &Limit, id: PermitId) -> Permits {
+        Permits(vec![Permit { holder: Holder::AdHoc(key.to_vec()), limit: *limit, id }])
+    }
+
+    /// Those that a request took under rules. What does not happen has none to give back: whoever is refused does
+    /// not expect one, and would keep it.
+    pub(crate) fn of(admission: &Admission) -> Option<Permits> {
+        Permits::held(admission.permits()).filter(|_| admission.is_allowed())
+    }
+
+    /// All of these; none if there are none.
+    fn held(held: &[HeldPermit]) -> Option<Permits> {
+        let permits = held.iter().map(|held| Permit {
+            holder: Holder::Rule(held.rule.clone(), held.key.clone()),
+            limit: held.limit,
+            id: held.id,
+        });
+        (!held.is_empty()).then(|| Permits(permits.collect()))
+    }
+
+    /// The permits that this text names.
+    pub(crate) fn parse(text: &[u8]) -> Option<Permits> {
         let text = std::str::from_utf8(text).ok().filter(|text| text.len() <= MAX_PERMIT_BYTES)?;
-        let (id, rest) = text.split_once('.').filter(|(id, _)| !id.starts_with('+'))?;
-        let (limit, key) = rest.split_once('.')?;
+        let permits: Option<Vec<_>> = text.split('+').take(MAX_JOINED + 1).map(Permit::parse).collect();
+        permits.filter(|permits| permits.len() <= MAX_JOINED).map(Permits)
+    }
+
+    /// Gives all of them back. Whether every one was still holding its place.
+    pub(crate) fn release(&self, engine: &Engine) -> bool {
+        self.each(|permit| match &permit.holder {
+            Holder::AdHoc(key) => engine.adhoc.release(key, &permit.limit, permit.id),
+            Holder::Rule(rule, key) => {
+                engine.rules.gate.release_now(&permit.held(rule, key)).unwrap_or(false)
+            }
+        })
+    }
+
+    /// Starts all their leases anew. Whether every one was still holding its place.
+    pub(crate) fn renew(&self, engine: &Engine) -> bool {
+        self.each(|permit| match &permit.holder {
+            Holder::AdHoc(key) => engine.adhoc.renew(key, &permit.limit, permit.id),
+            Holder::Rule(rule, key) => engine.rules.gate.renew_now(&permit.held(rule, key)).unwrap_or(false),
+        })
+    }
+
+    fn each(&self, mut is_so: impl FnMut(&Permit) -> bool) -> bool {
+        // Each has its turn, also behind one that was lost.
+        self.0.iter().filter(|permit| !is_so(permit)).count() == 0
+    }
+}
+
+impl Permit {
+    fn parse(text: &str) -> Option<Permit> {
+        let (id, rest) = text.split_once('.')?;
+        let (limit, rest) = rest.split_once('.')?;
+        let (key, rule) = rest.split_once('.').map_or((rest, None), |(key, rule)| (key, Some(rule)));
         let limit: Limit = limit.replace('_', " ").parse().ok()?;
         let id = PermitId::from_number(u64::from_str_radix(id, 16).ok()?)?;
-        (limit.algorithm() == Algorithm::Concurrency).then_some(Permit { key: bytes(key)?, limit, id })
+        let key = bytes(key)?;
+        let holder = match rule {
+            None if key.len() <= MAX_KEY_BYTES => Holder::AdHoc(key),
+            None => return None,
+            Some(rule) => Holder::Rule(rule.into(), Key::from_bytes(&key)?),
+        };
+        (limit.algorithm() == Algorithm::Concurrency).then_some(Permit { holder, limit, id })
+    }
+
+    fn held(&self, rule: &Arc<str>, key: &Key) -> HeldPermit {
+        HeldPermit { rule: rule.clone(), key: key.clone(), limit: self.limit, id: self.id }
+    }
+}
+
+impl fmt::Display for Permits {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, permit) in self.0.iter().enumerate() {
+            write!(out, "{}{permit}", if index > 0 { "+" } else { "" })?;
+        }
+        Ok(())
     }
 }
 
@@ -43,7 +135,12 @@ impl fmt::Display for Permit {
             out.write_char(if letter == ' ' { '_' } else { letter })?;
         }
         out.write_char('.')?;
-        self.key.iter().try_for_each(|byte| write!(out, "{byte:02x}"))
+        let (key, rule) = match &self.holder {
+            Holder::AdHoc(key) => (&key[..], None),
+            Holder::Rule(rule, key) => (key.as_bytes(), Some(rule)),
+        };
+        key.iter().try_for_each(|byte| write!(out, "{byte:02x}"))?;
+        rule.map_or(Ok(()), |rule| write!(out, ".{rule}"))
     }
 }
 
@@ -61,14 +158,18 @@ mod tests {
 
     #[test]
     fn what_is_written_reads_back() {
+        let id = PermitId::from_number(0x1f).unwrap();
         for (key, limit) in
             [("ana", "8/30s concurrency"), ("", "1/1m30s concurrency"), ("a.b\n", "2/7d concurrency")]
         {
             let limit: Limit = limit.parse().unwrap();
-            let id = PermitId::from_number(0x1f).unwrap();
-            let permit = Permit { key: key.into(), limit, id };
-            assert_eq!(Permit::parse(permit.to_string().as_bytes()), Some(permit));
+            let permits = Permits::of_key(key.as_bytes(), &limit, id);
+            assert_eq!(Permits::parse(permits.to_string().as_bytes()), Some(permits));
+            let held = |rule: &str| HeldPermit { rule: rule.into(), key: Key::new((key, "x")), limit, id };
+            let permits = Permits::held(&[held("uploads"), held("a.b/c")]).unwrap();
+            assert_eq!(Permits::parse(permits.to_string().as_bytes()), Some(permits));
         }
+        assert_eq!(Permits::held(&[]), None);
     }
 
     #[test]
@@ -86,10 +187,16 @@ mod tests {
             "x.8/30s_concurrency.61",
             "-1.8/30s_concurrency.61",
             "+1.8/30s_concurrency.61",
+            "1.8/30s_concurrency.61+",
+            "1.8/30s_concurrency.61.rule",
+            "1.8/30s_concurrency.0261.rule",
         ] {
-            assert_eq!(Permit::parse(text.as_bytes()), None, "{text}");
+            assert_eq!(Permits::parse(text.as_bytes()), None, "{text}");
         }
-        assert_eq!(Permit::parse(b"1.8/30s_concurrency.\xff"), None);
-        assert_eq!(Permit::parse(&vec![b'1'; MAX_PERMIT_BYTES + 1]), None);
+        assert_eq!(Permits::parse(b"1.8/30s_concurrency.\xff"), None);
+        assert_eq!(Permits::parse(&vec![b'1'; MAX_PERMIT_BYTES + 1]), None);
+        let many = vec!["1.8/30s_concurrency.61"; MAX_JOINED + 1];
+        assert!(Permits::parse(many[1..].join("+").as_bytes()).is_some());
+        assert_eq!(Permits::parse(many.join("+").as_bytes()), None);
     }
 }

@@ -6,13 +6,16 @@ use std::sync::Arc;
 use std::{fmt, io};
 
 use tidegate::Zone;
+use tidegate_rules::NoMemory;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use crate::accept;
 use crate::engine::Engine;
 use crate::front::Front;
-use crate::settings::Settings;
+use crate::reload::{self, Tell};
+use crate::rules::{Occasion, Reloaded};
+use crate::settings::{Settings, Source};
 use crate::worker::Worker;
 
 /// How many connections may wait to be accepted.
@@ -50,7 +53,7 @@ impl Server {
     pub fn start(settings: Settings, zone: Zone) -> Result<Server, StartError> {
         let listeners = bind(&settings)?;
         let addresses = listeners.iter().map(|(front, _, address)| (*front, *address)).collect();
-        let engine = Engine::new(settings, zone);
+        let engine = Engine::new(settings, zone).map_err(StartError::Memory)?;
         let (stop, stopped) = watch::channel(false);
         let workers: io::Result<Vec<_>> = (0..engine.settings.threads.get())
             .map(|number| Worker::start(number, engine.clone(), stopped.clone()))
@@ -70,6 +73,24 @@ impl Server {
         Ok(Server { addresses, engine, stop, workers })
     }
 
+    /// From now on its rules are read again, from where they came, whenever that has changed.
+    pub(crate) fn read_rules_from(&self, source: Source, text: Option<String>, tell: Tell) {
+        self.engine.rules.come_from(source, text, tell);
+        let (watching, mut stopped) = (reload::watch(self.engine.clone()), self.stop.subscribe());
+        self.workers[0].handle().spawn(async move {
+            tokio::select! {
+                () = watching => {}
+                _ = stopped.wait_for(|stopped| *stopped) => {}
+            }
+        });
+    }
+
+    /// Reads its rules again now, and puts them in force if they hold. Nothing if there is no thread for it.
+    pub(crate) fn reload(&self) -> impl Future<Output = Option<Reloaded>> + use<> {
+        let engine = self.engine.clone();
+        reload::aside(move || engine.rules.reload(&engine.settings, Occasion::Asked))
+    }
+
     /// Where it speaks RESP.
     pub fn resp(&self) -> Option<SocketAddr> {
         self.address(Front::Resp)
@@ -78,6 +99,11 @@ impl Server {
     /// Where it speaks HTTP.
     pub fn http(&self) -> Option<SocketAddr> {
         self.address(Front::Http)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn engine(&self) -> Arc<Engine> {
+        self.engine.clone()
     }
 
     fn address(&self, front: Front) -> Option<SocketAddr> {
@@ -144,6 +170,8 @@ pub enum StartError {
         /// What the system says.
         source: io::Error,
     },
+    /// The system has no memory for a zone that rules name.
+    Memory(NoMemory),
     /// The system has no threads left.
     Threads(io::Error),
 }
@@ -161,6 +189,7 @@ impl fmt::Display for StartError {
                 write!(out, "{front}: ")?;
                 cannot_listen(out, *front, *address, source.kind())
             }
+            StartError::Memory(error) => error.fmt(out),
             StartError::Threads(_) => out.write_str("cannot start a thread; try --threads 1"),
         }
     }
@@ -194,6 +223,7 @@ impl Error for StartError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             StartError::Bind { source, .. } | StartError::Threads(source) => Some(source),
+            StartError::Memory(error) => error.source(),
             StartError::NoPort | StartError::Open { .. } => None,
         }
     }

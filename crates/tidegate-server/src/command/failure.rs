@@ -70,6 +70,7 @@ impl From<StartError> for Failure {
             StartError::Bind { source, .. } if matches!(source.kind(), AddrInUse | PermissionDenied) => {
                 Failure::failed(error.to_string())
             }
+            StartError::Memory(_) => Failure::failed(error.to_string()),
             StartError::Bind { .. } | StartError::Threads(_) => Failure::failed(with_cause(&error)),
         }
     }

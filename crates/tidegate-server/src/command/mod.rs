@@ -3,8 +3,11 @@
 //! Data goes to standard output, talk to standard error. A command ends with 0, with 1 if it failed, with 2 if it was
 //! called or configured wrongly; `take` ends with 3 for a refusal.
 
+mod check;
 mod completions;
+mod explain;
 mod failure;
+mod init;
 mod man;
 mod output;
 mod serve;
@@ -21,7 +24,9 @@ const EXAMPLES: &str = "\
 Examples:
   tidegate serve                                      start a server on this machine
   tidegate take user123 --limit \"30/60s burst 15\"     ask it: may user123 act once more?
-  redis-cli -p 6380 CL.THROTTLE user123 15 30 60      ask it from any Redis client";
+  redis-cli -p 6380 CL.THROTTLE user123 15 30 60      ask it from any Redis client
+  tidegate init && tidegate check                     write a file of rules, and check it
+  tidegate explain ip=192.0.2.7 path=/login           which rules apply to a request, and why";
 
 /// Decides whether one more action of any subject may happen now, later or not at all.
 #[derive(Parser)]
@@ -36,6 +41,9 @@ struct CommandLine {
 enum Command {
     Serve(serve::Serve),
     Take(take::Take),
+    Init(init::Init),
+    Check(check::Check),
+    Explain(explain::Explain),
     Completions(completions::Completions),
     Man(man::Man),
 }
@@ -53,6 +61,9 @@ pub fn run() -> ExitCode {
     let done = match line.command {
         Command::Serve(serve) => serve.run(),
         Command::Take(take) => take.run(),
+        Command::Init(init) => init.run(),
+        Command::Check(check) => check.run(),
+        Command::Explain(explain) => explain.run(),
         Command::Completions(completions) => completions.run(&mut CommandLine::command()),
         Command::Man(man) => man.run(CommandLine::command()),
     };

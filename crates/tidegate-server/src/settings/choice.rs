@@ -1,7 +1,8 @@
 //! Words of which one has to be chosen.
 
+use tidegate_rules::config::nearest;
+
 use super::HeaderDialect;
-use super::nearest::nearest;
 
 /// How answers over HTTP say what is left.
 pub(super) fn dialect(text: &str) -> Result<HeaderDialect, String> {

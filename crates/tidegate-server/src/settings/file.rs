@@ -3,17 +3,15 @@
 use std::ops::Range;
 use std::path::Path;
 
+use tidegate_rules::config::{self, Complaint, decimal, kind_of, syntax};
 use toml::Spanned;
-use toml::de::{DeInteger, DeString, DeTable, DeValue};
+use toml::de::{DeString, DeTable, DeValue};
 
-use super::complaint::Complaint;
 use super::key::{Key, Table};
-use super::nearest::nearest;
 use super::written::{Place, Said};
 
 /// What is known to people and not to this version, and what would do. Without a table it stands outside of all.
-const NOT_HERE: [(Option<Table>, &str, &str); 5] = [
-    (None, "rule", "this version does not know rules yet; leave them out, and give the limit with each call"),
+const NOT_HERE: [(Option<Table>, &str, &str); 4] = [
     (Some(Table::Server), "grpc", "this version does not speak gRPC yet; leave it out"),
     (
         Some(Table::Server),
@@ -29,22 +27,15 @@ pub(super) fn read(text: &str, folder: &Path) -> (Vec<Said>, Vec<Complaint>) {
     let (root, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
         // What follows a slip is guesswork.
-        return (Vec::new(), errors.iter().take(1).map(syntax).collect());
+        return (Vec::new(), errors.iter().take(1).map(|error| syntax(error, text)).collect());
     }
     let mut reader = Reader { folder, said: Vec::new(), complaints: Vec::new() };
     root.get_ref().iter().for_each(|(name, value)| reader.table(name, value));
     (reader.said, reader.complaints)
 }
 
-fn syntax(error: &toml::de::Error) -> Complaint {
-    let mut what = error.message().trim().replace('\n', ", ");
-    if ["quote", "float", "integer", "date"].iter().any(|of_a_value| what.contains(of_a_value)) {
-        what += "; write text in quotes, as in resp = \"127.0.0.1:6380\"";
-    } else if what.contains("duplicate") {
-        what += "; leave one of them out";
-    }
-    Complaint { span: Some(error.span().unwrap_or(0..0)), what }
-}
+/// Tables that say what is limited for whom.
+const OF_RULES: [&str; 2] = ["rule", "zone"];
 
 struct Reader<'a> {
     folder: &'a Path,
@@ -57,6 +48,9 @@ type Value<'a> = Spanned<DeValue<'a>>;
 
 impl Reader<'_> {
     fn table(&mut self, name: &Name<'_>, value: &Value<'_>) {
+        if OF_RULES.contains(&name.get_ref().as_ref()) {
+            return;
+        }
         let Some(table) = Table::ALL.into_iter().find(|table| table.name() == name.get_ref()) else {
             return self.complain(name.span(), unknown(None, name.get_ref()));
         };
@@ -89,7 +83,7 @@ impl Reader<'_> {
     }
 
     fn complain(&mut self, span: Range<usize>, what: String) {
-        self.complaints.push(Complaint { span: Some(span), what });
+        self.complaints.push(Complaint::at(span, what));
     }
 }
 
@@ -99,25 +93,6 @@ fn text_of(value: &DeValue<'_>) -> Option<String> {
         DeValue::String(text) => Some(text.clone().into_owned()),
         DeValue::Integer(number) => Some(decimal(number)),
         _ => None,
-    }
-}
-
-fn decimal(number: &DeInteger<'_>) -> String {
-    match i128::from_str_radix(number.as_str(), number.radix()) {
-        Ok(number) => number.to_string(),
-        Err(_) => number.to_string(),
-    }
-}
-
-fn kind_of(value: &DeValue<'_>) -> &'static str {
-    match value {
-        DeValue::String(_) => "text",
-        DeValue::Integer(_) => "a whole number",
-        DeValue::Float(_) => "a number with a fraction",
-        DeValue::Boolean(_) => "a boolean",
-        DeValue::Datetime(_) => "a date",
-        DeValue::Array(_) => "a list",
-        DeValue::Table(_) => "a table",
     }
 }
 
@@ -131,11 +106,7 @@ fn unknown(table: Option<Table>, name: &str) -> String {
     }
     let known: Vec<_> = match table {
         Some(table) => Key::ALL.iter().filter(|key| key.table == table).map(|key| key.name).collect(),
-        None => Table::ALL.map(Table::name).to_vec(),
+        None => Table::ALL.map(Table::name).into_iter().chain(OF_RULES).collect(),
     };
-    let what = if table.is_some() { "key" } else { "table" };
-    match nearest(name, known.iter().copied()) {
-        Some(near) => format!("unknown {what} {name:?}; did you mean {near:?}?"),
-        None => format!("unknown {what} {name:?}; known are {}", known.join(", ")),
-    }
+    config::unknown(if table.is_some() { "key" } else { "table" }, name, known.iter().copied())
 }

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
+use tidegate_rules::config::{duration, positive, size};
+
 use super::address::address;
 use super::choice::{dialect, kind};
 use super::count::count;
-use super::duration::{duration, positive};
-use super::size::size;
 use super::token::TokenSource;
 use super::written::{Draft, Said};
 

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use tidegate_rules::config::{self, Complaint, OtherTables, Reading};
+
 use super::complaint::SettingsError;
 use super::token::TokenSource;
 use super::written::{Draft, Place, Said};
@@ -12,7 +14,7 @@ use super::{Settings, file};
 /// The file that is looked for if none is named.
 const USUAL_FILE: &str = "./tidegate.toml";
 /// Longer than any file of settings.
-const MAX_FILE_BYTES: u64 = 1 << 20;
+const MAX_FILE_BYTES: u64 = 4 << 20;
 
 /// Settings that hold, and where they come from.
 #[derive(Debug)]
@@ -22,34 +24,85 @@ pub(crate) struct Loaded {
     pub(crate) token: Option<TokenSource>,
     /// The file, the variables and the flags that were read, as people know them.
     pub(crate) origin: String,
+    /// What holds and is probably not meant so, as people read it.
+    pub(crate) warnings: Vec<String>,
+    /// The same, as programs read it.
+    pub(crate) warned: Vec<Complaint>,
+    /// The text of the file, if there is one.
+    pub(crate) text: Option<String>,
 }
 
 /// A file of settings as it is.
 #[derive(Debug)]
-pub(super) struct ConfigFile {
-    pub(super) path: PathBuf,
-    pub(super) text: String,
+pub(crate) struct ConfigFile {
+    pub(crate) path: PathBuf,
+    pub(crate) text: String,
 }
 
-/// Reads the file that is named, or the usual one if it is there, and then what the command line and the
-/// environment say.
-pub(crate) fn load(path: Option<&Path>, said: Vec<Said>) -> Result<Loaded, SettingsError> {
-    let file = ConfigFile::find(path)?;
-    let origin = origin(file.as_ref(), &said);
-    let (mut written, mut complaints) = match &file {
-        Some(file) => file::read(&file.text, file.path.parent().unwrap_or(Path::new(""))),
-        None => Default::default(),
-    };
-    let (flags, environment): (Vec<_>, Vec<_>) = said.into_iter().partition(|said| said.place == Place::Flag);
-    written.extend(environment);
-    written.extend(flags);
-    match Draft::read(&written) {
-        Ok(Draft { settings, token }) if complaints.is_empty() => Ok(Loaded { settings, token, origin }),
-        Ok(_) => Err(SettingsError::new(file, complaints)),
-        Err(more) => {
-            complaints.extend(more);
-            Err(SettingsError::new(file, complaints))
+/// Where settings come from: a file that is named, or the usual one if it is there, and what the command line and
+/// the environment say.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    path: Option<PathBuf>,
+    said: Vec<Said>,
+}
+
+impl Source {
+    pub(crate) fn new(path: Option<PathBuf>, said: Vec<Said>) -> Source {
+        Source { path, said }
+    }
+
+    /// The file, whether it is there or not.
+    pub(crate) fn path(&self) -> &Path {
+        self.path.as_deref().unwrap_or(Path::new(USUAL_FILE))
+    }
+
+    /// Reads everything as it is now.
+    pub(crate) fn load(&self) -> Result<Loaded, SettingsError> {
+        self.read(ConfigFile::find(self.path.as_deref())?)
+    }
+
+    /// Reads everything as if the file had this text.
+    pub(crate) fn load_text(&self, text: &str) -> Result<Loaded, SettingsError> {
+        self.read(Some(ConfigFile { path: self.path().to_owned(), text: text.to_owned() }))
+    }
+
+    fn read(&self, file: Option<ConfigFile>) -> Result<Loaded, SettingsError> {
+        let origin = origin(file.as_ref(), &self.said);
+        let Some(file) = file else {
+            return self.draft(Vec::new()).map_err(|complaints| SettingsError::new(None, complaints)).map(
+                |draft| Loaded {
+                    settings: draft.settings,
+                    token: draft.token,
+                    origin,
+                    warnings: Vec::new(),
+                    warned: Vec::new(),
+                    text: None,
+                },
+            );
+        };
+        let (written, mut complaints) = file::read(&file.text, file.path.parent().unwrap_or(Path::new("")));
+        let draft = self.draft(written).map_err(|more| complaints.extend(more));
+        let Reading { policy, errors, warnings: warned } = config::read(&file.text, OtherTables::Any);
+        if !errors.iter().all(|error| complaints.contains(error)) {
+            complaints.extend(errors);
         }
+        match (draft, policy) {
+            (Ok(Draft { mut settings, token }), Some(policy)) if complaints.is_empty() => {
+                settings.policy = policy;
+                let warnings = warned.iter().map(|warning| file.shown(warning)).collect();
+                Ok(Loaded { settings, token, origin, warnings, warned, text: Some(file.text) })
+            }
+            _ => Err(SettingsError::new(Some(file), complaints)),
+        }
+    }
+
+    /// What the file, the environment and the flags say together.
+    fn draft(&self, mut written: Vec<Said>) -> Result<Draft, Vec<Complaint>> {
+        let is_flag = |said: &&Said| said.place == Place::Flag;
+        written.extend(self.said.iter().filter(|said| !is_flag(said)).cloned());
+        written.extend(self.said.iter().filter(is_flag).cloned());
+        Draft::read(&written)
     }
 }
 
@@ -60,9 +113,14 @@ fn origin(file: Option<&ConfigFile>, said: &[Said]) -> String {
 }
 
 impl ConfigFile {
+    /// A complaint about it, with its place.
+    pub(super) fn shown(&self, complaint: &Complaint) -> String {
+        complaint.shown(&self.path.display().to_string(), &self.text)
+    }
+
     fn find(path: Option<&Path>) -> Result<Option<ConfigFile>, SettingsError> {
         let (path, must_exist) = path.map_or((Path::new(USUAL_FILE), false), |path| (path, true));
-        match read_text(path) {
+        match File::open(path).and_then(text_of) {
             Ok(text) => Ok(Some(ConfigFile { path: path.to_owned(), text })),
             Err(error) if error.kind() == io::ErrorKind::NotFound && !must_exist => Ok(None),
             Err(error) => Err(SettingsError::alone(format!(
@@ -73,9 +131,10 @@ impl ConfigFile {
     }
 }
 
-fn read_text(path: &Path) -> io::Result<String> {
+/// The text of a file of settings.
+pub(crate) fn text_of(file: File) -> io::Result<String> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(io::Error::other(format!("it is longer than {MAX_FILE_BYTES} bytes")));
     }

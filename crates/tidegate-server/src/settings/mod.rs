@@ -8,12 +8,9 @@ mod address;
 mod choice;
 mod complaint;
 mod count;
-mod duration;
 mod file;
 mod key;
 mod load;
-mod nearest;
-mod size;
 mod token;
 mod written;
 
@@ -23,11 +20,11 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
+use tidegate_rules::Policy;
+
 pub(crate) use complaint::SettingsError;
-pub(crate) use duration::duration;
 pub(crate) use key::{Key, TOKEN};
-pub(crate) use load::{Loaded, load};
-pub(crate) use size::Bytes;
+pub(crate) use load::{Loaded, Source, text_of};
 pub use token::Token;
 pub(crate) use token::TokenSource;
 pub(crate) use written::{Place, Said};
@@ -49,6 +46,8 @@ pub struct Settings {
     pub threads: NonZeroUsize,
     /// What anybody may use up.
     pub bounds: Bounds,
+    /// What is limited for whom, until another policy replaces it.
+    pub policy: Policy,
 }
 
 /// Where states are held.
@@ -92,6 +91,9 @@ pub enum HeaderDialect {
 /// The longest key that a front accepts, in bytes.
 pub const MAX_KEY_BYTES: usize = 64 << 10;
 
+/// The most attributes of a request that a front accepts.
+pub const MAX_ATTRIBUTES: usize = 64;
+
 impl Default for Settings {
     fn default() -> Settings {
         let on_loopback = |port| Some(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
@@ -103,7 +105,29 @@ impl Default for Settings {
             headers: HeaderDialect::default(),
             threads: thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             bounds: Bounds::default(),
+            policy: Policy::default(),
         }
+    }
+}
+
+impl Settings {
+    /// What other settings would do differently, but for the rules: names as they stand in a file.
+    pub(crate) fn different_from(&self, other: &Settings) -> Vec<&'static str> {
+        let is_same = [
+            ("server.resp", self.resp == other.resp),
+            ("server.http", self.http == other.http),
+            ("server.token_file", self.token == other.token),
+            ("server.headers", self.headers == other.headers),
+            ("server.threads", self.threads == other.threads),
+            ("server.max_connections", self.bounds.max_connections == other.bounds.max_connections),
+            ("server.idle", self.bounds.idle == other.bounds.idle),
+            ("server.arrival", self.bounds.arrival == other.bounds.arrival),
+            ("server.unread", self.bounds.unread == other.bounds.unread),
+            ("server.grace", self.bounds.grace == other.bounds.grace),
+            ("store.size", self.store.size == other.store.size),
+            ("store.file", self.store.file == other.store.file),
+        ];
+        is_same.into_iter().filter(|(_, is_same)| !is_same).map(|(name, _)| name).collect()
     }
 }
 

@@ -3,7 +3,8 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::complaint::Complaint;
+use tidegate_rules::config::Complaint;
+
 use super::key::{Key, TOKEN};
 use super::token::TokenSource;
 use super::{Settings, Token};
@@ -25,6 +26,15 @@ pub(crate) enum Place {
     Environment,
     /// On the command line.
     Flag,
+}
+
+impl std::fmt::Debug for Said {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Said")
+            .field("key", &self.key.name)
+            .field("place", &self.place)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Said {
@@ -134,5 +144,5 @@ fn two_tokens(written: &[Said]) -> Option<Complaint> {
     let mut tokens = written.iter().filter(|said| said.is_token() && said.place == Place::Environment);
     let (first, second) = (tokens.next()?, tokens.next()?);
     let what = format!("{} and {} are both set; leave one of them out", first.name(), second.name());
-    Some(Complaint { span: None, what })
+    Some(Complaint::alone(what))
 }

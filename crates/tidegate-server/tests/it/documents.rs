@@ -1,12 +1,18 @@
 //! Every command in the documents is run, and prints what stands below it.
 
-use std::fs;
-use std::path::Path;
-use std::process::Command;
+mod rules;
 
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+use tidegate_rules::Policy;
 use tidegate_server::Settings;
 use tidegate_server::settings::Token;
 
+use crate::command::call::Call;
+use crate::process::Process;
 use crate::wire::{Running, settings};
 
 /// A command of a document, and what it has to print.
@@ -16,10 +22,19 @@ struct Shown {
     output: String,
 }
 
-/// The commands for clients in a document, in their order.
-fn shown(name: &str) -> Vec<Shown> {
+fn text_of(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
-    let text = fs::read_to_string(path).expect("the document is there");
+    fs::read_to_string(path).expect("the document is there")
+}
+
+/// The first rules in a document, which are in force for its commands.
+fn rules_of(text: &str) -> &str {
+    let mut blocks = text.split("```").filter_map(|block| block.strip_prefix("toml\n"));
+    blocks.find(|block| block.contains("[[rule]]")).unwrap_or_default()
+}
+
+/// The commands for clients in a document, in their order.
+fn shown(name: &str, text: &str) -> Vec<Shown> {
     let mut blocks = text.split("```").collect::<Vec<_>>().into_iter();
     let mut all = Vec::new();
     let mut last = None;
@@ -40,10 +55,36 @@ fn shown(name: &str) -> Vec<Shown> {
     all
 }
 
+/// Where commands go.
+struct Place {
+    resp: SocketAddr,
+    http: SocketAddr,
+    folder: PathBuf,
+}
+
+impl Place {
+    fn of(running: &Running) -> Place {
+        Place {
+            resp: running.server.resp().expect("it speaks RESP"),
+            http: running.server.http().expect("it speaks HTTP"),
+            folder: env::temp_dir(),
+        }
+    }
+}
+
+/// A process that has the rules in a file and a token.
+fn with_a_file(name: &str, rules: &str) -> (Process, Place) {
+    let folder = format!("document_{}", name.replace('/', "_"));
+    let call = Call::from(&folder).file("tidegate.toml", rules).variable("TIDEGATE_TOKEN", "sesame");
+    let (process, ready) = call.serve(&["--config", "tidegate.toml"]);
+    let address = |front: &str| ready[front].as_str().and_then(|text| text.parse().ok()).expect("an address");
+    let place = Place { resp: address("resp"), http: address("http"), folder: call.folder().to_owned() };
+    (process, place)
+}
+
 /// The command as it reaches the server under test, and prints as on a terminal.
-fn on_free_ports(command: &str, running: &Running) -> String {
-    let resp = running.server.resp().expect("it speaks RESP").port();
-    let http = running.server.http().expect("it speaks HTTP").to_string();
+fn on_free_ports(command: &str, place: &Place) -> String {
+    let (resp, http) = (place.resp.port(), place.http.to_string());
     command
         .replace("redis-cli -p 6380", &format!("redis-cli --no-raw -p {resp}"))
         .replace("redis-cli -3 -p 6380", &format!("redis-cli -3 --no-raw -p {resp}"))
@@ -51,8 +92,9 @@ fn on_free_ports(command: &str, running: &Running) -> String {
         .replace("curl ", "curl --silent --show-error ")
 }
 
-fn run(command: &str) -> String {
-    let output = Command::new("sh").args(["-c", command]).output().expect("there is a shell");
+fn run(command: &str, place: &Place) -> String {
+    let mut shell = Command::new("sh");
+    let output = shell.args(["-c", command]).current_dir(&place.folder).output().expect("there is a shell");
     let printed = String::from_utf8(output.stdout).expect("text");
     let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
     let missing = "it is missing; `cargo xtask clients` installs redis-cli and curl";
@@ -72,13 +114,22 @@ fn is_as_shown(printed: &str, shown: &str) -> bool {
 }
 
 fn all_commands_of(name: &str, at_least: usize) {
-    let open = Running::start();
-    let guarded = Running::with(Settings { token: Token::new("sesame"), ..settings() });
-    let commands = shown(name);
+    let text = text_of(name);
+    let rules = rules_of(&text);
+    let policy = Policy::from_toml(rules).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let open = Running::with(Settings { policy: policy.clone(), ..settings() });
+    let guarded = Running::with(Settings { policy, token: Token::new("sesame"), ..settings() });
+    let commands = shown(name, &text);
     assert!(commands.len() >= at_least, "only {} commands in {name}", commands.len());
+    let filed = commands.iter().any(|shown| shown.command.contains("# with a file"));
+    let filed = filed.then(|| with_a_file(name, rules));
     for Shown { command, output } in commands {
-        let running = if command.contains("# with a token") { &guarded } else { &open };
-        let printed = run(&on_free_ports(&command, running));
+        let place = match &filed {
+            Some((_, place)) if command.contains("# with a file") => place,
+            _ if command.contains("# with a token") => &Place::of(&guarded),
+            _ => &Place::of(&open),
+        };
+        let printed = run(&on_free_ports(&command, place), place);
         let is_same = printed.lines().count() == output.lines().count()
             && printed.lines().zip(output.lines()).all(|(printed, shown)| is_as_shown(printed, shown));
         assert!(is_same, "{name}: {command}\nis shown to print\n{output}\nand prints\n{printed}");
@@ -97,5 +148,5 @@ fn commands_about_resp_print_what_is_shown() {
 
 #[test]
 fn commands_about_http_print_what_is_shown() {
-    all_commands_of("docs/http.md", 20);
+    all_commands_of("docs/http.md", 35);
 }

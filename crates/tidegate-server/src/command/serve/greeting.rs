@@ -4,10 +4,11 @@ use std::net::SocketAddr;
 
 use serde::Serialize;
 use tidegate::{Clock as _, SystemClock, Timestamp};
+use tidegate_rules::config::Bytes;
 
 use crate::Server;
 use crate::command::output::{print_line, say};
-use crate::settings::{Bytes, Loaded, StoreSettings};
+use crate::settings::{Loaded, StoreSettings};
 
 /// A server that is ready, and its settings.
 pub(super) struct Greeting<'a> {
@@ -29,6 +30,7 @@ impl Greeting<'_> {
         say(format_args!("tidegate {}", env!("CARGO_PKG_VERSION")));
         say(format_args!("settings  {}", self.loaded.origin));
         say(format_args!("store     {}", store(&self.loaded.settings.store)));
+        say(format_args!("rules     {}", rules(self.loaded.settings.policy.rules().len())));
         for (front, address, line) in [
             ("resp", self.server.resp(), Greeting::redis_cli as fn(&Self, SocketAddr) -> String),
             ("http", self.server.http(), Greeting::curl),
@@ -80,6 +82,13 @@ fn reachable(address: SocketAddr) -> SocketAddr {
             (std::net::Ipv6Addr::LOCALHOST, address.port()).into()
         }
         address => address,
+    }
+}
+
+fn rules(count: usize) -> String {
+    match count {
+        0 => "none; tidegate init writes a file to begin with".to_owned(),
+        count => count.to_string(),
     }
 }
 

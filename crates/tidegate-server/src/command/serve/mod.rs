@@ -6,17 +6,22 @@ mod notify;
 mod owner;
 mod signals;
 
+use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
 use tidegate::{SystemClock, Zone};
+use tidegate_rules::config::Bytes;
 use tokio::runtime::Builder;
 
 use super::failure::Failure;
 use super::written::Written;
-use crate::settings::{StoreSettings, load};
+use crate::command::output::say;
+use crate::memory;
+use crate::reload::Tell;
+use crate::settings::{Source, StoreSettings};
 use crate::{Server, StartError};
 use greeting::Greeting;
 use signals::Signals;
@@ -44,7 +49,7 @@ Examples:
 pub(super) struct Serve {
     /// The file of settings; paths in it are meant from its folder [default: ./tidegate.toml if there is one]
     #[arg(long, value_name = "FILE", env = "TIDEGATE_CONFIG", hide_env_values = true)]
-    config: Option<PathBuf>,
+    config: Option<OsString>,
     /// Print one line of JSON on standard output when it is ready, with the addresses
     #[arg(long)]
     json: bool,
@@ -55,15 +60,19 @@ pub(super) struct Serve {
 impl Serve {
     pub(super) fn run(self) -> Result<ExitCode, Failure> {
         let clock = SystemClock::new();
-        let config = self.config.filter(|path| !path.as_os_str().is_empty());
-        let loaded = load(config.as_deref(), self.written.0)?;
+        let config = self.config.filter(|path| !path.is_empty()).map(PathBuf::from);
+        let source = Source::new(config, self.written.0);
+        let loaded = source.load()?;
+        loaded.warnings.iter().for_each(|warning| say(format_args!("warning: {warning}")));
         let cannot_run = |error: io::Error| Failure::failed(format!("cannot wait for signals: {error}"));
         let runtime = Builder::new_current_thread().enable_io().build().map_err(cannot_run)?;
         // Signals count from here on, also while the store is opened.
         let signals = runtime.block_on(async { Signals::new() }).map_err(cannot_run)?;
         host::let_open(loaded.settings.bounds.max_connections);
+        memory::suffices_for(&loaded.settings).map_err(Failure::misused)?;
         let zone = open(&loaded.settings.store)?;
         let server = Server::start(loaded.settings.clone(), zone).map_err(with_owner)?;
+        server.read_rules_from(source, loaded.text.clone(), Tell::new(|lines| say(lines)));
         Greeting { loaded: &loaded, server: &server }.give(&clock, self.json);
         notify::say("READY=1");
         let code = runtime.block_on(signals.stop(server));
@@ -76,10 +85,12 @@ impl Serve {
 fn open(store: &StoreSettings) -> Result<Zone, Failure> {
     match &store.file {
         Some(path) => Ok(Zone::in_file(path, store.size)?),
-        None => {
-            host::has_memory(store.size)?;
-            Ok(Zone::new(store.size))
-        }
+        None => Zone::try_new(store.size).map_err(|_| {
+            let size = Bytes(store.size);
+            Failure::failed(format!(
+                "a store of {size}: the system has no such memory; choose a smaller --store-size"
+            ))
+        }),
     }
 }
 

@@ -5,6 +5,14 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::unix::net::UnixDatagram;
 
+use rustix::time::{ClockId, clock_gettime};
+
+/// What a manager hears before the rules are read again; the time tells it which of its calls this answers.
+pub(super) fn reloading() -> String {
+    let now = clock_gettime(ClockId::Monotonic);
+    format!("RELOADING=1\nMONOTONIC_USEC={}", now.tv_sec * 1_000_000 + now.tv_nsec / 1_000)
+}
+
 /// Says it to whoever `NOTIFY_SOCKET` names, if anybody.
 pub(super) fn say(state: &str) {
     if let Some(socket) = env::var_os("NOTIFY_SOCKET") {

@@ -12,24 +12,27 @@ use crate::command::output::say;
 
 /// The signals that a server listens to.
 pub(super) struct Signals {
+    stop: Stop,
+    hang_up: Signal,
+}
+
+/// Those that stop it.
+struct Stop {
     interrupt: Signal,
     terminate: Signal,
-    hang_up: Signal,
 }
 
 impl Signals {
     /// From now on they end nothing by themselves.
     pub(super) fn new() -> io::Result<Signals> {
-        Ok(Signals {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            hang_up: signal(SignalKind::hangup())?,
-        })
+        let stop =
+            Stop { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? };
+        Ok(Signals { stop, hang_up: signal(SignalKind::hangup())? })
     }
 
     /// Waits for the first signal to stop, and stops the server; a second one leaves it where it is.
     pub(super) async fn stop(mut self, server: Server) -> ExitCode {
-        self.told_to_stop().await;
+        self.serve(&server).await;
         say("stopping: what has begun is finished first; a second signal ends at once");
         notify::say("STOPPING=1");
         tokio::select! {
@@ -37,20 +40,41 @@ impl Signals {
                 say("stopped");
                 ExitCode::SUCCESS
             }
-            () = self.told_to_stop() => {
+            () = self.stop.told() => {
                 say("ended at once");
                 ExitCode::FAILURE
             }
         }
     }
 
-    async fn told_to_stop(&mut self) {
+    /// Reads the rules again whenever somebody hangs up, until told to stop. Whoever hangs up while they are being
+    /// read has them read once more after that: they may have changed meanwhile.
+    async fn serve(&mut self, server: &Server) {
         loop {
             tokio::select! {
-                _ = self.interrupt.recv() => return,
-                _ = self.terminate.recv() => return,
-                _ = self.hang_up.recv() => say("settings are read at the start only; restart the server to change them"),
+                () = self.stop.told() => return,
+                _ = self.hang_up.recv() => {}
             }
+            notify::say(&notify::reloading());
+            tokio::select! {
+                // The thread that reads is left where it is.
+                () = self.stop.told() => return,
+                read = server.reload() => {
+                    if read.is_none() {
+                        say("rules: cannot be read again, as there is no thread for it; try again");
+                    }
+                }
+            }
+            notify::say("READY=1");
+        }
+    }
+}
+
+impl Stop {
+    async fn told(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
         }
     }
 }

@@ -14,8 +14,9 @@ use tidegate::Limit;
 
 use super::failure::Failure;
 use super::output::print_line;
-use crate::settings::{TOKEN, Token, TokenSource, duration};
+use crate::settings::{TOKEN, Token, TokenSource};
 use reply::Reply;
+use tidegate_rules::config::duration;
 use told::Told;
 
 /// What a refusal ends with.

@@ -13,12 +13,16 @@ use super::problem::Problem;
 
 /// The longest body, in bytes: the longest permit, and what is around it.
 pub(super) const MAX_BODY_BYTES: usize = 160 << 10;
+/// The longest body that asks about many requests, in bytes.
+pub(super) const MAX_BATCH_BYTES: usize = 1 << 20;
+/// The longest file of rules, in bytes.
+pub(super) const MAX_FILE_BYTES: usize = 4 << 20;
 
-/// All of it; not copied if it came in one piece.
+/// All of it, if it is not longer than that; not copied if it came in one piece.
 #[inline]
-pub(super) async fn whole(mut body: Incoming, link: &Link) -> Result<Bytes, Problem> {
-    if body.size_hint().lower() > MAX_BODY_BYTES as u64 {
-        return Err(too_long(link));
+pub(super) async fn whole(mut body: Incoming, at_most: usize, link: &Link) -> Result<Bytes, Problem> {
+    if body.size_hint().lower() > at_most as u64 {
+        return Err(too_long(at_most, link));
     }
     let Some(first) = next(&mut body, link).await? else { return Ok(Bytes::new()) };
     if body.is_end_stream() {
@@ -26,8 +30,8 @@ pub(super) async fn whole(mut body: Incoming, link: &Link) -> Result<Bytes, Prob
     }
     let mut whole = BytesMut::from(first);
     while let Some(more) = next(&mut body, link).await? {
-        if whole.len() + more.len() > MAX_BODY_BYTES {
-            return Err(too_long(link));
+        if whole.len() + more.len() > at_most {
+            return Err(too_long(at_most, link));
         }
         whole.extend_from_slice(&more);
     }
@@ -72,9 +76,9 @@ async fn next(body: &mut Incoming, link: &Link) -> Result<Option<Bytes>, Problem
 }
 
 #[cold]
-fn too_long(link: &Link) -> Problem {
+fn too_long(at_most: usize, link: &Link) -> Problem {
     link.expect_more();
-    let detail = format!("the body has more than {MAX_BODY_BYTES} bytes; send less");
+    let detail = format!("the body has more than {at_most} bytes; send less");
     Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail).and_close()
 }
 

@@ -2,30 +2,38 @@
 
 use std::fmt::Write as _;
 
-use bytes::BytesMut;
-use tidegate::{Algorithm, Ask, Limit, Verdict};
+use bytes::{BufMut as _, BytesMut};
+use tidegate::{Algorithm, Decision, Limit, Verdict};
 
-use super::digits;
-use crate::answer::{Answer, DECIDED_BY};
+use super::{digits, headers};
+use crate::answer::{Answer, DECIDED_BY, Told};
+use crate::permit::Permits;
 
 const QUOTA_EXCEEDED: &[u8] = br#"{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Quota exceeded","status":429,"detail":""#;
 const REDUCED_CAPACITY: &[u8] = br#"{"type":"https://iana.org/assignments/http-problem-types#temporary-reduced-capacity","title":"Temporarily reduced capacity","status":429,"detail":""#;
+const FORBIDDEN: &[u8] = br#"{"type":"about:blank","title":"Forbidden","status":403,"detail":""#;
 
 /// The fields of every answer, without the braces around them.
-pub(super) fn put(out: &mut BytesMut, answer: Answer) {
-    let allowed: &[u8] = if answer.is_allowed() { b"\"allowed\":true" } else { b"\"allowed\":false" };
+#[inline]
+pub(super) fn put(out: &mut BytesMut, told: Told<'_>) {
+    let allowed: &[u8] = if told.is_allowed { b"\"allowed\":true" } else { b"\"allowed\":false" };
     out.extend_from_slice(allowed);
     out.extend_from_slice(b",\"limit\":");
-    digits::put(out, answer.0.limit());
+    put_or_null(out, told.limit);
     out.extend_from_slice(b",\"remaining\":");
-    digits::put(out, answer.0.remaining());
+    put_or_null(out, told.remaining);
     out.extend_from_slice(b",\"retry_after_ms\":");
-    put_or_null(out, answer.retry_after_ms());
+    put_or_null(out, told.retry_after_ms);
     out.extend_from_slice(b",\"reset_after_ms\":");
-    digits::put(out, answer.reset_after_ms());
+    put_or_null(out, told.reset_after_ms);
     out.extend_from_slice(b",\"delay_ms\":");
-    put_or_null(out, answer.delay_ms());
-    out.extend_from_slice(b",\"rule\":null,\"decided_by\":\"");
+    put_or_null(out, told.delay_ms);
+    out.extend_from_slice(b",\"rule\":");
+    match told.rule {
+        Some(rule) => put_text(out, rule),
+        None => out.extend_from_slice(b"null"),
+    }
+    out.extend_from_slice(b",\"decided_by\":\"");
     out.extend_from_slice(DECIDED_BY.as_bytes());
     out.extend_from_slice(b"\"");
 }
@@ -37,26 +45,81 @@ fn put_or_null(out: &mut BytesMut, number: Option<u64>) {
     }
 }
 
-/// A refusal as a problem, with the same fields.
-pub(super) fn put_refusal(out: &mut BytesMut, answer: Answer, limit: &Limit, ask: Ask) {
-    let is_full = answer.0.is_store_full();
-    out.extend_from_slice(if is_full { REDUCED_CAPACITY } else { QUOTA_EXCEEDED });
-    put_detail(out, answer, limit, ask);
-    out.extend_from_slice(b"\",\"violated-policies\":[\"adhoc\"],");
-    put(out, answer);
+/// A text as JSON has it.
+pub(super) fn put_text(out: &mut BytesMut, text: &str) {
+    // A buffer in memory takes whatever is written, and text is always JSON.
+    let _ = serde_json::to_writer(out.writer(), text);
+}
+
+/// An answer as an object, with the permit if there is one.
+pub(super) fn put_object(out: &mut BytesMut, told: Told<'_>, permits: Option<&Permits>) {
+    out.extend_from_slice(b"{");
+    put(out, told);
+    if let Some(permits) = permits {
+        // A buffer in memory takes whatever is written, and a permit is plain ASCII.
+        let _ = write!(out, ",\"permit\":\"{permits}\"");
+    }
     out.extend_from_slice(b"}");
 }
 
-/// When to try again, or why that is in vain; no character in it has to be escaped.
-fn put_detail(out: &mut BytesMut, answer: Answer, limit: &Limit, ask: Ask) {
-    let cost = ask.cost.get();
-    match answer.0.verdict_in_ticks() {
-        Verdict::Denied { .. } if answer.0.is_store_full() => {
+/// What a limit refused, and what was asked of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Refused<'a> {
+    /// The rule that has the limit, if it is one.
+    pub(super) rule: Option<&'a str>,
+    pub(super) decision: Decision,
+    pub(super) limit: &'a Limit,
+    pub(super) cost: u64,
+}
+
+/// A refusal as a problem, with the same fields.
+pub(super) fn put_refusal(out: &mut BytesMut, refused: Refused<'_>) {
+    begin_refusal(out, refused);
+    put(out, Told { rule: refused.rule, ..Answer(refused.decision).into() });
+    out.extend_from_slice(b"}");
+}
+
+/// The members that make it a problem.
+pub(super) fn begin_refusal(out: &mut BytesMut, refused: Refused<'_>) {
+    out.extend_from_slice(if refused.decision.is_store_full() { REDUCED_CAPACITY } else { QUOTA_EXCEEDED });
+    put_detail(out, refused);
+    out.extend_from_slice(b"\",\"violated-policies\":[");
+    put_text(out, refused.rule.unwrap_or(headers::ADHOC));
+    out.extend_from_slice(b"],");
+}
+
+/// What a rule always refuses, as a problem with the same fields.
+pub(super) fn put_forbidden(out: &mut BytesMut, told: Told<'_>) {
+    begin_forbidden(out, told.rule);
+    put(out, told);
+    out.extend_from_slice(b"}");
+}
+
+/// The members that make it a problem.
+pub(super) fn begin_forbidden(out: &mut BytesMut, rule: Option<&str>) {
+    out.extend_from_slice(FORBIDDEN);
+    let _ = write!(
+        out,
+        "Rule \\\"{}\\\" refuses this, however seldom it is asked; it stays so until the rule or its override changes.",
+        rule.unwrap_or_default()
+    );
+    out.extend_from_slice(b"\",");
+}
+
+/// When to try again, or why that is in vain. No character in it has to be escaped: names of rules are plain.
+fn put_detail(out: &mut BytesMut, refused: Refused<'_>) {
+    let Refused { rule, decision, limit, cost } = refused;
+    match decision.verdict_in_ticks() {
+        Verdict::Denied { .. } if decision.is_store_full() => {
             out.extend_from_slice(b"The store has no room for another key; try again in a while.");
         }
         Verdict::Denied { .. } => {
-            out.extend_from_slice(b"Refused; the same request passes in ");
-            digits::put(out, answer.retry_after_ms().unwrap_or(0));
+            out.extend_from_slice(b"Refused");
+            if let Some(rule) = rule {
+                let _ = write!(out, " by rule \\\"{rule}\\\"");
+            }
+            out.extend_from_slice(b"; the same request passes in ");
+            digits::put(out, Answer(decision).retry_after_ms().unwrap_or(0));
             out.extend_from_slice(b" ms if nobody else spends meanwhile.");
         }
         // A buffer in memory takes whatever is written.
@@ -67,11 +130,13 @@ fn put_detail(out: &mut BytesMut, answer: Answer, limit: &Limit, ask: Ask) {
             );
         }
         _ => {
-            let _ = write!(
-                out,
-                "A cost of {cost} can never pass: this limit holds at most {}; ask for less, or raise the limit.",
-                answer.0.limit()
-            );
+            let _ = write!(out, "A cost of {cost} can never pass: ");
+            let _ = match rule {
+                Some(rule) => write!(out, "rule \\\"{rule}\\\""),
+                None => write!(out, "this limit"),
+            };
+            let most = decision.limit();
+            let _ = write!(out, " holds at most {most}; ask for less, or raise the limit.");
         }
     }
 }
@@ -81,14 +146,15 @@ mod tests {
     use std::sync::Arc;
 
     use serde_json::Value;
-    use tidegate::{AdHoc, Cost, Limit, ManualClock, Map, Zone};
+    use tidegate::{AdHoc, Ask, Cost, Limit, ManualClock, Map, Zone};
 
     use super::*;
 
     fn refusal(adhoc: &AdHoc, limit: &str, ask: Ask) -> Value {
         let limit: Limit = limit.parse().unwrap();
         let mut out = BytesMut::new();
-        put_refusal(&mut out, Answer(adhoc.take("ana", &limit, ask)), &limit, ask);
+        let decision = adhoc.take("ana", &limit, ask);
+        put_refusal(&mut out, Refused { rule: None, decision, limit: &limit, cost: ask.cost.get() });
         serde_json::from_slice(&out).unwrap()
     }
 

@@ -4,18 +4,41 @@ use std::sync::{Arc, LazyLock};
 
 use hyper::header::HeaderMap;
 use tidegate::{ManualClock, Zone};
+use tidegate_rules::Policy;
 
-use super::verbs;
+use super::{admit, batch, explain, overrides, top, verbs};
 use crate::engine::Engine;
 use crate::settings::Settings;
 use crate::worker::Post;
 
+/// Rules of every kind, for requests that are short.
+const RULES: &str = r#"
+[[rule]]
+name = "a"
+when = { ip = "10.0.0.0/8" }
+decision = "deny"
+
+[[rule]]
+name = "b"
+when = { path = "/{*rest}" }
+key = ["ip", "user"]
+limit = "2/60s"
+
+[[rule]]
+name = "c"
+candidate_for = "b"
+limit = "1/60s concurrency"
+"#;
+
 /// Whatever comes, each route answers with JSON.
 pub fn http_body(bytes: &[u8]) {
     // What is by default looks at the machine, which takes longer than an answer.
-    static SETTINGS: LazyLock<Settings> = LazyLock::new(Settings::default);
+    static SETTINGS: LazyLock<Settings> = LazyLock::new(|| {
+        let policy = Policy::from_toml(RULES).expect("these rules hold");
+        Settings { policy, ..Settings::default() }
+    });
     let zone = Zone::with_clock(1 << 12, Arc::new(ManualClock::new()));
-    let post = Post::alone(Engine::new(SETTINGS.clone(), zone));
+    let post = Post::alone(Engine::new(SETTINGS.clone(), zone).expect("there is memory"));
     let (engine, headers) = (&post.engine, &mut HeaderMap::new());
     let replies = [
         verbs::take(bytes, headers, &post),
@@ -24,6 +47,12 @@ pub fn http_body(bytes: &[u8]) {
         verbs::reset(bytes, engine),
         verbs::release(bytes, engine),
         verbs::renew(bytes, engine),
+        admit::admit(bytes, headers, engine),
+        batch::admit(bytes, headers, engine),
+        explain::explain(bytes, engine),
+        overrides::put(bytes, engine),
+        overrides::delete(bytes, engine),
+        top::top(bytes, engine),
     ];
     for reply in replies {
         let reply = reply.unwrap_or_else(|problem| problem.reply(headers));

@@ -6,7 +6,6 @@ use bytes::{Bytes, BytesMut};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 
 use super::digits;
-use super::limits::Known;
 use crate::answer::Answer;
 use crate::settings::HeaderDialect;
 
@@ -16,14 +15,27 @@ const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 /// The largest integer that a structured field can have.
 pub(super) const MAX_INTEGER: u64 = 999_999_999_999_999;
 
+/// What header fields speak of.
+pub(super) struct Spoken<'a, P> {
+    /// The name of what decided.
+    pub(super) name: &'a str,
+    /// What it promises, as the value of `RateLimit-Policy`.
+    pub(super) policy: P,
+    pub(super) answer: Answer,
+}
+
+/// The name of a limit that came with the request.
+pub(super) const ADHOC: &str = "adhoc";
+
 /// Writes what is left in this dialect, and when to try again if it was refused.
 #[inline]
-pub(super) fn put(
+pub(super) fn put<P: FnOnce(&mut BytesMut) -> HeaderValue>(
     headers: &mut HeaderMap,
     out: &mut BytesMut,
     dialect: HeaderDialect,
-    (known, answer): (&Known, Answer),
+    spoken: Spoken<'_, P>,
 ) {
+    let answer = spoken.answer;
     let retry_after = answer.retry_after_seconds().map(|seconds| seconds.max(1));
     // What was refused passes then, which may be long before everything is regained.
     let seconds = retry_after.unwrap_or_else(|| answer.reset_after_seconds());
@@ -32,11 +44,14 @@ pub(super) fn put(
     }
     match dialect {
         HeaderDialect::Ietf => {
-            out.extend_from_slice(b"\"adhoc\";r=");
+            let policy = (spoken.policy)(out);
+            out.extend_from_slice(b"\"");
+            out.extend_from_slice(spoken.name.as_bytes());
+            out.extend_from_slice(b"\";r=");
             digits::put(out, answer.0.remaining().min(MAX_INTEGER));
             out.extend_from_slice(b";t=");
             digits::put(out, seconds);
-            headers.insert(POLICY, known.policy.clone());
+            headers.insert(POLICY, policy);
             headers.insert(RATE_LIMIT, value(out.split().freeze()));
         }
         HeaderDialect::Draft03 => {
@@ -66,12 +81,12 @@ fn put_each(headers: &mut HeaderMap, out: &mut BytesMut, names: [HeaderName; 3],
     }
 }
 
-fn number(out: &mut BytesMut, number: u64) -> HeaderValue {
+pub(super) fn number(out: &mut BytesMut, number: u64) -> HeaderValue {
     digits::put(out, number);
     value(out.split().freeze())
 }
 
-/// A value of our own making.
+/// A value of our own making: digits, punctuation and the names of rules, which are plain.
 pub(super) fn value(bytes: Bytes) -> HeaderValue {
     HeaderValue::from_maybe_shared(bytes)
         .expect("digits, letters and punctuation may stand in a header field")

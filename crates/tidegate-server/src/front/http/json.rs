@@ -59,20 +59,26 @@ pub(super) struct OfPermit<'a> {
     pub(super) permit: Cow<'a, str>,
 }
 
-/// Reads a body; what is wrong with it is said with its place.
+/// Reads a body about a key and a limit; what is wrong with it is said with its place.
 #[inline]
 pub(super) fn read<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Problem> {
+    read_like(r#"{"key":"ana","limit":"30/60s"}"#, body)
+}
+
+/// Reads a body that looks like this example.
+#[inline]
+pub(super) fn read_like<'a, T: Deserialize<'a>>(example: &str, body: &'a [u8]) -> Result<T, Problem> {
     // A list of the values would do for serde.
     if body.trim_ascii_start().first() != Some(&b'{') {
-        return Err(no_object(body));
+        return Err(no_object(example, body));
     }
     serde_json::from_slice(body).map_err(|error| Problem::bad_request(format!("body: {error}")))
 }
 
 #[cold]
-fn no_object(body: &[u8]) -> Problem {
+fn no_object(example: &str, body: &[u8]) -> Problem {
     let what = if body.trim_ascii().is_empty() { "the body is empty" } else { "the body is no JSON object" };
-    Problem::bad_request(format!(r#"{what}; send one such as {{"key":"ana","limit":"30/60s"}}"#))
+    Problem::bad_request(format!("{what}; send one such as {example}"))
 }
 
 /// A key that is not too long.
@@ -87,11 +93,11 @@ pub(super) fn key(key: &str) -> Result<&str, Problem> {
 
 /// A cost, 1 unless said.
 #[derive(Clone, Copy, Debug, Default)]
-struct Units(Cost);
+pub(super) struct Units(pub(super) Cost);
 
 /// A span, 0 unless said.
 #[derive(Clone, Copy, Debug, Default)]
-struct Milliseconds(Duration);
+pub(super) struct Milliseconds(pub(super) Duration);
 
 /// What to charge or to give back.
 #[derive(Clone, Copy, Debug)]
@@ -110,7 +116,7 @@ trait Whole: Sized {
 
 impl Whole for Units {
     const EXPECTED: &'static str =
-        "a whole number of at least 1 (to look without spending there is /v1/peek)";
+        "a whole number of at least 1 (to look without spending there are /v1/peek and /v1/explain)";
 
     #[inline]
     fn from_whole(number: u64) -> Option<Units> {

@@ -49,26 +49,34 @@ fn slot_of(text: &str) -> usize {
 impl Known {
     #[cold]
     fn read(text: &str) -> Result<Known, Problem> {
-        let limit: Limit = text.parse().map_err(|error: LimitError| {
-            Problem::bad_request(format!("{error} (at character {})", error.column()))
-        })?;
-        Ok(Known { text: text.into(), limit, policy: policy(&limit) })
+        let limit = parsed(text)?;
+        let policy = policy(&mut BytesMut::new(), headers::ADHOC, &limit);
+        Ok(Known { text: text.into(), limit, policy })
     }
 }
 
+/// The limit that this text says.
+pub(super) fn parsed(text: &str) -> Result<Limit, Problem> {
+    text.parse().map_err(|error: LimitError| {
+        Problem::bad_request(format!("{error} (at character {})", error.column()))
+    })
+}
+
 /// `"adhoc";q=15;w=30`: how much there is, of what if not requests, and in how many whole seconds it is regained.
-fn policy(limit: &Limit) -> HeaderValue {
+pub(super) fn policy(out: &mut BytesMut, name: &str, limit: &Limit) -> HeaderValue {
     let most = limit.peek(&State::default(), Timestamp::EPOCH, Ask::ONE).limit();
     let regained = limit.regained_in();
     let seconds = regained.as_secs() + u64::from(regained.subsec_nanos() > 0);
-    let mut value = BytesMut::from(&b"\"adhoc\";q="[..]);
-    digits::put(&mut value, most.min(headers::MAX_INTEGER));
+    out.extend_from_slice(b"\"");
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\";q=");
+    digits::put(out, most.min(headers::MAX_INTEGER));
     if limit.algorithm() == Algorithm::Concurrency {
-        value.extend_from_slice(b";qu=\"concurrent-requests\"");
+        out.extend_from_slice(b";qu=\"concurrent-requests\"");
     }
-    value.extend_from_slice(b";w=");
-    digits::put(&mut value, seconds.max(1));
-    headers::value(value.freeze())
+    out.extend_from_slice(b";w=");
+    digits::put(out, seconds.max(1));
+    headers::value(out.split().freeze())
 }
 
 #[cfg(test)]

@@ -1,24 +1,33 @@
 //! JSON over HTTP/1.1.
 //!
 //! A connection goes through these hands: `wire` is its socket, hyper reads and writes the messages, `service` finds
-//! the route, `verbs` asks the engine, `reply` is what goes back. `watch` cuts off whoever is too slow; `link` is how
-//! they tell each other where the connection is.
+//! the route, `verbs` asks the store and `admit` the rules, `reply` is what goes back. `watch` cuts off whoever is too
+//! slow; `link` is how they tell each other where the connection is.
 
+mod admit;
+mod batch;
 mod body;
 mod digits;
 mod end;
+mod explain;
 mod fields;
 #[cfg(fuzzing)]
 pub(crate) mod fuzz;
 mod headers;
+mod host;
 mod json;
 mod limits;
 mod link;
 mod metrics;
+mod overrides;
 mod problem;
+mod ready;
 mod reply;
+mod request;
 mod route;
+mod rules;
 mod service;
+mod top;
 mod verbs;
 mod watch;
 mod wire;

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use hyper::StatusCode;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use serde::Serialize;
 
 use super::reply::{Kind, Reply};
 use super::service::CLOSE;
@@ -14,13 +15,15 @@ pub(super) struct Problem {
     status: StatusCode,
     detail: Cow<'static, str>,
     field: Option<(HeaderName, HeaderValue)>,
+    /// One more member of the object: its name, and JSON.
+    member: Option<Box<(&'static str, String)>>,
     is_last: bool,
 }
 
 impl Problem {
     /// The detail says where it is, what it is and what would do.
     pub(super) fn new(status: StatusCode, detail: impl Into<Cow<'static, str>>) -> Problem {
-        Problem { status, detail: detail.into(), field: None, is_last: false }
+        Problem { status, detail: detail.into(), field: None, member: None, is_last: false }
     }
 
     pub(super) fn bad_request(detail: impl Into<Cow<'static, str>>) -> Problem {
@@ -30,6 +33,12 @@ impl Problem {
     /// With one more header field.
     pub(super) fn with(self, name: HeaderName, value: &'static str) -> Problem {
         Problem { field: Some((name, HeaderValue::from_static(value))), ..self }
+    }
+
+    /// With one more member of the object.
+    pub(super) fn and(self, name: &'static str, value: &impl Serialize) -> Problem {
+        let value = serde_json::to_string(value).expect("names are text, and numbers are numbers");
+        Problem { member: Some(Box::new((name, value))), ..self }
     }
 
     /// After which the connection is closed: what follows cannot be told from this request.
@@ -67,7 +76,9 @@ impl Problem {
         let (code, title) = (self.status.as_u16(), self.status.canonical_reason().unwrap_or_default());
         // As a JSON value, text is quoted and escaped.
         let detail = serde_json::Value::from(&*self.detail);
-        format!(r#"{{"type":"about:blank","title":"{title}","status":{code},"detail":{detail}}}"#)
+        let more = self.member.as_deref().map(|(name, value)| format!(r#","{name}":{value}"#));
+        let more = more.unwrap_or_default();
+        format!(r#"{{"type":"about:blank","title":"{title}","status":{code},"detail":{detail}{more}}}"#)
     }
 }
 

@@ -26,12 +26,18 @@ pub(super) enum Kind {
     Json,
     Problem,
     Metrics,
+    Toml,
 }
 
 impl Reply {
     /// That all is well, in JSON.
     pub(super) fn json(body: impl Into<Bytes>) -> Reply {
         Reply { status: StatusCode::OK, kind: Kind::Json, body: body.into() }
+    }
+
+    /// The same for something that is written as JSON.
+    pub(super) fn of(value: &impl serde::Serialize) -> Reply {
+        Reply::json(serde_json::to_vec(value).expect("names are text, and numbers are numbers"))
     }
 
     /// With these header fields, and the one that says what the body is.
@@ -51,6 +57,7 @@ impl Kind {
             Kind::Json => "application/json",
             Kind::Problem => "application/problem+json",
             Kind::Metrics => "text/plain; version=0.0.4; charset=utf-8",
+            Kind::Toml => "application/toml",
         })
     }
 }

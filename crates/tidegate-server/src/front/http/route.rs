@@ -2,6 +2,8 @@
 
 use hyper::Method;
 
+use super::body::{MAX_BATCH_BYTES, MAX_BODY_BYTES, MAX_FILE_BYTES};
+
 /// What can be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Route {
@@ -11,28 +13,56 @@ pub(super) enum Route {
     Reset,
     Release,
     Renew,
+    Admit,
+    AdmitBatch,
+    Explain,
+    Top,
+    Rules,
+    /// The same as the text of a file.
+    RulesText,
+    PutRules,
+    Overrides,
+    PutOverride,
+    DeleteOverride,
     Live,
     Ready,
+    /// The same for somebody who may know what is wrong.
+    ReadyInDetail,
     Metrics,
     OpenApi,
 }
 
+/// What has to come with a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Content {
+    None,
+    Json,
+    Toml,
+}
+
 impl Route {
-    /// All there are; the document of the interface lists them as well.
+    /// All paths there are; the document of the interface lists them as well.
     #[cfg(test)]
-    pub(super) const ALL: [(Route, &str); 10] = [
+    pub(super) const ALL: [(Route, &str); 16] = [
         (Route::Take, "/v1/take"),
         (Route::Peek, "/v1/peek"),
         (Route::Adjust, "/v1/adjust"),
         (Route::Reset, "/v1/reset"),
         (Route::Release, "/v1/release"),
         (Route::Renew, "/v1/renew"),
+        (Route::Admit, "/v1/admit"),
+        (Route::AdmitBatch, "/v1/admit/batch"),
+        (Route::Explain, "/v1/explain"),
+        (Route::Top, "/v1/top"),
+        (Route::Rules, "/v1/rules"),
+        (Route::Overrides, "/v1/overrides"),
         (Route::Live, "/livez"),
         (Route::Ready, "/readyz"),
         (Route::Metrics, "/metrics"),
         (Route::OpenApi, "/openapi.json"),
     ];
 
+    /// What is at a path.
     #[inline]
     pub(super) fn of(path: &str) -> Option<Route> {
         Some(match path {
@@ -42,6 +72,12 @@ impl Route {
             "/v1/reset" => Route::Reset,
             "/v1/release" => Route::Release,
             "/v1/renew" => Route::Renew,
+            "/v1/admit" => Route::Admit,
+            "/v1/admit/batch" => Route::AdmitBatch,
+            "/v1/explain" => Route::Explain,
+            "/v1/top" => Route::Top,
+            "/v1/rules" => Route::Rules,
+            "/v1/overrides" => Route::Overrides,
             "/livez" => Route::Live,
             "/readyz" => Route::Ready,
             "/metrics" => Route::Metrics,
@@ -50,26 +86,60 @@ impl Route {
         })
     }
 
-    /// Whether it is asked with a body, by POST.
+    /// What is done at its path by a method, if anything.
     #[inline]
-    pub(super) fn has_body(self) -> bool {
-        !matches!(self, Route::Live | Route::Ready | Route::Metrics | Route::OpenApi)
+    pub(super) fn by(self, method: &Method) -> Option<Route> {
+        let is_read = method == Method::GET || method == Method::HEAD;
+        match self {
+            Route::Rules if method == Method::PUT => Some(Route::PutRules),
+            Route::Overrides if method == Method::PUT => Some(Route::PutOverride),
+            Route::Overrides if method == Method::DELETE => Some(Route::DeleteOverride),
+            _ if self.content() == Content::None => is_read.then_some(self),
+            _ => (method == Method::POST).then_some(self),
+        }
     }
 
-    #[inline]
-    pub(super) fn takes(self, method: &Method) -> bool {
-        if self.has_body() { method == Method::POST } else { method == Method::GET || method == Method::HEAD }
-    }
-
-    /// The methods that it takes, as the header field `Allow` has them.
+    /// The methods that its path takes, as the header field `Allow` has them.
     pub(super) fn methods(self) -> &'static str {
-        if self.has_body() { "POST" } else { "GET, HEAD" }
+        match self {
+            Route::Rules => "GET, HEAD, PUT",
+            Route::Overrides => "GET, HEAD, PUT, DELETE",
+            _ if self.content() == Content::None => "GET, HEAD",
+            _ => "POST",
+        }
+    }
+
+    #[inline]
+    pub(super) fn content(self) -> Content {
+        match self {
+            Route::Live | Route::Ready | Route::ReadyInDetail => Content::None,
+            Route::Metrics | Route::OpenApi => Content::None,
+            Route::Top | Route::Rules | Route::RulesText | Route::Overrides => Content::None,
+            Route::PutRules => Content::Toml,
+            _ => Content::Json,
+        }
+    }
+
+    /// The longest body that it takes.
+    #[inline]
+    pub(super) fn max_body_bytes(self) -> usize {
+        match self {
+            Route::PutRules => MAX_FILE_BYTES,
+            Route::AdmitBatch => MAX_BATCH_BYTES,
+            _ => MAX_BODY_BYTES,
+        }
     }
 
     /// Whether only those who know the token may ask; whoever watches over the process does not have it.
     #[inline]
     pub(super) fn is_guarded(self) -> bool {
-        !matches!(self, Route::Live | Route::Ready)
+        !matches!(self, Route::Live | Route::Ready | Route::ReadyInDetail)
+    }
+
+    /// Whether it changes what holds for others, for which there has to be a token.
+    #[inline]
+    pub(super) fn is_of_the_keeper(self) -> bool {
+        matches!(self, Route::PutRules | Route::PutOverride | Route::DeleteOverride)
     }
 }
 

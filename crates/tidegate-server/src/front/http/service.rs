@@ -9,8 +9,8 @@ use hyper::{Request, StatusCode, Uri};
 use super::link::Link;
 use super::problem::Problem;
 use super::reply::{Reply, Response};
-use super::route::Route;
-use super::{body, metrics, verbs};
+use super::route::{Content, Route};
+use super::{admit, batch, body, explain, host, metrics, overrides, ready, rules, top, verbs};
 use crate::engine::Engine;
 
 /// The longest URI, in bytes.
@@ -29,10 +29,17 @@ pub(super) async fn answer(request: Request<Incoming>, link: &Link) -> Response 
     meter.http_requests.add(1);
     let (mut head, body) = request.into_parts();
     let asked = asked(&head, body, link).await;
+    let if_match = match &asked {
+        Ok((Route::PutRules, _)) => head.headers.remove(header::IF_MATCH),
+        _ => None,
+    };
     // The map of the request's fields becomes that of the answer's: one allocation less.
     let mut headers = std::mem::take(&mut head.headers);
     headers.clear();
-    let replied = asked.and_then(|(route, body)| reply_to(route, &body, &mut headers, link));
+    let replied = match asked {
+        Ok((Route::PutRules, text)) => rules::put(text, if_match.as_ref(), link.post.engine.clone()).await,
+        asked => asked.and_then(|(route, body)| reply_to(route, &body, &mut headers, link)),
+    };
     let reply = replied.unwrap_or_else(|problem| {
         meter.bad_requests.add(u64::from(problem.is_of_the_caller()));
         problem.reply(&mut headers)
@@ -43,12 +50,14 @@ pub(super) async fn answer(request: Request<Incoming>, link: &Link) -> Response 
     reply.response(headers)
 }
 
-/// What was asked for, and the whole body.
+/// What was asked for, and the whole body; the query of the URI where there is no body.
 #[inline]
 async fn asked(head: &Parts, body: Incoming, link: &Link) -> Result<(Route, Bytes), Problem> {
     match admitted(head, &link.post.engine) {
-        Ok(route) if route.has_body() => Ok((route, body::whole(body, link).await?)),
-        Ok(route) if body.is_end_stream() => Ok((route, Bytes::new())),
+        Ok(route) if route.content() != Content::None => {
+            Ok((route, body::whole(body, route.max_body_bytes(), link).await?))
+        }
+        Ok(route) if body.is_end_stream() => Ok((route, query(head))),
         other => without_body(other, head, body, link).await,
     }
 }
@@ -64,10 +73,14 @@ async fn without_body(
 ) -> Result<(Route, Bytes), Problem> {
     let is_held_back = head.headers.contains_key(header::EXPECT);
     if body.is_end_stream() || (!is_held_back && body::is_ignored(body, link).await) {
-        return admitted.map(|route| (route, Bytes::new()));
+        return admitted.map(|route| (route, query(head)));
     }
     let unwanted = || Problem::bad_request("this route takes no body; send none");
     Err(admitted.map_or_else(|problem| problem, |_| unwanted()).and_close())
+}
+
+fn query(head: &Parts) -> Bytes {
+    head.uri.query().map_or_else(Bytes::new, |query| Bytes::copy_from_slice(query.as_bytes()))
 }
 
 /// The route of a request that may be served.
@@ -80,21 +93,26 @@ fn admitted(head: &Parts, engine: &Engine) -> Result<Route, Problem> {
         return Err(too_many_fields(head.headers.len()));
     }
     let path = head.uri.path();
-    let route = Route::of(path).ok_or_else(|| no_such_route(path))?;
-    if !route.takes(&head.method) {
-        let detail = format!("{path} takes {}, not {}", route.methods(), head.method);
-        return Err(Problem::new(StatusCode::METHOD_NOT_ALLOWED, detail).with(header::ALLOW, route.methods()));
+    let place = Route::of(path).ok_or_else(|| no_such_route(path))?;
+    let route = place.by(&head.method).ok_or_else(|| not_taken(place, head))?;
+    if route.is_of_the_keeper() && engine.token().is_none() {
+        return Err(no_token());
+    }
+    if route.is_guarded() && engine.token().is_none() && !host::is_of_this_machine(head) {
+        return Err(other_host());
     }
     if route.is_guarded() && !knows_token(head, engine) {
         let detail = "this server has a token; send it as Authorization: Bearer TOKEN";
         let problem = Problem::new(StatusCode::UNAUTHORIZED, detail);
         return Err(problem.with(header::WWW_AUTHENTICATE, "Bearer realm=\"tidegate\""));
     }
-    if route.has_body() && !is_json(head) {
-        let detail = "the body has to be JSON and to say so; send content-type: application/json (curl does with --json)";
-        return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
+    match route.content() {
+        Content::Json if !is_said(head, b"application/json") => Err(no_json()),
+        Content::Toml if !is_said(head, b"application/toml") => Err(no_toml()),
+        Content::None if route == Route::Rules && wants_text(head) => Ok(Route::RulesText),
+        Content::None if route == Route::Ready && is_welcome(head, engine) => Ok(Route::ReadyInDetail),
+        _ => Ok(route),
     }
-    Ok(route)
 }
 
 fn length(uri: &Uri) -> usize {
@@ -115,6 +133,42 @@ fn too_many_fields(count: usize) -> Problem {
 }
 
 #[cold]
+fn not_taken(place: Route, head: &Parts) -> Problem {
+    let detail = format!("{} takes {}, not {}", head.uri.path(), place.methods(), head.method);
+    Problem::new(StatusCode::METHOD_NOT_ALLOWED, detail).with(header::ALLOW, place.methods())
+}
+
+/// What changes something for others is not for everybody who happens to be on this machine.
+#[cold]
+fn no_token() -> Problem {
+    let detail = "this changes what holds for others, and the server has no token to know who may; \
+                  start it with TIDEGATE_TOKEN or --token-file";
+    Problem::new(StatusCode::FORBIDDEN, detail)
+}
+
+/// A page of somebody else's can have its name lead to this machine, and a browser would let it read our answers.
+#[cold]
+fn other_host() -> Problem {
+    let detail = "this server has no token, so it is asked by its address or as localhost only, and Host says something \
+                  else; use the address, or start the server with TIDEGATE_TOKEN or --token-file";
+    Problem::new(StatusCode::FORBIDDEN, detail)
+}
+
+#[cold]
+fn no_json() -> Problem {
+    let detail =
+        "the body has to be JSON and to say so; send content-type: application/json (curl does with --json)";
+    Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail)
+}
+
+#[cold]
+fn no_toml() -> Problem {
+    let detail = "the body has to be TOML and to say so; send content-type: application/toml \
+                  (curl does with -H 'content-type: application/toml')";
+    Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail)
+}
+
+#[cold]
 fn no_such_route(path: &str) -> Problem {
     let detail = format!("there is nothing at {path}; /openapi.json lists what there is");
     Problem::new(StatusCode::NOT_FOUND, detail)
@@ -128,14 +182,44 @@ fn knows_token(head: &Parts, engine: &Engine) -> bool {
     guess.is_some_and(|(scheme, guess)| scheme.eq_ignore_ascii_case(b"Bearer ") && token.is(guess))
 }
 
-/// A page of somebody else's cannot have a browser send this type without asking us first.
+/// Whether somebody may see what is guarded.
+fn is_welcome(head: &Parts, engine: &Engine) -> bool {
+    match engine.token() {
+        Some(_) => knows_token(head, engine),
+        None => host::is_of_this_machine(head),
+    }
+}
+
+/// Whether the body is of this type. A page of somebody else's cannot have a browser send what we take without
+/// asking us first.
 #[inline]
-fn is_json(head: &Parts) -> bool {
-    const JSON: &[u8] = b"application/json";
-    let kind = head.headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
-    kind.and_then(|kind| kind.split_at_checked(JSON.len())).is_some_and(|(kind, rest)| {
-        kind.eq_ignore_ascii_case(JSON) && matches!(rest.trim_ascii_start().first(), None | Some(b';'))
+fn is_said(head: &Parts, kind: &[u8]) -> bool {
+    head.headers.get(header::CONTENT_TYPE).is_some_and(|said| is_of_type(said.as_bytes(), kind))
+}
+
+#[inline]
+fn is_of_type(said: &[u8], kind: &[u8]) -> bool {
+    said.split_at_checked(kind.len()).is_some_and(|(said, rest)| {
+        said.eq_ignore_ascii_case(kind) && matches!(rest.trim_ascii_start().first(), None | Some(b';'))
     })
+}
+
+/// Whether the text of a file is preferred to JSON: whichever is named first.
+fn wants_text(head: &Parts) -> bool {
+    const KINDS: [(&[u8], bool); 5] = [
+        (b"application/toml", true),
+        (b"text/plain", true),
+        (b"application/json", false),
+        (b"application/*", false),
+        (b"*/*", false),
+    ];
+    let fields = head.headers.get_all(header::ACCEPT).into_iter();
+    let mut said = fields.flat_map(|field| field.as_bytes().split(|byte| *byte == b','));
+    let first = said.find_map(|said| {
+        let known = KINDS.iter().find(|(kind, _)| is_of_type(said.trim_ascii(), kind));
+        known.map(|(_, is_text)| *is_text)
+    });
+    first.unwrap_or(false)
 }
 
 #[inline]
@@ -143,10 +227,8 @@ fn reply_to(route: Route, body: &[u8], headers: &mut HeaderMap, link: &Link) -> 
     let engine = &*link.post.engine;
     match route {
         Route::Live => Ok(Reply::json(r#"{"live":true}"#)),
-        Route::Ready if engine.is_stopping() => {
-            Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping; ask another"))
-        }
-        Route::Ready => Ok(Reply::json(r#"{"ready":true}"#)),
+        Route::Ready => ready::page(engine, ready::Told::InShort),
+        Route::ReadyInDetail => ready::page(engine, ready::Told::InDetail),
         Route::Metrics => Ok(metrics::page(engine)),
         Route::OpenApi => Ok(Reply::json(OPENAPI)),
         Route::Take => verbs::take(body, headers, &link.post),
@@ -155,5 +237,15 @@ fn reply_to(route: Route, body: &[u8], headers: &mut HeaderMap, link: &Link) -> 
         Route::Reset => verbs::reset(body, engine),
         Route::Release => verbs::release(body, engine),
         Route::Renew => verbs::renew(body, engine),
+        Route::Admit => admit::admit(body, headers, engine),
+        Route::AdmitBatch => batch::admit(body, headers, engine),
+        Route::Explain => explain::explain(body, engine),
+        Route::Top => top::top(body, engine),
+        Route::Rules => Ok(rules::list(engine)),
+        // Whoever writes rules was answered before, by a thread that may wait.
+        Route::RulesText | Route::PutRules => rules::text(engine),
+        Route::Overrides => Ok(overrides::list(engine)),
+        Route::PutOverride => overrides::put(body, engine),
+        Route::DeleteOverride => overrides::delete(body, engine),
     }
 }

@@ -1,12 +1,12 @@
 //! The verbs of a store, asked over HTTP.
 
-use std::fmt::Write as _;
-
 use bytes::{Bytes, BytesMut};
 use hyper::StatusCode;
 use hyper::header::{self, HeaderMap, HeaderValue};
 use tidegate::{Ask, Decision};
 
+use super::fields::Refused;
+use super::headers::Spoken;
 use super::json::{self, Adjust, OfPermit, Reset, Take};
 use super::limits::{self, Known};
 use super::problem::Problem;
@@ -14,7 +14,7 @@ use super::reply::{self, Kind, Reply};
 use super::{fields, headers};
 use crate::answer::{self, Answer};
 use crate::engine::Engine;
-use crate::permit::Permit;
+use crate::permit::Permits;
 use crate::worker::Post;
 
 /// Decides, and spends if allowed.
@@ -27,12 +27,13 @@ pub(super) fn take(body: &[u8], headers: &mut HeaderMap, post: &Post) -> Result<
         post.meter().decided(&decision);
         let dialect = post.engine.settings.headers;
         Ok(reply::written(|out| {
-            headers::put(headers, out, dialect, (known, Answer(decision)));
+            headers::put(headers, out, dialect, spoken(known, decision));
             if decision.is_allowed() {
                 return Reply::json(allowed(out, decision, key, known));
             }
             headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-            fields::put_refusal(out, Answer(decision), &known.limit, ask);
+            let cost = ask.cost.get();
+            fields::put_refusal(out, Refused { rule: None, decision, limit: &known.limit, cost });
             Reply { status: StatusCode::TOO_MANY_REQUESTS, kind: Kind::Problem, body: out.split().freeze() }
         }))
     })
@@ -40,15 +41,15 @@ pub(super) fn take(body: &[u8], headers: &mut HeaderMap, post: &Post) -> Result<
 
 #[inline]
 fn allowed(out: &mut BytesMut, decision: Decision, key: &str, known: &Known) -> Bytes {
-    out.extend_from_slice(b"{");
-    fields::put(out, Answer(decision));
-    if let Some(id) = decision.permit() {
-        let permit = Permit { key: key.into(), limit: known.limit, id };
-        // A buffer in memory takes whatever is written, and a permit is plain ASCII.
-        let _ = write!(out, ",\"permit\":\"{permit}\"");
-    }
-    out.extend_from_slice(b"}");
+    let permits = decision.permit().map(|id| Permits::of_key(key.as_bytes(), &known.limit, id));
+    fields::put_object(out, Answer(decision).into(), permits.as_ref());
     out.split().freeze()
+}
+
+/// What the header fields say about a limit that came with the request.
+#[inline]
+fn spoken(known: &Known, decision: Decision) -> Spoken<'_, impl FnOnce(&mut BytesMut) -> HeaderValue> {
+    Spoken { name: headers::ADHOC, policy: |_: &mut BytesMut| known.policy.clone(), answer: Answer(decision) }
 }
 
 /// What a take would say.
@@ -56,14 +57,12 @@ pub(super) fn peek(body: &[u8], headers: &mut HeaderMap, engine: &Engine) -> Res
     let asked: Take<'_> = json::read(body)?;
     let key = json::key(&asked.key)?;
     limits::with(&asked.limit, |known| {
-        let answer = Answer(engine.adhoc.peek(key, &known.limit, asked.ask()));
+        let decision = engine.adhoc.peek(key, &known.limit, asked.ask());
         Ok(reply::written(|out| {
-            headers::put(headers, out, engine.settings.headers, (known, answer));
+            headers::put(headers, out, engine.settings.headers, spoken(known, decision));
             // It was not refused: it was only looked at.
             headers.remove(header::RETRY_AFTER);
-            out.extend_from_slice(b"{");
-            fields::put(out, answer);
-            out.extend_from_slice(b"}");
+            fields::put_object(out, Answer(decision).into(), None);
             Reply::json(out.split().freeze())
         }))
     })
@@ -80,7 +79,7 @@ pub(super) fn adjust(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
             out.extend_from_slice(b"{\"adjusted\":\"");
             out.extend_from_slice(adjusted.as_bytes());
             out.extend_from_slice(b"\",");
-            fields::put(out, answer);
+            fields::put(out, answer.into());
             out.extend_from_slice(b"}");
             Reply::json(out.split().freeze())
         }))
@@ -95,20 +94,20 @@ pub(super) fn reset(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
 
 /// Gives a place in flight back.
 pub(super) fn release(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
-    let permit = permit(body)?;
-    Ok(word("released", engine.adhoc.release(&permit.key, &permit.limit, permit.id)))
+    Ok(word("released", permits(body)?.release(engine)))
 }
 
 /// Starts a lease anew.
 pub(super) fn renew(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
-    let permit = permit(body)?;
-    Ok(word("renewed", engine.adhoc.renew(&permit.key, &permit.limit, permit.id)))
+    Ok(word("renewed", permits(body)?.renew(engine)))
 }
 
-fn permit(body: &[u8]) -> Result<Permit, Problem> {
+fn permits(body: &[u8]) -> Result<Permits, Problem> {
     let asked: OfPermit<'_> = json::read(body)?;
-    Permit::parse(asked.permit.as_bytes()).ok_or_else(|| {
-        Problem::bad_request("permit: this is none; send the \"permit\" of an answer of /v1/take as it was")
+    Permits::parse(asked.permit.as_bytes()).ok_or_else(|| {
+        Problem::bad_request(
+            "permit: this is none; send the \"permit\" of an answer of /v1/take or /v1/admit as it was",
+        )
     })
 }
 

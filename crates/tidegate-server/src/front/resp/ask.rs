@@ -8,7 +8,7 @@ use super::reply::echo;
 use super::session::{Call, Refused};
 use super::takes::{Style, limit_of};
 use super::throttle::too_long;
-use crate::permit::Permit;
+use crate::permit::Permits;
 use crate::settings::MAX_KEY_BYTES;
 
 /// A key, a limit's text, and what is wanted, as they were written.
@@ -66,16 +66,14 @@ pub(super) fn adjust(call: &mut Call<'_, '_>) -> Refused {
 
 /// `TG.RELEASE permit`
 pub(super) fn release(call: &mut Call<'_, '_>) -> Refused {
-    let permit = permit(call.words)?;
-    let released = call.post.engine.adhoc.release(permit.key, &permit.limit, permit.id);
+    let released = permits(call.words)?.release(&call.post.engine);
     call.replies.integer(released.into());
     Ok(())
 }
 
 /// `TG.RENEW permit`
 pub(super) fn renew(call: &mut Call<'_, '_>) -> Refused {
-    let permit = permit(call.words)?;
-    let renewed = call.post.engine.adhoc.renew(permit.key, &permit.limit, permit.id);
+    let renewed = permits(call.words)?.renew(&call.post.engine);
     call.replies.integer(renewed.into());
     Ok(())
 }
@@ -136,9 +134,9 @@ fn under(words: Words<'_>) -> Result<(&[u8], &[u8]), String> {
     }
 }
 
-fn permit(words: Words<'_>) -> Result<Permit, String> {
+fn permits(words: Words<'_>) -> Result<Permits, String> {
     let text = words.get(1).unwrap_or_default();
-    Permit::parse(text).ok_or_else(|| {
+    Permits::parse(text).ok_or_else(|| {
         format!("ERR '{}' is no permit; one is told by TG.TAKE under a concurrency limit", echo(text))
     })
 }

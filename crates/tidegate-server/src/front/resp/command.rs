@@ -7,6 +7,7 @@ pub(super) enum Command {
     Take,
     Peek,
     Adjust,
+    Admit,
     TakeAll,
     Release,
     Renew,
@@ -49,9 +50,10 @@ pub(super) enum Keys {
 }
 
 /// Those that are asked most come first.
-pub(super) const COMMANDS: [Spec; 23] = [
+pub(super) const COMMANDS: [Spec; 24] = [
     spec(Command::Throttle, "cl.throttle", -5, Keys::First, "Takes from a token bucket, as redis-cell does"),
     spec(Command::Take, "tg.take", -4, Keys::First, "Decides under a limit, and spends if allowed"),
+    spec(Command::Admit, "tg.admit", -1, Keys::None, "Decides by the rules, and spends if allowed"),
     spec(Command::Ping, "ping", -1, Keys::None, "Answers PONG"),
     spec(Command::Peek, "tg.peek", -4, Keys::First, "Decides like TG.TAKE without spending"),
     spec(Command::Adjust, "tg.adjust", 5, Keys::First, "Charges what was more, gives back what was less"),

@@ -1,10 +1,11 @@
 //! A decision as a client sees it: five numbers for those who know redis-cell, names and values for others.
 
 use tidegate::{Adjusted, Decision, Limit};
+use tidegate_rules::Admission;
 
 use super::reply::{Replies, or_none, saturated};
-use crate::answer::{Answer, DECIDED_BY};
-use crate::permit::Permit;
+use crate::answer::{Answer, DECIDED_BY, Told};
+use crate::permit::Permits;
 
 /// How many fields every answer has.
 const FIELDS: usize = 8;
@@ -36,9 +37,18 @@ pub(super) fn looked_at(replies: &mut Replies<'_>, decision: &Decision) {
 
 /// All fields, and the permit if there is one.
 pub(super) fn decision(replies: &mut Replies<'_>, decision: &Decision, limit: &Limit, key: &[u8]) {
-    let permit = decision.permit().map(|id| Permit { key: key.to_vec(), limit: *limit, id });
+    let permit = decision.permit().map(|id| Permits::of_key(key, limit, id));
+    with_permit(replies, Answer(*decision).into(), permit);
+}
+
+/// All fields of what the rules say, and the permit if there is one.
+pub(super) fn admission(replies: &mut Replies<'_>, admission: &Admission) {
+    with_permit(replies, admission.into(), Permits::of(admission));
+}
+
+fn with_permit(replies: &mut Replies<'_>, told: Told<'_>, permit: Option<Permits>) {
     replies.map(FIELDS + usize::from(permit.is_some()));
-    fields(replies, decision);
+    fields(replies, told);
     if let Some(permit) = permit {
         replies.bulk(b"permit");
         replies.bulk(permit.to_string().as_bytes());
@@ -48,7 +58,7 @@ pub(super) fn decision(replies: &mut Replies<'_>, decision: &Decision, limit: &L
 /// All fields of what is left, and how an adjustment went.
 pub(super) fn adjusted(replies: &mut Replies<'_>, left: &Decision, adjusted: Adjusted) {
     replies.map(FIELDS + 1);
-    fields(replies, left);
+    fields(replies, Answer(*left).into());
     replies.bulk(b"adjusted");
     replies.bulk(crate::answer::adjusted(adjusted).as_bytes());
 }
@@ -56,27 +66,29 @@ pub(super) fn adjusted(replies: &mut Replies<'_>, left: &Decision, adjusted: Adj
 /// All fields of the decision that speaks for all, and which one it is.
 pub(super) fn binding(replies: &mut Replies<'_>, decision: &Decision, index: usize) {
     replies.map(FIELDS + 1);
-    fields(replies, decision);
+    fields(replies, Answer(*decision).into());
     replies.bulk(b"binding");
     replies.integer(saturated(index as u64));
 }
 
-fn fields(replies: &mut Replies<'_>, decision: &Decision) {
-    let answer = Answer(*decision);
+fn fields(replies: &mut Replies<'_>, told: Told<'_>) {
     replies.bulk(b"allowed");
-    replies.integer(i64::from(answer.is_allowed()));
+    replies.integer(i64::from(told.is_allowed));
     replies.bulk(b"limit");
-    replies.integer(saturated(decision.limit()));
+    replies.integer_or_none(told.limit);
     replies.bulk(b"remaining");
-    replies.integer(saturated(decision.remaining()));
+    replies.integer_or_none(told.remaining);
     replies.bulk(b"retry_after");
-    replies.integer_or_none(answer.retry_after_ms());
+    replies.integer_or_none(told.retry_after_ms);
     replies.bulk(b"reset_after");
-    replies.integer(saturated(answer.reset_after_ms()));
+    replies.integer_or_none(told.reset_after_ms);
     replies.bulk(b"delay");
-    replies.integer_or_none(answer.delay_ms());
+    replies.integer_or_none(told.delay_ms);
     replies.bulk(b"rule");
-    replies.null();
+    match told.rule {
+        Some(rule) => replies.bulk(rule.as_bytes()),
+        None => replies.null(),
+    }
     replies.bulk(b"decided_by");
     replies.bulk(DECIDED_BY.as_bytes());
 }

@@ -141,7 +141,7 @@ fn post(zone_bytes: usize, token: Option<Token>) -> Post {
     static SETTINGS: LazyLock<Settings> = LazyLock::new(Settings::default);
     let zone = Zone::with_clock(zone_bytes, Arc::new(ManualClock::new()));
     let settings = Settings { token, threads: NonZeroUsize::MIN, ..SETTINGS.clone() };
-    Post::alone(Engine::new(settings, zone))
+    Post::alone(Engine::new(settings, zone).expect("there is memory"))
 }
 
 /// What is answered to these pieces, and how it ended.

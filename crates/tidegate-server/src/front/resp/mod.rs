@@ -5,6 +5,7 @@
 //! ```
 
 mod about;
+mod admit;
 mod ask;
 mod catalogue;
 mod command;

@@ -10,7 +10,7 @@ use super::parse::{Arguments, Caller, ProtocolError, Step, Words};
 use super::reply::{Protocol, Replies, echo};
 use super::takes::{Style, Takes};
 use super::transaction::{self, Queue};
-use super::{ask, greet, several, throttle};
+use super::{admit, ask, greet, several, throttle};
 use crate::worker::Post;
 
 /// Bytes of replies after which they are sent before anything else is read.
@@ -223,6 +223,7 @@ impl Call<'_, '_> {
         match command {
             Command::Peek => ask::peek(self),
             Command::Adjust => ask::adjust(self),
+            Command::Admit => admit::admit(self),
             Command::TakeAll => several::take_all(self),
             Command::Release => ask::release(self),
             Command::Renew => ask::renew(self),

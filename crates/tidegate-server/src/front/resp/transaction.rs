@@ -64,6 +64,7 @@ fn may_wait(command: Command) -> bool {
             | Command::Take
             | Command::Peek
             | Command::Adjust
+            | Command::Admit
             | Command::TakeAll
             | Command::Release
             | Command::Renew

@@ -9,14 +9,14 @@ use serde_json::Value;
 use crate::process::{Ended, Process};
 
 /// What a command is run with.
-pub(super) struct Call {
+pub(crate) struct Call {
     folder: PathBuf,
     variables: Vec<(String, String)>,
 }
 
 impl Call {
     /// From a new folder of this name, with an empty environment.
-    pub(super) fn from(name: &str) -> Call {
+    pub(crate) fn from(name: &str) -> Call {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("command").join(name);
         // It is not there the first time.
         let _ = fs::remove_dir_all(&folder);
@@ -24,50 +24,50 @@ impl Call {
         Call { folder, variables: Vec::new() }
     }
 
-    pub(super) fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    pub(super) fn variable(mut self, name: &str, value: &str) -> Call {
+    pub(crate) fn variable(mut self, name: &str, value: &str) -> Call {
         self.variables.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    pub(super) fn without(mut self, name: &str) -> Call {
+    pub(crate) fn without(mut self, name: &str) -> Call {
         self.variables.retain(|(set, _)| set != name);
         self
     }
 
-    pub(super) fn value(&self, name: &str) -> &str {
+    pub(crate) fn value(&self, name: &str) -> &str {
         self.variables.iter().find(|(set, _)| set == name).map_or("", |(_, value)| value)
     }
 
-    pub(super) fn file(self, name: &str, content: &str) -> Call {
+    pub(crate) fn file(self, name: &str, content: &str) -> Call {
         let path = self.folder.join(name);
         fs::create_dir_all(path.parent().expect("it is in a folder")).expect("a folder can be made");
         fs::write(path, content).expect("a file can be written");
         self
     }
 
-    pub(super) fn start(&self, arguments: &[&str]) -> Process {
+    pub(crate) fn start(&self, arguments: &[&str]) -> Process {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
         command.args(arguments).current_dir(&self.folder).env_clear();
         Process::start(command.envs(self.variables.iter().map(|(name, value)| (name, value))))
     }
 
     /// Runs it to its end.
-    pub(super) fn run(&self, arguments: &[&str]) -> Ended {
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ended {
         self.start(arguments).end()
     }
 
     /// Starts a server on free ports, and waits until it is ready.
-    pub(super) fn serve(&self, arguments: &[&str]) -> (Process, Value) {
+    pub(crate) fn serve(&self, arguments: &[&str]) -> (Process, Value) {
         let free = ["serve", "--json", "--resp", "127.0.0.1:0", "--http", "127.0.0.1:0"];
         self.ready(&[&free, arguments].concat())
     }
 
     /// Starts a server just so, and waits until it is ready.
-    pub(super) fn ready(&self, arguments: &[&str]) -> (Process, Value) {
+    pub(crate) fn ready(&self, arguments: &[&str]) -> (Process, Value) {
         let mut process = self.start(arguments);
         let line = process.line();
         (process, serde_json::from_str(&line).expect("it is JSON"))

@@ -1,7 +1,11 @@
 //! The command line, as whoever types it meets it.
 
 mod bad_starts;
-mod call;
+mod broken_configs;
+pub(crate) mod call;
+mod check;
+mod explain;
+mod init;
 mod scripts;
 mod serve;
 mod settings;

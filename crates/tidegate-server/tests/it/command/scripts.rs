@@ -2,7 +2,7 @@
 
 use super::call::Call;
 
-const COMMANDS: [&str; 4] = ["serve", "take", "completions", "man"];
+const COMMANDS: [&str; 7] = ["serve", "take", "init", "check", "explain", "completions", "man"];
 
 fn printed(arguments: &[&str]) -> String {
     let ended = Call::from(&arguments.join("_")).run(arguments);

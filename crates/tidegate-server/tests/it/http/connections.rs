@@ -103,7 +103,7 @@ fn a_body_that_nobody_wants_has_a_bound_too() {
 #[test]
 fn whoever_asks_for_the_end_of_the_connection_gets_it_after_the_answer() {
     let running = Running::start();
-    let closing = get("/livez").replace("host: here", "host: here\r\nconnection: close");
+    let closing = get("/livez").replace("host: localhost", "host: localhost\r\nconnection: close");
     for message in [&closing, "GET /livez HTTP/1.0\r\n\r\n"] {
         let said = Talk::to(&running).send(message).rest();
         assert!(said.ends_with("\r\n\r\n{\"live\":true}"), "{said}");
@@ -161,11 +161,12 @@ fn what_has_begun_when_the_server_stops_is_finished() {
     let address = running.server.http().unwrap();
     let mut idle = Talk::to(&running);
     let mut in_body = Talk::to(&running);
-    let message = post("/v1/take", TAKE).replace("host: here", "host: here\r\nexpect: 100-continue");
+    let message =
+        post("/v1/take", TAKE).replace("host: localhost", "host: localhost\r\nexpect: 100-continue");
     let (head, body) = message.split_at(message.len() - TAKE.len());
     assert_eq!(in_body.ask(head).status, 100);
     let mut in_head = Talk::to(&running);
-    assert_eq!(in_head.get("/readyz").body, r#"{"ready":true}"#);
+    assert_eq!(in_head.get("/readyz").body, r#"{"ready":true,"rules":"ok"}"#);
     in_head.send("GET /rea");
     // There is one thread: by when it answers this, it has seen that.
     assert_eq!(idle.get("/readyz").status, 200);

@@ -1,11 +1,20 @@
 //! HTTP as a client sees it: raw bytes in, raw bytes out.
 
+mod admit;
+mod admit_wrong;
+mod batch;
 mod bounds;
 mod connections;
 mod dialects;
+mod explain;
+mod overrides;
 mod pages;
 mod problems;
+mod put_rules;
+mod rule_metrics;
+mod rules;
 mod slow;
+mod top;
 mod verbs;
 
 use std::time::Duration;

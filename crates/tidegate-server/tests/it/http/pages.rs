@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::wire::Running;
-use crate::wire::http::{Talk, post};
+use crate::wire::http::{Talk, get, post};
 
 /// The numbers of a page of metrics by their name and labels, if it is well-formed.
-fn metrics(page: &str) -> BTreeMap<String, f64> {
+pub(super) fn metrics(page: &str) -> BTreeMap<String, f64> {
     let mut numbers = BTreeMap::new();
     let mut family = String::new();
     for line in page.lines() {
@@ -82,7 +82,7 @@ fn connections_that_end_and_those_that_are_cut_off_are_counted() {
 fn the_server_says_that_it_lives_and_is_ready() {
     let running = Running::start();
     let mut talk = Talk::to(&running);
-    for (path, body) in [("/livez", r#"{"live":true}"#), ("/readyz", r#"{"ready":true}"#)] {
+    for (path, body) in [("/livez", r#"{"live":true}"#), ("/readyz", r#"{"ready":true,"rules":"ok"}"#)] {
         let answer = talk.get(path);
         assert_eq!((answer.status, &*answer.body), (200, body));
     }
@@ -94,7 +94,7 @@ fn a_head_says_what_a_get_would() {
     let mut talk = Talk::to(&running);
     for path in ["/livez", "/readyz", "/openapi.json"] {
         let got = talk.get(path);
-        let head = talk.send(format!("HEAD {path} HTTP/1.1\r\nhost: here\r\n\r\n")).answer_to_head();
+        let head = talk.send(format!("HEAD {path} HTTP/1.1\r\nhost: localhost\r\n\r\n")).answer_to_head();
         assert_eq!((head.status, head.field("content-length")), (got.status, got.field("content-length")));
         assert_eq!(head.field("content-type"), got.field("content-type"));
     }
@@ -113,7 +113,7 @@ fn what_the_document_lists_is_there_and_what_it_does_not_list_is_not() {
     assert_eq!(document["info"]["version"], env!("CARGO_PKG_VERSION"));
     for (path, listed) in document["paths"].as_object().unwrap() {
         for method in ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"] {
-            let message = format!("{method} {path} HTTP/1.1\r\nhost: here\r\ncontent-length: 0\r\n\r\n");
+            let message = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\n\r\n");
             let is_head = method == "HEAD";
             let sent = talk.send(message);
             let status = if is_head { sent.answer_to_head().status } else { sent.answer().status };
@@ -138,6 +138,9 @@ fn the_examples_of_the_document_do_what_it_says() {
         ("/v1/reset", "Reset"),
         ("/v1/release", "OfPermit"),
         ("/v1/renew", "OfPermit"),
+        ("/v1/admit", "Request"),
+        ("/v1/explain", "Request"),
+        ("/v1/admit/batch", "Batch"),
     ] {
         for example in examples(schema) {
             assert_eq!(talk.post(path, &example.to_string()).status, 200, "{path} {example}");
@@ -150,7 +153,10 @@ fn the_examples_of_the_document_do_what_it_says() {
 
 #[test]
 fn answers_have_the_members_that_the_document_says() {
-    let running = Running::start();
+    let running = Running::under(
+        "[[rule]]\nname = 'up'\nwhen = { path = '/up' }\nlimit = '1/30s concurrency'\n\
+         [[rule]]\nname = 'never'\nwhen = { path = '/never' }\ndecision = 'deny'",
+    );
     let mut talk = Talk::to(&running);
     let document = talk.get("/openapi.json").json();
     let ask = r#"{"key":"ana","limit":"1/30s concurrency"}"#;
@@ -164,13 +170,43 @@ fn answers_have_the_members_that_the_document_says() {
         ("Released", post("/v1/release", r#"{"permit":"1.1/30s_concurrency.61"}"#)),
         ("Renewed", post("/v1/renew", r#"{"permit":"1.1/30s_concurrency.61"}"#)),
         ("Problem", post("/v1/take", "{}")),
+        ("Admission", post("/v1/admit", r#"{"attributes":{"path":"/up"}}"#)),
+        ("AdmitRefusal", post("/v1/admit", r#"{"attributes":{"path":"/up"}}"#)),
+        ("Forbidden", post("/v1/admit", r#"{"attributes":{"path":"/never"}}"#)),
+        ("Admissions", post("/v1/admit/batch", r#"{"requests":[]}"#)),
+        (
+            "BatchRefusal",
+            post("/v1/admit/batch", r#"{"all":true,"requests":[{"attributes":{"path":"/up"}}]}"#),
+        ),
+        (
+            "BatchForbidden",
+            post("/v1/admit/batch", r#"{"all":true,"requests":[{"attributes":{"path":"/never"}}]}"#),
+        ),
+        ("Explanation", post("/v1/explain", r#"{"attributes":{"path":"/up"}}"#)),
+        ("Rules", get("/v1/rules")),
+        ("Overrides", get("/v1/overrides")),
+        ("Top", get("/v1/top")),
+        ("Ready", get("/readyz")),
     ] {
         let said = talk.ask(message).json();
-        let schema = &document["components"]["schemas"][schema];
-        for required in schema["required"].as_array().unwrap() {
-            assert!(said.get(required.as_str().unwrap()).is_some(), "{required} in {said}");
-        }
-        let known: &Value = &schema["properties"];
-        assert!(said.as_object().unwrap().keys().all(|member| known.get(member).is_some()), "{said}");
+        has_members(&said, &document["components"]["schemas"][schema], &document);
+    }
+}
+
+/// That an answer has all members that a schema requires and no others, to the bottom.
+fn has_members(said: &Value, schema: &Value, document: &Value) {
+    if let Some(name) = schema["$ref"].as_str().and_then(|path| path.strip_prefix("#/components/schemas/")) {
+        return has_members(said, &document["components"]["schemas"][name], document);
+    }
+    if let Some(items) = said.as_array() {
+        return items.iter().for_each(|item| has_members(item, &schema["items"], document));
+    }
+    let (Some(members), Some(known)) = (said.as_object(), schema["properties"].as_object()) else { return };
+    for required in schema["required"].as_array().into_iter().flatten() {
+        assert!(members.contains_key(required.as_str().expect("a name")), "{required} in {said}");
+    }
+    for (name, value) in members {
+        let of = known.get(name).unwrap_or_else(|| panic!("{name} in {said} is not in the document"));
+        has_members(value, of, document);
     }
 }

@@ -3,7 +3,7 @@
 use tidegate_server::Settings;
 use tidegate_server::settings::Token;
 
-use crate::wire::http::{Talk, get, post};
+use crate::wire::http::{Talk, by, get, post, with_json};
 use crate::wire::{Running, settings};
 
 #[test]
@@ -69,9 +69,9 @@ fn what_is_not_there_and_what_is_not_taken_are_told_apart() {
     assert_eq!(answer.detail(), "/v1/take takes POST, not GET");
     let answer = talk.post("/metrics", "{}");
     assert_eq!((answer.status, answer.field("allow")), (405, Some("GET, HEAD")));
-    let answer = talk.ask("OPTIONS * HTTP/1.1\r\nhost: here\r\n\r\n");
+    let answer = talk.ask("OPTIONS * HTTP/1.1\r\nhost: localhost\r\n\r\n");
     assert_eq!(answer.status, 404);
-    let answer = talk.ask("BREW /livez HTTP/1.1\r\nhost: here\r\n\r\n");
+    let answer = talk.ask("BREW /livez HTTP/1.1\r\nhost: localhost\r\n\r\n");
     assert_eq!(answer.status, 405);
 }
 
@@ -98,14 +98,21 @@ fn a_body_has_to_be_said_to_be_json() {
 fn whoever_does_not_know_the_token_may_only_see_that_the_server_lives() {
     let running = Running::with(Settings { token: Token::new("sesame"), ..settings() });
     let with = |message: &str, authorization: &str| {
-        let message =
-            message.replacen("host: here", &format!("host: here\r\nauthorization: {authorization}"), 1);
+        let message = message.replacen(
+            "host: localhost",
+            &format!("host: localhost\r\nauthorization: {authorization}"),
+            1,
+        );
         Talk::to(&running).ask(message)
     };
     let take = post("/v1/take", r#"{"key":"ana","limit":"9/h"}"#);
-    let verbs =
-        ["peek", "adjust", "reset", "release", "renew"].map(|verb| post(&format!("/v1/{verb}"), "{}"));
-    for message in [&take, &get("/metrics"), &get("/openapi.json")].into_iter().chain(&verbs) {
+    let verbs = ["peek", "adjust", "reset", "release", "renew", "admit", "admit/batch", "explain"]
+        .map(|verb| post(&format!("/v1/{verb}"), "{}"));
+    let pages = ["/metrics", "/openapi.json", "/v1/rules", "/v1/overrides", "/v1/top"].map(get);
+    let keepers = ["PUT", "DELETE"].map(|method| with_json(method, "/v1/overrides", "{}"));
+    let put_rules = with_json("PUT", "/v1/rules", "");
+    let all = verbs.iter().chain(&pages).chain(&keepers).chain([&take, &put_rules]);
+    for message in all {
         for wrong in [
             "Bearer",
             "Bearer ",
@@ -155,9 +162,44 @@ fn what_is_no_request_is_answered_and_cut_off() {
 fn a_body_with_broken_chunks_is_a_bad_request() {
     let running = Running::start();
     let mut talk = Talk::to(&running);
-    let head = "POST /v1/take HTTP/1.1\r\nhost: here\r\ncontent-type: application/json\r\n\
+    let head = "POST /v1/take HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
                 transfer-encoding: chunked\r\n\r\n";
     let answer = talk.ask(format!("{head}zz\r\n"));
     assert_eq!((answer.status, answer.field("connection")), (400, Some("close")));
     assert!(answer.detail().contains("chunks"));
+}
+
+#[test]
+fn a_name_that_leads_here_is_no_way_in_without_a_token() {
+    let running = Running::start();
+    let guarded = Running::with(Settings { token: Token::new("sesame"), ..settings() });
+    let take = post("/v1/take", r#"{"key":"ana","limit":"9/h"}"#);
+    let named = |message: &str, host: &str| message.replacen("host: localhost", host, 1);
+    for message in [take.clone(), get("/metrics"), get("/v1/rules"), get("/openapi.json")] {
+        for host in [
+            "host: evil.example",
+            "host: localhost.evil.example:8380",
+            "host: ::1",
+            "host: localhost\r\nhost: x",
+        ] {
+            let answer = Talk::to(&running).ask(named(&message, host));
+            assert_eq!(answer.status, 403, "{host}");
+            assert!(
+                answer.detail().contains("use the address, or start the server with TIDEGATE_TOKEN"),
+                "{host}"
+            );
+        }
+        for host in ["host: 127.0.0.1:8380", "host: [::1]:8380", "Host: LOCALHOST", "host: 192.0.2.7"] {
+            assert_eq!(Talk::to(&running).ask(named(&message, host)).status, 200, "{host}");
+        }
+        let known = by("sesame", &message).replacen("localhost", "evil.example", 1);
+        assert_eq!(Talk::to(&guarded).ask(known).status, 200, "whoever knows the token may use any name");
+    }
+    let absolute = get("http://evil.example/metrics");
+    assert_eq!(Talk::to(&running).ask(absolute).status, 403);
+    let old = "GET /metrics HTTP/1.0\r\n\r\n";
+    assert!(Talk::to(&running).send(old).rest().starts_with("HTTP/1.0 200"));
+    for path in ["/livez", "/readyz"] {
+        assert_eq!(Talk::to(&running).ask(named(&get(path), "host: evil.example")).status, 200);
+    }
 }

@@ -195,7 +195,7 @@ fn a_limit_may_change_its_numbers_and_keeps_what_is_owed() {
 fn a_take_may_come_in_chunks_and_with_trailers() {
     let running = Running::start();
     let mut talk = Talk::to(&running);
-    let head = "POST /v1/take HTTP/1.1\r\nhost: here\r\ncontent-type: Application/JSON; charset=utf-8\r\n\
+    let head = "POST /v1/take HTTP/1.1\r\nhost: localhost\r\ncontent-type: Application/JSON; charset=utf-8\r\n\
                 transfer-encoding: chunked\r\n\r\n";
     let body = "8;x=y\r\n{\"key\":\"\r\n7\r\nana\",\"l\r\ne\r\nimit\":\"1/60s\"}\r\n0\r\ntrailer: x\r\n\r\n";
     assert_eq!(talk.ask(format!("{head}{body}")).json()["limit"], 1);

@@ -21,6 +21,7 @@ fn session() -> Vec<u8> {
     bytes.extend(request(&["TG.TAKE", "b", "LIMIT", "10/60s burst 12", "COST", "50"]));
     bytes.extend_from_slice(b"*0\r\n\r\n*-1\r\nPING\r\n");
     bytes.extend(request(&[&b"ECHO"[..], b"a\r\n+OK\r\n\0\xff"]));
+    bytes.extend(request(&["TG.ADMIT", "COST", "2", "user", "ana", "path", "/x"]));
     bytes.extend(request(&["TG.TAKEALL", "2", "e", "LIMIT", "9/60s", "c", "LIMIT", "1/60s"]));
     bytes.extend(request(&["TG.ADJUST", "b", "LIMIT", "10/60s burst 12", "-2"]));
     bytes.extend_from_slice(b"NOTHING 'of this' \"\\x41\\r\\n\"\r\nTG.PEEK d LIMIT 1/s COST x\r\n");

@@ -43,6 +43,7 @@ fn a_stranger_may_show_the_token_or_leave_and_nothing_else() {
         "TG.TAKE k LIMIT 1/60s",
         "TG.PEEK k LIMIT 1/60s",
         "TG.TAKEALL 1 k LIMIT 1/60s",
+        "TG.ADMIT user ana",
         "TG.ADJUST k LIMIT 1/60s 1",
         "TG.RELEASE x",
         "TG.RENEW x",

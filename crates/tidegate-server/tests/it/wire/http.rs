@@ -1,7 +1,7 @@
 //! A client of HTTP that hides nothing: a connection on which a test says what it likes.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -51,7 +51,11 @@ impl Answer {
 
 impl Talk {
     pub(crate) fn to(running: &Running) -> Talk {
-        let stream = TcpStream::connect(running.server.http().expect("it speaks HTTP")).expect("it listens");
+        Talk::at(running.server.http().expect("it speaks HTTP"))
+    }
+
+    pub(crate) fn at(address: SocketAddr) -> Talk {
+        let stream = TcpStream::connect(address).expect("it listens");
         stream.set_nodelay(true).expect("a socket can be told");
         stream.set_read_timeout(Some(TOO_LONG)).expect("a socket can be told");
         stream.set_write_timeout(Some(TOO_LONG)).expect("a socket can be told");
@@ -144,12 +148,22 @@ impl Talk {
 
 /// A POST of JSON.
 pub(crate) fn post(path: &str, body: &str) -> String {
+    with_json("POST", path, body)
+}
+
+/// JSON by any method.
+pub(crate) fn with_json(method: &str, path: &str, body: &str) -> String {
     let length = body.len();
     format!(
-        "POST {path} HTTP/1.1\r\nhost: here\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+        "{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
     )
 }
 
+/// The same message from somebody who knows the token.
+pub(crate) fn by(token: &str, message: &str) -> String {
+    message.replacen("host: localhost", &format!("host: localhost\r\nauthorization: Bearer {token}"), 1)
+}
+
 pub(crate) fn get(path: &str) -> String {
-    format!("GET {path} HTTP/1.1\r\nhost: here\r\n\r\n")
+    format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n")
 }

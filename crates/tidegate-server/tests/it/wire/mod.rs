@@ -7,6 +7,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use tidegate::{ManualClock, Zone};
+use tidegate_rules::Policy;
 use tidegate_server::{Server, Settings};
 
 /// Bytes of the zone of a server under test.
@@ -28,6 +29,12 @@ impl Running {
         let zone = Zone::with_clock(ZONE_BYTES, clock.clone());
         let server = Server::start(settings, zone).expect("free ports of loopback can be had");
         Running { server, clock }
+    }
+
+    /// With these rules in force.
+    pub(crate) fn under(rules: &str) -> Running {
+        let policy = Policy::from_toml(rules).unwrap_or_else(|error| panic!("{error}"));
+        Running::with(Settings { policy, ..settings() })
     }
 
     pub(crate) fn resp(&self) -> resp::Client {

@@ -1,5 +1,6 @@
 //! Each command: what it answers in both versions of the protocol, and what it refuses.
 
+mod admit;
 mod forget;
 mod permits;
 mod refused;

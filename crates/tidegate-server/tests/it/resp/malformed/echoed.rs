@@ -5,7 +5,7 @@ use super::class::Class;
 use crate::wire::resp::request;
 
 /// Requests in which `@` is what comes back, mostly within an error.
-const REQUESTS: [&[&str]; 31] = [
+const REQUESTS: [&[&str]; 34] = [
     &["@"],
     &["@", "@", "@"],
     &["NOTHING", "@"],
@@ -36,6 +36,9 @@ const REQUESTS: [&[&str]; 31] = [
     &["TG.TAKE", "k", "LIMIT", "1/s", "COST", "@"],
     &["TG.TAKE", "k", "LIMIT", "1/s", "@"],
     &["TG.TAKEALL", "1", "k", "LIMIT", "1/s", "@", "1"],
+    &["TG.ADMIT", "COST", "@"],
+    &["TG.ADMIT", "ip", "@"],
+    &["TG.ADMIT", "user", "ana", "@"],
     &["TG.RELEASE", "@"],
 ];
 
@@ -87,7 +90,7 @@ fn class(words: &[&str]) -> Option<Class> {
             Some(Class::Refused)
         }
         ["CL.THROTTLE", "@", ..] | ["TG.TAKE", "@", ..] => Some(Class::Open),
-        ["CL.THROTTLE" | "TG.TAKE" | "TG.TAKEALL", ..] => Some(Class::Refused),
+        ["CL.THROTTLE" | "TG.TAKE" | "TG.TAKEALL" | "TG.ADMIT", ..] => Some(Class::Refused),
         _ => None,
     }
 }

@@ -1,0 +1,71 @@
+//! One more attribute of a request, whoever describes it.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use tidegate_rules::{Attributes, Value};
+
+/// The longest name of an attribute, in bytes: rules have no longer ones.
+pub(crate) const MAX_NAME_BYTES: usize = 128;
+
+/// Why something is no attribute. Who says so names it before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wrong {
+    NameIsNoText,
+    /// It has so many bytes.
+    NameIsLong(usize),
+    Twice,
+    NoAddress,
+}
+
+/// The name of an attribute that came as bytes.
+pub(crate) fn name(bytes: &[u8]) -> Result<Cow<'_, str>, Wrong> {
+    std::str::from_utf8(bytes).map(Cow::Borrowed).map_err(|_| Wrong::NameIsNoText)
+}
+
+/// One more of them; what is said twice could be meant either way.
+pub(crate) fn put<'a>(
+    attributes: Attributes<'a>,
+    name: Cow<'a, str>,
+    value: impl Into<Value<'a>>,
+) -> Result<Attributes<'a>, Wrong> {
+    if name.len() > MAX_NAME_BYTES {
+        return Err(Wrong::NameIsLong(name.len()));
+    }
+    if attributes.has(&name) {
+        return Err(Wrong::Twice);
+    }
+    attributes.try_set(name, value).map_err(|_| Wrong::NoAddress)
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Wrong::NameIsNoText => out.write_str("has a name that is no text"),
+            Wrong::NameIsLong(bytes) => {
+                write!(out, "has a name of {bytes} bytes; at most {MAX_NAME_BYTES}, as in rules")
+            }
+            Wrong::Twice => out.write_str("is there twice; leave one of them out"),
+            Wrong::NoAddress => {
+                out.write_str("is no address; send one such as 192.0.2.7 or 2001:db8::1, without a port")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_taken_once_under_a_name_that_rules_could_have() {
+        let known = put(Attributes::new(), "header.A".into(), "x").unwrap();
+        let again = |name: &'static str, value: &'static str| put(known.clone(), name.into(), value).err();
+        assert_eq!(again("header.a", "y"), Some(Wrong::Twice));
+        assert_eq!(again("ip", "192.0.2.7:80"), Some(Wrong::NoAddress));
+        assert_eq!(again("ip", "192.0.2.7"), None);
+        let long = |bytes: usize| put(Attributes::new(), "n".repeat(bytes).into(), "").err();
+        assert_eq!((long(MAX_NAME_BYTES), long(MAX_NAME_BYTES + 1)), (None, Some(Wrong::NameIsLong(129))));
+        assert_eq!((name(b"user"), name(b"\xff")), (Ok("user".into()), Err(Wrong::NameIsNoText)));
+    }
+}

@@ -1,0 +1,157 @@
+//! `tidegate check`: says everything that is wrong with a file, or that it would do.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::{env, fs, io};
+
+use clap::Args;
+use serde::Serialize;
+use tidegate_rules::config::{Complaint, MAX_COMPLAINTS};
+
+use super::failure::Failure;
+use super::output::{print_line, say};
+use crate::settings::{Loaded, Place, Said, SettingsError, Source, TOKEN};
+
+/// What a file with errors ends with.
+const WRONG: u8 = 2;
+
+const ABOUT: &str = "\
+Say everything that is wrong with a file of settings and rules
+
+Reads the file as `tidegate serve --config FILE` would, and starts nothing. Flags and variables of serve do not count, \
+but for TIDEGATE_TOKEN: a file that opens a port to other machines needs a token, and the token itself stands in no file.
+
+Ends with 0 if the file would do, with 2 if it would not, and with --strict with 1 if there are warnings.";
+
+const EXAMPLES: &str = "\
+Examples:
+  tidegate check
+  tidegate check etc/tidegate.toml --strict
+  tidegate check --json | jq .errors";
+
+/// Say everything that is wrong with a file of settings and rules
+#[derive(Args)]
+#[command(long_about = ABOUT, after_help = EXAMPLES)]
+pub(super) struct Check {
+    /// The file of settings and rules
+    #[arg(value_name = "FILE", default_value = "tidegate.toml")]
+    file: PathBuf,
+    /// Print all that is said as JSON on standard output
+    #[arg(long)]
+    json: bool,
+    /// End with 1 if there are warnings
+    #[arg(long)]
+    strict: bool,
+}
+
+/// What came of a file, for programs.
+#[derive(Serialize)]
+struct Checked<'a> {
+    ok: bool,
+    errors: Vec<Finding<'a>>,
+    warnings: Vec<Finding<'a>>,
+    /// How many rules it has, if it holds.
+    rules: Option<usize>,
+}
+
+#[derive(Serialize)]
+struct Finding<'a> {
+    line: Option<usize>,
+    column: Option<usize>,
+    message: &'a str,
+}
+
+impl Check {
+    pub(super) fn run(&self) -> Result<ExitCode, Failure> {
+        is_there(&self.file)?;
+        match Source::new(Some(self.file.clone()), token(env::var_os(TOKEN.variable))).load() {
+            Ok(loaded) => Ok(self.holds(&loaded)),
+            Err(error) => Ok(self.does_not_hold(&error)),
+        }
+    }
+
+    fn holds(&self, loaded: &Loaded) -> ExitCode {
+        let text = loaded.text.as_deref().unwrap_or_default();
+        let warnings = &loaded.warned;
+        let (rules, zones) = (loaded.settings.policy.rules().len(), loaded.settings.policy.zones().len());
+        if self.json {
+            let warnings = findings(warnings, text);
+            print_json(&Checked { ok: true, errors: Vec::new(), warnings, rules: Some(rules) });
+        } else {
+            loaded.warnings.iter().for_each(|warning| say(format_args!("warning: {warning}")));
+            let zones = if zones == 0 { String::new() } else { format!(", {}", count(zones, "zone")) };
+            let warned = match warnings.len() {
+                0 => String::new(),
+                number if number > MAX_COMPLAINTS => format!(", with more than {MAX_COMPLAINTS} warnings"),
+                number => format!(", with {}", count(number, "warning")),
+            };
+            print_line(format_args!("{}: {}{zones}: ok{warned}", self.file.display(), count(rules, "rule")));
+        }
+        if self.strict && !warnings.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    }
+
+    fn does_not_hold(&self, error: &SettingsError) -> ExitCode {
+        let (file, complaints) = error.complaints();
+        if self.json {
+            let errors = findings(complaints, file.map_or("", |file| &file.text));
+            print_json(&Checked { ok: false, errors, warnings: Vec::new(), rules: None });
+        } else {
+            error.each().for_each(|error| say(format_args!("error: {error}")));
+            let errors = match complaints.len() {
+                many if many > MAX_COMPLAINTS => format!("more than {MAX_COMPLAINTS} errors"),
+                few => count(few, "error"),
+            };
+            print_line(format_args!("{}: {errors}", self.file.display()));
+        }
+        ExitCode::from(WRONG)
+    }
+}
+
+/// The token of the environment, as serve would be told it.
+fn token(secret: Option<OsString>) -> Vec<Said> {
+    let said = |secret: OsString| Said {
+        key: &TOKEN,
+        text: secret.to_string_lossy().into_owned(),
+        place: Place::Environment,
+    };
+    secret.map(said).into_iter().collect()
+}
+
+/// A file that nobody has written yet can be had.
+pub(super) fn is_there(file: &Path) -> Result<(), Failure> {
+    match fs::metadata(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Failure::misused(format!(
+            "{}: there is no such file; name another, or write one with `tidegate init`",
+            file.display()
+        ))),
+        Ok(found) if found.is_dir() => {
+            Err(Failure::misused(format!("{}: is a folder; name a file of settings", file.display())))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn findings<'a>(complaints: &'a [Complaint], text: &str) -> Vec<Finding<'a>> {
+    let finding = |complaint: &'a Complaint| {
+        let place = complaint.place(text);
+        Finding {
+            line: place.map(|place| place.line),
+            column: place.map(|place| place.column),
+            message: &complaint.what,
+        }
+    };
+    complaints.iter().map(finding).collect()
+}
+
+fn print_json(checked: &Checked<'_>) {
+    print_line(serde_json::to_string(checked).expect("numbers and text are JSON"));
+}
+
+fn count(number: usize, what: &str) -> String {
+    match number {
+        0 => format!("no {what}s"),
+        1 => format!("1 {what}"),
+        _ => format!("{number} {what}s"),
+    }
+}

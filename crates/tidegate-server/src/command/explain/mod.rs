@@ -1,0 +1,135 @@
+//! `tidegate explain`: why a request would be answered as it would be, without a server.
+//!
+//! The rules of a file are put in force on a store that has seen nobody, and asked about one request. Nothing that runs
+//! is touched.
+
+mod request;
+mod spans;
+mod text;
+mod worst;
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Args;
+use tidegate::{Cost, StoreError, Zone};
+use tidegate_rules::config::{self, OtherTables};
+use tidegate_rules::{Attributes, Calendar, Gate, ManualCalendar, Policy, SystemCalendar};
+
+use super::check::is_there;
+use super::failure::Failure;
+use super::output::{print_line, say};
+use crate::date;
+use crate::explained::Explained;
+use crate::settings::text_of;
+
+/// What a file with errors ends with.
+const WRONG: u8 = 2;
+const USUAL_FILE: &str = "tidegate.toml";
+/// Room for the one request that is asked about.
+const ZONE_BYTES: usize = 1 << 20;
+
+const ABOUT: &str = "\
+Say which rules apply to a request, and why, and what they would answer
+
+Puts the rules of a file in force on an empty store and asks about one request; no server is needed, and none is asked. \
+A request is what is known about it: ip, path, method, host, user, header.NAME, cookie.NAME, query.NAME, or any other \
+name that rules look at. For every limit it says the worst case: the most that can pass at one instant and in any span \
+of a length, and the memory that one key takes. Without a request it prints the worst case of every rule.";
+
+const EXAMPLES: &str = "\
+Examples:
+  tidegate explain
+  tidegate explain ip=192.0.2.7 path=/api/users method=GET
+  tidegate explain ip=192.0.2.7 path=/export --cost 50 --json
+  tidegate explain ip=192.0.2.7 path=/ --at 2026-11-11T08:00:00+08:00";
+
+/// Say which rules apply to a request, and why, and what they would answer
+#[derive(Args)]
+#[command(long_about = ABOUT, after_help = EXAMPLES)]
+pub(super) struct Explain {
+    /// What is known about the request, as in ip=192.0.2.7
+    #[arg(value_name = "NAME=VALUE")]
+    known: Vec<OsString>,
+    /// The file of rules
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "TIDEGATE_CONFIG",
+        hide_env_values = true,
+        default_value = USUAL_FILE
+    )]
+    config: OsString,
+    /// How much the request weighs
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    cost: u64,
+    /// The date for schedules, as in 2026-11-11T08:00:00Z; now, unless said
+    #[arg(long, value_name = "DATE")]
+    at: Option<String>,
+    /// Print the explanation as JSON, as `POST /v1/explain` answers
+    #[arg(long)]
+    json: bool,
+}
+
+impl Explain {
+    pub(super) fn run(&self) -> Result<ExitCode, Failure> {
+        let cost = Cost::new(self.cost).unwrap_or_default();
+        let request = request::read(&self.known)?.cost(cost);
+        let calendar = self.calendar()?;
+        let policy = match self.policy()? {
+            Ok(policy) => policy,
+            Err(code) => return Ok(code),
+        };
+        if !self.json && self.known.is_empty() {
+            print_line(worst::Table(&policy));
+            return Ok(ExitCode::SUCCESS);
+        }
+        request::unknown(&request, &policy).iter().for_each(say);
+        let gate = Gate::try_new(policy, Zone::new(ZONE_BYTES), calendar)
+            .map_err(|error| Failure::failed(error.to_string()))?;
+        self.explain(&gate, &request)
+            .map_err(|error| Failure::failed(format!("the store does not answer: {error}")))
+    }
+
+    fn explain(&self, gate: &Gate, request: &Attributes<'_>) -> Result<ExitCode, StoreError> {
+        let explanation = gate.explain_now(request)?;
+        if self.json {
+            let told = Explained::new(&explanation);
+            print_line(serde_json::to_string(&told).expect("numbers and text are JSON"));
+        } else {
+            // Nobody else has this store, so what is spent here is spent by nobody.
+            let answer = gate.admit_now(request)?;
+            print_line(text::Text { answer: &answer, explanation: &explanation });
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn calendar(&self) -> Result<Arc<dyn Calendar>, Failure> {
+        let Some(text) = &self.at else { return Ok(Arc::new(SystemCalendar)) };
+        let wrong = || {
+            Failure::misused(format!(
+                "--at {text:?}: is no date with a time and a zone; write something like 2026-11-11T08:00:00Z"
+            ))
+        };
+        Ok(Arc::new(ManualCalendar::at(date::read(text).ok_or_else(wrong)?)))
+    }
+
+    /// The rules of the file; what it says about a server does not matter here.
+    fn policy(&self) -> Result<Result<Policy, ExitCode>, Failure> {
+        // An empty variable says nothing.
+        let file = Path::new(if self.config.is_empty() { OsStr::new(USUAL_FILE) } else { &self.config });
+        is_there(file)?;
+        let name = file.display().to_string();
+        let text = File::open(file).and_then(text_of).map_err(|error| {
+            Failure::misused(format!("{name}: cannot be read: {error}; name a file of rules with --config"))
+        })?;
+        let reading = config::read(&text, OtherTables::Any);
+        for error in &reading.errors {
+            say(format_args!("error: {}", error.shown(&name, &text)));
+        }
+        Ok(reading.policy.ok_or(ExitCode::from(WRONG)))
+    }
+}

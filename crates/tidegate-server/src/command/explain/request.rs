@@ -1,0 +1,55 @@
+//! A request as it is written on the command line.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+
+use tidegate_rules::config::nearest;
+use tidegate_rules::{Attributes, Policy, Rule};
+
+use super::Failure;
+use crate::attribute;
+
+/// What words like `ip=192.0.2.7` say, each once.
+pub(super) fn read(words: &[OsString]) -> Result<Attributes<'_>, Failure> {
+    words.iter().try_fold(Attributes::new(), |known, word| add(known, word).map_err(Failure::misused))
+}
+
+fn add<'a>(known: Attributes<'a>, word: &'a OsStr) -> Result<Attributes<'a>, String> {
+    let shown = word.to_string_lossy();
+    let bytes = word.as_bytes();
+    let Some(at) = bytes.iter().position(|byte| *byte == b'=') else {
+        return Err(format!("{shown:?}: has no \"=\"; write NAME=VALUE, as in ip=192.0.2.7"));
+    };
+    let (name, value) = (&bytes[..at], &bytes[at + 1..]);
+    let name = std::str::from_utf8(name).ok().filter(|name| is_name(name)).ok_or_else(|| {
+        format!("{shown:?}: begins with no name; they have letters, digits, _ - and . only, as in user=ana")
+    })?;
+    attribute::put(known, name.into(), value).map_err(|wrong| format!("{shown:?}: {name} {wrong}"))
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
+}
+
+/// What every front may know, so that a rule need not look at it.
+const USUAL: [&str; 5] = ["ip", "path", "method", "host", "user"];
+/// What these begin with is as usual.
+const USUAL_KINDS: [&str; 3] = ["header.", "cookie.", "query."];
+
+/// A line for everything that no rule looks at and that looks like a slip.
+pub(super) fn unknown(request: &Attributes<'_>, policy: &Policy) -> Vec<String> {
+    let names = |rule: &'_ Rule| -> Vec<String> {
+        let of_conditions = rule.conditions().iter().map(|condition| condition.attribute());
+        of_conditions.chain(rule.key()).map(str::to_owned).collect()
+    };
+    let looked_at: Vec<String> = policy.rules().iter().flat_map(names).collect();
+    let is_usual =
+        |name: &str| USUAL.contains(&name) || USUAL_KINDS.iter().any(|kind| name.starts_with(kind));
+    let is_new = |name: &&str| !looked_at.iter().any(|known| known == name) && !is_usual(name);
+    let unknown = request.names().filter(is_new).map(|name| {
+        let near = nearest(name, looked_at.iter().map(String::as_str).chain(USUAL));
+        let meant = near.map_or(String::new(), |near| format!("; did you mean {near:?}?"));
+        format!("note: no rule looks at {name:?}{meant}")
+    });
+    unknown.collect()
+}

@@ -1,0 +1,176 @@
+//! An explanation as people read it: the answer first, then who gives it and why, then who has no say.
+
+use std::fmt;
+
+use tidegate::{Decision, Verdict};
+use tidegate_rules::{Admission, Explanation, Fixed, Match, Mode, OnMissing, RuleExplained};
+
+use super::spans::{number, span};
+use super::worst::WorstCase;
+use crate::date;
+
+/// A longer condition is cut.
+const MAX_CONDITION: usize = 100;
+
+/// What is said about a request.
+pub(super) struct Text<'a> {
+    /// What the rules answer.
+    pub(super) answer: &'a Admission,
+    /// What each of them has to do with it.
+    pub(super) explanation: &'a Explanation,
+}
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rules = &self.explanation.rules;
+        answer(out, self.answer, rules.iter().any(|told| told.applies))?;
+        let decides = rules
+            .iter()
+            .find(|told| told.applies && told.mode == Mode::Enforce && told.rule.decision().is_some());
+        let is_first =
+            |told: &&RuleExplained| decides.is_none_or(|first| first.rule.name() == told.rule.name());
+        let (applying, others): (Vec<_>, Vec<_>) = rules.iter().partition(|told| told.applies);
+        let (asked, passed): (Vec<_>, Vec<_>) = applying.into_iter().partition(is_first);
+        if !asked.is_empty() {
+            out.write_str("\n\napplies:")?;
+        }
+        asked.into_iter().try_for_each(|told| whole(out, told))?;
+        let first = decides.map_or("", |first| first.rule.name());
+        in_short(out, &format!("would apply, but {first:?} decides first:"), &passed)?;
+        in_short(out, "does not apply:", &others)
+    }
+}
+
+/// Rules that have no say: their names, and beside them their conditions.
+fn in_short(out: &mut fmt::Formatter<'_>, title: &str, rules: &[&RuleExplained]) -> fmt::Result {
+    if !rules.is_empty() {
+        write!(out, "\n\n{title}\n")?;
+    }
+    let wide = rules.iter().map(|told| told.rule.name().len()).max().unwrap_or(0);
+    for told in rules {
+        for (index, line) in conditions(told).into_iter().enumerate() {
+            let name = if index == 0 { told.rule.name() } else { "" };
+            write!(out, "\n  {name:wide$}  {line}")?;
+        }
+    }
+    Ok(())
+}
+
+/// One line: what whoever asks would be told.
+fn answer(out: &mut fmt::Formatter<'_>, answer: &Admission, any_applies: bool) -> fmt::Result {
+    let Some(rule) = answer.rule() else {
+        let why = if any_applies { "those that apply refuse nobody" } else { "no rule applies" };
+        return write!(out, "allowed: {why}");
+    };
+    let Some(binding) = answer.binding() else {
+        let says = if answer.is_forbidden() { "refused" } else { "allowed" };
+        return write!(out, "{says}: rule {rule:?} always says so");
+    };
+    match answer.verdict() {
+        Verdict::Allowed { delay } => {
+            let delay =
+                if delay.is_zero() { String::new() } else { format!(" after a wait of {}", span(delay)) };
+            let (left, limit) = (number(binding.decision.remaining()), number(binding.decision.limit()));
+            write!(out, "allowed{delay}: {left} of {limit} left under rule {rule:?}")
+        }
+        Verdict::Denied { retry_after } => {
+            write!(out, "refused by rule {rule:?}: it would pass in {}", span(retry_after))
+        }
+        Verdict::Impossible => write!(
+            out,
+            "refused by rule {rule:?}: it costs {}, and at most {} can pass at once; no wait would help",
+            number(binding.cost),
+            number(binding.decision.limit())
+        ),
+    }
+}
+
+/// Everything about a rule that has a say.
+fn whole(out: &mut fmt::Formatter<'_>, told: &RuleExplained) -> fmt::Result {
+    write!(out, "\n\n  {}", told.rule.name())?;
+    for (index, line) in conditions(told).iter().enumerate() {
+        field(out, if index == 0 { "when" } else { "" }, line)?;
+    }
+    if let Some(base) = &told.candidate_for {
+        field(out, "mode", &format!("candidate for {base:?}: measured beside it, and refuses nobody"))?;
+    } else if told.mode == Mode::Shadow {
+        field(out, "mode", "shadow: decides and counts, and refuses nobody")?;
+    }
+    if let Some(fixed) = told.rule.decision() {
+        let says = if fixed == Fixed::Allow { "allowed, and no limit is asked" } else { "refused, always" };
+        return field(out, "says", says);
+    }
+    let Some(limit) = &told.limit else { return Ok(()) };
+    field(out, "key", &key(told))?;
+    field(out, "limit", &format!("{limit}{}", schedule(told)))?;
+    if told.cost != 1 {
+        field(out, "cost", &number(told.cost))?;
+    }
+    field(out, "says", &says(told))?;
+    field(out, "most", &WorstCase(limit).to_string())?;
+    field(out, "memory", &format!("{} bytes per key", number(limit.bytes_per_key() as u64)))
+}
+
+/// Its conditions, a line each, with what the request has instead if one does not hold.
+fn conditions(told: &RuleExplained) -> Vec<String> {
+    let mut lines: Vec<_> = told.conditions.iter().map(matched).collect();
+    let skips = told.rule.on_missing() == OnMissing::Skip && told.conditions.iter().all(|one| one.holds);
+    let missing = told.key.iter().find(|(_, value)| value.is_none());
+    if let (true, Some((part, _))) = (skips, missing) {
+        lines.push(format!("✗ {part} is a part of the key and missing, and on_missing is \"skip\""));
+    }
+    if lines.is_empty() {
+        lines.push("✓ always".to_owned());
+    }
+    lines
+}
+
+fn matched(told: &Match) -> String {
+    let mut condition: String = told.condition.chars().take(MAX_CONDITION).collect();
+    if condition.len() < told.condition.len() {
+        condition.push('…');
+    }
+    match (&told.value, told.holds) {
+        (_, true) => format!("✓ {condition}"),
+        (Some(value), false) => format!("✗ {condition}, but it is {value:?}"),
+        (None, false) => format!("✗ {condition}, but it is missing"),
+    }
+}
+
+fn key(told: &RuleExplained) -> String {
+    if told.key.is_empty() {
+        return "none: all are counted together".to_owned();
+    }
+    let parts = told.key.iter().map(|(name, value)| match value {
+        Some(value) => format!("{name} = {value}"),
+        None => format!("{name} is missing, so counted with all that miss it"),
+    });
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+/// Until when the limit holds, if a schedule changes it.
+fn schedule(told: &RuleExplained) -> String {
+    let until = told.changes_at.map(|date| format!(" until {}", date::written(date)));
+    let until = until.unwrap_or_default();
+    match &told.window {
+        Some(window) => format!("{until}, by the schedule: {window}"),
+        None => until,
+    }
+}
+
+fn says(told: &RuleExplained) -> String {
+    let Some(decision) = &told.decision else { return "refused, by an override".to_owned() };
+    let limit = number(decision.limit());
+    match Decision::verdict(decision) {
+        Verdict::Allowed { delay } if delay.is_zero() => {
+            format!("allowed, {} of {limit} are free", number(decision.remaining()))
+        }
+        Verdict::Allowed { delay } => format!("allowed after a wait of {}", span(delay)),
+        Verdict::Denied { retry_after } => format!("refused, would pass in {}", span(retry_after)),
+        Verdict::Impossible => format!("refused, at most {limit} can pass at once"),
+    }
+}
+
+fn field(out: &mut fmt::Formatter<'_>, name: &str, value: &str) -> fmt::Result {
+    write!(out, "\n    {name:<6}  {value}")
+}

@@ -1,0 +1,140 @@
+//! The worst case of a limit: the most that it ever lets pass, and what a key takes of the store.
+
+use std::fmt;
+use std::time::Duration;
+
+use tidegate::{Algorithm, Limit, Most, SECOND};
+use tidegate_rules::{Fixed, Mode, Policy, Rule};
+
+use super::spans::{number, span};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// The most in one instant, a second, a minute and the time in which all is regained, in a sentence.
+pub(super) struct WorstCase<'a>(pub(super) &'a Limit);
+
+impl fmt::Display for WorstCase<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.most_in(Duration::ZERO) {
+            Most::InFlight(most) => {
+                return write!(out, "{} at a time, however many come and go", number(most));
+            }
+            Most::Units(most) => {
+                let accepts = if leaves_evenly(self.0) { "accepts " } else { "" };
+                write!(out, "{accepts}{} at one instant", number(most))?;
+            }
+            Most::UnitsAndOneGrant(most) => {
+                write!(out, "{} and one request of any cost at one instant", number(most))?;
+            }
+            _ => return out.write_str("without a bound"),
+        }
+        let mut spans = vec![SECOND, MINUTE, self.0.regained_in()];
+        spans.sort_unstable();
+        spans.dedup();
+        for time in spans.into_iter().filter(|time| !time.is_zero()) {
+            match self.0.most_in_trailing(time) {
+                Most::Units(most) => write!(out, ", {} in any {}", number(most), span(time))?,
+                Most::UnitsAndOneGrant(most) => {
+                    write!(out, ", {} and one in any {}", number(most), span(time))?;
+                }
+                _ => {}
+            }
+        }
+        if leaves_evenly(self.0) { out.write_str("; they leave evenly") } else { Ok(()) }
+    }
+}
+
+/// Whether what is accepted at once goes one by one.
+fn leaves_evenly(limit: &Limit) -> bool {
+    limit.algorithm() == Algorithm::LeakyBucket && !limit.to_string().contains("delay-after")
+}
+
+/// The worst case of every rule of a policy, a row each.
+pub(super) struct Table<'a>(pub(super) &'a Policy);
+
+const HEAD: [&str; 7] = ["rule", "limit", "at once", "any 1s", "any 1m", "in its period", "bytes per key"];
+/// What stands for a request that a pacer grants whatever it costs.
+const GRANT: &str = "+1";
+/// Columns that are words; the others are numbers, and end where others end.
+const WORDS: usize = 2;
+
+impl fmt::Display for Table<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rows = vec![HEAD.map(str::to_owned)];
+        self.0.rules().iter().for_each(|rule| of_rule(rule, &mut rows));
+        if rows.len() == 1 {
+            return out.write_str("no rules: every request is allowed");
+        }
+        let widths: Vec<_> = (0..HEAD.len())
+            .map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0))
+            .collect();
+        let lines: Vec<String> = rows.iter().map(|row| aligned(row, &widths)).collect();
+        out.write_str(&lines.join("\n"))?;
+        let has_grants = rows.iter().flatten().any(|cell| cell.contains(GRANT));
+        if has_grants { write!(out, "\n\n{GRANT} is one request of any cost") } else { Ok(()) }
+    }
+}
+
+fn aligned(row: &[String; HEAD.len()], widths: &[usize]) -> String {
+    let mut line = String::new();
+    for (column, (cell, wide)) in row.iter().zip(widths).enumerate() {
+        let gap = if column == 0 { "" } else { "  " };
+        line += &match column < WORDS {
+            true => format!("{gap}{cell:<wide$}"),
+            false => format!("{gap}{cell:>wide$}"),
+        };
+    }
+    line.trim_end().to_owned()
+}
+
+fn of_rule(rule: &Rule, rows: &mut Vec<[String; HEAD.len()]>) {
+    let kind = match (rule.candidate_for(), rule.mode()) {
+        (Some(_), _) => " (candidate)",
+        (None, Mode::Shadow) => " (shadow)",
+        (None, Mode::Enforce) => "",
+    };
+    let name = format!("{}{kind}", rule.name());
+    match rule.decision() {
+        Some(Fixed::Allow) => rows.push(words(name, "always allows")),
+        Some(Fixed::Deny) => rows.push(words(name, "always refuses")),
+        None => rows.extend(rule.limit().map(|limit| of_limit(name, limit))),
+    }
+    rows.extend(rule.schedule().map(|then| of_limit(format!("  {}", then.window), then.limit)));
+}
+
+fn words(name: String, says: &str) -> [String; HEAD.len()] {
+    let mut row: [String; HEAD.len()] = Default::default();
+    (row[0], row[1]) = (name, says.to_owned());
+    row
+}
+
+fn of_limit(name: String, limit: &Limit) -> [String; HEAD.len()] {
+    let period = limit.regained_in();
+    let in_period = match limit.most_in_trailing(period) {
+        Most::Units(_) | Most::UnitsAndOneGrant(_) => {
+            format!("{} in {}", cell(limit.most_in_trailing(period)), span(period))
+        }
+        _ => "-".to_owned(),
+    };
+    [
+        name,
+        limit.to_string(),
+        match limit.most_in(Duration::ZERO) {
+            Most::InFlight(most) => number(most),
+            most => cell(most),
+        },
+        cell(limit.most_in_trailing(SECOND)),
+        cell(limit.most_in_trailing(MINUTE)),
+        in_period,
+        number(limit.bytes_per_key() as u64),
+    ]
+}
+
+/// A dash stands for what has no bound.
+fn cell(most: Most) -> String {
+    match most {
+        Most::Units(most) => number(most),
+        Most::UnitsAndOneGrant(most) => format!("{}{GRANT}", number(most)),
+        _ => "-".to_owned(),
+    }
+}

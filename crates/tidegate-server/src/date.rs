@@ -1,0 +1,42 @@
+//! Dates as text, as RFC 3339 has them.
+
+use jiff::Timestamp;
+
+/// A date in seconds since 1970, as text; one that no calendar has is told as its number.
+pub(crate) fn written(seconds: i64) -> String {
+    Timestamp::from_second(seconds).map_or_else(|_| seconds.to_string(), |date| date.to_string())
+}
+
+/// The seconds since 1970 that a text says, rounded up.
+pub(crate) fn read(text: &str) -> Option<i64> {
+    let date: Timestamp = text.parse().ok()?;
+    Some(date.as_second() + i64::from(date.subsec_nanosecond() > 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_reads_back() {
+        assert_eq!(written(1_794_744_000), "2026-11-15T12:00:00Z");
+        for (text, seconds) in [
+            ("2026-11-15T12:00:00Z", 1_794_744_000),
+            ("2026-11-15T13:00:00+01:00", 1_794_744_000),
+            ("2026-11-15T11:59:59.001Z", 1_794_744_000),
+            ("1970-01-01T00:00:00Z", 0),
+        ] {
+            assert_eq!(read(text), Some(seconds), "{text}");
+        }
+        assert_eq!(written(i64::MAX), i64::MAX.to_string());
+    }
+
+    #[test]
+    fn a_date_without_a_zone_and_anything_else_is_none() {
+        for text in
+            ["", "tomorrow", "2026-11-15", "2026-11-15T12:00:00", "2026-13-15T12:00:00Z", "1794744000"]
+        {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
+}

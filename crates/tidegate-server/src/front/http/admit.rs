@@ -1,0 +1,72 @@
+//! `/v1/admit`: what the rules say to a request.
+
+use bytes::BytesMut;
+use hyper::StatusCode;
+use hyper::header::{self, HeaderMap, HeaderValue};
+use tidegate::StoreError;
+use tidegate_rules::Binding;
+
+use super::fields::{self, Refused};
+use super::headers::{self, Spoken};
+use super::json;
+use super::limits;
+use super::problem::Problem;
+use super::reply::{self, Kind, Reply};
+use super::request::{EXAMPLE, Request};
+use crate::answer::Answer;
+use crate::engine::Engine;
+use crate::permit::Permits;
+
+pub(super) const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+
+/// Decides about one request, and spends if it is allowed.
+pub(super) fn admit(body: &[u8], headers: &mut HeaderMap, engine: &Engine) -> Result<Reply, Problem> {
+    let request: Request<'_> = json::read_like(EXAMPLE, body)?;
+    let admission = engine.rules.admit(&request.into_attributes()).map_err(|error| unavailable(&error))?;
+    Ok(reply::written(|out| {
+        if let Some(binding) = admission.binding() {
+            headers::put(headers, out, engine.settings.headers, spoken(binding));
+        }
+        if admission.is_allowed() {
+            fields::put_object(out, (&admission).into(), Permits::of(&admission).as_ref());
+            return Reply::json(out.split().freeze());
+        }
+        headers.insert(header::CACHE_CONTROL, NO_STORE);
+        let status = match admission.binding() {
+            Some(binding) => {
+                fields::put_refusal(out, refused(binding));
+                StatusCode::TOO_MANY_REQUESTS
+            }
+            None => {
+                fields::put_forbidden(out, (&admission).into());
+                StatusCode::FORBIDDEN
+            }
+        };
+        Reply { status, kind: Kind::Problem, body: out.split().freeze() }
+    }))
+}
+
+/// What a limit refused.
+pub(super) fn refused(binding: &Binding) -> Refused<'_> {
+    Refused {
+        rule: Some(&binding.rule),
+        decision: binding.decision,
+        limit: &binding.limit,
+        cost: binding.cost,
+    }
+}
+
+/// What the header fields say about the limit of a rule.
+fn spoken(binding: &Binding) -> Spoken<'_, impl FnOnce(&mut BytesMut) -> HeaderValue> {
+    Spoken {
+        name: &binding.rule,
+        policy: |out: &mut BytesMut| limits::policy(out, &binding.rule, &binding.limit),
+        answer: Answer(binding.decision),
+    }
+}
+
+/// What is said when the store does not answer.
+#[cold]
+pub(super) fn unavailable(error: &StoreError) -> Problem {
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, format!("{error}; try again in a while"))
+}

@@ -1,0 +1,16 @@
+//! `/v1/explain`: why a request would be answered as it would be, without spending anything.
+
+use super::admit::unavailable;
+use super::json;
+use super::problem::Problem;
+use super::reply::Reply;
+use super::request::{EXAMPLE, Request};
+use crate::engine::Engine;
+use crate::explained::Explained;
+
+pub(super) fn explain(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
+    let request: Request<'_> = json::read_like(EXAMPLE, body)?;
+    let explanation =
+        engine.rules.gate.explain_now(&request.into_attributes()).map_err(|error| unavailable(&error))?;
+    Ok(Reply::of(&Explained::new(&explanation)))
+}

@@ -1,0 +1,72 @@
+//! Lines of the text format.
+
+use std::fmt::Write as _;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    Counter,
+    Gauge,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Page(String);
+
+impl Page {
+    pub(super) fn family(&mut self, name: &str, kind: Kind, help: &str) {
+        let kind = match kind {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+        };
+        // A string takes whatever is written.
+        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    }
+
+    pub(super) fn labelled(&mut self, name: &str, labels: &[(&str, &str)], number: u64) {
+        self.0.push_str(name);
+        for (index, (label, of)) in labels.iter().enumerate() {
+            let _ = write!(self.0, "{}{label}=\"", if index == 0 { "{" } else { "," });
+            self.put_escaped(of);
+            self.0.push('"');
+        }
+        let end = if labels.is_empty() { "" } else { "}" };
+        let _ = writeln!(self.0, "{end} {number}");
+    }
+
+    pub(super) fn counter(&mut self, name: &str, help: &str, number: u64) {
+        self.family(name, Kind::Counter, help);
+        self.labelled(name, &[], number);
+    }
+
+    pub(super) fn gauge(&mut self, name: &str, help: &str, number: u64) {
+        self.family(name, Kind::Gauge, help);
+        self.labelled(name, &[], number);
+    }
+
+    pub(super) fn into_text(self) -> String {
+        self.0
+    }
+
+    fn put_escaped(&mut self, text: &str) {
+        for letter in text.chars() {
+            match letter {
+                '"' => self.0.push_str("\\\""),
+                '\\' => self.0.push_str("\\\\"),
+                '\n' => self.0.push_str("\\n"),
+                plain => self.0.push(plain),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_value_of_a_label_is_escaped() {
+        let mut page = Page::default();
+        page.labelled("a_total", &[("rule", "a\"b\\c\nd"), ("verdict", "é")], 7);
+        page.labelled("b", &[], 8);
+        assert_eq!(page.into_text(), "a_total{rule=\"a\\\"b\\\\c\\nd\",verdict=\"é\"} 7\nb 8\n");
+    }
+}

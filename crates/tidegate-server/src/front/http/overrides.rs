@@ -1,0 +1,233 @@
+//! `/v1/overrides`: what holds for single keys instead of what their rule says, until a time.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use hyper::StatusCode;
+use serde::Deserialize;
+use serde::de::{self, Deserializer, Visitor};
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
+use tidegate_rules::config::positive;
+use tidegate_rules::{Instead, Override, OverrideError};
+
+use super::problem::Problem;
+use super::reply::Reply;
+use super::request::Named;
+use super::{json, limits};
+use crate::date;
+use crate::engine::Engine;
+
+/// How far ahead an override may end.
+const MAX_AHEAD_SECONDS: i64 = 366 * 24 * 3600;
+
+const EXAMPLE: &str = r#"{"rule":"api","key":{"ip":"192.0.2.7"},"limit":"100/s","for":"2h"}"#;
+
+/// The body that puts one in force.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Put<'a> {
+    #[serde(borrow)]
+    rule: Cow<'a, str>,
+    #[serde(borrow)]
+    key: Named<'a>,
+    #[serde(default, borrow)]
+    limit: Option<Cow<'a, str>>,
+    #[serde(default)]
+    decision: Option<Word>,
+    #[serde(default, borrow, rename = "for")]
+    span: Option<Cow<'a, str>>,
+    #[serde(default)]
+    until: Option<Until>,
+}
+
+/// The body that ends one.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Delete<'a> {
+    #[serde(borrow)]
+    rule: Cow<'a, str>,
+    #[serde(borrow)]
+    key: Named<'a>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Word {
+    Allow,
+    Deny,
+}
+
+/// A date, in seconds since 1970.
+#[derive(Clone, Copy, Debug)]
+struct Until(i64);
+
+pub(super) fn list(engine: &Engine) -> Reply {
+    let all = engine.rules.gate.overrides();
+    Reply::of(&List { overrides: all.iter().map(Told).collect() })
+}
+
+pub(super) fn put(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
+    let asked: Put<'_> = json::read_like(EXAMPLE, body)?;
+    let instead = asked.instead()?;
+    let until = asked.until(engine.rules.gate.date()).map_err(Problem::bad_request)?;
+    has_these_parts(&asked.rule, &asked.key, engine)?;
+    let gate = &engine.rules.gate;
+    let put =
+        gate.put_override(&asked.rule, &asked.key.0, instead, until).map_err(|error| refused(&error))?;
+    Ok(Reply::of(&Told(&put)))
+}
+
+pub(super) fn delete(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
+    let asked: Delete<'_> = json::read_like(r#"{"rule":"api","key":{"ip":"192.0.2.7"}}"#, body)?;
+    has_these_parts(&asked.rule, &asked.key, engine)?;
+    let removed =
+        engine.rules.gate.remove_override(&asked.rule, &asked.key.0).map_err(|error| refused(&error))?;
+    Ok(Reply::json(format!(r#"{{"removed":{removed}}}"#)))
+}
+
+impl Put<'_> {
+    fn instead(&self) -> Result<Instead, Problem> {
+        match (&self.limit, self.decision) {
+            (Some(limit), None) => limits::parsed(limit).map(Instead::Limit),
+            (None, Some(Word::Allow)) => Ok(Instead::Allow),
+            (None, Some(Word::Deny)) => Ok(Instead::Deny),
+            _ => Err(Problem::bad_request(
+                "what holds instead is either a limit or a decision; send one of them, as in \"limit\":\"100/s\"",
+            )),
+        }
+    }
+
+    /// When it ends.
+    fn until(&self, now: i64) -> Result<i64, String> {
+        let until = match (&self.span, self.until) {
+            (Some(span), None) => {
+                let span = positive(span).map_err(|what| format!("for {span:?}: {what}"))?;
+                let seconds = span.as_secs() + u64::from(span.subsec_nanos() > 0);
+                now.saturating_add_unsigned(seconds)
+            }
+            (None, Some(Until(until))) => until,
+            _ => {
+                return Err(
+                    "an end is said by either for or until; send one of them, as in \"for\":\"2h\"".into()
+                );
+            }
+        };
+        if until <= now {
+            return Err(format!("until {}: is over; send a date to come", date::written(until)));
+        }
+        if until - now > MAX_AHEAD_SECONDS {
+            return Err(format!(
+                "until {}: is more than 366 days ahead; write a rule for what holds longer",
+                date::written(until)
+            ));
+        }
+        Ok(until)
+    }
+}
+
+/// That a key has no parts which the rule does not look at: they would make no difference.
+fn has_these_parts(rule: &str, key: &Named<'_>, engine: &Engine) -> Result<(), Problem> {
+    let odd = engine.rules.gate.with_policy(|policy| {
+        let rule = policy.rules().iter().find(|known| known.name() == rule)?;
+        key.0.names().find(|name| rule.key().all(|part| part != *name)).map(str::to_owned)
+    });
+    match odd {
+        Some(part) => Err(Problem::bad_request(format!(
+            "key: {part:?} is no part of this rule's key; /v1/rules says which parts it has"
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn refused(error: &OverrideError) -> Problem {
+    let status = match error {
+        OverrideError::NoSuchRule(_) => StatusCode::NOT_FOUND,
+        OverrideError::TooMany => StatusCode::CONFLICT,
+        _ => StatusCode::BAD_REQUEST,
+    };
+    Problem::new(status, error.to_string())
+}
+
+#[derive(serde::Serialize)]
+struct List<'a> {
+    overrides: Vec<Told<'a>>,
+}
+
+/// An override as JSON.
+struct Told<'a>(&'a Override);
+
+impl Serialize for Told<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Override { rule, key, instead, until } = self.0;
+        let (limit, decision) = match instead {
+            Instead::Limit(limit) => (Some(limit.to_string()), None),
+            Instead::Allow => (None, Some("allow")),
+            Instead::Deny => (None, Some("deny")),
+        };
+        let mut map = to.serialize_map(None)?;
+        map.serialize_entry("rule", &**rule)?;
+        map.serialize_entry("key", &Parts(key))?;
+        map.serialize_entry("limit", &limit)?;
+        map.serialize_entry("decision", &decision)?;
+        map.serialize_entry("until", &date::written(*until))?;
+        map.end()
+    }
+}
+
+struct Parts<'a>(&'a [(String, String)]);
+
+impl Serialize for Parts<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
+}
+
+struct Date;
+
+impl Visitor<'_> for Date {
+    type Value = Until;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a date such as \"2026-11-15T12:00:00Z\", or whole seconds since 1970")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Until, E> {
+        date::read(text).map(Until).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
+    }
+
+    fn visit_i64<E: de::Error>(self, seconds: i64) -> Result<Until, E> {
+        Ok(Until(seconds))
+    }
+
+    fn visit_u64<E: de::Error>(self, seconds: u64) -> Result<Until, E> {
+        Ok(Until(seconds.try_into().unwrap_or(i64::MAX)))
+    }
+}
+
+impl<'de> Deserialize<'de> for Until {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Until, D::Error> {
+        from.deserialize_any(Date)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_is_whole_seconds_ahead_and_at_most_366_days() {
+        let until = |end: &str| {
+            let body = format!(r#"{{"rule":"api","key":{{}},"decision":"deny",{end}}}"#);
+            let put: Put<'_> = json::read_like(EXAMPLE, body.as_bytes()).unwrap();
+            put.until(100).ok()
+        };
+        assert_eq!(until(r#""for":"1s""#), Some(101));
+        assert_eq!(until(r#""for":"1s500ms""#), Some(102));
+        assert_eq!(until(r#""for":"1us""#), Some(101));
+        assert_eq!(until(r#""until":101"#), Some(101));
+        assert_eq!(until(r#""until":100"#), None);
+        assert_eq!(until(r#""until":-9223372036854775808"#), None);
+        assert_eq!(until(&format!(r#""until":{}"#, 100 + MAX_AHEAD_SECONDS)), Some(100 + MAX_AHEAD_SECONDS));
+        assert_eq!(until(&format!(r#""until":{}"#, 101 + MAX_AHEAD_SECONDS)), None);
+    }
+}

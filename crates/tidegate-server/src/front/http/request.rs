@@ -1,0 +1,122 @@
+//! A request as callers describe it: attributes by name, how much it weighs, and how long it would wait.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use tidegate_rules::Attributes;
+
+use super::json::{Milliseconds, Units};
+use crate::attribute;
+use crate::settings::{MAX_ATTRIBUTES, MAX_KEY_BYTES};
+
+/// How the body of `/v1/admit` and `/v1/explain` looks.
+pub(super) const EXAMPLE: &str = r#"{"attributes":{"ip":"192.0.2.7","path":"/api/x"}}"#;
+
+/// The body of `/v1/admit` and `/v1/explain`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Request<'a> {
+    #[serde(borrow)]
+    attributes: Named<'a>,
+    #[serde(default)]
+    cost: Units,
+    #[serde(default)]
+    patience_ms: Option<Milliseconds>,
+}
+
+impl<'a> Request<'a> {
+    pub(super) fn into_attributes(self) -> Attributes<'a> {
+        let attributes = self.attributes.0.cost(self.cost.0);
+        match self.patience_ms {
+            Some(longest) => attributes.patience(longest.0),
+            None => attributes,
+        }
+    }
+}
+
+/// Attributes, each of them once.
+#[derive(Debug)]
+pub(super) struct Named<'a>(pub(super) Attributes<'a>);
+
+/// Text that is not copied unless it has to be.
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+struct Names;
+
+impl<'de> Visitor<'de> for Names {
+    type Value = Named<'de>;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("an object of texts such as {\"ip\":\"192.0.2.7\"}")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Named<'de>, M::Error> {
+        let (mut attributes, mut bytes) = (Attributes::new(), 0);
+        for count in 1.. {
+            let Some(Text(name)) = map.next_key()? else { break };
+            if count > MAX_ATTRIBUTES {
+                return Err(M::Error::custom(format!(
+                    "a request has at most {MAX_ATTRIBUTES} attributes; leave out what no rule looks at"
+                )));
+            }
+            let Text(value) = map.next_value()?;
+            bytes += name.len() + value.len();
+            if bytes > MAX_KEY_BYTES {
+                return Err(M::Error::custom(format!(
+                    "the attributes have more than {MAX_KEY_BYTES} bytes; send a hash of what is long"
+                )));
+            }
+            attributes = put(attributes, &name, value).map_err(M::Error::custom)?;
+        }
+        Ok(Named(attributes))
+    }
+}
+
+/// How much is shown of a name, in letters.
+const MAX_SHOWN: usize = 128;
+
+fn put<'a>(
+    attributes: Attributes<'a>,
+    name: &Cow<'a, str>,
+    value: Cow<'a, str>,
+) -> Result<Attributes<'a>, String> {
+    attribute::put(attributes, name.clone(), value).map_err(|wrong| {
+        let shown: String = name.chars().take(MAX_SHOWN).collect();
+        format!("attribute {shown:?} {wrong}")
+    })
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Named<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Named<'a>, D::Error> {
+        from.deserialize_map(Names)
+    }
+}
+
+/// An object: a list of the values would do for serde.
+#[derive(Debug)]
+pub(super) struct Object<T>(pub(super) T);
+
+struct Members<T>(std::marker::PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {
+    type Value = Object<T>;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("an object such as ")?;
+        out.write_str(EXAMPLE)
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<Object<T>, M::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(Object)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Object<T>, D::Error> {
+        from.deserialize_map(Members(std::marker::PhantomData))
+    }
+}

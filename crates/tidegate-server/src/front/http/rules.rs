@@ -1,0 +1,284 @@
+//! `/v1/rules`: what is limited for whom, to be looked at and to be replaced.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::StatusCode;
+use hyper::header::HeaderValue;
+use serde::Serialize;
+use serde_json::json;
+use tidegate::WhenFull;
+use tidegate_rules::config::MAX_COMPLAINTS;
+use tidegate_rules::{NamedZone, OnMissing, OnStoreFailure, Rule, RuleCounts, Scheduled, ShadowCounts};
+use tokio::task::spawn_blocking;
+
+use super::problem::Problem;
+use super::reply::{Kind, Reply};
+use crate::engine::Engine;
+use crate::explained::{decision, mode};
+use crate::rules::{Changes, NotWritten, Over};
+use crate::settings::SettingsError;
+
+/// The most errors that are told at a time.
+const MAX_ERRORS: usize = MAX_COMPLAINTS;
+
+#[derive(Serialize)]
+struct Page<'a> {
+    file: Option<String>,
+    rules: Vec<OfRule<'a>>,
+    zones: Vec<Zone<'a>>,
+    status: Status,
+}
+
+#[derive(Serialize)]
+struct OfRule<'a> {
+    name: &'a str,
+    when: Vec<String>,
+    key: Vec<&'a str>,
+    limit: Option<String>,
+    mode: &'static str,
+    decision: Option<&'static str>,
+    candidate_for: Option<&'a str>,
+    cost: Option<u64>,
+    patience_ms: Option<u64>,
+    on_missing: Option<&'static str>,
+    on_store_failure: Option<&'static str>,
+    when_full: Option<&'static str>,
+    zone: Option<&'a str>,
+    ipv4_prefix: Option<u8>,
+    ipv6_prefix: Option<u8>,
+    schedule: Vec<Window>,
+    counts: Counts,
+}
+
+#[derive(Serialize)]
+struct Window {
+    window: String,
+    limit: String,
+    mode: &'static str,
+    cost: u64,
+    patience_ms: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct Counts {
+    allowed: u64,
+    denied: u64,
+    impossible: u64,
+    store_full: u64,
+    near: u64,
+    looser: u64,
+    stricter: u64,
+    /// How many of these while it was not obeyed.
+    shadow: InShadow,
+}
+
+#[derive(Serialize)]
+struct InShadow {
+    allowed: u64,
+    denied: u64,
+    impossible: u64,
+    store_full: u64,
+    near: u64,
+}
+
+#[derive(Serialize)]
+struct Zone<'a> {
+    name: &'a str,
+    /// As the file says.
+    bytes: usize,
+    /// As it is until the next start: a zone keeps the size with which it began.
+    bytes_in_use: usize,
+}
+
+/// What came of reading the file again.
+#[derive(Serialize)]
+struct Status {
+    replaced: u64,
+    rejected: u64,
+    wrong: Option<String>,
+}
+
+/// One thing that is wrong with a text.
+#[derive(Serialize)]
+struct Wrong<'a> {
+    line: Option<usize>,
+    column: Option<usize>,
+    message: &'a str,
+    /// With the line of the text, and carets under the place.
+    shown: String,
+}
+
+/// The rules in force, and what was counted for each.
+pub(super) fn list(engine: &Engine) -> Reply {
+    let counts = engine.rules.gate.counts();
+    let rules = counts.iter().map(|(rule, counted)| {
+        let base = rule.candidate_for().and_then(|base| counts.get(base));
+        OfRule::new(rule, base.map(|(base, _)| base.name()), *counted)
+    });
+    let status = engine.rules.status();
+    let status = Status { replaced: status.replaced, rejected: status.rejected, wrong: status.wrong };
+    engine.rules.gate.with_policy(|policy| {
+        let sizes: HashMap<_, _> =
+            engine.rules.gate.zones().into_iter().map(|(name, zone)| (name, zone.bytes())).collect();
+        let zones = policy.zones().iter().map(|NamedZone { name, bytes }| {
+            let bytes_in_use = sizes.get(&**name).copied().unwrap_or(*bytes);
+            Zone { name, bytes: *bytes, bytes_in_use }
+        });
+        Reply::of(&Page { file: engine.rules.file(), rules: rules.collect(), zones: zones.collect(), status })
+    })
+}
+
+impl<'a> OfRule<'a> {
+    fn new(rule: &'a Rule, candidate_for: Option<&'a str>, counts: RuleCounts) -> OfRule<'a> {
+        // What is about counting is nothing where nothing is counted.
+        let limit = rule.limit();
+        let counting = |of: &'static str| limit.map(|_| of);
+        OfRule {
+            name: rule.name(),
+            when: rule.conditions().iter().map(ToString::to_string).collect(),
+            key: rule.key().collect(),
+            limit: limit.map(ToString::to_string),
+            mode: if candidate_for.is_some() { "candidate" } else { mode(rule.mode()) },
+            decision: rule.decision().map(decision),
+            candidate_for,
+            cost: limit.map(|_| rule.cost()),
+            patience_ms: rule.patience().map(in_ms),
+            on_missing: counting(match rule.on_missing() {
+                OnMissing::Share => "share",
+                OnMissing::Skip => "skip",
+            }),
+            on_store_failure: counting(match rule.on_store_failure() {
+                OnStoreFailure::Open => "open",
+                OnStoreFailure::Closed => "closed",
+                OnStoreFailure::Local => "local",
+            }),
+            when_full: counting(match rule.when_full() {
+                WhenFull::Share => "share",
+                WhenFull::Forget => "forget",
+            }),
+            zone: rule.zone(),
+            ipv4_prefix: limit.map(|_| rule.grouping().ipv4_bits),
+            ipv6_prefix: limit.map(|_| rule.grouping().ipv6_bits),
+            schedule: rule.schedule().map(Window::from).collect(),
+            counts: counts.into(),
+        }
+    }
+}
+
+fn in_ms(span: Duration) -> u64 {
+    span.as_millis().try_into().unwrap_or(u64::MAX)
+}
+
+impl From<Scheduled<'_>> for Window {
+    fn from(then: Scheduled<'_>) -> Window {
+        let Scheduled { window, limit, mode: of, cost, patience } = then;
+        Window { window, limit: limit.to_string(), mode: mode(of), cost, patience_ms: patience.map(in_ms) }
+    }
+}
+
+impl From<RuleCounts> for Counts {
+    fn from(counts: RuleCounts) -> Counts {
+        let RuleCounts { allowed, denied, impossible, store_full, near, looser, stricter, shadow } = counts;
+        Counts { allowed, denied, impossible, store_full, near, looser, stricter, shadow: shadow.into() }
+    }
+}
+
+impl From<ShadowCounts> for InShadow {
+    fn from(counts: ShadowCounts) -> InShadow {
+        let ShadowCounts { allowed, denied, impossible, store_full, near } = counts;
+        InShadow { allowed, denied, impossible, store_full, near }
+    }
+}
+
+/// The file as it is in force.
+pub(super) fn text(engine: &Engine) -> Result<Reply, Problem> {
+    let text = engine.rules.text().ok_or_else(|| {
+        let detail =
+            "the rules come from no file; start the server with --config FILE, or ask for application/json";
+        Problem::new(StatusCode::NOT_FOUND, detail)
+    })?;
+    Ok(Reply { status: StatusCode::OK, kind: Kind::Toml, body: text.into() })
+}
+
+/// Writes the file and puts its rules in force, by a thread that may wait for the disk.
+pub(super) async fn put(
+    body: Bytes,
+    if_match: Option<&HeaderValue>,
+    engine: Arc<Engine>,
+) -> Result<Reply, Problem> {
+    let over = match if_match.map(HeaderValue::as_bytes) {
+        None => Over::Known,
+        Some(b"*") => Over::Anything,
+        Some(_) => return Err(no_tags()),
+    };
+    let written = spawn_blocking(move || {
+        let text = std::str::from_utf8(&body).map_err(|error| no_text(&error))?;
+        engine.rules.write(text, &engine.settings, over).map_err(|error| not_written(error, &engine))
+    });
+    let failed = |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the file was not written; try again");
+    let Changes { differences, warnings } = written.await.map_err(failed)??;
+    Ok(Reply::of(&json!({"differences": differences, "warnings": warnings})))
+}
+
+/// No file of ours has a tag, so none is the one that is meant.
+fn no_tags() -> Problem {
+    let detail = "If-Match: rules have no entity tags; leave it out, or send If-Match: * to write over whatever is there";
+    Problem::new(StatusCode::PRECONDITION_FAILED, detail)
+}
+
+fn no_text(error: &std::str::Utf8Error) -> Problem {
+    let byte = error.valid_up_to() + 1;
+    Problem::bad_request(format!("body: it is no UTF-8 text from byte {byte} on; send the file as it is"))
+}
+
+fn not_written(error: NotWritten, engine: &Engine) -> Problem {
+    match error {
+        NotWritten::Rejected(error) => rejected(&error),
+        NotWritten::NoFile => Problem::new(
+            StatusCode::CONFLICT,
+            "this server has no file to write rules to; start it with --config FILE",
+        ),
+        NotWritten::Changed => {
+            let file = engine.rules.file().unwrap_or_default();
+            let detail = format!(
+                "{file}: has another text than the rules in force: somebody has changed it and it was not read yet, or \
+                 does not hold (/v1/rules says so in status); look at it and try again, or send If-Match: * to write over it"
+            );
+            Problem::new(StatusCode::CONFLICT, detail)
+        }
+        NotWritten::Io(error) => {
+            let file = engine.rules.file().unwrap_or_default();
+            let detail = format!(
+                "{file}: cannot be written: {error}; let the server's user write it and its folder, or change it by hand"
+            );
+            Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail)
+        }
+    }
+}
+
+/// Everything that is wrong with the text, each with its place.
+fn rejected(error: &SettingsError) -> Problem {
+    let (file, complaints) = error.complaints();
+    let errors: Vec<_> = complaints
+        .iter()
+        .zip(error.each())
+        .take(MAX_ERRORS)
+        .map(|(complaint, shown)| {
+            let place = file.and_then(|file| complaint.place(&file.text));
+            let (line, column) = place.map(|place| (place.line, place.column)).unzip();
+            Wrong { line, column, message: &complaint.what, shown }
+        })
+        .collect();
+    let count = complaints.len();
+    let what = match count {
+        1 => "1 thing is".to_owned(),
+        // The last of them says only how many more there are.
+        _ if count > MAX_ERRORS => format!("more than {MAX_ERRORS} things are"),
+        _ => format!("{count} things are"),
+    };
+    let detail = format!("{what} wrong with these rules, and those before stay in force");
+    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail).and("errors", &errors)
+}

@@ -1,0 +1,115 @@
+//! `/v1/top`: the keys that were refused most.
+
+use std::borrow::Cow;
+
+use hyper::StatusCode;
+use serde::Serialize;
+use tidegate_rules::{Heavy, Rule};
+
+use super::problem::Problem;
+use super::reply::Reply;
+use crate::engine::Engine;
+
+/// The most keys that are told.
+pub(super) const MAX_KEYS: usize = 100;
+/// How many are told unless said.
+const USUAL_KEYS: usize = 10;
+
+#[derive(Serialize)]
+struct Top {
+    keys: Vec<Key>,
+}
+
+#[derive(Serialize)]
+struct Key {
+    rule: String,
+    key: Vec<String>,
+    asked: u64,
+    refused: u64,
+    /// By how much the numbers may be too high.
+    error: u64,
+}
+
+/// What the query of the URI says.
+#[derive(Debug, PartialEq, Eq)]
+struct Asked<'a> {
+    rule: Option<Cow<'a, str>>,
+    keys: usize,
+}
+
+pub(super) fn top(query: &[u8], engine: &Engine) -> Result<Reply, Problem> {
+    let asked = Asked::read(query).map_err(Problem::bad_request)?;
+    let gate = &engine.rules.gate;
+    let is_known = |name: &str| {
+        gate.with_policy(|policy| policy.rules().iter().map(Rule::name).any(|rule| rule == name))
+    };
+    if let Some(rule) = asked.rule.as_deref().filter(|rule| !is_known(rule)) {
+        let detail = format!("rule {rule:?}: there is no rule of this name; /v1/rules lists those in force");
+        return Err(Problem::new(StatusCode::NOT_FOUND, detail));
+    }
+    let keys = gate.top(asked.rule.as_deref(), asked.keys).into_iter().map(Key::from).collect();
+    Ok(Reply::of(&Top { keys }))
+}
+
+impl<'a> Asked<'a> {
+    fn read(query: &'a [u8]) -> Result<Asked<'a>, String> {
+        let query = std::str::from_utf8(query).map_err(|_| "the query is no text".to_owned())?;
+        let mut asked = Asked { rule: None, keys: USUAL_KEYS };
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let value = decoded(value).ok_or_else(|| format!("{name}: this is no percent-encoded text"))?;
+            match name {
+                "rule" => asked.rule = Some(value),
+                "n" => {
+                    let number = value.parse().ok().filter(|number| (1..=MAX_KEYS).contains(number));
+                    asked.keys = number
+                        .ok_or_else(|| format!("n {value:?}: has to be a number from 1 to {MAX_KEYS}"))?;
+                }
+                other => return Err(format!("{other:?} is no parameter; there are rule and n")),
+            }
+        }
+        Ok(asked)
+    }
+}
+
+/// A value of a query as it was meant.
+fn decoded(value: &str) -> Option<Cow<'_, str>> {
+    if !value.contains(['%', '+']) {
+        return Some(Cow::Borrowed(value));
+    }
+    let mut parts = value.split('%');
+    let mut bytes = parts.next()?.replace('+', " ").into_bytes();
+    for part in parts {
+        let (digits, rest) = part.split_at_checked(2)?;
+        let digit = |at: usize| char::from(digits.as_bytes()[at]).to_digit(16);
+        bytes.push((digit(0)? * 16 + digit(1)?) as u8);
+        bytes.extend(rest.replace('+', " ").bytes());
+    }
+    String::from_utf8(bytes).ok().map(Cow::Owned)
+}
+
+impl From<Heavy> for Key {
+    fn from(heavy: Heavy) -> Key {
+        let Heavy { rule, key, asked, refused, error, .. } = heavy;
+        Key { rule, key, asked, refused, error }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_says_a_rule_and_how_many() {
+        let asked = |query: &'static str| {
+            Asked::read(query.as_bytes()).map(|asked| (asked.rule.map(Cow::into_owned), asked.keys))
+        };
+        assert_eq!(asked(""), Ok((None, USUAL_KEYS)));
+        assert_eq!(asked("n=100&rule=api"), Ok((Some("api".to_owned()), 100)));
+        assert_eq!(asked("rule=a%2Fb%3a+c"), Ok((Some("a/b: c".to_owned()), USUAL_KEYS)));
+        for wrong in ["n=0", "n=101", "n=", "n=-1", "n=x", "m=1", "rule=%", "rule=%2", "rule=%zz", "rule=%ff"]
+        {
+            assert!(asked(wrong).is_err(), "{wrong}");
+        }
+    }
+}

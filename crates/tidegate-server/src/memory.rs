@@ -1,0 +1,60 @@
+//! Whether this machine has the memory that settings ask for.
+
+use std::fs;
+
+use tidegate_rules::config::Bytes;
+
+use crate::settings::Settings;
+
+/// Refuses a store and zones that are larger than all memory, before the system ends the process for them. What is
+/// in a file need not be in memory as a whole.
+pub(crate) fn suffices_for(settings: &Settings) -> Result<(), String> {
+    let store = if settings.store.file.is_some() { 0 } else { settings.store.size };
+    let zones = settings.policy.zones().iter().fold(0, |sum: usize, zone| sum.saturating_add(zone.bytes));
+    match all() {
+        Some(all) if store.saturating_add(zones) > all => Err(too_much(store, zones, all)),
+        _ => Ok(()),
+    }
+}
+
+fn too_much(store: usize, zones: usize, all: usize) -> String {
+    let mebibytes = Bytes(all >> 20 << 20);
+    let (wanted, remedy) = match (Bytes(store), Bytes(zones)) {
+        (store, Bytes(0)) => (format!("a store of {store}"), "choose a smaller --store-size"),
+        (Bytes(0), zones) => (format!("zones of {zones}"), "write smaller sizes of zones"),
+        (store, zones) => (
+            format!("a store of {store} and zones of {zones}"),
+            "choose smaller sizes of the store and its zones",
+        ),
+    };
+    format!("{wanted}: this machine has {mebibytes} of memory; {remedy}")
+}
+
+/// The bytes of memory of this machine, if it tells.
+fn all() -> Option<usize> {
+    let told = fs::read_to_string("/proc/meminfo").ok()?;
+    let total = told.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kibibytes: usize = total.trim().strip_suffix(" kB")?.parse().ok()?;
+    kibibytes.checked_mul(1 << 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_is_refused_is_told_what_is_too_large() {
+        for (store, zones, said) in [
+            (2 << 30, 0, "a store of 2 GiB: this machine has 1 GiB of memory; choose a smaller --store-size"),
+            (0, 2 << 30, "zones of 2 GiB: this machine has 1 GiB of memory; write smaller sizes of zones"),
+            (
+                1 << 30,
+                2 << 30,
+                "a store of 1 GiB and zones of 2 GiB: this machine has 1 GiB of memory; \
+                 choose smaller sizes of the store and its zones",
+            ),
+        ] {
+            assert_eq!(too_much(store, zones, (1 << 30) + 5), said);
+        }
+    }
+}

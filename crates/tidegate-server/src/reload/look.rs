@@ -1,0 +1,163 @@
+//! What a path points to, without reading it, and when that is worth reading.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use crate::rules::Occasion;
+
+/// How often a file that has changed has to look the same before it is read: whoever writes it is through then.
+const RESTS: u32 = 2;
+/// The same for one that is empty or gone, or has only the beginning of its text. Many who write a file empty or remove
+/// it first, and may be held up there or on the way.
+const RESTS_WITHOUT_TEXT: u32 = 8;
+/// After so many looks at the same a file is read anyway: not every filesystem notes each change.
+const READ_ANYWAY: u32 = 40;
+
+/// What a path points to, through all links. A file that is another one, or has changed, looks different.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    There { device: u64, inode: u64, size: u64, changed: [(i64, i64); 2] },
+    NotThere(ErrorKind),
+}
+
+impl Look {
+    pub(crate) fn at(path: &Path) -> Look {
+        match fs::metadata(path) {
+            Ok(seen) => Look::There {
+                device: seen.dev(),
+                inode: seen.ino(),
+                size: seen.size(),
+                changed: [(seen.mtime(), seen.mtime_nsec()), (seen.ctime(), seen.ctime_nsec())],
+            },
+            Err(error) => Look::NotThere(error.kind()),
+        }
+    }
+
+    /// How often it has to look so.
+    fn rests(self) -> u32 {
+        match self {
+            Look::There { size: 0, .. } | Look::NotThere(_) => RESTS_WITHOUT_TEXT,
+            Look::There { .. } => RESTS,
+        }
+    }
+}
+
+/// What was seen of a file so far. What is seen first counts as a change, as nobody knows when it was read.
+#[derive(Debug, Default)]
+pub(crate) struct Watched {
+    /// What was seen when it was last read.
+    read: Option<Look>,
+    /// What was seen last.
+    last: Option<Look>,
+    /// How often in a row that was seen, since it was read if it was.
+    times: u32,
+    /// Whether there may be more to come than was read.
+    is_short: bool,
+}
+
+impl Watched {
+    /// Why the file is to be read, if it is: it has changed and rests, or it looks the same for long.
+    pub(crate) fn is_to_be_read(&mut self, look: Look) -> Option<Occasion> {
+        if self.last != Some(look) {
+            (self.last, self.times, self.is_short) = (Some(look), 0, false);
+        }
+        self.times += 1;
+        let enough = match self.read == Some(look) {
+            _ if self.is_short => RESTS_WITHOUT_TEXT,
+            true => READ_ANYWAY,
+            false => look.rests(),
+        };
+        if self.times < enough {
+            return None;
+        }
+        (self.read, self.times, self.is_short) = (Some(look), 0, false);
+        // What looks the same for longer was perhaps not noted when it changed, a moment ago.
+        Some(if enough == RESTS_WITHOUT_TEXT { Occasion::Rested(look) } else { Occasion::Seen(look) })
+    }
+
+    /// What was read may be the beginning of something: unless it changes, it is read once more.
+    pub(crate) fn wait_for_the_rest(&mut self) {
+        (self.times, self.is_short) = (RESTS, true);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn look(size: u64) -> Look {
+        Look::There { device: 1, inode: 2, size, changed: [(3, 4); 2] }
+    }
+
+    /// Which of these looks lead to a reading.
+    fn read(watched: &mut Watched, sizes: &[u64]) -> Vec<bool> {
+        sizes.iter().map(|size| watched.is_to_be_read(look(*size)).is_some()).collect()
+    }
+
+    #[test]
+    fn a_file_is_read_when_it_rests() {
+        let mut watched = Watched::default();
+        assert_eq!(read(&mut watched, &[1, 1, 1, 2, 2, 2]), [false, true, false, false, true, false]);
+    }
+
+    #[test]
+    fn a_file_that_is_being_written_is_left_alone() {
+        let mut watched = Watched::default();
+        read(&mut watched, &[1, 1]);
+        assert_eq!(read(&mut watched, &[2, 3, 4, 5, 6, 7]), [false; 6]);
+        assert_eq!(read(&mut watched, &[7]), [true]);
+    }
+
+    #[test]
+    fn a_file_that_is_back_as_it_was_is_not_read() {
+        let mut watched = Watched::default();
+        read(&mut watched, &[1, 1]);
+        assert_eq!(read(&mut watched, &[2, 1, 2, 1]), [false; 4], "seen twice, but not in a row");
+        assert_eq!(read(&mut watched, &[2, 2]), [false, true]);
+    }
+
+    #[test]
+    fn a_file_that_is_empty_for_a_while_is_left_alone() {
+        let mut watched = Watched::default();
+        read(&mut watched, &[1, 1]);
+        assert_eq!(read(&mut watched, &[0; RESTS_WITHOUT_TEXT as usize - 1]), [false; 7]);
+        assert_eq!(read(&mut watched, &[2, 2]), [false, true]);
+        assert!(read(&mut watched, &[0; RESTS_WITHOUT_TEXT as usize])[7]);
+    }
+
+    #[test]
+    fn what_may_be_a_beginning_is_read_once_more_when_it_has_rested_like_an_empty_file() {
+        let mut watched = Watched::default();
+        assert_eq!(watched.is_to_be_read(look(1)), None);
+        assert_eq!(watched.is_to_be_read(look(1)), Some(Occasion::Seen(look(1))));
+        watched.wait_for_the_rest();
+        assert_eq!(read(&mut watched, &[1; 5]), [false; 5]);
+        assert_eq!(watched.is_to_be_read(look(1)), Some(Occasion::Rested(look(1))));
+        assert_eq!(read(&mut watched, &[1; READ_ANYWAY as usize - 1]), [false; 39]);
+        watched.wait_for_the_rest();
+        assert_eq!(read(&mut watched, &[2, 2]), [false, true], "it has changed");
+    }
+
+    #[test]
+    fn a_file_that_looks_the_same_is_read_anyway_once_in_a_while() {
+        let mut watched = Watched::default();
+        read(&mut watched, &[1, 1]);
+        for _ in 0..3 {
+            let looks = read(&mut watched, &[1; READ_ANYWAY as usize]);
+            assert_eq!(looks.iter().position(|read| *read), Some(READ_ANYWAY as usize - 1));
+        }
+    }
+
+    #[test]
+    fn that_it_is_gone_is_seen_like_a_change() {
+        let mut watched = Watched::default();
+        read(&mut watched, &[1, 1]);
+        let gone = Look::NotThere(ErrorKind::NotFound);
+        let looks = [gone; RESTS_WITHOUT_TEXT as usize + 1].map(|look| watched.is_to_be_read(look).is_some());
+        assert_eq!(looks.iter().position(|read| *read), Some(RESTS_WITHOUT_TEXT as usize - 1));
+        assert_eq!(looks.iter().filter(|read| **read).count(), 1);
+        assert_eq!(read(&mut watched, &[1, 1]), [false, true]);
+    }
+}

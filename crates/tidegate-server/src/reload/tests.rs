@@ -1,0 +1,77 @@
+//! A reading that hangs, and everybody else.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::num::NonZeroUsize;
+use std::sync::mpsc::channel;
+use std::{fs, thread};
+
+use tidegate::Zone;
+use tokio::runtime::Builder;
+use tokio::task::yield_now;
+
+use super::*;
+use crate::Server;
+use crate::reload::folder::Folder;
+use crate::settings::{Settings, Source};
+
+/// Longer than anything takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn server(folder: &Folder) -> Server {
+    let any_port = "127.0.0.1:0".parse().ok();
+    let settings = Settings { resp: any_port, http: None, threads: NonZeroUsize::MIN, ..Settings::default() };
+    let server = Server::start(settings, Zone::new(1 << 16)).expect("a free port can be had");
+    let text = "[[rule]]\nname = \"once\"\nlimit = \"1/d\"\n";
+    folder.put("tidegate.toml", text);
+    let source = Source::new(Some(folder.path("tidegate.toml")), Vec::new());
+    server.read_rules_from(source, None, Tell::new(|_| ()));
+    server
+}
+
+/// Says PING, and waits for the answer.
+fn is_answered(server: &Server) -> bool {
+    let mut client = TcpStream::connect(server.resp().expect("it speaks RESP")).expect("it listens");
+    client.set_read_timeout(Some(PATIENCE)).expect("a socket can be told");
+    client.write_all(b"PING\r\n").expect("it reads");
+    let mut pong = [0; 7];
+    client.read_exact(&mut pong).is_ok_and(|()| &pong == b"+PONG\r\n")
+}
+
+#[test]
+fn a_reading_that_hangs_holds_up_neither_connections_nor_a_stop() {
+    let folder = Folder::new();
+    let server = server(&folder);
+    let engine = server.engine();
+    let turn = engine.rules.hold_up();
+    let runtime = Builder::new_current_thread().build().expect("a runtime can be made");
+    let reading = runtime.spawn(server.reload());
+    runtime.block_on(yield_now());
+    assert!(!reading.is_finished() && is_answered(&server));
+    let (sender, stopped) = channel();
+    thread::spawn(move || {
+        server.stop();
+        sender.send(())
+    });
+    assert!(stopped.recv_timeout(PATIENCE).is_ok(), "it waits for whoever reads");
+    assert_eq!(engine.rules.text(), None);
+    drop(turn);
+    let read = runtime.block_on(reading).expect("nobody panicked");
+    assert!(read.is_some(), "the thread goes on by itself");
+}
+
+#[test]
+fn who_watches_ends_with_the_server() {
+    let folder = Folder::new();
+    let server = server(&folder);
+    let engine = Arc::downgrade(&server.engine());
+    server.stop();
+    assert!(engine.upgrade().is_none(), "somebody still has it");
+}
+
+#[test]
+fn a_thread_that_panics_has_no_result() {
+    let runtime = Builder::new_current_thread().build().expect("a runtime can be made");
+    assert_eq!(runtime.block_on(aside(|| 7)), Some(7));
+    assert_eq!(runtime.block_on(aside(|| assert!(fs::metadata("/").is_err()))), None);
+}

@@ -1,0 +1,315 @@
+//! The rules in force, and how others come to replace them: whole or not at all.
+//!
+//! Whoever reads or writes the file has a turn, one after the other, and reading takes long.
+//! What is known is held by another lock, for moments only: whoever asks for it is not held up by a reading.
+
+mod outcome;
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use tidegate::StoreError;
+use tidegate_rules::{
+    Admission, Attributes, Gate, GateStore, NoMemory, Policy, Prepared, SystemCalendar, differences,
+};
+
+pub(crate) use outcome::{Changes, NotWritten, Occasion, Over, Reloaded, Status};
+
+use crate::memory;
+use crate::reload::{Look, Tell, read_regular, write_whole};
+use crate::settings::{Loaded, Settings, SettingsError, Source};
+
+/// Where the rules are, where they come from, and what came of reading them again.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    pub(crate) gate: Gate,
+    turn: Mutex<()>,
+    known: Mutex<Known>,
+    /// Who hears what came of a reading, if anybody.
+    tell: OnceLock<Tell>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    source: Option<Source>,
+    /// The text whose rules are in force.
+    text: Option<String>,
+    /// The settings that came with it, if it is not the first.
+    settings: Option<Settings>,
+    status: Status,
+}
+
+impl Rules {
+    /// The rules of some settings on a store.
+    pub(crate) fn new(settings: &mut Settings, store: impl Into<GateStore>) -> Result<Rules, NoMemory> {
+        let calendar = Arc::new(SystemCalendar);
+        let gate = Gate::try_new(std::mem::take(&mut settings.policy), store, calendar)?;
+        Ok(Rules { gate, turn: Mutex::default(), known: Mutex::default(), tell: OnceLock::new() })
+    }
+
+    /// From now on they can be read again, from where they came. Not if that is a pipe or a device: it has said what
+    /// it had to say.
+    pub(crate) fn come_from(&self, source: Source, text: Option<String>, tell: Tell) {
+        let is_lasting = text.is_none() || source.path().metadata().is_ok_and(|found| found.is_file());
+        let mut known = self.known();
+        (known.source, known.text) = (Some(source).filter(|_| is_lasting), text);
+        // Nobody comes twice.
+        let _ = self.tell.set(tell);
+    }
+
+    /// What the rules say to a request.
+    pub(crate) fn admit(&self, request: &Attributes<'_>) -> Result<Admission, StoreError> {
+        let admission = self.gate.admit_now(request)?;
+        self.let_go(std::slice::from_ref(&admission));
+        Ok(admission)
+    }
+
+    /// What they say to several that stand or fall together.
+    pub(crate) fn admit_all(&self, requests: &[Attributes<'_>]) -> Result<Vec<Admission>, StoreError> {
+        let admissions = self.gate.admit_all_now(requests)?;
+        self.let_go(&admissions);
+        Ok(admissions)
+    }
+
+    /// What does not happen holds no place in flight, also none that is only measured.
+    fn let_go(&self, admissions: &[Admission]) {
+        if admissions.iter().all(Admission::is_allowed) {
+            return;
+        }
+        for permit in admissions.iter().flat_map(Admission::permits) {
+            // If the store is gone, the lease ends by itself.
+            let _ = self.gate.release_now(permit);
+        }
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        self.known().status.clone()
+    }
+
+    /// The text of the rules in force, if they come from a file.
+    pub(crate) fn text(&self) -> Option<String> {
+        self.known().text.clone()
+    }
+
+    /// Where the rules come from, if they come from a file.
+    pub(crate) fn file(&self) -> Option<String> {
+        let known = self.known();
+        known.text.as_ref()?;
+        known.source.as_ref().map(|source| source.path().display().to_string())
+    }
+
+    /// Where they are looked for, whether there is a file or not.
+    pub(crate) fn path(&self) -> Option<PathBuf> {
+        self.known().source.as_ref().map(|source| source.path().to_owned())
+    }
+
+    /// Reads the file again, and puts its rules in force if it holds. A file that is gone or cannot be read does not.
+    pub(crate) fn reload(&self, now: &Settings, occasion: Occasion) -> Reloaded {
+        let _turn = lock(&self.turn);
+        let Some(source) = self.known().source.clone() else {
+            self.say(
+                "cannot be read again, as they come from no regular file; restart the server to change them",
+            );
+            return Reloaded::Same;
+        };
+        let found = read_regular(source.path());
+        if matches!(occasion, Occasion::Seen(look) | Occasion::Rested(look) if look != Look::at(source.path()))
+        {
+            // It was written while it was read. Whoever watches sees that too, and comes again.
+            return Reloaded::Same;
+        }
+        let is_asked = occasion == Occasion::Asked;
+        match found {
+            // What is wrong may be a file that this one names, so the same text is worth another try.
+            Ok(text) if self.is_in_force(Some(&text)) && !is_asked && self.status().wrong.is_none() => {
+                Reloaded::Same
+            }
+            // A rule that is not there yet would be switched off until it is.
+            Ok(text) if matches!(occasion, Occasion::Seen(_)) && self.is_beginning(&text) => {
+                Reloaded::Unfinished
+            }
+            Ok(text) => match self.load(&source, &text) {
+                Ok((loaded, prepared)) => self.take_over(&source, (loaded, prepared), now, is_asked),
+                Err(error) => self.reject(&source, &error, is_asked),
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound && self.text().is_none() => {
+                if is_asked {
+                    self.say(&format!("there is no {} to be read", source.path().display()));
+                }
+                Reloaded::Same
+            }
+            Err(error) => self.reject(&source, &not_read(&source, &error), is_asked),
+        }
+    }
+
+    /// Writes the file and puts its rules in force, if the text holds.
+    pub(crate) fn write(&self, text: &str, now: &Settings, over: Over) -> Result<Changes, NotWritten> {
+        let _turn = lock(&self.turn);
+        let source = {
+            let known = self.known();
+            known.source.clone().filter(|_| known.text.is_some()).ok_or(NotWritten::NoFile)?
+        };
+        let loaded = self.load(&source, text).map_err(NotWritten::Rejected)?;
+        if over == Over::Known && self.is_changed(&source) {
+            return Err(NotWritten::Changed);
+        }
+        write_whole(source.path(), text).map_err(NotWritten::Io)?;
+        let changes = self.replace(loaded, now);
+        self.say_list(&format!("{} was written", source.path().display()), &changes);
+        Ok(changes)
+    }
+
+    /// Whether the file has another text than that in force. What is no file at all cannot be written anyway.
+    fn is_changed(&self, source: &Source) -> bool {
+        match read_regular(source.path()) {
+            Ok(text) => !self.is_in_force(Some(&text)),
+            Err(_) => source.path().is_file(),
+        }
+    }
+
+    /// Whether the text in force begins so, and goes on. An empty file has rested long enough when it is read.
+    fn is_beginning(&self, text: &str) -> bool {
+        self.known()
+            .text
+            .as_deref()
+            .is_some_and(|whole| !text.is_empty() && whole.len() > text.len() && whole.starts_with(text))
+    }
+
+    /// What a text says, if it holds and there is memory for it. An empty one comes from a full disk or a slip more often than from somebody
+    /// who wants no rules any more, so it does not replace any.
+    fn load(&self, source: &Source, text: &str) -> Result<(Loaded, Prepared), SettingsError> {
+        if text.trim().is_empty() && self.gate.with_policy(|policy| !policy.rules().is_empty()) {
+            let file = source.path().display();
+            return Err(SettingsError::alone(format!(
+                "{file}: is empty, while rules are in force; write a comment into it if there shall be none: # no rules"
+            )));
+        }
+        let mut loaded = source.load_text(text)?;
+        let in_file = |what: String| SettingsError::alone(format!("{}: {what}", source.path().display()));
+        memory::suffices_for(&loaded.settings).map_err(in_file)?;
+        let policy = std::mem::take(&mut loaded.settings.policy);
+        let prepared = self.gate.prepare(policy).map_err(|error| in_file(error.to_string()))?;
+        Ok((loaded, prepared))
+    }
+
+    /// Puts what was read in force, unless it is already, and says so.
+    fn take_over(
+        &self,
+        source: &Source,
+        (loaded, prepared): (Loaded, Prepared),
+        now: &Settings,
+        is_asked: bool,
+    ) -> Reloaded {
+        let file = source.path().display();
+        let was_wrong = self.known().status.wrong.is_some();
+        if self.is_in_force(loaded.text.as_deref()) {
+            let differences = self.other_settings(&loaded.settings, now);
+            let changes = Changes { differences, warnings: Vec::new() };
+            self.known().status.wrong = None;
+            if was_wrong {
+                self.say_list(&format!("{file} holds again, and is as it was before"), &changes);
+            } else if is_asked || !changes.differences.is_empty() {
+                let nothing = if changes.differences.is_empty() { ": nothing has changed" } else { "" };
+                self.say_list(&format!("{file} was read again{nothing}"), &changes);
+            }
+            return Reloaded::Same;
+        }
+        let first = match self.text() {
+            None => format!("{file} is there now, and was read"),
+            Some(_) if was_wrong => format!("{file} holds again"),
+            Some(_) => format!("{file} was read again"),
+        };
+        let changes = self.replace((loaded, prepared), now);
+        let nothing = if changes.differences.is_empty() { ": no rule has changed" } else { "" };
+        self.say_list(&format!("{first}{nothing}"), &changes);
+        Reloaded::Replaced
+    }
+
+    /// Puts other rules in force.
+    fn replace(&self, (loaded, prepared): (Loaded, Prepared), now: &Settings) -> Changes {
+        let Loaded { settings, text, warnings, .. } = loaded;
+        let policy = prepared.policy();
+        let mut lines = self.gate.with_policy(|old| differences(old, policy));
+        if policy.rules().is_empty() && !lines.is_empty() {
+            lines.push("! no rules are in force now: nothing is limited by them".to_owned());
+        }
+        lines.extend(self.other_settings(&settings, now));
+        prepared.put_in_force();
+        let mut known = self.known();
+        known.text = text;
+        known.status.replaced += 1;
+        known.status.wrong = None;
+        Changes { differences: lines, warnings }
+    }
+
+    /// A line for each setting that holds only after the next start, when it has changed since it was last read.
+    fn other_settings(&self, read: &Settings, now: &Settings) -> Vec<String> {
+        let mut known = self.known();
+        let changed = known.settings.as_ref().unwrap_or(now).different_from(read);
+        let mut waiting = now.different_from(read);
+        waiting.retain(|name| changed.contains(name));
+        known.settings = Some(Settings { policy: Policy::default(), ..read.clone() });
+        waiting.iter().map(|name| format!("~ {name}: holds after the next start only")).collect()
+    }
+
+    /// Notes that a file does not hold. The same complaints are said once, however often they are found.
+    fn reject(&self, source: &Source, error: &SettingsError, is_asked: bool) -> Reloaded {
+        let file = source.path().display();
+        let wrong = error.to_string();
+        let is_new = self.status().wrong.as_ref() != Some(&wrong);
+        if is_new {
+            let status = &mut self.known().status;
+            status.rejected += 1;
+            status.wrong = Some(wrong);
+        }
+        if is_new {
+            if let Some(tell) = self.tell.get() {
+                tell.rejected(&file.to_string(), error);
+            }
+        } else if is_asked {
+            self.say(&format!("{file} does not hold, as before; the rules before it stay in force"));
+        }
+        if is_new { Reloaded::Rejected } else { Reloaded::Same }
+    }
+
+    fn say(&self, line: &str) {
+        self.say_list(line, &Changes { differences: Vec::new(), warnings: Vec::new() });
+    }
+
+    fn say_list(&self, first: &str, changes: &Changes) {
+        if let Some(tell) = self.tell.get() {
+            tell.list(first, &changes.differences, &changes.warnings);
+        }
+    }
+
+    fn is_in_force(&self, text: Option<&str>) -> bool {
+        self.known().text.as_deref() == text
+    }
+
+    /// Whoever wants to read waits while this is held.
+    #[cfg(test)]
+    pub(crate) fn hold_up(&self) -> MutexGuard<'_, ()> {
+        lock(&self.turn)
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        lock(&self.known)
+    }
+}
+
+/// Why there is nothing to be read.
+fn not_read(source: &Source, error: &io::Error) -> SettingsError {
+    let file = source.path().display();
+    SettingsError::alone(match error.kind() {
+        io::ErrorKind::NotFound => format!("{file}: is gone; put it back, or restart without it"),
+        _ => format!("{file}: cannot be read: {error}; put a file of settings there"),
+    })
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;

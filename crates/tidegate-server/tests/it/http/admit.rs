@@ -1,0 +1,231 @@
+//! What the rules say to one request.
+
+use serde_json::{Value, json};
+use tidegate::{MILLISECOND, SECOND};
+
+use crate::wire::Running;
+use crate::wire::http::{Answer, Talk};
+
+const RULES: &str = r#"
+[[rule]]
+name = "office"
+when = { ip = "10.0.0.0/8" }
+decision = "allow"
+
+[[rule]]
+name = "robots"
+when = { "header.user-agent" = "Bad*" }
+decision = "deny"
+
+[[rule]]
+name = "api"
+when = { path = "/api/{*rest}" }
+key = ["user"]
+limit = "4/10s burst 1"
+
+[[rule]]
+name = "site"
+key = ["ip"]
+limit = "30/60s burst 15"
+on_missing = "skip"
+"#;
+
+fn ask(talk: &mut Talk, attributes: &Value) -> Answer {
+    talk.post("/v1/admit", &json!({ "attributes": attributes }).to_string())
+}
+
+#[test]
+fn an_answer_has_the_fields_of_a_take_and_names_the_rule() {
+    let running = Running::under(RULES);
+    let body = r#"{"attributes":{"ip":"192.0.2.7","path":"/","user":"ana","header.x-plan":"free"}}"#;
+    let answer = Talk::to(&running).post("/v1/admit", body);
+    let expected = r#"{"allowed":true,"limit":15,"remaining":14,"retry_after_ms":null,"reset_after_ms":2000,"delay_ms":0,"rule":"site","decided_by":"memory"}"#;
+    assert_eq!((answer.status, &*answer.body), (200, expected));
+    assert_eq!(answer.field("ratelimit-policy"), Some("\"site\";q=15;w=30"));
+    assert_eq!(answer.field("ratelimit"), Some("\"site\";r=14;t=2"));
+    assert_eq!((answer.field("retry-after"), answer.field("cache-control")), (None, None));
+    assert_eq!(answer.field("content-type"), Some("application/json"));
+}
+
+#[test]
+fn a_refusal_names_its_rule_and_says_when_the_same_passes() {
+    let running = Running::under(RULES);
+    let mut talk = Talk::to(&running);
+    let ana = json!({"path": "/api/x", "user": "ana", "ip": "192.0.2.7"});
+    assert_eq!(ask(&mut talk, &ana).json()["rule"], "api");
+    running.clock.advance(400 * MILLISECOND);
+
+    let refused = ask(&mut talk, &ana);
+    assert_eq!(refused.status, 429);
+    assert_eq!(
+        refused.json(),
+        json!({
+            "type": "https://iana.org/assignments/http-problem-types#quota-exceeded",
+            "title": "Quota exceeded",
+            "status": 429,
+            "detail": "Refused by rule \"api\"; the same request passes in 2100 ms if nobody else spends meanwhile.",
+            "violated-policies": ["api"],
+            "allowed": false, "limit": 1, "remaining": 0, "retry_after_ms": 2100, "reset_after_ms": 2100,
+            "delay_ms": null, "rule": "api", "decided_by": "memory",
+        })
+    );
+    assert_eq!(refused.field("content-type"), Some("application/problem+json"));
+    assert_eq!((refused.field("retry-after"), refused.field("cache-control")), (Some("3"), Some("no-store")));
+    assert_eq!(refused.field("ratelimit-policy"), Some("\"api\";q=1;w=3"));
+    assert_eq!(refused.field("ratelimit"), Some("\"api\";r=0;t=3"));
+
+    running.clock.advance(2099 * MILLISECOND);
+    assert_eq!(ask(&mut talk, &ana).status, 429);
+    running.clock.advance(MILLISECOND);
+    assert_eq!(ask(&mut talk, &ana).status, 200);
+}
+
+#[test]
+fn a_request_that_one_rule_refuses_spends_nothing_under_the_others() {
+    let running = Running::under(RULES);
+    let mut talk = Talk::to(&running);
+    let ana = json!({"path": "/api/x", "user": "ana", "ip": "192.0.2.7"});
+    for expected in [200, 429, 429, 429] {
+        assert_eq!(ask(&mut talk, &ana).status, expected);
+    }
+    assert_eq!(ask(&mut talk, &json!({"ip": "192.0.2.7"})).json()["remaining"], 13);
+}
+
+#[test]
+fn what_no_rule_is_for_and_what_a_rule_always_allows_pass_without_numbers() {
+    let running = Running::under(RULES);
+    let mut talk = Talk::to(&running);
+    let free = r#"{"allowed":true,"limit":null,"remaining":null,"retry_after_ms":null,"reset_after_ms":null,"delay_ms":0,"rule":null,"decided_by":"memory"}"#;
+    for (attributes, body) in [
+        (json!({}), free.to_owned()),
+        (json!({"user": "ana"}), free.to_owned()),
+        (json!({"ip": "10.1.2.3", "path": "/api/x"}), free.replace("\"rule\":null", "\"rule\":\"office\"")),
+    ] {
+        for _ in 0..20 {
+            let answer = ask(&mut talk, &attributes);
+            assert_eq!((answer.status, &*answer.body), (200, &*body), "{attributes}");
+            assert!(answer.fields_of("ratelimit").is_empty() && answer.field("retry-after").is_none());
+        }
+    }
+    let bare = Running::start();
+    assert_eq!(ask(&mut Talk::to(&bare), &json!({"ip": "192.0.2.7"})).body, free);
+}
+
+#[test]
+fn what_a_rule_always_refuses_is_forbidden_without_a_time_to_try_again() {
+    let running = Running::under(RULES);
+    let refused = ask(&mut Talk::to(&running), &json!({"header.User-Agent": "BadBot/1", "ip": "192.0.2.7"}));
+    assert_eq!(refused.status, 403);
+    assert_eq!(
+        refused.json(),
+        json!({
+            "type": "about:blank", "title": "Forbidden", "status": 403,
+            "detail": "Rule \"robots\" refuses this, however seldom it is asked; it stays so until the rule or its override changes.",
+            "allowed": false, "limit": null, "remaining": null, "retry_after_ms": null, "reset_after_ms": null,
+            "delay_ms": null, "rule": "robots", "decided_by": "memory",
+        })
+    );
+    assert_eq!(refused.field("content-type"), Some("application/problem+json"));
+    assert_eq!((refused.field("retry-after"), refused.field("cache-control")), (None, Some("no-store")));
+    assert!(refused.fields_of("ratelimit").is_empty());
+}
+
+#[test]
+fn what_can_never_pass_says_so_and_names_the_rule() {
+    let running = Running::under("[[rule]]\nname = 'api'\nlimit = '10/s'\ncost = 3");
+    let refused = Talk::to(&running).post("/v1/admit", r#"{"attributes":{},"cost":4}"#);
+    assert_eq!((refused.status, refused.field("retry-after")), (429, None));
+    assert_eq!(refused.json()["retry_after_ms"], Value::Null);
+    assert_eq!(
+        refused.detail(),
+        "A cost of 12 can never pass: rule \"api\" holds at most 10; ask for less, or raise the limit."
+    );
+}
+
+#[test]
+fn patience_is_what_the_rule_says_and_never_more_than_the_asker_accepts() {
+    let running = Running::under("[[rule]]\nname = 'api'\nlimit = '2/2s'\npatience = '2s'");
+    let mut talk = Talk::to(&running);
+    let mut ask = |more: &str| talk.post("/v1/admit", &format!(r#"{{"attributes":{{}}{more}}}"#));
+    assert_eq!(ask("").json()["delay_ms"], 0);
+    assert_eq!(ask(r#","patience_ms":0"#).json()["delay_ms"], 0);
+    assert_eq!(ask(r#","patience_ms":999"#).status, 429);
+    assert_eq!(ask(r#","patience_ms":0"#).status, 429);
+    assert_eq!(ask(r#","patience_ms":1000"#).json()["delay_ms"], 1000);
+    assert_eq!(ask("").json()["delay_ms"], 2000);
+    assert_eq!(ask(r#","patience_ms":9000"#).status, 429);
+}
+
+#[test]
+fn every_algorithm_decides_for_a_rule() {
+    for (limit, allowed, retry_after_ms) in [
+        ("2/10s token-bucket", 2, 5000),
+        ("2/10s leaky-bucket queue 1 delay-after all", 2, 5000),
+        ("2/10s fixed-window align first-hit", 2, 10_000),
+        ("2/10s sliding-log", 2, 10_000),
+        ("2/16s sliding-window", 2, 17_000),
+        ("2/10s pacer", 1, 5000),
+        ("2/10s concurrency", 2, 10_000),
+    ] {
+        let running = Running::under(&format!("[[rule]]\nname = 'r'\nkey = ['user']\nlimit = '{limit}'"));
+        let mut talk = Talk::to(&running);
+        let mut passed = 0;
+        let refused = loop {
+            let answer = ask(&mut talk, &json!({"user": "ana"}));
+            assert_eq!(answer.json()["rule"], "r");
+            if answer.status == 429 {
+                break answer;
+            }
+            passed += 1;
+        };
+        let told = refused.json();
+        assert_eq!(
+            (passed, told["retry_after_ms"].as_u64()),
+            (allowed, Some(u64::from(retry_after_ms))),
+            "{limit}: {told}"
+        );
+        running.clock.advance(retry_after_ms * MILLISECOND);
+        assert_eq!(ask(&mut talk, &json!({"user": "ana"})).status, 200, "{limit}");
+    }
+}
+
+#[test]
+fn a_permit_under_rules_is_released_and_renewed_like_any_other() {
+    let running = Running::under(
+        "[[rule]]\nname = 'uploads'\nkey = ['user']\nlimit = '1/30s concurrency'\n\
+         [[rule]]\nname = 'all'\nlimit = '2/30s concurrency'",
+    );
+    let mut talk = Talk::to(&running);
+    let first = ask(&mut talk, &json!({"user": "ana"}));
+    assert_eq!(
+        first.field("ratelimit-policy"),
+        Some("\"uploads\";q=1;qu=\"concurrent-requests\";w=30"),
+        "{first:?}"
+    );
+    let permit = first.json()["permit"].as_str().expect("a permit").to_owned();
+    assert!(permit.contains(".uploads+") && permit.ends_with(".all"), "{permit}");
+    let refused = ask(&mut talk, &json!({"user": "ana"}));
+    assert_eq!((refused.status, refused.json().get("permit")), (429, None));
+
+    let of = json!({ "permit": permit }).to_string();
+    running.clock.advance(20 * SECOND);
+    assert_eq!(talk.post("/v1/renew", &of).body, r#"{"renewed":true}"#);
+    running.clock.advance(20 * SECOND);
+    assert_eq!(ask(&mut talk, &json!({"user": "ana"})).status, 429);
+    assert_eq!(talk.post("/v1/release", &of).body, r#"{"released":true}"#);
+    assert_eq!(talk.post("/v1/release", &of).body, r#"{"released":false}"#);
+    assert_eq!(ask(&mut talk, &json!({"user": "ana"})).status, 200);
+}
+
+#[test]
+fn the_same_name_in_other_clothes_is_the_same() {
+    let running = Running::under("[[rule]]\nname = 'r'\nkey = ['ip', 'header.x-user']\nlimit = '9/h'");
+    let mut talk = Talk::to(&running);
+    let left = |talk: &mut Talk, body: &str| talk.post("/v1/admit", body).json()["remaining"].as_u64();
+    assert_eq!(left(&mut talk, r#"{"attributes":{"ip":"192.0.2.7","header.x-user":"ä"}}"#), Some(8));
+    assert_eq!(
+        left(&mut talk, r#"{"attributes":{"header.X-User":"\u00e4","ip":"::ffff:192.0.2.7"}}"#),
+        Some(7)
+    );
+    assert_eq!(left(&mut talk, r#"{"attributes":{"i\u0070":"192.0.2.7","header.x-user":"b"}}"#), Some(8));
+}

@@ -1,0 +1,125 @@
+//! Why a request would be answered as it would be.
+
+use serde_json::{Value, json};
+
+use crate::wire::Running;
+use crate::wire::http::Talk;
+
+const RULES: &str = r#"
+[[rule]]
+name = "office"
+when = { ip = "10.0.0.0/8" }
+decision = "allow"
+
+[[rule]]
+name = "login"
+when = { path = "/login" }
+key = ["ip", "user"]
+limit = "2/60s"
+cost = 2
+
+[[rule]]
+name = "login-new"
+candidate_for = "login"
+limit = "8/60s"
+
+[[rule]]
+name = "site"
+key = ["user"]
+limit = "10/s"
+mode = "shadow"
+on_missing = "skip"
+"#;
+
+fn explain(talk: &mut Talk, attributes: &Value) -> Value {
+    let answer = talk.post("/v1/explain", &json!({ "attributes": attributes }).to_string());
+    assert_eq!((answer.status, answer.field("content-type")), (200, Some("application/json")), "{answer:?}");
+    assert!(answer.fields_of("ratelimit").is_empty());
+    answer.json()
+}
+
+#[test]
+fn every_rule_is_told_with_what_it_has_to_do_with_the_request() {
+    let running = Running::under(RULES);
+    let mut talk = Talk::to(&running);
+    let told = explain(&mut talk, &json!({"path": "/login", "ip": "192.0.2.7"}));
+    assert_eq!((&told["allowed"], &told["rule"]), (&json!(true), &json!("login")));
+    let mut office = told["rules"][0].clone();
+    assert_eq!(office["worst_case"].take(), Value::Null);
+    assert_eq!(
+        office,
+        json!({
+            "name": "office", "applies": false,
+            "when": [{"condition": "ip = \"10.0.0.0/8\"", "value": "192.0.2.7", "holds": false}],
+            "mode": "enforce", "decision": "allow", "key": {}, "limit": null, "window": null, "changes_at": null,
+            "overridden": false, "cost": 1, "remaining": null, "retry_after_ms": null, "reset_after_ms": null,
+            "allowed": null, "candidate_for": null, "worst_case": null,
+        })
+    );
+    let mut login = told["rules"][1].clone();
+    assert_eq!(
+        login["worst_case"].take(),
+        json!({"instant": 2, "second": 2, "minute": 3, "period": 3, "bytes_per_key": 24})
+    );
+    assert_eq!(
+        login,
+        json!({
+            "name": "login", "applies": true,
+            "when": [{"condition": "path = \"/login\"", "value": "/login", "holds": true}],
+            "mode": "enforce", "decision": null, "key": {"ip": "192.0.2.7", "user": null}, "limit": "2/m",
+            "window": null, "changes_at": null, "overridden": false, "cost": 2, "remaining": 2,
+            "retry_after_ms": null, "reset_after_ms": 0, "allowed": true, "candidate_for": null, "worst_case": null,
+        })
+    );
+    assert_eq!(told["rules"][2]["candidate_for"], "login");
+    let site = &told["rules"][3];
+    assert_eq!(
+        (&site["mode"], &site["applies"], &site["allowed"]),
+        (&json!("shadow"), &json!(false), &Value::Null)
+    );
+}
+
+#[test]
+fn it_spends_nothing_and_says_what_would_be_refused() {
+    let running = Running::under(RULES);
+    let mut talk = Talk::to(&running);
+    let ana = json!({"path": "/login", "ip": "192.0.2.7", "user": "ana"});
+    for _ in 0..3 {
+        assert_eq!(explain(&mut talk, &ana)["rules"][1]["remaining"], 2);
+    }
+    assert_eq!(talk.post("/v1/admit", &json!({ "attributes": ana }).to_string()).status, 200);
+    let told = explain(&mut talk, &ana);
+    assert_eq!((&told["allowed"], &told["rule"]), (&json!(false), &json!("login")));
+    let login = &told["rules"][1];
+    assert_eq!((&login["allowed"], &login["retry_after_ms"]), (&json!(false), &json!(60_000)));
+    assert_eq!((&login["remaining"], &login["reset_after_ms"]), (&json!(0), &json!(60_000)));
+    assert_eq!(told["rules"][3]["allowed"], true);
+}
+
+#[test]
+fn what_always_decides_is_told_by_name() {
+    let running = Running::under(RULES);
+    let told = explain(&mut Talk::to(&running), &json!({"ip": "10.1.2.3"}));
+    assert_eq!((&told["allowed"], &told["rule"]), (&json!(true), &json!("office")));
+    assert_eq!((&told["rules"][0]["applies"], &told["rules"][0]["allowed"]), (&json!(true), &json!(true)));
+    let bare = Running::start();
+    let told = explain(&mut Talk::to(&bare), &json!({}));
+    assert_eq!(told, json!({"allowed": true, "rule": null, "rules": []}));
+}
+
+#[test]
+fn the_worst_case_is_told_where_there_is_a_bound() {
+    for (limit, instant, minute) in [
+        ("10/s burst 20", json!(20), json!(619)),
+        ("10/60s sliding-log", json!(10), json!(10)),
+        ("10/60s fixed-window", json!(10), json!(20)),
+        ("8/30s concurrency", json!(8), Value::Null),
+        ("10/s pacer", Value::Null, Value::Null),
+        ("unlimited pacer", Value::Null, Value::Null),
+    ] {
+        let running = Running::under(&format!("[[rule]]\nname = 'r'\nlimit = '{limit}'"));
+        let worst = explain(&mut Talk::to(&running), &json!({}))["rules"][0]["worst_case"].clone();
+        assert_eq!((&worst["instant"], &worst["minute"]), (&instant, &minute), "{limit}: {worst}");
+        assert!(worst["bytes_per_key"].as_u64().unwrap() >= 16);
+    }
+}

@@ -1,0 +1,268 @@
+//! What holds for single keys instead of what their rule says.
+
+use serde_json::{Value, json};
+use tidegate_rules::Policy;
+use tidegate_server::Settings;
+use tidegate_server::settings::Token;
+
+use crate::wire::http::{Answer, Talk, by, get, post, with_json};
+use crate::wire::{Running, settings};
+
+const RULES: &str = r#"
+[[rule]]
+name = "api"
+key = ["ip"]
+limit = "2/h"
+on_missing = "skip"
+
+[[rule]]
+name = "pair"
+key = ["user", "header.x-plan"]
+limit = "2/h"
+on_missing = "skip"
+
+[[rule]]
+name = "office"
+when = { ip = "10.0.0.0/8" }
+decision = "allow"
+"#;
+
+struct Keeper {
+    _running: Running,
+    talk: Talk,
+}
+
+impl Keeper {
+    fn new() -> Keeper {
+        let policy = Policy::from_toml(RULES).expect("rules that hold");
+        let running = Running::with(Settings { policy, token: Token::new("sesame"), ..settings() });
+        let talk = Talk::to(&running);
+        Keeper { _running: running, talk }
+    }
+
+    fn put(&mut self, body: &Value) -> Answer {
+        self.talk.ask(by("sesame", &with_json("PUT", "/v1/overrides", &body.to_string())))
+    }
+
+    fn delete(&mut self, body: &Value) -> Answer {
+        self.talk.ask(by("sesame", &with_json("DELETE", "/v1/overrides", &body.to_string())))
+    }
+
+    fn list(&mut self) -> Value {
+        let answer = self.talk.ask(by("sesame", &get("/v1/overrides")));
+        assert_eq!(answer.status, 200);
+        answer.json()["overrides"].clone()
+    }
+
+    fn admit(&mut self, attributes: &Value) -> Answer {
+        self.talk.ask(by("sesame", &post("/v1/admit", &json!({ "attributes": attributes }).to_string())))
+    }
+
+    fn explain(&mut self, attributes: &Value) -> Value {
+        let message = post("/v1/explain", &json!({ "attributes": attributes }).to_string());
+        self.talk.ask(by("sesame", &message)).json()
+    }
+}
+
+/// The number of an override's end, which is told as a date.
+fn ends_with_a_date(told: &mut Value) -> String {
+    let until = told["until"].take().as_str().expect("a date").to_owned();
+    assert!(until.len() == 20 && until.starts_with("20") && until.ends_with('Z'), "{until}");
+    until
+}
+
+#[test]
+fn another_limit_holds_for_one_key() {
+    let mut keeper = Keeper::new();
+    let ana = json!({"ip": "192.0.2.7"});
+    assert_eq!(keeper.admit(&ana).json()["limit"], 2);
+    let put = keeper.put(&json!({"rule": "api", "key": ana, "limit": "100/h", "for": "2h"}));
+    assert_eq!(put.status, 200, "{put:?}");
+    let mut told = put.json();
+    ends_with_a_date(&mut told);
+    let expected =
+        json!({"rule": "api", "key": {"ip": "192.0.2.7"}, "limit": "100/h", "decision": null, "until": null});
+    assert_eq!(told, expected);
+
+    let admitted = keeper.admit(&ana).json();
+    assert_eq!((&admitted["limit"], &admitted["rule"]), (&json!(100), &json!("api")));
+    assert_eq!(keeper.admit(&json!({"ip": "192.0.2.8"})).json()["limit"], 2);
+    let mut listed = keeper.list();
+    ends_with_a_date(&mut listed[0]);
+    assert_eq!(listed, json!([expected]));
+
+    assert_eq!(keeper.delete(&json!({"rule": "api", "key": ana})).body, r#"{"removed":true}"#);
+    assert_eq!(keeper.delete(&json!({"rule": "api", "key": ana})).body, r#"{"removed":false}"#);
+    assert_eq!((keeper.list(), &keeper.admit(&ana).json()["limit"]), (json!([]), &json!(2)));
+}
+
+#[test]
+fn a_key_may_be_let_through_or_shut_out() {
+    let mut keeper = Keeper::new();
+    let ana = json!({"ip": "192.0.2.7"});
+    assert_eq!(
+        keeper.put(&json!({"rule": "api", "key": ana, "decision": "deny", "for": "365d"})).status,
+        200
+    );
+    let refused = keeper.admit(&ana);
+    assert_eq!((refused.status, &refused.json()["rule"]), (403, &json!("api")));
+    let explained = keeper.explain(&ana);
+    assert_eq!((&explained["allowed"], &explained["rule"]), (&json!(false), &json!("api")));
+    let api = &explained["rules"][0];
+    assert_eq!((&api["overridden"], &api["allowed"]), (&json!(true), &json!(false)));
+    assert!(refused.detail().starts_with("Rule \"api\" refuses this"));
+
+    assert_eq!(
+        keeper.put(&json!({"rule": "api", "key": ana, "decision": "allow", "for": "90s"})).status,
+        200
+    );
+    assert_eq!(keeper.list().as_array().unwrap().len(), 1);
+    for _ in 0..3 {
+        assert_eq!(keeper.admit(&ana).json()["rule"], Value::Null);
+    }
+}
+
+#[test]
+fn an_end_is_to_come_and_not_too_far_away() {
+    let mut keeper = Keeper::new();
+    let ana = json!({"ip": "192.0.2.7"});
+    let body = |until: Value| json!({"rule": "api", "key": ana, "decision": "allow", "until": until});
+    // What a span of a second ends with tells the date.
+    let put = keeper.put(&json!({"rule": "api", "key": ana, "decision": "allow", "for": "365d"})).json();
+    let in_a_year: jiff::Timestamp = put["until"].as_str().unwrap().parse().unwrap();
+    let now = in_a_year.as_second() - 365 * 24 * 3600;
+
+    for until in [json!(now + 3600), json!(now + 366 * 24 * 3600 - 60), json!(in_a_year.to_string())] {
+        assert_eq!(keeper.put(&body(until.clone())).status, 200, "{until}");
+    }
+    let offset = jiff::Timestamp::from_second(now + 3600).unwrap().to_string().replace('Z', "+00:00");
+    assert_eq!(keeper.put(&body(json!(offset))).status, 200);
+    for (until, said) in [
+        (json!(now - 60), "is over; send a date to come"),
+        (json!(0), "until 1970-01-01T00:00:00Z: is over"),
+        (json!(-1), "is over"),
+        (json!(now + 366 * 24 * 3600 + 60), "is more than 366 days ahead"),
+        (json!(u64::MAX), "is more than 366 days ahead"),
+        (json!("1999-12-31T23:59:59Z"), "until 1999-12-31T23:59:59Z: is over"),
+        (json!("tomorrow"), "expected a date such as \"2026-11-15T12:00:00Z\", or whole seconds since 1970"),
+        (json!("2026-11-15T12:00:00"), "expected a date such as"),
+        (json!(1.5), "floating point `1.5`, expected a date"),
+    ] {
+        let answer = keeper.put(&body(until.clone()));
+        assert_eq!(answer.status, 400, "{until}");
+        assert!(answer.detail().contains(said), "{until} -> {}", answer.detail());
+    }
+}
+
+#[test]
+fn what_is_wrong_with_an_override_is_said() {
+    let mut keeper = Keeper::new();
+    let ip = json!({"ip": "192.0.2.7"});
+    for (body, status, said) in [
+        (json!({}), 400, "missing field `rule`"),
+        (json!({"rule": "api", "for": "1h"}), 400, "missing field `key`"),
+        (json!({"rule": "api", "key": ip, "for": "1h"}), 400, "either a limit or a decision; send one"),
+        (
+            json!({"rule": "api", "key": ip, "limit": "1/s", "decision": "allow", "for": "1h"}),
+            400,
+            "either a limit or a decision",
+        ),
+        (json!({"rule": "api", "key": ip, "limit": "1/s"}), 400, "either for or until; send one of them"),
+        (
+            json!({"rule": "api", "key": ip, "limit": "1/s", "for": "1h", "until": 1}),
+            400,
+            "either for or until",
+        ),
+        (
+            json!({"rule": "api", "key": ip, "limit": "60/min", "for": "1h"}),
+            400,
+            "write \"60/m\" or \"60/60s\" (at character 4)",
+        ),
+        (
+            json!({"rule": "api", "key": ip, "decision": "maybe", "for": "1h"}),
+            400,
+            "unknown variant `maybe`, expected `allow` or `deny`",
+        ),
+        (
+            json!({"rule": "api", "key": ip, "limit": "1/s", "for": "1y"}),
+            400,
+            "for \"1y\": unknown unit \"y\"",
+        ),
+        (
+            json!({"rule": "api", "key": ip, "limit": "1/s", "for": "366d"}),
+            400,
+            "for \"366d\": longer than a year",
+        ),
+        (json!({"rule": "api", "key": ip, "limit": "1/s", "for": "0s"}), 400, "for \"0s\": no time at all"),
+        (
+            json!({"rule": "api", "key": {"ip": "x"}, "limit": "1/s", "for": "1h"}),
+            400,
+            r#"attribute "ip" is no address"#,
+        ),
+        (
+            json!({"rule": "api", "key": {}, "limit": "1/s", "for": "1h"}),
+            400,
+            "key: \"ip\" is a part of this rule's key and missing",
+        ),
+        (
+            json!({"rule": "api", "key": {"ip": "192.0.2.7", "user": "ana"}, "limit": "1/s", "for": "1h"}),
+            400,
+            "key: \"user\" is no part of this rule's key",
+        ),
+        (
+            json!({"rule": "apy", "key": ip, "limit": "1/s", "for": "1h"}),
+            404,
+            "rule \"apy\": there is no rule of this name with a limit",
+        ),
+        (
+            json!({"rule": "office", "key": {}, "limit": "1/s", "for": "1h"}),
+            404,
+            "rule \"office\": there is no rule",
+        ),
+    ] {
+        let answer = keeper.put(&body);
+        assert_eq!(answer.status, status, "{body}");
+        assert!(answer.detail().contains(said), "{body} -> {}", answer.detail());
+    }
+    for (body, status, said) in [
+        (json!({"rule": "api"}), 400, "missing field `key`"),
+        (json!({"rule": "api", "key": {}}), 400, "\"ip\" is a part of this rule's key and missing"),
+        (json!({"rule": "api", "key": ip, "limit": "1/s"}), 400, "unknown field `limit`"),
+        (json!({"rule": "apy", "key": ip}), 404, "there is no rule of this name"),
+    ] {
+        let answer = keeper.delete(&body);
+        assert_eq!(answer.status, status, "{body}");
+        assert!(answer.detail().contains(said), "{body} -> {}", answer.detail());
+    }
+    assert_eq!(keeper.list(), json!([]));
+}
+
+#[test]
+fn a_key_of_several_parts_is_meant_in_any_order_and_listed_by_rule_and_end() {
+    let mut keeper = Keeper::new();
+    let pair = json!({"header.X-Plan": "free", "user": "ana"});
+    for (rule, key, span) in [
+        ("pair", &pair, "2h"),
+        ("api", &json!({"ip": "192.0.2.8"}), "2h"),
+        ("api", &json!({"ip": "192.0.2.7"}), "1h"),
+    ] {
+        let put = keeper.put(&json!({"rule": rule, "key": key, "decision": "deny", "for": span}));
+        assert_eq!(put.status, 200, "{put:?}");
+    }
+    let keys: Vec<_> = keeper.list().as_array().unwrap().iter().map(|one| one["key"].clone()).collect();
+    let expected = [
+        json!({"ip": "192.0.2.7"}),
+        json!({"ip": "192.0.2.8"}),
+        json!({"user": "ana", "header.x-plan": "free"}),
+    ];
+    assert_eq!(keys, expected);
+    assert_eq!(keeper.admit(&json!({"user": "ana", "header.x-plan": "free"})).status, 403);
+    assert_eq!(keeper.admit(&json!({"user": "ana", "header.x-plan": "paid"})).status, 200);
+}
+
+#[test]
+fn overrides_may_be_looked_at_without_a_token_where_there_is_none() {
+    let running = Running::under(RULES);
+    let answer = Talk::to(&running).get("/v1/overrides");
+    assert_eq!((answer.status, &*answer.body), (200, r#"{"overrides":[]}"#));
+}

@@ -1,0 +1,176 @@
+//! The rules in force, as they can be looked at.
+
+use serde_json::{Value, json};
+
+use crate::wire::Running;
+use crate::wire::http::{Talk, get};
+
+const RULES: &str = r#"
+[zone.logins]
+size = "128KiB"
+
+[[rule]]
+name = "office"
+when = { ip = "10.0.0.0/8" }
+decision = "allow"
+
+[[rule]]
+name = "login"
+when = { path = "/login", method = ["POST", "PUT"] }
+key = ["ip", "user"]
+limit = "5/60s sliding-log"
+cost = 2
+patience = "500ms"
+on_missing = "skip"
+on_store_failure = "closed"
+when_full = "forget"
+zone = "logins"
+ipv4_prefix = 24
+ipv6_prefix = 56
+
+[[rule]]
+name = "login-new"
+candidate_for = "login"
+limit = "8/60s"
+
+[[rule]]
+name = "site"
+mode = "shadow"
+limit = "10/s"
+"#;
+
+fn rules(talk: &mut Talk) -> Value {
+    let answer = talk.get("/v1/rules");
+    assert_eq!((answer.status, answer.field("content-type")), (200, Some("application/json")));
+    answer.json()
+}
+
+#[test]
+fn every_rule_is_told_with_all_that_it_says() {
+    let running = Running::under(RULES);
+    let told = rules(&mut Talk::to(&running));
+    assert_eq!(told["file"], Value::Null);
+    assert_eq!(told["zones"], json!([{"name": "logins", "bytes": 131_072, "bytes_in_use": 131_072}]));
+    assert_eq!(told["status"], json!({"replaced": 0, "rejected": 0, "wrong": null}));
+    let shadow = json!({"allowed": 0, "denied": 0, "impossible": 0, "store_full": 0, "near": 0});
+    let counts = json!({
+        "allowed": 0, "denied": 0, "impossible": 0, "store_full": 0, "near": 0, "looser": 0, "stricter": 0,
+        "shadow": shadow,
+    });
+    assert_eq!(
+        told["rules"][0],
+        json!({
+            "name": "office", "when": ["ip = \"10.0.0.0/8\""], "key": [], "limit": null, "mode": "enforce",
+            "decision": "allow", "candidate_for": null, "cost": null, "patience_ms": null, "on_missing": null,
+            "on_store_failure": null, "when_full": null, "zone": null, "ipv4_prefix": null, "ipv6_prefix": null,
+            "schedule": [], "counts": counts,
+        })
+    );
+    let login = json!({
+        "name": "login", "when": ["path = \"/login\"", "method = [\"POST\", \"PUT\"]"], "key": ["ip", "user"],
+        "limit": "5/m sliding-log", "mode": "enforce", "decision": null, "candidate_for": null, "cost": 2,
+        "patience_ms": 500, "on_missing": "skip", "on_store_failure": "closed", "when_full": "forget",
+        "zone": "logins", "ipv4_prefix": 24, "ipv6_prefix": 56, "schedule": [], "counts": counts,
+    });
+    let mut told_login = told["rules"][1].clone();
+    // Conditions have no order.
+    told_login["when"]
+        .as_array_mut()
+        .unwrap()
+        .sort_by_key(|condition| std::cmp::Reverse(condition.to_string()));
+    assert_eq!(told_login, login);
+    let site = &told["rules"][3];
+    assert_eq!(
+        (&site["name"], &site["mode"], &site["limit"]),
+        (&json!("site"), &json!("shadow"), &json!("10/s"))
+    );
+    assert_eq!(
+        (&site["cost"], &site["ipv4_prefix"], &site["ipv6_prefix"]),
+        (&json!(1), &json!(32), &json!(64))
+    );
+    assert_eq!(told["rules"][2]["candidate_for"], "login");
+    assert_eq!(told["rules"][2]["mode"], "candidate");
+}
+
+#[test]
+fn what_was_counted_is_told_with_the_rule() {
+    let running = Running::under("[[rule]]\nname = 'api'\nkey = ['user']\nlimit = '5/h'");
+    let mut talk = Talk::to(&running);
+    for cost in [1, 3, 1, 1, 9] {
+        talk.post("/v1/admit", &json!({"attributes": {"user": "ana"}, "cost": cost}).to_string());
+    }
+    let counts = &rules(&mut talk)["rules"][0]["counts"];
+    assert_eq!(
+        *counts,
+        json!({
+            "allowed": 3, "denied": 1, "impossible": 1, "store_full": 0, "near": 2, "looser": 0, "stricter": 0,
+            "shadow": {"allowed": 0, "denied": 0, "impossible": 0, "store_full": 0, "near": 0},
+        })
+    );
+}
+
+#[test]
+fn every_window_is_told_with_all_that_it_says_and_what_was_said_in_shadow_is_told_apart() {
+    let running = Running::under(
+        r#"
+        [[rule]]
+        name = "api"
+        limit = "5/h"
+        cost = 2
+        patience = "1s"
+        schedule = [
+            { from = "2020-01-01T00:00", to = "2020-01-02T00:00", timezone = "UTC", cost = 3, patience = "500ms" },
+            { from = "00:00", to = "24:00", timezone = "UTC", limit = "1/h", mode = "shadow", cost = 1 },
+        ]
+        "#,
+    );
+    let mut talk = Talk::to(&running);
+    for _ in 0..2 {
+        assert_eq!(talk.post("/v1/admit", r#"{"attributes":{}}"#).status, 200);
+    }
+    let api = &rules(&mut talk)["rules"][0];
+    let window = |nth: usize| api["schedule"][nth].clone();
+    assert_eq!(
+        window(0),
+        json!({
+            "window": "2020-01-01T00:00 to 2020-01-02T00:00 UTC", "limit": "5/h", "mode": "enforce", "cost": 3,
+            "patience_ms": 500,
+        })
+    );
+    assert_eq!(
+        window(1),
+        json!({
+            "window": "00:00 to 24:00 UTC", "limit": "1/h", "mode": "shadow", "cost": 1, "patience_ms": 1000,
+        })
+    );
+    let told = json!({"allowed": 1, "denied": 1, "impossible": 0, "store_full": 0, "near": 1});
+    assert_eq!((&api["counts"]["denied"], &api["counts"]["shadow"]), (&json!(1), &told));
+}
+
+#[test]
+fn a_server_without_rules_has_none() {
+    let running = Running::start();
+    let expected = r#"{"file":null,"rules":[],"zones":[],"status":{"replaced":0,"rejected":0,"wrong":null}}"#;
+    assert_eq!(Talk::to(&running).get("/v1/rules").body, expected);
+}
+
+#[test]
+fn json_is_told_unless_text_is_preferred() {
+    let running = Running::start();
+    let mut talk = Talk::to(&running);
+    let mut asked = |accept: &str| {
+        talk.ask(get("/v1/rules").replace("host: localhost", &format!("host: localhost\r\naccept: {accept}")))
+    };
+    for accept in
+        ["*/*", "application/json", "application/json, text/plain", "text/html, */*;q=0.8", "", "image/png"]
+    {
+        assert_eq!(asked(accept).status, 200, "{accept}");
+    }
+    for accept in
+        ["application/toml", "text/plain;q=0.5, application/json", "TEXT/PLAIN", "x/y,application/toml"]
+    {
+        let answer = asked(accept);
+        assert_eq!(answer.status, 404, "{accept}");
+        assert!(answer.detail().contains("start the server with --config FILE"), "{accept}");
+    }
+}

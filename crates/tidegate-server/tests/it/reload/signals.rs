@@ -1,0 +1,49 @@
+//! What a server does when somebody hangs up.
+
+use rustix::process::Signal;
+
+use super::place::{FILE, Place, rule};
+use super::traffic::Asker;
+
+#[test]
+fn sighup_reads_at_once_and_a_service_manager_hears_of_it() {
+    let place = Place::with("sighup", &rule("once", "1/d"));
+    let [mut resp, _] = Asker::each(&place);
+    assert!(resp.admits("once", "ana"));
+    place.write(FILE, rule("once", "1/2d"));
+    place.reload();
+    assert!(!resp.admits("once", "ana"));
+    let said = place.stop();
+    let told = "\nrules: ./tidegate.toml was read again\n  ~ rule \"once\": 1/d -> 1/2d\n";
+    assert_eq!(said.matches(told).count(), 1, "{said}");
+}
+
+#[test]
+fn sighup_says_that_nothing_has_changed() {
+    let place = Place::with("same", &rule("once", "1/d"));
+    place.reload();
+    place.reload();
+    let said = place.stop();
+    let told = "rules: ./tidegate.toml was read again: nothing has changed\n";
+    assert_eq!(said.matches(told).count(), 2, "{said}");
+}
+
+#[test]
+fn signals_count_while_the_rules_are_read() {
+    let many: String = (0..1000).map(|number| rule(&format!("of-{number}"), "1/d")).collect();
+    let place = Place::with("meanwhile", &rule("once", "1/d"));
+    place.put(FILE, &many);
+    place.hang_up();
+    place.put(FILE, rule("last", "1/d"));
+    // The first reading may be under way or over: this asks for another one.
+    place.process.signal(Signal::HUP);
+    assert_eq!(place.hears(), "READY=1");
+    assert!(place.hears().starts_with("RELOADING=1\n"));
+    assert_eq!(place.hears(), "READY=1");
+    let [mut resp, _] = Asker::each(&place);
+    assert!(resp.admits("last", "ana") && !resp.admits("last", "ana"));
+    place.put(FILE, &many);
+    place.hang_up();
+    let said = place.stop();
+    assert!(said.ends_with("stopped\n"), "{said}");
+}

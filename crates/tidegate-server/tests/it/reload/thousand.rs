@@ -1,0 +1,168 @@
+//! A thousand changes under load, and nobody is decided about wrongly.
+
+use std::fs;
+use std::ops::RangeInclusive;
+use std::os::unix::fs::symlink;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use super::place::{FILE, Place, rule};
+use super::traffic::Asker;
+
+const RELOADS: u64 = 1000;
+/// Every how many changes the file is broken.
+const BROKEN_EVERY: u64 = 5;
+/// What a counter allows in a day under one rule or the other; it never allows more than the largest.
+const COUNTER: [u64; 4] = [5, 50, 20, 35];
+const LOG: [u64; 3] = [3, 7, 5];
+
+/// How the file comes to have another text.
+fn change(place: &Place, number: u64) {
+    let text = text(number);
+    match number % BROKEN_EVERY {
+        1 => place.put(FILE, &text),
+        2 => place.write(FILE, &text),
+        3 => {
+            let target = format!("target-{}", number % 2);
+            place.write(&target, &text);
+            place.link(FILE, &target);
+        }
+        _ => place.put("target", &text),
+    }
+    if number % BROKEN_EVERY == 4 {
+        place.link(FILE, "target");
+    }
+}
+
+fn is_broken(number: u64) -> bool {
+    number.is_multiple_of(BROKEN_EVERY) && number > 0
+}
+
+/// The text of which the rules are in force after so many changes.
+fn in_force(number: u64) -> u64 {
+    if is_broken(number) { number - 1 } else { number }
+}
+
+fn text(number: u64) -> String {
+    let pick = |of: &[u64]| of[usize::try_from(number).expect("small") % of.len()];
+    let mut rules = vec![
+        rule("once", ["1/d", "1/2d", "1/d burst 1"][usize::try_from(number).expect("small") % 3]),
+        rule("counter", &format!("{}/d", pick(&COUNTER))),
+        rule("log", &format!("{}/d sliding-log", pick(&LOG))),
+        rule(&format!("of-{number}"), "1/d"),
+        "[[rule]]\nname = \"free\"\nwhen = { path = \"/free\" }\ndecision = \"allow\"\n".to_owned(),
+        "[[rule]]\nname = \"never\"\nwhen = { path = \"/never\" }\ndecision = \"deny\"\n".to_owned(),
+    ];
+    if has_extra(number) {
+        rules.push(rule("extra", "1/d"));
+    }
+    if number % 2 == 1 {
+        rules.reverse();
+    }
+    if is_broken(number) {
+        rules.insert(3, rule(&format!("broken-{number}"), "1/day"));
+    }
+    rules.concat()
+}
+
+/// Whether a rule is there that comes and goes.
+fn has_extra(number: u64) -> bool {
+    number % 3 != 1
+}
+
+/// How far the changes are: twice the number of the last one, and one more while the next one is made.
+#[derive(Default)]
+struct Progress(AtomicU64);
+
+impl Progress {
+    fn is(&self, twice: u64) {
+        self.0.store(twice, Ordering::SeqCst);
+    }
+
+    /// Asks something, and tells after which changes the answer may have been given.
+    fn during<T>(&self, ask: impl FnOnce() -> T) -> (T, RangeInclusive<u64>) {
+        let before = self.0.load(Ordering::SeqCst);
+        let answer = ask();
+        let after = self.0.load(Ordering::SeqCst);
+        (answer, before / 2..=after.div_ceil(2))
+    }
+}
+
+/// What has been admitted under rules whose numbers change.
+#[derive(Default)]
+struct Admitted {
+    counter: AtomicU64,
+    log: AtomicU64,
+}
+
+/// Asks everything once; every answer has to be right under one of the rules that may have been in force.
+fn ask_all(asker: &mut Asker, progress: &Progress, admitted: &Admitted) {
+    assert!(!asker.admits("once", "ana"), "who is refused stays refused");
+    assert!(asker.admits("free", "ana"), "who is always allowed stays allowed");
+    assert!(!asker.admits("never", "ana"), "who is always refused stays refused");
+    assert!(asker.admits("nothing", "ana"), "no rule was ever about this");
+    let (is_allowed, states) = progress.during(|| asker.admits("extra", "ana"));
+    assert!(
+        states.clone().any(|number| has_extra(in_force(number)) != is_allowed),
+        "the only one of the day is spent; allowed: {is_allowed}, after changes {states:?}"
+    );
+    admitted.counter.fetch_add(asker.admits("counter", "ana").into(), Ordering::SeqCst);
+    admitted.log.fetch_add(asker.admits("log", "ana").into(), Ordering::SeqCst);
+}
+
+#[test]
+fn a_thousand_reloads_under_load_make_no_wrong_decision_and_drop_no_connection() {
+    let place = Place::prepared("thousand", |folder| {
+        fs::write(folder.join("target"), text(0)).unwrap();
+        symlink("target", folder.join(FILE)).unwrap();
+    });
+    let [mut resp, mut http] = Asker::each(&place);
+    assert!(resp.admits("once", "ana") && http.admits("extra", "ana"));
+    let (progress, admitted, is_over) = (Progress::default(), Admitted::default(), AtomicBool::new(false));
+    let asked = thread::scope(|scope| {
+        let load = Asker::each(&place).map(|mut asker| {
+            let (progress, admitted, is_over) = (&progress, &admitted, &is_over);
+            scope.spawn(move || {
+                let mut asked = 0_u64;
+                while !is_over.load(Ordering::SeqCst) {
+                    ask_all(&mut asker, progress, admitted);
+                    asked += 1;
+                }
+                asked
+            })
+        });
+        // Whatever goes wrong here, the others do not wait for it.
+        let _over = Over(&is_over);
+        for number in 1..=RELOADS {
+            progress.is(2 * number - 1);
+            change(&place, number);
+            place.reload();
+            progress.is(2 * number);
+            ask_all(if number % 2 == 0 { &mut resp } else { &mut http }, &progress, &admitted);
+        }
+        is_over.store(true, Ordering::SeqCst);
+        load.map(|thread| thread.join().expect("every answer was right"))
+    });
+    assert!(asked.iter().all(|asked| *asked > 0), "{asked:?}");
+    // A bucket that one limit has filled to a part is filled to that part for the next.
+    let counter = admitted.counter.into_inner();
+    assert!((1..=50).contains(&counter), "{counter} have passed; the largest limit is 50");
+    assert_eq!(admitted.log.into_inner(), 7, "the largest limit of all, and not one more");
+    let said = place.stop();
+    let broken = RELOADS / BROKEN_EVERY;
+    assert_eq!(said.matches("+ rule \"of-").count() as u64, RELOADS - broken, "each came into force, once");
+    assert_eq!(
+        said.matches(": limit \"1/day\": ").count() as u64,
+        broken,
+        "each that does not hold is told, once"
+    );
+}
+
+/// The load ends with the changes, however those end.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,205 @@
+//! `TG.ADMIT`: what the rules say.
+
+use std::time::Duration;
+
+use tidegate_rules::Policy;
+use tidegate_server::Settings;
+
+use super::{NAMES, bulk};
+use crate::resp::raw::Talk;
+use crate::wire::{self, Running};
+
+const RULES: &str = r#"
+[[rule]]
+name = "office"
+when = { ip = "10.0.0.0/8" }
+decision = "allow"
+
+[[rule]]
+name = "robots"
+when = { "header.user-agent" = "Bad*" }
+decision = "deny"
+
+[[rule]]
+name = "login"
+when = { path = "/login" }
+key = ["ip"]
+limit = "2/60s burst 2"
+
+[[rule]]
+name = "site"
+when = { path = "/{*any}" }
+key = ["user"]
+limit = "10/s burst 5"
+
+[[rule]]
+name = "uploads"
+when = { path = "/upload" }
+key = ["user"]
+limit = "1/30s concurrency"
+
+[[rule]]
+name = "queue"
+when = { path = "/queue" }
+limit = "1/s queue 2 leaky-bucket"
+"#;
+
+fn running() -> Running {
+    Running::with(Settings { policy: Policy::from_toml(RULES).expect("rules"), ..wire::settings() })
+}
+
+/// The fields as they are written, with this rule.
+fn told(figures: [i64; 6], rule: Option<&str>) -> String {
+    let numbers = NAMES.iter().zip(figures).map(|(name, number)| format!("{}:{number}\r\n", bulk(name)));
+    let rule = rule.map_or("$-1\r\n".to_owned(), bulk);
+    format!(
+        "*16\r\n{}{}{rule}{}{}",
+        numbers.collect::<String>(),
+        bulk("rule"),
+        bulk("decided_by"),
+        bulk("memory")
+    )
+}
+
+#[test]
+fn the_binding_rule_is_named_and_all_or_none_is_charged() {
+    let running = running();
+    let mut talk = Talk::new(&running);
+    let mut login = || talk.ask(&["TG.ADMIT", "ip", "192.0.2.7", "path", "/login", "user", "ana"]);
+    assert_eq!(login(), told([1, 2, 1, -1, 30_000, 0], Some("login")));
+    assert_eq!(login(), told([1, 2, 0, -1, 60_000, 0], Some("login")));
+    assert_eq!(login(), told([0, 2, 0, 30_000, 60_000, -1], Some("login")));
+    let other = talk.ask(&["TG.ADMIT", "path", "/x", "user", "ana"]);
+    assert_eq!(other, told([1, 5, 2, -1, 300, 0], Some("site")), "the refused login cost nothing here");
+    running.clock.advance(Duration::from_secs(30));
+    let again = talk.ask(&["TG.ADMIT", "ip", "192.0.2.7", "path", "/login", "user", "ana"]);
+    assert_eq!(again, told([1, 2, 0, -1, 60_000, 0], Some("login")));
+}
+
+#[test]
+fn decisions_come_first_and_what_no_rule_is_for_is_allowed() {
+    let running = running();
+    let mut talk = Talk::new(&running);
+    let none = [-1, -1, -1, -1];
+    let fixed = |allowed: i64, delay, rule| told([allowed, none[0], none[1], none[2], none[3], delay], rule);
+    let office = talk.ask(&["TG.ADMIT", "ip", "::ffff:10.1.2.3", "path", "/login"]);
+    assert_eq!(office, fixed(1, 0, Some("office")));
+    let robot = talk.ask(&["TG.ADMIT", "header.User-Agent", "BadBot/1.0", "path", "/x"]);
+    assert_eq!(robot, fixed(0, -1, Some("robots")));
+    assert_eq!(talk.ask(&["TG.ADMIT"]), fixed(1, 0, None));
+    assert_eq!(talk.ask(&["TG.ADMIT", "action", "reply"]), fixed(1, 0, None));
+}
+
+#[test]
+fn cost_and_patience_come_first() {
+    let running = running();
+    let mut talk = Talk::new(&running);
+    let three = talk.ask(&["tg.admit", "cost", "3", "path", "/x", "user", "ana"]);
+    assert_eq!(three, told([1, 5, 2, -1, 300, 0], Some("site")));
+    let six = talk.ask(&["TG.ADMIT", "COST", "6", "path", "/x", "user", "ana"]);
+    assert_eq!(six, told([0, 5, 2, -1, 300, -1], Some("site")), "never");
+    let mut queue = |patience: &[&str]| {
+        talk.ask(
+            &[&["TG.ADMIT"], patience, &["user", "bob", "path", "/queue", "cost", "an attribute"]].concat(),
+        )
+    };
+    assert!(queue(&[]).contains("delay\r\n:0\r\n"));
+    assert!(queue(&[]).contains("delay\r\n:1000\r\n"), "the whole queue unless somebody is in a hurry");
+    assert!(queue(&["PATIENCE", "1999"]).contains("retry_after\r\n:1\r\n"));
+    assert!(queue(&["PATIENCE", "2000"]).contains("delay\r\n:2000\r\n"));
+}
+
+#[test]
+fn a_place_in_flight_is_given_back_by_its_permit() {
+    let running = running();
+    let mut client = running.resp();
+    let upload = ["TG.ADMIT", "path", "/upload", "user", "ana"];
+    let first = client.ask(&upload);
+    let permit = first.field("permit").expect("a permit");
+    let wire::resp::Value::Bulk(permit) = permit else { panic!("{permit:?}") };
+    assert_eq!(client.ask(&upload).number("allowed"), 0);
+    assert_eq!(client.ask(&[&b"TG.RENEW"[..], permit]), wire::resp::Value::Integer(1));
+    assert_eq!(client.ask(&[&b"TG.RELEASE"[..], permit]), wire::resp::Value::Integer(1));
+    assert_eq!(client.ask(&[&b"TG.RELEASE"[..], permit]), wire::resp::Value::Integer(0));
+    assert_eq!(client.ask(&upload).number("allowed"), 1);
+}
+
+#[test]
+fn what_does_not_happen_holds_no_place_that_is_only_measured() {
+    let rules = "[[rule]]\nname = 'one'\nkey = ['user']\nlimit = '1/h concurrency'\n\
+                 [[rule]]\nname = 'three'\ncandidate_for = 'one'\nlimit = '3/h concurrency'\n";
+    let policy = Policy::from_toml(rules).expect("rules");
+    let running = Running::with(Settings { policy, ..wire::settings() });
+    let mut client = running.resp();
+    assert_eq!(client.ask(&["TG.ADMIT", "user", "ana"]).number("allowed"), 1);
+    for _ in 0..10 {
+        let refused = client.ask(&["TG.ADMIT", "user", "ana"]);
+        assert!(refused.number("allowed") == 0 && refused.field("permit").is_none());
+    }
+    let metrics = wire::http::Talk::to(&running).get("/metrics").body;
+    let looser =
+        "tidegate_candidate_differences_total{rule=\"three\",candidate_for=\"one\",difference=\"looser\"} 10";
+    assert!(metrics.contains(looser), "{metrics}");
+}
+
+#[test]
+fn what_is_wrong_is_told_and_charges_nobody() {
+    let running = running();
+    let mut talk = Talk::new(&running);
+    for (words, said) in [
+        (&["user"][..], "-ERR attribute 'user' has no value"),
+        (&["user", "ana", "path"], "-ERR attribute 'path' has no value"),
+        (&["user", "ana", "user", "bob"], "-ERR attribute 'user' is there twice; leave one of them out"),
+        (&["header.X", "a", "header.x", "b"], "-ERR attribute 'header.x' is there twice"),
+        (&["ip", "::1", "ip", "::2"], "-ERR attribute 'ip' is there twice"),
+        (&["ip", "192.0.2.7:80"], "-ERR attribute 'ip' is no address; send one such as 192.0.2.7"),
+        (&["COST", "0", "user", "ana"], "-ERR COST is at least 1"),
+        (&["COST", "x", "user", "ana"], "-ERR COST takes a whole number, not 'x'"),
+        (&["PATIENCE", "-1", "user", "ana"], "-ERR PATIENCE takes whole milliseconds, not '-1'"),
+    ] {
+        let told = talk.ask(&[&["TG.ADMIT"], words].concat());
+        assert!(told.starts_with(said), "{words:?}: {told}");
+    }
+    let names: Vec<_> = (0..65).map(|number| format!("a{number}")).collect();
+    let many = |count: usize| names[..count].iter().flat_map(|name| [name.as_str(), "x"]);
+    let words: Vec<_> = ["TG.ADMIT"].into_iter().chain(many(64)).collect();
+    assert!(talk.ask(&words).starts_with("*16"));
+    let words: Vec<_> = ["TG.ADMIT"].into_iter().chain(many(65)).collect();
+    assert!(talk.ask(&words).starts_with("-ERR a request has at most 64 attributes"));
+    let long = "x".repeat((64 << 10) - 1);
+    assert!(talk.ask(&["TG.ADMIT", "a", &long]).starts_with("*16"));
+    assert!(
+        talk.ask(&["TG.ADMIT", "ab", &long]).starts_with("-ERR the attributes of a request have at most")
+    );
+}
+
+#[test]
+fn names_have_a_bound() {
+    let running = running();
+    let mut talk = Talk::new(&running);
+    let mut named = |bytes: usize| talk.ask(&["TG.ADMIT", &"n".repeat(bytes), "x"]);
+    assert!(named(128).starts_with("*16"));
+    assert!(named(129).contains(" has a name of 129 bytes; at most 128, as in rules"), "{}", named(129));
+}
+
+#[test]
+fn who_is_refused_has_no_permit_also_where_a_candidate_would_have_one() {
+    let running = Running::under(
+        r#"
+        [[rule]]
+        name = "uploads"
+        key = ["user"]
+        limit = "1/30s concurrency"
+
+        [[rule]]
+        name = "uploads-wide"
+        candidate_for = "uploads"
+        limit = "5/30s concurrency"
+        "#,
+    );
+    let mut client = running.resp();
+    let upload = ["TG.ADMIT", "user", "ana"];
+    assert!(client.ask(&upload).field("permit").is_some());
+    let refused = client.ask(&upload);
+    assert_eq!((refused.number("allowed"), refused.field("permit")), (0, None));
+}
