@@ -3,6 +3,8 @@
 //! `cargo xtask bench NAME` runs one of these. Each prints a table and ends with a line per goal, and exits
 //! with 1 if a goal is missed.
 
+mod building;
+mod callgrind;
 mod core;
 mod cpu;
 mod decide;
@@ -13,7 +15,9 @@ mod process;
 mod promise;
 mod random;
 mod rounds;
+mod rules;
 mod server;
+mod stopwatch;
 mod zone;
 
 use std::process::ExitCode;
@@ -24,11 +28,12 @@ fn main() -> ExitCode {
     match words.split_first() {
         Some((&"core", rest)) => core::run(rest),
         Some((&"decide", _)) => decide::run(),
+        Some((&"rules", rest)) => rules::run(rest),
         Some((&"server", rest)) => server::run(rest),
         Some((&"zone", rest)) => zone::run(rest),
         other => {
             let name = other.map_or("(none)", |(name, _)| name);
-            eprintln!("unknown bench {name}; there are: core, decide, server, zone");
+            eprintln!("unknown bench {name}; there are: core, decide, rules, server, zone");
             ExitCode::from(2)
         }
     }

@@ -6,9 +6,10 @@ use crate::suggest::closest;
 use crate::workspace::cargo;
 
 /// Name and purpose of each benchmark that the `bench` crate knows.
-const BENCHES: [(&str, &str); 4] = [
+const BENCHES: [(&str, &str); 5] = [
     ("decide", "CPU time of one decision, beside the peers"),
     ("core", "Single and Limiter on Map beside governor, ratelimit, leaky-bucket and throttlecrab"),
+    ("rules", "finding the rules that apply among 10 to 10,000, and asking a Gate, beside limitador"),
     ("server", "CL.THROTTLE and HTTP beside redis-server and throttlecrab-server: CPU, latency, memory"),
     ("zone", "Limiter on Zone, hot keys to 10 M keys, beside governor, throttlecrab and Map"),
 ];
@@ -47,7 +48,7 @@ mod tests {
     #[test]
     fn a_misspelt_bench_is_refused_before_anything_is_built() {
         for (misspelt, meant) in
-            [("decied", "\"decide\""), ("cor", "\"core\""), ("sever", "\"server\""), ("zon", "\"zone\"")]
+            [("decied", "\"decide\""), ("cor", "\"core\""), ("sever", "\"server\""), ("rule", "\"rules\"")]
         {
             let failure = run(&[misspelt.to_owned()]).unwrap_err();
 

@@ -14,7 +14,6 @@ mod load;
 mod memory;
 mod plot;
 mod resp;
-mod stopwatch;
 mod table;
 
 use std::process::ExitCode;
@@ -22,10 +21,10 @@ use std::process::ExitCode;
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 use self::host::Programs;
-use self::stopwatch::instant;
 use self::table::ROUNDS;
 use crate::goal::Goal;
 use crate::options::Options;
+use crate::stopwatch::instant;
 
 /// How many connections the load has at the peak.
 const CONNECTIONS: usize = 50;

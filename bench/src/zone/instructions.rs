@@ -3,20 +3,20 @@
 
 use std::hint::black_box;
 use std::io::ErrorKind;
-use std::process::{Command, ExitCode};
-use std::{env, io};
+use std::process::ExitCode;
 
 use governor::RateLimiter;
 
 use super::key::first;
 use super::side::{Keys, Side};
 use super::sides::{DENIED, EMPTY, FEW_KEYS, GOVERNOR, MANY_KEYS, ZONE, zone_for};
+use crate::callgrind::instructions;
 use crate::promise::Promise;
 use crate::random::Xorshift;
 
 const DECISIONS: u32 = 100_000;
 const MILLION: u32 = 1_000_000;
-const TOGGLE: &str = "--toggle-collect=*zone::instructions::counted*";
+const COUNTED: &str = "*zone::instructions::counted*";
 const CANDIDATES: [(&str, &str); 7] = [
     ("zone-hot-allowed", "tidegate Zone, one hot key, allowed"),
     ("zone-hot-denied", "tidegate Zone, one hot key, denied"),
@@ -33,7 +33,7 @@ pub(super) fn compare() -> ExitCode {
     println!("not counted: what an instruction waits for. The loop and the writing of a key are included");
     for (name, title) in CANDIDATES {
         eprintln!("zone: instructions of {name}");
-        match instructions(name, DECISIONS) {
+        match instructions(COUNTED, &["zone", "decide", name, &DECISIONS.to_string()]) {
             Ok(counted) => println!("{title:<42} {:>9.1}", counted as f64 / f64::from(DECISIONS)),
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 println!("{title:<42} skipped: there is no valgrind");
@@ -45,21 +45,6 @@ pub(super) fn compare() -> ExitCode {
         }
     }
     ExitCode::SUCCESS
-}
-
-/// The instructions of so many decisions.
-fn instructions(name: &str, decisions: u32) -> io::Result<u64> {
-    let mut valgrind = Command::new("valgrind");
-    valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null", TOGGLE]).arg(env::current_exe()?);
-    let output = valgrind.args(["zone", "decide", name, &decisions.to_string()]).output()?;
-    let report = String::from_utf8_lossy(&output.stderr);
-    let counted = if output.status.success() { collected(&report) } else { None };
-    counted.ok_or_else(|| io::Error::other(report.into_owned()))
-}
-
-/// What a report of callgrind says: `==7== Collected : 1234`.
-fn collected(report: &str) -> Option<u64> {
-    report.lines().find_map(|line| line.split_once("Collected :")?.1.trim().parse().ok())
 }
 
 /// Takes so many decisions of the candidate with this name.
@@ -117,13 +102,6 @@ fn governor<'a>(promise: &str, keys: Keys<'a>) -> Side<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_report_of_callgrind_is_read() {
-        let report = "==7== Callgrind\n==7== Events    : Ir\n==7== Collected : 1234\n==7== \n";
-        assert_eq!(collected(report), Some(1234));
-        assert_eq!(collected("==7== Callgrind\n"), None);
-    }
 
     #[test]
     fn every_candidate_can_be_asked() {

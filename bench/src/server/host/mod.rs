@@ -18,9 +18,9 @@ use self::guard::Guard;
 pub(super) use self::guard::run as run_guard;
 pub(super) use self::programs::Programs;
 pub(super) use self::redis::load_script;
-use super::stopwatch::{instant, pause};
 use crate::cpu::cpu_time_of;
 use crate::process::resident_of;
+use crate::stopwatch::{instant, pause};
 
 /// How long a server may take to start.
 const START_WITHIN: Duration = Duration::from_secs(10);

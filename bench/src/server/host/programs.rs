@@ -1,19 +1,12 @@
 //! The programs that are compared: ours and throttlecrab's are built, Redis is expected to be installed.
 
-use std::env;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::path::PathBuf;
 
-use super::super::stopwatch::{instant, pause};
 use super::{Server, redis, throttlecrab, tidegate};
+use crate::building::{build, cargo, in_path, target_folder};
 
 const THROTTLECRAB: &str = "throttlecrab-server";
 const THROTTLECRAB_VERSION: &str = "0.4.40";
-/// How long a build may take.
-const BUILD_WITHIN: Duration = Duration::from_secs(900);
-const LOOK_EVERY: Duration = Duration::from_millis(100);
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 /// Where they are; those that are not there have been complained about.
 #[derive(Debug)]
@@ -84,53 +77,4 @@ fn build_throttlecrab() -> Result<PathBuf, String> {
         .arg(&peers);
     build(THROTTLECRAB, &mut cargo)?;
     Ok(program)
-}
-
-/// The target folder, in a folder of which this program is.
-fn target_folder() -> Result<PathBuf, String> {
-    let program = env::current_exe().map_err(|error| format!("this program is not to be found: {error}"))?;
-    let target = program.parent().and_then(Path::parent).map(Path::to_owned);
-    target.ok_or_else(|| format!("{} is not in a target folder", program.display()))
-}
-
-fn cargo(target: &Path) -> Command {
-    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.current_dir(ROOT).env("CARGO_TARGET_DIR", target).stdin(Stdio::null());
-    command
-}
-
-/// Waits for a build, but not for ever.
-fn build(name: &str, command: &mut Command) -> Result<(), String> {
-    eprintln!("server: building {name}");
-    let start = instant();
-    let mut child = command.spawn().map_err(|error| format!("{name} is not built: {error}"))?;
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) if status.success() => return Ok(()),
-            Ok(Some(status)) => return Err(format!("{name} is not built: cargo ended with {status}")),
-            Ok(None) if start.elapsed() < BUILD_WITHIN => pause(LOOK_EVERY),
-            _ => {
-                let _ = child.kill();
-                let _ = child.wait();
-                return Err(format!("{name} is not built after {BUILD_WITHIN:?}"));
-            }
-        }
-    }
-}
-
-/// A program in one of the folders of `PATH`.
-fn in_path(name: &str) -> Option<PathBuf> {
-    let path = env::var_os("PATH")?;
-    env::split_paths(&path).map(|folder| folder.join(name)).find(|program| program.is_file())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_program_is_found_where_the_shell_finds_it() {
-        assert!(in_path("sh").is_some_and(|program| program.is_absolute()));
-        assert_eq!(in_path("no-such-program"), None);
-    }
 }

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::super::stopwatch::instant;
 use super::{Clients, Load, Requests, SILENCE};
+use crate::stopwatch::instant;
 
 /// When no more is sent; what was sent is still waited for.
 #[derive(Clone, Copy, Debug)]

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::super::stopwatch::instant;
 use super::{Scanner, Tally};
+use crate::stopwatch::instant;
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(2);
 /// How long a server may take no bytes.

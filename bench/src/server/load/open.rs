@@ -5,8 +5,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::super::stopwatch::instant;
 use super::{Clients, Load, Requests, SILENCE};
+use crate::stopwatch::instant;
 
 /// How many are sent before replies are looked at again.
 const SENT_TOGETHER: u64 = 16;
