@@ -1,8 +1,8 @@
 //! Feeds bytes that nobody thought of to what reads bytes: the targets in `fuzz/`, with cargo-fuzz.
 //!
 //! The fuzzer needs nightly and a compiler for C++, which nobody needs for anything else here. What it has found
-//! to be interesting stays in the target folder, so that the next run begins with it; what made a target fail is
-//! in `fuzz/artifacts`, and cargo-fuzz says how to run it again.
+//! to be interesting stays in the target folder, so that the next run begins with it, and with what is in
+//! `fuzz/seeds`; what made a target fail is in `fuzz/artifacts`, and cargo-fuzz says how to run it again.
 
 use std::fs;
 use std::path::Path;
@@ -10,15 +10,16 @@ use std::process::Command;
 
 use crate::failure::Failure;
 use crate::run::{describe, succeed};
-use crate::workspace::{has_cargo_tool, has_nightly_tool, nightly_cargo, target_folder};
+use crate::workspace::{has_cargo_tool, has_nightly_tool, nightly_cargo, root, target_folder};
 
 /// What is fuzzed, one after the other.
-const TARGETS: [Target; 5] = [
+const TARGETS: [Target; 6] = [
     Target { name: "zone_header", words: None },
     Target { name: "resp_parse", words: Some("resp.txt") },
     Target { name: "resp_session", words: Some("resp.txt") },
     Target { name: "resp_split", words: Some("resp.txt") },
     Target { name: "http_body", words: Some("http.txt") },
+    Target { name: "policy", words: Some("policy.txt") },
 ];
 
 /// Something that reads bytes.
@@ -88,7 +89,9 @@ fn require_tools(has_fuzz: bool, has_nightly: impl Fn() -> Result<bool, Failure>
 
 fn command(target: Target, seconds: u64, folder: &Path) -> Result<Command, Failure> {
     let mut command = nightly_cargo(&["fuzz", "run", target.name])?;
-    command.arg(folder.join("corpus").join(target.name)).args(["--", MAX_BYTES]);
+    command.arg(folder.join("corpus").join(target.name));
+    let seeds = Path::new("fuzz/seeds").join(target.name);
+    command.args(root().join(&seeds).is_dir().then_some(seeds)).args(["--", MAX_BYTES]);
     command.args(target.words.map(|words| format!("-dict=fuzz/dictionaries/{words}")));
     command.arg(format!("-max_total_time={seconds}")).arg("-print_final_stats=1");
     command.env("CARGO_TARGET_DIR", folder);
@@ -151,11 +154,14 @@ mod tests {
         let run = "cargo +nightly fuzz run resp_parse /folder/corpus/resp_parse";
         let words = "-dict=fuzz/dictionaries/resp.txt";
         assert_eq!(described(TARGETS[1]), format!("{run} -- -max_len=5000 {words} {rest}"));
+        let run = "cargo +nightly fuzz run policy /folder/corpus/policy fuzz/seeds/policy";
+        let words = "-dict=fuzz/dictionaries/policy.txt";
+        assert_eq!(described(TARGETS[5]), format!("{run} -- -max_len=5000 {words} {rest}"));
     }
 
     #[test]
     fn every_target_has_its_files() {
-        let root = crate::workspace::root();
+        let root = root();
         for Target { name, words } in TARGETS {
             let words = words.map(|words| root.join("fuzz/dictionaries").join(words));
             for path in words.into_iter().chain([root.join(format!("fuzz/fuzz_targets/{name}.rs"))]) {
