@@ -12,6 +12,7 @@ mod calendar;
 mod explain;
 mod meter;
 mod overrides;
+mod overriding;
 mod permits;
 mod store;
 mod together;
@@ -303,35 +304,6 @@ impl Gate {
         self.inner.top.note(|| self.inner.clock.now(), &asked.rule.name, &asked.key, asking);
     }
 
-    /// Has something else hold for one key of a rule, until a time in seconds since 1970. The attributes name the
-    /// key as those of a request do.
-    pub fn put_override(
-        &self,
-        rule: &str,
-        key: &Attributes<'_>,
-        instead: Instead,
-        until: i64,
-    ) -> Result<Override, OverrideError> {
-        let force = self.inner.force.load();
-        let (name, parts) = force.key_of(rule, key)?;
-        let named = parts.1.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        let one = Override { rule: name, key: named, instead, until };
-        self.inner.overrides.put(parts.0, one.clone(), self.inner.calendar.now())?;
-        Ok(one)
-    }
-
-    /// Lets the rule hold again for one of its keys. Whether anything else did.
-    pub fn remove_override(&self, rule: &str, key: &Attributes<'_>) -> Result<bool, OverrideError> {
-        let force = self.inner.force.load();
-        let (name, parts) = force.key_of(rule, key)?;
-        Ok(self.inner.overrides.remove(&name, &parts.0, self.inner.calendar.now()))
-    }
-
-    /// All overrides that have not ended, by rule and end.
-    pub fn overrides(&self) -> Vec<Override> {
-        self.inner.overrides.list(self.inner.calendar.now())
-    }
-
     /// What was counted for each rule, in the order of the file.
     pub fn counts(&self) -> Vec<(Rule, RuleCounts)> {
         let force = self.inner.force.load();
@@ -374,27 +346,7 @@ impl InForce {
         };
         Admission { outcome, permits: Vec::new() }
     }
-
-    /// The key that these attributes name under a rule.
-    fn key_of(&self, rule: &str, attributes: &Attributes<'_>) -> Result<(Arc<str>, NamedKey), OverrideError> {
-        let known = self.policy.named(rule);
-        let limited = known.and_then(|rule| Some((rule, rule.limited()?)));
-        let limited = limited.filter(|(_, limited)| limited.candidate_for.is_none());
-        let (rule, limited) = limited.ok_or_else(|| OverrideError::NoSuchRule(rule.to_owned()))?;
-        let seen = self.policy.see(attributes);
-        let named = limited.key.named(&seen);
-        if let Some((missing, _)) = named.iter().find(|(_, value)| value.is_none()) {
-            return Err(OverrideError::MissingPart((*missing).to_owned()));
-        }
-        let named: Vec<_> =
-            named.into_iter().map(|(name, value)| (name.to_owned(), value.unwrap_or_default())).collect();
-        let key = limited.key.key(&seen).ok_or_else(|| OverrideError::MissingPart(String::new()))?;
-        Ok((rule.name.clone(), (key, named)))
-    }
 }
-
-/// A key, and its parts by name.
-type NamedKey = (tidegate::Key, Vec<(String, String)>);
 
 /// The limit that an answer speaks of.
 fn binding(visit: &Visit<'_>, own: &[Decision]) -> Outcome {

@@ -1,0 +1,62 @@
+//! Single keys for which something else holds than their rule says.
+
+use std::sync::Arc;
+
+use tidegate::Key;
+
+use super::overrides::{Instead, Override, OverrideError};
+use super::{Gate, InForce};
+use crate::attributes::Attributes;
+
+impl Gate {
+    /// Has something else hold for one key of a rule, until a time in seconds since 1970. The attributes name the
+    /// key as those of a request do.
+    pub fn put_override(
+        &self,
+        rule: &str,
+        key: &Attributes<'_>,
+        instead: Instead,
+        until: i64,
+    ) -> Result<Override, OverrideError> {
+        let named = self.inner.force.load().key_of(rule, key)?;
+        let one = Override { rule: named.rule, key: named.parts, instead, until };
+        self.inner.overrides.put(named.key, one.clone(), self.inner.calendar.now())?;
+        Ok(one)
+    }
+
+    /// Lets the rule hold again for one of its keys. Whether anything else did.
+    pub fn remove_override(&self, rule: &str, key: &Attributes<'_>) -> Result<bool, OverrideError> {
+        let named = self.inner.force.load().key_of(rule, key)?;
+        Ok(self.inner.overrides.remove(&named.rule, &named.key, self.inner.calendar.now()))
+    }
+
+    /// All overrides that have not ended, by rule and end.
+    pub fn overrides(&self) -> Vec<Override> {
+        self.inner.overrides.list(self.inner.calendar.now())
+    }
+}
+
+/// A key of a rule, and its parts by name.
+struct NamedKey {
+    rule: Arc<str>,
+    key: Key,
+    parts: Vec<(String, String)>,
+}
+
+impl InForce {
+    /// The key that these attributes name under a rule.
+    fn key_of(&self, rule: &str, attributes: &Attributes<'_>) -> Result<NamedKey, OverrideError> {
+        let known = self.policy.named(rule);
+        let limited = known.and_then(|rule| Some((rule, rule.limited()?)));
+        let limited = limited.filter(|(_, limited)| limited.candidate_for.is_none());
+        let (rule, limited) = limited.ok_or_else(|| OverrideError::NoSuchRule(rule.to_owned()))?;
+        let seen = self.policy.see(attributes);
+        let mut parts = Vec::new();
+        for (name, value) in limited.key.named(&seen) {
+            let value = value.ok_or_else(|| OverrideError::MissingPart(name.to_owned()))?;
+            parts.push((name.to_owned(), value));
+        }
+        let key = limited.key.key(&seen).ok_or_else(|| OverrideError::MissingPart(String::new()))?;
+        Ok(NamedKey { rule: rule.name.clone(), key, parts })
+    }
+}
