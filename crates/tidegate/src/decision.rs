@@ -28,8 +28,10 @@ impl Decision {
         Decision { verdict, limit, room, reset_after, permit: None, store_full: false }
     }
 
+    /// The same with another number for the place in flight, for a store that numbers them itself.
     #[inline]
-    pub(crate) const fn with_permit(self, permit: PermitId) -> Decision {
+    #[must_use]
+    pub const fn with_permit(self, permit: PermitId) -> Decision {
         Decision { permit: Some(permit), ..self }
     }
 
@@ -40,10 +42,22 @@ impl Decision {
         Decision { verdict, permit: None, store_full: true, ..self }
     }
 
-    /// A refusal because others come first: nothing passes before this wait is over.
-    /// What can never pass stays so.
+    /// What a store elsewhere has decided.
     #[inline]
-    pub(crate) const fn put_off(self, retry_after: Ticks) -> Decision {
+    pub const fn elsewhere(
+        verdict: Verdict<Ticks>,
+        limit: u64,
+        remaining: u64,
+        reset_after: Ticks,
+    ) -> Decision {
+        Decision::new(verdict, limit, Room::of_units(remaining), reset_after)
+    }
+
+    /// A refusal in place of what was decided, because of others: nothing passes before this wait is over.
+    /// What can never pass stays so.
+    #[must_use]
+    #[inline]
+    pub const fn put_off(self, retry_after: Ticks) -> Decision {
         if matches!(self.verdict, Verdict::Impossible) {
             return self;
         }

@@ -11,16 +11,28 @@ use crate::refusal::Refusal;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decisions {
     each: Vec<Decision>,
+    is_remembered: bool,
 }
 
 impl Decisions {
     pub(crate) fn new(each: Vec<Decision>) -> Decisions {
-        Decisions { each }
+        Decisions { each, is_remembered: false }
     }
 
     /// Each decision, in the order of the asks.
     pub fn each(&self) -> &[Decision] {
         &self.each
+    }
+
+    /// The same, known from before: nobody was asked.
+    #[must_use]
+    pub fn remembered(self) -> Decisions {
+        Decisions { is_remembered: true, ..self }
+    }
+
+    /// Whether it was known from before, so that it does not say whether a store answers.
+    pub fn is_remembered(&self) -> bool {
+        self.is_remembered
     }
 
     /// Whether the action may happen, now or after [`Decisions::delay`]. No asks at all are allowed.
@@ -84,6 +96,13 @@ fn left(one: &Decision, other: &Decision) -> std::cmp::Ordering {
     let product =
         |left: &Decision, whole: &Decision| u128::from(left.remaining()) * u128::from(whole.limit().max(1));
     product(one, other).cmp(&product(other, one))
+}
+
+/// For stores elsewhere, which decide about each themselves.
+impl From<Vec<Decision>> for Decisions {
+    fn from(each: Vec<Decision>) -> Decisions {
+        Decisions::new(each)
+    }
 }
 
 #[cfg(all(test, not(tidegate_models)))]

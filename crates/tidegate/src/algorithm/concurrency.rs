@@ -240,6 +240,23 @@ impl Settled<'_> {
 }
 
 impl Holders {
+    /// Ends and places; the permits are numbered anew.
+    pub(super) fn from_words(words: &[u64]) -> Option<Holders> {
+        let mut holders = Holders { next: 1, ..Holders::default() };
+        for lease in words.chunks(2) {
+            let [until, units] = *lease else { return None };
+            holders.units.checked_add(units)?;
+            let permit = PermitId::from_number(holders.next)?;
+            holders.insert(permit, Holder { until: Timestamp::from_ticks(until), units });
+            holders.next += 1;
+        }
+        Some(holders)
+    }
+
+    pub(super) fn words(&self) -> Vec<u64> {
+        self.by_end.iter().flat_map(|((until, _), units)| [until.ticks(), *units]).collect()
+    }
+
     fn drop_ended(&mut self, now: Timestamp) {
         while let Some((_, permit)) = self.first_end().filter(|(until, _)| *until <= now) {
             self.remove(permit);

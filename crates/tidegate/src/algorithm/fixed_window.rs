@@ -67,6 +67,16 @@ pub struct Window {
     count: u64,
 }
 
+impl Window {
+    pub(super) const fn of(end: Timestamp, count: u64) -> Window {
+        Window { end, count }
+    }
+
+    pub(super) const fn words(&self) -> [u64; 2] {
+        [self.end.ticks(), self.count]
+    }
+}
+
 impl FixedWindow {
     pub(crate) const fn new(
         amount: u64,

@@ -391,6 +391,20 @@ impl Decide for Pacer {
     }
 }
 
+impl Pace {
+    pub(super) fn from_words(words: &[u64]) -> Option<Pace> {
+        let [at, owed, saved, scale] = *words else { return None };
+        let scale = NonZeroU64::new(scale)?;
+        Some(Pace(Some(Reckoning { at: Timestamp::from_ticks(at), owed: Ticks::new(owed), saved, scale })))
+    }
+
+    pub(super) fn words(&self) -> Vec<u64> {
+        self.0.map_or_else(Vec::new, |last| {
+            vec![last.at.ticks(), last.owed.get(), last.saved, last.scale.get()]
+        })
+    }
+}
+
 impl Reckoning {
     /// The time until nothing is owed.
     fn wait(&self, now: Timestamp) -> Ticks {

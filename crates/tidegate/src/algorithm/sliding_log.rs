@@ -229,6 +229,26 @@ struct Live {
 }
 
 impl Log {
+    /// The total before the oldest entry, then time and total of each; times and totals grow.
+    pub(super) fn from_words(words: &[u64]) -> Option<Log> {
+        let [forgotten, entries @ ..] = words else { return None };
+        let (mut last, mut kept) = ((None, *forgotten), VecDeque::with_capacity(entries.len() / 2));
+        for entry in entries.chunks(2) {
+            let [at, total] = *entry else { return None };
+            if last.0 >= Some(at) || last.1 >= total {
+                return None;
+            }
+            last = (Some(at), total);
+            kept.push_back(Entry { at: Timestamp::from_ticks(at), total });
+        }
+        Some(Log { entries: kept, forgotten: *forgotten })
+    }
+
+    pub(super) fn words(&self) -> Vec<u64> {
+        let entries = self.entries.iter().flat_map(|entry| [entry.at.ticks(), entry.total]);
+        [self.forgotten].into_iter().chain(entries).collect()
+    }
+
     /// The memory behind it, in bytes.
     pub(super) fn bytes_held(&self) -> usize {
         self.entries.capacity() * size_of::<Entry>()

@@ -330,6 +330,18 @@ impl Decide for SlidingWindow {
 }
 
 impl Slots {
+    pub(super) fn from_words(words: &[u64]) -> Option<Slots> {
+        let [newest, width, counts @ ..] = words else { return None };
+        if *width == 0 || counts.is_empty() {
+            return None;
+        }
+        Some(Slots { newest: *newest, width: *width, counts: counts.into() })
+    }
+
+    pub(super) fn words(&self) -> Vec<u64> {
+        [self.newest, self.width].into_iter().chain(self.counts.iter().copied()).collect()
+    }
+
     /// The memory behind it, in bytes.
     pub(super) fn bytes_held(&self) -> usize {
         size_of_val(&*self.counts)

@@ -27,6 +27,51 @@ impl State {
         })
     }
 
+    /// The state that [`State::words`] was; for a store that keeps states elsewhere.
+    ///
+    /// `None` if these are no words of such a state.
+    ///
+    /// | algorithm | words |
+    /// |---|---|
+    /// | token-bucket, leaky-bucket | when the debt is repaid |
+    /// | fixed-window | end of the window, count |
+    /// | sliding-log | the total before the oldest entry; then for each entry its time and the total up to it |
+    /// | sliding-window | number of the newest slot, length of a slot, the counts, newest first |
+    /// | pacer | when it was reckoned, what was owed then, what was saved, the units of that in a tick |
+    /// | concurrency | for each holder, soonest first: the end of its lease, its places |
+    ///
+    /// Times and spans are in ticks. No words at all are a subject never seen.
+    pub fn from_words(algorithm: Algorithm, words: &[u64]) -> Option<State> {
+        if words.is_empty() {
+            return Some(State::default());
+        }
+        Some(State(match (algorithm, words) {
+            (Algorithm::TokenBucket, [clear_at]) => Kind::Tokens(Timestamp::from_ticks(*clear_at)),
+            (Algorithm::LeakyBucket, [clear_at]) => Kind::Queue(Timestamp::from_ticks(*clear_at)),
+            (Algorithm::FixedWindow, [end, count]) => {
+                Kind::Window(Window::of(Timestamp::from_ticks(*end), *count))
+            }
+            (Algorithm::SlidingLog, words) => Kind::Log(Log::from_words(words)?),
+            (Algorithm::SlidingWindow, words) => Kind::Slots(Slots::from_words(words)?),
+            (Algorithm::Pacer, words) => Kind::Pace(Pace::from_words(words)?),
+            (Algorithm::Concurrency, words) => Kind::Holders(Box::new(Holders::from_words(words)?)),
+            _ => return None,
+        }))
+    }
+
+    /// What is remembered as plain numbers: [`State::from_words`] says which.
+    pub fn words(&self) -> Vec<u64> {
+        match &self.0 {
+            Kind::Unseen => Vec::new(),
+            Kind::Tokens(clear_at) | Kind::Queue(clear_at) => vec![clear_at.ticks()],
+            Kind::Window(window) => window.words().to_vec(),
+            Kind::Log(log) => log.words(),
+            Kind::Slots(slots) => slots.words(),
+            Kind::Pace(pace) => pace.words(),
+            Kind::Holders(holders) => holders.words(),
+        }
+    }
+
     /// The memory that it takes, in bytes.
     pub fn bytes(&self) -> usize {
         size_of::<State>() + self.bytes_held()
@@ -136,4 +181,73 @@ kept! {
     SlidingWindow: Slots
     Pacer: Pace
     Concurrency: Holders
+}
+
+#[cfg(all(test, not(tidegate_models)))]
+mod tests {
+    use super::*;
+    use crate::{Ask, Cost, Limit, SECOND};
+
+    /// A state of each algorithm that two asks have left.
+    fn states() -> Vec<(Limit, State)> {
+        let texts = [
+            "3/s burst 20",
+            "3/s queue 5 delay-after all leaky-bucket",
+            "9/60s fixed-window",
+            "9/60s sliding-log",
+            "9/60s sliding-window",
+            "5/s pacer warm-up 4s",
+            "9/30s concurrency",
+        ];
+        let after_two = |text: &str| {
+            let limit: Limit = text.parse().expect(text);
+            let mut state = State::default();
+            for second in [7, 8] {
+                let now = Timestamp::after_epoch(second * SECOND);
+                let ask = Ask::new(Cost::of(2)).patience(100 * SECOND);
+                assert!(limit.decide(&mut state, now, ask).is_allowed(), "{text}");
+            }
+            (limit, state)
+        };
+        texts.into_iter().map(after_two).collect()
+    }
+
+    #[test]
+    fn a_state_decides_the_same_after_it_was_written_down() {
+        for (limit, mut state) in states() {
+            let mut read = State::from_words(limit.algorithm(), &state.words()).expect("its own words");
+            assert_eq!(read.words(), state.words());
+            for (tenths, cost) in [(80, 9), (81, 5), (90, 3), (120, 8), (400, 9), (700, 4)] {
+                let now = Timestamp::after_epoch(tenths * SECOND / 10);
+                let ask = Ask::new(Cost::of(cost));
+                let (one, other) = (limit.decide(&mut state, now, ask), limit.decide(&mut read, now, ask));
+                let told = |decision: crate::Decision| {
+                    (decision.verdict_in_ticks(), decision.remaining(), decision.reset_after_in_ticks())
+                };
+                assert_eq!(told(one), told(other), "{limit}");
+            }
+        }
+    }
+
+    #[test]
+    fn words_that_no_state_has_are_refused() {
+        for (algorithm, words) in [
+            (Algorithm::TokenBucket, &[1, 2][..]),
+            (Algorithm::LeakyBucket, &[1, 2]),
+            (Algorithm::FixedWindow, &[1]),
+            (Algorithm::SlidingLog, &[1, 2]),
+            (Algorithm::SlidingLog, &[5, 10, 7, 11, 6]),
+            (Algorithm::SlidingLog, &[5, 10, 7, 9, 8]),
+            (Algorithm::SlidingWindow, &[1, 0, 3]),
+            (Algorithm::SlidingWindow, &[1, 7]),
+            (Algorithm::Pacer, &[1, 2, 3]),
+            (Algorithm::Pacer, &[1, 2, 3, 0]),
+            (Algorithm::Concurrency, &[1]),
+            (Algorithm::Concurrency, &[9, u64::MAX, 9, 1]),
+        ] {
+            assert_eq!(State::from_words(algorithm, words), None, "{algorithm} {words:?}");
+        }
+        assert_eq!(State::from_words(Algorithm::Pacer, &[]), Some(State::default()));
+        assert!(State::default().words().is_empty());
+    }
 }

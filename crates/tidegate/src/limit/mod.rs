@@ -5,6 +5,7 @@ mod display;
 mod draft;
 mod problem;
 mod rate;
+mod share;
 mod terms;
 mod text;
 mod worst;
@@ -138,6 +139,11 @@ impl Limit {
         self.draft
     }
 
+    /// Whether refusals are counted like what passed: then even a refusal changes what is remembered.
+    pub const fn counts_denied(&self) -> bool {
+        self.draft.count_denied
+    }
+
     /// The time after which somebody who has used everything up has all of it again: that of the whole burst or
     /// queue, a period (a sliding window may take a slot longer), a lease, or what fills the savings of a pacer.
     ///
@@ -199,6 +205,29 @@ impl Limit {
     /// Starts a permit's lease anew. Whether it was still holding its place.
     pub fn renew(&self, state: &mut State, now: Timestamp, permit: PermitId) -> bool {
         self.terms.renew(state, now, permit)
+    }
+
+    /// The numbers that it decides by, for a store that decides elsewhere. Spans are in ticks.
+    ///
+    /// | algorithm | numbers |
+    /// |---|---|
+    /// | token-bucket | burst, interval, capacity, max debt |
+    /// | leaky-bucket | queue + 1, interval, capacity, max debt, what is owed before anybody is delayed |
+    /// | fixed-window | amount, period, 1 if windows open with the first hit, the most that is counted |
+    /// | sliding-log | amount, period, 1 if refusals count |
+    /// | sliding-window | amount, length of a slot, slots, 1 for estimate, the most that is counted |
+    /// | pacer | interval (0: unlimited), 1 if each pays for itself, the most saved, warm-up, cold factor (0: steady) |
+    /// | concurrency | most in flight, lease |
+    ///
+    /// ```
+    /// use tidegate::{Limit, SECOND, Ticks};
+    ///
+    /// let second = Ticks::saturating_from(SECOND).get();
+    /// assert_eq!(Limit::per_second(10).burst(20).numbers(), [20, second / 10, 2 * second, 2 * second, 0]);
+    /// ```
+    pub fn numbers(&self) -> [u64; 5] {
+        let [_, numbers @ ..] = self.terms.pack();
+        numbers
     }
 
     pub(crate) const fn terms(&self) -> &Terms {

@@ -16,6 +16,7 @@ enum Kind {
     Unavailable,
     Timeout,
     OutcomeUnknown,
+    Unfit,
 }
 
 impl StoreError {
@@ -32,6 +33,16 @@ impl StoreError {
     /// The question was sent and no answer came: it may have been spent.
     pub fn outcome_unknown(source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
         StoreError { kind: Kind::OutcomeUnknown, source: source.into() }
+    }
+
+    /// The question itself is more than the store can answer, whoever asks and whenever: nothing was spent.
+    pub fn unfit(source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
+        StoreError { kind: Kind::Unfit, source: source.into() }
+    }
+
+    /// Whether the question itself is at fault, so that nothing has failed.
+    pub fn is_unfit(&self) -> bool {
+        self.kind == Kind::Unfit
     }
 
     /// Whether time ran out.
@@ -51,6 +62,7 @@ impl fmt::Display for StoreError {
             Kind::Unavailable => "the store cannot be reached",
             Kind::Timeout => "the store did not answer in time",
             Kind::OutcomeUnknown => "the store did not say whether it has spent",
+            Kind::Unfit => "the store cannot answer this",
         })
     }
 }
@@ -67,11 +79,16 @@ mod tests {
 
     #[test]
     fn only_an_unknown_outcome_forbids_to_ask_again() {
-        let errors =
-            [StoreError::unavailable("a"), StoreError::timeout("b"), StoreError::outcome_unknown("c")];
-        assert_eq!(errors.each_ref().map(StoreError::is_retryable), [true, true, false]);
-        assert_eq!(errors.each_ref().map(StoreError::is_timeout), [false, true, false]);
+        let errors = [
+            StoreError::unavailable("a"),
+            StoreError::timeout("b"),
+            StoreError::outcome_unknown("c"),
+            StoreError::unfit("d"),
+        ];
+        assert_eq!(errors.each_ref().map(StoreError::is_retryable), [true, true, false, true]);
+        assert_eq!(errors.each_ref().map(StoreError::is_timeout), [false, true, false, false]);
+        assert_eq!(errors.each_ref().map(StoreError::is_unfit), [false, false, false, true]);
         let sources = errors.each_ref().map(|error| error.source().unwrap().to_string());
-        assert_eq!(sources, ["a", "b", "c"]);
+        assert_eq!(sources, ["a", "b", "c", "d"]);
     }
 }

@@ -91,6 +91,16 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Starts a permit's lease anew. Whether it was still holding its place.
     fn renew<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool>;
 
-    /// Forgets a subject, whatever the algorithm.
-    fn reset<'a>(&'a self, subject: Subject<'a>) -> Answer<'a, ()>;
+    /// Forgets a subject, whatever the algorithm. Whether anything was remembered about it.
+    fn reset<'a>(&'a self, subject: Subject<'a>) -> Answer<'a, bool>;
+
+    /// Whether it can hold what this limit counts, exactly as the limit says; if not, what is wrong and what would
+    /// do, to be read behind the limit's text. Every store in memory holds every limit.
+    fn supports(&self, _limit: &Limit) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Other limits hold from now on: refusals that it remembers, so as not to ask again, are worth nothing any more.
+    /// A store that remembers none has nothing to do.
+    fn forget_refusals(&self) {}
 }

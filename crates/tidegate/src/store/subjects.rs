@@ -18,7 +18,7 @@ trait Holding {
     /// The same, prepared for a limit that was not announced.
     fn ready_to_hold(&self, subject: &Subject<'_>, account: &Account) -> Holder<'_>;
 
-    fn forget_subject(&self, subject: &Subject<'_>);
+    fn forget_subject(&self, subject: &Subject<'_>) -> bool;
 }
 
 macro_rules! holds_all {
@@ -32,8 +32,8 @@ macro_rules! holds_all {
                 self.ready_for(account)
             }
 
-            fn forget_subject(&self, subject: &Subject<'_>) {
-                self.forget(&subject.account());
+            fn forget_subject(&self, subject: &Subject<'_>) -> bool {
+                self.forget(&subject.account())
             }
         }
     };
@@ -51,8 +51,8 @@ impl Holding for Zones {
         self.of(subject.zone).ready_for(account)
     }
 
-    fn forget_subject(&self, subject: &Subject<'_>) {
-        self.of(subject.zone).forget(&subject.account());
+    fn forget_subject(&self, subject: &Subject<'_>) -> bool {
+        self.of(subject.zone).forget(&subject.account())
     }
 }
 
@@ -113,9 +113,9 @@ macro_rules! serves_subjects {
                 self.holding(&subject, &account).renew_in(&account, permit)
             }
 
-            /// Forgets a subject, whatever the algorithm.
-            pub fn reset(&self, subject: Subject<'_>) {
-                self.forget_subject(&subject);
+            /// Forgets a subject, whatever the algorithm. Whether anything was remembered about it.
+            pub fn reset(&self, subject: Subject<'_>) -> bool {
+                self.forget_subject(&subject)
             }
 
             /// What is remembered about a subject.
@@ -146,9 +146,8 @@ macro_rules! serves_subjects {
                 Answer::ready($store::renew(self, subject, permit))
             }
 
-            fn reset<'a>(&'a self, subject: Subject<'a>) -> Answer<'a, ()> {
-                $store::reset(self, subject);
-                Answer::ready(())
+            fn reset<'a>(&'a self, subject: Subject<'a>) -> Answer<'a, bool> {
+                Answer::ready($store::reset(self, subject))
             }
         }
     };
