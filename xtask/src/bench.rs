@@ -6,9 +6,13 @@ use crate::suggest::closest;
 use crate::workspace::cargo;
 
 /// Name and purpose of each benchmark that the `bench` crate knows.
-const BENCHES: [(&str, &str); 5] = [
+const BENCHES: [(&str, &str); 6] = [
     ("decide", "CPU time of one decision, beside the peers"),
     ("core", "Single and Limiter on Map beside governor, ratelimit, leaky-bucket and throttlecrab"),
+    (
+        "redis",
+        "CPU of a redis-server per decision beside a plain script, several limits, refusals, bytes per key",
+    ),
     ("rules", "finding the rules that apply among 10 to 10,000, and asking a Gate, beside limitador"),
     ("server", "CL.THROTTLE and HTTP beside redis-server and throttlecrab-server: CPU, latency, memory"),
     ("zone", "Limiter on Zone, hot keys to 10 M keys, beside governor, throttlecrab and Map"),

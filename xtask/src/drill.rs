@@ -6,17 +6,23 @@ use crate::suggest::closest;
 use crate::workspace::cargo;
 
 /// Name and purpose of each drill that the `drills` crate knows.
-const DRILLS: [(&str, &str); 6] = [
+const DRILLS: [(&str, &str); 12] = [
     ("zone-flood", "100 million distinct keys on a zone of 64 MiB"),
     ("zone-newcomers", "threads and processes that meet over new keys"),
     ("zone-kill", "a process killed a hundred times at its work on a zone in a file"),
     ("zone-quiet", "no system call and no allocation in two million decisions"),
     ("zone-clock", "clocks that jump, stand still and disagree"),
     ("server-descriptors", "a server with few descriptors and many clients"),
+    ("redis-stop", "a Redis that is stopped, killed or not there yet, under load"),
+    ("redis-sentinel", "primaries that die or stop under Sentinels, fifty times"),
+    ("redis-cluster", "primaries that die in a cluster, and slots that move"),
+    ("redis-replies", "ten thousand replies that are lost after the work was done"),
+    ("redis-errors", "a thousand times everything that a Redis says instead of doing it"),
+    ("redis-crowd", "clients of four servers that ask one Redis at the same moment"),
 ];
 
-/// What the names of drills begin with that need the server's program beside theirs.
-const OF_THE_SERVER: &str = "server-";
+/// Drills that need the server's program beside theirs.
+const OF_THE_SERVER: [&str; 2] = ["server-descriptors", "redis-crowd"];
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let Some((name, rest)) = arguments.split_first() else {
@@ -28,7 +34,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     if !DRILLS.iter().any(|(known, _)| known == name) {
         return Err(unknown(name));
     }
-    if name.starts_with(OF_THE_SERVER) {
+    if OF_THE_SERVER.contains(&name.as_str()) {
         succeed(&mut cargo(&["build", "--release", "-p", "tidegate-server", "--locked"])?)?;
     }
     let mut command = cargo(&["run", "--release", "-p", "drills", "--locked", "--", name])?;

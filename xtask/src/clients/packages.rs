@@ -23,6 +23,9 @@ pub(super) const REDIS_SERVER: Package =
 /// Documents show its calls.
 pub(super) const CURL: Package = Package { name: "curl", is_there: || has_program("curl") };
 
+/// Makes the certificates of servers that are tested with TLS.
+pub(super) const OPENSSL: Package = Package { name: "openssl", is_there: || has_program("openssl") };
+
 /// Python alone is often there, but cannot make an environment that has pip.
 pub(super) const PYTHON: Package = Package {
     name: "python3-venv",

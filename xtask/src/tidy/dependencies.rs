@@ -13,14 +13,28 @@ struct Member {
     at_most: usize,
 }
 
-const MEMBERS: [Member; 8] = [
+const MEMBERS: [Member; 10] = [
     Member { name: "tidegate", may_use: &[], at_most: 3 },
     Member { name: "tidegate-plot", may_use: &[], at_most: usize::MAX },
+    Member { name: "tidegate-redis", may_use: &["tidegate"], at_most: 8 },
     Member { name: "tidegate-rules", may_use: &["tidegate"], at_most: 8 },
-    Member { name: "tidegate-server", may_use: &["tidegate", "tidegate-rules"], at_most: usize::MAX },
+    Member {
+        name: "tidegate-server",
+        may_use: &["tidegate", "tidegate-redis", "tidegate-rules"],
+        at_most: usize::MAX,
+    },
     Member { name: "conformance", may_use: &["tidegate"], at_most: usize::MAX },
-    Member { name: "bench", may_use: &["tidegate", "tidegate-plot", "tidegate-rules"], at_most: usize::MAX },
-    Member { name: "drills", may_use: &["tidegate", "conformance"], at_most: usize::MAX },
+    Member {
+        name: "bench",
+        may_use: &["tidegate", "tidegate-plot", "tidegate-redis", "tidegate-rules", "testbed"],
+        at_most: usize::MAX,
+    },
+    Member {
+        name: "drills",
+        may_use: &["tidegate", "tidegate-redis", "tidegate-rules", "conformance", "testbed"],
+        at_most: usize::MAX,
+    },
+    Member { name: "testbed", may_use: &["tidegate"], at_most: usize::MAX },
     Member { name: "xtask", may_use: &[], at_most: 0 },
 ];
 

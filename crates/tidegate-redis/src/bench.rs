@@ -1,0 +1,15 @@
+//! What a store sends, for those who measure what it costs a server.
+
+use std::sync::Arc;
+
+use tidegate::{Ask, Subject};
+
+use crate::exchange::Question;
+use crate::script::{self, Time};
+
+/// The text of the script that takes all or none of these, and the call of it as a store sends it, byte by byte.
+pub fn take(asks: &[(Subject<'_>, Ask)], prefix: &str) -> Result<(&'static str, Vec<u8>), String> {
+    let call = script::take(asks, prefix.as_bytes(), Time::Server).map_err(|error| error.to_string())?;
+    let text = call.script.text.as_str();
+    Ok((text, Question::Run(Arc::new(call)).command(false).get_packed_command()))
+}

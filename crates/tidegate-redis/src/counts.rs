@@ -1,0 +1,34 @@
+//! What was counted.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Counters that everybody may raise and read.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) answered: Count,
+    pub(crate) cached: Count,
+    pub(crate) timed_out: Count,
+    pub(crate) lost: Count,
+    pub(crate) refused: Count,
+    pub(crate) unreachable: Count,
+    pub(crate) overloaded: Count,
+    pub(crate) unreadable: Count,
+    pub(crate) connects: Count,
+    pub(crate) scripts_sent: Count,
+    pub(crate) redirected: Count,
+    pub(crate) given_back: Count,
+}
+
+/// A number that only grows.
+#[derive(Debug, Default)]
+pub(crate) struct Count(AtomicU64);
+
+impl Count {
+    pub(crate) fn add(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}

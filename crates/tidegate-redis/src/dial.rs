@@ -1,0 +1,107 @@
+//! How a server is called: address, credentials, encryption.
+
+use std::time::Duration;
+
+use redis::aio::{AsyncPushSender, MultiplexedConnection};
+use redis::io::tcp::TcpSettings;
+use redis::{
+    AsyncConnectionConfig, Client, ClientTlsConfig, ConnectionAddr, IntoConnectionInfo as _, ProtocolVersion,
+    RedisConnectionInfo, RedisError, TlsCertificates,
+};
+
+use crate::options::Options;
+use crate::url::{Address, Url};
+
+/// How long it may take until a server is reached and knows us.
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+/// How many requests may wait to be written to one connection.
+const WRITE_QUEUE: usize = 1024;
+
+/// Calls servers as one URL says.
+#[derive(Debug)]
+pub(crate) struct Dialer {
+    settings: RedisConnectionInfo,
+    is_encrypted: bool,
+    certificates: TlsCertificates,
+}
+
+impl Dialer {
+    pub(crate) fn new(options: &Options) -> Dialer {
+        let Url { user, password, database, .. } = &options.url;
+        Dialer::with(options, (user.as_deref(), password.as_deref()), *database)
+    }
+
+    /// For Sentinels, which have credentials of their own and no databases.
+    pub(crate) fn for_sentinels(options: &Options) -> Dialer {
+        let (user, password) = &options.sentinel_credentials;
+        Dialer::with(options, (user.as_deref(), password.as_deref()), 0)
+    }
+
+    fn with(options: &Options, (user, password): (Option<&str>, Option<&str>), database: u32) -> Dialer {
+        let mut settings = RedisConnectionInfo::default()
+            .set_protocol(ProtocolVersion::RESP3)
+            .set_skip_set_lib_name()
+            .set_db(i64::from(database));
+        if let Some(user) = user {
+            settings = settings.set_username(user);
+        }
+        if let Some(password) = password {
+            settings = settings.set_password(password);
+        }
+        let is_encrypted = options.url.is_encrypted;
+        if is_encrypted {
+            choose_cryptography();
+        }
+        let client_tls = options
+            .client_certificate
+            .clone()
+            .map(|(client_cert, client_key)| ClientTlsConfig { client_cert, client_key });
+        let certificates = TlsCertificates { client_tls, root_cert: options.root_certificate.clone() };
+        Dialer { settings, is_encrypted, certificates }
+    }
+
+    /// Whether a certificate and its key can be used.
+    pub(crate) fn check(&self, address: &Address) -> Result<(), RedisError> {
+        self.client(address).map(|_| ())
+    }
+
+    /// Reaches a server, and has it know us.
+    pub(crate) async fn connect(
+        &self,
+        address: &Address,
+        hears: impl AsyncPushSender,
+    ) -> Result<MultiplexedConnection, RedisError> {
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(CONNECT_TIMEOUT))
+            .set_response_timeout(None)
+            .set_pipeline_buffer_size(WRITE_QUEUE)
+            .set_push_sender(hears);
+        self.client(address)?.get_multiplexed_async_connection_with_config(&config).await
+    }
+
+    fn client(&self, address: &Address) -> Result<Client, RedisError> {
+        let (host, port) = (address.host.clone(), address.port);
+        let place = if self.is_encrypted {
+            ConnectionAddr::TcpTls { host, port, insecure: false, tls_params: None }
+        } else {
+            ConnectionAddr::Tcp(host, port)
+        };
+        let information = place
+            .into_connection_info()?
+            .set_tcp_settings(TcpSettings::default().set_nodelay(true))
+            .set_redis_settings(self.settings.clone());
+        if self.is_encrypted {
+            Client::build_with_tls(information, self.certificates.clone())
+        } else {
+            Client::open(information)
+        }
+    }
+}
+
+/// A program that has chosen already is not overruled.
+fn choose_cryptography() {
+    if rustls::crypto::CryptoProvider::get_default().is_none() {
+        // Another thread may choose at the same moment; either choice will do.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    }
+}

@@ -1,0 +1,50 @@
+//! Looks at a set-up before limits rely on it: who is reached, who they are, what they allow, what they would forget.
+//!
+//! Every finding says what is wrong and what would do.
+
+mod finding;
+mod place;
+mod server;
+mod trial;
+
+pub use finding::{Finding, Gravity};
+
+use std::time::Duration;
+
+use crate::open::{OpenError, check};
+use crate::options::Options;
+use crate::store::RedisStore;
+
+/// How long one step may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Everything that was found, in the order in which it was looked at. Uses keys of its own, and removes them.
+///
+/// Waits for servers for some seconds at most; needs no runtime of the caller's.
+pub async fn examine(options: Options) -> Result<Vec<Finding>, OpenError> {
+    check(&options)?;
+    let store = RedisStore::open(options.clone())?;
+    let running = match store.inner.running() {
+        Ok(running) => running,
+        Err(fault) => return Ok(vec![Finding::bad("thread", fault.to_string())]),
+    };
+    let looking = running.background.handle().spawn(look(options, store.clone()));
+    Ok(looking
+        .await
+        .unwrap_or_else(|error| vec![Finding::bad("doctor", format!("it failed itself: {error}"))]))
+}
+
+async fn look(options: Options, store: RedisStore) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let servers = place::servers(&options, &mut findings).await;
+    let mut clocks = Vec::new();
+    for address in &servers {
+        clocks.extend(server::look(address, &options, &mut findings).await);
+    }
+    server::compare(&clocks, &mut findings);
+    if servers.is_empty() {
+        return findings;
+    }
+    trial::look(&store, &mut findings).await;
+    findings
+}

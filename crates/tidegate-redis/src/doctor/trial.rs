@@ -1,0 +1,75 @@
+//! Tries what the store does, on keys of the doctor's own.
+
+use std::time::Duration;
+
+use tidegate::{Adjustment, Algorithm, Ask, Cost, Key, Limit, Store as _, StoreError, Subject};
+
+use super::Finding;
+use crate::store::RedisStore;
+
+/// The namespace of the doctor's keys.
+const NAMESPACE: &str = "tidegate-doctor";
+
+/// Limits of all algorithms, so that every command of every script is tried.
+const LIMITS: [Limit; 7] = [
+    Limit::per_second(10),
+    Limit::leaky_bucket(10, Duration::from_secs(1)),
+    Limit::fixed_window(10, Duration::from_secs(1)),
+    Limit::sliding_log(10, Duration::from_secs(1)),
+    Limit::sliding_window(10, Duration::from_secs(1)),
+    Limit::pacer(10, Duration::from_secs(1)),
+    Limit::concurrency(10, Duration::from_secs(1)),
+];
+
+/// Tries every verb under every algorithm.
+pub(super) async fn look(store: &RedisStore, findings: &mut Vec<Finding>) {
+    if let Err(error) = store.ready().await {
+        findings.push(Finding::bad("store", reason(&error)));
+        return;
+    }
+    let key = Key::new(fastrand::u64(..));
+    for limit in &LIMITS {
+        let subject = Subject::new(NAMESPACE, &key, limit);
+        if let Err(error) = try_all(store, subject).await {
+            let what = reason(&error);
+            findings.push(Finding::bad("scripts", format!("{}: {what}", limit.algorithm())));
+            return;
+        }
+    }
+    let several: Vec<_> =
+        LIMITS.iter().map(|limit| (Subject::new(NAMESPACE, &key, limit), Ask::ONE)).collect();
+    let taken = store.take(&several).await;
+    let forgotten = store.reset(several[0].0).await;
+    findings.push(match (taken, forgotten) {
+        (Ok(taken), Ok(_)) if taken.is_allowed() => Finding::good(
+            "scripts",
+            "every verb works under every algorithm, and seven limits in one request",
+        ),
+        (Ok(taken), Ok(_)) => {
+            Finding::bad("scripts", format!("a fresh key was refused: {:?}", taken.verdict()))
+        }
+        (Err(error), _) | (_, Err(error)) => Finding::bad("scripts", reason(&error)),
+    });
+}
+
+async fn try_all(store: &RedisStore, subject: Subject<'_>) -> Result<(), StoreError> {
+    let asks = [(subject, Ask::ONE)];
+    let taken = store.take(&asks).await?;
+    store.peek(subject, Ask::ONE).await?;
+    match taken.each().first().and_then(tidegate::Decision::permit) {
+        Some(permit) => {
+            store.renew(subject, permit).await?;
+            store.release(subject, permit).await?;
+        }
+        None => {
+            debug_assert!(subject.limit.algorithm() != Algorithm::Concurrency, "such takes have permits");
+            store.adjust(subject, Adjustment::Charge(Cost::ONE)).await?;
+            store.adjust(subject, Adjustment::Refund(Cost::ONE)).await?;
+        }
+    }
+    store.reset(subject).await.map(|_| ())
+}
+
+fn reason(error: &StoreError) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
+}

@@ -1,0 +1,38 @@
+//! Limits shared by many machines through Redis or Valkey.
+//!
+//! [`RedisStore`] is a [`tidegate::Store`]: one atomic script decides about any number of limits in one round trip, by the
+//! server's clock, exactly as the library does. It follows Sentinels and clusters, gives every decision a deadline, and
+//! fails at once while the server cannot be reached. What becomes of a request then is up to whoever asks: a gate of
+//! `tidegate-rules` decides by each rule's `on_store_failure`.
+
+mod background;
+#[doc(hidden)]
+pub mod bench;
+mod counter;
+mod counts;
+mod dial;
+pub mod doctor;
+mod exchange;
+mod fault;
+mod join;
+mod link;
+mod open;
+mod options;
+mod refusals;
+mod script;
+mod status;
+mod store;
+mod take;
+mod topology;
+mod url;
+
+pub use open::OpenError;
+pub use options::Options;
+pub use status::Status;
+pub use store::RedisStore;
+pub use url::{Url, UrlError};
+
+/// The code in the page about shared limits compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/distributed.md")]
+pub struct Page;

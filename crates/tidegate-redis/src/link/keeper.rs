@@ -1,0 +1,134 @@
+//! Gets a link up, and up again.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::{PushInfo, PushKind, Value};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::{Link, State};
+use crate::dial::CONNECT_TIMEOUT;
+use crate::fault::{Fault, Refusal, describe};
+use crate::url::Address;
+
+/// The pause before the second try; the first follows nearly at once.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+/// The longest pause between two tries.
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+/// Keeps a link up until nobody needs it any more.
+pub(super) async fn keep(link: Weak<Link>) {
+    let (mut number, mut tries) = (0_u64, 0_u32);
+    loop {
+        let Some(held) = link.upgrade() else { return };
+        number += 1;
+        match reach(&held, number).await {
+            Ok(connection) => {
+                held.complaint().take();
+                held.has_answered.store(false, Ordering::Relaxed);
+                held.state.send_replace(State::Up(connection, number));
+            }
+            Err(why) => {
+                held.state.send_replace(State::Down(why.into()));
+                held.trunk.doubts.notify_one();
+            }
+        }
+        let mut state = held.state.subscribe();
+        drop(held);
+        // Also ends when the link is dropped.
+        if state.wait_for(|state| !matches!(state, State::Up(..))).await.is_err() {
+            return;
+        }
+        // A connection that was of no use does not make the next pause shorter.
+        if link.upgrade().is_some_and(|link| link.has_answered.swap(false, Ordering::Relaxed)) {
+            tries = 0;
+        }
+        sleep(pause(tries)).await;
+        tries += 1;
+    }
+}
+
+/// A pause that grows with the tries, and is another one each time: whoever lost the same server comes back at other
+/// moments.
+fn pause(tries: u32) -> Duration {
+    let longest = match tries {
+        0 => FIRST_PAUSE / 2,
+        _ => FIRST_PAUSE.saturating_mul(1 << tries.min(8)).min(LONGEST_PAUSE),
+    };
+    let shortest = if tries == 0 { Duration::ZERO } else { longest / 2 };
+    shortest + (longest - shortest).mul_f64(fastrand::f64())
+}
+
+/// A new connection to a server that is a primary.
+async fn reach(link: &Arc<Link>, number: u64) -> Result<MultiplexedConnection, String> {
+    link.trunk.counts.connects.add();
+    let weak = Arc::downgrade(link);
+    let hears = move |heard: PushInfo| {
+        if let (PushKind::Disconnection, Some(link)) = (heard.kind, weak.upgrade()) {
+            link.lose(number, format!("{}: the connection was closed", link.address));
+        }
+        Ok::<(), ()>(())
+    };
+    let address = &link.address;
+    let connecting = link.trunk.dialer.connect(address, hears);
+    let connection = connecting.await.map_err(|error| describe(address, &error))?;
+    let begin = Instant::now();
+    let connection = match timeout(CONNECT_TIMEOUT, ask_role(connection, address)).await {
+        Ok(connection) => connection?,
+        Err(_) => return Err(format!("{address}: no answer; see whether the server is stuck")),
+    };
+    // Whoever is too slow for a question that asks nothing is too slow for decisions.
+    match (begin.elapsed(), link.trunk.deadline) {
+        (taken, deadline) if taken > deadline => Err(format!(
+            "{address}: an answer took {taken:.0?}, and the deadline is {deadline:?}; raise it, or move closer"
+        )),
+        _ => Ok(connection),
+    }
+}
+
+async fn ask_role(
+    mut connection: MultiplexedConnection,
+    address: &Address,
+) -> Result<MultiplexedConnection, String> {
+    let answer = connection.send_packed_command(&redis::cmd("ROLE")).await;
+    let role = match answer.map_err(|error| describe(address, &error))? {
+        Value::ServerError(error) => {
+            return Err(Fault::Refused(Refusal::new(address, &error)).to_string());
+        }
+        Value::Array(parts) => parts.into_iter().next().and_then(|role| match role {
+            Value::BulkString(role) => String::from_utf8(role).ok(),
+            Value::SimpleString(role) => Some(role),
+            _ => None,
+        }),
+        _ => None,
+    };
+    match role.as_deref() {
+        Some("master") => Ok(connection),
+        Some("slave" | "replica") => Err(format!(
+            "{address}: this server is a replica; name its primary, or the Sentinels, in the URL"
+        )),
+        Some("sentinel") => Err(format!(
+            "{address}: this is a Sentinel; write redis+sentinel://{address}/SERVICE with the name of the service"
+        )),
+        _ => Err(format!(
+            "{address}: this server does not say whether it is a primary; run Redis 6.2 or later, or Valkey"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_to_a_bound_and_differ() {
+        for tries in 0..40 {
+            let pauses: Vec<_> = (0..100).map(|_| pause(tries)).collect();
+            assert!(pauses.iter().all(|pause| *pause <= LONGEST_PAUSE));
+            assert!(pauses.iter().any(|pause| *pause != pauses[0]), "they are all {:?}", pauses[0]);
+        }
+        assert!((0..100).all(|_| pause(20) >= LONGEST_PAUSE / 2));
+    }
+}

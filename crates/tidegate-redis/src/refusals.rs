@@ -1,0 +1,191 @@
+//! Keys that are certain to be refused until a known time.
+//!
+//! Whoever was told to wait is refused without asking the server until then. That is certain as long as nobody gives
+//! anything back; whoever does so through this store is noticed, others are when the time is over. Never remembered are
+//! refusals that the server has to hear of (`count-denied`), and places in flight, which may come back at any moment.
+//!
+//! What is known about a debt says all about any ask: it can only have grown. A fixed window has no more room than it
+//! had. Of the other algorithms only the same ask is certain, or what is told would not be exact.
+
+use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher as _;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tidegate::algorithm::{Decide as _, LeakyBucket, TokenBucket};
+use tidegate::{
+    Algorithm, Ask, Clock as _, CounterClock, Decision, Limit, SECOND, Ticks, Timestamp, Verdict,
+};
+
+/// How many parts there are, each with its own lock.
+const SHARDS: usize = 16;
+/// How many refusals a part remembers at most.
+const MOST_PER_SHARD: usize = 4096;
+/// Longer names are not remembered, so that all of them together have a bound.
+const LONGEST_NAME: usize = 256;
+/// How often a full part is looked through for those who may ask again.
+const BETWEEN_SWEEPS: Ticks = Ticks::saturating_from(SECOND);
+/// How long a refusal is remembered where others may give back what they took in between: across slots.
+const LONGEST_ACROSS_SLOTS: Ticks = Ticks::saturating_from(SECOND);
+
+/// The refusals that are remembered, each under the name of its state.
+#[derive(Debug)]
+pub(crate) struct Refusals {
+    shards: Box<[Mutex<Shard>]>,
+    hasher: RandomState,
+    clock: CounterClock,
+    longest: Ticks,
+}
+
+#[derive(Debug, Default)]
+struct Shard {
+    known: HashMap<Box<[u8]>, Known>,
+    /// Rises whenever something was forgotten: what was asked before is not remembered any more.
+    era: u64,
+    swept_at: Timestamp,
+}
+
+#[derive(Debug)]
+struct Known {
+    limit: Limit,
+    ask: Ask,
+    decision: Decision,
+    /// When it was asked for: the server decided later, so what is certain ends no later than this says.
+    asked_at: Timestamp,
+    /// When it was known: the server decided before, so whoever waits from then on waits long enough.
+    known_at: Timestamp,
+    until: Timestamp,
+}
+
+/// When a question was asked, for the answer to be remembered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Era {
+    number: u64,
+    asked_at: Timestamp,
+}
+
+impl Refusals {
+    pub(crate) fn new() -> Refusals {
+        Refusals::remembering_for(Ticks::MAX)
+    }
+
+    /// For a cluster, where a refusal may have come from a take that was given back.
+    pub(crate) fn across_slots() -> Refusals {
+        Refusals::remembering_for(LONGEST_ACROSS_SLOTS)
+    }
+
+    fn remembering_for(longest: Ticks) -> Refusals {
+        let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
+        Refusals { shards, hasher: RandomState::new(), clock: CounterClock::new(), longest }
+    }
+
+    /// The refusal that is certain, if one is; and the era, for the answer to be remembered if none is.
+    pub(crate) fn certain(&self, name: &[u8], limit: &Limit, ask: Ask) -> (Option<Decision>, Era) {
+        let now = self.clock.now();
+        let mut shard = self.shard(name);
+        let era = Era { number: shard.era, asked_at: now };
+        let Some(known) = shard.known.get(name) else { return (None, era) };
+        if now >= known.until {
+            shard.known.remove(name);
+            return (None, era);
+        }
+        (known.refusal(limit, ask, now), era)
+    }
+
+    /// Remembers a refusal, unless something was forgotten since it was asked for.
+    pub(crate) fn note(&self, name: &[u8], (limit, ask): (&Limit, Ask), (decision, era): (&Decision, Era)) {
+        let Verdict::Denied { retry_after } = decision.verdict_in_ticks() else { return };
+        if limit.algorithm() == Algorithm::Concurrency || limit.counts_denied() || name.len() > LONGEST_NAME {
+            return;
+        }
+        let known_at = self.clock.now();
+        let until = era.asked_at.saturating_add(retry_after.min(self.longest));
+        let mut shard = self.shard(name);
+        if until > known_at && shard.era == era.number && shard.has_room(known_at) {
+            let (limit, asked_at) = (*limit, era.asked_at);
+            shard
+                .known
+                .insert(name.into(), Known { limit, ask, decision: *decision, asked_at, known_at, until });
+        }
+    }
+
+    /// Forgets one subject.
+    pub(crate) fn forget(&self, name: &[u8]) {
+        let mut shard = self.shard(name);
+        shard.era += 1;
+        shard.known.remove(name);
+    }
+
+    /// Forgets all.
+    pub(crate) fn forget_all(&self) {
+        for shard in &self.shards {
+            let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            shard.era += 1;
+            shard.known.clear();
+        }
+    }
+
+    fn shard(&self, name: &[u8]) -> MutexGuard<'_, Shard> {
+        let place = self.hasher.hash_one(name) as usize % SHARDS;
+        self.shards[place].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shard {
+    /// Makes room by forgetting those who may ask again.
+    fn has_room(&mut self, now: Timestamp) -> bool {
+        if self.known.len() >= MOST_PER_SHARD && now.since(self.swept_at) >= BETWEEN_SWEEPS {
+            self.swept_at = now;
+            self.known.retain(|_, known| known.until > now);
+        }
+        self.known.len() < MOST_PER_SHARD
+    }
+}
+
+impl Known {
+    /// What is certain to be said now. Whether it is a refusal goes by when it was asked for; the wait that is told, by
+    /// when it was known.
+    fn refusal(&self, limit: &Limit, ask: Ask, now: Timestamp) -> Option<Decision> {
+        let is_same = *limit == self.limit;
+        let [certain, told] =
+            [self.asked_at, self.known_at].map(|at| is_same.then(|| self.decided(at, ask, now)).flatten());
+        certain.filter(is_denied).and(told).filter(is_denied)
+    }
+
+    /// What would be said now, if the server had decided at this time.
+    fn decided(&self, at: Timestamp, ask: Ask, now: Timestamp) -> Option<Decision> {
+        let clear_at = at.saturating_add(self.decision.reset_after_in_ticks());
+        match self.limit.algorithm() {
+            Algorithm::TokenBucket => Some(TokenBucket::try_from(self.limit).ok()?.peek(&clear_at, now, ask)),
+            Algorithm::LeakyBucket => Some(LeakyBucket::try_from(self.limit).ok()?.peek(&clear_at, now, ask)),
+            Algorithm::FixedWindow => {
+                let does_not_fit = self.decision.remaining() < ask.cost.get();
+                let is_possible = ask.cost.get() <= self.decision.limit();
+                (does_not_fit && is_possible).then(|| self.shortened(now.since(at)))
+            }
+            _ => (ask == self.ask).then(|| self.shortened(now.since(at))),
+        }
+    }
+
+    /// The same decision after so much time.
+    fn shortened(&self, passed: Ticks) -> Decision {
+        let retry_after = match self.decision.verdict_in_ticks() {
+            Verdict::Denied { retry_after } => retry_after.saturating_sub(passed),
+            _ => Ticks::ZERO,
+        };
+        let verdict = if retry_after == Ticks::ZERO {
+            Verdict::Allowed { delay: Ticks::ZERO }
+        } else {
+            Verdict::Denied { retry_after }
+        };
+        let reset_after = self.decision.reset_after_in_ticks().saturating_sub(passed);
+        Decision::elsewhere(verdict, self.decision.limit(), self.decision.remaining(), reset_after)
+    }
+}
+
+fn is_denied(decision: &Decision) -> bool {
+    matches!(decision.verdict_in_ticks(), Verdict::Denied { .. })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,213 @@
+//! Which limits a script can hold, and the numbers that it is told of them.
+//!
+//! A script counts microseconds. Everything that the library's grammar can say in time is whole microseconds but for two
+//! things: an interval, whose ticks are kept, and the slots of a sliding window. Those are lengthened to whole
+//! microseconds where that costs at most a thousandth; both the script and whoever reads its answer use that limit.
+
+use std::fmt;
+
+use tidegate::{Algorithm, Ask, Cost, Draft, Limit, Ticks, WindowMode};
+
+use super::TICKS;
+use super::key::letter;
+use super::pack::Pack;
+
+/// The largest count that a script adds up without loss, with room for one more of that size.
+const MOST_COUNTED: u64 = 1 << 52;
+
+/// A limit that cannot be held by a Redis server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Unsupported {
+    limit: Box<Limit>,
+    why: Why,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Why {
+    TooFast,
+    CountTooLarge,
+    SlotsTooFine,
+    UnknownAlgorithm,
+}
+
+impl Unsupported {
+    /// What is wrong with it and what would do, to be read behind the limit.
+    pub(crate) fn reason(&self) -> String {
+        let why = match self.why {
+            Why::TooFast => {
+                "more than 1,000,000 per second; Redis tells the time in microseconds: write a lower rate"
+            }
+            Why::CountTooLarge => {
+                "a count with max-debt above 2^52; Redis counts no further: write a lower max-debt"
+            }
+            Why::SlotsTooFine => "its slots are no whole microseconds; Redis counts those: write fewer slots",
+            Why::UnknownAlgorithm => "an algorithm that no script knows; write another",
+        };
+        format!("{why}, or keep it in memory")
+    }
+}
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "limit \"{}\": {}", self.limit, self.reason())
+    }
+}
+
+impl std::error::Error for Unsupported {}
+
+/// Whether a Redis server can hold this limit.
+pub(crate) fn supports(limit: &Limit) -> Result<(), Unsupported> {
+    held(limit).map(|_| ())
+}
+
+/// The limit as a script holds it.
+pub(super) fn held(limit: &Limit) -> Result<Limit, Unsupported> {
+    let refused = |why| Err(Unsupported { limit: Box::new(*limit), why });
+    let is_too_fast = |amount: u64, period: u64| period / TICKS < amount;
+    match (limit.algorithm(), limit.numbers()) {
+        (Algorithm::TokenBucket | Algorithm::LeakyBucket, [_, interval, ..]) if interval < TICKS => {
+            refused(Why::TooFast)
+        }
+        (Algorithm::Pacer, [interval, ..]) if interval > 0 && interval < TICKS => refused(Why::TooFast),
+        (Algorithm::FixedWindow | Algorithm::SlidingLog, [amount, period, ..])
+            if is_too_fast(amount, period) =>
+        {
+            refused(Why::TooFast)
+        }
+        (Algorithm::FixedWindow, [_, _, _, most, _]) if most > MOST_COUNTED => refused(Why::CountTooLarge),
+        (Algorithm::SlidingWindow, [amount, width, slots, _, _]) if is_too_fast(amount, width * slots) => {
+            refused(Why::TooFast)
+        }
+        (Algorithm::SlidingWindow, [_, _, _, _, most]) if most > MOST_COUNTED => refused(Why::CountTooLarge),
+        (Algorithm::SlidingWindow, numbers) if numbers[1] % TICKS != 0 => {
+            with_whole_slots(numbers).map_or_else(|| refused(Why::SlotsTooFine), Ok)
+        }
+        (
+            Algorithm::TokenBucket
+            | Algorithm::LeakyBucket
+            | Algorithm::FixedWindow
+            | Algorithm::SlidingLog
+            | Algorithm::SlidingWindow
+            | Algorithm::Pacer
+            | Algorithm::Concurrency,
+            _,
+        ) => Ok(*limit),
+        _ => refused(Why::UnknownAlgorithm),
+    }
+}
+
+/// The same window with slots of whole microseconds, unless that is more than a thousandth longer.
+fn with_whole_slots([amount, width, slots, _, most]: [u64; 5]) -> Option<Limit> {
+    let whole = width.next_multiple_of(TICKS);
+    if (whole - width) > width / 1000 {
+        return None;
+    }
+    // An estimate has one slot of a whole period, which is whole microseconds already.
+    let draft = Draft::new(Algorithm::SlidingWindow, amount, Ticks::new(whole * slots).to_duration());
+    draft.mode(WindowMode::Strict).slots(slots).max_debt(most - amount).build().ok()
+}
+
+/// What a script is told about an ask under a limit that it holds.
+pub(super) fn pack_take(limit: &Limit, ask: Ask) -> Pack {
+    let (cost, patience, numbers) = (ask.cost.get(), ask.patience.get(), limit.numbers());
+    match limit.algorithm() {
+        Algorithm::TokenBucket | Algorithm::LeakyBucket => pack_debt(limit, ask),
+        Algorithm::Pacer => pack_pace(limit, cost, patience),
+        Algorithm::Concurrency => {
+            let [most, lease, ..] = numbers;
+            let number: u64 = fastrand::u64(..1 << 43);
+            let units = cost.min(most + 1);
+            let pack = Pack::new(b'c').number(most).micros(lease).number(units);
+            pack.text(&permit_name(units, number))
+        }
+        // Whatever is more than all, is too much.
+        _ => pack_counter(limit, cost.min(numbers[0] + 1)),
+    }
+}
+
+/// What a script is told about an adjustment of what is owed or counted.
+pub(super) fn pack_adjustment(limit: &Limit, cost: Cost, is_charge: bool) -> Pack {
+    match limit.algorithm() {
+        Algorithm::TokenBucket | Algorithm::LeakyBucket => {
+            let [_, interval, capacity, max_debt, _] = limit.numbers();
+            let price = interval.saturating_mul(cost.get());
+            let pack = Pack::new(letter(limit.algorithm())).ticks(price).ticks(capacity);
+            pack.ticks(capacity.saturating_add(max_debt))
+        }
+        Algorithm::Pacer if is_charge => pack_pace(limit, cost.get(), 0),
+        // A refund is of no more than can be counted.
+        Algorithm::Pacer => pack_priced_pace(limit, pace_price(limit, cost.get()).min(u64::MAX.into()), 0),
+        _ => pack_counter(limit, cost.get().min(2 * MOST_COUNTED)),
+    }
+}
+
+/// Price, the most that may be owed after paying it, and the most that can be owed at all.
+fn pack_debt(limit: &Limit, ask: Ask) -> Pack {
+    let [_, interval, capacity, max_debt, undelayed] = limit.numbers();
+    let pack = Pack::new(letter(limit.algorithm()));
+    let price = interval.checked_mul(ask.cost.get()).filter(|price| *price <= capacity);
+    let pack = match price {
+        Some(price) => {
+            let patience = ask.patience.get();
+            let bar = match limit.algorithm() {
+                Algorithm::TokenBucket => capacity.saturating_add(patience.min(max_debt)),
+                _ => capacity.min(undelayed.saturating_add(patience).saturating_add(price)),
+            };
+            pack.ticks(price).ticks(bar)
+        }
+        None => pack.ticks(0).never(),
+    };
+    pack.ticks(capacity.saturating_add(max_debt))
+}
+
+fn pack_counter(limit: &Limit, units: u64) -> Pack {
+    let [first, second, third, fourth, fifth] = limit.numbers();
+    match limit.algorithm() {
+        Algorithm::FixedWindow => {
+            Pack::new(b'f').number(first).micros(second).flag(third == 1).number(fourth).number(units)
+        }
+        Algorithm::SlidingLog => Pack::new(b'g').number(first).micros(second).flag(third == 1).number(units),
+        _ => {
+            let pack = Pack::new(b's').number(first).micros(second).number(third);
+            pack.flag(fourth == 1).number(fifth).number(units)
+        }
+    }
+}
+
+/// What one permit of a pacer costs beside its interval, in the units in which it saves.
+fn intervals_per_permit(cold_factor: u64) -> u64 {
+    if cold_factor == 0 { 1 } else { 2 * (1 + cold_factor) }
+}
+
+fn pack_pace(limit: &Limit, permits: u64, patience: u64) -> Pack {
+    let price = pace_price(limit, permits);
+    pack_priced_pace(limit, price, patience)
+}
+
+/// A price in savings, and the same as time at the stable rate, with what is left over of an interval.
+pub(super) fn pack_priced_pace(limit: &Limit, price: u128, patience: u64) -> Pack {
+    let [interval, pays_own, most, warm_up, cold_factor] = limit.numbers();
+    let scale = if cold_factor == 0 { 1 } else { 5 + cold_factor };
+    let full = if cold_factor == 0 { most } else { warm_up * scale };
+    let per_permit = u128::from(intervals_per_permit(cold_factor));
+    let (stable, rest) = (price / per_permit, (price % per_permit) as u64);
+    let pack = Pack::new(b'p').flag(interval == 0).flag(pays_own == 1).number(scale).ticks(full);
+    let pack = pack.ticks(saturated(price)).ticks(saturated(stable)).number(rest);
+    pack.ticks(patience).micros(warm_up).number(cold_factor)
+}
+
+/// What so many permits take out of the savings of a pacer.
+pub(super) fn pace_price(limit: &Limit, permits: u64) -> u128 {
+    let [interval, _, _, _, cold_factor] = limit.numbers();
+    u128::from(interval) * u128::from(intervals_per_permit(cold_factor)) * u128::from(permits)
+}
+
+/// What is more than time itself is too much, however much it is.
+fn saturated(number: u128) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
+}
+
+/// The name of one who is in flight.
+pub(super) fn permit_name(units: u64, number: u64) -> String {
+    format!("{units}:{number}")
+}

@@ -1,0 +1,66 @@
+-- Whole numbers of any size, as digits in base 2048, the least first. A divisor may have 41 bits.
+local function digits(whole, ticks)
+  local all, carry = {}, ticks
+  while whole > 0 or carry > 0 do
+    local low = whole % 2048
+    whole = (whole - low) / 2048
+    local digit = low * 16000 + carry
+    all[#all + 1] = digit % 2048
+    carry = (digit - digit % 2048) / 2048
+  end
+  return all
+end
+local function times(one, other)
+  local product = {}
+  for i = 1, #one + #other do product[i] = 0 end
+  for i = 1, #one do
+    local carry = 0
+    for j = 1, #other do
+      local digit = product[i + j - 1] + one[i] * other[j] + carry
+      product[i + j - 1] = digit % 2048
+      carry = (digit - digit % 2048) / 2048
+    end
+    product[i + #other] = carry
+  end
+  return product
+end
+local function sum(one, other)
+  local all, carry = {}, 0
+  for i = 1, math.max(#one, #other) + 1 do
+    local both = (one[i] or 0) + (other[i] or 0) + carry
+    all[i] = both % 2048
+    carry = (both - all[i]) / 2048
+  end
+  return all
+end
+-- Divides in place; what is left over.
+local function divide(all, by)
+  local rest = 0
+  for i = #all, 1, -1 do
+    local digit = rest * 2048 + all[i]
+    all[i] = math.floor(digit / by)
+    rest = digit - all[i] * by
+  end
+  return rest
+end
+-- Divides in place and rounds up.
+local function divide_up(all, by)
+  if divide(all, by) == 0 then return end
+  local i = 1
+  while all[i] == 2047 do
+    all[i], i = 0, i + 1
+  end
+  all[i] = (all[i] or 0) + 1
+end
+local function number(all)
+  local whole = 0
+  for i = #all, 1, -1 do whole = whole * 2048 + all[i] end
+  return whole
+end
+local function at_most(one, other)
+  for i = math.max(#one, #other), 1, -1 do
+    local left, right = one[i] or 0, other[i] or 0
+    if left ~= right then return left < right end
+  end
+  return true
+end

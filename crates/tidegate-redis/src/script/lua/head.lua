@@ -1,0 +1,1 @@
+local look, spend, refuse = {}, {}, {}

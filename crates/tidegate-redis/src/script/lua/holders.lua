@@ -1,0 +1,76 @@
+-- A sorted set: leases by their end, named by their places; and '#', whose score is minus the places of all.
+local function holders_of(key)
+  local flight = call('ZSCORE', key, '#')
+  if not flight then
+    if call('EXISTS', key) == 1 then
+      return redis.error_reply('TIDEGATE holders are not counted; delete the key, or use another prefix')
+    end
+    return {places = 0, ended = 0, last = 0}
+  end
+  local ended = 0
+  for _, name in ipairs(call('ZRANGEBYSCORE', key, 0, format('%.0f', now))) do
+    ended = ended + tonumber(match(name, '^(%d+):') or ' ')
+  end
+  local last = tonumber(call('ZRANGE', key, -1, -1, 'WITHSCORES')[2])
+  return {places = -flight - ended, ended = ended, last = math.max(0, last)}
+end
+-- The end of a lease that begins now. Time itself ends within the last microsecond.
+local function lease_end(lease)
+  return math.min(now + lease, 1152921504606847)
+end
+local function count_places(key, places)
+  if places > 0 then
+    call('ZADD', key, format('%.0f', -places), '#')
+  else
+    call('DEL', key)
+  end
+end
+local function drop_ended(key, view)
+  if view.ended > 0 then
+    call('ZREMRANGEBYSCORE', key, 0, format('%.0f', now))
+    count_places(key, view.places)
+  end
+end
+-- Drops leases that have ended, and cuts those that are longer than they can be.
+local function settle(key, view)
+  drop_ended(key, view)
+  local longest = lease_end(view.lease)
+  if view.last > longest + 100000 then
+    local latest = format('%.0f', longest)
+    for _, name in ipairs(call('ZRANGEBYSCORE', key, '(' .. latest, '+inf')) do
+      call('ZADD', key, latest, name)
+    end
+    view.last = longest
+  end
+end
+look.c = function(key, pack)
+  local most, lease, units = unpacked('<ddd', pack, 2)
+  local view = holders_of(key)
+  if view.err then return view end
+  if view.places > 0 and call('ZSCORE', key, string.sub(pack, 26)) then
+    return redis.error_reply('TIDEGATE somebody has that permit; ask again')
+  end
+  view.lease, view.units, view.passes = lease, units, units <= most - view.places
+  view.tell = {string.sub(pack, 26), view.places, view.last, 0, 0}
+  local lacking = view.places + units - most
+  if not view.passes and units <= most then
+    local freed = 0
+    local leases = call('ZRANGEBYSCORE', key, '(' .. format('%.0f', now), '+inf', 'WITHSCORES', 'LIMIT', 0, 64)
+    for i = 1, #leases, 2 do
+      freed = freed + tonumber(match(leases[i], '^(%d+):') or ' ')
+      if freed >= lacking then
+        view.tell[4], view.tell[5] = freed, tonumber(leases[i + 1])
+        break
+      end
+    end
+  end
+  return view
+end
+spend.c = function(key, pack, view)
+  settle(key, view)
+  local ends = lease_end(view.lease)
+  local places = format('%.0f', -view.places - view.units)
+  call('ZADD', key, format('%.0f', ends), string.sub(pack, 26), places, '#')
+  call('PEXPIRE', key, format('%.0f', (math.max(ends, view.last) - now) / 1000 + grace))
+end
+refuse.c = function(key, _, view) settle(key, view) end

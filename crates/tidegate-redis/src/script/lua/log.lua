@@ -1,0 +1,101 @@
+local function pad(total) return format('%016.0f', total) end
+-- The first of the entries `low` to `high` whose running total is at least this; one past them if none is.
+local function search(key, low, high, total)
+  while low <= high do
+    local middle = math.floor((low + high) / 2)
+    if tonumber(call('ZRANGE', key, middle, middle)[1]) >= total then
+      high = middle - 1
+    else
+      low = middle + 1
+    end
+  end
+  return low
+end
+-- What is in the log: totals at its newest entry and at the last that has left, whose rank is `rank`.
+local function log_of(key, period)
+  local newest = call('ZRANGE', key, -1, -1, 'WITHSCORES')
+  if not newest[1] then return {total = 0, left = 0, count = 0, at = 0, fresh = true} end
+  local at, view = tonumber(newest[2]), {total = tonumber(match(newest[1], '^%d+$') or ' ')}
+  if not view.total or #newest[1] ~= 16 or at < 0 or at % 1 ~= 0 then
+    return redis.error_reply('TIDEGATE a log has strange entries; delete the key, or use another prefix')
+  end
+  view.at = at
+  if at - now > math.max(period, 100000) then
+    view.brought, view.rank = true, 1
+  else
+    view.rank = math.max(1, call('ZCOUNT', key, '-inf', format('%.0f', math.max(at, now) - period)))
+  end
+  view.left = tonumber(call('ZRANGE', key, view.rank - 1, view.rank - 1)[1])
+  view.count = view.total - view.left
+  return view
+end
+local function expire_log(key, at, period)
+  call('PEXPIRE', key, format('%.0f', (at + period - now) / 1000 + grace))
+end
+-- One entry as of now, and nothing else.
+local function write_alone(key, base, total, period)
+  call('DEL', key)
+  call('ZADD', key, format('%.0f', now), pad(base), format('%.0f', now), pad(total))
+  expire_log(key, now, period)
+end
+-- Forgets what has left or is too much, and remembers so many more.
+local function record(key, view, limit, units)
+  local surplus = math.min(view.count, math.max(0, view.count + units - limit.amount))
+  local base, total = view.left + surplus, view.total + units
+  if view.fresh or view.brought or base == view.total then
+    return write_alone(key, base, total, limit.period)
+  end
+  local at = math.max(now, view.at)
+  if total > 4503599627370496 then
+    -- The running total begins anew. All are dated as the newest, which lets nobody pass too early.
+    call('DEL', key)
+    call('ZADD', key, format('%.0f', at), pad(0), format('%.0f', at), pad(total - base))
+    return expire_log(key, at, limit.period)
+  end
+  local first = view.rank
+  if surplus > 0 then
+    first = search(key, first, call('ZCARD', key) - 1, base + 1)
+    local before = call('ZRANGE', key, first - 1, first - 1, 'WITHSCORES')
+    if tonumber(before[1]) ~= base then
+      call('ZADD', key, before[2], pad(base))
+      first = first + 1
+    end
+  end
+  if first > 1 then call('ZREMRANGEBYRANK', key, 0, first - 2) end
+  call('ZADD', key, format('%.0f', at), pad(total))
+  expire_log(key, at, limit.period)
+end
+look.g = function(key, pack)
+  local amount, period, count_denied, units = unpacked('<ddBd', pack, 2)
+  local view = log_of(key, period)
+  if view.err then return view end
+  view.limit = {amount = amount, period = period, count_denied = count_denied}
+  view.units, view.passes = units, units <= amount - view.count
+  if view.fresh then
+    view.tell = false
+  elseif view.passes or view.brought or units > amount then
+    view.tell = {view.left, view.at, view.total}
+    view.nth_at = view.brought and now
+  else
+    local goal = view.total + units - amount
+    local entry = call('ZRANGE', key, view.rank, view.rank, 'WITHSCORES')
+    if tonumber(entry[1]) < goal then
+      local nth = search(key, view.rank + 1, call('ZCARD', key) - 1, goal)
+      entry = call('ZRANGE', key, nth, nth, 'WITHSCORES')
+    end
+    view.nth_at = tonumber(entry[2])
+    view.tell = {view.left, view.nth_at, tonumber(entry[1]), view.at, view.total}
+  end
+  return view
+end
+spend.g = function(key, _, view) record(key, view, view.limit, view.units) end
+refuse.g = function(key, pack, view)
+  local limit = view.limit
+  local denied = view.units <= limit.amount and view.nth_at + limit.period <= 1152921504606846
+  if limit.count_denied == 1 and denied then
+    record(key, view, limit, view.units)
+    view.tell = look.g(key, pack).tell
+  elseif view.brought then
+    write_alone(key, view.left, view.total, limit.period)
+  end
+end

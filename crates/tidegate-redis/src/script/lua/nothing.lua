@@ -1,0 +1,1 @@
+return tonumber(string.sub(ARGV[1], 2))

@@ -1,0 +1,76 @@
+-- The state is an array: number of the newest slot, length of a slot, and the counts, newest first.
+local function read_slots(raw)
+  local fine, slots = pcall(cmsgpack.unpack, raw)
+  fine = fine and type(slots) == 'table' and #slots > 2
+  for i = 1, fine and #slots or 0 do
+    local word = slots[i]
+    fine = fine and type(word) == 'number' and word >= 0 and word <= 9007199254740992 and word % 1 == 0
+  end
+  return fine and slots[2] > 0 and slots
+end
+-- Moves each count of other slots to the one in which its own has ended, or to that of now.
+local function converted(old, newest, limit)
+  local slots = {newest, limit.width}
+  for i = 0, limit.slots do slots[i + 3] = 0 end
+  for i = 0, old and #old - 3 or -1 do
+    local ended = math.ceil((math.max(old[1] - i, 0) + 1) * old[2] / limit.width) - 1
+    local age = math.max(0, newest - ended)
+    if age <= limit.slots then slots[age + 3] = slots[age + 3] + old[i + 3] end
+  end
+  return slots
+end
+-- What the counters say now: the slot in force, and how many slots older they are.
+local function slots_of(key, limit)
+  local raw = call('GET', key)
+  local old = raw and read_slots(raw)
+  if raw and not old then
+    return redis.error_reply('TIDEGATE a window has strange slots; delete the key, or use another prefix')
+  end
+  local slot, slots, moved = math.floor(now / limit.width), old, false
+  local stays = math.max(limit.slots, math.floor(100000 / limit.width))
+  if not old or old[2] ~= limit.width or #old ~= limit.slots + 3 or old[1] - slot > stays then
+    slots, moved = converted(old, slot, limit), true
+  end
+  local view = {tell = old, slots = slots, moved = old and moved, limit = limit}
+  view.slot, view.age = math.max(slot, slots[1]), math.max(slot - slots[1], 0)
+  view.into = slot < slots[1] and 0 or now - slot * limit.width
+  return view
+end
+-- Nothing counted is worth nothing, but for readings that are out of order by up to a tenth of a second.
+local function write_slots(key, slots)
+  local age = 0
+  while slots[age + 3] == 0 do age = age + 1 end
+  local clear = slots[age + 3] and (slots[1] - age + #slots - 2) * slots[2] or now + 100000
+  call('SET', key, cmsgpack.pack(slots), 'PX', format('%.0f', math.max(0, clear - now) / 1000 + grace))
+end
+-- The counters moved on, so that the newest is that of the slot in force.
+local function settled(view)
+  local slots = {view.slot, view.limit.width}
+  for i = 0, view.limit.slots do slots[i + 3] = i >= view.age and view.slots[i - view.age + 3] or 0 end
+  return slots
+end
+look.s = function(key, pack)
+  local amount, width, count, estimate, most, units = unpacked('<dddBdd', pack, 2)
+  local view = slots_of(key, {width = width, slots = count, most = most})
+  if view.err then return view end
+  view.units = units
+  local slots = settled(view)
+  view.ready = slots
+  if estimate == 1 then
+    local room, older = amount - units - slots[3], slots[4]
+    view.passes = room >= 0 and (older <= room
+      or at_most(times(digits(older, 0), digits(width - view.into, 0)), times(digits(room, 0), digits(width, 0))))
+  else
+    local total = 0
+    for i = 3, #slots do total = total + slots[i] end
+    view.passes = units <= amount - total
+  end
+  return view
+end
+spend.s = function(key, _, view)
+  view.ready[3] = view.ready[3] + view.units
+  write_slots(key, view.ready)
+end
+refuse.s = function(key, _, view)
+  if view.moved then write_slots(key, view.slots) end
+end

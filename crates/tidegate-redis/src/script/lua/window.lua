@@ -1,0 +1,37 @@
+local function write_window(key, ends, count)
+  call('SET', key, format('%.0f:%.0f', ends, count), 'PX', format('%.0f', (ends - now) / 1000 + grace))
+end
+-- The window in force; no end if that would be after time itself.
+local function window(key, period, first_hit, most)
+  local old = call('GET', key)
+  local stored, counted = 0, 0
+  if old then
+    stored, counted = match(old, '^(%d+):(%d+)$')
+    stored, counted = tonumber(stored or ' '), tonumber(counted or ' ')
+    if not stored or stored > 1152921504606846 or counted > 9007199254740992 then
+      return redis.error_reply('TIDEGATE a window is not end:count; delete the key, or use another prefix')
+    end
+  end
+  local ends, count = stored, math.min(counted, most)
+  if now >= stored then
+    ends, count = now + period - (first_hit == 1 and 0 or now % period), 0
+  elseif stored - now - period > math.max(period, 100000) then
+    ends = now + period
+    if first_hit == 0 and ends % period > 0 then ends = ends + period - ends % period end
+  end
+  if ends > 1152921504606846 then ends = nil end
+  local moved = old and ends and count > 0 and (ends ~= stored or count ~= counted)
+  return {tell = old, stored = stored, ends = ends, count = count, moved = moved}
+end
+look.f = function(key, pack)
+  local amount, period, first_hit, most, units = unpacked('<ddBdd', pack, 2)
+  local view = window(key, period, first_hit, most)
+  if view.err then return view end
+  view.passes = view.ends and units <= amount - view.count
+  view.after = view.count + units
+  return view
+end
+spend.f = function(key, _, view) write_window(key, view.ends, view.after) end
+refuse.f = function(key, _, view)
+  if view.moved then write_window(key, view.ends, view.count) end
+end

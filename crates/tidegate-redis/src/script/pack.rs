@@ -1,0 +1,76 @@
+//! Numbers in the form in which scripts read them: little-endian doubles and ticks, behind a letter.
+
+use super::TICKS;
+
+/// One argument of a script.
+#[derive(Debug)]
+pub(super) struct Pack(Vec<u8>);
+
+impl Pack {
+    /// An argument about an algorithm, named by its letter.
+    pub(super) fn new(letter: u8) -> Pack {
+        let mut bytes = Vec::with_capacity(72);
+        bytes.push(letter);
+        Pack(bytes)
+    }
+
+    /// A whole number. One above 2^53 is not whole any more in a script: there it means "too much", and has to be so for
+    /// any number that large.
+    pub(super) fn number(mut self, number: u64) -> Pack {
+        self.0.extend_from_slice(&(number as f64).to_le_bytes());
+        self
+    }
+
+    /// A span or a time, exactly.
+    pub(super) fn ticks(mut self, ticks: u64) -> Pack {
+        self = self.number(ticks / TICKS);
+        self.0.extend_from_slice(&((ticks % TICKS) as u16).to_le_bytes());
+        self
+    }
+
+    /// A time or span of whole microseconds.
+    pub(super) fn micros(self, ticks: u64) -> Pack {
+        self.number(ticks / TICKS)
+    }
+
+    /// A span that nothing is below.
+    pub(super) fn never(mut self) -> Pack {
+        self.0.extend_from_slice(&(-1_f64).to_le_bytes());
+        self.0.extend_from_slice(&[0, 0]);
+        self
+    }
+
+    pub(super) fn flag(mut self, flag: bool) -> Pack {
+        self.0.push(flag.into());
+        self
+    }
+
+    /// The rest is text.
+    pub(super) fn text(mut self, text: &str) -> Pack {
+        self.0.extend_from_slice(text.as_bytes());
+        self
+    }
+
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pack_is_what_a_script_unpacks() {
+        let bytes = Pack::new(b't').ticks(3 * TICKS + 7).flag(true).number(1 << 52).text("x").into_bytes();
+        let expected = [
+            &b"t"[..],
+            &3_f64.to_le_bytes(),
+            &7_u16.to_le_bytes(),
+            &[1],
+            &4_503_599_627_370_496_f64.to_le_bytes(),
+            b"x",
+        ];
+        assert_eq!(bytes, expected.concat());
+    }
+}

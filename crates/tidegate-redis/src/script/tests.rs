@@ -1,0 +1,70 @@
+//! The scripts against a real server: they decide as the library does, and what they leave behind is as it should be.
+
+mod library;
+mod limits;
+mod shapes;
+mod world;
+
+use redis::{Connection, Value};
+use testbed::{Flavour, Redis};
+
+use super::{Call, all};
+
+/// A server, and a connection that knows all scripts.
+pub(super) struct Server {
+    _redis: Redis,
+    pub(super) connection: Connection,
+}
+
+impl Server {
+    pub(super) fn start(flavour: Flavour) -> Server {
+        let redis = Redis::start(flavour);
+        let client = redis::Client::open(redis.url()).expect("a url");
+        let mut connection = client.get_connection().expect("a connection");
+        for script in all() {
+            let sha: String = redis::cmd("SCRIPT")
+                .arg("LOAD")
+                .arg(&script.text)
+                .query(&mut connection)
+                .expect(&script.text);
+            assert_eq!(sha, script.sha);
+        }
+        Server { _redis: redis, connection }
+    }
+
+    pub(super) fn command(&mut self, words: &[&[u8]]) -> Result<Value, String> {
+        let (name, arguments) = words.split_first().expect("a command");
+        let mut command = redis::cmd(std::str::from_utf8(name).expect("a name"));
+        for word in arguments {
+            command.arg(*word);
+        }
+        command.query(&mut self.connection).map_err(|error| error.to_string())
+    }
+
+    /// Runs one call.
+    pub(super) fn run(&mut self, call: &Call) -> Result<Value, String> {
+        command_of(call).query(&mut self.connection).map_err(|error| error.to_string())
+    }
+
+    /// Forgets keys and runs a call, many times in one round trip.
+    pub(super) fn run_all(&mut self, calls: &[(Vec<Vec<u8>>, Call)]) -> Vec<Value> {
+        let mut pipeline = redis::pipe();
+        for (forgotten, call) in calls {
+            if !forgotten.is_empty() {
+                pipeline.cmd("DEL").arg(forgotten).ignore();
+            }
+            pipeline.add_command(command_of(call));
+        }
+        pipeline.query(&mut self.connection).expect("answers")
+    }
+}
+
+/// With its text, so that the server need not know it; to be hashed is little work for a short text.
+fn command_of(call: &Call) -> redis::Cmd {
+    let mut command = redis::cmd("EVAL");
+    command.arg(&call.script.text).arg(call.keys.len());
+    for word in call.keys.iter().chain(&call.arguments) {
+        command.arg(word);
+    }
+    command
+}

@@ -1,0 +1,176 @@
+//! Random calls, told the same time, to a server and to the library: every figure of every decision is equal.
+
+use testbed::Flavour;
+use tidegate::{Decision, State, Timestamp};
+
+use super::Server;
+use super::world::{Answer, Event, PREFIX, Who, World};
+use crate::script::{Call, TICKS, read_adjust, read_peek, read_take, read_whether, state_key};
+
+/// How many calls are sent at once, at most.
+const BATCH: usize = 40;
+
+#[test]
+fn a_server_decides_exactly_as_the_library() {
+    let calls = if std::env::var_os("TIDEGATE_FULL").is_some() { 1_000_000 } else { 20_000 };
+    for flavour in Flavour::available() {
+        let mut server = Server::start(flavour);
+        play(&mut server, calls, in_2026());
+        look_at_all(&mut server);
+    }
+}
+
+#[test]
+fn at_the_end_of_time_too() {
+    for flavour in Flavour::available() {
+        let mut server = Server::start(flavour);
+        play(&mut server, 4_000, Timestamp::from_ticks((u64::MAX / TICKS - 60_000_000) * TICKS));
+        look_at_all(&mut server);
+    }
+}
+
+#[test]
+fn about_newcomers_too() {
+    let worlds = if std::env::var_os("TIDEGATE_FULL").is_some() { 2_000 } else { 60 };
+    let mut server = Server::start(Flavour::Redis7);
+    for world in 0..worlds {
+        // Every other world begins with time itself.
+        play(&mut server, 200, if world % 2 == 0 { in_2026() } else { Timestamp::EPOCH });
+        server.command(&[b"FLUSHALL"]).expect("nothing is left");
+    }
+}
+
+fn in_2026() -> Timestamp {
+    Timestamp::from_ticks(86_400_000_000 * 900 * TICKS)
+}
+
+fn seed() -> u64 {
+    match std::env::var("TIDEGATE_SEED") {
+        Ok(seed) => seed.parse().expect("TIDEGATE_SEED is a number"),
+        Err(_) => fastrand::u64(..),
+    }
+}
+
+fn play(server: &mut Server, calls: usize, start: Timestamp) {
+    let seed = seed();
+    println!("{calls} calls, TIDEGATE_SEED={seed}");
+    let mut world = World::new(seed, start);
+    let (mut done, mut allowed, mut decided) = (0, 0, 0);
+    while done < calls {
+        let size = world.random.usize(1..=BATCH);
+        let (steps, sent): (Vec<_>, Vec<_>) = (0..size).map(|_| step(&mut world)).unzip();
+        for ((now, event, expected), reply) in steps.into_iter().zip(server.run_all(&sent)) {
+            done += 1;
+            let case = format!("call {done}, TIDEGATE_SEED={seed}, at {now:?}: {event:?}\nanswer {reply:?}");
+            let decisions = check(&mut world, (&event, &expected), reply, &case);
+            decided += decisions.len();
+            allowed += decisions.iter().filter(|decision| decision.is_allowed()).count();
+        }
+        world.tidy();
+    }
+    println!("{allowed} of {decided} decisions were to allow");
+    let is_mixed = allowed * 10 > decided && allowed * 10 < 9 * decided;
+    assert!(is_mixed || calls < 1_000, "a test in which nearly all is decided alike");
+}
+
+/// What happened when, and what the library said.
+type Step = (Timestamp, Event, Answer);
+
+/// One more thing that happens: to the library at once, to the server with the whole batch.
+fn step(world: &mut World) -> (Step, (Vec<Vec<u8>>, Call)) {
+    let mut forgotten = Vec::new();
+    if world.pass_time() {
+        // What the library has forgotten is owed by nobody when the clock steps back; a server remembers it longer.
+        let everybody = world.everybody();
+        let is_forgotten = |who: &&Who| world.map.state(world.subject(who)) == State::default();
+        let unknown = everybody.iter().filter(is_forgotten);
+        forgotten = unknown.map(|who| state_key(PREFIX, &world.subject(who))).collect();
+    }
+    let event = world.event();
+    let call = world.call(&event);
+    let answer = world.answer(&event);
+    ((world.now(), event, answer), (forgotten, call))
+}
+
+fn check(
+    world: &mut World,
+    (event, expected): (&Event, &Answer),
+    reply: redis::Value,
+    case: &str,
+) -> Vec<Decision> {
+    match (event, expected) {
+        (Event::Take(asks), Answer::Decided(expected)) => {
+            let subjects: Vec<_> = asks.iter().map(|(who, ask)| (world.subject(who), *ask)).collect();
+            let (decisions, taken) =
+                read_take(reply, &subjects).unwrap_or_else(|error| panic!("{error}\n{case}"));
+            same(&decisions, expected, case);
+            world.note(asks, expected, (&decisions, &taken));
+            decisions
+        }
+        (Event::Peek(who, ask), Answer::Decided(expected)) => {
+            let decision = read_peek(reply, world.subject(who), *ask);
+            let decision = decision.unwrap_or_else(|error| panic!("{error}\n{case}"));
+            same(&[decision], expected, case);
+            vec![decision]
+        }
+        (_, Answer::Adjusted(expected)) => {
+            let adjusted = read_adjust(reply).unwrap_or_else(|error| panic!("{error}\n{case}"));
+            assert_eq!(adjusted, *expected, "{case}");
+            Vec::new()
+        }
+        (_, Answer::Was(expected)) => {
+            let was = read_whether(reply).unwrap_or_else(|error| panic!("{error}\n{case}"));
+            assert_eq!(was, *expected, "{case}");
+            Vec::new()
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn same(there: &[Decision], here: &[Decision], case: &str) {
+    let told = |decision: &Decision| {
+        (
+            decision.verdict_in_ticks(),
+            decision.limit(),
+            decision.remaining(),
+            decision.reset_after_in_ticks(),
+            decision.permit().is_some(),
+        )
+    };
+    let (there, here): (Vec<_>, Vec<_>) = (there.iter().map(told).collect(), here.iter().map(told).collect());
+    assert_eq!(there, here, "the server, then the library; {case}");
+}
+
+/// Every key has a time to live, and nothing in it is a fraction.
+fn look_at_all(server: &mut Server) {
+    let keys: Vec<Vec<u8>> = redis::cmd("KEYS").arg("*").query(&mut server.connection).expect("keys");
+    assert!(keys.len() > 10, "{} keys", keys.len());
+    for key in keys {
+        let name = String::from_utf8_lossy(&key).into_owned();
+        assert!(!key.ends_with(b"~"), "{name} was left behind");
+        let ttl: i64 = redis::cmd("PTTL").arg(&key).query(&mut server.connection).expect("a time to live");
+        assert!(ttl > 0, "{name} has a time to live of {ttl}");
+        let kind: String = redis::cmd("TYPE").arg(&key).query(&mut server.connection).expect("a type");
+        let words: Vec<String> = match (kind.as_str(), key[10]) {
+            ("zset", _) => {
+                let all = redis::cmd("ZRANGE")
+                    .arg(&key)
+                    .arg(0)
+                    .arg(-1)
+                    .arg("WITHSCORES")
+                    .query(&mut server.connection);
+                all.expect("entries")
+            }
+            (_, b's') => {
+                let text = "local t = cmsgpack.unpack(redis.call('GET', KEYS[1]))
+                            for i = 1, #t do t[i] = string.format('%.17g', t[i]) end return t";
+                let all = redis::cmd("EVAL").arg(text).arg(1).arg(&key).query(&mut server.connection);
+                all.expect("slots")
+            }
+            _ => vec![redis::cmd("GET").arg(&key).query(&mut server.connection).expect("text")],
+        };
+        let is_whole =
+            |word: &String| word.bytes().all(|byte| byte.is_ascii_digit() || b":#-".contains(&byte));
+        assert!(words.iter().all(is_whole), "{name}: {words:?}");
+    }
+}

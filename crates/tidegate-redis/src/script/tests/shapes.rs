@@ -1,0 +1,340 @@
+//! What scripts leave under a key, and what they do with what somebody else has put there.
+
+use redis::Value;
+use testbed::Flavour;
+use tidegate::{Adjusted, Adjustment, Ask, Cost, Decision, Key, Limit, Subject, Timestamp, Verdict};
+
+use super::Server;
+use super::world::PREFIX;
+use crate::script::text::{Job, Kinds};
+use crate::script::{
+    TICKS, Taken, Time, adjust, give_back, peek, read_adjust, read_peek, read_take, release, renew,
+    state_key, supports, take,
+};
+
+/// One limit of each algorithm, all of which let three pass in a day.
+const DAILY: [&str; 9] = [
+    "3/d",
+    "3/d queue 2 delay-after all leaky-bucket",
+    "3/d fixed-window align first-hit",
+    "3/d sliding-log",
+    "3/d sliding-log count-denied",
+    "3/d sliding-window",
+    "3/d sliding-window mode estimate",
+    "3/d pacer burst 3d",
+    "3/1d concurrency",
+];
+
+fn limit(text: &str) -> Limit {
+    text.parse().expect(text)
+}
+
+/// Takes by the server's clock.
+fn taken(server: &mut Server, asks: &[(Subject<'_>, Ask)]) -> (Vec<Decision>, Vec<Option<Taken>>) {
+    let call = take(asks, PREFIX, Time::Server).expect("it can be held");
+    read_take(server.run(&call).expect("an answer"), asks).expect("a readable answer")
+}
+
+/// All that is under a key, and when it expires.
+fn held_there(server: &mut Server, key: &[u8]) -> (Value, Value) {
+    let bytes = server.command(&[b"DUMP", key]).expect("bytes");
+    (bytes, server.command(&[b"PEXPIRETIME", key]).expect("an end"))
+}
+
+#[test]
+fn by_the_servers_own_clock_three_pass_and_a_fourth_does_not() {
+    for flavour in Flavour::available() {
+        let mut server = Server::start(flavour);
+        for text in DAILY.into_iter().filter(|text| !text.contains("pacer")) {
+            let (limit, key) = (limit(text), Key::new("ana"));
+            let subject = Subject::new(text, &key, &limit);
+            let allowed: Vec<_> =
+                (0..5).map(|_| taken(&mut server, &[(subject, Ask::ONE)]).0[0].is_allowed()).collect();
+            assert_eq!(allowed, [true, true, true, false, false], "{text} on {}", flavour.name());
+        }
+    }
+}
+
+#[test]
+fn a_key_outlives_its_debt_by_no_more_than_a_second() {
+    let mut server = Server::start(Flavour::Redis7);
+    for (text, longest) in [
+        ("3/3s burst 1000", 2_010),
+        ("30/30s queue 99 delay-after all leaky-bucket", 2_010),
+        ("3/7s fixed-window align first-hit", 7_010),
+        ("3/7s sliding-log", 7_010),
+        ("3/7s sliding-window slots 7", 8_010),
+        ("1/7s pacer burst 0s", 7_010),
+        ("3/7s concurrency", 7_010),
+    ] {
+        let (limit, key) = (limit(text), Key::new("ana"));
+        let subject = Subject::new("user", &key, &limit);
+        assert!(taken(&mut server, &[(subject, Ask::ONE)]).0[0].is_allowed());
+        let Ok(Value::Int(left)) = server.command(&[b"PTTL", &state_key(PREFIX, &subject)]) else {
+            panic!("{text}")
+        };
+        assert!(left > 0 && left <= longest, "{text}: {left} ms");
+    }
+}
+
+#[test]
+fn a_refusal_leaves_everything_as_it_was() {
+    let mut server = Server::start(Flavour::Redis7);
+    for text in DAILY.into_iter().filter(|text| !text.contains("count-denied") && !text.contains("pacer")) {
+        let (limit, key) = (limit(text), Key::new("ana"));
+        let subject = Subject::new("user", &key, &limit);
+        let (all, other) = (Ask::new(Cost::of(3)), Subject { namespace: "other", ..subject });
+        assert!(taken(&mut server, &[(subject, all)]).0[0].is_allowed(), "{text}");
+        let name = state_key(PREFIX, &subject);
+        let before = held_there(&mut server, &name);
+        let (decisions, given) = taken(&mut server, &[(other, Ask::ONE), (subject, Ask::ONE)]);
+        assert_eq!(decisions.iter().map(Decision::is_allowed).collect::<Vec<_>>(), [true, false], "{text}");
+        assert_eq!(given, [None, None]);
+        assert_eq!(held_there(&mut server, &name), before, "{text}");
+        let untouched = server.command(&[b"EXISTS", &state_key(PREFIX, &other)]);
+        assert_eq!(untouched, Ok(Value::Int(0)), "{text}: another limit of the same call");
+        server.command(&[b"DEL", &name]).expect("deleted");
+    }
+}
+
+/// Every way to ask about a subject.
+fn every_call(subject: Subject<'_>, permit: tidegate::PermitId, given: &Taken) -> Vec<crate::script::Call> {
+    let fine = Limit::per_second(5);
+    let fine = Subject { namespace: "fine", limit: &fine, ..subject };
+    let one = Ask::ONE;
+    let mut calls = vec![
+        take(&[(subject, one)], PREFIX, Time::Server),
+        take(&[(fine, one), (subject, one)], PREFIX, Time::Server),
+        peek(subject, one, PREFIX, Time::Server),
+        give_back(subject, given, PREFIX, Time::Server),
+    ];
+    if subject.limit.algorithm() == tidegate::Algorithm::Concurrency {
+        calls.push(release(subject, permit, PREFIX, Time::Server));
+        calls.push(renew(subject, permit, PREFIX, Time::Server));
+    } else {
+        calls.push(adjust(subject, Adjustment::Charge(Cost::ONE), PREFIX, Time::Server));
+        calls.push(adjust(subject, Adjustment::Refund(Cost::ONE), PREFIX, Time::Server));
+    }
+    calls.into_iter().map(|call| call.expect("it can be held")).collect()
+}
+
+#[test]
+fn what_somebody_else_put_under_a_key_is_an_error_and_stays() {
+    let mut server = Server::start(Flavour::Redis7);
+    let strange: [&[&[u8]]; 14] = [
+        &[b"SET", b""],
+        &[b"SET", b"hello"],
+        &[b"SET", b"-5"],
+        &[b"SET", b"1e400"],
+        &[b"SET", b"nan"],
+        &[b"SET", b"0x10"],
+        &[b"SET", b"1.5"],
+        &[b"SET", b"12:"],
+        &[b"SET", b"12:16000:"],
+        &[b"SET", b"9007199254740993"],
+        &[b"LPUSH", b"1"],
+        &[b"HSET", b"a", b"1"],
+        &[b"ZADD", b"1.5", b"hello"],
+        &[b"ZADD", b"7", b"hello", b"-9", b"world"],
+    ];
+    for text in DAILY {
+        let (limit, key) = (limit(text), Key::new("ana"));
+        let subject = Subject::new("user", &key, &limit);
+        let name = state_key(PREFIX, &subject);
+        let (decisions, given) = taken(&mut server, &[(subject, Ask::ONE)]);
+        let permit = decisions[0].permit().or_else(|| tidegate::PermitId::from_number(7)).expect("a number");
+        for put in strange {
+            server.command(&[b"DEL", &name]).expect("deleted");
+            let put: Vec<_> = [put[0], &name].into_iter().chain(put[1..].iter().copied()).collect();
+            server.command(&put).expect("put there");
+            let before = held_there(&mut server, &name);
+            for call in every_call(subject, permit, given[0].as_ref().expect("it was allowed")) {
+                let answer = server.run(&call);
+                let is_harmless = matches!(answer, Err(_) | Ok(Value::Int(0)));
+                assert!(is_harmless, "{text} with {put:?}: {answer:?} to\n{}", call.script.text);
+                assert_eq!(held_there(&mut server, &name), before, "{text} with {put:?}");
+            }
+            let fine = Limit::per_second(5);
+            let fine = Subject { namespace: "fine", limit: &fine, ..subject };
+            assert_eq!(server.command(&[b"EXISTS", &state_key(PREFIX, &fine)]), Ok(Value::Int(0)), "{text}");
+            let single = take(&[(subject, Ask::ONE)], PREFIX, Time::Server).expect("it can be held");
+            let error = server.run(&single).expect_err("a refusal to look");
+            assert!(
+                error.contains("TIDEGATE") || error.contains("WRONGTYPE"),
+                "{text} with {put:?}: {error}"
+            );
+        }
+        server.command(&[b"DEL", &name]).expect("deleted");
+    }
+}
+
+#[test]
+fn every_mix_of_algorithms_has_a_script_that_servers_understand() {
+    for flavour in Flavour::available() {
+        let mut server = Server::start(flavour);
+        for kinds in Kinds::every() {
+            let script = Job::Take(kinds).script();
+            let sha = server.command(&[b"SCRIPT", b"LOAD", script.text.as_bytes()]);
+            assert_eq!(sha, Ok(Value::BulkString(script.sha.clone().into_bytes())), "{kinds:?}");
+        }
+    }
+}
+
+#[test]
+fn no_cost_is_too_large_to_be_refused() {
+    let mut server = Server::start(Flavour::Redis7);
+    for text in DAILY {
+        let (limit, key) = (limit(text), Key::new("ana"));
+        let subject = Subject::new("user", &key, &limit);
+        for cost in [4, 1 << 32, (1 << 53) + 1, 1 << 60, u64::MAX - 1, u64::MAX] {
+            let ask = Ask { patience: tidegate::Ticks::ZERO, ..Ask::new(Cost::of(cost)) };
+            if !(text.contains("pacer") && cost == 4) {
+                let decision = taken(&mut server, &[(subject, ask)]).0[0];
+                assert_eq!(decision.verdict(), Verdict::Impossible, "{cost} of {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_log_gives_a_take_back_while_few_have_followed_it() {
+    let mut server = Server::start(Flavour::Redis7);
+    let (limit, key) = (limit("1000/d sliding-log"), Key::new("ana"));
+    let subject = Subject::new("user", &key, &limit);
+    let at = |micros: u64| Time::Given(Timestamp::from_ticks((90_000_000_000_000 + micros) * TICKS));
+    let take_at = |server: &mut Server, micros| {
+        let asks = [(subject, Ask::new(Cost::of(3)))];
+        let reply = server.run(&take(&asks, PREFIX, at(micros)).expect("held")).expect("an answer");
+        let (decisions, given) = read_take(reply, &asks).expect("readable");
+        (decisions[0].remaining(), given[0].expect("it was allowed"))
+    };
+    let (_, first) = take_at(&mut server, 0);
+    let (_, second) = take_at(&mut server, 1);
+    for micros in 2..66 {
+        let _ = take_at(&mut server, micros);
+    }
+    let back = |server: &mut Server, given: &Taken| {
+        let call = give_back(subject, given, PREFIX, at(100)).expect("held");
+        read_adjust(server.run(&call).expect("an answer")).expect("readable")
+    };
+    assert_eq!(back(&mut server, &first), Adjusted::Capped, "65 have followed");
+    assert_eq!(take_at(&mut server, 66).0, 1000 - 67 * 3);
+    assert_eq!(back(&mut server, &second), Adjusted::Capped, "65 have followed by now");
+    let (_, last) = take_at(&mut server, 67);
+    assert_eq!(back(&mut server, &last), Adjusted::Whole);
+    assert_eq!(back(&mut server, &last), Adjusted::Capped, "there is nothing left of it");
+}
+
+#[test]
+fn a_bucket_gives_a_take_back_that_others_have_followed() {
+    let mut server = Server::start(Flavour::Redis7);
+    let at = |micros: u64| Time::Given(Timestamp::from_ticks((90_000_000_000_000 + micros) * TICKS));
+    for (text, comes_back) in [
+        ("10/h", true),
+        ("7/h", true),
+        ("10/h queue 9 delay-after all leaky-bucket", true),
+        ("10/h queue 9 leaky-bucket", false),
+    ] {
+        let (limit, key) = (limit(text), Key::new(text));
+        let subject = Subject::new("user", &key, &limit);
+        let take_at = |server: &mut Server, micros| {
+            let asks = [(subject, Ask::ONE.patience(9 * tidegate::HOUR))];
+            let reply = server.run(&take(&asks, PREFIX, at(micros)).expect("held")).expect("an answer");
+            let (decisions, taken) = read_take(reply, &asks).expect("readable");
+            (decisions[0], taken[0].expect("it passed"))
+        };
+        let (_, first) = take_at(&mut server, 0);
+        let (_, second) = take_at(&mut server, 1_000_000);
+        let mut back = |given: &Taken, micros| {
+            let call = give_back(subject, given, PREFIX, at(micros)).expect("held");
+            read_adjust(server.run(&call).expect("an answer")).expect("readable")
+        };
+        assert_eq!(
+            back(&first, 2_000_000),
+            Adjusted::Capped,
+            "{text}: two seconds of it are repaid, or it is not the last"
+        );
+        let call = peek(subject, Ask::ONE, PREFIX, at(2_000_000)).expect("held");
+        let left = read_peek(server.run(&call).expect("an answer"), subject, Ask::ONE).expect("readable");
+        let one = limit.regained_in() / u32::try_from(left.limit()).expect("few");
+        let owed = left.reset_after();
+        assert_eq!(owed < one + 3 * tidegate::SECOND, comes_back, "{text}: {owed:?} of {one:?} are owed");
+        assert!(owed >= one - 2 * tidegate::SECOND, "{text}: no more came back than was taken, {owed:?}");
+        let call = give_back(subject, &second, PREFIX, at(3_000_000)).expect("held");
+        read_adjust(server.run(&call).expect("an answer")).expect("readable");
+        let call = peek(subject, Ask::ONE, PREFIX, at(3_000_000)).expect("held");
+        let left = read_peek(server.run(&call).expect("an answer"), subject, Ask::ONE).expect("readable");
+        let owed = left.reset_after();
+        assert_eq!(owed < 3 * tidegate::SECOND, comes_back, "{text}: in any order, {owed:?} are owed");
+    }
+}
+
+#[test]
+fn a_log_goes_on_when_its_running_total_begins_anew() {
+    let mut server = Server::start(Flavour::Redis7);
+    let (limit, key) = (limit("5/d sliding-log"), Key::new("ana"));
+    let subject = Subject::new("user", &key, &limit);
+    let name = state_key(PREFIX, &subject);
+    let now = 90_000_000_000_000_u64;
+    let score = (now - 9).to_string();
+    let entries = [b"4503599627370490", &b"4503599627370494"[..]];
+    server
+        .command(&[b"ZADD", &name, score.as_bytes(), entries[0], score.as_bytes(), entries[1]])
+        .expect("added");
+    let take_one = |server: &mut Server| {
+        let asks = [(subject, Ask::ONE)];
+        let time = Time::Given(Timestamp::from_ticks(now * TICKS));
+        let reply = server.run(&take(&asks, PREFIX, time).expect("held")).expect("an answer");
+        read_take(reply, &asks).expect("readable").0[0]
+    };
+    let first = take_one(&mut server);
+    assert_eq!((first.is_allowed(), first.remaining()), (true, 0), "four are there, and one came");
+    assert_eq!(
+        take_one(&mut server).verdict_in_ticks(),
+        Verdict::Denied { retry_after: tidegate::Ticks::new((86_400_000_000 - 9) * TICKS) }
+    );
+    server.command(&[b"DEL", &name]).expect("deleted");
+    let entries = [b"4503599627370492", &b"4503599627370496"[..]];
+    server
+        .command(&[b"ZADD", &name, score.as_bytes(), entries[0], score.as_bytes(), entries[1]])
+        .expect("added");
+    assert_eq!((take_one(&mut server).is_allowed(), take_one(&mut server).is_allowed()), (true, false));
+    let newest: Vec<String> =
+        redis::cmd("ZRANGE").arg(&name).arg(-1).arg(-1).query(&mut server.connection).expect("it");
+    assert_eq!(newest, ["0000000000000005"]);
+}
+
+#[test]
+fn limits_that_redis_cannot_hold_say_why_and_what_would_do() {
+    for (text, why) in [
+        (
+            "2000000/s",
+            "more than 1,000,000 per second; Redis tells the time in microseconds: write a lower rate, or keep it in memory",
+        ),
+        (
+            "2000000/s sliding-window",
+            "more than 1,000,000 per second; Redis tells the time in microseconds: write a lower rate, or keep it in memory",
+        ),
+        (
+            "5/s fixed-window max-debt 4503599627370496",
+            "a count with max-debt above 2^52; Redis counts no further: write a lower max-debt, or keep it in memory",
+        ),
+        (
+            "5/1ms sliding-window slots 9",
+            "its slots are no whole microseconds; Redis counts those: write fewer slots, or keep it in memory",
+        ),
+    ] {
+        let limit = limit(text);
+        let unsupported = supports(&limit).expect_err(text);
+        assert_eq!(unsupported.to_string(), format!("limit \"{limit}\": {why}"));
+    }
+    for text in [
+        "1000000/s",
+        "1000000/s fixed-window",
+        "5/s sliding-window slots 7",
+        "5/1ms sliding-window slots 10",
+        "unlimited pacer",
+    ] {
+        assert_eq!(supports(&limit(text)), Ok(()), "{text}");
+    }
+}

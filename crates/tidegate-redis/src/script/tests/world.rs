@@ -1,0 +1,300 @@
+//! A small world in which the same things happen to a server and to the library: few subjects, few limits, a clock that
+//! is moved by hand.
+
+use std::sync::Arc;
+
+use fastrand::Rng;
+use tidegate::{
+    Adjusted, Adjustment, Algorithm, Ask, Clock as _, Cost, Decision, Decisions, Key, Limit, ManualClock,
+    Map, PermitId, Receipt, State, Subject, Ticks, Timestamp,
+};
+
+use super::limits::LIMITS;
+use crate::script::limits::held;
+use crate::script::{self, Call, TICKS, Taken, Time};
+
+pub(super) const PREFIX: &[u8] = b"tg:";
+
+/// One thing that happens.
+#[derive(Clone, Debug)]
+pub(super) enum Event {
+    Take(Vec<(Who, Ask)>),
+    Peek(Who, Ask),
+    Adjust(Who, Adjustment),
+    GiveBack(Who, usize),
+    Release(Who, PermitId, PermitId),
+    Renew(Who, PermitId, PermitId),
+}
+
+/// A subject: which key, under which limit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Who {
+    pub(super) key: usize,
+    pub(super) limit: Limit,
+}
+
+/// What the library has answered.
+#[derive(Debug)]
+pub(super) enum Answer {
+    Decided(Vec<Decision>),
+    Adjusted(Adjusted),
+    Was(bool),
+}
+
+/// A take that may be given back.
+pub(super) struct Given {
+    who: Who,
+    receipt: Option<Receipt>,
+    taken: Option<Taken>,
+}
+
+impl Given {
+    fn is_complete(&self) -> bool {
+        self.receipt.is_some() && self.taken.is_some()
+    }
+}
+
+pub(super) struct World {
+    pub(super) random: Rng,
+    pub(super) clock: Arc<ManualClock>,
+    pub(super) map: Map,
+    keys: Vec<Key>,
+    limits: Vec<Limit>,
+    /// Who is in flight, by the numbers of the server and of the library.
+    pub(super) permits: Vec<(Who, PermitId, PermitId)>,
+    pub(super) given: Vec<Given>,
+}
+
+impl World {
+    pub(super) fn new(seed: u64, start: Timestamp) -> World {
+        let clock = Arc::new(ManualClock::new());
+        clock.set(start);
+        let limits = LIMITS.into_iter().map(|text| held(&text.parse().expect(text)).expect(text)).collect();
+        let world = World {
+            random: Rng::with_seed(seed),
+            map: Map::with_clock(clock.clone()),
+            clock,
+            keys: ["ana", "bob", "cy", "nobody"].map(Key::new).to_vec(),
+            limits,
+            permits: Vec::new(),
+            given: Vec::new(),
+        };
+        // Announces each limit, so that the map remembers whatever the longest of them still counts.
+        for limit in &world.limits {
+            let _ = world.map.take(world.subject(&Who { key: 3, limit: *limit }), Ask::ONE);
+        }
+        world
+    }
+
+    pub(super) fn subject<'a>(&'a self, who: &'a Who) -> Subject<'a> {
+        Subject::new("user", &self.keys[who.key], &who.limit)
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// All that may be remembered, each once.
+    pub(super) fn everybody(&self) -> Vec<Who> {
+        let mut limits = self.limits.clone();
+        limits.sort_by_key(Limit::algorithm);
+        limits.dedup_by_key(|limit| limit.algorithm());
+        let of_key = |key| limits.iter().map(move |limit| Who { key, limit: *limit });
+        (0..self.keys.len()).flat_map(of_key).collect()
+    }
+
+    /// Moves the clock by whole microseconds. Whether it stepped back.
+    pub(super) fn pass_time(&mut self) -> bool {
+        let micros = |micros: u64| Ticks::new(micros * TICKS);
+        let (now, random) = (self.now(), &mut self.random);
+        let then = match random.u32(..100) {
+            0..40 => now,
+            40..60 => now.saturating_add(micros(random.u64(..2_000))),
+            60..80 => now.saturating_add(micros(random.u64(..300_000))),
+            80..90 => now.saturating_add(micros(random.u64(..8_000_000))),
+            90..92 => now.saturating_add(micros(random.u64(..100_000_000_000))),
+            92..97 => now.saturating_sub(micros(random.u64(..99_999))),
+            97..99 => now.saturating_sub(micros(random.u64(..9_000_000))),
+            _ => now.saturating_sub(micros(random.u64(..50_000_000_000))),
+        };
+        let then = then.ticks().min(u64::MAX / TICKS * TICKS);
+        self.clock.set(Timestamp::from_ticks(then));
+        then < now.ticks()
+    }
+
+    fn who(&mut self) -> Who {
+        let limit = self.limits[self.random.usize(..self.limits.len())];
+        Who { key: self.random.usize(..self.keys.len() - 1), limit }
+    }
+
+    /// Whether a take would leave a state that is worth nothing, of somebody never seen. A map remembers that if it was
+    /// one of several asks and not if it was the only one, a server never; both may.
+    fn leaves_nothing(&self, who: &Who) -> bool {
+        let is_unlimited = who.limit.algorithm() == Algorithm::Pacer && who.limit.numbers()[0] == 0;
+        is_unlimited && self.map.state(self.subject(who)) == State::default()
+    }
+
+    fn cost(&mut self, limit: &Limit) -> Cost {
+        let all = limit.peek(&State::default(), Timestamp::EPOCH, Ask::ONE).limit();
+        let units = match self.random.u32(..100) {
+            0..60 => 1,
+            60..80 => self.random.u64(1..=5),
+            80..95 => self.random.u64(1..=all.clamp(1, 1 << 40)),
+            95..97 => all.saturating_add(1),
+            97..99 => self.random.u64(..) >> self.random.u32(..64),
+            _ => u64::MAX,
+        };
+        Cost::new(units.max(1)).expect("at least 1")
+    }
+
+    fn ask(&mut self, limit: &Limit) -> Ask {
+        let patience = match self.random.u32(..10) {
+            0..5 => 0,
+            5..8 => self.random.u64(..16_000_000_000),
+            8 => self.random.u64(..1 << 50),
+            _ => u64::MAX,
+        };
+        Ask { cost: self.cost(limit), patience: Ticks::new(patience) }
+    }
+
+    pub(super) fn event(&mut self) -> Event {
+        match self.random.u32(..100) {
+            0..62 => {
+                let asks = match self.random.u32(..10) {
+                    0..6 => 1,
+                    6..9 => self.random.usize(2..4),
+                    _ => self.random.usize(2..8),
+                };
+                let asks = (0..asks).map(|_| {
+                    let mut who = self.who();
+                    while asks > 1 && self.leaves_nothing(&who) {
+                        who = self.who();
+                    }
+                    (who, self.ask(&who.limit))
+                });
+                Event::Take(asks.collect())
+            }
+            62..72 => {
+                let who = self.who();
+                Event::Peek(who, self.ask(&who.limit))
+            }
+            72..86 => {
+                let who = self.who();
+                let cost = self.cost(&who.limit);
+                let refunds = self.random.bool();
+                Event::Adjust(who, if refunds { Adjustment::Refund(cost) } else { Adjustment::Charge(cost) })
+            }
+            86..93 if self.given.iter().any(Given::is_complete) => {
+                let complete: Vec<_> =
+                    (0..self.given.len()).filter(|place| self.given[*place].is_complete()).collect();
+                let place = complete[complete.len() - 1 - self.random.usize(..complete.len().min(6))];
+                let mut who = self.given[place].who;
+                if self.random.u32(..4) == 0 {
+                    let same = |limit: &&Limit| limit.algorithm() == who.limit.algorithm();
+                    let others: Vec<_> = self.limits.iter().filter(same).copied().collect();
+                    who.limit = others[self.random.usize(..others.len())];
+                }
+                // A bucket gives a server more back than a map, which only gives back the last take.
+                let state = self.map.state(self.subject(&who));
+                let is_last =
+                    self.given[place].taken.is_some_and(|taken| taken.clear_at == who.limit.clear_at(&state));
+                let is_debt =
+                    matches!(who.limit.algorithm(), Algorithm::TokenBucket | Algorithm::LeakyBucket);
+                if is_last || !is_debt {
+                    Event::GiveBack(who, place)
+                } else {
+                    Event::Take(vec![(who, Ask::ONE)])
+                }
+            }
+            _ if !self.permits.is_empty() => {
+                let place = self.random.usize(..self.permits.len());
+                let (who, there, here) = self.permits[place];
+                if self.random.bool() {
+                    self.permits.swap_remove(place);
+                    Event::Release(who, there, here)
+                } else {
+                    Event::Renew(who, there, here)
+                }
+            }
+            _ => Event::Take(vec![(self.who(), Ask::ONE)]),
+        }
+    }
+
+    /// What is said to the server.
+    pub(super) fn call(&self, event: &Event) -> Call {
+        let time = Time::Given(self.now());
+        let call = match event {
+            Event::Take(asks) => {
+                let asks: Vec<_> = asks.iter().map(|(who, ask)| (self.subject(who), *ask)).collect();
+                script::take(&asks, PREFIX, time)
+            }
+            Event::Peek(who, ask) => script::peek(self.subject(who), *ask, PREFIX, time),
+            Event::Adjust(who, adjustment) => script::adjust(self.subject(who), *adjustment, PREFIX, time),
+            Event::GiveBack(who, place) => {
+                let taken = self.given[*place].taken.as_ref().expect("it was taken there too");
+                script::give_back(self.subject(who), taken, PREFIX, time)
+            }
+            Event::Release(who, there, _) => script::release(self.subject(who), *there, PREFIX, time),
+            Event::Renew(who, there, _) => script::renew(self.subject(who), *there, PREFIX, time),
+        };
+        call.expect("every limit here can be held")
+    }
+
+    /// What the library says.
+    pub(super) fn answer(&mut self, event: &Event) -> Answer {
+        match event {
+            Event::Take(asks) if asks.len() == 1 => {
+                let (who, ask) = asks[0];
+                let (decision, receipt) = self.map.take(self.subject(&who), ask);
+                if let Some(receipt) = receipt {
+                    self.given.push(Given { who, receipt: Some(receipt), taken: None });
+                }
+                Answer::Decided(vec![decision])
+            }
+            Event::Take(asks) => {
+                let asks: Vec<_> = asks.iter().map(|(who, ask)| (self.subject(who), *ask)).collect();
+                Answer::Decided(Decisions::each(&self.map.take_all(&asks)).to_vec())
+            }
+            Event::Peek(who, ask) => Answer::Decided(vec![self.map.peek(self.subject(who), *ask)]),
+            Event::Adjust(who, adjustment) => {
+                Answer::Adjusted(self.map.adjust(self.subject(who), *adjustment))
+            }
+            Event::GiveBack(who, place) => {
+                let receipt = self.given[*place].receipt.take();
+                match receipt {
+                    Some(receipt) => Answer::Adjusted(self.map.give_back(self.subject(who), receipt)),
+                    None => Answer::Adjusted(Adjusted::Capped),
+                }
+            }
+            Event::Release(who, _, here) => Answer::Was(self.map.release(self.subject(who), *here)),
+            Event::Renew(who, _, here) => Answer::Was(self.map.renew(self.subject(who), *here)),
+        }
+    }
+
+    /// Notes what the server has given for takes that the library has allowed.
+    pub(super) fn note(
+        &mut self,
+        asks: &[(Who, Ask)],
+        here: &[Decision],
+        there: (&[Decision], &[Option<Taken>]),
+    ) {
+        for (((who, _), here), (there, taken)) in asks.iter().zip(here).zip(there.0.iter().zip(there.1)) {
+            if let (Some(here), Some(there)) = (here.permit(), there.permit()) {
+                self.permits.push((*who, there, here));
+            }
+            let waiting = self.given.iter_mut().find(|given| given.taken.is_none());
+            if let (1, Some(taken), Some(waiting)) = (asks.len(), taken, waiting) {
+                waiting.taken = Some(*taken);
+            }
+        }
+    }
+
+    /// Receipts are used up once, and old ones are of no use.
+    pub(super) fn tidy(&mut self) {
+        self.given.retain(|given| given.receipt.is_some());
+        let old = self.given.len().saturating_sub(20);
+        self.given.drain(..old);
+        let old = self.permits.len().saturating_sub(60);
+        self.permits.drain(..old);
+    }
+}

@@ -1,0 +1,243 @@
+//! The store: what is asked of it, in the words of the server and back.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use redis::Value;
+use tidegate::{
+    Adjusted, Adjustment, Answer, Ask, Clock, Decision, Decisions, Limit, PermitId, Store, StoreError,
+    Subject,
+};
+
+use crate::background::Background;
+use crate::counter::Counter;
+use crate::counts::Counts;
+use crate::dial::Dialer;
+use crate::exchange::{Exchange, Question};
+use crate::fault::Fault;
+use crate::link::Trunk;
+use crate::open::{OpenError, check};
+use crate::options::Options;
+use crate::refusals::Refusals;
+use crate::script::{self, Call, Time, Unsupported};
+use crate::status::Status;
+use crate::topology::Topology;
+use crate::url::Place;
+
+/// Counts that many machines share, in a Redis or Valkey; clones share its connections.
+///
+/// Opening one starts nothing and reaches nobody; the first question does, or [`RedisStore::connect`]. All its
+/// connections live on a thread of their own, so it can be used from any runtime.
+///
+/// ```no_run
+/// use tidegate::{Ask, Key, Limit, Store as _, Subject};
+/// use tidegate_redis::{Options, RedisStore};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = RedisStore::open(Options::new("redis://127.0.0.1:6379".parse()?))?;
+/// let (limit, key) = (Limit::per_minute(5), Key::new("ana"));
+/// let decisions = store.take(&[(Subject::new("login", &key, &limit), Ask::ONE)]).await?;
+/// println!("{:?}", decisions.verdict());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct RedisStore {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) options: Options,
+    pub(crate) counts: Arc<Counts>,
+    pub(crate) refusals: Option<Refusals>,
+    /// Tells the time in place of the server.
+    clock: Option<Arc<dyn Clock>>,
+    running: OnceLock<Result<Running, String>>,
+}
+
+pub(crate) struct Running {
+    pub(crate) exchange: Arc<Exchange>,
+    pub(crate) background: Background,
+    counter: Counter,
+}
+
+impl RedisStore {
+    /// A store on the server that these options name.
+    pub fn open(options: Options) -> Result<RedisStore, OpenError> {
+        RedisStore::with_clock(options, None)
+    }
+
+    /// The same with the time told by somebody else, in whole microseconds, for tests that play with it.
+    #[doc(hidden)]
+    pub fn with_given_time(options: Options, clock: Arc<dyn Clock>) -> Result<RedisStore, OpenError> {
+        RedisStore::with_clock(Options { caches_refusals: false, ..options }, Some(clock))
+    }
+
+    fn with_clock(options: Options, clock: Option<Arc<dyn Clock>>) -> Result<RedisStore, OpenError> {
+        check(&options)?;
+        let has_slots = matches!(options.url.place, Place::Cluster(_));
+        let new = if has_slots { Refusals::across_slots } else { Refusals::new };
+        let refusals = options.caches_refusals.then(new);
+        let inner = Inner { options, counts: Arc::default(), refusals, clock, running: OnceLock::new() };
+        Ok(RedisStore { inner: Arc::new(inner) })
+    }
+
+    /// Begins to reach the server, and goes on until it is reached. Questions do this by themselves.
+    pub fn connect(&self) {
+        // Whoever asks is told why, if there is no thread to be had.
+        let _ = self.inner.running();
+    }
+
+    /// Waits until the server is reached, or was not: then with the reason.
+    pub async fn ready(&self) -> Result<(), StoreError> {
+        let running = self.inner.running()?;
+        let exchange = running.exchange.clone();
+        let settled = running.background.handle().spawn(async move {
+            exchange.topology.settled().await;
+            exchange.topology.health()
+        });
+        match settled.await {
+            Ok(health) if health.is_up => Ok(()),
+            Ok(health) => Err(Fault::Down(health.what).into()),
+            Err(_) => Err(closed().into()),
+        }
+    }
+
+    /// Whether the server answers, and what was counted since the store was opened.
+    pub fn status(&self) -> Status {
+        Status::of(&self.inner)
+    }
+
+    /// Where its server is.
+    pub fn url(&self) -> &crate::Url {
+        &self.inner.options.url
+    }
+}
+
+impl Inner {
+    pub(crate) fn started(&self) -> Option<&Running> {
+        self.running.get()?.as_ref().ok()
+    }
+
+    pub(crate) fn running(&self) -> Result<&Running, Fault> {
+        let running = self.running.get_or_init(|| self.start().map_err(|error| error.to_string()));
+        running.as_ref().map_err(|error| {
+            Fault::Down(format!("the system gives no thread for connections: {error}; allow more threads"))
+        })
+    }
+
+    fn start(&self) -> std::io::Result<Running> {
+        let background = Background::start()?;
+        let trunk = Arc::new(Trunk {
+            dialer: Dialer::new(&self.options),
+            counts: self.counts.clone(),
+            handle: background.handle().clone(),
+            deadline: self.options.deadline,
+            doubts: tokio::sync::Notify::new(),
+        });
+        let topology = Topology::new(&self.options, &trunk);
+        let bounds = (self.options.deadline, self.options.max_in_flight);
+        let exchange = Arc::new(Exchange::new(topology, self.counts.clone(), bounds));
+        let counter = Counter::open(&exchange, background.handle());
+        Ok(Running { exchange, background, counter })
+    }
+
+    pub(crate) fn prefix(&self) -> &[u8] {
+        self.options.prefix.as_bytes()
+    }
+
+    pub(crate) fn time(&self) -> Time {
+        self.clock.as_ref().map_or(Time::Server, |clock| Time::Given(clock.now()))
+    }
+
+    /// Asks the server on the thread of the connections.
+    pub(crate) async fn ask(&self, question: Question) -> Result<Value, Fault> {
+        self.running()?.counter.ask(question).await.unwrap_or_else(|| Err(closed()))
+    }
+
+    async fn run(&self, call: Result<Call, Unsupported>) -> Result<Value, StoreError> {
+        let call = call.map_err(|unsupported| StoreError::unfit(unsupported.to_string()))?;
+        Ok(self.ask(Question::Run(Arc::new(call))).await?)
+    }
+
+    pub(crate) fn forget(&self, subject: &Subject<'_>) {
+        if let Some(refusals) = &self.refusals {
+            for name in script::state_keys_of_all_algorithms(self.prefix(), subject) {
+                refusals.forget(&name);
+            }
+        }
+    }
+}
+
+/// What is asked of a store that is dropped meanwhile may have been done.
+fn closed() -> Fault {
+    Fault::Lost("the store was closed".to_owned())
+}
+
+fn read<T, E: fmt::Display>(read: Result<T, E>) -> Result<T, StoreError> {
+    Ok(read.map_err(|error| Fault::Unreadable(error.to_string()))?)
+}
+
+impl Store for RedisStore {
+    fn take<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> Answer<'a, Decisions> {
+        self.inner.take(asks)
+    }
+
+    fn peek<'a>(&'a self, subject: Subject<'a>, ask: Ask) -> Answer<'a, Decision> {
+        Answer::later(async move {
+            let call = script::peek(subject, ask, self.inner.prefix(), self.inner.time());
+            read(script::read_peek(self.inner.run(call).await?, subject, ask))
+        })
+    }
+
+    fn adjust<'a>(&'a self, subject: Subject<'a>, adjustment: Adjustment) -> Answer<'a, Adjusted> {
+        Answer::later(async move {
+            let call = script::adjust(subject, adjustment, self.inner.prefix(), self.inner.time());
+            // Before it too: whoever drops this does not come behind it.
+            self.inner.forget(&subject);
+            let answer = self.inner.run(call).await;
+            self.inner.forget(&subject);
+            read(script::read_adjust(answer?))
+        })
+    }
+
+    fn release<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {
+        Answer::later(async move {
+            let call = script::release(subject, permit, self.inner.prefix(), self.inner.time());
+            read(script::read_whether(self.inner.run(call).await?))
+        })
+    }
+
+    fn renew<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {
+        Answer::later(async move {
+            let call = script::renew(subject, permit, self.inner.prefix(), self.inner.time());
+            read(script::read_whether(self.inner.run(call).await?))
+        })
+    }
+
+    fn reset<'a>(&'a self, subject: Subject<'a>) -> Answer<'a, bool> {
+        Answer::later(async move {
+            let keys = script::state_keys_of_all_algorithms(self.inner.prefix(), &subject);
+            self.inner.forget(&subject);
+            let answer = self.inner.ask(Question::Forget(keys.into())).await;
+            self.inner.forget(&subject);
+            Ok(!matches!(answer?, Value::Int(0)))
+        })
+    }
+
+    fn supports(&self, limit: &Limit) -> Result<(), String> {
+        script::supports(limit).map_err(|unsupported| unsupported.reason())
+    }
+
+    fn forget_refusals(&self) {
+        if let Some(refusals) = &self.inner.refusals {
+            refusals.forget_all();
+        }
+    }
+}
+
+impl fmt::Debug for RedisStore {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "RedisStore({})", self.inner.options.url)
+    }
+}

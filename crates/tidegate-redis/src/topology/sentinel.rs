@@ -1,0 +1,206 @@
+//! Follows the primary that Sentinels name.
+//!
+//! Each Sentinel is listened to, and any news has all of them asked: the one with the newest configuration is
+//! believed, so one that was cut off cannot lead us back. They are asked too whenever the primary fails or says that
+//! it is none, and a new primary is used only after it has said itself that it is one.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use redis::{PushInfo, PushKind};
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+
+use super::view::{Known, ask_sentinel, believed};
+use super::{BETWEEN_LOOKS, Health, health_of, jittered};
+use crate::background::go_on;
+use crate::dial::Dialer;
+use crate::fault::Fault;
+use crate::link::{Link, Trunk};
+use crate::url::Address;
+
+/// How long a Sentinel may take to answer.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// The pause before a Sentinel that was lost is called again.
+const BEFORE_CALLING_AGAIN: Duration = Duration::from_millis(500);
+/// How often Sentinels are asked while the primary does not answer.
+const WHILE_DOWN: Duration = Duration::from_millis(100);
+/// How often they are asked although nothing seems wrong.
+const NOW_AND_THEN: Duration = Duration::from_secs(10);
+
+/// The Sentinels of a service, and the primary that they name.
+#[derive(Debug)]
+pub(crate) struct Sentinels {
+    sentinels: Vec<Address>,
+    service: String,
+    dialer: Arc<Dialer>,
+    trunk: Arc<Trunk>,
+    named: watch::Sender<Named>,
+    /// The newest configuration that any of them told of.
+    epoch: Mutex<u64>,
+}
+
+#[derive(Clone, Debug)]
+enum Named {
+    /// None of them was asked yet.
+    Unknown,
+    /// None of them names a primary, because of this.
+    Nobody(Arc<str>),
+    Primary(Arc<Link>),
+}
+
+impl Sentinels {
+    pub(super) fn new(
+        (sentinels, service): (&[Address], &str),
+        dialer: Dialer,
+        trunk: &Arc<Trunk>,
+    ) -> Arc<Sentinels> {
+        let (named, _) = watch::channel(Named::Unknown);
+        let this = Arc::new(Sentinels {
+            sentinels: sentinels.to_vec(),
+            service: service.to_owned(),
+            dialer: Arc::new(dialer),
+            trunk: trunk.clone(),
+            named,
+            epoch: Mutex::new(0),
+        });
+        for address in sentinels {
+            let (weak, address) = (Arc::downgrade(&this), address.clone());
+            go_on(&trunk.handle, move || listen(weak.clone(), address.clone()));
+        }
+        let weak = Arc::downgrade(&this);
+        go_on(&trunk.handle, move || follow(weak.clone()));
+        this
+    }
+
+    pub(super) async fn primary(&self) -> Result<Arc<Link>, Fault> {
+        let mut named = self.named.subscribe();
+        let known = named.wait_for(|named| !matches!(named, Named::Unknown)).await;
+        match known.as_deref() {
+            Ok(Named::Primary(link)) => Ok(link.clone()),
+            Ok(Named::Nobody(why)) => Err(Fault::Down(why.to_string())),
+            Ok(Named::Unknown) | Err(_) => Err(Fault::Down("the Sentinels were not reached".to_owned())),
+        }
+    }
+
+    pub(super) fn primary_now(&self) -> Option<Arc<Link>> {
+        match &*self.named.borrow() {
+            Named::Primary(link) => Some(link.clone()),
+            Named::Unknown | Named::Nobody(_) => None,
+        }
+    }
+
+    pub(super) async fn settled(&self) {
+        if let Ok(link) = self.primary().await {
+            link.settled().await;
+        }
+    }
+
+    pub(super) fn health(&self) -> Health {
+        match &*self.named.borrow() {
+            Named::Primary(link) => health_of(link),
+            Named::Nobody(why) => Health { is_up: false, what: why.to_string() },
+            Named::Unknown => Health { is_up: false, what: "the Sentinels were not reached yet".to_owned() },
+        }
+    }
+
+    /// Asks all Sentinels, and uses the primary of the newest configuration.
+    async fn look(&self) {
+        let mut asked = tokio::task::JoinSet::new();
+        for address in &self.sentinels {
+            let (dialer, address, service) = (self.dialer.clone(), address.clone(), self.service.clone());
+            asked.spawn(async move {
+                match timeout(PATIENCE, ask_sentinel(&dialer, &address, &service)).await {
+                    Ok(answer) => answer,
+                    Err(_) => Err(format!("{address}: no answer")),
+                }
+            });
+        }
+        let (mut views, mut why) = (Vec::new(), String::new());
+        while let Some(answer) = asked.join_next().await {
+            match answer {
+                Ok(Ok(view)) => views.push(view),
+                Ok(Err(error)) => why = error,
+                Err(_) => {}
+            }
+        }
+        if views.is_empty() {
+            // Without news the primary that was named last is as good as before.
+            self.named.send_if_modified(|named| {
+                let is_news = !matches!(named, Named::Primary(_));
+                if is_news {
+                    *named = Named::Nobody(format!("no Sentinel names a primary: {why}").into());
+                }
+                is_news
+            });
+        }
+        let primary = {
+            let mut epoch = self.epoch.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = Known { epoch: *epoch, is_up: self.is_up(), sentinels: self.sentinels.len() };
+            let believed = believed(&views, &known);
+            *epoch = believed.map_or(*epoch, |view| view.epoch);
+            believed.map(|view| view.primary.clone())
+        };
+        if let Some(primary) = primary {
+            self.adopt(primary);
+        }
+    }
+
+    fn adopt(&self, primary: Address) {
+        self.named.send_if_modified(|named| {
+            let is_same = matches!(named, Named::Primary(link) if link.address == primary);
+            if !is_same {
+                *named = Named::Primary(Link::new(primary, &self.trunk));
+            }
+            !is_same
+        });
+    }
+
+    fn is_up(&self) -> bool {
+        matches!(&*self.named.borrow(), Named::Primary(link) if link.is_up())
+    }
+}
+
+/// Asks the Sentinels whenever somebody doubts, and now and then.
+async fn follow(sentinels: Weak<Sentinels>) {
+    loop {
+        let Some(held) = sentinels.upgrade() else { return };
+        held.look().await;
+        let pause = if held.is_up() { NOW_AND_THEN } else { WHILE_DOWN };
+        let trunk = held.trunk.clone();
+        drop(held);
+        sleep(jittered(BETWEEN_LOOKS)).await;
+        // Whoever doubts is heard at once; time passing is a doubt too.
+        let _ = timeout(jittered(pause), trunk.doubts.notified()).await;
+    }
+}
+
+/// Listens to one Sentinel for as long as the store lives.
+async fn listen(sentinels: Weak<Sentinels>, address: Address) {
+    loop {
+        let Some(held) = sentinels.upgrade() else { return };
+        let (trunk, dialer) = (held.trunk.clone(), held.dialer.clone());
+        drop(held);
+        let (gone, mut is_gone) = watch::channel(false);
+        let hears = move |heard: PushInfo| {
+            match heard.kind {
+                PushKind::Message => trunk.doubts.notify_one(),
+                PushKind::Disconnection => {
+                    gone.send_replace(true);
+                }
+                _ => {}
+            }
+            Ok::<(), ()>(())
+        };
+        if let Ok(mut connection) = dialer.connect(&address, hears).await {
+            if connection.subscribe("+switch-master").await.is_ok() {
+                // What was said before we listened is asked for.
+                let Some(held) = sentinels.upgrade() else { return };
+                held.trunk.doubts.notify_one();
+                drop(held);
+                let _ = is_gone.wait_for(|gone| *gone).await;
+            }
+        }
+        sleep(jittered(BEFORE_CALLING_AGAIN)).await;
+    }
+}

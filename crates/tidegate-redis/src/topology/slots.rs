@@ -1,0 +1,110 @@
+//! Which node has which slot, as a node tells it.
+
+use redis::Value;
+
+use crate::url::Address;
+
+/// So many slots has a cluster.
+pub(crate) const SLOTS: usize = 16384;
+
+/// The owner of each slot, as a place among the nodes.
+#[derive(Clone, Debug)]
+pub(crate) struct SlotMap {
+    pub(crate) nodes: Vec<Address>,
+    owners: Box<[Option<u16>]>,
+}
+
+impl SlotMap {
+    /// Reads the answer to `CLUSTER SLOTS`. A node that does not know its own name is where it was asked.
+    pub(super) fn read(answer: &Value, asked: &Address) -> Option<SlotMap> {
+        let Value::Array(ranges) = answer else { return None };
+        let mut map = SlotMap { nodes: Vec::new(), owners: vec![None; SLOTS].into_boxed_slice() };
+        for range in ranges {
+            let Value::Array(parts) = range else { return None };
+            let [Value::Int(first), Value::Int(last), Value::Array(primary), ..] = parts.as_slice() else {
+                return None;
+            };
+            let [host, Value::Int(port), ..] = primary.as_slice() else { return None };
+            let host = match host {
+                Value::BulkString(host) => String::from_utf8_lossy(host).into_owned(),
+                Value::SimpleString(host) => host.clone(),
+                _ => String::new(),
+            };
+            let host = if host.is_empty() || host == "?" { asked.host.clone() } else { host };
+            let address = Address { host, port: u16::try_from(*port).ok()? };
+            let (first, last) = (usize::try_from(*first).ok()?, usize::try_from(*last).ok()?);
+            let node = map.place_of(&address);
+            map.owners.get_mut(first..=last)?.fill(Some(node));
+        }
+        Some(map)
+    }
+
+    pub(super) fn owner(&self, slot: u16) -> Option<&Address> {
+        self.nodes.get(usize::from((*self.owners.get(usize::from(slot))?)?))
+    }
+
+    pub(super) fn set_owner(&mut self, slot: u16, address: &Address) {
+        let node = self.place_of(address);
+        if let Some(owner) = self.owners.get_mut(usize::from(slot)) {
+            *owner = Some(node);
+        }
+    }
+
+    /// How many slots nobody has.
+    pub(crate) fn missing(&self) -> usize {
+        self.owners.iter().filter(|owner| owner.is_none()).count()
+    }
+
+    fn place_of(&mut self, address: &Address) -> u16 {
+        let known = self.nodes.iter().position(|node| node == address);
+        let place = known.unwrap_or_else(|| {
+            self.nodes.push(address.clone());
+            self.nodes.len() - 1
+        });
+        // There are no more nodes than slots.
+        u16::try_from(place).unwrap_or(u16::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(host: &str, port: i64) -> Value {
+        Value::Array(vec![Value::BulkString(host.into()), Value::Int(port), Value::BulkString("id".into())])
+    }
+
+    fn range(first: i64, last: i64, primary: Value) -> Value {
+        Value::Array(vec![Value::Int(first), Value::Int(last), primary, node("10.0.0.9", 1)])
+    }
+
+    fn asked() -> Address {
+        Address { host: "here".into(), port: 7000 }
+    }
+
+    #[test]
+    fn every_slot_has_the_owner_that_was_told() {
+        let told =
+            Value::Array(vec![range(0, 100, node("10.0.0.1", 7000)), range(102, 16383, node("", 7001))]);
+        let mut map = SlotMap::read(&told, &asked()).unwrap();
+        assert_eq!(map.owner(100).unwrap().to_string(), "10.0.0.1:7000");
+        assert_eq!(map.owner(101), None);
+        assert_eq!(map.missing(), 1);
+        assert_eq!(map.owner(16383).unwrap().to_string(), "here:7001");
+        map.set_owner(101, &asked());
+        assert_eq!((map.missing(), map.owner(101)), (0, Some(&asked())));
+    }
+
+    #[test]
+    fn nonsense_is_no_map() {
+        for told in [
+            Value::Nil,
+            Value::Array(vec![Value::Nil]),
+            Value::Array(vec![range(-1, 5, node("a", 1))]),
+            Value::Array(vec![range(0, 16384, node("a", 1))]),
+            Value::Array(vec![range(9, 3, node("a", 1)), range(0, 1, node("a", 70000))]),
+        ] {
+            assert!(SlotMap::read(&told, &asked()).is_none(), "{told:?}");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! What a Sentinel says about a service, and whose word counts.
+
+use redis::{PushInfo, Value};
+
+use crate::dial::Dialer;
+use crate::fault::describe;
+use crate::url::Address;
+
+/// What is known before Sentinels are asked again.
+pub(super) struct Known {
+    /// The newest configuration that any of them told of.
+    pub(super) epoch: u64,
+    /// Whether decisions come from the primary of it.
+    pub(super) is_up: bool,
+    pub(super) sentinels: usize,
+}
+
+/// Whose word counts: the newest configuration's. One that is older than what was heard before is believed only while
+/// nothing can be decided anyway and most Sentinels agree: then they have begun anew.
+pub(super) fn believed<'a>(views: &'a [View], known: &Known) -> Option<&'a View> {
+    let newest = views.iter().max_by_key(|view| view.epoch)?;
+    let agreeing = views.iter().filter(|view| view.primary == newest.primary).count();
+    let have_begun_anew = 2 * agreeing > known.sentinels && !known.is_up;
+    (newest.epoch >= known.epoch || have_begun_anew).then_some(newest)
+}
+
+/// What a Sentinel knows.
+#[derive(Debug)]
+pub(crate) struct View {
+    pub(crate) primary: Address,
+    pub(super) epoch: u64,
+}
+
+pub(crate) async fn ask_sentinel(dialer: &Dialer, sentinel: &Address, service: &str) -> Result<View, String> {
+    let deaf = |_: PushInfo| Ok::<(), ()>(());
+    let wrong = |error| describe(sentinel, &error);
+    let mut connection = dialer.connect(sentinel, deaf).await.map_err(wrong)?;
+    let mut question = redis::cmd("SENTINEL");
+    question.arg("MASTER").arg(service);
+    let fields = match connection.send_packed_command(&question).await.map_err(wrong)? {
+        Value::ServerError(error) if error.details().is_some_and(|text| text.contains("No such master")) => {
+            return Err(format!("{sentinel} watches no service {service:?}; correct its name in the URL"));
+        }
+        Value::ServerError(error) => {
+            let text = error.details().unwrap_or_default();
+            return Err(format!("{sentinel}: {} {text}", error.code()));
+        }
+        Value::Map(pairs) => pairs.into_iter().map(|(name, value)| (text_of(name), text_of(value))).collect(),
+        Value::Array(parts) => pairs_of(parts),
+        _ => Vec::new(),
+    };
+    let epoch =
+        fields.iter().find(|(name, _)| name == "config-epoch").and_then(|(_, epoch)| epoch.parse().ok());
+    // Whoever leads a failover says the new epoch with the old address there until all replicas have followed, but
+    // the new address here. It is asked for last: a new address with an old epoch leads nobody back.
+    let mut question = redis::cmd("SENTINEL");
+    question.arg("GET-MASTER-ADDR-BY-NAME").arg(service);
+    let primary = match connection.send_packed_command(&question).await.map_err(wrong)? {
+        Value::Array(parts) => pairs_of(parts).pop(),
+        _ => None,
+    };
+    let view = || {
+        let (host, port) = primary?;
+        Some(View { primary: Address { host, port: port.parse().ok()? }, epoch: epoch? })
+    };
+    view()
+        .ok_or_else(|| format!("{sentinel}: its answer about {service:?} makes no sense; is it a Sentinel?"))
+}
+
+fn pairs_of(parts: Vec<Value>) -> Vec<(String, String)> {
+    let mut parts = parts.into_iter().map(text_of);
+    std::iter::from_fn(|| Some((parts.next()?, parts.next()?))).collect()
+}
+
+fn text_of(value: Value) -> String {
+    match value {
+        Value::BulkString(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Value::SimpleString(text) => text,
+        Value::Int(number) => number.to_string(),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn views(told: &[(u16, u64)]) -> Vec<View> {
+        let view = |(port, epoch): &(u16, u64)| View {
+            primary: Address { host: "h".into(), port: *port },
+            epoch: *epoch,
+        };
+        told.iter().map(view).collect()
+    }
+
+    fn port(told: &[(u16, u64)], epoch: u64, is_up: bool) -> Option<u16> {
+        believed(&views(told), &Known { epoch, is_up, sentinels: 3 }).map(|view| view.primary.port)
+    }
+
+    #[test]
+    fn the_newest_configuration_counts() {
+        assert_eq!(port(&[(1, 4), (2, 5), (1, 4)], 4, true), Some(2));
+        assert_eq!(port(&[(1, 4), (1, 4)], 4, true), Some(1));
+        assert_eq!(port(&[], 0, false), None);
+    }
+
+    #[test]
+    fn one_that_was_cut_off_leads_nobody_back() {
+        assert_eq!(port(&[(1, 4)], 5, true), None);
+        assert_eq!(port(&[(1, 4)], 5, false), None, "one of three is not most of them");
+        assert_eq!(port(&[(1, 4), (1, 4), (1, 4)], 5, true), None, "what decides is not left");
+    }
+
+    #[test]
+    fn sentinels_that_have_begun_anew_are_believed_when_nothing_can_be_lost() {
+        assert_eq!(port(&[(2, 0), (2, 0)], 5, false), Some(2));
+        assert_eq!(port(&[(2, 0), (1, 0), (2, 1)], 5, false), Some(2));
+    }
+}

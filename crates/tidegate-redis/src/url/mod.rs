@@ -1,0 +1,133 @@
+//! Where the server is, as one line of text.
+//!
+//! ```text
+//!   redis://[[user]:password@]host[:port][/database]
+//!   redis+sentinel://[[user]:password@]host[:port],host[:port],…/service[/database]
+//!   redis+cluster://[[user]:password@]host[:port],host[:port],…
+//! ```
+//!
+//! `rediss` in place of `redis` is TLS. What is secret in it is never shown again.
+
+mod problem;
+mod read;
+
+use std::fmt;
+use std::str::FromStr;
+
+pub use problem::UrlError;
+
+/// The port of a server that names none.
+const PORT: u16 = 6379;
+/// The port of a Sentinel that names none.
+const SENTINEL_PORT: u16 = 26379;
+
+/// Where the server is.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Url {
+    pub(crate) place: Place,
+    pub(crate) is_encrypted: bool,
+    pub(crate) user: Option<String>,
+    pub(crate) password: Option<String>,
+    pub(crate) database: u32,
+}
+
+/// Who answers there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// One server.
+    Standalone(Address),
+    /// Those who know which server is the primary of a service.
+    Sentinel { sentinels: Vec<Address>, service: String },
+    /// Some of the nodes of a cluster.
+    Cluster(Vec<Address>),
+}
+
+/// A name or number of a machine, and a port.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Address {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+}
+
+impl Url {
+    /// The same with this password in place of whatever was written in it.
+    #[must_use]
+    pub fn with_password(self, password: &str) -> Url {
+        Url { password: Some(password.to_owned()), ..self }
+    }
+
+    fn scheme(&self) -> &'static str {
+        match (&self.place, self.is_encrypted) {
+            (Place::Standalone(_), false) => "redis",
+            (Place::Standalone(_), true) => "rediss",
+            (Place::Sentinel { .. }, false) => "redis+sentinel",
+            (Place::Sentinel { .. }, true) => "rediss+sentinel",
+            (Place::Cluster(_), false) => "redis+cluster",
+            (Place::Cluster(_), true) => "rediss+cluster",
+        }
+    }
+}
+
+impl FromStr for Url {
+    type Err = UrlError;
+
+    fn from_str(text: &str) -> Result<Url, UrlError> {
+        read::read(text)
+    }
+}
+
+/// Without what is secret in it.
+impl fmt::Display for Url {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}://", self.scheme())?;
+        match (&self.user, &self.password) {
+            (Some(user), Some(_)) => write!(out, "{user}:***@")?,
+            (Some(user), None) => write!(out, "{user}@")?,
+            (None, Some(_)) => out.write_str(":***@")?,
+            (None, None) => {}
+        }
+        match &self.place {
+            Place::Standalone(address) => write!(out, "{address}")?,
+            Place::Sentinel { sentinels, service } => {
+                list(out, sentinels)?;
+                write!(out, "/{service}")?;
+            }
+            Place::Cluster(nodes) => list(out, nodes)?,
+        }
+        if self.database == 0 { Ok(()) } else { write!(out, "/{}", self.database) }
+    }
+}
+
+fn list(out: &mut fmt::Formatter<'_>, addresses: &[Address]) -> fmt::Result {
+    addresses.iter().enumerate().try_for_each(|(nth, address)| {
+        let comma = if nth == 0 { "" } else { "," };
+        write!(out, "{comma}{address}")
+    })
+}
+
+impl fmt::Debug for Url {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Url({self})")
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.host.contains(':') {
+            write!(out, "[{}]:{}", self.host, self.port)
+        } else {
+            write!(out, "{}:{}", self.host, self.port)
+        }
+    }
+}
+
+impl Address {
+    /// What a server writes in a redirection: a name, the last colon, a port.
+    pub(crate) fn of_redirection(text: &str) -> Option<Address> {
+        let (host, port) = text.rsplit_once(':')?;
+        Some(Address { host: host.to_owned(), port: port.parse().ok()? })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,178 @@
+//! The recorded traces on real servers of every kind, with a time that tests set.
+
+use std::collections::HashMap;
+use std::fs;
+use std::sync::Arc;
+
+use conformance::arm::{Answer, Arm};
+use conformance::trace::{self, Action, Trace};
+use testbed::{Cluster, Flavour, Redis, Sentinels};
+use tidegate::{
+    Adjusted, Adjustment, Ask, Key, Limit, ManualClock, PermitId, Store as _, Subject, Ticks, Timestamp,
+};
+use tidegate_redis::RedisStore;
+
+use crate::setup::{cluster_url, given_time, reason, sentinel_url, wait};
+
+/// The server tells the time in microseconds.
+const MICROSECOND: Ticks = Ticks::new(16_000);
+/// What this arm cannot do.
+const CANNOT: [&str; 2] = ["give-back", "ticks"];
+
+/// A store on a server.
+struct OnRedis {
+    name: String,
+    store: RedisStore,
+    clock: Arc<ManualClock>,
+    limit: Limit,
+    /// Each beginning has subjects of its own.
+    beginning: u64,
+}
+
+impl OnRedis {
+    fn new(name: &str, url: &str) -> OnRedis {
+        let (store, clock) = given_time(url);
+        OnRedis { name: name.to_owned(), store, clock, limit: Limit::per_second(1), beginning: 0 }
+    }
+
+    fn key(&self, key: &str) -> Key {
+        Key::new((self.beginning, key))
+    }
+}
+
+/// What a store answers; a server that is well always does.
+macro_rules! answer {
+    ($future:expr) => {
+        wait($future).unwrap_or_else(|error| panic!("{}", reason(&error)))
+    };
+}
+
+impl Arm for OnRedis {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn resolution(&self) -> Ticks {
+        Ticks::new(1)
+    }
+
+    fn can(&self, need: &str) -> bool {
+        !CANNOT.contains(&need)
+    }
+
+    fn begin(&mut self, limit: Limit) {
+        self.beginning += 1;
+        self.clock.set(Timestamp::EPOCH);
+        self.limit = limit;
+    }
+
+    fn change(&mut self, limit: Limit) {
+        self.limit = limit;
+    }
+
+    fn set_time(&mut self, now: Timestamp) {
+        assert_eq!(now.ticks() % MICROSECOND.get(), 0, "a trace without ticks has whole microseconds");
+        self.clock.set(now);
+    }
+
+    fn take(&mut self, key: &str, ask: Ask, _: Option<&str>) -> Answer {
+        let key = self.key(key);
+        let asks = [(Subject::new("judged", &key, &self.limit), ask)];
+        answer!(self.store.take(&asks)).each()[0].into()
+    }
+
+    fn peek(&mut self, key: &str, ask: Ask) -> Answer {
+        let key = self.key(key);
+        answer!(self.store.peek(Subject::new("judged", &key, &self.limit), ask)).into()
+    }
+
+    fn adjust(&mut self, key: &str, adjustment: Adjustment) -> Adjusted {
+        let key = self.key(key);
+        answer!(self.store.adjust(Subject::new("judged", &key, &self.limit), adjustment))
+    }
+
+    fn reset(&mut self, key: &str) {
+        let key = self.key(key);
+        answer!(self.store.reset(Subject::new("judged", &key, &self.limit)));
+    }
+
+    fn give_back(&mut self, _: &str, _: &str) -> Adjusted {
+        unreachable!("a trace that gives back needs it, and this arm cannot")
+    }
+
+    fn release(&mut self, key: &str, permit: PermitId) -> bool {
+        let key = self.key(key);
+        answer!(self.store.release(Subject::new("judged", &key, &self.limit), permit))
+    }
+
+    fn renew(&mut self, key: &str, permit: PermitId) -> bool {
+        let key = self.key(key);
+        answer!(self.store.renew(Subject::new("judged", &key, &self.limit), permit))
+    }
+}
+
+/// Every recorded trace, by the name of its file.
+fn recorded() -> HashMap<String, Trace> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conformance/traces");
+    let files = fs::read_dir(folder).expect("the traces are there").flatten();
+    let read = files.map(|file| {
+        let name = file.file_name().to_string_lossy().into_owned();
+        let text = fs::read_to_string(file.path()).expect("a trace is text");
+        let trace = trace::parse(&text).unwrap_or_else(|what| panic!("{name}, {what}"));
+        (name, trace)
+    });
+    read.collect()
+}
+
+fn steps_before(trace: &Trace) -> usize {
+    let ends = |action: &Action| matches!(action, Action::Needs(need) if CANNOT.contains(&need.as_str()));
+    trace.steps.iter().position(|step| ends(&step.action)).unwrap_or(trace.steps.len())
+}
+
+fn traces_are_played_on(name: &str, url: &str) {
+    let mut arm = OnRedis::new(name, url);
+    let (mut wrong, mut steps) = (Vec::new(), 0);
+    for (file, trace) in recorded() {
+        match trace::play(&trace, &mut arm) {
+            Ok(played) => {
+                assert_eq!(played, steps_before(&trace), "{file} on {name}");
+                steps += played;
+            }
+            Err(what) => wrong.push(format!("{file}, {what}")),
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    println!("traces: {steps} steps on {name}");
+    assert!(steps > 300, "only {steps} steps were played on {name}");
+}
+
+#[test]
+fn every_trace_is_played_as_written_on_one_server_of_every_kind() {
+    for flavour in Flavour::available() {
+        let redis = Redis::start(flavour);
+        traces_are_played_on(flavour.name(), &redis.url());
+        let keys = redis.command(&["DBSIZE"]);
+        assert_ne!(keys, "0", "the traces leave states behind");
+        without_an_end(&redis);
+    }
+}
+
+#[test]
+fn every_trace_is_played_as_written_behind_sentinels() {
+    let sentinels = Sentinels::start(Flavour::Redis7);
+    traces_are_played_on("Sentinel", &sentinel_url(&sentinels));
+}
+
+#[test]
+fn every_trace_is_played_as_written_in_a_cluster() {
+    let cluster = Cluster::start(Flavour::Redis7);
+    traces_are_played_on("Cluster", &cluster_url(&cluster));
+    cluster.primaries().into_iter().for_each(without_an_end);
+}
+
+/// No key of a server lives for ever.
+fn without_an_end(redis: &Redis) {
+    let script = "local n, c = 0, '0' repeat local r = redis.call('SCAN', c, 'COUNT', 1000) c = r[1] \
+                  for _, k in ipairs(r[2]) do if redis.call('PTTL', k) == -1 then n = n + 1 end end until c == '0' return n";
+    assert_eq!(redis.command(&["EVAL", script, "0"]), "0", "keys without a time to live");
+}

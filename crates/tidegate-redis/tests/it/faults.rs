@@ -1,0 +1,304 @@
+//! A server that is slow, cut off, mute, forgetful or in a bad mood.
+
+use std::time::Duration;
+
+use testbed::{Admission, Afterwards, Direction, Flow, Proxy};
+use tidegate::{Ask, Store as _};
+use tidegate_redis::{Options, RedisStore};
+
+use crate::setup::{Someone, eventually, forgetful, open, options, reason, redis, wait};
+
+/// Deadline of tests in which it is missed on purpose.
+const SHORT: Duration = Duration::from_millis(20);
+
+fn hasty(url: &str) -> RedisStore {
+    open(Options { deadline: SHORT, caches_refusals: false, ..options(url) })
+}
+
+/// Asks until an answer comes.
+fn recovers(store: &RedisStore, someone: &Someone) {
+    eventually("the store decides again", || someone.take(store).ok());
+}
+
+#[test]
+fn whatever_a_server_says_instead_becomes_an_error_and_passes() {
+    const SAID: [&str; 10] = [
+        "-READONLY You can't write against a read only replica.",
+        "-LOADING Redis is loading the dataset in memory",
+        "-MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+        "-CLUSTERDOWN The cluster is down",
+        "-BUSY Redis is busy running a script.",
+        "-OOM command not allowed when used memory > 'maxmemory'.",
+        "-NOAUTH Authentication required.",
+        "-NOREPLICAS Not enough good replicas to write.",
+        "-MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.",
+        "-ERR something unheard of",
+    ];
+    let rounds = if std::env::var_os("TIDEGATE_FULL").is_some() { 1000 } else { 5 };
+    let redis = redis();
+    let proxy = Proxy::start(redis.address());
+    proxy.only_for(&["EVALSHA", "EVAL"]);
+    let store = forgetful(&proxy.url());
+    let ana = Someone::new("ana", "1000000/h");
+    assert!(ana.is_allowed(&store));
+    for said in SAID {
+        for _ in 0..rounds {
+            proxy.answer(1, said);
+            let error = ana.take(&store).expect_err(said);
+            assert!(error.is_retryable(), "{said}: nothing was done");
+            let code = said[1..].split(' ').next().unwrap();
+            assert!(reason(&error).contains(code), "{said}: {}", reason(&error));
+            recovers(&store, &ana);
+        }
+    }
+}
+
+#[test]
+fn a_slot_on_its_way_is_asked_for_again() {
+    let redis = redis();
+    let proxy = Proxy::start(redis.address());
+    let store = forgetful(&proxy.url());
+    let ana = Someone::new("ana", "100/h");
+    assert!(ana.is_allowed(&store));
+    proxy.only_for(&["EVALSHA"]);
+    proxy.answer(3, "-TRYAGAIN Multiple keys request during rehashing of slot");
+    assert!(ana.is_allowed(&store));
+    assert_eq!(proxy.counters().answered, 3);
+}
+
+#[test]
+fn a_script_that_was_forgotten_is_sent_along() {
+    let redis = redis();
+    let store = forgetful(&redis.url());
+    for limit in ["1000/h", "1000/h sliding-log", "1000/h pacer", "9/h concurrency"] {
+        let ana = Someone::new(limit, limit);
+        for _ in 0..5 {
+            redis.command(&["SCRIPT", "FLUSH"]);
+            assert!(ana.take(&store).is_ok(), "{limit}");
+        }
+    }
+    assert!(store.status().scripts_sent >= 20);
+    assert_eq!(store.status().refused, 0);
+}
+
+/// The server has done it, and its answer is lost on the way.
+#[test]
+fn what_was_not_answered_is_spent_at_most_once() {
+    let rounds: u64 = if std::env::var_os("TIDEGATE_FULL").is_some() { 10_000 } else { 100 };
+    let redis = redis();
+    let proxy = Proxy::start(redis.address());
+    proxy.only_for(&["EVALSHA", "EVAL"]);
+    let (through, direct) = (hasty(&proxy.url()), forgetful(&redis.url()));
+    let ana = Someone::new("ana", "1000000/d");
+    assert!(ana.is_allowed(&direct), "the server knows the script");
+    let (mut asked, mut unknown) = (0, 0);
+    for round in 0..rounds {
+        recovers(&through, &Someone::new("bob", "1000000/d"));
+        proxy.eat_replies(1, if round % 2 == 0 { Afterwards::Cut } else { Afterwards::Silence });
+        asked += 1;
+        match ana.take(&through) {
+            Err(error) if !error.is_retryable() => unknown += 1,
+            Err(_) => {}
+            Ok(_) => {}
+        }
+        proxy.clear();
+        if round % 2 == 1 {
+            proxy.cut();
+        }
+    }
+    let left = wait(direct.peek(ana.subject(), Ask::ONE)).unwrap().remaining();
+    // What was repaid meanwhile is a few units of a million a day.
+    let spent = 1_000_000 - left;
+    assert!(unknown > 0, "no answer was ever lost");
+    assert!(spent <= asked + 1, "{asked} were asked, and {spent} spent");
+}
+
+#[test]
+fn a_server_that_does_not_answer_is_given_up_and_found_again() {
+    let redis = redis();
+    let proxy = Proxy::start(redis.address());
+    let store = hasty(&proxy.url());
+    let ana = Someone::new("ana", "1000000/h");
+    recovers(&store, &ana);
+    redis.stop();
+    let mut failures = Vec::new();
+    for _ in 0..200 {
+        failures.push(ana.take(&store).expect_err("nobody answers"));
+    }
+    let unknown = failures.iter().filter(|error| !error.is_retryable()).count();
+    assert!((1..20).contains(&unknown), "{unknown} of 200 waited: the others failed at once");
+    assert!(!store.status().is_available);
+    assert!(proxy.counters().open <= 3, "{:?}", proxy.counters());
+    redis.resume();
+    recovers(&store, &ana);
+    assert!(store.status().is_available);
+}
+
+#[test]
+fn cuts_half_closed_ways_and_black_holes_end_by_themselves() {
+    let redis = redis();
+    let proxy = Proxy::start(redis.address());
+    let store = hasty(&proxy.url());
+    let ana = Someone::new("ana", "1000000/h");
+    recovers(&store, &ana);
+    proxy.cut();
+    recovers(&store, &ana);
+    for (direction, flow) in [
+        (Direction::Replies, Flow::Hold),
+        (Direction::Requests, Flow::Hold),
+        (Direction::Replies, Flow::Swallow),
+        (Direction::Requests, Flow::Swallow),
+    ] {
+        proxy.flow(direction, flow);
+        eventually("an error", || ana.take(&store).err());
+        eventually("it is given up", || {
+            (!store.status().is_available).then(|| drop(ana.take(&store))).or_else(|| {
+                let _ = ana.take(&store);
+                None
+            })
+        });
+        proxy.clear();
+        proxy.cut();
+        recovers(&store, &ana);
+    }
+    for admission in [Admission::Refuse, Admission::BlackHole] {
+        proxy.admit(admission);
+        proxy.cut();
+        eventually("an error", || ana.take(&store).err());
+        assert!(proxy.counters().open <= 3, "{:?}", proxy.counters());
+        proxy.admit(Admission::Accept);
+        proxy.cut();
+        recovers(&store, &ana);
+    }
+    assert_eq!(store.status().in_flight, 0);
+}
+
+#[test]
+fn a_server_that_is_not_there_yet_is_used_when_it_comes() {
+    let redis = redis();
+    redis.kill();
+    let store = forgetful(&redis.url());
+    let ana = Someone::new("ana", "5/h");
+    let error = ana.take(&store).expect_err("nobody is there");
+    assert!(reason(&error).contains("connection refused; start the server there"), "{}", reason(&error));
+    assert!(wait(store.ready()).is_err());
+    redis.restart();
+    recovers(&store, &ana);
+    wait(store.ready()).expect("it is there");
+}
+
+#[test]
+fn no_more_are_under_way_than_allowed() {
+    let redis = redis();
+    let store = open(Options { max_in_flight: 4, caches_refusals: false, ..options(&redis.url()) });
+    let ana = Someone::new("ana", "1000000/h");
+    assert!(ana.is_allowed(&store));
+    redis.stop();
+    let answers = wait(async {
+        let tasks: Vec<_> = (0..10)
+            .map(|_| {
+                let (store, ana) = (store.clone(), ana.clone());
+                async move { store.take(&[(ana.subject(), Ask::ONE)]).await.map(drop) }
+            })
+            .collect();
+        let mut set = tokio::task::JoinSet::new();
+        for task in tasks {
+            set.spawn(task);
+        }
+        let mut first = Vec::new();
+        for _ in 0..6 {
+            first.push(set.join_next().await.expect("ten were asked").expect("none panicked"));
+        }
+        redis.resume();
+        (first, set.join_all().await)
+    });
+    for refused in answers.0 {
+        let error = refused.expect_err("only four may be under way");
+        assert!(reason(&error).contains("max_in_flight"), "{}", reason(&error));
+    }
+    assert!(answers.1.iter().all(Result::is_ok), "the others were answered");
+    assert_eq!((store.status().overloaded, store.status().in_flight), (6, 0));
+}
+
+#[test]
+fn what_comes_together_leaves_together() {
+    let redis = redis();
+    let store = forgetful(&redis.url());
+    let ana = Someone::new("ana", "1000000/h");
+    assert!(ana.is_allowed(&store));
+    let reads = || redis.information("stats", "total_reads_processed");
+    let (before, count) = (reads(), 1000_usize);
+    wait(async {
+        let mut set = tokio::task::JoinSet::new();
+        for _ in 0..count {
+            let (store, ana) = (store.clone(), ana.clone());
+            set.spawn(async move { store.take(&[(ana.subject(), Ask::ONE)]).await.map(drop) });
+        }
+        assert!(set.join_all().await.iter().all(Result::is_ok));
+    });
+    let read = reads() - before;
+    println!("{count} questions were read in {read} pieces");
+    assert!(read < count * 9 / 10, "{count} questions were read in {read} pieces");
+}
+
+#[test]
+fn as_many_limits_as_a_script_can_take_are_taken_together() {
+    let redis = redis();
+    let store = forgetful(&redis.url());
+    for limit in ["5/h", "5/h sliding-log"] {
+        let people: Vec<_> = (0..129).map(|nth| Someone::new(&format!("{limit} {nth}"), limit)).collect();
+        let asks: Vec<_> = people.iter().map(|person| (person.subject(), Ask::ONE)).collect();
+        let most = wait(store.take(&asks[..128])).unwrap_or_else(|error| panic!("{}", reason(&error)));
+        assert!(most.is_allowed() && most.each().iter().all(|each| each.remaining() == 4), "{limit}");
+        let error = wait(store.take(&asks)).expect_err("one too many");
+        assert!(reason(&error).contains("at most 128"), "{}", reason(&error));
+    }
+}
+
+/// Behind a name that leads to another server now.
+#[test]
+fn a_server_that_became_a_replica_is_left() {
+    let (old, new) = (redis(), redis());
+    let proxy = Proxy::start(old.address());
+    let store = forgetful(&proxy.url());
+    let ana = Someone::new("ana", "1000000/h");
+    assert!(ana.is_allowed(&store));
+    proxy.retarget(new.address());
+    let (host, port) = (new.address().ip().to_string(), new.address().port().to_string());
+    old.command(&["REPLICAOF", &host, &port]);
+    let error = eventually("the old one refuses", || ana.take(&store).err());
+    assert!(error.is_retryable(), "{}", reason(&error));
+    recovers(&store, &ana);
+    assert_eq!(new.command(&["DBSIZE"]), "1");
+}
+
+#[test]
+fn a_short_stall_costs_no_connection() {
+    let redis = redis();
+    let proxy = Proxy::start(redis.address());
+    let store = hasty(&proxy.url());
+    let ana = Someone::new("ana", "1000000/h");
+    recovers(&store, &ana);
+    let opened = proxy.counters().opened;
+    redis.stop();
+    let error = ana.take(&store).expect_err("nobody answers");
+    redis.resume();
+    assert!(!error.is_retryable());
+    recovers(&store, &ana);
+    assert_eq!(proxy.counters().opened, opened, "the same connection goes on");
+}
+
+#[test]
+fn a_server_that_refuses_everything_is_not_called_available() {
+    let redis = redis();
+    let store = forgetful(&redis.url());
+    let ana = Someone::new("ana", "1000000/h");
+    assert!(ana.is_allowed(&store) && store.status().is_available);
+    redis.command(&["CONFIG", "SET", "maxmemory", "1"]);
+    let error = Someone::new("bob", "5/h").take(&store).expect_err("there is no memory");
+    assert!(reason(&error).contains("OOM"), "{}", reason(&error));
+    let status = store.status();
+    assert!(!status.is_available && status.what.contains("maxmemory"), "{status:?}");
+    redis.command(&["CONFIG", "SET", "maxmemory", "0"]);
+    assert!(ana.is_allowed(&store) && store.status().is_available);
+}

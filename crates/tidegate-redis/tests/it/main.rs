@@ -1,0 +1,10 @@
+//! The store on real servers: alone, with Sentinels, in a cluster; whole, slow, cut, killed, replaced.
+
+mod cluster;
+mod conformance;
+mod faults;
+mod messages;
+mod permissions;
+mod remembered;
+mod sentinel;
+mod setup;

@@ -1,0 +1,71 @@
+//! The least that a user needs, as it is published.
+
+use testbed::{Flavour, Redis, Settings};
+use tidegate_redis::doctor::{Gravity, examine};
+
+use crate::setup::{Someone, options, reason, store, wait};
+
+/// The line in the documents that grants all that the store needs.
+fn published() -> String {
+    let page = include_str!("../../../../docs/distributed.md");
+    let line =
+        page.lines().find(|line| line.starts_with("ACL SETUSER tidegate ")).expect("the page has the line");
+    line.strip_prefix("ACL SETUSER ").expect("it begins so").to_owned()
+}
+
+fn guarded() -> Redis {
+    let redis = Redis::with(&Settings::new(Flavour::Redis7));
+    let line = published();
+    let mut words = vec!["ACL", "SETUSER"];
+    words.extend(line.split_ascii_whitespace());
+    assert_eq!(redis.command(&words), "OK", "{line}");
+    redis
+}
+
+#[test]
+fn what_is_published_is_enough() {
+    let redis = guarded();
+    let url = format!("redis://tidegate:PASSWORD@{}", redis.address());
+    let found = wait(examine(options(&url))).unwrap();
+    let scripts = found.iter().find(|finding| finding.about == "scripts").expect("they were tried");
+    assert_eq!(scripts.gravity, Gravity::Good, "{found:?}");
+    redis.command(&["SCRIPT", "FLUSH"]);
+    assert!(Someone::new("ana", "5/h").is_allowed(&store(&url)));
+}
+
+#[test]
+fn and_nothing_else_is_allowed() {
+    let redis = guarded();
+    let mut connection = redis.connection();
+    assert_eq!(connection.call(&["AUTH", "tidegate", "PASSWORD"]).unwrap().text(), "OK");
+    for words in [
+        &["CONFIG", "GET", "*"][..],
+        &["KEYS", "*"],
+        &["FLUSHALL"],
+        &["GET", "somebody-elses"],
+        &["SET", "somebody-elses", "1"],
+        &["EVAL", "return redis.call('GET', 'somebody-elses')", "0"],
+        &["SHUTDOWN"],
+        &["ACL", "LIST"],
+        &["DEBUG", "SLEEP", "0"],
+        &["MONITOR"],
+    ] {
+        let said = connection.call(words).unwrap().text();
+        assert!(
+            said.contains("NOPERM") || said.contains("The user executing the script can't access"),
+            "{words:?}: {said}"
+        );
+    }
+}
+
+#[test]
+fn what_is_missing_is_said() {
+    let redis = guarded();
+    assert_eq!(redis.command(&["ACL", "SETUSER", "tidegate", "-zadd"]), "OK");
+    let store = store(&format!("redis://tidegate:PASSWORD@{}", redis.address()));
+    assert!(Someone::new("ana", "5/h").is_allowed(&store), "this one needs no sorted set");
+    let error = Someone::new("ana", "5/h sliding-log").take(&store).expect_err("it may not");
+    let said = reason(&error);
+    assert!(said.contains("can't run this command") && said.contains("tidegate doctor"), "{said}");
+    assert!(error.is_retryable(), "nothing was done");
+}

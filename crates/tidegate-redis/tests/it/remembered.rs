@@ -1,0 +1,92 @@
+//! Refusals that need no question.
+
+use testbed::Proxy;
+use tidegate::{Adjustment, Ask, Cost, Store as _};
+use tidegate_redis::Options;
+
+use crate::setup::{Someone, forgetful, open, options, redis, store, wait};
+
+#[test]
+fn a_key_held_at_its_limit_costs_the_server_nothing() {
+    let redis = redis();
+    let proxy = Proxy::start(redis.address());
+    for limit in [
+        "5/h",
+        "5/h queue 4 delay-after all leaky-bucket",
+        "5/h fixed-window",
+        "5/h sliding-log",
+        "5/h sliding-window",
+    ] {
+        let (store, ana) = (store(&proxy.url()), Someone::new(limit, limit));
+        assert_eq!(ana.passes(&store, 6), 5, "{limit}");
+        let asked = proxy.counters().requests;
+        assert_eq!(ana.passes(&store, 1000), 0, "{limit}");
+        assert_eq!(proxy.counters().requests, asked, "{limit}: the server was asked");
+        assert_eq!(store.status().cached, 1000, "{limit}");
+    }
+}
+
+#[test]
+fn when_the_time_is_over_the_server_is_asked_again() {
+    let redis = redis();
+    let (store, ana) = (store(&redis.url()), Someone::new("ana", "1/100ms"));
+    assert!(ana.is_allowed(&store));
+    let told = ana.take(&store).unwrap().retry_after().expect("it was refused");
+    testbed::pause(told);
+    assert!(ana.is_allowed(&store), "who obeys what was told passes");
+}
+
+#[test]
+fn what_was_given_back_or_forgotten_here_is_noticed_at_once() {
+    let redis = redis();
+    let (store, ana) = (store(&redis.url()), Someone::new("ana", "2/h"));
+    assert_eq!(ana.passes(&store, 3), 2);
+    wait(store.adjust(ana.subject(), Adjustment::Refund(Cost::ONE))).unwrap();
+    assert_eq!(ana.passes(&store, 3), 1);
+    wait(store.reset(ana.subject())).unwrap();
+    assert_eq!(ana.passes(&store, 3), 2);
+    store.forget_refusals();
+    let answered = store.status().answered;
+    assert!(!ana.is_allowed(&store));
+    assert_eq!(store.status().answered, answered + 1, "nothing is remembered any more");
+}
+
+#[test]
+fn places_in_flight_and_counted_refusals_are_always_asked_for() {
+    let redis = redis();
+    let proxy = Proxy::start(redis.address());
+    let store = store(&proxy.url());
+    for limit in ["2/30s concurrency", "2/h sliding-log count-denied"] {
+        let ana = Someone::new(limit, limit);
+        assert_eq!(ana.passes(&store, 2), 2);
+        let asked = proxy.counters().requests;
+        assert_eq!(ana.passes(&store, 10), 0);
+        assert_eq!(proxy.counters().requests, asked + 10, "{limit}");
+    }
+}
+
+#[test]
+fn one_refusal_of_several_limits_is_enough() {
+    let redis = redis();
+    let (store, narrow, wide) =
+        (store(&redis.url()), Someone::new("ana", "1/h"), Someone::new("all", "100/h"));
+    let asks = [(wide.subject(), Ask::ONE), (narrow.subject(), Ask::ONE)];
+    assert!(wait(store.take(&asks)).unwrap().is_allowed());
+    let refused = wait(store.take(&asks)).unwrap();
+    let cached = wait(store.take(&asks)).unwrap();
+    assert_eq!(store.status().cached, 1);
+    assert_eq!((refused.binding(), cached.binding()), (Some(1), Some(1)));
+    let left = wait(store.peek(wide.subject(), Ask::ONE)).unwrap().remaining();
+    assert_eq!(left, 99, "refusals of one spend nothing of the other");
+}
+
+#[test]
+fn it_can_be_switched_off() {
+    let redis = redis();
+    let store = open(Options { caches_refusals: false, ..options(&redis.url()) });
+    let ana = Someone::new("ana", "1/h");
+    assert_eq!(ana.passes(&store, 10), 1);
+    assert_eq!((store.status().answered, store.status().cached), (10, 0));
+    let other = forgetful(&redis.url());
+    assert_eq!(ana.passes(&other, 10), 0, "another machine sees the same count");
+}

@@ -1,0 +1,101 @@
+//! Stores for tests.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use testbed::{Flavour, Redis};
+use tidegate::{Ask, Decisions, Key, Limit, Store as _, StoreError, Subject};
+use tidegate_redis::{Options, RedisStore};
+
+/// A machine with many tests is slower than a limiter may be.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(2);
+
+/// Options with a deadline that no busy machine misses.
+pub(crate) fn options(url: &str) -> Options {
+    let url = url.parse().unwrap_or_else(|error| panic!("{url}: {error}"));
+    Options { deadline: DEADLINE, ..Options::new(url) }
+}
+
+pub(crate) fn store(url: &str) -> RedisStore {
+    open(options(url))
+}
+
+/// A store that asks the server about everything.
+pub(crate) fn forgetful(url: &str) -> RedisStore {
+    open(Options { caches_refusals: false, ..options(url) })
+}
+
+pub(crate) fn open(options: Options) -> RedisStore {
+    RedisStore::open(options).unwrap_or_else(|error| panic!("{error}"))
+}
+
+pub(crate) fn redis() -> Redis {
+    Redis::start(Flavour::Redis7)
+}
+
+/// Waits for what a store answers, on a runtime that knows nothing of it.
+pub(crate) fn wait<F: Future>(future: F) -> F::Output {
+    tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(future)
+}
+
+/// A subject of its own.
+#[derive(Clone, Debug)]
+pub(crate) struct Someone {
+    key: Key,
+    limit: Limit,
+}
+
+impl Someone {
+    pub(crate) fn new(name: &str, limit: &str) -> Someone {
+        Someone {
+            key: Key::new(name),
+            limit: limit.parse().unwrap_or_else(|error| panic!("{limit}: {error}")),
+        }
+    }
+
+    pub(crate) fn subject(&self) -> Subject<'_> {
+        Subject::new("test", &self.key, &self.limit)
+    }
+
+    pub(crate) fn take(&self, store: &RedisStore) -> Result<Decisions, StoreError> {
+        wait(store.take(&[(self.subject(), Ask::ONE)]))
+    }
+
+    pub(crate) fn is_allowed(&self, store: &RedisStore) -> bool {
+        self.take(store).unwrap_or_else(|error| panic!("{}", reason(&error))).is_allowed()
+    }
+
+    /// How many of so many takes pass.
+    pub(crate) fn passes(&self, store: &RedisStore, times: usize) -> usize {
+        (0..times).filter(|_| self.is_allowed(store)).count()
+    }
+}
+
+/// What a store says about an error.
+pub(crate) fn reason(error: &StoreError) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+/// A clock for tests that set the time.
+pub(crate) fn given_time(url: &str) -> (RedisStore, Arc<tidegate::ManualClock>) {
+    let clock = Arc::new(tidegate::ManualClock::new());
+    let store = RedisStore::with_given_time(options(url), clock.clone());
+    (store.unwrap_or_else(|error| panic!("{error}")), clock)
+}
+
+fn list(addresses: &[std::net::SocketAddr]) -> String {
+    addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+}
+
+pub(crate) fn sentinel_url(sentinels: &testbed::Sentinels) -> String {
+    format!("redis+sentinel://{}/{}", list(&sentinels.addresses()), sentinels.name())
+}
+
+pub(crate) fn cluster_url(cluster: &testbed::Cluster) -> String {
+    format!("redis+cluster://{}", list(&cluster.addresses()))
+}
+
+/// Asks until something comes true; how long that may take is the machine's affair.
+pub(crate) fn eventually<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
+    testbed::until(what, Duration::from_secs(60), look)
+}

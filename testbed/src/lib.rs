@@ -1,0 +1,37 @@
+//! Real servers on free ports, faults between them and us, and a judge of what was decided.
+//!
+//! ```text
+//!   who is tested --> Proxy: delays, eats, cuts, answers itself --> Redis | Sentinels | Cluster: real processes
+//!         |
+//!         `--> Decided, Decided, … --> Judge: is every interval within its bound?
+//! ```
+//!
+//! What cannot be set up panics and says why: there is no test without its servers.
+//! Everything that was started ends when its value is dropped, and also when this process is killed.
+
+mod certificates;
+mod cluster;
+mod flavour;
+mod folder;
+mod guard;
+mod judge;
+mod port;
+mod process;
+mod proxy;
+mod redis;
+mod resp;
+mod sentinels;
+mod settings;
+mod waiting;
+
+pub use certificates::Certificates;
+pub use cluster::{Cluster, SLOTS};
+pub use flavour::{Flavour, Missing};
+pub use folder::Folder;
+pub use judge::{Bound, Breach, By, Decided, Judge, Seen};
+pub use proxy::{Admission, Afterwards, Counters, Direction, Flow, Proxy};
+pub use redis::Redis;
+pub use resp::{Connection, Reply};
+pub use sentinels::Sentinels;
+pub use settings::Settings;
+pub use waiting::{now, pause, until};

@@ -1,0 +1,258 @@
+//! What the threads of a proxy share: the faults in force, the open connections, what was counted.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::link::Link;
+use super::{Admission, Afterwards, Counters, Direction, Flow};
+use crate::waiting::now;
+
+/// The faults in force.
+#[derive(Debug)]
+pub(super) struct Faults {
+    pub(super) target: SocketAddr,
+    pub(super) admission: Admission,
+    pub(super) only: Vec<String>,
+    pub(super) eating: Eating,
+    /// How many requests get this answer.
+    pub(super) answer: (u64, Vec<u8>),
+    requests: Way,
+    replies: Way,
+    /// Whether somebody listens, as the door says.
+    is_listening: bool,
+    is_over: bool,
+}
+
+/// The faults of one direction.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Way {
+    pub(super) flow: Flow,
+    pub(super) delay: Duration,
+    pub(super) cut_after: Option<usize>,
+}
+
+/// Which replies are eaten.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Eating {
+    left: u64,
+    fraction: f64,
+    random: u64,
+    afterwards: Afterwards,
+}
+
+impl Eating {
+    pub(super) fn next(count: u64, afterwards: Afterwards) -> Eating {
+        Eating { left: count, afterwards, ..Eating::default() }
+    }
+
+    pub(super) fn fraction(fraction: f64, seed: u64, afterwards: Afterwards) -> Eating {
+        // Zero would stay zero.
+        Eating { fraction, random: seed | 1, afterwards, ..Eating::default() }
+    }
+
+    /// Whether the next reply is eaten, and what comes after.
+    fn eat(&mut self) -> Option<Afterwards> {
+        if self.left > 0 {
+            self.left -= 1;
+            return Some(self.afterwards);
+        }
+        // The shifts of xorshift64; the upper half is plenty for a fraction.
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        let is_eaten = ((self.random >> 32) as f64) < self.fraction * f64::from(u32::MAX);
+        is_eaten.then_some(self.afterwards)
+    }
+}
+
+impl Faults {
+    pub(super) fn way_mut(&mut self, direction: Direction) -> &mut Way {
+        match direction {
+            Direction::Requests => &mut self.requests,
+            Direction::Replies => &mut self.replies,
+        }
+    }
+
+    /// None, but the same target and the same door.
+    pub(super) fn cleared(&self) -> Faults {
+        Faults { is_listening: self.is_listening, is_over: self.is_over, ..Faults::none(self.target) }
+    }
+
+    fn none(target: SocketAddr) -> Faults {
+        Faults {
+            target,
+            admission: Admission::Accept,
+            only: Vec::new(),
+            eating: Eating::default(),
+            answer: (0, Vec::new()),
+            requests: Way::default(),
+            replies: Way::default(),
+            is_listening: false,
+            is_over: false,
+        }
+    }
+
+    fn wants_a_listener(&self) -> bool {
+        self.admission != Admission::Refuse && !self.is_over
+    }
+
+    fn is_meant(&self, command: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|only| only == command)
+    }
+}
+
+/// What the threads share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    faults: Mutex<Faults>,
+    changed: Condvar,
+    links: Mutex<Vec<Arc<Link>>>,
+    counters: Mutex<Counters>,
+}
+
+impl Shared {
+    pub(super) fn new(target: SocketAddr) -> Shared {
+        let (faults, links) = (Mutex::new(Faults::none(target)), Mutex::default());
+        Shared { faults, changed: Condvar::new(), links, counters: Mutex::default() }
+    }
+
+    /// Changes faults, and wakes those who wait because of them.
+    pub(super) fn change(&self, change: impl FnOnce(&mut Faults)) {
+        change(&mut self.faults());
+        self.changed.notify_all();
+    }
+
+    pub(super) fn target(&self) -> SocketAddr {
+        self.faults().target
+    }
+
+    /// What happens to whoever has just connected; nothing, if nobody should have been able to.
+    pub(super) fn admission(&self) -> Option<Admission> {
+        let faults = self.faults();
+        faults.wants_a_listener().then_some(faults.admission)
+    }
+
+    /// Waits until somebody is to listen; false, if all is over.
+    pub(super) fn wait_to_listen(&self) -> bool {
+        let mut faults = self.faults();
+        while !faults.wants_a_listener() && !faults.is_over {
+            faults = self.changed.wait(faults).unwrap_or_else(PoisonError::into_inner);
+        }
+        !faults.is_over
+    }
+
+    pub(super) fn listening(&self, is_listening: bool) {
+        self.change(|faults| faults.is_listening = is_listening);
+    }
+
+    pub(super) fn is_listening(&self) -> bool {
+        self.faults().is_listening
+    }
+
+    /// Waits until the door is as it is wanted.
+    pub(super) fn wait_for_door(&self) {
+        let mut faults = self.faults();
+        while faults.is_listening != faults.wants_a_listener() {
+            faults = self.changed.wait(faults).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    pub(super) fn end(&self) {
+        self.change(|faults| faults.is_over = true);
+    }
+
+    /// Waits as long as a message that has come then has to; what happens to it, or nothing if its connection is cut.
+    pub(super) fn wait_to_pass(&self, link: &Link, direction: Direction, came: Instant) -> Option<Flow> {
+        let mut faults = self.faults();
+        loop {
+            if link.is_cut() {
+                return None;
+            }
+            let way = *faults.way_mut(direction);
+            let waited = now().saturating_duration_since(came);
+            faults = match way.flow {
+                Flow::Hold => self.changed.wait(faults).unwrap_or_else(PoisonError::into_inner),
+                flow if waited >= way.delay => return Some(flow),
+                _ => {
+                    self.changed
+                        .wait_timeout(faults, way.delay - waited)
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .0
+                }
+            };
+        }
+    }
+
+    /// How many of these bytes may pass before the connection is to be cut.
+    pub(super) fn allowance(&self, direction: Direction, bytes: usize) -> (usize, bool) {
+        let mut faults = self.faults();
+        let way = faults.way_mut(direction);
+        match way.cut_after {
+            Some(left) if bytes > left => {
+                way.cut_after = None;
+                (left, true)
+            }
+            Some(left) => {
+                way.cut_after = Some(left - bytes);
+                (bytes, false)
+            }
+            None => (bytes, false),
+        }
+    }
+
+    /// What a request is answered here, if it is; else whether its reply may be eaten.
+    pub(super) fn answer(&self, command: &str) -> Result<Vec<u8>, bool> {
+        let mut faults = self.faults();
+        let is_meant = faults.is_meant(command);
+        if !is_meant || faults.answer.0 == 0 {
+            return Err(is_meant);
+        }
+        faults.answer.0 -= 1;
+        Ok(faults.answer.1.clone())
+    }
+
+    /// Whether a reply that may be eaten is.
+    pub(super) fn eat(&self) -> Option<Afterwards> {
+        self.faults().eating.eat()
+    }
+
+    pub(super) fn cut(&self) {
+        for link in self.links().drain(..) {
+            link.cut();
+        }
+        // Whoever waits has to see that its connection is cut.
+        drop(self.faults());
+        self.changed.notify_all();
+    }
+
+    pub(super) fn opened(&self, link: &Arc<Link>) {
+        self.links().push(Arc::clone(link));
+        self.count(|counters| {
+            counters.opened += 1;
+            counters.open += 1;
+            counters.most_open = counters.most_open.max(counters.open);
+        });
+    }
+
+    pub(super) fn closed(&self, link: &Arc<Link>) {
+        self.links().retain(|other| !Arc::ptr_eq(other, link));
+        self.count(|counters| counters.open -= 1);
+    }
+
+    pub(super) fn count(&self, count: impl FnOnce(&mut Counters)) {
+        count(&mut self.counters.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    pub(super) fn counters(&self) -> Counters {
+        *self.counters.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn faults(&self) -> MutexGuard<'_, Faults> {
+        self.faults.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn links(&self) -> MutexGuard<'_, Vec<Arc<Link>>> {
+        self.links.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,7 @@
+//! Real servers and real sockets: each launcher, each fault.
+
+mod cluster;
+mod process;
+mod proxy;
+mod redis;
+mod sentinels;
