@@ -81,6 +81,16 @@ impl<'a> Attributes<'a> {
         Attributes { patience: Some(longest), ..self }
     }
 
+    /// The same with names and values of its own, for whoever asks later.
+    #[must_use]
+    pub fn into_owned(self) -> Attributes<'static> {
+        let owned = |(name, Value(value)): (Cow<'a, str>, Value<'a>)| {
+            (Cow::Owned(name.into_owned()), Value(Cow::Owned(value.into_owned())))
+        };
+        let Attributes { ip, each, cost, patience } = self;
+        Attributes { ip, each: each.into_iter().map(owned).collect(), cost, patience }
+    }
+
     /// The value of an attribute other than `ip`.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         let name = canonical(Cow::Borrowed(name));

@@ -41,9 +41,9 @@ pub use condition::Condition;
 pub use config::PolicyError;
 pub use differences::differences;
 pub use gate::{
-    Admission, Binding, Calendar, Explanation, Gate, GateStore, HeldPermit, Instead, MAX_OVERRIDES,
-    ManualCalendar, Match, NoMemory, Override, OverrideError, Prepared, RuleCounts, RuleExplained,
-    ShadowCounts, SystemCalendar,
+    Admission, Binding, Calendar, DecidedBy, Explanation, Gate, GateStore, HeldPermit, Instead, LOCAL_BYTES,
+    MAX_OVERRIDES, ManualCalendar, Match, NoMemory, Override, OverrideError, Prepared, RuleCounts,
+    RuleExplained, ShadowCounts, StoreFailure, StoreFailures, SystemCalendar, Unfit, WithoutStore,
 };
 pub use key::{Grouping, OnMissing};
 pub use policy::{NamedZone, Policy};

@@ -8,7 +8,37 @@ use tidegate::{Decision, Key, Limit, PermitId, Ticks, Verdict};
 #[derive(Clone, Debug)]
 pub struct Admission {
     pub(crate) outcome: Outcome,
+    pub(crate) decided_by: DecidedBy,
     pub(crate) permits: Vec<HeldPermit>,
+}
+
+/// Who decided about a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DecidedBy {
+    /// This process, from its memory; also where no limit had to be asked.
+    Memory,
+    /// The store elsewhere that has this name.
+    Store(&'static str),
+    /// This process by its share of the limit, because the store failed.
+    Local,
+    /// Nobody: the store failed, and the rule lets everybody pass then.
+    Open,
+    /// Nobody: the store failed, and the rule refuses everybody then.
+    Closed,
+}
+
+impl DecidedBy {
+    /// A word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            DecidedBy::Memory => "memory",
+            DecidedBy::Store(name) => name,
+            DecidedBy::Local => "local",
+            DecidedBy::Open => "open",
+            DecidedBy::Closed => "closed",
+        }
+    }
 }
 
 /// How it was decided.
@@ -19,6 +49,8 @@ pub(crate) enum Outcome {
     Free,
     /// A rule always says so.
     Fixed { rule: Arc<str>, is_allowed: bool },
+    /// The store failed, and this rule lets everybody pass then; no limit was asked.
+    Open { rule: Arc<str> },
     /// Limits decided, and this one binds.
     Limited(Binding),
 }
@@ -28,7 +60,7 @@ pub(crate) enum Outcome {
 pub struct Binding {
     /// The rule's name.
     pub rule: Arc<str>,
-    /// The limit that was in force.
+    /// The limit that was in force; this node's share of it, if that decided.
     pub limit: Limit,
     /// What was asked of it.
     pub cost: u64,
@@ -51,13 +83,15 @@ pub struct HeldPermit {
     pub limit: Limit,
     /// Its number.
     pub id: PermitId,
+    /// Whether this process holds it by itself, as the store failed when it was taken.
+    pub is_local: bool,
 }
 
 impl Admission {
     /// Whether the request may happen, now or after a delay.
     pub fn is_allowed(&self) -> bool {
         match &self.outcome {
-            Outcome::Free => true,
+            Outcome::Free | Outcome::Open { .. } => true,
             Outcome::Fixed { is_allowed, .. } => *is_allowed,
             Outcome::Limited(binding) => binding.is_allowed,
         }
@@ -66,7 +100,7 @@ impl Admission {
     /// The verdict; a rule that always refuses makes it impossible.
     pub fn verdict(&self) -> Verdict {
         match &self.outcome {
-            Outcome::Free | Outcome::Fixed { is_allowed: true, .. } => {
+            Outcome::Free | Outcome::Fixed { is_allowed: true, .. } | Outcome::Open { .. } => {
                 Verdict::Allowed { delay: std::time::Duration::ZERO }
             }
             Outcome::Fixed { .. } => Verdict::Impossible,
@@ -82,16 +116,21 @@ impl Admission {
     pub fn rule(&self) -> Option<&str> {
         match &self.outcome {
             Outcome::Free => None,
-            Outcome::Fixed { rule, .. } => Some(rule),
+            Outcome::Fixed { rule, .. } | Outcome::Open { rule } => Some(rule),
             Outcome::Limited(binding) => Some(&binding.rule),
         }
     }
 
-    /// The limit that the answer speaks of, if it was a limit that decided.
+    /// Who decided: of several rules, whoever did about the one that the answer speaks of.
+    pub fn decided_by(&self) -> DecidedBy {
+        self.decided_by
+    }
+
+    /// The limit that the answer speaks of, if it was a limit that decided, or refused unasked.
     pub fn binding(&self) -> Option<&Binding> {
         match &self.outcome {
             Outcome::Limited(binding) => Some(binding),
-            Outcome::Free | Outcome::Fixed { .. } => None,
+            Outcome::Free | Outcome::Fixed { .. } | Outcome::Open { .. } => None,
         }
     }
 

@@ -65,7 +65,7 @@ pub struct Match {
 impl Gate {
     /// Tells what every rule has to do with a request, and spends nothing.
     pub async fn explain(&self, attributes: &Attributes<'_>) -> Result<Explanation, StoreError> {
-        let force = self.inner.force.load();
+        let force = self.in_force();
         let seen = force.policy.see(attributes);
         let mut rules = Vec::new();
         for id in (0..).take(force.policy.rules().len()) {

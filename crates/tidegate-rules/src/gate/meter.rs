@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tidegate::{Decision, Verdict};
 
+use super::admission::DecidedBy;
+use super::failures::{WithoutStore, WithoutStoreMeter};
 use crate::rule::Mode;
 
 /// What was counted for one rule, in lines of its own.
@@ -14,6 +16,8 @@ pub(crate) struct RuleMeter {
     in_shadow: Verdicts,
     looser: AtomicU64,
     stricter: AtomicU64,
+    unmeasured: AtomicU64,
+    without_store: WithoutStoreMeter,
 }
 
 /// What was decided, while a rule was obeyed or while it was not.
@@ -43,8 +47,13 @@ pub struct RuleCounts {
     pub looser: u64,
     /// Of a candidate: requests that it would refuse and the rule let pass.
     pub stricter: u64,
+    /// Of a candidate, or while it was not obeyed: requests about which it was not asked, as the store failed. They
+    /// are not among those above.
+    pub unmeasured: u64,
     /// How many of all these were decided while it was not obeyed. A candidate never is, so of that it says nothing.
     pub shadow: ShadowCounts,
+    /// How many of all these were decided without the store, as it failed.
+    pub without_store: WithoutStore,
 }
 
 /// What a rule would have said while its mode was shadow.
@@ -88,6 +97,16 @@ impl RuleMeter {
         add(if is_allowed { &counts.allowed } else { &counts.denied });
     }
 
+    /// A request about which nobody could ask it.
+    pub(crate) fn unmeasured(&self) {
+        add(&self.unmeasured);
+    }
+
+    /// What was decided beside that the store had no part in it.
+    pub(crate) fn decided_without_store(&self, by: DecidedBy, is_allowed: bool) {
+        self.without_store.decided(by, is_allowed);
+    }
+
     /// What a candidate says beside what its rule said.
     pub(crate) fn compared(&self, candidate: bool, rule: bool) {
         match (candidate, rule) {
@@ -107,7 +126,9 @@ impl RuleMeter {
             near: obeyed.near + shadow.near,
             looser: get(&self.looser),
             stricter: get(&self.stricter),
+            unmeasured: get(&self.unmeasured),
             shadow,
+            without_store: self.without_store.counts(),
         }
     }
 

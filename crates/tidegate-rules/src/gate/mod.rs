@@ -8,40 +8,46 @@
 //! ```
 
 mod admission;
+mod admit;
 mod calendar;
+mod elsewhere;
 mod explain;
+mod failing;
+mod failures;
 mod meter;
 mod overrides;
 mod overriding;
 mod permits;
 mod store;
 mod together;
+mod unfit;
 mod visit;
 
 use std::fmt;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use arc_swap::ArcSwap;
-use tidegate::{Clock as _, CounterClock, Decision, Decisions, StoreError, Ticks, Verdict, Zone};
+use arc_swap::{ArcSwap, Guard};
+use tidegate::{Clock as _, CounterClock, StoreError, Timestamp, Zone};
 
-pub use admission::{Admission, Binding, HeldPermit};
+pub use admission::{Admission, Binding, DecidedBy, HeldPermit};
 pub use calendar::{Calendar, ManualCalendar, SystemCalendar};
+pub use elsewhere::LOCAL_BYTES;
 pub use explain::{Explanation, Match, RuleExplained};
+pub use failures::{StoreFailure, StoreFailures, WithoutStore};
 pub use meter::{RuleCounts, ShadowCounts};
 pub use overrides::{Instead, MAX_OVERRIDES, Override, OverrideError};
-pub use store::{GateStore, NoMemory};
+pub use store::GateStore;
+pub use unfit::{NoMemory, Unfit};
 
-use crate::attributes::Attributes;
 use crate::policy::Policy;
-use crate::rule::{Fixed, Mode, Rule};
+use crate::rule::Rule;
 use crate::top::{Heavy, Outcome as Asking, Top};
-use admission::Outcome;
+use failures::Failures;
 use meter::RuleMeter;
 use overrides::Overrides;
 use store::InStore;
-use together::Together;
-use visit::{Asked, Circumstances, Visit};
 
 /// A policy in force on a store; clones share it.
 ///
@@ -69,8 +75,15 @@ struct Inner {
     calendar: Arc<dyn Calendar>,
     clock: CounterClock,
     top: Top,
+    failures: Failures,
     /// Requests to which no rule applied.
     free: AtomicU64,
+}
+
+impl Inner {
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
 }
 
 /// A policy, where its counts are, and what was counted for each rule.
@@ -100,18 +113,30 @@ impl Prepared {
     }
 }
 
-/// What is asked, and the date by which it is answered.
-#[derive(Clone, Copy)]
-struct Request<'a> {
-    attributes: &'a Attributes<'a>,
-    now: &'a (dyn Fn() -> i64 + Sync),
+/// A policy in force, for as long as an answer takes.
+enum Held {
+    /// For moments only: there are few of these, and each holds up whoever replaces the policy.
+    Shortly(Guard<Arc<InForce>>),
+    /// While a store elsewhere is waited for.
+    Long(Arc<InForce>),
+}
+
+impl Deref for Held {
+    type Target = InForce;
+
+    fn deref(&self) -> &InForce {
+        match self {
+            Held::Shortly(force) => force,
+            Held::Long(force) => force,
+        }
+    }
 }
 
 impl Gate {
     /// A policy in force on a store.
     ///
     /// # Panics
-    /// If the system has no memory for a zone of the policy.
+    /// If the policy does not fit the store, as [`Unfit`] says.
     pub fn new(policy: Policy, store: impl Into<GateStore>) -> Gate {
         Gate::with_calendar(policy, store, Arc::new(SystemCalendar))
     }
@@ -119,17 +144,17 @@ impl Gate {
     /// The same with another calendar for schedules and overrides.
     ///
     /// # Panics
-    /// If the system has no memory for a zone of the policy.
+    /// If the policy does not fit the store, as [`Unfit`] says.
     pub fn with_calendar(policy: Policy, store: impl Into<GateStore>, calendar: Arc<dyn Calendar>) -> Gate {
         Gate::try_new(policy, store, calendar).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// The same, or an error if the system has no memory for a zone of the policy.
+    /// The same, or an error if the policy does not fit the store.
     pub fn try_new(
         policy: Policy,
         store: impl Into<GateStore>,
         calendar: Arc<dyn Calendar>,
-    ) -> Result<Gate, NoMemory> {
+    ) -> Result<Gate, Unfit> {
         let store = InStore::new(&store.into(), &policy)?;
         let meters = policy.rules().iter().map(|_| Arc::default()).collect();
         let inner = Inner {
@@ -139,20 +164,21 @@ impl Gate {
             calendar,
             clock: CounterClock::new(),
             top: Top::new(),
+            failures: Failures::default(),
             free: AtomicU64::new(0),
         };
         Ok(Gate { inner: Arc::new(inner) })
     }
 
     /// Puts another policy in force, whole: every request is decided by one or the other. Rules that keep their name
-    /// and algorithm keep what their keys owe, and what was counted for them. If the system has no memory for one of
-    /// its zones, the old one stays in force.
-    pub fn replace(&self, policy: Policy) -> Result<(), NoMemory> {
+    /// and algorithm keep what their keys owe, and what was counted for them. If it does not fit the store, the old one
+    /// stays in force.
+    pub fn replace(&self, policy: Policy) -> Result<(), Unfit> {
         self.prepare(policy).map(Prepared::put_in_force)
     }
 
     /// The same in two steps: this one may fail and changes nothing, and putting it in force cannot fail.
-    pub fn prepare(&self, policy: Policy) -> Result<Prepared, NoMemory> {
+    pub fn prepare(&self, policy: Policy) -> Result<Prepared, Unfit> {
         let store = self.inner.force.load().store.under(&policy)?;
         Ok(Prepared { gate: self.clone(), policy, store })
     }
@@ -168,7 +194,18 @@ impl Gate {
             .map(|rule| known.get(rule.name()).map_or_else(Arc::default, |meter| Arc::clone(meter)));
         let (meters, store) = (meters.collect(), old.store.going_on_as(store));
         self.inner.overrides.keep_those_of(&policy, self.inner.calendar.now());
-        self.inner.force.store(Arc::new(InForce { policy, store, meters }));
+        let force = Arc::new(InForce { policy, store, meters });
+        self.inner.force.store(force.clone());
+        force.store.store().forget_refusals();
+    }
+
+    /// The policy in force, to answer by.
+    fn in_force(&self) -> Held {
+        let force = self.inner.force.load();
+        match force.store.elsewhere() {
+            None => Held::Shortly(force),
+            Some(_) => Held::Long(Guard::into_inner(force)),
+        }
     }
 
     /// Uses the policy in force.
@@ -179,129 +216,6 @@ impl Gate {
     /// The zones that rules name, each with its name.
     pub fn zones(&self) -> Vec<(String, Zone)> {
         self.inner.force.load().store.zones()
-    }
-
-    /// Decides about a request, and spends if it is allowed.
-    pub async fn admit(&self, attributes: &Attributes<'_>) -> Result<Admission, StoreError> {
-        let mut admissions = self.admit_all(std::slice::from_ref(attributes)).await?;
-        Ok(admissions.pop().unwrap_or(Admission { outcome: Outcome::Free, permits: Vec::new() }))
-    }
-
-    /// Decides about several requests that stand or fall together: all are allowed, or nothing was spent. After a
-    /// refusal each answer says what its own rules thought of its own request; where one is forbidden, no limit was
-    /// asked.
-    pub async fn admit_all(&self, requests: &[Attributes<'_>]) -> Result<Vec<Admission>, StoreError> {
-        let force = self.inner.force.load();
-        // One date for all rules, also if it changes meanwhile.
-        let date = OnceLock::new();
-        let now = || *date.get_or_init(|| self.inner.calendar.now());
-        let around = Circumstances { overrides: &self.inner.overrides, now: &now };
-        let visits: Vec<_> =
-            requests.iter().map(|request| Visit::new(&force.policy, request, &around)).collect();
-        let is_forbidden = |visit: &Visit<'_>| matches!(visit.fixed, Some((_, Fixed::Deny)));
-        if visits.iter().any(is_forbidden) {
-            return Ok(visits.iter().map(|visit| force.without_limits(visit, is_forbidden(visit))).collect());
-        }
-        let together = Together::of(&visits);
-        let decided = match &*together.asks {
-            [] => None,
-            asks => Some(force.store.store().take(asks).await?),
-        };
-        let each = decided.as_ref().map_or(&[][..], Decisions::each);
-        let refused = each.iter().filter(|decision| !decision.is_allowed()).count();
-        let each = together.told(each);
-        let mut rest = &*each;
-        let mut admissions = Vec::with_capacity(requests.len());
-        for (visit, request) in visits.iter().zip(requests) {
-            let (own, others) = rest.split_at(visit.enforced.len());
-            rest = others;
-            let request = Request { attributes: request, now: &now };
-            admissions.push(self.conclude(&force, visit, (request, own, refused)).await);
-        }
-        Ok(admissions)
-    }
-
-    /// [`Gate::admit`] for a store that answers at once, as those in memory do.
-    pub fn admit_now(&self, attributes: &Attributes<'_>) -> Result<Admission, StoreError> {
-        at_once(self.admit(attributes))
-    }
-
-    /// [`Gate::admit_all`] for a store that answers at once, as those in memory do.
-    pub fn admit_all_now(&self, requests: &[Attributes<'_>]) -> Result<Vec<Admission>, StoreError> {
-        at_once(self.admit_all(requests))
-    }
-
-    /// Counts what was decided, asks those who are not obeyed, and makes the answer.
-    async fn conclude(
-        &self,
-        force: &InForce,
-        visit: &Visit<'_>,
-        (request, own, refused): (Request<'_>, &[Decision], usize),
-    ) -> Admission {
-        let mut permits = Vec::new();
-        for (asked, decision) in visit.enforced.iter().zip(own) {
-            if refused == 0 || !decision.is_allowed() {
-                self.count(force, asked, decision);
-                hold(&mut permits, asked, decision);
-            }
-            let is_only = !decision.is_allowed() && refused == 1;
-            if refused == 0 || is_only {
-                self.ask_candidates(force, asked, (request, decision.is_allowed()), &mut permits).await;
-            }
-        }
-        if refused == 0 {
-            for asked in &visit.shadows {
-                let Some(decision) = self.ask_alone(force, asked, &mut permits).await else { continue };
-                self.ask_candidates(force, asked, (request, decision.is_allowed()), &mut permits).await;
-            }
-            visit.refused_in_shadow.iter().for_each(|id| force.meter(*id).fixed(Mode::Shadow, false));
-        }
-        if own.is_empty() {
-            let answer = force.without_limits(visit, refused == 0);
-            let is_measured = !visit.shadows.is_empty() || !visit.refused_in_shadow.is_empty();
-            if refused == 0 && !is_measured && matches!(answer.outcome, Outcome::Free) {
-                self.inner.free.fetch_add(1, Ordering::Relaxed);
-            }
-            return Admission { permits, ..answer };
-        }
-        Admission { outcome: binding(visit, own), permits }
-    }
-
-    /// What a rule that is not obeyed says to a request.
-    async fn ask_alone(
-        &self,
-        force: &InForce,
-        asked: &Asked<'_>,
-        permits: &mut Vec<HeldPermit>,
-    ) -> Option<Decision> {
-        let ask = [asked.subject()];
-        // Whoever is only measured stops nobody, not even by failing.
-        let decision = *force.store.store().take(&ask).await.ok()?.each().first()?;
-        self.count(force, asked, &decision);
-        hold(permits, asked, &decision);
-        Some(decision)
-    }
-
-    async fn ask_candidates(
-        &self,
-        force: &InForce,
-        asked: &Asked<'_>,
-        (request, is_allowed): (Request<'_>, bool),
-        permits: &mut Vec<HeldPermit>,
-    ) {
-        for id in &asked.limited.candidates {
-            let Request { attributes, now } = request;
-            let Some(candidate) = asked.of_candidate(&force.policy, *id, attributes, now) else { continue };
-            if let Some(decision) = self.ask_alone(force, &candidate, permits).await {
-                force.meter(*id).compared(decision.is_allowed(), is_allowed);
-            }
-        }
-    }
-
-    fn count(&self, force: &InForce, asked: &Asked<'_>, decision: &Decision) {
-        force.meter(asked.id).decided(asked.mode, decision);
-        let asking = if decision.is_allowed() { Asking::Allowed } else { Asking::Refused };
-        self.inner.top.note(|| self.inner.clock.now(), &asked.rule.name, &asked.key, asking);
     }
 
     /// What was counted for each rule, in the order of the file.
@@ -315,9 +229,14 @@ impl Gate {
         self.inner.free.load(Ordering::Relaxed)
     }
 
+    /// What was decided without the store because it failed, and how it fails.
+    pub fn store_failures(&self) -> StoreFailures {
+        self.inner.failures.told()
+    }
+
     /// The keys with the most refusals lately.
     pub fn top(&self, rule: Option<&str>, at_most: usize) -> Vec<Heavy> {
-        self.inner.top.turn_to(self.inner.clock.now());
+        self.inner.top.turn_to(self.inner.now());
         self.inner.top.most(Asking::Refused, rule, at_most)
     }
 
@@ -331,48 +250,6 @@ impl InForce {
     fn meter(&self, id: crate::index::RuleId) -> &RuleMeter {
         &self.meters[id as usize]
     }
-
-    /// The answer to a request that no limit was asked about.
-    fn without_limits(&self, visit: &Visit<'_>, is_counted: bool) -> Admission {
-        let outcome = match visit.fixed {
-            Some((id, fixed)) => {
-                let is_allowed = fixed == Fixed::Allow;
-                if is_counted {
-                    self.meter(id).fixed(Mode::Enforce, is_allowed);
-                }
-                Outcome::Fixed { rule: self.policy.rule(id).name.clone(), is_allowed }
-            }
-            None => Outcome::Free,
-        };
-        Admission { outcome, permits: Vec::new() }
-    }
-}
-
-/// The limit that an answer speaks of.
-fn binding(visit: &Visit<'_>, own: &[Decision]) -> Outcome {
-    let place = Decisions::binding_of(own).unwrap_or(0);
-    let (asked, decision) = (&visit.enforced[place], own[place]);
-    let delays = own.iter().map(|decision| match decision.verdict_in_ticks() {
-        Verdict::Allowed { delay } => delay,
-        _ => Ticks::ZERO,
-    });
-    Outcome::Limited(Binding {
-        rule: asked.rule.name.clone(),
-        limit: asked.limit,
-        cost: asked.ask.cost.get(),
-        decision,
-        delay: delays.max().unwrap_or(Ticks::ZERO),
-        is_allowed: own.iter().all(Decision::is_allowed),
-    })
-}
-
-fn hold(permits: &mut Vec<HeldPermit>, asked: &Asked<'_>, decision: &Decision) {
-    permits.extend(decision.permit().map(|id| HeldPermit {
-        rule: asked.rule.name.clone(),
-        key: asked.key.clone(),
-        limit: asked.limit,
-        id,
-    }));
 }
 
 /// The answer of something that does not wait.

@@ -47,6 +47,13 @@ pub enum OverrideError {
     MissingPart(String),
     /// There are too many.
     TooMany,
+    /// The store cannot count by such a limit.
+    Unsupported {
+        /// The limit, as text.
+        limit: String,
+        /// What the store says: what is wrong with it, and what would do.
+        reason: String,
+    },
 }
 
 impl fmt::Display for OverrideError {
@@ -64,6 +71,7 @@ impl fmt::Display for OverrideError {
             OverrideError::TooMany => {
                 write!(out, "there are {MAX_OVERRIDES} overrides already; delete some, or write a rule")
             }
+            OverrideError::Unsupported { limit, reason } => write!(out, "limit {limit:?}: {reason}"),
         }
     }
 }

@@ -18,16 +18,25 @@ impl Gate {
         instead: Instead,
         until: i64,
     ) -> Result<Override, OverrideError> {
-        let named = self.inner.force.load().key_of(rule, key)?;
+        let force = self.inner.force.load();
+        let named = force.key_of(rule, key)?;
+        if let Instead::Limit(limit) = instead {
+            let unsupported = |reason| OverrideError::Unsupported { limit: limit.to_string(), reason };
+            force.store.store().supports(&limit).map_err(unsupported)?;
+        }
         let one = Override { rule: named.rule, key: named.parts, instead, until };
         self.inner.overrides.put(named.key, one.clone(), self.inner.calendar.now())?;
+        force.store.store().forget_refusals();
         Ok(one)
     }
 
     /// Lets the rule hold again for one of its keys. Whether anything else did.
     pub fn remove_override(&self, rule: &str, key: &Attributes<'_>) -> Result<bool, OverrideError> {
-        let named = self.inner.force.load().key_of(rule, key)?;
-        Ok(self.inner.overrides.remove(&named.rule, &named.key, self.inner.calendar.now()))
+        let force = self.inner.force.load();
+        let named = force.key_of(rule, key)?;
+        let was_there = self.inner.overrides.remove(&named.rule, &named.key, self.inner.calendar.now());
+        force.store.store().forget_refusals();
+        Ok(was_there)
     }
 
     /// All overrides that have not ended, by rule and end.

@@ -7,20 +7,32 @@ use super::overrides::Instead;
 use super::{Gate, InForce, at_once};
 
 impl Gate {
-    /// Gives a place in flight back. Whether the permit was still holding one.
+    /// Gives a place in flight back, to whoever holds it: the store, or this process if the store failed when it was
+    /// taken. Whether the permit was still holding one.
     pub async fn release(&self, permit: &HeldPermit) -> Result<bool, StoreError> {
-        let force = self.inner.force.load();
+        let force = self.in_force();
         // A place that a rule took is given back also when the rule is gone.
         let limit = self.limit_in_force(&force, permit).unwrap_or(permit.limit);
-        force.store.store().release(force.holder_of(permit, &limit), permit.id).await
+        let holder = force.holder_of(permit, &limit);
+        match force.store.elsewhere() {
+            Some(elsewhere) if permit.is_local => Ok(elsewhere.local.release(holder, permit.id)),
+            None if permit.is_local => Ok(false),
+            _ => force.store.store().release(holder, permit.id).await,
+        }
     }
 
     /// Starts a permit's lease anew, as long as its rule says now. Whether it was still holding its place; not if its
     /// rule is gone, as nobody says how long a lease is then.
     pub async fn renew(&self, permit: &HeldPermit) -> Result<bool, StoreError> {
-        let force = self.inner.force.load();
+        let force = self.in_force();
         let Some(limit) = self.limit_in_force(&force, permit) else { return Ok(false) };
-        force.store.store().renew(force.holder_of(permit, &limit), permit.id).await
+        let holder = force.holder_of(permit, &limit);
+        match force.store.elsewhere() {
+            // A share has fewer places, and the same lease.
+            Some(elsewhere) if permit.is_local => Ok(elsewhere.local.renew(holder, permit.id)),
+            None if permit.is_local => Ok(false),
+            _ => force.store.store().renew(holder, permit.id).await,
+        }
     }
 
     /// [`Gate::release`] for a store that answers at once.

@@ -1,22 +1,78 @@
 //! Where the counts of a policy are.
 
-use std::error::Error;
+use std::fmt;
+use std::num::NonZeroU64;
 use std::sync::Arc;
-use std::{fmt, io};
 
 use tidegate::{Map, Memory, Store, Zone, Zones};
 
-use crate::config::Bytes;
-use crate::policy::{NamedZone, Policy};
+use super::admission::DecidedBy;
+use super::elsewhere::{Draft, Elsewhere, Local};
+use super::unfit::{NoMemory, Unfit};
+use crate::policy::Policy;
 
-/// A store that a gate can use: a [`Zone`] or a [`Map`] in memory, or any other [`Store`].
+/// A store that a gate can use: a [`Zone`] or a [`Map`] in memory, or any other [`Store`] elsewhere, which may fail.
+///
+/// ```
+/// use std::num::NonZeroU64;
+/// use std::sync::Arc;
+/// use tidegate::Map;
+/// use tidegate_rules::{Gate, GateStore, Policy};
+///
+/// let shared = Arc::new(Map::new()); // in place of a store that other nodes reach as well
+/// let three = NonZeroU64::new(3).expect("not zero");
+/// let store = GateStore::elsewhere(shared).named("redis").nodes(three).local_bytes(1 << 20);
+/// let gate = Gate::new(Policy::from_toml("[[rule]]\nname = 'site'\nlimit = '30/s'")?, store);
+/// # Ok::<(), tidegate_rules::PolicyError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct GateStore(Kind);
 
 #[derive(Clone, Debug)]
 enum Kind {
     Memory(Memory),
-    Other(Arc<dyn Store>),
+    Elsewhere(Draft),
+}
+
+/// What there is to say about a store elsewhere; memory does not fail, and none of it matters there.
+impl GateStore {
+    /// A store that may take a while and may fail. Then each rule has its own way to go on, as it says in
+    /// `on_store_failure`.
+    pub fn elsewhere(store: Arc<dyn Store>) -> GateStore {
+        GateStore(Kind::Elsewhere(Draft::new(store)))
+    }
+
+    /// How many nodes share it; 1 unless set. While it fails, each of them decides by
+    /// [its share](tidegate::Limit::shared_among) of a rule's limit.
+    #[must_use]
+    pub fn nodes(self, nodes: NonZeroU64) -> GateStore {
+        self.with(|draft| draft.nodes = nodes)
+    }
+
+    /// How much memory there is for what is decided without the store; [`LOCAL_BYTES`](crate::LOCAL_BYTES) unless set.
+    #[must_use]
+    pub fn local_bytes(self, bytes: usize) -> GateStore {
+        self.with(|draft| draft.local = Local::Bytes(bytes))
+    }
+
+    /// Memory that is there already, for what is decided without the store.
+    #[must_use]
+    pub fn local_in(self, memory: impl Into<Memory>) -> GateStore {
+        self.with(|draft| draft.local = Local::Given(memory.into()))
+    }
+
+    /// What it is called where an answer says who decided.
+    #[must_use]
+    pub fn named(self, name: &'static str) -> GateStore {
+        self.with(|draft| draft.name = name)
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Draft)) -> GateStore {
+        if let Kind::Elsewhere(draft) = &mut self.0 {
+            change(draft);
+        }
+        self
+    }
 }
 
 impl From<&Zone> for GateStore {
@@ -45,34 +101,13 @@ impl From<Map> for GateStore {
 
 impl From<Arc<dyn Store>> for GateStore {
     fn from(store: Arc<dyn Store>) -> GateStore {
-        GateStore(Kind::Other(store))
+        GateStore::elsewhere(store)
     }
 }
 
-/// The system has no memory for a zone of a policy.
-#[derive(Debug)]
-pub struct NoMemory {
-    zone: NamedZone,
-    cause: io::Error,
-}
-
-impl NoMemory {
-    /// The zone that cannot be had.
-    pub fn zone(&self) -> &NamedZone {
-        &self.zone
-    }
-}
-
-impl fmt::Display for NoMemory {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, bytes) = (&self.zone.name, Bytes(self.zone.bytes));
-        write!(out, "zone {name:?}: the system has no {bytes} of memory for it; write a smaller size")
-    }
-}
-
-impl Error for NoMemory {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.cause)
+impl<S: Store + 'static> From<Arc<S>> for GateStore {
+    fn from(store: Arc<S>) -> GateStore {
+        GateStore::elsewhere(store)
     }
 }
 
@@ -80,22 +115,28 @@ impl Error for NoMemory {
 #[derive(Clone)]
 pub(super) enum InStore {
     Memory { first: Memory, zones: Zones },
-    Other(Arc<dyn Store>),
+    Elsewhere(Elsewhere),
 }
 
 impl InStore {
-    pub(super) fn new(store: &GateStore, policy: &Policy) -> Result<InStore, NoMemory> {
+    pub(super) fn new(store: &GateStore, policy: &Policy) -> Result<InStore, Unfit> {
         match &store.0 {
             Kind::Memory(first) => InStore::with_zones(first, &Zones::new(first), policy),
-            Kind::Other(store) => Ok(InStore::Other(store.clone())),
+            Kind::Elsewhere(draft) => {
+                Unfit::unless_supported(&*draft.store, policy)?;
+                Ok(InStore::Elsewhere(Elsewhere::new(draft)?))
+            }
         }
     }
 
     /// The same for another policy; zones of the same name go on with what they hold, in the size they have.
-    pub(super) fn under(&self, policy: &Policy) -> Result<InStore, NoMemory> {
+    pub(super) fn under(&self, policy: &Policy) -> Result<InStore, Unfit> {
         match self {
             InStore::Memory { first, zones } => InStore::with_zones(first, zones, policy),
-            InStore::Other(store) => Ok(InStore::Other(store.clone())),
+            InStore::Elsewhere(elsewhere) => {
+                Unfit::unless_supported(&*elsewhere.store, policy)?;
+                Ok(self.clone())
+            }
         }
     }
 
@@ -113,7 +154,7 @@ impl InStore {
         }
     }
 
-    fn with_zones(first: &Memory, old: &Zones, policy: &Policy) -> Result<InStore, NoMemory> {
+    fn with_zones(first: &Memory, old: &Zones, policy: &Policy) -> Result<InStore, Unfit> {
         let zones = policy.zones().iter().try_fold(Zones::new(first), |zones, zone| {
             if old.named(&zone.name).is_some() {
                 return Ok(zones.with_that_of(old, &zone.name));
@@ -126,8 +167,21 @@ impl InStore {
     pub(super) fn store(&self) -> &dyn Store {
         match self {
             InStore::Memory { zones, .. } => zones,
-            InStore::Other(store) => &**store,
+            InStore::Elsewhere(elsewhere) => &*elsewhere.store,
         }
+    }
+
+    /// The store that may fail, if it is one.
+    pub(super) fn elsewhere(&self) -> Option<&Elsewhere> {
+        match self {
+            InStore::Memory { .. } => None,
+            InStore::Elsewhere(elsewhere) => Some(elsewhere),
+        }
+    }
+
+    /// Who decides as long as it answers.
+    pub(super) fn decided_by(&self) -> DecidedBy {
+        self.elsewhere().map_or(DecidedBy::Memory, |elsewhere| DecidedBy::Store(elsewhere.name))
     }
 
     pub(super) fn zones(&self) -> Vec<(String, Zone)> {
@@ -135,7 +189,7 @@ impl InStore {
             InStore::Memory { zones, .. } => {
                 zones.names().filter_map(|name| Some((name.to_owned(), zones.named(name)?.clone()))).collect()
             }
-            InStore::Other(_) => Vec::new(),
+            InStore::Elsewhere(_) => Vec::new(),
         }
     }
 }
@@ -151,6 +205,7 @@ mod tests {
     use super::super::Gate;
     use super::*;
     use crate::attributes::Attributes;
+    use crate::policy::NamedZone;
     use crate::seen::Slots;
 
     #[test]
@@ -164,7 +219,7 @@ mod tests {
             error.to_string(),
             "zone \"large\": the system has no 1073741824 GiB of memory for it; write a smaller size"
         );
-        assert_eq!(error.zone(), &zone);
+        assert!(matches!(error, Unfit::NoMemory(error) if error.zone() == &zone));
         assert_eq!((gate.with_policy(|policy| policy.rules().len()), gate.zones().len()), (1, 0));
         assert!(gate.admit_now(&Attributes::new()).is_ok_and(|answer| answer.is_allowed()));
         assert!(InStore::new(&Zone::new(1 << 16).into(), &policy()).is_err());

@@ -6,7 +6,7 @@ use super::overrides::{Instead, Overrides};
 use crate::attributes::Attributes;
 use crate::index::RuleId;
 use crate::policy::Policy;
-use crate::rule::{Action, Fixed, Limited, Mode, Rule};
+use crate::rule::{Action, Fixed, Limited, Mode, OnStoreFailure, Rule};
 use crate::seen::Seen;
 
 /// What a request asks of the rules that apply to it.
@@ -125,6 +125,11 @@ impl<'p> Asked<'p> {
             ..Subject::new(&self.rule.name, &self.key, &self.limit)
         };
         (subject, self.ask)
+    }
+
+    /// What happens when the store cannot answer.
+    pub(super) fn on_store_failure(&self) -> OnStoreFailure {
+        self.limited.on_store_failure
     }
 
     /// The same asked of a candidate for this rule.

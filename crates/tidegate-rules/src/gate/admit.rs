@@ -1,0 +1,257 @@
+//! Decides about requests: whoever is obeyed first, then those who are only measured.
+
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
+
+use tidegate::{Ask, Decision, Decisions, StoreError, Subject, Ticks, Verdict};
+
+use super::admission::{Admission, Binding, DecidedBy, HeldPermit, Outcome};
+use super::together::Together;
+use super::visit::{Asked, Circumstances, Visit};
+use super::{Gate, InForce, at_once};
+use crate::attributes::Attributes;
+use crate::rule::{Fixed, Mode};
+use crate::top::Outcome as Asking;
+
+/// What is asked, and the date by which it is answered.
+#[derive(Clone, Copy)]
+struct Request<'a> {
+    attributes: &'a Attributes<'a>,
+    now: &'a (dyn Fn() -> i64 + Sync),
+}
+
+/// What comes of those who are only measured.
+#[derive(Default)]
+struct Measured {
+    permits: Vec<HeldPermit>,
+    /// The store has failed: nobody waits for it again only to measure.
+    has_failed: bool,
+}
+
+impl Gate {
+    /// Decides about a request, and spends if it is allowed.
+    ///
+    /// If the store fails, each rule goes on as it says in `on_store_failure`, and [`Admission::decided_by`] tells so.
+    /// An error is only that a store elsewhere does not answer at once where that was asked for, or that more is asked
+    /// together than it can answer.
+    /// Whoever drops this before it is answered may have spent, once; places in flight come back with their lease.
+    pub async fn admit(&self, attributes: &Attributes<'_>) -> Result<Admission, StoreError> {
+        let mut admissions = self.admit_all(std::slice::from_ref(attributes)).await?;
+        Ok(admissions.pop().unwrap_or_else(|| Admission::without_limits(Outcome::Free)))
+    }
+
+    /// Decides about several requests that stand or fall together: all are allowed, or nothing was spent. After a
+    /// refusal each answer says what its own rules thought of its own request; where one is forbidden, no limit was
+    /// asked.
+    pub async fn admit_all(&self, requests: &[Attributes<'_>]) -> Result<Vec<Admission>, StoreError> {
+        let force = self.in_force();
+        // One date for all rules, also if it changes meanwhile.
+        let date = OnceLock::new();
+        let now = || *date.get_or_init(|| self.inner.calendar.now());
+        let around = Circumstances { overrides: &self.inner.overrides, now: &now };
+        let visits: Vec<_> =
+            requests.iter().map(|request| Visit::new(&force.policy, request, &around)).collect();
+        let is_forbidden = |visit: &Visit<'_>| matches!(visit.fixed, Some((_, Fixed::Deny)));
+        if visits.iter().any(is_forbidden) {
+            return Ok(visits.iter().map(|visit| force.unasked(visit, is_forbidden(visit))).collect());
+        }
+        let together = Together::of(&visits);
+        let decided = match &*together.asks {
+            [] => None,
+            asks => match (self.take(&force, asks).await, force.store.elsewhere()) {
+                (Ok(decided), _) => Some(decided),
+                (Err(error), Some(elsewhere)) if !error.is_unfit() => {
+                    return Ok(self.admit_without_store(&force, &visits, elsewhere));
+                }
+                (Err(error), _) => return Err(error),
+            },
+        };
+        let each = decided.as_ref().map_or(&[][..], Decisions::each);
+        let refused = each.iter().filter(|decision| !decision.is_allowed()).count();
+        let each = together.told(each);
+        let mut rest = &*each;
+        let mut measured = Measured::default();
+        let mut admissions = Vec::with_capacity(requests.len());
+        for (visit, request) in visits.iter().zip(requests) {
+            let (own, others) = rest.split_at(visit.enforced.len());
+            rest = others;
+            let request = Request { attributes: request, now: &now };
+            admissions.push(self.conclude(&force, visit, (request, own, refused), &mut measured).await);
+        }
+        Ok(admissions)
+    }
+
+    /// [`Gate::admit`] for a store that answers at once, as those in memory do.
+    pub fn admit_now(&self, attributes: &Attributes<'_>) -> Result<Admission, StoreError> {
+        at_once(self.admit(attributes))
+    }
+
+    /// [`Gate::admit_all`] for a store that answers at once, as those in memory do.
+    pub fn admit_all_now(&self, requests: &[Attributes<'_>]) -> Result<Vec<Admission>, StoreError> {
+        at_once(self.admit_all(requests))
+    }
+
+    /// What the store says; whether it answers is noted.
+    async fn take(&self, force: &InForce, asks: &[(Subject<'_>, Ask)]) -> Result<Decisions, StoreError> {
+        let answer = force.store.store().take(asks).await;
+        match &answer {
+            Ok(decisions) if decisions.is_remembered() => {}
+            Ok(_) => self.inner.failures.ended(),
+            Err(error) if error.is_unfit() => {}
+            Err(error) => self.inner.failures.note(error, self.inner.calendar.now()),
+        }
+        answer
+    }
+
+    /// Counts what was decided, asks those who are not obeyed, and makes the answer.
+    async fn conclude(
+        &self,
+        force: &InForce,
+        visit: &Visit<'_>,
+        (request, own, refused): (Request<'_>, &[Decision], usize),
+        measured: &mut Measured,
+    ) -> Admission {
+        for (asked, decision) in visit.enforced.iter().zip(own) {
+            if refused == 0 || !decision.is_allowed() {
+                self.count(force, asked, decision);
+                measured.permits.extend(hold(asked, decision));
+            }
+            let is_only = !decision.is_allowed() && refused == 1;
+            if refused == 0 || is_only {
+                self.ask_candidates(force, asked, (request, decision.is_allowed()), measured).await;
+            }
+        }
+        if refused == 0 {
+            for asked in &visit.shadows {
+                match self.ask_alone(force, asked, measured).await {
+                    Some(decision) => {
+                        let said = (request, decision.is_allowed());
+                        self.ask_candidates(force, asked, said, measured).await;
+                    }
+                    None => force.leave_candidates_unmeasured(asked),
+                }
+            }
+            visit.refused_in_shadow.iter().for_each(|id| force.meter(*id).fixed(Mode::Shadow, false));
+        }
+        let permits = std::mem::take(&mut measured.permits);
+        if own.is_empty() {
+            return Admission { permits, ..self.without_limits(force, visit, refused > 0) };
+        }
+        let place = Decisions::binding_of(own).unwrap_or(0);
+        let outcome = limited(&visit.enforced[place], place, own);
+        Admission { outcome, decided_by: force.store.decided_by(), permits }
+    }
+
+    /// The answer to a request that no limit had to be asked about, though others may have refused one beside it.
+    pub(super) fn without_limits(&self, force: &InForce, visit: &Visit<'_>, is_refused: bool) -> Admission {
+        let answer = force.unasked(visit, !is_refused);
+        let is_measured = !visit.shadows.is_empty() || !visit.refused_in_shadow.is_empty();
+        if !is_refused && !is_measured && matches!(answer.outcome, Outcome::Free) {
+            self.inner.free.fetch_add(1, Ordering::Relaxed);
+        }
+        answer
+    }
+
+    /// What a rule that is not obeyed says to a request.
+    async fn ask_alone(
+        &self,
+        force: &InForce,
+        asked: &Asked<'_>,
+        measured: &mut Measured,
+    ) -> Option<Decision> {
+        let ask = [asked.subject()];
+        let answer = if measured.has_failed { None } else { Some(self.take(force, &ask).await) };
+        let Some(Ok(decisions)) = answer else {
+            // Whoever is only measured stops nobody, not even by failing.
+            measured.has_failed = true;
+            force.meter(asked.id).unmeasured();
+            return None;
+        };
+        let decision = *decisions.each().first()?;
+        self.count(force, asked, &decision);
+        measured.permits.extend(hold(asked, &decision));
+        Some(decision)
+    }
+
+    async fn ask_candidates(
+        &self,
+        force: &InForce,
+        asked: &Asked<'_>,
+        (request, is_allowed): (Request<'_>, bool),
+        measured: &mut Measured,
+    ) {
+        for id in &asked.limited.candidates {
+            let Request { attributes, now } = request;
+            let Some(candidate) = asked.of_candidate(&force.policy, *id, attributes, now) else { continue };
+            if let Some(decision) = self.ask_alone(force, &candidate, measured).await {
+                force.meter(*id).compared(decision.is_allowed(), is_allowed);
+            }
+        }
+    }
+
+    pub(super) fn count(&self, force: &InForce, asked: &Asked<'_>, decision: &Decision) {
+        force.meter(asked.id).decided(asked.mode, decision);
+        let asking = if decision.is_allowed() { Asking::Allowed } else { Asking::Refused };
+        self.inner.top.note(|| self.inner.now(), &asked.rule.name, &asked.key, asking);
+    }
+}
+
+impl InForce {
+    /// The answer to a request that no limit was asked about.
+    fn unasked(&self, visit: &Visit<'_>, is_counted: bool) -> Admission {
+        let outcome = match visit.fixed {
+            Some((id, fixed)) => {
+                let is_allowed = fixed == Fixed::Allow;
+                if is_counted {
+                    self.meter(id).fixed(Mode::Enforce, is_allowed);
+                }
+                Outcome::Fixed { rule: self.policy.rule(id).name.clone(), is_allowed }
+            }
+            None => Outcome::Free,
+        };
+        Admission::without_limits(outcome)
+    }
+
+    /// Nobody asks whoever is only measured about this request.
+    pub(super) fn leave_unmeasured(&self, visit: &Visit<'_>) {
+        visit.shadows.iter().for_each(|asked| self.meter(asked.id).unmeasured());
+        visit.enforced.iter().chain(&visit.shadows).for_each(|asked| self.leave_candidates_unmeasured(asked));
+    }
+
+    fn leave_candidates_unmeasured(&self, asked: &Asked<'_>) {
+        asked.limited.candidates.iter().for_each(|id| self.meter(*id).unmeasured());
+    }
+}
+
+impl Admission {
+    fn without_limits(outcome: Outcome) -> Admission {
+        Admission { outcome, decided_by: DecidedBy::Memory, permits: Vec::new() }
+    }
+}
+
+/// The answer that speaks of one limit: that at this place among all that decided.
+pub(super) fn limited(asked: &Asked<'_>, place: usize, own: &[Decision]) -> Outcome {
+    let delays = own.iter().map(|decision| match decision.verdict_in_ticks() {
+        Verdict::Allowed { delay } => delay,
+        _ => Ticks::ZERO,
+    });
+    Outcome::Limited(Binding {
+        rule: asked.rule.name.clone(),
+        limit: asked.limit,
+        cost: asked.ask.cost.get(),
+        decision: own[place],
+        delay: delays.max().unwrap_or(Ticks::ZERO),
+        is_allowed: own.iter().all(Decision::is_allowed),
+    })
+}
+
+/// The place in flight that was taken, if it was one.
+pub(super) fn hold(asked: &Asked<'_>, decision: &Decision) -> Option<HeldPermit> {
+    decision.permit().map(|id| HeldPermit {
+        rule: asked.rule.name.clone(),
+        key: asked.key.clone(),
+        limit: asked.limit,
+        id,
+        is_local: false,
+    })
+}

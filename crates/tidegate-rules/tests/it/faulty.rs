@@ -1,0 +1,134 @@
+//! A store that fails when it is told to, which no real one does on demand.
+
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+use tidegate::{
+    Adjusted, Adjustment, Answer, Ask, Decision, Decisions, Limit, ManualClock, Map, PermitId, Store,
+    StoreError, Subject, Zone,
+};
+use tidegate_rules::{Gate, GateStore, ManualCalendar};
+
+use crate::requests::policy;
+
+/// A limit that it cannot hold, as a store with coarse time could not.
+pub(crate) const TOO_FAST: &str = "5000000/s";
+
+/// How it answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Health {
+    Up,
+    /// It is not reached, and nothing was spent.
+    Down,
+    /// It has spent, and its answer is lost.
+    Silent,
+    /// It never answers.
+    Stuck,
+}
+
+/// A map that fails when it is told to.
+#[derive(Debug)]
+pub(crate) struct Faulty {
+    pub(crate) map: Map,
+    health: AtomicU8,
+    /// How often it was asked to take.
+    pub(crate) takes: AtomicU64,
+    pub(crate) forgotten: AtomicU64,
+}
+
+impl Faulty {
+    pub(crate) fn new(clock: Arc<ManualClock>) -> Arc<Faulty> {
+        Arc::new(Faulty {
+            map: Map::with_clock(clock),
+            health: AtomicU8::new(Health::Up as u8),
+            takes: AtomicU64::new(0),
+            forgotten: AtomicU64::new(0),
+        })
+    }
+
+    pub(crate) fn is(&self, health: Health) {
+        self.health.store(health as u8, Ordering::SeqCst);
+    }
+
+    async fn answer<T>(&self, answer: impl FnOnce(&Map) -> T) -> Result<T, StoreError> {
+        let health = self.health.load(Ordering::SeqCst);
+        if health == Health::Down as u8 {
+            return Err(StoreError::unavailable("the plug is out"));
+        }
+        if health == Health::Stuck as u8 {
+            std::future::pending::<()>().await;
+        }
+        let answer = answer(&self.map);
+        if health == Health::Silent as u8 {
+            return Err(StoreError::outcome_unknown("the line went dead"));
+        }
+        Ok(answer)
+    }
+}
+
+impl Store for Faulty {
+    fn take<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> Answer<'a, Decisions> {
+        self.takes.fetch_add(1, Ordering::SeqCst);
+        Answer::later(self.answer(move |map| map.take_all(asks)))
+    }
+
+    fn peek<'a>(&'a self, subject: Subject<'a>, ask: Ask) -> Answer<'a, Decision> {
+        Answer::later(self.answer(move |map| map.peek(subject, ask)))
+    }
+
+    fn adjust<'a>(&'a self, subject: Subject<'a>, adjustment: Adjustment) -> Answer<'a, Adjusted> {
+        Answer::later(self.answer(move |map| map.adjust(subject, adjustment)))
+    }
+
+    fn release<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {
+        Answer::later(self.answer(move |map| map.release(subject, permit)))
+    }
+
+    fn renew<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {
+        Answer::later(self.answer(move |map| map.renew(subject, permit)))
+    }
+
+    fn reset<'a>(&'a self, subject: Subject<'a>) -> Answer<'a, bool> {
+        Answer::later(self.answer(move |map| map.reset(subject)))
+    }
+
+    fn supports(&self, limit: &Limit) -> Result<(), String> {
+        if limit.to_string() == TOO_FAST {
+            return Err("this is faster than can be counted; write at most \"1000000/s\"".to_owned());
+        }
+        Ok(())
+    }
+
+    fn forget_refusals(&self) {
+        self.forgotten.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// One of several nodes on a store that can fail; every clock stands still until it is moved.
+pub(crate) struct Node {
+    pub(crate) gate: Gate,
+    pub(crate) store: Arc<Faulty>,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) calendar: Arc<ManualCalendar>,
+}
+
+/// So many nodes with one policy on one store.
+pub(crate) fn nodes(text: &str, count: u64) -> Vec<Node> {
+    let (clock, calendar) = (Arc::new(ManualClock::new()), Arc::new(ManualCalendar::at(0)));
+    let store = Faulty::new(clock.clone());
+    let node = |_| {
+        let local = Zone::with_clock(1 << 16, clock.clone());
+        let of_all = NonZeroU64::new(count).expect("a node");
+        let gate_store = GateStore::elsewhere(store.clone()).named("redis").nodes(of_all).local_in(&local);
+        let gate = Gate::with_calendar(policy(text), gate_store, calendar.clone());
+        Node { gate, store: store.clone(), clock: clock.clone(), calendar: calendar.clone() }
+    };
+    (0..count).map(node).collect()
+}
+
+/// One of so many nodes, alone.
+pub(crate) fn one_of(text: &str, count: u64) -> Node {
+    nodes(text, count).swap_remove(0)
+}

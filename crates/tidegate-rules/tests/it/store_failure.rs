@@ -1,0 +1,289 @@
+//! A store that fails: each rule goes on as it says, and nobody is told a store has decided that has not.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tidegate::{Cost, SECOND, Verdict};
+use tidegate_rules::{
+    Admission, Attributes, DecidedBy, Gate, Instead, RuleCounts, StoreFailure, WithoutStore,
+};
+
+use crate::faulty::{Health, Node, nodes, one_of};
+use crate::requests::{admit, remaining};
+
+fn ana() -> Attributes<'static> {
+    Attributes::new().set("user", "ana")
+}
+
+fn rule(name: &str, limit: &str, on_failure: &str) -> String {
+    format!(
+        "[[rule]]\nname = '{name}'\nkey = ['user']\nlimit = '{limit}'\non_store_failure = '{on_failure}'\n"
+    )
+}
+
+fn down(text: &str, count: u64) -> Node {
+    let node = one_of(text, count);
+    node.store.is(Health::Down);
+    node
+}
+
+fn ask(node: &Node) -> Admission {
+    admit(&node.gate, &ana())
+}
+
+fn counts(gate: &Gate, rule: &str) -> RuleCounts {
+    gate.counts().into_iter().find(|(known, _)| known.name() == rule).expect("there is such a rule").1
+}
+
+/// How many pass before one is refused.
+fn passing(node: &Node) -> u64 {
+    (0..).find(|_| !ask(node).is_allowed()).expect("one is refused")
+}
+
+const REFUSED: Verdict = Verdict::Denied { retry_after: SECOND };
+
+#[test]
+fn one_that_is_closed_refuses_until_the_store_is_asked_again() {
+    let node = down(&rule("api", "10/h", "closed"), 3);
+    let answer = ask(&node);
+    assert_eq!((answer.is_allowed(), answer.verdict(), answer.is_forbidden()), (false, REFUSED, false));
+    assert_eq!((answer.rule(), answer.decided_by()), (Some("api"), DecidedBy::Closed));
+    let told = answer.binding().expect("its limit").decision;
+    assert_eq!((told.limit(), told.remaining()), (10, 0));
+    node.store.is(Health::Up);
+    assert_eq!(remaining(&node.gate, "api", &ana()), 10, "nothing was spent");
+    assert_eq!(ask(&node).decided_by(), DecidedBy::Store("redis"));
+}
+
+#[test]
+fn one_that_is_open_lets_everybody_pass_and_spends_nothing() {
+    let node = down(&rule("api", "1/h", "open"), 3);
+    for _ in 0..100 {
+        let answer = ask(&node);
+        assert_eq!(answer.verdict(), Verdict::Allowed { delay: Duration::ZERO });
+        assert_eq!((answer.rule(), answer.decided_by()), (Some("api"), DecidedBy::Open));
+        assert!(answer.binding().is_none(), "no limit has said anything");
+    }
+    assert_eq!(counts(&node.gate, "api").without_store, WithoutStore { open: 100, ..Default::default() });
+    node.store.is(Health::Up);
+    assert_eq!(remaining(&node.gate, "api", &ana()), 1);
+}
+
+#[test]
+fn one_that_is_local_decides_by_the_share_of_this_node() {
+    let node = down(&rule("api", "30/h burst 15", "local"), 3);
+    assert_eq!(passing(&node), 5);
+    let answer = ask(&node);
+    let told = answer.binding().expect("its share");
+    assert_eq!((told.limit.to_string(), answer.decided_by()), ("10/h burst 5".to_owned(), DecidedBy::Local));
+    assert_eq!(answer.verdict(), Verdict::Denied { retry_after: 360 * SECOND });
+    assert_eq!(passing_as(&node, "bob"), 5, "each key has its own");
+    node.clock.advance(360 * SECOND);
+    assert_eq!((passing(&node), passing(&node)), (1, 0), "and gets it back at the rate of the share");
+}
+
+fn passing_as(node: &Node, user: &'static str) -> u64 {
+    let request = Attributes::new().set("user", user);
+    (0..).find(|_| !admit(&node.gate, &request).is_allowed()).expect("one is refused")
+}
+
+#[test]
+fn it_is_what_a_rule_does_that_says_nothing() {
+    let node = down("[[rule]]\nname = 'api'\nlimit = '30/h'\n", 3);
+    assert_eq!((passing(&node), ask(&node).decided_by()), (10, DecidedBy::Local));
+}
+
+#[test]
+fn too_much_for_one_node_is_put_off_and_too_much_for_all_is_refused_for_good() {
+    let node = down(&rule("api", "30/h", "local"), 3);
+    let verdict = |cost| admit(&node.gate, &ana().cost(Cost::of(cost))).verdict();
+    assert_eq!((verdict(11), verdict(30), verdict(31)), (REFUSED, REFUSED, Verdict::Impossible));
+    assert!(admit(&node.gate, &ana().cost(Cost::of(10))).is_allowed(), "and nothing was spent");
+    let node = down(&rule("api", "30/h", "closed"), 3);
+    assert_eq!(admit(&node.gate, &ana().cost(Cost::of(31))).verdict(), Verdict::Impossible);
+}
+
+#[test]
+fn one_that_is_closed_stops_the_others_from_spending() {
+    let text = format!(
+        "{}{}{}",
+        rule("shut", "9/h", "closed"),
+        rule("own", "9/h", "local"),
+        rule("wide", "9/h", "open")
+    );
+    let node = down(&text, 3);
+    for _ in 0..5 {
+        assert_eq!(
+            (ask(&node).rule(), ask(&node).decided_by(), ask(&node).verdict()),
+            (Some("shut"), DecidedBy::Closed, REFUSED)
+        );
+    }
+    let of = |rule| counts(&node.gate, rule).without_store;
+    assert_eq!(of("shut"), WithoutStore { closed: 15, ..Default::default() });
+    assert_eq!((of("own").total(), of("wide").total()), (0, 0), "they have decided nothing");
+    let shut = Attributes::new().set("user", "ana");
+    node.gate.put_override("shut", &shut, Instead::Allow, i64::MAX).expect("there is such a rule");
+    assert_eq!(passing(&node), 3, "the share is whole");
+}
+
+#[test]
+fn of_those_that_let_it_pass_the_one_that_counts_is_spoken_of() {
+    let node = down(&format!("{}{}", rule("wide", "1/h", "open"), rule("own", "9/h", "local")), 3);
+    for left in [2, 1, 0] {
+        let answer = ask(&node);
+        assert_eq!((answer.rule(), answer.decided_by()), (Some("own"), DecidedBy::Local));
+        assert_eq!(answer.binding().map(|told| told.decision.remaining()), Some(left));
+    }
+    assert!(!ask(&node).is_allowed());
+    assert_eq!(counts(&node.gate, "wide").without_store.open, 3, "what does not happen is allowed by nobody");
+    let own = WithoutStore { local_allowed: 3, local_denied: 1, ..Default::default() };
+    assert_eq!(counts(&node.gate, "own").without_store, own);
+}
+
+#[test]
+fn shares_are_taken_all_or_none() {
+    let wide = "[[rule]]\nname = 'wide'\nlimit = '90/h'\n";
+    let node = down(&format!("{}{wide}", rule("narrow", "6/h", "local")), 3);
+    for _ in 0..50 {
+        ask(&node);
+    }
+    assert_eq!(counts(&node.gate, "wide").allowed, 2);
+    let users = (0..).take(28).map(|user: u32| Attributes::new().set("user", user.to_string()));
+    let passed = users.filter(|user| admit(&node.gate, user).is_allowed()).count();
+    assert_eq!(passed, 28, "fifty refusals of one user took nothing from the others");
+    assert!(!admit(&node.gate, &Attributes::new().set("user", "last")).is_allowed());
+}
+
+#[test]
+fn several_requests_stand_or_fall_together() {
+    let text = format!(
+        "{}{}",
+        rule("own", "9/h", "local"),
+        rule("shut", "9/h", "closed").replace("key", "when = { path = '/pay' }\nkey")
+    );
+    let node = down(&text, 3);
+    let all = |requests: &[Attributes<'_>]| {
+        let answers = node.gate.admit_all_now(requests).expect("at once");
+        answers.iter().map(|answer| (answer.is_allowed(), answer.decided_by())).collect::<Vec<_>>()
+    };
+    let pay = || ana().path("/pay");
+    let both = all(&[ana(), pay()]);
+    assert_eq!(both, [(true, DecidedBy::Local), (false, DecidedBy::Closed)], "each says what it thinks");
+    assert_eq!(counts(&node.gate, "own").allowed, 0, "and nothing has happened");
+    assert_eq!(all(&[ana(), ana(), ana(), ana()]), [(false, DecidedBy::Local); 4], "four of three");
+    assert_eq!(all(&[ana(), ana(), ana()]), [(true, DecidedBy::Local); 3]);
+    assert_eq!(all(&[ana()]), [(false, DecidedBy::Local)]);
+    let told = WithoutStore { local_allowed: 3, local_denied: 5, open: 0, closed: 1 };
+    assert_eq!(node.gate.store_failures().decided, told);
+}
+
+#[test]
+fn rules_that_need_no_store_answer_as_ever() {
+    let text = format!(
+        "[[rule]]\nname = 'robots'\nwhen = {{ path = '/robots.txt' }}\ndecision = 'allow'\n\
+         [[rule]]\nname = 'admin'\nwhen = {{ path = '/admin' }}\ndecision = 'deny'\n{}",
+        rule("api", "9/h", "closed").replace("key", "when = { path = '/api' }\nkey")
+    );
+    let node = down(&text, 3);
+    let at = |path| admit(&node.gate, &ana().path(path));
+    let told = |answer: Admission| (answer.is_allowed(), answer.decided_by());
+    assert_eq!(told(at("/robots.txt")), (true, DecidedBy::Memory));
+    assert_eq!((told(at("/admin")), at("/admin").is_forbidden()), ((false, DecidedBy::Memory), true));
+    assert_eq!(told(at("/other")), (true, DecidedBy::Memory));
+    assert_eq!(node.gate.store_failures().failed, 0, "nobody was asked");
+    assert_eq!(told(at("/api")), (false, DecidedBy::Closed));
+}
+
+#[test]
+fn when_the_store_is_back_its_counts_decide_again() {
+    let node = one_of(&rule("api", "9/h", "local"), 3);
+    for _ in 0..4 {
+        assert_eq!(ask(&node).decided_by(), DecidedBy::Store("redis"));
+    }
+    node.store.is(Health::Down);
+    assert_eq!((passing(&node), node.gate.store_failures().is_failing), (3, true));
+    assert!(
+        node.gate.explain_now(&ana()).is_err(),
+        "who wants to know what it says is told that it does not"
+    );
+    node.store.is(Health::Up);
+    assert_eq!(remaining(&node.gate, "api", &ana()), 5);
+    assert_eq!((passing(&node), node.gate.store_failures().is_failing), (5, false));
+}
+
+#[test]
+fn an_answer_that_was_lost_is_charged_once_at_most() {
+    let node = one_of(&rule("api", "9/h", "local"), 3);
+    node.store.is(Health::Silent);
+    assert_eq!(ask(&node).decided_by(), DecidedBy::Local);
+    assert_eq!(node.store.takes.load(Ordering::SeqCst), 1, "it is not asked again");
+    node.store.is(Health::Up);
+    assert_eq!(remaining(&node.gate, "api", &ana()), 8);
+}
+
+#[test]
+fn how_the_store_fails_is_told() {
+    let node = one_of(&rule("api", "9/h", "local"), 3);
+    assert_eq!(node.gate.store_failures(), Default::default());
+    node.store.is(Health::Down);
+    node.calendar.set(1_700_000_000);
+    ask(&node);
+    let told = node.gate.store_failures();
+    let error = "the store cannot be reached: the plug is out".to_owned();
+    assert_eq!(told.last, Some(StoreFailure { at: 1_700_000_000, error }));
+    assert_eq!((told.is_failing, told.failed, told.decided.total()), (true, 1, 1));
+}
+
+#[test]
+fn an_override_holds_without_the_store_too() {
+    let node = down(&rule("api", "3/h", "local"), 3);
+    let thirty = Instead::Limit("30/h".parse().expect("a limit"));
+    node.gate.put_override("api", &ana(), thirty, i64::MAX).expect("there is such a rule");
+    assert_eq!((passing(&node), passing_as(&node, "bob")), (10, 1));
+}
+
+#[test]
+fn whoever_gives_up_waiting_leaves_nothing_behind_here() {
+    let node = one_of(&rule("api", "9/h", "local"), 3);
+    node.store.is(Health::Stuck);
+    let (request, mut context) = (ana(), std::task::Context::from_waker(std::task::Waker::noop()));
+    for _ in 0..100 {
+        let mut waiting = Box::pin(node.gate.admit(&request));
+        assert!(waiting.as_mut().poll(&mut context).is_pending());
+        // Other rules come into force while it waits.
+        node.gate.replace(crate::requests::policy(&rule("api", "6/h", "local"))).expect("it fits");
+    }
+    assert_eq!((counts(&node.gate, "api"), node.gate.store_failures()), Default::default());
+    node.store.is(Health::Down);
+    assert_eq!(passing(&node), 2);
+}
+
+#[test]
+fn nodes_that_cannot_talk_keep_to_the_limit_together() {
+    let limits = [
+        ("30/h", 30, 1),
+        ("30/h burst 7", 6, 1),
+        ("60/h burst 2", 3, 1),
+        ("30/h queue 8 leaky-bucket", 9, 1),
+        ("31/h fixed-window", 30, 10),
+        ("31/h sliding-log", 30, 10),
+        ("31/h sliding-window", 30, 10),
+        ("2/h sliding-log", 3, 0),
+        ("31/h concurrency", 30, 0),
+    ];
+    for (limit, at_once, after_a_while) in limits {
+        let nodes = nodes(&rule("api", limit, "local"), 3);
+        nodes[0].store.is(Health::Down);
+        let all = || nodes.iter().map(passing).collect::<Vec<_>>();
+        assert_eq!(all().iter().sum::<u64>(), at_once, "{limit}: all of the burst, and not more");
+        assert_eq!(all(), [0; 3], "{limit}");
+        // Far enough for one unit of a share, or for all that a window holds.
+        let is_window = limit.starts_with("31/h") && !limit.ends_with("concurrency");
+        let rate: u64 = limit.split('/').next().and_then(|rate| rate.parse().ok()).expect("a rate");
+        let wait = if is_window { 2 * 3600 } else { 3 * 3600 / rate };
+        nodes[0].clock.advance(SECOND * u32::try_from(wait).expect("seconds"));
+        if after_a_while > 0 {
+            assert_eq!(all(), [after_a_while; 3], "{limit}");
+        }
+    }
+}
