@@ -3,8 +3,14 @@
 use tidegate::{Adjusted, Decision, Ticks, Verdict};
 use tidegate_rules::Admission;
 
-/// Who decided, in every answer of a store in memory.
-pub(crate) const DECIDED_BY: &str = "memory";
+/// Who decided: a store in memory.
+pub(crate) const MEMORY: &str = "memory";
+/// Who decided while a store elsewhere did not answer: this server for its part.
+pub(crate) const LOCAL: &str = "local";
+/// The same: nobody, and it is allowed.
+pub(crate) const OPEN: &str = "open";
+/// The same: nobody, and it is refused.
+pub(crate) const CLOSED: &str = "closed";
 
 const TICKS_PER_MILLISECOND: u64 = 16_000_000;
 const TICKS_PER_SECOND: u64 = 1000 * TICKS_PER_MILLISECOND;
@@ -78,6 +84,17 @@ pub(crate) struct Told<'a> {
     /// Nothing if it was refused.
     pub(crate) delay_ms: Option<u64>,
     pub(crate) rule: Option<&'a str>,
+    pub(crate) decided_by: &'static str,
+}
+
+impl Told<'_> {
+    /// The same, decided by somebody else than memory. Where nobody counted, nothing is left to be told.
+    pub(crate) fn by(self, decided_by: &'static str) -> Self {
+        if decided_by == OPEN && self.is_allowed {
+            return Told { decided_by, limit: None, remaining: None, reset_after_ms: None, ..self };
+        }
+        Told { decided_by, ..self }
+    }
 }
 
 impl From<Answer> for Told<'static> {
@@ -90,6 +107,7 @@ impl From<Answer> for Told<'static> {
             reset_after_ms: Some(answer.reset_after_ms()),
             delay_ms: answer.delay_ms(),
             rule: None,
+            decided_by: MEMORY,
         }
     }
 }
@@ -102,6 +120,7 @@ impl<'a> From<&'a Admission> for Told<'a> {
                 is_allowed,
                 delay_ms: is_allowed.then(|| in_ms(binding.delay)),
                 rule,
+                decided_by: admission.decided_by().as_str(),
                 ..Told::from(Answer(binding.decision))
             },
             // Nothing was counted.
@@ -113,6 +132,7 @@ impl<'a> From<&'a Admission> for Told<'a> {
                 reset_after_ms: None,
                 delay_ms: is_allowed.then_some(0),
                 rule,
+                decided_by: admission.decided_by().as_str(),
             },
         }
     }

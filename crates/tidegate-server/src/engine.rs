@@ -1,23 +1,31 @@
 //! What every front asks.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use tidegate::{AdHoc, Clock, CounterClock, Timestamp, Zone};
-use tidegate_rules::NoMemory;
+use tidegate::{
+    AdHoc, Adjusted, Adjustment, Ask, Clock, CounterClock, Decision, Key, Limit, StoreError, Timestamp, Zone,
+};
+use tidegate_rules::Unfit;
 
-use crate::meter::Meters;
+use crate::answer::MEMORY;
+use crate::elsewhere::{Elsewhere, REDIS};
+use crate::meter::{Count, Meter, Meters};
 use crate::rules::Rules;
 use crate::settings::{Settings, Token};
 
 /// The states, what was counted, and whether the server goes on.
 #[derive(Debug)]
 pub(crate) struct Engine {
-    /// Subjects whose limit comes with each call.
+    /// Subjects whose limit comes with each call; beside a store elsewhere, those that are decided without it.
     pub(crate) adhoc: AdHoc,
     /// Where they are held.
     pub(crate) zone: Zone,
+    /// Where states are that other servers share, if they are.
+    pub(crate) elsewhere: Option<Elsewhere>,
     /// What is limited for whom.
     pub(crate) rules: Rules,
     pub(crate) settings: Settings,
@@ -27,13 +35,74 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    pub(crate) fn new(mut settings: Settings, zone: Zone) -> Result<Arc<Engine>, NoMemory> {
-        let rules = Rules::new(&mut settings, &zone)?;
+    /// One whose states are in this zone, or elsewhere if there is such a place.
+    pub(crate) fn new(
+        mut settings: Settings,
+        zone: Zone,
+        elsewhere: Option<Elsewhere>,
+    ) -> Result<Arc<Engine>, Unfit> {
+        let rules = match &elsewhere {
+            None => Rules::new(&mut settings, &zone)?,
+            Some(elsewhere) => Rules::new(&mut settings, elsewhere.for_rules(&zone))?,
+        };
         let meters = Meters::new(settings.threads.get());
         let adhoc = AdHoc::on(&zone, "");
         let started = CounterClock::new().now();
         let stopping = AtomicBool::new(false);
-        Ok(Arc::new(Engine { adhoc, zone, rules, settings, meters, started, stopping }))
+        Ok(Arc::new(Engine { adhoc, zone, elsewhere, rules, settings, meters, started, stopping }))
+    }
+
+    /// What a take would say, without spending.
+    pub(crate) async fn peek(&self, key: &Key, limit: &Limit, ask: Ask) -> Result<Decision, StoreError> {
+        match &self.elsewhere {
+            None => Ok(self.adhoc.peek(key, limit, ask)),
+            Some(elsewhere) => elsewhere.peek(key, limit, ask).await,
+        }
+    }
+
+    /// Charges what turned out to be more, or gives back what was not used; and what is left then.
+    pub(crate) async fn adjust(
+        &self,
+        key: &Key,
+        limit: &Limit,
+        adjustment: Adjustment,
+    ) -> Result<(Adjusted, Decision), StoreError> {
+        match &self.elsewhere {
+            None => {
+                let adjusted = self.adhoc.adjust(key, limit, adjustment);
+                Ok((adjusted, self.adhoc.peek(key, limit, Ask::ONE)))
+            }
+            Some(elsewhere) => elsewhere.adjust(key, limit, adjustment).await,
+        }
+    }
+
+    /// Forgets a key, whatever its limits, also what was decided about it without the store. Whether anything was
+    /// known about it where states are.
+    pub(crate) async fn reset(&self, key: &Key) -> Result<bool, StoreError> {
+        let was_known = self.adhoc.reset(key);
+        match &self.elsewhere {
+            None => Ok(was_known),
+            Some(elsewhere) => elsewhere.reset(key).await,
+        }
+    }
+
+    /// Who decides about limits that come with their ask, as long as the store answers.
+    pub(crate) fn decided_by(&self) -> &'static str {
+        self.elsewhere.as_ref().map_or(MEMORY, |_| REDIS)
+    }
+
+    /// That states of this limit can be held where they are.
+    #[inline]
+    pub(crate) fn supports(&self, limit: &Limit) -> Result<(), String> {
+        self.elsewhere.as_ref().map_or(Ok(()), |elsewhere| elsewhere.supports(limit))
+    }
+
+    /// How many requests were decided without a store elsewhere, as it did not answer.
+    pub(crate) fn decided_without_store(&self) -> u64 {
+        let counts: [fn(&Meter) -> &Count; 3] =
+            [|meter| &meter.decided_local, |meter| &meter.decided_open, |meter| &meter.decided_closed];
+        let adhoc: u64 = counts.into_iter().map(|which| self.meters.sum(which)).sum();
+        adhoc + self.rules.gate.store_failures().decided.total()
     }
 
     /// How long it has been running.
@@ -52,5 +121,14 @@ impl Engine {
 
     pub(crate) fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Relaxed)
+    }
+}
+
+/// What comes of something that waits for nobody, as where states are in memory.
+#[inline]
+pub(crate) fn at_once<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => value,
+        Poll::Pending => unreachable!("memory answers at once"),
     }
 }

@@ -5,7 +5,7 @@
 //!   |  |                 |      the rule it was taken under, if it was one
 //!   |  |                 the key, in hexadecimal
 //!   |  the limit it was taken under
-//!   the number of the permit
+//!   the number of the permit; behind an "l", that of one that this server holds by itself, as the store failed
 //! ```
 //!
 //! One request may take places under several rules: their texts are joined by a plus.
@@ -13,9 +13,10 @@
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
-use tidegate::{Algorithm, Key, Limit, PermitId};
+use tidegate::{Algorithm, Key, Limit, PermitId, StoreError};
 use tidegate_rules::{Admission, HeldPermit};
 
+use crate::answer;
 use crate::engine::Engine;
 use crate::settings::MAX_KEY_BYTES;
 
@@ -23,6 +24,8 @@ use crate::settings::MAX_KEY_BYTES;
 pub(crate) const MAX_PERMIT_BYTES: usize = 2 * MAX_KEY_BYTES + 512;
 /// The most places that one request takes: rules that count what is in flight are few.
 const MAX_JOINED: usize = 64;
+/// What the text of a permit begins with that this server holds by itself; no digit of a number.
+const LOCAL: &str = "l";
 
 /// Whose place it is, under which limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +33,8 @@ pub(crate) struct Permit {
     pub(crate) holder: Holder,
     pub(crate) limit: Limit,
     pub(crate) id: PermitId,
+    /// Whether this server holds it by itself.
+    pub(crate) is_local: bool,
 }
 
 /// Who counts the place.
@@ -48,7 +53,13 @@ pub(crate) struct Permits(Vec<Permit>);
 impl Permits {
     /// The place of one key.
     pub(crate) fn of_key(key: &[u8], limit: &Limit, id: PermitId) -> Permits {
-        Permits(vec![Permit { holder: Holder::AdHoc(key.to_vec()), limit: *limit, id }])
+        Permits(vec![Permit { holder: Holder::AdHoc(key.to_vec()), limit: *limit, id, is_local: false }])
+    }
+
+    /// The same, given by this server by itself or by the store.
+    pub(crate) fn taken_by(mut self, by: &str) -> Permits {
+        self.0.iter_mut().for_each(|permit| permit.is_local = by == answer::LOCAL);
+        self
     }
 
     /// Those that a request took under rules. What does not happen has none to give back: whoever is refused does
@@ -63,6 +74,7 @@ impl Permits {
             holder: Holder::Rule(held.rule.clone(), held.key.clone()),
             limit: held.limit,
             id: held.id,
+            is_local: held.is_local,
         });
         (!held.is_empty()).then(|| Permits(permits.collect()))
     }
@@ -75,26 +87,30 @@ impl Permits {
     }
 
     /// Gives all of them back. Whether every one was still holding its place.
-    pub(crate) fn release(&self, engine: &Engine) -> bool {
-        self.each(|permit| match &permit.holder {
-            Holder::AdHoc(key) => engine.adhoc.release(key, &permit.limit, permit.id),
-            Holder::Rule(rule, key) => {
-                engine.rules.gate.release_now(&permit.held(rule, key)).unwrap_or(false)
-            }
-        })
+    pub(crate) async fn release(&self, engine: &Engine) -> Result<bool, StoreError> {
+        // Each has its turn, also behind one that was lost or failed.
+        let mut all = Ok(true);
+        for permit in &self.0 {
+            all = both(all, permit.release(engine).await);
+        }
+        all
     }
 
     /// Starts all their leases anew. Whether every one was still holding its place.
-    pub(crate) fn renew(&self, engine: &Engine) -> bool {
-        self.each(|permit| match &permit.holder {
-            Holder::AdHoc(key) => engine.adhoc.renew(key, &permit.limit, permit.id),
-            Holder::Rule(rule, key) => engine.rules.gate.renew_now(&permit.held(rule, key)).unwrap_or(false),
-        })
+    pub(crate) async fn renew(&self, engine: &Engine) -> Result<bool, StoreError> {
+        let mut all = Ok(true);
+        for permit in &self.0 {
+            all = both(all, permit.renew(engine).await);
+        }
+        all
     }
+}
 
-    fn each(&self, mut is_so: impl FnMut(&Permit) -> bool) -> bool {
-        // Each has its turn, also behind one that was lost.
-        self.0.iter().filter(|permit| !is_so(permit)).count() == 0
+/// Whether both are so, or the first error.
+fn both(one: Result<bool, StoreError>, other: Result<bool, StoreError>) -> Result<bool, StoreError> {
+    match (one, other) {
+        (Ok(one), Ok(other)) => Ok(one && other),
+        (Err(error), _) | (_, Err(error)) => Err(error),
     }
 }
 
@@ -104,6 +120,7 @@ impl Permit {
         let (limit, rest) = rest.split_once('.')?;
         let (key, rule) = rest.split_once('.').map_or((rest, None), |(key, rule)| (key, Some(rule)));
         let limit: Limit = limit.replace('_', " ").parse().ok()?;
+        let (id, is_local) = id.strip_prefix(LOCAL).map_or((id, false), |id| (id, true));
         let id = PermitId::from_number(u64::from_str_radix(id, 16).ok()?)?;
         let key = bytes(key)?;
         let holder = match rule {
@@ -111,11 +128,38 @@ impl Permit {
             None => return None,
             Some(rule) => Holder::Rule(rule.into(), Key::from_bytes(&key)?),
         };
-        (limit.algorithm() == Algorithm::Concurrency).then_some(Permit { holder, limit, id })
+        (limit.algorithm() == Algorithm::Concurrency).then_some(Permit { holder, limit, id, is_local })
+    }
+
+    async fn release(&self, engine: &Engine) -> Result<bool, StoreError> {
+        match (&self.holder, &engine.elsewhere) {
+            (Holder::Rule(rule, key), _) => engine.rules.gate.release(&self.held(rule, key)).await,
+            (Holder::AdHoc(key), None) => Ok(engine.adhoc.release(key, &self.limit, self.id)),
+            (Holder::AdHoc(key), Some(elsewhere)) if self.is_local => {
+                Ok(engine.adhoc.release(key, &elsewhere.share_of(&self.limit), self.id))
+            }
+            (Holder::AdHoc(key), Some(elsewhere)) => {
+                elsewhere.release(&Key::new(key), &self.limit, self.id).await
+            }
+        }
+    }
+
+    async fn renew(&self, engine: &Engine) -> Result<bool, StoreError> {
+        match (&self.holder, &engine.elsewhere) {
+            (Holder::Rule(rule, key), _) => engine.rules.gate.renew(&self.held(rule, key)).await,
+            (Holder::AdHoc(key), None) => Ok(engine.adhoc.renew(key, &self.limit, self.id)),
+            (Holder::AdHoc(key), Some(elsewhere)) if self.is_local => {
+                Ok(engine.adhoc.renew(key, &elsewhere.share_of(&self.limit), self.id))
+            }
+            (Holder::AdHoc(key), Some(elsewhere)) => {
+                elsewhere.renew(&Key::new(key), &self.limit, self.id).await
+            }
+        }
     }
 
     fn held(&self, rule: &Arc<str>, key: &Key) -> HeldPermit {
-        HeldPermit { rule: rule.clone(), key: key.clone(), limit: self.limit, id: self.id }
+        let Permit { limit, id, is_local, .. } = *self;
+        HeldPermit { rule: rule.clone(), key: key.clone(), limit, id, is_local }
     }
 }
 
@@ -130,7 +174,7 @@ impl fmt::Display for Permits {
 
 impl fmt::Display for Permit {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{:x}.", self.id.number())?;
+        write!(out, "{}{:x}.", if self.is_local { LOCAL } else { "" }, self.id.number())?;
         for letter in self.limit.to_string().chars() {
             out.write_char(if letter == ' ' { '_' } else { letter })?;
         }
@@ -163,10 +207,16 @@ mod tests {
             [("ana", "8/30s concurrency"), ("", "1/1m30s concurrency"), ("a.b\n", "2/7d concurrency")]
         {
             let limit: Limit = limit.parse().unwrap();
-            let permits = Permits::of_key(key.as_bytes(), &limit, id);
-            assert_eq!(Permits::parse(permits.to_string().as_bytes()), Some(permits));
-            let held = |rule: &str| HeldPermit { rule: rule.into(), key: Key::new((key, "x")), limit, id };
-            let permits = Permits::held(&[held("uploads"), held("a.b/c")]).unwrap();
+            for by in [answer::MEMORY, answer::LOCAL] {
+                let permits = Permits::of_key(key.as_bytes(), &limit, id).taken_by(by);
+                assert_eq!(permits.to_string().starts_with(LOCAL), by == answer::LOCAL);
+                assert_eq!(Permits::parse(permits.to_string().as_bytes()), Some(permits));
+            }
+            let held = |rule: &str, is_local| {
+                let (rule, key) = (rule.into(), Key::new((key, "x")));
+                HeldPermit { rule, key, limit, id, is_local }
+            };
+            let permits = Permits::held(&[held("uploads", false), held("a.b/c", true)]).unwrap();
             assert_eq!(Permits::parse(permits.to_string().as_bytes()), Some(permits));
         }
         assert_eq!(Permits::held(&[]), None);
@@ -185,6 +235,8 @@ mod tests {
             "1.8/30s_concurrency.6g",
             "1.8/30s.61",
             "x.8/30s_concurrency.61",
+            "l.8/30s_concurrency.61",
+            "ll1.8/30s_concurrency.61",
             "-1.8/30s_concurrency.61",
             "+1.8/30s_concurrency.61",
             "1.8/30s_concurrency.61+",

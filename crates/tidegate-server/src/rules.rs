@@ -7,11 +7,12 @@ mod outcome;
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tidegate::StoreError;
 use tidegate_rules::{
-    Admission, Attributes, Gate, GateStore, NoMemory, Policy, Prepared, SystemCalendar, differences,
+    Admission, Attributes, DecidedBy, Gate, GateStore, Policy, Prepared, SystemCalendar, Unfit, differences,
 };
 
 pub(crate) use outcome::{Changes, NotWritten, Occasion, Over, Reloaded, Status};
@@ -24,6 +25,8 @@ use crate::settings::{Loaded, Settings, SettingsError, Source};
 #[derive(Debug)]
 pub(crate) struct Rules {
     pub(crate) gate: Gate,
+    /// Requests about which a store elsewhere was asked, and answered.
+    by_store: AtomicU64,
     turn: Mutex<()>,
     known: Mutex<Known>,
     /// Who hears what came of a reading, if anybody.
@@ -42,10 +45,16 @@ struct Known {
 
 impl Rules {
     /// The rules of some settings on a store.
-    pub(crate) fn new(settings: &mut Settings, store: impl Into<GateStore>) -> Result<Rules, NoMemory> {
+    pub(crate) fn new(settings: &mut Settings, store: impl Into<GateStore>) -> Result<Rules, Unfit> {
         let calendar = Arc::new(SystemCalendar);
         let gate = Gate::try_new(std::mem::take(&mut settings.policy), store, calendar)?;
-        Ok(Rules { gate, turn: Mutex::default(), known: Mutex::default(), tell: OnceLock::new() })
+        Ok(Rules {
+            gate,
+            by_store: AtomicU64::new(0),
+            turn: Mutex::default(),
+            known: Mutex::default(),
+            tell: OnceLock::new(),
+        })
     }
 
     /// From now on they can be read again, from where they came. Not if that is a pipe or a device: it has said what
@@ -59,28 +68,38 @@ impl Rules {
     }
 
     /// What the rules say to a request.
-    pub(crate) fn admit(&self, request: &Attributes<'_>) -> Result<Admission, StoreError> {
-        let admission = self.gate.admit_now(request)?;
-        self.let_go(std::slice::from_ref(&admission));
+    pub(crate) async fn admit(&self, request: &Attributes<'_>) -> Result<Admission, StoreError> {
+        let admission = self.gate.admit(request).await?;
+        self.settle(std::slice::from_ref(&admission)).await;
         Ok(admission)
     }
 
     /// What they say to several that stand or fall together.
-    pub(crate) fn admit_all(&self, requests: &[Attributes<'_>]) -> Result<Vec<Admission>, StoreError> {
-        let admissions = self.gate.admit_all_now(requests)?;
-        self.let_go(&admissions);
+    pub(crate) async fn admit_all(&self, requests: &[Attributes<'_>]) -> Result<Vec<Admission>, StoreError> {
+        let admissions = self.gate.admit_all(requests).await?;
+        self.settle(&admissions).await;
         Ok(admissions)
     }
 
-    /// What does not happen holds no place in flight, also none that is only measured.
-    fn let_go(&self, admissions: &[Admission]) {
+    /// Counts who decided. What does not happen holds no place in flight, also none that is only measured.
+    async fn settle(&self, admissions: &[Admission]) {
+        let by_store = |admission: &&Admission| matches!(admission.decided_by(), DecidedBy::Store(_));
+        match admissions.iter().filter(by_store).count() {
+            0 => {}
+            more => drop(self.by_store.fetch_add(more as u64, Ordering::Relaxed)),
+        }
         if admissions.iter().all(Admission::is_allowed) {
             return;
         }
         for permit in admissions.iter().flat_map(Admission::permits) {
             // If the store is gone, the lease ends by itself.
-            let _ = self.gate.release_now(permit);
+            let _ = self.gate.release(permit).await;
         }
+    }
+
+    /// Requests about which a store elsewhere was asked, and answered.
+    pub(crate) fn by_store(&self) -> u64 {
+        self.by_store.load(Ordering::Relaxed)
     }
 
     pub(crate) fn status(&self) -> Status {

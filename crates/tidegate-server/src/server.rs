@@ -2,17 +2,20 @@
 
 use std::error::Error;
 use std::net::{SocketAddr, TcpListener as StdListener};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::{fmt, io};
 
 use tidegate::Zone;
-use tidegate_rules::NoMemory;
+use tidegate_redis::{OpenError, Status};
+use tidegate_rules::Unfit;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use crate::accept;
+use crate::elsewhere::Elsewhere;
 use crate::engine::Engine;
 use crate::front::Front;
+use crate::outage;
 use crate::reload::{self, Tell};
 use crate::rules::{Occasion, Reloaded};
 use crate::settings::{Settings, Source};
@@ -49,11 +52,14 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens, and serves from now on with what this zone holds.
+    /// Listens, and serves from now on with what this zone holds. Beside a store that is shared the zone holds what is
+    /// decided without it.
     pub fn start(settings: Settings, zone: Zone) -> Result<Server, StartError> {
         let listeners = bind(&settings)?;
         let addresses = listeners.iter().map(|(front, _, address)| (*front, *address)).collect();
-        let engine = Engine::new(settings, zone).map_err(StartError::Memory)?;
+        let elsewhere = settings.store.shared.as_ref().map(Elsewhere::new).transpose();
+        let elsewhere = elsewhere.map_err(StartError::Store)?;
+        let engine = Engine::new(settings, zone, elsewhere).map_err(StartError::Unfit)?;
         let (stop, stopped) = watch::channel(false);
         let workers: io::Result<Vec<_>> = (0..engine.settings.threads.get())
             .map(|number| Worker::start(number, engine.clone(), stopped.clone()))
@@ -83,6 +89,24 @@ impl Server {
                 _ = stopped.wait_for(|stopped| *stopped) => {}
             }
         });
+    }
+
+    /// How a store elsewhere is, once it was reached or was not. From now on somebody is told when that changes.
+    pub(crate) fn watch_store(&self, tell: impl Fn(&str) + Send + Sync + 'static) -> Option<Status> {
+        let store = self.engine.elsewhere.as_ref()?.store.clone();
+        let (engine, mut stopped) = (self.engine.clone(), self.stop.subscribe());
+        let (looked, first) = mpsc::channel();
+        self.workers[0].handle().spawn(async move {
+            let status = outage::first_look(&store).await;
+            let was_available = status.is_available;
+            // Whoever asked waits for it.
+            let _ = looked.send(status);
+            tokio::select! {
+                () = outage::watch(&store, &engine, was_available, tell) => {}
+                _ = stopped.wait_for(|stopped| *stopped) => {}
+            }
+        });
+        first.recv().ok()
     }
 
     /// Reads its rules again now, and puts them in force if they hold. Nothing if there is no thread for it.
@@ -170,8 +194,10 @@ pub enum StartError {
         /// What the system says.
         source: io::Error,
     },
-    /// The system has no memory for a zone that rules name.
-    Memory(NoMemory),
+    /// The rules do not fit where they are counted: no memory for a zone, or a limit that the store cannot hold.
+    Unfit(Unfit),
+    /// What was said about a store that is shared makes no sense.
+    Store(OpenError),
     /// The system has no threads left.
     Threads(io::Error),
 }
@@ -189,7 +215,8 @@ impl fmt::Display for StartError {
                 write!(out, "{front}: ")?;
                 cannot_listen(out, *front, *address, source.kind())
             }
-            StartError::Memory(error) => error.fmt(out),
+            StartError::Unfit(error) => error.fmt(out),
+            StartError::Store(error) => error.fmt(out),
             StartError::Threads(_) => out.write_str("cannot start a thread; try --threads 1"),
         }
     }
@@ -223,8 +250,8 @@ impl Error for StartError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             StartError::Bind { source, .. } | StartError::Threads(source) => Some(source),
-            StartError::Memory(error) => error.source(),
-            StartError::NoPort | StartError::Open { .. } => None,
+            StartError::Unfit(error) => error.source(),
+            StartError::NoPort | StartError::Open { .. } | StartError::Store(_) => None,
         }
     }
 }

@@ -65,12 +65,14 @@ impl From<LimitError> for Failure {
 impl From<StartError> for Failure {
     fn from(error: StartError) -> Failure {
         match &error {
-            StartError::NoPort | StartError::Open { .. } => Failure::misused(error.to_string()),
+            StartError::NoPort | StartError::Open { .. } | StartError::Store(_) => {
+                Failure::misused(error.to_string())
+            }
             // What the system says is in the message already.
             StartError::Bind { source, .. } if matches!(source.kind(), AddrInUse | PermissionDenied) => {
                 Failure::failed(error.to_string())
             }
-            StartError::Memory(_) => Failure::failed(error.to_string()),
+            StartError::Unfit(_) => Failure::failed(error.to_string()),
             StartError::Bind { .. } | StartError::Threads(_) => Failure::failed(with_cause(&error)),
         }
     }

@@ -5,6 +5,7 @@
 
 mod check;
 mod completions;
+mod doctor;
 mod explain;
 mod failure;
 mod init;
@@ -26,7 +27,8 @@ Examples:
   tidegate take user123 --limit \"30/60s burst 15\"     ask it: may user123 act once more?
   redis-cli -p 6380 CL.THROTTLE user123 15 30 60      ask it from any Redis client
   tidegate init && tidegate check                     write a file of rules, and check it
-  tidegate explain ip=192.0.2.7 path=/login           which rules apply to a request, and why";
+  tidegate explain ip=192.0.2.7 path=/login           which rules apply to a request, and why
+  tidegate doctor --store-url redis://10.0.0.5        look at a Redis before limits rely on it";
 
 /// Decides whether one more action of any subject may happen now, later or not at all.
 #[derive(Parser)]
@@ -44,6 +46,7 @@ enum Command {
     Init(init::Init),
     Check(check::Check),
     Explain(explain::Explain),
+    Doctor(doctor::Doctor),
     Completions(completions::Completions),
     Man(man::Man),
 }
@@ -64,6 +67,7 @@ pub fn run() -> ExitCode {
         Command::Init(init) => init.run(),
         Command::Check(check) => check.run(),
         Command::Explain(explain) => explain.run(),
+        Command::Doctor(doctor) => doctor.run(),
         Command::Completions(completions) => completions.run(&mut CommandLine::command()),
         Command::Man(man) => man.run(CommandLine::command()),
     };

@@ -21,17 +21,6 @@ pub(super) fn dialect(text: &str) -> Result<HeaderDialect, String> {
     })
 }
 
-/// Where counts are held: there is one place so far.
-pub(super) fn kind(text: &str) -> Result<(), String> {
-    match text {
-        "memory" => Ok(()),
-        "redis" => {
-            Err("this version holds counts in memory only, not in Redis yet; write \"memory\"".to_owned())
-        }
-        _ => Err("unknown kind of store; write \"memory\"".to_owned()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -42,12 +31,5 @@ mod tests {
         assert_eq!(dialect("X-RateLimits"), Err("unknown dialect; did you mean \"x-ratelimit\"?".to_owned()));
         let all = "unknown dialect; write \"ietf\", \"draft03\", \"x-ratelimit\" or \"none\"";
         assert_eq!(dialect("github"), Err(all.to_owned()));
-    }
-
-    #[test]
-    fn counts_are_held_in_memory() {
-        assert_eq!(kind("memory"), Ok(()));
-        assert!(kind("redis").unwrap_err().contains("not in Redis yet"));
-        assert_eq!(kind("disk"), Err("unknown kind of store; write \"memory\"".to_owned()));
     }
 }

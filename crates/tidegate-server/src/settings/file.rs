@@ -11,15 +11,18 @@ use super::key::{Key, Table};
 use super::written::{Place, Said};
 
 /// What is known to people and not to this version, and what would do. Without a table it stands outside of all.
-const NOT_HERE: [(Option<Table>, &str, &str); 4] = [
+const NOT_HERE: [(Option<Table>, &str, &str); 3] = [
     (Some(Table::Server), "grpc", "this version does not speak gRPC yet; leave it out"),
     (
         Some(Table::Server),
         "token",
         "a secret does not belong here; write it to a file, and name that: token_file = \"token\"",
     ),
-    (Some(Table::Store), "url", "this version holds counts in memory only, not in Redis yet; leave it out"),
-    (Some(Table::Store), "nodes", "this version holds counts in memory only, not in Redis yet; leave it out"),
+    (
+        Some(Table::Store),
+        "password",
+        "a secret does not belong here; write it to a file, and name that: password_file = \"redis.password\"",
+    ),
 ];
 
 /// All that a file's text says, and all that is wrong with it. Paths are meant from the folder.
@@ -69,7 +72,7 @@ impl Reader<'_> {
         let Some(key) = Key::find(table, name.get_ref()) else {
             return self.complain(name.span(), unknown(Some(table), name.get_ref()));
         };
-        match text_of(value.get_ref()) {
+        match text_of(key, value.get_ref()) {
             Some(text) => {
                 let place = Place::File { span: value.span(), folder: self.folder.to_owned() };
                 self.said.push(Said { key, text, place });
@@ -88,8 +91,9 @@ impl Reader<'_> {
 }
 
 /// The text of a value, as it would be given to a flag.
-fn text_of(value: &DeValue<'_>) -> Option<String> {
+fn text_of(key: &Key, value: &DeValue<'_>) -> Option<String> {
     match value {
+        DeValue::Boolean(is_so) if key.is_yes_or_no() => Some(is_so.to_string()),
         DeValue::String(text) => Some(text.clone().into_owned()),
         DeValue::Integer(number) => Some(decimal(number)),
         _ => None,

@@ -5,8 +5,9 @@ use std::fmt;
 use tidegate_rules::config::{duration, positive, size};
 
 use super::address::address;
-use super::choice::{dialect, kind};
+use super::choice::dialect;
 use super::count::count;
+use super::shared::{deadline, kind, on_failure, prefix, url, yes_or_no};
 use super::token::TokenSource;
 use super::written::{Draft, Said};
 
@@ -14,6 +15,8 @@ use super::written::{Draft, Said};
 const MAX_THREADS: usize = 1024;
 /// More connections than any machine has ports for.
 const MAX_CONNECTIONS: usize = 10_000_000;
+/// More servers than anybody has share one store.
+const MAX_NODES: usize = 10_000;
 
 /// Something that can be set.
 #[derive(Debug)]
@@ -207,10 +210,135 @@ impl Key {
             flag: "store-kind",
             variable: "TIDEGATE_STORE_KIND",
             placeholder: "KIND",
-            help: "Where counts are held; this version knows memory",
+            help: "Where counts are held: memory, or redis to share them with other servers; redis if there is a URL",
             default: Some("memory"),
             example: "\"memory\"",
-            set: |_, said| kind(&said.text),
+            set: |draft, said| kind(&said.text).map(|value| draft.shared.kind = Some(value)),
+        },
+        Key {
+            table: Table::Store,
+            name: "url",
+            flag: "store-url",
+            variable: "TIDEGATE_STORE_URL",
+            placeholder: "URL",
+            help: "The Redis or Valkey that holds counts: redis://, rediss://, redis+sentinel:// or redis+cluster://; \
+                   redis://127.0.0.1:6379 unless told otherwise",
+            default: None,
+            example: "\"redis://127.0.0.1:6379\"",
+            set: |draft, said| {
+                draft.shared.is_url_said = true;
+                url(said).map(|value| draft.shared.settings.url = value)
+            },
+        },
+        Key {
+            table: Table::Store,
+            name: "password_file",
+            flag: "store-password-file",
+            variable: "TIDEGATE_STORE_PASSWORD_FILE",
+            placeholder: "FILE",
+            help: "The file with the password for Redis; a URL in TIDEGATE_STORE_URL may hold it, too",
+            default: None,
+            example: "\"redis.password\"",
+            set: |draft, said| said.path().map(|path| draft.shared.files.password = Some(path)),
+        },
+        Key {
+            table: Table::Store,
+            name: "sentinel_password_file",
+            flag: "store-sentinel-password-file",
+            variable: "TIDEGATE_STORE_SENTINEL_PASSWORD_FILE",
+            placeholder: "FILE",
+            help: "The file with the password for the Sentinels, if they want one",
+            default: None,
+            example: "\"sentinel.password\"",
+            set: |draft, said| said.path().map(|path| draft.shared.files.sentinel_password = Some(path)),
+        },
+        Key {
+            table: Table::Store,
+            name: "ca_file",
+            flag: "store-ca-file",
+            variable: "TIDEGATE_STORE_CA_FILE",
+            placeholder: "FILE",
+            help: "The certificate, in PEM, of who signed that of Redis, for rediss://; those of the system if there is none",
+            default: None,
+            example: "\"ca.pem\"",
+            set: |draft, said| said.path().map(|path| draft.shared.files.authority = Some(path)),
+        },
+        Key {
+            table: Table::Store,
+            name: "certificate_file",
+            flag: "store-certificate-file",
+            variable: "TIDEGATE_STORE_CERTIFICATE_FILE",
+            placeholder: "FILE",
+            help: "The certificate, in PEM, that is shown to Redis, if it wants one; its key is in key_file",
+            default: None,
+            example: "\"tidegate.pem\"",
+            set: |draft, said| said.path().map(|path| draft.shared.files.certificate = Some(path)),
+        },
+        Key {
+            table: Table::Store,
+            name: "key_file",
+            flag: "store-key-file",
+            variable: "TIDEGATE_STORE_KEY_FILE",
+            placeholder: "FILE",
+            help: "The key, in PEM, of certificate_file",
+            default: None,
+            example: "\"tidegate.key\"",
+            set: |draft, said| said.path().map(|path| draft.shared.files.key = Some(path)),
+        },
+        Key {
+            table: Table::Store,
+            name: "nodes",
+            flag: "store-nodes",
+            variable: "TIDEGATE_STORE_NODES",
+            placeholder: "N",
+            help: "How many servers share the counts in Redis: each decides about its part while Redis is away",
+            default: Some("1"),
+            example: "4",
+            set: |draft, said| count(&said.text, MAX_NODES).map(|value| draft.shared.settings.nodes = value),
+        },
+        Key {
+            table: Table::Store,
+            name: "deadline",
+            flag: "store-deadline",
+            variable: "TIDEGATE_STORE_DEADLINE",
+            placeholder: "TIME",
+            help: "How long a decision waits for Redis before it is made without it",
+            default: Some("20ms"),
+            example: "\"20ms\"",
+            set: |draft, said| deadline(&said.text).map(|value| draft.shared.settings.deadline = value),
+        },
+        Key {
+            table: Table::Store,
+            name: "prefix",
+            flag: "store-prefix",
+            variable: "TIDEGATE_STORE_PREFIX",
+            placeholder: "TEXT",
+            help: "What all names in Redis begin with; servers share counts under the same prefix only",
+            default: Some("tg:"),
+            example: "\"tg:\"",
+            set: |draft, said| prefix(&said.text).map(|value| draft.shared.settings.prefix = value),
+        },
+        Key {
+            table: Table::Store,
+            name: "refusal_cache",
+            flag: "store-refusal-cache",
+            variable: "TIDEGATE_STORE_REFUSAL_CACHE",
+            placeholder: "BOOL",
+            help: "Whether a refusal by Redis is remembered until it is over, and not asked for again: true or false",
+            default: Some("true"),
+            example: "true",
+            set: |draft, said| yes_or_no(&said.text).map(|value| draft.shared.settings.refusal_cache = value),
+        },
+        Key {
+            table: Table::Store,
+            name: "on_failure",
+            flag: "store-on-failure",
+            variable: "TIDEGATE_STORE_ON_FAILURE",
+            placeholder: "POLICY",
+            help: "What holds for limits that come with a request while Redis is away: local, open or closed",
+            default: Some("local"),
+            example: "\"local\"",
+            set: |draft, said| on_failure(&said.text).map(|value| draft.shared.settings.on_failure = value),
         },
         Key {
             table: Table::Store,
@@ -218,7 +346,7 @@ impl Key {
             flag: "store-size",
             variable: "TIDEGATE_STORE_SIZE",
             placeholder: "SIZE",
-            help: "The memory that counts may take, as in 64MiB or 1GiB; 24 bytes hold one key",
+            help: "The memory that counts may take, as in 64MiB or 1GiB; 24 bytes hold one key; beside Redis, what is decided without it",
             default: Some("64MiB"),
             example: "\"64MiB\"",
             set: |draft, said| size(&said.text).map(|value| draft.settings.store.size = value),
@@ -235,6 +363,11 @@ impl Key {
             set: |draft, said| said.path().map(|path| draft.settings.store.file = Some(path)),
         },
     ];
+
+    /// Whether it is true or false.
+    pub(super) fn is_yes_or_no(&self) -> bool {
+        self.example == "true"
+    }
 
     /// The key of this name in a table.
     pub(super) fn find(table: Table, name: &str) -> Option<&'static Key> {
@@ -274,7 +407,7 @@ mod tests {
 
     #[test]
     fn examples_are_what_a_file_may_say() {
-        for key in Key::ALL.iter().filter(|key| key.name != "token_file") {
+        for key in Key::ALL.iter().filter(|key| key.name == "file" || !key.name.ends_with("_file")) {
             let text = format!("{}\n{} = {}\n", key.table, key.name, key.example);
             let (said, complaints) = super::super::file::read(&text, std::path::Path::new(""));
             assert!(complaints.is_empty() && Draft::read(&said).is_ok(), "{text}");

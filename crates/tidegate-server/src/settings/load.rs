@@ -8,8 +8,9 @@ use tidegate_rules::config::{self, Complaint, OtherTables, Reading};
 
 use super::complaint::SettingsError;
 use super::token::TokenSource;
+use super::url::covered;
 use super::written::{Draft, Place, Said};
-use super::{Settings, file};
+use super::{Settings, file, fits};
 
 /// The file that is looked for if none is named.
 const USUAL_FILE: &str = "./tidegate.toml";
@@ -87,13 +88,18 @@ impl Source {
         if !errors.iter().all(|error| complaints.contains(error)) {
             complaints.extend(errors);
         }
+        if let (Ok(draft), Some(policy)) = (&draft, &policy) {
+            complaints.extend(fits::complaints(&file.text, &draft.settings, policy));
+        }
         match (draft, policy) {
-            (Ok(Draft { mut settings, token }), Some(policy)) if complaints.is_empty() => {
+            (Ok(Draft { mut settings, token, .. }), Some(policy)) if complaints.is_empty() => {
                 settings.policy = policy;
+                let text = Some(file.text.clone());
+                let file = file.without_secrets();
                 let warnings = warned.iter().map(|warning| file.shown(warning)).collect();
-                Ok(Loaded { settings, token, origin, warnings, warned, text: Some(file.text) })
+                Ok(Loaded { settings, token, origin, warnings, warned, text })
             }
-            _ => Err(SettingsError::new(Some(file), complaints)),
+            _ => Err(SettingsError::new(Some(file.without_secrets()), complaints)),
         }
     }
 
@@ -113,6 +119,11 @@ fn origin(file: Option<&ConfigFile>, said: &[Said]) -> String {
 }
 
 impl ConfigFile {
+    /// The same to be shown: no line of it tells a password.
+    fn without_secrets(self) -> ConfigFile {
+        ConfigFile { text: covered(&self.text), ..self }
+    }
+
     /// A complaint about it, with its place.
     pub(super) fn shown(&self, complaint: &Complaint) -> String {
         complaint.shown(&self.path.display().to_string(), &self.text)

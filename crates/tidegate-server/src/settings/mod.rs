@@ -9,9 +9,12 @@ mod choice;
 mod complaint;
 mod count;
 mod file;
+mod fits;
 mod key;
 mod load;
+mod shared;
 mod token;
+mod url;
 mod written;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -25,6 +28,7 @@ use tidegate_rules::Policy;
 pub(crate) use complaint::SettingsError;
 pub(crate) use key::{Key, TOKEN};
 pub(crate) use load::{Loaded, Source, text_of};
+pub use shared::{Credentials, Hidden, SharedSettings};
 pub use token::Token;
 pub(crate) use token::TokenSource;
 pub(crate) use written::{Place, Said};
@@ -53,10 +57,12 @@ pub struct Settings {
 /// Where states are held.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreSettings {
-    /// The bytes of the zone.
+    /// The bytes of the zone; beside a store that is shared, of the one for what is decided without it.
     pub size: usize,
     /// The file in which it survives, if it shall.
     pub file: Option<PathBuf>,
+    /// Where they are shared with other servers, if they are.
+    pub shared: Option<SharedSettings>,
 }
 
 /// What anybody may use up. Each has a test at the bound and one beyond it.
@@ -101,7 +107,7 @@ impl Default for Settings {
             resp: on_loopback(6380),
             http: on_loopback(8380),
             token: None,
-            store: StoreSettings { size: 64 << 20, file: None },
+            store: StoreSettings { size: 64 << 20, file: None, shared: None },
             headers: HeaderDialect::default(),
             threads: thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             bounds: Bounds::default(),
@@ -126,8 +132,24 @@ impl Settings {
             ("server.grace", self.bounds.grace == other.bounds.grace),
             ("store.size", self.store.size == other.store.size),
             ("store.file", self.store.file == other.store.file),
+            ("store.kind", self.store.shared.is_some() == other.store.shared.is_some()),
         ];
-        is_same.into_iter().filter(|(_, is_same)| !is_same).map(|(name, _)| name).collect()
+        let (own, others) = (self.shared(), other.shared());
+        let is_shared_alike = [
+            ("store.url", own.url == others.url),
+            ("store.nodes", own.nodes == others.nodes),
+            ("store.deadline", own.deadline == others.deadline),
+            ("store.prefix", own.prefix == others.prefix),
+            ("store.refusal_cache", own.refusal_cache == others.refusal_cache),
+            ("store.on_failure", own.on_failure == others.on_failure),
+        ];
+        let is_same = is_same.into_iter().chain(is_shared_alike);
+        is_same.filter(|(_, is_same)| !is_same).map(|(name, _)| name).collect()
+    }
+
+    /// How a store is shared, or would be.
+    fn shared(&self) -> SharedSettings {
+        self.store.shared.clone().unwrap_or_default()
     }
 }
 

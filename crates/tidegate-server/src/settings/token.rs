@@ -73,10 +73,7 @@ impl TokenSource {
     pub(crate) fn read(&self) -> Result<String, String> {
         match self {
             TokenSource::Secret(secret) => Ok(secret.clone()),
-            TokenSource::File(path) => match read_start(path) {
-                Ok(secret) => Ok(String::from_utf8_lossy(&secret).trim().to_owned()),
-                Err(error) => Err(format!("cannot be read: {error}; name a file that holds the token")),
-            },
+            TokenSource::File(path) => secret_in(path, "token"),
         }
     }
 
@@ -88,6 +85,14 @@ impl TokenSource {
                 format!("$(cat '{}')", path.display().to_string().replace('\'', "'\\''"))
             }
         }
+    }
+}
+
+/// What stands in this file alone, not yet known to be one.
+pub(super) fn secret_in(path: &Path, what: &str) -> Result<String, String> {
+    match read_start(path) {
+        Ok(secret) => Ok(String::from_utf8_lossy(&secret).trim().to_owned()),
+        Err(error) => Err(format!("cannot be read: {error}; name a file that holds the {what}")),
     }
 }
 

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 
 use tidegate_rules::config::Complaint;
 
-use super::key::{Key, TOKEN};
+use super::key::{Key, TOKEN, Table};
+use super::shared::SharedDraft;
 use super::token::TokenSource;
+use super::url::hidden;
 use super::{Settings, Token};
 
 /// A value as somebody wrote it. It may be a secret, so it is not to be printed whole.
@@ -65,7 +67,7 @@ impl Said {
             Place::File { span, .. } => Some(span.clone()),
             Place::Environment | Place::Flag => None,
         };
-        let value = if self.is_secret() { String::new() } else { format!(" {:?}", self.text) };
+        let value = if self.is_secret() { String::new() } else { format!(" {:?}", hidden(&self.text)) };
         Complaint { span, what: format!("{}{value}: {what}", self.name()) }
     }
 
@@ -83,6 +85,7 @@ impl Said {
 pub(super) struct Draft {
     pub(super) settings: Settings,
     pub(super) token: Option<TokenSource>,
+    pub(super) shared: SharedDraft,
 }
 
 impl Draft {
@@ -97,6 +100,7 @@ impl Draft {
         complaints.extend(draft.read_token(written));
         complaints.extend(draft.open_to_others(written));
         complaints.extend(draft.listens_twice(written));
+        complaints.extend(draft.share(written));
         if complaints.is_empty() { Ok(draft) } else { Err(complaints) }
     }
 
@@ -136,6 +140,30 @@ impl Draft {
         }
         let said = written.iter().rfind(|said| ["resp", "http"].contains(&said.key.name))?;
         Some(said.complaint("resp and http cannot share a port; choose another for one of them"))
+    }
+}
+
+impl Draft {
+    /// Settles where counts are, and what is wrong with that.
+    fn share(&mut self, written: &[Said]) -> Option<Complaint> {
+        let said =
+            |name: &str| written.iter().rfind(|said| said.key.table == Table::Store && said.key.name == name);
+        if !self.shared.is_meant() {
+            let url = said("url")?;
+            return Some(
+                url.complaint("counts are held in memory; write kind = \"redis\", or leave the URL out"),
+            );
+        }
+        if let Some(file) = said("file") {
+            return Some(file.complaint(
+                "counts in Redis survive there, and what is decided without it is not kept; leave it out",
+            ));
+        }
+        if let Err((name, what)) = self.shared.read_files() {
+            return said(name).map(|said| said.complaint(&what));
+        }
+        self.settings.store.shared = Some(self.shared.settings.clone());
+        None
     }
 }
 

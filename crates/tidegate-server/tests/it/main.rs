@@ -6,6 +6,7 @@ mod conformance;
 mod documents;
 mod http;
 mod process;
+mod redis;
 mod reload;
 mod resp;
 mod transaction;

@@ -4,16 +4,20 @@ use std::net::SocketAddr;
 
 use serde::Serialize;
 use tidegate::{Clock as _, SystemClock, Timestamp};
+use tidegate_redis::Status;
 use tidegate_rules::config::Bytes;
 
 use crate::Server;
 use crate::command::output::{print_line, say};
+use crate::outage::absent;
 use crate::settings::{Loaded, StoreSettings};
 
 /// A server that is ready, and its settings.
 pub(super) struct Greeting<'a> {
     pub(super) loaded: &'a Loaded,
     pub(super) server: &'a Server,
+    /// How a store elsewhere is, if there is one.
+    pub(super) store: Option<Status>,
 }
 
 /// The first line for programs; a front that is off is null.
@@ -30,6 +34,11 @@ impl Greeting<'_> {
         say(format_args!("tidegate {}", env!("CARGO_PKG_VERSION")));
         say(format_args!("settings  {}", self.loaded.origin));
         say(format_args!("store     {}", store(&self.loaded.settings.store)));
+        if let (Some(status), Some(shared)) = (&self.store, &self.loaded.settings.store.shared)
+            && !status.is_available
+        {
+            say(format_args!("            {}", absent(&shared.url, status)));
+        }
         say(format_args!("rules     {}", rules(self.loaded.settings.policy.rules().len())));
         for (front, address, line) in [
             ("resp", self.server.resp(), Greeting::redis_cli as fn(&Self, SocketAddr) -> String),
@@ -93,6 +102,14 @@ fn rules(count: usize) -> String {
 }
 
 fn store(store: &StoreSettings) -> String {
+    if let Some(shared) = &store.shared {
+        let (url, size) = (&shared.url, Bytes(store.size));
+        let servers = match shared.nodes.get() {
+            1 => "for this server alone; --store-nodes says how many share it".to_owned(),
+            nodes => format!("shared by {nodes} servers"),
+        };
+        return format!("{url}, {servers}; {size} in memory for when it is away");
+    }
     match &store.file {
         Some(path) => format!("{} in {}", Bytes(store.size), path.display()),
         None => format!("{} in memory; --store-file FILE survives restarts", Bytes(store.size)),

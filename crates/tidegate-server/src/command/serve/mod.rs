@@ -41,6 +41,7 @@ Examples:
   tidegate serve
   tidegate serve --resp 127.0.0.1:7000 --http off
   tidegate serve --store-size 1GiB --store-file zone.tg
+  tidegate serve --store-kind redis --store-url redis://10.0.0.5:6379 --store-nodes 4
   TIDEGATE_TOKEN=$(openssl rand -hex 32) tidegate serve --resp 0.0.0.0:6380";
 
 /// Start a server that speaks RESP and HTTP
@@ -72,8 +73,9 @@ impl Serve {
         memory::suffices_for(&loaded.settings).map_err(Failure::misused)?;
         let zone = open(&loaded.settings.store)?;
         let server = Server::start(loaded.settings.clone(), zone).map_err(with_owner)?;
+        let store = server.watch_store(|line| say(line));
         server.read_rules_from(source, loaded.text.clone(), Tell::new(|lines| say(lines)));
-        Greeting { loaded: &loaded, server: &server }.give(&clock, self.json);
+        Greeting { loaded: &loaded, server: &server, store }.give(&clock, self.json);
         notify::say("READY=1");
         let code = runtime.block_on(signals.stop(server));
         // Whoever is told twice to stop does not wait for threads.

@@ -1,10 +1,12 @@
 //! `/v1/admit`: what the rules say to a request.
 
+use std::error::Error as _;
+
 use bytes::BytesMut;
 use hyper::StatusCode;
 use hyper::header::{self, HeaderMap, HeaderValue};
 use tidegate::StoreError;
-use tidegate_rules::Binding;
+use tidegate_rules::{Admission, Binding};
 
 use super::fields::{self, Refused};
 use super::headers::{self, Spoken};
@@ -14,15 +16,17 @@ use super::problem::Problem;
 use super::reply::{self, Kind, Reply};
 use super::request::{EXAMPLE, Request};
 use crate::answer::Answer;
+use crate::elsewhere::not_available;
 use crate::engine::Engine;
 use crate::permit::Permits;
 
 pub(super) const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
 /// Decides about one request, and spends if it is allowed.
-pub(super) fn admit(body: &[u8], headers: &mut HeaderMap, engine: &Engine) -> Result<Reply, Problem> {
+pub(super) async fn admit(body: &[u8], headers: &mut HeaderMap, engine: &Engine) -> Result<Reply, Problem> {
     let request: Request<'_> = json::read_like(EXAMPLE, body)?;
-    let admission = engine.rules.admit(&request.into_attributes()).map_err(|error| unavailable(&error))?;
+    let admitted = engine.rules.admit(&request.into_attributes()).await;
+    let admission = admitted.map_err(|error| unavailable(&error))?;
     Ok(reply::written(|out| {
         if let Some(binding) = admission.binding() {
             headers::put(headers, out, engine.settings.headers, spoken(binding));
@@ -34,7 +38,7 @@ pub(super) fn admit(body: &[u8], headers: &mut HeaderMap, engine: &Engine) -> Re
         headers.insert(header::CACHE_CONTROL, NO_STORE);
         let status = match admission.binding() {
             Some(binding) => {
-                fields::put_refusal(out, refused(binding));
+                fields::put_refusal(out, refused(binding, &admission));
                 StatusCode::TOO_MANY_REQUESTS
             }
             None => {
@@ -47,12 +51,13 @@ pub(super) fn admit(body: &[u8], headers: &mut HeaderMap, engine: &Engine) -> Re
 }
 
 /// What a limit refused.
-pub(super) fn refused(binding: &Binding) -> Refused<'_> {
+pub(super) fn refused<'a>(binding: &'a Binding, admission: &Admission) -> Refused<'a> {
     Refused {
         rule: Some(&binding.rule),
         decision: binding.decision,
         limit: &binding.limit,
         cost: binding.cost,
+        decided_by: admission.decided_by().as_str(),
     }
 }
 
@@ -68,5 +73,11 @@ fn spoken(binding: &Binding) -> Spoken<'_, impl FnOnce(&mut BytesMut) -> HeaderV
 /// What is said when the store does not answer.
 #[cold]
 pub(super) fn unavailable(error: &StoreError) -> Problem {
-    Problem::new(StatusCode::SERVICE_UNAVAILABLE, format!("{error}; try again in a while"))
+    if error.is_unfit() {
+        let what = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+        return Problem::new(StatusCode::BAD_REQUEST, what);
+    }
+    let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, not_available(error));
+    // Whoever repeats what may have been done does it twice.
+    if error.is_retryable() { problem.with(header::RETRY_AFTER, "1") } else { problem }
 }

@@ -1,10 +1,14 @@
 //! `/v1/admit/batch`: many requests at once, each for itself or all or none.
 
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::Poll;
+
 use bytes::BytesMut;
 use hyper::StatusCode;
 use hyper::header::{self, HeaderMap};
 use serde::Deserialize;
-use tidegate::{Ticks, Verdict};
+use tidegate::{StoreError, Ticks, Verdict};
 use tidegate_rules::{Admission, Attributes};
 
 use super::admit::{NO_STORE, refused, unavailable};
@@ -18,6 +22,8 @@ use crate::permit::Permits;
 
 /// The most requests that are asked about at once.
 pub(super) const MAX_REQUESTS: usize = 1000;
+/// How many of them a store elsewhere is asked about before its answers are waited for.
+const MAX_AT_ONCE: usize = 64;
 
 const EXAMPLE: &str = r#"{"requests":[{"attributes":{"ip":"192.0.2.7"}}]}"#;
 
@@ -32,26 +38,29 @@ struct Batch<'a> {
 }
 
 /// Decides about many requests in their order.
-pub(super) fn admit(body: &[u8], headers: &mut HeaderMap, engine: &Engine) -> Result<Reply, Problem> {
+pub(super) async fn admit(body: &[u8], headers: &mut HeaderMap, engine: &Engine) -> Result<Reply, Problem> {
     let Batch { requests, all } = json::read_like(EXAMPLE, body)?;
     if requests.len() > MAX_REQUESTS {
         let detail = format!("requests: {} of them; send at most {MAX_REQUESTS} at a time", requests.len());
         return Err(Problem::bad_request(detail));
     }
     let requests: Vec<_> = requests.into_iter().map(|request| request.0.into_attributes()).collect();
-    if all { together(&requests, headers, engine) } else { each(&requests, engine) }
+    if all { together(&requests, headers, engine).await } else { each(&requests, engine).await }
 }
 
-fn each(requests: &[Attributes<'_>], engine: &Engine) -> Result<Reply, Problem> {
-    let admissions: Result<Vec<_>, _> = requests.iter().map(|request| engine.rules.admit(request)).collect();
-    let admissions = admissions.map_err(|error| unavailable(&error))?;
+async fn each(requests: &[Attributes<'_>], engine: &Engine) -> Result<Reply, Problem> {
+    let admissions = in_order(requests, engine).await.map_err(|error| unavailable(&error))?;
     let out = &mut BytesMut::from(&b"{"[..]);
     put(out, admissions.iter().all(Admission::is_allowed), admissions.iter().map(told));
     Ok(Reply::json(out.split().freeze()))
 }
 
-fn together(requests: &[Attributes<'_>], headers: &mut HeaderMap, engine: &Engine) -> Result<Reply, Problem> {
-    let admissions = engine.rules.admit_all(requests).map_err(|error| unavailable(&error))?;
+async fn together(
+    requests: &[Attributes<'_>],
+    headers: &mut HeaderMap,
+    engine: &Engine,
+) -> Result<Reply, Problem> {
+    let admissions = engine.rules.admit_all(requests).await.map_err(|error| unavailable(&error))?;
     let out = &mut BytesMut::new();
     let Some((index, wait)) = binding(&admissions) else {
         out.extend_from_slice(b"{");
@@ -65,7 +74,7 @@ fn together(requests: &[Attributes<'_>], headers: &mut HeaderMap, engine: &Engin
     }
     let status = match admissions[index].binding() {
         Some(own) => {
-            fields::begin_refusal(out, refused(own));
+            fields::begin_refusal(out, refused(own, &admissions[index]));
             StatusCode::TOO_MANY_REQUESTS
         }
         None => {
@@ -78,6 +87,41 @@ fn together(requests: &[Attributes<'_>], headers: &mut HeaderMap, engine: &Engin
     out.extend_from_slice(b",");
     put(out, false, admissions.iter().map(held_up));
     Ok(Reply { status, kind: Kind::Problem, body: out.split().freeze() })
+}
+
+/// What is said to each. Where states are elsewhere several are asked at once, each after those before it.
+async fn in_order(requests: &[Attributes<'_>], engine: &Engine) -> Result<Vec<Admission>, StoreError> {
+    let mut admissions = Vec::with_capacity(requests.len());
+    if engine.elsewhere.is_none() {
+        for request in requests {
+            admissions.push(engine.rules.admit(request).await?);
+        }
+        return Ok(admissions);
+    }
+    for some in requests.chunks(MAX_AT_ONCE) {
+        let asked = some.iter().map(|request| Box::pin(engine.rules.admit(request)));
+        for answer in all(asked.collect()).await {
+            admissions.push(answer?);
+        }
+    }
+    Ok(admissions)
+}
+
+/// What comes of all of these, begun in their order.
+async fn all<T, F: Future<Output = T>>(mut asked: Vec<Pin<Box<F>>>) -> Vec<T> {
+    let mut answers: Vec<Option<T>> = asked.iter().map(|_| None).collect();
+    poll_fn(|context| {
+        let mut are_there = true;
+        for (answer, future) in answers.iter_mut().zip(&mut asked).filter(|(answer, _)| answer.is_none()) {
+            match future.as_mut().poll(context) {
+                Poll::Ready(there) => *answer = Some(there),
+                Poll::Pending => are_there = false,
+            }
+        }
+        if are_there { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    answers.into_iter().flatten().collect()
 }
 
 /// How long one of those that stand or fall together holds up the others.

@@ -8,9 +8,9 @@ use super::request::{EXAMPLE, Request};
 use crate::engine::Engine;
 use crate::explained::Explained;
 
-pub(super) fn explain(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
+pub(super) async fn explain(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
     let request: Request<'_> = json::read_like(EXAMPLE, body)?;
-    let explanation =
-        engine.rules.gate.explain_now(&request.into_attributes()).map_err(|error| unavailable(&error))?;
+    let explained = engine.rules.gate.explain(&request.into_attributes()).await;
+    let explanation = explained.map_err(|error| unavailable(&error))?;
     Ok(Reply::of(&Explained::new(&explanation)))
 }

@@ -6,7 +6,7 @@ use bytes::{BufMut as _, BytesMut};
 use tidegate::{Algorithm, Decision, Limit, Verdict};
 
 use super::{digits, headers};
-use crate::answer::{Answer, DECIDED_BY, Told};
+use crate::answer::{Answer, CLOSED, Told};
 use crate::permit::Permits;
 
 const QUOTA_EXCEEDED: &[u8] = br#"{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Quota exceeded","status":429,"detail":""#;
@@ -34,7 +34,7 @@ pub(super) fn put(out: &mut BytesMut, told: Told<'_>) {
         None => out.extend_from_slice(b"null"),
     }
     out.extend_from_slice(b",\"decided_by\":\"");
-    out.extend_from_slice(DECIDED_BY.as_bytes());
+    out.extend_from_slice(told.decided_by.as_bytes());
     out.extend_from_slice(b"\"");
 }
 
@@ -70,18 +70,27 @@ pub(super) struct Refused<'a> {
     pub(super) decision: Decision,
     pub(super) limit: &'a Limit,
     pub(super) cost: u64,
+    pub(super) decided_by: &'static str,
+}
+
+impl Refused<'_> {
+    /// Whether it was refused for want of the store, and not for what was asked.
+    fn is_for_want_of_the_store(&self) -> bool {
+        self.decided_by == CLOSED && matches!(self.decision.verdict_in_ticks(), Verdict::Denied { .. })
+    }
 }
 
 /// A refusal as a problem, with the same fields.
 pub(super) fn put_refusal(out: &mut BytesMut, refused: Refused<'_>) {
     begin_refusal(out, refused);
-    put(out, Told { rule: refused.rule, ..Answer(refused.decision).into() });
+    put(out, Told { rule: refused.rule, decided_by: refused.decided_by, ..Answer(refused.decision).into() });
     out.extend_from_slice(b"}");
 }
 
 /// The members that make it a problem.
 pub(super) fn begin_refusal(out: &mut BytesMut, refused: Refused<'_>) {
-    out.extend_from_slice(if refused.decision.is_store_full() { REDUCED_CAPACITY } else { QUOTA_EXCEEDED });
+    let is_for_want = refused.decision.is_store_full() || refused.is_for_want_of_the_store();
+    out.extend_from_slice(if is_for_want { REDUCED_CAPACITY } else { QUOTA_EXCEEDED });
     put_detail(out, refused);
     out.extend_from_slice(b"\",\"violated-policies\":[");
     put_text(out, refused.rule.unwrap_or(headers::ADHOC));
@@ -108,10 +117,19 @@ pub(super) fn begin_forbidden(out: &mut BytesMut, rule: Option<&str>) {
 
 /// When to try again, or why that is in vain. No character in it has to be escaped: names of rules are plain.
 fn put_detail(out: &mut BytesMut, refused: Refused<'_>) {
-    let Refused { rule, decision, limit, cost } = refused;
+    let Refused { rule, decision, limit, cost, .. } = refused;
     match decision.verdict_in_ticks() {
         Verdict::Denied { .. } if decision.is_store_full() => {
             out.extend_from_slice(b"The store has no room for another key; try again in a while.");
+        }
+        Verdict::Denied { .. } if refused.is_for_want_of_the_store() => {
+            out.extend_from_slice(b"The store is not available, and nobody passes ");
+            // A buffer in memory takes whatever is written.
+            let _ = match rule {
+                Some(rule) => write!(out, "rule \\\"{rule}\\\""),
+                None => write!(out, "a limit that comes with the request"),
+            };
+            out.extend_from_slice(b" without it; try again in a while.");
         }
         Verdict::Denied { .. } => {
             out.extend_from_slice(b"Refused");
@@ -154,7 +172,10 @@ mod tests {
         let limit: Limit = limit.parse().unwrap();
         let mut out = BytesMut::new();
         let decision = adhoc.take("ana", &limit, ask);
-        put_refusal(&mut out, Refused { rule: None, decision, limit: &limit, cost: ask.cost.get() });
+        put_refusal(
+            &mut out,
+            Refused { rule: None, decision, limit: &limit, cost: ask.cost.get(), decided_by: "memory" },
+        );
         serde_json::from_slice(&out).unwrap()
     }
 

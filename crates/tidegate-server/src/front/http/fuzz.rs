@@ -7,7 +7,7 @@ use tidegate::{ManualClock, Zone};
 use tidegate_rules::Policy;
 
 use super::{admit, batch, explain, overrides, top, verbs};
-use crate::engine::Engine;
+use crate::engine::{Engine, at_once};
 use crate::settings::Settings;
 use crate::worker::Post;
 
@@ -38,18 +38,18 @@ pub fn http_body(bytes: &[u8]) {
         Settings { policy, ..Settings::default() }
     });
     let zone = Zone::with_clock(1 << 12, Arc::new(ManualClock::new()));
-    let post = Post::alone(Engine::new(SETTINGS.clone(), zone).expect("there is memory"));
+    let post = Post::alone(Engine::new(SETTINGS.clone(), zone, None).expect("there is memory"));
     let (engine, headers) = (&post.engine, &mut HeaderMap::new());
     let replies = [
         verbs::take(bytes, headers, &post),
-        verbs::peek(bytes, headers, engine),
-        verbs::adjust(bytes, engine),
-        verbs::reset(bytes, engine),
-        verbs::release(bytes, engine),
-        verbs::renew(bytes, engine),
-        admit::admit(bytes, headers, engine),
-        batch::admit(bytes, headers, engine),
-        explain::explain(bytes, engine),
+        at_once(verbs::peek(bytes, headers, engine)),
+        at_once(verbs::adjust(bytes, engine)),
+        at_once(verbs::reset(bytes, engine)),
+        at_once(verbs::release(bytes, engine)),
+        at_once(verbs::renew(bytes, engine)),
+        at_once(admit::admit(bytes, headers, engine)),
+        at_once(batch::admit(bytes, headers, engine)),
+        at_once(explain::explain(bytes, engine)),
         overrides::put(bytes, engine),
         overrides::delete(bytes, engine),
         top::top(bytes, engine),

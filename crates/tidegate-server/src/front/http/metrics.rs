@@ -2,6 +2,7 @@
 
 mod page;
 mod rules;
+mod store;
 
 use hyper::StatusCode;
 use tidegate::{Zone, ZoneCounts};
@@ -20,6 +21,7 @@ fn text(engine: &Engine) -> String {
     about_the_process(&mut page, engine);
     about_the_fronts(&mut page, engine);
     rules::put(&mut page, engine);
+    store::put(&mut page, engine);
     about_the_zones(&mut page, engine);
     page.into_text()
 }

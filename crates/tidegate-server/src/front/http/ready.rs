@@ -1,18 +1,19 @@
-//! `/readyz`: whether to send requests here, and whether the rules are those of the file.
+//! `/readyz`: whether to send requests here, whether the rules are those of the file, and how a store elsewhere is.
 
 use hyper::StatusCode;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::problem::Problem;
 use super::reply::Reply;
+use crate::elsewhere::{Elsewhere, REDIS};
 use crate::engine::Engine;
 
 /// How much is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Told {
-    /// Nothing of the file, as anybody may ask.
+    /// Nothing of the file and of where a store is, as anybody may ask.
     InShort,
-    /// What is wrong with it, too.
+    /// What is wrong with it and with a store elsewhere, too.
     InDetail,
 }
 
@@ -21,12 +22,29 @@ pub(super) fn page(engine: &Engine, told: Told) -> Result<Reply, Problem> {
         return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping; ask another"));
     }
     // A file that does not hold is no reason to send requests elsewhere: the rules before it are in force.
-    Ok(match engine.rules.status().wrong {
-        None => Reply::json(r#"{"ready":true,"rules":"ok"}"#),
-        Some(_) if told == Told::InShort => Reply::json(r#"{"ready":true,"rules":"rejected"}"#),
-        Some(wrong) => {
-            let first = wrong.lines().next().unwrap_or_default();
-            Reply::of(&json!({"ready": true, "rules": "rejected", "detail": first}))
-        }
-    })
+    let wrong = engine.rules.status().wrong;
+    let mut page = Map::new();
+    page.insert("ready".to_owned(), true.into());
+    page.insert("rules".to_owned(), if wrong.is_some() { "rejected" } else { "ok" }.into());
+    if let Some(wrong) = wrong.filter(|_| told == Told::InDetail) {
+        page.insert("detail".to_owned(), wrong.lines().next().unwrap_or_default().into());
+    }
+    // Nor is a store that does not answer: other servers do not reach it either, and each rule says what holds then.
+    if let Some(elsewhere) = &engine.elsewhere {
+        page.insert("store".to_owned(), store(engine, elsewhere, told));
+    }
+    Ok(Reply::of(&page))
+}
+
+fn store(engine: &Engine, elsewhere: &Elsewhere, told: Told) -> Value {
+    let status = elsewhere.store.status();
+    let mut page = json!({
+        "kind": REDIS,
+        "available": status.is_available,
+        "decided_without": engine.decided_without_store(),
+    });
+    if told == Told::InDetail {
+        page["what"] = status.what.into();
+    }
+    page
 }

@@ -120,6 +120,23 @@ impl Route {
         }
     }
 
+    /// Whether its answer depends on states, which may be elsewhere.
+    #[inline]
+    pub(super) fn asks_the_store(self) -> bool {
+        matches!(
+            self,
+            Route::Take
+                | Route::Peek
+                | Route::Adjust
+                | Route::Reset
+                | Route::Release
+                | Route::Renew
+                | Route::Admit
+                | Route::AdmitBatch
+                | Route::Explain
+        )
+    }
+
     /// The longest body that it takes.
     #[inline]
     pub(super) fn max_body_bytes(self) -> usize {

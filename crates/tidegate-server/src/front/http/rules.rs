@@ -11,7 +11,9 @@ use serde::Serialize;
 use serde_json::json;
 use tidegate::WhenFull;
 use tidegate_rules::config::MAX_COMPLAINTS;
-use tidegate_rules::{NamedZone, OnMissing, OnStoreFailure, Rule, RuleCounts, Scheduled, ShadowCounts};
+use tidegate_rules::{
+    NamedZone, OnMissing, OnStoreFailure, Rule, RuleCounts, Scheduled, ShadowCounts, WithoutStore,
+};
 use tokio::task::spawn_blocking;
 
 use super::problem::Problem;
@@ -71,8 +73,20 @@ struct Counts {
     near: u64,
     looser: u64,
     stricter: u64,
+    /// Of a rule that is only measured: requests about which it was not asked, as the store did not answer.
+    unmeasured: u64,
     /// How many of these while it was not obeyed.
     shadow: InShadow,
+    /// How many of these were decided without the store, as it did not answer.
+    without_store: Without,
+}
+
+#[derive(Serialize)]
+struct Without {
+    local_allowed: u64,
+    local_denied: u64,
+    open: u64,
+    closed: u64,
 }
 
 #[derive(Serialize)]
@@ -181,8 +195,25 @@ impl From<Scheduled<'_>> for Window {
 
 impl From<RuleCounts> for Counts {
     fn from(counts: RuleCounts) -> Counts {
-        let RuleCounts { allowed, denied, impossible, store_full, near, looser, stricter, shadow } = counts;
-        Counts { allowed, denied, impossible, store_full, near, looser, stricter, shadow: shadow.into() }
+        Counts {
+            allowed: counts.allowed,
+            denied: counts.denied,
+            impossible: counts.impossible,
+            store_full: counts.store_full,
+            near: counts.near,
+            looser: counts.looser,
+            stricter: counts.stricter,
+            unmeasured: counts.unmeasured,
+            shadow: counts.shadow.into(),
+            without_store: counts.without_store.into(),
+        }
+    }
+}
+
+impl From<WithoutStore> for Without {
+    fn from(counts: WithoutStore) -> Without {
+        let WithoutStore { local_allowed, local_denied, open, closed } = counts;
+        Without { local_allowed, local_denied, open, closed }
     }
 }
 

@@ -11,7 +11,7 @@ use super::problem::Problem;
 use super::reply::{Reply, Response};
 use super::route::{Content, Route};
 use super::{admit, batch, body, explain, host, metrics, overrides, ready, rules, top, verbs};
-use crate::engine::Engine;
+use crate::engine::{Engine, at_once};
 
 /// The longest URI, in bytes.
 pub(super) const MAX_URI_BYTES: usize = 2 << 10;
@@ -38,6 +38,10 @@ pub(super) async fn answer(request: Request<Incoming>, link: &Link) -> Response 
     headers.clear();
     let replied = match asked {
         Ok((Route::PutRules, text)) => rules::put(text, if_match.as_ref(), link.post.engine.clone()).await,
+        Ok((route, body)) if route.asks_the_store() && link.post.engine.elsewhere.is_some() => {
+            // It is much larger, which whoever waits for nobody need not be.
+            Box::pin(reply_later(route, &body, &mut headers, link)).await
+        }
         asked => asked.and_then(|(route, body)| reply_to(route, &body, &mut headers, link)),
     };
     let reply = replied.unwrap_or_else(|problem| {
@@ -222,6 +226,28 @@ fn wants_text(head: &Parts) -> bool {
     first.unwrap_or(false)
 }
 
+/// What the store has to be asked for, which may take a while where it is elsewhere.
+async fn reply_later(
+    route: Route,
+    body: &[u8],
+    headers: &mut HeaderMap,
+    link: &Link,
+) -> Result<Reply, Problem> {
+    let engine = &*link.post.engine;
+    match (route, &engine.elsewhere) {
+        (Route::Take, Some(elsewhere)) => verbs::take_elsewhere(body, headers, &link.post, elsewhere).await,
+        (Route::Peek, _) => verbs::peek(body, headers, engine).await,
+        (Route::Adjust, _) => verbs::adjust(body, engine).await,
+        (Route::Reset, _) => verbs::reset(body, engine).await,
+        (Route::Release, _) => verbs::release(body, engine).await,
+        (Route::Renew, _) => verbs::renew(body, engine).await,
+        (Route::Admit, _) => admit::admit(body, headers, engine).await,
+        (Route::AdmitBatch, _) => batch::admit(body, headers, engine).await,
+        (Route::Explain, _) => explain::explain(body, engine).await,
+        _ => reply_to(route, body, headers, link),
+    }
+}
+
 #[inline]
 fn reply_to(route: Route, body: &[u8], headers: &mut HeaderMap, link: &Link) -> Result<Reply, Problem> {
     let engine = &*link.post.engine;
@@ -232,14 +258,14 @@ fn reply_to(route: Route, body: &[u8], headers: &mut HeaderMap, link: &Link) -> 
         Route::Metrics => Ok(metrics::page(engine)),
         Route::OpenApi => Ok(Reply::json(OPENAPI)),
         Route::Take => verbs::take(body, headers, &link.post),
-        Route::Peek => verbs::peek(body, headers, engine),
-        Route::Adjust => verbs::adjust(body, engine),
-        Route::Reset => verbs::reset(body, engine),
-        Route::Release => verbs::release(body, engine),
-        Route::Renew => verbs::renew(body, engine),
-        Route::Admit => admit::admit(body, headers, engine),
-        Route::AdmitBatch => batch::admit(body, headers, engine),
-        Route::Explain => explain::explain(body, engine),
+        Route::Admit => at_once(admit::admit(body, headers, engine)),
+        Route::Peek
+        | Route::Adjust
+        | Route::Reset
+        | Route::Release
+        | Route::Renew
+        | Route::AdmitBatch
+        | Route::Explain => at_once(reply_later(route, body, headers, link)),
         Route::Top => top::top(body, engine),
         Route::Rules => Ok(rules::list(engine)),
         // Whoever writes rules was answered before, by a thread that may wait.

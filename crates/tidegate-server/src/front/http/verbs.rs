@@ -3,8 +3,9 @@
 use bytes::{Bytes, BytesMut};
 use hyper::StatusCode;
 use hyper::header::{self, HeaderMap, HeaderValue};
-use tidegate::{Ask, Decision};
+use tidegate::{Ask, Decision, Key, Limit};
 
+use super::admit::unavailable;
 use super::fields::Refused;
 use super::headers::Spoken;
 use super::json::{self, Adjust, OfPermit, Reset, Take};
@@ -12,7 +13,8 @@ use super::limits::{self, Known};
 use super::problem::Problem;
 use super::reply::{self, Kind, Reply};
 use super::{fields, headers};
-use crate::answer::{self, Answer};
+use crate::answer::{self, Answer, MEMORY, OPEN, Told};
+use crate::elsewhere::{self, Elsewhere};
 use crate::engine::Engine;
 use crate::permit::Permits;
 use crate::worker::Post;
@@ -24,26 +26,65 @@ pub(super) fn take(body: &[u8], headers: &mut HeaderMap, post: &Post) -> Result<
     let (key, ask) = (json::key(&asked.key)?, asked.ask());
     limits::with(&asked.limit, |known| {
         let decision = post.engine.adhoc.take(key, &known.limit, ask);
-        post.meter().decided(&decision);
-        let dialect = post.engine.settings.headers;
-        Ok(reply::written(|out| {
+        Ok(taken(headers, (known, key, ask), (decision, MEMORY), post))
+    })
+}
+
+/// The same where states are elsewhere.
+pub(super) async fn take_elsewhere(
+    body: &[u8],
+    headers: &mut HeaderMap,
+    post: &Post,
+    elsewhere: &Elsewhere,
+) -> Result<Reply, Problem> {
+    let asked: Take<'_> = json::read(body)?;
+    let (key, ask) = (json::key(&asked.key)?, asked.ask());
+    let limit = limits::with(&asked.limit, |known| Ok(known.limit))?;
+    supported(&post.engine, &limit)?;
+    let asks = [elsewhere::Asked { key: Key::new(key), limit, ask }];
+    let decided = elsewhere.take(&asks, &post.engine.adhoc, post.meter()).await;
+    let nothing =
+        || Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the store has decided nothing; try again");
+    let decision = *decided.each.first().ok_or_else(nothing)?;
+    limits::with(&asked.limit, |known| Ok(taken(headers, (known, key, ask), (decision, decided.by), post)))
+}
+
+/// Says what was decided about a key, and by whom.
+#[inline]
+fn taken(
+    headers: &mut HeaderMap,
+    (known, key, ask): (&Known, &str, Ask),
+    (decision, by): (Decision, &'static str),
+    post: &Post,
+) -> Reply {
+    post.meter().decided(&decision);
+    let dialect = post.engine.settings.headers;
+    reply::written(|out| {
+        // Where nobody counts there is nothing to be said about what is left.
+        if by != OPEN {
             headers::put(headers, out, dialect, spoken(known, decision));
-            if decision.is_allowed() {
-                return Reply::json(allowed(out, decision, key, known));
-            }
-            headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-            let cost = ask.cost.get();
-            fields::put_refusal(out, Refused { rule: None, decision, limit: &known.limit, cost });
-            Reply { status: StatusCode::TOO_MANY_REQUESTS, kind: Kind::Problem, body: out.split().freeze() }
-        }))
+        }
+        if decision.is_allowed() {
+            return Reply::json(allowed(out, (decision, by), key, known));
+        }
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        let cost = ask.cost.get();
+        fields::put_refusal(out, Refused { rule: None, decision, limit: &known.limit, cost, decided_by: by });
+        Reply { status: StatusCode::TOO_MANY_REQUESTS, kind: Kind::Problem, body: out.split().freeze() }
     })
 }
 
 #[inline]
-fn allowed(out: &mut BytesMut, decision: Decision, key: &str, known: &Known) -> Bytes {
-    let permits = decision.permit().map(|id| Permits::of_key(key.as_bytes(), &known.limit, id));
-    fields::put_object(out, Answer(decision).into(), permits.as_ref());
+fn allowed(out: &mut BytesMut, (decision, by): (Decision, &'static str), key: &str, known: &Known) -> Bytes {
+    let permit = |id| Permits::of_key(key.as_bytes(), &known.limit, id).taken_by(by);
+    let permits = decision.permit().map(permit);
+    fields::put_object(out, Told::from(Answer(decision)).by(by), permits.as_ref());
     out.split().freeze()
+}
+
+/// That states of this limit can be held where they are.
+fn supported(engine: &Engine, limit: &Limit) -> Result<(), Problem> {
+    engine.supports(limit).map_err(Problem::bad_request)
 }
 
 /// What the header fields say about a limit that came with the request.
@@ -53,53 +94,58 @@ fn spoken(known: &Known, decision: Decision) -> Spoken<'_, impl FnOnce(&mut Byte
 }
 
 /// What a take would say.
-pub(super) fn peek(body: &[u8], headers: &mut HeaderMap, engine: &Engine) -> Result<Reply, Problem> {
+pub(super) async fn peek(body: &[u8], headers: &mut HeaderMap, engine: &Engine) -> Result<Reply, Problem> {
     let asked: Take<'_> = json::read(body)?;
-    let key = json::key(&asked.key)?;
+    let key = Key::new(json::key(&asked.key)?);
+    let limit = limits::with(&asked.limit, |known| Ok(known.limit))?;
+    supported(engine, &limit)?;
+    let decision = engine.peek(&key, &limit, asked.ask()).await.map_err(|error| unavailable(&error))?;
     limits::with(&asked.limit, |known| {
-        let decision = engine.adhoc.peek(key, &known.limit, asked.ask());
         Ok(reply::written(|out| {
             headers::put(headers, out, engine.settings.headers, spoken(known, decision));
             // It was not refused: it was only looked at.
             headers.remove(header::RETRY_AFTER);
-            fields::put_object(out, Answer(decision).into(), None);
+            fields::put_object(out, Told::from(Answer(decision)).by(engine.decided_by()), None);
             Reply::json(out.split().freeze())
         }))
     })
 }
 
 /// Charges or gives back, and says what is left.
-pub(super) fn adjust(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
+pub(super) async fn adjust(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
     let asked: Adjust<'_> = json::read(body)?;
-    let key = json::key(&asked.key)?;
-    limits::with(&asked.limit, |known| {
-        let adjusted = answer::adjusted(engine.adhoc.adjust(key, &known.limit, asked.amount.0));
-        let answer = Answer(engine.adhoc.peek(key, &known.limit, Ask::ONE));
-        Ok(reply::written(|out| {
-            out.extend_from_slice(b"{\"adjusted\":\"");
-            out.extend_from_slice(adjusted.as_bytes());
-            out.extend_from_slice(b"\",");
-            fields::put(out, answer.into());
-            out.extend_from_slice(b"}");
-            Reply::json(out.split().freeze())
-        }))
-    })
+    let key = Key::new(json::key(&asked.key)?);
+    let limit = limits::with(&asked.limit, |known| Ok(known.limit))?;
+    supported(engine, &limit)?;
+    let adjusted = engine.adjust(&key, &limit, asked.amount.0).await;
+    let (adjusted, left) = adjusted.map_err(|error| unavailable(&error))?;
+    Ok(reply::written(|out| {
+        out.extend_from_slice(b"{\"adjusted\":\"");
+        out.extend_from_slice(answer::adjusted(adjusted).as_bytes());
+        out.extend_from_slice(b"\",");
+        fields::put(out, Told::from(Answer(left)).by(engine.decided_by()));
+        out.extend_from_slice(b"}");
+        Reply::json(out.split().freeze())
+    }))
 }
 
 /// Forgets a key.
-pub(super) fn reset(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
+pub(super) async fn reset(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
     let asked: Reset<'_> = json::read(body)?;
-    Ok(word("reset", engine.adhoc.reset(json::key(&asked.key)?)))
+    let reset = engine.reset(&Key::new(json::key(&asked.key)?)).await;
+    reset.map(|reset| word("reset", reset)).map_err(|error| unavailable(&error))
 }
 
 /// Gives a place in flight back.
-pub(super) fn release(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
-    Ok(word("released", permits(body)?.release(engine)))
+pub(super) async fn release(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
+    let released = permits(body)?.release(engine).await;
+    released.map(|released| word("released", released)).map_err(|error| unavailable(&error))
 }
 
 /// Starts a lease anew.
-pub(super) fn renew(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
-    Ok(word("renewed", permits(body)?.renew(engine)))
+pub(super) async fn renew(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
+    let renewed = permits(body)?.renew(engine).await;
+    renewed.map(|renewed| word("renewed", renewed)).map_err(|error| unavailable(&error))
 }
 
 fn permits(body: &[u8]) -> Result<Permits, Problem> {

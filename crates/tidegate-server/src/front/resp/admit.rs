@@ -6,18 +6,38 @@ use tidegate::Cost;
 use tidegate_rules::Attributes;
 
 use super::ask::unsigned;
+use super::command::Command;
 use super::fields;
+use super::later::written;
 use super::reply::echo;
 use super::session::{Call, Refused};
 use crate::attribute::{self, Wrong};
+use crate::elsewhere::not_available;
+use crate::engine::at_once;
 use crate::settings::{MAX_ATTRIBUTES, MAX_KEY_BYTES};
 
 /// `TG.ADMIT [COST n] [PATIENCE ms] attribute value …`
 pub(super) fn admit(call: &mut Call<'_, '_>) -> Refused {
     let attributes = attributes(call)?;
-    let admission = call.post.engine.rules.admit(&attributes).map_err(|error| format!("ERR {error}"))?;
+    if call.session.later.is_some() {
+        admit_elsewhere(call, attributes.into_owned());
+        return Ok(());
+    }
+    let admission = at_once(call.post.engine.rules.admit(&attributes))
+        .map_err(|error| format!("ERR {}", not_available(&error)))?;
     fields::admission(&mut call.replies, &admission);
     Ok(())
+}
+
+fn admit_elsewhere(call: &mut Call<'_, '_>, attributes: Attributes<'static>) {
+    let (post, protocol) = (call.post.clone(), call.session.protocol);
+    call.answer_when_known(Command::Admit, async move {
+        let admitted = post.engine.rules.admit(&attributes).await;
+        written(protocol, |replies| match admitted {
+            Ok(admission) => fields::admission(replies, &admission),
+            Err(error) => replies.error(&format!("ERR {}", not_available(&error))),
+        })
+    });
 }
 
 /// What is known about the request.

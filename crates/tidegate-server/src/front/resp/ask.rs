@@ -1,13 +1,17 @@
 //! `TG.TAKE` and its relatives: one key under one limit.
 
-use tidegate::{Adjustment, Ask, Cost, Limit};
+use tidegate::{Adjustment, Ask, Cost, Key, Limit, StoreError};
 
-use super::fields::{adjusted, decision};
+use super::command::Command;
+use super::fields::{adjusted, decided};
+use super::later::written;
 use super::parse::Words;
-use super::reply::echo;
+use super::reply::{Protocol, Replies, echo};
 use super::session::{Call, Refused};
 use super::takes::{Style, limit_of};
 use super::throttle::too_long;
+use crate::answer::{Answer, Told};
+use crate::elsewhere::not_available;
 use crate::permit::Permits;
 use crate::settings::MAX_KEY_BYTES;
 
@@ -31,7 +35,11 @@ pub(super) enum Options {
 /// `TG.TAKE key LIMIT text [COST n] [PATIENCE ms]`
 pub(super) fn take(call: &mut Call<'_, '_>) -> Refused {
     let asked = only(call)?;
-    call.takes.limit_of_text(asked.text)?;
+    let limit = call.takes.limit_of_text(asked.text)?;
+    if call.session.later.is_some() {
+        let limit = *limit;
+        call.supports(&limit)?;
+    }
     call.take(1, asked.ask, Style::Fields);
     Ok(())
 }
@@ -40,8 +48,15 @@ pub(super) fn take(call: &mut Call<'_, '_>) -> Refused {
 pub(super) fn peek(call: &mut Call<'_, '_>) -> Refused {
     let asked = only(call)?;
     let limit = *call.takes.limit_of_text(asked.text)?;
-    let looked = call.post.engine.adhoc.peek(asked.key, &limit, asked.ask);
-    decision(&mut call.replies, &looked, &limit, asked.key);
+    call.supports(&limit)?;
+    let (post, protocol) = (call.post.clone(), call.session.protocol);
+    let (key, ask) = (asked.key.to_vec(), asked.ask);
+    call.answer_when_known(Command::Peek, async move {
+        let looked = post.engine.peek(&Key::new(&key), &limit, ask).await;
+        told(protocol, looked, |replies, looked| {
+            decided(replies, (&looked, post.engine.decided_by()), &limit, &key);
+        })
+    });
     Ok(())
 }
 
@@ -58,23 +73,36 @@ pub(super) fn adjust(call: &mut Call<'_, '_>) -> Refused {
         |_| "ERR adjusting by 0 changes nothing; a positive number charges, a negative one gives back",
     )?;
     let adjustment = if gives_back { Adjustment::Refund(cost) } else { Adjustment::Charge(cost) };
-    let adhoc = &call.post.engine.adhoc;
-    let went = adhoc.adjust(key, &limit, adjustment);
-    adjusted(&mut call.replies, &adhoc.peek(key, &limit, Ask::ONE), went);
+    call.supports(&limit)?;
+    let (post, protocol, key) = (call.post.clone(), call.session.protocol, Key::new(key));
+    call.answer_when_known(Command::Adjust, async move {
+        let went = post.engine.adjust(&key, &limit, adjustment).await;
+        told(protocol, went, |replies, (went, left)| {
+            adjusted(replies, Told::from(Answer(left)).by(post.engine.decided_by()), went);
+        })
+    });
     Ok(())
 }
 
 /// `TG.RELEASE permit`
 pub(super) fn release(call: &mut Call<'_, '_>) -> Refused {
-    let released = permits(call.words)?.release(&call.post.engine);
-    call.replies.integer(released.into());
+    let permits = permits(call.words)?;
+    let (post, protocol) = (call.post.clone(), call.session.protocol);
+    call.answer_when_known(Command::Release, async move {
+        let released = permits.release(&post.engine).await;
+        told(protocol, released, |replies, released| replies.integer(released.into()))
+    });
     Ok(())
 }
 
 /// `TG.RENEW permit`
 pub(super) fn renew(call: &mut Call<'_, '_>) -> Refused {
-    let renewed = permits(call.words)?.renew(&call.post.engine);
-    call.replies.integer(renewed.into());
+    let permits = permits(call.words)?;
+    let (post, protocol) = (call.post.clone(), call.session.protocol);
+    call.answer_when_known(Command::Renew, async move {
+        let renewed = permits.renew(&post.engine).await;
+        told(protocol, renewed, |replies, renewed| replies.integer(renewed.into()))
+    });
     Ok(())
 }
 
@@ -84,9 +112,31 @@ pub(super) fn reset(call: &mut Call<'_, '_>) -> Refused {
     if let Some(long) = keys.iter().find(|key| key.len() > MAX_KEY_BYTES) {
         return Err(too_long(long));
     }
-    let known = keys.iter().filter(|key| call.post.engine.adhoc.reset(key)).count();
-    call.replies.integer(known as i64);
+    let keys: Vec<_> = keys.iter().map(Key::new).collect();
+    let (post, protocol) = (call.post.clone(), call.session.protocol);
+    call.answer_when_known(Command::Reset, async move {
+        let known = async {
+            let mut known = 0;
+            for key in &keys {
+                known += i64::from(post.engine.reset(key).await?);
+            }
+            Ok(known)
+        };
+        told(protocol, known.await, |replies, known| replies.integer(known))
+    });
     Ok(())
+}
+
+/// What the store said, or that it said nothing.
+fn told<T>(
+    protocol: Protocol,
+    answer: Result<T, StoreError>,
+    tell: impl FnOnce(&mut Replies<'_>, T),
+) -> Vec<u8> {
+    written(protocol, |replies| match answer {
+        Ok(answer) => tell(replies, answer),
+        Err(error) => replies.error(&format!("ERR {}", not_available(&error))),
+    })
 }
 
 /// What is asked, if that is all there is.

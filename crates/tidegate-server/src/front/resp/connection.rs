@@ -4,6 +4,7 @@
 //! not be written, is kept by the connection; one that is silent keeps nothing.
 
 use std::cell::RefCell;
+use std::mem;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -70,6 +71,8 @@ pub(super) struct Connection {
     ending: Option<End>,
     /// Whether it has more to say, but lets others have their turn.
     has_more: bool,
+    /// Whether what it said is to be gone on with, also where nothing of it is left: answers have come.
+    goes_on: bool,
     timer: Pin<Box<Sleep>>,
     /// Whether the timer wakes this task; asking once is enough for that.
     is_timer_set: bool,
@@ -128,6 +131,7 @@ impl Connection {
             written: 0,
             ending: None,
             has_more: false,
+            goes_on: false,
             waits_for: first,
             is_active: false,
         }
@@ -181,7 +185,7 @@ impl Connection {
         if self.input.len() < self.needed {
             return;
         }
-        let kept = std::mem::take(&mut self.input);
+        let kept = mem::take(&mut self.input);
         let rest = self.answer(&kept, &mut buffers.desk, &mut buffers.output);
         self.input = match rest {
             0 => Vec::new(),
@@ -198,10 +202,21 @@ impl Connection {
         match progress.next {
             Next::Read { bytes } => self.needed = bytes,
             Next::Send => self.has_more = true,
+            Next::Wait => self.goes_on = true,
             Next::End => self.ending = Some(End::Closed),
             Next::CutOff => self.ending = Some(End::CutOff),
         }
         if self.ending.is_some() { 0 } else { input.len() - progress.bytes }
+    }
+
+    /// Waits for the answers of a store elsewhere, which has a deadline. Whoever hangs up meanwhile is seen then: it may
+    /// have said all it wants to say, and still listen.
+    fn poll_answers(&mut self, context: &mut Context<'_>, output: &mut Vec<u8>) -> Poll<()> {
+        if let Some(later) = &mut self.session.later {
+            ready!(later.poll(context));
+            later.tell(output);
+        }
+        Poll::Ready(())
     }
 
     /// Writes the thread's replies, and keeps what the client does not take now.
@@ -236,7 +251,11 @@ impl Connection {
             }
             self.has_more = false;
             let serve = |buffers: &mut Buffers| {
-                if self.input.is_empty() || self.input.len() < self.needed {
+                if self.session.is_waiting() {
+                    ready!(self.poll_answers(context, &mut buffers.output));
+                } else if mem::take(&mut self.goes_on) {
+                    self.answer_kept(buffers);
+                } else if self.input.is_empty() || self.input.len() < self.needed {
                     if let Err(end) = ready!(self.poll_read_and_answer(context, buffers)) {
                         return Poll::Ready(Err(end));
                     }
@@ -320,6 +339,10 @@ impl Future for Connection {
         }
         if let Poll::Ready(end) = connection.poll_serve(context) {
             return Poll::Ready(end);
+        }
+        // Whose answers are not there yet has not to do anything, and is not left before they are.
+        if connection.session.is_waiting() {
+            return Poll::Pending;
         }
         // What was read is answered; what was not written yet may still be, for a while.
         let is_done = connection.output.is_empty() && !connection.has_more;

@@ -4,7 +4,7 @@ use tidegate::{Adjusted, Decision, Limit};
 use tidegate_rules::Admission;
 
 use super::reply::{Replies, or_none, saturated};
-use crate::answer::{Answer, DECIDED_BY, Told};
+use crate::answer::{Answer, Told};
 use crate::permit::Permits;
 
 /// How many fields every answer has.
@@ -41,6 +41,17 @@ pub(super) fn decision(replies: &mut Replies<'_>, decision: &Decision, limit: &L
     with_permit(replies, Answer(*decision).into(), permit);
 }
 
+/// The same about what was decided by somebody else than memory.
+pub(super) fn decided(
+    replies: &mut Replies<'_>,
+    (decision, by): (&Decision, &'static str),
+    limit: &Limit,
+    key: &[u8],
+) {
+    let permit = decision.permit().map(|id| Permits::of_key(key, limit, id).taken_by(by));
+    with_permit(replies, Told::from(Answer(*decision)).by(by), permit);
+}
+
 /// All fields of what the rules say, and the permit if there is one.
 pub(super) fn admission(replies: &mut Replies<'_>, admission: &Admission) {
     with_permit(replies, admission.into(), Permits::of(admission));
@@ -56,17 +67,17 @@ fn with_permit(replies: &mut Replies<'_>, told: Told<'_>, permit: Option<Permits
 }
 
 /// All fields of what is left, and how an adjustment went.
-pub(super) fn adjusted(replies: &mut Replies<'_>, left: &Decision, adjusted: Adjusted) {
+pub(super) fn adjusted(replies: &mut Replies<'_>, told: Told<'_>, adjusted: Adjusted) {
     replies.map(FIELDS + 1);
-    fields(replies, Answer(*left).into());
+    fields(replies, told);
     replies.bulk(b"adjusted");
     replies.bulk(crate::answer::adjusted(adjusted).as_bytes());
 }
 
 /// All fields of the decision that speaks for all, and which one it is.
-pub(super) fn binding(replies: &mut Replies<'_>, decision: &Decision, index: usize) {
+pub(super) fn binding(replies: &mut Replies<'_>, told: Told<'_>, index: usize) {
     replies.map(FIELDS + 1);
-    fields(replies, Answer(*decision).into());
+    fields(replies, told);
     replies.bulk(b"binding");
     replies.integer(saturated(index as u64));
 }
@@ -90,5 +101,5 @@ fn fields(replies: &mut Replies<'_>, told: Told<'_>) {
         None => replies.null(),
     }
     replies.bulk(b"decided_by");
-    replies.bulk(DECIDED_BY.as_bytes());
+    replies.bulk(told.decided_by.as_bytes());
 }

@@ -136,16 +136,16 @@ fn pieces<'b>(cuts: &[u8], bytes: &'b [u8]) -> Vec<&'b [u8]> {
     pieces
 }
 
-fn post(zone_bytes: usize, token: Option<Token>) -> Post {
+fn post(zone_bytes: usize, token: Option<Token>) -> Arc<Post> {
     // What is by default looks at the machine, which takes longer than a session.
     static SETTINGS: LazyLock<Settings> = LazyLock::new(Settings::default);
     let zone = Zone::with_clock(zone_bytes, Arc::new(ManualClock::new()));
     let settings = Settings { token, threads: NonZeroUsize::MIN, ..SETTINGS.clone() };
-    Post::alone(Engine::new(settings, zone).expect("there is memory"))
+    Arc::new(Post::alone(Engine::new(settings, zone, None).expect("there is memory")))
 }
 
 /// What is answered to these pieces, and how it ended.
-fn session(post: &Post, pieces: &[&[u8]]) -> (Vec<u8>, Next) {
+fn session(post: &Arc<Post>, pieces: &[&[u8]]) -> (Vec<u8>, Next) {
     let (mut session, mut desk) = (Session::new(post), Desk::default());
     session.id = 1;
     let (mut kept, mut out, mut needed) = (Vec::new(), Vec::new(), 0);
@@ -162,7 +162,7 @@ fn session(post: &Post, pieces: &[&[u8]]) -> (Vec<u8>, Next) {
                     assert!(bytes > kept.len());
                     needed = bytes;
                 }
-                Next::Send => {}
+                Next::Send | Next::Wait => {}
                 end @ (Next::End | Next::CutOff) => return (out, end),
             }
         }

@@ -10,10 +10,12 @@ mod ask;
 mod catalogue;
 mod command;
 mod connection;
+mod elsewhere;
 mod fields;
 #[cfg(fuzzing)]
 pub(crate) mod fuzz;
 mod greet;
+mod later;
 mod parse;
 mod reply;
 mod session;

@@ -38,6 +38,16 @@ impl<'a> Replies<'a> {
         self.protocol = protocol;
     }
 
+    /// How many bytes were written.
+    pub(super) fn len(&self) -> usize {
+        self.out.len()
+    }
+
+    /// Replies that were written elsewhere.
+    pub(super) fn append(&mut self, written: &[u8]) {
+        self.out.extend_from_slice(written);
+    }
+
     pub(super) fn ok(&mut self) {
         self.simple("OK");
     }

@@ -1,11 +1,13 @@
 //! What one client says, command by command.
 
 use std::mem;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tidegate::Ask;
 
 use super::command::{Command, Spec};
+use super::later::Later;
 use super::parse::{Arguments, Caller, ProtocolError, Step, Words};
 use super::reply::{Protocol, Replies, echo};
 use super::takes::{Style, Takes};
@@ -27,6 +29,8 @@ pub(super) struct Session {
     pub(super) name: Vec<u8>,
     /// What waits for `EXEC`, after `MULTI`.
     pub(super) queue: Option<Queue>,
+    /// What is waited for, where states are elsewhere.
+    pub(super) later: Option<Box<Later>>,
     wrong_tokens: u32,
     /// Whether others come first, as something took long.
     pauses: bool,
@@ -55,6 +59,8 @@ pub(super) enum Next {
     Read { bytes: usize },
     /// There are enough replies to be sent; more requests may be there.
     Send,
+    /// Answers have to come from elsewhere before there is anything to be sent; more requests may be there.
+    Wait,
     /// The connection ends when the replies are sent: the client asked for that.
     End,
     /// The connection ends when the replies are sent: nothing good will come from there.
@@ -64,12 +70,12 @@ pub(super) enum Next {
 /// A command, with all that it may touch.
 pub(super) struct Call<'a, 'o> {
     pub(super) session: &'a mut Session,
-    pub(super) post: &'a Post,
+    pub(super) post: &'a Arc<Post>,
     pub(super) takes: &'a mut Takes,
     /// All bytes that were read.
-    input: &'a [u8],
+    pub(super) input: &'a [u8],
     /// Where this request begins in them.
-    begin: usize,
+    pub(super) begin: usize,
     pub(super) words: Words<'a>,
     pub(super) replies: Replies<'o>,
 }
@@ -86,6 +92,7 @@ impl Session {
             caller: caller(post),
             name: Vec::new(),
             queue: None,
+            later: post.engine.elsewhere.as_ref().map(|_| Box::default()),
             wrong_tokens: 0,
             pauses: false,
             ends: false,
@@ -93,10 +100,19 @@ impl Session {
     }
 
     /// Answers all whole requests in these bytes.
-    pub(super) fn run(&mut self, input: &[u8], post: &Post, desk: &mut Desk, out: &mut Vec<u8>) -> Progress {
+    pub(super) fn run(
+        &mut self,
+        input: &[u8],
+        post: &Arc<Post>,
+        desk: &mut Desk,
+        out: &mut Vec<u8>,
+    ) -> Progress {
         let (mut bytes, mut commands) = (0, 0);
         let Desk { arguments, takes } = desk;
         let next = loop {
+            if self.later.is_some() && !self.execute_queued(post, takes, out) {
+                break Next::Wait;
+            }
             if self.ends {
                 break Next::End;
             }
@@ -111,12 +127,16 @@ impl Session {
                 Ok(Step::More { bytes }) => break Next::Read { bytes },
                 Ok(Step::Request { bytes: read }) => {
                     let (words, replies) = (arguments.of(rest), Replies::new(out, self.protocol));
+                    if self.holds_up(words) {
+                        break Next::Wait;
+                    }
                     if words.len() > 0 {
                         commands += 1;
                         Call { session: self, post, takes, input, begin: bytes, words, replies }.answer();
                     }
                     bytes += read;
                 }
+                Err(_) if self.is_waiting() => break Next::Wait,
                 Err(error) => {
                     takes.settle(input, post, &mut Replies::new(out, self.protocol));
                     protocol_error(error, out);
@@ -126,7 +146,13 @@ impl Session {
         };
         takes.settle(input, post, &mut Replies::new(out, self.protocol));
         post.meter().resp_commands.add(commands);
-        Progress { bytes, next }
+        match &mut self.later {
+            Some(later) if later.is_waiting() => {
+                later.keep(out);
+                Progress { bytes, next: Next::Wait }
+            }
+            _ => Progress { bytes, next },
+        }
     }
 
     /// Whether this is the token; who guesses too often is cut off.
@@ -254,6 +280,9 @@ impl Call<'_, '_> {
     /// Puts a take of the key in this word aside, or decides at once if it would be gone by then.
     #[inline]
     pub(super) fn take(&mut self, key: usize, ask: Ask, style: Style) {
+        if self.session.later.is_some() {
+            return self.take_elsewhere(key, ask, style);
+        }
         match self.words.place(key) {
             Some(place) => {
                 self.takes.put(self.begin + place.start..self.begin + place.end, ask, style);

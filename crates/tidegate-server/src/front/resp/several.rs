@@ -1,12 +1,17 @@
 //! `TG.TAKEALL`: several keys under several limits, all or none.
 
-use tidegate::{AdHocAsk, Algorithm, Limit};
+use tidegate::{AdHocAsk, Algorithm, Decision, Decisions, Key, Limit};
 
 use super::ask::{Asked, Options, asked, unsigned};
+use super::command::Command;
 use super::fields::binding;
-use super::reply::echo;
+use super::later::written;
+use super::reply::{Replies, echo};
 use super::session::{Call, Refused};
 use super::takes::limit_of;
+use crate::answer::{Answer, MEMORY, Told};
+use crate::elsewhere;
+use crate::meter::Meter;
 
 /// Limits that stand or fall together: each shard of a map is locked for all of them.
 pub(super) const MAX_TOGETHER: usize = 64;
@@ -18,18 +23,42 @@ pub(super) fn take_all(call: &mut Call<'_, '_>) -> Refused {
     if limits.iter().any(|limit| limit.algorithm() == Algorithm::Concurrency) {
         return Err("ERR TG.TAKEALL tells no permits; take under a concurrency limit by TG.TAKE".to_owned());
     }
+    if call.session.later.is_some() {
+        limits.iter().try_for_each(|limit| call.supports(limit))?;
+        take_elsewhere(call, &asks, &limits);
+        return Ok(());
+    }
     let together: Vec<_> = asks
         .iter()
         .zip(&limits)
         .map(|(asked, limit)| AdHocAsk { key: asked.key, limit, ask: asked.ask })
         .collect();
     let decisions = call.post.engine.adhoc.take_all(&together);
-    let index = decisions.binding().unwrap_or(0);
-    if let Some(decision) = decisions.each().get(index) {
-        call.post.meter().decided(decision);
-        binding(&mut call.replies, decision, index);
-    }
+    tell(&mut call.replies, (decisions.each(), MEMORY), call.post.meter());
     Ok(())
+}
+
+fn take_elsewhere(call: &mut Call<'_, '_>, asks: &[Asked<'_>], limits: &[Limit]) {
+    let asks = asks.iter().zip(limits).map(|(asked, limit)| elsewhere::Asked {
+        key: Key::new(asked.key),
+        limit: *limit,
+        ask: asked.ask,
+    });
+    let (post, protocol, asks) = (call.post.clone(), call.session.protocol, asks.collect::<Vec<_>>());
+    call.answer_when_known(Command::TakeAll, async move {
+        let Some(elsewhere) = &post.engine.elsewhere else { return Vec::new() };
+        let decided = elsewhere.take(&asks, &post.engine.adhoc, post.meter()).await;
+        written(protocol, |replies| tell(replies, (&decided.each, decided.by), post.meter()))
+    });
+}
+
+/// Tells the decision that speaks for all.
+fn tell(replies: &mut Replies<'_>, (each, by): (&[Decision], &'static str), meter: &Meter) {
+    let index = Decisions::binding_of(each).unwrap_or(0);
+    if let Some(decision) = each.get(index) {
+        meter.decided(decision);
+        binding(replies, Told::from(Answer(*decision)).by(by), index);
+    }
 }
 
 fn read<'a>(call: &Call<'a, '_>) -> Result<Vec<Asked<'a>>, String> {

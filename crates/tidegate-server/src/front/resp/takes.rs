@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use tidegate::{AdHocAsk, Algorithm, Ask, Decision, Draft, Limit};
 
-use super::fields::{decision, throttled};
+use super::fields::{decided, decision, throttled};
 use super::parse::Words;
 use super::reply::{Replies, echo};
+use crate::elsewhere::Decided;
 use crate::worker::Post;
 
 /// How many takes are put aside at most.
@@ -42,6 +43,17 @@ pub(super) enum Style {
     Throttle,
     /// Names and values.
     Fields,
+}
+
+impl Style {
+    /// Tells what was decided elsewhere about a key under a limit.
+    pub(super) fn tell(self, replies: &mut Replies<'_>, told: &Decided, limit: &Limit, key: &[u8]) {
+        match (self, told.each.first()) {
+            (Style::Throttle, Some(decision)) => throttled(replies, decision),
+            (Style::Fields, Some(decision)) => decided(replies, (decision, told.by), limit, key),
+            (_, None) => replies.error("ERR the store has decided nothing; try again"),
+        }
+    }
 }
 
 /// The numbers of a `CL.THROTTLE`: one more than its burst passes at once.
@@ -101,6 +113,14 @@ impl Takes {
             }
         };
         self.pending.push(Pending { key, limit, ask, style });
+    }
+
+    /// The limit that was just read for a take that is told so.
+    pub(super) fn limit_read(&self, style: Style) -> Option<Limit> {
+        match style {
+            Style::Throttle => self.numbers.limit,
+            Style::Fields => self.text.limit,
+        }
     }
 
     #[inline]

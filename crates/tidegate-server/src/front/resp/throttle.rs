@@ -3,13 +3,16 @@
 //! Its `max_burst` is what may pass beyond the first, so our burst is one more. What it gets wrong is not kept: waits
 //! are rounded up, nothing overflows, and what makes no sense is refused.
 
-use tidegate::{Ask, Cost};
+use tidegate::{Ask, Cost, Key};
 
+use super::command::Command;
 use super::fields::looked_at;
+use super::later::written;
 use super::parse::{Words, integer};
 use super::reply::echo;
 use super::session::{Call, Refused};
 use super::takes::{Numbers, Style};
+use crate::elsewhere::not_available;
 use crate::settings::MAX_KEY_BYTES;
 
 const USAGE: &str =
@@ -27,17 +30,30 @@ pub(super) fn throttle(call: &mut Call<'_, '_>) -> Refused {
         return Err(too_long(key));
     }
     let limit = call.takes.limit_of_numbers(words.from(2), numbers)?;
+    if call.session.later.is_some() {
+        let limit = *limit;
+        call.supports(&limit)?;
+    }
     match Cost::new(quantity) {
         Ok(cost) => call.take(1, Ask::new(cost), Style::Throttle),
-        // Nothing is wanted, which is to look.
-        Err(_) => {
-            let limit = *limit;
-            call.settle();
-            let looked = call.post.engine.adhoc.peek(key, &limit, Ask::ONE);
-            looked_at(&mut call.replies, &looked);
-        }
+        Err(_) => look(call, key),
     }
     Ok(())
+}
+
+/// Nothing is wanted, which is to look.
+#[cold]
+fn look(call: &mut Call<'_, '_>, key: &[u8]) {
+    call.settle();
+    let (post, protocol, key) = (call.post.clone(), call.session.protocol, Key::new(key));
+    let Some(limit) = call.takes.limit_read(Style::Throttle) else { return };
+    call.answer_when_known(Command::Throttle, async move {
+        let looked = post.engine.peek(&key, &limit, Ask::ONE).await;
+        written(protocol, |replies| match looked {
+            Ok(looked) => looked_at(replies, &looked),
+            Err(error) => replies.error(&format!("ERR {}", not_available(&error))),
+        })
+    });
 }
 
 /// The numbers of a limit: what passes at once, how many, and in how many seconds.

@@ -4,6 +4,7 @@
 //! between: for all or none there is `TG.TAKEALL`.
 
 use super::command::{Command, Spec};
+use super::later::Queued;
 use super::parse::{Arguments, Caller, MAX_ARGUMENTS, MAX_REQUEST_BYTES, Step, Words};
 use super::session::{Call, Refused};
 
@@ -100,6 +101,10 @@ pub(super) fn exec(call: &mut Call<'_, '_>) -> Refused {
         return Err("EXECABORT Transaction discarded because of previous errors.".to_owned());
     }
     call.replies.array(queue.count);
+    if let Some(later) = &mut call.session.later {
+        later.queued = Some(Queued { bytes: queue.bytes, begin: 0 });
+        return Ok(());
+    }
     let (mut arguments, mut begin) = (Arguments::default(), 0);
     while let Ok(Step::Request { bytes }) = arguments.parse(&queue.bytes[begin..], Caller::Known) {
         let words = arguments.of(&queue.bytes[begin..]);

@@ -4,6 +4,7 @@ mod bad_starts;
 mod broken_configs;
 pub(crate) mod call;
 mod check;
+mod doctor;
 mod explain;
 mod init;
 mod scripts;

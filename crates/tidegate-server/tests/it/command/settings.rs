@@ -64,6 +64,37 @@ fn every_key_of_the_file_has_a_variable_and_a_flag() {
     assert!(ready["http"].is_null());
 }
 
+#[test]
+fn every_key_about_redis_has_a_variable_and_a_flag() {
+    let all = [
+        ("store_kind", "redis"),
+        ("store_url", "redis://127.0.0.1:1"),
+        ("store_password_file", "password"),
+        ("store_nodes", "2"),
+        ("store_deadline", "50ms"),
+        ("store_prefix", "x:"),
+        ("store_refusal_cache", "false"),
+        ("store_on_failure", "open"),
+        ("store_size", "8MiB"),
+    ];
+    let store =
+        "store     redis://:***@127.0.0.1:1, shared by 2 servers; 8 MiB in memory for when it is away";
+    let call = Call::from("every_variable_about_redis").file("password", "secret\n");
+    let with_all = all
+        .iter()
+        .fold(call, |call, (key, value)| call.variable(&format!("TIDEGATE_{}", key.to_uppercase()), value));
+    let (process, _) = with_all.serve(&[]);
+    assert_eq!(process.says("settings  ").matches("TIDEGATE_").count(), all.len());
+    assert_eq!(process.says("store "), store);
+    drop(process);
+
+    let flags: Vec<_> = all.iter().flat_map(|(key, value)| [flag(key), (*value).to_owned()]).collect();
+    let call = Call::from("every_flag_about_redis").file("password", "secret\n");
+    let (process, _) = call.serve(&flags.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(process.says("settings  ").matches("--store").count(), all.len());
+    assert_eq!(process.says("store "), store);
+}
+
 fn flag(key: &str) -> String {
     format!("--{}", key.replace('_', "-"))
 }

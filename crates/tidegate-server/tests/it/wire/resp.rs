@@ -82,6 +82,11 @@ impl Client {
         self.stream.get_mut().write_all(bytes).is_ok()
     }
 
+    /// The same connection, for somebody else to write to.
+    pub(crate) fn writer(&self) -> TcpStream {
+        self.stream.get_ref().try_clone().expect("a socket can be shared")
+    }
+
     /// Says that nothing more will come.
     pub(crate) fn finish(&mut self) {
         self.stream.get_ref().shutdown(Shutdown::Write).expect("it is connected");

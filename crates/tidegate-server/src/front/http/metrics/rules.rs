@@ -1,6 +1,6 @@
 //! What was counted for each rule.
 
-use tidegate_rules::{Mode, Rule, RuleCounts, ShadowCounts};
+use tidegate_rules::{Mode, Rule, RuleCounts, ShadowCounts, WithoutStore};
 
 use super::page::{Kind, Page};
 use crate::engine::Engine;
@@ -26,6 +26,13 @@ struct Beside {
     stricter: u64,
 }
 
+/// What was said under one name without a store elsewhere.
+#[derive(Debug, PartialEq, Eq)]
+struct Without {
+    name: String,
+    counts: WithoutStore,
+}
+
 pub(super) fn put(page: &mut Page, engine: &Engine) {
     let gate = &engine.rules.gate;
     let counts = gate.counts();
@@ -41,6 +48,9 @@ pub(super) fn put(page: &mut Page, engine: &Engine) {
     let free = "Requests to which no rule applied.";
     page.counter("tidegate_unmatched_total", free, gate.unmatched());
     put_counted(page, &counts);
+    if engine.elsewhere.is_some() {
+        put_without_store(page, &counts);
+    }
 }
 
 fn put_counted(page: &mut Page, counts: &[(Rule, RuleCounts)]) {
@@ -63,6 +73,43 @@ fn put_counted(page: &mut Page, counts: &[(Rule, RuleCounts)]) {
         page.labelled(name, &labels("looser"), looser);
         page.labelled(name, &labels("stricter"), stricter);
     }
+}
+
+/// What was said without a store elsewhere, while it did not answer.
+fn put_without_store(page: &mut Page, counts: &[(Rule, RuleCounts)]) {
+    let name = "tidegate_rule_without_store_total";
+    page.family(name, Kind::Counter, "Requests that a rule decided without the store, by how.");
+    for Without { name: rule, counts } in without_store(counts) {
+        for (by, verdict, number) in [
+            ("local", "allowed", counts.local_allowed),
+            ("local", "denied", counts.local_denied),
+            ("open", "allowed", counts.open),
+            ("closed", "denied", counts.closed),
+        ] {
+            page.labelled(name, &[("rule", &rule), ("decided_by", by), ("verdict", verdict)], number);
+        }
+    }
+}
+
+/// The same by name, in the order of the file; rules that always say the same do not ask the store.
+fn without_store(counts: &[(Rule, RuleCounts)]) -> Vec<Without> {
+    let mut all: Vec<Without> = Vec::new();
+    for (place, (rule, own)) in counts.iter().enumerate() {
+        if rule.limit().is_none() || rule.candidate_for().is_some() {
+            continue;
+        }
+        let (name, more) = (label(counts, place), own.without_store);
+        match all.iter_mut().find(|known| known.name == name) {
+            Some(Without { counts, .. }) => {
+                counts.local_allowed += more.local_allowed;
+                counts.local_denied += more.local_denied;
+                counts.open += more.open;
+                counts.closed += more.closed;
+            }
+            None => all.push(Without { name: name.to_owned(), counts: more }),
+        }
+    }
+    all
 }
 
 fn put_verdicts(page: &mut Page, name: &str, said: &Said) {

@@ -1,0 +1,130 @@
+//! `tidegate doctor`: looks at what a server would rely on, and says what to change.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Args;
+use serde::Serialize;
+use tidegate_redis::doctor::{Finding, Gravity, examine};
+use tidegate_rules::{Gate, Policy, SystemCalendar};
+use tokio::runtime::Builder;
+
+use super::failure::Failure;
+use super::output::{print_line, say};
+use super::written::Written;
+use crate::settings::{SharedSettings, Source};
+
+const ABOUT: &str = "\
+Look at what a server would rely on, and say what to change
+
+Reads settings as `tidegate serve` would, and starts no server. If counts are shared in Redis or Valkey it is reached as the server \
+would: address and password, version and role, what it forgets when its memory is full, its clock, how far away it is, what the user \
+may do, every script on keys of the doctor's own, which it removes; behind Sentinels and in a cluster also who names whom.
+
+Ends with 0 if all is well, with 1 if something is bad, and with --strict also if there are warnings.";
+
+const EXAMPLES: &str = "\
+Examples:
+  tidegate doctor
+  tidegate doctor --config etc/tidegate.toml
+  tidegate doctor --store-kind redis --store-url redis+sentinel://10.0.0.5:26379,10.0.0.6:26379/shop
+  tidegate doctor --json | jq '.findings[] | select(.gravity != \"good\")'";
+
+/// Look at what a server would rely on, and say what to change
+#[derive(Args)]
+#[command(long_about = ABOUT, after_help = EXAMPLES)]
+pub(super) struct Doctor {
+    /// The file of settings [default: ./tidegate.toml if there is one]
+    #[arg(long, value_name = "FILE", env = "TIDEGATE_CONFIG", hide_env_values = true)]
+    config: Option<OsString>,
+    /// Print everything that was found as JSON on standard output
+    #[arg(long)]
+    json: bool,
+    /// End with 1 if there are warnings
+    #[arg(long)]
+    strict: bool,
+    #[command(flatten)]
+    written: Written,
+}
+
+/// What was found, for programs.
+#[derive(Serialize)]
+struct Found<'a> {
+    ok: bool,
+    findings: Vec<Row<'a>>,
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    about: &'a str,
+    gravity: &'static str,
+    what: &'a str,
+}
+
+impl Doctor {
+    pub(super) fn run(self) -> Result<ExitCode, Failure> {
+        let config = self.config.filter(|path| !path.is_empty()).map(PathBuf::from);
+        let mut loaded = Source::new(config, self.written.0).load()?;
+        let mut rows = vec![("settings".to_owned(), Gravity::Good, loaded.origin.clone())];
+        rows.extend(
+            loaded.warnings.iter().map(|warning| ("settings".to_owned(), Gravity::Warning, warning.clone())),
+        );
+        match &loaded.settings.store.shared.clone() {
+            Some(shared) => {
+                rows.push(rules(std::mem::take(&mut loaded.settings.policy), shared)?);
+                rows.extend(
+                    look(shared)?
+                        .into_iter()
+                        .map(|Finding { about, gravity, what, .. }| (about, gravity, what)),
+                );
+            }
+            None => rows.push((
+                "store".to_owned(),
+                Gravity::Good,
+                "counts are in this server's own memory; there is nobody else to look at".to_owned(),
+            )),
+        }
+        let worst = rows.iter().map(|(_, gravity, _)| *gravity).max().unwrap_or(Gravity::Good);
+        let is_ok = worst < Gravity::Bad && !(self.strict && worst > Gravity::Good);
+        if self.json {
+            let findings = rows
+                .iter()
+                .map(|(about, gravity, what)| Row { about, gravity: gravity.as_str(), what })
+                .collect();
+            print_line(serde_json::to_string(&Found { ok: is_ok, findings }).expect("text is JSON"));
+        } else {
+            rows.iter().for_each(|(about, gravity, what)| {
+                print_line(format_args!("{:<8} {about}: {what}", gravity.as_str()));
+            });
+            say(if is_ok {
+                "all is well enough"
+            } else {
+                "something has to change; see the lines that begin with bad or warning"
+            });
+        }
+        Ok(if is_ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
+
+/// Asks the servers themselves.
+fn look(shared: &SharedSettings) -> Result<Vec<Finding>, Failure> {
+    let runtime = Builder::new_current_thread().build();
+    let runtime = runtime.map_err(|error| Failure::failed(format!("cannot wait for answers: {error}")))?;
+    let found = runtime.block_on(examine(shared.options()));
+    found.map_err(|error| Failure::misused(error.to_string()))
+}
+
+/// Whether the store can hold what the rules count.
+fn rules(policy: Policy, shared: &SharedSettings) -> Result<(String, Gravity, String), Failure> {
+    let store = shared.open().map_err(|error| Failure::misused(error.to_string()))?;
+    let count = policy.rules().len();
+    let gate = Gate::try_new(policy, Arc::new(store), Arc::new(SystemCalendar));
+    Ok(match gate {
+        Ok(_) => {
+            ("rules".to_owned(), Gravity::Good, format!("the store can hold what all {count} of them count"))
+        }
+        Err(unfit) => ("rules".to_owned(), Gravity::Bad, unfit.to_string()),
+    })
+}

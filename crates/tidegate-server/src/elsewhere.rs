@@ -1,0 +1,167 @@
+//! Counts that other servers share, in a store that answers later or not at all.
+//!
+//! While it does not answer, limits that came with their ask are decided by one policy for all of them: by a share of
+//! the limit in memory, always yes, or always no. Every such decision is counted and says so. What only looks or
+//! changes is an error then: there is nothing true to be said.
+
+use std::error::Error as _;
+use std::num::NonZeroU64;
+use std::sync::Arc;
+
+use tidegate::{
+    AdHoc, AdHocAsk, Adjusted, Adjustment, Ask, Decision, Key, Limit, PermitId, SECOND, State, Store,
+    StoreError, Subject, Ticks, Timestamp, Zone,
+};
+use tidegate_redis::{OpenError, RedisStore};
+use tidegate_rules::{GateStore, OnStoreFailure};
+
+use crate::answer::{CLOSED, LOCAL, OPEN};
+use crate::meter::Meter;
+use crate::settings::SharedSettings;
+
+/// The namespace of limits that come with their ask.
+const ADHOC: &str = "";
+/// When to try again after a refusal for want of the store: it may be back by then.
+pub(crate) const AGAIN_AFTER: Ticks = Ticks::saturating_from(SECOND);
+
+/// What the store is called in answers.
+pub(crate) const REDIS: &str = "redis";
+
+/// A store that other servers share.
+#[derive(Debug)]
+pub(crate) struct Elsewhere {
+    pub(crate) store: RedisStore,
+    pub(crate) nodes: NonZeroU64,
+    pub(crate) on_failure: OnStoreFailure,
+}
+
+/// One ask that came with its limit.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    pub(crate) key: Key,
+    pub(crate) limit: Limit,
+    pub(crate) ask: Ask,
+}
+
+/// What was decided about asks that stand or fall together, and by whom.
+#[derive(Clone, Debug)]
+pub(crate) struct Decided {
+    pub(crate) each: Vec<Decision>,
+    pub(crate) by: &'static str,
+}
+
+impl Elsewhere {
+    pub(crate) fn new(settings: &SharedSettings) -> Result<Elsewhere, OpenError> {
+        let nodes = NonZeroU64::try_from(settings.nodes).unwrap_or(NonZeroU64::MAX);
+        let store = settings.open()?;
+        // Or the first to ask would find nobody.
+        store.connect();
+        Ok(Elsewhere { store, nodes, on_failure: settings.on_failure })
+    }
+
+    /// What rules are counted by: this store, or the zone while it does not answer.
+    pub(crate) fn for_rules(&self, zone: &Zone) -> GateStore {
+        GateStore::from(Arc::new(self.store.clone())).named(REDIS).nodes(self.nodes).local_in(zone)
+    }
+
+    /// What is wrong with a limit that it cannot hold, behind the limit's text.
+    pub(crate) fn supports(&self, limit: &Limit) -> Result<(), String> {
+        self.store.supports(limit).map_err(|why| format!("limit \"{limit}\": {why}"))
+    }
+
+    /// Decides all or none, and spends if allowed; without the store if it does not answer.
+    pub(crate) async fn take(&self, asks: &[Asked], local: &AdHoc, meter: &Meter) -> Decided {
+        let subjects: Vec<_> =
+            asks.iter().map(|asked| (subject(&asked.key, &asked.limit), asked.ask)).collect();
+        let taken = self.store.take(&subjects).await;
+        let decided = match taken {
+            Ok(decisions) => Decided { each: decisions.each().to_vec(), by: REDIS },
+            Err(_) => self.without_store(asks, local),
+        };
+        match decided.by {
+            LOCAL => meter.decided_local.add(1),
+            OPEN => meter.decided_open.add(1),
+            CLOSED => meter.decided_closed.add(1),
+            _ => meter.decided_elsewhere.add(1),
+        }
+        decided
+    }
+
+    fn without_store(&self, asks: &[Asked], local: &AdHoc) -> Decided {
+        // Nobody knows what was spent: it is as if nothing were.
+        let fresh = |asked: &Asked| asked.limit.peek(&State::default(), Timestamp::EPOCH, asked.ask);
+        match self.on_failure {
+            OnStoreFailure::Open => Decided { each: asks.iter().map(fresh).collect(), by: OPEN },
+            OnStoreFailure::Closed => Decided {
+                each: asks.iter().map(|asked| fresh(asked).put_off(AGAIN_AFTER)).collect(),
+                by: CLOSED,
+            },
+            OnStoreFailure::Local => {
+                let limits: Vec<_> = asks.iter().map(|asked| self.share_of(&asked.limit)).collect();
+                let asks = asks.iter().zip(&limits);
+                let asks: Vec<_> =
+                    asks.map(|(Asked { key, ask, .. }, limit)| AdHocAsk { key, limit, ask: *ask }).collect();
+                Decided { each: local.take_all(&asks).each().to_vec(), by: LOCAL }
+            }
+        }
+    }
+
+    /// What this server may let pass by itself.
+    pub(crate) fn share_of(&self, limit: &Limit) -> Limit {
+        limit.shared_among(self.nodes)
+    }
+
+    pub(crate) async fn peek(&self, key: &Key, limit: &Limit, ask: Ask) -> Result<Decision, StoreError> {
+        self.store.peek(subject(key, limit), ask).await
+    }
+
+    /// How an adjustment went, and what is left then.
+    pub(crate) async fn adjust(
+        &self,
+        key: &Key,
+        limit: &Limit,
+        adjustment: Adjustment,
+    ) -> Result<(Adjusted, Decision), StoreError> {
+        let adjusted = self.store.adjust(subject(key, limit), adjustment).await?;
+        // It is done, so whoever is told of a failure must not be told to do it again.
+        let left = self.peek(key, limit, Ask::ONE).await.map_err(|error| {
+            let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+            StoreError::outcome_unknown(format!("it is done, and what is left could not be seen: {why}"))
+        })?;
+        Ok((adjusted, left))
+    }
+
+    pub(crate) async fn release(
+        &self,
+        key: &Key,
+        limit: &Limit,
+        permit: PermitId,
+    ) -> Result<bool, StoreError> {
+        self.store.release(subject(key, limit), permit).await
+    }
+
+    pub(crate) async fn renew(&self, key: &Key, limit: &Limit, permit: PermitId) -> Result<bool, StoreError> {
+        self.store.renew(subject(key, limit), permit).await
+    }
+
+    /// Forgets a key, whatever the algorithm. Whether anything was known about it.
+    pub(crate) async fn reset(&self, key: &Key) -> Result<bool, StoreError> {
+        const ANY: Limit = Limit::per_second(1);
+        self.store.reset(subject(key, &ANY)).await
+    }
+}
+
+fn subject<'a>(key: &'a Key, limit: &'a Limit) -> Subject<'a> {
+    Subject::new(ADHOC, key, limit)
+}
+
+/// What somebody is told who gets no answer from the store.
+#[cold]
+pub(crate) fn not_available(error: &StoreError) -> String {
+    let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+    if error.is_retryable() {
+        format!("the store is not available: {why}; try again")
+    } else {
+        format!("the store is not available: {why}; it may have been done, so look before trying again")
+    }
+}

@@ -1,0 +1,87 @@
+//! A session whose states are elsewhere: what it waits for, and what goes on meanwhile.
+
+use std::sync::Arc;
+
+use tidegate::{Ask, Key, Limit};
+
+use super::command::Command;
+use super::later::{Queued, written};
+use super::parse::{Arguments, Caller, Step, Words};
+use super::reply::Replies;
+use super::session::{Call, Refused, Session};
+use super::takes::{Style, Takes};
+use crate::elsewhere::Asked;
+use crate::engine::at_once;
+use crate::worker::Post;
+
+impl Session {
+    /// Whether answers from elsewhere are waited for.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.later.as_ref().is_some_and(|later| later.is_waiting())
+    }
+
+    /// Whether a request has to wait for the answers to those before it.
+    #[inline]
+    pub(super) fn holds_up(&self, words: Words<'_>) -> bool {
+        // What is put into a queue asks nobody.
+        self.queue.is_none()
+            && self.later.as_ref().is_some_and(|later| later.holds_up(words.get(0).unwrap_or_default()))
+    }
+
+    /// Goes on with the requests of an `EXEC`, where states are elsewhere. Whether all of them have begun.
+    pub(super) fn execute_queued(&mut self, post: &Arc<Post>, takes: &mut Takes, out: &mut Vec<u8>) -> bool {
+        let Some(Queued { bytes, mut begin }) = self.later.as_mut().and_then(|later| later.queued.take())
+        else {
+            return true;
+        };
+        let mut arguments = Arguments::default();
+        while let Ok(Step::Request { bytes: read }) = arguments.parse(&bytes[begin..], Caller::Known) {
+            let words = arguments.of(&bytes[begin..]);
+            if self.holds_up(words) {
+                if let Some(later) = &mut self.later {
+                    later.queued = Some(Queued { bytes, begin });
+                }
+                return false;
+            }
+            let replies = Replies::new(out, self.protocol);
+            Call { session: self, post, takes, input: &bytes, begin, words, replies }.answer();
+            begin += read;
+        }
+        true
+    }
+}
+
+impl Call<'_, '_> {
+    /// That states of this limit can be held where they are.
+    #[inline]
+    pub(super) fn supports(&self, limit: &Limit) -> Refused {
+        self.post.engine.supports(limit).map_err(|why| format!("ERR {why}"))
+    }
+
+    /// Has this command answered: at once where states are in memory, else when the answer has come.
+    pub(super) fn answer_when_known(
+        &mut self,
+        command: Command,
+        answer: impl Future<Output = Vec<u8>> + Send + 'static,
+    ) {
+        match &mut self.session.later {
+            None => self.replies.append(&at_once(answer)),
+            Some(later) => later.put(self.replies.len(), command, Box::pin(answer)),
+        }
+    }
+
+    /// Has a take decided elsewhere.
+    #[cold]
+    pub(super) fn take_elsewhere(&mut self, key: usize, ask: Ask, style: Style) {
+        let key = self.words.get(key).unwrap_or_default().to_vec();
+        let (post, protocol) = (self.post.clone(), self.session.protocol);
+        let Some(limit) = self.takes.limit_read(style) else { return };
+        self.answer_when_known(Command::Take, async move {
+            let asked = Asked { key: Key::new(&key), limit, ask };
+            let Some(elsewhere) = &post.engine.elsewhere else { return Vec::new() };
+            let decided = elsewhere.take(&[asked], &post.engine.adhoc, post.meter()).await;
+            decided.each.first().inspect(|decision| post.meter().decided(decision));
+            written(protocol, |replies| style.tell(replies, &decided, &limit, &key))
+        });
+    }
+}

@@ -1,0 +1,180 @@
+//! Answers that come from a store elsewhere: several at once, told in the order of their requests.
+//!
+//! Takes that were pipelined are asked together. What looks or changes waits until those before it are answered, and
+//! has those behind it wait: a client sees its own requests happen one after the other. Nothing more is read
+//! meanwhile, and the store has a deadline, so nobody waits for long and nothing piles up.
+
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use super::command::{Command, Spec};
+use super::reply::{Protocol, Replies};
+
+/// How many answers are waited for at once, at most.
+pub(super) const MAX_WAITING: usize = 64;
+
+type Coming = Pin<Box<dyn Future<Output = Vec<u8>> + Send>>;
+
+/// What one client waits for.
+#[derive(Default)]
+pub(super) struct Later {
+    /// What is answered already, before, between and behind what is waited for.
+    text: Vec<u8>,
+    /// Answers to come, each with its place in the text.
+    slots: Vec<(usize, Slot)>,
+    /// Whether what is waited for has others wait.
+    is_alone: bool,
+    /// Requests of an `EXEC` of which not all have begun.
+    pub(super) queued: Option<Queued>,
+}
+
+enum Slot {
+    Coming(Coming),
+    There(Vec<u8>),
+}
+
+/// Requests between `MULTI` and `EXEC` that are being done.
+#[derive(Debug)]
+pub(super) struct Queued {
+    pub(super) bytes: Vec<u8>,
+    /// Where the next of them begins.
+    pub(super) begin: usize,
+}
+
+impl Later {
+    /// Whether an answer is waited for.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.slots.is_empty()
+    }
+
+    /// Whether a request has to wait for those before it.
+    pub(super) fn holds_up(&self, name: &[u8]) -> bool {
+        self.is_waiting()
+            && Spec::named(name).is_some_and(|spec| match way(spec.command) {
+                Way::Here => false,
+                Way::Together => self.is_alone || self.slots.len() >= MAX_WAITING,
+                Way::Alone => true,
+            })
+    }
+
+    /// Has the answer to this command come at this place of what is answered.
+    pub(super) fn put(&mut self, at: usize, command: Command, coming: Coming) {
+        self.is_alone = way(command) == Way::Alone;
+        self.slots.push((at, Slot::Coming(coming)));
+    }
+
+    /// Keeps what was answered meanwhile, until the rest is there.
+    pub(super) fn keep(&mut self, answered: &mut Vec<u8>) {
+        self.text.extend_from_slice(answered);
+        answered.clear();
+    }
+
+    /// Ready when all answers are there. All of them are asked in order, so that the first has begun first.
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let mut are_there = true;
+        for (_, slot) in &mut self.slots {
+            if let Slot::Coming(coming) = slot {
+                match coming.as_mut().poll(context) {
+                    Poll::Ready(reply) => *slot = Slot::There(reply),
+                    Poll::Pending => are_there = false,
+                }
+            }
+        }
+        if are_there { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    /// Writes all that was kept and all that has come, in its order.
+    pub(super) fn tell(&mut self, out: &mut Vec<u8>) {
+        let (text, mut told) = (std::mem::take(&mut self.text), 0);
+        for (at, slot) in self.slots.drain(..) {
+            out.extend_from_slice(&text[told..at]);
+            told = at;
+            if let Slot::There(reply) = slot {
+                out.extend_from_slice(&reply);
+            }
+        }
+        out.extend_from_slice(&text[told..]);
+    }
+}
+
+/// How a command gets on with others that are waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// It asks nobody elsewhere.
+    Here,
+    Together,
+    Alone,
+}
+
+fn way(command: Command) -> Way {
+    match command {
+        Command::Throttle | Command::Take | Command::TakeAll | Command::Admit => Way::Together,
+        Command::Peek
+        | Command::Adjust
+        | Command::Release
+        | Command::Renew
+        | Command::Reset
+        | Command::Delete => Way::Alone,
+        _ => Way::Here,
+    }
+}
+
+/// The bytes of a reply.
+pub(super) fn written(protocol: Protocol, write: impl FnOnce(&mut Replies<'_>)) -> Vec<u8> {
+    let mut out = Vec::new();
+    write(&mut Replies::new(&mut out, protocol));
+    out
+}
+
+impl fmt::Debug for Later {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Later").field("waiting", &self.slots.len()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, poll_fn, ready};
+    use std::task::Waker;
+
+    use super::*;
+
+    fn poll(later: &mut Later) -> Poll<()> {
+        later.poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    #[test]
+    fn answers_stand_where_their_requests_did_whoever_is_first() {
+        let mut later = Later::default();
+        let mut is_second = false;
+        let slow = poll_fn(move |_| {
+            let is_there = std::mem::replace(&mut is_second, true);
+            if is_there { Poll::Ready(b"slow ".to_vec()) } else { Poll::Pending }
+        });
+        later.put(2, Command::Take, Box::pin(slow));
+        later.put(2, Command::Take, Box::pin(ready(b"fast ".to_vec())));
+        later.keep(&mut b"a b ".to_vec());
+        assert!(poll(&mut later).is_pending() && poll(&mut later).is_ready());
+        let mut out = b"before ".to_vec();
+        later.tell(&mut out);
+        assert_eq!(out, b"before a slow fast b ");
+        assert!(!later.is_waiting());
+    }
+
+    #[test]
+    fn takes_go_together_and_changes_alone() {
+        let mut later = Later::default();
+        let held_up = |later: &Later| [b"ping" as &[u8], b"TG.TAKE", b"del"].map(|name| later.holds_up(name));
+        assert_eq!(held_up(&later), [false, false, false]);
+        for _ in 0..MAX_WAITING {
+            assert!(!later.holds_up(b"cl.throttle"));
+            later.put(0, Command::Throttle, Box::pin(pending()));
+            assert!(later.holds_up(b"tg.peek"));
+        }
+        assert_eq!(held_up(&later), [false, true, true]);
+        let mut later = Later::default();
+        later.put(0, Command::Adjust, Box::pin(pending()));
+        assert_eq!(held_up(&later), [false, true, true]);
+    }
+}

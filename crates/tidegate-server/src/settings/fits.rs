@@ -1,0 +1,58 @@
+//! Whether the rules of a file can be counted where the file says, each complaint with its place.
+
+use std::ops::Range;
+
+use tidegate::{Limit, Store as _};
+use tidegate_redis::RedisStore;
+use tidegate_rules::config::Complaint;
+use tidegate_rules::{Policy, Rule};
+use toml::de::{DeTable, DeValue};
+
+use super::Settings;
+
+/// Complaints about limits that the store of these settings cannot hold.
+pub(super) fn complaints(text: &str, settings: &Settings, policy: &Policy) -> Vec<Complaint> {
+    let Some(shared) = &settings.store.shared else { return Vec::new() };
+    match shared.open() {
+        Ok(store) => policy.rules().iter().flat_map(|rule| of_rule(text, &store, rule)).collect(),
+        Err(error) => vec![Complaint::alone(error.to_string())],
+    }
+}
+
+fn of_rule(text: &str, store: &RedisStore, rule: &Rule) -> Vec<Complaint> {
+    let own = rule.limit().map(|limit| (*limit, None));
+    let scheduled = rule.schedule().enumerate().map(|(nth, then)| (*then.limit, Some(nth)));
+    let wrong = |(limit, window): (Limit, Option<usize>)| {
+        let why = store.supports(&limit).err()?;
+        let what = format!("rule {:?}: limit \"{limit}\": {why}", rule.name());
+        // A window without a limit of its own has that of the rule, which has a complaint already.
+        match (place(text, rule.name(), window), window) {
+            (Some(span), _) => Some(Complaint::at(span, what)),
+            (None, Some(_)) => None,
+            (None, None) => Some(Complaint::alone(what)),
+        }
+    };
+    own.into_iter().chain(scheduled).filter_map(wrong).collect()
+}
+
+/// Where a rule says its limit, or one of its windows does.
+fn place(text: &str, name: &str, window: Option<usize>) -> Option<Range<usize>> {
+    let root = DeTable::parse(text).ok()?;
+    let rules = root.get_ref().get("rule")?.get_ref().as_array()?;
+    let tables = rules.iter().filter_map(|rule| rule.get_ref().as_table());
+    let is_named =
+        |rule: &&DeTable<'_>| rule.get("name").and_then(|value| text_of(value.get_ref())) == Some(name);
+    let rule = tables.into_iter().find(is_named)?;
+    let table = match window {
+        None => rule,
+        Some(nth) => rule.get("schedule")?.get_ref().as_array()?.get(nth)?.get_ref().as_table()?,
+    };
+    table.get("limit").map(|limit| limit.span())
+}
+
+fn text_of<'v>(value: &'v DeValue<'_>) -> Option<&'v str> {
+    match value {
+        DeValue::String(text) => Some(text),
+        _ => None,
+    }
+}

@@ -1,0 +1,296 @@
+//! Counts that several servers share in Redis: where they are, and what holds while nobody answers there.
+
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tidegate_redis::{OpenError, Options, RedisStore, Url, UrlError};
+use tidegate_rules::OnStoreFailure;
+use tidegate_rules::config::{nearest, positive};
+
+use super::token::secret_in;
+use super::url::has_secret;
+use super::written::{Place, Said};
+
+/// Where a Redis is if nobody says anything.
+const DEFAULT_URL: &str = "redis://127.0.0.1:6379";
+/// The longest that a decision may wait for Redis: whoever asks waits, too.
+const MAX_DEADLINE: Duration = Duration::from_secs(5);
+/// The longest beginning of the names in Redis, in bytes.
+const MAX_PREFIX_BYTES: usize = 64;
+
+/// What every file in PEM has.
+const PEM: &[u8] = b"-----BEGIN ";
+
+/// Where counts are that several servers share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedSettings {
+    /// The Redis or Valkey that holds them.
+    pub url: Url,
+    /// What is shown to servers and asked of them, beside the URL.
+    pub credentials: Credentials,
+    /// How many servers share them: each decides about its part while Redis does not answer.
+    pub nodes: NonZeroUsize,
+    /// How long a decision waits for an answer.
+    pub deadline: Duration,
+    /// What all names in Redis begin with.
+    pub prefix: String,
+    /// Whether a refusal is remembered here until it is over, so that Redis is not asked again.
+    pub refusal_cache: bool,
+    /// What is said about limits that come with a request while Redis does not answer; rules say it themselves.
+    pub on_failure: OnStoreFailure,
+}
+
+impl Default for SharedSettings {
+    fn default() -> SharedSettings {
+        SharedSettings {
+            url: DEFAULT_URL.parse().expect("it is one"),
+            credentials: Credentials::default(),
+            nodes: NonZeroUsize::MIN,
+            deadline: Options::DEADLINE,
+            prefix: Options::PREFIX.to_owned(),
+            refusal_cache: true,
+            on_failure: OnStoreFailure::Local,
+        }
+    }
+}
+
+impl SharedSettings {
+    /// The store that these are about. Nobody is reached before it is asked something.
+    pub(crate) fn open(&self) -> Result<RedisStore, OpenError> {
+        RedisStore::open(self.options())
+    }
+
+    /// How that is opened.
+    pub(crate) fn options(&self) -> Options {
+        let Credentials { sentinel_password, authority, certificate } = self.credentials.clone();
+        let text = |Hidden(password): Hidden| String::from_utf8_lossy(&password).into_owned();
+        Options {
+            deadline: self.deadline,
+            sentinel_credentials: (None, sentinel_password.map(text)),
+            root_certificate: authority.map(|Hidden(bytes)| bytes),
+            client_certificate: certificate.map(|(Hidden(certificate), Hidden(key))| (certificate, key)),
+            prefix: self.prefix.clone(),
+            caches_refusals: self.refusal_cache,
+            ..Options::new(self.url.clone())
+        }
+    }
+}
+
+/// Where counts are held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Memory,
+    Redis,
+}
+
+/// Files that hold what does not belong among settings.
+#[derive(Default)]
+pub(super) struct Files {
+    pub(super) password: Option<PathBuf>,
+    pub(super) sentinel_password: Option<PathBuf>,
+    pub(super) authority: Option<PathBuf>,
+    pub(super) certificate: Option<PathBuf>,
+    pub(super) key: Option<PathBuf>,
+}
+
+/// What was in a file; it is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Hidden(pub(crate) Vec<u8>);
+
+impl fmt::Debug for Hidden {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("***")
+    }
+}
+
+/// What is shown to servers, and asked of them, beside the URL.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Credentials {
+    /// What the Sentinels want to know.
+    pub(crate) sentinel_password: Option<Hidden>,
+    /// The certificate of who signed that of the servers.
+    pub(crate) authority: Option<Hidden>,
+    /// Our own certificate and its key.
+    pub(crate) certificate: Option<(Hidden, Hidden)>,
+}
+
+/// All that was said about a store that is shared.
+#[derive(Default)]
+pub(super) struct SharedDraft {
+    pub(super) kind: Option<Kind>,
+    pub(super) is_url_said: bool,
+    pub(super) files: Files,
+    pub(super) settings: SharedSettings,
+}
+
+impl SharedDraft {
+    /// Whoever says where a Redis is means it.
+    pub(super) fn is_meant(&self) -> bool {
+        self.kind.map_or(self.is_url_said, |kind| kind == Kind::Redis)
+    }
+
+    /// Reads all files that were named. If one cannot be used: which, and why.
+    pub(super) fn read_files(&mut self) -> Result<(), (&'static str, String)> {
+        let Files { password, sentinel_password, authority, certificate, key } = &self.files;
+        let named = |name| move |what| (name, what);
+        if let Some(path) = password {
+            let password = password_in(path).map_err(named("password_file"))?;
+            self.settings.url = self.settings.url.clone().with_password(&password);
+        }
+        let credentials = &mut self.settings.credentials;
+        if let Some(path) = sentinel_password {
+            let password = password_in(path).map_err(named("sentinel_password_file"))?;
+            credentials.sentinel_password = Some(Hidden(password.into_bytes()));
+        }
+        if let Some(path) = authority {
+            credentials.authority = Some(pem_in(path).map_err(named("ca_file"))?);
+        }
+        match (certificate, key) {
+            (Some(certificate), Some(key)) => {
+                let certificate = pem_in(certificate).map_err(named("certificate_file"))?;
+                credentials.certificate = Some((certificate, pem_in(key).map_err(named("key_file"))?));
+                Ok(())
+            }
+            (Some(_), None) => {
+                Err(("certificate_file", "is of no use without its key; name that in key_file".to_owned()))
+            }
+            (None, Some(_)) => Err((
+                "key_file",
+                "is of no use without its certificate; name that in certificate_file".to_owned(),
+            )),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+fn password_in(path: &Path) -> Result<String, String> {
+    match secret_in(path, "password")? {
+        empty if empty.is_empty() => Err("the file is empty; write the password into it".to_owned()),
+        password => Ok(password),
+    }
+}
+
+fn pem_in(path: &Path) -> Result<Hidden, String> {
+    let bytes =
+        std::fs::read(path).map_err(|error| format!("cannot be read: {error}; name a file in PEM"))?;
+    let is_pem = bytes.windows(PEM.len()).any(|window| window == PEM);
+    if is_pem {
+        Ok(Hidden(bytes))
+    } else {
+        Err("is not in PEM; name a file with -----BEGIN lines".to_owned())
+    }
+}
+
+/// Where counts are held.
+pub(super) fn kind(text: &str) -> Result<Kind, String> {
+    const KINDS: [(&str, Kind); 2] = [("memory", Kind::Memory), ("redis", Kind::Redis)];
+    match KINDS.iter().find(|(name, _)| *name == text) {
+        Some((_, kind)) => Ok(*kind),
+        None if nearest(text, ["valkey"]).is_some() => {
+            Err("write \"redis\"; Valkey speaks the same".to_owned())
+        }
+        None => Err(match nearest(text, KINDS.map(|(name, _)| name)) {
+            Some(name) => format!("unknown kind of store; did you mean \"{name}\"?"),
+            None => "unknown kind of store; write \"memory\" or \"redis\"".to_owned(),
+        }),
+    }
+}
+
+/// A URL, with a password only where nobody else reads it.
+pub(super) fn url(said: &Said) -> Result<Url, String> {
+    let url = said.text.parse().map_err(|error: UrlError| error.to_string());
+    let remedy = "write it to a file and name that";
+    match said.place {
+        Place::File { .. } if has_secret(&said.text) => Err(format!(
+            "a password does not belong here; {remedy}: password_file = \"redis.password\", or set TIDEGATE_STORE_URL"
+        )),
+        Place::Flag if has_secret(&said.text) => Err(format!(
+            "a password does not belong here, as everybody on this machine can see it; {remedy}: \
+             --store-password-file redis.password, or set TIDEGATE_STORE_URL"
+        )),
+        _ => url,
+    }
+}
+
+/// How long a decision waits.
+pub(super) fn deadline(text: &str) -> Result<Duration, String> {
+    match positive(text)? {
+        long if long > MAX_DEADLINE => Err("whoever asks waits as long; write at most \"5s\"".to_owned()),
+        short if short < Duration::from_millis(1) => {
+            Err("too short for any network; write at least \"1ms\"".to_owned())
+        }
+        deadline => Ok(deadline),
+    }
+}
+
+/// What names in Redis begin with. Braces would decide which node of a cluster has all of them.
+pub(super) fn prefix(text: &str) -> Result<String, String> {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_graphic() && !b"{}".contains(&byte));
+    match text.len() {
+        1..=MAX_PREFIX_BYTES if is_plain => Ok(text.to_owned()),
+        _ => Err(format!(
+            "write 1 to {MAX_PREFIX_BYTES} letters, digits and signs other than braces, as in \"tg:\""
+        )),
+    }
+}
+
+pub(super) fn yes_or_no(text: &str) -> Result<bool, String> {
+    text.parse().map_err(|_| "write true or false".to_owned())
+}
+
+pub(super) fn on_failure(text: &str) -> Result<OnStoreFailure, String> {
+    const POLICIES: [(&str, OnStoreFailure); 3] = [
+        ("local", OnStoreFailure::Local),
+        ("open", OnStoreFailure::Open),
+        ("closed", OnStoreFailure::Closed),
+    ];
+    if let Some((_, policy)) = POLICIES.iter().find(|(name, _)| *name == text) {
+        return Ok(*policy);
+    }
+    Err(match nearest(text, POLICIES.map(|(name, _)| name)) {
+        Some(name) => format!("unknown policy; did you mean \"{name}\"?"),
+        None => "unknown policy; write \"local\", \"open\" or \"closed\"".to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_held_in_memory_or_in_redis() {
+        assert_eq!((kind("memory"), kind("redis")), (Ok(Kind::Memory), Ok(Kind::Redis)));
+        assert_eq!(kind("rediss"), Err("unknown kind of store; did you mean \"redis\"?".to_owned()));
+        assert_eq!(kind("disk"), Err("unknown kind of store; write \"memory\" or \"redis\"".to_owned()));
+        assert_eq!(kind("valkey"), Err("write \"redis\"; Valkey speaks the same".to_owned()));
+    }
+
+    #[test]
+    fn a_deadline_is_one_that_whoever_asks_can_bear() {
+        assert_eq!(deadline("20ms"), Ok(Duration::from_millis(20)));
+        assert_eq!((deadline("1ms").is_ok(), deadline("999us").is_ok()), (true, false));
+        assert_eq!(
+            (deadline("5s").is_ok(), deadline("5s1ms").is_ok(), deadline("0s").is_ok()),
+            (true, false, false)
+        );
+    }
+
+    #[test]
+    fn a_prefix_does_not_gather_all_names_on_one_node() {
+        assert_eq!(prefix("tg:"), Ok("tg:".to_owned()));
+        for bad in ["", "{tg}:", "tg:}", "a b", "é", &"x".repeat(MAX_PREFIX_BYTES + 1)] {
+            assert!(prefix(bad).is_err(), "{bad}");
+        }
+        assert!(prefix(&"x".repeat(MAX_PREFIX_BYTES)).is_ok());
+    }
+
+    #[test]
+    fn policies_and_answers_are_words() {
+        assert_eq!(on_failure("closed"), Ok(OnStoreFailure::Closed));
+        assert_eq!(on_failure("close"), Err("unknown policy; did you mean \"closed\"?".to_owned()));
+        assert_eq!((yes_or_no("true"), yes_or_no("false")), (Ok(true), Ok(false)));
+        assert!(yes_or_no("yes").is_err());
+    }
+}

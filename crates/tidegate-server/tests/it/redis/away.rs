@@ -1,0 +1,186 @@
+//! Redis goes, and comes back: every answer says who decided.
+
+use rustix::process::Signal;
+use serde_json::Value as Json;
+use testbed::until;
+
+use super::place::{Node, PATIENCE, decided_by, outline, redis, store};
+use crate::wire::resp::{Client, Value};
+
+const RULES: &str = "
+[[rule]]
+name = \"local\"
+when = { path = \"/local\" }
+limit = \"4/h\"
+
+[[rule]]
+name = \"open\"
+when = { path = \"/open\" }
+limit = \"4/h\"
+on_store_failure = \"open\"
+
+[[rule]]
+name = \"closed\"
+when = { path = \"/closed\" }
+limit = \"4/h\"
+on_store_failure = \"closed\"
+";
+
+fn admit(client: &mut Client, path: &str) -> (String, i64) {
+    let answer = client.ask(&["TG.ADMIT", "path", path]);
+    (decided_by(&answer), answer.number("allowed"))
+}
+
+#[test]
+fn while_redis_is_away_every_rule_says_what_holds_and_then_redis_does_again() {
+    let redis = redis();
+    let node = Node::start("away", &(store(&redis) + "nodes = 2\n" + RULES));
+    let mut client = node.resp();
+    for path in ["/local", "/open", "/closed"] {
+        assert_eq!(admit(&mut client, path), ("redis".to_owned(), 1));
+    }
+    redis.kill();
+    node.wait_until_available(false);
+    assert!(node.process.says("store: ").contains("is not reachable: "));
+    // A share of half of four.
+    let local = [(); 3].map(|()| admit(&mut client, "/local"));
+    assert_eq!(local, [1, 1, 0].map(|allowed| ("local".to_owned(), allowed)));
+    assert_eq!(admit(&mut client, "/open"), ("open".to_owned(), 1));
+    assert_eq!(admit(&mut client, "/closed"), ("closed".to_owned(), 0));
+    let refused = node.http().post("/v1/admit", r#"{"attributes":{"path":"/closed"}}"#);
+    assert_eq!((refused.status, refused.field("retry-after")), (429, Some("1")));
+    assert_eq!(refused.json()["decided_by"], "closed");
+    assert!(refused.detail().starts_with("The store is not available, and nobody passes rule \"closed\""));
+    let open = node.http().post("/v1/admit", r#"{"attributes":{"path":"/open"}}"#);
+    assert_eq!((open.status, &open.json()["decided_by"]), (200, &Json::from("open")));
+    assert_eq!(node.metric("tidegate_store_available"), 0);
+    let of_rule = |by: &str, verdict: &str| {
+        let labels = format!("{{rule=\"{by}\",decided_by=\"{by}\",verdict=\"{verdict}\"}}");
+        node.metric(&format!("tidegate_rule_without_store_total{labels}"))
+    };
+    assert_eq!([of_rule("local", "allowed"), of_rule("local", "denied")], [2, 1]);
+    assert_eq!([of_rule("open", "allowed"), of_rule("closed", "denied")], [2, 2]);
+    let counted = node.http().get("/v1/rules").json()["rules"][0]["counts"]["without_store"].clone();
+    assert_eq!(counted["local_allowed"], 2);
+    assert_eq!(node.http().get("/livez").status, 200);
+
+    redis.restart();
+    node.wait_until_available(true);
+    assert!(node.process.says("store: ").contains(" is back; "));
+    for path in ["/local", "/open", "/closed"] {
+        assert_eq!(admit(&mut client, path).0, "redis");
+    }
+}
+
+#[test]
+fn limits_that_come_with_a_request_have_one_policy() {
+    for (policy, decided) in [("local", [1, 1, 0]), ("open", [1, 1, 1]), ("closed", [0, 0, 0])] {
+        let redis = redis();
+        let text = format!("{}nodes = 2\non_failure = \"{policy}\"\n", store(&redis));
+        let node = Node::start(&format!("policy_{policy}"), &text);
+        let mut client = node.resp();
+        assert_eq!(decided_by(&client.say("TG.TAKE ana LIMIT 4/h")), "redis");
+        redis.kill();
+        node.wait_until_available(false);
+        for allowed in decided {
+            let answer = client.say("TG.TAKE ana LIMIT 4/h");
+            assert_eq!((decided_by(&answer).as_str(), answer.number("allowed")), (policy, allowed));
+        }
+        let Value::Array(numbers) = client.say("CL.THROTTLE bob 3 4 3600") else { panic!("five numbers") };
+        assert_eq!(numbers[0], Value::Integer(i64::from(policy == "closed")));
+        let both = client.say("TG.TAKEALL 2 eve LIMIT 4/h COST 1 site LIMIT 8/h COST 1");
+        assert_eq!(
+            (decided_by(&both).as_str(), both.number("allowed")),
+            (policy, i64::from(policy != "closed"))
+        );
+        let taken = node.http().post("/v1/take", r#"{"key":"zoe","limit":"4/h"}"#);
+        assert_eq!(taken.status, if policy == "closed" { 429 } else { 200 });
+        assert_eq!(taken.json()["decided_by"], policy);
+        assert_eq!(taken.fields_of("ratelimit").is_empty(), policy == "open");
+        let name = format!("tidegate_store_decisions_total{{decided_by=\"{policy}\"}}");
+        assert!(node.metric(&name) >= 6);
+        let ready = node.http().get("/readyz").json();
+        assert_eq!(ready["store"]["kind"], "redis");
+        assert!(ready["store"]["decided_without"].as_u64() >= Some(6), "{ready}");
+        assert!(ready["store"]["what"].as_str().is_some_and(|what| !what.is_empty()), "{ready}");
+    }
+}
+
+#[test]
+fn what_looks_or_changes_is_an_error_while_redis_is_away() {
+    let redis = redis();
+    let node = Node::start("errors", &store(&redis));
+    let mut client = node.resp();
+    let take = ["TG.TAKE", "ana", "LIMIT", "4/h concurrency"];
+    let Some(Value::Bulk(permit)) = client.ask(&take).field("permit").cloned() else { panic!("a permit") };
+    let permit = String::from_utf8(permit).expect("it is text");
+    redis.kill();
+    node.wait_until_available(false);
+    for words in [
+        "TG.PEEK ana LIMIT 4/h",
+        "TG.ADJUST ana LIMIT 4/h 1",
+        "TG.RESET ana",
+        "DEL ana bob",
+        "CL.THROTTLE a 1 2 3 0",
+    ] {
+        let answer = client.say(words);
+        assert!(answer.error().starts_with("ERR the store is not available: "), "{words}: {answer:?}");
+        assert!(answer.error().ends_with("; try again"), "{words}: {answer:?}");
+    }
+    for verb in ["TG.RELEASE", "TG.RENEW"] {
+        assert!(client.ask(&[verb, &permit]).error().starts_with("ERR the store is not available: "));
+    }
+    for (path, body) in [
+        ("/v1/peek", r#"{"key":"ana","limit":"4/h"}"#),
+        ("/v1/adjust", r#"{"key":"ana","limit":"4/h","amount":1}"#),
+        ("/v1/reset", r#"{"key":"ana"}"#),
+        ("/v1/release", &format!(r#"{{"permit":"{permit}"}}"#)),
+    ] {
+        let answer = node.http().post(path, body);
+        assert_eq!((answer.status, answer.field("retry-after")), (503, Some("1")), "{path}");
+        assert!(answer.detail().starts_with("the store is not available: "), "{path}");
+    }
+    // A place that this server gives by itself comes back to it, also when Redis is there again.
+    let Some(Value::Bulk(local)) = client.ask(&take).field("permit").cloned() else { panic!("a permit") };
+    redis.restart();
+    node.wait_until_available(true);
+    assert_eq!(
+        [&local, &local].map(|permit| client.ask(&[b"TG.RELEASE", &permit[..]])),
+        [1, 0].map(Value::Integer)
+    );
+}
+
+#[test]
+fn a_server_starts_without_redis_and_uses_it_when_it_comes() {
+    let redis = redis();
+    redis.kill();
+    let node = Node::start("absent", &(store(&redis) + RULES));
+    let place = node.process.says("            redis://");
+    assert!(place.contains(" is not reachable: ") && place.ends_with("until it is"), "{place}");
+    assert_eq!(node.http().get("/livez").json()["live"], true);
+    let ready = node.http().get("/readyz").json();
+    assert_eq!((&ready["ready"], &ready["store"]["available"]), (&Json::from(true), &Json::from(false)));
+    assert_eq!(decided_by(&node.resp().say("TG.TAKE ana LIMIT 4/h")), "local");
+    redis.restart();
+    node.wait_until_available(true);
+    assert!(node.process.says("store: ").contains(" is back; "));
+    let answer = node.resp().say("TG.TAKE ana LIMIT 4/h");
+    assert_eq!((decided_by(&answer).as_str(), outline(&answer)), ("redis", [1, 4, 3]));
+    node.process.signal(Signal::TERM);
+    node.process.says("stopped");
+}
+
+#[test]
+fn a_redis_that_hangs_holds_nobody_up_for_longer_than_the_deadline() {
+    let redis = redis();
+    let node = Node::start("hangs", &store(&redis).replace("\"5s\"", "\"200ms\""));
+    let mut client = node.resp();
+    assert_eq!(decided_by(&client.say("TG.TAKE ana LIMIT 4/h")), "redis");
+    redis.stop();
+    assert_eq!(decided_by(&client.say("TG.TAKE ana LIMIT 4/h")), "local");
+    assert!(node.metric("tidegate_store_errors_total{kind=\"timeout\"}") > 0);
+    redis.resume();
+    until("a decision by Redis again", PATIENCE, || {
+        (decided_by(&client.say("TG.TAKE bob LIMIT 1000/s")) == "redis").then_some(())
+    });
+}

@@ -1,0 +1,12 @@
+//! Servers that share their counts in a real Redis.
+
+mod away;
+mod crowd;
+mod order;
+mod pieces;
+mod place;
+mod rules;
+mod secrets;
+mod shared;
+mod unknown;
+mod verbs;

@@ -1,0 +1,134 @@
+//! Replies come in the order of their requests, however many are asked at once.
+
+use rustix::process::Signal;
+use testbed::until;
+
+use super::place::{Node, PATIENCE, decided_by, outline, redis, store};
+use crate::wire::resp::{Value, request};
+
+fn take(key: &str, limit: &str) -> Vec<u8> {
+    request(&["TG.TAKE", key, "LIMIT", limit])
+}
+
+#[test]
+fn takes_that_were_pipelined_are_answered_in_their_order() {
+    let redis = redis();
+    let node = Node::start("pipelined", &store(&redis));
+    let mut client = node.resp();
+    // Each has a limit of its own, and others are in between; more come at once than are waited for together.
+    let said = |nth: i64| {
+        let (limit, echoed) = (100 + nth, nth.to_string());
+        let throttle = ["CL.THROTTLE", "eve", &limit.to_string(), "500", "3600"].map(str::to_owned);
+        [take("ana", &format!("{limit}/h")), request(&["ECHO", &echoed]), request(&throttle)].concat()
+    };
+    client.send(&(0..150).flat_map(said).collect::<Vec<_>>());
+    for nth in 0..150 {
+        let [_, limit, _] = outline(&client.read());
+        assert_eq!(limit, 100 + nth);
+        assert_eq!(client.read(), Value::bulk(&nth.to_string()));
+        let Value::Array(numbers) = client.read() else { panic!("five numbers") };
+        assert_eq!(numbers[1], Value::Integer(101 + nth));
+    }
+}
+
+#[test]
+fn takes_of_one_key_that_were_pipelined_are_each_counted_once() {
+    let redis = redis();
+    let node = Node::start("one_key", &store(&redis));
+    let mut client = node.resp();
+    client.send(&take("bob", "200/h").repeat(150));
+    let mut left: Vec<_> = (0..150).map(|_| client.read().number("remaining")).collect();
+    left.sort_unstable();
+    assert_eq!(left, (50..200).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_changes_a_key_comes_between_the_takes_around_it() {
+    let redis = redis();
+    let node = Node::start("between", &store(&redis));
+    let mut client = node.resp();
+    let said = [
+        take("ana", "5/h"),
+        take("ana", "5/h"),
+        request(&["TG.PEEK", "ana", "LIMIT", "5/h"]),
+        request(&["TG.ADJUST", "ana", "LIMIT", "5/h", "2"]),
+        take("ana", "5/h"),
+        request(&["PING"]),
+        take("ana", "5/h"),
+        request(&["DEL", "ana", "nobody"]),
+        take("ana", "5/h"),
+    ];
+    client.send(&said.concat());
+    for expected in [[1, 5, 4], [1, 5, 3], [1, 5, 3], [1, 5, 1], [1, 5, 0]] {
+        assert_eq!(outline(&client.read()), expected);
+    }
+    assert_eq!(client.read(), Value::Simple("PONG".to_owned()));
+    assert_eq!(outline(&client.read()), [0, 5, 0]);
+    assert_eq!(client.read(), Value::Integer(1));
+    assert_eq!(outline(&client.read()), [1, 5, 4]);
+}
+
+#[test]
+fn what_waited_for_exec_is_done_in_its_order() {
+    let redis = redis();
+    let node = Node::start("exec", &store(&redis));
+    let mut client = node.resp();
+    let said = [
+        take("ana", "5/h"),
+        request(&["MULTI"]),
+        take("ana", "5/h"),
+        request(&["TG.PEEK", "ana", "LIMIT", "5/h"]),
+        request(&["DEL", "ana"]),
+        request(&["ECHO", "x"]),
+        take("ana", "5/h"),
+        request(&["EXEC"]),
+        take("ana", "5/h"),
+    ];
+    client.send(&said.concat());
+    assert_eq!(outline(&client.read()), [1, 5, 4]);
+    assert_eq!(client.read(), Value::Simple("OK".to_owned()));
+    for _ in 0..5 {
+        assert_eq!(client.read(), Value::Simple("QUEUED".to_owned()));
+    }
+    let Value::Array(done) = client.read() else { panic!("all of them") };
+    assert_eq!([0, 1, 4].map(|nth| outline(&done[nth])), [[1, 5, 3], [1, 5, 3], [1, 5, 4]]);
+    assert_eq!(done[2..4], [Value::Integer(1), Value::bulk("x")]);
+    assert_eq!(outline(&client.read()), [1, 5, 3]);
+}
+
+#[test]
+fn whoever_has_said_all_still_hears_all() {
+    let redis = redis();
+    let node = Node::start("said_all", &store(&redis));
+    let mut client = node.resp();
+    client.send(&take("ana", "200/h").repeat(100));
+    client.finish();
+    let answers = client.read_to_end().expect("whole replies");
+    assert_eq!(answers.len(), 100);
+    assert_eq!(outline(&answers[99]), [1, 200, 100]);
+    // Nonsense and a farewell behind takes end the connection behind their answers.
+    for (last, answers) in [(&b"*x\r\n"[..], 4), (b"QUIT\r\n", 4)] {
+        let mut client = node.resp();
+        client.send(&[&take("bob", "9/h").repeat(3), last].concat());
+        assert_eq!(client.read_to_end().expect("whole replies").len(), answers);
+    }
+}
+
+#[test]
+fn a_server_that_is_told_to_stop_answers_what_is_in_flight() {
+    let redis = redis();
+    let node = Node::start("stops", &store(&redis).replace("\"5s\"", "\"2s\""));
+    let mut client = node.resp();
+    assert_eq!(decided_by(&client.say("TG.TAKE ana LIMIT 9/h")), "redis");
+    redis.stop();
+    client.send(&take("ana", "9/h").repeat(3));
+    until("three questions in flight", PATIENCE, || {
+        (node.metric("tidegate_store_in_flight") == 3).then_some(())
+    });
+    node.process.signal(Signal::TERM);
+    node.process.says("stopping");
+    let answers = client.read_to_end().expect("whole replies");
+    assert_eq!(answers.iter().map(decided_by).collect::<Vec<_>>(), ["local"; 3]);
+    node.process.says("stopped");
+    redis.resume();
+}

@@ -1,0 +1,47 @@
+//! What was done, or may have been, is never told to be tried again.
+
+use testbed::{Direction, Proxy};
+
+use super::place::{Node, redis};
+
+/// The answer to an adjustment, `:1` and the end of its line.
+const ADJUSTED: usize = 4;
+
+#[test]
+fn a_refund_that_was_done_is_not_asked_for_again() {
+    let redis = redis();
+    let proxy = Proxy::start(redis.address());
+    let node = Node::start(
+        "unknown",
+        &format!("[store]\nkind = 'redis'\nurl = '{}'\ndeadline = '2s'\n", proxy.url()),
+    );
+    let mut client = node.resp();
+    let take = client.ask(&["TG.TAKE", "ana", "LIMIT", "10/d", "COST", "5"]);
+    assert_eq!(take.number("remaining"), 5);
+    // The server knows the script by now, and the connection ends behind the answer to the next one.
+    client.ask(&["TG.ADJUST", "bob", "LIMIT", "10/d", "1"]);
+    proxy.cut_after(Direction::Replies, ADJUSTED);
+    let told = format!("{:?}", client.ask(&["TG.ADJUST", "ana", "LIMIT", "10/d", "-2"]));
+    proxy.clear();
+    assert!(told.contains("it is done, and what is left could not be seen"), "{told}");
+    assert!(!told.contains("; try again"), "{told}");
+    node.wait_until_available(true);
+    assert_eq!(client.ask(&["TG.PEEK", "ana", "LIMIT", "10/d"]).number("remaining"), 7);
+}
+
+#[test]
+fn who_may_have_spent_is_not_told_when_to_repeat() {
+    let redis = redis();
+    let node = Node::start(
+        "unknown_http",
+        &format!("[store]\nkind = 'redis'\nurl = '{}'\ndeadline = '50ms'\n", redis.url()),
+    );
+    let body = r#"{"key":"ana","limit":"10/d","amount":1}"#;
+    let mut http = node.http();
+    assert_eq!(http.post("/v1/take", r#"{"key":"ana","limit":"10/d"}"#).status, 200);
+    redis.stop();
+    let told = http.post("/v1/adjust", body);
+    redis.resume();
+    assert_eq!((told.status, told.field("retry-after")), (503, None), "{}", told.detail());
+    assert!(told.detail().contains("look before trying again"), "{}", told.detail());
+}
