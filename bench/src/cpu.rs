@@ -21,3 +21,14 @@ pub(crate) fn cpu_time_of(process: u32) -> Option<Duration> {
     let nanoseconds = files.flatten().filter_map(|text| text.split_whitespace().next()?.parse::<u64>().ok());
     Some(Duration::from_nanos(nanoseconds.sum()))
 }
+
+/// For how long the threads of this process with this name have been running so far.
+pub(crate) fn cpu_time_of_threads(name: &str) -> Duration {
+    let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let named = threads.filter(|thread| {
+        fs::read_to_string(thread.path().join("comm")).is_ok_and(|comm| comm.trim_end() == name)
+    });
+    let texts = named.flat_map(|thread| fs::read_to_string(thread.path().join("schedstat")));
+    let nanoseconds = texts.filter_map(|text| text.split_whitespace().next()?.parse::<u64>().ok());
+    Duration::from_nanos(nanoseconds.sum())
+}

@@ -14,6 +14,7 @@ mod phase;
 mod process;
 mod promise;
 mod random;
+mod redis;
 mod rounds;
 mod rules;
 mod server;
@@ -28,12 +29,13 @@ fn main() -> ExitCode {
     match words.split_first() {
         Some((&"core", rest)) => core::run(rest),
         Some((&"decide", _)) => decide::run(),
+        Some((&"redis", rest)) => redis::run(rest),
         Some((&"rules", rest)) => rules::run(rest),
         Some((&"server", rest)) => server::run(rest),
         Some((&"zone", rest)) => zone::run(rest),
         other => {
             let name = other.map_or("(none)", |(name, _)| name);
-            eprintln!("unknown bench {name}; there are: core, decide, rules, server, zone");
+            eprintln!("unknown bench {name}; there are: core, decide, redis, rules, server, zone");
             ExitCode::from(2)
         }
     }

@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use super::call::{Call, Keys, MILLION};
 use super::host::Server;
-use super::load::{Clients, Load, Requests, Until};
+use super::load::{Clients, Load, Requests, Scanner, Until};
 use crate::cpu::cpu_time;
 
 /// The smallest share of a million keys that may be allowed, and the largest of a hot one.
 const MOSTLY_ALLOWED: f64 = 0.99;
 const HARDLY_ALLOWED: f64 = 0.05;
-/// How many requests are in flight on each connection while keys are made known.
-const MEETING_DEPTH: usize = 64;
+/// How many requests are in flight on each connection while keys are made known: a part of any number of keys here.
+const MEETING_DEPTH: usize = 32;
 
 /// A name, and who is asked what about which keys.
-pub(super) struct Candidate<'a> {
-    pub(super) name: &'static str,
+pub(crate) struct Candidate<'a> {
+    pub(crate) name: &'static str,
     server: &'a Server,
     keys: Keys,
     requests: Requests,
@@ -25,7 +25,7 @@ pub(super) struct Candidate<'a> {
 
 /// How a server is asked in one turn.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Turn {
+pub(crate) enum Turn {
     /// So many requests in flight on each connection, for so long.
     Closed(usize, Duration),
     /// So many requests per second, for so long.
@@ -34,20 +34,20 @@ pub(super) enum Turn {
 
 /// What was measured in one turn.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sample {
+pub(crate) struct Sample {
     /// Microseconds of all threads of the server per reply: seconds per million.
-    pub(super) cpu: f64,
+    pub(crate) cpu: f64,
     /// The same of the load.
-    pub(super) load: f64,
+    pub(crate) load: f64,
     /// Replies per second.
-    pub(super) rate: f64,
+    pub(crate) rate: f64,
     /// Latencies in microseconds.
-    pub(super) p50: f64,
-    pub(super) p99: f64,
+    pub(crate) p50: f64,
+    pub(crate) p99: f64,
     /// The share of the time for which the server ran.
-    pub(super) busy: f64,
+    pub(crate) busy: f64,
     /// The share of what was allowed.
-    pub(super) allowed: f64,
+    pub(crate) allowed: f64,
 }
 
 impl<'a> Candidate<'a> {
@@ -64,19 +64,37 @@ impl<'a> Candidate<'a> {
         Ok(Candidate { name, server, keys, requests, clients })
     }
 
+    /// The same with requests that lie ready, over RESP; what is replied is for others to judge.
+    pub(crate) fn with_requests(
+        name: &'static str,
+        server: &'a Server,
+        requests: Requests,
+        connections: usize,
+    ) -> Result<Candidate<'a>, String> {
+        server.wake()?;
+        let clients = Clients::connect(server.resp, connections, &Scanner::any())?;
+        Ok(Candidate { name, server, keys: Keys::None, requests, clients })
+    }
+
     /// Asks about all keys once, so that they are known.
-    pub(super) fn meet(mut self) -> Result<Candidate<'a>, String> {
+    pub(crate) fn meet(mut self) -> Result<Candidate<'a>, String> {
         if self.keys == Keys::Million {
-            let until = Until::Requests(u64::from(MILLION));
-            let load = self.clients.closed(&mut self.requests, MEETING_DEPTH, until);
-            self.judge(&load.map_err(|problem| self.blame(&problem))?)?;
+            let load = self.ask(u64::from(MILLION))?;
+            self.judge(&load)?;
         }
         self.server.rest()?;
         Ok(self)
     }
 
+    /// Asks so many times, which is not measured; the server is awake afterwards.
+    pub(crate) fn ask(&mut self, times: u64) -> Result<Load, String> {
+        self.server.wake()?;
+        let load = self.clients.closed(&mut self.requests, MEETING_DEPTH, Until::Requests(times));
+        load.map_err(|problem| self.blame(&problem))
+    }
+
     /// Measures one turn, while the other servers rest.
-    pub(super) fn turn(&mut self, turn: Turn) -> Result<Sample, String> {
+    pub(crate) fn turn(&mut self, turn: Turn) -> Result<Sample, String> {
         self.server.wake()?;
         let before = (self.server.cpu_time()?, cpu_time());
         let load = match turn {

@@ -5,16 +5,16 @@
 //! `server SECTION...` measures only these, `--plot` draws what a request costs by the depth of the pipeline.
 
 mod call;
-mod candidate;
+pub(crate) mod candidate;
 mod connections;
-mod host;
+pub(crate) mod host;
 mod http;
 mod latency;
-mod load;
+pub(crate) mod load;
 mod memory;
 mod plot;
 mod resp;
-mod table;
+pub(crate) mod table;
 
 use std::process::ExitCode;
 
@@ -27,7 +27,7 @@ use crate::options::Options;
 use crate::stopwatch::instant;
 
 /// How many connections the load has at the peak.
-const CONNECTIONS: usize = 50;
+pub(crate) const CONNECTIONS: usize = 50;
 /// What others are compared with.
 const PING: &str = "redis-server PING";
 

@@ -4,11 +4,11 @@ use super::candidate::{Candidate, Sample, Turn};
 use crate::rounds::median;
 
 /// How many rounds are measured; one before them warms up.
-pub(super) const ROUNDS: usize = 5;
+pub(crate) const ROUNDS: usize = 5;
 
 /// What was measured, a row per candidate.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(crate) struct Table {
     rows: Vec<Row>,
 }
 
@@ -20,10 +20,19 @@ struct Row {
 
 impl Table {
     /// Each candidate once per round.
-    pub(super) fn measure(candidates: &mut [Candidate<'_>], turn: Turn) -> Result<Table, String> {
+    pub(crate) fn measure(candidates: &mut [Candidate<'_>], turn: Turn) -> Result<Table, String> {
+        Table::measure_rounds(candidates, turn, ROUNDS)
+    }
+
+    /// The same with so many rounds.
+    pub(crate) fn measure_rounds(
+        candidates: &mut [Candidate<'_>],
+        turn: Turn,
+        rounds: usize,
+    ) -> Result<Table, String> {
         let row = |candidate: &Candidate<'_>| Row { name: candidate.name, rounds: Vec::new() };
         let mut rows: Vec<_> = candidates.iter().map(row).collect();
-        for round in 0..=ROUNDS {
+        for round in 0..=rounds {
             for (row, candidate) in rows.iter_mut().zip(&mut *candidates) {
                 let sample = candidate.turn(turn)?;
                 if round > 0 {
@@ -35,7 +44,7 @@ impl Table {
     }
 
     /// Prints all rows, with the ratio of their CPU time to that of the base.
-    pub(super) fn print(&self, title: &str, base: &str) {
+    pub(crate) fn print(&self, title: &str, base: &str) {
         println!("{title}");
         println!(
             "{:<42} {:>8} {:>7} {:>10} {:>9} {:>9} {:>6} {:>8} {:>8}",
@@ -62,16 +71,23 @@ impl Table {
     }
 
     /// The one in the middle of the rounds; not a number if nobody has this name.
-    pub(super) fn middle(&self, name: &str, of: fn(&Sample) -> f64) -> f64 {
+    pub(crate) fn middle(&self, name: &str, of: fn(&Sample) -> f64) -> f64 {
         let rounds = self.rounds(name).iter().map(of).collect::<Vec<_>>();
         if rounds.is_empty() { f64::NAN } else { median(rounds) }
     }
 
     /// One divided by another in the same round, in the middle of the rounds; not a number if one is missing.
-    pub(super) fn ratio(&self, name: &str, other: &str, of: fn(&Sample) -> f64) -> f64 {
+    pub(crate) fn ratio(&self, name: &str, other: &str, of: fn(&Sample) -> f64) -> f64 {
         let pairs = self.rounds(name).iter().zip(self.rounds(other));
         let ratios: Vec<_> = pairs.map(|(one, other)| of(one) / of(other)).collect();
         if ratios.is_empty() { f64::NAN } else { median(ratios) }
+    }
+
+    /// The smallest and the largest of the same ratio.
+    pub(crate) fn spread(&self, name: &str, other: &str, of: fn(&Sample) -> f64) -> (f64, f64) {
+        let pairs = self.rounds(name).iter().zip(self.rounds(other));
+        let ratios = pairs.map(|(one, other)| of(one) / of(other));
+        ratios.fold((f64::NAN, f64::NAN), |(least, most), ratio| (ratio.min(least), ratio.max(most)))
     }
 
     fn rounds(&self, name: &str) -> &[Sample] {
@@ -102,6 +118,7 @@ mod tests {
         assert_eq!(table.middle("a", |sample| sample.cpu), 3.0);
         assert_eq!(table.middle("b", |sample| sample.p99), 4.0);
         assert_eq!(table.ratio("a", "b", |sample| sample.cpu), 0.5);
+        assert_eq!(table.spread("a", "b", |sample| sample.cpu), (0.5, 3.0));
     }
 
     #[test]

@@ -18,6 +18,7 @@ use self::guard::Guard;
 pub(super) use self::guard::run as run_guard;
 pub(super) use self::programs::Programs;
 pub(super) use self::redis::load_script;
+pub(crate) use self::redis::start as start_redis;
 use crate::cpu::cpu_time_of;
 use crate::process::resident_of;
 use crate::stopwatch::{instant, pause};
@@ -29,11 +30,11 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(1);
 
 /// A running server; it is killed when this is dropped.
 #[derive(Debug)]
-pub(super) struct Server {
+pub(crate) struct Server {
     /// Where it speaks RESP.
-    pub(super) resp: SocketAddr,
+    pub(crate) resp: SocketAddr,
     /// Where it speaks HTTP; nowhere, in some.
-    pub(super) http: Option<SocketAddr>,
+    pub(crate) http: Option<SocketAddr>,
     // Ends first: it is not to kill a process that has the server's number after it.
     _guard: Guard,
     process: Process,
@@ -45,26 +46,26 @@ struct Process(Child);
 
 impl Server {
     /// For how long its threads have been running so far.
-    pub(super) fn cpu_time(&self) -> Result<Duration, String> {
+    pub(crate) fn cpu_time(&self) -> Result<Duration, String> {
         cpu_time_of(self.id()).ok_or_else(|| "the server has ended".to_owned())
     }
 
     /// What is resident of it, in bytes.
-    pub(super) fn resident(&self) -> Result<usize, String> {
+    pub(crate) fn resident(&self) -> Result<usize, String> {
         resident_of(self.id()).ok_or_else(|| "the server has ended".to_owned())
     }
 
-    pub(super) fn id(&self) -> u32 {
+    pub(crate) fn id(&self) -> u32 {
         self.process.0.id()
     }
 
     /// Does nothing from now on, not even sweep, while others are measured on its core.
-    pub(super) fn rest(&self) -> Result<(), String> {
+    pub(crate) fn rest(&self) -> Result<(), String> {
         self.signal(Signal::STOP)
     }
 
     /// Goes on after a rest.
-    pub(super) fn wake(&self) -> Result<(), String> {
+    pub(crate) fn wake(&self) -> Result<(), String> {
         self.signal(Signal::CONT)
     }
 

@@ -15,7 +15,7 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 const NAME_BYTES: usize = 40;
 
 /// Starts it without persistence.
-pub(super) fn start(program: &Path) -> Result<Server, String> {
+pub(crate) fn start(program: &Path) -> Result<Server, String> {
     let address = free_address()?;
     let mut command = Command::new(program);
     command.args(["--bind", "127.0.0.1", "--port", &address.port().to_string()]);

@@ -8,6 +8,7 @@ mod connection;
 mod histogram;
 mod http;
 mod open;
+mod replies;
 mod requests;
 mod resp;
 
@@ -18,11 +19,12 @@ use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 use rustix::fd::OwnedFd;
 
-pub(super) use self::closed::Until;
+pub(crate) use self::closed::Until;
 use self::connection::Connection;
 use self::histogram::Histogram;
 use self::http::Http;
-pub(super) use self::requests::{Requests, shuffled};
+use self::replies::Replies;
+pub(crate) use self::requests::{Requests, shuffled};
 use self::resp::Resp;
 
 /// What one read takes at most.
@@ -33,7 +35,7 @@ const EVENTS: usize = 512;
 const SILENCE: Duration = Duration::from_secs(5);
 
 /// Connections to one server.
-pub(super) struct Clients {
+pub(crate) struct Clients {
     connections: Vec<Connection>,
     epoll: OwnedFd,
     ready: Vec<epoll::Event>,
@@ -42,29 +44,30 @@ pub(super) struct Clients {
 
 /// What came back.
 #[derive(Debug)]
-pub(super) struct Load {
-    pub(super) tally: Tally,
-    pub(super) took: Duration,
+pub(crate) struct Load {
+    pub(crate) tally: Tally,
+    pub(crate) took: Duration,
     latencies: Histogram,
 }
 
 /// How many replies there were, and how many of them allow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Tally {
-    pub(super) replies: u64,
-    pub(super) allowed: u64,
+pub(crate) struct Tally {
+    pub(crate) replies: u64,
+    pub(crate) allowed: u64,
 }
 
 /// How replies are counted.
 #[derive(Clone, Debug)]
-pub(super) enum Scanner {
+pub(crate) enum Scanner {
     Resp(Resp),
+    Replies(Replies),
     Http(Http),
 }
 
 impl Clients {
     /// So many connections, which stay open.
-    pub(super) fn connect(address: SocketAddr, count: usize, scanner: &Scanner) -> Result<Clients, String> {
+    pub(crate) fn connect(address: SocketAddr, count: usize, scanner: &Scanner) -> Result<Clients, String> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|error| error.to_string())?;
         let mut connections = Vec::with_capacity(count);
         for place in 0..count {
@@ -95,35 +98,41 @@ impl Load {
     }
 
     /// Replies per second.
-    pub(super) fn rate(&self) -> f64 {
+    pub(crate) fn rate(&self) -> f64 {
         self.tally.replies as f64 / self.took.as_secs_f64()
     }
 
     /// In microseconds, the latency that this share of the requests did not exceed.
-    pub(super) fn latency(&self, share: f64) -> f64 {
+    pub(crate) fn latency(&self, share: f64) -> f64 {
         self.latencies.quantile(share)
     }
 }
 
 impl Scanner {
     /// A line such as `+PONG`.
-    pub(super) fn word() -> Scanner {
+    pub(crate) fn word() -> Scanner {
         Scanner::Resp(Resp::word())
     }
 
     /// Five integers, of which the first is this digit if the request is allowed.
-    pub(super) fn five_integers(allows: u8) -> Scanner {
+    pub(crate) fn five_integers(allows: u8) -> Scanner {
         Scanner::Resp(Resp::five_integers(allows))
     }
 
+    /// Replies of RESP of any shape, of which nothing but their number is known.
+    pub(crate) fn any() -> Scanner {
+        Scanner::Replies(Replies::default())
+    }
+
     /// 200 or 429.
-    pub(super) fn http() -> Scanner {
+    pub(crate) fn http() -> Scanner {
         Scanner::Http(Http::default())
     }
 
     fn scan(&mut self, bytes: &[u8], tally: &mut Tally) -> Result<(), String> {
         match self {
             Scanner::Resp(resp) => resp.scan(bytes, tally),
+            Scanner::Replies(replies) => replies.scan(bytes, tally),
             Scanner::Http(http) => http.scan(bytes, tally),
         }
     }
