@@ -8,12 +8,14 @@ pub(crate) struct Options {
     /// All counts are multiplied by this.
     pub(crate) scale: f64,
     pub(crate) seed: u64,
+    /// How many rounds, times or seconds, whatever the drill counts.
+    pub(crate) count: Option<u64>,
 }
 
 impl Options {
-    /// Reads `--scale F` and `--seed S`.
-    pub(crate) fn parse(arguments: &[String]) -> Result<Options, String> {
-        let mut options = Options { scale: 1.0, seed: Random::seed_from_environment() };
+    /// Reads `--scale F`, `--seed S` and, for a drill that counts something, `--rounds N` or what it is called there.
+    pub(crate) fn parse(arguments: &[String], unit: Option<&str>) -> Result<Options, String> {
+        let mut options = Options { scale: 1.0, seed: Random::seed_from_environment(), count: None };
         let mut rest = arguments.iter();
         while let Some(argument) = rest.next() {
             let (name, attached) = match argument.split_once('=') {
@@ -24,10 +26,19 @@ impl Options {
             match name {
                 "--scale" => options.scale = scale(value())?,
                 "--seed" => options.seed = seed(value())?,
-                _ => return Err(format!("unknown option \"{argument}\"; write --scale F or --seed S")),
+                _ if Some(name) == unit => options.count = Some(count(name, value())?),
+                _ => {
+                    let third = unit.map(|unit| format!(" or {unit} N")).unwrap_or_default();
+                    return Err(format!("unknown option \"{argument}\"; write --scale F, --seed S{third}"));
+                }
             }
         }
         Ok(options)
+    }
+
+    /// What the command line says that is to be done, or so many at scale 1.
+    pub(crate) fn counted(&self, count: u64) -> u64 {
+        self.count.unwrap_or_else(|| self.scaled(count))
     }
 
     /// So many at scale 1, at least one.
@@ -41,6 +52,11 @@ fn scale(text: &str) -> Result<f64, String> {
     scale.ok_or_else(|| format!("--scale \"{text}\" is not a number above 0 and up to 1000"))
 }
 
+fn count(name: &str, text: &str) -> Result<u64, String> {
+    let count = text.parse().ok().filter(|count| (1..=1_000_000_000).contains(count));
+    count.ok_or_else(|| format!("{name} \"{text}\" is not a whole number from 1 to 1000000000"))
+}
+
 fn seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("--seed \"{text}\" is not a whole number"))
 }
@@ -50,12 +66,12 @@ mod tests {
     use super::*;
 
     fn parse(line: &str) -> Result<Options, String> {
-        Options::parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+        Options::parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>(), Some("--rounds"))
     }
 
     #[test]
     fn options_may_be_attached_or_apart() {
-        let expected = Options { scale: 0.5, seed: 7 };
+        let expected = Options { scale: 0.5, seed: 7, count: None };
         assert_eq!(parse("--scale 0.5 --seed=7"), Ok(expected));
         assert_eq!(parse("--seed 7 --scale=0.5"), Ok(expected));
         assert_eq!(parse("").unwrap().scale, 1.0);
@@ -63,16 +79,32 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_said() {
-        for line in
-            ["--scale", "--scale 0", "--scale -1", "--scale NaN", "--scale much", "--seed x", "--round 5"]
-        {
+        for line in [
+            "--scale",
+            "--scale 0",
+            "--scale -1",
+            "--scale NaN",
+            "--scale much",
+            "--seed x",
+            "--round 5",
+            "--rounds 0",
+            "--rounds many",
+            "--times 5",
+        ] {
             assert!(parse(line).is_err(), "{line}");
         }
     }
 
     #[test]
     fn a_scaled_count_is_at_least_one() {
-        let options = Options { scale: 0.001, seed: 0 };
+        let options = Options { scale: 0.001, seed: 0, count: None };
         assert_eq!((options.scaled(100_000), options.scaled(10)), (100, 1));
+    }
+
+    #[test]
+    fn what_is_to_be_done_may_be_said() {
+        assert_eq!(parse("--rounds 3").unwrap().counted(50), 3);
+        assert_eq!(parse("--rounds=3 --scale 2").unwrap().scaled(50), 100);
+        assert_eq!(parse("--scale 2").unwrap().counted(50), 100);
     }
 }

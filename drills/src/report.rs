@@ -25,6 +25,11 @@ impl Report {
         self.name
     }
 
+    /// Whether a claim did not hold so far.
+    pub(crate) fn is_broken(&self) -> bool {
+        !self.broken.is_empty()
+    }
+
     /// Says what was done or counted.
     pub(crate) fn fact(&self, fact: impl Display) {
         println!("  {fact}");
@@ -78,7 +83,7 @@ mod tests {
     use super::*;
 
     fn report() -> Report {
-        Report::begin("example", &Options { scale: 1.0, seed: 0 })
+        Report::begin("example", &Options { scale: 1.0, seed: 0, count: None })
     }
 
     #[test]
