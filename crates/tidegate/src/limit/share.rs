@@ -154,5 +154,6 @@ fn common_divisor(mut one: u64, mut other: u64) -> u64 {
     one
 }
 
-#[cfg(all(test, not(tidegate_models)))]
+// Random limits are too much for miri.
+#[cfg(all(test, not(tidegate_models), not(miri)))]
 mod tests;

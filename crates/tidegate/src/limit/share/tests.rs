@@ -133,8 +133,6 @@ fn at_once(limit: &Limit) -> u128 {
     }
 }
 
-// There are too many ways for miri.
-#[cfg(not(miri))]
 proptest! {
     #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
 
