@@ -127,8 +127,7 @@ impl Share {
     fn of_window(&self) -> Result<Limit, Problem> {
         let amount = (self.amount / self.nodes).max(1);
         let periods = self.nodes.div_ceil(self.amount);
-        let most = (LONGEST.as_micros() / self.period.as_micros()).min(periods.into());
-        let period = longer(self.period, most as u64).unwrap_or(LONGEST);
+        let period = longer(self.period, periods).unwrap_or(LONGEST);
         let max_debt = self.draft.max_debt.map(|units| units / self.nodes);
         Draft { rate: Rate::Per { amount, period }, max_debt, ..self.draft }.valid()
     }

@@ -50,7 +50,16 @@ fn what_would_need_more_than_ten_years_is_as_slow_as_a_limit_can_be() {
     assert_eq!(share("100/3650d burst 30", 3), "33/3650d burst 10");
     assert_eq!(share("100/3650d", 3), "33/3650d burst 32", "33 would take a few ticks more than ten years");
     assert_eq!(share("1/3650d", u64::MAX), "1/3650d");
-    assert_eq!(share("3/2000d fixed-window", 5), "1/2000d fixed-window", "not more than ten years");
+    assert_eq!(
+        share("3/2000d fixed-window", 5),
+        "1/3650d fixed-window",
+        "two periods would be more than ten years"
+    );
+    assert_eq!(
+        share("3/105120000000001us fixed-window", 7),
+        "1/3650d fixed-window",
+        "two periods would be too few"
+    );
     assert_eq!(share("1/3650d sliding-log", 9), "1/3650d sliding-log");
     assert_eq!(share("1/500d warm-up 1d pacer", 7), "1/500w burst 0w pacer", "too slow to warm up");
     for algorithm in Algorithm::ALL {
@@ -134,7 +143,12 @@ fn at_once(limit: &Limit) -> u128 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 20_000,
+        max_local_rejects: u32::MAX,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn a_share_holds_and_reads_back(limit in limits(), count in counts()) {
