@@ -34,12 +34,16 @@
 //! assert!(API.decide(&mut ana, clock.now(), Ask::ONE).is_allowed());
 //! ```
 
+mod adaptive;
 mod adhoc;
 pub mod algorithm;
 mod ask;
 mod asking;
+#[doc(hidden)]
+pub mod attribute;
 mod decision;
 mod decisions;
+mod from_refusal;
 mod key;
 mod limit;
 mod limiter;
@@ -47,6 +51,7 @@ mod limiter;
 mod models;
 mod pacer;
 mod permits;
+mod places;
 mod published;
 mod receipt;
 mod refusal;
@@ -57,17 +62,20 @@ mod sync;
 pub mod time;
 mod wait;
 
+pub use adaptive::{Adapt, Estimator, Guard, GuardState, Outcome, Passage, Sample};
 pub use adhoc::{AdHoc, AdHocAsk};
 pub use algorithm::{Algorithm, State};
 pub use ask::{Adjusted, Adjustment, Ask, Cost, CostError};
 pub use asking::{IntoAsk, KeyedAsk, ask};
 pub use decision::{Decision, PermitId, Verdict};
 pub use decisions::Decisions;
+pub use from_refusal::FromRefusal;
 pub use key::{IntoKey, Key, KeyPart};
 pub use limit::{Alignment, DelayAfter, Draft, Limit, LimitError, Most, Pay, Rate, WindowMode};
 pub use limiter::{AdmitEach, Limiter, LimiterAsk, admit_all};
 pub use pacer::Pacer;
 pub use permits::{Entering, Permit, Permits};
+pub use places::{AcquirePlace, Class, Place, Places};
 pub use receipt::Receipt;
 pub use refusal::Refusal;
 pub use shaper::Shaper;

@@ -3,6 +3,7 @@
 //! `cargo xtask models` runs them. Time stands still or is moved by hand; what is checked is that nothing is
 //! admitted twice, charged for nobody, or forgotten to be woken.
 
+mod places;
 mod zone;
 
 use std::pin::Pin;

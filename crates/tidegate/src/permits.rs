@@ -77,6 +77,11 @@ impl Permits {
         Permits { limiter: Limiter::on(store, name, Limit::concurrency(places, lease)) }
     }
 
+    /// The places of a limiter whose limit is about places in flight.
+    pub(crate) fn over(limiter: Limiter) -> Permits {
+        Permits { limiter }
+    }
+
     /// A place now, or not at all.
     pub fn enter(&self, ask: impl IntoAsk) -> Result<Permit, Refusal> {
         let visit = self.limiter.visit(ask);
@@ -131,6 +136,11 @@ impl Permit {
     fn of(limiter: &Limiter, name: &Name, decision: Decision) -> Result<Permit, Refusal> {
         let id = decision.permit().ok_or(Refusal::of(decision))?;
         Ok(Permit { limiter: limiter.clone(), name: name.clone(), id, is_back: false })
+    }
+
+    /// The permit of what a limiter decided about this key; none if its limit is not about places in flight.
+    pub(crate) fn claimed(limiter: &Limiter, key: impl IntoAsk, decision: Decision) -> Option<Permit> {
+        Permit::of(limiter, limiter.visit(key).name(), decision).ok()
     }
 
     /// The number, to be written down elsewhere.

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::decision::{Decision, Verdict};
+use crate::decision::{Decision, Room, Verdict};
+use crate::time::Ticks;
 
 /// An action was refused, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +20,8 @@ enum Reason {
     LineFull,
     TimedOut,
     NoTimer,
+    Overloaded,
+    PushedOut,
 }
 
 impl Refusal {
@@ -42,6 +45,18 @@ impl Refusal {
         Refusal { decision, reason: Reason::NoTimer }
     }
 
+    /// There is no capacity, whoever asks: so many may be in flight, and nobody more before this wait is over.
+    pub(crate) const fn overloaded(limit: u64, retry_after: Ticks) -> Refusal {
+        let verdict = Verdict::Denied { retry_after };
+        let decision = Decision::new(verdict, limit, Room::of_units(0), retry_after);
+        Refusal { decision, reason: Reason::Overloaded }
+    }
+
+    /// Newer ones took its place in the line.
+    pub(crate) const fn pushed_out(decision: Decision) -> Refusal {
+        Refusal { decision, reason: Reason::PushedOut }
+    }
+
     /// The wait after which it would pass if nobody else spends meanwhile; `None` if it never can.
     pub const fn retry_after(&self) -> Option<Duration> {
         self.decision.retry_after()
@@ -60,6 +75,17 @@ impl Refusal {
     /// Whether it waited as long as it was willing to, in vain.
     pub const fn is_timed_out(&self) -> bool {
         matches!(self.reason, Reason::TimedOut)
+    }
+
+    /// Whether there was no capacity for anybody, at once and without waiting. Nobody knows when a place
+    /// in flight comes back: `retry_after` is then a guess, unless a guard is shut until a known time.
+    pub const fn is_overloaded(&self) -> bool {
+        matches!(self.reason, Reason::Overloaded)
+    }
+
+    /// Whether it waited and newer or more important ones took its place in the line.
+    pub const fn is_pushed_out(&self) -> bool {
+        matches!(self.reason, Reason::PushedOut)
     }
 
     /// Whether the store had no room to remember another subject.
@@ -82,6 +108,12 @@ impl fmt::Display for Refusal {
             Reason::TimedOut => return out.write_str("refused: it was not let through in the time it had"),
             Reason::NoTimer => {
                 return out.write_str("refused: the system starts no more threads, so nobody can be woken");
+            }
+            Reason::Overloaded => {
+                return out.write_str("refused: there is no capacity for more now; try again later");
+            }
+            Reason::PushedOut => {
+                return out.write_str("refused: others took its place in the line; try again later");
             }
             Reason::Limit => {}
         }
@@ -133,16 +165,28 @@ mod tests {
     fn each_reason_answers_only_its_own_question() {
         let decision = Limit::per_second(1).peek(&State::default(), Timestamp::EPOCH, Ask::ONE);
         let reasons = [
-            (Refusal::of(decision), (false, false)),
-            (Refusal::line_full(decision), (true, false)),
-            (Refusal::timed_out(decision), (false, true)),
-            (Refusal::no_timer(decision), (false, false)),
+            (Refusal::of(decision), [false, false, false, false]),
+            (Refusal::line_full(decision), [true, false, false, false]),
+            (Refusal::timed_out(decision), [false, true, false, false]),
+            (Refusal::overloaded(7, Ticks::new(16)), [false, false, true, false]),
+            (Refusal::pushed_out(decision), [false, false, false, true]),
+            (Refusal::no_timer(decision), [false, false, false, false]),
         ];
         let texts: std::collections::HashSet<_> =
             reasons.iter().map(|(refusal, _)| refusal.to_string()).collect();
-        assert_eq!(texts.len(), 4);
+        assert_eq!(texts.len(), 6);
         for (refusal, expected) in reasons {
-            assert_eq!((refusal.is_line_full(), refusal.is_timed_out()), expected);
+            let (line_full, timed_out) = (refusal.is_line_full(), refusal.is_timed_out());
+            let (overloaded, pushed_out) = (refusal.is_overloaded(), refusal.is_pushed_out());
+            assert_eq!([line_full, timed_out, overloaded, pushed_out], expected);
         }
+    }
+
+    #[test]
+    fn without_capacity_nothing_is_left_and_the_wait_is_told() {
+        let refusal = Refusal::overloaded(7, Ticks::new(16));
+        assert_eq!((refusal.decision().limit(), refusal.decision().remaining()), (7, 0));
+        assert_eq!(refusal.retry_after(), Some(Duration::from_nanos(1)));
+        assert!(!refusal.decision().is_allowed() && !refusal.is_impossible());
     }
 }

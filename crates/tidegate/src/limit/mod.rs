@@ -16,6 +16,8 @@ pub use problem::LimitError;
 pub(crate) use problem::Problem;
 pub use rate::Rate;
 pub(crate) use terms::Terms;
+pub use text::distance;
+pub(crate) use text::parse_span;
 pub use worst::Most;
 
 use std::fmt;

@@ -49,6 +49,12 @@ pub(super) fn parse_rate(text: &str) -> Result<Rate, LimitError> {
     read(text, Reader::rate)
 }
 
+/// A span of time and nothing else, such as `1m30s`.
+pub(crate) fn parse_span(text: &str) -> Result<Duration, LimitError> {
+    read_span(&Word { text, place: 0..text.len() })
+        .map_err(|wrong| LimitError::in_text(text, wrong.place, wrong.what))
+}
+
 fn read<'a, T>(text: &'a str, what: impl FnOnce(Reader<'a>) -> Parsed<T>) -> Result<T, LimitError> {
     if text.len() > MAX_BYTES {
         let what =
@@ -345,7 +351,7 @@ fn unknown_word(word: &str) -> String {
 }
 
 /// How many letters have to be changed, added or dropped to get from one word to another.
-fn distance(from: &str, to: &str) -> usize {
+pub fn distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();
     for (index, letter) in from.chars().enumerate() {

@@ -103,6 +103,12 @@ impl Limiter {
         self.inner.limit.limit()
     }
 
+    /// The limit in force, if another was ever put in place of the first one; this costs next to nothing if not.
+    #[inline]
+    pub fn replaced_limit(&self) -> Option<Limit> {
+        self.inner.limit.unreplaced().is_none().then(|| self.inner.limit.limit())
+    }
+
     /// Decides about one ask of one subject, and spends if allowed.
     ///
     /// While others wait for the same subject ([`Limiter::acquire`]), it is theirs: this ask is refused, and told

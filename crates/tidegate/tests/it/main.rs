@@ -11,6 +11,7 @@ mod limit_text;
 mod map;
 mod models;
 mod oracle;
+mod places;
 mod rates;
 mod sketch;
 mod small_world;

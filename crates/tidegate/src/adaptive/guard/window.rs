@@ -1,0 +1,65 @@
+//! How many calls ended well and badly within a window of time.
+//!
+//! Ten slots, of which the oldest is dropped as a whole: what is counted is never older than the window, and covers
+//! at least nine tenths of it.
+
+use super::settings::SLOTS;
+use crate::time::{Ticks, Timestamp};
+
+/// Counts of the last window.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Window {
+    slots: [Tally; SLOTS as usize],
+    current: usize,
+    /// When the current slot began.
+    began: Timestamp,
+}
+
+/// How many calls ended, and how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    pub(super) judged: u64,
+    pub(super) bad: u64,
+}
+
+impl Tally {
+    pub(super) fn add(&mut self, is_bad: bool) {
+        self.judged = self.judged.saturating_add(1);
+        self.bad = self.bad.saturating_add(u64::from(is_bad));
+    }
+
+    /// Whether more than this share ended badly.
+    pub(super) fn hurts(&self, percent: u64) -> bool {
+        u128::from(self.bad) * 100 > u128::from(self.judged) * u128::from(percent)
+    }
+}
+
+impl Window {
+    /// A window in which nothing has ended yet.
+    pub(super) fn beginning(now: Timestamp) -> Window {
+        Window { began: now, ..Window::default() }
+    }
+
+    /// Counts one that ended now; all of the window.
+    pub(super) fn count(&mut self, now: Timestamp, slot: Ticks, is_bad: bool) -> Tally {
+        self.turn(now, slot);
+        self.slots[self.current].add(is_bad);
+        self.slots.iter().fold(Tally::default(), |sum, slot| Tally {
+            judged: sum.judged.saturating_add(slot.judged),
+            bad: sum.bad.saturating_add(slot.bad),
+        })
+    }
+
+    fn turn(&mut self, now: Timestamp, slot: Ticks) {
+        let steps = now.since(self.began).get() / slot.get().max(1);
+        if steps >= SLOTS {
+            *self = Window::beginning(now);
+            return;
+        }
+        for _ in 0..steps {
+            self.current = (self.current + 1) % self.slots.len();
+            self.slots[self.current] = Tally::default();
+            self.began = self.began.saturating_add(slot);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! A limit with a fraction, always within its bounds.
+//!
+//! The fraction has 16 bits: an algorithm that adds a third of a place per round gets there.
+
+use super::Adapt;
+
+/// One place, and a ratio of one.
+pub(super) const ONE: u64 = 1 << 16;
+
+/// How many may be in flight, in 65,536ths of a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Level {
+    parts: u64,
+    min: u64,
+    max: u64,
+}
+
+impl Level {
+    pub(super) fn new(adapt: &Adapt) -> Level {
+        Level { parts: adapt.start() * ONE, min: adapt.min, max: adapt.max }
+    }
+
+    /// Whole places.
+    pub(super) fn places(self) -> u64 {
+        self.parts / ONE
+    }
+
+    /// Half of the places, but no fewer than there have to be.
+    pub(super) fn half(self) -> u64 {
+        (self.places() / 2).max(self.min)
+    }
+
+    /// The square root of the places, at least one: by about so much does what arrives at random vary.
+    pub(super) fn root(self) -> u64 {
+        self.places().isqrt().max(1)
+    }
+
+    /// So many places more.
+    pub(super) fn raise(&mut self, places: u64) {
+        self.set(u128::from(self.parts) + u128::from(places) * u128::from(ONE));
+    }
+
+    /// So many places fewer.
+    pub(super) fn lower(&mut self, places: u64) {
+        self.set(u128::from(self.parts).saturating_sub(u128::from(places) * u128::from(ONE)));
+    }
+
+    /// This part of it.
+    pub(super) fn scale(&mut self, over: u64, under: u64) {
+        self.set(u128::from(self.parts) * u128::from(over) / u128::from(under.max(1)));
+    }
+
+    /// Half of the way to so many 65,536ths of a place.
+    pub(super) fn approach(&mut self, parts: u128) {
+        self.set(u128::from(self.parts).saturating_add(parts) / 2);
+    }
+
+    /// In 65,536ths of a place.
+    pub(super) fn parts(self) -> u64 {
+        self.parts
+    }
+
+    fn set(&mut self, parts: u128) {
+        let bounded = parts.clamp(u128::from(self.min * ONE), u128::from(self.max * ONE));
+        self.parts = u64::try_from(bounded).unwrap_or(self.max * ONE);
+    }
+}
+
+#[cfg(all(test, not(tidegate_models)))]
+mod tests {
+    use super::*;
+
+    fn level(start: u64) -> Level {
+        Level::new(&Adapt::aimd(4..=100).starting_at(start))
+    }
+
+    #[test]
+    fn a_level_stays_within_its_bounds() {
+        let mut low = level(10);
+        low.lower(u64::MAX);
+        assert_eq!((low.places(), low.half()), (4, 4));
+        low.raise(u64::MAX);
+        assert_eq!((low.places(), low.half(), low.root()), (100, 50, 10));
+        low.scale(u64::MAX, 0);
+        low.approach(u128::MAX);
+        assert_eq!(low.places(), 100);
+        low.scale(0, 1);
+        assert_eq!(low.places(), 4);
+    }
+
+    #[test]
+    fn fractions_add_up() {
+        let mut slow = level(10);
+        slow.scale(9, 10);
+        slow.scale(9, 10);
+        slow.scale(9, 10);
+        assert_eq!((slow.places(), slow.parts() * 1000 / ONE), (7, 7289));
+        slow.approach(u128::from(10 * ONE));
+        assert_eq!(slow.parts() * 1000 / ONE, 8644);
+    }
+}

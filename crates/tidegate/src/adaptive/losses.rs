@@ -1,0 +1,81 @@
+//! What a round with losses leaves of a limit: the same for all algorithms.
+//!
+//! Losses are the last word: whatever latency says, a service that refuses or comes too late has too much to do.
+//! A few are tolerated, because a tail that is longer than the deadline is lost with nothing else in flight, too.
+
+use super::Adapt;
+use super::level::Level;
+use super::round::Tally;
+use crate::time::Ticks;
+
+/// At least this is left, in a hundred, even if all were lost: they may have been lost to something else.
+const LEAST_LEFT: u64 = 33;
+
+/// When and by how much losses cut.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Losses {
+    tolerated_percent: u64,
+    cut_percent: u64,
+    slow_after: Ticks,
+}
+
+impl Losses {
+    pub(super) fn new(adapt: &Adapt) -> Losses {
+        Losses {
+            tolerated_percent: adapt.lost_percent,
+            cut_percent: adapt.cut_percent,
+            slow_after: adapt.slow_after,
+        }
+    }
+
+    /// Cuts the limit if too much was lost: to a part of what was answered. Whether it did.
+    pub(super) fn cut(&self, level: &mut Level, tally: &Tally) -> bool {
+        let is_lossy = tally.is_lossy(self.tolerated_percent);
+        if !is_lossy && !tally.is_slow(self.slow_after) {
+            return false;
+        }
+        let left = self.cut_percent * tally.answered_percent() / 100;
+        level.scale(left.max(LEAST_LEFT.min(self.cut_percent)), 100);
+        true
+    }
+}
+
+#[cfg(all(test, not(tidegate_models)))]
+mod tests {
+    use super::*;
+    use crate::adaptive::mean::Latency;
+
+    /// What is left of 100 places.
+    fn left(adapt: Adapt, done: u64, lost: u64) -> u64 {
+        let adapt = adapt.starting_at(100);
+        let mut level = Level::new(&adapt);
+        let latency = (done > 0).then_some(Latency::exactly(160_000_000));
+        Losses::new(&adapt).cut(&mut level, &Tally { latency, done, lost, rounds: 1, peak: 100 });
+        level.places()
+    }
+
+    fn plain() -> Adapt {
+        Adapt::aimd(1..=1000)
+    }
+
+    #[test]
+    fn a_tolerated_loss_cuts_nothing_and_neither_does_a_single_one() {
+        assert_eq!([left(plain(), 100, 0), left(plain(), 95, 5), left(plain(), 1, 1)], [100, 100, 100]);
+        assert_eq!(left(plain().tolerating(20), 80, 20), 100);
+    }
+
+    #[test]
+    fn what_was_answered_says_what_is_left() {
+        assert_eq!([left(plain(), 94, 6), left(plain(), 50, 50), left(plain(), 0, 16)], [84, 45, 33]);
+        assert_eq!(left(plain().cutting_to(50), 90, 10), 45);
+        assert_eq!(left(plain().cutting_to(0), 90, 10), 10, "ten percent is the least");
+    }
+
+    #[test]
+    fn a_round_that_is_usually_slow_is_cut() {
+        use crate::MILLISECOND;
+
+        assert_eq!(left(plain().slow_after(9 * MILLISECOND), 100, 0), 90);
+        assert_eq!(left(plain().slow_after(10 * MILLISECOND), 100, 0), 100);
+    }
+}

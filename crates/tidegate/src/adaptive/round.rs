@@ -1,0 +1,251 @@
+//! A round: as many calls as may be in flight, looked at together.
+//!
+//! By Little's law it lasts about as long as one call does, so a limit changes at most once per round trip, and
+//! no single call moves it. After a cut the calls that began before it are left out: they tell of the limit that
+//! was cut already, and to cut once more for them would be to pay twice.
+//!
+//! Of the calls that began since then, the short ones are the first to end. Where latency is measured, a round
+//! therefore waits until nearly all of those that began first can have ended, and measures what ends from then
+//! on: otherwise a mix of short and long calls would look fast after each cut and slow later.
+
+use super::lengths::Lengths;
+use super::mean::{Latency, Mean};
+use super::{Outcome, Sample};
+use crate::time::{Ticks, Timestamp};
+
+/// Fewer calls than this say little, however few may be in flight.
+const LEAST_CALLS: u64 = 16;
+
+/// A round waits for long calls at most until so many rounds of short ones have ended.
+const LONGEST_WAIT: u64 = 32;
+
+/// The calls that have ended since the round began.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Round {
+    /// Calls that began before are not looked at.
+    since: Timestamp,
+    /// Until then, calls that end are short ones.
+    waits_until: Option<Timestamp>,
+    /// Calls that ended while it waited.
+    waited: u64,
+    done: u64,
+    lost: u64,
+    mean: Mean,
+    peak: u64,
+    lengths: Lengths,
+    /// Of the round before.
+    known_lengths: Lengths,
+}
+
+/// What a round was like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tally {
+    /// How long a call took; `None` if none was answered.
+    pub(super) latency: Option<Latency>,
+    pub(super) done: u64,
+    pub(super) lost: u64,
+    /// For how many rounds it lasted, with the time that it waited for long calls.
+    pub(super) rounds: u64,
+    /// The most that were in flight.
+    pub(super) peak: u64,
+}
+
+impl Round {
+    /// Leaves out the calls that began before now: the limit was cut.
+    pub(super) fn forget_before(&mut self, now: Timestamp) {
+        *self = Round { since: now, known_lengths: self.lengths(), ..Round::default() };
+    }
+
+    /// The same, and measures only when the long ones of those that begin now can have ended, too.
+    pub(super) fn forget_and_wait(&mut self, now: Timestamp) {
+        self.forget_before(now);
+        self.waits_until = Some(now.saturating_add(self.known_lengths.of_nearly_all()));
+    }
+
+    /// Takes a call into account; the tally, if that completes the round of a limit.
+    pub(super) fn add(&mut self, sample: Sample, limit: u64) -> Option<Tally> {
+        if sample.now < self.since {
+            // The clock was set back: nothing began after a time that is still to come.
+            self.forget_before(sample.now);
+        }
+        if sample.now.saturating_sub(sample.latency) < self.since {
+            return None;
+        }
+        let needed = limit.max(LEAST_CALLS);
+        self.end_wait(sample.now, needed);
+        match sample.outcome {
+            Outcome::Done => self.answered(sample.latency),
+            Outcome::Overloaded => self.lost += 1,
+            Outcome::Failed | Outcome::Ignored => return None,
+        }
+        self.peak = self.peak.max(sample.in_flight);
+        self.is_over(needed).then(|| self.take())
+    }
+
+    fn answered(&mut self, latency: Ticks) {
+        self.done += 1;
+        if self.waits_until.is_none() {
+            self.mean.add(latency);
+            self.lengths.add(latency);
+        }
+    }
+
+    /// Begins to measure, if it has waited for long enough.
+    fn end_wait(&mut self, now: Timestamp, needed: u64) {
+        let ended = self.done + self.lost;
+        if self.waits_until.is_some_and(|until| until <= now || ended >= needed.saturating_mul(LONGEST_WAIT))
+        {
+            let (since, known_lengths) = (self.since, self.known_lengths);
+            *self = Round { since, known_lengths, waited: ended, ..Round::default() };
+        }
+    }
+
+    fn is_over(&self, needed: u64) -> bool {
+        let ended = self.done + self.lost;
+        if self.waits_until.is_some() {
+            // What is lost needs no measuring.
+            return self.lost > needed / 2 && self.lost > ended / 4;
+        }
+        ended >= needed || self.lost > needed / 2
+    }
+
+    fn take(&mut self) -> Tally {
+        let ended = self.done + self.lost;
+        let tally = Tally {
+            latency: self.mean.latency(),
+            done: self.done,
+            lost: self.lost,
+            rounds: 1 + self.waited / ended.max(1),
+            peak: self.peak,
+        };
+        *self = Round { since: self.since, known_lengths: self.lengths(), ..Round::default() };
+        tally
+    }
+
+    /// How long calls take, as far as is known.
+    fn lengths(&self) -> Lengths {
+        if self.lengths.is_empty() { self.known_lengths } else { self.lengths }
+    }
+}
+
+impl Tally {
+    /// Whether more than this share was lost; a single call never says so.
+    pub(super) fn is_lossy(&self, percent: u64) -> bool {
+        let all = u128::from(self.done) + u128::from(self.lost);
+        self.lost > 1 && u128::from(self.lost) * 100 > all * u128::from(percent)
+    }
+
+    /// Whether answers usually took longer than this.
+    pub(super) fn is_slow(&self, longest: Ticks) -> bool {
+        self.latency.is_some_and(|latency| latency.usual > longest)
+    }
+
+    /// How many in a hundred were answered.
+    pub(super) fn answered_percent(&self) -> u64 {
+        let all = u128::from(self.done) + u128::from(self.lost);
+        let percent = (u128::from(self.done) * 100).checked_div(all).unwrap_or(100);
+        u64::try_from(percent).unwrap_or(100)
+    }
+
+    /// Whether so many are used that more would be of use.
+    pub(super) fn is_near(&self, limit: u64) -> bool {
+        self.peak.saturating_mul(2) >= limit
+    }
+}
+
+#[cfg(all(test, not(tidegate_models)))]
+mod tests {
+    use super::*;
+
+    fn at(now: u64, latency: u64, outcome: Outcome) -> Sample {
+        let (now, latency) = (Timestamp::from_ticks(now), Ticks::new(latency));
+        Sample { now, latency, in_flight: 7, outcome }
+    }
+
+    #[test]
+    fn a_round_has_as_many_calls_as_may_be_in_flight_and_at_least_sixteen() {
+        for (limit, needed) in [(1, 16), (16, 16), (17, 17), (1000, 1000)] {
+            let mut round = Round::default();
+            let ended = (1..).find(|_| round.add(at(100, 50, Outcome::Done), limit).is_some());
+            assert_eq!(ended, Some(needed));
+        }
+    }
+
+    #[test]
+    fn a_round_of_which_most_is_lost_is_over_early() {
+        let mut round = Round::default();
+        round.add(at(100, 50, Outcome::Done), 100);
+        let tally = (0..51).find_map(|_| round.add(at(100, 50, Outcome::Overloaded), 100)).unwrap();
+        assert_eq!((tally.done, tally.lost, tally.peak), (1, 51, 7));
+        assert!(tally.is_lossy(97) && !tally.is_lossy(99));
+        assert_eq!(tally.answered_percent(), 1);
+    }
+
+    #[test]
+    fn what_says_nothing_about_load_is_not_counted() {
+        let mut round = Round::default();
+        for outcome in [Outcome::Failed, Outcome::Ignored] {
+            assert!((0..100).all(|_| round.add(at(100, 50, outcome), 1).is_none()));
+        }
+    }
+
+    #[test]
+    fn calls_that_began_before_a_cut_are_left_out() {
+        let mut round = Round::default();
+        round.forget_before(Timestamp::from_ticks(1000));
+        assert!((0..100).all(|_| round.add(at(1500, 501, Outcome::Overloaded), 1).is_none()));
+        assert!((0..100).any(|_| round.add(at(1500, 500, Outcome::Overloaded), 1).is_some()));
+    }
+
+    /// A round that begins at 10,000, when it is known that one call in four takes 1000 and the others 10.
+    fn waiting() -> Round {
+        let mut round = Round::default();
+        let lengths = (0..16).map(|call| if call % 4 == 0 { 1000 } else { 10 });
+        let tally = lengths.filter_map(|took| round.add(at(9000, took, Outcome::Done), 16)).next();
+        assert_eq!(tally.map(|tally| (tally.done, tally.rounds)), Some((16, 1)));
+        round.forget_and_wait(Timestamp::from_ticks(10_000));
+        round
+    }
+
+    #[test]
+    fn what_ends_before_the_long_calls_can_have_ended_is_not_measured() {
+        let mut round = waiting();
+        assert!((0..40).all(|_| round.add(at(11_023, 10, Outcome::Done), 16).is_none()));
+        let tally = (0..16).find_map(|_| round.add(at(11_024, 1000, Outcome::Done), 16)).unwrap();
+        assert_eq!(tally.latency, Some(Latency::exactly(1000)));
+        assert_eq!((tally.done, tally.rounds), (16, 3), "40 and 16 are three rounds of 16, rounded down");
+    }
+
+    #[test]
+    fn it_waits_for_long_calls_no_longer_than_for_32_rounds_of_short_ones() {
+        let mut round = waiting();
+        let ended = (1..).find(|_| round.add(at(10_010, 10, Outcome::Done), 16).is_some());
+        assert_eq!(ended, Some(32 * 16 + 16));
+    }
+
+    #[test]
+    fn while_it_waits_a_usual_loss_is_not_held_against_what_is_measured() {
+        let mut round = waiting();
+        for _ in 0..20 {
+            assert!((0..9).all(|_| round.add(at(10_100, 10, Outcome::Done), 16).is_none()));
+            assert!(round.add(at(10_100, 100, Outcome::Overloaded), 16).is_none());
+        }
+        let tally = (0..16).find_map(|_| round.add(at(11_024, 10, Outcome::Done), 16)).unwrap();
+        assert_eq!((tally.done, tally.lost), (16, 0));
+    }
+
+    #[test]
+    fn a_heavy_loss_ends_the_wait() {
+        let mut round = waiting();
+        assert!((0..20).all(|_| round.add(at(10_100, 10, Outcome::Done), 16).is_none()));
+        let tally = (0..9).find_map(|_| round.add(at(10_100, 100, Outcome::Overloaded), 16)).unwrap();
+        assert_eq!((tally.done, tally.lost, tally.latency), (20, 9, None));
+    }
+
+    #[test]
+    fn a_clock_that_goes_back_does_not_end_all_rounds() {
+        let mut round = Round::default();
+        round.forget_before(Timestamp::from_ticks(1000));
+        assert!((0..100).any(|_| round.add(at(10, 0, Outcome::Done), 1).is_some()));
+    }
+}

@@ -1,0 +1,85 @@
+//! Vegas: as many as keep a few waiting inside of the service.
+//!
+//! *Measures* latency. With `base` that with little in flight and `now` that of the round, less what may be chance,
+//! Little's law says how many of those in flight wait rather than work: `waiting = in flight · (1 − base / now)`.
+//!
+//! *Formula*, once per round, with `root = √limit`: up to `root / 2` waiting `limit + 2 · root`; below `root`
+//! `limit + root / 2`; above `2 · root` down by half of what is too much; between them it stays. It grows only
+//! if at least half of it is used. TCP Vegas compares with two and four packets; what arrives at random varies by
+//! the root, and so many have to wait lest a worker idles.
+//!
+//! *Bounds*: between one and two roots wait in the service, whatever its latency and its number of workers.
+//!
+//! *Fails* where latency says little about load: answers out of a cache beside answers out of a disk, whose mix
+//! changes. A service that slows down by itself is taken for a queue until the next rest.
+
+use super::Settled;
+use super::level::Level;
+use super::round::Tally;
+use crate::time::Ticks;
+
+/// Moves a limit after a round, by the latencies with little in flight and now.
+pub(super) fn follow(level: &mut Level, (base, now): (Ticks, Ticks), tally: &Tally) -> Settled {
+    let root = level.root();
+    let waiting = waiting(level.places().min(tally.peak), base, now);
+    if waiting > 2 * root {
+        level.lower(((waiting - 2 * root) / 2).max(1));
+        return Settled::Cut;
+    }
+    if tally.is_near(level.places()) {
+        if waiting <= root / 2 {
+            level.raise(2 * root);
+        } else if waiting < root {
+            level.raise((root / 2).max(1));
+        }
+    }
+    Settled::Smooth
+}
+
+/// How many of so many in flight wait.
+fn waiting(in_flight: u64, base: Ticks, now: Ticks) -> u64 {
+    let longer = now.saturating_sub(base).get();
+    let waiting = u128::from(in_flight) * u128::from(longer) / u128::from(now.get().max(1));
+    u64::try_from(waiting).unwrap_or(in_flight)
+}
+
+#[cfg(all(test, not(tidegate_models)))]
+mod tests {
+    use super::*;
+    use crate::adaptive::Adapt;
+
+    /// What becomes of a limit of 100, all of it used, when answers take so long instead of 100.
+    fn after(now: u64) -> u64 {
+        used(100, now)
+    }
+
+    fn used(peak: u64, now: u64) -> u64 {
+        let mut level = Level::new(&Adapt::vegas(1..=1000).starting_at(100));
+        let tally = Tally { latency: None, done: 100, lost: 0, rounds: 1, peak };
+        follow(&mut level, (Ticks::new(100), Ticks::new(now)), &tally);
+        level.places()
+    }
+
+    #[test]
+    fn it_leaps_while_hardly_anybody_waits_and_walks_while_few_do() {
+        assert_eq!([after(50), after(100), after(105)], [120, 120, 120], "at most 5 wait");
+        assert_eq!([after(107), after(110)], [105, 105], "6 and 9 wait");
+    }
+
+    #[test]
+    fn between_one_and_two_roots_it_stays() {
+        assert_eq!([after(112), after(125)], [100, 100], "10 and 20 wait");
+    }
+
+    #[test]
+    fn half_of_what_waits_too_much_goes() {
+        assert_eq!(after(130), 99, "23 wait");
+        assert_eq!(after(200), 85, "50 wait");
+        assert_eq!(after(u64::MAX), 61, "99 wait");
+    }
+
+    #[test]
+    fn a_limit_that_is_not_used_does_not_grow() {
+        assert_eq!([used(50, 100), used(49, 100)], [120, 100]);
+    }
+}

@@ -1,0 +1,314 @@
+//! What `#[rate_limit]` of `tidegate-macros` is made of; not for use by hand.
+//!
+//! The attribute knows the words that were written, not the types behind them. So its code asks a limiter by
+//! one of two traits, with a key or without, and the compiler says in their words if it is of the wrong kind.
+
+use std::pin::Pin;
+use std::sync::{Arc, LazyLock as Lazy};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use crate::algorithm::Algorithm;
+use crate::asking::{ask, ask_for};
+use crate::key::{IntoKey, KeyPart};
+use crate::limit::{Limit, LimitError};
+use crate::limiter::Limiter;
+use crate::pacer::Pacer;
+use crate::permits::{Entering, Permit, Permits};
+use crate::refusal::Refusal;
+use crate::shaper::Shaper;
+use crate::single::Single;
+use crate::wait::{Acquire, block_on};
+
+pub use std::sync::LazyLock;
+pub use std::time::Duration as Span;
+
+pub use crate::limit::distance;
+
+/// A span of time such as `1m30s`, in the grammar of limits.
+pub fn span(text: &str) -> Result<Duration, LimitError> {
+    crate::limit::parse_span(text)
+}
+
+/// The limit of a text that was read before, when the program was compiled.
+///
+/// # Panics
+/// If it is none after all.
+pub fn limit(text: &str) -> Limit {
+    text.parse().unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A limiter that is asked without a key.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no limiter that can be asked without a key",
+    label = "without `key`, this has to be a limiter of one subject",
+    note = "a `Limiter` and `Permits` hold many subjects: add `key = …`",
+    note = "a `Single`, a `Pacer` and a `Shaper` hold one; a constant `Limit` is given by `limit = …`"
+)]
+pub trait Keyless {
+    /// So many units now, or not at all.
+    fn admit(&self, units: u64) -> Result<Passed, Refusal>;
+
+    /// Waits for them, at most this long.
+    fn acquire(&self, units: u64, longest: Duration) -> Turn;
+}
+
+/// A limiter that is asked with a key.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no limiter that can be asked with a key",
+    label = "with `key`, this has to be a limiter of many subjects",
+    note = "a `Single`, a `Pacer` and a `Shaper` hold one subject: leave `key` out",
+    note = "a `Limiter` and `Permits` hold many; a constant `Limit` is given by `limit = …`"
+)]
+pub trait Keyed {
+    /// So many units for a subject now, or not at all.
+    fn admit<K: IntoKey + ?Sized>(&self, key: &K, units: u64) -> Result<Passed, Refusal>;
+
+    /// Waits for them, at most this long.
+    fn acquire<K: IntoKey + ?Sized>(&self, key: &K, units: u64, longest: Duration) -> Turn;
+}
+
+/// One part of a key of several. It is no longer of its own type, so that what is wrong with it is said once.
+pub fn part<P: KeyPart>(part: &P) -> &dyn KeyPart {
+    part
+}
+
+/// Asks without a key, and does not wait.
+pub fn admit<L: Keyless + ?Sized>(limiter: &L, units: u64) -> Result<Passed, Refusal> {
+    limiter.admit(units)
+}
+
+/// Asks without a key, and waits.
+pub fn acquire<L: Keyless + ?Sized>(limiter: &L, units: u64, longest: Duration) -> Turn {
+    limiter.acquire(units, longest)
+}
+
+/// Asks with a key, and does not wait.
+pub fn admit_key<L, K>(limiter: &L, key: &K, units: u64) -> Result<Passed, Refusal>
+where
+    L: Keyed + ?Sized,
+    K: IntoKey + ?Sized,
+{
+    limiter.admit(key, units)
+}
+
+/// Asks with a key, and waits.
+pub fn acquire_key<L, K>(limiter: &L, key: &K, units: u64, longest: Duration) -> Turn
+where
+    L: Keyed + ?Sized,
+    K: IntoKey + ?Sized,
+{
+    limiter.acquire(key, units, longest)
+}
+
+/// What whoever passed holds on to while it runs: a place in flight, if the limit is about those.
+#[derive(Debug)]
+pub struct Passed {
+    _permit: Option<Permit>,
+}
+
+const FREE: Passed = Passed { _permit: None };
+
+impl From<Permit> for Passed {
+    fn from(permit: Permit) -> Passed {
+        Passed { _permit: Some(permit) }
+    }
+}
+
+/// Waits its turn.
+#[derive(Debug)]
+#[must_use = "nobody waits until this is awaited or blocked on"]
+pub struct Turn(Waiting);
+
+#[derive(Debug)]
+enum Waiting {
+    Acquire(Acquire),
+    Entering(Entering),
+}
+
+impl Turn {
+    /// Waits on this thread.
+    pub fn blocking(self) -> Result<Passed, Refusal> {
+        block_on(self)
+    }
+}
+
+impl Future for Turn {
+    type Output = Result<Passed, Refusal>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut self.0 {
+            Waiting::Acquire(acquire) => Pin::new(acquire).poll(context).map_ok(|_| FREE),
+            Waiting::Entering(entering) => Pin::new(entering).poll(context).map_ok(Passed::from),
+        }
+    }
+}
+
+/// The one subject of a function whose attribute names no key.
+#[derive(Clone, Debug)]
+pub struct One(Subject);
+
+#[derive(Clone, Debug)]
+enum Subject {
+    Counted(Single),
+    /// A place in flight goes back by its permit, which a `Single` has no way to take.
+    InFlight(Limiter),
+}
+
+impl One {
+    /// One subject under this limit.
+    pub fn new(limit: Limit) -> One {
+        One(match limit.algorithm() {
+            Algorithm::Concurrency => Subject::InFlight(Limiter::new(limit)),
+            Algorithm::Pacer => Subject::Counted(Single::new(limit).begun()),
+            _ => Subject::Counted(Single::new(limit)),
+        })
+    }
+}
+
+impl Keyless for One {
+    #[inline]
+    fn admit(&self, units: u64) -> Result<Passed, Refusal> {
+        match &self.0 {
+            Subject::Counted(single) => Keyless::admit(single, units),
+            Subject::InFlight(limiter) => Keyed::admit(limiter, "", units),
+        }
+    }
+
+    fn acquire(&self, units: u64, longest: Duration) -> Turn {
+        match &self.0 {
+            Subject::Counted(single) => Keyless::acquire(single, units, longest),
+            Subject::InFlight(limiter) => Keyed::acquire(limiter, "", units, longest),
+        }
+    }
+}
+
+impl Keyless for Single {
+    #[inline]
+    fn admit(&self, units: u64) -> Result<Passed, Refusal> {
+        self.admit_with(ask_for(units, None)).into_result().map(|_| FREE)
+    }
+
+    fn acquire(&self, units: u64, longest: Duration) -> Turn {
+        Turn(Waiting::Acquire(self.acquire_units(units).within(longest)))
+    }
+}
+
+impl Keyless for Pacer {
+    #[inline]
+    fn admit(&self, units: u64) -> Result<Passed, Refusal> {
+        self.admit(units).into_result().map(|_| FREE)
+    }
+
+    fn acquire(&self, units: u64, longest: Duration) -> Turn {
+        Turn(Waiting::Acquire(self.acquire(units).within(longest)))
+    }
+}
+
+impl Keyless for Shaper {
+    #[inline]
+    fn admit(&self, units: u64) -> Result<Passed, Refusal> {
+        self.pass_units(units).within(Duration::ZERO).blocking().map(|_| FREE)
+    }
+
+    fn acquire(&self, units: u64, longest: Duration) -> Turn {
+        Turn(Waiting::Acquire(self.pass_units(units).within(longest)))
+    }
+}
+
+impl Keyed for Limiter {
+    fn admit<K: IntoKey + ?Sized>(&self, key: &K, units: u64) -> Result<Passed, Refusal> {
+        let decision = self.admit(ask(By(key)).cost(units)).into_result()?;
+        Ok(if decision.permit().is_none() {
+            FREE
+        } else {
+            Passed { _permit: Permit::claimed(self, By(key), decision) }
+        })
+    }
+
+    fn acquire<K: IntoKey + ?Sized>(&self, key: &K, units: u64, longest: Duration) -> Turn {
+        if self.limit().algorithm() == Algorithm::Concurrency {
+            return Keyed::acquire(&Permits::over(self.clone()), key, units, longest);
+        }
+        Turn(Waiting::Acquire(self.acquire(ask(By(key)).cost(units)).within(longest)))
+    }
+}
+
+impl Keyed for Permits {
+    fn admit<K: IntoKey + ?Sized>(&self, key: &K, units: u64) -> Result<Passed, Refusal> {
+        self.enter(ask(By(key)).cost(units)).map(Passed::from)
+    }
+
+    fn acquire<K: IntoKey + ?Sized>(&self, key: &K, units: u64, longest: Duration) -> Turn {
+        Turn(Waiting::Entering(self.acquire(ask(By(key)).cost(units)).within(longest)))
+    }
+}
+
+macro_rules! asked_behind {
+    ($($pointer:ty),+) => {$(
+        impl<L: Keyless> Keyless for $pointer {
+            fn admit(&self, units: u64) -> Result<Passed, Refusal> {
+                (**self).admit(units)
+            }
+
+            fn acquire(&self, units: u64, longest: Duration) -> Turn {
+                (**self).acquire(units, longest)
+            }
+        }
+
+        impl<L: Keyed> Keyed for $pointer {
+            fn admit<K: IntoKey + ?Sized>(&self, key: &K, units: u64) -> Result<Passed, Refusal> {
+                (**self).admit(key, units)
+            }
+
+            fn acquire<K: IntoKey + ?Sized>(&self, key: &K, units: u64, longest: Duration) -> Turn {
+                (**self).acquire(key, units, longest)
+            }
+        }
+    )+};
+}
+
+asked_behind! { &L, Arc<L>, Lazy<L> }
+
+/// A key that is looked at where it lies, whatever it is.
+struct By<'k, K: ?Sized>(&'k K);
+
+impl<K: IntoKey + ?Sized> IntoKey for By<'_, K> {
+    #[inline]
+    fn each_part(&self, use_part: &mut dyn FnMut(&[u8])) {
+        self.0.each_part(use_part);
+    }
+
+    #[inline]
+    fn only_part(&self) -> Option<&[u8]> {
+        self.0.only_part()
+    }
+}
+
+#[cfg(all(test, not(tidegate_models)))]
+mod tests {
+    use super::*;
+    use crate::SECOND;
+
+    #[test]
+    fn a_span_is_read_as_in_a_limit() {
+        assert_eq!(span("1m30s"), Ok(90 * SECOND));
+        assert_eq!(span("0s"), Ok(Duration::ZERO));
+        let error = span("1min").expect_err("no unit");
+        assert_eq!((error.place(), error.column()), (1..4, 2));
+        assert_eq!(error.what(), "unknown unit \"min\"; write something like \"4s\" or \"1m30s\"");
+        for nonsense in ["", "s", "5", "1 s", "-1s", "1.5s", "99999999999999999999s", "9999999999999999w"] {
+            assert!(span(nonsense).is_err(), "{nonsense}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_the_same_wherever_it_lies() {
+        let limiter = Limiter::new(Limit::per_hour(1));
+        assert!(admit_key(&limiter, "ana", 1).is_ok());
+        assert!(!limiter.peek("ana").is_allowed());
+        assert!(admit_key(&limiter, &("ana", part(&7_u8)), 1).is_ok());
+        assert!(!limiter.peek(("ana", "7")).is_allowed());
+        assert!(admit_key(&&limiter, &String::from("ana"), 1).is_err());
+    }
+}

@@ -1,0 +1,64 @@
+//! A place in flight.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::hall::Hall;
+use crate::adaptive::Outcome;
+use crate::time::Timestamp;
+
+/// A place in flight. Say how the call ended with [`Place::done`]; dropped, it says nothing and goes back.
+///
+/// ```
+/// use tidegate::{Adapt, Outcome, Places};
+///
+/// let places = Places::adaptive(Adapt::aimd(1..=100));
+/// let place = places.enter(0)?;
+/// let answer = Ok::<_, std::io::Error>("what the service said");
+/// place.done(if answer.is_ok() { Outcome::Done } else { Outcome::Failed });
+/// # Ok::<(), tidegate::Refusal>(())
+/// ```
+#[must_use = "a place that is dropped at once limits nothing"]
+pub struct Place {
+    hall: Arc<Hall>,
+    class: usize,
+    entered: Timestamp,
+    outcome: Outcome,
+}
+
+impl Place {
+    /// The place that was taken for somebody, from now on.
+    #[inline]
+    pub(super) fn new(hall: Arc<Hall>, class: usize) -> Place {
+        let entered = hall.entered_at();
+        Place { hall, class, entered, outcome: Outcome::Ignored }
+    }
+
+    /// The rank of the class that it was given to.
+    pub fn class(&self) -> usize {
+        self.class
+    }
+
+    /// How long it has been in use; nothing where the number of places is fixed, for which no clock is read.
+    pub fn lasted(&self) -> Duration {
+        self.hall.since(self.entered).to_duration()
+    }
+
+    /// Gives the place back and says how the call ended, from which a number that adapts learns.
+    pub fn done(mut self, outcome: Outcome) {
+        self.outcome = outcome;
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.hall.leave(self.class, self.entered, self.outcome);
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Place").field("class", &self.class).finish_non_exhaustive()
+    }
+}

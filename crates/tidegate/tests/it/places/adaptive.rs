@@ -1,0 +1,110 @@
+//! A number of places that adapts: bounds, learning, and who is let in by it.
+
+use conformance::random::Random;
+use tidegate::{Adapt, Clock, Estimator, MILLISECOND, Outcome, Places, Sample};
+
+use super::{clock, fill, poll, wait};
+
+fn algorithms() -> [Adapt; 3] {
+    [Adapt::aimd(2..=40), Adapt::vegas(2..=40), Adapt::gradient2(2..=40)]
+}
+
+/// So many rounds in which all places are used and all calls end so.
+fn rounds(places: &Places, clock: &tidegate::ManualClock, count: usize, outcome: Outcome) {
+    for _ in 0..count {
+        let held = fill(places, 0);
+        assert_eq!(held.len() as u64, places.limit(), "all of them can be used");
+        clock.advance(10 * MILLISECOND);
+        for place in held {
+            place.done(outcome);
+            assert!((2..=40).contains(&places.limit()));
+        }
+    }
+}
+
+#[test]
+fn calls_that_end_well_raise_the_number_and_those_that_do_not_lower_it() {
+    for adapt in algorithms() {
+        let clock = clock();
+        let places = Places::adaptive(adapt.clone().starting_at(10)).with_clock(clock.clone());
+        assert_eq!(places.limit(), 10);
+        rounds(&places, &clock, 60, Outcome::Done);
+        let high = places.limit();
+        assert!(high > 10, "{adapt:?}: {high}");
+        rounds(&places, &clock, 60, Outcome::Overloaded);
+        assert!(places.limit() < high, "{adapt:?}: {}", places.limit());
+        assert!(!places.set_limit(7), "it sets itself");
+        assert_eq!(places.in_flight(), 0);
+    }
+}
+
+#[test]
+fn a_call_that_was_dropped_says_nothing() {
+    for adapt in algorithms() {
+        let clock = clock();
+        let places = Places::adaptive(adapt.starting_at(10)).with_clock(clock.clone());
+        for _ in 0..60 {
+            let held = fill(&places, 0);
+            clock.advance(10 * MILLISECOND);
+            drop(held);
+        }
+        assert_eq!((places.limit(), places.in_flight()), (10, 0));
+    }
+}
+
+#[test]
+fn a_number_that_rises_lets_in_more_than_one_for_one() {
+    let clock = clock();
+    let places = Places::adaptive(Adapt::aimd(2..=40)).line(1000).with_clock(clock.clone());
+    let start = places.limit();
+    let mut held = fill(&places, 0);
+    let mut waiting: Vec<_> = (0..1000).map(|_| wait(places.acquire(0))).collect();
+    while let Some(place) = held.pop() {
+        clock.advance(MILLISECOND);
+        place.done(Outcome::Done);
+        assert!(places.waiting() == 0 || places.in_flight() == places.limit(), "no place stays empty");
+        waiting.retain_mut(|waiter| match poll(waiter) {
+            std::task::Poll::Ready(place) => {
+                held.insert(0, place.expect("let in"));
+                false
+            }
+            std::task::Poll::Pending => true,
+        });
+    }
+    assert!(waiting.is_empty() && places.limit() > start, "{}", places.limit());
+    assert_eq!((places.in_flight(), places.waiting()), (0, 0));
+}
+
+/// Calls that stay for random times, beside an estimator that is told the same by hand.
+#[test]
+fn an_estimator_hears_when_how_long_among_how_many_and_how() {
+    const OUTCOMES: [Outcome; 4] = [Outcome::Done, Outcome::Failed, Outcome::Overloaded, Outcome::Ignored];
+    let seed = Random::seed_from_environment();
+    println!("seed {seed}");
+    for adapt in algorithms() {
+        let (clock, mut random) = (clock(), Random::new(seed));
+        let places = Places::adaptive(adapt.clone()).with_clock(clock.clone());
+        let (mut estimator, mut held, mut highest) = (Estimator::new(&adapt), Vec::new(), 0);
+        let mut most = 0;
+        for step in 0..50_000 {
+            clock.advance(MILLISECOND * random.between(0, 3) as u32);
+            if step % 200 == 0 {
+                most = random.between(1, places.limit()) as usize;
+            }
+            if held.len() < most && random.percent(60) {
+                held.extend(places.enter(0).ok().map(|place| (place, clock.now())));
+            } else if !held.is_empty() {
+                let in_flight = held.len() as u64;
+                let (place, entered) = held.swap_remove(random.between(0, in_flight - 1) as usize);
+                let outcome = OUTCOMES[if random.percent(95) { 0 } else { random.between(1, 3) as usize }];
+                place.done(outcome);
+                let (now, latency) = (clock.now(), clock.now().since(entered));
+                estimator.observe(Sample { now, latency, in_flight, outcome });
+            }
+            assert_eq!(places.limit(), estimator.limit(), "step {step} of {adapt:?}");
+            assert_eq!(places.in_flight(), held.len() as u64);
+            highest = highest.max(places.limit());
+        }
+        assert!(highest > 2, "{adapt:?}: it has learnt something");
+    }
+}

@@ -1,0 +1,182 @@
+//! Wakers that misbehave, clocks that fail or step back.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Wake, Waker};
+use std::time::Duration;
+
+use tidegate::{AcquirePlace, Clock, ManualClock, Place, Places, SECOND, Timestamp};
+
+use super::{clock, fill, over, poll, refused, wait};
+
+const SOON: Duration = Duration::from_secs(30);
+
+fn wait_with(acquire: AcquirePlace, waker: &Waker) -> AcquirePlace {
+    let mut acquire = acquire;
+    assert!(Pin::new(&mut acquire).poll(&mut Context::from_waker(waker)).is_pending());
+    acquire
+}
+
+#[test]
+fn a_waker_that_panics_keeps_nobody_out() {
+    struct Broken;
+    impl Wake for Broken {
+        fn wake(self: Arc<Self>) {
+            panic!("a waker that panics, for a test");
+        }
+    }
+    let places = Places::at_most(1).line(10);
+    let held = fill(&places, 0);
+    let mut broken = wait_with(places.acquire(0), &Waker::from(Arc::new(Broken)));
+    let mut sound = wait(places.acquire(0));
+    assert!(places.set_limit(2));
+    drop(over(&mut broken));
+    assert!(over(&mut sound).is_ok());
+    drop(held);
+    assert_eq!((places.in_flight(), places.waiting()), (0, 0));
+}
+
+#[test]
+fn a_waker_may_enter_leave_and_wait_itself() {
+    struct Inline(Places, Mutex<Vec<Place>>, Mutex<Vec<AcquirePlace>>);
+    impl Wake for Inline {
+        fn wake(self: Arc<Self>) {
+            let held = std::mem::take(&mut *self.1.lock().expect("nobody panics"));
+            drop(held);
+            drop(self.0.enter(0));
+            let acquire = wait(self.0.acquire(0).within(SECOND));
+            self.2.lock().expect("nobody panics").push(acquire);
+        }
+    }
+    let clock = clock();
+    let places = Places::at_most(2).line(10).with_clock(clock.clone());
+    let mut held = fill(&places, 0);
+    let other = Mutex::new(vec![held.pop().expect("two places")]);
+    let inline = Arc::new(Inline(places.clone(), other, Mutex::default()));
+    let mut first = wait_with(places.acquire(0), &Waker::from(inline.clone()));
+    let mut second = wait(places.acquire(0));
+    let _third = wait(places.acquire(0));
+    drop(held);
+    let kept = (over(&mut first).unwrap(), over(&mut second).unwrap());
+    clock.advance(SECOND);
+    let mut inner = inline.2.lock().unwrap();
+    assert!(refused(&mut inner[0]).is_timed_out(), "its alarm was set");
+    drop(kept);
+}
+
+#[test]
+fn a_waker_that_owns_another_wait_may_be_dropped_anywhere() {
+    struct Task(#[expect(dead_code, reason = "it is there to be dropped")] Mutex<AcquirePlace>);
+    impl Wake for Task {
+        fn wake(self: Arc<Self>) {}
+    }
+    let (done, dones) = channel();
+    std::thread::spawn(move || {
+        let places = Places::at_most(1).line(10);
+        let held = fill(&places, 0);
+        let owner = || Waker::from(Arc::new(Task(Mutex::new(wait(places.acquire(0))))));
+        let mut polled_again = wait_with(places.acquire(0), &owner());
+        assert!(poll(&mut polled_again).is_pending(), "with another waker: the one before is dropped");
+        drop(wait_with(places.acquire(0), &owner()));
+        let refused = places.clone().line(1);
+        let full = (fill(&refused, 0), wait(refused.acquire(0)));
+        let waker = owner();
+        let mut newcomer = refused.acquire(0);
+        assert!(Pin::new(&mut newcomer).poll(&mut Context::from_waker(&waker)).is_ready());
+        drop((waker, newcomer, full, polled_again, held));
+        assert_eq!(places.waiting(), 0);
+        done.send(()).expect("the test waits");
+    });
+    assert_eq!(dones.recv_timeout(SOON), Ok(()), "it waits for its own lock");
+}
+
+/// A clock that can be told to set no alarms.
+#[derive(Debug, Default)]
+struct Failing {
+    clock: ManualClock,
+    fails: AtomicBool,
+}
+
+impl Clock for Failing {
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    fn wake_at(&self, at: Timestamp, waker: Waker) -> io::Result<bool> {
+        if self.fails.load(Ordering::SeqCst) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        self.clock.wake_at(at, waker)
+    }
+}
+
+#[test]
+fn who_has_a_deadline_is_refused_when_no_alarm_can_be_set() {
+    let clock = Arc::new(Failing::default());
+    let places = Places::at_most(1).line(10).with_clock(clock.clone());
+    let held = fill(&places, 0);
+    let mut before = wait(places.acquire(0).within(2 * SECOND));
+    let mut patient = wait(places.acquire(0));
+    clock.fails.store(true, Ordering::SeqCst);
+    let refusal = refused(&mut places.acquire(0).within(SECOND));
+    assert!(refusal.to_string().contains("threads"), "{refusal}");
+    assert!(refused(&mut before).to_string().contains("threads"));
+    assert_eq!(places.waiting(), 1, "who has no deadline needs no alarm");
+    drop(held);
+    let held = over(&mut patient).unwrap();
+    clock.fails.store(false, Ordering::SeqCst);
+    let mut after = wait(places.acquire(0).within(SECOND));
+    clock.clock.advance(SECOND);
+    assert!(refused(&mut after).is_timed_out());
+    drop(held);
+}
+
+#[test]
+fn patience_ends_in_time_although_the_clock_stepped_back() {
+    let clock = clock();
+    let places = Places::at_most(1).line(10).with_clock(clock.clone());
+    let _held = fill(&places, 0);
+    let mut waiting = wait(places.acquire(0).within(SECOND));
+    clock.step_back(500 * SECOND);
+    assert!(poll(&mut waiting).is_pending());
+    clock.advance(SECOND - Duration::from_nanos(1));
+    assert!(poll(&mut waiting).is_pending());
+    clock.advance(Duration::from_nanos(1));
+    assert!(refused(&mut waiting).is_timed_out());
+}
+
+#[test]
+fn an_alarm_that_is_late_gives_no_place_to_who_has_given_up() {
+    #[derive(Debug)]
+    struct Late(ManualClock);
+    impl Clock for Late {
+        fn now(&self) -> Timestamp {
+            self.0.now()
+        }
+
+        fn wake_at(&self, _: Timestamp, _: Waker) -> io::Result<bool> {
+            Ok(true)
+        }
+    }
+    let clock = Arc::new(Late(ManualClock::new()));
+    let places = Places::at_most(1).line(2).with_clock(clock.clone());
+    let held = fill(&places, 0);
+    let mut impatient = wait(places.acquire(0).within(SECOND));
+    let mut patient = wait(places.acquire(0));
+    clock.0.advance(SECOND);
+    let _third = wait(places.acquire(0));
+    assert!(refused(&mut impatient).is_timed_out(), "who comes finds its place in the line free");
+    drop(held);
+    assert!(over(&mut patient).is_ok());
+}
+
+#[test]
+#[should_panic(expected = "awaited again")]
+fn a_wait_that_is_over_is_not_awaited_again() {
+    let mut acquire = Places::at_most(1).acquire(0);
+    let _place = over(&mut acquire);
+    let _ = poll(&mut acquire);
+}

@@ -1,0 +1,227 @@
+//! The line: order, deadlines, giving up.
+
+use std::time::Duration;
+
+use tidegate::{MILLISECOND, Outcome, Places, SECOND};
+
+use super::{clock, fill, over, poll, refused, wait, wait_counted};
+
+#[test]
+fn unless_there_is_a_line_nobody_waits() {
+    let places = Places::at_most(1);
+    let _held = fill(&places, 0);
+    let refusal = refused(&mut places.acquire(0).within(SECOND));
+    assert!(refusal.is_overloaded() && !refusal.is_line_full());
+}
+
+#[test]
+fn a_full_line_is_told_from_missing_places() {
+    let places = Places::at_most(1).line(2);
+    let _held = fill(&places, 0);
+    let waiting = [(); 2].map(|()| wait(places.acquire(0)));
+    assert!(refused(&mut places.acquire(0)).is_line_full());
+    assert!(places.enter(0).unwrap_err().is_overloaded());
+    drop(waiting);
+    drop(wait(places.acquire(0)));
+}
+
+#[test]
+fn who_came_first_comes_in_first_and_finds_the_place_taken() {
+    let places = Places::at_most(1).line(10);
+    let mut held = fill(&places, 0);
+    let mut waiting: Vec<_> = (0..5).map(|_| wait_counted(places.acquire(0))).collect();
+    for turn in 0..5 {
+        held.pop().expect("a place").done(Outcome::Done);
+        assert_eq!(places.in_flight(), 1, "it is taken for who was woken");
+        assert!(places.enter(0).is_err(), "nobody pushes in");
+        let woken: Vec<_> = waiting.iter().map(|(_, woken)| woken.count()).collect();
+        assert_eq!(woken, [vec![1; turn + 1], vec![0; 4 - turn]].concat(), "each is woken once");
+        held.push(over(&mut waiting[turn].0).unwrap());
+    }
+    held.clear();
+    assert_eq!((places.in_flight(), places.waiting()), (0, 0));
+}
+
+#[test]
+fn ten_thousand_leave_in_order_and_none_is_lost() {
+    let places = Places::at_most(3).line(10_000);
+    let mut held = fill(&places, 0);
+    let mut waiting: Vec<_> = (0..10_000).map(|_| wait(places.acquire(0))).collect();
+    assert_eq!(places.waiting(), 10_000);
+    for turn in 0..waiting.len() {
+        drop(held.remove(0));
+        held.push(over(&mut waiting[turn]).unwrap());
+        if let Some(next) = waiting.get_mut(turn + 1) {
+            assert!(poll(next).is_pending());
+        }
+    }
+    assert_eq!((places.in_flight(), places.waiting()), (3, 0));
+}
+
+#[test]
+fn who_gives_up_makes_room_in_the_line_and_keeps_nobody() {
+    let places = Places::at_most(1).line(3);
+    let held = fill(&places, 0);
+    let mut first = wait(places.acquire(0));
+    let second = wait(places.acquire(0));
+    let mut third = wait(places.acquire(0));
+    drop(second);
+    assert_eq!(places.waiting(), 2);
+    drop(held);
+    let place = over(&mut first).unwrap();
+    assert!(poll(&mut third).is_pending());
+    drop(place);
+    assert!(over(&mut third).is_ok());
+}
+
+#[test]
+fn what_was_given_and_never_picked_up_is_handed_on() {
+    let places = Places::at_most(1).line(3);
+    let held = fill(&places, 0);
+    let (first, woken_first) = wait_counted(places.acquire(0));
+    let (mut second, woken_second) = wait_counted(places.acquire(0));
+    drop(held);
+    assert_eq!((woken_first.count(), woken_second.count()), (1, 0));
+    drop(first);
+    assert_eq!((places.in_flight(), woken_second.count()), (1, 1));
+    drop(over(&mut second));
+    assert_eq!(places.in_flight(), 0);
+}
+
+#[test]
+fn a_future_that_was_never_polled_was_never_there() {
+    let places = Places::at_most(1).line(1);
+    let early = places.acquire(0);
+    assert!(over(&mut places.acquire(0)).is_ok());
+    let held = fill(&places, 0);
+    let mut late = wait(places.acquire(0));
+    drop(early);
+    drop(held);
+    assert!(over(&mut late).is_ok());
+}
+
+#[test]
+fn a_deadline_comes_when_it_was_said_and_not_before() {
+    let clock = clock();
+    let places = Places::at_most(1).line(10).with_clock(clock.clone());
+    let held = fill(&places, 0);
+    let (mut late, _) = wait_counted(places.acquire(0).within(3 * SECOND));
+    let (mut soon, woken) = wait_counted(places.acquire(0).within(SECOND));
+    let (mut patient, woken_patient) = wait_counted(places.acquire(0));
+    clock.advance(SECOND - Duration::from_nanos(1));
+    assert_eq!(woken.count(), 0);
+    clock.advance(Duration::from_nanos(1));
+    assert_eq!((woken.count(), places.waiting()), (1, 2), "one alarm, for the whole line");
+    let refusal = refused(&mut soon);
+    assert!(refusal.is_timed_out() && refusal.retry_after().is_some(), "{refusal:?}");
+    clock.advance(2 * SECOND);
+    assert!(refused(&mut late).is_timed_out());
+    clock.advance(3600 * SECOND);
+    assert_eq!(woken_patient.count(), 0, "it has no deadline");
+    drop(held);
+    assert!(over(&mut patient).is_ok());
+}
+
+#[test]
+fn a_place_that_comes_back_in_time_is_taken_and_the_deadline_forgotten() {
+    let clock = clock();
+    let places = Places::at_most(1).line(10).with_clock(clock.clone());
+    let held = fill(&places, 0);
+    let (mut waiting, woken) = wait_counted(places.acquire(0).within(SECOND));
+    clock.advance(SECOND - Duration::from_nanos(1));
+    drop(held);
+    clock.advance(SECOND);
+    assert_eq!(woken.count(), 1);
+    assert!(over(&mut waiting).is_ok(), "it had it in time, although it looks late");
+}
+
+#[test]
+fn without_patience_it_is_certain_and_told_at_once() {
+    let places = Places::at_most(1).line(10);
+    let held = fill(&places, 0);
+    assert!(refused(&mut places.acquire(0).within(Duration::ZERO)).is_overloaded());
+    assert_eq!(places.waiting(), 0);
+    drop(held);
+    assert!(over(&mut places.acquire(0).within(Duration::ZERO)).is_ok());
+}
+
+#[test]
+fn a_thread_waits_and_is_woken() {
+    let places = Places::at_most(1).line(10);
+    let held = fill(&places, 0);
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| places.acquire(0).blocking().is_ok());
+        while places.waiting() == 0 {
+            std::thread::yield_now();
+        }
+        drop(held);
+        assert!(waiting.join().expect("it does not panic"));
+    });
+}
+
+#[test]
+fn a_thread_gives_up_when_its_time_is_over() {
+    let places = Places::at_most(1).line(10);
+    let _held = fill(&places, 0);
+    let refusal = places.acquire(0).within(MILLISECOND).blocking().unwrap_err();
+    assert!(refusal.is_timed_out());
+    assert_eq!(places.waiting(), 0);
+}
+
+#[test]
+fn those_who_wait_need_no_handle() {
+    let clock = clock();
+    let places = Places::at_most(1).line(10).with_clock(clock.clone());
+    let held = fill(&places, 0);
+    let mut first = wait(places.acquire(0));
+    let mut second = wait(places.acquire(0).within(SECOND));
+    let mut third = wait(places.acquire(0));
+    drop(places);
+    drop(held);
+    let place = over(&mut first).unwrap();
+    clock.advance(SECOND);
+    assert!(refused(&mut second).is_timed_out());
+    drop(first);
+    drop(place);
+    drop(over(&mut third));
+}
+
+#[test]
+fn dropped_together_nothing_is_left() {
+    let clock = clock();
+    let places = Places::at_most(1).line(10).with_clock(clock.clone());
+    let held = fill(&places, 0);
+    let (waiting, woken) = wait_counted(places.acquire(0).within(SECOND));
+    drop((places, waiting));
+    assert_eq!(std::sync::Arc::strong_count(&woken), 1, "its waker is gone");
+    drop(held);
+    clock.advance(SECOND);
+    assert_eq!(woken.count(), 0);
+    assert_eq!(std::sync::Arc::strong_count(&clock), 1, "and the hall with it");
+}
+
+#[test]
+fn any_runtime_will_do() {
+    let places = Places::at_most(1).line(100);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    let on_tokio: Vec<_> = (0..50)
+        .map(|_| {
+            let places = places.clone();
+            runtime.spawn(async move {
+                let place = places.acquire(0).within(60 * SECOND).await?;
+                tokio::task::yield_now().await;
+                place.done(Outcome::Done);
+                Ok::<_, tidegate::Refusal>(())
+            })
+        })
+        .collect();
+    smol::block_on(async {
+        for _ in 0..50 {
+            drop(places.acquire(0).await.expect("there is room in the line"));
+        }
+    });
+    for task in on_tokio {
+        assert!(runtime.block_on(task).expect("it does not panic").is_ok());
+    }
+    assert_eq!((places.in_flight(), places.waiting()), (0, 0));
+}

@@ -1,0 +1,84 @@
+//! Places in flight: who comes in, who waits, who is refused.
+
+mod adaptive;
+mod adversity;
+mod classes;
+mod line;
+mod model;
+mod overload;
+mod threads;
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+use tidegate::{AcquirePlace, Class, ManualClock, Place, Places, Refusal, Timestamp};
+
+const CRITICAL: usize = 0;
+const BULK: usize = 1;
+
+/// A clock to be set, at some time after its epoch.
+fn clock() -> Arc<ManualClock> {
+    let clock = ManualClock::new();
+    clock.set(Timestamp::after_epoch(1000 * tidegate::SECOND));
+    Arc::new(clock)
+}
+
+/// Critical and bulk calls with these shares.
+fn classes(critical: u8, bulk: u8) -> [Class; 2] {
+    [Class::new("critical").share(critical), Class::new("bulk").share(bulk)]
+}
+
+/// Enters until that is refused.
+fn fill(places: &Places, class: usize) -> Vec<Place> {
+    std::iter::from_fn(|| places.enter(class).ok()).collect()
+}
+
+fn poll<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
+    Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
+}
+
+/// The output of a future that must be over.
+fn over<F: Future + Unpin>(future: &mut F) -> F::Output {
+    match poll(future) {
+        Poll::Ready(output) => output,
+        Poll::Pending => panic!("it is still waiting"),
+    }
+}
+
+/// Begins to wait.
+fn wait(acquire: AcquirePlace) -> AcquirePlace {
+    let mut acquire = acquire;
+    assert!(poll(&mut acquire).is_pending());
+    acquire
+}
+
+/// How somebody was refused who must have been.
+fn refused(acquire: &mut AcquirePlace) -> Refusal {
+    over(acquire).expect_err("it was let in")
+}
+
+/// Counts how often it was woken.
+#[derive(Debug, Default)]
+struct Woken(AtomicUsize);
+
+impl Woken {
+    fn count(&self) -> usize {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// Begins to wait with a waker that counts.
+fn wait_counted(acquire: AcquirePlace) -> (AcquirePlace, Arc<Woken>) {
+    let (mut acquire, woken) = (acquire, Arc::new(Woken::default()));
+    let waker = Waker::from(woken.clone());
+    assert!(Pin::new(&mut acquire).poll(&mut Context::from_waker(&waker)).is_pending());
+    (acquire, woken)
+}

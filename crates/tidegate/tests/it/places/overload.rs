@@ -1,0 +1,146 @@
+//! Newest first, and only under overload.
+
+use std::time::Duration;
+
+use tidegate::{Class, MILLISECOND, Places, SECOND};
+
+use super::{BULK, CRITICAL, classes, clock, fill, over, poll, refused, wait};
+
+const BUSY: Duration = Duration::from_millis(100);
+
+#[test]
+fn the_newest_goes_first_once_the_line_has_been_busy_for_so_long() {
+    let clock = clock();
+    let places = Places::at_most(2).line(10).newest_first_after(BUSY).with_clock(clock.clone());
+    let mut held = fill(&places, 0);
+    let mut waiting = [(); 4].map(|()| wait(places.acquire(0)));
+    clock.advance(BUSY - Duration::from_nanos(1));
+    held.pop();
+    let first = over(&mut waiting[0]).expect("who came first, as long as there is no overload");
+    clock.advance(Duration::from_nanos(1));
+    held.pop();
+    let last = over(&mut waiting[3]).expect("who came last, under overload");
+    drop(last);
+    assert!(over(&mut waiting[2]).is_ok());
+    drop(first);
+    assert!(over(&mut waiting[1]).is_ok());
+}
+
+#[test]
+fn a_line_that_was_empty_for_a_moment_begins_anew() {
+    let clock = clock();
+    let places = Places::at_most(1).line(10).newest_first_after(BUSY).with_clock(clock.clone());
+    let mut held = fill(&places, 0);
+    for _ in 0..5 {
+        let mut waiting = [(); 3].map(|()| wait(places.acquire(0)));
+        clock.advance(BUSY - MILLISECOND);
+        held.clear();
+        for waiter in &mut waiting {
+            held = vec![over(waiter).expect("in order")];
+            clock.advance(MILLISECOND / 4);
+            held.clear();
+        }
+        held = fill(&places, 0);
+    }
+}
+
+#[test]
+fn unless_told_so_the_line_stays_in_order_for_ever() {
+    let clock = clock();
+    let places = Places::at_most(1).line(2).with_clock(clock.clone());
+    let mut held = fill(&places, 0);
+    let mut waiting = [(); 2].map(|()| wait(places.acquire(0)));
+    clock.advance(3600 * SECOND);
+    assert!(refused(&mut places.acquire(0)).is_line_full());
+    held.clear();
+    assert!(over(&mut waiting[0]).is_ok());
+}
+
+#[test]
+fn a_full_line_pushes_out_the_oldest_of_the_least_class_under_overload() {
+    let clock = clock();
+    let places = Places::at_most(1).classes(classes(0, 0)).line(3);
+    let places = places.newest_first_after(BUSY).with_clock(clock.clone());
+    let _held = fill(&places, CRITICAL);
+    let mut critical = wait(places.acquire(CRITICAL));
+    let mut bulk = [(); 2].map(|()| wait(places.acquire(BULK)));
+    assert!(refused(&mut places.acquire(BULK)).is_line_full(), "there is no overload yet");
+    clock.advance(BUSY);
+    let mut newest = wait(places.acquire(BULK));
+    assert!(refused(&mut bulk[0]).is_pushed_out());
+    let mut second = wait(places.acquire(CRITICAL));
+    assert!(refused(&mut bulk[1]).is_pushed_out());
+    let third = wait(places.acquire(CRITICAL));
+    assert!(refused(&mut newest).is_pushed_out());
+    assert!(refused(&mut places.acquire(BULK)).is_line_full(), "nobody leaves for a lesser one");
+    let _fourth = wait(places.acquire(CRITICAL));
+    assert!(refused(&mut critical).is_pushed_out(), "now the oldest of all is of the least class");
+    assert!(poll(&mut second).is_pending());
+    assert_eq!(places.waiting(), 3);
+    drop(third);
+    assert_eq!(places.waiting(), 2);
+}
+
+#[test]
+fn a_full_line_pushes_out_the_newest_of_the_least_class_for_a_better_one() {
+    let places = Places::at_most(1).classes(classes(0, 0)).line(3);
+    let _held = fill(&places, CRITICAL);
+    let mut critical = wait(places.acquire(CRITICAL));
+    let mut bulk = [(); 2].map(|()| wait(places.acquire(BULK)));
+    assert!(refused(&mut places.acquire(BULK)).is_line_full(), "its own class was there before");
+    let _second = wait(places.acquire(CRITICAL));
+    assert!(refused(&mut bulk[1]).is_pushed_out());
+    assert!(poll(&mut bulk[0]).is_pending());
+    let _third = wait(places.acquire(CRITICAL));
+    assert!(refused(&mut bulk[0]).is_pushed_out());
+    assert!(refused(&mut places.acquire(CRITICAL)).is_line_full(), "nobody leaves for an equal");
+    assert!(poll(&mut critical).is_pending());
+}
+
+#[test]
+fn nobody_is_pushed_out_who_waits_for_what_is_kept_for_its_class() {
+    let clock = clock();
+    let places = Places::at_most(10).classes(classes(0, 20)).line(3);
+    let places = places.newest_first_after(BUSY).with_clock(clock.clone());
+    let mut held = fill(&places, CRITICAL);
+    assert_eq!(held.len(), 8);
+    assert!(places.set_limit(5));
+    let mut bulk = [(); 2].map(|()| wait(places.acquire(BULK)));
+    let mut critical = wait(places.acquire(CRITICAL));
+    clock.advance(BUSY);
+    let _newer = wait(places.acquire(CRITICAL));
+    assert!(refused(&mut bulk[0]).is_pushed_out(), "one place is kept for its class, and two wait");
+    assert!(poll(&mut critical).is_pending());
+    let _newest = wait(places.acquire(CRITICAL));
+    assert!(refused(&mut critical).is_pushed_out());
+    held.truncate(4);
+    assert!(over(&mut bulk[1]).is_ok(), "it has what is kept for it");
+}
+
+#[test]
+fn classes_keep_their_rank_under_overload() {
+    let clock = clock();
+    let places = Places::at_most(1).classes(["a", "b"].map(Class::from)).line(10);
+    let places = places.newest_first_after(BUSY).with_clock(clock.clone());
+    let mut held = fill(&places, 0);
+    let mut waiting = [0, 1, 0, 1].map(|class| wait(places.acquire(class)));
+    clock.advance(BUSY);
+    for expected in [2, 0, 3, 1] {
+        held.clear();
+        held.push(over(&mut waiting[expected]).unwrap_or_else(|_| panic!("the turn of {expected}")));
+    }
+}
+
+#[test]
+fn a_clock_that_steps_back_puts_overload_off_by_no_more_than_its_span() {
+    let clock = clock();
+    let places = Places::at_most(1).line(10).newest_first_after(BUSY).with_clock(clock.clone());
+    let held = fill(&places, 0);
+    let mut old = wait(places.acquire(0));
+    clock.step_back(500 * SECOND);
+    let mut new = wait(places.acquire(0));
+    clock.advance(BUSY);
+    drop(held);
+    assert!(poll(&mut old).is_pending());
+    assert!(over(&mut new).is_ok());
+}

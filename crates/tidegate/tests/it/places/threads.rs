@@ -1,0 +1,146 @@
+//! Many threads at once: never too many in, nobody lost.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use conformance::random::Random;
+use tidegate::{Adapt, MILLISECOND, Outcome, Places, SECOND};
+
+use super::{BULK, CRITICAL, classes, poll};
+
+const THREADS: u64 = 8;
+
+fn calls() -> u64 {
+    if crate::is_quick() { 200 } else { 4000 }
+}
+
+/// What is counted apart, by those who are in.
+#[derive(Default)]
+struct Counted {
+    in_flight: AtomicU64,
+    most: AtomicU64,
+    entered: AtomicU64,
+}
+
+impl Counted {
+    fn come(&self) {
+        let in_flight = self.in_flight.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most.fetch_max(in_flight, Ordering::SeqCst);
+        self.entered.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn go(&self) {
+        self.in_flight.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Comes in one of the ways there are, or gives up; which one is random.
+fn call(places: &Places, counted: &Counted, random: &mut Random) {
+    let class = random.between(0, 1) as usize;
+    let place = match random.between(0, 9) {
+        0..3 => places.enter(class).ok(),
+        3..7 => places.acquire(class).within(SECOND * 60).blocking().ok(),
+        7 => places.acquire(class).within(MILLISECOND / 100).blocking().ok(),
+        _ => {
+            let mut acquire = places.acquire(class);
+            let _ = poll(&mut acquire).is_ready();
+            None
+        }
+    };
+    if let Some(place) = place {
+        counted.come();
+        if random.percent(30) {
+            std::thread::yield_now();
+        }
+        counted.go();
+        place.done(if random.percent(90) { Outcome::Done } else { Outcome::Overloaded });
+    }
+}
+
+/// Many threads that come and go; at the end nobody is left.
+fn hammer(places: &Places) -> Counted {
+    let (seed, counted) = (Random::seed_from_environment(), Counted::default());
+    println!("seed {seed}");
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let counted = &counted;
+            scope.spawn(move || {
+                let mut random = Random::new(seed ^ (thread << 32));
+                (0..calls()).for_each(|_| call(places, counted, &mut random));
+            });
+        }
+    });
+    assert_eq!((places.in_flight(), places.waiting()), (0, 0));
+    assert!(counted.entered.load(Ordering::SeqCst) > 0);
+    counted
+}
+
+/// Tells others that it is over, also if that is because of a panic.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn at_no_instant_more_than_the_limit_are_in() {
+    let places = Places::at_most(3).classes(classes(40, 20)).line(100);
+    assert!(hammer(&places).most.into_inner() <= 3);
+}
+
+#[test]
+fn newest_first_loses_nobody() {
+    let places = Places::at_most(2).classes(classes(0, 50)).line(4).newest_first_after(MILLISECOND / 50);
+    assert!(hammer(&places).most.into_inner() <= 2);
+}
+
+#[test]
+fn a_limit_that_is_changed_all_the_time_loses_nobody() {
+    let places = Places::at_most(4).classes(classes(40, 20)).line(100);
+    let is_over = AtomicBool::new(false);
+    let counted = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut turn = 0;
+            while !is_over.load(Ordering::SeqCst) {
+                turn += 1;
+                assert!(places.set_limit(1 + turn % 6));
+                std::thread::yield_now();
+            }
+        });
+        let _over = Over(&is_over);
+        hammer(&places)
+    });
+    assert!(counted.most.into_inner() <= 6);
+}
+
+#[test]
+fn a_number_that_adapts_stays_within_its_bounds() {
+    for adapt in [Adapt::aimd(1..=5), Adapt::vegas(1..=5), Adapt::gradient2(1..=5)] {
+        let places = Places::adaptive(adapt).classes(classes(40, 20)).line(100);
+        assert!(hammer(&places).most.into_inner() <= 5);
+        assert!((1..=5).contains(&places.limit()));
+    }
+}
+
+/// The other classes press all the time; whoever stays within its share is never refused.
+#[test]
+fn reserved_places_hold_under_pressure() {
+    let places = Places::at_most(4).classes(classes(50, 0)).line(10);
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::SeqCst) {
+                    drop(places.enter(BULK));
+                    drop(places.acquire(BULK).within(MILLISECOND).blocking());
+                }
+            });
+        }
+        let critical = [(); 2]
+            .map(|()| scope.spawn(|| (0..calls()).filter(|_| places.enter(CRITICAL).is_err()).count()));
+        let _over = Over(&is_over);
+        let refused: usize = critical.into_iter().map(|caller| caller.join().expect("no panic")).sum();
+        assert_eq!(refused, 0, "two callers, and two places kept for them");
+    });
+}
