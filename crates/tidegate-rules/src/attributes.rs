@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use tidegate::Cost;
 
+use crate::key::Grouping;
+
 /// The attribute that is an address.
 pub(crate) const IP: &str = "ip";
 /// Whatever stands behind this is the name of a header field, in any case.
@@ -24,6 +26,7 @@ const HEADER: &str = "header.";
 #[derive(Clone, Debug, Default)]
 pub struct Attributes<'a> {
     ip: Option<IpAddr>,
+    pub(crate) grouping: Option<Grouping>,
     each: Vec<(Cow<'a, str>, Value<'a>)>,
     pub(crate) cost: Cost,
     pub(crate) patience: Option<Duration>,
@@ -43,6 +46,13 @@ impl<'a> Attributes<'a> {
     #[must_use]
     pub fn ip(self, ip: IpAddr) -> Attributes<'a> {
         Attributes { ip: Some(ip.to_canonical()), ..self }
+    }
+
+    /// Counts the address together with all that have so many first bits in common, also under rules that count in
+    /// smaller groups; larger ones stay as they are. Conditions look at the whole address.
+    #[must_use]
+    pub fn grouped(self, grouping: Grouping) -> Attributes<'a> {
+        Attributes { grouping: Some(grouping), ..self }
     }
 
     /// What is asked for, without the query.
@@ -87,8 +97,8 @@ impl<'a> Attributes<'a> {
         let owned = |(name, Value(value)): (Cow<'a, str>, Value<'a>)| {
             (Cow::Owned(name.into_owned()), Value(Cow::Owned(value.into_owned())))
         };
-        let Attributes { ip, each, cost, patience } = self;
-        Attributes { ip, each: each.into_iter().map(owned).collect(), cost, patience }
+        let Attributes { ip, grouping, each, cost, patience } = self;
+        Attributes { ip, grouping, each: each.into_iter().map(owned).collect(), cost, patience }
     }
 
     /// The value of an attribute other than `ip`.

@@ -85,15 +85,33 @@ impl KeyParts {
 
     fn value<'s>(&self, part: &Part, seen: &'s Seen<'_>) -> Option<Cow<'s, [u8]>> {
         match part.slot {
-            Slot::Ip => seen.ip().map(|ip| Cow::Owned(self.grouping.group(ip).into_bytes())),
+            Slot::Ip => {
+                let grouping = seen.grouping().map_or(self.grouping, |least| self.grouping.at_least(least));
+                seen.ip().map(|ip| Cow::Owned(grouping.group(ip).into_bytes()))
+            }
             slot => seen.value(slot).map(Cow::Borrowed),
         }
     }
 }
 
 impl Grouping {
-    /// The group of an address as text: the address itself if it is alone in its group.
-    fn group(self, ip: IpAddr) -> String {
+    /// The larger groups of both.
+    fn at_least(self, other: Grouping) -> Grouping {
+        let Grouping { ipv4_bits, ipv6_bits } = other;
+        Grouping { ipv4_bits: self.ipv4_bits.min(ipv4_bits), ipv6_bits: self.ipv6_bits.min(ipv6_bits) }
+    }
+
+    /// The group of an address as text, such as `192.0.2.0/24`: the address itself if it is alone in its group.
+    ///
+    /// ```
+    /// use tidegate_rules::Grouping;
+    ///
+    /// let group = |ip: &str| ip.parse().map(|ip| Grouping::default().group(ip));
+    /// assert_eq!(group("192.0.2.7")?, "192.0.2.7");
+    /// assert_eq!(group("2001:db8:1:2::3")?, "2001:db8:1:2::/64");
+    /// # Ok::<(), std::net::AddrParseError>(())
+    /// ```
+    pub fn group(self, ip: IpAddr) -> String {
         match ip.to_canonical() {
             IpAddr::V4(ip) if self.ipv4_bits < 32 => {
                 let mask = u32::MAX.checked_shl(32 - u32::from(self.ipv4_bits)).unwrap_or(0);
@@ -140,6 +158,27 @@ mod tests {
         let skips = KeyParts { on_missing: OnMissing::Skip, ..both.clone() };
         assert_eq!(skips.key(&slots.see(&Attributes::new().set("a", "x"))), None);
         assert!(skips.key(&slots.see(&Attributes::new().set("a", "").set("b", ""))).is_some());
+    }
+
+    #[test]
+    fn of_two_groupings_the_larger_groups_count() {
+        let mut slots = Slots::default();
+        let of_rule = |ipv4_bits, ipv6_bits| Grouping { ipv4_bits, ipv6_bits };
+        let ip = parts(&mut slots, &["ip"], OnMissing::Share);
+        let ip = KeyParts { grouping: of_rule(24, 64), ..ip };
+        let key = |text: &str, least| {
+            let request = Attributes::new().ip(text.parse().unwrap());
+            let request = match least {
+                Some((ipv4_bits, ipv6_bits)) => request.grouped(of_rule(ipv4_bits, ipv6_bits)),
+                None => request,
+            };
+            ip.named(&slots.see(&request)).remove(0).1.unwrap()
+        };
+        assert_eq!(key("192.0.2.7", None), "192.0.2.0/24");
+        assert_eq!(key("192.0.2.7", Some((16, 128))), "192.0.0.0/16");
+        assert_eq!(key("192.0.2.7", Some((32, 128))), "192.0.2.0/24");
+        assert_eq!(key("2001:db8:1:2::3", Some((32, 48))), "2001:db8:1::/48");
+        assert_eq!(key("2001:db8:1:2::3", Some((32, 128))), "2001:db8:1:2::/64");
     }
 
     #[test]

@@ -31,6 +31,7 @@ pub struct Policy {
     rules: Box<[Rule]>,
     zones: Box<[NamedZone]>,
     slots: Slots,
+    attributes: Box<[Box<str>]>,
     index: Index,
     names: HashMap<Arc<str>, RuleId>,
 }
@@ -53,7 +54,8 @@ impl Policy {
         });
         let index = Index::new(conditions);
         let names = rules.iter().map(|rule| rule.name.clone()).zip(0..).collect();
-        Policy { rules: rules.into(), zones: zones.into(), slots, index, names }
+        let attributes = slots.names();
+        Policy { rules: rules.into(), zones: zones.into(), slots, attributes, index, names }
     }
 
     /// All rules, in the order of the file.
@@ -64,6 +66,20 @@ impl Policy {
     /// The zones that rules may name.
     pub fn zones(&self) -> &[NamedZone] {
         &self.zones
+    }
+
+    /// The names of all attributes that rules look at: whatever else is known of a request makes no difference.
+    ///
+    /// ```
+    /// use tidegate_rules::Policy;
+    ///
+    /// let text = "[[rule]]\nname = 'a'\nwhen = { path = '/x' }\nkey = ['ip', 'header.X-Key']\nlimit = '1/s'";
+    /// let policy = Policy::from_toml(text)?;
+    /// assert_eq!(policy.attributes().collect::<Vec<_>>(), ["header.x-key", "ip", "path"]);
+    /// # Ok::<(), tidegate_rules::PolicyError>(())
+    /// ```
+    pub fn attributes(&self) -> impl Iterator<Item = &str> {
+        self.attributes.iter().map(|name| &**name)
     }
 
     /// The rule of this name.

@@ -9,6 +9,7 @@ use std::net::IpAddr;
 
 use crate::attributes::{Attributes, IP, canonical};
 use crate::index::QuickMap;
+use crate::key::Grouping;
 
 /// The number of an attribute in a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,7 +32,11 @@ impl Slot {
 
 /// The attributes that the rules of a policy look at.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Slots(QuickMap<Box<str>, (u32, Plain)>);
+pub(crate) struct Slots {
+    values: QuickMap<Box<str>, (u32, Plain)>,
+    /// Whether any of them is the address.
+    has_ip: bool,
+}
 
 /// How a value is made plain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +50,7 @@ impl Slots {
     /// The number of this attribute, which it gets if it has none.
     pub(crate) fn of(&mut self, name: &str) -> Slot {
         if name == IP {
+            self.has_ip = true;
             return Slot::Ip;
         }
         let plain = match name {
@@ -52,14 +58,22 @@ impl Slots {
             "host" => Plain::Host,
             _ => Plain::AsItIs,
         };
-        let next = self.0.len() as u32;
-        Slot::Value(self.0.entry(canonical(name.into()).into()).or_insert((next, plain)).0)
+        let next = self.values.len() as u32;
+        Slot::Value(self.values.entry(canonical(name.into()).into()).or_insert((next, plain)).0)
+    }
+
+    /// The names of all of them, in the order of the alphabet.
+    pub(crate) fn names(&self) -> Box<[Box<str>]> {
+        let mut names: Vec<Box<str>> = self.values.keys().cloned().collect();
+        names.extend(self.has_ip.then(|| IP.into()));
+        names.sort_unstable();
+        names.into()
     }
 
     pub(crate) fn see<'a>(&self, attributes: &'a Attributes<'_>) -> Seen<'a> {
-        let mut values = Vec::with_capacity(self.0.len().min(attributes.each().len()));
+        let mut values = Vec::with_capacity(self.values.len().min(attributes.each().len()));
         for (name, value) in attributes.each() {
-            let Some((slot, plain)) = self.0.get(name) else { continue };
+            let Some((slot, plain)) = self.values.get(name) else { continue };
             let slot = Slot::Value(*slot);
             match plain {
                 Plain::AsItIs => values.push((slot, Cow::Borrowed(value))),
@@ -72,7 +86,7 @@ impl Slots {
                 }
             }
         }
-        Seen { ip: attributes.address(), values }
+        Seen { ip: attributes.address(), grouping: attributes.grouping, values }
     }
 }
 
@@ -80,12 +94,18 @@ impl Slots {
 #[derive(Clone, Debug)]
 pub(crate) struct Seen<'a> {
     ip: Option<IpAddr>,
+    grouping: Option<Grouping>,
     values: Vec<(Slot, Cow<'a, [u8]>)>,
 }
 
 impl Seen<'_> {
     pub(crate) fn ip(&self) -> Option<IpAddr> {
         self.ip
+    }
+
+    /// In how large groups the address is counted at least.
+    pub(crate) fn grouping(&self) -> Option<Grouping> {
+        self.grouping
     }
 
     /// All spellings of a value, the plainest first.

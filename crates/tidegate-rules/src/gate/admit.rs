@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use tidegate::{Ask, Decision, Decisions, StoreError, Subject, Ticks, Verdict};
 
 use super::admission::{Admission, Binding, DecidedBy, HeldPermit, Outcome};
+use super::bill::Entry;
 use super::together::Together;
 use super::visit::{Asked, Circumstances, Visit};
 use super::{Gate, InForce, at_once};
@@ -22,10 +23,25 @@ struct Request<'a> {
 
 /// What comes of those who are only measured.
 #[derive(Default)]
-struct Measured {
+pub(super) struct Measured {
     permits: Vec<HeldPermit>,
     /// The store has failed: nobody waits for it again only to measure.
     has_failed: bool,
+    /// What was taken, of those who are obeyed as well, if anybody wants to know.
+    pub(super) bill: Option<Vec<Entry>>,
+}
+
+impl Measured {
+    /// With a bill of what is taken.
+    pub(super) fn billed() -> Measured {
+        Measured { bill: Some(Vec::new()), ..Measured::default() }
+    }
+
+    fn note(&mut self, asked: &Asked<'_>, decision: &Decision, mode: Mode) {
+        if let Some(bill) = &mut self.bill {
+            bill.extend(Entry::of(asked, decision).map(|entry| Entry { mode, ..entry }));
+        }
+    }
 }
 
 impl Gate {
@@ -44,7 +60,15 @@ impl Gate {
     /// refusal each answer says what its own rules thought of its own request; where one is forbidden, no limit was
     /// asked.
     pub async fn admit_all(&self, requests: &[Attributes<'_>]) -> Result<Vec<Admission>, StoreError> {
-        let force = self.in_force();
+        self.decide(&self.in_force(), requests, &mut Measured::default()).await
+    }
+
+    pub(super) async fn decide(
+        &self,
+        force: &InForce,
+        requests: &[Attributes<'_>],
+        measured: &mut Measured,
+    ) -> Result<Vec<Admission>, StoreError> {
         // One date for all rules, also if it changes meanwhile.
         let date = OnceLock::new();
         let now = || *date.get_or_init(|| self.inner.calendar.now());
@@ -58,10 +82,10 @@ impl Gate {
         let together = Together::of(&visits);
         let decided = match &*together.asks {
             [] => None,
-            asks => match (self.take(&force, asks).await, force.store.elsewhere()) {
+            asks => match (self.take(force, asks).await, force.store.elsewhere()) {
                 (Ok(decided), _) => Some(decided),
                 (Err(error), Some(elsewhere)) if !error.is_unfit() => {
-                    return Ok(self.admit_without_store(&force, &visits, elsewhere));
+                    return Ok(self.admit_without_store(force, &visits, elsewhere, &mut measured.bill));
                 }
                 (Err(error), _) => return Err(error),
             },
@@ -70,13 +94,12 @@ impl Gate {
         let refused = each.iter().filter(|decision| !decision.is_allowed()).count();
         let each = together.told(each);
         let mut rest = &*each;
-        let mut measured = Measured::default();
         let mut admissions = Vec::with_capacity(requests.len());
         for (visit, request) in visits.iter().zip(requests) {
             let (own, others) = rest.split_at(visit.enforced.len());
             rest = others;
             let request = Request { attributes: request, now: &now };
-            admissions.push(self.conclude(&force, visit, (request, own, refused), &mut measured).await);
+            admissions.push(self.conclude(force, visit, (request, own, refused), measured).await);
         }
         Ok(admissions)
     }
@@ -115,6 +138,9 @@ impl Gate {
             if refused == 0 || !decision.is_allowed() {
                 self.count(force, asked, decision);
                 measured.permits.extend(hold(asked, decision));
+            }
+            if refused == 0 {
+                measured.note(asked, decision, Mode::Enforce);
             }
             let is_only = !decision.is_allowed() && refused == 1;
             if refused == 0 || is_only {
@@ -170,6 +196,7 @@ impl Gate {
         let decision = *decisions.each().first()?;
         self.count(force, asked, &decision);
         measured.permits.extend(hold(asked, &decision));
+        measured.note(asked, &decision, Mode::Shadow);
         Some(decision)
     }
 
@@ -224,7 +251,7 @@ impl InForce {
 }
 
 impl Admission {
-    fn without_limits(outcome: Outcome) -> Admission {
+    pub(super) fn without_limits(outcome: Outcome) -> Admission {
         Admission { outcome, decided_by: DecidedBy::Memory, permits: Vec::new() }
     }
 }

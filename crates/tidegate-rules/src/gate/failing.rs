@@ -15,6 +15,7 @@ use tidegate::{Ask, Decision, Decisions, Limit, State, Ticks, Timestamp, Verdict
 
 use super::admission::{Admission, DecidedBy, HeldPermit, Outcome};
 use super::admit::{hold, limited};
+use super::bill::Entry;
 use super::elsewhere::Elsewhere;
 use super::together::Together;
 use super::visit::{Asked, Visit};
@@ -38,6 +39,12 @@ impl Said {
     fn is_allowed(&self) -> bool {
         self.decision.is_none_or(|decision| decision.is_allowed())
     }
+
+    /// What this node took from its own share.
+    fn taken(&self, asked: &Asked<'_>) -> Option<Entry> {
+        let decision = self.decision.filter(|_| self.by == DecidedBy::Local)?;
+        Some(Entry { is_local: true, ..Entry::of(asked, &decision)? })
+    }
 }
 
 impl Gate {
@@ -47,6 +54,7 @@ impl Gate {
         force: &InForce,
         visits: &[Visit<'_>],
         elsewhere: &Elsewhere,
+        bill: &mut Option<Vec<Entry>>,
     ) -> Vec<Admission> {
         let said = elsewhere.say(visits);
         let is_refused = said.iter().any(|said| !said.is_allowed());
@@ -55,6 +63,9 @@ impl Gate {
         for visit in visits {
             let (own, others) = rest.split_at(visit.enforced.len());
             rest = others;
+            if let (Some(bill), false) = (&mut *bill, is_refused) {
+                bill.extend(visit.enforced.iter().zip(own).filter_map(|(asked, said)| said.taken(asked)));
+            }
             admissions.push(self.conclude_without_store(force, visit, own, is_refused));
         }
         admissions

@@ -7,13 +7,16 @@
 //!                 if one refused alone: the candidates for that one
 //! ```
 
+mod adjust;
 mod admission;
 mod admit;
+mod bill;
 mod calendar;
 mod elsewhere;
 mod explain;
 mod failing;
 mod failures;
+mod joined;
 mod meter;
 mod overrides;
 mod overriding;
@@ -32,6 +35,7 @@ use arc_swap::{ArcSwap, Guard};
 use tidegate::{Clock as _, CounterClock, StoreError, Timestamp, Zone};
 
 pub use admission::{Admission, Binding, DecidedBy, HeldPermit};
+pub use bill::Bill;
 pub use calendar::{Calendar, ManualCalendar, SystemCalendar};
 pub use elsewhere::LOCAL_BYTES;
 pub use explain::{Explanation, Match, RuleExplained};
@@ -128,6 +132,16 @@ impl Deref for Held {
         match self {
             Held::Shortly(force) => force,
             Held::Long(force) => force,
+        }
+    }
+}
+
+impl Held {
+    /// The same for as long as anybody wants it.
+    fn to_arc(&self) -> Arc<InForce> {
+        match self {
+            Held::Shortly(force) => Arc::clone(force),
+            Held::Long(force) => Arc::clone(force),
         }
     }
 }

@@ -29,6 +29,8 @@ pub(super) struct Asked<'p> {
     pub(super) key: Key,
     pub(super) limit: Limit,
     pub(super) ask: Ask,
+    /// What each unit of a request's cost weighs.
+    pub(super) weight: u64,
     /// Whether it is obeyed now.
     pub(super) mode: Mode,
 }
@@ -114,7 +116,8 @@ pub(super) fn part<'p>(
         Some(Instead::Deny) => return Some(Part::Denied(terms.mode)),
     };
     let ask = terms.ask(&limit, attributes);
-    Some(Part::Counts(Asked { id, rule, limited, key, limit, ask, mode: terms.mode }, terms.mode))
+    let (weight, mode) = (terms.cost, terms.mode);
+    Some(Part::Counts(Asked { id, rule, limited, key, limit, ask, weight, mode }, mode))
 }
 
 impl<'p> Asked<'p> {
@@ -144,6 +147,7 @@ impl<'p> Asked<'p> {
         let limited = rule.limited()?;
         let (terms, _) = limited.now(now);
         let ask = terms.ask(&terms.limit, attributes);
-        Some(Asked { id, rule, limited, key: self.key.clone(), limit: terms.limit, ask, mode: terms.mode })
+        let (limit, weight, mode) = (terms.limit, terms.cost, terms.mode);
+        Some(Asked { id, rule, limited, key: self.key.clone(), limit, ask, weight, mode })
     }
 }

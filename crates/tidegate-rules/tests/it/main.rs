@@ -3,6 +3,7 @@
 //! `TIDEGATE_FULL=1` tries the full numbers instead of a share, `TIDEGATE_SEED=S` others than usual.
 
 mod accepted;
+mod adjusting;
 mod all_or_none;
 mod batches;
 mod candidates;

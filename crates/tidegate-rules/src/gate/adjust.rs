@@ -1,0 +1,157 @@
+//! What turned out to be more or less than was spent: corrects what is on a [`Bill`], and nothing else.
+
+use tidegate::{Adjusted, Adjustment, Answer, Cost, Limit, StoreError, Subject};
+
+use super::bill::{Bill, Entry};
+use super::joined::all;
+use super::{Gate, InForce, at_once};
+use crate::rule::{Mode, OnStoreFailure};
+
+/// In which direction something is corrected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Charge,
+    Refund,
+}
+
+/// What is to be done about one entry.
+struct Correction {
+    place: usize,
+    /// The limit to reckon by.
+    limit: Limit,
+    cost: Cost,
+    /// Whether that is the limit under which it was taken.
+    is_same_limit: bool,
+}
+
+impl Gate {
+    /// Charges so many units more for a request to every rule that took something for it; each weighs them as it did
+    /// the request. Nobody is refused by it: what is owed goes as far as `max_debt`.
+    ///
+    /// A rule that has another limit by now charges by that one; a rule that is gone, by the one that it had. If a store
+    /// elsewhere fails, rules that go on by themselves are charged here, and the error says that the store may not have
+    /// been; the same is not sent again.
+    pub async fn charge(&self, bill: &mut Bill, units: u64) -> Result<Adjusted, StoreError> {
+        self.settle(bill, units, Way::Charge).await
+    }
+
+    /// Gives so many units back to every rule that took something for a request, to each at most what it took and
+    /// still has, where it has taken it.
+    ///
+    /// To a rule that counts by another limit of the same algorithm by now nothing goes back: a unit of the one is worth
+    /// another time under the other. What was sent to a store that fails is not sent again.
+    pub async fn refund(&self, bill: &mut Bill, units: u64) -> Result<Adjusted, StoreError> {
+        self.settle(bill, units, Way::Refund).await
+    }
+
+    /// [`Gate::charge`] for a store that answers at once.
+    pub fn charge_now(&self, bill: &mut Bill, units: u64) -> Result<Adjusted, StoreError> {
+        at_once(self.charge(bill, units))
+    }
+
+    /// [`Gate::refund`] for a store that answers at once.
+    pub fn refund_now(&self, bill: &mut Bill, units: u64) -> Result<Adjusted, StoreError> {
+        at_once(self.refund(bill, units))
+    }
+
+    /// All entries at the same time: a store elsewhere is not waited for once for each of them.
+    async fn settle(&self, bill: &mut Bill, units: u64, way: Way) -> Result<Adjusted, StoreError> {
+        let Some(force) = bill.force.clone() else { return Ok(Adjusted::Whole) };
+        let (corrections, mut all_of_it) = self.corrections(&force, bill, (units, way));
+        let answers = corrections.iter().map(|each| force.adjust(&bill.entries[each.place], each, way));
+        let answers = all(answers.collect()).await;
+        let mut failed = None;
+        for (correction, answer) in corrections.iter().zip(answers) {
+            let entry = &mut bill.entries[correction.place];
+            match answer {
+                Ok(Adjusted::Whole) if way == Way::Charge && correction.is_same_limit => {
+                    entry.paid = entry.paid.saturating_add(correction.cost.get());
+                }
+                Ok(Adjusted::Capped) if entry.mode == Mode::Enforce => all_of_it = Adjusted::Capped,
+                Ok(_) => {}
+                Err(error) => {
+                    force.charge_here(entry, correction, way);
+                    // Whoever is only measured stops nobody, not even by failing.
+                    failed = if entry.mode == Mode::Enforce { Some(error) } else { failed };
+                }
+            }
+        }
+        failed.map_or(Ok(all_of_it), Err)
+    }
+
+    /// What is to be done, and whether that is all that was asked for. What goes back is off the bill before anything
+    /// is sent: it must not go back twice.
+    fn corrections(
+        &self,
+        force: &InForce,
+        bill: &mut Bill,
+        (units, way): (u64, Way),
+    ) -> (Vec<Correction>, Adjusted) {
+        let (now, mut corrections, mut all_of_it) = (self.in_force(), Vec::new(), Adjusted::Whole);
+        for (place, entry) in bill.entries.iter_mut().enumerate() {
+            let in_force = self.limit_of(&now, entry.name(force), &entry.key);
+            // Another algorithm counts by itself and has nothing to do with what was taken.
+            let in_force = in_force.filter(|limit| limit.algorithm() == entry.limit.algorithm());
+            let limit = in_force.unwrap_or(entry.limit);
+            let is_same_limit = limit == entry.limit;
+            let asked = units.saturating_mul(entry.weight);
+            let cost = match way {
+                Way::Charge => asked,
+                Way::Refund if is_same_limit => asked.min(entry.paid),
+                Way::Refund => 0,
+            };
+            if cost < asked && entry.mode == Mode::Enforce {
+                all_of_it = Adjusted::Capped;
+            }
+            if way == Way::Refund {
+                entry.paid -= cost;
+            }
+            if let Ok(cost) = Cost::new(cost) {
+                corrections.push(Correction { place, limit, cost, is_same_limit });
+            }
+        }
+        (corrections, all_of_it)
+    }
+
+    /// Whether it answers at once, and cannot fail: its store is in memory.
+    pub fn is_in_memory(&self) -> bool {
+        self.inner.force.load().store.elsewhere().is_none()
+    }
+}
+
+impl Correction {
+    fn adjustment(&self, way: Way) -> Adjustment {
+        match way {
+            Way::Charge => Adjustment::Charge(self.cost),
+            Way::Refund => Adjustment::Refund(self.cost),
+        }
+    }
+}
+
+impl InForce {
+    fn adjust<'a>(&'a self, entry: &'a Entry, correction: &'a Correction, way: Way) -> Answer<'a, Adjusted> {
+        if entry.is_local {
+            return Answer::ready(self.adjust_here(entry, correction, way));
+        }
+        let subject = entry.subject(self, &correction.limit);
+        self.store.store().adjust(subject, correction.adjustment(way))
+    }
+
+    /// Corrects this node's own share.
+    fn adjust_here(&self, entry: &Entry, correction: &Correction, way: Way) -> Adjusted {
+        let Some(elsewhere) = self.store.elsewhere() else { return Adjusted::Whole };
+        let share = correction.limit.shared_among(elsewhere.nodes);
+        let subject = Subject { limit: &share, ..entry.subject(self, &correction.limit) };
+        elsewhere.local.adjust(subject, correction.adjustment(way))
+    }
+
+    /// Charges this node's own share in place of a store that fails, as it decides now. Nothing goes back to it: it
+    /// has taken nothing.
+    fn charge_here(&self, entry: &Entry, correction: &Correction, way: Way) {
+        let is_local =
+            self.store.elsewhere().is_some() && entry.on_store_failure(self) == OnStoreFailure::Local;
+        if way == Way::Charge && is_local && entry.mode == Mode::Enforce {
+            self.adjust_here(entry, correction, way);
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What a request really took, so that exactly that can be corrected when it is known what the request was worth.
+//!
+//! By then other rules may be in force, the store may be back, and a schedule may say something else: whoever looked for
+//! the rules of the request again would give back what nobody has taken.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tidegate::{Algorithm, Decision, Key, Limit, StoreError, Subject};
+
+use super::admission::{Admission, Outcome};
+use super::admit::Measured;
+use super::visit::Asked;
+use super::{Gate, InForce, at_once};
+use crate::attributes::Attributes;
+use crate::index::RuleId;
+use crate::rule::{Mode, OnStoreFailure};
+
+/// What a request took of each limit; see [`Gate::admit_billed`].
+///
+/// It holds on to the policy by which it was decided, and so to where its counts are.
+#[derive(Default)]
+pub struct Bill {
+    pub(super) force: Option<Arc<InForce>>,
+    pub(super) entries: Vec<Entry>,
+}
+
+/// What was taken under one rule.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) rule: RuleId,
+    pub(super) key: Key,
+    /// The limit of all nodes together, also where this one has decided by its share.
+    pub(super) limit: Limit,
+    /// What each unit of the request weighs under this rule.
+    pub(super) weight: u64,
+    /// What it took, and nobody has given back yet.
+    pub(super) paid: u64,
+    /// Whether this process has taken it from its own share, as the store failed.
+    pub(super) is_local: bool,
+    /// Whether it is obeyed.
+    pub(super) mode: Mode,
+}
+
+impl Gate {
+    /// [`Gate::admit`] for whoever learns only later what a request is worth: with what it took of each limit, also of
+    /// those that are only measured, to be corrected by [`Gate::charge`] and [`Gate::refund`].
+    ///
+    /// There is nothing on the bill of a request that was refused, that no limit holds for, or that passed because a
+    /// store failed. Places in flight are not on it: they go back by [`Gate::release`].
+    ///
+    /// ```
+    /// use tidegate::Zone;
+    /// use tidegate_rules::{Attributes, Gate, Policy};
+    ///
+    /// let gate = Gate::new(Policy::from_toml("[[rule]]\nname = 'site'\nlimit = '1/h'")?, Zone::new(1 << 20));
+    /// let (answer, mut bill) = gate.admit_billed_now(&Attributes::new()).expect("memory cannot fail");
+    /// assert!(answer.is_allowed());
+    /// gate.refund_now(&mut bill, 1).expect("memory cannot fail");
+    /// assert!(gate.admit_now(&Attributes::new()).is_ok_and(|answer| answer.is_allowed()));
+    /// # Ok::<(), tidegate_rules::PolicyError>(())
+    /// ```
+    pub async fn admit_billed(&self, attributes: &Attributes<'_>) -> Result<(Admission, Bill), StoreError> {
+        let force = self.in_force();
+        let mut measured = Measured::billed();
+        let mut admissions = self.decide(&force, std::slice::from_ref(attributes), &mut measured).await?;
+        let admission = admissions.pop().unwrap_or_else(|| Admission::without_limits(Outcome::Free));
+        let entries = measured.bill.filter(|taken| admission.is_allowed() && !taken.is_empty());
+        let bill = entries.map(|entries| Bill { force: Some(force.to_arc()), entries });
+        Ok((admission, bill.unwrap_or_default()))
+    }
+
+    /// [`Gate::admit_billed`] for a store that answers at once, as those in memory do.
+    pub fn admit_billed_now(&self, attributes: &Attributes<'_>) -> Result<(Admission, Bill), StoreError> {
+        at_once(self.admit_billed(attributes))
+    }
+}
+
+impl Bill {
+    /// Whether nothing was taken.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// What each rule took, by name, less what was given back.
+    pub fn taken(&self) -> impl Iterator<Item = (&str, u64)> {
+        let of_force = |force| self.entries.iter().map(move |entry| (entry.name(force), entry.paid));
+        self.force.as_deref().into_iter().flat_map(of_force)
+    }
+}
+
+impl Entry {
+    /// What a decision took; nothing if it refused, or gave a place in flight.
+    pub(super) fn of(asked: &Asked<'_>, decision: &Decision) -> Option<Entry> {
+        let is_taken = decision.is_allowed() && asked.limit.algorithm() != Algorithm::Concurrency;
+        is_taken.then(|| Entry {
+            rule: asked.id,
+            key: asked.key.clone(),
+            limit: asked.limit,
+            weight: asked.weight,
+            paid: asked.ask.cost.get(),
+            is_local: false,
+            mode: asked.mode,
+        })
+    }
+
+    /// The rule's name, in the policy by which it was decided.
+    pub(super) fn name<'f>(&self, force: &'f InForce) -> &'f str {
+        force.policy.rule(self.rule).name()
+    }
+
+    pub(super) fn on_store_failure(&self, force: &InForce) -> OnStoreFailure {
+        force.policy.rule(self.rule).on_store_failure()
+    }
+
+    /// Where it was taken, under this limit.
+    pub(super) fn subject<'a>(&'a self, force: &'a InForce, limit: &'a Limit) -> Subject<'a> {
+        let rule = force.policy.rule(self.rule);
+        let subject = Subject::new(rule.name(), &self.key, limit);
+        Subject { when_full: rule.when_full(), zone: rule.zone(), ..subject }
+    }
+}
+
+impl fmt::Debug for Bill {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_list().entries(self.taken()).finish()
+    }
+}

@@ -1,0 +1,240 @@
+//! What turned out to be more or less than was spent: exactly what a request took is corrected, whatever holds by then.
+
+use std::sync::Arc;
+
+use tidegate::{Adjusted, Cost};
+use tidegate_rules::{Attributes, Bill, Gate, Instead, ManualCalendar};
+
+use crate::faulty::{Health, Node, one_of};
+use crate::requests::{admit, policy, remaining, still_gate, still_zone, stores};
+
+const TWO: &str = "
+[[rule]]
+name = 'user'
+key = ['user']
+limit = '100/h'
+[[rule]]
+name = 'site'
+limit = '1000/h'
+cost = 2
+[[rule]]
+name = 'other'
+when = { path = '/other' }
+limit = '10/h'
+[[rule]]
+name = 'watched'
+mode = 'shadow'
+limit = '50/h'
+";
+
+fn ana() -> Attributes<'static> {
+    Attributes::new().set("user", "ana")
+}
+
+/// The bill of a request that passes.
+fn bill_of(gate: &Gate, request: &Attributes<'_>) -> Bill {
+    let (answer, bill) = gate.admit_billed_now(request).expect("this store answers at once");
+    assert!(answer.is_allowed());
+    bill
+}
+
+/// How many pass at an instant.
+fn passed(gate: &Gate, request: &Attributes<'_>) -> usize {
+    (0..50).filter(|_| admit(gate, request).is_allowed()).count()
+}
+
+fn hourly(rule: &str, limit: &str) -> String {
+    format!("[[rule]]\nname = '{rule}'\nkey = ['user']\nlimit = '{limit}'\n")
+}
+
+#[test]
+fn a_charge_and_a_refund_reach_every_rule_that_took_something() {
+    for (name, store, _) in stores() {
+        let gate = Gate::new(policy(TWO), store);
+        assert!(gate.is_in_memory());
+        let mut bill = bill_of(&gate, &ana().cost(Cost::of(10)));
+        let left = |rule| remaining(&gate, rule, &ana());
+        assert_eq!((left("user"), left("site"), left("watched")), (90, 980, 40), "{name}");
+        assert_eq!(bill.taken().collect::<Vec<_>>(), [("user", 10), ("site", 20), ("watched", 10)]);
+        assert_eq!(gate.charge_now(&mut bill, 5).unwrap(), Adjusted::Whole);
+        assert_eq!((left("user"), left("site"), left("watched")), (85, 970, 35), "{name}");
+        assert_eq!(gate.refund_now(&mut bill, 10).unwrap(), Adjusted::Whole);
+        assert_eq!((left("user"), left("site"), left("watched")), (95, 990, 45), "{name}");
+        assert_eq!(gate.charge_now(&mut bill, 0).unwrap(), Adjusted::Whole);
+        assert_eq!(remaining(&gate, "other", &ana().path("/other")), 10, "{name}");
+    }
+}
+
+#[test]
+fn no_more_goes_back_than_the_request_took_also_in_several_steps() {
+    let gate = still_gate(TWO);
+    let _others = bill_of(&gate, &ana().cost(Cost::of(30)));
+    let mut bill = bill_of(&gate, &ana().cost(Cost::of(10)));
+    assert_eq!(gate.refund_now(&mut bill, 7).unwrap(), Adjusted::Whole);
+    assert_eq!(gate.refund_now(&mut bill, 7).unwrap(), Adjusted::Capped, "only three are left of it");
+    assert_eq!(gate.refund_now(&mut bill, 7).unwrap(), Adjusted::Capped);
+    let left = |rule| remaining(&gate, rule, &ana());
+    assert_eq!((left("user"), left("site")), (70, 940));
+    assert_eq!(gate.charge_now(&mut bill, 2).unwrap(), Adjusted::Whole);
+    assert_eq!(gate.refund_now(&mut bill, u64::MAX).unwrap(), Adjusted::Capped);
+    assert_eq!((left("user"), left("site")), (70, 940));
+}
+
+#[test]
+fn a_charge_is_never_refused_and_goes_below_empty() {
+    let gate = still_gate("[[rule]]\nname = 'a'\nlimit = '10/h'\n");
+    let mut bill = bill_of(&gate, &Attributes::new());
+    assert_eq!(gate.charge_now(&mut bill, 15).unwrap(), Adjusted::Whole);
+    assert!(!admit(&gate, &Attributes::new()).is_allowed());
+    assert_eq!(gate.charge_now(&mut bill, 15).unwrap(), Adjusted::Capped);
+}
+
+#[test]
+fn under_other_rules_nobody_gets_back_what_those_have_taken() {
+    for before in ["key = ['user']\n", ""] {
+        let gate = still_gate(&format!("[[rule]]\nname = 'before'\n{before}limit = '1000/h'\n"));
+        let mut bills: Vec<_> = (0..5).map(|_| bill_of(&gate, &ana())).collect();
+        gate.replace(policy(&hourly("after", "5/h"))).expect("no zones");
+        assert_eq!(passed(&gate, &ana()), 5);
+        for bill in &mut bills {
+            assert_eq!(gate.refund_now(bill, 1).unwrap(), Adjusted::Whole);
+        }
+        assert_eq!(passed(&gate, &ana()), 0);
+        gate.replace(policy(&format!("[[rule]]\nname = 'before'\n{before}limit = '1000/h'\n")))
+            .expect("no zones");
+        assert_eq!(remaining(&gate, "before", &ana()), 1000, "it went where it was taken");
+    }
+}
+
+#[test]
+fn to_a_rule_with_another_limit_nothing_goes_back_and_a_charge_goes_by_that_limit() {
+    for (old, new) in [("10/s burst 20", "5/h"), ("1000/h", "5/h"), ("5/60s sliding-log", "5/h sliding-log")]
+    {
+        let gate = still_gate(&hourly("a", old));
+        let mut bill = bill_of(&gate, &ana());
+        gate.replace(policy(&hourly("a", new))).expect("no zones");
+        let before = passed(&gate, &ana());
+        assert!(before <= 5);
+        assert_eq!(gate.refund_now(&mut bill, 1).unwrap(), Adjusted::Capped, "{old} {new}");
+        assert_eq!(passed(&gate, &ana()), 0, "{old} {new}");
+    }
+    let gate = still_gate(&hourly("a", "10/s burst 20"));
+    let mut bill = bill_of(&gate, &ana());
+    gate.replace(policy(&hourly("a", "100/h"))).expect("no zones");
+    let left = remaining(&gate, "a", &ana());
+    assert_eq!(gate.charge_now(&mut bill, 7).unwrap(), Adjusted::Whole);
+    assert_eq!(remaining(&gate, "a", &ana()), left - 7);
+}
+
+#[test]
+fn an_override_that_came_in_between_gets_nothing_back() {
+    let gate = still_gate(&hourly("a", "1000/h"));
+    let mut bills: Vec<_> = (0..5).map(|_| bill_of(&gate, &ana())).collect();
+    let strict = "2/d".parse().expect("a limit");
+    gate.put_override("a", &ana(), Instead::Limit(strict), i64::MAX).expect("there is such a rule");
+    assert!(passed(&gate, &ana()) <= 2);
+    for bill in &mut bills {
+        assert_eq!(gate.refund_now(bill, 1).unwrap(), Adjusted::Capped);
+    }
+    assert_eq!(passed(&gate, &ana()), 0);
+}
+
+#[test]
+fn another_window_of_the_schedule_gets_nothing_back() {
+    let schedule = "schedule = [{ from = '09:00', to = '17:00', timezone = 'UTC', limit = '5/h' }]\n";
+    let calendar = Arc::new(ManualCalendar::at(0));
+    let text = format!("{}{schedule}", hourly("a", "20/s burst 20"));
+    let gate = Gate::with_calendar(policy(&text), still_zone().0, calendar.clone());
+    let mut bills: Vec<_> = (0..5).map(|_| bill_of(&gate, &ana())).collect();
+    calendar.set(10 * 3600);
+    assert!((1..=5).contains(&passed(&gate, &ana())));
+    for bill in &mut bills {
+        assert_eq!(gate.refund_now(bill, 1).unwrap(), Adjusted::Capped);
+    }
+    assert_eq!(passed(&gate, &ana()), 0);
+}
+
+#[test]
+fn another_zone_of_the_same_rule_gets_nothing_back() {
+    let in_zone = |zone: &str| {
+        let zones = "[zone.x]\nsize = '64KiB'\n[zone.y]\nsize = '64KiB'\n";
+        format!("{zones}{}zone = '{zone}'\n", hourly("a", "5/h"))
+    };
+    let gate = still_gate(&in_zone("x"));
+    let mut bills: Vec<_> = (0..5).map(|_| bill_of(&gate, &ana())).collect();
+    gate.replace(policy(&in_zone("y"))).expect("there is memory");
+    assert_eq!(passed(&gate, &ana()), 5);
+    for bill in &mut bills {
+        assert_eq!(gate.refund_now(bill, 1).unwrap(), Adjusted::Whole);
+    }
+    assert_eq!(passed(&gate, &ana()), 0);
+}
+
+#[test]
+fn where_nothing_was_taken_there_is_nothing_on_the_bill() {
+    let office = "[[rule]]\nname = 'office'\nwhen = { user = 'ana' }\ndecision = 'allow'\n";
+    let gate = still_gate(&format!("{office}{}", hourly("a", "10/h")));
+    let mut free = bill_of(&gate, &ana());
+    assert!(free.is_empty());
+    assert_eq!(gate.charge_now(&mut free, 5).unwrap(), Adjusted::Whole);
+    assert_eq!(gate.refund_now(&mut free, 5).unwrap(), Adjusted::Whole);
+    let places = still_gate(&hourly("few", "3/60s concurrency"));
+    assert!(bill_of(&places, &ana()).is_empty(), "a place goes back with its permit");
+    let gate = still_gate(&hourly("a", "1/h"));
+    assert!(!bill_of(&gate, &ana()).is_empty());
+    let (refused, bill) = gate.admit_billed_now(&ana()).unwrap();
+    assert!(!refused.is_allowed() && bill.is_empty());
+}
+
+fn node(on_store_failure: &str) -> Node {
+    one_of(&format!("{}on_store_failure = '{on_store_failure}'\n", hourly("a", "30/h")), 3)
+}
+
+#[test]
+fn what_passed_without_the_store_is_not_given_back_by_the_store() {
+    for (how, taken) in [("open", 0), ("local", 1)] {
+        let node = node(how);
+        assert_eq!(passed(&node.gate, &ana()), 30);
+        node.store.is(Health::Down);
+        let mut bills: Vec<_> = (0..5).map(|_| bill_of(&node.gate, &ana())).collect();
+        assert!(bills.iter().all(|bill| bill.taken().map(|(_, units)| units).sum::<u64>() == taken), "{how}");
+        node.store.is(Health::Up);
+        for bill in &mut bills {
+            assert_eq!(node.gate.refund_now(bill, 1).unwrap(), Adjusted::Whole, "{how}");
+        }
+        assert_eq!(passed(&node.gate, &ana()), 0, "{how}");
+        node.store.is(Health::Down);
+        if how == "local" {
+            let left = admit(&node.gate, &ana()).binding().expect("its share").decision.remaining();
+            assert_eq!(left, 9, "a third of 30, all of which came back, less one");
+        }
+    }
+}
+
+#[test]
+fn what_the_store_took_is_not_given_back_here_when_it_fails() {
+    let node = node("local");
+    let mut bill = bill_of(&node.gate, &ana());
+    node.store.is(Health::Down);
+    assert_eq!(passed(&node.gate, &ana()), 10, "its share");
+    assert!(node.gate.refund_now(&mut bill, 1).is_err());
+    assert_eq!(passed(&node.gate, &ana()), 0);
+    node.store.is(Health::Up);
+    assert_eq!(node.gate.refund_now(&mut bill, 1).unwrap(), Adjusted::Capped, "it is not sent again");
+}
+
+#[test]
+fn a_store_elsewhere_is_charged_and_where_it_fails_those_who_go_on_by_themselves() {
+    let node = node("local");
+    assert!(!node.gate.is_in_memory());
+    let mut bill = bill_of(&node.gate, &ana());
+    assert_eq!(node.gate.charge_now(&mut bill, 9).unwrap(), Adjusted::Whole);
+    assert_eq!(remaining(&node.gate, "a", &ana()), 20);
+
+    node.store.is(Health::Down);
+    assert!(node.gate.charge_now(&mut bill, 4).is_err());
+    let local = admit(&node.gate, &ana());
+    assert_eq!(local.binding().expect("its share").decision.remaining(), 5, "a third of 30, less 4 and 1");
+    node.store.is(Health::Up);
+    assert_eq!(remaining(&node.gate, "a", &ana()), 20);
+}
