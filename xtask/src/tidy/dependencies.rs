@@ -13,25 +13,42 @@ struct Member {
     at_most: usize,
 }
 
-const MEMBERS: [Member; 10] = [
+const MEMBERS: [Member; 12] = [
     Member { name: "tidegate", may_use: &[], at_most: 3 },
+    Member { name: "tidegate-macros", may_use: &["tidegate"], at_most: 4 },
     Member { name: "tidegate-plot", may_use: &[], at_most: usize::MAX },
     Member { name: "tidegate-redis", may_use: &["tidegate"], at_most: 8 },
     Member { name: "tidegate-rules", may_use: &["tidegate"], at_most: 8 },
     Member {
         name: "tidegate-server",
-        may_use: &["tidegate", "tidegate-redis", "tidegate-rules"],
+        may_use: &["tidegate", "tidegate-redis", "tidegate-rules", "tidegate-tower"],
         at_most: usize::MAX,
     },
+    Member { name: "tidegate-tower", may_use: &["tidegate", "tidegate-rules"], at_most: 10 },
     Member { name: "conformance", may_use: &["tidegate"], at_most: usize::MAX },
     Member {
         name: "bench",
-        may_use: &["tidegate", "tidegate-plot", "tidegate-redis", "tidegate-rules", "testbed"],
+        may_use: &[
+            "tidegate",
+            "tidegate-plot",
+            "tidegate-redis",
+            "tidegate-rules",
+            "tidegate-tower",
+            "testbed",
+        ],
         at_most: usize::MAX,
     },
     Member {
         name: "drills",
-        may_use: &["tidegate", "tidegate-redis", "tidegate-rules", "conformance", "testbed"],
+        may_use: &[
+            "tidegate",
+            "tidegate-plot",
+            "tidegate-redis",
+            "tidegate-rules",
+            "tidegate-tower",
+            "conformance",
+            "testbed",
+        ],
         at_most: usize::MAX,
     },
     Member { name: "testbed", may_use: &["tidegate"], at_most: usize::MAX },

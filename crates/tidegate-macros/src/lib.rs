@@ -1,0 +1,214 @@
+//! `#[rate_limit]` holds a function to a limit of [Tidegate](tidegate).
+//!
+//! ```
+//! use tidegate::Refusal;
+//! use tidegate_macros::rate_limit;
+//!
+//! #[rate_limit("2/h", key = user)]
+//! fn reset_password(user: &str) -> Result<String, Refusal> {
+//!     Ok(format!("a letter to {user}"))
+//! }
+//!
+//! assert!(reset_password("ana").is_ok());
+//! assert!(reset_password("ana").is_ok());
+//! let refusal = reset_password("ana").unwrap_err();
+//! println!("{refusal}"); // refused: try again in 29m59…
+//! assert!(reset_password("bob").is_ok()); // each key has its own share
+//! ```
+//!
+//! The attribute stands on functions and methods, sync and async.
+//! Before the body runs, the limit is asked; if it refuses, the body does not run.
+//! Programs that use it have `tidegate` and `tidegate-macros` among their dependencies, under these names.
+//!
+//! # The limit
+//!
+//! | written as | means |
+//! |---|---|
+//! | `"10/s burst 20"` | a limit in the library's own grammar; a bad one does not compile |
+//! | `limit = LOGIN` | a constant [`Limit`](tidegate::Limit); a bad one does not compile |
+//! | `limiter = LOGIN` | a limiter that lives elsewhere: a `static`, or `self.limiter` |
+//!
+//! With a text or a constant, the function has a limiter of its own, made when it is first called.
+//! All instances of a generic function share it, and so do all types that use a default method of a trait.
+//!
+//! With `limiter`, several functions share one.
+//! With a key it is a [`Limiter`](tidegate::Limiter) or [`Permits`](tidegate::Permits);
+//! without a key a [`Single`](tidegate::Single), a [`Pacer`](tidegate::Pacer) or a [`Shaper`](tidegate::Shaper).
+//! It may be behind a `LazyLock`, an `Arc` or a reference.
+//!
+//! ```
+//! use std::sync::LazyLock;
+//! use tidegate::{Limit, Limiter, Refusal};
+//! use tidegate_macros::rate_limit;
+//!
+//! static MAIL: LazyLock<Limiter> = LazyLock::new(|| Limiter::new(Limit::per_day(3)));
+//!
+//! #[rate_limit(limiter = MAIL, key = to)]
+//! fn send_welcome(to: &str) -> Result<(), Refusal> {
+//!     Ok(println!("welcome, {to}"))
+//! }
+//!
+//! #[rate_limit(limiter = MAIL, key = to, cost = letters.len() as u64)]
+//! fn send_all(to: &str, letters: &[String]) -> Result<(), Refusal> {
+//!     Ok(println!("{} letters for {to}", letters.len()))
+//! }
+//!
+//! assert!(send_welcome("ana").is_ok());
+//! assert!(send_all("ana", &["bill".into(), "reminder".into()]).is_ok());
+//! assert!(send_welcome("ana").is_err());
+//! ```
+//!
+//! ```compile_fail
+//! # use tidegate::{Limit, Refusal};
+//! # use tidegate_macros::rate_limit;
+//! #[rate_limit(limit = Limit::per_second(0))] // admits nothing
+//! fn report() -> Result<(), Refusal> {
+//!     Ok(())
+//! }
+//! ```
+//!
+//! A limit of places in flight (`"8/30s concurrency"`) holds its place until the function returns,
+//! or until its future is dropped.
+//!
+//! # The other arguments
+//!
+//! | argument | means | without it |
+//! |---|---|---|
+//! | `key = user` | who is counted: one part, or a tuple of up to six | all calls together |
+//! | `cost = items.len() as u64` | how much the call weighs, a `u64` | 1 |
+//! | `wait = "1s"` | waits for its turn, at most so long | refused at once |
+//! | `otherwise = …` | what to return when refused | the refusal becomes an error |
+//!
+//! They are expressions over the arguments of the function, and `self`.
+//! A key is borrowed where it lies, so nothing is moved or cloned.
+//! Parts of a key are text, bytes, numbers and addresses: see [`KeyPart`](tidegate::KeyPart).
+//!
+//! # Waiting
+//!
+//! A function with `wait` takes its place in a line, one line for each key, and runs in its turn.
+//! An async function is awaited meanwhile, on any runtime; any other blocks its thread.
+//! Whoever would wait longer than it may is refused at once.
+//! A future that is dropped leaves the line and has spent nothing.
+//! Instead of a text, `wait` can be an expression that is a [`Duration`](std::time::Duration).
+//!
+//! ```
+//! use tidegate::Refusal;
+//! use tidegate_macros::rate_limit;
+//!
+//! #[rate_limit("100/s burst 1", wait = "5s")]
+//! async fn call_partner(order: u32) -> Result<u32, Refusal> {
+//!     Ok(order)
+//! }
+//!
+//! # smol::block_on(async {
+//! for order in 0..5 {
+//!     assert_eq!(call_partner(order).await, Ok(order)); // ten milliseconds apart
+//! }
+//! # });
+//! ```
+//!
+//! An async function is asked when it is first polled, not when it is called.
+//!
+//! # When refused
+//!
+//! Without `otherwise` the function returns a `Result` whose error can be made of a [`Refusal`](tidegate::Refusal):
+//! the refusal itself, a `Box<dyn Error>`, or an error of your own.
+//! Any other type says by [`FromRefusal`](tidegate::FromRefusal) what it becomes.
+//!
+//! ```
+//! use tidegate::Refusal;
+//! use tidegate_macros::rate_limit;
+//!
+//! #[derive(Debug, PartialEq)]
+//! enum LoginError {
+//!     WrongPassword,
+//!     TooManyAttempts { seconds: u64 },
+//! }
+//!
+//! impl From<Refusal> for LoginError {
+//!     fn from(refusal: Refusal) -> LoginError {
+//!         let seconds = refusal.retry_after().map_or(u64::MAX, |wait| wait.as_secs() + 1);
+//!         LoginError::TooManyAttempts { seconds }
+//!     }
+//! }
+//!
+//! #[rate_limit("5/m sliding-log", key = user)]
+//! fn login(user: &str, password: &str) -> Result<(), LoginError> {
+//!     if password == "open sesame" { Ok(()) } else { Err(LoginError::WrongPassword) }
+//! }
+//!
+//! for _ in 0..5 {
+//!     assert_eq!(login("ana", "1234"), Err(LoginError::WrongPassword));
+//! }
+//! assert!(matches!(login("ana", "open sesame"), Err(LoginError::TooManyAttempts { .. })));
+//! ```
+//!
+//! `otherwise` names a function that is called with the same arguments instead; in an async function it is
+//! awaited. Methods are named with their type: `otherwise = Self::cached`.
+//! Or it is a closure that gets the refusal. Its body stands in the function itself: it may use the arguments,
+//! `?` and, in an async function, `.await`; what it gives is returned.
+//!
+//! ```
+//! use tidegate_macros::rate_limit;
+//!
+//! #[rate_limit("1/h", key = city, otherwise = forecast_of_yesterday)]
+//! fn forecast(city: &str) -> String {
+//!     format!("{city}: sun")
+//! }
+//!
+//! fn forecast_of_yesterday(city: &str) -> String {
+//!     format!("{city}: rain, probably")
+//! }
+//!
+//! #[rate_limit("1/h", otherwise = |refusal| refusal.retry_after().map_or(0, |wait| wait.as_secs()))]
+//! fn seconds_to_wait() -> u64 {
+//!     0
+//! }
+//!
+//! assert_eq!(forecast("Oslo"), "Oslo: sun");
+//! assert_eq!(forecast("Oslo"), "Oslo: rain, probably");
+//! assert_eq!(seconds_to_wait(), 0);
+//! assert!(seconds_to_wait() > 3_500);
+//! ```
+//!
+//! # Where it cannot stand
+//!
+//! On a `const fn`, on a function without a body, and on a function that returns a future without being `async`
+//! (which is what `#[async_trait]` makes of methods).
+//! Two of them on one function are refused, because one would be spent although the other refuses:
+//! [`admit_all`](tidegate::admit_all) asks for both or neither.
+//! Other attributes of a function are kept.
+
+mod arguments;
+mod expand;
+mod function;
+
+use proc_macro::TokenStream;
+
+/// Holds a function to a limit: `#[rate_limit("10/s burst 20", key = user, wait = "1s", otherwise = fallback)]`.
+///
+/// What can be written, and what it means, is on [the page of this crate](crate).
+///
+/// ```
+/// use tidegate::Refusal;
+/// use tidegate_macros::rate_limit;
+///
+/// struct Account {
+///     id: u64,
+/// }
+///
+/// impl Account {
+///     #[rate_limit("3/d", key = self.id)]
+///     fn export(&self) -> Result<String, Refusal> {
+///         Ok(format!("everything about {}", self.id))
+///     }
+/// }
+///
+/// let account = Account { id: 7 };
+/// let exports = (0..5).filter(|_| account.export().is_ok());
+/// assert_eq!(exports.count(), 3);
+/// ```
+#[proc_macro_attribute]
+pub fn rate_limit(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    expand::expand(arguments.into(), item.into()).into()
+}

@@ -1,0 +1,25 @@
+//! What is said to those who use the attribute wrongly: each case of `tests/ui` with its message beside it.
+//!
+//! The messages are those of one compiler; `TRYBUILD=overwrite` writes them anew.
+
+use std::process::Command;
+
+/// The compiler whose messages are stored.
+const TOOLCHAIN: &str = include_str!("../../../../rust-toolchain.toml");
+
+#[test]
+fn every_wrong_use_is_told_what_is_wrong_and_what_would_do() {
+    let running = rustc();
+    let pinned = TOOLCHAIN.split('"').nth(1).expect("a channel in quotes");
+    if running.split(' ').nth(1) != Some(pinned) {
+        println!("skipped every_wrong_use_is_told…: messages are those of rustc {pinned}, this is {running}");
+        return;
+    }
+    trybuild::TestCases::new().compile_fail("tests/ui/*.rs");
+}
+
+fn rustc() -> String {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = Command::new(rustc).arg("--version").output().expect("there is a compiler");
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}

@@ -1,0 +1,15 @@
+use tidegate::{Limit, Refusal};
+use tidegate_macros::rate_limit;
+
+struct Account;
+
+impl Account {
+    const READS: Limit = Limit::per_second(5);
+
+    #[rate_limit(limit = Self::READS)]
+    fn read(&self) -> Result<(), Refusal> {
+        Ok(())
+    }
+}
+
+fn main() {}

@@ -1,0 +1,9 @@
+use tidegate::Refusal;
+use tidegate_macros::rate_limit;
+
+#[rate_limit("10/s", cost = items.len())]
+fn upload(items: &[u8]) -> Result<(), Refusal> {
+    Ok(())
+}
+
+fn main() {}

@@ -1,0 +1,9 @@
+use tidegate::Refusal;
+use tidegate_macros::rate_limit;
+
+#[rate_limit("10/s", key = user_id)]
+fn login(user: &str) -> Result<usize, Refusal> {
+    Ok(user.len())
+}
+
+fn main() {}

@@ -1,0 +1,9 @@
+use tidegate::Refusal;
+use tidegate_macros::rate_limit;
+
+#[rate_limit("10/s brust 20")]
+fn report() -> Result<(), Refusal> {
+    Ok(())
+}
+
+fn main() {}

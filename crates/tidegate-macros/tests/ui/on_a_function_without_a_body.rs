@@ -1,0 +1,9 @@
+use tidegate::Refusal;
+use tidegate_macros::rate_limit;
+
+trait Report {
+    #[rate_limit("10/s")]
+    fn write(&self) -> Result<(), Refusal>;
+}
+
+fn main() {}

@@ -1,0 +1,9 @@
+use tidegate::Refusal;
+use tidegate_macros::rate_limit;
+
+#[rate_limit("10/s", wait = seconds)]
+fn report(seconds: u64) -> Result<u64, Refusal> {
+    Ok(seconds)
+}
+
+fn main() {}
