@@ -1,0 +1,174 @@
+//! A refusal, and the answer that tells it.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{self, HeaderValue};
+use http::{Response, StatusCode};
+use tidegate::{Decision, Verdict};
+
+use super::fields::{Spoken, number};
+use super::grpc::{self, Code};
+use super::promise::Promise;
+use super::{Retry, problem};
+use crate::head::Head;
+
+const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
+
+/// Why a request was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// A limit is used up: 429, in gRPC `RESOURCE_EXHAUSTED`.
+    Quota,
+    /// There is no room, whoever asks: 503, in gRPC `UNAVAILABLE`.
+    Capacity,
+    /// A rule refuses such requests: 403, in gRPC `PERMISSION_DENIED`.
+    Forbidden,
+    /// It lacks what it is counted by, and the extractor says `or_refuse`: 400, in gRPC `INVALID_ARGUMENT`.
+    Missing,
+    /// It is counted by an address that no server has noted, which is a mistake of the program: 500, in gRPC `INTERNAL`.
+    NoPeer,
+    /// Nobody could decide: 503, in gRPC `UNAVAILABLE`.
+    Undecided,
+}
+
+/// A request that was refused, to be answered.
+#[derive(Clone, Copy, Debug)]
+pub struct Refused<'a> {
+    head: Head<'a>,
+    reason: Reason,
+    promise: Option<&'a Promise>,
+    decision: Option<Decision>,
+    retry_after: Option<Duration>,
+}
+
+impl<'a> Refused<'a> {
+    /// A limit has decided so.
+    #[inline]
+    pub(crate) fn by_limit(head: Head<'a>, promise: &'a Promise, decision: Decision) -> Refused<'a> {
+        let retry_after = decision.retry_after();
+        let reason = if decision.is_store_full() { Reason::Capacity } else { Reason::Quota };
+        Refused { head, reason, promise: Some(promise), decision: Some(decision), retry_after }
+    }
+
+    /// The same for another reason.
+    pub(crate) fn for_reason(self, reason: Reason) -> Refused<'a> {
+        Refused { reason, ..self }
+    }
+
+    /// There is no room; perhaps there will be after this wait.
+    pub(crate) fn for_want_of_room(head: Head<'a>, retry_after: Option<Duration>) -> Refused<'a> {
+        Refused { head, reason: Reason::Capacity, promise: None, decision: None, retry_after }
+    }
+
+    /// For any other reason.
+    pub(crate) fn because(head: Head<'a>, reason: Reason) -> Refused<'a> {
+        Refused { head, reason, promise: None, decision: None, retry_after: None }
+    }
+
+    /// Whose request it was.
+    pub fn head(&self) -> Head<'a> {
+        self.head
+    }
+
+    /// Why.
+    pub fn reason(&self) -> Reason {
+        self.reason
+    }
+
+    /// The name of the limit that decided.
+    pub fn policy(&self) -> Option<&'a str> {
+        self.promise.map(Promise::name)
+    }
+
+    /// What a limit decided.
+    pub fn decision(&self) -> Option<Decision> {
+        self.decision
+    }
+
+    /// After which wait to try again, if that is known and of any use.
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
+    }
+
+    /// The status that our own answer has in HTTP.
+    pub fn status(&self) -> StatusCode {
+        match self.reason {
+            Reason::Quota => StatusCode::TOO_MANY_REQUESTS,
+            Reason::Capacity | Reason::Undecided => StatusCode::SERVICE_UNAVAILABLE,
+            Reason::Forbidden => StatusCode::FORBIDDEN,
+            Reason::Missing => StatusCode::BAD_REQUEST,
+            Reason::NoPeer => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    /// What header fields tell about it.
+    pub(crate) fn spoken(&self) -> Option<Spoken<'_>> {
+        Some(self.promise?.spoken(self.decision.as_ref()?))
+    }
+
+    fn retry(&self) -> Retry {
+        match (self.retry_after, self.reason) {
+            (Some(wait), _) => Retry::After(wait),
+            (None, Reason::Capacity | Reason::Undecided) => Retry::Unknown,
+            (None, Reason::Quota | Reason::Forbidden | Reason::Missing | Reason::NoPeer) => Retry::Never,
+        }
+    }
+
+    fn is_too_much(&self) -> bool {
+        self.decision.is_some_and(|decision| decision.verdict_in_ticks() == Verdict::Impossible)
+    }
+
+    fn body(&self) -> Bytes {
+        match (self.reason, self.promise) {
+            (Reason::Quota, Some(promise)) if self.is_too_much() => promise.too_much.clone(),
+            (Reason::Quota, Some(promise)) => promise.exceeded.clone(),
+            (Reason::Quota, None) => problem::exceeded(""),
+            (Reason::Capacity, _) => Bytes::from_static(problem::REDUCED_CAPACITY.as_bytes()),
+            (Reason::Undecided, _) => Bytes::from_static(problem::UNDECIDED.as_bytes()),
+            (Reason::Forbidden, _) => Bytes::from_static(problem::FORBIDDEN.as_bytes()),
+            (Reason::Missing, _) => Bytes::from_static(problem::UNNAMED.as_bytes()),
+            (Reason::NoPeer, _) => Bytes::from_static(problem::NO_PEER.as_bytes()),
+        }
+    }
+
+    fn code(&self) -> Code {
+        match self.reason {
+            Reason::Quota => Code::ResourceExhausted,
+            Reason::Capacity | Reason::Undecided => Code::Unavailable,
+            Reason::Forbidden => Code::PermissionDenied,
+            Reason::Missing => Code::InvalidArgument,
+            Reason::NoPeer => Code::Internal,
+        }
+    }
+
+    fn message(&self) -> &'static str {
+        match self.reason {
+            Reason::Quota if self.is_too_much() => "the call weighs more than its limit can hold",
+            Reason::Quota => "too many calls; try again later",
+            Reason::Capacity => "there is no room for this call now; try again later",
+            Reason::Undecided => "nobody could decide about this call; try again later",
+            Reason::Forbidden => "a rule refuses such calls",
+            Reason::Missing => "the call lacks what it is counted by",
+            Reason::NoPeer => "the server does not note who is connected; say where it does by key::peer_in",
+        }
+    }
+}
+
+/// The answer: a problem, or in gRPC a status. Where a limit has decided, fields that tell what is left are still to be
+/// written, and `Retry-After` with them.
+pub(crate) fn refuse(refused: &Refused<'_>) -> Response<Bytes> {
+    if refused.head.is_grpc() {
+        let kind = refused.head.header(header::CONTENT_TYPE);
+        return grpc::answer(refused.code(), refused.message(), refused.retry(), kind);
+    }
+    let mut response = Response::new(refused.body());
+    *response.status_mut() = refused.status();
+    response.headers_mut().insert(header::CONTENT_TYPE, PROBLEM);
+    if let (Some(wait), None) = (refused.retry_after, refused.decision) {
+        let seconds = wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0));
+        response.headers_mut().insert(header::RETRY_AFTER, number(seconds.max(1)));
+    }
+    response
+}

@@ -1,0 +1,69 @@
+//! Waits until a time of a clock, on any runtime.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tidegate::{Clock, Ticks, Timestamp};
+
+/// A wait that is over at a time of a clock. It fails if the system has no thread left that could wake it.
+#[derive(Debug)]
+pub(crate) struct Delay {
+    clock: Arc<dyn Clock>,
+    until: Timestamp,
+}
+
+impl Delay {
+    /// A wait until this time.
+    pub(crate) fn until(clock: Arc<dyn Clock>, until: Timestamp) -> Delay {
+        Delay { clock, until }
+    }
+
+    /// A wait as long as this, from now on.
+    pub(crate) fn lasting(clock: Arc<dyn Clock>, span: Duration) -> Delay {
+        let until = clock.now().saturating_add(Ticks::saturating_from(span));
+        Delay::until(clock, until)
+    }
+}
+
+impl Future for Delay {
+    type Output = io::Result<()>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        loop {
+            if self.clock.now() >= self.until {
+                return Poll::Ready(Ok(()));
+            }
+            match self.clock.wake_at(self.until, context.waker().clone()) {
+                Ok(true) => return Poll::Pending,
+                // The time has come in between.
+                Ok(false) => {}
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::Waker;
+
+    use tidegate::{ManualClock, SECOND};
+
+    use super::*;
+
+    #[test]
+    fn a_delay_is_over_at_its_time_and_not_before() {
+        let clock = Arc::new(ManualClock::new());
+        let mut delay = pin!(Delay::lasting(clock.clone(), 2 * SECOND));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(delay.as_mut().poll(&mut context).is_pending());
+        clock.advance(2 * SECOND - Duration::from_nanos(1));
+        assert!(delay.as_mut().poll(&mut context).is_pending());
+        clock.advance(Duration::from_nanos(1));
+        assert!(matches!(delay.poll(&mut context), Poll::Ready(Ok(()))));
+    }
+}

@@ -1,0 +1,120 @@
+//! The service that the layer makes, and what its calls are while they last.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use pin_project_lite::pin_project;
+use tidegate::Passage;
+use tower_service::Service;
+
+use super::Settings;
+use crate::body::{Answered, refusal};
+use crate::head::Head;
+use crate::in_flight::Ongoing;
+
+/// A service that a guard watches; made by [`Guarded`](super::Guarded).
+#[derive(Clone)]
+pub struct GuardedService<S> {
+    inner: S,
+    settings: Arc<Settings>,
+}
+
+impl<S> GuardedService<S> {
+    pub(super) fn new(inner: S, settings: Arc<Settings>) -> GuardedService<S> {
+        GuardedService { inner, settings }
+    }
+}
+
+impl<S, B, R> Service<Request<B>> for GuardedService<S>
+where
+    S: Service<Request<B>, Response = Response<R>> + Clone,
+{
+    type Response = Response<Answered<R>>;
+    type Error = S::Error;
+    type Future = GuardedFuture<S::Future>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<B>) -> GuardedFuture<S::Future> {
+        let stage = match self.settings.guard.admit() {
+            Ok(passage) => {
+                let passage = Some(self.settings.begin(passage));
+                let (future, settings) = (self.inner.call(request), Arc::clone(&self.settings));
+                Stage::Calling { future, passage, settings }
+            }
+            Err(refusal) => {
+                let response = self.settings.refuse(Head::of(&request), refusal);
+                // What was reserved for this call is of use to others.
+                self.inner = self.inner.clone();
+                Stage::Refused { response: Some(response) }
+            }
+        };
+        GuardedFuture { stage }
+    }
+}
+
+pin_project! {
+    /// A call, from asking the guard to the head of its answer. Dropped, it says nothing about how it went.
+    pub struct GuardedFuture<F> {
+        #[pin]
+        stage: Stage<F>,
+    }
+}
+
+pin_project! {
+    #[project = StageProjection]
+    enum Stage<F> {
+        Refused { response: Option<Response<Bytes>> },
+        Calling { #[pin] future: F, passage: Option<Ongoing<Passage>>, settings: Arc<Settings> },
+    }
+}
+
+impl<F, R, E> Future for GuardedFuture<F>
+where
+    F: Future<Output = Result<Response<R>, E>>,
+{
+    type Output = Result<Response<Answered<R>>, E>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.project().stage.project() {
+            StageProjection::Refused { response } => {
+                let response = response.take().expect("polled again after it was over");
+                Poll::Ready(Ok(refusal(response)))
+            }
+            StageProjection::Calling { future, passage, settings } => {
+                let answer = ready!(future.poll(context));
+                match (passage.take(), &answer) {
+                    (Some(passage), Ok(response)) => {
+                        let outcome = settings.outcome(response);
+                        passage.answered().into_iter().for_each(|passage| passage.done(outcome));
+                    }
+                    (Some(passage), Err(_)) => passage.failed(),
+                    (None, _) => {}
+                }
+                Poll::Ready(answer.map(|response| response.map(Answered::theirs)))
+            }
+        }
+    }
+}
+
+impl<S> fmt::Debug for GuardedService<S> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("GuardedService").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+impl<F> fmt::Debug for GuardedFuture<F> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let stage = match &self.stage {
+            Stage::Refused { .. } => "refused",
+            Stage::Calling { .. } => "calling",
+        };
+        out.debug_struct("GuardedFuture").field("stage", &stage).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,269 @@
+//! What is seen of a request and of a response: everything but the body.
+//!
+//! Whatever a program hands to a layer sees heads only, so it does not depend on anybody's body type.
+
+use std::fmt;
+use std::time::Duration;
+
+use http::header::{self, AsHeaderName, HeaderName};
+use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
+
+const GRPC: &[u8] = b"application/grpc";
+const GRPC_TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
+/// The most digits of a `grpc-timeout`.
+const MAX_TIMEOUT_DIGITS: usize = 8;
+
+/// What is seen of a request.
+#[derive(Clone, Copy)]
+pub struct Head<'r> {
+    method: &'r Method,
+    uri: &'r Uri,
+    headers: &'r HeaderMap,
+    extensions: &'r Extensions,
+}
+
+impl<'r> Head<'r> {
+    /// The head of a request.
+    #[inline]
+    pub fn of<B>(request: &'r Request<B>) -> Head<'r> {
+        Head {
+            method: request.method(),
+            uri: request.uri(),
+            headers: request.headers(),
+            extensions: request.extensions(),
+        }
+    }
+
+    /// What is to be done.
+    #[inline]
+    pub fn method(self) -> &'r Method {
+        self.method
+    }
+
+    /// With what.
+    #[inline]
+    pub fn uri(self) -> &'r Uri {
+        self.uri
+    }
+
+    /// The path, without the query.
+    pub fn path(self) -> &'r str {
+        self.uri.path()
+    }
+
+    /// All header fields.
+    #[inline]
+    pub fn headers(self) -> &'r HeaderMap {
+        self.headers
+    }
+
+    /// The first value of a header field.
+    pub fn header(self, name: impl AsHeaderName) -> Option<&'r HeaderValue> {
+        self.headers.get(name)
+    }
+
+    /// What others have left with the request: servers, and layers outside of this one.
+    #[inline]
+    pub fn extensions(self) -> &'r Extensions {
+        self.extensions
+    }
+
+    /// One of these by its type.
+    #[inline]
+    pub fn extension<T: Clone + Send + Sync + 'static>(self) -> Option<&'r T> {
+        self.extensions.get()
+    }
+
+    /// The host that is asked, as it was written: of the URI, or else of the header field.
+    pub fn host(self) -> Option<&'r [u8]> {
+        let written = self.uri.authority().map(|authority| authority.as_str().as_bytes());
+        // Who it is for does not depend on who asks: `name:password@` is left out.
+        let of_uri = written.map(|all| all.rsplit(|byte| *byte == b'@').next().unwrap_or(all));
+        of_uri.or_else(|| self.header(header::HOST).map(HeaderValue::as_bytes))
+    }
+
+    /// Whether it is a call of gRPC, whose refusals look different: a `POST` of that content.
+    pub fn is_grpc(self) -> bool {
+        // gRPC has no other method. A 200 that answers a `GET` might be kept by caches, refusal or not.
+        self.method == Method::POST && is_grpc(self.headers)
+    }
+
+    /// How long whoever calls by gRPC will wait for the answer, as `grpc-timeout` says; nothing if it says nothing
+    /// that can be read.
+    pub fn timeout(self) -> Option<Duration> {
+        timeout(self.header(GRPC_TIMEOUT)?.as_bytes())
+    }
+}
+
+impl<'r, B> From<&'r Request<B>> for Head<'r> {
+    fn from(request: &'r Request<B>) -> Head<'r> {
+        Head::of(request)
+    }
+}
+
+impl<'r> From<&'r http::request::Parts> for Head<'r> {
+    fn from(parts: &'r http::request::Parts) -> Head<'r> {
+        Head {
+            method: &parts.method,
+            uri: &parts.uri,
+            headers: &parts.headers,
+            extensions: &parts.extensions,
+        }
+    }
+}
+
+/// Header fields may hold secrets, so none is shown.
+impl fmt::Debug for Head<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Head").field("method", self.method).field("uri", self.uri).finish_non_exhaustive()
+    }
+}
+
+/// What is seen of a response.
+#[derive(Clone, Copy)]
+pub struct ResponseHead<'r> {
+    status: StatusCode,
+    headers: &'r HeaderMap,
+    extensions: &'r Extensions,
+}
+
+impl<'r> ResponseHead<'r> {
+    /// The head of a response.
+    #[inline]
+    pub fn of<B>(response: &'r Response<B>) -> ResponseHead<'r> {
+        ResponseHead {
+            status: response.status(),
+            headers: response.headers(),
+            extensions: response.extensions(),
+        }
+    }
+
+    /// How it went, by HTTP.
+    pub fn status(self) -> StatusCode {
+        self.status
+    }
+
+    /// All header fields.
+    pub fn headers(self) -> &'r HeaderMap {
+        self.headers
+    }
+
+    /// The first value of a header field.
+    pub fn header(self, name: impl AsHeaderName) -> Option<&'r HeaderValue> {
+        self.headers.get(name)
+    }
+
+    /// What others have left with the response.
+    pub fn extensions(self) -> &'r Extensions {
+        self.extensions
+    }
+
+    /// One of these by its type.
+    pub fn extension<T: Clone + Send + Sync + 'static>(self) -> Option<&'r T> {
+        self.extensions.get()
+    }
+
+    /// Whether it answers a call of gRPC.
+    pub fn is_grpc(self) -> bool {
+        is_grpc(self.headers)
+    }
+
+    /// How it went, by gRPC, if the head says so: only an answer without messages does.
+    pub fn grpc_status(self) -> Option<u32> {
+        let digits = self.header("grpc-status")?.to_str().ok()?;
+        digits.parse().ok()
+    }
+}
+
+impl fmt::Debug for ResponseHead<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("ResponseHead").field("status", &self.status).finish_non_exhaustive()
+    }
+}
+
+fn is_grpc(headers: &HeaderMap) -> bool {
+    let Some(kind) = headers.get(header::CONTENT_TYPE) else { return false };
+    let Some((kind, rest)) = kind.as_bytes().split_at_checked(GRPC.len()) else { return false };
+    // `application/grpc-web` is what browsers speak; they read a refusal from the header fields as others do.
+    kind.eq_ignore_ascii_case(GRPC) && matches!(rest, [] | [b'+' | b';' | b'-' | b' ', ..])
+}
+
+/// `250m` is a quarter of a second.
+fn timeout(text: &[u8]) -> Option<Duration> {
+    let (unit, digits) = text.split_last()?;
+    if digits.is_empty() || digits.len() > MAX_TIMEOUT_DIGITS || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let amount = digits.iter().fold(0_u64, |amount, digit| amount * 10 + u64::from(digit - b'0'));
+    Some(match unit {
+        b'H' => Duration::from_secs(amount * 3600),
+        b'M' => Duration::from_secs(amount * 60),
+        b'S' => Duration::from_secs(amount),
+        b'm' => Duration::from_millis(amount),
+        b'u' => Duration::from_micros(amount),
+        b'n' => Duration::from_nanos(amount),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timeout_has_up_to_eight_digits_and_a_unit() {
+        for (text, seconds, nanoseconds) in [
+            ("1H", 3600, 0),
+            ("2M", 120, 0),
+            ("3S", 3, 0),
+            ("250m", 0, 250_000_000),
+            ("7u", 0, 7_000),
+            ("9n", 0, 9),
+            ("99999999H", 99_999_999 * 3600, 0),
+            ("0S", 0, 0),
+        ] {
+            assert_eq!(timeout(text.as_bytes()), Some(Duration::new(seconds, nanoseconds)), "{text}");
+        }
+        for text in ["", "S", "1", "1s", "123456789S", "-1S", "+1S", "1 S", " 1S", "1.5S", "1SS", "1h"] {
+            assert_eq!(timeout(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_call_of_grpc_is_told_by_its_method_and_its_content_type() {
+        let is = |kind: &'static str| {
+            let request = Request::post("/").header("content-type", kind).body(()).unwrap();
+            Head::of(&request).is_grpc()
+        };
+        for kind in [
+            "application/grpc",
+            "application/grpc+proto",
+            "Application/GRPC;x=y",
+            "application/grpc-web+proto",
+        ] {
+            assert!(is(kind), "{kind}");
+        }
+        for kind in ["", "application/json", "application/grp", "application/grpcx", "text/plain"] {
+            assert!(!is(kind), "{kind}");
+        }
+        assert!(!Head::of(&Request::post("/").body(()).unwrap()).is_grpc());
+        for method in [Method::GET, Method::HEAD, Method::PUT, Method::OPTIONS] {
+            let request = Request::builder().method(&method).header("content-type", "application/grpc");
+            assert!(!Head::of(&request.body(()).unwrap()).is_grpc(), "{method}");
+        }
+    }
+
+    #[test]
+    fn the_host_is_that_of_the_uri_or_else_of_the_field() {
+        let host = |uri: &str, field: Option<&str>| {
+            let mut request = Request::builder().uri(uri).body(()).unwrap();
+            if let Some(field) = field {
+                request.headers_mut().insert(header::HOST, field.parse().unwrap());
+            }
+            Head::of(&request).host().map(|host| String::from_utf8(host.to_vec()).unwrap())
+        };
+        assert_eq!(host("http://a:b@example.com:80/x", Some("other")).as_deref(), Some("example.com:80"));
+        assert_eq!(host("/x", Some("example.com")).as_deref(), Some("example.com"));
+        assert_eq!(host("/x", None), None);
+    }
+}

@@ -1,0 +1,66 @@
+//! A call while it lasts, and what is said of it if it goes away before it was answered.
+
+use std::time::Duration;
+
+use tidegate::{Outcome, Passage, Place};
+
+/// What is told how a call ended.
+pub(crate) trait Listens {
+    fn lasted(&self) -> Duration;
+    fn tell(self, outcome: Outcome);
+}
+
+impl Listens for Place {
+    fn lasted(&self) -> Duration {
+        self.lasted()
+    }
+
+    fn tell(self, outcome: Outcome) {
+        self.done(outcome);
+    }
+}
+
+impl Listens for Passage {
+    fn lasted(&self) -> Duration {
+        self.lasted()
+    }
+
+    fn tell(self, outcome: Outcome) {
+        self.done(outcome);
+    }
+}
+
+/// A call that has begun. Dropped, its caller has given it up.
+pub(crate) struct Ongoing<L: Listens> {
+    listener: Option<L>,
+    overloaded_after: Option<Duration>,
+}
+
+impl<L: Listens> Ongoing<L> {
+    /// If it is given up after this time, it is for want of capacity.
+    pub(crate) fn new(listener: L, overloaded_after: Option<Duration>) -> Ongoing<L> {
+        Ongoing { listener: Some(listener), overloaded_after }
+    }
+
+    /// It was answered; who listens is told by others.
+    pub(crate) fn answered(mut self) -> Option<L> {
+        self.listener.take()
+    }
+
+    /// The service gave an error in place of an answer.
+    ///
+    /// Behind layers of tower that is a time-out, shed load or a connection that nobody accepted: want of capacity.
+    pub(crate) fn failed(self) {
+        if let Some(listener) = self.answered() {
+            listener.tell(Outcome::Overloaded);
+        }
+    }
+}
+
+impl<L: Listens> Drop for Ongoing<L> {
+    fn drop(&mut self) {
+        let Some(listener) = self.listener.take() else { return };
+        let is_late = self.overloaded_after.is_some_and(|after| listener.lasted() >= after);
+        listener.tell(if is_late { Outcome::Overloaded } else { Outcome::Ignored });
+    }
+}

@@ -1,0 +1,100 @@
+//! How a call went, as far as the head of its answer says.
+
+use http::StatusCode;
+use tidegate::Outcome;
+
+use super::OutcomeOf;
+use crate::body::OurRefusal;
+use crate::head::ResponseHead;
+
+/// How a call went, by the status of its answer.
+///
+/// | answer | outcome |
+/// |---|---|
+/// | a refusal by a layer of this crate, whatever its status | [`Ignored`](Outcome::Ignored) |
+/// | 408, 429, 503, 504 | [`Overloaded`](Outcome::Overloaded) |
+/// | any other 5xx | [`Failed`](Outcome::Failed) |
+/// | gRPC `DEADLINE_EXCEEDED`, `RESOURCE_EXHAUSTED`, `UNAVAILABLE` | [`Overloaded`](Outcome::Overloaded) |
+/// | gRPC `UNKNOWN`, `INTERNAL`, `DATA_LOSS` | [`Failed`](Outcome::Failed) |
+/// | gRPC `CANCELLED` | [`Ignored`](Outcome::Ignored) |
+/// | anything else | [`Done`](Outcome::Done) |
+///
+/// The status of gRPC is known from the head only where there are no messages, as in most refusals and errors.
+pub fn outcome_of(head: ResponseHead<'_>) -> Outcome {
+    if is_our_refusal(head) {
+        return Outcome::Ignored;
+    }
+    match head.status() {
+        StatusCode::REQUEST_TIMEOUT
+        | StatusCode::TOO_MANY_REQUESTS
+        | StatusCode::SERVICE_UNAVAILABLE
+        | StatusCode::GATEWAY_TIMEOUT => Outcome::Overloaded,
+        status if status.is_server_error() => Outcome::Failed,
+        _ => head.grpc_status().map_or(Outcome::Done, outcome_of_grpc),
+    }
+}
+
+/// How a call went: by a function, if there is one, or else by [`outcome_of`].
+///
+/// A refusal by a layer further in says how its caller behaves, and nothing about the service, which was never asked.
+pub(crate) fn judge(outcome: Option<&OutcomeOf>, head: ResponseHead<'_>) -> Outcome {
+    match outcome {
+        Some(outcome) if !is_our_refusal(head) => outcome(head),
+        _ => outcome_of(head),
+    }
+}
+
+pub(crate) fn is_our_refusal(head: ResponseHead<'_>) -> bool {
+    head.extension::<OurRefusal>().is_some()
+}
+
+/// How a call of gRPC went, by the number of its status.
+pub(crate) fn outcome_of_grpc(status: u32) -> Outcome {
+    match status {
+        1 => Outcome::Ignored,
+        4 | 8 | 14 => Outcome::Overloaded,
+        2 | 13 | 15 => Outcome::Failed,
+        _ => Outcome::Done,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Response;
+
+    use super::*;
+
+    #[test]
+    fn a_status_says_whether_it_was_load() {
+        let outcome =
+            |status: u16| outcome_of(ResponseHead::of(&Response::builder().status(status).body(()).unwrap()));
+        for status in [200, 204, 301, 304, 400, 401, 404, 499] {
+            assert_eq!(outcome(status), Outcome::Done, "{status}");
+        }
+        for status in [500, 501, 502, 505, 599] {
+            assert_eq!(outcome(status), Outcome::Failed, "{status}");
+        }
+        for status in [408, 429, 503, 504] {
+            assert_eq!(outcome(status), Outcome::Overloaded, "{status}");
+        }
+    }
+
+    #[test]
+    fn so_does_a_status_of_grpc() {
+        let outcome = |status: u32| {
+            let response: Response<()> =
+                tonic::Status::new(tonic::Code::from_i32(status.cast_signed()), "").into_http();
+            outcome_of(ResponseHead::of(&response))
+        };
+        for status in [0, 3, 5, 6, 7, 9, 10, 11, 12, 16] {
+            assert_eq!(outcome(status), Outcome::Done, "{status}");
+        }
+        for status in [2, 13, 15] {
+            assert_eq!(outcome(status), Outcome::Failed, "{status}");
+        }
+        for status in [4, 8, 14] {
+            assert_eq!(outcome(status), Outcome::Overloaded, "{status}");
+        }
+        assert_eq!(outcome(1), Outcome::Ignored);
+    }
+}

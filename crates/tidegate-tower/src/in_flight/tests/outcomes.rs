@@ -1,0 +1,88 @@
+//! What places that adapt learn.
+
+use super::*;
+
+/// How many places there are after so many calls that were answered so.
+fn adapted(layer: impl FnOnce(InFlight) -> InFlight, answer: &Result<u16, &'static str>) -> u64 {
+    let clock = Arc::new(ManualClock::new());
+    let places = Places::adaptive(Adapt::aimd(1..=1000).starting_at(100)).with_clock(clock.clone());
+    let mut bench = Bench::new(&layer(InFlight::new(places.clone())));
+    for _ in 0..20 {
+        let mut calls: Vec<_> = (0..20).map(|_| bench.call()).collect();
+        clock.advance(SECOND / 100);
+        for (call, number) in calls.iter_mut().zip(bench.shared.came()) {
+            match answer {
+                Ok(status) => bench.shared.answer(number, *status),
+                Err(error) => bench.shared.answer_with(number, Err(error)),
+            }
+            assert_eq!(poll(call).map_ok(|answer| answer.status().as_u16()), Poll::Ready(*answer));
+        }
+    }
+    places.limit()
+}
+
+/// How many places there are after so many calls that were given up after a hundredth of a second.
+fn given_up(layer: impl FnOnce(InFlight) -> InFlight) -> u64 {
+    let clock = Arc::new(ManualClock::new());
+    let places = Places::adaptive(Adapt::aimd(1..=1000).starting_at(100)).with_clock(clock.clone());
+    let mut bench = Bench::new(&layer(InFlight::new(places.clone())));
+    for _ in 0..20 {
+        let calls: Vec<_> = (0..20).map(|_| bench.call()).collect();
+        clock.advance(SECOND / 100);
+        drop(calls);
+    }
+    assert_eq!(places.in_flight(), 0);
+    places.limit()
+}
+
+#[test]
+fn a_call_that_is_given_up_counts_only_after_the_time_that_was_said() {
+    assert_eq!(given_up(|layer| layer), 100);
+    assert_eq!(given_up(|layer| layer.overloaded_after(SECOND / 50)), 100);
+    assert!(given_up(|layer| layer.overloaded_after(SECOND / 100)) < 100);
+}
+
+#[test]
+fn what_another_layer_of_ours_refused_says_nothing_about_the_service() {
+    let clock = Arc::new(ManualClock::new());
+    let places = Places::adaptive(Adapt::aimd(1..=1000).starting_at(100)).with_clock(clock.clone());
+    let inner = crate::RateLimit::new(tidegate::Limit::per_hour(1), crate::key::everyone());
+    let judged = InFlight::new(places.clone()).outcome(|_| Outcome::Overloaded);
+    for layer in [InFlight::new(places.clone()), judged] {
+        let mut service = layer.layer(inner.layer(Hand::new()));
+        for round in 0..21 {
+            let calls: Vec<_> = (0..20)
+                .map(|_| {
+                    let _ = service.poll_ready(&mut Context::from_waker(Waker::noop()));
+                    Box::pin(service.call(Request::new(0)))
+                })
+                .collect();
+            clock.advance(SECOND / 100);
+            for mut call in calls {
+                match call.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                    Poll::Ready(answer) => assert_eq!(answer.unwrap().status(), 429),
+                    Poll::Pending => assert_eq!(round, 0),
+                }
+            }
+        }
+    }
+    assert_eq!(places.limit(), 100);
+}
+
+#[test]
+fn places_that_adapt_learn_from_how_calls_went() {
+    let as_it_is = |layer| layer;
+    assert!(adapted(as_it_is, &Ok(200)) >= 100);
+    assert!(adapted(as_it_is, &Ok(503)) < 100);
+    assert!(adapted(as_it_is, &Ok(500)) >= 100, "an error that says nothing about load");
+    assert!(adapted(as_it_is, &Ok(408)) < 100);
+    assert!(adapted(as_it_is, &Err("too late")) < 100, "an error of a service is a time-out, or shed load");
+    let judged = |layer: InFlight| {
+        layer.outcome(|head| match head.status().as_u16() {
+            418 => Outcome::Overloaded,
+            _ => Outcome::Done,
+        })
+    };
+    assert!(adapted(judged, &Ok(418)) < 100);
+    assert!(adapted(judged, &Ok(503)) >= 100);
+}

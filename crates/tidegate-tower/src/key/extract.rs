@@ -1,0 +1,239 @@
+//! Parts that are found by looking into a request's head.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use http::header::{HeaderName, HeaderValue};
+
+use super::part::Part;
+use super::{Extract, Extracted};
+use crate::head::Head;
+
+/// Everybody together: one subject.
+pub fn everyone() -> Everyone {
+    Everyone
+}
+
+/// Everybody together; made by [`everyone`].
+#[derive(Clone, Copy, Debug)]
+pub struct Everyone;
+
+impl Extract for Everyone {
+    #[inline]
+    fn extract<'r>(&self, _: Head<'r>) -> Extracted<'r> {
+        "".into()
+    }
+
+    fn is_same_for_all(&self) -> bool {
+        true
+    }
+}
+
+/// The value of a header field; of several lines the first.
+///
+/// Whoever calls can write anything there. Take it for what a layer outside of this one has checked, or where one
+/// who invents a new name each time is held back by another limit as well.
+///
+/// # Panics
+/// If the name is none that a header field can have.
+pub fn header(name: impl TryInto<HeaderName, Error: fmt::Debug>) -> Header {
+    Header(name.try_into().expect("a name that a header field can have"))
+}
+
+/// The value of a header field; made by [`header`].
+#[derive(Clone, Debug)]
+pub struct Header(HeaderName);
+
+impl Extract for Header {
+    #[inline]
+    fn extract<'r>(&self, head: Head<'r>) -> Extracted<'r> {
+        head.headers().get(&self.0).map(HeaderValue::as_bytes).into()
+    }
+}
+
+/// The path as it was written, without the query.
+pub fn path() -> Path {
+    Path
+}
+
+/// The path; made by [`path`].
+#[derive(Clone, Copy, Debug)]
+pub struct Path;
+
+impl Extract for Path {
+    #[inline]
+    fn extract<'r>(&self, head: Head<'r>) -> Extracted<'r> {
+        head.path().into()
+    }
+}
+
+/// The host that is asked, in small letters, without a port and without the dot at its end.
+pub fn host() -> Host {
+    Host
+}
+
+/// The host that is asked; made by [`host`].
+#[derive(Clone, Copy, Debug)]
+pub struct Host;
+
+impl Extract for Host {
+    fn extract<'r>(&self, head: Head<'r>) -> Extracted<'r> {
+        head.host().map(plain_host).into()
+    }
+}
+
+fn plain_host(host: &[u8]) -> Cow<'_, [u8]> {
+    let end = match host.first() {
+        Some(b'[') => host.iter().position(|byte| *byte == b']').map_or(host.len(), |at| at + 1),
+        _ => host.iter().position(|byte| *byte == b':').unwrap_or(host.len()),
+    };
+    let host = host[..end].strip_suffix(b".").unwrap_or(&host[..end]);
+    match host.iter().any(u8::is_ascii_uppercase) {
+        true => Cow::Owned(host.to_ascii_lowercase()),
+        false => Cow::Borrowed(host),
+    }
+}
+
+/// Something of what a layer outside of this one has left in the request's extensions.
+///
+/// ```
+/// use tidegate_tower::key;
+///
+/// #[derive(Clone)]
+/// struct User {
+///     id: u64,
+/// }
+///
+/// let by_user = key::extension(|user: &User| user.id);
+/// # let _ = by_user;
+/// ```
+pub fn extension<T, P, F>(find: F) -> Extension<T, F>
+where
+    T: Clone + Send + Sync + 'static,
+    P: Into<Part<'static>>,
+    F: Fn(&T) -> P + Send + Sync + 'static,
+{
+    Extension { find, of: PhantomData }
+}
+
+/// Something of the request's extensions; made by [`extension`].
+pub struct Extension<T, F> {
+    find: F,
+    of: PhantomData<fn(&T)>,
+}
+
+impl<T, P, F> Extract for Extension<T, F>
+where
+    T: Clone + Send + Sync + 'static,
+    P: Into<Part<'static>>,
+    F: Fn(&T) -> P + Send + Sync + 'static,
+{
+    fn extract<'r>(&self, head: Head<'r>) -> Extracted<'r> {
+        head.extension().map(|found| (self.find)(found).into()).into()
+    }
+}
+
+/// Whatever a function finds.
+///
+/// ```
+/// use tidegate_tower::key;
+///
+/// let by_query = key::from(|head| head.uri().query().into());
+/// # let _ = by_query;
+/// ```
+pub fn from<F>(find: F) -> Found<F>
+where
+    F: for<'r> Fn(Head<'r>) -> Part<'r> + Send + Sync + 'static,
+{
+    Found(find)
+}
+
+/// Whatever a function finds; made by [`from`].
+pub struct Found<F>(F);
+
+impl<F> Extract for Found<F>
+where
+    F: for<'r> Fn(Head<'r>) -> Part<'r> + Send + Sync + 'static,
+{
+    #[inline]
+    fn extract<'r>(&self, head: Head<'r>) -> Extracted<'r> {
+        Extracted::Now((self.0)(head))
+    }
+}
+
+/// Whatever a function finds that has to ask elsewhere: a session, a token's owner.
+///
+/// ```
+/// use tidegate_tower::key;
+///
+/// async fn owner_of(token: Vec<u8>) -> Option<String> {
+///     # let _ = token;
+///     Some(String::from("ana"))
+/// }
+///
+/// let by_owner = key::later(|head| {
+///     let token = head.header("authorization").map(|token| token.as_bytes().to_vec());
+///     async move { owner_of(token?).await }
+/// });
+/// # let _ = by_owner;
+/// ```
+pub fn later<P, U, F>(find: F) -> Later<F>
+where
+    P: Into<Part<'static>>,
+    U: Future<Output = P> + Send + 'static,
+    F: Fn(Head<'_>) -> U + Send + Sync + 'static,
+{
+    Later(find)
+}
+
+/// Whatever a function finds elsewhere; made by [`later`].
+pub struct Later<F>(F);
+
+impl<P, U, F> Extract for Later<F>
+where
+    P: Into<Part<'static>>,
+    U: Future<Output = P> + Send + 'static,
+    F: Fn(Head<'_>) -> U + Send + Sync + 'static,
+{
+    fn extract<'r>(&self, head: Head<'r>) -> Extracted<'r> {
+        let found = (self.0)(head);
+        Extracted::Later(Box::pin(async move { found.await.into() }))
+    }
+}
+
+impl<T, F> fmt::Debug for Extension<T, F> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Extension({})", std::any::type_name::<T>())
+    }
+}
+
+impl<F> fmt::Debug for Found<F> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Found")
+    }
+}
+
+impl<F> fmt::Debug for Later<F> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Later")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_has_one_spelling() {
+        for (written, plain) in [
+            ("Example.COM:8080", "example.com"),
+            ("example.com.", "example.com"),
+            ("[2001:DB8::1]:443", "[2001:db8::1]"),
+            ("example.com", "example.com"),
+            ("", ""),
+        ] {
+            assert_eq!(plain_host(written.as_bytes()), plain.as_bytes(), "{written}");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! One address in a header field that proxies write.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// The most digits of a port.
+const MAX_PORT_DIGITS: usize = 5;
+
+/// The address that this says, with or without a port; none if it says `unknown`, hides who it is, or is no address.
+pub(super) fn address(text: &[u8]) -> Option<IpAddr> {
+    let text = std::str::from_utf8(text).ok()?;
+    if let Some(rest) = text.strip_prefix('[') {
+        let (ip, port) = rest.split_once(']')?;
+        let is_port = port.is_empty() || port.strip_prefix(':').is_some_and(is_port);
+        return if is_port { ipv6(ip) } else { None };
+    }
+    match text.split_once(':') {
+        None => text.parse().ok().map(IpAddr::V4),
+        // Of a colon in the middle nobody knows whether it begins a port, so such an address has none.
+        Some((_, rest)) if rest.contains(':') => ipv6(text),
+        Some((ip, port)) if is_port(port) => ip.parse::<Ipv4Addr>().ok().map(IpAddr::V4),
+        Some(_) => None,
+    }
+}
+
+/// The interface behind a `%` is not part of who it is.
+fn ipv6(text: &str) -> Option<IpAddr> {
+    let text = text.split_once('%').map_or(text, |(text, _)| text);
+    Some(IpAddr::V6(text.parse::<Ipv6Addr>().ok()?).to_canonical())
+}
+
+/// A number, or a name in place of one that is hidden.
+fn is_port(port: &str) -> bool {
+    let is_hidden = |name: &str| {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+        !name.is_empty() && name.bytes().all(is_plain)
+    };
+    let is_number = !port.is_empty()
+        && port.len() <= MAX_PORT_DIGITS
+        && port.bytes().all(|byte| byte.is_ascii_digit())
+        && port.parse::<u16>().is_ok();
+    is_number || port.strip_prefix('_').is_some_and(is_hidden)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_read_with_and_without_a_port() {
+        for (text, expected) in [
+            ("192.0.2.7", "192.0.2.7"),
+            ("192.0.2.7:80", "192.0.2.7"),
+            ("192.0.2.7:_hidden", "192.0.2.7"),
+            ("2001:db8::1", "2001:db8::1"),
+            ("[2001:db8::1]", "2001:db8::1"),
+            ("[2001:db8::1]:65535", "2001:db8::1"),
+            ("[::ffff:192.0.2.7]:1", "192.0.2.7"),
+            ("::ffff:192.0.2.7", "192.0.2.7"),
+            ("fe80::1%eth0", "fe80::1"),
+        ] {
+            assert_eq!(address(text.as_bytes()), Some(expected.parse().unwrap()), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_is_none() {
+        for text in [
+            "",
+            " ",
+            "unknown",
+            "_hidden",
+            "192.0.2",
+            "192.0.2.256",
+            "192.0.2.7:",
+            "192.0.2.7:65536",
+            "192.0.2.7:+1",
+            "192.0.2.7:80:80",
+            "[192.0.2.7]",
+            "[2001:db8::1",
+            "2001:db8::1]",
+            "[2001:db8::1]80",
+            "[2001:db8::1]:",
+            "[]",
+            "192.0.2.7 ",
+            "192.0.2.7:_",
+            "192.0.2.7:_a b",
+            "\"192.0.2.7\"",
+            "localhost",
+        ] {
+            assert_eq!(address(text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(address(&[0xff]), None);
+    }
+}

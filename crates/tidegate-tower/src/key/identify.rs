@@ -1,0 +1,132 @@
+//! From extractors to the whole key.
+
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use super::part::Part;
+use super::parts::Parts;
+use super::{Extract, Extracted, LaterPart};
+use crate::head::Head;
+
+/// Says whom a request is counted for: an extractor, or a tuple of up to six.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say whom a request is counted for",
+    note = "take one of `key::peer()`, `key::header(name)`, `key::from(|head| …)`, or a tuple of up to six"
+)]
+pub trait Identify: Send + Sync + 'static {
+    /// All parts of the key, or a future of them.
+    fn identify<'r>(&self, head: Head<'r>) -> Identified<'r>;
+
+    /// Whether all requests are one subject.
+    #[doc(hidden)]
+    fn is_same_for_all(&self) -> bool {
+        false
+    }
+}
+
+/// All parts of a key, now or later.
+#[derive(Debug)]
+pub enum Identified<'r> {
+    /// They are known.
+    Now(Parts<'r>),
+    /// Some have to be asked for, elsewhere.
+    Later(LaterParts),
+}
+
+impl<E: Extract> Identify for E {
+    #[inline]
+    fn identify<'r>(&self, head: Head<'r>) -> Identified<'r> {
+        match self.extract(head) {
+            Extracted::Now(part) => Identified::Now(Parts::one(part)),
+            later => Identified::Later(LaterParts(LaterEach::of([later]))),
+        }
+    }
+
+    fn is_same_for_all(&self) -> bool {
+        Extract::is_same_for_all(self)
+    }
+}
+
+macro_rules! identify_by_tuples {
+    ($(($($part:ident)+))+) => {$(
+        impl<$($part: Extract),+> Identify for ($($part,)+) {
+            #[expect(non_snake_case, reason = "the type parameters name the parts")]
+            fn identify<'r>(&self, head: Head<'r>) -> Identified<'r> {
+                let ($($part,)+) = self;
+                together([$($part.extract(head)),+])
+            }
+        }
+    )+};
+}
+
+identify_by_tuples! { (A) (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) }
+
+fn together<'r, const N: usize>(each: [Extracted<'r>; N]) -> Identified<'r> {
+    if each.iter().any(|one| matches!(one, Extracted::Later(_))) {
+        return Identified::Later(LaterParts(LaterEach::of(each)));
+    }
+    Identified::Now(Parts::several(each.into_iter().map(|one| match one {
+        Extracted::Now(part) => part,
+        Extracted::Later(_) => Part::Missing,
+    })))
+}
+
+/// Parts of a key of which some have to be waited for.
+pub struct LaterParts(LaterEach);
+
+impl Future for LaterParts {
+    type Output = Parts<'static>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Parts<'static>> {
+        Pin::new(&mut self.0).poll(context).map(Parts::several)
+    }
+}
+
+impl fmt::Debug for LaterParts {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("LaterParts").field("parts", &self.0.0.len()).finish_non_exhaustive()
+    }
+}
+
+/// What several extractors find, of which some have to be waited for.
+pub(crate) struct LaterEach(Vec<Waited>);
+
+enum Waited {
+    For(LaterPart),
+    Known(Part<'static>),
+}
+
+impl LaterEach {
+    pub(crate) fn of<'r>(each: impl IntoIterator<Item = Extracted<'r>>) -> LaterEach {
+        let each = each.into_iter().map(|one| match one {
+            Extracted::Now(part) => Waited::Known(part.into_owned()),
+            Extracted::Later(part) => Waited::For(part),
+        });
+        LaterEach(each.collect())
+    }
+}
+
+impl Future for LaterEach {
+    type Output = Vec<Part<'static>>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Vec<Part<'static>>> {
+        let mut is_known = true;
+        for one in &mut self.0 {
+            if let Waited::For(part) = one {
+                match part.as_mut().poll(context) {
+                    Poll::Ready(part) => *one = Waited::Known(part),
+                    Poll::Pending => is_known = false,
+                }
+            }
+        }
+        if !is_known {
+            return Poll::Pending;
+        }
+        let known = std::mem::take(&mut self.0).into_iter().map(|one| match one {
+            Waited::Known(part) => part,
+            Waited::For(_) => Part::Missing,
+        });
+        Poll::Ready(known.collect())
+    }
+}

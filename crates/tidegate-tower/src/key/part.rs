@@ -1,0 +1,254 @@
+//! One part of a key.
+
+use std::borrow::Cow;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use http::HeaderValue;
+use tidegate_rules::Grouping;
+
+/// What an extractor found in a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Part<'r> {
+    /// Text or bytes.
+    Bytes(Cow<'r, [u8]>),
+    /// An address, counted together with those of the same group.
+    Address(IpAddr, Grouping),
+    /// A number, which is its decimal digits.
+    Number(u64),
+    /// Nothing: the request is counted with all others in which this is missing.
+    Missing,
+    /// Nobody has noted who is connected, which is a mistake of the program: the request is answered with an error that
+    /// says so.
+    NoPeer,
+    /// The request is not limited.
+    Skip,
+    /// The request is refused.
+    Refuse,
+}
+
+impl Part<'_> {
+    /// The same, with bytes of its own.
+    pub fn into_owned(self) -> Part<'static> {
+        match self {
+            Part::Bytes(bytes) => Part::Bytes(Cow::Owned(bytes.into_owned())),
+            Part::Address(ip, grouping) => Part::Address(ip, grouping),
+            Part::Number(number) => Part::Number(number),
+            Part::Missing => Part::Missing,
+            Part::NoPeer => Part::NoPeer,
+            Part::Skip => Part::Skip,
+            Part::Refuse => Part::Refuse,
+        }
+    }
+
+    /// The address, if it is one.
+    pub fn address(&self) -> Option<IpAddr> {
+        match self {
+            Part::Address(ip, _) => Some(*ip),
+            _ => None,
+        }
+    }
+}
+
+/// Absent is missing.
+impl<'r, P: Into<Part<'r>>> From<Option<P>> for Part<'r> {
+    fn from(part: Option<P>) -> Part<'r> {
+        part.map_or(Part::Missing, Into::into)
+    }
+}
+
+impl<'r> From<&'r str> for Part<'r> {
+    fn from(text: &'r str) -> Part<'r> {
+        Part::Bytes(Cow::Borrowed(text.as_bytes()))
+    }
+}
+
+impl<'r> From<&'r [u8]> for Part<'r> {
+    fn from(bytes: &'r [u8]) -> Part<'r> {
+        Part::Bytes(Cow::Borrowed(bytes))
+    }
+}
+
+impl<'r, const N: usize> From<&'r [u8; N]> for Part<'r> {
+    fn from(bytes: &'r [u8; N]) -> Part<'r> {
+        bytes.as_slice().into()
+    }
+}
+
+impl<'r> From<&'r String> for Part<'r> {
+    fn from(text: &'r String) -> Part<'r> {
+        text.as_str().into()
+    }
+}
+
+impl<'r> From<&'r Vec<u8>> for Part<'r> {
+    fn from(bytes: &'r Vec<u8>) -> Part<'r> {
+        bytes.as_slice().into()
+    }
+}
+
+impl<'r> From<&'r HeaderValue> for Part<'r> {
+    fn from(value: &'r HeaderValue) -> Part<'r> {
+        value.as_bytes().into()
+    }
+}
+
+impl From<String> for Part<'_> {
+    fn from(text: String) -> Self {
+        Part::Bytes(Cow::Owned(text.into_bytes()))
+    }
+}
+
+impl From<Vec<u8>> for Part<'_> {
+    fn from(bytes: Vec<u8>) -> Self {
+        Part::Bytes(Cow::Owned(bytes))
+    }
+}
+
+impl<'r> From<Cow<'r, [u8]>> for Part<'r> {
+    fn from(bytes: Cow<'r, [u8]>) -> Part<'r> {
+        Part::Bytes(bytes)
+    }
+}
+
+impl<'r> From<Cow<'r, str>> for Part<'r> {
+    fn from(text: Cow<'r, str>) -> Part<'r> {
+        match text {
+            Cow::Borrowed(text) => text.into(),
+            Cow::Owned(text) => text.into(),
+        }
+    }
+}
+
+impl<const N: usize> From<[u8; N]> for Part<'_> {
+    fn from(bytes: [u8; N]) -> Self {
+        bytes.to_vec().into()
+    }
+}
+
+macro_rules! part_behind {
+    ($($pointer:ty)+) => {$(
+        impl From<$pointer> for Part<'_> {
+            fn from(behind: $pointer) -> Self {
+                let bytes: &[u8] = (*behind).as_ref();
+                bytes.to_vec().into()
+            }
+        }
+    )+};
+}
+
+part_behind! { Box<str> Box<[u8]> Rc<str> Rc<[u8]> Arc<str> Arc<[u8]> Arc<String> }
+
+impl From<char> for Part<'_> {
+    fn from(letter: char) -> Self {
+        letter.to_string().into()
+    }
+}
+
+/// `true` or `false`.
+impl From<bool> for Part<'_> {
+    fn from(is_so: bool) -> Self {
+        Part::Bytes(Cow::Borrowed(if is_so { b"true" } else { b"false" }))
+    }
+}
+
+impl From<IpAddr> for Part<'_> {
+    fn from(ip: IpAddr) -> Self {
+        Part::Address(ip, Grouping::default())
+    }
+}
+
+impl From<Ipv4Addr> for Part<'_> {
+    fn from(ip: Ipv4Addr) -> Self {
+        IpAddr::V4(ip).into()
+    }
+}
+
+impl From<Ipv6Addr> for Part<'_> {
+    fn from(ip: Ipv6Addr) -> Self {
+        IpAddr::V6(ip).into()
+    }
+}
+
+/// The address without its port, which changes with every connection.
+impl From<SocketAddr> for Part<'_> {
+    fn from(address: SocketAddr) -> Self {
+        address.ip().into()
+    }
+}
+
+macro_rules! part_of_numbers {
+    ($($number:ty)+) => {$(
+        impl From<$number> for Part<'_> {
+            fn from(number: $number) -> Self {
+                Part::Number(number.into())
+            }
+        }
+    )+};
+}
+
+part_of_numbers! { u8 u16 u32 u64 }
+
+macro_rules! part_of_other_numbers {
+    ($($number:ty)+) => {$(
+        /// Its decimal digits, also of what is below zero or too large for the others.
+        impl From<$number> for Part<'_> {
+            fn from(number: $number) -> Self {
+                match u64::try_from(number) {
+                    Ok(number) => Part::Number(number),
+                    Err(_) => number.to_string().into(),
+                }
+            }
+        }
+    )+};
+}
+
+part_of_other_numbers! { u128 usize i8 i16 i32 i64 i128 isize }
+
+#[cfg(test)]
+mod tests {
+    use tidegate::{IntoKey, Key};
+
+    use super::super::Parts;
+    use super::*;
+
+    fn is_the_same<P: Into<Part<'static>> + IntoKey + Clone>(part: P) {
+        assert_eq!(Parts::one(part.clone()).key(), Key::new(part));
+    }
+
+    #[test]
+    fn whatever_is_a_part_of_a_key_in_the_library_is_the_same_part_here() {
+        for number in [i64::MIN, -1, 0, 7, i64::MAX] {
+            is_the_same(number);
+            is_the_same(i128::from(number) * 5);
+            is_the_same(number as i8);
+            is_the_same(number as i16);
+            is_the_same(number as i32);
+            is_the_same(number as isize);
+            is_the_same(number as usize);
+            is_the_same(number as u128);
+        }
+        is_the_same(u128::MAX);
+        for letter in ['a', '\u{e4}', '\u{1f980}'] {
+            is_the_same(letter);
+        }
+        for is_so in [true, false] {
+            is_the_same(is_so);
+        }
+        is_the_same(Arc::<str>::from("ana"));
+        is_the_same(Arc::new(String::from("ana")));
+        is_the_same(Arc::<[u8]>::from(&b"ana"[..]));
+        is_the_same(Rc::<str>::from("ana"));
+        is_the_same(Rc::<[u8]>::from(&b"ana"[..]));
+        is_the_same(Box::<str>::from("ana"));
+        is_the_same(Box::<[u8]>::from(&b"ana"[..]));
+        is_the_same(Cow::Borrowed("ana"));
+        is_the_same(Cow::<str>::Owned(String::from("ana")));
+        is_the_same(*b"sixteen bytes id");
+        is_the_same(b"ana");
+        let (text, bytes) = (String::from("ana"), b"ana".to_vec());
+        assert_eq!((Part::from(&text), Part::from(&bytes)), ("ana".into(), "ana".into()));
+    }
+}

@@ -1,0 +1,278 @@
+//! All parts of a key together.
+//!
+//! Different parts never give the same key: each is written with its length before it. A key with something missing
+//! has one part more, which says what is, so it is no other's, whatever anybody sends.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use tidegate::{IntoKey, Key, KeyPart};
+use tidegate_rules::Grouping;
+
+use super::part::Part;
+use crate::answer::{Digits, Reason};
+
+/// The most parts of a key.
+pub(super) const MOST: usize = 6;
+
+/// What a request is counted by: one part, or several together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parts<'r>(Kind<'r>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Kind<'r> {
+    One(Part<'r>),
+    Several { parts: [Part<'r>; MOST], length: usize },
+}
+
+/// What becomes of a request by what was found in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Course {
+    /// It is counted.
+    Count,
+    /// It is let alone.
+    Skip,
+    /// It is refused.
+    Refuse(Reason),
+}
+
+impl<'r> Parts<'r> {
+    /// A key of one part.
+    #[inline]
+    pub fn one(part: impl Into<Part<'r>>) -> Parts<'r> {
+        Parts(Kind::One(part.into()))
+    }
+
+    /// A key of several parts; what is beyond the sixth is left out.
+    pub(super) fn several(each: impl IntoIterator<Item = Part<'r>>) -> Parts<'r> {
+        let (mut parts, mut length) = ([const { Part::Missing }; MOST], 0);
+        for (place, part) in parts.iter_mut().zip(each) {
+            *place = part;
+            length += 1;
+        }
+        Parts(Kind::Several { parts, length })
+    }
+
+    /// Each of them.
+    pub fn each(&self) -> &[Part<'r>] {
+        match &self.0 {
+            Kind::One(part) => std::slice::from_ref(part),
+            Kind::Several { parts, length } => &parts[..*length],
+        }
+    }
+
+    /// The same, with bytes of its own.
+    pub fn into_owned(self) -> Parts<'static> {
+        Parts(match self.0 {
+            Kind::One(part) => Kind::One(part.into_owned()),
+            Kind::Several { parts, length } => Kind::Several { parts: parts.map(Part::into_owned), length },
+        })
+    }
+
+    /// The text of an address, if that is all and nobody else is counted with it.
+    #[inline]
+    pub(crate) fn only_address(&self) -> Option<Ipv4Text> {
+        match self.0 {
+            Kind::One(Part::Address(IpAddr::V4(ip), grouping)) if grouping.ipv4_bits >= 32 => {
+                Some(Ipv4Text::of(ip))
+            }
+            _ => None,
+        }
+    }
+
+    /// The key, to be kept.
+    pub fn key(&self) -> Key {
+        Key::new(self)
+    }
+
+    /// What becomes of the request: whoever refuses is heard before who skips, and a mistake of the program before both.
+    #[inline]
+    pub(crate) fn course(&self) -> Course {
+        if let Kind::One(Part::Bytes(_) | Part::Address(..) | Part::Number(_) | Part::Missing) = self.0 {
+            return Course::Count;
+        }
+        let has = |what: &Part<'_>| self.each().contains(what);
+        match (has(&Part::NoPeer), has(&Part::Refuse), has(&Part::Skip)) {
+            (true, _, _) => Course::Refuse(Reason::NoPeer),
+            (false, true, _) => Course::Refuse(Reason::Missing),
+            (false, false, true) => Course::Skip,
+            (false, false, false) => Course::Count,
+        }
+    }
+}
+
+impl IntoKey for Parts<'_> {
+    #[inline]
+    fn each_part(&self, use_part: &mut dyn FnMut(&[u8])) {
+        let mut missing = 0_u8;
+        for (bit, part) in self.each().iter().enumerate() {
+            match part {
+                Part::Bytes(bytes) => use_part(bytes),
+                Part::Address(ip, grouping) => with_address(*ip, *grouping, use_part),
+                Part::Number(number) => use_part(Digits::of(*number).as_bytes()),
+                Part::Missing | Part::NoPeer | Part::Skip | Part::Refuse => {
+                    missing |= 1 << bit;
+                    use_part(&[]);
+                }
+            }
+        }
+        if missing != 0 {
+            use_part(&[missing]);
+        }
+    }
+
+    #[inline]
+    fn only_part(&self) -> Option<&[u8]> {
+        match &self.0 {
+            Kind::One(Part::Bytes(bytes)) => Some(bytes),
+            _ => None,
+        }
+    }
+}
+
+impl IntoKey for &Parts<'_> {
+    #[inline]
+    fn each_part(&self, use_part: &mut dyn FnMut(&[u8])) {
+        (**self).each_part(use_part);
+    }
+
+    #[inline]
+    fn only_part(&self) -> Option<&[u8]> {
+        (**self).only_part()
+    }
+}
+
+/// Hands over the group of an address as text: the address itself if it is alone in its group.
+#[inline]
+fn with_address(ip: IpAddr, grouping: Grouping, use_part: &mut dyn FnMut(&[u8])) {
+    match ip {
+        IpAddr::V4(ip) if grouping.ipv4_bits >= 32 => use_part(Ipv4Text::of(ip).as_bytes()),
+        ip => with_group(ip.to_canonical(), grouping, use_part),
+    }
+}
+
+fn with_group(ip: IpAddr, grouping: Grouping, use_part: &mut dyn FnMut(&[u8])) {
+    match ip {
+        IpAddr::V4(ip) if grouping.ipv4_bits >= 32 => use_part(Ipv4Text::of(ip).as_bytes()),
+        IpAddr::V4(ip) => {
+            let mask = u32::MAX.checked_shl(32 - u32::from(grouping.ipv4_bits)).unwrap_or(0);
+            let network = Ipv4Addr::from_bits(ip.to_bits() & mask);
+            use_part(format!("{network}/{}", grouping.ipv4_bits).as_bytes());
+        }
+        IpAddr::V6(ip) if grouping.ipv6_bits >= 128 => ip.with_bytes(use_part),
+        IpAddr::V6(ip) => {
+            let mask = u128::MAX.checked_shl(128 - u32::from(grouping.ipv6_bits)).unwrap_or(0);
+            let network = Ipv6Addr::from_bits(ip.to_bits() & mask);
+            use_part(format!("{network}/{}", grouping.ipv6_bits).as_bytes());
+        }
+    }
+}
+
+/// `192.0.2.7`, as the library writes it, without the machinery of formatting.
+pub(crate) struct Ipv4Text {
+    bytes: [u8; 15],
+    length: usize,
+}
+
+impl Ipv4Text {
+    #[inline]
+    fn of(ip: Ipv4Addr) -> Ipv4Text {
+        let mut text = Ipv4Text { bytes: [0; 15], length: 0 };
+        for (place, octet) in ip.octets().into_iter().enumerate() {
+            if place > 0 {
+                text.put(b'.');
+            }
+            if octet >= 100 {
+                text.put(b'0' + octet / 100);
+            }
+            if octet >= 10 {
+                text.put(b'0' + octet / 10 % 10);
+            }
+            text.put(b'0' + octet % 10);
+        }
+        text
+    }
+
+    #[inline]
+    fn put(&mut self, byte: u8) {
+        self.bytes[self.length] = byte;
+        self.length += 1;
+    }
+
+    #[inline]
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn different_parts_are_different_keys_also_when_some_are_missing() {
+        let values = || {
+            let bytes = [&b""[..], b"\x01", b"\x02", b"\x03", b"a", b"ab"];
+            bytes.map(Part::from).into_iter().chain([Part::Missing, Part::Number(7)])
+        };
+        let mut all: Vec<Parts<'_>> = values().map(Parts::one).collect();
+        for first in values() {
+            for second in values() {
+                all.push(Parts::several([first.clone(), second.clone()]));
+                for third in values() {
+                    all.push(Parts::several([first.clone(), second.clone(), third]));
+                }
+            }
+        }
+        let keys: std::collections::HashSet<_> = all.iter().map(Parts::key).collect();
+        // What has something missing has one part more, which is below 8; a key that is whole may look like that
+        // only if it has as many parts as another extractor would have: those never meet in one limiter.
+        let of_length = |length| all.iter().filter(move |parts| parts.each().len() == length);
+        for length in 1..=3 {
+            let keys: std::collections::HashSet<_> = of_length(length).map(Parts::key).collect();
+            assert_eq!(keys.len(), of_length(length).count());
+        }
+        assert!(keys.len() > 300);
+    }
+
+    #[test]
+    fn a_key_is_what_the_library_makes_of_the_same() {
+        let ip: IpAddr = "192.0.2.7".parse().unwrap();
+        assert_eq!(Parts::one(ip).key(), Key::new(ip));
+        assert_eq!(Parts::one("ana").key(), Key::new("ana"));
+        assert_eq!(Parts::one(42_u64).key(), Key::new(42_u64));
+        let both = Parts::several([Part::from(ip), Part::from("login")]);
+        assert_eq!(both.key(), Key::new((ip, "login")));
+        for ip in ["0.0.0.0", "9.10.99.100", "255.255.255.255", "1.20.0.199"] {
+            let ip: Ipv4Addr = ip.parse().unwrap();
+            assert_eq!(Parts::one(ip).key(), Key::new(ip));
+        }
+    }
+
+    #[test]
+    fn addresses_are_counted_in_groups() {
+        let group = |ip: &str, ipv4_bits, ipv6_bits| {
+            let ip: IpAddr = ip.parse().unwrap();
+            let key = Parts::one(Part::Address(ip, Grouping { ipv4_bits, ipv6_bits })).key();
+            String::from_utf8(key.parts().remove(0)).unwrap()
+        };
+        assert_eq!(group("::ffff:192.0.2.7", 32, 64), "192.0.2.7");
+        assert_eq!(group("192.0.2.7", 24, 64), "192.0.2.0/24");
+        assert_eq!(group("::ffff:192.0.2.7", 24, 64), "192.0.2.0/24");
+        assert_eq!(group("192.0.2.7", 0, 64), "0.0.0.0/0");
+        assert_eq!(group("2001:db8:1:2:3:4:5:6", 32, 64), "2001:db8:1:2::/64");
+        assert_eq!(group("2001:db8:1:2:3:4:5:6", 32, 128), "2001:db8:1:2:3:4:5:6");
+        assert_eq!(group("2001:db8:1:2:3:4:5:6", 32, 0), "::/0");
+    }
+
+    #[test]
+    fn whoever_refuses_is_heard_before_who_skips() {
+        let course = |parts: &[Part<'static>]| Parts::several(parts.to_vec()).course();
+        assert_eq!(course(&["a".into(), Part::Missing]), Course::Count);
+        assert_eq!(course(&["a".into(), Part::Skip]), Course::Skip);
+        assert_eq!(course(&[Part::Skip, Part::Refuse]), Course::Refuse(Reason::Missing));
+        assert_eq!(course(&[Part::Skip, Part::Refuse, Part::NoPeer]), Course::Refuse(Reason::NoPeer));
+        assert_eq!(Parts::one(Part::NoPeer).course(), Course::Refuse(Reason::NoPeer));
+        assert_eq!(Parts::one(Part::Skip).course(), Course::Skip);
+        assert_eq!(Parts::one(Part::Missing).course(), Course::Count);
+    }
+}

@@ -1,0 +1,235 @@
+//! The service that the layer makes, and what its calls are while they last.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use http::{Request, Response};
+use pin_project_lite::pin_project;
+use tower_service::Service;
+
+use super::desk::{Came, Departure, Desk, Waiting};
+use super::held::{Held, Reason};
+use super::told::Told;
+use crate::head::{Head, ResponseHead};
+use crate::key::{Course, Identified, Identify, LaterParts, Parts};
+
+/// An error of any kind, as layers of tower hand them on.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A service whose calls are paced and obey what servers say; made by [`Outgoing`](super::Outgoing).
+#[derive(Clone)]
+pub struct OutgoingService<S> {
+    inner: S,
+    by: Arc<dyn Identify>,
+    desk: Arc<Desk>,
+}
+
+impl<S> OutgoingService<S> {
+    pub(super) fn new(inner: S, by: Arc<dyn Identify>, desk: Arc<Desk>) -> OutgoingService<S> {
+        OutgoingService { inner, by, desk }
+    }
+}
+
+impl<S, B, R> Service<Request<B>> for OutgoingService<S>
+where
+    S: Service<Request<B>, Response = Response<R>> + Clone,
+    S::Error: Into<BoxError>,
+{
+    type Response = Response<R>;
+    type Error = BoxError;
+    type Future = OutgoingFuture<S, B>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(context).map_err(Into::into)
+    }
+
+    fn call(&mut self, request: Request<B>) -> OutgoingFuture<S, B> {
+        let came = match self.by.identify(Head::of(&request)) {
+            Identified::Now(parts) => come(&self.desk, &parts),
+            Identified::Later(parts) => {
+                let desk = Arc::clone(&self.desk);
+                let (inner, request) = self.put_off(request);
+                return OutgoingFuture { stage: Stage::Identifying { parts, desk, inner, request } };
+            }
+        };
+        let stage = match came.map(leave) {
+            // Nothing can have been learned since it was let go, in this very call.
+            Ok(Ok(departure)) => {
+                let wall = self.desk.settings.wall;
+                Stage::Calling { future: self.inner.call(request), departure, wall }
+            }
+            Ok(Err(waiting)) => {
+                let wall = self.desk.settings.wall;
+                let (inner, request) = self.put_off(request);
+                Stage::Waiting { waiting, inner, request, wall }
+            }
+            Err(held) => Stage::Failed { held: Some(held) },
+        };
+        OutgoingFuture { stage }
+    }
+}
+
+impl<S: Clone> OutgoingService<S> {
+    /// A call that waits holds no readiness of the inner service: that which was reserved for it is dropped.
+    fn put_off<B>(&mut self, request: Request<B>) -> (Option<S>, Option<Request<B>>) {
+        let fresh = self.inner.clone();
+        self.inner = fresh.clone();
+        (Some(fresh), Some(request))
+    }
+}
+
+/// A call that comes, if it does not fail at once.
+enum Coming {
+    /// Nobody counts it.
+    Uncounted,
+    Leaves(Departure),
+    Waits(Waiting),
+}
+
+fn come(desk: &Arc<Desk>, parts: &Parts<'_>) -> Result<Coming, Held> {
+    match parts.course() {
+        Course::Skip => return Ok(Coming::Uncounted),
+        Course::Refuse(_) => return Err(Held::new(Reason::NoKey, None)),
+        Course::Count => {}
+    }
+    match desk.enter(&parts.key()) {
+        Came::Leaves(departure) => Ok(Coming::Leaves(departure)),
+        Came::Waits(waiting) => Ok(Coming::Waits(waiting)),
+        Came::Fails(held) => Err(held),
+    }
+}
+
+fn leave(coming: Coming) -> Result<Option<Departure>, Waiting> {
+    match coming {
+        Coming::Uncounted => Ok(None),
+        Coming::Leaves(departure) => departure.leave().map(Some),
+        Coming::Waits(waiting) => Err(waiting),
+    }
+}
+
+pin_project! {
+    /// A call, from asking to the head of its answer.
+    pub struct OutgoingFuture<S, B>
+    where
+        S: Service<Request<B>>,
+    {
+        #[pin]
+        stage: Stage<S, B>,
+    }
+}
+
+pin_project! {
+    #[project = StageProjection]
+    enum Stage<S, B>
+    where
+        S: Service<Request<B>>,
+    {
+        Identifying {
+            #[pin]
+            parts: LaterParts,
+            desk: Arc<Desk>,
+            inner: Option<S>,
+            request: Option<Request<B>>,
+        },
+        Waiting {
+            waiting: Waiting,
+            inner: Option<S>,
+            request: Option<Request<B>>,
+            wall: fn() -> std::time::SystemTime,
+        },
+        /// It may leave as soon as the inner service is ready.
+        Readying {
+            departure: Option<Departure>,
+            inner: Option<S>,
+            request: Option<Request<B>>,
+            wall: fn() -> std::time::SystemTime,
+        },
+        Calling {
+            #[pin]
+            future: S::Future,
+            departure: Option<Departure>,
+            wall: fn() -> std::time::SystemTime,
+        },
+        Failed { held: Option<Held> },
+    }
+}
+
+impl<S, B, R> Future for OutgoingFuture<S, B>
+where
+    S: Service<Request<B>, Response = Response<R>> + Clone,
+    S::Error: Into<BoxError>,
+{
+    type Output = Result<Response<R>, BoxError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut stage = self.project().stage;
+        loop {
+            let next = match stage.as_mut().project() {
+                StageProjection::Identifying { parts, desk, inner, request } => {
+                    let parts = ready!(parts.poll(context));
+                    let (inner, request, wall) = (inner.take(), request.take(), desk.settings.wall);
+                    match come(desk, &parts) {
+                        Ok(Coming::Waits(waiting)) => Stage::Waiting { waiting, inner, request, wall },
+                        Ok(Coming::Uncounted) => Stage::Readying { departure: None, inner, request, wall },
+                        Ok(Coming::Leaves(departure)) => {
+                            Stage::Readying { departure: Some(departure), inner, request, wall }
+                        }
+                        Err(held) => Stage::Failed { held: Some(held) },
+                    }
+                }
+                StageProjection::Waiting { waiting, inner, request, wall } => {
+                    match ready!(waiting.poll(context.waker())) {
+                        Ok(departure) => Stage::Readying {
+                            departure: Some(departure),
+                            inner: inner.take(),
+                            request: request.take(),
+                            wall: *wall,
+                        },
+                        Err(held) => Stage::Failed { held: Some(held) },
+                    }
+                }
+                StageProjection::Readying { departure, inner, request, wall } => {
+                    let service = inner.as_mut().expect("it is called once");
+                    ready!(service.poll_ready(context)).map_err(Into::into)?;
+                    match departure.take().map(Departure::leave).transpose() {
+                        Ok(departure) => {
+                            let request = request.take().expect("it is sent once");
+                            Stage::Calling { future: service.call(request), departure, wall: *wall }
+                        }
+                        // While it became ready, a server asked to be left alone. Nobody waits with a ready service.
+                        Err(waiting) => {
+                            let inner = Some(service.clone());
+                            Stage::Waiting { waiting, inner, request: request.take(), wall: *wall }
+                        }
+                    }
+                }
+                StageProjection::Calling { future, departure, wall } => {
+                    let answer = ready!(future.poll(context));
+                    if let (Some(departure), Ok(response)) = (departure.take(), &answer) {
+                        departure.answered(&Told::by(ResponseHead::of(response), *wall));
+                    }
+                    return Poll::Ready(answer.map_err(Into::into));
+                }
+                StageProjection::Failed { held } => {
+                    let held = held.take().expect("a call is awaited once");
+                    return Poll::Ready(Err(held.into()));
+                }
+            };
+            stage.set(next);
+        }
+    }
+}
+
+impl<S> fmt::Debug for OutgoingService<S> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("OutgoingService").field("desk", &self.desk).finish_non_exhaustive()
+    }
+}
+
+impl<S: Service<Request<B>>, B> fmt::Debug for OutgoingFuture<S, B> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("OutgoingFuture")
+    }
+}

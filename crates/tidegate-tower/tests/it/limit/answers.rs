@@ -1,0 +1,203 @@
+//! Refusals, in HTTP and in gRPC.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderMap, Request, StatusCode};
+use serde_json::Value;
+use tidegate::{Limit, Limiter, ManualClock};
+use tidegate_tower::key::{self, Extract as _};
+use tidegate_tower::{RateLimit, Reason};
+use tonic::Code;
+use tonic_types::StatusExt as _;
+
+use super::{Counting, Got, field, now, of};
+
+fn problem(response: &Got) -> Value {
+    assert_eq!(field(response, "content-type"), Some("application/problem+json"));
+    serde_json::from_slice(response.body()).unwrap()
+}
+
+fn grpc() -> Request<()> {
+    Request::post("/x").header("content-type", "application/grpc+proto").body(()).unwrap()
+}
+
+/// A layer for everyone together, whose clock stands still.
+fn still(limit: Limit) -> RateLimit {
+    RateLimit::with(Limiter::with_clock(limit, Arc::new(ManualClock::new())), key::everyone())
+}
+
+/// The status that tonic reads.
+fn status(headers: &HeaderMap) -> tonic::Status {
+    tonic::Status::from_header_map(headers).expect("it is one")
+}
+
+#[test]
+fn a_refusal_is_a_problem_that_names_the_policy() {
+    let mut service = Counting::default().behind(&still(Limit::per_hour(2)).named("api"));
+    for _ in 0..2 {
+        assert_eq!(now(&mut service, of("ana")).status(), StatusCode::OK);
+    }
+    let response = now(&mut service, of("ana"));
+    let told = problem(&response);
+    assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(told["type"], "https://iana.org/assignments/http-problem-types#quota-exceeded");
+    assert_eq!((&told["status"], &told["title"]), (&429.into(), &"Quota exceeded".into()));
+    assert_eq!(told["violated-policies"], serde_json::json!(["api"]));
+    assert!(told["detail"].as_str().unwrap().contains("Retry-After"), "{told}");
+    assert_eq!(field(&response, "retry-after"), Some("1800"));
+}
+
+#[test]
+fn what_can_never_pass_has_no_time_to_try_again_and_says_why() {
+    let layer = RateLimit::new(Limit::per_hour(2), key::everyone()).cost(|_| 3);
+    let mut service = Counting::default().behind(&layer);
+    let response = now(&mut service, of("ana"));
+    assert_eq!((response.status(), field(&response, "retry-after")), (StatusCode::TOO_MANY_REQUESTS, None));
+    let told = problem(&response);
+    assert!(told["detail"].as_str().unwrap().contains("at most 2"), "{told}");
+
+    let refused = now(&mut service, grpc());
+    let status = status(refused.headers());
+    assert_eq!(status.code(), Code::ResourceExhausted);
+    assert!(status.get_details_retry_info().is_none());
+    assert_eq!(field(&refused, "grpc-retry-pushback-ms"), Some("-1"));
+}
+
+#[test]
+fn a_call_of_grpc_is_refused_by_trailers_only() {
+    let mut service = Counting::default().behind(&still(Limit::per_minute(7).burst(1)));
+    assert_eq!(now(&mut service, grpc()).status(), StatusCode::OK);
+    let refused = now(&mut service, grpc());
+    assert_eq!((refused.status(), refused.body().len()), (StatusCode::OK, 0));
+    assert_eq!(field(&refused, "content-type"), Some("application/grpc+proto"));
+    let status = status(refused.headers());
+    assert_eq!(status.code(), Code::ResourceExhausted);
+    let delay = status.get_details_retry_info().unwrap().retry_delay.unwrap();
+    assert_eq!(delay, Duration::from_nanos(8_571_428_572), "a seventh of a minute, rounded up");
+    assert_eq!(field(&refused, "grpc-retry-pushback-ms"), Some("8572"));
+    assert_eq!(field(&refused, "retry-after"), Some("9"));
+}
+
+/// A cache may keep a 200 that answers a `GET`, whatever its trailers say.
+#[test]
+fn what_only_looks_like_a_call_of_grpc_is_refused_by_its_status() {
+    let mut service = Counting::default().behind(&still(Limit::per_hour(1)));
+    let get = || Request::get("/x").header("content-type", "application/grpc").body(()).unwrap();
+    assert_eq!(now(&mut service, get()).status(), StatusCode::OK);
+    let refused = now(&mut service, get());
+    assert_eq!((refused.status(), field(&refused, "grpc-status")), (StatusCode::TOO_MANY_REQUESTS, None));
+    assert_eq!(problem(&refused)["status"], 429);
+}
+
+#[test]
+fn whoever_lacks_what_it_is_counted_by_is_refused_let_alone_or_counted_with_its_like() {
+    let by = |extract: Box<dyn Fn() -> RateLimit>| {
+        let mut service = Counting::default().behind(&extract());
+        let nobody = || Request::builder().uri("/x").body(()).unwrap();
+        [now(&mut service, nobody()), now(&mut service, nobody()), now(&mut service, of("ana"))]
+            .map(|response| (response.status().as_u16(), field(&response, "ratelimit").is_some()))
+    };
+    let limit = Limit::per_hour(1);
+    let shared = by(Box::new(move || RateLimit::new(limit, key::header("x-user"))));
+    assert_eq!(shared, [(200, true), (429, true), (200, true)]);
+    let skipped = by(Box::new(move || RateLimit::new(limit, key::header("x-user").or_skip())));
+    assert_eq!(skipped, [(200, false), (200, false), (200, true)]);
+    let refused = by(Box::new(move || RateLimit::new(limit, key::header("x-user").or_refuse())));
+    assert_eq!(refused, [(400, false), (400, false), (200, true)]);
+    let tuple = by(Box::new(move || RateLimit::new(limit, (key::path(), key::header("x-user").or_refuse()))));
+    assert_eq!(tuple, [(400, false), (400, false), (200, true)]);
+}
+
+#[test]
+fn who_lacks_it_is_told_so() {
+    let layer = RateLimit::new(Limit::per_hour(1), key::header("x-user").or_refuse());
+    let response = now(&mut Counting::default().behind(&layer), Request::builder().body(()).unwrap());
+    let told = problem(&response);
+    assert_eq!((&told["status"], &told["title"]), (&400.into(), &"Bad Request".into()));
+    assert_eq!(field(&response, "retry-after"), None);
+}
+
+#[test]
+fn an_answer_of_one_s_own_takes_the_place_of_ours_and_the_fields_are_added() {
+    let layer = RateLimit::new(Limit::per_hour(1), key::header("x-user").or_refuse()).named("api").otherwise(
+        |refused| {
+            let status = match refused.reason() {
+                Reason::Quota => StatusCode::IM_A_TEAPOT,
+                _ => refused.status(),
+            };
+            let told = format!(
+                "{:?} of {:?} at {}",
+                refused.policy(),
+                refused.retry_after().is_some(),
+                refused.head().path()
+            );
+            http::Response::builder().status(status).body(told.into()).unwrap()
+        },
+    );
+    let mut service = Counting::default().behind(&layer);
+    assert_eq!(now(&mut service, of("ana")).status(), StatusCode::OK);
+    let refused = now(&mut service, of("ana"));
+    assert_eq!(refused.status(), StatusCode::IM_A_TEAPOT);
+    assert_eq!(&refused.body()[..], b"Some(\"api\") of true at /x");
+    assert!(field(&refused, "ratelimit").is_some() && field(&refused, "retry-after").is_some());
+    let missing = now(&mut service, Request::builder().uri("/y").body(()).unwrap());
+    assert_eq!(
+        (missing.status(), &missing.body()[..]),
+        (StatusCode::BAD_REQUEST, &b"None of false at /y"[..])
+    );
+}
+
+#[test]
+fn an_answer_of_one_s_own_that_says_when_to_try_again_is_left_as_it_is() {
+    let layer = still(Limit::per_hour(1))
+        .otherwise(|_| http::Response::builder().header("retry-after", "7").body("later".into()).unwrap());
+    let mut service = Counting::default().behind(&layer);
+    assert_eq!(field(&now(&mut service, of("ana")), "retry-after"), None);
+    let refused = now(&mut service, of("ana"));
+    assert_eq!(refused.headers().get_all("retry-after").iter().collect::<Vec<_>>(), ["7"]);
+    assert!(field(&refused, "ratelimit").is_some());
+}
+
+/// A lock that is held while somebody else's function runs waits for itself here.
+#[test]
+fn an_answer_of_one_s_own_may_ask_the_same_layer_also_after_its_limit_was_replaced() {
+    static LAYER: std::sync::OnceLock<RateLimit> = std::sync::OnceLock::new();
+    let limiter = Limiter::with_clock(Limit::per_hour(2), Arc::new(ManualClock::new()));
+    limiter.set_limit(Limit::per_hour(1));
+    let layer = RateLimit::with(limiter, key::header("x-user")).otherwise(|refused| {
+        let asks_for_another = refused.head().header("x-user").is_some_and(|user| user == "ana");
+        let mut service = Counting::default().behind(LAYER.get().unwrap());
+        let told = match asks_for_another {
+            true => {
+                [now(&mut service, of("bob")), now(&mut service, of("bob"))].map(|got| got.status().as_u16())
+            }
+            false => [0, 0],
+        };
+        http::Response::builder().status(refused.status()).body(format!("{told:?}").into()).unwrap()
+    });
+    let mut service = Counting::default().behind(LAYER.get_or_init(|| layer));
+    assert_eq!(now(&mut service, of("ana")).status(), StatusCode::OK);
+    assert_eq!(&now(&mut service, of("ana")).body()[..], b"[200, 429]");
+}
+
+#[test]
+fn a_body_of_ours_may_be_empty_by_default() {
+    let body = tidegate_tower::Answered::<axum::body::Body>::default();
+    assert!(body.is_refusal() && http_body::Body::is_end_stream(&body));
+}
+
+#[test]
+fn a_store_without_room_is_a_want_of_capacity() {
+    let map = tidegate::Map::new().max_keys(1);
+    let limiter = Limiter::on(&map, "", Limit::per_hour(5));
+    let mut service = Counting::default().behind(&RateLimit::with(limiter, key::header("x-user")));
+    assert_eq!(now(&mut service, of("ana")).status(), StatusCode::OK);
+    let refused = now(&mut service, of("bob"));
+    assert_eq!(
+        (refused.status(), field(&refused, "retry-after")),
+        (StatusCode::SERVICE_UNAVAILABLE, Some("1"))
+    );
+    let told = problem(&refused);
+    assert_eq!(told["type"], "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity");
+}

@@ -1,0 +1,186 @@
+//! Rules whose store is elsewhere: its answers take a while, and it may fail.
+
+mod together;
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Poll, Waker};
+
+use http::{Request, StatusCode};
+use tidegate::{
+    Adjusted, Adjustment, Answer, Ask, Decision, Decisions, ManualClock, Map, PermitId, Store, StoreError,
+    Subject,
+};
+use tidegate_rules::{Gate, GateStore, Policy};
+use tidegate_tower::{RateLimit, Settle, key};
+use tower::Service;
+
+use super::{Counting, Task, field, of};
+
+/// A map that answers when it is told to, which no real store does on demand.
+#[derive(Debug)]
+struct Slow {
+    map: Map,
+    answers: AtomicUsize,
+    fails: AtomicBool,
+    waiting: Mutex<Vec<Waker>>,
+}
+
+impl Slow {
+    fn new() -> Arc<Slow> {
+        Arc::new(Slow {
+            map: Map::with_clock(Arc::new(ManualClock::new())),
+            answers: AtomicUsize::new(0),
+            fails: AtomicBool::new(false),
+            waiting: Mutex::default(),
+        })
+    }
+
+    /// So many questions are answered.
+    fn answer(&self, questions: usize) {
+        self.answers.fetch_add(questions, Ordering::SeqCst);
+        self.waiting.lock().unwrap().drain(..).for_each(Waker::wake);
+    }
+
+    /// How many questions wait for an answer.
+    fn asked(&self) -> usize {
+        self.waiting.lock().unwrap().len()
+    }
+
+    async fn later<T>(&self, answer: impl FnOnce(&Map) -> T) -> Result<T, StoreError> {
+        std::future::poll_fn(|context| {
+            let taken =
+                self.answers.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+            if taken.is_ok() {
+                return Poll::Ready(());
+            }
+            self.waiting.lock().unwrap().push(context.waker().clone());
+            Poll::Pending
+        })
+        .await;
+        match self.fails.load(Ordering::SeqCst) {
+            true => Err(StoreError::unavailable("the plug is out")),
+            false => Ok(answer(&self.map)),
+        }
+    }
+}
+
+impl Store for Slow {
+    fn take<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> Answer<'a, Decisions> {
+        Answer::later(self.later(move |map| map.take_all(asks)))
+    }
+
+    fn peek<'a>(&'a self, subject: Subject<'a>, ask: Ask) -> Answer<'a, Decision> {
+        Answer::later(self.later(move |map| map.peek(subject, ask)))
+    }
+
+    fn adjust<'a>(&'a self, subject: Subject<'a>, adjustment: Adjustment) -> Answer<'a, Adjusted> {
+        Answer::later(self.later(move |map| map.adjust(subject, adjustment)))
+    }
+
+    fn release<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {
+        Answer::later(self.later(move |map| map.release(subject, permit)))
+    }
+
+    fn renew<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {
+        Answer::later(self.later(move |map| map.renew(subject, permit)))
+    }
+
+    fn reset<'a>(&'a self, subject: Subject<'a>) -> Answer<'a, bool> {
+        Answer::later(self.later(move |map| map.reset(subject)))
+    }
+}
+
+fn by(store: &Arc<Slow>, text: &str) -> RateLimit {
+    let policy = Policy::from_toml(text).unwrap_or_else(|error| panic!("{error}"));
+    let gate = Gate::new(policy, GateStore::elsewhere(store.clone()).local_bytes(1 << 16));
+    RateLimit::rules(gate).attribute("user", key::header("x-user"))
+}
+
+const HOURLY: &str = "[[rule]]\nname = 'a'\nkey = ['user']\nlimit = '2/h'\n";
+
+#[test]
+fn the_store_is_waited_for_before_and_after_the_service() {
+    let (store, counting) = (Slow::new(), Counting::default());
+    let layer = by(&store, HOURLY).after(|_| Settle::Charge(1));
+    let mut service = counting.behind(&layer);
+    let mut task = Task::new([service.call(of("ana"))]);
+    assert!(task.run().is_empty());
+    assert_eq!(counting.asked(), 0);
+    store.answer(1);
+    assert!(task.run().is_empty(), "the charge is on its way");
+    assert_eq!(counting.asked(), 1);
+    store.answer(1);
+    let over = task.run();
+    assert_eq!(over[0].1.as_ref().unwrap().status(), StatusCode::OK);
+
+    let mut next = Task::new([service.call(of("ana"))]);
+    assert!(next.run().is_empty());
+    store.answer(1);
+    let over = next.run();
+    let refused = over[0].1.as_ref().unwrap();
+    assert_eq!(
+        (refused.status(), field(refused, "retry-after")),
+        (StatusCode::TOO_MANY_REQUESTS, Some("1800"))
+    );
+    assert_eq!(counting.asked(), 1);
+}
+
+#[test]
+fn a_store_that_fails_is_gone_on_without_as_the_rule_says() {
+    for (policy, status, told) in [("open", 200, false), ("closed", 503, true), ("local", 200, true)] {
+        let store = Slow::new();
+        store.fails.store(true, Ordering::SeqCst);
+        store.answer(100);
+        let mut service =
+            Counting::default().behind(&by(&store, &format!("{HOURLY}on_store_failure = '{policy}'\n")));
+        let over = Task::new([service.call(of("ana"))]).run();
+        let response = over[0].1.as_ref().unwrap();
+        assert_eq!(
+            (response.status().as_u16(), field(response, "ratelimit").is_some()),
+            (status, told),
+            "{policy}"
+        );
+        assert_eq!(field(response, "retry-after"), (status == 503).then_some("1"));
+    }
+}
+
+#[test]
+fn a_place_in_flight_goes_back_with_the_response_and_one_that_was_dropped_with_the_next() {
+    let store = Slow::new();
+    let mut service = Counting::default()
+        .behind(&by(&store, "[[rule]]\nname = 'few'\nkey = ['user']\nlimit = '1/60s concurrency'\n"));
+    let call = |service: &mut tidegate_tower::RateLimited<Counting>, answers| {
+        let mut task = Task::new([service.call(of("ana"))]);
+        let mut over = task.run();
+        for _ in 0..answers {
+            store.answer(1);
+            over.extend(task.run());
+        }
+        let status = over.first().map(|(_, answer)| answer.as_ref().unwrap().status().as_u16());
+        status.ok_or(task)
+    };
+    assert_eq!(call(&mut service, 2).ok(), Some(200), "asked, and given back");
+    assert_eq!(call(&mut service, 2).ok(), Some(200));
+    // This one is dropped when it has its place and has been answered, but nothing was sent yet.
+    let dropped = call(&mut service, 1).expect_err("it gives its place back just now");
+    drop(dropped);
+    assert_eq!(call(&mut service, 1).ok(), Some(429));
+    let mut bob = Task::new([service.call(of("bob"))]);
+    assert!(bob.run().is_empty());
+    store.answer(3);
+    assert_eq!(bob.run().len(), 1, "asked, given back, and given back for ana");
+    assert_eq!(call(&mut service, 2).ok(), Some(200));
+}
+
+#[test]
+fn a_request_that_is_dropped_while_it_is_asked_about_never_reaches_the_service() {
+    let (store, counting) = (Slow::new(), Counting::default());
+    let mut service = counting.behind(&by(&store, HOURLY));
+    let mut task = Task::new([service.call(of("ana")), service.call(Request::new(()))]);
+    assert!(task.run().is_empty());
+    assert!(task.forget(0));
+    store.answer(1);
+    assert_eq!(task.run().len(), 1);
+    assert_eq!(counting.asked(), 1);
+}

@@ -1,0 +1,122 @@
+//! What is sent to a store elsewhere is sent together, and only where something was taken.
+
+use std::sync::atomic::Ordering;
+
+use http::StatusCode;
+use tidegate_tower::Settle;
+use tokio::sync::watch;
+use tower::Service;
+use tower_layer::Layer as _;
+
+use super::super::by_rules::lost;
+use super::super::{Counting, Task, of};
+use super::{HOURLY, Slow, by};
+
+const FOUR: &str = "[[rule]]\nname = 'a'\nlimit = '100/h'\n[[rule]]\nname = 'b'\nlimit = '100/h'\n\
+    [[rule]]\nname = 'c'\nlimit = '100/h'\n[[rule]]\nname = 'd'\nlimit = '100/30s concurrency'\n";
+const FEW: &str = "[[rule]]\nname = 'few'\nkey = ['user']\nlimit = '1/60s concurrency'\n";
+
+#[test]
+fn all_rules_are_corrected_and_all_places_given_back_in_one_round_trip() {
+    let store = Slow::new();
+    let mut service = Counting::default().behind(&by(&store, FOUR).after(|_| Settle::Charge(1)));
+    let mut task = Task::new([service.call(of("ana"))]);
+    assert!(task.run().is_empty());
+    assert_eq!(store.asked(), 1, "what the rules say");
+    store.answer(1);
+    assert!(task.run().is_empty());
+    assert_eq!(store.asked(), 4, "three charges and a place");
+    store.answer(4);
+    assert_eq!(task.run().len(), 1);
+}
+
+#[test]
+fn what_others_have_left_behind_is_given_back_while_the_service_works() {
+    let store = Slow::new();
+    let layer = by(&store, FEW);
+    let (tell, told) = watch::channel(false);
+    let mut slow = layer.layer(lost(&told));
+    let mut dropped = Task::new([slow.call(of("ana"))]);
+    assert!(dropped.run().is_empty());
+    store.answer(1);
+    assert!(dropped.run().is_empty());
+    assert!(dropped.forget(0));
+
+    let mut bob = Task::new([slow.call(of("bob"))]);
+    assert!(bob.run().is_empty());
+    assert_eq!(store.asked(), 1, "the decision comes first");
+    store.answer(1);
+    assert!(bob.run().is_empty());
+    assert_eq!(store.asked(), 1, "then the place of ana");
+    store.answer(1);
+    assert!(bob.run().is_empty(), "the service works on");
+    let mut ana = Task::new([Counting::default().behind(&layer).call(of("ana"))]);
+    assert!(ana.run().is_empty());
+    store.answer(2);
+    assert_eq!(ana.run()[0].1.as_ref().unwrap().status(), StatusCode::OK);
+
+    tell.send(true).unwrap();
+    assert!(bob.run().is_empty());
+    assert_eq!(store.asked(), 1, "its own place");
+    store.answer(1);
+    assert_eq!(bob.run().len(), 1);
+}
+
+#[test]
+fn nobody_waits_only_for_what_others_have_left_behind() {
+    let store = Slow::new();
+    let text = format!("{FEW}on_missing = 'skip'\n[[rule]]\nname = 'all'\nlimit = '100/h'\n");
+    let layer = by(&store, &text);
+    let (_tell, told) = watch::channel(false);
+    let mut dropped = Task::new([layer.layer(lost(&told)).call(of("ana"))]);
+    assert!(dropped.run().is_empty());
+    store.answer(1);
+    assert!(dropped.run().is_empty());
+    assert!(dropped.forget(0));
+
+    let nameless = || http::Request::new(());
+    let mut task = Task::new([Counting::default().behind(&layer).call(nameless())]);
+    assert!(task.run().is_empty());
+    store.answer(1);
+    assert_eq!(task.run().len(), 1);
+    // It was begun and left again: the next one who gives something back takes it along.
+    let mut bob = Task::new([Counting::default().behind(&layer).call(of("bob"))]);
+    assert!(bob.run().is_empty());
+    store.answer(1);
+    assert!(bob.run().is_empty());
+    store.answer(2);
+    assert_eq!(bob.run().len(), 1);
+    store.answer(1);
+    let mut ana = Task::new([Counting::default().behind(&layer).call(of("ana"))]);
+    assert!(ana.run().is_empty(), "it has its place and gives it back");
+    store.answer(1);
+    assert_eq!(ana.run()[0].1.as_ref().unwrap().status(), StatusCode::OK);
+}
+
+#[test]
+fn what_passed_while_the_store_failed_is_not_given_back_by_it() {
+    for how in ["open", "local"] {
+        let store = Slow::new();
+        store.answer(1000);
+        let layer = by(&store, &format!("{HOURLY}on_store_failure = '{how}'\n"));
+        let layer = layer.after(|response| match response.status() {
+            StatusCode::NOT_FOUND => Settle::Refund,
+            _ => Settle::Keep,
+        });
+        let passed = || {
+            let mut service = Counting::default().behind(&layer);
+            let over = Task::new((0..20).map(|_| service.call(of("ana")))).run();
+            over.iter().filter(|(_, answer)| answer.as_ref().unwrap().status().is_success()).count()
+        };
+        assert_eq!(passed(), 2);
+        let (tell, told) = watch::channel(false);
+        let mut slow = layer.layer(lost(&told));
+        store.fails.store(true, Ordering::SeqCst);
+        let mut waiting = Task::new((0..2).map(|_| slow.call(of("ana"))));
+        assert!(waiting.run().is_empty());
+        store.fails.store(false, Ordering::SeqCst);
+        tell.send(true).unwrap();
+        assert_eq!(waiting.run().len(), 2);
+        assert_eq!(passed(), 0, "{how}");
+    }
+}

@@ -1,0 +1,146 @@
+//! Every way in which servers say how much is left, and until when.
+
+use tidegate::SECOND;
+use tidegate_tower::{Dialect, RateLimit, key};
+
+use super::*;
+
+fn five_in_ten_seconds() -> Limit {
+    "5/10s fixed-window".parse().unwrap()
+}
+
+/// Calls for four windows, as fast as it is let; the server has to refuse nobody.
+async fn never_refused(tell: Tell) {
+    let caller = Caller::new(Outgoing::new(), five_in_ten_seconds(), tell).await;
+    for window in 1..=4 {
+        for _ in 0..5 {
+            assert_eq!(caller.status().await, 200);
+        }
+        assert!(caller.is_held(), "there is nothing left in this window");
+        caller.clock.advance(10 * SECOND - Duration::from_nanos(1));
+        assert!(caller.is_held(), "the window is not over");
+        assert_eq!((caller.counts.arrived(), caller.counts.refused()), (window * 5, 0));
+        caller.clock.advance(Duration::from_nanos(1));
+    }
+    assert_eq!(caller.status().await, 200);
+}
+
+#[tokio::test]
+async fn the_tenth_draft_is_obeyed() {
+    never_refused(|headers, decision, _| {
+        let value =
+            format!("\"long\";r=900;t=3600, \"api\";r={};t={}", decision.remaining(), seconds(decision));
+        headers.insert("ratelimit", text(&value));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_seventh_draft_is_obeyed() {
+    never_refused(|headers, decision, _| {
+        let value = format!("limit=5, remaining={}, reset={}", decision.remaining(), seconds(decision));
+        headers.insert("ratelimit", text(&value));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_third_draft_is_obeyed() {
+    never_refused(|headers, decision, _| {
+        headers.insert("ratelimit-remaining", decision.remaining().into());
+        headers.insert("ratelimit-reset", seconds(decision).into());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn seconds_in_x_fields_are_obeyed() {
+    never_refused(|headers, decision, _| {
+        headers.insert("x-ratelimit-remaining", decision.remaining().into());
+        headers.insert("x-ratelimit-reset", seconds(decision).into());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn moments_in_x_fields_are_obeyed_by_the_server_s_own_time() {
+    never_refused(|headers, decision, now| {
+        headers.insert("x-ratelimit-remaining", decision.remaining().into());
+        headers.insert("x-ratelimit-reset", moment(now, seconds(decision)).into());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn moments_in_milliseconds_are_obeyed_by_the_server_s_own_time() {
+    never_refused(|headers, decision, now| {
+        headers.insert("x-ratelimit-remaining", decision.remaining().into());
+        headers.insert("x-ratelimit-reset", (moment(now, seconds(decision)) * 1000).into());
+    })
+    .await;
+}
+
+/// A server that says nothing before it refuses is asked once too often in each window, and then left alone.
+async fn refused_once_a_window(tell: Tell) {
+    let caller = Caller::new(Outgoing::new(), five_in_ten_seconds(), tell).await;
+    for window in 1..=3 {
+        for _ in 0..5 {
+            assert_eq!(caller.status().await, 200);
+        }
+        assert_eq!(caller.status().await, 429);
+        assert!(caller.is_held());
+        caller.clock.advance(10 * SECOND - Duration::from_nanos(1));
+        assert!(caller.is_held());
+        assert_eq!((caller.counts.arrived(), caller.counts.refused()), (window * 6, window));
+        caller.clock.advance(Duration::from_nanos(1));
+    }
+}
+
+#[tokio::test]
+async fn a_retry_after_in_seconds_is_obeyed() {
+    refused_once_a_window(|headers, decision, _| {
+        if !decision.is_allowed() {
+            headers.insert("retry-after", seconds(decision).into());
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_retry_after_with_a_date_is_obeyed_by_the_server_s_own_time() {
+    refused_once_a_window(|headers, decision, now| {
+        if !decision.is_allowed() {
+            headers.insert("retry-after", text(&date(now, seconds(decision))));
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn our_own_layer_on_the_other_side_is_obeyed_in_its_dialects() {
+    for dialect in [Dialect::Ietf, Dialect::Draft07, Dialect::Draft03, Dialect::None] {
+        let clock = Arc::new(ManualClock::new());
+        let limiter = tidegate::Limiter::with_clock(five_in_ten_seconds(), clock.clone());
+        let limits = RateLimit::with(limiter, key::everyone()).fields(dialect);
+        let server = Server::start(Router::new().fallback(|| async { "hello" }).layer(limits)).await;
+        let layer = Outgoing::new().patience(Duration::ZERO).with_clock(clock.clone());
+        let mut client = layer.layer(Client::builder(TokioExecutor::new()).build_http::<Empty<Bytes>>());
+        let mut statuses = Vec::new();
+        for _ in 0..2 {
+            for _ in 0..9 {
+                let request = Request::get(format!("http://{}/", server.address)).body(Empty::new()).unwrap();
+                match client.ready().await.unwrap().call(request).await {
+                    Ok(response) => statuses.push(response.status().as_u16()),
+                    Err(error) => {
+                        let held = error.downcast_ref::<Held>().expect("an error of ours");
+                        assert_eq!(held.retry_after(), Some(10 * SECOND), "{dialect:?}");
+                    }
+                }
+            }
+            clock.advance(10 * SECOND);
+        }
+        let refusals = usize::from(dialect == Dialect::None);
+        let once = [vec![200; 5], vec![429; refusals]].concat();
+        assert_eq!(statuses, [once.clone(), once].concat(), "{dialect:?}");
+    }
+}

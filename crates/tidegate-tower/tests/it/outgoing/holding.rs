@@ -1,0 +1,124 @@
+//! Calls that are held back while a server wants to be left alone.
+
+use tidegate::SECOND;
+use tokio::task::JoinHandle;
+
+use super::*;
+
+fn retry_after(headers: &mut HeaderMap, decision: &Decision, _: Timestamp) {
+    if !decision.is_allowed() {
+        headers.insert("retry-after", 30.into());
+    }
+}
+
+/// A client whose server has just refused with half a minute.
+async fn refused(layer: Outgoing) -> Caller {
+    let caller = Caller::new(layer, "1/30s fixed-window".parse().unwrap(), retry_after).await;
+    assert_eq!(caller.status().await, 200);
+    assert_eq!(caller.status().await, 429);
+    caller
+}
+
+async fn until(is_so: impl Fn() -> bool) {
+    while !is_so() {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn after_a_refusal_nothing_arrives_before_its_time_is_over() {
+    let caller = Caller::new(Outgoing::new(), "200/30s fixed-window".parse().unwrap(), retry_after).await;
+    for _ in 0..200 {
+        assert_eq!(caller.status().await, 200);
+    }
+    assert_eq!(caller.status().await, 429);
+    let calls: Vec<_> = (0..200).map(|_| tokio::spawn(caller.call("/"))).collect();
+    until(|| caller.layer.waiting() == 200).await;
+    for _ in 0..29 {
+        caller.clock.advance(SECOND);
+        tokio::task::yield_now().await;
+    }
+    caller.clock.advance(SECOND - Duration::from_nanos(1));
+    assert_eq!((caller.counts.arrived(), caller.layer.waiting()), (201, 200));
+    caller.clock.advance(Duration::from_nanos(1));
+    for call in calls {
+        assert_eq!(call.await.unwrap().unwrap().status(), 200);
+    }
+    assert_eq!((caller.counts.arrived(), caller.counts.refused()), (401, 1));
+}
+
+#[tokio::test]
+async fn whoever_goes_away_never_arrives_and_the_others_leave_in_order() {
+    let layer = Outgoing::new().pace("1/s burst 1".parse().unwrap());
+    let caller = Caller::new(layer, "1/30s fixed-window".parse().unwrap(), retry_after).await;
+    assert_eq!(caller.status().await, 200);
+    caller.clock.advance(SECOND);
+    assert_eq!(caller.status().await, 429);
+    let mut calls = Vec::new();
+    for number in 0..100 {
+        calls.push(tokio::spawn(caller.call(&format!("/{number}"))));
+        until(|| caller.layer.waiting() == number + 1).await;
+    }
+    for call in calls.iter().skip(1).step_by(2) {
+        call.abort();
+    }
+    until(|| caller.layer.waiting() == 50).await;
+    assert_eq!(caller.counts.arrived(), 2);
+    caller.clock.advance(30 * SECOND);
+    let mut staying = Vec::new();
+    for (number, call) in calls.into_iter().enumerate().step_by(2) {
+        // The server refuses them, too, and asks for half a minute more each time.
+        call.await.unwrap().unwrap();
+        staying.push(format!("/{number}"));
+        caller.clock.advance(30 * SECOND);
+    }
+    assert_eq!(caller.counts.order.lock().unwrap()[2..], staying);
+}
+
+#[tokio::test]
+async fn without_patience_a_call_fails_at_once_and_is_told_until_when() {
+    let caller = refused(Outgoing::new().patience(10 * SECOND)).await;
+    let error = caller.call("/").await.unwrap_err();
+    let held = error.downcast_ref::<Held>().expect("an error of ours");
+    assert!(held.is_told());
+    assert_eq!(held.retry_after(), Some(30 * SECOND));
+    assert_eq!(caller.counts.arrived(), 2);
+    caller.clock.advance(30 * SECOND);
+    assert_eq!(caller.status().await, 200);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_at_once_spend_no_more_than_was_left() {
+    let tell: Tell = |headers, decision, _| {
+        let value = format!("\"api\";r={};t={}", decision.remaining(), seconds(decision));
+        headers.insert("ratelimit", text(&value));
+    };
+    let caller = Caller::new(Outgoing::new(), "50/10s fixed-window".parse().unwrap(), tell).await;
+    assert_eq!(caller.status().await, 200);
+    let calls: Vec<_> = (0..200).map(|_| tokio::spawn(caller.call("/"))).collect();
+    // 49 leave, and the others wait for the next window, of which nothing is known before one of them is answered.
+    until(|| caller.counts.arrived() == 50 && caller.layer.waiting() == 151).await;
+    assert_eq!(caller.counts.refused(), 0);
+    while !calls.iter().all(JoinHandle::is_finished) {
+        caller.clock.advance(10 * SECOND);
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(caller.counts.arrived(), 201);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn by_the_clock_of_the_process_a_hold_ends_without_any_doing() {
+    let tell: Tell = |headers, decision, _| {
+        if !decision.is_allowed() {
+            headers.insert("retry-after", 1.into());
+        }
+    };
+    let caller = Caller::new(Outgoing::new(), "1/30s fixed-window".parse().unwrap(), tell).await;
+    let layer = Outgoing::new();
+    let mut client = layer.layer(Client::builder(TokioExecutor::new()).build_http::<Empty<Bytes>>());
+    for expected in [200, 429, 429] {
+        let response = client.ready().await.unwrap().call(caller.request("/")).await.unwrap();
+        assert_eq!(response.status(), expected);
+    }
+    assert_eq!(caller.counts.arrived(), 3);
+}
