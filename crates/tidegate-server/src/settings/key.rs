@@ -130,7 +130,7 @@ impl Key {
             flag: "headers",
             variable: "TIDEGATE_HEADERS",
             placeholder: "DIALECT",
-            help: "How answers over HTTP say what is left: ietf, draft03, x-ratelimit or none",
+            help: "How answers over HTTP say what is left: ietf, draft07, draft03, x-ratelimit or none",
             default: Some("ietf"),
             example: "\"ietf\"",
             set: |draft, said| dialect(&said.text).map(|value| draft.settings.headers = value),

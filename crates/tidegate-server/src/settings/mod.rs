@@ -29,6 +29,7 @@ pub(crate) use complaint::SettingsError;
 pub(crate) use key::{Key, TOKEN};
 pub(crate) use load::{Loaded, Source, text_of};
 pub use shared::{Credentials, Hidden, SharedSettings};
+pub use tidegate_tower::Dialect;
 pub use token::Token;
 pub(crate) use token::TokenSource;
 pub(crate) use written::{Place, Said};
@@ -44,8 +45,8 @@ pub struct Settings {
     pub token: Option<Token>,
     /// Where states are held.
     pub store: StoreSettings,
-    /// How refusals over HTTP say what is left.
-    pub headers: HeaderDialect,
+    /// How answers over HTTP say what is left.
+    pub headers: Dialect,
     /// How many threads decide.
     pub threads: NonZeroUsize,
     /// What anybody may use up.
@@ -80,20 +81,6 @@ pub struct Bounds {
     pub grace: Duration,
 }
 
-/// How an answer over HTTP says what is left.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum HeaderDialect {
-    /// `RateLimit` and `RateLimit-Policy`, as the IETF's draft has them.
-    #[default]
-    Ietf,
-    /// `RateLimit-Limit`, `-Remaining` and `-Reset`, as older drafts had them.
-    Draft03,
-    /// `X-RateLimit-Limit`, `-Remaining` and `-Reset`, the last as a time since 1970.
-    XRateLimit,
-    /// Nothing but `Retry-After`.
-    None,
-}
-
 /// The longest key that a front accepts, in bytes.
 pub const MAX_KEY_BYTES: usize = 64 << 10;
 
@@ -108,7 +95,7 @@ impl Default for Settings {
             http: on_loopback(8380),
             token: None,
             store: StoreSettings { size: 64 << 20, file: None, shared: None },
-            headers: HeaderDialect::default(),
+            headers: Dialect::default(),
             threads: thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             bounds: Bounds::default(),
             policy: Policy::default(),

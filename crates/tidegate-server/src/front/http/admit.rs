@@ -2,20 +2,17 @@
 
 use std::error::Error as _;
 
-use bytes::BytesMut;
 use hyper::StatusCode;
 use hyper::header::{self, HeaderMap, HeaderValue};
 use tidegate::StoreError;
 use tidegate_rules::{Admission, Binding};
+use tidegate_tower::answer::{Promised, Spoken, put_fields_on};
 
 use super::fields::{self, Refused};
-use super::headers::{self, Spoken};
 use super::json;
-use super::limits;
 use super::problem::Problem;
 use super::reply::{self, Kind, Reply};
 use super::request::{EXAMPLE, Request};
-use crate::answer::Answer;
 use crate::elsewhere::not_available;
 use crate::engine::Engine;
 use crate::permit::Permits;
@@ -29,7 +26,7 @@ pub(super) async fn admit(body: &[u8], headers: &mut HeaderMap, engine: &Engine)
     let admission = admitted.map_err(|error| unavailable(&error))?;
     Ok(reply::written(|out| {
         if let Some(binding) = admission.binding() {
-            headers::put(headers, out, engine.settings.headers, spoken(binding));
+            put_fields_on(out, headers, engine.settings.headers, spoken(binding));
         }
         if admission.is_allowed() {
             fields::put_object(out, (&admission).into(), Permits::of(&admission).as_ref());
@@ -62,12 +59,8 @@ pub(super) fn refused<'a>(binding: &'a Binding, admission: &Admission) -> Refuse
 }
 
 /// What the header fields say about the limit of a rule.
-fn spoken(binding: &Binding) -> Spoken<'_, impl FnOnce(&mut BytesMut) -> HeaderValue> {
-    Spoken {
-        name: &binding.rule,
-        policy: |out: &mut BytesMut| limits::policy(out, &binding.rule, &binding.limit),
-        answer: Answer(binding.decision),
-    }
+pub(super) fn spoken(binding: &Binding) -> Spoken<'_> {
+    Spoken { name: &binding.rule, policy: Promised::Of(&binding.limit), decision: &binding.decision }
 }
 
 /// What is said when the store does not answer.

@@ -10,13 +10,14 @@ use hyper::header::{self, HeaderMap};
 use serde::Deserialize;
 use tidegate::{StoreError, Ticks, Verdict};
 use tidegate_rules::{Admission, Attributes};
+use tidegate_tower::answer::{Dialect, put_fields_on, put_number};
 
-use super::admit::{NO_STORE, refused, unavailable};
+use super::admit::{NO_STORE, refused, spoken, unavailable};
 use super::problem::Problem;
 use super::reply::{Kind, Reply};
 use super::request::{Object, Request};
-use super::{digits, fields, headers, json};
-use crate::answer::{Answer, Told};
+use super::{fields, json};
+use crate::answer::Told;
 use crate::engine::Engine;
 use crate::permit::Permits;
 
@@ -62,18 +63,16 @@ async fn together(
 ) -> Result<Reply, Problem> {
     let admissions = engine.rules.admit_all(requests).await.map_err(|error| unavailable(&error))?;
     let out = &mut BytesMut::new();
-    let Some((index, wait)) = binding(&admissions) else {
+    let Some((index, _)) = binding(&admissions) else {
         out.extend_from_slice(b"{");
         put(out, true, admissions.iter().map(told));
         return Ok(Reply::json(out.split().freeze()));
     };
     headers.insert(header::CACHE_CONTROL, NO_STORE);
-    if let Wait::Some(_) = wait {
-        let seconds = admissions[index].binding().and_then(|own| Answer(own.decision).retry_after_seconds());
-        headers.insert(header::RETRY_AFTER, headers::number(out, seconds.unwrap_or(0).max(1)));
-    }
     let status = match admissions[index].binding() {
         Some(own) => {
+            // What is left of each stands in the body; here is only when to try again.
+            put_fields_on(out, headers, Dialect::None, spoken(own));
             fields::begin_refusal(out, refused(own, &admissions[index]));
             StatusCode::TOO_MANY_REQUESTS
         }
@@ -83,7 +82,7 @@ async fn together(
         }
     };
     out.extend_from_slice(b"\"binding\":");
-    digits::put(out, index as u64);
+    put_number(out, index as u64);
     out.extend_from_slice(b",");
     put(out, false, admissions.iter().map(held_up));
     Ok(Reply { status, kind: Kind::Problem, body: out.split().freeze() })

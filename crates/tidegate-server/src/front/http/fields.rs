@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use bytes::{BufMut as _, BytesMut};
 use tidegate::{Algorithm, Decision, Limit, Verdict};
+use tidegate_tower::answer::put_number;
 
-use super::{digits, headers};
+use super::limits::ADHOC;
 use crate::answer::{Answer, CLOSED, Told};
 use crate::permit::Permits;
 
@@ -40,7 +41,7 @@ pub(super) fn put(out: &mut BytesMut, told: Told<'_>) {
 
 fn put_or_null(out: &mut BytesMut, number: Option<u64>) {
     match number {
-        Some(number) => digits::put(out, number),
+        Some(number) => put_number(out, number),
         None => out.extend_from_slice(b"null"),
     }
 }
@@ -93,7 +94,7 @@ pub(super) fn begin_refusal(out: &mut BytesMut, refused: Refused<'_>) {
     out.extend_from_slice(if is_for_want { REDUCED_CAPACITY } else { QUOTA_EXCEEDED });
     put_detail(out, refused);
     out.extend_from_slice(b"\",\"violated-policies\":[");
-    put_text(out, refused.rule.unwrap_or(headers::ADHOC));
+    put_text(out, refused.rule.unwrap_or(ADHOC));
     out.extend_from_slice(b"],");
 }
 
@@ -137,7 +138,7 @@ fn put_detail(out: &mut BytesMut, refused: Refused<'_>) {
                 let _ = write!(out, " by rule \\\"{rule}\\\"");
             }
             out.extend_from_slice(b"; the same request passes in ");
-            digits::put(out, Answer(decision).retry_after_ms().unwrap_or(0));
+            put_number(out, Answer(decision).retry_after_ms().unwrap_or(0));
             out.extend_from_slice(b" ms if nobody else spends meanwhile.");
         }
         // A buffer in memory takes whatever is written.

@@ -3,12 +3,14 @@
 use std::array;
 use std::cell::RefCell;
 
-use bytes::BytesMut;
 use hyper::header::HeaderValue;
-use tidegate::{Algorithm, Ask, Limit, LimitError, State, Timestamp};
+use tidegate::{Limit, LimitError};
+use tidegate_tower::answer::policy_value;
 
 use super::problem::Problem;
-use super::{digits, headers};
+
+/// The name of a limit that came with the request.
+pub(super) const ADHOC: &str = "adhoc";
 
 /// How many limits a thread remembers.
 const SLOTS: usize = 64;
@@ -50,8 +52,7 @@ impl Known {
     #[cold]
     fn read(text: &str) -> Result<Known, Problem> {
         let limit = parsed(text)?;
-        let policy = policy(&mut BytesMut::new(), headers::ADHOC, &limit);
-        Ok(Known { text: text.into(), limit, policy })
+        Ok(Known { text: text.into(), limit, policy: policy_value(ADHOC, &limit) })
     }
 }
 
@@ -62,39 +63,15 @@ pub(super) fn parsed(text: &str) -> Result<Limit, Problem> {
     })
 }
 
-/// `"adhoc";q=15;w=30`: how much there is, of what if not requests, and in how many whole seconds it is regained.
-pub(super) fn policy(out: &mut BytesMut, name: &str, limit: &Limit) -> HeaderValue {
-    let most = limit.peek(&State::default(), Timestamp::EPOCH, Ask::ONE).limit();
-    let regained = limit.regained_in();
-    let seconds = regained.as_secs() + u64::from(regained.subsec_nanos() > 0);
-    out.extend_from_slice(b"\"");
-    out.extend_from_slice(name.as_bytes());
-    out.extend_from_slice(b"\";q=");
-    digits::put(out, most.min(headers::MAX_INTEGER));
-    if limit.algorithm() == Algorithm::Concurrency {
-        out.extend_from_slice(b";qu=\"concurrent-requests\"");
-    }
-    out.extend_from_slice(b";w=");
-    digits::put(out, seconds.max(1));
-    headers::value(out.split().freeze())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn policy_of(text: &str) -> String {
-        with(text, |known| Ok(known.policy.to_str().unwrap().to_owned())).unwrap()
-    }
-
     #[test]
-    fn a_limit_says_its_amount_and_in_how_many_seconds_it_is_regained() {
+    fn what_is_said_about_a_limit_goes_by_its_name() {
         for _ in 0..2 {
-            assert_eq!(policy_of("30/60s burst 15"), "\"adhoc\";q=15;w=30");
-            assert_eq!(policy_of("10/s burst 15"), "\"adhoc\";q=15;w=2");
-            assert_eq!(policy_of("10/s burst 1"), "\"adhoc\";q=1;w=1");
-            assert_eq!(policy_of("8/30s concurrency"), "\"adhoc\";q=8;qu=\"concurrent-requests\";w=30");
-            assert_eq!(policy_of("unlimited pacer"), "\"adhoc\";q=999999999999999;w=1");
+            let policy = with("30/60s burst 15", |known| Ok(known.policy.clone())).unwrap();
+            assert_eq!(policy, "\"adhoc\";q=15;w=30");
         }
     }
 

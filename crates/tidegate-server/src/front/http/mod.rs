@@ -7,13 +7,11 @@
 mod admit;
 mod batch;
 mod body;
-mod digits;
 mod end;
 mod explain;
 mod fields;
 #[cfg(fuzzing)]
 pub(crate) mod fuzz;
-mod headers;
 mod host;
 mod json;
 mod limits;

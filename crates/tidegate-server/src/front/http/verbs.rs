@@ -4,15 +4,14 @@ use bytes::{Bytes, BytesMut};
 use hyper::StatusCode;
 use hyper::header::{self, HeaderMap, HeaderValue};
 use tidegate::{Ask, Decision, Key, Limit};
+use tidegate_tower::answer::{Promised, Spoken, put_fields_on};
 
 use super::admit::unavailable;
-use super::fields::Refused;
-use super::headers::Spoken;
+use super::fields::{self, Refused};
 use super::json::{self, Adjust, OfPermit, Reset, Take};
-use super::limits::{self, Known};
+use super::limits::{self, ADHOC, Known};
 use super::problem::Problem;
 use super::reply::{self, Kind, Reply};
-use super::{fields, headers};
 use crate::answer::{self, Answer, MEMORY, OPEN, Told};
 use crate::elsewhere::{self, Elsewhere};
 use crate::engine::Engine;
@@ -62,7 +61,7 @@ fn taken(
     reply::written(|out| {
         // Where nobody counts there is nothing to be said about what is left.
         if by != OPEN {
-            headers::put(headers, out, dialect, spoken(known, decision));
+            put_fields_on(out, headers, dialect, spoken(known, &decision));
         }
         if decision.is_allowed() {
             return Reply::json(allowed(out, (decision, by), key, known));
@@ -89,8 +88,8 @@ fn supported(engine: &Engine, limit: &Limit) -> Result<(), Problem> {
 
 /// What the header fields say about a limit that came with the request.
 #[inline]
-fn spoken(known: &Known, decision: Decision) -> Spoken<'_, impl FnOnce(&mut BytesMut) -> HeaderValue> {
-    Spoken { name: headers::ADHOC, policy: |_: &mut BytesMut| known.policy.clone(), answer: Answer(decision) }
+fn spoken<'a>(known: &'a Known, decision: &'a Decision) -> Spoken<'a> {
+    Spoken { name: ADHOC, policy: Promised::Made(&known.policy), decision }
 }
 
 /// What a take would say.
@@ -102,7 +101,7 @@ pub(super) async fn peek(body: &[u8], headers: &mut HeaderMap, engine: &Engine) 
     let decision = engine.peek(&key, &limit, asked.ask()).await.map_err(|error| unavailable(&error))?;
     limits::with(&asked.limit, |known| {
         Ok(reply::written(|out| {
-            headers::put(headers, out, engine.settings.headers, spoken(known, decision));
+            put_fields_on(out, headers, engine.settings.headers, spoken(known, &decision));
             // It was not refused: it was only looked at.
             headers.remove(header::RETRY_AFTER);
             fields::put_object(out, Told::from(Answer(decision)).by(engine.decided_by()), None);

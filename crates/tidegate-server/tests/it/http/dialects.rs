@@ -2,14 +2,14 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use sfv::{BareItem, List, ListEntry, Parser};
+use sfv::{BareItem, Dictionary, List, ListEntry, Parser};
 use tidegate_server::Settings;
-use tidegate_server::settings::HeaderDialect;
+use tidegate_server::settings::Dialect;
 
 use crate::wire::http::{Answer, Talk};
 use crate::wire::{Running, settings};
 
-fn speaking(headers: HeaderDialect) -> Running {
+fn speaking(headers: Dialect) -> Running {
     Running::with(Settings { headers, ..settings() })
 }
 
@@ -94,7 +94,7 @@ fn what_can_never_pass_says_when_everything_is_regained() {
 
 #[test]
 fn the_older_draft_has_three_plain_numbers() {
-    let running = speaking(HeaderDialect::Draft03);
+    let running = speaking(Dialect::Draft03);
     let mut talk = Talk::to(&running);
     let answer = talk.post("/v1/take", r#"{"key":"ana","limit":"30/60s burst 15","cost":15}"#);
     let numbers =
@@ -106,10 +106,36 @@ fn the_older_draft_has_three_plain_numbers() {
 }
 
 #[test]
+fn the_draft_between_has_a_dictionary_and_a_number_with_its_window() {
+    let running = speaking(Dialect::Draft07);
+    let mut talk = Talk::to(&running);
+    let answer = talk.post("/v1/take", r#"{"key":"ana","limit":"30/60s burst 15","cost":15}"#);
+    let fields =
+        |answer: &Answer| ["ratelimit-policy", "ratelimit"].map(|name| answer.field(name).map(str::to_owned));
+    let told = |left: &str| [Some("15;w=30".to_owned()), Some(left.to_owned())];
+    assert_eq!(fields(&answer), told("limit=15, remaining=0, reset=30"));
+    assert_eq!(answer.fields_of("ratelimit").len(), 2);
+    let refused = talk.post("/v1/take", r#"{"key":"ana","limit":"30/60s burst 15"}"#);
+    assert_eq!(fields(&refused), told("limit=15, remaining=0, reset=2"));
+    assert_eq!(refused.field("retry-after"), Some("2"));
+    let unlimited = talk.post("/v1/take", r#"{"key":"ana","limit":"unlimited pacer"}"#);
+    let [policy, left] = fields(&unlimited).map(Option::unwrap);
+    let most = Some(999_999_999_999_999);
+    let left: Dictionary = Parser::new(&left).parse().unwrap();
+    let number = |name: &str| match left.get(name) {
+        Some(ListEntry::Item(item)) => item.bare_item.as_integer().map(i64::from),
+        _ => None,
+    };
+    assert_eq!([number("limit"), number("remaining"), number("reset")], [most, most, Some(0)]);
+    assert_eq!(policy, "999999999999999;w=1");
+}
+
+#[test]
 #[expect(clippy::disallowed_methods, reason = "this dialect prints a time of day")]
 fn the_vendors_dialect_has_a_time_since_1970() {
-    let running = speaking(HeaderDialect::XRateLimit);
-    let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let running = speaking(Dialect::XRateLimit);
+    let now =
+        || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos().div_ceil(1_000_000_000) as u64;
     let before = now();
     let answer = Talk::to(&running).post("/v1/take", r#"{"key":"ana","limit":"30/60s burst 15","cost":15}"#);
     assert_eq!(
@@ -123,7 +149,7 @@ fn the_vendors_dialect_has_a_time_since_1970() {
 
 #[test]
 fn without_a_dialect_only_a_refusal_says_when_to_try_again() {
-    let running = speaking(HeaderDialect::None);
+    let running = speaking(Dialect::None);
     let mut talk = Talk::to(&running);
     let ask = r#"{"key":"ana","limit":"1/60s"}"#;
     let (allowed, refused) = (talk.post("/v1/take", ask), talk.post("/v1/take", ask));
