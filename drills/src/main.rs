@@ -5,6 +5,7 @@
 //! Exit codes: 0 it held, 1 it did not, 2 the command line was not understood.
 
 mod account;
+mod adaptive;
 mod allocations;
 mod child;
 mod fleet;
@@ -51,7 +52,7 @@ struct Drill {
     run: fn(&Options, &mut Report) -> Outcome,
 }
 
-const DRILLS: [Drill; 12] = [
+const DRILLS: [Drill; 13] = [
     Drill {
         name: "zone-flood",
         summary: "100 million distinct keys on a zone of 64 MiB: nobody above its bound, memory and time stay",
@@ -123,6 +124,12 @@ const DRILLS: [Drill; 12] = [
         summary: "64 clients of four servers ask one Redis at the same moment: exactly the burst passes",
         unit: Some("--rounds"),
         run: redis_crowd::run,
+    },
+    Drill {
+        name: "adaptive",
+        summary: "places that adapt, before services whose capacity falls to a fifth: near the best fixed limit",
+        unit: Some("--plot"),
+        run: adaptive::run,
     },
 ];
 

@@ -10,12 +10,16 @@ pub(crate) struct Options {
     pub(crate) seed: u64,
     /// How many rounds, times or seconds, whatever the drill counts.
     pub(crate) count: Option<u64>,
+    /// Whether a picture is drawn into `docs`.
+    pub(crate) plot: bool,
 }
 
 impl Options {
-    /// Reads `--scale F`, `--seed S` and, for a drill that counts something, `--rounds N` or what it is called there.
+    /// Reads `--scale F`, `--seed S` and, for a drill that counts something, `--rounds N` or what it is called there;
+    /// for one that draws, `--plot`.
     pub(crate) fn parse(arguments: &[String], unit: Option<&str>) -> Result<Options, String> {
-        let mut options = Options { scale: 1.0, seed: Random::seed_from_environment(), count: None };
+        let mut options =
+            Options { scale: 1.0, seed: Random::seed_from_environment(), count: None, plot: false };
         let mut rest = arguments.iter();
         while let Some(argument) = rest.next() {
             let (name, attached) = match argument.split_once('=') {
@@ -26,9 +30,14 @@ impl Options {
             match name {
                 "--scale" => options.scale = scale(value())?,
                 "--seed" => options.seed = seed(value())?,
+                "--plot" if Some(name) == unit => options.plot = true,
                 _ if Some(name) == unit => options.count = Some(count(name, value())?),
                 _ => {
-                    let third = unit.map(|unit| format!(" or {unit} N")).unwrap_or_default();
+                    let third = unit.map(|unit| match unit {
+                        "--plot" => format!(" or {unit}"),
+                        _ => format!(" or {unit} N"),
+                    });
+                    let third = third.unwrap_or_default();
                     return Err(format!("unknown option \"{argument}\"; write --scale F, --seed S{third}"));
                 }
             }
@@ -71,7 +80,7 @@ mod tests {
 
     #[test]
     fn options_may_be_attached_or_apart() {
-        let expected = Options { scale: 0.5, seed: 7, count: None };
+        let expected = Options { scale: 0.5, seed: 7, count: None, plot: false };
         assert_eq!(parse("--scale 0.5 --seed=7"), Ok(expected));
         assert_eq!(parse("--seed 7 --scale=0.5"), Ok(expected));
         assert_eq!(parse("").unwrap().scale, 1.0);
@@ -90,14 +99,22 @@ mod tests {
             "--rounds 0",
             "--rounds many",
             "--times 5",
+            "--plot",
         ] {
             assert!(parse(line).is_err(), "{line}");
         }
     }
 
     #[test]
+    fn only_a_drill_that_draws_takes_plot() {
+        let draws = Options::parse(&["--plot".to_owned(), "--seed=3".to_owned()], Some("--plot")).unwrap();
+        assert_eq!((draws.plot, draws.seed), (true, 3));
+        assert!(!parse("").unwrap().plot);
+    }
+
+    #[test]
     fn a_scaled_count_is_at_least_one() {
-        let options = Options { scale: 0.001, seed: 0, count: None };
+        let options = Options { scale: 0.001, seed: 0, count: None, plot: false };
         assert_eq!((options.scaled(100_000), options.scaled(10)), (100, 1));
     }
 

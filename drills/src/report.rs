@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     fn report() -> Report {
-        Report::begin("example", &Options { scale: 1.0, seed: 0, count: None })
+        Report::begin("example", &Options { scale: 1.0, seed: 0, count: None, plot: false })
     }
 
     #[test]

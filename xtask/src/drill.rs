@@ -6,7 +6,7 @@ use crate::suggest::closest;
 use crate::workspace::cargo;
 
 /// Name and purpose of each drill that the `drills` crate knows.
-const DRILLS: [(&str, &str); 12] = [
+const DRILLS: [(&str, &str); 13] = [
     ("zone-flood", "100 million distinct keys on a zone of 64 MiB"),
     ("zone-newcomers", "threads and processes that meet over new keys"),
     ("zone-kill", "a process killed a hundred times at its work on a zone in a file"),
@@ -19,6 +19,7 @@ const DRILLS: [(&str, &str); 12] = [
     ("redis-replies", "ten thousand replies that are lost after the work was done"),
     ("redis-errors", "a thousand times everything that a Redis says instead of doing it"),
     ("redis-crowd", "clients of four servers that ask one Redis at the same moment"),
+    ("adaptive", "places that adapt, before services whose capacity falls to a fifth and comes back"),
 ];
 
 /// Drills that need the server's program beside theirs.
