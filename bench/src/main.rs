@@ -19,6 +19,7 @@ mod rounds;
 mod rules;
 mod server;
 mod stopwatch;
+mod tower;
 mod zone;
 
 use std::process::ExitCode;
@@ -32,10 +33,11 @@ fn main() -> ExitCode {
         Some((&"redis", rest)) => redis::run(rest),
         Some((&"rules", rest)) => rules::run(rest),
         Some((&"server", rest)) => server::run(rest),
+        Some((&"tower", rest)) => tower::run(rest),
         Some((&"zone", rest)) => zone::run(rest),
         other => {
             let name = other.map_or("(none)", |(name, _)| name);
-            eprintln!("unknown bench {name}; there are: core, decide, redis, rules, server, zone");
+            eprintln!("unknown bench {name}; there are: core, decide, redis, rules, server, tower, zone");
             ExitCode::from(2)
         }
     }

@@ -6,7 +6,7 @@ use crate::suggest::closest;
 use crate::workspace::cargo;
 
 /// Name and purpose of each benchmark that the `bench` crate knows.
-const BENCHES: [(&str, &str); 6] = [
+const BENCHES: [(&str, &str); 7] = [
     ("decide", "CPU time of one decision, beside the peers"),
     ("core", "Single and Limiter on Map beside governor, ratelimit, leaky-bucket and throttlecrab"),
     (
@@ -15,6 +15,7 @@ const BENCHES: [(&str, &str); 6] = [
     ),
     ("rules", "finding the rules that apply among 10 to 10,000, and asking a Gate, beside limitador"),
     ("server", "CL.THROTTLE and HTTP beside redis-server and throttlecrab-server: CPU, latency, memory"),
+    ("tower", "what a layer costs a request: axum bare, with tower_governor, with ours"),
     ("zone", "Limiter on Zone, hot keys to 10 M keys, beside governor, throttlecrab and Map"),
 ];
 

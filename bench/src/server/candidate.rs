@@ -76,6 +76,19 @@ impl<'a> Candidate<'a> {
         Ok(Candidate { name, server, keys: Keys::None, requests, clients })
     }
 
+    /// The same over HTTP.
+    pub(crate) fn over_http(
+        name: &'static str,
+        server: &'a Server,
+        requests: Requests,
+        connections: usize,
+    ) -> Result<Candidate<'a>, String> {
+        server.wake()?;
+        let address = server.http.ok_or_else(|| "a server without HTTP".to_owned())?;
+        let clients = Clients::connect(address, connections, &Scanner::http())?;
+        Ok(Candidate { name, server, keys: Keys::None, requests, clients })
+    }
+
     /// Asks about all keys once, so that they are known.
     pub(crate) fn meet(mut self) -> Result<Candidate<'a>, String> {
         if self.keys == Keys::Million {

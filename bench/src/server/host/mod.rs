@@ -2,6 +2,7 @@
 
 mod cores;
 mod guard;
+mod ourselves;
 mod programs;
 mod redis;
 mod throttlecrab;
@@ -16,6 +17,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use self::cores::on_core_of_server;
 use self::guard::Guard;
 pub(super) use self::guard::run as run_guard;
+pub(crate) use self::ourselves::start as start_ourselves;
 pub(super) use self::programs::Programs;
 pub(super) use self::redis::load_script;
 pub(crate) use self::redis::start as start_redis;

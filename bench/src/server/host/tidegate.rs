@@ -38,7 +38,7 @@ pub(super) fn start(program: &Path) -> Result<Server, String> {
 }
 
 /// The first line; all others are read and forgotten.
-fn first_line(output: ChildStdout) -> Result<String, String> {
+pub(super) fn first_line(output: ChildStdout) -> Result<String, String> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         let (mut reader, mut line) = (BufReader::new(output), String::new());
