@@ -3,9 +3,9 @@
 //! Different parts never give the same key: each is written with its length before it. A key with something missing
 //! has one part more, which says what is, so it is no other's, whatever anybody sends.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr};
 
-use tidegate::{IntoKey, Key, KeyPart};
+use tidegate::{IntoKey, Key};
 use tidegate_rules::Grouping;
 
 use super::part::Part;
@@ -146,24 +146,7 @@ impl IntoKey for &Parts<'_> {
 fn with_address(ip: IpAddr, grouping: Grouping, use_part: &mut dyn FnMut(&[u8])) {
     match ip {
         IpAddr::V4(ip) if grouping.ipv4_bits >= 32 => use_part(Ipv4Text::of(ip).as_bytes()),
-        ip => with_group(ip.to_canonical(), grouping, use_part),
-    }
-}
-
-fn with_group(ip: IpAddr, grouping: Grouping, use_part: &mut dyn FnMut(&[u8])) {
-    match ip {
-        IpAddr::V4(ip) if grouping.ipv4_bits >= 32 => use_part(Ipv4Text::of(ip).as_bytes()),
-        IpAddr::V4(ip) => {
-            let mask = u32::MAX.checked_shl(32 - u32::from(grouping.ipv4_bits)).unwrap_or(0);
-            let network = Ipv4Addr::from_bits(ip.to_bits() & mask);
-            use_part(format!("{network}/{}", grouping.ipv4_bits).as_bytes());
-        }
-        IpAddr::V6(ip) if grouping.ipv6_bits >= 128 => ip.with_bytes(use_part),
-        IpAddr::V6(ip) => {
-            let mask = u128::MAX.checked_shl(128 - u32::from(grouping.ipv6_bits)).unwrap_or(0);
-            let network = Ipv6Addr::from_bits(ip.to_bits() & mask);
-            use_part(format!("{network}/{}", grouping.ipv6_bits).as_bytes());
-        }
+        ip => use_part(grouping.group(ip).as_bytes()),
     }
 }
 
