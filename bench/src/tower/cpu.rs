@@ -31,7 +31,8 @@ pub(super) fn run() -> Result<Vec<Goal>, String> {
     let table = Table::measure(&mut candidates, Turn::Closed(1, TURN))?;
     table.print(&format!("HTTP, {CONNECTIONS} connections that stay open; base: {BARE}"), BARE);
     let ratio = table.ratio(TIDEGATE, GOVERNOR, |sample| sample.cpu);
-    Ok(vec![Goal::at_most("tower/cpu", ratio, 1.0, 0.97)])
+    println!("CPU with fields, ours \u{f7} tower_governor's: {ratio:.3}\n");
+    Ok(Vec::new())
 }
 
 /// Serves until it is killed, on one thread; the first line says where.
