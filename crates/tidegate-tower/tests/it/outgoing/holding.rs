@@ -96,8 +96,9 @@ async fn many_at_once_spend_no_more_than_was_left() {
     let caller = Caller::new(Outgoing::new(), "50/10s fixed-window".parse().unwrap(), tell).await;
     assert_eq!(caller.status().await, 200);
     let calls: Vec<_> = (0..200).map(|_| tokio::spawn(caller.call("/"))).collect();
-    // 49 leave, and the others wait for the next window, of which nothing is known before one of them is answered.
-    until(|| caller.counts.arrived() == 50 && caller.layer.waiting() == 151).await;
+    // At most 49 leave, fewer where answers cross; the others wait for the next window, of which nothing is known.
+    until(|| caller.counts.arrived() + caller.layer.waiting() == 201).await;
+    assert!(caller.counts.arrived() <= 50);
     assert_eq!(caller.counts.refused(), 0);
     while !calls.iter().all(JoinHandle::is_finished) {
         caller.clock.advance(10 * SECOND);
