@@ -222,9 +222,8 @@ impl Line {
         if told.is_nothing() {
             return;
         }
-        // Those that left before something was last learned were taken off then, and since then the server has
-        // counted them, or never will.
-        let others = self.leaving + self.on_their_way.range(self.learned..).count() as u64;
+        // Answers may cross: nobody knows which of those on their way this one has counted.
+        let others = self.leaving + self.on_their_way.len() as u64;
         let learned = self.next_moment();
         self.learned = learned;
         let answer = Answer { told, left_at: exit.left_at, learned, others, chance };
