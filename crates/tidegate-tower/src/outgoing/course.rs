@@ -8,7 +8,8 @@
 //!
 //! Answers overlap, so that one may be older than what is known already. Only the answer to a call that left after
 //! something was learned is surely newer than that; of two that overlap the stricter counts. A server may or may not
-//! have counted the calls that are on their way while it answers: all are taken off from what it says is left.
+//! have counted the calls that are on their way while it answers: all are taken off from what it says is left, but for
+//! those that have been on their way for so long that it has counted them or never will.
 
 use std::time::Duration;
 

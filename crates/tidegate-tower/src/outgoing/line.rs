@@ -13,6 +13,8 @@ use super::told::Told;
 const FORESEEN: usize = 1000;
 /// More often than this nobody is foreseen to wait a little longer.
 const MOST_WAITS: usize = 64;
+/// A call that has been on its way for so long was counted by the server, or never arrives.
+const SURELY_COUNTED: Ticks = Ticks::new(10_000_000_000);
 
 /// One that waits.
 #[derive(Debug)]
@@ -52,8 +54,10 @@ pub(super) struct Line {
     settled: BTreeMap<u64, Settled>,
     /// How many were let go and have not left yet.
     leaving: u64,
-    /// When those that have left and are not answered yet were let go.
-    on_their_way: BTreeSet<u64>,
+    /// Those that have left and are not answered yet, by the moment at which they were let go, and when they left.
+    on_their_way: BTreeMap<u64, Timestamp>,
+    /// Those among them that left so long ago that what a server says is left is without them.
+    hanging: BTreeSet<u64>,
     /// Counts what happens, to tell earlier from later.
     moment: u64,
     /// When something was learned last.
@@ -198,7 +202,7 @@ impl Line {
         let leaves = self.learned < exit.left_at && self.course.leave(terms, now, &exit.let_go);
         if leaves {
             self.leaving = self.leaving.saturating_sub(1);
-            self.on_their_way.insert(exit.left_at);
+            self.on_their_way.insert(exit.left_at, now);
         }
         leaves
     }
@@ -217,11 +221,14 @@ impl Line {
 
     /// A call has ended, with an answer or without one.
     pub(super) fn ended(&mut self, terms: &Terms, now: Timestamp, exit: &Exit, (told, chance): (&Told, u64)) {
-        self.on_their_way.remove(&exit.left_at);
+        if self.on_their_way.remove(&exit.left_at).is_none() {
+            self.hanging.remove(&exit.left_at);
+        }
         self.course.ended(&exit.let_go, told.went);
         if told.is_nothing() {
             return;
         }
+        self.set_hanging_apart(now);
         // Answers may cross: nobody knows which of those on their way this one has counted.
         let others = self.leaving + self.on_their_way.len() as u64;
         let learned = self.next_moment();
@@ -229,6 +236,15 @@ impl Line {
         let answer = Answer { told, left_at: exit.left_at, learned, others, chance };
         self.course.learn(terms, now, &answer);
         self.tail = None;
+    }
+
+    fn set_hanging_apart(&mut self, now: Timestamp) {
+        while let Some(eldest) = self.on_their_way.first_entry() {
+            if now.since(*eldest.get()) <= SURELY_COUNTED {
+                return;
+            }
+            self.hanging.insert(eldest.remove_entry().0);
+        }
     }
 
     /// Nobody can be woken any more: all who wait are told so.
@@ -243,6 +259,9 @@ impl Line {
     /// The clock has stepped back by so much.
     pub(super) fn step_back(&mut self, by: Ticks) {
         self.course.step_back(by);
+        for left in self.on_their_way.values_mut() {
+            *left = left.saturating_sub(by);
+        }
         for waiter in self.waiters.values_mut() {
             waiter.deadline = waiter.deadline.map(|deadline| deadline.saturating_sub(by));
         }
@@ -251,7 +270,7 @@ impl Line {
 
     fn is_empty(&self) -> bool {
         let is_nobody_here = self.waiters.is_empty() && self.settled.is_empty();
-        is_nobody_here && self.leaving == 0 && self.on_their_way.is_empty()
+        is_nobody_here && self.leaving == 0 && self.on_their_way.is_empty() && self.hanging.is_empty()
     }
 
     /// Whether nothing would be lost if it were forgotten.

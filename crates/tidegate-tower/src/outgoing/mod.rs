@@ -26,7 +26,8 @@
 //! [`longest_hold`](Outgoing::longest_hold).
 //!
 //! Calls that are on their way when an answer comes are taken off what it says is left, as if the server had not seen
-//! them yet; each is taken off once, so that one that hangs does not spend the quota again and again.
+//! them yet. Those that have been on their way for more than ten seconds are not: calls that hang spend no quota again
+//! and again.
 //!
 //! ```
 //! use std::time::Duration;

@@ -81,6 +81,23 @@ fn after_a_hold_patience_ends_when_it_ends() {
 }
 
 #[test]
+fn calls_that_hang_are_taken_off_a_quota_once() {
+    let mut bench = Bench::new(Outgoing::new());
+    let hanging: Vec<_> = (0..10).map(|_| bench.call()).collect();
+    let told = [("ratelimit", "\"a\";r=8;t=60")];
+    bench.call_answered(200, &told);
+    let mut waits = [bench.call()];
+    assert_eq!(bench.arrived(&mut waits), [0_u32; 0], "ten may still come, and eight are left");
+    bench.clock.advance(60 * SECOND);
+    bench.server.answer(11, 200, &told);
+    answer(&mut waits[0]);
+    bench.server.arrived();
+    let mut calls: Vec<_> = (0..9).map(|_| bench.call()).collect();
+    assert_eq!(bench.arrived(&mut calls).len(), 8);
+    drop(hanging);
+}
+
+#[test]
 fn answers_out_of_a_cache_tell_nothing_about_what_is_left() {
     let mut bench = Bench::new(Outgoing::new());
     bench.call_answered(200, &[("age", "3600"), ("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "60")]);

@@ -55,6 +55,37 @@ fn what_waits_already_fails_at_once_when_it_turns_out_to_be_too_long() {
 }
 
 #[test]
+fn of_a_quota_as_many_leave_as_are_left_and_those_on_their_way_count() {
+    let mut bench = Bench::new(Outgoing::new());
+    let mut on_their_way = [bench.call(), bench.call()];
+    assert_eq!(bench.arrived(&mut on_their_way), [0, 1]);
+    bench.call_answered(200, &[("ratelimit", "\"api\";r=5;t=30")]);
+    let mut calls: Vec<_> = (0..6).map(|_| bench.call()).collect();
+    assert_eq!(bench.arrived(&mut calls), [3, 4, 5]);
+    bench.clock.advance(30 * SECOND);
+    assert_eq!(bench.arrived(&mut calls), [6], "one, to hear how much is left now");
+    for number in 3..6 {
+        bench.server.answer(number, 200, &[]);
+    }
+    assert_eq!(bench.arrived(&mut calls[..3]), [0_u32; 0]);
+    bench.server.answer(6, 200, &[("ratelimit", "\"api\";r=2;t=30")]);
+    assert_eq!(bench.arrived(&mut calls[3..4]), [0_u32; 0]);
+    assert_eq!(bench.arrived(&mut calls[4..]), [7, 8]);
+}
+
+#[test]
+fn calls_on_their_way_are_taken_off_by_every_answer_for_answers_may_cross() {
+    let mut bench = Bench::new(Outgoing::new());
+    let mut on_their_way = [bench.call(), bench.call(), bench.call()];
+    assert_eq!(bench.arrived(&mut on_their_way), [0, 1, 2]);
+    bench.call_answered(200, &[("ratelimit", "\"api\";r=10;t=30")]);
+    // The server has counted this one before the three.
+    bench.call_answered(200, &[("ratelimit", "\"api\";r=9;t=30")]);
+    let mut calls: Vec<_> = (0..9).map(|_| bench.call()).collect();
+    assert_eq!(bench.arrived(&mut calls).len(), 6);
+}
+
+#[test]
 fn with_nothing_left_even_an_answer_that_is_no_refusal_holds() {
     for fields in [
         vec![("ratelimit", "\"a\";r=0;t=4, \"b\";r=0;t=9")],
