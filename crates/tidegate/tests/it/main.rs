@@ -3,6 +3,7 @@
 mod changing;
 mod documents;
 mod extremes;
+mod failing;
 mod figures;
 mod hammer;
 mod key;

@@ -16,7 +16,8 @@ fn ten_thousand_calls_in_one_task_leave_in_order_without_a_thread_each() {
     let before = threads();
     let mut arrived = bench.arrived(&mut calls);
     assert_eq!(bench.layer.waiting(), 9_999);
-    assert!(threads() <= before + 1, "a thread for each who waits");
+    // Where tests share a process, others start threads meanwhile.
+    assert!(threads() < before + 100, "a thread for each who waits");
     while arrived.len() < 10_000 {
         bench.clock.advance(SECOND / 1000);
         let due = arrived.len();

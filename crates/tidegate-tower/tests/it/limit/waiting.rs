@@ -43,6 +43,8 @@ fn threads() -> usize {
 #[test]
 fn ten_thousand_wait_in_one_task_and_leave_in_order_also_when_a_tenth_goes_away() {
     const CALLS: usize = 10_000;
+    // Where tests share a process, others start threads meanwhile.
+    const FEW: usize = 100;
     let clock = Arc::new(ManualClock::new());
     let limiter = Limiter::with_clock(Limit::per_second(1000).burst(1), clock.clone());
     let noting = Noting::default();
@@ -52,7 +54,7 @@ fn ten_thousand_wait_in_one_task_and_leave_in_order_also_when_a_tenth_goes_away(
     let request = |number| Request::builder().header("x-user", "ana").body(number).unwrap();
     let mut task = Task::new((0..CALLS).map(|number| service.call(request(number))));
     assert_eq!(task.run().len(), 1, "the first passes at once");
-    assert_eq!(threads(), before);
+    assert!(threads() < before + FEW, "a thread for each who waits");
 
     // A tenth goes away, here and there.
     let (mut state, mut gone) = (7_usize, Vec::new());
@@ -73,7 +75,7 @@ fn ten_thousand_wait_in_one_task_and_leave_in_order_also_when_a_tenth_goes_away(
         assert_eq!(noting.0.lock().unwrap().len(), passed);
     }
     assert_eq!(*noting.0.lock().unwrap(), expected);
-    assert_eq!(threads(), before);
+    assert!(threads() < before + FEW, "a thread for each who left");
 }
 
 #[test]

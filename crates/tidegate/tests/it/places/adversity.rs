@@ -2,13 +2,15 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use tidegate::{AcquirePlace, Clock, ManualClock, Place, Places, SECOND, Timestamp};
+
+use crate::failing::Failing;
 
 use super::{clock, fill, over, poll, refused, wait};
 
@@ -91,26 +93,6 @@ fn a_waker_that_owns_another_wait_may_be_dropped_anywhere() {
         done.send(()).expect("the test waits");
     });
     assert_eq!(dones.recv_timeout(SOON), Ok(()), "it waits for its own lock");
-}
-
-/// A clock that can be told to set no alarms.
-#[derive(Debug, Default)]
-struct Failing {
-    clock: ManualClock,
-    fails: AtomicBool,
-}
-
-impl Clock for Failing {
-    fn now(&self) -> Timestamp {
-        self.clock.now()
-    }
-
-    fn wake_at(&self, at: Timestamp, waker: Waker) -> io::Result<bool> {
-        if self.fails.load(Ordering::SeqCst) {
-            return Err(io::ErrorKind::WouldBlock.into());
-        }
-        self.clock.wake_at(at, waker)
-    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Wake, Waker};
@@ -12,6 +12,8 @@ use tidegate::{
     Acquire, Clock, HOUR, Limit, Limiter, MILLISECOND, ManualClock, Map, Permits, SECOND, Single,
     SystemClock, Timestamp, Verdict, ask,
 };
+
+use crate::failing::Failing;
 
 use super::{clock, over, poll};
 
@@ -87,29 +89,9 @@ fn a_line_that_is_due_again_and_again_needs_no_deeper_stack() {
     assert!(waiting.iter_mut().all(|waiter| poll(waiter).is_ready()));
 }
 
-/// A clock that can be told to set no alarms.
-#[derive(Debug)]
-struct Failing {
-    clock: ManualClock,
-    fails: AtomicBool,
-}
-
-impl Clock for Failing {
-    fn now(&self) -> Timestamp {
-        self.clock.now()
-    }
-
-    fn wake_at(&self, at: Timestamp, waker: Waker) -> io::Result<bool> {
-        if self.fails.load(Ordering::SeqCst) {
-            return Err(io::ErrorKind::WouldBlock.into());
-        }
-        self.clock.wake_at(at, waker)
-    }
-}
-
 #[test]
 fn nobody_hangs_when_an_alarm_cannot_be_set() {
-    let clock = Arc::new(Failing { clock: ManualClock::new(), fails: AtomicBool::new(false) });
+    let clock = Arc::new(Failing::default());
     let limiter = Limiter::with_clock(limit("10/s burst 1"), clock.clone());
     assert!(limiter.admit("ana").is_allowed());
     let [mut first, mut second] = [(); 2].map(|()| wait(&limiter, "ana"));
