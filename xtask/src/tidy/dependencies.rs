@@ -13,7 +13,7 @@ struct Member {
     at_most: usize,
 }
 
-const MEMBERS: [Member; 12] = [
+const MEMBERS: [Member; 13] = [
     Member { name: "tidegate", may_use: &[], at_most: 3 },
     Member { name: "tidegate-macros", may_use: &["tidegate"], at_most: 4 },
     Member { name: "tidegate-plot", may_use: &[], at_most: usize::MAX },
@@ -47,8 +47,14 @@ const MEMBERS: [Member; 12] = [
             "tidegate-rules",
             "tidegate-tower",
             "conformance",
+            "flash-sale",
             "testbed",
         ],
+        at_most: usize::MAX,
+    },
+    Member {
+        name: "flash-sale",
+        may_use: &["tidegate", "tidegate-plot", "tidegate-rules", "tidegate-tower"],
         at_most: usize::MAX,
     },
     Member { name: "testbed", may_use: &["tidegate"], at_most: usize::MAX },

@@ -1,0 +1,162 @@
+//! The books, looked at from outside: what may never be, as questions to the database.
+//!
+//! The questions share nothing with the code that sells. Each is about one moment, so they may be asked while it sells.
+
+use serde::Serialize;
+use sqlx::Row;
+
+use crate::database::{Database, Fault, Statement};
+
+/// A question whose answer has to be no rows.
+struct Question {
+    /// What is wrong if there are any.
+    wrong: &'static str,
+    statement: Statement,
+}
+
+const fn question(wrong: &'static str, statement: &'static str) -> Question {
+    Question { wrong, statement: Statement::new(statement) }
+}
+
+static QUESTIONS: [Question; 10] = [
+    question(
+        "pieces sold, reserved and available are not the stock",
+        "SELECT s.id AS about FROM sales s WHERE s.stock <>
+         s.available + (SELECT count(*) FROM orders o WHERE o.sale_id = s.id)",
+    ),
+    question(
+        "less than nothing or more than the stock is available",
+        "SELECT id AS about FROM sales WHERE available < 0 OR available > stock",
+    ),
+    question(
+        "a buyer has two orders of one sale",
+        "SELECT max(sale_id) AS about FROM orders GROUP BY sale_id, user_id HAVING count(*) > 1",
+    ),
+    question(
+        "an order belongs to no sale",
+        "SELECT o.sale_id AS about FROM orders o LEFT JOIN sales s ON s.id = o.sale_id WHERE s.id IS NULL",
+    ),
+    question(
+        "an order was returned and is there as well",
+        "SELECT o.sale_id AS about FROM orders o JOIN returns r ON r.order_id = o.id",
+    ),
+    question(
+        "a key has an order, and one that was returned",
+        "SELECT o.sale_id AS about FROM orders o
+         JOIN returns r ON r.user_id = o.user_id AND r.request_key = o.request_key",
+    ),
+    question(
+        "an order is paid without a payment of its price",
+        "SELECT o.sale_id AS about FROM orders o JOIN sales s ON s.id = o.sale_id
+         LEFT JOIN payments p ON p.order_id = o.id
+         WHERE o.state = 'paid' AND (p.cents IS NULL OR p.cents <> s.price_cents)",
+    ),
+    question(
+        "a payment belongs to no order that is paid",
+        "SELECT p.cents AS about FROM payments p LEFT JOIN orders o ON o.id = p.order_id
+         WHERE o.state IS NULL OR o.state <> 'paid'",
+    ),
+    question(
+        "an order was made while the sale was not open",
+        "SELECT o.sale_id AS about FROM orders o JOIN sales s ON s.id = o.sale_id
+         WHERE o.reserved_at < s.opens_at OR o.reserved_at >= s.closes_at",
+    ),
+    question(
+        "an order was paid after its time",
+        "SELECT sale_id AS about FROM orders WHERE state = 'paid' AND (paid_at IS NULL OR paid_at >= expires_at)",
+    ),
+];
+
+static TALLY: Statement = Statement::new(
+    "SELECT s.stock, s.available,
+            (SELECT count(*) FROM orders o WHERE o.sale_id = s.id) AS live,
+            (SELECT count(*) FROM orders o WHERE o.sale_id = s.id AND o.state = 'paid') AS paid,
+            (SELECT count(*) FROM returns r WHERE r.sale_id = s.id) AS returned,
+            (SELECT count(*) FROM orders o WHERE o.sale_id = s.id)
+                - (SELECT count(DISTINCT o.user_id) FROM orders o WHERE o.sale_id = s.id) AS duplicates,
+            (SELECT max(o.reserved_at) FROM orders o WHERE o.sale_id = s.id) AS last_at
+     FROM sales s WHERE s.id = ?",
+);
+
+static ORDERS: Statement = Statement::new("SELECT id, user_id FROM orders WHERE sale_id = ?");
+
+static BUYERS: Statement = Statement::new(
+    "SELECT user_id FROM orders WHERE sale_id = ? UNION SELECT user_id FROM returns WHERE sale_id = ?",
+);
+
+/// Something that may never be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// What is wrong.
+    pub wrong: &'static str,
+    /// How many rows say so.
+    pub rows: usize,
+}
+
+/// What became of a sale's stock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Tally {
+    /// Pieces that there were.
+    pub stock: i64,
+    /// Pieces that are left.
+    pub available: i64,
+    /// Pieces that are reserved or sold.
+    pub live: i64,
+    /// Those of them that are paid.
+    pub paid: i64,
+    /// Reservations that went back.
+    pub returned: i64,
+    /// Orders beyond the first of one buyer.
+    pub duplicates: i64,
+    /// When the last piece was reserved, in milliseconds of the database's clock.
+    pub last_at: Option<i64>,
+}
+
+impl Tally {
+    /// Pieces sold that were not there.
+    pub fn oversold(&self) -> i64 {
+        (self.live - self.stock).max(0)
+    }
+}
+
+impl Database {
+    /// Everything that may never be and is, in all sales; nothing if the books are right.
+    pub async fn audit(&self) -> Result<Vec<Finding>, Fault> {
+        let mut findings = Vec::new();
+        for question in &QUESTIONS {
+            let asked = sqlx::query(question.statement.text(self.dialect()));
+            let rows = asked.fetch_all(self.pool()).await?.len();
+            if rows > 0 {
+                findings.push(Finding { wrong: question.wrong, rows });
+            }
+        }
+        Ok(findings)
+    }
+
+    /// What became of a sale's stock, if there is such a sale.
+    pub async fn tally(&self, sale: i64) -> Result<Option<Tally>, Fault> {
+        let row = sqlx::query(TALLY.text(self.dialect())).bind(sale).fetch_optional(self.pool()).await?;
+        let Some(row) = row else { return Ok(None) };
+        Ok(Some(Tally {
+            stock: row.try_get("stock")?,
+            available: row.try_get("available")?,
+            live: row.try_get("live")?,
+            paid: row.try_get("paid")?,
+            returned: row.try_get("returned")?,
+            duplicates: row.try_get("duplicates")?,
+            last_at: row.try_get("last_at")?,
+        }))
+    }
+
+    /// The orders of a sale, each with its buyer.
+    pub async fn orders(&self, sale: i64) -> Result<Vec<(String, String)>, Fault> {
+        let rows = sqlx::query(ORDERS.text(self.dialect())).bind(sale).fetch_all(self.pool()).await?;
+        rows.iter().map(|row| Ok((row.try_get("id")?, row.try_get("user_id")?))).collect()
+    }
+
+    /// All who have an order of a sale, or had one that expired.
+    pub async fn buyers(&self, sale: i64) -> Result<Vec<String>, Fault> {
+        let rows = sqlx::query(BUYERS.text(self.dialect())).bind(sale).bind(sale).fetch_all(self.pool());
+        rows.await?.iter().map(|row| Ok(row.try_get("user_id")?)).collect()
+    }
+}

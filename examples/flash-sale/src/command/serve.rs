@@ -1,0 +1,259 @@
+//! `flash-sale serve`: a shop, until somebody ends it.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+use std::{fs, io, thread};
+
+use clap::{Args, value_parser};
+use tidegate::Limit;
+use tidegate_rules::Policy;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::{Failed, values};
+use crate::database::Database;
+use crate::hint::Hint;
+use crate::http::{self, App, Settings};
+use crate::limits::{Limiting, RULES};
+use crate::link::Signer;
+use crate::sale::{NewSale, Sale};
+use crate::shop::Shop;
+use crate::strategy::Strategy;
+
+/// How many sales are looked at, the newest first, for one that is still on.
+const SALES: i64 = 64;
+
+/// Opens a shop with one sale, and prints where buyers and the shopkeeper find it.
+#[derive(Args, Debug)]
+pub(super) struct ServeArguments {
+    /// Where the shop keeps its books: sqlite:FILE, postgres://… or mysql://…
+    #[arg(
+        long,
+        env = "DATABASE_URL",
+        hide_env_values = true,
+        value_name = "URL",
+        default_value = "sqlite:flash-sale.db"
+    )]
+    database: String,
+    /// The most connections to the database.
+    #[arg(long, default_value_t = 20, value_parser = value_parser!(u32).range(1..=1000))]
+    connections: u32,
+    /// Where the shop listens; port 0 is a free one.
+    #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
+    listen: SocketAddr,
+    /// Sells this sale of the database, in place of a new one.
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["stock", "name", "price", "opens_in", "lasts", "pay_within"])]
+    sale: Option<i64>,
+    /// Pieces of the new sale.
+    #[arg(long, default_value_t = 100, allow_negative_numbers = true, value_parser = value_parser!(i64).range(0..=1_000_000_000))]
+    stock: i64,
+    /// What is sold.
+    #[arg(long, default_value = "A thing that everybody wants", value_parser = name)]
+    name: String,
+    /// What a piece costs.
+    #[arg(long, default_value = "9.99", value_parser = values::cents)]
+    price: i64,
+    /// The time until the sale opens.
+    #[arg(long, default_value = "10s", value_parser = values::time, value_name = "TIME")]
+    opens_in: Duration,
+    /// The time from the opening to the end.
+    #[arg(long, default_value = "15m", value_parser = values::some_time, value_name = "TIME")]
+    lasts: Duration,
+    /// The time for which a piece is reserved until it is paid for.
+    #[arg(long, default_value = "2m", value_parser = values::some_time, value_name = "TIME")]
+    pay_within: Duration,
+    /// How pieces are taken: value, version, conditional, pessimistic, redis; naive oversells.
+    #[arg(long, default_value_t = Strategy::Conditional)]
+    strategy: Strategy,
+    /// What stands in front: bucket, queue, or off for nothing at all.
+    #[arg(long, default_value_t = Limiting::Bucket)]
+    limiter: Limiting,
+    /// What all buyers together may ask for.
+    #[arg(long, default_value = "500/s burst 50", value_parser = values::rate, value_name = "LIMIT")]
+    rate: Limit,
+    /// How the line moves, and how many may stand in it.
+    #[arg(long, default_value = "200/s queue 2000", value_parser = values::queue, value_name = "LIMIT")]
+    queue: Limit,
+    /// Rules for each buyer and each address, in place of the shop's own.
+    #[arg(long, value_name = "FILE")]
+    rules: Option<PathBuf>,
+    /// Redis, for the strategy of this name; it may be lost at any time.
+    #[arg(long, env = "REDIS_URL", hide_env_values = true, value_name = "URL")]
+    redis: Option<String>,
+    /// What links are signed with; without it they are good until the shop ends.
+    #[arg(long, env = "FLASH_SALE_SECRET", hide_env_values = true, value_parser = secret)]
+    secret: Option<String>,
+    /// Lets requests choose by x-strategy and x-limiter: for measuring, never for a shop.
+    #[arg(long)]
+    experiment: bool,
+    /// Ends when its input does: for programs that start it.
+    #[arg(long, hide = true)]
+    while_input: bool,
+}
+
+pub(super) async fn run(arguments: ServeArguments) -> Result<ExitCode, Failed> {
+    if arguments.while_input {
+        // A thread of its own: the end of the program does not wait for it.
+        thread::spawn(end_with_input);
+    }
+    let shutdown = told_to_end()?;
+    let rules = arguments.rules()?;
+    let hint = arguments.redis.as_deref().map(Hint::connect).transpose()?;
+    let database = Database::open(&arguments.database, arguments.connections).await?;
+    database.warm_up().await;
+    let sale = arguments.sale(&database).await?;
+    let mut shop = Shop::new(database.clone());
+    if let Some(hint) = hint {
+        shop = shop.with_hint(hint);
+    }
+    let signer = arguments.secret.as_deref().map_or_else(Signer::random, Signer::new);
+    let token = signer.keeper_token();
+    let settings = Settings {
+        strategy: arguments.strategy,
+        limiting: arguments.limiter,
+        rate: arguments.rate,
+        queue: arguments.queue,
+        rules,
+        signer,
+        sale: Some(sale.id),
+        is_experiment: arguments.experiment,
+    };
+    let app = App::new(shop, settings).await?;
+    let listener = TcpListener::bind(arguments.listen).await;
+    let listener = listener.map_err(|error| format!("address {}: {error}", arguments.listen))?;
+    let at = reachable(listener.local_addr()?);
+    println!("{}", arguments.greeting(&sale, &database));
+    println!("buyers:     http://{at}/");
+    println!("shopkeeper: http://{at}/keeper?token={token}");
+    http::serve(listener, app, shutdown).await?;
+    database.close().await;
+    println!("closed");
+    Ok(ExitCode::SUCCESS)
+}
+
+impl ServeArguments {
+    fn rules(&self) -> Result<Policy, Failed> {
+        let Some(path) = &self.rules else { return Ok(Policy::from_toml(RULES)?) };
+        let text = fs::read_to_string(path).map_err(|error| format!("rules {}: {error}", path.display()))?;
+        Policy::from_toml(&text).map_err(|wrong| format!("rules {}:\n{wrong}", path.display()).into())
+    }
+
+    /// The sale that was asked for, or a new one.
+    async fn sale(&self, database: &Database) -> Result<Sale, Failed> {
+        let id = match self.sale {
+            Some(id) => id,
+            None => {
+                remind(database).await?;
+                let new = NewSale {
+                    name: self.name.clone(),
+                    price_cents: self.price,
+                    stock: self.stock,
+                    opens_in: self.opens_in,
+                    lasts: self.lasts,
+                    pay_within: self.pay_within,
+                };
+                database.create_sale(&new).await?
+            }
+        };
+        let sale = database.sale(id).await?;
+        sale.ok_or_else(|| {
+            format!("sale {id}: the database has none of this number; leave out --sale for a new one").into()
+        })
+    }
+
+    fn greeting(&self, sale: &Sale, database: &Database) -> String {
+        let until =
+            |at: i64| values::in_words(Duration::from_millis(u64::try_from(at - sale.now).unwrap_or(0)));
+        let when = if sale.now < sale.opens_at {
+            format!("opens in {}", until(sale.opens_at))
+        } else {
+            format!("open for {}", until(sale.closes_at))
+        };
+        let mut lines = format!(
+            "sale {}: {}, {} of {} left at {}, {when}\n{}, strategy {}, ",
+            sale.id,
+            sale.name,
+            sale.available,
+            sale.stock,
+            values::price(sale.price_cents),
+            database.dialect(),
+            self.strategy,
+        );
+        lines += &match self.limiter {
+            Limiting::Off => "no limiter".to_owned(),
+            Limiting::Bucket => format!("limiter {}", self.rate),
+            Limiting::Queue => format!("limiter {}", self.queue),
+        };
+        if !self.strategy.is_safe() {
+            lines += "\nthe naive strategy sells more than there is: only to see it happen";
+        }
+        if self.experiment {
+            lines += "\nan experiment: whoever asks chooses the strategy and the limiter";
+        }
+        lines
+    }
+}
+
+/// Says that another sale goes on, which somebody who only wants to start the shop again may have meant.
+async fn remind(database: &Database) -> Result<(), Failed> {
+    let sales = database.latest_sales(SALES).await?;
+    if let Some(Sale { id, .. }) = sales.iter().find(|sale| sale.now < sale.closes_at) {
+        eprintln!(
+            "flash-sale: sale {id} is still on in this database; \
+             to go on with it: --sale {id}, with the --secret that its links were signed with"
+        );
+    }
+    Ok(())
+}
+
+/// An address that a browser can open.
+fn reachable(mut address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {}
+    }
+    address
+}
+
+/// Over when somebody ends the program; from then on, whoever asks a second time ends it at once.
+pub(super) fn told_to_end() -> Result<impl Future<Output = ()> + Send + 'static, Failed> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        tokio::spawn(async move {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            std::process::exit(1);
+        });
+    })
+}
+
+/// Ends the program when nobody is there any more who could write to it.
+fn end_with_input() {
+    // Whether it ends well or badly, nobody is there.
+    let _ = io::copy(&mut io::stdin(), &mut io::sink());
+    std::process::exit(1);
+}
+
+fn name(text: &str) -> Result<String, String> {
+    match text.chars().count() {
+        1..=200 => Ok(text.to_owned()),
+        _ => Err("name: it has 1 to 200 characters".to_owned()),
+    }
+}
+
+fn secret(text: &str) -> Result<String, String> {
+    match text.is_empty() {
+        true => Err("secret: it is empty; leave it out for a random one".to_owned()),
+        false => Ok(text.to_owned()),
+    }
+}

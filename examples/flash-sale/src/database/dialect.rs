@@ -1,0 +1,131 @@
+//! What three databases say differently.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use sqlx::AssertSqlSafe;
+
+/// Which database it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// Embedded, one writer at a time.
+    Sqlite,
+    /// A server.
+    Postgres,
+    /// A server.
+    MariaDb,
+}
+
+impl Dialect {
+    /// The one that a URL names, if it is one of ours.
+    pub fn of(url: &str) -> Option<Dialect> {
+        match url.split_once(':')?.0 {
+            "sqlite" => Some(Dialect::Sqlite),
+            "postgres" | "postgresql" => Some(Dialect::Postgres),
+            "mysql" | "mariadb" => Some(Dialect::MariaDb),
+            _ => None,
+        }
+    }
+
+    /// The time of the database in milliseconds, as it is when the row is looked at: also after a wait for its lock.
+    fn now(self) -> &'static str {
+        match self {
+            Dialect::Sqlite => "CAST(round(unixepoch('subsec') * 1000) AS INTEGER)",
+            Dialect::Postgres => "CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)",
+            Dialect::MariaDb => "CAST(floor(UNIX_TIMESTAMP(SYSDATE(3)) * 1000) AS SIGNED)",
+        }
+    }
+
+    /// Said to every new connection.
+    pub(super) fn greeting(self) -> &'static [&'static str] {
+        match self {
+            Dialect::Sqlite => {
+                &["PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA busy_timeout = 10000"]
+            }
+            Dialect::Postgres => &["SET lock_timeout = '10s'"],
+            // As in PostgreSQL: an insertion locks no gap in which others want to insert.
+            Dialect::MariaDb => &[
+                "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+                "SET SESSION innodb_lock_wait_timeout = 10",
+            ],
+        }
+    }
+
+    /// How a transaction begins that will write. SQLite cannot promise it to one that has read before.
+    pub(super) fn begin(self) -> Option<&'static str> {
+        (self == Dialect::Sqlite).then_some("BEGIN IMMEDIATE")
+    }
+}
+
+impl fmt::Display for Dialect {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Dialect::Sqlite => "SQLite",
+            Dialect::Postgres => "PostgreSQL",
+            Dialect::MariaDb => "MariaDB",
+        })
+    }
+}
+
+/// A statement, written once: `?` is an argument, `{now}` the time, `{skip}` leaves out rows that others have locked,
+/// `{integer}` the type of a whole number, `{least}` the function that gives the smaller one.
+pub(crate) struct Statement {
+    written: &'static str,
+    said: [OnceLock<Arc<str>>; 3],
+}
+
+impl Statement {
+    pub(crate) const fn new(written: &'static str) -> Statement {
+        Statement { written, said: [OnceLock::new(), OnceLock::new(), OnceLock::new()] }
+    }
+
+    /// The words for this database.
+    pub(crate) fn text(&self, dialect: Dialect) -> AssertSqlSafe<Arc<str>> {
+        let said = self.said[dialect as usize].get_or_init(|| say(self.written, dialect).into());
+        AssertSqlSafe(Arc::clone(said))
+    }
+}
+
+fn say(written: &str, dialect: Dialect) -> String {
+    let skip = if dialect == Dialect::Sqlite { "" } else { "FOR UPDATE SKIP LOCKED" };
+    let integer = if dialect == Dialect::MariaDb { "SIGNED" } else { "BIGINT" };
+    let least = if dialect == Dialect::Sqlite { "min" } else { "least" };
+    let text = written.replace("{now}", dialect.now()).replace("{skip}", skip);
+    let text = text.replace("{integer}", integer).replace("{least}", least);
+    if dialect != Dialect::Postgres {
+        return text;
+    }
+    let mut numbered = String::with_capacity(text.len() + 16);
+    let mut number = 0;
+    for piece in text.split_inclusive('?') {
+        match piece.strip_suffix('?') {
+            Some(before) => {
+                number += 1;
+                numbered += &format!("{before}${number}");
+            }
+            None => numbered += piece,
+        }
+    }
+    numbered
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_numbered_where_they_have_to_be() {
+        static LOOK: Statement = Statement::new("SELECT a FROM b WHERE c = ? AND d = ?");
+        assert_eq!(&*LOOK.text(Dialect::Postgres).0, "SELECT a FROM b WHERE c = $1 AND d = $2");
+        assert_eq!(&*LOOK.text(Dialect::MariaDb).0, "SELECT a FROM b WHERE c = ? AND d = ?");
+    }
+
+    #[test]
+    fn a_url_names_its_database() {
+        assert_eq!(Dialect::of("sqlite:shop.db"), Some(Dialect::Sqlite));
+        assert_eq!(Dialect::of("postgresql://shop@localhost/shop"), Some(Dialect::Postgres));
+        assert_eq!(Dialect::of("mysql://shop@localhost/shop"), Some(Dialect::MariaDb));
+        assert_eq!(Dialect::of("oracle://shop"), None);
+        assert_eq!(Dialect::of("shop.db"), None);
+    }
+}

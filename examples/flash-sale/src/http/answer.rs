@@ -1,0 +1,229 @@
+//! An answer: a status, what came of it in one word, and what to do next in plain English.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::http::header::RETRY_AFTER;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Map, Value};
+
+use crate::database::Fault;
+use crate::link::Signer;
+use crate::outcome::Outcome;
+use crate::payment::Payment;
+
+/// Says that the same wish was answered before.
+const REPLAYED: &str = "idempotent-replayed";
+
+/// An answer, to be sent as a whole or as the last line of several.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    status: StatusCode,
+    body: Map<String, Value>,
+    retry_after: Option<Duration>,
+    is_replayed: bool,
+}
+
+impl Answer {
+    /// An answer with its result in one word.
+    pub(crate) fn new(status: StatusCode, result: &str) -> Answer {
+        let answer = Answer { status, body: Map::new(), retry_after: None, is_replayed: false };
+        answer.with("result", result)
+    }
+
+    /// What to do next.
+    pub(crate) fn message(self, text: impl Into<String>) -> Answer {
+        self.with("message", text.into())
+    }
+
+    /// One more thing to know.
+    pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Answer {
+        self.body.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// After which wait to try again.
+    pub(crate) fn retry_after(mut self, wait: Duration) -> Answer {
+        self.retry_after = Some(wait);
+        self.with("retry_after_ms", milliseconds(wait))
+    }
+
+    /// The last line of several: the status is a part of it.
+    pub(crate) fn into_line(self) -> String {
+        let mut body = Map::new();
+        body.insert("status".to_owned(), self.status.as_u16().into());
+        body.extend(self.body);
+        format!("{}\n", Value::Object(body))
+    }
+
+    /// What came of a wish to buy.
+    pub(crate) fn to_wish(signer: &Signer, user: &str, outcome: Result<Outcome, Fault>) -> Answer {
+        let outcome = match outcome {
+            Ok(outcome) => outcome,
+            Err(_) => return unavailable(),
+        };
+        match outcome {
+            Outcome::Reserved { order, pay_within, left, replayed } => {
+                let pay = signer.pay_url(&order, user);
+                let mut answer = Answer::new(StatusCode::CREATED, "reserved")
+                    .with("order", order)
+                    .with("left", left)
+                    .with("pay", pay)
+                    .with("pay_within_ms", pay_within);
+                answer.is_replayed = replayed;
+                answer
+            }
+            Outcome::AlreadyBought { order, pay_within } => {
+                let pay = signer.pay_url(&order, user);
+                let answer = Answer::new(StatusCode::CONFLICT, "already_bought")
+                    .message(format!("you have one already: order {order}; there is one for each buyer"))
+                    .with("order", order);
+                match pay_within {
+                    Some(pay_within) => answer.with("pay", pay).with("pay_within_ms", pay_within),
+                    None => answer,
+                }
+            }
+            Outcome::Conflict { left } => Answer::new(StatusCode::CONFLICT, "conflict")
+                .message(format!("somebody was faster, and {left} are left; try again with the same key"))
+                .with("left", left),
+            Outcome::SoldOut => Answer::new(StatusCode::GONE, "sold_out")
+                .message("sold out; what others do not pay for in time comes back, so look again later")
+                .with("left", 0),
+            Outcome::NotOpen { opens_in } => not_open(opens_in),
+            Outcome::Over => over(),
+            Outcome::Expired => Answer::new(StatusCode::GONE, "expired").message(
+                "what was reserved under this key was not paid in time and went back; buy again with a new key",
+            ),
+            Outcome::KeyUsed { sale } => Answer::new(StatusCode::UNPROCESSABLE_ENTITY, "key_used")
+                .message(format!("this key was used for sale {sale}; write a new one for this sale")),
+            Outcome::UnknownSale => unknown_sale(),
+        }
+    }
+
+    /// What came of a payment.
+    pub(crate) fn to_payment(order: &str, payment: &Result<Payment, Fault>) -> Answer {
+        match payment {
+            Ok(Payment::Paid { cents, again }) => Answer::new(StatusCode::OK, "paid")
+                .with("order", order)
+                .with("charged_cents", *cents)
+                .with("again", *again),
+            Ok(Payment::Expired) => Answer::new(StatusCode::GONE, "expired")
+                .message("the time to pay is over and the piece went back on sale; nothing was charged")
+                .with("order", order),
+            Ok(Payment::UnknownOrder) => Answer::new(StatusCode::NOT_FOUND, "unknown_order")
+                .message(format!("order {order}: you have no such order; look at the link that you got")),
+            Err(_) => unavailable(),
+        }
+    }
+}
+
+impl IntoResponse for Answer {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, Json(Value::Object(self.body))).into_response();
+        let headers = response.headers_mut();
+        if let Some(wait) = self.retry_after {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds(wait)));
+        }
+        if self.is_replayed {
+            headers.insert(REPLAYED, HeaderValue::from_static("true"));
+        }
+        response
+    }
+}
+
+/// The database did not do it, or nobody knows whether it did.
+pub(crate) fn unavailable() -> Answer {
+    Answer::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable")
+        .message("the shop cannot say at the moment; repeat the same request, nothing is done twice")
+        .retry_after(Duration::from_secs(1))
+}
+
+pub(crate) fn not_open(opens_in: i64) -> Answer {
+    let wait = Duration::from_millis(u64::try_from(opens_in).unwrap_or(0));
+    Answer::new(StatusCode::FORBIDDEN, "not_open")
+        .message(format!("the sale is not open yet; come back in {} s", seconds(wait)))
+        .with("opens_in_ms", opens_in)
+}
+
+pub(crate) fn over() -> Answer {
+    Answer::new(StatusCode::GONE, "over")
+        .message("the sale is over; look at the shop's page for the next one")
+}
+
+pub(crate) fn unknown_sale() -> Answer {
+    Answer::new(StatusCode::NOT_FOUND, "unknown_sale")
+        .message("there is no such sale; GET /api/sale says which one there is")
+}
+
+pub(crate) fn unknown_path() -> Answer {
+    Answer::new(StatusCode::NOT_FOUND, "unknown_path")
+        .message("there is nothing here; the shop's page is at /")
+}
+
+pub(crate) fn wrong_method() -> Answer {
+    Answer::new(StatusCode::METHOD_NOT_ALLOWED, "wrong_method")
+        .message("this address is asked in another way; see the field Allow")
+}
+
+pub(crate) fn bad_link(why: &str) -> Answer {
+    Answer::new(StatusCode::FORBIDDEN, "bad_link").message(why)
+}
+
+/// Something about a request that nobody can understand; say what would do.
+pub(crate) fn unprocessable(result: &str, why: impl Into<String>) -> Answer {
+    Answer::new(StatusCode::UNPROCESSABLE_ENTITY, result).message(why)
+}
+
+/// Whole milliseconds, rounded up.
+pub(crate) fn milliseconds(wait: Duration) -> u64 {
+    u64::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
+}
+
+/// Whole seconds, rounded up, and at least one.
+pub(crate) fn seconds(wait: Duration) -> u64 {
+    wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0)).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(outcome: Outcome) -> Answer {
+        Answer::to_wish(&Signer::new("secret"), "ana", Ok(outcome))
+    }
+
+    #[test]
+    fn every_outcome_has_its_status_its_word_and_what_to_do_next() {
+        let order = || "7".to_owned();
+        for (outcome, status, result) in [
+            (Outcome::AlreadyBought { order: order(), pay_within: Some(5) }, 409, "already_bought"),
+            (Outcome::Conflict { left: 3 }, 409, "conflict"),
+            (Outcome::SoldOut, 410, "sold_out"),
+            (Outcome::Over, 410, "over"),
+            (Outcome::Expired, 410, "expired"),
+            (Outcome::NotOpen { opens_in: 1500 }, 403, "not_open"),
+            (Outcome::UnknownSale, 404, "unknown_sale"),
+            (Outcome::KeyUsed { sale: 2 }, 422, "key_used"),
+        ] {
+            let answer = told(outcome);
+            assert_eq!((answer.status.as_u16(), answer.body["result"].as_str()), (status, Some(result)));
+            assert!(answer.body["message"].is_string(), "{result}");
+        }
+        assert_eq!(told(Outcome::Conflict { left: 3 }).body["left"], 3);
+        assert_eq!(told(Outcome::NotOpen { opens_in: 1500 }).body["opens_in_ms"], 1500);
+        let reserved = Outcome::Reserved { order: order(), pay_within: 9, left: 2, replayed: true };
+        let line: Value = serde_json::from_str(&told(reserved).into_line()).unwrap();
+        assert_eq!(
+            (&line["status"], &line["left"], &line["pay_within_ms"]),
+            (&201.into(), &2.into(), &9.into())
+        );
+        assert!(line["pay"].as_str().unwrap().starts_with("/api/orders/7/pay?user=ana&sign="));
+    }
+
+    #[test]
+    fn waits_are_rounded_up() {
+        assert_eq!((seconds(Duration::ZERO), seconds(Duration::from_millis(1001))), (1, 2));
+        assert_eq!((milliseconds(Duration::ZERO), milliseconds(Duration::from_micros(1001))), (0, 2));
+    }
+}

@@ -1,0 +1,90 @@
+//! What a wish to buy says: a key, and a quantity that is one.
+
+use std::error::Error;
+use std::time::Duration;
+
+use axum::body::{Body, to_bytes};
+use axum::http::{HeaderMap, StatusCode};
+use bytes::Bytes;
+use http_body_util::LengthLimitError;
+use serde_json::Value;
+use tokio::time::timeout;
+
+use super::answer::{Answer, unprocessable};
+
+/// The most bytes of a body.
+const MOST: usize = 4096;
+
+/// How long a body may take to come.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+const KEY: &str = "idempotency-key";
+
+/// The longest key.
+const LONGEST_KEY: usize = 64;
+
+/// The key by which the same wish is known again.
+pub(super) fn key(headers: &HeaderMap) -> Result<String, Answer> {
+    let mut values = headers.get_all(KEY).iter();
+    let what = match (values.next(), values.next()) {
+        (None, _) => "is missing",
+        (Some(_), Some(_)) => "is there twice",
+        (Some(value), None) => match value.to_str() {
+            Ok(key) if is_key(key) => return Ok(key.to_owned()),
+            _ => "cannot be read",
+        },
+    };
+    let remedy = "write 1 to 64 printable ASCII characters, the same in every try of one wish";
+    Err(unprocessable("bad_key", format!("Idempotency-Key {what}; {remedy}")))
+}
+
+fn is_key(key: &str) -> bool {
+    (1..=LONGEST_KEY).contains(&key.len()) && key.bytes().all(|byte| (b' '..=b'~').contains(&byte))
+}
+
+/// Reads the body, which may wish for one piece and nothing else.
+pub(super) async fn one_piece(body: Body) -> Result<(), Answer> {
+    let bytes = match timeout(PATIENCE, to_bytes(body, MOST)).await {
+        Ok(Ok(bytes)) => bytes,
+        Ok(Err(error)) => return Err(unread(&error)),
+        Err(_) => {
+            let slow = Answer::new(StatusCode::REQUEST_TIMEOUT, "too_slow");
+            return Err(slow.message("the body did not come within 10 s; try again"));
+        }
+    };
+    quantity(&bytes)
+}
+
+fn unread(error: &axum::Error) -> Answer {
+    let is_too_large = error.source().is_some_and(|source| source.is::<LengthLimitError>());
+    if is_too_large {
+        return Answer::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large")
+            .message("the body is longer than 4096 bytes; write {\"quantity\":1}");
+    }
+    Answer::new(StatusCode::BAD_REQUEST, "bad_body").message("the body broke off; send it whole")
+}
+
+fn quantity(bytes: &Bytes) -> Result<(), Answer> {
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Ok(());
+    }
+    let Ok(body) = serde_json::from_slice::<Value>(bytes) else {
+        let broken = Answer::new(StatusCode::BAD_REQUEST, "bad_body");
+        return Err(broken.message("the body is no JSON; write {\"quantity\":1}"));
+    };
+    let Value::Object(fields) = body else {
+        return Err(unprocessable("bad_quantity", "the body is no object; write {\"quantity\":1}"));
+    };
+    if let Some(name) = fields.keys().find(|name| *name != "quantity") {
+        let why = format!("body: nobody knows the field {name:?}; write {{\"quantity\":1}}");
+        return Err(unprocessable("bad_quantity", why));
+    }
+    match fields.get("quantity") {
+        None => Ok(()),
+        Some(quantity) if quantity.as_u64() == Some(1) => Ok(()),
+        Some(quantity) => {
+            let why = format!("quantity {quantity}: there is one for each buyer; write {{\"quantity\":1}}");
+            Err(unprocessable("bad_quantity", why))
+        }
+    }
+}

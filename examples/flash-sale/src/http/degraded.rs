@@ -1,0 +1,179 @@
+//! The answer to whoever is refused by the limiter: when to try again, and what was left when we last looked.
+//!
+//! It costs nothing: no database, no page that has to be made. A browser gets a page, a program gets JSON.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
+use bytes::Bytes;
+use serde_json::json;
+use tidegate_tower::{Reason, Refused};
+
+use super::answer::{milliseconds, seconds};
+use crate::meter::Meter;
+use crate::seen::Seen;
+
+const PAGE: &str = include_str!("../../pages/limited.html");
+const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// When to come again, if nobody knows better.
+const A_WHILE: Duration = Duration::from_secs(1);
+
+/// Makes such answers. Clones count together.
+#[derive(Clone, Debug)]
+pub(crate) struct Degraded {
+    seen: Seen,
+    meter: Arc<Meter>,
+}
+
+impl Degraded {
+    pub(super) fn new(seen: Seen, meter: Arc<Meter>) -> Degraded {
+        Degraded { seen, meter }
+    }
+
+    /// To a request that a layer refuses.
+    pub(crate) fn answer(&self, refused: &Refused<'_>) -> Response<Bytes> {
+        let head = refused.head();
+        if !matches!(refused.reason(), Reason::Quota | Reason::Capacity) {
+            return other(refused);
+        }
+        let (sale, what) = asked_for(head.path());
+        let wait = refused.retry_after().unwrap_or(A_WHILE);
+        match what {
+            "buy" => self.limited(sale, wait, head.headers()),
+            // Only wishes to buy are counted as requests, so only they are counted as refused.
+            _ => self.limited_answer(sale, wait, head.headers()),
+        }
+    }
+
+    /// To a wish to buy that has to come again after this wait.
+    pub(super) fn limited(&self, sale: i64, wait: Duration, headers: &HeaderMap) -> Response<Bytes> {
+        self.meter.refused();
+        self.limited_answer(sale, wait, headers)
+    }
+
+    fn limited_answer(&self, sale: i64, wait: Duration, headers: &HeaderMap) -> Response<Bytes> {
+        let left = self.seen.left(sale);
+        let message = match left {
+            Some(0) => {
+                "sold out; what others do not pay for in time comes back, so look again later".to_owned()
+            }
+            _ => format!("too many requests, try again in {} s", seconds(wait)),
+        };
+        let mut response = if prefers_html(headers) {
+            let left = left.map_or("–".to_owned(), |left| left.to_string());
+            let retry = seconds(wait).to_string();
+            // Its first lines tell whoever fills it in what there is to fill in.
+            let page = PAGE.split_once("-->").map_or(PAGE, |(_, page)| page.trim_start());
+            let page =
+                page.replace("{message}", &message).replace("{left}", &left).replace("{retry}", &retry);
+            with_body(page, HTML)
+        } else {
+            let (result, retry_after_ms) = ("limited", milliseconds(wait));
+            let body = json!({
+                "result": result, "message": message, "retry_after_ms": retry_after_ms, "left": left,
+            });
+            with_body(body.to_string(), JSON)
+        };
+        *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds(wait)));
+        response
+    }
+}
+
+/// To a request that rules refuse for another reason than its number.
+fn other(refused: &Refused<'_>) -> Response<Bytes> {
+    let (result, message) = match refused.reason() {
+        Reason::Forbidden => ("forbidden", "the shop's rules refuse such requests; ask the shopkeeper"),
+        Reason::NoPeer => ("unavailable", "the shop does not know who is connected; tell the shopkeeper"),
+        Reason::Missing => ("refused", "the request lacks what it is counted by; load the shop's page again"),
+        _ => (
+            "unavailable",
+            "the shop cannot say at the moment; repeat the same request, nothing is done twice",
+        ),
+    };
+    let mut response = with_body(json!({ "result": result, "message": message }).to_string(), JSON);
+    *response.status_mut() = refused.status();
+    response
+}
+
+fn with_body(body: String, kind: HeaderValue) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::from(body));
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
+}
+
+/// The sale and the last word of a path such as `/api/sales/1/buy`; no sale has a number below one.
+fn asked_for(path: &str) -> (i64, &str) {
+    let mut words = path.strip_prefix("/api/sales/").unwrap_or_default().split('/');
+    let sale = words.next().and_then(|word| word.parse().ok());
+    (sale.unwrap_or(0), words.next().unwrap_or_default())
+}
+
+/// Whether a page is wanted rather than JSON: by `Accept`, with its weights.
+fn prefers_html(headers: &HeaderMap) -> bool {
+    let lines = headers.get_all(ACCEPT).iter().filter_map(|line| line.to_str().ok());
+    let ranges: Vec<_> = lines.flat_map(|line| line.split(',')).map(range).collect();
+    let weight = |kind: &str, all: &str| {
+        let of = |wanted: &str| ranges.iter().find(|(range, _)| range == wanted).map(|(_, weight)| *weight);
+        of(kind).or_else(|| of(all)).or_else(|| of("*/*")).unwrap_or(0.0)
+    };
+    weight("text/html", "text/*") > weight("application/json", "application/*")
+}
+
+/// A kind of content, and how much it is wanted.
+fn range(text: &str) -> (String, f32) {
+    let mut parts = text.split(';').map(str::trim);
+    let kind = parts.next().unwrap_or_default().to_ascii_lowercase();
+    let weight = parts.find_map(|part| part.strip_prefix("q=").or_else(|| part.strip_prefix("Q=")));
+    (kind, weight.and_then(|text| text.parse().ok()).unwrap_or(1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_for_those_who_want_one_more_than_json() {
+        let wants = |accept: &str| {
+            let headers = HeaderMap::from_iter([(ACCEPT, accept.parse().unwrap())]);
+            prefers_html(&headers)
+        };
+        for accept in [
+            "text/html",
+            "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+            "application/json;q=0.5, text/html;q=0.6",
+            "TEXT/HTML",
+            "text/*",
+        ] {
+            assert!(wants(accept), "{accept}");
+        }
+        for accept in
+            ["*/*", "application/json", "text/html, application/json", "text/html;q=0.1,*/*", "", ";;,q=x"]
+        {
+            assert!(!wants(accept), "{accept}");
+        }
+        assert!(!prefers_html(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn the_page_has_room_for_what_is_filled_in_and_for_nothing_else() {
+        let (notes, page) = PAGE.split_once("-->").unwrap();
+        assert!(notes.starts_with("<!--"));
+        for name in ["{message}", "{left}", "{retry}"] {
+            assert!(page.contains(name), "{name}");
+        }
+        let filled = page.replace("{message}", "").replace("{left}", "").replace("{retry}", "");
+        assert!(!filled.contains('{') && !filled.contains('}'));
+    }
+
+    #[test]
+    fn a_path_says_the_sale_and_what_for() {
+        assert_eq!(asked_for("/api/sales/7/buy"), (7, "buy"));
+        assert_eq!(asked_for("/api/sales/x/link"), (0, "link"));
+        assert_eq!(asked_for("/"), (0, ""));
+    }
+}

@@ -1,0 +1,70 @@
+//! The shop over HTTP: pages for people, JSON for programs.
+//!
+//! ```text
+//!   receive: whose link or cookie is it? --> limits --> buy: at once, or in line --> Shop
+//! ```
+//!
+//! A request for a page, or for what is left, never reaches the database.
+
+mod answer;
+mod app;
+mod body;
+mod buy;
+mod degraded;
+mod headers;
+mod keeper;
+mod link;
+mod notes;
+mod pages;
+mod pay;
+mod receive;
+mod sale;
+mod serve;
+mod tasks;
+mod wanted;
+
+pub use app::{App, NoShop, Settings};
+pub use serve::serve;
+
+pub(crate) use degraded::Degraded;
+pub(crate) use receive::Buyer;
+pub(crate) use wanted::Wanted;
+
+use axum::Router;
+use axum::http::StatusCode;
+use axum::middleware::{from_fn, from_fn_with_state, map_response};
+use axum::routing::{get, post};
+
+use answer::Answer;
+
+/// Everything that the shop answers.
+pub fn router(app: App) -> Router {
+    let buy = post(buy::buy)
+        .route_layer(app.limits.bucket.clone())
+        .route_layer(from_fn(receive::refuse_strangers))
+        .route_layer(app.limits.rules.clone())
+        .route_layer(from_fn_with_state(app.clone(), receive::receive_buyer));
+    let link = post(link::link)
+        .route_layer(from_fn(receive::refuse_strangers))
+        .route_layer(app.limits.rules.clone())
+        .route_layer(from_fn_with_state(app.clone(), receive::receive_visitor));
+    let pay = post(pay::pay)
+        .route_layer(from_fn(receive::refuse_strangers))
+        .route_layer(app.limits.rules.clone())
+        .route_layer(from_fn_with_state(app.clone(), receive::receive_payer));
+    Router::new()
+        .route("/", get(pages::buyer))
+        .route("/pages/{file}", get(pages::file))
+        .route("/keeper", get(keeper::page))
+        .route("/healthz", get(async || Answer::new(StatusCode::OK, "ok")))
+        .route("/api/sale", get(sale::in_front))
+        .route("/api/sales/{id}", get(sale::by_number))
+        .route("/api/sales/{id}/link", link)
+        .route("/api/sales/{id}/buy", buy)
+        .route("/api/orders/{id}/pay", pay)
+        .route("/api/keeper/numbers", get(keeper::numbers))
+        .fallback(async || answer::unknown_path())
+        .method_not_allowed_fallback(async || answer::wrong_method())
+        .layer(map_response(headers::complete))
+        .with_state(app)
+}

@@ -1,0 +1,173 @@
+//! Who asks: found out before anything is counted, so that nobody can spend what belongs to another.
+
+use std::convert::Infallible;
+
+use axum::extract::{FromRequestParts, Path, Query, Request, State};
+use axum::http::HeaderMap;
+use axum::http::header::COOKIE;
+use axum::http::request::Parts;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+
+use super::answer::{Answer, bad_link, over};
+use super::app::App;
+use super::wanted::Wanted;
+
+/// The cookie that says who a visitor is.
+pub(super) const VISITOR: &str = "visitor";
+
+/// Somebody for whom the shop has signed.
+#[derive(Clone, Debug)]
+pub(crate) struct Buyer {
+    pub(crate) user: String,
+}
+
+/// Somebody for whom it has not, and what is to be said about it.
+#[derive(Clone, Copy, Debug)]
+enum Stranger {
+    Forged,
+    ForgedPayment,
+    TooLate,
+    Over,
+    NoVisitor,
+}
+
+/// What a link to buy says about itself.
+#[derive(Debug, Deserialize)]
+struct ToBuy {
+    user: String,
+    until: i64,
+    sign: String,
+}
+
+/// What a link to pay says about itself.
+#[derive(Debug, Deserialize)]
+struct ToPay {
+    user: String,
+    sign: String,
+}
+
+/// The number of a sale in a path, if it is one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Number(pub(super) Option<i64>);
+
+impl<S: Send + Sync> FromRequestParts<S> for Number {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Number, Infallible> {
+        let path = Path::<String>::from_request_parts(parts, state).await;
+        Ok(Number(path.ok().and_then(|Path(text)| text.parse().ok())))
+    }
+}
+
+/// The number of an order in a path; empty if it is no text.
+#[derive(Clone, Debug)]
+pub(super) struct Order(pub(super) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Order {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Order, Infallible> {
+        let path = Path::<String>::from_request_parts(parts, state).await;
+        Ok(Order(path.map(|Path(text)| text).unwrap_or_default()))
+    }
+}
+
+/// A wish to buy has come: by whose link?
+pub(super) async fn receive_buyer(
+    State(app): State<App>,
+    Number(sale): Number,
+    request: Request,
+    next: Next,
+) -> Response {
+    app.shop.meter.requested();
+    let found = buyer(&app, sale, &request);
+    pass_on(&app, found, request, next).await
+}
+
+/// A visitor wants a link.
+pub(super) async fn receive_visitor(State(app): State<App>, request: Request, next: Next) -> Response {
+    let found = visitor(&app, request.headers()).ok_or(Stranger::NoVisitor);
+    pass_on(&app, found.map(|user| Buyer { user }), request, next).await
+}
+
+/// Somebody pays: by whose link?
+pub(super) async fn receive_payer(
+    State(app): State<App>,
+    Order(order): Order,
+    request: Request,
+    next: Next,
+) -> Response {
+    let found = payer(&app, &order, &request);
+    pass_on(&app, found, request, next).await
+}
+
+/// Sends strangers away, whose requests were counted for their address.
+pub(super) async fn refuse_strangers(request: Request, next: Next) -> Response {
+    match request.extensions().get::<Stranger>() {
+        Some(stranger) => stranger.answer().into_response(),
+        None => next.run(request).await,
+    }
+}
+
+/// Who the visitor is, if the cookie is ours.
+pub(super) fn visitor(app: &App, headers: &HeaderMap) -> Option<String> {
+    let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
+    let mut cookies =
+        lines.flat_map(|line| line.split(';')).filter_map(|cookie| cookie.trim().split_once('='));
+    cookies.find_map(|(name, value)| (name == VISITOR).then(|| app.signer.user_of(value))?).map(str::to_owned)
+}
+
+async fn pass_on(app: &App, found: Result<Buyer, Stranger>, mut request: Request, next: Next) -> Response {
+    let wanted = match Wanted::of(app, request.headers()) {
+        Ok(wanted) => wanted,
+        Err(answer) => return answer.into_response(),
+    };
+    let extensions = request.extensions_mut();
+    extensions.insert(wanted);
+    match found {
+        Ok(buyer) => _ = extensions.insert(buyer),
+        Err(stranger) => _ = extensions.insert(stranger),
+    }
+    next.run(request).await
+}
+
+fn buyer(app: &App, sale: Option<i64>, request: &Request) -> Result<Buyer, Stranger> {
+    let Query(link) = Query::<ToBuy>::try_from_uri(request.uri()).map_err(|_| Stranger::Forged)?;
+    let sale = sale.ok_or(Stranger::Forged)?;
+    if !app.signer.has_made_buy_url(sale, &link.user, (link.until, &link.sign)) {
+        return Err(Stranger::Forged);
+    }
+    if link.until <= app.seen.now() {
+        let is_over = app.seen.sale(sale).is_some_and(|view| view.is_settled());
+        return Err(if is_over { Stranger::Over } else { Stranger::TooLate });
+    }
+    Ok(Buyer { user: link.user })
+}
+
+fn payer(app: &App, order: &str, request: &Request) -> Result<Buyer, Stranger> {
+    let Query(link) = Query::<ToPay>::try_from_uri(request.uri()).map_err(|_| Stranger::ForgedPayment)?;
+    if !app.signer.has_made_pay_url(order, &link.user, &link.sign) {
+        return Err(Stranger::ForgedPayment);
+    }
+    Ok(Buyer { user: link.user })
+}
+
+impl Stranger {
+    fn answer(self) -> Answer {
+        match self {
+            Stranger::Forged => {
+                bad_link("this link was not made by the shop for this sale; ask for one at …/link")
+            }
+            Stranger::ForgedPayment => bad_link(
+                "this link was not made by the shop for this order; take the one that came with the order",
+            ),
+            Stranger::TooLate => bad_link("the time of this link is over; ask for a new one at …/link"),
+            Stranger::Over => over(),
+            Stranger::NoVisitor => {
+                bad_link("the shop does not know this visitor; load its page, allow its cookie and try again")
+            }
+        }
+    }
+}

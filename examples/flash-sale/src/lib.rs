@@ -1,0 +1,28 @@
+//! A small shop that never oversells, and what a limiter in front of it is worth.
+//!
+//! ```text
+//!   http: links, limits, queue --> Shop --> hint (Redis, may be wrong)
+//!                                   |
+//!                                   `-----> strategy --> database: stock, orders, payments --> audit
+//! ```
+
+pub mod audit;
+pub mod command;
+pub mod database;
+mod expiry;
+pub mod hint;
+pub mod http;
+pub mod limits;
+pub mod link;
+pub mod meter;
+mod order;
+pub mod outcome;
+pub mod payment;
+pub mod proof;
+pub mod queue;
+pub mod rush;
+pub mod sale;
+pub mod seen;
+mod serving;
+pub mod shop;
+pub mod strategy;

@@ -1,0 +1,112 @@
+//! The limiter in front: rules for each buyer and each address, and one bucket for all together.
+//!
+//! ```text
+//!   request --> per user, per address --> is the link ours? --> everyone: waits up to 1 s --> the shop
+//!                     |                                               |
+//!                     `--> 429 with the stock last seen <-------------'
+//! ```
+//!
+//! The bucket is for wishes to buy only; who ask for a link, or pay, meet just the rules.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::ConnectInfo;
+use tidegate::{Limit, Limiter, Zone};
+use tidegate_rules::{Gate, Policy, SystemCalendar, Unfit};
+use tidegate_tower::key::{self, Extract};
+use tidegate_tower::{Head, RateLimit};
+
+use crate::http::{Buyer, Degraded, Wanted};
+use crate::strategy::Strategy;
+
+/// The rules that are in force unless others are given.
+pub const RULES: &str = include_str!("../rules.toml");
+
+/// How long a request waits for the bucket.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The memory of the rules, in bytes: half a million buyers.
+const MEMORY: usize = 16 << 20;
+
+/// Proxies on the own machine say for whom they ask.
+const TRUSTED: [&str; 2] = ["127.0.0.0/8", "::1/128"];
+
+/// What stands in front of the shop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limiting {
+    /// Nothing, not even the rules.
+    Off,
+    /// A token bucket for all together.
+    Bucket,
+    /// A line in which everybody has a place.
+    Queue,
+}
+
+impl FromStr for Limiting {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Limiting, String> {
+        match name {
+            "off" => Ok(Limiting::Off),
+            "bucket" => Ok(Limiting::Bucket),
+            "queue" => Ok(Limiting::Queue),
+            _ => Err(format!(
+                "limiter \"{name}\": there is none of this name; write one of off, bucket, queue"
+            )),
+        }
+    }
+}
+
+impl fmt::Display for Limiting {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Limiting::Off => "off",
+            Limiting::Bucket => "bucket",
+            Limiting::Queue => "queue",
+        })
+    }
+}
+
+/// The layers.
+#[derive(Clone, Debug)]
+pub(crate) struct Limits {
+    /// For each buyer and each address.
+    pub(crate) rules: RateLimit,
+    /// For all together.
+    pub(crate) bucket: RateLimit,
+}
+
+impl Limits {
+    /// Layers that answer in this way whomever they refuse.
+    pub(crate) fn new(policy: Policy, rate: Limit, degraded: &Degraded) -> Result<Limits, Unfit> {
+        let gate = Gate::try_new(policy, Zone::new(MEMORY), Arc::new(SystemCalendar))?;
+        let answer = degraded.clone();
+        let rules = RateLimit::rules(gate)
+            .peer(address())
+            .attribute("user", key::extension(|buyer: &Buyer| buyer.user.clone()))
+            .exempt(|head| wanted(head).limiting == Limiting::Off)
+            .otherwise(move |refused| answer.answer(refused));
+        let answer = degraded.clone();
+        let bucket = RateLimit::with(Limiter::new(rate), key::everyone())
+            .named("everyone")
+            .wait(PATIENCE)
+            .exempt(|head| wanted(head).limiting != Limiting::Bucket)
+            .otherwise(move |refused| answer.answer(refused));
+        Ok(Limits { rules, bucket })
+    }
+}
+
+/// Who is connected, or whoever a proxy on the own machine says that it is.
+fn address() -> impl Extract {
+    let peer = key::peer_in(|info: &ConnectInfo<SocketAddr>| info.0.ip());
+    key::client(peer).trusting(TRUSTED).expect("these are networks")
+}
+
+fn wanted(head: Head<'_>) -> Wanted {
+    let unknown = Wanted { limiting: Limiting::Bucket, strategy: Strategy::Conditional };
+    head.extension::<Wanted>().copied().unwrap_or(unknown)
+}

@@ -1,0 +1,148 @@
+//! What one combination came to.
+
+use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+use tidegate::{Limit, Most};
+
+use super::crowd::Heard;
+use super::plan::{Combination, Limiter};
+use super::process::Numbers;
+use crate::audit::Tally;
+use crate::strategy::Strategy;
+
+/// What one combination came to, by the database, the shop and the crowd.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Figures {
+    /// How pieces were taken.
+    #[serde(serialize_with = "name")]
+    pub strategy: Strategy,
+    /// Who was let to them.
+    pub limiter: Limiter,
+    /// The limiter's token bucket, if it was in front.
+    pub limit: Option<String>,
+    /// Pieces that there were.
+    pub stock: u64,
+    /// Who came.
+    pub buyers: u64,
+    /// Orders in the database.
+    pub sold: u64,
+    /// Those of them for which there was no piece.
+    pub oversold: u64,
+    /// Those beyond the first of one buyer.
+    pub duplicates: u64,
+    /// Orders that a buyer was told of and that the database does not have.
+    pub lost: u64,
+    /// Orders of which no buyer was told.
+    pub untold: u64,
+    /// Requests to buy that the shop has heard.
+    pub requests: u64,
+    /// Those that the limiter refused.
+    pub refused: u64,
+    /// Those that reached the database.
+    pub attempts: u64,
+    /// The most that the limiter may let reach it in this time; nothing without limiter.
+    pub most_attempts: Option<u64>,
+    /// Attempts for which somebody else was faster.
+    pub conflicts: u64,
+    /// Attempts at which the database failed.
+    pub faults: u64,
+    /// Requests without any answer.
+    pub unanswered: u64,
+    /// Answers that nobody expects here, and how often they came.
+    pub odd_answers: BTreeMap<String, u64>,
+    /// Half of the attempts took no longer, in milliseconds.
+    pub p50_ms: f64,
+    /// Of a hundred attempts, one took longer.
+    pub p99_ms: f64,
+    /// From the first request to the last reservation, by the database's clock; nothing if something is left.
+    pub sold_out_after_ms: Option<u64>,
+    /// How long everything took.
+    pub seconds: f64,
+    /// Requests per second.
+    pub requests_per_second: f64,
+}
+
+/// What figures are made of.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) combination: Combination,
+    pub(super) buyers: u32,
+    pub(super) limit: Limit,
+    /// When the first request was sent, by the database's clock.
+    pub(super) began_at: i64,
+    pub(super) took: Duration,
+    pub(super) heard: Heard,
+    pub(super) numbers: Numbers,
+    pub(super) tally: Tally,
+    /// Each order in the database, with its buyer.
+    pub(super) orders: Vec<(String, String)>,
+}
+
+impl Figures {
+    pub(super) fn of(found: &Found) -> Figures {
+        let Found { combination, tally, numbers, heard, .. } = found;
+        let seconds = found.took.as_secs_f64();
+        let there: HashSet<_> = found.orders.iter().collect();
+        let told: HashSet<_> = heard.orders.iter().collect();
+        Figures {
+            strategy: combination.strategy,
+            limiter: combination.limiter,
+            limit: (combination.limiter == Limiter::On).then(|| found.limit.to_string()),
+            stock: tally.stock.unsigned_abs(),
+            buyers: u64::from(found.buyers),
+            sold: tally.live.unsigned_abs(),
+            oversold: tally.oversold().unsigned_abs(),
+            duplicates: tally.duplicates.unsigned_abs(),
+            lost: told.difference(&there).count() as u64,
+            untold: there.difference(&told).count() as u64,
+            requests: numbers.totals.requests,
+            refused: numbers.totals.refused,
+            attempts: numbers.totals.attempts,
+            most_attempts: found.most_attempts(),
+            conflicts: numbers.totals.conflicts,
+            faults: numbers.totals.faults,
+            unanswered: heard.unanswered,
+            odd_answers: heard.odd.clone(),
+            p50_ms: numbers.all_latency_ms.p50.unwrap_or(0.0),
+            p99_ms: numbers.all_latency_ms.p99.unwrap_or(0.0),
+            sold_out_after_ms: found.sold_out_after(),
+            seconds,
+            requests_per_second: heard.sent as f64 / seconds.max(0.001),
+        }
+    }
+
+    /// Whether the books are as they have to be: nothing sold twice, nothing lost, nothing left while there was demand.
+    pub fn is_exact(&self) -> bool {
+        self.sold == self.stock.min(self.buyers)
+            && self.oversold == 0
+            && self.duplicates == 0
+            && self.lost == 0
+            && self.untold == 0
+    }
+
+    /// Whether a strategy that promises exact books has kept them; the naive one promises nothing.
+    pub fn is_as_promised(&self) -> bool {
+        !self.strategy.is_safe() || self.is_exact()
+    }
+}
+
+impl Found {
+    fn most_attempts(&self) -> Option<u64> {
+        match (self.combination.limiter, self.limit.most_in(self.took)) {
+            (Limiter::On, Most::Units(most)) => Some(most),
+            _ => None,
+        }
+    }
+
+    fn sold_out_after(&self) -> Option<u64> {
+        let last_at = self.tally.last_at.filter(|_| self.tally.live >= self.tally.stock)?;
+        Some(last_at.saturating_sub(self.began_at).max(0).unsigned_abs())
+    }
+}
+
+fn name<S: Serializer>(strategy: &Strategy, out: S) -> Result<S::Ok, S::Error> {
+    out.serialize_str(strategy.name())
+}

@@ -1,0 +1,251 @@
+//! The limiter in front: whom it refuses, what they are told, and whom it leaves alone.
+
+use std::net::SocketAddr;
+
+use axum::extract::ConnectInfo;
+use axum::http::{HeaderValue, Request};
+use bytes::Bytes;
+use flash_sale::http::{App, Settings, router};
+use flash_sale::limits::{Limiting, RULES};
+use flash_sale::sale::NewSale;
+use http_body_util::Full;
+use tidegate_rules::Policy;
+use tower::ServiceExt;
+
+use crate::databases::Running;
+use crate::open::{Got, Open, PLENTY, generous};
+
+/// So much for each buyer and for each address that pay.
+fn rules_of_paying(per_user: &str, per_address: &str) -> Policy {
+    let (buying, paying) = RULES.split_once("# Paying").unwrap();
+    let paying = paying.replace("2/s burst 5", per_user).replace("50/s burst 100", per_address);
+    assert!(paying.contains(per_user) && paying.contains(per_address));
+    Policy::from_toml(&format!("{buying}# Paying{paying}")).unwrap()
+}
+
+/// So much for each buyer and for each address.
+fn rules(per_user: &str, per_address: &str) -> Policy {
+    let text = RULES.replace("5/s burst 10", per_user).replace("50/s burst 100", per_address);
+    assert_ne!(text, RULES);
+    Policy::from_toml(&text).unwrap()
+}
+
+async fn shop_with(running: &Running, stock: i64, settings: Settings) -> Open {
+    Open::on(running, &NewSale::of(stock), settings).await
+}
+
+/// A shop whose bucket is that of the text.
+async fn bucket(running: &Running, stock: i64, rate: &str) -> Open {
+    shop_with(running, stock, Settings { rate: rate.parse().unwrap(), ..generous() }).await
+}
+
+fn is_limited(got: &Got, by: &str) {
+    assert_eq!(got.said(), (429, "limited".to_owned()), "{got:?}");
+    assert!(got.field("ratelimit").contains(by), "{got:?}");
+    let (seconds, milliseconds): (u64, _) =
+        (got.field("retry-after").parse().unwrap(), got.json()["retry_after_ms"].as_u64().unwrap());
+    assert_eq!(seconds, milliseconds.div_ceil(1000));
+}
+
+fn from(address: &'static str, mut wish: Request<Full<Bytes>>) -> Request<Full<Bytes>> {
+    wish.headers_mut().insert("x-forwarded-for", HeaderValue::from_static(address));
+    wish
+}
+
+#[tokio::test]
+async fn beyond_the_bucket_the_answer_is_when_to_come_and_what_was_left() {
+    let running = Running::sqlite();
+    let shop = bucket(&running, 5, "1/h").await;
+    assert_eq!(shop.buy("ana", "k").await.status, 201);
+    shop.until_left(4).await;
+    let refused = shop.buy("bob", "k").await;
+    is_limited(&refused, "\"everyone\"");
+    assert_eq!(refused.json()["left"], 4);
+    let message = refused.json()["message"].as_str().unwrap().to_owned();
+    assert_eq!(message, format!("too many requests, try again in {} s", refused.field("retry-after")));
+    let totals = shop.numbers().await["totals"].clone();
+    assert_eq!((&totals["requests"], &totals["admitted"]), (&2.into(), &1.into()));
+    assert_eq!((&totals["refused"], &totals["attempts"]), (&1.into(), &1.into()));
+}
+
+#[tokio::test]
+async fn when_all_was_sold_whoever_is_limited_is_told_so() {
+    let running = Running::sqlite();
+    let shop = bucket(&running, 1, "1/h").await;
+    assert_eq!(shop.buy("ana", "k").await.status, 201);
+    shop.until_left(0).await;
+    let refused = shop.buy("bob", "k").await;
+    is_limited(&refused, "\"everyone\"");
+    assert!(refused.json()["message"].as_str().unwrap().starts_with("sold out"), "{refused:?}");
+    assert_eq!(refused.json()["left"], 0);
+}
+
+#[tokio::test]
+async fn a_browser_that_is_limited_gets_a_page() {
+    let running = Running::sqlite();
+    let shop = bucket(&running, 5, "1/h").await;
+    shop.buy("ana", "k").await;
+    shop.until_left(4).await;
+    let mut wish = shop.wish("bob", "k").await;
+    wish.headers_mut().insert("accept", HeaderValue::from_static("text/html,*/*;q=0.8"));
+    let page = shop.send(wish).await;
+    assert_eq!((page.status.as_u16(), page.field("content-type")), (429, "text/html; charset=utf-8"));
+    assert!(page.text.starts_with("<!doctype html>"), "{}", page.text);
+    assert!(
+        page.text.contains("too many requests, try again in") && page.text.contains(">4<"),
+        "{}",
+        page.text
+    );
+    assert!(!page.text.contains('{'), "{}", page.text);
+    assert!(!page.field("retry-after").is_empty());
+}
+
+#[tokio::test]
+async fn who_need_not_wait_for_more_than_a_second_wait_and_pass() {
+    let running = Running::sqlite();
+    let shop = bucket(&running, 9, "10/s burst 1").await;
+    for user in ["ana", "bob", "cleo", "dan", "eve"] {
+        let got = shop.buy(user, "k").await;
+        assert_eq!(got.status, 201, "{got:?}");
+    }
+    assert_eq!(shop.numbers().await["totals"]["refused"], 0);
+}
+
+#[tokio::test]
+async fn a_buyer_has_a_limit_of_their_own() {
+    let running = Running::sqlite();
+    let shop = shop_with(&running, 9, Settings { rules: rules("3/h", PLENTY), ..generous() }).await;
+    for key in ["a", "b", "c"] {
+        assert_ne!(shop.buy("ana", key).await.status, 429);
+    }
+    is_limited(&shop.buy("ana", "d").await, "\"per-user\"");
+    assert_eq!(shop.buy("bob", "k").await.status, 201);
+    // Asking for a link counts as well, and is refused in the same way.
+    is_limited(&shop.ask_for_link("ana").await, "\"per-user\"");
+    let totals = shop.numbers().await["totals"].clone();
+    assert_eq!((&totals["requests"], &totals["refused"]), (&5.into(), &1.into()));
+}
+
+#[tokio::test]
+async fn an_address_has_a_limit_whoever_comes_from_it() {
+    let running = Running::sqlite();
+    let shop = shop_with(&running, 9, Settings { rules: rules(PLENTY, "2/h"), ..generous() }).await;
+    for user in ["ana", "bob"] {
+        assert_eq!(shop.send(from("192.0.2.1", shop.wish(user, "k").await)).await.status, 201);
+    }
+    is_limited(&shop.send(from("192.0.2.1", shop.wish("cleo", "k").await)).await, "\"per-address\"");
+    let elsewhere = shop.send(from("192.0.2.2", shop.wish("cleo", "k").await)).await;
+    assert_eq!(elsewhere.status, 201, "{elsewhere:?}");
+}
+
+#[tokio::test]
+async fn forged_links_cost_their_address_and_nobody_else() {
+    let running = Running::sqlite();
+    let settings = Settings { rules: rules("1/h", "5/h"), rate: "1/h".parse().unwrap(), ..generous() };
+    let shop = shop_with(&running, 9, settings).await;
+    let forge = async || {
+        let mut wish = shop.wish("ana", "k").await;
+        *wish.uri_mut() = wish.uri().to_string().replace("until=", "until=1").parse().unwrap();
+        shop.send(from("192.0.2.66", wish)).await
+    };
+    for _ in 0..5 {
+        assert_eq!(forge().await.said(), (403, "bad_link".to_owned()));
+    }
+    is_limited(&forge().await, "\"per-address\"");
+    // Neither what she may do nor the bucket of all was touched.
+    let ana = shop.send(from("192.0.2.1", shop.wish("ana", "k").await)).await;
+    assert_eq!(ana.status, 201, "{ana:?}");
+}
+
+#[tokio::test]
+async fn who_pay_too_often_are_limited_and_charged_once() {
+    let running = Running::sqlite();
+    let settings = Settings { rules: rules_of_paying("2/h", PLENTY), is_experiment: true, ..generous() };
+    let shop = shop_with(&running, 9, settings).await;
+    let [ana, bob] = ["ana", "bob"].map(async |user| {
+        let order = shop.buy(user, "k").await;
+        order.json()["pay"].as_str().unwrap().to_owned()
+    });
+    let (ana, bob) = (ana.await, bob.await);
+    for again in [false, true] {
+        let paid = shop.post(&ana).await;
+        assert_eq!((paid.said(), &paid.json()["again"]), ((200, "paid".to_owned()), &again.into()));
+    }
+    is_limited(&shop.post(&ana).await, "\"pay-per-user\"");
+    // Nobody else is, nor are her wishes to buy, nor an experiment without a limiter.
+    assert_eq!(shop.post(&bob).await.said(), (200, "paid".to_owned()));
+    assert_eq!(shop.buy("ana", "k").await.status, 201);
+    let mut free = shop.request(axum::http::Method::POST, &ana);
+    free.headers_mut().insert("x-limiter", HeaderValue::from_static("off"));
+    assert_eq!(shop.send(free).await.said(), (200, "paid".to_owned()));
+    let tally = shop.tally().await;
+    assert_eq!((tally.live, tally.paid), (2, 2));
+    assert_eq!(shop.shop.database.audit().await.unwrap(), []);
+    assert_eq!(shop.numbers().await["totals"]["refused"], 0);
+}
+
+#[tokio::test]
+async fn forged_links_to_pay_cost_their_address_and_not_the_buyer() {
+    let running = Running::sqlite();
+    let settings = Settings { rules: rules_of_paying("1/h", "3/h"), ..generous() };
+    let shop = shop_with(&running, 9, settings).await;
+    let pay = shop.buy("ana", "k").await.json()["pay"].as_str().unwrap().to_owned();
+    let send = async |address, link: &str| {
+        shop.send(from(address, shop.request(axum::http::Method::POST, link))).await
+    };
+    let forged = &pay[..pay.len() - 1];
+    for _ in 0..3 {
+        assert_eq!(send("192.0.2.66", forged).await.said(), (403, "bad_link".to_owned()));
+    }
+    is_limited(&send("192.0.2.66", forged).await, "\"pay-per-address\"");
+    assert_eq!(send("192.0.2.1", &pay).await.said(), (200, "paid".to_owned()));
+}
+
+#[tokio::test]
+async fn an_address_that_a_stranger_writes_is_not_believed() {
+    let running = Running::sqlite();
+    let shop = running.shop().await;
+    let sale = shop.database.create_sale(&NewSale::of(9)).await.unwrap();
+    let settings = Settings { rules: rules(PLENTY, "2/h"), ..generous() };
+    let signer = settings.signer.clone();
+    let app = App::new(shop.clone(), settings).await.unwrap();
+    let until = shop.database.now().await.unwrap() + 60_000;
+    let mut statuses = Vec::new();
+    for (number, peer) in [1, 1, 1, 2].into_iter().enumerate() {
+        let url = signer.buy_url(sale, &format!("user{number}"), until);
+        let request = Request::post(url)
+            .header("idempotency-key", "k")
+            .header("x-forwarded-for", format!("198.51.100.{number}"))
+            .extension(ConnectInfo(SocketAddr::from(([192, 0, 2, peer], 4711))))
+            .body(axum::body::Body::empty())
+            .unwrap();
+        statuses.push(router(app.clone()).oneshot(request).await.unwrap().status().as_u16());
+    }
+    assert_eq!(statuses, [201, 201, 429, 201]);
+}
+
+#[tokio::test]
+async fn without_a_limiter_nobody_is_limited() {
+    let running = Running::sqlite();
+    let tight = || Settings { rules: rules("1/h", "1/h"), rate: "1/h".parse().unwrap(), ..generous() };
+    let shop = shop_with(&running, 9, Settings { limiting: Limiting::Off, ..tight() }).await;
+    for user in ["ana", "bob", "cleo"] {
+        assert_eq!(shop.buy(user, "k").await.status, 201);
+    }
+    let another = Running::sqlite();
+    let shop = shop_with(&another, 9, Settings { is_experiment: true, ..tight() }).await;
+    let mut statuses = Vec::new();
+    for (user, limiter) in [("ana", "bucket"), ("bob", "bucket"), ("cleo", "off"), ("dan", "off")] {
+        let mut wish = shop.wish(user, "k").await;
+        wish.headers_mut().insert("x-limiter", HeaderValue::from_static(limiter));
+        statuses.push(shop.send(wish).await.status.as_u16());
+    }
+    assert_eq!(statuses, [201, 429, 201, 201]);
+}
+
+#[test]
+fn the_shops_own_rules_are_about_buyers_and_addresses() {
+    let policy = Policy::from_toml(RULES).unwrap();
+    let names: Vec<_> = policy.rules().iter().map(|rule| rule.name().to_owned()).collect();
+    assert_eq!(names, ["per-user", "per-address", "pay-per-user", "pay-per-address"]);
+}

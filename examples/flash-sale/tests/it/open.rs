@@ -1,0 +1,189 @@
+//! A shop that is open on a free port, and those who ask it.
+
+use std::net::SocketAddr;
+
+use axum::http::{HeaderMap, Method, Request, StatusCode};
+use bytes::Bytes;
+use flash_sale::audit::Tally;
+use flash_sale::http::{self, App, Settings};
+use flash_sale::link::Signer;
+use flash_sale::sale::NewSale;
+use flash_sale::shop::Shop;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::databases::Running;
+
+/// A limit that nobody reaches here.
+pub(crate) const PLENTY: &str = "100000/s burst 100000";
+
+/// A shop with one sale.
+pub(crate) struct Open {
+    pub(crate) shop: Shop,
+    pub(crate) signer: Signer,
+    pub(crate) sale: i64,
+    pub(crate) address: SocketAddr,
+    client: Client<HttpConnector, Full<Bytes>>,
+    end: Option<oneshot::Sender<()>>,
+    server: Option<JoinHandle<()>>,
+}
+
+/// An answer.
+#[derive(Debug)]
+pub(crate) struct Got {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
+}
+
+impl Got {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// The status and the result.
+    pub(crate) fn said(&self) -> (u16, String) {
+        (self.status.as_u16(), self.json()["result"].as_str().unwrap_or_default().to_owned())
+    }
+
+    pub(crate) fn field(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+}
+
+/// Settings under which the limiter keeps nobody away.
+pub(crate) fn generous() -> Settings {
+    let rules = format!("[[rule]]\nname = \"all\"\nkey = [\"ip\"]\nlimit = \"{PLENTY}\"");
+    Settings {
+        rate: PLENTY.parse().unwrap(),
+        rules: tidegate_rules::Policy::from_toml(&rules).unwrap(),
+        signer: Signer::new("a secret of the test"),
+        ..Settings::new().unwrap()
+    }
+}
+
+impl Open {
+    /// A shop on this database, with a new sale.
+    pub(crate) async fn on(running: &Running, sale: &NewSale, settings: Settings) -> Open {
+        let shop = running.shop().await;
+        let sale = shop.database.create_sale(sale).await.unwrap();
+        let signer = settings.signer.clone();
+        let app = App::new(shop.clone(), settings).await.unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (end, ended) = oneshot::channel();
+        let server = tokio::spawn(async move {
+            let told = async {
+                let _ = ended.await;
+            };
+            http::serve(listener, app, told).await.unwrap();
+        });
+        let client = Client::builder(TokioExecutor::new()).build_http();
+        Open { shop, signer, sale, address, client, end: Some(end), server: Some(server) }
+    }
+
+    /// The same without anybody who limits.
+    pub(crate) async fn generous(running: &Running, sale: &NewSale) -> Open {
+        Open::on(running, sale, generous()).await
+    }
+
+    /// A request, to be changed before it is sent.
+    pub(crate) fn request(&self, method: Method, path: &str) -> Request<Full<Bytes>> {
+        let uri = format!("http://{}{path}", self.address);
+        Request::builder().method(method).uri(uri).body(Full::default()).unwrap()
+    }
+
+    /// The address at which this buyer buys, for a minute.
+    pub(crate) async fn link(&self, user: &str) -> String {
+        let until = self.shop.database.now().await.unwrap() + 60_000;
+        self.signer.buy_url(self.sale, user, until)
+    }
+
+    /// Asks the shop for a link, as the page of this visitor does.
+    pub(crate) async fn ask_for_link(&self, user: &str) -> Got {
+        let mut request = self.request(Method::POST, &format!("/api/sales/{}/link", self.sale));
+        let cookie = format!("visitor={}", self.signer.visitor(user));
+        request.headers_mut().insert("cookie", cookie.parse().unwrap());
+        self.send(request).await
+    }
+
+    /// Buys by a link that the shop has given.
+    pub(crate) async fn buy_by(&self, url: &str, key: &str) -> Got {
+        let mut request = self.request(Method::POST, url);
+        request.headers_mut().insert("idempotency-key", key.parse().unwrap());
+        self.send(request).await
+    }
+
+    /// The wish of a buyer, to be changed before it is sent.
+    pub(crate) async fn wish(&self, user: &str, key: &str) -> Request<Full<Bytes>> {
+        let mut request = self.request(Method::POST, &self.link(user).await);
+        request.headers_mut().insert("idempotency-key", key.parse().unwrap());
+        request
+    }
+
+    pub(crate) async fn buy(&self, user: &str, key: &str) -> Got {
+        self.send(self.wish(user, key).await).await
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Got {
+        self.send(self.request(Method::GET, path)).await
+    }
+
+    pub(crate) async fn post(&self, path: &str) -> Got {
+        self.send(self.request(Method::POST, path)).await
+    }
+
+    /// Sends a request, and reads the answer to its end.
+    pub(crate) async fn send(&self, request: Request<Full<Bytes>>) -> Got {
+        let (head, body) = self.begin(request).await.into_parts();
+        let bytes = body.collect().await.unwrap().to_bytes();
+        let text = String::from_utf8(bytes.to_vec()).unwrap();
+        Got { status: head.status, headers: head.headers, text }
+    }
+
+    /// Sends a request, and leaves the body of the answer to be read; dropped, it is hung up.
+    pub(crate) async fn begin(&self, request: Request<Full<Bytes>>) -> axum::http::Response<Incoming> {
+        self.client.request(request).await.unwrap()
+    }
+
+    pub(crate) async fn tally(&self) -> Tally {
+        self.shop.database.tally(self.sale).await.unwrap().unwrap()
+    }
+
+    /// What the shopkeeper sees.
+    pub(crate) async fn numbers(&self) -> Value {
+        self.get(&format!("/api/keeper/numbers?token={}", self.signer.keeper_token())).await.json()
+    }
+
+    /// Waits until the page shows that so many are left.
+    pub(crate) async fn until_left(&self, left: i64) {
+        eventually("the stock last seen", async || self.get("/api/sale").await.json()["left"] == left).await;
+    }
+
+    /// Tells the shop to end.
+    pub(crate) fn end(&mut self) {
+        let _ = self.end.take().unwrap().send(());
+    }
+
+    /// Waits until it has.
+    pub(crate) async fn ended(&mut self) {
+        self.server.take().unwrap().await.unwrap();
+    }
+}
+
+/// Looks until it is so.
+pub(crate) async fn eventually(what: &str, mut look: impl AsyncFnMut() -> bool) {
+    const SOON: std::time::Duration = std::time::Duration::from_secs(60);
+    let started = testbed::now();
+    while !look().await {
+        assert!(started.elapsed() < SOON, "{what}: not within {SOON:?}");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+}

@@ -1,0 +1,143 @@
+//! The line: everybody has a place, which falls, and then a turn.
+
+use axum::http::Response;
+use bytes::Bytes;
+use flash_sale::http::Settings;
+use flash_sale::limits::Limiting;
+use flash_sale::sale::NewSale;
+use futures_util::future::join_all;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use serde_json::Value;
+
+use crate::databases::Running;
+use crate::open::{Open, eventually, generous};
+
+async fn shop(running: &Running, queue: &str) -> Open {
+    let settings = Settings { limiting: Limiting::Queue, queue: queue.parse().unwrap(), ..generous() };
+    Open::on(running, &NewSale::of(50), settings).await
+}
+
+/// Somebody who stands in line.
+struct Waiting {
+    body: Incoming,
+    text: String,
+}
+
+impl Waiting {
+    /// Comes to the shop.
+    async fn come(shop: &Open, user: &str) -> Waiting {
+        let response: Response<Incoming> = shop.begin(shop.wish(user, "k").await).await;
+        assert_eq!(
+            (response.status().as_u16(), &response.headers()["content-type"]),
+            (200, &"application/x-ndjson".parse().unwrap())
+        );
+        Waiting { body: response.into_body(), text: String::new() }
+    }
+
+    /// The next line, if there is one more.
+    async fn line(&mut self) -> Option<Value> {
+        loop {
+            if let Some((line, rest)) = self.text.split_once('\n') {
+                let said = serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+                self.text = rest.to_owned();
+                return Some(said);
+            }
+            let data: Bytes = self.body.frame().await?.unwrap().into_data().unwrap();
+            self.text += std::str::from_utf8(&data).unwrap();
+        }
+    }
+
+    /// All that is said until the end.
+    async fn rest(mut self) -> Vec<Value> {
+        let mut lines = Vec::new();
+        while let Some(line) = self.line().await {
+            lines.push(line);
+        }
+        lines
+    }
+}
+
+#[tokio::test]
+async fn a_place_falls_until_it_is_ones_turn() {
+    let running = Running::sqlite();
+    let shop = shop(&running, "2/s queue 10 leaky-bucket").await;
+    // All at once, so that the line is long however slow the machine is.
+    let buyers = ["ana", "bob", "cleo", "dan", "eve", "fay"];
+    let told = join_all(buyers.map(async |user| Waiting::come(&shop, user).await.rest().await)).await;
+    let mut of_all = Vec::new();
+    for lines in &told {
+        let (last, waits) = lines.split_last().unwrap();
+        assert_eq!((&last["status"], &last["result"]), (&201.into(), &"reserved".into()), "{lines:?}");
+        let places: Vec<u64> = waits.iter().map(|line| line["place"].as_u64().unwrap()).collect();
+        assert!(places.is_sorted_by(|a, b| a >= b), "{places:?}");
+        for (wait, place) in waits.iter().zip(&places) {
+            assert_eq!(wait["wait_ms"], place * 500, "{lines:?}");
+        }
+        of_all.push(places);
+    }
+    let last = of_all.iter().max_by_key(|places| places.first()).unwrap();
+    assert!(last.first() > last.last(), "{of_all:?}");
+    assert_eq!(shop.tally().await.live, 6);
+}
+
+#[tokio::test]
+async fn when_the_line_is_full_the_next_is_sent_away_at_once() {
+    let running = Running::sqlite();
+    let shop = shop(&running, "1/h queue 1 leaky-bucket").await;
+    let first = Waiting::come(&shop, "ana").await.rest().await;
+    assert_eq!((first.len(), &first[0]["status"]), (1, &201.into()), "{first:?}");
+    let mut second = Waiting::come(&shop, "bob").await;
+    let line = second.line().await.unwrap();
+    assert_eq!((&line["place"], &line["wait_ms"]), (&1.into(), &3_600_000.into()));
+    let third = shop.buy("cleo", "k").await;
+    assert_eq!(third.said(), (429, "limited".to_owned()), "{third:?}");
+    assert!(!third.field("retry-after").is_empty());
+    let totals = shop.numbers().await["totals"].clone();
+    assert_eq!((&totals["refused"], &totals["attempts"]), (&1.into(), &1.into()));
+}
+
+#[tokio::test]
+async fn whoever_hangs_up_in_line_buys_nothing_and_lets_others_move_up() {
+    let running = Running::sqlite();
+    let shop = shop(&running, "1/h queue 2 leaky-bucket").await;
+    Waiting::come(&shop, "ana").await.rest().await;
+    let mut second = Waiting::come(&shop, "bob").await;
+    second.line().await.unwrap();
+    let mut third = Waiting::come(&shop, "cleo").await;
+    assert_eq!(third.line().await.unwrap()["place"], 2);
+    drop(second);
+    eventually("the place of bob", async || third.line().await.unwrap()["place"] == 1).await;
+    assert_eq!(shop.tally().await.live, 1);
+    // There is room for one more.
+    let mut fourth = Waiting::come(&shop, "dan").await;
+    assert_eq!(fourth.line().await.unwrap()["place"], 2);
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_said_before_anybody_stands_in_line() {
+    let running = Running::sqlite();
+    let shop = shop(&running, "1/h queue 1 leaky-bucket").await;
+    let mut wish = shop.wish("ana", "k").await;
+    wish.headers_mut().remove("idempotency-key");
+    assert_eq!(shop.send(wish).await.said(), (422, "bad_key".to_owned()));
+    let first = Waiting::come(&shop, "ana").await.rest().await;
+    assert_eq!(first[0]["status"], 201, "{first:?}");
+}
+
+#[tokio::test]
+async fn when_the_shop_ends_those_in_line_are_served_first() {
+    let running = Running::sqlite();
+    let mut shop = shop(&running, "4/s queue 10 leaky-bucket").await;
+    let mut line = Vec::new();
+    for user in ["ana", "bob", "cleo", "dan"] {
+        line.push(Waiting::come(&shop, user).await);
+    }
+    shop.end();
+    for waiting in line {
+        let lines = waiting.rest().await;
+        assert_eq!(lines[lines.len() - 1]["status"], 201, "{lines:?}");
+    }
+    shop.ended().await;
+    assert_eq!(shop.tally().await.live, 4);
+}

@@ -1,0 +1,147 @@
+//! Reservations that end: paid once, or returned once.
+
+use std::time::Duration;
+
+use flash_sale::outcome::{Outcome, Wish};
+use flash_sale::payment::Payment;
+use flash_sale::sale::NewSale;
+use flash_sale::shop::Shop;
+use flash_sale::strategy::Strategy;
+
+use crate::databases::Running;
+
+async fn reserve(shop: &Shop, sale: i64, user: &str) -> String {
+    let wish = Wish { sale, user, key: user };
+    match shop.buy(&wish, Strategy::Conditional).await.unwrap() {
+        Outcome::Reserved { order, .. } => order,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Waits until all reservations of a moment are over.
+async fn expire_all(shop: &Shop, pieces: u64) {
+    let mut returned = 0;
+    while returned < pieces {
+        returned += shop.expire().await.unwrap();
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!(returned, pieces);
+}
+
+#[tokio::test]
+async fn what_is_not_paid_in_time_goes_back_once_and_is_sold_again() {
+    for running in Running::all() {
+        let shop = running.shop().await;
+        let short = NewSale { pay_within: Duration::from_millis(20), ..NewSale::of(1) };
+        let sale = shop.database.create_sale(&short).await.unwrap();
+        let order = reserve(&shop, sale, "ana").await;
+        expire_all(&shop, 1).await;
+        assert_eq!(shop.expire().await.unwrap(), 0, "once");
+        assert_eq!(shop.pay(&order, "ana").await.unwrap(), Payment::Expired);
+        let same = Wish { sale, user: "ana", key: "ana" };
+        for strategy in [Strategy::Conditional, Strategy::Pessimistic] {
+            assert_eq!(
+                shop.buy(&same, strategy).await.unwrap(),
+                Outcome::Expired,
+                "the same key, the same wish"
+            );
+        }
+        reserve(&shop, sale, "bob").await;
+        let anew = shop.buy(&Wish { key: "anew", ..same }, Strategy::Conditional).await.unwrap();
+        assert_eq!(anew, Outcome::SoldOut);
+        expire_all(&shop, 1).await;
+        let anew = shop.buy(&Wish { key: "anew", ..same }, Strategy::Conditional).await.unwrap();
+        assert!(matches!(anew, Outcome::Reserved { replayed: false, .. }), "{anew:?}");
+        assert_eq!(shop.buy(&same, Strategy::Conditional).await.unwrap(), Outcome::Expired, "also now");
+        assert_eq!(shop.database.audit().await.unwrap(), []);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_shops_return_each_piece_once() {
+    for running in Running::all() {
+        let shop = running.shop().await;
+        let short = NewSale { pay_within: Duration::from_millis(1), ..NewSale::of(250) };
+        let sale = shop.database.create_sale(&short).await.unwrap();
+        for number in 0..250 {
+            reserve(&shop, sale, &format!("buyer {number}")).await;
+        }
+        let others = [running.shop().await, running.shop().await, running.shop().await];
+        let sweeping = others.map(|shop| tokio::spawn(async move { shop.expire().await.unwrap() }));
+        let mut returned = shop.expire().await.unwrap();
+        for swept in sweeping {
+            returned += swept.await.unwrap();
+        }
+        returned += shop.expire().await.unwrap();
+        let tally = shop.database.tally(sale).await.unwrap().unwrap();
+        assert_eq!((returned, tally.available, tally.returned, tally.live), (250, 250, 250, 0));
+        assert_eq!(shop.database.audit().await.unwrap(), []);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_pays_many_times_at_once_is_charged_once() {
+    for running in Running::all() {
+        let shop = running.shop().await;
+        let sale = shop.database.create_sale(&NewSale::of(5)).await.unwrap();
+        let order = reserve(&shop, sale, "ana").await;
+        assert_eq!(shop.pay(&order, "bob").await.unwrap(), Payment::UnknownOrder, "it is not his");
+        assert_eq!(shop.pay("nonsense", "ana").await.unwrap(), Payment::UnknownOrder);
+        let paying: Vec<_> = (0..10)
+            .map(|_| {
+                let (shop, order) = (shop.clone(), order.clone());
+                tokio::spawn(async move { shop.pay(&order, "ana").await.unwrap() })
+            })
+            .collect();
+        let mut first = 0;
+        for paid in paying {
+            let Payment::Paid { cents: 999, again } = paid.await.unwrap() else { panic!("not paid") };
+            first += usize::from(!again);
+        }
+        assert_eq!(first, 1);
+        let tally = shop.database.tally(sale).await.unwrap().unwrap();
+        assert_eq!((tally.paid, tally.available), (1, 4));
+        assert_eq!(shop.expire().await.unwrap(), 0, "what is paid stays");
+        assert_eq!(shop.database.audit().await.unwrap(), []);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_payment_at_the_last_moment_or_the_expiry_wins_and_never_both() {
+    for running in Running::all() {
+        let shop = running.shop().await;
+        let short = NewSale { pay_within: Duration::from_millis(50), ..NewSale::of(100) };
+        let sale = shop.database.create_sale(&short).await.unwrap();
+        let mut buyers = tokio::task::JoinSet::new();
+        for number in 0..100_u64 {
+            let shop = shop.clone();
+            buyers.spawn(async move {
+                let user = format!("buyer {number}");
+                let order = reserve(&shop, sale, &user).await;
+                // Around the end of the reservation, some before, some after.
+                tokio::time::sleep(Duration::from_millis(45 + number % 10)).await;
+                matches!(shop.pay(&order, &user).await.unwrap(), Payment::Paid { .. })
+            });
+        }
+        let sweeper = tokio::spawn({
+            let shop = shop.clone();
+            async move {
+                loop {
+                    shop.expire().await.unwrap();
+                }
+            }
+        });
+        let mut paid = 0;
+        while let Some(is_paid) = buyers.join_next().await {
+            paid += i64::from(is_paid.unwrap());
+        }
+        sweeper.abort();
+        let _ = sweeper.await;
+        while shop.database.tally(sale).await.unwrap().unwrap().live > paid {
+            shop.expire().await.unwrap();
+        }
+        let tally = shop.database.tally(sale).await.unwrap().unwrap();
+        assert_eq!((tally.paid, tally.returned, tally.available), (paid, 100 - paid, 100 - paid));
+        assert_eq!(shop.database.audit().await.unwrap(), []);
+    }
+}

@@ -1,0 +1,131 @@
+//! Crowds: every safe strategy sells exactly what there is, and the naive one is seen to sell more.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use flash_sale::outcome::{Outcome, Wish};
+use flash_sale::sale::NewSale;
+use flash_sale::shop::Shop;
+use flash_sale::strategy::Strategy;
+
+use crate::databases::Running;
+
+const TRIES: usize = 5;
+
+/// Buyers who come at once, some at a time, each with tries, and what they were told: orders with their buyers.
+/// Who meets somebody faster asks again, as long as something is left.
+async fn crowd(
+    shop: &Shop,
+    sale: i64,
+    buyers: usize,
+    strategy: fn(usize) -> Strategy,
+) -> Vec<(String, String)> {
+    let next = Arc::new(AtomicUsize::new(0));
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let clients: Vec<_> = (0..64)
+        .map(|_| {
+            let (shop, next, told) = (shop.clone(), Arc::clone(&next), Arc::clone(&told));
+            tokio::spawn(async move {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= buyers * TRIES {
+                        return;
+                    }
+                    let user = format!("buyer {}", number % buyers);
+                    let wish = Wish { sale, user: &user, key: &format!("{user} of {sale}") };
+                    let mut outcome = shop.buy(&wish, strategy(number)).await.unwrap();
+                    while let Outcome::Conflict { left } = outcome {
+                        assert!(left > 0 || strategy(number) == Strategy::Naive);
+                        outcome = shop.buy(&wish, strategy(number)).await.unwrap();
+                    }
+                    match outcome {
+                        Outcome::Reserved { order, .. } => told.lock().unwrap().push((order, user)),
+                        Outcome::SoldOut => {}
+                        other => panic!("{other:?}"),
+                    }
+                }
+            })
+        })
+        .collect();
+    for client in clients {
+        client.await.unwrap();
+    }
+    Arc::into_inner(told).unwrap().into_inner().unwrap()
+}
+
+/// Sells to a crowd, and looks at the books.
+async fn sells_exactly(shop: &Shop, strategy: fn(usize) -> Strategy) {
+    let sale = shop.database.create_sale(&NewSale::of(20)).await.unwrap();
+    let mut told = crowd(shop, sale, 100, strategy).await;
+    told.sort();
+    told.dedup();
+    let mut orders = shop.database.orders(sale).await.unwrap();
+    orders.sort();
+    assert_eq!(told, orders, "what buyers were told is what there is");
+    let tally = shop.database.tally(sale).await.unwrap().unwrap();
+    assert_eq!((tally.live, tally.available, tally.duplicates), (20, 0, 0));
+    assert_eq!(shop.database.audit().await.unwrap(), []);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_safe_strategy_sells_exactly_the_stock_on_every_database() {
+    for running in Running::all() {
+        let shop = running.shop().await;
+        let strategies: [fn(usize) -> Strategy; 5] = [
+            |_| Strategy::Value,
+            |_| Strategy::Version,
+            |_| Strategy::Conditional,
+            |_| Strategy::Pessimistic,
+            |_| Strategy::Redis,
+        ];
+        for strategy in strategies {
+            sells_exactly(&shop, strategy).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn strategies_mixed_in_one_sale_sell_exactly_the_stock_on_every_database() {
+    for running in Running::all() {
+        sells_exactly(&running.shop().await, |number| Strategy::ALL[1 + number % 5]).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn transactions_that_fail_for_each_other_s_sake_are_tried_again() {
+    let running = Running::postgres();
+    for isolation in ["repeatable%20read", "serializable"] {
+        let url = format!(
+            "{}?options=-c%20default_transaction_isolation%3D{}",
+            running.url(),
+            isolation.replace("%20", "%5C%20")
+        );
+        let shop = Shop::new(flash_sale::database::Database::open(&url, 20).await.unwrap());
+        for strategy in [|_| Strategy::Conditional, |_| Strategy::Pessimistic, |_| Strategy::Version]
+            as [fn(usize) -> Strategy; 3]
+        {
+            sells_exactly(&shop, strategy).await;
+        }
+        shop.database.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_naive_strategy_is_seen_to_oversell_on_postgres() {
+    let running = Running::postgres();
+    let shop = running.shop().await;
+    for _ in 0..50 {
+        let sale = shop.database.create_sale(&NewSale::of(20)).await.unwrap();
+        crowd(&shop, sale, 100, |_| Strategy::Naive).await;
+        let tally = shop.database.tally(sale).await.unwrap().unwrap();
+        if tally.oversold() > 0 {
+            let findings = shop.database.audit().await.unwrap();
+            assert!(
+                findings.iter().any(|finding| finding.wrong.contains("are not the stock")),
+                "{findings:?}"
+            );
+            return;
+        }
+    }
+    panic!("fifty sales by read and write, and none oversold: the test cannot see");
+}
