@@ -8,6 +8,7 @@ mod account;
 mod adaptive;
 mod allocations;
 mod child;
+mod flash_sale;
 mod fleet;
 mod options;
 mod progress;
@@ -52,7 +53,7 @@ struct Drill {
     run: fn(&Options, &mut Report) -> Outcome,
 }
 
-const DRILLS: [Drill; 13] = [
+const DRILLS: [Drill; 14] = [
     Drill {
         name: "zone-flood",
         summary: "100 million distinct keys on a zone of 64 MiB: nobody above its bound, memory and time stay",
@@ -131,6 +132,12 @@ const DRILLS: [Drill; 13] = [
         unit: Some("--plot"),
         run: adaptive::run,
     },
+    Drill {
+        name: "flash-sale",
+        summary: "a shop whose crowd, database, Redis and network do their worst: nothing sold twice, nothing lost",
+        unit: Some("--rounds"),
+        run: flash_sale::run,
+    },
 ];
 
 /// A part of a drill that runs in a process of its own, which the drill starts.
@@ -161,7 +168,8 @@ fn main() -> ExitCode {
         eprintln!("unknown drill \"{name}\"; without a name they are listed");
         return ExitCode::from(2);
     };
-    match Options::parse(rest, drill.unit) {
+    let parts = if drill.name == "flash-sale" { flash_sale::PARTS } else { &[] };
+    match Options::parse(rest, drill.unit, parts) {
         Ok(options) => hold(drill, &options),
         Err(problem) => {
             eprintln!("{problem}");

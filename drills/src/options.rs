@@ -12,14 +12,20 @@ pub(crate) struct Options {
     pub(crate) count: Option<u64>,
     /// Whether a picture is drawn into `docs`.
     pub(crate) plot: bool,
+    /// The only part that is done, of a drill that has parts.
+    pub(crate) part: Option<&'static str>,
 }
 
 impl Options {
     /// Reads `--scale F`, `--seed S` and, for a drill that counts something, `--rounds N` or what it is called there;
-    /// for one that draws, `--plot`.
-    pub(crate) fn parse(arguments: &[String], unit: Option<&str>) -> Result<Options, String> {
-        let mut options =
-            Options { scale: 1.0, seed: Random::seed_from_environment(), count: None, plot: false };
+    /// for one that draws, `--plot`; for one that has parts, `--part NAME`.
+    pub(crate) fn parse(
+        arguments: &[String],
+        unit: Option<&str>,
+        parts: &[&'static str],
+    ) -> Result<Options, String> {
+        let seed_of_all = Random::seed_from_environment();
+        let mut options = Options { scale: 1.0, seed: seed_of_all, count: None, plot: false, part: None };
         let mut rest = arguments.iter();
         while let Some(argument) = rest.next() {
             let (name, attached) = match argument.split_once('=') {
@@ -31,6 +37,7 @@ impl Options {
                 "--scale" => options.scale = scale(value())?,
                 "--seed" => options.seed = seed(value())?,
                 "--plot" if Some(name) == unit => options.plot = true,
+                "--part" if !parts.is_empty() => options.part = Some(part(parts, value())?),
                 _ if Some(name) == unit => options.count = Some(count(name, value())?),
                 _ => {
                     let third = unit.map(|unit| match unit {
@@ -66,6 +73,11 @@ fn count(name: &str, text: &str) -> Result<u64, String> {
     count.ok_or_else(|| format!("{name} \"{text}\" is not a whole number from 1 to 1000000000"))
 }
 
+fn part(parts: &[&'static str], text: &str) -> Result<&'static str, String> {
+    let part = parts.iter().copied().find(|part| *part == text);
+    part.ok_or_else(|| format!("--part \"{text}\" is none of {}", parts.join(", ")))
+}
+
 fn seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("--seed \"{text}\" is not a whole number"))
 }
@@ -75,12 +87,13 @@ mod tests {
     use super::*;
 
     fn parse(line: &str) -> Result<Options, String> {
-        Options::parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>(), Some("--rounds"))
+        let words: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
+        Options::parse(&words, Some("--rounds"), &[])
     }
 
     #[test]
     fn options_may_be_attached_or_apart() {
-        let expected = Options { scale: 0.5, seed: 7, count: None, plot: false };
+        let expected = Options { scale: 0.5, seed: 7, count: None, plot: false, part: None };
         assert_eq!(parse("--scale 0.5 --seed=7"), Ok(expected));
         assert_eq!(parse("--seed 7 --scale=0.5"), Ok(expected));
         assert_eq!(parse("").unwrap().scale, 1.0);
@@ -107,14 +120,22 @@ mod tests {
 
     #[test]
     fn only_a_drill_that_draws_takes_plot() {
-        let draws = Options::parse(&["--plot".to_owned(), "--seed=3".to_owned()], Some("--plot")).unwrap();
+        let words = ["--plot".to_owned(), "--seed=3".to_owned()];
+        let draws = Options::parse(&words, Some("--plot"), &[]).unwrap();
         assert_eq!((draws.plot, draws.seed), (true, 3));
         assert!(!parse("").unwrap().plot);
     }
 
     #[test]
+    fn only_a_drill_that_has_parts_takes_one() {
+        let chosen = |part: &str| Options::parse(&[format!("--part={part}")], None, &["one", "two"]);
+        assert_eq!(chosen("two").unwrap().part, Some("two"));
+        assert!(chosen("three").is_err() && parse("--part one").is_err());
+    }
+
+    #[test]
     fn a_scaled_count_is_at_least_one() {
-        let options = Options { scale: 0.001, seed: 0, count: None, plot: false };
+        let options = Options { scale: 0.001, seed: 0, count: None, plot: false, part: None };
         assert_eq!((options.scaled(100_000), options.scaled(10)), (100, 1));
     }
 

@@ -83,7 +83,8 @@ mod tests {
     use super::*;
 
     fn report() -> Report {
-        Report::begin("example", &Options { scale: 1.0, seed: 0, count: None, plot: false })
+        let options = Options { scale: 1.0, seed: 0, count: None, plot: false, part: None };
+        Report::begin("example", &options)
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::suggest::closest;
 use crate::workspace::cargo;
 
 /// Name and purpose of each drill that the `drills` crate knows.
-const DRILLS: [(&str, &str); 13] = [
+const DRILLS: [(&str, &str); 14] = [
     ("zone-flood", "100 million distinct keys on a zone of 64 MiB"),
     ("zone-newcomers", "threads and processes that meet over new keys"),
     ("zone-kill", "a process killed a hundred times at its work on a zone in a file"),
@@ -20,10 +20,15 @@ const DRILLS: [(&str, &str); 13] = [
     ("redis-errors", "a thousand times everything that a Redis says instead of doing it"),
     ("redis-crowd", "clients of four servers that ask one Redis at the same moment"),
     ("adaptive", "places that adapt, before services whose capacity falls to a fifth and comes back"),
+    ("flash-sale", "a shop that is killed, misled and asked twice in the middle of its sales"),
 ];
 
-/// Drills that need the server's program beside theirs.
-const OF_THE_SERVER: [&str; 2] = ["server-descriptors", "redis-crowd"];
+/// Drills that need another program beside theirs, and whose.
+const WITH: [(&str, &str); 3] = [
+    ("server-descriptors", "tidegate-server"),
+    ("redis-crowd", "tidegate-server"),
+    ("flash-sale", "flash-sale"),
+];
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let Some((name, rest)) = arguments.split_first() else {
@@ -35,8 +40,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     if !DRILLS.iter().any(|(known, _)| known == name) {
         return Err(unknown(name));
     }
-    if OF_THE_SERVER.contains(&name.as_str()) {
-        succeed(&mut cargo(&["build", "--release", "-p", "tidegate-server", "--locked"])?)?;
+    for (_, package) in WITH.iter().filter(|(drill, _)| drill == name) {
+        succeed(&mut cargo(&["build", "--release", "-p", package, "--locked"])?)?;
     }
     let mut command = cargo(&["run", "--release", "-p", "drills", "--locked", "--", name])?;
     command.args(rest);

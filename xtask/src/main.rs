@@ -100,7 +100,7 @@ const TASKS: [Task; 12] = [
     },
     Task {
         name: "drill",
-        arguments: "[NAME [--scale F] [--seed S] [--rounds|--times|--seconds N]]",
+        arguments: "[NAME [--scale F] [--seed S] [--rounds|--times|--seconds N] [--part NAME]]",
         summary: "runs one drill in release mode, all of it or a part (default 1.0); without NAME lists them",
         run: drill::run,
     },
