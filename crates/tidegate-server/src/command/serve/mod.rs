@@ -1,5 +1,6 @@
 //! `tidegate serve`: a server until it is told to stop.
 
+mod folder;
 mod greeting;
 mod host;
 mod notify;
@@ -72,6 +73,7 @@ impl Serve {
         host::let_open(loaded.settings.bounds.max_connections);
         memory::suffices_for(&loaded.settings).map_err(Failure::misused)?;
         let zone = open(&loaded.settings.store)?;
+        loaded.settings.store.file.iter().for_each(|file| folder::warn_if_open(file));
         let server = Server::start(loaded.settings.clone(), zone).map_err(with_owner)?;
         let store = server.watch_store(|line| say(line));
         server.read_rules_from(source, loaded.text.clone(), Tell::new(|lines| say(lines)));

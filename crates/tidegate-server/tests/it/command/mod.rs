@@ -11,3 +11,4 @@ mod scripts;
 mod serve;
 mod settings;
 mod take;
+mod zone_file;

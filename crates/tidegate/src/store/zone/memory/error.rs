@@ -31,6 +31,8 @@ pub(super) enum Problem {
     NoName,
     /// It is a link that leads nowhere.
     LeadsNowhere,
+    /// It belongs to another user than the one of this process.
+    OtherOwner { owner: u32, user: u32 },
     /// Others can write to it; these are its permissions.
     OthersMayWrite(u32),
     /// It lies on this kind of network file system.
@@ -142,6 +144,13 @@ impl fmt::Display for Problem {
             Problem::NoName => out.write_str("names no file; name one"),
             Problem::LeadsNowhere => {
                 out.write_str("is a link to a file that does not exist; remove the link, or name that file")
+            }
+            Problem::OtherOwner { owner, user } => {
+                write!(
+                    out,
+                    "belongs to user {owner}, who can change its counts at any time, and this process runs as user {user}; \
+                     run it as user {owner}, or move the file away to begin with all counts anew"
+                )
             }
             Problem::OthersMayWrite(mode) => {
                 write!(

@@ -81,6 +81,10 @@ fn take(
     if let Some(name) = system::network(file).map_err(reading)? {
         return Err(ZoneError::new(path, Problem::OnNetwork(name)));
     }
+    let user = system::user();
+    if metadata.uid() != user {
+        return Err(ZoneError::new(path, Problem::OtherOwner { owner: metadata.uid(), user }));
+    }
     if metadata.mode() & WRITE_BY_OTHERS != 0 {
         return Err(ZoneError::new(path, Problem::OthersMayWrite(metadata.mode() & 0o7777)));
     }

@@ -10,6 +10,7 @@ use rustix::fs::{
     renameat_with,
 };
 use rustix::io::{Errno, retry_on_intr};
+use rustix::process::geteuid;
 
 /// Opening waits for nobody, and takes no terminal.
 pub(super) const NO_WAITING: i32 = OFlags::NONBLOCK.union(OFlags::NOCTTY).bits() as i32;
@@ -48,6 +49,11 @@ pub(super) fn network(file: &File) -> io::Result<Option<&'static str>> {
 
 fn network_name(number: u32) -> Option<&'static str> {
     NETWORKS.iter().find(|(network, _)| *network == number).map(|(_, name)| *name)
+}
+
+/// Returns the effective user of this process, who owns the files that it creates.
+pub(super) fn user() -> u32 {
+    geteuid().as_raw()
 }
 
 /// Gives a file so many bytes, for all of which there is room on the disk.

@@ -3,7 +3,7 @@
 mod clock;
 
 use std::error::Error;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::process::Command;
@@ -192,6 +192,31 @@ fn a_file_that_others_can_write_is_refused() {
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         open_small(&path).unwrap();
     }
+}
+
+/// Only root can give a file away; without it there is nothing to try.
+#[test]
+#[cfg_attr(miri, ignore = "it needs files")]
+fn a_file_of_another_owner_is_rejected_which_root_can_try() {
+    const NOBODY: u32 = 65_534;
+    if system::user() != 0 {
+        println!("skipped: a_file_of_another_owner_is_rejected_which_root_can_try needs root");
+        return;
+    }
+    let (folder, path) = folder_with_zone();
+    symlink(&path, folder.path("link")).unwrap();
+    chown(&path, Some(NOBODY), None).unwrap();
+    for name in ["zone.tg", "link"] {
+        let error = refused(&folder.path(name), SMALL);
+        assert!(!error.is_damaged() && !error.is_not_a_zone(), "{error:?}");
+        assert_eq!(
+            words(&folder.path(name), &error),
+            "belongs to user 65534, who can change its counts at any time, and this process runs as user 0; run it \
+             as user 65534, or move the file away to begin with all counts anew"
+        );
+    }
+    chown(&path, Some(0), Some(NOBODY)).unwrap();
+    open_small(&path).unwrap();
 }
 
 #[test]

@@ -1,0 +1,53 @@
+//! The file of a zone as other users of the machine can reach it.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, chown};
+
+use rustix::process::{Signal, geteuid};
+
+use super::call::Call;
+
+const FILE: [&str; 4] = ["--store-file", "zone.tg", "--store-size", "64KiB"];
+
+/// All that a server says from its start to its end.
+fn said(call: &Call) -> String {
+    let (process, _) = call.serve(&FILE);
+    process.signal(Signal::TERM);
+    process.end().err
+}
+
+/// Only root can give a file away; without it there is nothing to try.
+#[test]
+fn a_server_does_not_start_on_the_file_of_another_user_which_root_can_try() {
+    const NOBODY: u32 = 65_534;
+    if !geteuid().is_root() {
+        println!(
+            "skipped: a_server_does_not_start_on_the_file_of_another_user_which_root_can_try needs root"
+        );
+        return;
+    }
+    let call = Call::from("file_of_another_user");
+    said(&call);
+    let file = call.folder().join("zone.tg");
+    chown(&file, Some(NOBODY), None).expect("root may");
+    let ended = call.run(&[&["serve", "--resp", "127.0.0.1:0", "--http", "off"], &FILE[..]].concat());
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert_eq!(
+        ended.err,
+        "error: store file \"zone.tg\": belongs to user 65534, who can change its counts at any time, and this process runs as \
+         user 0; run it as user 65534, or move the file away to begin with all counts anew\n"
+    );
+    chown(&file, Some(0), None).expect("root may");
+    said(&call);
+}
+
+#[test]
+fn a_folder_that_anyone_can_write_to_is_warned_about_unless_it_is_sticky() {
+    let call = Call::from("open_folder");
+    for (mode, is_open) in [(0o755, false), (0o775, false), (0o1777, false), (0o777, true), (0o757, true)] {
+        fs::set_permissions(call.folder(), fs::Permissions::from_mode(mode)).expect("it is ours");
+        let said = said(&call);
+        let warning = format!("warning: anyone can write to the folder of zone.tg (mode {mode:o})");
+        assert_eq!(said.contains(&warning), is_open, "{mode:o}: {said}");
+    }
+}
