@@ -75,7 +75,7 @@ fn plant(fault: &Fault, scratch: &Scratch) -> Result<String, Failure> {
 fn require_green(faults: &[Fault], scratch: &Scratch) -> Result<(), Failure> {
     let tests: BTreeSet<&Test> = faults.iter().flat_map(|fault| &fault.tests).collect();
     for test in tests {
-        let program = match scratch.build(test.target)? {
+        let program = match scratch.build(test)? {
             Built::Program(program) => program,
             Built::Broken(errors) => {
                 return Err(Failure::new(format!("without a fault, no build:\n{errors}")));
@@ -97,7 +97,7 @@ fn require_green(faults: &[Fault], scratch: &Scratch) -> Result<(), Failure> {
 fn provoke(fault: &Fault, scratch: &Scratch) -> Result<bool, Failure> {
     let mut noticed = true;
     for test in &fault.tests {
-        let program = match scratch.build(test.target)? {
+        let program = match scratch.build(test)? {
             Built::Program(program) => program,
             Built::Broken(errors) => {
                 println!("fault {}: does not compile, so it proves nothing\n{errors}", fault.name);

@@ -15,8 +15,9 @@
 //! >>>
 //! ```
 //!
-//! A test is a filter for the names of the library's own tests (`lib:`) or of its integration tests (`it:`); with several
-//! `test:` lines, each must turn red. The text between `<<<` and `>>>` is taken as it stands, without the last line break.
+//! A test is a filter for the names of a crate's own tests (`lib:`) or of its integration tests (`it:`); with several
+//! `test:` lines, each must turn red. The crate is the one that the file belongs to, unless the line names another, as in
+//! `test: tidegate-server/it:NAME`. The text between `<<<` and `>>>` is taken as it stands, without the last line break.
 
 use std::fmt;
 use std::str::Lines;
@@ -48,10 +49,14 @@ impl Fault {
             ("find:", fault.find.is_empty()),
             ("replace:", fault.replace.is_none()),
         ];
-        match missing.iter().find(|(_, missing)| *missing) {
-            Some((part, _)) => Err(Failure::new(format!("{}: `{part}` is missing or empty", fault.path()))),
-            None => Ok(fault),
+        if let Some((part, _)) = missing.iter().find(|(_, missing)| *missing) {
+            return Err(Failure::new(format!("{}: `{part}` is missing or empty", fault.path())));
         }
+        let package = package_of(&fault.file);
+        for test in fault.tests.iter_mut().filter(|test| test.package.is_empty()) {
+            package.clone_into(&mut test.package);
+        }
+        Ok(fault)
     }
 
     fn read_line(&mut self, line: &str, rest: &mut Lines<'_>) -> Result<(), Failure> {
@@ -105,9 +110,16 @@ fn block(lines: &mut Lines<'_>) -> Result<String, Failure> {
     }
 }
 
+/// The crate that a file belongs to: `crates/NAME/…`, or `NAME/…`.
+fn package_of(file: &str) -> &str {
+    let path = file.strip_prefix("crates/").unwrap_or(file);
+    path.split('/').next().unwrap_or_default()
+}
+
 /// A filter for tests, and the test program it is meant for.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Test {
+    pub(super) package: String,
     pub(super) target: Target,
     pub(super) filter: String,
 }
@@ -115,12 +127,15 @@ pub(super) struct Test {
 impl Test {
     fn parse(text: &str) -> Result<Self, Failure> {
         let known = [("lib:", Target::Library), ("it:", Target::Integration)];
-        let split = known.iter().find_map(|(prefix, target)| Some((*target, text.strip_prefix(prefix)?)));
+        let (package, rest) = text.split_once('/').unwrap_or(("", text));
+        let split = known.iter().find_map(|(prefix, target)| Some((*target, rest.strip_prefix(prefix)?)));
         match split {
             Some((target, filter)) if !filter.is_empty() && !filter.starts_with(':') => {
-                Ok(Self { target, filter: filter.to_owned() })
+                Ok(Self { package: package.to_owned(), target, filter: filter.to_owned() })
             }
-            _ => Err(Failure::new(format!("test `{text}`: write `lib:NAME` or `it:NAME`"))),
+            _ => Err(Failure::new(format!(
+                "test `{text}`: write `lib:NAME` or `it:NAME`, or `CRATE/it:NAME` for another crate"
+            ))),
         }
     }
 }
@@ -131,11 +146,11 @@ impl fmt::Display for Test {
             Target::Library => "lib",
             Target::Integration => "it",
         };
-        write!(formatter, "{prefix}:{}", self.filter)
+        write!(formatter, "{}/{prefix}:{}", self.package, self.filter)
     }
 }
 
-/// One of the two test programs of the library.
+/// One of the two test programs of a crate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Target {
     Library,
@@ -168,9 +183,18 @@ mod tests {
 
         assert_eq!(fault.what, "denial is charged");
         assert_eq!(fault.file, "crates/tidegate/src/a.rs");
-        assert_eq!(tests, ["it:oracle::free", "lib:denial"]);
+        assert_eq!(tests, ["tidegate/it:oracle::free", "tidegate/lib:denial"]);
         assert_eq!(fault.find, "  if a {\n  b");
         assert_eq!(fault.replace.as_deref(), Some(""));
+    }
+
+    #[test]
+    fn a_test_belongs_to_the_crate_of_the_file_unless_its_line_names_another() {
+        let text = FAULT.replace("crates/tidegate/src/a.rs", "crates/tidegate-rules/src/a.rs");
+        let fault = Fault::parse("01", &text.replace("it:oracle", "tidegate-server/it:oracle")).unwrap();
+        let packages: Vec<_> = fault.tests.iter().map(|test| &*test.package).collect();
+        assert_eq!(packages, ["tidegate-server", "tidegate-rules"]);
+        assert_eq!(package_of("conformance/src/law.rs"), "conformance");
     }
 
     #[test]

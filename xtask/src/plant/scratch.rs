@@ -12,7 +12,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use super::fault::{Target, Test};
+use super::fault::Test;
 use crate::failure::Failure;
 use crate::run::{not_started, output};
 use crate::summary::passed;
@@ -93,10 +93,10 @@ impl Scratch {
         fs::write(&place, bytes).map_err(Failure::at(&place))
     }
 
-    /// Builds one test program of the library as the copy now stands.
-    pub(super) fn build(&self, target: Target) -> Result<Built, Failure> {
-        let mut command = cargo(&["test", "--no-run", "--locked", "-p", "tidegate"])?;
-        command.args(target.arguments()).current_dir(&self.tree);
+    /// Builds the test program that a test is in, as the copy now stands.
+    pub(super) fn build(&self, test: &Test) -> Result<Built, Failure> {
+        let mut command = cargo(&["test", "--no-run", "--locked", "-p", &test.package])?;
+        command.args(test.target.arguments()).current_dir(&self.tree);
         command.env("CARGO_TARGET_DIR", &self.target).env("CARGO_TERM_COLOR", "never");
         let output = output(&mut command)?;
         let messages = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -111,7 +111,8 @@ impl Scratch {
 
     /// Runs the tests that match, as cargo would.
     pub(super) fn run(&self, program: &Path, test: &Test) -> Result<Ending, Failure> {
-        let package = self.tree.join("crates/tidegate");
+        let package = self.tree.join("crates").join(&test.package);
+        let package = if package.is_dir() { package } else { self.tree.join(&test.package) };
         let mut command = Command::new(program);
         command.arg(&test.filter).current_dir(&package);
         command.env("CARGO_MANIFEST_DIR", &package).env("TIDEGATE_TRACES", "2000");
