@@ -16,7 +16,7 @@ pub(super) fn ping(call: &mut Call<'_, '_>) -> Refused {
     match (call.words.get(1), call.words.len()) {
         (None, _) => call.replies.simple("PONG"),
         (Some(message), 2) => call.replies.bulk(message),
-        _ => return Err(wrong_number("ping")),
+        _ => return Err("ERR wrong number of arguments for 'ping' command".to_owned()),
     }
     Ok(())
 }
@@ -197,8 +197,4 @@ fn valid_name(name: &[u8]) -> Result<&[u8], String> {
     } else {
         Err("ERR Client names cannot contain spaces, newlines or special characters.".to_owned())
     }
-}
-
-pub(super) fn wrong_number(name: &str) -> String {
-    format!("ERR wrong number of arguments for '{name}' command")
 }

@@ -216,7 +216,7 @@ impl Call<'_, '_> {
             return throttle::throttle(self);
         }
         if !spec.fits(self.words.len()) {
-            return Err(greet::wrong_number(spec.name));
+            return Err(spec.wrong_number());
         }
         if spec.command == Command::Take {
             return ask::take(self);
@@ -229,7 +229,7 @@ impl Call<'_, '_> {
     #[cold]
     fn put_into_queue(&mut self, spec: &Spec) -> Refused {
         if !spec.fits(self.words.len()) {
-            return Err(greet::wrong_number(spec.name));
+            return Err(spec.wrong_number());
         }
         if let Some(queue) = self.session.queue.as_mut().filter(|queue| !queue.is_broken()) {
             queue.put(spec, self.words)?;
@@ -300,10 +300,24 @@ impl Call<'_, '_> {
     }
 }
 
-/// The error of Redis for a command that there is not.
+/// The most bytes of words that an error about an unknown command repeats, as in Redis.
+const MAX_SHOWN_BYTES: usize = 128;
+
+/// The error of Redis for a command that there is not, and which one was probably meant.
+#[cold]
 fn unknown(name: &[u8], words: Words<'_>) -> String {
-    let shown: String = words.from(1).iter().take(8).map(|word| format!("'{}' ", echo(word))).collect();
-    format!("ERR unknown command '{}', with args beginning with: {shown}", echo(name))
+    let mut shown = String::new();
+    for word in words.from(1).iter() {
+        if shown.len() >= MAX_SHOWN_BYTES {
+            break;
+        }
+        shown += &format!("'{}' ", echo(word));
+    }
+    let hint = match Spec::nearest(name) {
+        Some(meant) => format!("did you mean {meant}?"),
+        None => "COMMAND LIST shows all".to_owned(),
+    };
+    format!("ERR unknown command '{}', with args beginning with: {shown}({hint})", echo(name))
 }
 
 /// What somebody is told before the connection ends.

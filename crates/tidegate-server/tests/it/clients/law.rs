@@ -59,7 +59,7 @@ const PASSING: usize = 100;
 /// A key that no encoding of text has.
 const BYTES: &[u8] = b"\0\xff\xfe\r\n*1\r\n\x80'\" ";
 
-const ARITY: &str = "wrong number of arguments for 'tg.take' command";
+const ARITY: &str = "usage: TG.TAKE key LIMIT text [COST n] [PATIENCE ms]";
 
 /// Holds if this client can do everything here, and after a restart again.
 pub(super) fn holds(mut client: impl Client, mut place: Place, manner: Manner) {
@@ -126,7 +126,7 @@ fn sees_errors(client: &mut impl Client, manner: Manner) {
     };
     is_error(&client.call(&bad), ARITY);
     is_error(&client.call(&words("CL.THROTTLE between 9 1")), "<period> [<quantity>]");
-    is_error(&client.call(&words("NO.SUCH.COMMAND")), "with args beginning with: ");
+    is_error(&client.call(&words("NO.SUCH.COMMAND")), "with args beginning with: (COMMAND LIST shows all)");
 
     let replies = client.pipeline(&[good.clone(), bad, good]);
     assert_eq!(replies[0], json!([0, 10, 9, -1, 3600]));

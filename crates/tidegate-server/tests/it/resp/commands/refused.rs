@@ -23,11 +23,24 @@ fn are_refused(cases: &[(&str, &str)]) {
 
 #[test]
 fn too_few_or_too_many_words() {
-    let wrong = |name: &str| format!("ERR wrong number of arguments for '{name}' command\r\n");
+    let wrong = |name: &str| {
+        let usage = match name {
+            "tg.take" => "; usage: TG.TAKE key LIMIT text [COST n] [PATIENCE ms]",
+            "tg.peek" => "; usage: TG.PEEK key LIMIT text [COST n] [PATIENCE ms]",
+            "tg.adjust" => "; usage: TG.ADJUST key LIMIT text n",
+            "tg.takeall" => "; usage: TG.TAKEALL n key LIMIT text [COST c] ...",
+            "tg.release" => "; usage: TG.RELEASE permit",
+            "tg.renew" => "; usage: TG.RENEW permit",
+            "tg.reset" => "; usage: TG.RESET key",
+            _ => "",
+        };
+        format!("ERR wrong number of arguments for '{name}' command{usage}\r\n")
+    };
     let lines = [
         "TG.TAKE",
         "TG.TAKE k",
         "TG.TAKE k LIMIT",
+        "TG.TAKE k 5/m",
         "TG.PEEK k LIMIT",
         "TG.ADJUST k LIMIT 1/s",
         "TG.ADJUST k LIMIT 1/s 1 1",
@@ -142,11 +155,18 @@ fn words_that_nobody_expects() {
         ("TG.TAKE k LIMIT 1/60s now", "ERR unexpected 'now'"),
         ("TG.TAKE k LIMIT 1/60s now 1", "ERR unexpected 'now'"),
         ("TG.TAKE k LIMIT 1/60s COST 1 COST", "ERR unexpected 'COST'"),
-        ("GET k", "ERR unknown command 'GET', with args beginning with: 'k' \r\n"),
-        ("TG.TAKEN k", "ERR unknown command 'TG.TAKEN'"),
+        ("GET k", "ERR unknown command 'GET', with args beginning with: 'k' (COMMAND LIST shows all)\r\n"),
+        (
+            "TG.TAKEN k v",
+            "ERR unknown command 'TG.TAKEN', with args beginning with: 'k' 'v' (did you mean TG.TAKE?)\r\n",
+        ),
+        ("TAKE k", "ERR unknown command 'TAKE', with args beginning with: 'k' (did you mean TG.TAKE?)\r\n"),
         ("EVAL return", "ERR unknown command 'EVAL'"),
         ("SET k v", "ERR unknown command 'SET'"),
-        ("FLUSHALL", "ERR unknown command 'FLUSHALL', with args beginning with: \r\n"),
+        (
+            "FLUSHALL",
+            "ERR unknown command 'FLUSHALL', with args beginning with: (COMMAND LIST shows all)\r\n",
+        ),
     ]);
 }
 
