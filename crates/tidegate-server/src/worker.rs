@@ -44,6 +44,12 @@ impl Post {
         Post { engine, number: 0, stopped, connections: AtomicUsize::new(0) }
     }
 
+    /// One that serves nobody else, until its test stops it.
+    #[cfg(test)]
+    pub(crate) fn until(engine: Arc<Engine>, stopped: watch::Receiver<bool>) -> Post {
+        Post { engine, number: 0, stopped, connections: AtomicUsize::new(0) }
+    }
+
     /// The thread's counters.
     #[inline]
     pub(crate) fn meter(&self) -> &Meter {

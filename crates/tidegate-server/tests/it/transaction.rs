@@ -69,6 +69,29 @@ fn nothing_is_done_if_one_was_refused_or_it_was_discarded() {
 }
 
 #[test]
+fn deletes_of_many_keys_are_answered_in_their_order_with_what_is_around_them() {
+    let running = Running::start();
+    let mut client = running.resp();
+    let words = |text: &str| request(&text.split(' ').collect::<Vec<_>>());
+    let delete = |keys: std::ops::Range<usize>| {
+        request(&["DEL".to_owned()].into_iter().chain(keys.map(|key| format!("k{key}"))).collect::<Vec<_>>())
+    };
+    let takes = [0, 3999, 4000].map(|key| words(&format!("CL.THROTTLE k{key} 4 1 3600"))).concat();
+    let deletes: Vec<_> = (0..20).map(|nth| delete(nth * 4000..(nth + 1) * 4000)).collect();
+    client.send(&[takes, words("MULTI"), words(TAKE)].concat());
+    deletes.iter().for_each(|delete| client.send(delete));
+    client.send(&[words(TAKE), words("EXEC"), delete(0..16_383), words("PING")].concat());
+
+    let replies: Vec<_> = (0..4 + 22 + 3).map(|_| client.read()).collect();
+    assert!(replies[4..26].iter().all(|reply| *reply == queued()));
+    let mut expected = vec![Value::integers(&[0, 5, 4, -1, 3600]), Value::Integer(2), Value::Integer(1)];
+    expected.extend(vec![Value::Integer(0); 18]);
+    expected.push(Value::integers(&[0, 5, 3, -1, 7200]));
+    assert_eq!(replies[26], Value::Array(expected));
+    assert_eq!(replies[27..], [Value::Integer(0), Value::Simple("PONG".to_owned())]);
+}
+
+#[test]
 fn so_many_requests_wait_and_one_more_gives_all_up() {
     let running = Running::start();
     let mut client = running.resp();

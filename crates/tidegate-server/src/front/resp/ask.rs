@@ -106,11 +106,16 @@ pub(super) fn renew(call: &mut Call<'_, '_>) -> Refused {
     Ok(())
 }
 
-/// `TG.RESET key` and `DEL key …`: how many were known.
+/// `TG.RESET key` and `DEL key …`: how many were known. In memory they are deleted a stretch at a time.
 pub(super) fn reset(call: &mut Call<'_, '_>) -> Refused {
     let keys = call.words.from(1);
     if let Some(long) = keys.iter().find(|key| key.len() > MAX_KEY_BYTES) {
         return Err(too_long(long));
+    }
+    if call.session.later.is_none() {
+        // The loop of the session deletes them, with pauses for others.
+        call.session.stretch.delete(keys);
+        return Ok(());
     }
     let keys: Vec<_> = keys.iter().map(Key::new).collect();
     let (post, protocol) = (call.post.clone(), call.session.protocol);

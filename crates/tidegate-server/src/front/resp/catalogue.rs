@@ -1,11 +1,28 @@
 //! `COMMAND`: what there is, for clients that look keys up and shells that help.
 
+use std::sync::LazyLock;
+
 use super::command::{COMMANDS, Keys, Spec};
-use super::reply::{Replies, echo};
+use super::later::written;
+use super::reply::{Protocol, Replies, echo};
 use super::session::{Call, Refused};
 
 /// How many commands are told about at once, if they are named.
 const MAX_NAMES: usize = 64;
+
+/// The replies about all commands, which are long and never change.
+static ALL_INFO: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    written(Protocol::Resp2, |replies| {
+        replies.array(COMMANDS.len());
+        COMMANDS.iter().for_each(|spec| info(replies, spec));
+    })
+});
+static ALL_DOCS_2: LazyLock<Vec<u8>> = LazyLock::new(|| all_docs(Protocol::Resp2));
+static ALL_DOCS_3: LazyLock<Vec<u8>> = LazyLock::new(|| all_docs(Protocol::Resp3));
+
+fn all_docs(protocol: Protocol) -> Vec<u8> {
+    written(protocol, |replies| docs(replies, &COMMANDS.iter().collect::<Vec<_>>()))
+}
 
 /// `COMMAND [COUNT|LIST|INFO name…|DOCS name…]`
 pub(super) fn command(call: &mut Call<'_, '_>) -> Refused {
@@ -16,18 +33,12 @@ pub(super) fn command(call: &mut Call<'_, '_>) -> Refused {
     let named = || call.words.from(2).iter().map(Spec::named);
     let replies = &mut call.replies;
     match (&*subcommand, call.words.len()) {
-        (b"", 1) => {
-            replies.array(COMMANDS.len());
-            COMMANDS.iter().for_each(|spec| info(replies, spec));
-        }
+        // It is the same in both versions of the protocol.
+        (b"", 1) | (b"INFO", 2) => replies.append(&ALL_INFO),
         (b"COUNT", 2) => replies.integer(COMMANDS.len() as i64),
         (b"LIST", 2) => {
             replies.array(COMMANDS.len());
             COMMANDS.iter().for_each(|spec| replies.bulk(spec.name.as_bytes()));
-        }
-        (b"INFO", 2) => {
-            replies.array(COMMANDS.len());
-            COMMANDS.iter().for_each(|spec| info(replies, spec));
         }
         (b"INFO", _) => {
             replies.array(call.words.len() - 2);
@@ -36,7 +47,10 @@ pub(super) fn command(call: &mut Call<'_, '_>) -> Refused {
                 None => replies.null(),
             });
         }
-        (b"DOCS", 2) => docs(replies, &COMMANDS.iter().collect::<Vec<_>>()),
+        (b"DOCS", 2) => replies.append(match call.session.protocol {
+            Protocol::Resp2 => &ALL_DOCS_2,
+            Protocol::Resp3 => &ALL_DOCS_3,
+        }),
         (b"DOCS", _) => docs(replies, &named().flatten().collect::<Vec<_>>()),
         _ => {
             let subcommand = echo(call.words.get(1).unwrap_or_default());

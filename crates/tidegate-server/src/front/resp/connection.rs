@@ -201,7 +201,10 @@ impl Connection {
         self.needed = 0;
         match progress.next {
             Next::Read { bytes } => self.needed = bytes,
-            Next::Send => self.has_more = true,
+            Next::Send => {
+                self.has_more = true;
+                self.goes_on |= self.session.stretch.is_open();
+            }
             Next::Wait => self.goes_on = true,
             Next::End => self.ending = Some(End::Closed),
             Next::CutOff => self.ending = Some(End::CutOff),
@@ -362,3 +365,6 @@ fn patience(post: &Post, wait: Wait) -> Duration {
         Wait::Reading => bounds.unread,
     }
 }
+
+#[cfg(test)]
+mod tests;

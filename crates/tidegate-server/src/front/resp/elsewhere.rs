@@ -1,18 +1,14 @@
 //! A session whose states are elsewhere: what it waits for, and what goes on meanwhile.
 
-use std::sync::Arc;
-
 use tidegate::{Ask, Key, Limit};
 
 use super::command::Command;
-use super::later::{Queued, written};
-use super::parse::{Arguments, Caller, Step, Words};
-use super::reply::Replies;
+use super::later::written;
+use super::parse::Words;
 use super::session::{Call, Refused, Session};
-use super::takes::{Style, Takes};
+use super::takes::Style;
 use crate::elsewhere::Asked;
 use crate::engine::at_once;
-use crate::worker::Post;
 
 impl Session {
     /// Whether answers from elsewhere are waited for.
@@ -26,28 +22,6 @@ impl Session {
         // What is put into a queue asks nobody.
         self.queue.is_none()
             && self.later.as_ref().is_some_and(|later| later.holds_up(words.get(0).unwrap_or_default()))
-    }
-
-    /// Goes on with the requests of an `EXEC`, where states are elsewhere. Whether all of them have begun.
-    pub(super) fn execute_queued(&mut self, post: &Arc<Post>, takes: &mut Takes, out: &mut Vec<u8>) -> bool {
-        let Some(Queued { bytes, mut begin }) = self.later.as_mut().and_then(|later| later.queued.take())
-        else {
-            return true;
-        };
-        let mut arguments = Arguments::default();
-        while let Ok(Step::Request { bytes: read }) = arguments.parse(&bytes[begin..], Caller::Known) {
-            let words = arguments.of(&bytes[begin..]);
-            if self.holds_up(words) {
-                if let Some(later) = &mut self.later {
-                    later.queued = Some(Queued { bytes, begin });
-                }
-                return false;
-            }
-            let replies = Replies::new(out, self.protocol);
-            Call { session: self, post, takes, input: &bytes, begin, words, replies }.answer();
-            begin += read;
-        }
-        true
     }
 }
 

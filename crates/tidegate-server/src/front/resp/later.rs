@@ -25,21 +25,11 @@ pub(super) struct Later {
     slots: Vec<(usize, Slot)>,
     /// Whether what is waited for has others wait.
     is_alone: bool,
-    /// Requests of an `EXEC` of which not all have begun.
-    pub(super) queued: Option<Queued>,
 }
 
 enum Slot {
     Coming(Coming),
     There(Vec<u8>),
-}
-
-/// Requests between `MULTI` and `EXEC` that are being done.
-#[derive(Debug)]
-pub(super) struct Queued {
-    pub(super) bytes: Vec<u8>,
-    /// Where the next of them begins.
-    pub(super) begin: usize,
 }
 
 impl Later {

@@ -20,6 +20,7 @@ mod parse;
 mod reply;
 mod session;
 mod several;
+mod stretch;
 mod takes;
 mod throttle;
 mod transaction;

@@ -28,11 +28,6 @@ impl<'a> Replies<'a> {
         Replies { out, protocol }
     }
 
-    /// The same for a while.
-    pub(super) fn again(&mut self) -> Replies<'_> {
-        Replies { out: self.out, protocol: self.protocol }
-    }
-
     /// From now on in this version.
     pub(super) fn speak(&mut self, protocol: Protocol) {
         self.protocol = protocol;

@@ -10,6 +10,7 @@ use super::command::{Command, Spec};
 use super::later::Later;
 use super::parse::{Arguments, Caller, ProtocolError, Step, Words};
 use super::reply::{Protocol, Replies, echo};
+use super::stretch::{Executed, Stretch};
 use super::takes::{Style, Takes};
 use super::transaction::{self, Queue};
 use super::{admit, ask, greet, several, throttle};
@@ -31,6 +32,8 @@ pub(super) struct Session {
     pub(super) queue: Option<Queue>,
     /// What is waited for, where states are elsewhere.
     pub(super) later: Option<Box<Later>>,
+    /// What is left of a request that is executed a stretch at a time.
+    pub(super) stretch: Stretch,
     wrong_tokens: u32,
     /// Whether others come first, as something took long.
     pauses: bool,
@@ -93,6 +96,7 @@ impl Session {
             name: Vec::new(),
             queue: None,
             later: post.engine.elsewhere.as_ref().map(|_| Box::default()),
+            stretch: Stretch::default(),
             wrong_tokens: 0,
             pauses: false,
             ends: false,
@@ -109,9 +113,14 @@ impl Session {
     ) -> Progress {
         let (mut bytes, mut commands) = (0, 0);
         let Desk { arguments, takes } = desk;
+        self.stretch.begin();
         let next = loop {
-            if self.later.is_some() && !self.execute_queued(post, takes, out) {
-                break Next::Wait;
+            if self.stretch.is_open() {
+                match self.execute_stretch(post, takes, out) {
+                    Executed::Whole => {}
+                    Executed::Stretch => break Next::Send,
+                    Executed::Waiting => break Next::Wait,
+                }
             }
             if self.ends {
                 break Next::End;
@@ -119,7 +128,7 @@ impl Session {
             if self.wrong_tokens >= MAX_WRONG_TOKENS {
                 break Next::CutOff;
             }
-            if out.len() >= ENOUGH_OUTPUT || mem::take(&mut self.pauses) {
+            if out.len() >= ENOUGH_OUTPUT || self.stretch.is_over() || mem::take(&mut self.pauses) {
                 break Next::Send;
             }
             let rest = &input[bytes..];
@@ -236,12 +245,6 @@ impl Call<'_, '_> {
         }
         self.replies.simple("QUEUED");
         Ok(())
-    }
-
-    /// A call of one of the requests in these bytes, answered behind this one.
-    pub(super) fn within<'b>(&'b mut self, input: &'b [u8], begin: usize, words: Words<'b>) -> Call<'b, 'b> {
-        let replies = self.replies.again();
-        Call { session: self.session, post: self.post, takes: self.takes, input, begin, words, replies }
     }
 
     /// What is not put aside.

@@ -1,11 +1,10 @@
 //! `MULTI … EXEC`, which some clients put around every pipeline.
 //!
 //! What is between them is done when `EXEC` comes, or not at all. Each take is decided by itself and others may come in
-//! between: for all or none there is `TG.TAKEALL`.
+//! between: for all or none there is `TG.TAKEALL`. A long `EXEC` is executed a [`stretch`](super::stretch) at a time.
 
 use super::command::{Command, Spec};
-use super::later::Queued;
-use super::parse::{Arguments, Caller, MAX_ARGUMENTS, MAX_REQUEST_BYTES, Step, Words};
+use super::parse::{MAX_ARGUMENTS, MAX_REQUEST_BYTES, Words};
 use super::session::{Call, Refused};
 
 /// Requests between `MULTI` and `EXEC`; their answers are one.
@@ -101,16 +100,6 @@ pub(super) fn exec(call: &mut Call<'_, '_>) -> Refused {
         return Err("EXECABORT Transaction discarded because of previous errors.".to_owned());
     }
     call.replies.array(queue.count);
-    if let Some(later) = &mut call.session.later {
-        later.queued = Some(Queued { bytes: queue.bytes, begin: 0 });
-        return Ok(());
-    }
-    let (mut arguments, mut begin) = (Arguments::default(), 0);
-    while let Ok(Step::Request { bytes }) = arguments.parse(&queue.bytes[begin..], Caller::Known) {
-        let words = arguments.of(&queue.bytes[begin..]);
-        call.within(&queue.bytes, begin, words).answer();
-        begin += bytes;
-    }
-    call.takes.settle(&queue.bytes, call.post, &mut call.replies);
+    call.session.stretch.queue(queue.bytes);
     Ok(())
 }
