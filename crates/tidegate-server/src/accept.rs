@@ -12,11 +12,15 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::sleep;
 
 use crate::engine::Engine;
-use crate::front::Front;
+use crate::front::{Front, Scope};
 use crate::worker::Seat;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+/// Connections above `max_connections` that are read for one health check, so that whatever supervises the process does
+/// not take a busy server for a dead one.
+const MAX_HEALTH_CONNECTIONS: usize = 16;
 
 /// Accepts until the future is dropped, and gives each connection to the thread that has the fewest.
 pub(crate) async fn run(front: Front, listener: TcpListener, seats: Vec<Seat>, engine: Arc<Engine>) {
@@ -45,10 +49,12 @@ fn admit(front: Front, stream: TcpStream, seats: &[Seat], engine: &Engine) {
     // What cannot be set is done without.
     let _ = stream.set_nodelay(true);
     let Ok(mut stream) = stream.into_std() else { return };
-    let taken: usize = seats.iter().map(Seat::taken).sum();
-    let free = seats.iter().min_by_key(|seat| seat.taken());
-    match free {
-        Some(seat) if taken < engine.settings.bounds.max_connections => seat.serve(front, stream),
+    let taken = |scope| seats.iter().map(|seat| seat.taken(scope)).sum::<usize>();
+    let has_place = taken(Scope::All) < engine.settings.bounds.max_connections;
+    let is_checked = || front.answers_health_checks() && taken(Scope::Health) < MAX_HEALTH_CONNECTIONS;
+    match seats.iter().min_by_key(|seat| seat.taken(Scope::All)) {
+        Some(seat) if has_place => seat.serve(front, stream, Scope::All),
+        Some(seat) if is_checked() => seat.serve(front, stream, Scope::Health),
         _ => {
             engine.meters.of(0).cut_off.add(1);
             // It fits into the buffer of a new connection, or is not read anyway.

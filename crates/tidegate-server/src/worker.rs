@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use crate::engine::Engine;
-use crate::front::Front;
+use crate::front::{Front, Scope};
 use crate::meter::Meter;
 
 /// How often a thread that stops looks whether its connections have ended.
@@ -34,6 +34,8 @@ pub(crate) struct Post {
     number: usize,
     stopped: watch::Receiver<bool>,
     connections: AtomicUsize,
+    /// Those that are above the bound of connections.
+    health_connections: AtomicUsize,
 }
 
 impl Post {
@@ -41,13 +43,32 @@ impl Post {
     #[cfg(fuzzing)]
     pub(crate) fn alone(engine: Arc<Engine>) -> Post {
         let (_, stopped) = watch::channel(false);
-        Post { engine, number: 0, stopped, connections: AtomicUsize::new(0) }
+        Post {
+            engine,
+            number: 0,
+            stopped,
+            connections: AtomicUsize::new(0),
+            health_connections: AtomicUsize::new(0),
+        }
     }
 
     /// One that serves nobody else, until its test stops it.
     #[cfg(test)]
     pub(crate) fn until(engine: Arc<Engine>, stopped: watch::Receiver<bool>) -> Post {
-        Post { engine, number: 0, stopped, connections: AtomicUsize::new(0) }
+        Post {
+            engine,
+            number: 0,
+            stopped,
+            connections: AtomicUsize::new(0),
+            health_connections: AtomicUsize::new(0),
+        }
+    }
+
+    fn connections(&self, scope: Scope) -> &AtomicUsize {
+        match scope {
+            Scope::All => &self.connections,
+            Scope::Health => &self.health_connections,
+        }
     }
 
     /// The thread's counters.
@@ -74,7 +95,13 @@ impl Worker {
     ) -> io::Result<Worker> {
         let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
         let handle = runtime.handle().clone();
-        let post = Arc::new(Post { engine, number, stopped, connections: AtomicUsize::new(0) });
+        let post = Arc::new(Post {
+            engine,
+            number,
+            stopped,
+            connections: AtomicUsize::new(0),
+            health_connections: AtomicUsize::new(0),
+        });
         let own = post.clone();
         let thread = thread::Builder::new()
             .name(format!("tidegate-{number}"))
@@ -101,7 +128,8 @@ impl Post {
     async fn watch(&self) {
         self.stopped().await;
         let ended = async {
-            while self.connections.load(Ordering::Relaxed) > 0 {
+            let is_serving = |scope| self.connections(scope).load(Ordering::Relaxed) > 0;
+            while is_serving(Scope::All) || is_serving(Scope::Health) {
                 sleep(LOOKS).await;
             }
         };
@@ -117,17 +145,17 @@ pub(crate) struct Seat {
 }
 
 impl Seat {
-    pub(crate) fn taken(&self) -> usize {
-        self.post.connections.load(Ordering::Relaxed)
+    pub(crate) fn taken(&self, scope: Scope) -> usize {
+        self.post.connections(scope).load(Ordering::Relaxed)
     }
 
     /// Has a connection served by this thread.
-    pub(crate) fn serve(&self, front: Front, stream: StdStream) {
-        let taken = Taken::new(self.post.clone());
+    pub(crate) fn serve(&self, front: Front, stream: StdStream, scope: Scope) {
+        let taken = Taken::new(self.post.clone(), scope);
         self.handle.spawn(async move {
             // Only a runtime that is shutting down refuses a stream.
             if let Ok(stream) = TcpStream::from_std(stream) {
-                front.serve(stream, taken.0.clone()).await;
+                front.serve(stream, taken.post.clone(), scope).await;
             }
             drop(taken);
         });
@@ -135,17 +163,20 @@ impl Seat {
 }
 
 /// A seat is free again when this is gone, however the connection ended.
-struct Taken(Arc<Post>);
+struct Taken {
+    post: Arc<Post>,
+    scope: Scope,
+}
 
 impl Taken {
-    fn new(post: Arc<Post>) -> Taken {
-        post.connections.fetch_add(1, Ordering::Relaxed);
-        Taken(post)
+    fn new(post: Arc<Post>, scope: Scope) -> Taken {
+        post.connections(scope).fetch_add(1, Ordering::Relaxed);
+        Taken { post, scope }
     }
 }
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        self.0.connections.fetch_sub(1, Ordering::Relaxed);
+        self.post.connections(self.scope).fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -20,12 +20,17 @@ pub enum Front {
 }
 
 impl Front {
-    pub(crate) async fn serve(self, stream: TcpStream, post: Arc<Post>) {
+    pub(crate) async fn serve(self, stream: TcpStream, post: Arc<Post>, scope: Scope) {
         match self {
             Front::Resp => resp::serve(stream, post).await,
             // It is much larger, which those of the other front need not be.
-            Front::Http => Box::pin(http::serve(stream, post)).await,
+            Front::Http => Box::pin(http::serve(stream, post, scope)).await,
         }
+    }
+
+    /// Whether it answers health checks.
+    pub(crate) fn answers_health_checks(self) -> bool {
+        self == Front::Http
     }
 
     /// What somebody is told for whom there is no connection left.
@@ -35,6 +40,15 @@ impl Front {
             Front::Http => http::TOO_MANY,
         }
     }
+}
+
+/// The requests that a connection may make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// Any.
+    All,
+    /// One health check: the connection is above the bound of connections.
+    Health,
 }
 
 impl fmt::Display for Front {

@@ -77,6 +77,8 @@ pub struct Bounds {
     pub arrival: Duration,
     /// How long a client may refuse to read an answer.
     pub unread: Duration,
+    /// How long a connection above `max_connections` has for its one health check.
+    pub health: Duration,
     /// How long requests that have begun may go on when the server stops.
     pub grace: Duration,
 }
@@ -147,6 +149,7 @@ impl Default for Bounds {
             idle: Duration::from_secs(3600),
             arrival: Duration::from_secs(10),
             unread: Duration::from_secs(10),
+            health: Duration::from_secs(1),
             grace: Duration::from_secs(5),
         }
     }

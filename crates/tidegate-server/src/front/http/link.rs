@@ -11,6 +11,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use crate::front::Scope;
 use crate::worker::Post;
 
 const STAGE_BITS: u32 = 3;
@@ -19,6 +20,8 @@ const STAGE_BITS: u32 = 3;
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) post: Arc<Post>,
+    /// What the connection may ask for.
+    pub(super) scope: Scope,
     /// The stage, and above it how many stages there were.
     mark: AtomicU64,
     is_late: AtomicBool,
@@ -46,9 +49,10 @@ pub(super) enum Stage {
 pub(super) struct Mark(u64);
 
 impl Link {
-    pub(super) fn new(post: Arc<Post>) -> Link {
+    pub(super) fn new(post: Arc<Post>, scope: Scope) -> Link {
         Link {
             post,
+            scope,
             mark: AtomicU64::new(Stage::Fresh as u64),
             is_late: AtomicBool::new(false),
             is_more_coming: AtomicBool::new(false),
@@ -79,6 +83,12 @@ impl Link {
     #[inline]
     pub(super) fn is_late(&self) -> bool {
         self.is_late.load(Ordering::Relaxed)
+    }
+
+    /// Whether the connection is served one request, and no body of it.
+    #[inline]
+    pub(super) fn serves_one_request(&self) -> bool {
+        self.scope == Scope::Health
     }
 
     /// The client is answered before it has sent everything.

@@ -41,11 +41,13 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 use self::end::End;
 use self::link::{Link, Stage};
 use self::watch::Watch;
 use self::wire::Wire;
+use crate::front::Scope;
 use crate::worker::Post;
 
 /// What somebody is told for whom there is no connection left.
@@ -53,6 +55,8 @@ pub(super) const TOO_MANY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
     content-type: application/problem+json\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 145\r\n\r\n\
     {\"type\":\"about:blank\",\"title\":\"Service Unavailable\",\"status\":503,\
     \"detail\":\"there are too many connections; close some, or try again in a second\"}";
+/// The same to a request.
+const TOO_MANY_DETAIL: &str = "there are too many connections; close some, or try again in a second";
 
 /// The longest head of a request, in bytes: its line and all header fields.
 const MAX_HEAD_BYTES: usize = 16 << 10;
@@ -60,9 +64,22 @@ const MAX_HEAD_BYTES: usize = 16 << 10;
 const MAX_BUFFERED_BYTES: usize = 32 << 10;
 
 /// Serves one connection until it ends.
-pub(super) async fn serve(stream: TcpStream, post: Arc<Post>) {
+pub(super) async fn serve(stream: TcpStream, post: Arc<Post>, scope: Scope) {
     post.meter().http_connections.add(1);
-    let link = Arc::new(Link::new(post));
+    let link = Arc::new(Link::new(post, scope));
+    match scope {
+        Scope::All => serve_requests(stream, &link).await,
+        Scope::Health => {
+            let longest = link.post.engine.settings.bounds.health;
+            if timeout(longest, serve_requests(stream, &link)).await.is_err() {
+                link.post.meter().cut_off.add(1);
+            }
+        }
+    }
+    link.post.meter().closed.add(1);
+}
+
+async fn serve_requests(stream: TcpStream, link: &Arc<Link>) {
     let asked = |request: Request<Incoming>| {
         link.enter(Stage::Body);
         let link = link.clone();
@@ -82,10 +99,9 @@ pub(super) async fn serve(stream: TcpStream, post: Arc<Post>) {
         // Answers that wait for others to be asked would pile up without a bound.
         .pipeline_flush(false)
         .serve_connection(Wire::new(stream, link.clone()), service_fn(asked));
-    let how = run(&mut connection, &link).await;
+    let how = run(&mut connection, link).await;
     let parts = connection.into_parts();
-    how.close(parts.io, &parts.read_buf, &link).await;
-    link.post.meter().closed.add(1);
+    how.close(parts.io, &parts.read_buf, link).await;
 }
 
 /// A connection as hyper serves it.

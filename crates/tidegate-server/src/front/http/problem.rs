@@ -85,7 +85,7 @@ impl Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::front::http::TOO_MANY;
+    use crate::front::http::{TOO_MANY, TOO_MANY_DETAIL};
 
     #[test]
     fn a_whole_message_says_how_long_it_is() {
@@ -104,5 +104,6 @@ mod tests {
         assert!(head.ends_with(&format!("content-length: {}", body.len())), "{head}, {}", body.len());
         let body: serde_json::Value = serde_json::from_str(body).unwrap();
         assert_eq!((&body["status"], &body["title"]), (&503.into(), &"Service Unavailable".into()));
+        assert_eq!(body["detail"], TOO_MANY_DETAIL);
     }
 }

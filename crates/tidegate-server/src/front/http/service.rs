@@ -10,8 +10,11 @@ use super::link::Link;
 use super::problem::Problem;
 use super::reply::{Reply, Response};
 use super::route::{Content, Route};
-use super::{admit, batch, body, explain, host, metrics, overrides, ready, rules, top, verbs};
+use super::{
+    TOO_MANY_DETAIL, admit, batch, body, explain, host, metrics, overrides, ready, rules, top, verbs,
+};
 use crate::engine::{Engine, at_once};
+use crate::front::Scope;
 
 /// The longest URI, in bytes.
 pub(super) const MAX_URI_BYTES: usize = 2 << 10;
@@ -48,7 +51,7 @@ pub(super) async fn answer(request: Request<Incoming>, link: &Link) -> Response 
         meter.bad_requests.add(u64::from(problem.is_of_the_caller()));
         problem.reply(&mut headers)
     });
-    if link.post.engine.is_stopping() {
+    if link.post.engine.is_stopping() || link.serves_one_request() {
         headers.insert(header::CONNECTION, CLOSE);
     }
     reply.response(headers)
@@ -57,7 +60,7 @@ pub(super) async fn answer(request: Request<Incoming>, link: &Link) -> Response 
 /// What was asked for, and the whole body; the query of the URI where there is no body.
 #[inline]
 async fn asked(head: &Parts, body: Incoming, link: &Link) -> Result<(Route, Bytes), Problem> {
-    match admitted(head, &link.post.engine) {
+    match admitted(head, link) {
         Ok(route) if route.content() != Content::None => {
             Ok((route, body::whole(body, route.max_body_bytes(), link).await?))
         }
@@ -76,8 +79,12 @@ async fn without_body(
     link: &Link,
 ) -> Result<(Route, Bytes), Problem> {
     let is_held_back = head.headers.contains_key(header::EXPECT);
-    if body.is_end_stream() || (!is_held_back && body::is_ignored(body, link).await) {
+    let is_read = !is_held_back && !link.serves_one_request();
+    if body.is_end_stream() || (is_read && body::is_ignored(body, link).await) {
         return admitted.map(|route| (route, query(head)));
+    }
+    if !is_held_back {
+        link.expect_more();
     }
     let unwanted = || Problem::bad_request("this route takes no body; send none");
     Err(admitted.map_or_else(|problem| problem, |_| unwanted()).and_close())
@@ -89,7 +96,11 @@ fn query(head: &Parts) -> Bytes {
 
 /// The route of a request that may be served.
 #[inline]
-fn admitted(head: &Parts, engine: &Engine) -> Result<Route, Problem> {
+fn admitted(head: &Parts, link: &Link) -> Result<Route, Problem> {
+    let engine = &*link.post.engine;
+    if link.scope == Scope::Health && !is_health(head.uri.path()) {
+        return Err(too_many_connections(link));
+    }
     if length(&head.uri) > MAX_URI_BYTES {
         return Err(uri_too_long());
     }
@@ -117,6 +128,18 @@ fn admitted(head: &Parts, engine: &Engine) -> Result<Route, Problem> {
         Content::None if route == Route::Ready && is_welcome(head, engine) => Ok(Route::ReadyInDetail),
         _ => Ok(route),
     }
+}
+
+fn is_health(path: &str) -> bool {
+    matches!(Route::of(path), Some(Route::Live | Route::Ready))
+}
+
+/// The answer to everything but health checks above the bound of connections.
+#[cold]
+fn too_many_connections(link: &Link) -> Problem {
+    link.post.meter().cut_off.add(1);
+    let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, TOO_MANY_DETAIL);
+    problem.with(header::RETRY_AFTER, "1").and_close()
 }
 
 fn length(uri: &Uri) -> usize {

@@ -142,9 +142,10 @@ fn so_many_connections_are_served_and_the_next_is_told_so() {
     assert!(served.iter_mut().all(|talk| talk.get("/livez").status == 200));
 
     let mut refused = Talk::to(&running);
-    let answer = refused.answer();
+    let answer = refused.post("/v1/take", TAKE);
     assert_eq!((answer.status, answer.field("retry-after")), (503, Some("1")));
     assert!(answer.detail().contains("too many connections"));
+    refused.hang_up();
     assert_eq!(refused.rest(), "");
 
     let [mut leaves, mut stays] = served;

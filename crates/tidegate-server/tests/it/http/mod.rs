@@ -7,6 +7,7 @@ mod bounds;
 mod connections;
 mod dialects;
 mod explain;
+mod health;
 mod overrides;
 mod pages;
 mod problems;

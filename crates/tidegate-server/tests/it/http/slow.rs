@@ -13,7 +13,7 @@ const TAKE: &str = r#"{"key":"ana","limit":"1000/s"}"#;
 
 /// Only what has to arrive is short of time.
 const ARRIVAL: Bounds =
-    Bounds { max_connections: 100, idle: LONG, arrival: SHORT, unread: LONG, grace: LONG };
+    Bounds { max_connections: 100, idle: LONG, arrival: SHORT, unread: LONG, health: LONG, grace: LONG };
 
 #[test]
 fn a_connection_that_says_nothing_is_closed() {

@@ -122,9 +122,14 @@ impl Talk {
         self.0.get_ref().try_clone().expect("a socket can be shared")
     }
 
-    /// Whether there was a place for this connection.
+    /// Whether there was a place for this connection. Health checks are answered without one.
     pub(crate) fn is_served(&mut self) -> bool {
-        let is_sent = self.try_send(get("/livez")).is_ok();
+        self.is_answered("/openapi.json")
+    }
+
+    /// Whether this path is answered well, and the connection is not closed before.
+    pub(crate) fn is_answered(&mut self, path: &str) -> bool {
+        let is_sent = self.try_send(get(path)).is_ok();
         is_sent && self.0.fill_buf().is_ok_and(|bytes| bytes.starts_with(b"HTTP/1.1 200"))
     }
 

@@ -23,8 +23,14 @@ const SOON: Duration = Duration::from_millis(200);
 const NEVER: Duration = Duration::from_secs(3600);
 
 /// Nobody is cut off.
-const PATIENT: Bounds =
-    Bounds { max_connections: 10_000, idle: NEVER, arrival: NEVER, unread: NEVER, grace: SOON };
+const PATIENT: Bounds = Bounds {
+    max_connections: 10_000,
+    idle: NEVER,
+    arrival: NEVER,
+    unread: NEVER,
+    health: NEVER,
+    grace: SOON,
+};
 
 fn running(bounds: Bounds) -> Running {
     Running::with(Settings { bounds, ..settings() })
