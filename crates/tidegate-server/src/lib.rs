@@ -6,6 +6,8 @@
 mod accept;
 mod answer;
 mod attribute;
+#[cfg(test)]
+mod bench;
 pub mod command;
 mod date;
 mod elsewhere;

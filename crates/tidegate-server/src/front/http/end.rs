@@ -1,5 +1,6 @@
 //! The end of a connection: why, and what is still to be said.
 
+use bytes::BytesMut;
 use hyper::StatusCode;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -7,7 +8,6 @@ use tokio::time::timeout;
 
 use super::link::{Link, Stage};
 use super::problem::Problem;
-use super::wire::Wire;
 use super::{MAX_HEAD_BYTES, service};
 
 /// How much of what nobody wants is read, so that a client that is still sending gets to see the answer: a socket
@@ -39,13 +39,13 @@ impl From<hyper::Result<()>> for End {
 
 impl End {
     /// Says what is left to say, and closes. `unread` is what has arrived and was not understood.
-    pub(super) async fn close(self, wire: Wire, unread: &[u8], link: &Link) {
+    pub(super) async fn close(self, mut stream: TcpStream, unread: BytesMut, link: &Link) {
         if !matches!(self, End::Well) {
             link.post.meter().cut_off.add(1);
         }
-        let last_words = self.last_words(unread);
+        let last_words = self.last_words(&unread);
+        drop(unread);
         let is_more_coming = link.is_more_coming() || last_words.is_some();
-        let mut stream = wire.into_stream();
         let close = async {
             if let Some(problem) = last_words {
                 // Whoever does not hear it is gone.

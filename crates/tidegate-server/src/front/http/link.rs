@@ -26,6 +26,8 @@ pub(super) struct Link {
     mark: AtomicU64,
     is_late: AtomicBool,
     is_more_coming: AtomicBool,
+    /// Whether there is a token, and the client has not shown it.
+    is_unauthenticated: AtomicBool,
 }
 
 /// What a connection is at.
@@ -50,12 +52,14 @@ pub(super) struct Mark(u64);
 
 impl Link {
     pub(super) fn new(post: Arc<Post>, scope: Scope) -> Link {
+        let has_token = post.engine.token().is_some();
         Link {
             post,
             scope,
             mark: AtomicU64::new(Stage::Fresh as u64),
             is_late: AtomicBool::new(false),
             is_more_coming: AtomicBool::new(false),
+            is_unauthenticated: AtomicBool::new(has_token),
         }
     }
 
@@ -85,10 +89,20 @@ impl Link {
         self.is_late.load(Ordering::Relaxed)
     }
 
+    #[inline]
+    pub(super) fn is_unauthenticated(&self) -> bool {
+        self.is_unauthenticated.load(Ordering::Relaxed)
+    }
+
+    /// The client has shown the token.
+    pub(super) fn authenticate(&self) {
+        self.is_unauthenticated.store(false, Ordering::Relaxed);
+    }
+
     /// Whether the connection is served one request, and no body of it.
     #[inline]
     pub(super) fn serves_one_request(&self) -> bool {
-        self.scope == Scope::Health
+        self.scope == Scope::Health || self.is_unauthenticated()
     }
 
     /// The client is answered before it has sent everything.

@@ -17,6 +17,7 @@ mod json;
 mod limits;
 mod link;
 mod metrics;
+mod opening;
 mod overrides;
 mod problem;
 mod ready;
@@ -36,6 +37,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use bytes::BytesMut;
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -45,6 +47,7 @@ use tokio::time::timeout;
 
 use self::end::End;
 use self::link::{Link, Stage};
+use self::opening::Opening;
 use self::watch::Watch;
 use self::wire::Wire;
 use crate::front::Scope;
@@ -79,7 +82,18 @@ pub(super) async fn serve(stream: TcpStream, post: Arc<Post>, scope: Scope) {
     link.post.meter().closed.add(1);
 }
 
-async fn serve_requests(stream: TcpStream, link: &Arc<Link>) {
+async fn serve_requests(mut stream: TcpStream, link: &Arc<Link>) {
+    let opening = match link.is_unauthenticated() {
+        true => Opening::read(&mut stream, link).await,
+        false => Ok(Opening::default()),
+    };
+    match opening {
+        Ok(opening) => serve_by_hyper(Wire::new(stream, opening, link.clone()), link).await,
+        Err(how) => how.close(stream, BytesMut::new(), link).await,
+    }
+}
+
+async fn serve_by_hyper(wire: Wire, link: &Arc<Link>) {
     let asked = |request: Request<Incoming>| {
         link.enter(Stage::Body);
         let link = link.clone();
@@ -98,10 +112,10 @@ async fn serve_requests(stream: TcpStream, link: &Arc<Link>) {
         .max_buf_size(MAX_BUFFERED_BYTES)
         // Answers that wait for others to be asked would pile up without a bound.
         .pipeline_flush(false)
-        .serve_connection(Wire::new(stream, link.clone()), service_fn(asked));
+        .serve_connection(wire, service_fn(asked));
     let how = run(&mut connection, link).await;
     let parts = connection.into_parts();
-    how.close(parts.io, &parts.read_buf, link).await;
+    how.close(parts.io.into_stream(), parts.read_buf.into(), link).await;
 }
 
 /// A connection as hyper serves it.

@@ -31,6 +31,9 @@ pub(super) async fn answer(request: Request<Incoming>, link: &Link) -> Response 
     let meter = link.post.meter();
     meter.http_requests.add(1);
     let (mut head, body) = request.into_parts();
+    if link.is_unauthenticated() && knows_token(&head, &link.post.engine) {
+        link.authenticate();
+    }
     let asked = asked(&head, body, link).await;
     let if_match = match &asked {
         Ok((Route::PutRules, _)) => head.headers.remove(header::IF_MATCH),

@@ -13,16 +13,19 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
 use super::link::{Link, Stage};
+use super::opening::Opening;
 
 #[derive(Debug)]
 pub(super) struct Wire {
     stream: TokioIo<TcpStream>,
+    /// What was read before hyper was there.
+    opening: Opening,
     link: Arc<Link>,
 }
 
 impl Wire {
-    pub(super) fn new(stream: TcpStream, link: Arc<Link>) -> Wire {
-        Wire { stream: TokioIo::new(stream), link }
+    pub(super) fn new(stream: TcpStream, opening: Opening, link: Arc<Link>) -> Wire {
+        Wire { stream: TokioIo::new(stream), opening, link }
     }
 
     pub(super) fn into_stream(self) -> TcpStream {
@@ -41,10 +44,14 @@ impl Read for Wire {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        buffer: ReadBufCursor<'_>,
+        mut buffer: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
         let wire = self.get_mut();
-        ready!(Pin::new(&mut wire.stream).poll_read(cx, buffer))?;
+        if wire.opening.is_empty() {
+            ready!(Pin::new(&mut wire.stream).poll_read(cx, buffer))?;
+        } else {
+            wire.opening.take(buffer.remaining(), |bytes| buffer.put_slice(bytes));
+        }
         if matches!(wire.link.stage(), Stage::Fresh | Stage::Idle) {
             wire.link.enter(Stage::Head);
         }

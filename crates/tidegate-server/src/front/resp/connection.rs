@@ -16,7 +16,7 @@ use tokio::task::coop::has_budget_remaining;
 use tokio::task::yield_now;
 use tokio::time::{Instant, Sleep, sleep};
 
-use super::parse::Caller;
+use super::parse::{Caller, MAX_UNAUTHENTICATED_REQUEST_BYTES};
 use super::session::{Desk, Next, Session};
 use crate::worker::Post;
 
@@ -160,7 +160,8 @@ impl Connection {
         context: &mut Context<'_>,
         buffers: &mut Buffers,
     ) -> Poll<Result<(), End>> {
-        let mut read = ReadBuf::new(&mut buffers.input);
+        let room = self.room();
+        let mut read = ReadBuf::new(&mut buffers.input[..room]);
         if ready!(Pin::new(&mut self.stream).poll_read(context, &mut read)).is_err() {
             return Poll::Ready(Err(End::Closed));
         }
@@ -168,16 +169,39 @@ impl Connection {
         if bytes == 0 {
             return Poll::Ready(Err(End::Closed));
         }
-        self.has_more = bytes == READ_BYTES;
+        self.has_more = bytes == room;
         if self.input.is_empty() {
             let Buffers { input, output, desk, .. } = buffers;
             let rest = self.answer(&input[..bytes], desk, output);
-            self.input.extend_from_slice(&input[bytes - rest..bytes]);
+            self.keep(&input[bytes - rest..bytes]);
         } else {
-            self.input.extend_from_slice(&buffers.input[..bytes]);
+            self.keep(&buffers.input[..bytes]);
             self.answer_kept(buffers);
         }
         Poll::Ready(Ok(()))
+    }
+
+    /// Returns how many bytes are read at once: what is kept of an unauthenticated client has a bound.
+    #[inline]
+    fn room(&self) -> usize {
+        match self.session.caller {
+            Caller::Known => READ_BYTES,
+            // No more than a request can have is ever kept, so there is room for a byte.
+            Caller::Stranger => MAX_UNAUTHENTICATED_REQUEST_BYTES.saturating_sub(self.input.len()).max(1),
+        }
+    }
+
+    /// Keeps bytes of an unfinished request. The memory for them grows to twice its size, and never by more than is read
+    /// at once; for an unauthenticated client by exactly these bytes.
+    fn keep(&mut self, bytes: &[u8]) {
+        if self.input.capacity() - self.input.len() < bytes.len() {
+            let growth = match self.session.caller {
+                Caller::Known => self.input.len().min(READ_BYTES),
+                Caller::Stranger => 0,
+            };
+            self.input.reserve_exact(growth.max(bytes.len()));
+        }
+        self.input.extend_from_slice(bytes);
     }
 
     /// Answers what is whole of what was kept.

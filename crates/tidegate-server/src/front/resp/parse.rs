@@ -21,7 +21,8 @@ const MAX_SAFE_DIGITS: usize = 18;
 
 /// The same for somebody who has not shown a token yet, who has nothing to say but that.
 pub(super) const MAX_STRANGER_ARGUMENTS: usize = 10;
-pub(super) const MAX_STRANGER_BULK_BYTES: usize = 16 << 10;
+/// Bytes of one unauthenticated request, also of one that is a line.
+pub(super) const MAX_UNAUTHENTICATED_REQUEST_BYTES: usize = 14 << 10;
 
 /// Whose request it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,15 +65,15 @@ impl Arguments {
             None => Ok(Step::More { bytes: 1 }),
             Some(b'*') => self.array(input, caller),
             Some(0x16) => Err(ProtocolError::Tls),
-            Some(_) => self.line(input),
+            Some(_) => self.line(input, caller),
         }
     }
 
     #[inline]
     fn array(&mut self, input: &[u8], caller: Caller) -> Result<Step, ProtocolError> {
-        let (max_arguments, max_bulk) = match caller {
-            Caller::Known => (MAX_ARGUMENTS, MAX_BULK_BYTES),
-            Caller::Stranger => (MAX_STRANGER_ARGUMENTS, MAX_STRANGER_BULK_BYTES),
+        let max_arguments = match caller {
+            Caller::Known => MAX_ARGUMENTS,
+            Caller::Stranger => MAX_STRANGER_ARGUMENTS,
         };
         let Some((count, mut at)) = length(input, 1).ok_or(ProtocolError::ArrayLength)? else {
             return Ok(Step::More { bytes: input.len() + 1 });
@@ -85,39 +86,42 @@ impl Arguments {
         }
         for _ in 0..count {
             match input.get(at) {
-                None => return more(input, at + 1),
+                None => return more(input, at + 1, caller),
                 Some(b'$') => {}
                 Some(other) => return Err(ProtocolError::NoBulk(*other)),
             }
             let Some((bytes, begin)) = length(input, at + 1).ok_or(ProtocolError::BulkLength)? else {
-                return more(input, input.len() + 1);
+                return more(input, input.len() + 1, caller);
             };
             let bytes = match usize::try_from(bytes) {
-                Ok(bytes) if bytes <= max_bulk => bytes,
-                Ok(bytes) if bytes <= MAX_BULK_BYTES => return Err(ProtocolError::StrangersBulkLength),
+                Ok(bytes) if bytes <= MAX_BULK_BYTES => bytes,
                 _ => return Err(ProtocolError::BulkLength),
             };
             let end = begin + bytes;
             match input.get(end..end + 2) {
-                None => return more(input, end + 2),
+                None => return more(input, end + 2, caller),
                 Some(b"\r\n") => self.places.push(begin..end),
                 Some(_) => return Err(ProtocolError::NoLineEnd),
             }
             at = end + 2;
         }
-        if at > MAX_REQUEST_BYTES {
-            return Err(ProtocolError::RequestTooLong);
-        }
+        fits(at, caller)?;
         Ok(Step::Request { bytes: at })
     }
 
-    fn line(&mut self, input: &[u8]) -> Result<Step, ProtocolError> {
-        let window = &input[..input.len().min(MAX_INLINE_BYTES)];
+    fn line(&mut self, input: &[u8], caller: Caller) -> Result<Step, ProtocolError> {
+        let (max_bytes, too_long) = match caller {
+            Caller::Known => (MAX_INLINE_BYTES, ProtocolError::InlineTooLong),
+            Caller::Stranger => {
+                (MAX_UNAUTHENTICATED_REQUEST_BYTES, ProtocolError::UnauthenticatedRequestTooLong)
+            }
+        };
+        let window = &input[..input.len().min(max_bytes)];
         let Some(end) = window.iter().position(|byte| *byte == b'\n') else {
-            return if window.len() < MAX_INLINE_BYTES {
+            return if window.len() < max_bytes {
                 Ok(Step::More { bytes: input.len() + 1 })
             } else {
-                Err(ProtocolError::InlineTooLong)
+                Err(too_long)
             };
         };
         let line = window[..end].strip_suffix(b"\r").unwrap_or(&window[..end]);
@@ -192,22 +196,31 @@ pub(super) enum ProtocolError {
     ArrayLength,
     StrangersArrayLength,
     BulkLength,
-    StrangersBulkLength,
     NoBulk(u8),
     NoLineEnd,
     InlineTooLong,
     RequestTooLong,
+    UnauthenticatedRequestTooLong,
     Quotes,
     Http,
     Tls,
 }
 
 /// A request that is not whole is waited for only if it will not be too long.
-fn more(input: &[u8], bytes: usize) -> Result<Step, ProtocolError> {
-    if bytes > MAX_REQUEST_BYTES {
-        Err(ProtocolError::RequestTooLong)
-    } else {
-        Ok(Step::More { bytes: bytes.max(input.len() + 1) })
+fn more(input: &[u8], bytes: usize, caller: Caller) -> Result<Step, ProtocolError> {
+    fits(bytes, caller)?;
+    Ok(Step::More { bytes: bytes.max(input.len() + 1) })
+}
+
+/// Checks the length of a whole request.
+#[inline]
+fn fits(bytes: usize, caller: Caller) -> Result<(), ProtocolError> {
+    match caller {
+        Caller::Known if bytes > MAX_REQUEST_BYTES => Err(ProtocolError::RequestTooLong),
+        Caller::Stranger if bytes > MAX_UNAUTHENTICATED_REQUEST_BYTES => {
+            Err(ProtocolError::UnauthenticatedRequestTooLong)
+        }
+        _ => Ok(()),
     }
 }
 

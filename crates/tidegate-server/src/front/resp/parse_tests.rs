@@ -98,9 +98,13 @@ fn each_bound_lets_its_own_size_pass_and_no_more() {
     assert_eq!(stranger(format!("*{MAX_STRANGER_ARGUMENTS}\r\n")), None);
     let too_many = stranger(format!("*{}\r\n", MAX_STRANGER_ARGUMENTS + 1));
     assert_eq!(too_many, Some(Err(ProtocolError::StrangersArrayLength)));
-    assert_eq!(stranger(format!("*1\r\n${MAX_STRANGER_BULK_BYTES}\r\n")), None);
-    let too_long = stranger(format!("*1\r\n${}\r\n", MAX_STRANGER_BULK_BYTES + 1));
-    assert_eq!(too_long, Some(Err(ProtocolError::StrangersBulkLength)));
+    let around = "*1\r\n$12345\r\n\r\n".len();
+    assert_eq!(stranger(format!("*1\r\n${}\r\n", MAX_UNAUTHENTICATED_REQUEST_BYTES - around)), None);
+    let too_long = Some(Err(ProtocolError::UnauthenticatedRequestTooLong));
+    assert_eq!(stranger(format!("*1\r\n${}\r\n", MAX_UNAUTHENTICATED_REQUEST_BYTES + 1 - around)), too_long);
+    let line = |bytes: usize| stranger(format!("{}\n", "x".repeat(bytes - 1)));
+    assert!(matches!(line(MAX_UNAUTHENTICATED_REQUEST_BYTES), Some(Ok(_))));
+    assert_eq!(line(MAX_UNAUTHENTICATED_REQUEST_BYTES + 1), too_long);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use tidegate::Ask;
 
 use super::command::{Command, Spec};
 use super::later::Later;
-use super::parse::{Arguments, Caller, ProtocolError, Step, Words};
+use super::parse::{Arguments, Caller, MAX_UNAUTHENTICATED_REQUEST_BYTES, ProtocolError, Step, Words};
 use super::reply::{Protocol, Replies, echo};
 use super::stretch::{Executed, Stretch};
 use super::takes::{Style, Takes};
@@ -18,6 +18,17 @@ use crate::worker::Post;
 
 /// Bytes of replies after which they are sent before anything else is read.
 pub(super) const ENOUGH_OUTPUT: usize = 256 << 10;
+/// The same for a client that has not shown the token.
+const ENOUGH_UNAUTHENTICATED_OUTPUT: usize = 1 << 10;
+/// The longest reply to a client that has not shown the token, in bytes; it is an error.
+#[cfg(test)]
+const MAX_UNAUTHENTICATED_REPLY_BYTES: usize = 1 << 10;
+
+/// Bytes that the buffers of a client hold that has not shown the token: an unfinished request, and replies.
+#[cfg(test)]
+pub(super) const MAX_UNAUTHENTICATED_BYTES: usize =
+    MAX_UNAUTHENTICATED_REQUEST_BYTES + ENOUGH_UNAUTHENTICATED_OUTPUT + MAX_UNAUTHENTICATED_REPLY_BYTES;
+
 /// Wrong tokens after which somebody is cut off.
 const MAX_WRONG_TOKENS: u32 = 8;
 
@@ -128,7 +139,7 @@ impl Session {
             if self.wrong_tokens >= MAX_WRONG_TOKENS {
                 break Next::CutOff;
             }
-            if out.len() >= ENOUGH_OUTPUT || self.stretch.is_over() || mem::take(&mut self.pauses) {
+            if out.len() >= self.enough_output() || self.stretch.is_over() || mem::take(&mut self.pauses) {
                 break Next::Send;
             }
             let rest = &input[bytes..];
@@ -173,6 +184,14 @@ impl Session {
             self.wrong_tokens += 1;
         }
         knows
+    }
+
+    #[inline]
+    fn enough_output(&self) -> usize {
+        match self.caller {
+            Caller::Known => ENOUGH_OUTPUT,
+            Caller::Stranger => ENOUGH_UNAUTHENTICATED_OUTPUT,
+        }
     }
 
     pub(super) fn end(&mut self) {
@@ -329,7 +348,6 @@ fn protocol_error(error: ProtocolError, out: &mut Vec<u8>) {
         ProtocolError::ArrayLength => "invalid multibulk length",
         ProtocolError::StrangersArrayLength => "unauthenticated multibulk length",
         ProtocolError::BulkLength => "invalid bulk length",
-        ProtocolError::StrangersBulkLength => "unauthenticated bulk length",
         ProtocolError::NoBulk(byte) => {
             let text = format!("ERR Protocol error: expected '$', got '{}'", byte.escape_ascii());
             return Replies::new(out, Protocol::Resp2).error(&text);
@@ -337,6 +355,13 @@ fn protocol_error(error: ProtocolError, out: &mut Vec<u8>) {
         ProtocolError::NoLineEnd => "expected CRLF after a bulk string",
         ProtocolError::InlineTooLong => "too big inline request",
         ProtocolError::RequestTooLong => "too big request",
+        ProtocolError::UnauthenticatedRequestTooLong => {
+            let text = format!(
+                "ERR Protocol error: unauthenticated request of more than {MAX_UNAUTHENTICATED_REQUEST_BYTES} bytes; \
+                 send AUTH first"
+            );
+            return Replies::new(out, Protocol::Resp2).error(&text);
+        }
         ProtocolError::Quotes => "unbalanced quotes in request",
         // Whoever speaks another language would not understand an answer in this one.
         ProtocolError::Http => return out.extend_from_slice(WRONG_PORT),

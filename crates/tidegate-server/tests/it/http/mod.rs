@@ -16,6 +16,7 @@ mod rule_metrics;
 mod rules;
 mod slow;
 mod top;
+mod unauthenticated;
 mod verbs;
 
 use std::time::Duration;

@@ -130,9 +130,17 @@ fn a_stranger_s_requests_are_small() {
     let told = text(&answers(&running, &words(11)));
     assert_eq!(told, "-ERR Protocol error: unauthenticated multibulk length\r\n");
     let bulk = |bytes: usize| crate::wire::resp::request(&["AUTH", &"x".repeat(bytes)]);
-    assert_eq!(text(&answers(&running, &bulk(16 << 10))), WRONG);
-    let told = text(&answers(&running, &bulk((16 << 10) + 1)));
-    assert_eq!(told, "-ERR Protocol error: unauthenticated bulk length\r\n");
+    let around = bulk(10_000).len() - 10_000;
+    let too_long =
+        "-ERR Protocol error: unauthenticated request of more than 14336 bytes; send AUTH first\r\n";
+    let most = bulk((14 << 10) - around);
+    assert_eq!((most.len(), text(&answers(&running, &most)).as_str()), (14 << 10, WRONG));
+    for more in [bulk((14 << 10) + 1 - around), crate::wire::resp::request(&vec!["x".repeat(2000); 10])] {
+        assert_eq!(text(&answers(&running, &more)), too_long);
+    }
+    let line = |bytes: usize| format!("AUTH {}\r\n", "x".repeat(bytes - 7));
+    assert_eq!(text(&answers(&running, line(14 << 10).as_bytes())), WRONG);
+    assert_eq!(text(&answers(&running, line((14 << 10) + 1).as_bytes())), too_long);
     let known = [array(&format!("AUTH {SECRET}")), words(11), array("PING")].concat();
     let told = text(&answers(&running, &known));
     assert!(told.starts_with("+OK\r\n-ERR unknown command 'x'") && told.ends_with("+PONG\r\n"), "{told}");

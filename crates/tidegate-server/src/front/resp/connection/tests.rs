@@ -1,53 +1,23 @@
 //! Connections that are polled by hand: what one of them does in a turn, and what it holds.
 
-use std::future::poll_fn;
-use std::num::NonZeroUsize;
-
-use tidegate::{ManualClock, Zone};
+use rustix::net::sockopt::set_socket_send_buffer_size;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpListener;
-use tokio::runtime::{Builder, Runtime};
-use tokio::sync::watch;
 
 use super::*;
-use crate::engine::Engine;
+use crate::bench::{Bench, connected, turn};
+use crate::front::resp::session::MAX_UNAUTHENTICATED_BYTES;
 use crate::front::resp::stretch::STRETCH_KEYS;
-use crate::settings::Settings;
+use crate::settings::{Bounds, Settings, Token};
 
-/// A thread without a server, whose connections have their turns when a test says so.
-struct Bench {
-    runtime: Runtime,
-    post: Arc<Post>,
-    /// As long as this is there, the server goes on.
-    _stop: watch::Sender<bool>,
+/// A connection, and its client.
+async fn connect(bench: &Bench) -> (Connection, TcpStream) {
+    let (stream, client) = connected().await;
+    (Connection::new(stream, &bench.post), client)
 }
 
-impl Bench {
-    fn new(settings: Settings) -> Bench {
-        let settings = Settings { threads: NonZeroUsize::MIN, ..settings };
-        let zone = Zone::with_clock(1 << 20, Arc::new(ManualClock::new()));
-        let engine = Engine::new(settings, zone, None).expect("there is memory");
-        let (stop, stopped) = watch::channel(false);
-        let runtime = Builder::new_current_thread().enable_all().build().expect("a thread can wait");
-        Bench { runtime, post: Arc::new(Post::until(engine, stopped)), _stop: stop }
-    }
-
-    /// A connection, and its client.
-    async fn connect(&self) -> (Connection, TcpStream) {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let client =
-            TcpStream::connect(listener.local_addr().expect("it listens")).await.expect("it listens");
-        let (stream, _) = listener.accept().await.expect("a connection");
-        (Connection::new(stream, &self.post), client)
-    }
-}
-
-/// Gives a connection one turn.
-async fn turn(connection: &mut Connection) -> Poll<End> {
-    let polled = poll_fn(|context| Poll::Ready(Pin::new(&mut *connection).poll(context))).await;
-    // What has arrived meanwhile is seen.
-    yield_now().await;
-    polled
+/// Bytes of memory that the buffers of a connection take.
+fn held(connection: &Connection) -> usize {
+    connection.input.capacity() + connection.output.capacity()
 }
 
 /// Whatever a client can read now.
@@ -69,8 +39,8 @@ fn delete(keys: std::ops::Range<usize>) -> String {
 fn others_are_answered_between_the_stretches_of_an_exec() {
     let bench = Bench::new(Settings::default());
     bench.runtime.block_on(async {
-        let (mut long, mut client) = bench.connect().await;
-        let (mut other, mut witness) = bench.connect().await;
+        let (mut long, mut client) = connect(&bench).await;
+        let (mut other, mut witness) = connect(&bench).await;
         let deletes = [0, 1, 2, 3].map(|nth| delete(nth * STRETCH_KEYS..(nth + 1) * STRETCH_KEYS)).concat();
         let said = format!("CL.THROTTLE k7 1 1 60\r\nMULTI\r\n{deletes}PING\r\nPING\r\nEXEC\r\nECHO end\r\n");
         client.write_all(said.as_bytes()).await.expect("it fits into the socket");
@@ -103,7 +73,7 @@ fn a_delete_of_more_keys_than_a_stretch_has_is_answered_once_and_in_its_place() 
     let bench = Bench::new(Settings::default());
     bench.runtime.block_on(async {
         for (keys, least_turns) in [(STRETCH_KEYS, 1), (STRETCH_KEYS + 1, 2), (3 * STRETCH_KEYS + 1, 4)] {
-            let (mut connection, mut client) = bench.connect().await;
+            let (mut connection, mut client) = connect(&bench).await;
             let takes = format!("CL.THROTTLE k0 1 1 60\r\nCL.THROTTLE k{} 1 1 60\r\n", keys - 1);
             client.write_all(takes.as_bytes()).await.expect("it fits into the socket");
             let said = format!("{}ECHO end\r\n", delete(0..keys));
@@ -116,6 +86,68 @@ fn a_delete_of_more_keys_than_a_stretch_has_is_answered_once_and_in_its_place() 
             }
             assert!(turns >= least_turns, "{turns} turns for {keys} keys");
             assert!(told.ends_with("\r\n:2\r\n$3\r\nend\r\n"), "{told}");
+        }
+    });
+}
+
+fn with_token() -> Bench {
+    // Nobody waits for this.
+    let bounds = Bounds { arrival: Duration::from_secs(3600), ..Bounds::default() };
+    Bench::new(Settings { token: Token::new("sesame"), bounds, ..Settings::default() })
+}
+
+/// An `AUTH` of so many bytes.
+fn auth(bytes: usize) -> Vec<u8> {
+    let around = "*2\r\n$4\r\nAUTH\r\n$12345\r\n\r\n".len();
+    let request = format!("*2\r\n$4\r\nAUTH\r\n${}\r\n{}\r\n", bytes - around, "x".repeat(bytes - around));
+    assert_eq!(request.len(), bytes);
+    request.into_bytes()
+}
+
+#[test]
+fn an_unfinished_request_before_auth_holds_16_kib_at_most() {
+    assert_eq!(MAX_UNAUTHENTICATED_BYTES, 16 << 10);
+    let bench = with_token();
+    bench.runtime.block_on(async {
+        for pieces in [1, 100, 5000] {
+            let (mut connection, mut client) = connect(&bench).await;
+            let request = auth(MAX_UNAUTHENTICATED_REQUEST_BYTES);
+            let (rest, last) = request.split_at(request.len() - 1);
+            for piece in rest.chunks(rest.len() / pieces) {
+                client.write_all(piece).await.expect("it fits into the socket");
+                assert!(turn(&mut connection).await.is_pending());
+                assert!(held(&connection) <= MAX_UNAUTHENTICATED_BYTES, "{}", held(&connection));
+            }
+            while connection.input.len() < rest.len() {
+                assert!(turn(&mut connection).await.is_pending());
+            }
+            assert!(held(&connection) <= MAX_UNAUTHENTICATED_BYTES, "{}", held(&connection));
+            client.write_all(last).await.expect("it fits into the socket");
+            let mut told = String::new();
+            while told.is_empty() {
+                assert!(turn(&mut connection).await.is_pending());
+                told += &heard(&client);
+            }
+            assert!(told.starts_with("-WRONGPASS"), "{told}");
+        }
+    });
+}
+
+#[test]
+fn replies_that_are_not_read_before_auth_hold_no_more() {
+    let bench = with_token();
+    bench.runtime.block_on(async {
+        for line in ["x\r\n".to_owned(), "RESET\r\n".to_owned(), format!("{}\r\n", "\x01 ".repeat(90))] {
+            let (mut connection, client) = connect(&bench).await;
+            set_socket_send_buffer_size(&connection.stream, 4096).expect("a socket can be told");
+            let flood = line.repeat((64 << 10) / line.len());
+            // Until the client's own buffers are full of replies, the connection keeps none.
+            while connection.output.is_empty() {
+                let _ = client.try_write(flood.as_bytes());
+                assert!(turn(&mut connection).await.is_pending());
+                assert!(held(&connection) <= MAX_UNAUTHENTICATED_BYTES, "{}", held(&connection));
+            }
+            assert!(!connection.input.is_empty(), "what was read waits until it can be answered");
         }
     });
 }

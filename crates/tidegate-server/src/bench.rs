@@ -1,0 +1,51 @@
+//! A thread without a server, whose connections have their turns when a test says so.
+
+use std::future::poll_fn;
+use std::num::NonZeroUsize;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+use tidegate::{ManualClock, Zone};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::watch;
+use tokio::task::yield_now;
+
+use crate::engine::Engine;
+use crate::settings::Settings;
+use crate::worker::Post;
+
+#[derive(Debug)]
+pub(crate) struct Bench {
+    pub(crate) runtime: Runtime,
+    pub(crate) post: Arc<Post>,
+    /// As long as this is there, the server goes on.
+    _stop: watch::Sender<bool>,
+}
+
+impl Bench {
+    pub(crate) fn new(settings: Settings) -> Bench {
+        let settings = Settings { threads: NonZeroUsize::MIN, ..settings };
+        let zone = Zone::with_clock(1 << 20, Arc::new(ManualClock::new()));
+        let engine = Engine::new(settings, zone, None).expect("there is memory");
+        let (stop, stopped) = watch::channel(false);
+        let runtime = Builder::new_current_thread().enable_all().build().expect("a thread can wait");
+        Bench { runtime, post: Arc::new(Post::until(engine, stopped)), _stop: stop }
+    }
+}
+
+/// The server's end of a connection, and the client's.
+pub(crate) async fn connected() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let client = TcpStream::connect(listener.local_addr().expect("it listens")).await.expect("it listens");
+    let (stream, _) = listener.accept().await.expect("a connection");
+    (stream, client)
+}
+
+/// Polls a future once, and lets the runtime see what has arrived.
+pub(crate) async fn turn<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
+    let polled = poll_fn(|context| Poll::Ready(Pin::new(&mut *future).poll(context))).await;
+    yield_now().await;
+    polled
+}
