@@ -16,6 +16,7 @@ use crate::elsewhere::{Elsewhere, REDIS};
 use crate::meter::{Count, Meter, Meters};
 use crate::rules::Rules;
 use crate::settings::{Settings, Token};
+use crate::unfinished::Unfinished;
 
 /// The states, what was counted, and whether the server goes on.
 #[derive(Debug)]
@@ -30,6 +31,8 @@ pub(crate) struct Engine {
     pub(crate) rules: Rules,
     pub(crate) settings: Settings,
     pub(crate) meters: Meters,
+    /// What unfinished requests hold.
+    pub(crate) unfinished: Arc<Unfinished>,
     started: Timestamp,
     stopping: AtomicBool,
 }
@@ -46,10 +49,21 @@ impl Engine {
             Some(elsewhere) => Rules::new(&mut settings, elsewhere.for_rules(&zone))?,
         };
         let meters = Meters::new(settings.threads.get());
+        let unfinished = Unfinished::new(settings.bounds.max_unfinished);
         let adhoc = AdHoc::on(&zone, "");
         let started = CounterClock::new().now();
         let stopping = AtomicBool::new(false);
-        Ok(Arc::new(Engine { adhoc, zone, elsewhere, rules, settings, meters, started, stopping }))
+        Ok(Arc::new(Engine {
+            adhoc,
+            zone,
+            elsewhere,
+            rules,
+            settings,
+            meters,
+            unfinished,
+            started,
+            stopping,
+        }))
     }
 
     /// What a take would say, without spending.

@@ -22,6 +22,7 @@ mod reload;
 mod rules;
 mod server;
 pub mod settings;
+mod unfinished;
 mod worker;
 
 /// What fuzzers reach and nobody else.

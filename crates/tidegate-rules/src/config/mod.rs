@@ -25,7 +25,7 @@ pub use complaint::{Complaint, MAX_COMPLAINTS, TextPlace, in_order};
 pub use duration::{duration, positive};
 pub(crate) use nearest::distance;
 pub use nearest::nearest;
-pub use size::{Bytes, size};
+pub use size::{Bytes, byte_count, size};
 pub use written::{decimal, kind_of, syntax, unknown};
 
 use crate::policy::Policy;

@@ -8,6 +8,16 @@ const UNITS: [(&str, usize); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1
 
 /// So many bytes of a store.
 pub fn size(text: &str) -> Result<usize, String> {
+    match byte_count(text)? {
+        bytes if bytes < SMALLEST => {
+            Err(format!("the smallest store has {}; write at least \"4KiB\"", Bytes(SMALLEST)))
+        }
+        bytes => Ok(bytes),
+    }
+}
+
+/// A number of bytes, as in `64MiB`.
+pub fn byte_count(text: &str) -> Result<usize, String> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = (&text[..digits], text[digits..].trim_start());
     if number.is_empty() {
@@ -18,13 +28,9 @@ pub fn size(text: &str) -> Result<usize, String> {
         _ => scale(number, unit)?,
     };
     let bytes = number.parse::<usize>().ok().and_then(|number| number.checked_mul(scale));
-    match bytes.filter(|bytes| isize::try_from(*bytes).is_ok()) {
-        Some(bytes) if bytes < SMALLEST => {
-            Err(format!("the smallest store has {}; write at least \"4KiB\"", Bytes(SMALLEST)))
-        }
-        Some(bytes) => Ok(bytes),
-        None => Err("no machine has so much memory; write something like \"64MiB\"".to_owned()),
-    }
+    bytes
+        .filter(|bytes| isize::try_from(*bytes).is_ok())
+        .ok_or_else(|| "no machine has so much memory; write something like \"64MiB\"".to_owned())
 }
 
 fn scale(number: &str, unit: &str) -> Result<usize, String> {

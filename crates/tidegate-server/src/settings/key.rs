@@ -6,7 +6,7 @@ use tidegate_rules::config::{duration, positive, size};
 
 use super::address::address;
 use super::choice::dialect;
-use super::count::count;
+use super::count::{count, unfinished};
 use super::shared::{deadline, kind, on_failure, prefix, url, yes_or_no};
 use super::token::TokenSource;
 use super::written::{Draft, Said};
@@ -158,6 +158,20 @@ impl Key {
             set: |draft, said| {
                 count(&said.text, MAX_CONNECTIONS)
                     .map(|value| draft.settings.bounds.max_connections = value.get())
+            },
+        },
+        Key {
+            table: Table::Server,
+            name: "max_unfinished",
+            flag: "max-unfinished",
+            variable: "TIDEGATE_MAX_UNFINISHED",
+            placeholder: "SIZE",
+            help: "Memory for requests that have not arrived whole, of all connections together; the connection that wants \
+                   more is closed",
+            default: Some("256MiB"),
+            example: "\"256MiB\"",
+            set: |draft, said| {
+                unfinished(&said.text).map(|value| draft.settings.bounds.max_unfinished = value)
             },
         },
         Key {
@@ -395,9 +409,19 @@ mod tests {
         let defaults = Key::ALL.iter().filter_map(|key| Some((key, key.default?)));
         let said =
             |(key, text): (&'static Key, &str)| Said { key, text: text.to_owned(), place: Place::Flag };
-        let other = ["127.0.0.1:1", "127.0.0.1:2", "none", "7", "7s", "7s", "7s", "7s", "7KiB"];
-        let names =
-            ["resp", "http", "headers", "max_connections", "idle", "arrival", "unread", "grace", "size"];
+        let other = ["127.0.0.1:1", "127.0.0.1:2", "none", "7", "17MiB", "7s", "7s", "7s", "7s", "7KiB"];
+        let names = [
+            "resp",
+            "http",
+            "headers",
+            "max_connections",
+            "max_unfinished",
+            "idle",
+            "arrival",
+            "unread",
+            "grace",
+            "size",
+        ];
         let keys = names.map(|name| Key::ALL.iter().find(|key| key.name == name).unwrap());
         let changed = keys.into_iter().zip(other).map(said);
         let written: Vec<_> = changed.chain(defaults.map(said)).collect();

@@ -71,6 +71,8 @@ pub struct StoreSettings {
 pub struct Bounds {
     /// Connections at a time, of all fronts together.
     pub max_connections: usize,
+    /// Bytes of unfinished requests that all connections hold together. The first 16 KiB of a connection do not count.
+    pub max_unfinished: usize,
     /// How long a connection may be silent between two requests.
     pub idle: Duration,
     /// How long a request may take to arrive: its head, and again its body.
@@ -115,6 +117,7 @@ impl Settings {
             ("server.headers", self.headers == other.headers),
             ("server.threads", self.threads == other.threads),
             ("server.max_connections", self.bounds.max_connections == other.bounds.max_connections),
+            ("server.max_unfinished", self.bounds.max_unfinished == other.bounds.max_unfinished),
             ("server.idle", self.bounds.idle == other.bounds.idle),
             ("server.arrival", self.bounds.arrival == other.bounds.arrival),
             ("server.unread", self.bounds.unread == other.bounds.unread),
@@ -146,6 +149,7 @@ impl Default for Bounds {
     fn default() -> Bounds {
         Bounds {
             max_connections: 10_000,
+            max_unfinished: 256 << 20,
             idle: Duration::from_secs(3600),
             arrival: Duration::from_secs(10),
             unread: Duration::from_secs(10),

@@ -10,4 +10,5 @@ mod redis;
 mod reload;
 mod resp;
 mod transaction;
+mod unfinished;
 mod wire;

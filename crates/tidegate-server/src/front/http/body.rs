@@ -7,9 +7,11 @@ use std::task::{Poll, ready};
 use bytes::{Bytes, BytesMut};
 use hyper::StatusCode;
 use hyper::body::{Body as _, Incoming};
+use hyper::header;
 
 use super::link::Link;
 use super::problem::Problem;
+use crate::unfinished::TooMuch;
 
 /// The longest body, in bytes: the longest permit, and what is around it.
 pub(super) const MAX_BODY_BYTES: usize = 160 << 10;
@@ -28,12 +30,13 @@ pub(super) async fn whole(mut body: Incoming, at_most: usize, link: &Link) -> Re
     if body.is_end_stream() {
         return Ok(first);
     }
-    let mut whole = BytesMut::from(first);
+    let (mut whole, mut share) = (BytesMut::from(first), link.post.engine.unfinished.share());
     while let Some(more) = next(&mut body, link).await? {
         if whole.len() + more.len() > at_most {
             return Err(too_long(at_most, link));
         }
         whole.extend_from_slice(&more);
+        share.hold(whole.capacity()).map_err(|too_much| too_much_held(too_much, link))?;
     }
     Ok(whole.freeze())
 }
@@ -80,6 +83,15 @@ fn too_long(at_most: usize, link: &Link) -> Problem {
     link.expect_more();
     let detail = format!("the body has more than {at_most} bytes; send less");
     Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail).and_close()
+}
+
+#[cold]
+fn too_much_held(TooMuch { at_most }: TooMuch, link: &Link) -> Problem {
+    link.expect_more();
+    let detail = format!(
+        "unfinished requests of all connections hold more than {at_most} bytes; send requests at once, or try again in a second"
+    );
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail).with(header::RETRY_AFTER, "1").and_close()
 }
 
 #[cold]

@@ -56,6 +56,9 @@ fn about_the_fronts(page: &mut Page, engine: &Engine) {
     // Threads count while this adds up: one may have closed what another had not yet seen opened.
     let open = resp.wrapping_add(http).saturating_sub(sum(|meter| &meter.closed));
     page.gauge("tidegate_open_connections", "Connections that are open.", open);
+    let name = "tidegate_unfinished_bytes";
+    let help = "Bytes of unfinished requests, of connections that hold more than 16 KiB.";
+    page.gauge(name, help, engine.unfinished.held() as u64);
     let cut =
         "Connections that were cut off: for what they sent, for being slow, or because there were too many.";
     page.counter("tidegate_cut_connections_total", cut, sum(|meter| &meter.cut_off));

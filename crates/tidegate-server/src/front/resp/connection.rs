@@ -17,7 +17,9 @@ use tokio::task::yield_now;
 use tokio::time::{Instant, Sleep, sleep};
 
 use super::parse::{Caller, MAX_UNAUTHENTICATED_REQUEST_BYTES};
+use super::reply::{Protocol, Replies};
 use super::session::{Desk, Next, Session};
+use crate::unfinished::Share;
 use crate::worker::Post;
 
 /// Bytes that are read at once.
@@ -63,6 +65,8 @@ pub(super) struct Connection {
     session: Session,
     /// Requests that were not answered yet: the first is not whole, or its replies had to wait.
     input: Vec<u8>,
+    /// What is counted of the bytes of unfinished requests.
+    share: Share,
     /// So many bytes are needed before it is worth to look at them again.
     needed: usize,
     /// Replies that were not written yet, from `written` on.
@@ -126,6 +130,7 @@ impl Connection {
             post: post.clone(),
             session,
             input: Vec::new(),
+            share: post.engine.unfinished.share(),
             needed: 0,
             output: Vec::new(),
             written: 0,
@@ -202,6 +207,25 @@ impl Connection {
             self.input.reserve_exact(growth.max(bytes.len()));
         }
         self.input.extend_from_slice(bytes);
+    }
+
+    /// Counts what is kept of unfinished requests. If all connections together keep too much, this one ends.
+    #[inline]
+    fn count_kept(&mut self, output: &mut Vec<u8>) {
+        // Replies that are still to come stand before an error.
+        if self.session.is_waiting() {
+            return;
+        }
+        let kept = self.input.capacity() + self.session.held_bytes();
+        if let Err(too_much) = self.share.hold(kept) {
+            let text = format!(
+                "ERR unfinished requests of all connections hold more than {} bytes; send whole requests, or try again later",
+                too_much.at_most
+            );
+            Replies::new(output, Protocol::Resp2).error(&text);
+            self.input = Vec::new();
+            self.ending = Some(End::CutOff);
+        }
     }
 
     /// Answers what is whole of what was kept.
@@ -289,6 +313,7 @@ impl Connection {
                 } else {
                     self.answer_kept(buffers);
                 }
+                self.count_kept(&mut buffers.output);
                 self.poll_write(context, &mut buffers.output)
             };
             let went = BUFFERS.with_borrow_mut(|buffers| buffers.serve(serve));

@@ -14,6 +14,7 @@ use super::stretch::{Executed, Stretch};
 use super::takes::{Style, Takes};
 use super::transaction::{self, Queue};
 use super::{admit, ask, greet, several, throttle};
+use crate::unfinished::UNCOUNTED_BYTES;
 use crate::worker::Post;
 
 /// Bytes of replies after which they are sent before anything else is read.
@@ -21,13 +22,14 @@ pub(super) const ENOUGH_OUTPUT: usize = 256 << 10;
 /// The same for a client that has not shown the token.
 const ENOUGH_UNAUTHENTICATED_OUTPUT: usize = 1 << 10;
 /// The longest reply to a client that has not shown the token, in bytes; it is an error.
-#[cfg(test)]
 const MAX_UNAUTHENTICATED_REPLY_BYTES: usize = 1 << 10;
 
 /// Bytes that the buffers of a client hold that has not shown the token: an unfinished request, and replies.
-#[cfg(test)]
 pub(super) const MAX_UNAUTHENTICATED_BYTES: usize =
     MAX_UNAUTHENTICATED_REQUEST_BYTES + ENOUGH_UNAUTHENTICATED_OUTPUT + MAX_UNAUTHENTICATED_REPLY_BYTES;
+
+const _: () =
+    assert!(MAX_UNAUTHENTICATED_BYTES <= UNCOUNTED_BYTES, "who has no token could leave no room for others");
 
 /// Wrong tokens after which somebody is cut off.
 const MAX_WRONG_TOKENS: u32 = 8;
@@ -192,6 +194,12 @@ impl Session {
             Caller::Known => ENOUGH_OUTPUT,
             Caller::Stranger => ENOUGH_UNAUTHENTICATED_OUTPUT,
         }
+    }
+
+    /// Returns the bytes of requests that were received and not executed.
+    #[inline]
+    pub(super) fn held_bytes(&self) -> usize {
+        self.queue.as_ref().map_or(0, Queue::held_bytes) + self.stretch.held_bytes()
     }
 
     pub(super) fn end(&mut self) {

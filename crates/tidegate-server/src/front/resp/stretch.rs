@@ -69,6 +69,14 @@ impl Stretch {
         self.queued.is_some() || self.deleting.is_some()
     }
 
+    /// Returns the bytes of memory that the rest of long requests takes.
+    #[inline]
+    pub(super) fn held_bytes(&self) -> usize {
+        let queued = self.queued.as_ref().map_or(0, |queued| queued.bytes.capacity());
+        let deleting = self.deleting.as_ref();
+        queued + deleting.map_or(0, |keys| keys.bytes.capacity() + keys.ends.capacity() * size_of::<usize>())
+    }
+
     /// Begins a turn of the connection.
     #[inline]
     pub(super) fn begin(&mut self) {

@@ -51,6 +51,11 @@ impl Queue {
         *self = Queue { is_broken: true, ..Queue::default() };
     }
 
+    /// Returns the bytes of memory that the requests take.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     pub(super) fn is_broken(&self) -> bool {
         self.is_broken
     }

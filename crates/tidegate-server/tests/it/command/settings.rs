@@ -37,6 +37,7 @@ fn every_key_of_the_file_has_a_variable_and_a_flag() {
         ("headers", "draft03"),
         ("threads", "2"),
         ("max_connections", "100"),
+        ("max_unfinished", "8MiB"),
         ("idle", "1m30s"),
         ("arrival", "5s"),
         ("unread", "500ms"),

@@ -12,8 +12,15 @@ use crate::wire::http::{Talk, post};
 const TAKE: &str = r#"{"key":"ana","limit":"1000/s"}"#;
 
 /// Only what has to arrive is short of time.
-const ARRIVAL: Bounds =
-    Bounds { max_connections: 100, idle: LONG, arrival: SHORT, unread: LONG, health: LONG, grace: LONG };
+const ARRIVAL: Bounds = Bounds {
+    max_connections: 100,
+    max_unfinished: 256 << 20,
+    idle: LONG,
+    arrival: SHORT,
+    unread: LONG,
+    health: LONG,
+    grace: LONG,
+};
 
 #[test]
 fn a_connection_that_says_nothing_is_closed() {

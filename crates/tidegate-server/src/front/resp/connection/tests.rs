@@ -17,7 +17,7 @@ async fn connect(bench: &Bench) -> (Connection, TcpStream) {
 
 /// Bytes of memory that the buffers of a connection take.
 fn held(connection: &Connection) -> usize {
-    connection.input.capacity() + connection.output.capacity()
+    connection.input.capacity() + connection.output.capacity() + connection.session.held_bytes()
 }
 
 /// Whatever a client can read now.
@@ -149,5 +149,29 @@ fn replies_that_are_not_read_before_auth_hold_no_more() {
             }
             assert!(!connection.input.is_empty(), "what was read waits until it can be answered");
         }
+    });
+}
+
+#[test]
+fn an_unfinished_request_after_auth_is_counted_as_soon_as_it_is_long_and_given_back_at_its_end() {
+    let bench = Bench::new(Settings::default());
+    let all = &bench.post.engine.unfinished;
+    bench.runtime.block_on(async {
+        let (mut connection, mut client) = connect(&bench).await;
+        let request = format!("*2\r\n$4\r\nECHO\r\n$200000\r\n{}\r\n", "x".repeat(200_000));
+        for (piece, kept) in [(0..16_384, 16_384), (16_384..100_000, 100_000), (100_000..200_000, 200_000)] {
+            client.write_all(&request.as_bytes()[piece]).await.expect("it fits into the socket");
+            while connection.input.len() < kept {
+                assert!(turn(&mut connection).await.is_pending());
+            }
+            let counted = if kept > 16_384 { held(&connection) } else { 0 };
+            assert_eq!(all.held(), counted);
+            assert!(counted <= kept + READ_BYTES, "{counted} for {kept}");
+        }
+        client.write_all(&request.as_bytes()[200_000..]).await.expect("it fits into the socket");
+        while !connection.input.is_empty() {
+            assert!(turn(&mut connection).await.is_pending());
+        }
+        assert_eq!(all.held(), 0);
     });
 }

@@ -25,6 +25,7 @@ const NEVER: Duration = Duration::from_secs(3600);
 /// Nobody is cut off.
 const PATIENT: Bounds = Bounds {
     max_connections: 10_000,
+    max_unfinished: 256 << 20,
     idle: NEVER,
     arrival: NEVER,
     unread: NEVER,
