@@ -16,7 +16,7 @@ use crate::elsewhere::Elsewhere;
 use crate::engine::Engine;
 use crate::front::Front;
 use crate::outage;
-use crate::reload::{self, Tell};
+use crate::reload::{self, Pace, Tell};
 use crate::rules::{Occasion, Reloaded};
 use crate::settings::{Settings, Source};
 use crate::worker::Worker;
@@ -79,10 +79,10 @@ impl Server {
         Ok(Server { addresses, engine, stop, workers })
     }
 
-    /// From now on its rules are read again, from where they came, whenever that has changed.
-    pub(crate) fn read_rules_from(&self, source: Source, text: Option<String>, tell: Tell) {
+    /// From now on its rules are read again, from where they came, whenever a look finds that this has changed.
+    pub(crate) fn read_rules_from(&self, source: Source, text: Option<String>, tell: Tell, pace: impl Pace) {
         self.engine.rules.come_from(source, text, tell);
-        let (watching, mut stopped) = (reload::watch(self.engine.clone()), self.stop.subscribe());
+        let (watching, mut stopped) = (reload::watch(self.engine.clone(), pace), self.stop.subscribe());
         self.workers[0].handle().spawn(async move {
             tokio::select! {
                 () = watching => {}

@@ -8,10 +8,10 @@ use std::path::Path;
 use crate::rules::Occasion;
 
 /// How often a file that has changed has to look the same before it is read: whoever writes it is through then.
-const RESTS: u32 = 2;
+pub(super) const RESTS: u32 = 2;
 /// The same for one that is empty or gone, or has only the beginning of its text. Many who write a file empty or remove
 /// it first, and may be held up there or on the way.
-const RESTS_WITHOUT_TEXT: u32 = 8;
+pub(super) const RESTS_WITHOUT_TEXT: u32 = 8;
 /// After so many looks at the same a file is read anyway: not every filesystem notes each change.
 const READ_ANYWAY: u32 = 40;
 

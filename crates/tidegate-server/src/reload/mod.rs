@@ -23,15 +23,37 @@ pub(crate) use said::Tell;
 use crate::engine::Engine;
 use crate::rules::Reloaded;
 
-/// How often the file is looked at.
+/// The period between two looks at the file.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
+/// When the watcher looks at the file. A server goes by the system's clock, a test says so.
+pub(crate) trait Pace: Send + 'static {
+    /// Resolves when the next look is due. The look before it, and the reading that it led to, are over by then.
+    fn next_look(&mut self) -> impl Future<Output = ()> + Send;
+}
+
+/// A look after each period, counted from the end of the look before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Every(Duration);
+
+impl Default for Every {
+    fn default() -> Every {
+        Every(LOOK_EVERY)
+    }
+}
+
+impl Pace for Every {
+    async fn next_look(&mut self) {
+        sleep(self.0).await;
+    }
+}
+
 /// Has the rules read again whenever their file has changed and rests.
-pub(crate) async fn watch(engine: Arc<Engine>) {
+pub(crate) async fn watch(engine: Arc<Engine>, mut pace: impl Pace) {
     let Some(path) = engine.rules.path() else { return };
     let mut watched = Watched::default();
     loop {
-        sleep(LOOK_EVERY).await;
+        pace.next_look().await;
         let Some(occasion) = watched.is_to_be_read(Look::at(&path)) else { continue };
         let engine = engine.clone();
         // If there is no thread to be had, the file is read with one of the next looks.

@@ -1,4 +1,7 @@
-//! A reading that hangs, and everybody else.
+//! A reading that hangs, the other connections, and the end of the watcher.
+
+mod by_hand;
+mod watched;
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -14,19 +17,22 @@ use super::*;
 use crate::Server;
 use crate::reload::folder::Folder;
 use crate::settings::{Settings, Source};
+use by_hand::{Looks, by_hand};
 
 /// Longer than anything takes.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-fn server(folder: &Folder) -> Server {
+/// A server whose watcher looks only if the test says so.
+fn server(folder: &Folder) -> (Server, Looks) {
     let any_port = "127.0.0.1:0".parse().ok();
     let settings = Settings { resp: any_port, http: None, threads: NonZeroUsize::MIN, ..Settings::default() };
     let server = Server::start(settings, Zone::new(1 << 16)).expect("a free port can be had");
     let text = "[[rule]]\nname = \"once\"\nlimit = \"1/d\"\n";
     folder.put("tidegate.toml", text);
     let source = Source::new(Some(folder.path("tidegate.toml")), Vec::new());
-    server.read_rules_from(source, None, Tell::new(|_| ()));
-    server
+    let (pace, looks) = by_hand();
+    server.read_rules_from(source, None, Tell::new(|_| ()), pace);
+    (server, looks)
 }
 
 /// Says PING, and waits for the answer.
@@ -41,7 +47,7 @@ fn is_answered(server: &Server) -> bool {
 #[test]
 fn a_reading_that_hangs_holds_up_neither_connections_nor_a_stop() {
     let folder = Folder::new();
-    let server = server(&folder);
+    let (server, _looks) = server(&folder);
     let engine = server.engine();
     let turn = engine.rules.hold_up();
     let runtime = Builder::new_current_thread().build().expect("a runtime can be made");
@@ -63,7 +69,7 @@ fn a_reading_that_hangs_holds_up_neither_connections_nor_a_stop() {
 #[test]
 fn who_watches_ends_with_the_server() {
     let folder = Folder::new();
-    let server = server(&folder);
+    let (server, _looks) = server(&folder);
     let engine = Arc::downgrade(&server.engine());
     server.stop();
     assert!(engine.upgrade().is_none(), "somebody still has it");

@@ -21,7 +21,7 @@ use super::failure::Failure;
 use super::written::Written;
 use crate::command::output::say;
 use crate::memory;
-use crate::reload::Tell;
+use crate::reload::{Every, Tell};
 use crate::settings::{Source, StoreSettings};
 use crate::{Server, StartError};
 use greeting::Greeting;
@@ -76,7 +76,7 @@ impl Serve {
         loaded.settings.store.file.iter().for_each(|file| folder::warn_if_open(file));
         let server = Server::start(loaded.settings.clone(), zone).map_err(with_owner)?;
         let store = server.watch_store(|line| say(line));
-        server.read_rules_from(source, loaded.text.clone(), Tell::new(|lines| say(lines)));
+        server.read_rules_from(source, loaded.text.clone(), Tell::new(|lines| say(lines)), Every::default());
         Greeting { loaded: &loaded, server: &server, store }.give(&clock, self.json);
         notify::say("READY=1");
         let code = runtime.block_on(signals.stop(server));

@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 use std::{fs, str};
 
@@ -65,19 +64,8 @@ impl Place {
         self.rename("beside", name);
     }
 
-    pub(super) fn rename(&self, from: &str, to: &str) {
+    fn rename(&self, from: &str, to: &str) {
         fs::rename(self.path(from), self.path(to)).expect("a file can be moved");
-    }
-
-    pub(super) fn remove(&self, name: &str) {
-        fs::remove_file(self.path(name)).expect("a file can be removed");
-    }
-
-    /// Removes a file, and has a program make something else of that name.
-    pub(super) fn replace_by(&self, program: &str, name: &str) {
-        self.remove(name);
-        let made = Command::new(program).arg(self.path(name)).status();
-        assert!(made.is_ok_and(|status| status.success()), "{program} {name}");
     }
 
     /// Has a link point there, in one step.

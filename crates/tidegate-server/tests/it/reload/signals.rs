@@ -10,7 +10,7 @@ fn sighup_reads_at_once_and_a_service_manager_hears_of_it() {
     let place = Place::with("sighup", &rule("once", "1/d"));
     let [mut resp, _] = Asker::each(&place);
     assert!(resp.admits("once", "ana"));
-    place.write(FILE, rule("once", "1/2d"));
+    place.put(FILE, rule("once", "1/2d"));
     place.reload();
     assert!(!resp.admits("once", "ana"));
     let said = place.stop();
@@ -45,5 +45,6 @@ fn signals_count_while_the_rules_are_read() {
     place.put(FILE, &many);
     place.hang_up();
     let said = place.stop();
-    assert!(said.ends_with("stopped\n"), "{said}");
+    // The thread that reads is not waited for, and may have something to say until the process is gone.
+    assert!(said.contains("\nstopped\n"), "{said}");
 }

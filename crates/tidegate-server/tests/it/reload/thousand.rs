@@ -3,7 +3,8 @@
 use std::fs;
 use std::ops::RangeInclusive;
 use std::os::unix::fs::symlink;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::sync_channel;
 use std::thread;
 
 use super::place::{FILE, Place, rule};
@@ -118,32 +119,26 @@ fn a_thousand_reloads_under_load_make_no_wrong_decision_and_drop_no_connection()
     });
     let [mut resp, mut http] = Asker::each(&place);
     assert!(resp.admits("once", "ana") && http.admits("extra", "ana"));
-    let (progress, admitted, is_over) = (Progress::default(), Admitted::default(), AtomicBool::new(false));
-    let asked = thread::scope(|scope| {
-        let load = Asker::each(&place).map(|mut asker| {
-            let (progress, admitted, is_over) = (&progress, &admitted, &is_over);
-            scope.spawn(move || {
-                let mut asked = 0_u64;
-                while !is_over.load(Ordering::SeqCst) {
-                    ask_all(&mut asker, progress, admitted);
-                    asked += 1;
-                }
-                asked
-            })
+    let (progress, admitted) = (Progress::default(), Admitted::default());
+    thread::scope(|scope| {
+        // One round of each connection falls into each change, however fast anything is.
+        let rounds = Asker::each(&place).map(|mut asker| {
+            let (start, started) = sync_channel::<()>(1);
+            let (progress, admitted) = (&progress, &admitted);
+            scope.spawn(move || started.iter().for_each(|()| ask_all(&mut asker, progress, admitted)));
+            start
         });
-        // Whatever goes wrong here, the others do not wait for it.
-        let _over = Over(&is_over);
         for number in 1..=RELOADS {
             progress.is(2 * number - 1);
+            for start in &rounds {
+                start.send(()).expect("every reply was right");
+            }
             change(&place, number);
             place.reload();
             progress.is(2 * number);
             ask_all(if number % 2 == 0 { &mut resp } else { &mut http }, &progress, &admitted);
         }
-        is_over.store(true, Ordering::SeqCst);
-        load.map(|thread| thread.join().expect("every answer was right"))
     });
-    assert!(asked.iter().all(|asked| *asked > 0), "{asked:?}");
     // A bucket that one limit has filled to a part is filled to that part for the next.
     let counter = admitted.counter.into_inner();
     assert!((1..=50).contains(&counter), "{counter} have passed; the largest limit is 50");
@@ -156,13 +151,4 @@ fn a_thousand_reloads_under_load_make_no_wrong_decision_and_drop_no_connection()
         broken,
         "each that does not hold is told, once"
     );
-}
-
-/// The load ends with the changes, however those end.
-struct Over<'a>(&'a AtomicBool);
-
-impl Drop for Over<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
 }

@@ -1,0 +1,197 @@
+//! Changes without a signal, each seen by looks that the test asks for.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::symlink;
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+
+use super::*;
+use crate::reload::look::{RESTS, RESTS_WITHOUT_TEXT};
+
+const FILE: &str = "tidegate.toml";
+const READ: &str = "rules: tidegate.toml was read again";
+const WRONG: &str = "rules: tidegate.toml does not hold; the rules before it stay in force";
+const MENDED: &str = "rules: tidegate.toml holds again";
+
+/// A server, its file, and the lines that it wrote about it.
+struct Watching {
+    server: Server,
+    folder: Folder,
+    looks: Looks,
+    told: Arc<Mutex<Vec<String>>>,
+}
+
+impl Watching {
+    /// A server of the file in this folder, which has been looked at until it was read.
+    fn start(folder: Folder) -> Watching {
+        let source = Source::new(Some(folder.path(FILE)), Vec::new());
+        let loaded = source.load().expect("the first text is valid");
+        let any_port = "127.0.0.1:0".parse().ok();
+        let settings =
+            Settings { resp: any_port, http: any_port, threads: NonZeroUsize::MIN, ..loaded.settings };
+        let server = Server::start(settings, Zone::new(1 << 16)).expect("a free port can be had");
+        let (pace, looks) = by_hand();
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let teller = told.clone();
+        let tell = Tell::new(move |lines| {
+            teller.lock().unwrap_or_else(PoisonError::into_inner).push(lines.to_owned());
+        });
+        server.read_rules_from(source, loaded.text, tell, pace);
+        let watching = Watching { server, folder, looks, told };
+        watching.looks.begin();
+        watching.look(RESTS);
+        assert_eq!(watching.told(), Vec::<String>::new(), "nothing has changed");
+        watching
+    }
+
+    fn look(&self, times: u32) {
+        (0..times).for_each(|_| self.looks.look());
+    }
+
+    /// The lines since the last call, without the folder.
+    fn told(&self) -> Vec<String> {
+        let folder = self.folder.path("").display().to_string();
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.drain(..).map(|lines| lines.replace(&folder, "")).collect()
+    }
+
+    /// Looks until something is told: at the second look at the earliest, and when a file without text has rested at
+    /// the latest.
+    fn is_told(&self) -> String {
+        self.look(1);
+        assert_eq!(self.told(), Vec::<String>::new(), "a writer may be at it");
+        for _ in 1..RESTS_WITHOUT_TEXT {
+            self.look(1);
+            if let [told] = &self.told()[..] {
+                return told.clone();
+            }
+        }
+        panic!("{RESTS_WITHOUT_TEXT} looks, and nothing is told");
+    }
+
+    fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+        fs::write(self.folder.path(name), text).expect("a file can be written");
+    }
+
+    fn rename(&self, from: &str, to: &str) {
+        fs::rename(self.folder.path(from), self.folder.path(to)).expect("a file can be moved");
+    }
+
+    fn remove(&self, name: &str) {
+        fs::remove_file(self.folder.path(name)).expect("a file can be removed");
+    }
+
+    /// Whether this user may go to the path of this name, over both fronts in turn.
+    fn admits(&self, name: &str, user: &str) -> [bool; 2] {
+        let command = format!("TG.ADMIT path /{name} user {user}\r\nQUIT\r\n");
+        let resp = ask(self.server.resp(), &command);
+        let body = format!(r#"{{"attributes":{{"path":"/{name}","user":"{user}"}}}}"#);
+        let head = "POST /v1/admit HTTP/1.1\r\nhost: localhost\r\nconnection: close";
+        let of_json = format!("content-type: application/json\r\ncontent-length: {}", body.len());
+        let http = ask(self.server.http(), &format!("{head}\r\n{of_json}\r\n\r\n{body}"));
+        assert!(resp.contains("\r\nallowed\r\n:") && http.starts_with("HTTP/1.1 "), "{resp}{http}");
+        [resp.contains("\r\nallowed\r\n:1\r\n"), http.starts_with("HTTP/1.1 200 ")]
+    }
+}
+
+/// All that comes back for this on a connection of its own.
+fn ask(address: Option<SocketAddr>, request: &str) -> String {
+    let mut client = TcpStream::connect(address.expect("it has both fronts")).expect("it listens");
+    client.set_read_timeout(Some(PATIENCE)).expect("a socket can be told");
+    client.write_all(request.as_bytes()).expect("it reads");
+    let mut reply = String::new();
+    client.read_to_string(&mut reply).expect("the server closes the connection");
+    reply
+}
+
+/// A rule of this name for each user on a path of that name.
+fn rule(name: &str, limit: &str) -> String {
+    format!(
+        "[[rule]]\nname = \"{name}\"\nwhen = {{ path = \"/{name}\" }}\nkey = [\"user\"]\nlimit = \"{limit}\"\n"
+    )
+}
+
+/// Rules by which a user may come once a day, and others of a number that changes. No two have the same length: where
+/// a filesystem counts time in steps, two changes may fall into one.
+fn text(number: usize) -> String {
+    rule("once", "1/d") + &rule("other", &format!("{}/d", number + 1)) + &"#".repeat(number + 1)
+}
+
+/// A way to change the file, and the line that it leads to.
+type Change = (fn(&Watching), &'static str);
+
+const CHANGES: [Change; 23] = [
+    (|it| it.write(FILE, text(2)), READ),
+    (|it| it.folder.put(FILE, text(3)), READ),
+    (|it| it.folder.link(FILE, "elsewhere/one"), READ),
+    (|it| it.write("elsewhere/one", text(5)), READ),
+    (|it| it.folder.put("elsewhere/one", text(6)), READ),
+    (|it| it.folder.link(FILE, "elsewhere/two"), READ),
+    (|it| it.folder.link("elsewhere", "folder-2"), READ),
+    (|it| it.write(FILE, "no rules, no comment"), WRONG),
+    (|it| it.write(FILE, text(9)), MENDED),
+    (|it| it.remove("folder-2/two"), WRONG),
+    (|it| it.folder.put("folder-2/two", text(10)), MENDED),
+    (|it| it.rename("folder-2", "away"), WRONG),
+    (|it| it.rename("away", "folder-2"), MENDED),
+    (|it| replace_by("mkdir", it), WRONG),
+    (|it| it.rename(FILE, "directory"), WRONG),
+    (|it| it.folder.put(FILE, text(11)), MENDED),
+    (|it| replace_by("mkfifo", it), WRONG),
+    (|it| it.folder.put(FILE, text(12)), MENDED),
+    (|it| it.write(FILE, ""), WRONG),
+    (|it| it.folder.put(FILE, text(12) + &"#".repeat(5 << 20)), WRONG),
+    (|it| it.write(FILE, b"\xff"), WRONG),
+    (|it| it.folder.put(FILE, text(12)), MENDED),
+    (|it| it.folder.put(FILE, rule("new", "1/h") + &text(13)), READ),
+];
+
+/// Removes the file, and has a program make something else of that name.
+fn replace_by(program: &str, watching: &Watching) {
+    watching.remove(FILE);
+    let made = Command::new(program).arg(watching.folder.path(FILE)).status();
+    assert!(made.is_ok_and(|status| status.success()), "{program}");
+}
+
+#[test]
+fn every_kind_of_change_is_seen_and_nobody_is_decided_about_wrongly() {
+    let folder = Folder::new();
+    for name in ["folder-1", "folder-2"] {
+        fs::create_dir(folder.path(name)).unwrap();
+    }
+    for (name, number) in [("folder-1/one", 4), ("folder-1/two", 7), ("folder-2/two", 8), (FILE, 1)] {
+        fs::write(folder.path(name), text(number)).unwrap();
+    }
+    symlink("folder-1", folder.path("elsewhere")).unwrap();
+    let watching = Watching::start(folder);
+    assert_eq!(watching.admits("once", "ana"), [true, false]);
+    for (number, (change, line)) in CHANGES.iter().enumerate() {
+        change(&watching);
+        let told = watching.is_told();
+        assert!(told.starts_with(line), "change {number}: {told}");
+        assert_eq!(watching.admits("once", "ana"), [false, false], "after change {number}");
+        let new = format!("user-{number}");
+        assert_eq!(watching.admits("once", &new), [true, false], "after change {number}");
+    }
+    watching.server.stop();
+}
+
+#[test]
+fn a_writer_that_pauses_after_a_rule_switches_nobody_off() {
+    let (shorter, folder) = (rule("other", "9/d"), Folder::new());
+    let whole = shorter.clone() + &rule("once", "1/d");
+    folder.put(FILE, &whole);
+    let watching = Watching::start(folder);
+    assert_eq!(watching.admits("once", "ana"), [true, false]);
+    for (text, looks) in [(&shorter, RESTS_WITHOUT_TEXT - 1), (&whole, RESTS)] {
+        watching.folder.put(FILE, text);
+        watching.look(looks);
+        assert_eq!((watching.told(), watching.admits("once", "ana")), (Vec::new(), [false, false]));
+    }
+    watching.folder.put(FILE, &shorter);
+    // What has rested for as long as a file without text has to is meant so.
+    assert!(watching.is_told().starts_with(READ));
+    assert_eq!(watching.admits("once", "ana"), [true, true], "the rule was taken away");
+    watching.server.stop();
+}
