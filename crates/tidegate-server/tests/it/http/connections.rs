@@ -8,7 +8,7 @@ use tidegate_server::settings::Bounds;
 
 use super::with_bounds;
 use crate::wire::http::{Talk, get, post};
-use crate::wire::{Running, settings};
+use crate::wire::{PATIENT, Running, settings};
 
 const TAKE: &str = r#"{"key":"ana","limit":"1000/h"}"#;
 
@@ -137,7 +137,7 @@ fn a_client_that_hangs_up_in_the_middle_harms_nobody() {
 
 #[test]
 fn so_many_connections_are_served_and_the_next_is_told_so() {
-    let running = with_bounds(Bounds { max_connections: 2, ..Bounds::default() });
+    let running = with_bounds(Bounds { max_connections: 2, ..PATIENT });
     let mut served = [Talk::to(&running), Talk::to(&running)];
     assert!(served.iter_mut().all(|talk| talk.get("/livez").status == 200));
 

@@ -19,17 +19,10 @@ mod top;
 mod unauthenticated;
 mod verbs;
 
-use std::time::Duration;
-
 use tidegate_server::Settings;
 use tidegate_server::settings::Bounds;
 
 use crate::wire::{Running, settings};
-
-/// A time that passes while a test waits for it.
-const SHORT: Duration = Duration::from_millis(250);
-/// A time that does not pass while a test runs.
-const LONG: Duration = Duration::from_secs(3600);
 
 /// A server with these bounds.
 fn with_bounds(bounds: Bounds) -> Running {

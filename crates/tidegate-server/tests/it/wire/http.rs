@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::Running;
 
 /// How long a test waits before it fails. Nothing is expected to take this long.
-const TOO_LONG: Duration = Duration::from_secs(20);
+const TOO_LONG: Duration = Duration::from_secs(120);
 
 pub(crate) struct Talk(BufReader<TcpStream>);
 
@@ -73,6 +73,13 @@ impl Talk {
 
     pub(crate) fn ask(&mut self, message: impl AsRef<[u8]>) -> Answer {
         self.send(message).answer()
+    }
+
+    /// The answer, if the server has not closed the connection.
+    pub(crate) fn ask_if_open(&mut self, message: impl AsRef<[u8]>) -> Option<Answer> {
+        self.try_send(message).ok()?;
+        let is_open = self.0.fill_buf().is_ok_and(|bytes| !bytes.is_empty());
+        is_open.then(|| self.answer())
     }
 
     pub(crate) fn post(&mut self, path: &str, body: &str) -> Answer {

@@ -1,17 +1,33 @@
 //! What tests speak with: a server in this process, whose clock they set, and plain sockets to it.
 
 pub(crate) mod http;
+pub(crate) mod in_time;
 pub(crate) mod resp;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tidegate::{ManualClock, Zone};
 use tidegate_rules::Policy;
+use tidegate_server::settings::Bounds;
 use tidegate_server::{Server, Settings};
 
 /// Bytes of the zone of a server under test.
 const ZONE_BYTES: usize = 1 << 16;
+
+/// A time that does not pass while a test runs.
+pub(crate) const NEVER: Duration = Duration::from_secs(3600);
+/// Bounds of time that no client misses, however busy the machine is.
+pub(crate) const PATIENT: Bounds = Bounds {
+    max_connections: 10_000,
+    max_unfinished: 256 << 20,
+    idle: NEVER,
+    arrival: NEVER,
+    unread: NEVER,
+    health: NEVER,
+    grace: NEVER,
+};
 
 /// A server on free ports of this machine, whose time is what a test says.
 pub(crate) struct Running {
@@ -42,8 +58,8 @@ impl Running {
     }
 }
 
-/// Both fronts on free ports, one thread.
+/// Both fronts on free ports, one thread, and all the time in the world.
 pub(crate) fn settings() -> Settings {
     let free = "127.0.0.1:0".parse().ok();
-    Settings { resp: free, http: free, threads: NonZeroUsize::MIN, ..Settings::default() }
+    Settings { resp: free, http: free, threads: NonZeroUsize::MIN, bounds: PATIENT, ..Settings::default() }
 }

@@ -7,7 +7,7 @@ mod turns;
 mod unread;
 mod wrong_door;
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -19,30 +19,26 @@ use crate::wire::{Running, settings};
 
 /// A bound that a test waits for.
 const SOON: Duration = Duration::from_millis(200);
-/// One that no test waits for.
-const NEVER: Duration = Duration::from_secs(3600);
 
-/// Nobody is cut off.
-const PATIENT: Bounds = Bounds {
-    max_connections: 10_000,
-    max_unfinished: 256 << 20,
-    idle: NEVER,
-    arrival: NEVER,
-    unread: NEVER,
-    health: NEVER,
-    grace: SOON,
-};
+/// Nobody is cut off until the server stops.
+const PATIENT: Bounds = Bounds { grace: SOON, ..crate::wire::PATIENT };
 
 fn running(bounds: Bounds) -> Running {
     Running::with(Settings { bounds, ..settings() })
 }
 
 /// Sends this, and reads an answer of this length.
-fn ask(mut stream: &TcpStream, input: &[u8], answer: &[u8]) {
-    stream.write_all(input).expect("the server reads");
-    let mut told = vec![0; answer.len()];
-    stream.read_exact(&mut told).expect("an answer");
+fn ask(stream: &TcpStream, input: &[u8], answer: &[u8]) {
+    let told = try_ask(stream, input, answer.len()).expect("the server answers");
     assert_eq!(told.escape_ascii().to_string(), answer.escape_ascii().to_string());
+}
+
+/// The same, if the connection lasts for so long.
+fn try_ask(mut stream: &TcpStream, input: &[u8], bytes: usize) -> io::Result<Vec<u8>> {
+    stream.write_all(input)?;
+    let mut told = vec![0; bytes];
+    stream.read_exact(&mut told)?;
+    Ok(told)
 }
 
 /// Whether somebody new is served.

@@ -1,17 +1,24 @@
 //! How long a client may be silent, and how long a request may take to arrive.
 
 use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use tidegate_server::settings::Bounds;
 
-use super::{PATIENT, SOON, ask, running};
+use super::{PATIENT, SOON, ask, running, try_ask};
 use crate::resp::raw::{address, connect, rest_of};
 use crate::wire::Running;
+use crate::wire::in_time::{HeldUp, Since, in_time};
 
 /// Does something again and again until three have been cut off, one after the other, who sent only this.
-fn until_three_are_cut_off(running: &Running, start: &[u8], mut again: impl FnMut()) {
+fn until_three_are_cut_off(
+    running: &Running,
+    start: &[u8],
+    mut again: impl FnMut() -> Result<(), HeldUp>,
+) -> Result<(), HeldUp> {
     let are_cut_off = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -23,18 +30,47 @@ fn until_three_are_cut_off(running: &Running, start: &[u8], mut again: impl FnMu
             are_cut_off.store(true, Ordering::Relaxed);
         });
         while !are_cut_off.load(Ordering::Relaxed) {
-            again();
+            again()?;
         }
-    });
+        Ok(())
+    })
+}
+
+/// A client that asks within a bound, each time since it asked before.
+struct Punctual {
+    stream: TcpStream,
+    bound: Duration,
+    asked: Since,
+}
+
+impl Punctual {
+    /// One that begins by asking this.
+    fn new(running: &Running, bound: Duration, input: &[u8], answer: &[u8]) -> Punctual {
+        let (asked, stream) = (Since::now(), connect(address(running)));
+        ask(&stream, input, answer);
+        Punctual { stream, bound, asked }
+    }
+
+    fn ask(&mut self, input: &[u8], answer: &[u8]) -> Result<(), HeldUp> {
+        let now = Since::now();
+        let told = try_ask(&self.stream, input, answer.len());
+        self.asked.within(self.bound)?;
+        assert_eq!(told.expect("a client that asks in time is answered"), answer);
+        self.asked = now;
+        Ok(())
+    }
 }
 
 #[test]
 fn whoever_is_silent_is_cut_off_and_whoever_asks_is_not() {
-    let running = running(Bounds { idle: SOON, ..PATIENT });
-    let busy = connect(address(&running));
-    until_three_are_cut_off(&running, b"", || ask(&busy, b"PING\r\n", b"+PONG\r\n"));
-    ask(&busy, b"PING\r\n", b"+PONG\r\n");
-    assert_eq!(rest_of(&busy), b"", "now it is silent, too");
+    in_time(|idle| {
+        let running = running(Bounds { idle, ..PATIENT });
+        let mut busy = Punctual::new(&running, idle, b"", b"");
+        until_three_are_cut_off(&running, b"", || busy.ask(b"PING\r\n", b"+PONG\r\n"))?;
+        busy.ask(b"PING\r\n", b"+PONG\r\n")?;
+        assert_eq!(rest_of(&busy.stream), b"", "now it is silent, too");
+        Ok(())
+    });
 }
 
 #[test]
@@ -66,20 +102,24 @@ fn a_request_that_drips_is_cut_off_although_there_is_always_more_of_it() {
 
 #[test]
 fn a_stream_of_requests_that_never_pauses_between_two_goes_on() {
-    let running = running(Bounds { arrival: SOON, ..PATIENT });
-    let stream = connect(address(&running));
-    ask(&stream, b"PING\r\n*1\r\n$4\r\nPI", b"+PONG\r\n");
-    // Each piece ends within a request, and no request takes long.
-    until_three_are_cut_off(&running, b"*1\r\n", || ask(&stream, b"NG\r\n*1\r\n$4\r\nPI", b"+PONG\r\n"));
-    ask(&stream, b"NG\r\n", b"+PONG\r\n");
+    in_time(|arrival| {
+        let running = running(Bounds { arrival, ..PATIENT });
+        let mut busy = Punctual::new(&running, arrival, b"PING\r\n*1\r\n$4\r\nPI", b"+PONG\r\n");
+        // Each piece ends within a request, and no request takes long.
+        let more = b"NG\r\n*1\r\n$4\r\nPI";
+        until_three_are_cut_off(&running, b"*1\r\n", || busy.ask(more, b"+PONG\r\n"))?;
+        busy.ask(b"NG\r\n", b"+PONG\r\n")
+    });
 }
 
 #[test]
 fn whoever_is_between_two_requests_has_the_longer_time() {
-    let running = running(Bounds { arrival: SOON, ..PATIENT });
-    let stream = connect(address(&running));
-    ask(&stream, b"*1\r\n$4\r\nPI", b"");
-    ask(&stream, b"NG\r\n", b"+PONG\r\n");
-    until_three_are_cut_off(&running, b"*1\r\n", || {});
-    ask(&stream, b"PING\r\n", b"+PONG\r\n");
+    in_time(|arrival| {
+        let running = running(Bounds { arrival, ..PATIENT });
+        let mut silent = Punctual::new(&running, arrival, b"*1\r\n$4\r\nPI", b"");
+        silent.ask(b"NG\r\n", b"+PONG\r\n")?;
+        until_three_are_cut_off(&running, b"*1\r\n", || Ok(()))?;
+        ask(&silent.stream, b"PING\r\n", b"+PONG\r\n");
+        Ok(())
+    });
 }

@@ -6,8 +6,9 @@ use std::thread;
 
 use tidegate_server::settings::Bounds;
 
-use super::{NEVER, PATIENT, SOON, ask, running};
+use super::{PATIENT, SOON, ask, running};
 use crate::resp::raw::{address, connect, rest_of};
+use crate::wire::NEVER;
 
 /// Something that is answered at length, and what is said once in each answer.
 const ASK: &[u8] = b"COMMAND DOCS\r\n";
