@@ -25,10 +25,16 @@ impl Connection {
     /// Connects, and waits no longer than this for it and for each reply.
     pub fn with_patience(address: SocketAddr, patience: Duration) -> io::Result<Connection> {
         let stream = TcpStream::connect_timeout(&address, patience)?;
-        stream.set_read_timeout(Some(patience))?;
-        stream.set_write_timeout(Some(patience))?;
         stream.set_nodelay(true)?;
-        Ok(Connection { stream, read: Vec::new() })
+        let connection = Connection { stream, read: Vec::new() };
+        connection.be_patient(patience)?;
+        Ok(connection)
+    }
+
+    /// From now on waits no longer than this for each reply.
+    pub fn be_patient(&self, patience: Duration) -> io::Result<()> {
+        self.stream.set_read_timeout(Some(patience))?;
+        self.stream.set_write_timeout(Some(patience))
     }
 
     /// Asks, and waits for the reply; a refusal is a reply.

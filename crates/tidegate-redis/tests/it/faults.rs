@@ -276,7 +276,9 @@ fn a_server_that_became_a_replica_is_left() {
 fn a_short_stall_costs_no_connection() {
     let redis = redis();
     let proxy = Proxy::start(redis.address());
-    let store = hasty(&proxy.url());
+    // A connection is given up after five deadlines: there are seconds to end the stall before.
+    let deadline = Duration::from_secs(1);
+    let store = open(Options { deadline, caches_refusals: false, ..options(&proxy.url()) });
     let ana = Someone::new("ana", "1000000/h");
     recovers(&store, &ana);
     let opened = proxy.counters().opened;

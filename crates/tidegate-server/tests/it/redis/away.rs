@@ -175,12 +175,11 @@ fn a_redis_that_hangs_holds_nobody_up_for_longer_than_the_deadline() {
     let redis = redis();
     let node = Node::start("hangs", &store(&redis).replace("\"5s\"", "\"200ms\""));
     let mut client = node.resp();
-    assert_eq!(decided_by(&client.say("TG.TAKE ana LIMIT 4/h")), "redis");
+    let mut is_by_redis = || (decided_by(&client.say("TG.TAKE bob LIMIT 1000/s")) == "redis").then_some(());
+    until("a decision by Redis", PATIENCE, &mut is_by_redis);
     redis.stop();
-    assert_eq!(decided_by(&client.say("TG.TAKE ana LIMIT 4/h")), "local");
+    assert_eq!(is_by_redis(), None);
     assert!(node.metric("tidegate_store_errors_total{kind=\"timeout\"}") > 0);
     redis.resume();
-    until("a decision by Redis again", PATIENCE, || {
-        (decided_by(&client.say("TG.TAKE bob LIMIT 1000/s")) == "redis").then_some(())
-    });
+    until("a decision by Redis again", PATIENCE, is_by_redis);
 }

@@ -12,7 +12,7 @@ use crate::wire::http::Talk;
 use crate::wire::resp::{Client, Value};
 
 /// Longer than anything takes.
-pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A server, as a process.
 pub(super) struct Node {

@@ -13,7 +13,7 @@ fn a_refund_that_was_done_is_not_asked_for_again() {
     let proxy = Proxy::start(redis.address());
     let node = Node::start(
         "unknown",
-        &format!("[store]\nkind = 'redis'\nurl = '{}'\ndeadline = '2s'\n", proxy.url()),
+        &format!("[store]\nkind = 'redis'\nurl = '{}'\ndeadline = '5s'\n", proxy.url()),
     );
     let mut client = node.resp();
     let take = client.ask(&["TG.TAKE", "ana", "LIMIT", "10/d", "COST", "5"]);
@@ -34,7 +34,7 @@ fn who_may_have_spent_is_not_told_when_to_repeat() {
     let redis = redis();
     let node = Node::start(
         "unknown_http",
-        &format!("[store]\nkind = 'redis'\nurl = '{}'\ndeadline = '50ms'\n", redis.url()),
+        &format!("[store]\nkind = 'redis'\nurl = '{}'\ndeadline = '1s'\n", redis.url()),
     );
     let body = r#"{"key":"ana","limit":"10/d","amount":1}"#;
     let mut http = node.http();

@@ -1,6 +1,8 @@
 //! Waiting by the real clock: the process's one timer thread wakes everybody.
 
-use tidegate::{Limit, Limiter, MILLISECOND, Pacer, SECOND, Shaper, Single};
+use std::time::Duration;
+
+use tidegate::{HOUR, Limit, Limiter, MILLISECOND, Pacer, SECOND, Shaper, Single};
 
 /// How many threads of this process are timers of ours; `None` where the system does not tell.
 fn timers() -> Option<usize> {
@@ -30,9 +32,12 @@ fn one_thread_of_the_process_wakes_everybody() {
 #[test]
 fn whoever_waits_is_told_how_long() {
     let pacer = Pacer::per_second(100);
-    let waits: Vec<_> = (0..4).map(|_| pacer.acquire(1).blocking().unwrap().duration).collect();
-    assert!(waits[0].is_zero(), "{waits:?}");
-    assert!(waits[1..].iter().all(|wait| !wait.is_zero()), "{waits:?}");
+    let mut waits = (0..1000).map(|_| pacer.acquire(1).blocking().unwrap().duration);
+    assert_eq!(waits.next(), Some(Duration::ZERO), "the first has nothing to wait for");
+    // A caller that the machine held up for an interval has nothing to wait for either.
+    assert!(waits.any(|wait| !wait.is_zero()), "one of a thousand comes before its turn");
+    let pacer = Pacer::new(Limit::pacer(1, HOUR)).expect("a limit of a pacer");
+    pacer.acquire(1).blocking().unwrap();
     let refused = pacer.acquire(1).within(MILLISECOND).blocking().unwrap_err();
     assert!(refused.retry_after().is_some_and(|wait| wait > MILLISECOND));
 }
