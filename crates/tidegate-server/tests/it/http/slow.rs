@@ -159,7 +159,7 @@ fn a_connection_that_is_silent_for_too_long_is_closed() {
 fn a_client_that_does_not_read_its_answers_is_cut_off() {
     let running = with_bounds(Bounds { unread: SHORT, ..PATIENT });
     let mut talk = Talk::to(&running);
-    let many = crate::wire::http::get("/openapi.json").repeat(100);
+    let many = get("/openapi.json").repeat(100);
     // Sooner or later neither side takes anything any more, and then the server is gone.
     while talk.try_send(&many).is_ok() {}
     assert_eq!(Talk::to(&running).get("/livez").status, 200);
