@@ -1,8 +1,8 @@
 //! A request as the rules of a policy see it: only what one of them looks at, in the plainest form.
 //!
 //! A path or a host can be written in many ways that mean the same. Rules see one of them, so that nobody gets past
-//! a rule by spelling. What is behind us may read a path in another way, and keep `%2F` or `..` as they are: then
-//! rules see that spelling, too.
+//! a rule by spelling. What is behind us may read a path in another way: keep `%2F` or `..` as they are, drop what
+//! follows a `;`, or end at a NUL. Then rules see each of these spellings.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -44,6 +44,7 @@ enum Plain {
     AsItIs,
     Path,
     Host,
+    Method,
 }
 
 impl Slots {
@@ -56,6 +57,7 @@ impl Slots {
         let plain = match name {
             "path" => Plain::Path,
             "host" => Plain::Host,
+            "method" => Plain::Method,
             _ => Plain::AsItIs,
         };
         let next = self.values.len() as u32;
@@ -78,12 +80,14 @@ impl Slots {
             match plain {
                 Plain::AsItIs => values.push((slot, Cow::Borrowed(value))),
                 Plain::Host => values.push((slot, plain_host(value))),
-                Plain::Path => {
-                    let plain = plain_path(value);
-                    let others = if plain == value { [None, None] } else { other_spellings(value, &plain) };
-                    values.push((slot, plain));
-                    values.extend(others.into_iter().flatten().map(|other| (slot, other)));
+                Plain::Method => {
+                    let upper = value.to_ascii_uppercase();
+                    if upper != value {
+                        values.push((slot, Cow::Owned(upper)));
+                    }
+                    values.push((slot, Cow::Borrowed(value)));
                 }
+                Plain::Path => each_spelling(value, |spelling| values.push((slot, spelling))),
             }
         }
         Seen { ip: attributes.address(), grouping: attributes.grouping, values }
@@ -137,15 +141,71 @@ fn without_query(path: &[u8]) -> &[u8] {
     &path[..end]
 }
 
-/// How a path reads to those who leave `%2F` within its piece, and to those who leave everything as it came; none
-/// that is the plain form.
-fn other_spellings<'a>(path: &'a [u8], plain: &[u8]) -> [Option<Cow<'a, [u8]>>; 2] {
+/// Every reading of a request's path, each once. The first is the one that keys count by: that of the backend which
+/// leaves out most. The last is the path as it came.
+fn each_spelling<'a>(path: &'a [u8], mut see: impl FnMut(Cow<'a, [u8]>)) {
     let raw = without_query(path);
+    let target = without_authority(raw);
+    let is_odd = |byte: &u8| matches!(byte, b'%' | b';' | b'\0');
+    let is_plain = !target.iter().any(is_odd) && !target.windows(2).any(|two| matches!(two, b"//" | b"/."));
+    if is_plain || target.first() != Some(&b'/') {
+        see(Cow::Borrowed(target));
+        if target.len() < raw.len() {
+            see(Cow::Borrowed(raw));
+        }
+        return;
+    }
+    let mut seen: Vec<Vec<u8>> = Vec::new();
+    let mut note = |spelling: Vec<u8>| {
+        if !seen.contains(&spelling) {
+            seen.push(spelling);
+        }
+    };
+    let bare = target.contains(&b';').then(|| without_parameters(target));
+    for text in [bare.as_deref(), Some(target)].into_iter().flatten() {
+        for plain in [Some(decoded(text)), with_slashes_kept(text)].into_iter().flatten() {
+            note(walked(until_nul(&plain)));
+            note(walked(&plain));
+        }
+    }
+    let is_raw_new = seen.iter().all(|spelling| spelling != raw);
+    seen.into_iter().for_each(|spelling| see(Cow::Owned(spelling)));
+    if is_raw_new {
+        see(Cow::Borrowed(raw));
+    }
+}
+
+/// The path of a target that also names a host, as in `http://example.com/login`; any other as it is.
+fn without_authority(target: &[u8]) -> &[u8] {
+    let Some(colon) = target.iter().position(|byte| *byte == b':') else { return target };
+    let (scheme, rest) = target.split_at(colon);
+    let is_scheme = scheme.first().is_some_and(u8::is_ascii_alphabetic)
+        && scheme.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte));
+    match rest.strip_prefix(b"://").filter(|_| is_scheme) {
+        Some(rest) => rest.iter().position(|byte| *byte == b'/').map_or(b"/", |slash| &rest[slash..]),
+        None => target,
+    }
+}
+
+/// A path whose pieces end at their first `;`, as servlet containers read it.
+fn without_parameters(path: &[u8]) -> Vec<u8> {
+    let pieces = path.split(|byte| *byte == b'/');
+    let bare = pieces.map(|piece| piece.split(|byte| *byte == b';').next().unwrap_or_default());
+    bare.collect::<Vec<_>>().join(&b'/')
+}
+
+/// A path up to its first NUL, at which a text ends in C.
+fn until_nul(path: &[u8]) -> &[u8] {
+    path.split(|byte| *byte == b'\0').next().unwrap_or_default()
+}
+
+/// A decoded path with `%2F` left within its piece; none if it has none.
+fn with_slashes_kept(path: &[u8]) -> Option<Vec<u8>> {
     let is_coded = |three: &[u8]| three.eq_ignore_ascii_case(b"%2F");
-    let kept = raw.windows(3).any(is_coded).then(|| {
+    path.windows(3).any(is_coded).then(|| {
         // A code of the percent sign is decoded to what it was: `%2F`.
-        let mut again = Vec::with_capacity(raw.len() + 8);
-        let mut rest = raw;
+        let mut again = Vec::with_capacity(path.len() + 8);
+        let mut rest = path;
         while let [first, more @ ..] = rest {
             if rest.get(..3).is_some_and(is_coded) {
                 again.extend_from_slice(b"%252F");
@@ -155,11 +215,8 @@ fn other_spellings<'a>(path: &'a [u8], plain: &[u8]) -> [Option<Cow<'a, [u8]>>; 
                 rest = more;
             }
         }
-        if raw.first() == Some(&b'/') { walked(&decoded(&again)) } else { decoded(&again) }
-    });
-    let kept = kept.filter(|kept| kept != plain);
-    let raw = Some(raw).filter(|raw| *raw != plain && kept.as_deref() != Some(*raw));
-    [kept.map(Cow::Owned), raw.map(Cow::Borrowed)]
+        decoded(&again)
+    })
 }
 
 /// What all paths begin with, in their plain form, that begin with this: a path up to its last slash, and a part of
@@ -177,7 +234,7 @@ pub(crate) fn plain_beginning(path: &[u8]) -> Vec<u8> {
 /// A decoded path that begins with a slash, without what leads nowhere.
 fn walked(path: &[u8]) -> Vec<u8> {
     let mut pieces: Vec<&[u8]> = Vec::new();
-    let mut all = path[1..].split(|byte| *byte == b'/').peekable();
+    let mut all = path.get(1..).unwrap_or_default().split(|byte| *byte == b'/').peekable();
     while let Some(piece) = all.next() {
         let is_last = all.peek().is_none();
         match piece {
@@ -288,6 +345,57 @@ mod tests {
         assert_eq!(spellings("/reports/7%2f?q"), ["/reports/7/", "/reports/7%2F", "/reports/7%2f"]);
         let deep = ["/x", "/api/files/..%2F..%2Fx"];
         assert_eq!(spellings("/api/files/..%2F..%2Fx"), deep);
+        assert_eq!(spellings("/login;x=1"), ["/login", "/login;x=1"]);
+        assert_eq!(spellings("/x/..;/login"), ["/login", "/x/..;/login"]);
+        assert_eq!(spellings("/a;b/c;d?e"), ["/a/c", "/a;b/c;d"]);
+        assert_eq!(spellings("/login%3Bx"), ["/login;x", "/login%3Bx"]);
+        assert_eq!(spellings("/login%00.png"), ["/login", "/login\0.png", "/login%00.png"]);
+        assert_eq!(spellings("/login\0"), ["/login", "/login\0"]);
+        assert_eq!(spellings("/%00"), ["/", "/\0", "/%00"]);
+        assert_eq!(spellings("/;"), ["/", "/;"]);
+        assert_eq!(
+            spellings("/a;x%2F..%00/b"),
+            ["/a/b", "/", "/a;x/..\0/b", "/a;x%2F..", "/a;x%2F..\0/b", "/a;x%2F..%00/b"]
+        );
+    }
+
+    #[test]
+    fn a_target_with_a_host_is_seen_by_its_path_too() {
+        for (target, path) in [
+            ("http://example.com/login", "/login"),
+            ("HTTPS://example.com:8443/login", "/login"),
+            ("http://example.com", "/"),
+            ("h2+x-1.0://a/b/c", "/b/c"),
+            ("/http://a/b", "/http://a/b"),
+            ("://a/b", "://a/b"),
+            ("1http://a/b", "1http://a/b"),
+            ("ht tp://a/b", "ht tp://a/b"),
+            ("http:/a/b", "http:/a/b"),
+            ("example.com:443", "example.com:443"),
+        ] {
+            assert_eq!(String::from_utf8_lossy(without_authority(target.as_bytes())), path, "{target}");
+        }
+        let mut slots = Slots::default();
+        let slot = slots.of("path");
+        let request = Attributes::new().set("path", "http://a/x/../login?q");
+        let seen = slots.see(&request);
+        assert_eq!(
+            seen.spellings(slot).collect::<Vec<_>>(),
+            [&b"/login"[..], b"http://a/x/../login"],
+            "the path is read like any other"
+        );
+    }
+
+    #[test]
+    fn a_method_is_seen_in_upper_case_and_as_it_came() {
+        let mut slots = Slots::default();
+        let slot = slots.of("method");
+        for (method, expected) in [("POST", &["POST"][..]), ("post", &["POST", "post"]), ("", &[""])] {
+            let request = Attributes::new().set("method", method);
+            let seen = slots.see(&request);
+            let texts: Vec<_> = seen.spellings(slot).map(String::from_utf8_lossy).collect();
+            assert_eq!(texts, expected, "{method}");
+        }
     }
 
     #[test]

@@ -11,7 +11,8 @@ use crate::requests::policy;
 
 const TEXTS: [&str; 12] = ["", "a", "ab", "abc", "abd", "b", "ba", "*", "a*", "\\", "a\\", "abcabc"];
 const PIECES: [&str; 7] = ["a", "b", "ab", "v1", "x.y", ".", ".."];
-const ODD_PIECES: [&str; 7] = ["%61", "", "%2e", "%2E%2e", "a%2fb", "%zz", "v%31"];
+const ODD_PIECES: [&str; 11] =
+    ["%61", "", "%2e", "%2E%2e", "a%2fb", "%zz", "v%31", "b;v=1", "..;", ";a%2Fb;c", "ab%00b"];
 const ADDRESSES: [&str; 10] = [
     "10.0.0.1",
     "10.1.0.1",
@@ -55,9 +56,10 @@ impl Value {
 
     /// Whether a request passes that has this value, in one of its spellings.
     fn holds(&self, attribute: &str, value: &str) -> bool {
-        let plain = |text: &str| spellings(attribute, text).swap_remove(0);
         match self {
-            Value::Exact(text) => plain(text) == value,
+            Value::Exact(text) if attribute == "path" => plain_path(text) == value,
+            Value::Exact(text) if attribute == "host" => plain_host(text) == value,
+            Value::Exact(text) => text == value,
             Value::Prefix(text) if attribute == "path" => value.starts_with(&plain_beginning(text)),
             Value::Prefix(text) if attribute == "host" => value.starts_with(&text.to_lowercase()),
             Value::Prefix(text) => value.starts_with(text),
@@ -92,14 +94,26 @@ fn has_shape(shape: &[&str], path: &[&str]) -> bool {
     }
 }
 
-/// How a value may be read, as it is meant first. A path may also be read with `%2F` as a letter of its piece, and
-/// as it came.
+/// How a value may be read. A path may be read with `%2F` as a letter of its piece, without what follows a semicolon
+/// in each piece, up to a NUL, and as it came.
 fn spellings(attribute: &str, value: &str) -> Vec<String> {
     match attribute {
         "path" => {
-            let path = value.split(['?', '#']).next().unwrap_or_default();
-            let kept = path.replace("%2f", "%252F").replace("%2F", "%252F");
-            vec![plain_path(path), plain_path(&kept), path.to_owned()]
+            let raw = value.split(['?', '#']).next().unwrap_or_default();
+            let path = match raw.strip_prefix("http://") {
+                Some(rest) => rest.find('/').map_or("/", |slash| &rest[slash..]),
+                None => raw,
+            };
+            let bare: Vec<_> =
+                path.split('/').map(|piece| piece.split(';').next().unwrap_or_default()).collect();
+            let mut all = vec![raw.to_owned()];
+            for path in [path, &bare.join("/")] {
+                for path in [path, &path.replace("%2f", "%252F").replace("%2F", "%252F")] {
+                    let nul = path.find("%00").unwrap_or(path.len());
+                    all.extend([plain_path(path), plain_path(&path[..nul])]);
+                }
+            }
+            if path.starts_with('/') { all } else { vec![path.to_owned()] }
         }
         "host" => vec![plain_host(value)],
         _ => vec![value.to_owned()],
@@ -253,7 +267,8 @@ fn request(random: &mut Random) -> Vec<(&'static str, String)> {
         let value = match attribute {
             "ip" if random.once_in(8) => "no address".to_owned(),
             "ip" => address(random).to_string(),
-            "path" if random.once_in(12) => random.pick(&["", "*", "a", "/a?/b"]).to_owned(),
+            "path" if random.once_in(12) => random.pick(&["", "*", "a", "/a?/b", "http://h"]).to_owned(),
+            "path" if random.once_in(12) => format!("http://h:80{}", path(random)),
             "path" => path(random),
             "host" => host(random),
             _ => random.pick(&TEXTS).to_owned(),

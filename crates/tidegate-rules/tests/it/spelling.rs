@@ -26,6 +26,20 @@ const PATHS: [Row; 14] = [
             "/login#top",
             "/login?",
             "///login",
+            // As servlet containers read them.
+            "/login;x=1",
+            "/login;",
+            "/;x/login;y?z",
+            "/x/..;/login",
+            "/x/..;y=1/./login",
+            // As what ends a text at a NUL reads them.
+            "/login%00",
+            "/login%00.png",
+            "/login\0/x",
+            "/x/..;%00/../login",
+            // As a proxy may pass it on.
+            "http://h/login",
+            "HTTPS://h:8443//login;x?y",
         ],
         &[
             "/login/",
@@ -37,7 +51,12 @@ const PATHS: [Row; 14] = [
             "login",
             "",
             "/logi",
-            "/login%00",
+            "/x/login%00",
+            "/login%3Bx",
+            "/x;/login",
+            "http://h",
+            "http:/login",
+            "//h/login",
             "*",
         ],
     ),
@@ -58,6 +77,11 @@ const PATHS: [Row; 14] = [
             // As it came: something behind us may take it so.
             "/admin/..",
             "/admin/../x",
+            "/admin;/x",
+            "/admin;a=1/x",
+            "/x/..;/admin/y",
+            "http://h/admin/x",
+            "/admin/%00",
         ],
         &["/admin", "/administrator", "/x/admin/y", "/admin%252fy"],
     ),
@@ -169,10 +193,34 @@ fn an_exception_needs_every_reading_and_a_refusal_any() {
         ("/health/../api/x", false, true),
         ("/health/..%2Fapi", false, true),
         ("/x/../health/live", false, true),
+        ("/health/live;x=1", true, true),
+        ("/health/..;/api/x", false, true),
+        ("/x/..;/health/live", false, true),
+        ("/health/live%00", true, true),
+        ("/health/%00/../../api", false, true),
+        ("http://h/health/live", false, true),
         ("/api/x", false, false),
     ] {
         let told = (is_for(&allow, "path", path), is_for(&deny, "path", path));
         assert_eq!(told, (is_allowed, is_denied), "{path}");
+    }
+}
+
+#[test]
+fn a_method_is_the_same_in_any_case_for_a_limit_and_not_for_an_exception() {
+    let rule =
+        |says: &str| policy(&format!("[[rule]]\nname = 'rule'\nwhen = {{ method = 'POST' }}\n{says}\n"));
+    let (limit, allow) = (rule("limit = '1/s'"), rule("decision = 'allow'"));
+    for (method, is_limited, is_allowed) in [
+        ("POST", true, true),
+        ("post", true, false),
+        ("Post", true, false),
+        ("POST ", false, false),
+        ("GET", false, false),
+        ("", false, false),
+    ] {
+        let told = (is_for(&limit, "method", method), is_for(&allow, "method", method));
+        assert_eq!(told, (is_limited, is_allowed), "{method:?}");
     }
 }
 

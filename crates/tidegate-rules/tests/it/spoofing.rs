@@ -36,7 +36,7 @@ fn holds(row: &Row) {
     }
 }
 
-const WHO: [Row; 10] = [
+const WHO: [Row; 11] = [
     Row {
         claim: "a header field has one name in any case, and what is said last counts",
         rule: "key = ['header.X-User']",
@@ -157,6 +157,17 @@ const WHO: [Row; 10] = [
         ],
     },
     Row {
+        claim: "a key by method counts all cases together",
+        rule: "when = { method = ['POST', 'PUT'] }\nkey = ['method']",
+        sent: &[
+            ('a', &[("method", b"POST")]),
+            ('a', &[("method", b"post")]),
+            ('a', &[("method", b"pOsT")]),
+            ('b', &[("method", b"put")]),
+            ('-', &[("method", b"get")]),
+        ],
+    },
+    Row {
         claim: "a key by path or host counts all spellings together",
         rule: "key = ['path', 'host']",
         sent: &[
@@ -164,6 +175,12 @@ const WHO: [Row; 10] = [
             ('a', &[("path", b"//login?x=1"), ("host", b"EXAMPLE.com:443")]),
             ('a', &[("path", b"/%6cogin#x"), ("host", b"Example.Com.")]),
             ('a', &[("path", b"/x/%2e%2e/login"), ("host", b"example.com.:8443")]),
+            ('a', &[("path", b"/login;x=1"), ("host", b"example.com")]),
+            ('a', &[("path", b"/login;x=2"), ("host", b"example.com")]),
+            ('a', &[("path", b"/x/..;/login"), ("host", b"example.com")]),
+            ('a', &[("path", b"http://h/login"), ("host", b"example.com")]),
+            ('a', &[("path", b"/login%00.png"), ("host", b"example.com")]),
+            ('a', &[("path", b"/login\0"), ("host", b"example.com")]),
             ('b', &[("path", b"/login/"), ("host", b"example.com")]),
             ('c', &[("path", b"/Login"), ("host", b"example.com")]),
             ('d', &[("path", b"/login"), ("host", b"www.example.com")]),
