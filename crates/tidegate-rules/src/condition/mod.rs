@@ -141,7 +141,10 @@ impl fmt::Display for Condition {
 /// As it is written in a file.
 impl fmt::Display for Pattern {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace('\\', "\\\\").replace('*', "\\*");
+        let text = |bytes: &[u8]| {
+            let text = String::from_utf8_lossy(bytes).replace('\\', "\\\\").replace('*', "\\*");
+            if text.starts_with('!') { format!("\\{text}") } else { text }
+        };
         match self {
             Pattern::Exact(bytes) => write!(out, "{:?}", text(bytes)),
             Pattern::Prefix(bytes) => write!(out, "{:?}", format!("{}*", text(bytes))),

@@ -31,6 +31,12 @@ impl PathPattern {
                 Some(name) if name.starts_with('*') => rest = Some(name[1..].into()),
                 Some(name) => segments.push(Segment::Any(name.into())),
                 None => {
+                    if piece.contains('*') {
+                        return Err(
+                            "has a star beside braces; write {*rest} for all below, or %2A for a star itself"
+                                .to_owned(),
+                        );
+                    }
                     let bytes = crate::seen::decoded(piece.as_bytes());
                     let is_gone = bytes.is_empty() && pieces.peek().is_some();
                     if is_gone || matches!(&bytes[..], b"." | b"..") || bytes.contains(&b'/') {

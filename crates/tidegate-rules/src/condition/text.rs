@@ -13,6 +13,15 @@ pub(crate) fn read_pattern(attribute: &str, text: &str) -> Result<Pattern, Strin
     if text.len() > MAX_PATTERN_BYTES {
         return Err(format!("has {} bytes; write at most {MAX_PATTERN_BYTES}", text.len()));
     }
+    if let Some(rest) = text.strip_prefix('!') {
+        let or_itself = match attribute {
+            "ip" | "path" | "host" | "method" => String::new(),
+            _ => format!(", or {:?} for a value that begins so", format!("\\!{rest}")),
+        };
+        return Err(format!(
+            "begins with \"!\", which negates nothing; write the values that it is for{or_itself}"
+        ));
+    }
     match attribute {
         "ip" => Network::read(text).map(Pattern::Network),
         "path" if !text.starts_with('/') && text != "*" => {
@@ -22,6 +31,7 @@ pub(crate) fn read_pattern(attribute: &str, text: &str) -> Result<Pattern, Strin
             let path = text.split(['?', '#']).next().unwrap_or_default();
             Err(format!("has a query or a fragment, which is no part of a path; write {path:?}"))
         }
+        "path" if let Some(what) = of_another_router(text) => Err(what),
         "path" if text.contains(['{', '}']) => PathPattern::read(text).map(Pattern::Path),
         "path" => match plain(text).map_err(|what| piece_in_braces(text).unwrap_or(what))? {
             Pattern::Exact(path) => Ok(Pattern::Exact(plain_path(&path).into())),
@@ -43,6 +53,41 @@ pub(crate) fn read_pattern(attribute: &str, text: &str) -> Result<Pattern, Strin
     }
 }
 
+/// The remedy for a pattern in the notation of another router: `**`, `:id` or `<id>`.
+fn of_another_router(text: &str) -> Option<String> {
+    let without_plain_stars = text.replace("\\*", "");
+    if without_plain_stars.contains("**") {
+        let before = text.split("**").next().unwrap_or_default();
+        let below = format!("{}/{{*rest}}", before.rsplit_once('/').map_or("", |(above, _)| above));
+        return Some(format!(
+            "has two stars, which mean nothing more than one; write {below:?} for all below"
+        ));
+    }
+    let is_named = |piece: &&str| {
+        (piece.starts_with(':') && piece.len() > 1) || (piece.starts_with('<') && piece.ends_with('>'))
+    };
+    let named = text.split('/').find(is_named)?;
+    let braced = text.split('/').map(|piece| match piece {
+        "*" => "{*rest}".to_owned(),
+        piece if is_named(&piece) => format!("{{{}}}", name_in(piece)),
+        piece => piece.to_owned(),
+    });
+    let braced = braced.collect::<Vec<_>>().join("/");
+    let coded = format!("%{:02X}{}", named.as_bytes()[0], &named[1..]);
+    Some(format!(
+        "has {named:?} between slashes, which is no name here; write {braced:?} for any piece there, or {coded:?} for this text"
+    ))
+}
+
+/// The name in a piece such as `:id`, `:id(\\d+)` or `<int:id>`.
+fn name_in(piece: &str) -> &str {
+    let name = piece.trim_start_matches([':', '<']).trim_end_matches('>');
+    let name = name.rsplit_once(':').map_or(name, |(_, name)| name);
+    let end =
+        name.bytes().position(|byte| !byte.is_ascii_alphanumeric() && byte != b'_').unwrap_or(name.len());
+    if end == 0 { "name" } else { &name[..end] }
+}
+
 /// What somebody meant who writes a star for a piece of a path.
 fn piece_in_braces(text: &str) -> Option<String> {
     let is_piece = text.split('/').any(|piece| piece == "*") && text.matches('*').count() == 1;
@@ -50,7 +95,7 @@ fn piece_in_braces(text: &str) -> Option<String> {
     is_piece.then(|| format!("has a star that is not at its end; write {braced:?} for any one piece there"))
 }
 
-/// Text, and a star at its end for whatever follows. A backslash makes a star or a backslash plain.
+/// Text, and a star at its end for whatever follows. A backslash makes a star, an exclamation mark or a backslash plain.
 fn plain(text: &str) -> Result<Pattern, String> {
     let (mut bytes, mut letters) = (Vec::new(), text.chars());
     while let Some(letter) = letters.next() {
@@ -64,7 +109,7 @@ fn plain(text: &str) -> Result<Pattern, String> {
                 ));
             }
             '\\' => match letters.next() {
-                Some(plain @ ('*' | '\\')) => bytes.push(plain as u8),
+                Some(plain @ ('*' | '\\' | '!')) => bytes.push(plain as u8),
                 _ => return Err("has a lonely backslash; write two for one".to_owned()),
             },
             letter => bytes.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes()),
@@ -139,6 +184,8 @@ mod tests {
             assert_eq!(shown(attribute, text), format!("{text:?}"));
         }
         assert_eq!(shown("x", r"a\*\\"), r#""a\\*\\\\""#);
+        assert_eq!(shown("x", r"\!a!"), r#""\\!a!""#);
+        assert_eq!(shown("x", r"\!*"), r#""\\!*""#);
         assert_eq!(read_pattern("x", r"a\*"), Ok(Pattern::Exact(b"a*"[..].into())));
         assert_eq!(shown("path", "/a//b/../c"), "\"/a/c\"");
         assert_eq!(shown("host", "Example.COM:8080"), "\"example.com\"");
@@ -157,10 +204,33 @@ mod tests {
             ("path", "/users/*/edit", "write \"/users/{name}/edit\""),
             ("path", "api", "begin it with a slash, as in \"/api\""),
             ("method", "get", "write \"GET\""),
+            (
+                "user",
+                "!ana",
+                "negates nothing; write the values that it is for, or \"\\\\!ana\" for a value that",
+            ),
+            ("ip", "!10.0.0.0/8", "negates nothing; write the values that it is for"),
+            ("path", "!/x", "negates nothing; write the values that it is for"),
+            ("path", "/users/:id", "write \"/users/{id}\" for any piece there, or \"%3Aid\" for this text"),
+            ("path", "/:a/x/:b_1(\\d+)/*", "write \"/{a}/x/{b_1}/{*rest}\""),
+            ("path", "/users/:id/{x}", "write \"/users/{id}/{x}\""),
+            ("path", "/users/<int:id>", "write \"/users/{id}\" for any piece there, or \"%3Cint:id>\""),
+            ("path", "/users/:-", "write \"/users/{name}\""),
+            ("path", "/api/**", "write \"/api/{*rest}\" for all below"),
+            ("path", "/api/**/x", "write \"/api/{*rest}\" for all below"),
+            ("path", "/ap**", "write \"/{*rest}\" for all below"),
+            ("path", "/users/{id}/*", "write {*rest} for all below, or %2A for a star itself"),
+            ("path", "/{id}/a*", "write {*rest} for all below, or %2A for a star itself"),
         ] {
             let told = shown(attribute, text);
             assert!(told.contains(said), "{attribute} = {text}: {told}");
         }
+        for (text, pattern) in
+            [("/users/%3Aid", "/users/:id"), ("/a:b", "/a:b"), ("/:", "/:"), ("/<a", "/<a")]
+        {
+            assert_eq!(read_pattern("path", text), Ok(Pattern::Exact(pattern.as_bytes().into())));
+        }
+        assert_eq!(read_pattern("path", r"/\*\*"), Ok(Pattern::Exact(b"/**"[..].into())));
         assert!(shown("user", &"x".repeat(1025)).contains("1025 bytes; write at most 1024"));
     }
 }

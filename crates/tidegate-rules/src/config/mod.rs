@@ -28,6 +28,7 @@ pub use nearest::nearest;
 pub use size::{Bytes, byte_count, size};
 pub use written::{decimal, kind_of, syntax, unknown};
 
+use crate::gate::{Calendar as _, SystemCalendar};
 use crate::policy::Policy;
 use valid::Valid;
 use written::Reader;
@@ -52,8 +53,13 @@ pub enum OtherTables {
     Any,
 }
 
-/// Reads a policy, and says everything that is wrong with it.
+/// Reads a policy, and says everything that is wrong with it. What is probably not meant so may depend on the date.
 pub fn read(text: &str, others: OtherTables) -> Reading {
+    read_at(text, others, SystemCalendar.now())
+}
+
+/// Reads a policy as on this day, in seconds since 1970.
+pub(crate) fn read_at(text: &str, others: OtherTables, now: i64) -> Reading {
     let (root, errors) = DeTable::parse_recoverable(text);
     if let Some(error) = errors.first() {
         // What follows a slip is guesswork.
@@ -65,7 +71,13 @@ pub fn read(text: &str, others: OtherTables) -> Reading {
     let Some(all) = valid.all(&written) else {
         return Reading { policy: None, errors: valid.complaints.shown(), warnings: Vec::new() };
     };
-    let warnings = warnings::warnings(&all.rules, &written.rules).shown();
+    let mut warnings = warnings::warnings(&all.rules, &written.rules, now);
+    if text.trim().is_empty() {
+        let what =
+            "is empty: nothing is limited; write a rule, or a comment if there shall be none: # no rules";
+        warnings.push(Complaint::at(0..0, what));
+    }
+    let warnings = warnings.shown();
     let policy = Policy::new(all.rules, all.zones, valid.slots);
     Reading { policy: Some(policy), errors: Vec::new(), warnings }
 }

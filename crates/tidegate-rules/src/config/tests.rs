@@ -112,3 +112,127 @@ fn a_rule_that_may_be_backed_is_not_warned_of_however_many_there_are() {
     assert!(warnings(&rules(10, one))[0].starts_with("rule \"h9\": counts by header.x"));
     assert!(warnings(&rules(MAX_RULES, one)).len() <= 1);
 }
+
+const NIGHTS: &str = "schedule = [{ from = '2026-11-01T00:00', to = '2026-11-02T00:00', limit = '2/s' }]";
+
+#[test]
+fn a_window_that_came_once_is_told_from_its_end_on_and_not_before() {
+    let text = rules(1, |_| format!("name = 'a'\nlimit = '1/s'\n{NIGHTS}"));
+    let end = 1_793_577_600;
+    let told = |now| read_at(&text, OtherTables::Any, now).warnings.len();
+    assert_eq!([told(0), told(end - 1), told(end), told(i64::MAX)], [0, 0, 1, 1]);
+    for always in ["from = '11-01T00:00', to = '11-02T00:00'", "from = '09:00', to = '17:00'"] {
+        let text =
+            rules(1, |_| format!("name = 'a'\nlimit = '1/s'\nschedule = [{{ {always}, limit = '2/s' }}]"));
+        assert_eq!(read_at(&text, OtherTables::Any, end).warnings, []);
+    }
+}
+
+/// Whether the second of two rules is said never to deny anything.
+fn never_denies(first: &str, second: &str) -> bool {
+    let told = warnings(&format!("[[rule]]\nname = 'one'\n{first}\n[[rule]]\nname = 'other'\n{second}\n"));
+    told.iter().any(|what| {
+        what.starts_with("rule \"other\": never denies anything: a request has to pass \"one\" as well")
+    })
+}
+
+#[test]
+fn a_rule_that_a_stricter_one_always_goes_before_is_told() {
+    let login = "when = { path = '/login' }\nkey = ['user']\nlimit = '5/m'";
+    for second in [
+        "when = { path = '/login', user = 'vip' }\nkey = ['user']\nlimit = '50/m'",
+        "when = { path = '/login', user = 'vip' }\nkey = ['user']\nlimit = '5/m'",
+        "when = { path = '/login', user = 'vip' }\nkey = ['user', 'ip']\nlimit = '5/m burst 6'",
+        "when = { path = '/login' }\nkey = ['user']\nlimit = '6/m'",
+    ] {
+        assert!(never_denies(login, second), "{second}");
+    }
+    for (first, second) in [
+        ("limit = '5/m sliding-log'", "when = { user = 'vip' }\nlimit = '6/m sliding-log'"),
+        ("limit = '5/m fixed-window'", "when = { user = 'vip' }\nlimit = '6/m fixed-window'"),
+        ("limit = '5/m sliding-window'", "when = { user = 'vip' }\nlimit = '6/m sliding-window'"),
+        ("limit = '5/m concurrency'", "when = { user = 'vip' }\nlimit = '6/s concurrency'"),
+        ("limit = '100/s'", "key = ['ip']\nlimit = '200/s'"),
+        ("key = ['ip']\nipv4_prefix = 24\nlimit = '5/s'", "key = ['ip']\nlimit = '9/s'"),
+        ("cost = 2\nlimit = '5/s'", "when = { user = 'vip' }\nlimit = '5/s'"),
+    ] {
+        assert!(never_denies(first, second), "{first}\n{second}");
+    }
+}
+
+#[test]
+fn a_rule_that_may_be_the_first_to_deny_is_not_told() {
+    let login = "when = { path = '/login' }\nkey = ['user']\nlimit = '5/m'";
+    for second in [
+        "when = { user = 'vip' }\nkey = ['user']\nlimit = '50/m'",
+        "when = { path = '/login', user = 'vip' }\nkey = ['ip']\nlimit = '50/m'",
+        "when = { path = '/login', user = 'vip' }\nlimit = '50/m'",
+        "when = { path = '/login', user = 'vip' }\nkey = ['user']\nlimit = '4/m'",
+        "when = { path = '/login', user = 'vip' }\nkey = ['user']\nlimit = '50/h'",
+        "when = { path = '/login', user = 'vip' }\nkey = ['user']\nlimit = '50/m sliding-log'",
+        "when = { path = '/login', user = 'vip' }\nkey = ['user']\nlimit = '50/m'\ncost = 11",
+        "when = { path = '/login', user = 'vip' }\nkey = ['user']\nlimit = '50/m'\nmode = 'shadow'",
+        "when = { path = '/login', user = 'vip' }\nkey = ['user']\nlimit = '50/m'\non_store_failure = 'closed'",
+        "when = { path = '/login', user = 'vip' }\nkey = ['user']\nlimit = '50/m'\n\
+         schedule = [{ from = '02:00', to = '04:00', limit = '1/m' }]",
+        "candidate_for = 'one'\nlimit = '50/m'",
+    ] {
+        assert!(!never_denies(login, second), "{second}");
+    }
+    for more in [
+        "mode = 'shadow'",
+        "on_store_failure = 'open'",
+        "when_full = 'forget'",
+        "on_missing = 'skip'",
+        "schedule = [{ from = '02:00', to = '04:00', limit = '90/m' }]",
+    ] {
+        let second = "when = { path = '/login', user = 'vip' }\nkey = ['user']\nlimit = '50/m'";
+        assert!(!never_denies(&format!("{login}\n{more}"), second), "{more}");
+    }
+    for (first, second) in [
+        ("limit = '5/m sliding-log'", "when = { user = 'vip' }\nlimit = '6/2m sliding-log'"),
+        (
+            "limit = '5/m sliding-window slots 4'",
+            "when = { user = 'vip' }\nlimit = '6/m sliding-window slots 5'",
+        ),
+        ("limit = '5/m concurrency'", "when = { user = 'vip' }\nlimit = '6/h concurrency'"),
+        ("limit = '5/s pacer'", "when = { user = 'vip' }\nlimit = '6/s pacer'"),
+        ("limit = '5/s leaky-bucket'", "when = { user = 'vip' }\nlimit = '6/s leaky-bucket'"),
+        ("key = ['ip']\nlimit = '5/s'", "key = ['ip']\nipv4_prefix = 24\nlimit = '9/s'"),
+    ] {
+        assert!(!never_denies(first, second), "{first}\n{second}");
+    }
+}
+
+#[test]
+fn of_two_rules_of_which_either_would_do_one_is_told() {
+    let one = "key = ['user']\nlimit = '5/m'\nwhen = { path = '/a' }";
+    let same = warnings(&format!("[[rule]]\nname = 'one'\n{one}\n[[rule]]\nname = 'other'\n{one}\n"));
+    assert_eq!(same, ["rule \"other\": counts the same as \"one\"; leave one of them out"]);
+    let both = "when = { path = ['/a', '/a'] }\nkey = ['user']\nlimit = '5/m'";
+    let alike = warnings(&format!("[[rule]]\nname = 'one'\n{one}\n[[rule]]\nname = 'other'\n{both}\n"));
+    assert_eq!(alike.len(), 1, "{alike:?}");
+    assert!(alike[0].starts_with("rule \"other\": never denies"), "{alike:?}");
+}
+
+#[test]
+fn thousands_of_limits_are_compared_for_a_moment_only() {
+    let many =
+        rules(MAX_RULES, |number| format!("name = 'r{number}'\nkey = ['user']\nlimit = '{}/m'", number + 1));
+    assert!(warnings(&many).len() > MAX_COMPLAINTS);
+}
+
+#[test]
+fn names_of_header_fields_are_told_and_names_of_callers_are_not() {
+    let told = |name: &str| {
+        let text =
+            rules(1, |_| format!("name = 'a'\nlimit = '1/s'\nkey = ['{name}']\nwhen = {{ {name} = 'x' }}"));
+        warnings(&text).iter().filter(|what| what.contains("no header field; write \"header.")).count()
+    };
+    for name in ["X-Api-Key", "x-api-key", "Api-Key", "Authorization", "authorization", "User-Agent"] {
+        assert_eq!(told(name), 2, "{name}");
+    }
+    for name in ["user", "user-id", "api_key", "X", "tenant", "UserId", "plan-2"] {
+        assert_eq!(told(name), 0, "{name}");
+    }
+}

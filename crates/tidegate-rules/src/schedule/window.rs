@@ -64,6 +64,12 @@ impl Window {
         }
     }
 
+    /// Whether it comes once, and that was before this Unix second.
+    pub(crate) fn has_ended(&self, now: i64) -> bool {
+        let Recurrence::Once(date) = self.from.recurrence else { return false };
+        self.occurrence(date, 0).is_some_and(|(_, to)| to <= now)
+    }
+
     /// Whether it covers now, and a span around now in which that stays so.
     pub(super) fn look(&self, now: Timestamp) -> (bool, Range<i64>) {
         let today = self.zone.to_datetime(now).date();

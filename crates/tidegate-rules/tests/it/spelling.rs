@@ -248,6 +248,11 @@ fn a_condition_that_could_never_hold_is_an_error() {
         "/%2e%2e/{id}",
         "/%2E/{*rest}",
         "//{*rest}",
+        "/users/:id",
+        "/users/<id>/x",
+        "/api/**",
+        "/users/{id}/*",
+        "!/login",
     ] {
         let text = format!("[[rule]]\nname = 'rule'\nlimit = '1/s'\nwhen = {{ path = '{path}' }}\n");
         let error = Policy::from_toml(&text).expect_err(path).to_string();
@@ -255,6 +260,29 @@ fn a_condition_that_could_never_hold_is_an_error() {
     }
     let text = "[[rule]]\nname = 'rule'\nlimit = '1/s'\nwhen = { host = 'example.com:80*' }\n";
     assert!(Policy::from_toml(text).expect_err("a port").to_string().contains("port"));
+    for when in
+        ["not = { user = '*' }", "not = 'ana'", "or = { path = '/x' }", "user = '!ana'", "ip = '!::1'"]
+    {
+        let text = format!("[[rule]]\nname = 'rule'\nlimit = '1/s'\nwhen = {{ path = '/a', {when} }}\n");
+        let error = Policy::from_toml(&text).expect_err(when).to_string();
+        assert!(error.contains("; ") || error.contains(": write "), "{error}");
+    }
+}
+
+#[test]
+fn what_looks_like_an_operator_can_still_be_meant() {
+    let rule = |when: &str| format!("[[rule]]\nname = 'rule'\nlimit = '1/s'\nwhen = {{ {when} }}\n");
+    for (when, attribute, value) in [
+        ("user = '\\!ana'", "user", "!ana"),
+        ("user = 'a!'", "user", "a!"),
+        ("any = 'x'", "any", "x"),
+        ("'header.not' = 'x'", "header.not", "x"),
+        ("path = '/users/%3Aid'", "path", "/users/:id"),
+        ("path = '/v1/a:b'", "path", "/v1/a:b"),
+        ("path = '/a;b'", "path", "/a;b"),
+    ] {
+        assert!(is_for(&policy(&rule(when)), attribute, value), "{when}");
+    }
 }
 
 #[test]

@@ -107,9 +107,10 @@ impl Valid<'_> {
             "header." => "does not say which header; write something like \"header.x-api-key\"".to_owned(),
             "cookie." => "does not say which cookie; write something like \"cookie.session\"".to_owned(),
             "query." => "does not say which part of the query; write something like \"query.id\"".to_owned(),
-            other => match in_lower_case(other) {
-                Some(known) => format!("is written in lower case; write {known:?}"),
-                None => return,
+            other => match (in_lower_case(other), operator(other).filter(|_| of == "when")) {
+                (Some(known), _) => format!("is written in lower case; write {known:?}"),
+                (None, Some(what)) => what.to_owned(),
+                (None, None) => return,
             },
         };
         self.complain(&name.span, format!("{of} {:?}: {what}", shortened(&name.value)));
@@ -131,6 +132,23 @@ impl Valid<'_> {
             self.complain(&written.span, what);
         }
         bits
+    }
+}
+
+/// What is wrong with an attribute that is meant to negate or join conditions, as `not` or `or.path`.
+fn operator(name: &str) -> Option<&'static str> {
+    match name.split_once('.').map_or((name, false), |(first, _)| (first, true)) {
+        ("not", _) | ("none" | "unless" | "except", true) => Some(
+            "conditions cannot be negated; write the values that the rule is for, or another rule with \
+             decision = \"allow\" for the requests that it is not for",
+        ),
+        ("or" | "any", true) => {
+            Some("conditions cannot be joined by \"or\"; write a list of values, or two rules")
+        }
+        ("and" | "all", true) => {
+            Some("a request has to meet all conditions of a rule; write them beside each other")
+        }
+        _ => None,
     }
 }
 

@@ -17,6 +17,7 @@ use crate::policy::NamedZone;
 use crate::rule::{Action, Fixed, Limited, Rule};
 use crate::seen::Slots;
 use choice::{MODES, shortened};
+pub(super) use terms::MAX_COST;
 
 /// The most rules of a policy.
 pub(super) const MAX_RULES: usize = 10_000;

@@ -15,7 +15,7 @@ use crate::rule::{Limited, Schedule, Terms};
 use crate::schedule::{MAX_WINDOWS, Timetable};
 
 /// A cost that is more than this never passes any limit.
-const MAX_COST: u64 = 1 << 62;
+pub(in crate::config) const MAX_COST: u64 = 1 << 62;
 
 impl Valid<'_> {
     pub(super) fn limited(
@@ -116,7 +116,10 @@ impl Valid<'_> {
             Some(cost) => {
                 self.complain(
                     &cost.span,
-                    format!("cost {}: is out of range; write 1 or more, as in cost = 5", cost.value),
+                    format!(
+                        "cost {}: is out of range; write 1 to {MAX_COST}, or leave it out for 1",
+                        cost.value
+                    ),
                 );
                 None
             }

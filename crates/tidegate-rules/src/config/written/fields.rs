@@ -48,7 +48,7 @@ pub(super) const TABLES: [&str; 4] = ["rule", "zone", "server", "store"];
 pub(super) const ZONE: [Field; 1] = [field("size", "\"16MiB\"")];
 
 /// What people look for beside a limit and a condition, and where it is.
-pub(super) const ELSEWHERE: [(&[&str], &str); 4] = [
+pub(super) const ELSEWHERE: [(&[&str], &str); 6] = [
     (
         &["burst", "queue", "slots", "delay_after", "delay-after", "max_debt", "max-debt"],
         "is part of the limit; write it there, as in limit = \"10/s burst 20\"",
@@ -60,6 +60,14 @@ pub(super) const ELSEWHERE: [(&[&str], &str); 4] = [
     (
         &["rate", "amount", "count", "requests", "period", "per", "window", "interval", "unit"],
         "is part of the limit; write it there, as in limit = \"30/60s\"",
+    ),
+    (
+        &["timezone", "tz", "from", "to", "days"],
+        "is part of a schedule; write it there, as in schedule = [{ from = \"09:00\", to = \"17:00\", timezone = \"Europe/Berlin\", limit = \"50/s\" }]",
+    ),
+    (
+        &["not", "unless", "except", "exclude"],
+        "conditions cannot be negated; write in when what the rule is for, or another rule with decision = \"allow\" for the requests that it is not for",
     ),
     (
         &["ip", "path", "host", "method", "user", "header", "cookie", "query"],

@@ -7,7 +7,7 @@ use toml::de::{DeArray, DeString, DeTable, DeValue};
 
 use super::super::OtherTables;
 use super::super::complaint::{Complaint, Complaints};
-use super::super::valid::MAX_RULES;
+use super::super::valid::{MAX_COST, MAX_RULES};
 use super::fields::{ELSEWHERE, Field, RULE, TABLES, WINDOW, ZONE};
 use super::values::{decimal, kind_of, unknown, written_as_text};
 use super::{PolicyText, RuleText, WindowText, Written, ZoneText};
@@ -249,8 +249,16 @@ impl Reader {
         };
         let read = u64::from_str_radix(&number.as_str().replace('_', ""), number.radix());
         if read.is_err() {
-            let what =
-                format!("{} {}: is out of range; write {0} = {}", field.name, decimal(number), field.example);
+            let (most, usual) = match field.name {
+                "cost" => (MAX_COST, 1),
+                "ipv4_prefix" => (32, 32),
+                _ => (128, 64),
+            };
+            let what = format!(
+                "{} {}: is out of range; write 1 to {most}, or leave it out for {usual}",
+                field.name,
+                decimal(number)
+            );
             self.complain(value.span(), what);
         }
         read.ok().map(|value_of| Written { value: value_of, span: value.span() })

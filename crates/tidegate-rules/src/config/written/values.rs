@@ -13,7 +13,11 @@ pub fn syntax(error: &toml::de::Error, text: &str) -> Complaint {
     let mut what = error.message().trim().replace('\n', ", ");
     // That a key is too deep is the only thing said without a place.
     let span = error.span().unwrap_or_else(|| deepest_key(text));
-    if what.contains("recurs") {
+    if let Some(language) = another_language(text) {
+        what = format!(
+            "this looks like {language}, and rules are TOML; begin each with [[rule]] on a line of its own, and write name = \"login\" under it"
+        );
+    } else if what.contains("recurs") {
         what = "too many parts within others; use fewer dots and brackets".to_owned();
     } else if ["quote", "float", "integer", "date"].iter().any(|of_a_value| what.contains(of_a_value)) {
         // What else could stand there is not what was meant.
@@ -23,6 +27,19 @@ pub fn syntax(error: &toml::de::Error, text: &str) -> Complaint {
         what += "; leave one of them out";
     }
     Complaint::at(span, what)
+}
+
+/// The language of a text that is no TOML, by its first line that says something.
+fn another_language(text: &str) -> Option<&'static str> {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let first = lines.next()?;
+    if first.starts_with('{') {
+        return Some("JSON");
+    }
+    let entry = first.strip_prefix("- ").unwrap_or(first).split_once(':');
+    let is_entry =
+        |(name, value): (&str, &str)| is_bare(name) && (value.is_empty() || value.starts_with(' '));
+    (first == "---" || entry.is_some_and(is_entry)).then_some("YAML")
 }
 
 /// Where the key with the most dots is.

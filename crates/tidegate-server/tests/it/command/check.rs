@@ -9,12 +9,12 @@ const DUBIOUS: &str = "[[rule]]\nname = 'a'\nkey = ['header.x']\nlimit = '5/s'\n
 
 #[test]
 fn a_file_that_would_do_is_told_in_one_line() {
-    let call = Call::from("check_good").file("tidegate.toml", GOOD).file("empty.toml", "");
+    let call = Call::from("check_good").file("tidegate.toml", GOOD).file("none.toml", "# no rules\n");
     for (arguments, out) in [
         (&["check"][..], "tidegate.toml: 1 rule, 1 zone: ok\n"),
         (&["check", "--strict"], "tidegate.toml: 1 rule, 1 zone: ok\n"),
         (&["check", "./tidegate.toml"], "./tidegate.toml: 1 rule, 1 zone: ok\n"),
-        (&["check", "empty.toml"], "empty.toml: no rules: ok\n"),
+        (&["check", "none.toml"], "none.toml: no rules: ok\n"),
     ] {
         let ended = call.run(arguments);
         assert_eq!((ended.code, ended.out.as_str(), ended.err.as_str()), (Some(0), out, ""), "{arguments:?}");
@@ -37,6 +37,17 @@ fn warnings_count_only_for_those_who_are_strict() {
     assert_eq!((told.code, told.err.as_str()), (Some(1), ""));
     assert_eq!((&json["ok"], &json["rules"], &json["errors"]), (&json!(true), &json!(1), &json!([])));
     assert_eq!((&json["warnings"][0]["line"], &json["warnings"][0]["column"]), (&json!(2), &json!(8)));
+}
+
+#[test]
+fn an_empty_file_is_warned_of() {
+    for (name, text) in [("empty.toml", ""), ("blank.toml", "\n \n")] {
+        let call = Call::from("check_empty").file(name, text);
+        let ended = call.run(&["check", "--strict", name]);
+        assert_eq!((ended.code, ended.out), (Some(1), format!("{name}: no rules: ok, with 1 warning\n")));
+        let what = format!("warning: {name}:1:1: is empty: nothing is limited; write a rule, or a comment ");
+        assert!(ended.err.starts_with(&what), "{}", ended.err);
+    }
 }
 
 #[test]

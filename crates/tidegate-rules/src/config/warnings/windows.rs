@@ -1,0 +1,45 @@
+//! Windows of a schedule.
+
+use super::super::complaint::Complaint;
+use super::super::written::RuleText;
+use crate::rule::{Limited, Rule};
+
+/// Windows whose limit has another algorithm, and so other counts.
+pub(super) fn other_algorithms<'a>(
+    rule: &'a Rule,
+    limited: &'a Limited,
+    text: &'a RuleText,
+) -> impl Iterator<Item = Complaint> + 'a {
+    let usual = limited.usual.limit.algorithm();
+    let windows = limited.schedule.terms.iter().zip(&text.schedule);
+    windows.filter(move |(terms, _)| terms.limit.algorithm() != usual).map(move |(terms, window)| {
+        let span = window.limit.as_ref().map(|written| written.span.clone());
+        let what = format!(
+            "rule {:?}: is a {} in this window and a {} otherwise, so counts begin anew when the window begins and \
+             when it ends; write limits of one algorithm",
+            rule.name(),
+            terms.limit.algorithm().name(),
+            usual.name()
+        );
+        Complaint { span, what }
+    })
+}
+
+/// Windows that come once, and have been.
+pub(super) fn ended<'a>(
+    rule: &'a Rule,
+    limited: &'a Limited,
+    text: &'a RuleText,
+    now: i64,
+) -> impl Iterator<Item = Complaint> + 'a {
+    let windows = limited.schedule.timetable.windows().iter().zip(&text.schedule);
+    windows.filter(move |(window, _)| window.has_ended(now)).map(|(window, written)| {
+        let span = written.to.as_ref().map(|to| to.span.clone());
+        let what = format!(
+            "rule {:?}: the window {window} has ended and comes once; leave it out, or leave out the year if it comes \
+             every year",
+            rule.name()
+        );
+        Complaint { span, what }
+    })
+}
