@@ -1,11 +1,12 @@
 //! The repository's own rules, which no compiler or linter knows.
 //!
-//! Each rule is a pure function from all text files to findings, one file per rule.
+//! Each rule is a pure function from all files to findings, one file per rule.
 //! A finding fails the command; a note about size is only printed.
 
 mod decisions;
 mod dependencies;
 mod layers;
+mod links;
 mod marks;
 mod sizes;
 mod source;
@@ -22,7 +23,7 @@ use crate::arguments::no_arguments;
 use crate::failure::Failure;
 use crate::workspace::{files, root};
 
-/// A text file of the repository; the path starts at the root and has forward slashes.
+/// A file of the repository, with its text if it is one; the path starts at the root and has forward slashes.
 #[derive(Debug)]
 struct File {
     path: String,
@@ -59,13 +60,14 @@ impl fmt::Display for Finding {
 
 type Rule = fn(&[File]) -> Vec<Finding>;
 
-const RULES: [Rule; 7] = [
+const RULES: [Rule; 8] = [
     marks::check,
     dependencies::check,
     layers::check,
     unsafe_code::check,
     traces::check,
     decisions::check,
+    links::check,
     whitespace::check,
 ];
 
@@ -76,7 +78,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
 
 /// Prints every finding and every note; fails if there is a finding.
 pub(crate) fn check() -> Result<(), Failure> {
-    let files = text_files()?;
+    let files = all_files()?;
     for note in sizes::notes(&files) {
         println!("{note}");
     }
@@ -89,17 +91,14 @@ pub(crate) fn check() -> Result<(), Failure> {
     if findings.is_empty() { Ok(()) } else { Err(Failure::new(format!("findings: {}", findings.len()))) }
 }
 
-fn text_files() -> Result<Vec<File>, Failure> {
+fn all_files() -> Result<Vec<File>, Failure> {
     let mut found = Vec::new();
     for path in files()? {
         let place = root().join(&path);
         let bytes = fs::read(&place).map_err(Failure::at(&place))?;
-        // What is not text, such as a picture, has no lines to judge.
-        if let Ok(text) = String::from_utf8(bytes)
-            && !text.contains('\0')
-        {
-            found.push(File { path, text });
-        }
+        // What is not text, such as a picture, has no lines to judge, but links may lead to it.
+        let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0')).unwrap_or_default();
+        found.push(File { path, text });
     }
     Ok(found)
 }

@@ -360,7 +360,7 @@ impl Key {
             flag: "store-size",
             variable: "TIDEGATE_STORE_SIZE",
             placeholder: "SIZE",
-            help: "The memory that counts may take, as in 64MiB or 1GiB; 24 bytes hold one key; beside Redis, what is decided without it",
+            help: "The memory that counts may take, as in 64MiB or 1GiB: 24 bytes for a key under a token bucket, leaky bucket or fixed window, and what `tidegate explain` says under others; beside Redis, what is decided without it",
             default: Some("64MiB"),
             example: "\"64MiB\"",
             set: |draft, said| size(&said.text).map(|value| draft.settings.store.size = value),
