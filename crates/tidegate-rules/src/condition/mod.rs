@@ -68,6 +68,14 @@ impl Condition {
         }
     }
 
+    /// The spelling of a value by which the condition holds or does not.
+    pub(crate) fn decisive<'s>(&self, seen: &'s Seen<'_>, reading: Reading) -> Option<&'s [u8]> {
+        let matches = |value: &[u8]| self.any_of.iter().any(|pattern| pattern.matches(value));
+        let is_wanted = reading == Reading::Any;
+        let mut spellings = seen.spellings(self.slot);
+        spellings.find(|value| matches(value) == is_wanted).or_else(|| seen.value(self.slot))
+    }
+
     /// Whether everything that passes the other condition passes this one. Of lists that are too long to be compared
     /// it is not known, and not said.
     pub(crate) fn covers(&self, other: &Condition) -> bool {

@@ -139,7 +139,7 @@ impl Gate {
 fn matched(condition: &Condition, seen: &Seen<'_>, reading: Reading) -> Match {
     let value = match condition.attribute() {
         "ip" => seen.ip().map(|ip| ip.to_string()),
-        _ => seen.value(condition.slot).map(|value| String::from_utf8_lossy(value).into_owned()),
+        _ => condition.decisive(seen, reading).map(|value| String::from_utf8_lossy(value).into_owned()),
     };
     Match { condition: condition.to_string(), value, holds: condition.holds(seen, reading) }
 }

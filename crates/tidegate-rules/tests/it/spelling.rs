@@ -2,7 +2,7 @@
 
 use tidegate_rules::{Attributes, Policy};
 
-use crate::requests::policy;
+use crate::requests::{policy, still_gate};
 
 /// A condition, values that it is for, and values that it is not for.
 type Row = (&'static str, &'static [&'static str], &'static [&'static str]);
@@ -203,6 +203,24 @@ fn an_exception_needs_every_reading_and_a_refusal_any() {
     ] {
         let told = (is_for(&allow, "path", path), is_for(&deny, "path", path));
         assert_eq!(told, (is_allowed, is_denied), "{path}");
+    }
+}
+
+#[test]
+fn an_explanation_names_the_spelling_that_decided() {
+    let rule =
+        |says: &str| still_gate(&format!("[[rule]]\nname = 'rule'\nwhen = {{ path = '/a' }}\n{says}\n"));
+    for (says, path, value, holds) in [
+        ("limit = '1/s'", "/a;x", "/a", true),
+        ("limit = '1/s'", "/x;/b", "/x/b", false),
+        ("decision = 'allow'", "/a", "/a", true),
+        ("decision = 'allow'", "/a;x", "/a;x", false),
+        ("decision = 'allow'", "/x/../a", "/x/../a", false),
+    ] {
+        let request = Attributes::new().set("path", path);
+        let told = rule(says).explain_now(&request).expect("a store in memory answers at once");
+        let condition = &told.rules[0].conditions[0];
+        assert_eq!((condition.value.as_deref(), condition.holds), (Some(value), holds), "{says} {path}");
     }
 }
 
