@@ -12,6 +12,7 @@ use crate::store::name::{Account, Name, Namespace};
 use crate::store::together::{Bid, take_all};
 use crate::store::zone::{Placed, Prefixes};
 use crate::store::{Holder, Memory, WhenFull, Zone};
+use crate::time::{RECENT, Timestamp};
 
 /// How many are fetched together: more would push each other out of the nearest cache.
 const TOGETHER: usize = 32;
@@ -72,7 +73,10 @@ impl AdHoc {
     }
 
     /// Decides about many asks, each by itself and in this order, and tells each decision; faster than one by one:
-    /// the states of a few dozen are fetched together, and the clock is read once for them.
+    /// the states of a few dozen are fetched together.
+    ///
+    /// All are decided as of one instant, so the answers are those of single asks at that instant. Only a call that
+    /// takes longer than a twentieth of a second goes on to a later one.
     ///
     /// ```
     /// use tidegate::{AdHoc, AdHocAsk, Ask, Limit, Zone};
@@ -89,7 +93,7 @@ impl AdHoc {
         asks: impl Iterator<Item = AdHocAsk<'l, K>> + Clone,
         mut tell: impl FnMut(Decision),
     ) {
-        let mut rest = asks;
+        let (mut rest, mut at) = (asks, None::<Timestamp>);
         loop {
             let mut places = [None; TOGETHER];
             let mut count = 0;
@@ -102,13 +106,17 @@ impl AdHoc {
             if count == 0 {
                 return;
             }
-            let zone = self.inner.memory.zone().map(|zone| (zone, zone.clock().now()));
+            let now = self.inner.memory.clock().now();
+            let at = at.insert(at.filter(|at| now.since(*at) < RECENT).unwrap_or(now));
             for (place, asked) in places[..count].iter().zip(&mut rest) {
-                tell(match (zone, place) {
-                    (Some((zone, now)), Some(placed)) => {
-                        zone.spend_placed(now, placed, (asked.limit.terms(), WhenFull::Share))
+                tell(match (self.inner.memory.zone(), place) {
+                    (Some(zone), Some(placed)) => {
+                        zone.spend_placed(at, placed, (asked.limit.terms(), WhenFull::Share))
                     }
-                    _ => self.take_by_name(&asked.key, asked.limit, asked.ask),
+                    _ => {
+                        let account = self.inner.account(&asked.key, asked.limit);
+                        self.inner.memory.ready_for(&account).spend_as_of(&account, asked.ask, at)
+                    }
                 });
             }
         }

@@ -1,7 +1,7 @@
 //! Many asks of one limiter, decided one after the other and fetched together.
 //!
 //! One by one, each decision would wait for its cell to come from memory. Here the names of a few dozen are hashed
-//! first and their cells asked for at once; then the clock is read, and all are decided.
+//! first and their cells asked for at once; then the clock is read, and all are decided as of that instant.
 
 use std::fmt;
 
@@ -34,8 +34,10 @@ impl<'a, I: Iterator<Item: IntoAsk>> AdmitEach<'a, I> {
         self.decided = [None; TOGETHER];
         let terms = inner.limit.terms();
         let Some((zone, prefixes)) = inner.straight_to(&terms) else {
+            let mut at = inner.memory.clock().now();
             for (decided, ask) in self.decided.iter_mut().zip(&mut self.asks) {
-                *decided = Some(self.limiter.admit(ask));
+                let (account, ask) = inner.read(ask);
+                *decided = Some(inner.admit_as_of(&account, ask, &mut at));
             }
             return;
         };

@@ -123,6 +123,9 @@ impl Limiter {
     /// Decides about many asks, each by itself and in this order, faster than one by one: the states of a few
     /// dozen are fetched together, and the clock is read once for them.
     ///
+    /// Asks are taken from the iterator and decided in groups of up to 32. The asks of a group are decided as of one
+    /// instant, and get the answers of single asks at that instant.
+    ///
     /// ```
     /// use tidegate::{Limit, Limiter};
     ///
@@ -273,6 +276,15 @@ impl Inner {
         match self.wait_behind(account, ask) {
             Some(wait) => holder.look(account, ask).put_off(wait),
             None => holder.spend(account, ask),
+        }
+    }
+
+    /// The same as of a reading of the clock from a moment ago; that becomes a later one if it was too long ago.
+    fn admit_as_of(&self, account: &Account, ask: Ask, at: &mut Timestamp) -> Decision {
+        let holder = self.memory.holder(account.terms());
+        match self.wait_behind(account, ask) {
+            Some(wait) => holder.look(account, ask).put_off(wait),
+            None => holder.spend_as_of(account, ask, at),
         }
     }
 

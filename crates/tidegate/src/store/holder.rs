@@ -109,6 +109,12 @@ impl Holder<'_> {
         with_holder!(self, holder => holder.spend(account, ask))
     }
 
+    /// Decides like [`Holder::spend`] as of a reading of the clock from a moment ago; that becomes a later one if it was
+    /// too long ago.
+    pub(crate) fn spend_as_of(self, account: &Account, ask: Ask, at: &mut Timestamp) -> Decision {
+        with_holder!(self, holder => holder.spend_as_of(account, ask, at))
+    }
+
     /// Takes if it passes, now or as of the given time; if not, leaves no trace.
     pub(crate) fn take_if_free(
         self,

@@ -44,6 +44,11 @@ const PER_SECOND: u64 = PER_NANOSECOND * 1_000_000_000;
 /// served after. A step back up to this is no step; debts stay as they are.
 pub(crate) const OUT_OF_ORDER: Ticks = Ticks(PER_SECOND / 10);
 
+/// A reading of the clock that is older than this is not decided by any more: a state that counted at that time may
+/// have been forgotten since. Stores keep states for [`OUT_OF_ORDER`] beyond their time; the other half of that is
+/// for readings that are out of order.
+pub(crate) const RECENT: Ticks = Ticks(OUT_OF_ORDER.0 / 2);
+
 /// A span of time in ticks of 1/16 ns.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticks(u64);

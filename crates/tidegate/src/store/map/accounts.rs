@@ -11,7 +11,7 @@ use crate::limit::Terms;
 use crate::receipt::Receipt;
 use crate::store::name::{Account, Namespace, circle};
 use crate::sync::{MutexGuard, Ordering};
-use crate::time::{Source, Timestamp};
+use crate::time::{RECENT, Source, Timestamp};
 
 /// Every so many calls a shard and one of its neighbours are tended.
 const TENDED_EVERY: usize = 8;
@@ -55,6 +55,20 @@ impl Map {
             |state, now| terms.decide(state, now, ask),
             |state, now| terms.peek(state, now, ask).store_full(),
         )
+    }
+
+    /// Decides as of a reading of the clock from a moment ago, like [`Map::spend`]; that becomes a later one if it was
+    /// too long ago, for an entry that counted then may have been dropped since.
+    pub(crate) fn spend_as_of(&self, account: &Account, ask: Ask, at: &mut Timestamp) -> Decision {
+        let (terms, read) = (account.terms(), *at);
+        let (decision, decided_at) = self.touch_as_of(
+            account,
+            |now| if now.since(read) < RECENT { read } else { now },
+            |state, now| (terms.decide(state, now, ask), now),
+            |state, now| (terms.peek(state, now, ask).store_full(), now),
+        );
+        *at = decided_at;
+        decision
     }
 
     /// Takes if it passes, now or as of the given time; if not, leaves no trace.
@@ -131,10 +145,22 @@ impl Map {
         change: impl FnOnce(&mut State, Timestamp) -> R,
         full: impl FnOnce(&State, Timestamp) -> R,
     ) -> R {
+        self.touch_as_of(account, |now| at.unwrap_or(now), change, full)
+    }
+
+    /// The same as of a time that is known once the clock was read.
+    #[inline]
+    fn touch_as_of<R>(
+        &self,
+        account: &Account,
+        as_of: impl FnOnce(Timestamp) -> Timestamp,
+        change: impl FnOnce(&mut State, Timestamp) -> R,
+        full: impl FnOnce(&State, Timestamp) -> R,
+    ) -> R {
         let place = self.place(account);
         let mut shard = self.shard(place);
         let now = self.inner.now();
-        let at = at.unwrap_or(now.time);
+        let at = as_of(now.time);
         let answer = self.inner.change(&mut shard, place.hash, account, (now, at), change, full);
         self.inner.tend(shard, place.shard, now);
         answer
@@ -182,7 +208,8 @@ impl Inner {
         let Some(entry) = shard.find_mut(hash, account.bytes()) else {
             let mut state = State::default();
             let answer = change(&mut state, at);
-            let is_clear = now.is_past(terms.clear_at(&state));
+            // Who is decided as of a moment ago may be followed by others as of the same moment.
+            let is_clear = Now { time: at, ..now }.is_past(terms.clear_at(&state));
             let settled_at = terms.settled_at(&state);
             let remembered = is_clear || self.remember(shard, (hash, account), (state, settled_at), now);
             return if remembered { answer } else { full(&State::default(), at) };

@@ -59,7 +59,7 @@ impl Entry {
         }
         // The name is looked at last: it lies elsewhere.
         now.is_past(self.settled_at)
-            && now.is_past(self.settled_at.saturating_add(now.memory.of(self.name.as_bytes())))
+            && now.is_long_past(self.settled_at.saturating_add(now.memory.of(self.name.as_bytes())))
     }
 
     pub(super) fn state(&self) -> &State {

@@ -13,7 +13,8 @@ use crate::algorithm::Algorithm;
 use crate::limit::Terms;
 use crate::store::name::Namespace;
 use crate::{
-    Adjusted, Ask, Cost, HOUR, Key, Limiter, MILLISECOND, ManualClock, SECOND, Subject, Ticks, Timestamp,
+    Adjusted, Ask, Cost, Decision, HOUR, Key, Limiter, MILLISECOND, ManualClock, SECOND, Subject, Ticks,
+    Timestamp,
 };
 use crate::{admit_all, ask};
 
@@ -127,6 +128,33 @@ fn what_is_shared_is_given_back_once() {
         if hook.disarm() {
             (0..8).for_each(|_| passed.admit(&user, key, &hook));
             assert!(passed.is_within(4, 5 * SECOND), "key {key}, reading {reading}");
+        }
+    }
+}
+
+#[test]
+fn a_batch_that_was_slept_on_admits_nobody_too_much() {
+    let all = (0..4_u32).flat_map(|key| (0..60).map(move |reading| (key, reading)));
+    for ((key, reading), slept) in
+        all.flat_map(|one| [40, 450].map(|ms| (one, ms))).step_by(if cfg!(miri) { 97 } else { 1 })
+    {
+        let (hook, passed) = (Hook::new(), Passed::default());
+        let zone = Zone::with_clock(0, hook.clone());
+        let before = Limiter::on(&zone, "before", Limit::token_bucket(1, 300 * MILLISECOND));
+        assert!((0..2 * BUCKET as u32).all(|key| before.admit(key).is_allowed()));
+        let user = Limiter::on(&zone, "user", Limit::token_bucket(1, 5 * SECOND).burst(4));
+        let (other, by, inner) = (user.clone(), passed.clone(), hook.clone());
+        hook.arm(reading, move || {
+            by.admit(&other, key, &inner);
+            inner.clock.advance(slept * MILLISECOND);
+            by.admit(&other, key, &inner);
+        });
+        let batch = user.admit_each([key, key + 1, key, key + 2, key]).step_by(2);
+        let batched = batch.filter(Decision::is_allowed).count();
+        if hook.disarm() {
+            (0..8).for_each(|_| passed.admit(&user, key, &hook));
+            let all = batched + passed.0.lock().expect("nobody panics").len();
+            assert!(all <= 4, "key {key}, reading {reading}, {slept} ms: {all} passed");
         }
     }
 }

@@ -1,6 +1,10 @@
-//! Several subjects of one limit, one after the other.
+//! Several asks, one after the other, as of one reading of the clock.
+//!
+//! A batch gives the answers of single asks at one instant, so a newcomer is decided and charged as of the reading that
+//! all others are decided by, though its cell is looked for by a later one (`docs/zone.md` says why that is safe). Only
+//! a reading that is no longer recent is given up: then the rest of the batch is decided by the later one as well.
 
-use super::change::Spend;
+use super::change::{Spend, SpendAsOf};
 use super::core::{Core, Who};
 use super::subjects::Prefixes;
 use super::table::Spot;
@@ -36,7 +40,7 @@ impl Placed {
 }
 
 impl Zone {
-    /// Decides about each, in order, and spends if allowed; the clock is read once.
+    /// Decides about each, in order, and spends if allowed, all as of one instant.
     pub(crate) fn spend_each(
         &self,
         placed: &[Option<Placed>],
@@ -44,44 +48,60 @@ impl Zone {
         decided: &mut [Option<Decision>],
     ) {
         let core = &self.inner.core;
-        let now = core.clock.now();
+        let mut at = core.clock.now();
         super::subjects::with_word!(terms, terms => {
             for (placed, decided) in placed.iter().flatten().zip(decided) {
                 let who = Who { spot: &placed.spot, terms, when_full, at: None };
-                *decided = Some(core.settle_as_of(now, &who, placed.ask));
+                *decided = Some(core.settle_as_of(&mut at, &who, placed.ask));
             }
         });
     }
 }
 
 impl Zone {
-    /// Decides about one whose cells were asked for, by a reading of the clock from a moment ago.
+    /// Decides about one whose cells were asked for, as of a reading of the clock from a moment ago; that becomes a
+    /// later one if it was too long ago.
     #[inline]
     pub(crate) fn spend_placed(
         &self,
-        now: Timestamp,
+        at: &mut Timestamp,
         placed: &Placed,
         (terms, when_full): (&Terms, WhenFull),
     ) -> Decision {
         super::subjects::with_word!(terms, terms => {
             let who = Who { spot: &placed.spot, terms, when_full, at: None };
-            self.inner.core.settle_as_of(now, &who, placed.ask)
+            self.inner.core.settle_as_of(at, &who, placed.ask)
         })
     }
 }
 
 impl Core {
-    /// Decides by a reading of the clock from a moment ago. Only a debt that looks too large is not judged by it:
-    /// that may be because the reading is old.
+    /// Decides as of a reading of the clock from a moment ago. Only a debt that looks too large is not judged by it
+    /// alone: that may be because the reading is old.
     #[inline(always)]
-    fn settle_as_of<W: OneWord>(&self, now: Timestamp, who: &Who<'_, W>, ask: Ask) -> Decision {
+    pub(super) fn settle_as_of<W: OneWord>(
+        &self,
+        at: &mut Timestamp,
+        who: &Who<'_, W>,
+        ask: Ask,
+    ) -> Decision {
         if let Some((cell, content)) = self.table.find(who.spot) {
-            if content.is_state() && content.clear_at().since(now) <= who.terms.never_cut() {
-                if let Some(decision) = self.change_in(cell, content, who, now, &Spend(ask)) {
+            if content.is_state() && content.clear_at().since(*at) <= who.terms.never_cut() {
+                if let Some(decision) = self.change_in(cell, content, who, *at, &Spend(ask)) {
                     return decision;
                 }
             }
         }
-        self.settle_slowly(who, &Spend(ask))
+        self.settle_newcomer_as_of(at, who, ask)
+    }
+
+    /// The same for a subject that was not found, or not left alone.
+    #[inline(never)]
+    fn settle_newcomer_as_of<W: OneWord>(&self, at: &mut Timestamp, who: &Who<'_, W>, ask: Ask) -> Decision {
+        let Who { spot, terms, when_full, .. } = *who;
+        let who = Who { spot, terms, when_full, at: Some(*at) };
+        let (decision, decided_at) = self.settle_slowly(&who, &SpendAsOf(ask));
+        *at = decided_at;
+        decision
     }
 }

@@ -36,6 +36,23 @@ impl<W: OneWord> Change<W> for Spend {
     }
 }
 
+/// Decides and spends like [`Spend`]; with the time as of which it did.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SpendAsOf(pub(super) Ask);
+
+impl<W: OneWord> Change<W> for SpendAsOf {
+    type Answer = (Decision, Timestamp);
+
+    fn change(&self, terms: &W, state: &mut W::State, now: Timestamp) -> Self::Answer {
+        (Spend(self.0).change(terms, state, now), now)
+    }
+
+    fn share(&self, terms: &W, clear_at: Timestamp, now: Timestamp) -> (Self::Answer, Option<u64>) {
+        let (decision, word) = Spend(self.0).share(terms, clear_at, now);
+        ((decision, now), word)
+    }
+}
+
 /// Decides and spends like [`Spend`], with proof of it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Take(pub(super) Ask);

@@ -24,7 +24,7 @@ use super::table::{Sighting, Spot, Survey, Table, View};
 use crate::algorithm::{OneWord, worst_word};
 use crate::ask::Ask;
 use crate::decision::Decision;
-use crate::time::{OUT_OF_ORDER, SECOND, Source, Ticks, Timestamp};
+use crate::time::{OUT_OF_ORDER, RECENT, SECOND, Source, Ticks, Timestamp};
 
 /// A place that is wanted may be worth something for longer than any debt.
 const LEAST_DEPTH: Ticks = Ticks::saturating_from(SECOND.saturating_mul(2));
@@ -50,10 +50,10 @@ pub(super) struct Who<'a, W> {
 }
 
 impl<W> Who<'_, W> {
-    /// The time to decide as of; one that is long ago was read by a thread that has slept since.
+    /// The time to decide as of, unless it is as long ago as this: then the thread has slept since it was read.
     #[inline(always)]
-    fn as_of(&self, now: Timestamp) -> Timestamp {
-        self.at.filter(|at| now.since(*at) < OUT_OF_ORDER).unwrap_or(now)
+    fn as_of(&self, now: Timestamp, long_ago: Ticks) -> Timestamp {
+        self.at.filter(|at| now.since(*at) < long_ago).unwrap_or(now)
     }
 
     /// What its cell is.
@@ -83,7 +83,7 @@ impl Core {
         if let Some((cell, content)) = self.table.find(who.spot) {
             if content.is_state() {
                 // After the cell: what is decided by an older time than the state's would forgive too much.
-                let now = who.as_of(self.clock.now());
+                let now = who.as_of(self.clock.now(), OUT_OF_ORDER);
                 if let Some(answer) = self.change_in(cell, content, who, now, change) {
                     return answer;
                 }
@@ -112,7 +112,7 @@ impl Core {
         let stripe = self.counters.of(who.spot.place());
         loop {
             let view = self.table.view(who.spot);
-            let now = self.clock.now();
+            let now = who.as_of(self.clock.now(), RECENT);
             if let Some(answer) = self.step(who, change, &view, now) {
                 return answer;
             }
@@ -120,7 +120,7 @@ impl Core {
         }
     }
 
-    /// One attempt; nothing if somebody else was faster.
+    /// One attempt as of this time, which is recent; nothing if somebody else was faster.
     fn step<W: OneWord, C: Change<W>>(
         &self,
         who: &Who<'_, W>,
@@ -129,7 +129,7 @@ impl Core {
         now: Timestamp,
     ) -> Option<C::Answer> {
         if let Some(state) = view.own().find(|own| own.content.is_state()) {
-            let (answer, after) = change_own(state.content, who, who.as_of(now), change);
+            let (answer, after) = change_own(state.content, who, now, change);
             return (after == state.content || view.replace(state, after)).then_some(answer);
         }
         if let Some(wanted) = view.own().min_by_key(|own| own.number) {
@@ -141,7 +141,7 @@ impl Core {
         }
         if who.when_full == WhenFull::Forget {
             count(&self.counters.of(who.spot.place()).forgotten);
-            return Some(change.change(who.terms, &mut Default::default(), who.as_of(now)));
+            return Some(change.change(who.terms, &mut Default::default(), now));
         }
         self.share(who, change, (view, &survey), now)
     }
@@ -190,7 +190,8 @@ impl Core {
                 return None;
             }
         }
-        let (answer, left) = begin(who, change, &view, self.clock.now());
+        let now = who.as_of(self.clock.now(), RECENT);
+        let (answer, left) = begin(who, change, &view, now);
         let Some(word) = left else {
             view.replace(wanted, Content::NOTHING);
             return Some(answer);
@@ -219,7 +220,7 @@ impl Core {
             return None;
         };
         let until = survey.shared_until;
-        let (answer, left) = change.share(who.terms, until, who.as_of(now));
+        let (answer, left) = change.share(who.terms, until, now);
         let spent = match left {
             None => true,
             // Less than before is left only where a take is undone: that is exact, and done once, or it is not done.
@@ -243,8 +244,8 @@ impl Core {
         let after = self.table.view(spot);
         after.own().next().is_none()
             && after.is_charged_in(shared, until)
-            // A cell that the subject had meanwhile cannot have come and gone in this time.
-            && self.clock.now().since(now) < OUT_OF_ORDER
+            // A cell in which the subject owed something at the time of the decision cannot have come and gone since.
+            && self.clock.now().since(now) < RECENT
     }
 
     /// What a subject would be told, without a trace.
@@ -329,10 +330,9 @@ fn begin<W: OneWord, C: Change<W>>(
     view: &View<'_>,
     now: Timestamp,
 ) -> (C::Answer, Option<u64>) {
-    let at = who.as_of(now);
-    let mut state = first_state(who, view.shared_until(), at);
+    let mut state = first_state(who, view.shared_until(), now);
     let before = who.terms.word_of(&state);
-    let answer = change.change(who.terms, &mut state, at);
+    let answer = change.change(who.terms, &mut state, now);
     let word = who.terms.word_of(&state);
     (answer, (word != before).then_some(word))
 }

@@ -132,6 +132,14 @@ impl Zone {
         with_word!(account.terms(), terms => self.inner.core.settle(&who(&spot, account, terms), &Spend(ask)))
     }
 
+    /// Decides as of a reading of the clock from a moment ago; that becomes a later one if it was too long ago.
+    pub(crate) fn spend_as_of(&self, account: &Account, ask: Ask, at: &mut Timestamp) -> Decision {
+        let spot = self.spot(account);
+        with_word!(account.terms(), terms => {
+            self.inner.core.settle_as_of(at, &who(&spot, account, terms), ask)
+        })
+    }
+
     pub(crate) fn take_from(&self, account: &Account, ask: Ask) -> (Decision, Option<Receipt>) {
         self.take_if_free(account, ask, None)
     }
