@@ -3,15 +3,20 @@
 //! With a clock that stands still, a call that reads it twice and mixes the readings looks right. This one can
 //! advance at every reading, so that each reading has a time of its own.
 
+use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Waker;
 
-use tidegate::{Clock, Ticks, Timestamp};
+use tidegate::{Clock, ManualClock, Ticks, Timestamp};
 
-/// A clock that is set by hand and advances by a fixed step at every reading; the step is zero at first.
+/// A manual clock that advances by a fixed step at every reading; the step is zero at first.
 #[derive(Debug, Default)]
 pub struct TickingClock {
-    next: AtomicU64,
+    manual: Arc<ManualClock>,
     step: AtomicU64,
+    /// The sum of all steps so far.
+    ahead: AtomicU64,
 }
 
 impl TickingClock {
@@ -20,12 +25,29 @@ impl TickingClock {
         TickingClock::default()
     }
 
-    /// Sets the time of the next reading. The step stays as it is.
-    pub fn set(&self, now: Timestamp) {
-        self.next.store(now.ticks(), Ordering::SeqCst);
+    /// The same over a clock that a test moves.
+    pub fn over(manual: Arc<ManualClock>) -> TickingClock {
+        TickingClock { manual, ..TickingClock::default() }
     }
 
-    /// Advances by this much after every reading from now on; zero makes the clock stand still.
+    /// Sets the time of the next reading. The step stays as it is.
+    pub fn set(&self, now: Timestamp) {
+        self.manual.set(now);
+    }
+
+    /// Sets the time like [`TickingClock::set`] and as far ahead as the clock has advanced by itself, so that it does not
+    /// step back behind what was decided meanwhile.
+    pub fn set_ahead(&self, now: Timestamp) {
+        self.set(now.saturating_add(self.ahead()));
+    }
+
+    /// How far the clock has advanced by itself so far.
+    pub fn ahead(&self) -> Ticks {
+        Ticks::new(self.ahead.load(Ordering::SeqCst))
+    }
+
+    /// Advances by this much after every reading from now on; zero makes the clock stand still. Only one thread at a
+    /// time may read a clock that advances.
     pub fn tick(&self, step: Ticks) {
         self.step.store(step.get(), Ordering::SeqCst);
     }
@@ -33,8 +55,16 @@ impl TickingClock {
 
 impl Clock for TickingClock {
     fn now(&self) -> Timestamp {
-        let step = self.step.load(Ordering::SeqCst);
-        Timestamp::from_ticks(self.next.fetch_add(step, Ordering::SeqCst))
+        let (now, step) = (self.manual.now(), self.step.load(Ordering::SeqCst));
+        if step > 0 {
+            self.manual.set(now.saturating_add(Ticks::new(step)));
+            self.ahead.fetch_add(step, Ordering::SeqCst);
+        }
+        now
+    }
+
+    fn wake_at(&self, at: Timestamp, waker: Waker) -> io::Result<bool> {
+        self.manual.wake_at(at, waker)
     }
 }
 
@@ -53,5 +83,8 @@ mod tests {
         assert_eq!(read(), [100, 105, 110]);
         clock.tick(Ticks::ZERO);
         assert_eq!(read(), [115, 115, 115]);
+        assert_eq!(clock.ahead(), Ticks::new(30));
+        clock.set_ahead(Timestamp::from_ticks(1000));
+        assert_eq!(read(), [1030, 1030, 1030]);
     }
 }

@@ -10,9 +10,11 @@
 //! - [`law`]: what must hold after every step, whatever the limit.
 //! - [`keeper`]: who remembers subjects, the pure functions or a store; laws and oracles judge any of them.
 //! - [`clock`]: a clock that can advance at every reading, so that no two readings are the same time.
+//! - [`batch`]: random batches in lock-step with the same takes one by one.
 //! - [`arm`]: what a trace is played on: keepers and handles here, a protocol elsewhere.
 
 pub mod arm;
+pub mod batch;
 pub mod clock;
 pub mod extreme;
 pub mod generate;

@@ -177,6 +177,21 @@ impl Promise {
         }
     }
 
+    /// The period, or the lease, in ticks.
+    pub fn period(&self) -> u64 {
+        match *self {
+            Promise::TokenBucket { period, .. }
+            | Promise::LeakyBucket { period, .. }
+            | Promise::FixedWindow { period, .. }
+            | Promise::SlidingLog { period, .. }
+            | Promise::SlidingWindow { period, .. }
+            | Promise::Estimate { period, .. }
+            | Promise::Steady { period, .. }
+            | Promise::WarmUp { period, .. }
+            | Promise::Concurrency { lease: period, .. } => period,
+        }
+    }
+
     /// The most that can pass at one instant, if one can say.
     pub fn most_at_once(&self) -> u64 {
         match *self {

@@ -28,18 +28,39 @@
 //!   reset_after`, each checked exactly (spans rounded up to the arm's resolution); after `charge`, `refund`
 //!   and `give-back` `whole`, `capped` or `needs-permit`; after `release` and `renew` `yes` or `no`.
 
-use std::collections::HashMap;
+mod play;
+
+pub use play::{Batches, play, play_in_batches};
+
 use std::fmt;
 
-use tidegate::{Adjusted, Adjustment, Ask, Cost, Limit, PermitId, Ticks, Timestamp, Verdict};
+use tidegate::{Adjustment, Ask, Cost, Limit, Ticks, Verdict};
 
-use crate::arm::{Answer, Arm};
+use crate::arm::Answer;
 
 /// A file of steps.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
     /// What happens, in order.
     pub steps: Vec<Step>,
+}
+
+impl Trace {
+    /// What an arm can play that does not know these verbs: from each beginning on, the steps before the first of
+    /// them. A `peek` changes nothing, so it is only left out.
+    #[must_use]
+    pub fn without(&self, verbs: &[&str]) -> Trace {
+        let (mut steps, mut is_over) = (Vec::new(), false);
+        for step in &self.steps {
+            is_over &= !matches!(step.action, Action::Begin(_));
+            let is_unknown = step.action.verb().is_some_and(|verb| verbs.contains(&verb));
+            is_over |= is_unknown && !matches!(step.action, Action::Peek { .. });
+            if !is_over && !is_unknown {
+                steps.push(step.clone());
+            }
+        }
+        Trace { steps }
+    }
 }
 
 /// One line.
@@ -80,6 +101,24 @@ pub enum Action {
     Reset,
 }
 
+impl Action {
+    /// The verb of a step; none for a line without a time.
+    fn verb(&self) -> Option<&'static str> {
+        match self {
+            Action::Needs(_) | Action::Begin(_) => None,
+            Action::Change(_) => Some("limit"),
+            Action::Take { .. } => Some("take"),
+            Action::Peek { .. } => Some("peek"),
+            Action::Adjust(Adjustment::Charge(_)) => Some("charge"),
+            Action::Adjust(Adjustment::Refund(_)) => Some("refund"),
+            Action::GiveBack(_) => Some("give-back"),
+            Action::Release(_) => Some("release"),
+            Action::Renew(_) => Some("renew"),
+            Action::Reset => Some("reset"),
+        }
+    }
+}
+
 /// What must come of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expected {
@@ -101,19 +140,24 @@ impl Expected {
 
     /// What `release` and `renew` answer.
     pub fn yes_or_no(yes: bool) -> Expected {
-        word(yes_or_no(yes))
+        Expected::word(if yes { "yes" } else { "no" })
     }
 
-    fn is_met_by(&self, got: &Expected, resolution: Ticks) -> bool {
-        let round = |name: &str, value: u64| {
-            if is_span(name) { value.div_ceil(resolution.get()) } else { value }
-        };
+    fn word(word: &str) -> Expected {
+        Expected { word: word.to_owned(), figures: Vec::new() }
+    }
+
+    /// Whether an answer says this, with spans rounded up to the resolution and shorter by the slack at most.
+    fn is_met_by(&self, got: &Expected, resolution: Ticks, slack: Ticks) -> bool {
+        let steps = |span: u64| span.div_ceil(resolution.get());
         let said = |name: &str| got.figures.iter().find(|(said, _)| said == name).map(|(_, value)| *value);
-        self.word == got.word
-            && self
-                .figures
-                .iter()
-                .all(|(name, value)| said(name).is_some_and(|said| round(name, said) == round(name, *value)))
+        let is_met = |(name, value): &(String, u64)| match said(name) {
+            Some(said) if is_span(name) => {
+                (steps(value.saturating_sub(slack.get()))..=steps(*value)).contains(&steps(said))
+            }
+            said => said == Some(*value),
+        };
+        self.word == got.word && self.figures.iter().all(is_met)
     }
 }
 
@@ -127,82 +171,6 @@ fn words_of(verdict: Verdict<Ticks>) -> (&'static str, Option<(&'static str, Tic
 
 fn is_span(name: &str) -> bool {
     matches!(name, "delay" | "retry_after" | "reset_after")
-}
-
-/// Plays a trace, as far as the arm can meet its needs, and says how many steps that were, or at which line
-/// the arm did something else.
-pub fn play(trace: &Trace, arm: &mut dyn Arm) -> Result<usize, String> {
-    let mut permits: HashMap<&str, PermitId> = HashMap::new();
-    for (played, step) in trace.steps.iter().enumerate() {
-        if let Action::Needs(need) = &step.action {
-            if !arm.can(need) {
-                return Ok(played);
-            }
-            continue;
-        }
-        arm.set_time(Timestamp::from_ticks(step.at));
-        let got = step_on(step, arm, &mut permits).map_err(|what| format!("line {}: {what}", step.line))?;
-        let Some(expected) = &step.expected else { continue };
-        if !got.as_ref().is_some_and(|got| expected.is_met_by(got, arm.resolution())) {
-            let got = got.map_or("nothing".to_owned(), |got| got.to_string());
-            return Err(format!("line {}: {step}\n  {} answered {got}", step.line, arm.name()));
-        }
-    }
-    Ok(trace.steps.len())
-}
-
-fn step_on<'a>(
-    step: &'a Step,
-    arm: &mut dyn Arm,
-    permits: &mut HashMap<&'a str, PermitId>,
-) -> Result<Option<Expected>, String> {
-    let key = step.key.as_str();
-    let permit = |permits: &HashMap<&str, PermitId>, name: &str| {
-        permits.get(name).copied().ok_or(format!("no take named {name} got a permit"))
-    };
-    Ok(match &step.action {
-        Action::Needs(_) => None,
-        Action::Begin(limit) => {
-            arm.begin(*limit);
-            None
-        }
-        Action::Change(limit) => {
-            arm.change(*limit);
-            None
-        }
-        Action::Take { ask, name } => {
-            let answer = arm.take(key, *ask, name.as_deref());
-            if let (Some(name), Some(permit)) = (name, answer.permit) {
-                permits.insert(name, permit);
-            }
-            Some(Expected::of(&answer))
-        }
-        Action::Peek { ask } => Some(Expected::of(&arm.peek(key, *ask))),
-        Action::Adjust(adjustment) => Some(adjusted(arm.adjust(key, *adjustment))),
-        Action::GiveBack(name) => Some(adjusted(arm.give_back(key, name))),
-        Action::Release(name) => Some(word(yes_or_no(arm.release(key, permit(permits, name)?)))),
-        Action::Renew(name) => Some(word(yes_or_no(arm.renew(key, permit(permits, name)?)))),
-        Action::Reset => {
-            arm.reset(key);
-            None
-        }
-    })
-}
-
-fn adjusted(adjusted: Adjusted) -> Expected {
-    word(match adjusted {
-        Adjusted::Whole => "whole",
-        Adjusted::Capped => "capped",
-        Adjusted::NeedsPermit => "needs-permit",
-    })
-}
-
-fn word(word: &str) -> Expected {
-    Expected { word: word.to_owned(), figures: Vec::new() }
-}
-
-fn yes_or_no(yes: bool) -> &'static str {
-    if yes { "yes" } else { "no" }
 }
 
 /// Reads a trace; an error names the line.
@@ -447,10 +415,26 @@ mod tests {
     }
 
     #[test]
+    fn of_a_verb_that_an_arm_does_not_know_the_rest_up_to_the_next_beginning_is_left_out() {
+        let text = "limit 1/s\nat 0ms take 1\nat 0ms peek 1\nat 0ms take 2\nat 0ms reset\nat 1s take 3\n\
+                    limit 2/s\nat 0ms take 4\n";
+        let left = parse(text).unwrap().without(&["peek", "reset"]).to_string();
+        assert_eq!(left, "limit 1/s\nat 0ms take 1\nat 0ms take 2\nlimit 2/s\nat 0ms take 4\n");
+        assert_eq!(parse(text).unwrap().without(&[]), parse(text).unwrap());
+    }
+
+    #[test]
     fn a_coarse_arm_is_compared_after_rounding_up() {
         let exact = Expected { word: "deny".into(), figures: vec![("retry_after".into(), 16_001)] };
         let coarse = Expected { word: "deny".into(), figures: vec![("retry_after".into(), 32_000)] };
-        assert!(exact.is_met_by(&coarse, Ticks::new(16_000)));
-        assert!(!exact.is_met_by(&coarse, Ticks::new(1)));
+        assert!(exact.is_met_by(&coarse, Ticks::new(16_000), Ticks::ZERO));
+        assert!(!exact.is_met_by(&coarse, Ticks::new(1), Ticks::ZERO));
+    }
+
+    #[test]
+    fn a_span_may_be_shorter_by_the_slack_and_never_longer() {
+        let expected = |ticks| Expected { word: "deny".into(), figures: vec![("retry_after".into(), ticks)] };
+        let is_met = |said: u64| expected(100).is_met_by(&expected(said), Ticks::new(1), Ticks::new(3));
+        assert_eq!([96, 97, 100, 101].map(is_met), [false, true, true, false]);
     }
 }

@@ -2,8 +2,11 @@
 
 use tidegate::{Adjusted, Adjustment, Ask, KeyedAsk, Limit, Limiter, PermitId, Ticks, Timestamp, ask};
 
-use super::{Answer, Arm};
+use super::{Answer, Arm, Take};
 use crate::keeper::{Crowd, Keeper, Sheltering};
+
+/// As many asks as [`Limiter::admit_each`] decides as of one instant.
+const GROUP: usize = 32;
 
 /// A [`Limiter`] on a store that is busy with others. It hands out no receipts.
 #[derive(Debug)]
@@ -19,7 +22,11 @@ impl<S: Sheltering> OnLimiter<S> {
     }
 
     fn with(limit: Limit) -> OnLimiter<S> {
-        let crowd = Crowd::default();
+        OnLimiter::on(Crowd::default(), limit)
+    }
+
+    /// The handle on this store.
+    pub fn on(crowd: Crowd<S>, limit: Limit) -> OnLimiter<S> {
         OnLimiter { limiter: Limiter::on(crowd.memory(), "judged", limit), crowd }
     }
 }
@@ -55,8 +62,24 @@ impl<S: Sheltering> Arm for OnLimiter<S> {
         self.crowd.set_time(now);
     }
 
+    fn tick(&mut self, step: Ticks) -> bool {
+        self.crowd.tick(step);
+        true
+    }
+
     fn take(&mut self, key: &str, ask: Ask, _: Option<&str>) -> Answer {
         self.limiter.admit(keyed(key, ask)).into()
+    }
+
+    fn take_each(&mut self, takes: &[Take<'_>]) -> Vec<Answer> {
+        let mut answers = Vec::with_capacity(takes.len());
+        // Each group has an instant of its own: here that of the batch.
+        for group in takes.chunks(GROUP) {
+            self.crowd.set_clock_again();
+            let asks = group.iter().map(|take| keyed(take.key, take.ask));
+            answers.extend(self.limiter.admit_each(asks).map(Answer::from));
+        }
+        answers
     }
 
     fn peek(&mut self, key: &str, ask: Ask) -> Answer {

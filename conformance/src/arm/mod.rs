@@ -1,9 +1,11 @@
 //! What a trace is played on.
 
+mod adhoc;
 mod kept;
 mod limiter;
 mod single;
 
+pub use adhoc::OnAdHoc;
 pub use kept::Kept;
 pub use limiter::OnLimiter;
 pub use single::OnSingle;
@@ -41,8 +43,24 @@ pub trait Arm {
     /// Sets the clock, forwards or back.
     fn set_time(&mut self, now: Timestamp);
 
+    /// Makes the clock advance by this much after every reading from now on; returns false if it cannot.
+    fn tick(&mut self, step: Ticks) -> bool {
+        step == Ticks::ZERO
+    }
+
+    /// The most by which the clock is ahead of the time that was set, where its advance in earlier batches is kept:
+    /// a span may be reported shorter by this much.
+    fn slack(&self) -> Ticks {
+        Ticks::ZERO
+    }
+
     /// Decides and spends; a named take may be given back later.
     fn take(&mut self, key: &str, ask: Ask, name: Option<&str>) -> Answer;
+
+    /// Decides about several takes in one call, in this order. An arm without such a call takes one by one.
+    fn take_each(&mut self, takes: &[Take<'_>]) -> Vec<Answer> {
+        takes.iter().map(|take| self.take(take.key, take.ask, take.name)).collect()
+    }
 
     /// Looks.
     fn peek(&mut self, key: &str, ask: Ask) -> Answer;
@@ -61,6 +79,17 @@ pub trait Arm {
 
     /// Starts a lease anew.
     fn renew(&mut self, key: &str, permit: PermitId) -> bool;
+}
+
+/// One take of several.
+#[derive(Clone, Copy, Debug)]
+pub struct Take<'a> {
+    /// The key.
+    pub key: &'a str,
+    /// The ask.
+    pub ask: Ask,
+    /// The name under which it may be given back.
+    pub name: Option<&'a str>,
 }
 
 /// A decision as an arm tells it.

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate::{
-    Adjusted, Adjustment, Ask, Cost, Decision, Decisions, Key, Limit, MINUTE, ManualClock, Map, Memory,
-    PermitId, Receipt, SECOND, State, Subject, Timestamp, Zone,
+    Adjusted, Adjustment, Ask, Clock, Cost, Decision, Decisions, Key, Limit, MINUTE, Map, Memory, PermitId,
+    Receipt, SECOND, State, Subject, Ticks, Timestamp, Zone,
 };
 
 use super::Keeper;
+use crate::clock::TickingClock;
 use crate::random::Random;
 
 /// What strangers are held to.
@@ -31,11 +32,14 @@ pub trait Sheltering: Sized {
     /// What to call a limiter on it.
     const LIMITER: &'static str;
 
+    /// What to call a handle on it whose limit comes with each ask.
+    const ADHOC: &'static str;
+
     /// Whether a fixed window ends to the tick when it did, also under another limit.
     const KEEPS_WINDOWS_EXACTLY: bool;
 
     /// Nobody seen.
-    fn empty(clock: Arc<ManualClock>) -> Self;
+    fn empty(clock: Arc<dyn Clock>) -> Self;
 
     /// The store of a limiter.
     fn memory(&self) -> Memory;
@@ -73,9 +77,10 @@ macro_rules! sheltering {
         impl Sheltering for $store {
             const NAME: &'static str = $name;
             const LIMITER: &'static str = concat!("limiter on a ", $name);
+            const ADHOC: &'static str = concat!("ad-hoc limits on a ", $name);
             const KEEPS_WINDOWS_EXACTLY: bool = $exactly;
 
-            fn empty(clock: Arc<ManualClock>) -> $store {
+            fn empty(clock: Arc<dyn Clock>) -> $store {
                 $empty(clock)
             }
 
@@ -126,15 +131,16 @@ macro_rules! sheltering {
 const ZONE_BYTES: usize = 1 << 20;
 
 sheltering! {
-    Map "map", windows exactly: true, empty: |clock: Arc<ManualClock>| Map::with_clock(clock);
-    Zone "zone", windows exactly: false, empty: |clock: Arc<ManualClock>| Zone::with_clock(ZONE_BYTES, clock);
+    Map "map", windows exactly: true, empty: |clock: Arc<dyn Clock>| Map::with_clock(clock);
+    Zone "zone", windows exactly: false, empty: |clock: Arc<dyn Clock>| Zone::with_clock(ZONE_BYTES, clock);
 }
 
 /// A store in which strangers come and go while time passes.
 #[derive(Debug)]
 pub struct Crowd<S> {
     store: S,
-    clock: Arc<ManualClock>,
+    clock: Arc<TickingClock>,
+    now: Timestamp,
     random: Random,
     rush: Rush,
     strangers: u64,
@@ -147,6 +153,8 @@ enum Rush {
     NowAndThen,
     /// Each time enough to sweep a map: whoever is clear is forgotten at once.
     Always,
+    /// There are none.
+    Never,
 }
 
 impl<S: Sheltering> Crowd<S> {
@@ -157,8 +165,25 @@ impl<S: Sheltering> Crowd<S> {
     }
 
     fn with(seed: u64, rush: Rush) -> Crowd<S> {
-        let clock = Arc::new(ManualClock::new());
-        Crowd { store: S::empty(clock.clone()), clock, random: Random::new(seed), rush, strangers: 0 }
+        let clock = Arc::new(TickingClock::new());
+        let (store, random) = (S::empty(clock.clone()), Random::new(seed));
+        Crowd { store, clock, now: Timestamp::EPOCH, random, rush, strangers: 0 }
+    }
+
+    /// A store of one's own by this clock, to which no strangers come.
+    pub fn without_strangers(store: S, clock: Arc<TickingClock>) -> Crowd<S> {
+        let (now, random) = (Timestamp::EPOCH, Random::new(0));
+        Crowd { store, clock, now, random, rush: Rush::Never, strangers: 0 }
+    }
+
+    /// Makes the clock advance by this much after every reading from now on.
+    pub(crate) fn tick(&self, step: Ticks) {
+        self.clock.tick(step);
+    }
+
+    /// Sets the clock to the time that was set last, if it has advanced since; no strangers come.
+    pub(crate) fn set_clock_again(&self) {
+        self.clock.set(self.now);
     }
 
     pub(crate) fn memory(&self) -> Memory {
@@ -172,6 +197,7 @@ impl<S: Sheltering> Crowd<S> {
 
     fn let_strangers_come(&mut self) {
         let (strangers, percent_remembered) = match (self.rush, self.random.between(0, 999)) {
+            (Rush::Never, _) => (0, 0),
             (Rush::Always, _) => (1500, 10),
             (Rush::NowAndThen, 0) => (3000, 100),
             (Rush::NowAndThen, 1..100) => (120, 10),
@@ -204,6 +230,7 @@ impl<S: Sheltering> Keeper for Crowd<S> {
     }
 
     fn set_time(&mut self, now: Timestamp) {
+        self.now = now;
         self.clock.set(now);
         self.let_strangers_come();
     }

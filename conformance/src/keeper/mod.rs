@@ -4,9 +4,11 @@
 
 mod crowd;
 mod states;
+mod twins;
 
 pub use crowd::{Crowd, Sheltering};
 pub use states::States;
+pub use twins::twin_zones;
 
 use tidegate::{
     Adjusted, Adjustment, Ask, Decision, Key, Limit, PermitId, Receipt, State, Subject, Ticks, Timestamp,

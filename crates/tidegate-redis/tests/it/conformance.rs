@@ -4,15 +4,15 @@ use std::collections::HashMap;
 use std::fs;
 use std::sync::Arc;
 
-use conformance::arm::{Answer, Arm};
-use conformance::trace::{self, Action, Trace};
+use conformance::arm::{Answer, Arm, Take};
+use conformance::trace::{self, Action, Batches, Trace};
 use testbed::{Cluster, Flavour, Redis, Sentinels};
 use tidegate::{
     Adjusted, Adjustment, Ask, Key, Limit, ManualClock, PermitId, Store as _, Subject, Ticks, Timestamp,
 };
 use tidegate_redis::RedisStore;
 
-use crate::setup::{cluster_url, given_time, reason, sentinel_url, wait};
+use crate::setup::{cluster_url, given_time, reason, sentinel_url, wait, wait_for_all};
 
 /// The server tells the time in microseconds.
 const MICROSECOND: Ticks = Ticks::new(16_000);
@@ -81,6 +81,19 @@ impl Arm for OnRedis {
         answer!(self.store.take(&asks)).each()[0].into()
     }
 
+    /// All questions are handed in before the first answer is waited for, as a server does with a pipeline.
+    fn take_each(&mut self, takes: &[Take<'_>]) -> Vec<Answer> {
+        let keys: Vec<_> = takes.iter().map(|take| self.key(take.key)).collect();
+        let subject = |key| Subject::new("judged", key, &self.limit);
+        let asks: Vec<_> = keys.iter().zip(takes).map(|(key, take)| [(subject(key), take.ask)]).collect();
+        let answers = wait_for_all(asks.iter().map(|asks| self.store.take(asks)));
+        let decided = answers.into_iter().map(|answer| match answer {
+            Ok(decisions) => decisions.each()[0].into(),
+            Err(error) => panic!("{}", reason(&error)),
+        });
+        decided.collect()
+    }
+
     fn peek(&mut self, key: &str, ask: Ask) -> Answer {
         let key = self.key(key);
         answer!(self.store.peek(Subject::new("judged", &key, &self.limit), ask)).into()
@@ -144,6 +157,41 @@ fn traces_are_played_on(name: &str, url: &str) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     println!("traces: {steps} steps on {name}");
     assert!(steps > 300, "only {steps} steps were played on {name}");
+}
+
+/// The same with the takes of one instant asked together. A script reads the server's clock once, so it need not
+/// advance meanwhile.
+fn traces_are_played_in_batches_on(name: &str, url: &str) {
+    let mut arm = OnRedis::new(name, url);
+    let (mut wrong, mut all) = (Vec::new(), Batches::default());
+    for (file, trace) in recorded() {
+        match trace::play_in_batches(&trace, &mut arm, Ticks::ZERO) {
+            Ok(played) => {
+                assert_eq!(played.steps, steps_before(&trace), "{file} on {name}");
+                all.steps += played.steps;
+                all.calls += played.calls;
+                all.largest = all.largest.max(played.largest);
+            }
+            Err(what) => wrong.push(format!("{file}, {what}")),
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    println!("traces in batches: {all:?} on {name}");
+    assert!(all.steps > 300 && all.calls > 150 && all.largest >= 30, "only {all:?} on {name}");
+}
+
+#[test]
+fn every_trace_is_played_as_written_in_batches_on_one_server_of_every_kind() {
+    for flavour in Flavour::available() {
+        let redis = Redis::start(flavour);
+        traces_are_played_in_batches_on(flavour.name(), &redis.url());
+    }
+}
+
+#[test]
+fn every_trace_is_played_as_written_in_batches_in_a_cluster() {
+    let cluster = Cluster::start(Flavour::Redis7);
+    traces_are_played_in_batches_on("Cluster", &cluster_url(&cluster));
 }
 
 #[test]

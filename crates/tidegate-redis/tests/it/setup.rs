@@ -1,6 +1,8 @@
 //! Stores for tests.
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use testbed::{Flavour, Redis};
@@ -36,6 +38,23 @@ pub(crate) fn redis() -> Redis {
 /// Waits for what a store answers, on a runtime that knows nothing of it.
 pub(crate) fn wait<F: Future>(future: F) -> F::Output {
     tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(future)
+}
+
+/// Waits for what comes of all of these, which are begun in their order before the first is waited for.
+pub(crate) fn wait_for_all<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F::Output> {
+    let mut futures: Vec<_> = futures.into_iter().map(Box::pin).collect();
+    let mut outputs: Vec<_> = futures.iter().map(|_| None).collect();
+    wait(poll_fn(|context| {
+        let mut are_there = true;
+        for (output, future) in outputs.iter_mut().zip(&mut futures).filter(|(output, _)| output.is_none()) {
+            match future.as_mut().poll(context) {
+                Poll::Ready(there) => *output = Some(there),
+                Poll::Pending => are_there = false,
+            }
+        }
+        if are_there { Poll::Ready(()) } else { Poll::Pending }
+    }));
+    outputs.into_iter().flatten().collect()
 }
 
 /// A subject of its own.

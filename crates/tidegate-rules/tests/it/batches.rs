@@ -1,9 +1,15 @@
 //! Several requests that stand or fall together, and futures that any thread may run.
 
-use tidegate::Verdict;
-use tidegate_rules::{Admission, Attributes, Gate};
+use std::sync::Arc;
+use std::time::Duration;
 
-use crate::requests::{remaining, still_gate};
+use conformance::clock::TickingClock;
+use conformance::keeper::{Keeper as _, States};
+use conformance::random::Random;
+use tidegate::{Ask, Key, Limit, Map, Subject, Ticks, Timestamp, Verdict, Zone};
+use tidegate_rules::{Admission, Attributes, Gate, GateStore};
+
+use crate::requests::{policy, remaining, still_gate};
 
 const TEXT: &str = "
 [[rule]]
@@ -109,4 +115,45 @@ fn two_requests_of_one_key_have_a_permit_each() {
     let permits: Vec<_> = answers.iter().flat_map(|answer| answer.permits().to_vec()).collect();
     assert_eq!(permits.len(), 2);
     assert!(permits.iter().all(|permit| gate.release_now(permit).is_ok_and(|held| held)));
+}
+
+#[test]
+fn requests_that_stand_or_fall_together_pass_exactly_if_all_pass_one_by_one() {
+    let limits =
+        ["1/s burst 4", "6/10s fixed-window", "5/2s sliding-log", "8/3s sliding-window", "4/5s concurrency"];
+    let stores: [fn(Arc<TickingClock>) -> GateStore; 2] =
+        [|clock| Zone::with_clock(1 << 16, clock).into(), |clock| Map::with_clock(clock).into()];
+    let seed = Random::seed_from_environment();
+    for (limit, store) in limits.iter().flat_map(|limit| stores.iter().map(move |store| (limit, store))) {
+        let clock = Arc::new(TickingClock::new());
+        let rule = format!("[[rule]]\nname = 'each'\nkey = ['user']\nlimit = '{limit}'\n");
+        let gate = Gate::new(policy(&rule), store(clock.clone()));
+        let limit: Limit = limit.parse().expect("a limit");
+        let (mut alone, mut random) = (States::default(), Random::new(seed));
+        let (mut now, mut passed, mut denied) = (Duration::from_secs(1), 0, 0);
+        for round in 0..400 {
+            // Never where a verdict changes: while a set of requests is decided, the clock goes on.
+            now += Duration::from_millis(random.between(0, 900)) + Duration::from_micros(1);
+            let users: Vec<_> =
+                (0..random.between(1, 6)).map(|_| format!("u{}", random.between(0, round / 100))).collect();
+            let requests: Vec<_> = users.iter().map(|name| user(name)).collect();
+            clock.set_ahead(Timestamp::after_epoch(now));
+            clock.tick(Ticks::new(1));
+            let all = together(&gate, &requests).iter().all(Admission::is_allowed);
+            clock.tick(Ticks::ZERO);
+            let mut after = alone.clone();
+            after.set_time(Timestamp::after_epoch(now));
+            let keys: Vec<_> = users.iter().map(|name| Key::new(name.as_str())).collect();
+            let one_by_one =
+                keys.iter().all(|key| after.take(Subject::new("each", key, &limit), Ask::ONE).0.is_allowed());
+            assert_eq!(all, one_by_one, "{users:?} under {limit} in round {round}, seed {seed}");
+            if one_by_one {
+                alone = after;
+                passed += 1;
+            } else {
+                denied += 1;
+            }
+        }
+        assert!(passed > 40 && denied > 40, "{limit}: {passed} passed, {denied} did not");
+    }
 }

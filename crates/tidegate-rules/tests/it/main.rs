@@ -8,6 +8,7 @@ mod all_or_none;
 mod batches;
 mod candidates;
 mod candidates_beside;
+mod conformance;
 mod faulty;
 mod keys;
 mod matching;

@@ -3,7 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use conformance::arm::{Arm, OnAdHoc, OnLimiter, Pure};
+use conformance::batch::{Compared, is_a_sequence};
 use conformance::clock::TickingClock;
+use conformance::keeper::{Crowd, twin_zones};
+use conformance::promise::{KINDS, Promise};
+use conformance::random::Random;
 use tidegate::{
     AdHoc, AdHocAsk, Ask, Clock, Decision, HOUR, Limit, Limiter, MILLISECOND, Map, Memory, Ticks, Timestamp,
     Zone, admit_all,
@@ -114,5 +119,73 @@ fn a_map_forgets_nothing_that_counts_at_the_instant_of_a_batch() {
         assert!(clock.now() > start.saturating_add(Ticks::saturating_from(1005 * MILLISECOND)), "{text}");
         assert_eq!(got[2000].retry_after(), Some(10 * MILLISECOND), "{text}");
         assert_eq!((got[2001].is_allowed(), got[2002].is_allowed()), (true, false), "after {text}");
+    }
+}
+
+/// How far the clock advances at every reading while a batch is decided: not at all, a tick, 100 microseconds.
+const TICKS: [Ticks; 3] = [Ticks::ZERO, Ticks::new(1), Ticks::new(1_600_000)];
+
+/// The algorithms whose states are in the cells of a zone.
+const IN_CELLS: [&str; 3] = ["token-bucket", "leaky-bucket", "fixed-window"];
+
+/// Compares batches on one arm with single takes on another, under limits of this kind and with each tick.
+fn compare<B: Arm, S: Arm>(kind: &str, arms: impl Fn(Limit) -> (B, S)) -> Compared {
+    let first = Random::seed_from_environment();
+    let mut all = Compared::default();
+    for (seed, tick) in (first..).take(crate::cases(1200) as usize / 100).zip(TICKS.into_iter().cycle()) {
+        let promise = Promise::modest(kind, &mut Random::new(seed));
+        let (mut batched, mut single) = arms(promise.limit());
+        match is_a_sequence(&mut batched, &mut single, &promise, (seed, 60), tick) {
+            Ok(compared) => all.add(compared),
+            Err(what) => panic!("{kind}, TIDEGATE_SEED={seed}, {tick:?} at every reading: {what}"),
+        }
+    }
+    all
+}
+
+fn is_a_mix(compared: &Compared) -> bool {
+    let Compared { takes, new, repeated, denied } = *compared;
+    new > takes / 10 && repeated > takes / 10 && denied > takes / 20 && denied < takes
+}
+
+#[test]
+fn random_batches_are_answered_as_single_takes_by_every_store() {
+    for kind in KINDS {
+        let pure = |limit: Limit| {
+            let mut pure = Pure::new();
+            pure.begin(limit);
+            pure
+        };
+        let in_zone = compare(kind, |limit| (OnAdHoc::<Zone>::on(Crowd::new(1), limit), pure(limit)));
+        let in_map = compare(kind, |limit| (OnAdHoc::<Map>::on(Crowd::new(2), limit), pure(limit)));
+        let by_zone = compare(kind, |limit| (OnLimiter::<Zone>::on(Crowd::new(3), limit), pure(limit)));
+        let by_map = compare(kind, |limit| (OnLimiter::<Map>::on(Crowd::new(4), limit), pure(limit)));
+        for compared in [in_zone, in_map, by_zone, by_map] {
+            assert!(is_a_mix(&compared), "{kind}: {compared:?}");
+        }
+    }
+}
+
+#[test]
+fn random_batches_of_keys_that_share_cells_are_answered_as_single_takes() {
+    for kind in IN_CELLS {
+        let mut shared = 0;
+        for bytes in [256, 512, 1024] {
+            let zones = std::cell::RefCell::new(Vec::new());
+            let compared = compare(kind, |limit| {
+                let [ticking, still] = [(); 2].map(|()| Arc::new(TickingClock::new()));
+                let [batched, single] = twin_zones(bytes, [ticking.clone(), still.clone()]);
+                zones.borrow_mut().push([batched.clone(), single.clone()]);
+                let batched = OnAdHoc::on(Crowd::without_strangers(batched, ticking), limit);
+                (batched, OnAdHoc::on(Crowd::without_strangers(single, still), limit))
+            });
+            assert!(is_a_mix(&compared), "{kind} in {bytes} bytes: {compared:?}");
+            for zones in zones.into_inner() {
+                let [batched, single] = zones.map(|zone| zone.counts().shared_decisions);
+                assert_eq!(batched, single, "{kind} in {bytes} bytes");
+                shared += batched;
+            }
+        }
+        assert!(shared > 100, "{kind}: only {shared} takes shared a cell");
     }
 }

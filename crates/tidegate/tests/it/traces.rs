@@ -2,10 +2,13 @@
 
 use std::fs::{self, DirEntry};
 
-use conformance::arm::{Arm, OnLimiter, OnMap, OnSingle, OnZone, Pure};
-use conformance::trace::{Action, Trace};
+use conformance::arm::{Arm, OnAdHoc, OnLimiter, OnMap, OnSingle, OnZone, Pure};
+use conformance::trace::{Action, Batches, Trace};
 use conformance::{generate, promise, trace};
-use tidegate::{Map, Zone};
+use tidegate::{Map, Ticks, Zone};
+
+/// How far the clock advances at every reading while a batch is decided: not at all, a tick, 100 microseconds.
+const TICKS: [Ticks; 3] = [Ticks::ZERO, Ticks::new(1), Ticks::new(1_600_000)];
 
 /// Every recorded trace, with the name of its file.
 fn recorded() -> Vec<(String, Trace)> {
@@ -45,6 +48,25 @@ fn play_all(arm: &mut dyn Arm, cannot: &[&str]) {
     assert!(steps > 300, "only {steps} steps were played on {}", arm.name());
 }
 
+/// Plays every recorded trace on an arm, with the takes of one instant in one call.
+fn play_all_in_batches(arm: &mut dyn Arm, cannot: &[&str], tick: Ticks) {
+    let (mut wrong, mut all) = (Vec::new(), Batches::default());
+    for (name, trace) in recorded() {
+        match trace::play_in_batches(&trace, arm, tick) {
+            Ok(played) => {
+                assert_eq!(played.steps, steps_before(&trace, cannot), "{name} on {}", arm.name());
+                all.steps += played.steps;
+                all.calls += played.calls;
+                all.largest = all.largest.max(played.largest);
+            }
+            Err(what) => wrong.push(format!("{name}, {what}")),
+        }
+    }
+    assert!(wrong.is_empty(), "in steps of {tick:?}:\n{}", wrong.join("\n"));
+    println!("traces in batches: {all:?} on {}, {tick:?} at every reading", arm.name());
+    assert!(all.steps > 300 && all.calls > 150 && all.largest >= 30, "only {all:?} on {}", arm.name());
+}
+
 #[test]
 fn every_recorded_trace_is_played_as_written_by_the_pure_functions() {
     play_all(&mut Pure::new(), &[]);
@@ -69,6 +91,36 @@ fn every_recorded_trace_is_played_as_written_by_limiters() {
 #[test]
 fn every_recorded_trace_is_played_as_written_by_singles() {
     play_all(&mut OnSingle::new(), &["give-back", "permits"]);
+}
+
+#[test]
+fn every_recorded_trace_is_played_as_written_by_handles_with_the_limit_in_the_ask() {
+    play_all(&mut OnAdHoc::<Map>::new(), &["give-back"]);
+    play_all(&mut OnAdHoc::<Zone>::new(), &["give-back"]);
+}
+
+#[test]
+fn every_recorded_trace_is_played_as_written_in_batches_one_by_one() {
+    play_all_in_batches(&mut Pure::new(), &[], Ticks::ZERO);
+    play_all_in_batches(&mut OnMap::new(), &[], Ticks::ZERO);
+    play_all_in_batches(&mut OnZone::new(), &[], Ticks::ZERO);
+    play_all_in_batches(&mut OnSingle::new(), &["give-back", "permits"], Ticks::ZERO);
+}
+
+#[test]
+fn every_recorded_trace_is_played_as_written_in_batches_by_limiters() {
+    for tick in TICKS {
+        play_all_in_batches(&mut OnLimiter::<Map>::new(), &["give-back"], tick);
+        play_all_in_batches(&mut OnLimiter::<Zone>::new(), &["give-back"], tick);
+    }
+}
+
+#[test]
+fn every_recorded_trace_is_played_as_written_in_batches_with_the_limit_in_the_ask() {
+    for tick in TICKS {
+        play_all_in_batches(&mut OnAdHoc::<Map>::new(), &["give-back"], tick);
+        play_all_in_batches(&mut OnAdHoc::<Zone>::new(), &["give-back"], tick);
+    }
 }
 
 #[test]

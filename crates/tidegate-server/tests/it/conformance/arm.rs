@@ -2,18 +2,22 @@
 
 use std::collections::HashMap;
 
-use conformance::arm::{Answer, Arm};
-use tidegate::{Adjusted, Adjustment, Ask, Limit, PermitId, Ticks, Timestamp};
+use conformance::arm::{Answer, Arm, Take};
+use tidegate::{Adjusted, Adjustment, Ask, Clock as _, Limit, PermitId, Ticks, Timestamp};
 
 use super::told::{RESOLUTION, Told};
 use crate::wire::Running;
+
+/// As many takes of a pipeline as the server decides as of one instant.
+const GROUP: usize = 64;
 
 /// A server, and a client that speaks one of its languages.
 pub(crate) struct OverWire<T> {
     running: Running,
     client: T,
     limit: Limit,
-    permits: HashMap<PermitId, String>,
+    /// What the server said of each permit; those of different keys may have the same number.
+    permits: HashMap<(String, PermitId), String>,
 }
 
 impl<T: Told> OverWire<T> {
@@ -21,6 +25,13 @@ impl<T: Told> OverWire<T> {
         let running = Running::start();
         let client = T::connect(&running);
         OverWire { running, client, limit: Limit::per_second(1), permits: HashMap::new() }
+    }
+}
+
+impl<T> OverWire<T> {
+    fn note(&mut self, key: &str, (answer, permit): (Answer, Option<String>)) -> Answer {
+        self.permits.extend(answer.permit.map(|id| (key.to_owned(), id)).zip(permit));
+        answer
     }
 }
 
@@ -50,9 +61,25 @@ impl<T: Told> Arm for OverWire<T> {
     }
 
     fn take(&mut self, key: &str, ask: Ask, _: Option<&str>) -> Answer {
-        let (answer, permit) = self.client.take(key.as_bytes(), &self.limit, ask);
-        self.permits.extend(answer.permit.zip(permit));
-        answer
+        let told = self.client.take(key.as_bytes(), &self.limit, ask);
+        self.note(key, told)
+    }
+
+    fn tick(&mut self, step: Ticks) -> bool {
+        self.running.ticking.tick(step);
+        true
+    }
+
+    fn take_each(&mut self, takes: &[Take<'_>]) -> Vec<Answer> {
+        let mut answers = Vec::with_capacity(takes.len());
+        let now = self.running.clock.now();
+        // Each group has an instant of its own: here that of the batch.
+        for group in takes.chunks(GROUP) {
+            self.running.clock.set(now);
+            let told = self.client.take_each(group, &self.limit);
+            answers.extend(group.iter().zip(told).map(|(take, told)| self.note(take.key, told)));
+        }
+        answers
     }
 
     fn peek(&mut self, key: &str, ask: Ask) -> Answer {
@@ -71,11 +98,11 @@ impl<T: Told> Arm for OverWire<T> {
         unreachable!("a trace that gives back needs it, and this arm cannot")
     }
 
-    fn release(&mut self, _: &str, permit: PermitId) -> bool {
-        self.client.release(&self.permits[&permit])
+    fn release(&mut self, key: &str, permit: PermitId) -> bool {
+        self.client.release(&self.permits[&(key.to_owned(), permit)])
     }
 
-    fn renew(&mut self, _: &str, permit: PermitId) -> bool {
-        self.client.renew(&self.permits[&permit])
+    fn renew(&mut self, key: &str, permit: PermitId) -> bool {
+        self.client.renew(&self.permits[&(key.to_owned(), permit)])
     }
 }

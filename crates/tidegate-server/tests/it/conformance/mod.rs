@@ -2,6 +2,7 @@
 
 mod arm;
 mod lock_step;
+mod rules;
 mod told;
 
 use std::env;
@@ -10,15 +11,20 @@ use std::fs::{self, DirEntry};
 use conformance::generate::judge;
 use conformance::law::obey;
 use conformance::promise::KINDS;
-use conformance::trace::{self, Action, Trace};
+use conformance::trace::{self, Action, Batches, Trace};
+use tidegate::{Limit, Ticks};
 
 use arm::OverWire;
 use lock_step::LockStep;
+use rules::UnderRule;
 use told::{Http, Resp2, Resp3, Told};
 
 /// Histories of each kind over each front, unless the environment says how many.
 const HISTORIES: u64 = 20;
 const OPERATIONS: u64 = 100;
+
+/// How far the clock advances at every reading while a batch is decided: not at all, a tick, 100 microseconds.
+const TICKS: [Ticks; 3] = [Ticks::ZERO, Ticks::new(1), Ticks::new(1_600_000)];
 
 /// Every recorded trace, with the name of its file.
 fn recorded() -> Vec<(String, Trace)> {
@@ -51,6 +57,28 @@ fn traces_are_played_over<T: Told>() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     println!("traces: {steps} steps on {}", T::NAME);
     assert!(steps > 300, "only {steps} steps were played on {}", T::NAME);
+}
+
+/// The same with the takes of one instant in one message, while the clock advances at every reading.
+fn traces_are_played_in_batches_over<T: Told>(ticks: &[Ticks]) {
+    for tick in ticks {
+        let (mut wrong, mut all) = (Vec::new(), Batches::default());
+        for (name, trace) in recorded() {
+            match trace::play_in_batches(&trace, &mut OverWire::<T>::new(), *tick) {
+                Ok(played) => {
+                    let steps = steps_before(&trace, &["give-back", "ticks"]);
+                    assert_eq!(played.steps, steps, "{name} on {}", T::NAME);
+                    all.steps += played.steps;
+                    all.calls += played.calls;
+                    all.largest = all.largest.max(played.largest);
+                }
+                Err(what) => wrong.push(format!("{name}, {what}")),
+            }
+        }
+        assert!(wrong.is_empty(), "{tick:?} at every reading: {}", wrong.join("\n"));
+        println!("traces in batches: {all:?} on {}, {tick:?} at every reading", T::NAME);
+        assert!(all.steps > 300 && all.calls > 150 && all.largest >= 30, "only {all:?} on {}", T::NAME);
+    }
 }
 
 /// Runs a check with a server of its own for each kind and seed.
@@ -87,6 +115,33 @@ fn every_recorded_trace_is_played_as_written_over_resp3() {
 #[test]
 fn every_recorded_trace_is_played_as_written_over_http() {
     traces_are_played_over::<Http>();
+}
+
+#[test]
+fn every_recorded_trace_is_played_as_written_in_pipelines() {
+    traces_are_played_in_batches_over::<Resp2>(&TICKS);
+}
+
+#[test]
+fn every_recorded_trace_is_played_as_written_in_transactions() {
+    traces_are_played_in_batches_over::<Resp3>(&TICKS);
+}
+
+#[test]
+fn every_recorded_trace_is_played_as_written_in_batches_under_a_rule() {
+    for tick in [Ticks::ZERO, Ticks::new(1)] {
+        let mut all = Batches::default();
+        for (name, trace) in recorded() {
+            let mut arm = UnderRule::new(Limit::per_second(1));
+            let played = trace::play_in_batches(&trace.without(&rules::UNKNOWN), &mut arm, tick);
+            let played = played.unwrap_or_else(|what| panic!("{name}, {tick:?} at every reading, {what}"));
+            all.steps += played.steps;
+            all.calls += played.calls;
+            all.largest = all.largest.max(played.largest);
+        }
+        println!("traces in batches: {all:?} under a rule over HTTP, {tick:?} at every reading");
+        assert!(all.steps > 200 && all.calls > 100 && all.largest >= 30, "only {all:?}");
+    }
 }
 
 #[test]

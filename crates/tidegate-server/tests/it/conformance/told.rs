@@ -1,6 +1,6 @@
 //! What a server says, over any of its fronts, in the words of the conformance kit.
 
-use conformance::arm::Answer;
+use conformance::arm::{Answer, Take};
 use serde_json::{Value as Json, json};
 use tidegate::{Adjusted, Adjustment, Ask, Limit, PermitId, Ticks, Verdict};
 
@@ -22,6 +22,12 @@ pub(crate) trait Told: Sized {
 
     fn connect(running: &Running) -> Self;
     fn take(&mut self, key: &[u8], limit: &Limit, ask: Ask) -> (Answer, Option<String>);
+
+    /// Takes in one message, if the front has such a thing.
+    fn take_each(&mut self, takes: &[Take<'_>], limit: &Limit) -> Vec<(Answer, Option<String>)> {
+        takes.iter().map(|take| self.take(take.key.as_bytes(), limit, take.ask)).collect()
+    }
+
     fn peek(&mut self, key: &[u8], limit: &Limit, ask: Ask) -> Answer;
     fn adjust(&mut self, key: &[u8], limit: &Limit, adjustment: Adjustment) -> Adjusted;
     fn reset(&mut self, key: &[u8]);
@@ -29,16 +35,16 @@ pub(crate) trait Told: Sized {
     fn renew(&mut self, permit: &str) -> bool;
 }
 
-/// RESP, in the version that a connection begins with.
+/// RESP, in the version that a connection begins with. Several takes are pipelined.
 pub(crate) struct Resp2(resp::Client);
 
-/// RESP, in its third version.
+/// RESP, in its third version. Several takes are between `MULTI` and `EXEC`.
 pub(crate) struct Resp3(resp::Client);
 
 /// JSON over HTTP.
 pub(crate) struct Http(Talk);
 
-fn ms(span: Ticks) -> u64 {
+pub(crate) fn ms(span: Ticks) -> u64 {
     span.get().div_ceil(TICKS_PER_MS)
 }
 
@@ -71,12 +77,39 @@ fn adjusted(word: &str) -> Adjusted {
     }
 }
 
-fn resp_ask(client: &mut resp::Client, verb: &str, (key, limit): (&[u8], &Limit), ask: Ask) -> Value {
+fn resp_request(verb: &str, (key, limit): (&[u8], &Limit), ask: Ask) -> Vec<u8> {
     let (limit, cost, patience) =
         (limit.to_string(), ask.cost.get().to_string(), ms(ask.patience).to_string());
     let texts = [&limit, "COST", &cost, "PATIENCE", &patience].map(str::as_bytes);
     let words = [&[verb.as_bytes(), key, b"LIMIT"], &texts[..]].concat();
-    client.ask(&words)
+    resp::request(&words)
+}
+
+fn resp_ask(client: &mut resp::Client, verb: &str, of: (&[u8], &Limit), ask: Ask) -> Value {
+    client.send(&resp_request(verb, of, ask));
+    client.read()
+}
+
+/// All takes in one write.
+fn resp_takes(takes: &[Take<'_>], limit: &Limit) -> Vec<u8> {
+    let request = |take: &Take<'_>| resp_request("TG.TAKE", (take.key.as_bytes(), limit), take.ask);
+    takes.iter().flat_map(request).collect()
+}
+
+fn pipeline(client: &mut resp::Client, takes: &[Take<'_>], limit: &Limit) -> Vec<Value> {
+    client.send(&resp_takes(takes, limit));
+    takes.iter().map(|_| client.read()).collect()
+}
+
+fn transaction(client: &mut resp::Client, takes: &[Take<'_>], limit: &Limit) -> Vec<Value> {
+    let (begin, end) = (resp::request(&["MULTI"]), resp::request(&["EXEC"]));
+    client.send(&[begin, resp_takes(takes, limit), end].concat());
+    assert_eq!(client.read(), Value::Simple("OK".to_owned()));
+    takes.iter().for_each(|_| assert_eq!(client.read(), Value::Simple("QUEUED".to_owned())));
+    match client.read() {
+        Value::Array(replies) => replies,
+        other => panic!("no replies of a transaction: {other:?}"),
+    }
 }
 
 fn resp_answer(reply: &Value) -> (Answer, Option<String>) {
@@ -97,7 +130,7 @@ fn resp_answer(reply: &Value) -> (Answer, Option<String>) {
 }
 
 macro_rules! over_resp {
-    ($front:ident, $name:literal, $greeting:expr) => {
+    ($front:ident, $name:literal, $greeting:expr, $together:expr) => {
         impl Told for $front {
             const NAME: &'static str = $name;
             const MOST: u64 = i64::MAX as u64;
@@ -110,6 +143,10 @@ macro_rules! over_resp {
 
             fn take(&mut self, key: &[u8], limit: &Limit, ask: Ask) -> (Answer, Option<String>) {
                 resp_answer(&resp_ask(&mut self.0, "TG.TAKE", (key, limit), ask))
+            }
+
+            fn take_each(&mut self, takes: &[Take<'_>], limit: &Limit) -> Vec<(Answer, Option<String>)> {
+                $together(&mut self.0, takes, limit).iter().map(resp_answer).collect()
             }
 
             fn peek(&mut self, key: &[u8], limit: &Limit, ask: Ask) -> Answer {
@@ -145,8 +182,8 @@ macro_rules! over_resp {
     };
 }
 
-over_resp! { Resp2, "a server over RESP2", "PING" }
-over_resp! { Resp3, "a server over RESP3", "HELLO 3" }
+over_resp! { Resp2, "a server over RESP2", "PING", pipeline }
+over_resp! { Resp3, "a server over RESP3", "HELLO 3", transaction }
 
 impl Http {
     fn ask(&mut self, route: &str, (key, limit): (&[u8], &Limit), ask: Ask) -> http::Answer {
@@ -163,7 +200,11 @@ fn text(key: &[u8]) -> &str {
 }
 
 fn http_answer(answer: &http::Answer) -> (Answer, Option<String>) {
-    let body = answer.json();
+    json_answer(&answer.json())
+}
+
+/// An answer out of an object that says what was decided.
+pub(crate) fn json_answer(body: &Json) -> (Answer, Option<String>) {
     let number = |name: &str| body[name].as_u64();
     let permit = body["permit"].as_str().map(str::to_owned);
     let allowed = body["allowed"].as_bool().unwrap_or_else(|| panic!("no answer: {body}"));

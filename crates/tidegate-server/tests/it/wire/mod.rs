@@ -8,6 +8,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
+use conformance::clock::TickingClock;
 use tidegate::{ManualClock, Zone};
 use tidegate_rules::Policy;
 use tidegate_server::settings::Bounds;
@@ -33,6 +34,8 @@ pub(crate) const PATIENT: Bounds = Bounds {
 pub(crate) struct Running {
     pub(crate) server: Server,
     pub(crate) clock: Arc<ManualClock>,
+    /// The same clock as the server reads it.
+    pub(crate) ticking: Arc<TickingClock>,
 }
 
 impl Running {
@@ -42,9 +45,10 @@ impl Running {
 
     pub(crate) fn with(settings: Settings) -> Running {
         let clock = Arc::new(ManualClock::new());
-        let zone = Zone::with_clock(ZONE_BYTES, clock.clone());
+        let ticking = Arc::new(TickingClock::over(clock.clone()));
+        let zone = Zone::with_clock(ZONE_BYTES, ticking.clone());
         let server = Server::start(settings, zone).expect("free ports of loopback can be had");
-        Running { server, clock }
+        Running { server, clock, ticking }
     }
 
     /// With these rules in force.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tidegate::Ticks;
+
 use super::{integers, pairs};
 use crate::resp::raw::{Talk, answers};
 use crate::wire::Running;
@@ -28,6 +30,28 @@ fn both_versions_are_told_the_same() {
     let running = Running::start();
     assert_eq!(Talk::new(&running).say(ASK), integers(&[0, 16, 15, -1, 2]));
     assert_eq!(Talk::in_version_3(&running).say(ASK), integers(&[0, 16, 14, -1, 4]));
+}
+
+#[test]
+fn pipelined_asks_of_a_new_key_are_told_its_whole_burst() {
+    for burst in [1, 2, 5, 16] {
+        let running = Running::start();
+        // Every reading of the clock is another time.
+        running.ticking.tick(Ticks::new(1));
+        let request = format!("CL.THROTTLE new {} {burst} 60\r\n", burst - 1);
+        let expected = (1..=burst + 2).map(|ask| match burst - ask {
+            left @ 0.. => {
+                format!("*5\r\n:0\r\n:{burst}\r\n:{left}\r\n:-1\r\n:{}\r\n", rounded_up(60 * ask, burst))
+            }
+            _ => format!("*5\r\n:1\r\n:{burst}\r\n:0\r\n:{}\r\n:60\r\n", rounded_up(60, burst)),
+        });
+        let told = answers(&running, request.repeat(burst as usize + 2).as_bytes());
+        assert_eq!(String::from_utf8_lossy(&told), expected.collect::<String>(), "a burst of {burst}");
+    }
+}
+
+fn rounded_up(seconds: i64, parts: i64) -> i64 {
+    (seconds + parts - 1) / parts
 }
 
 #[test]

@@ -1,0 +1,98 @@
+//! Traces on the handle whose limit comes with each ask.
+
+use tidegate::{AdHoc, AdHocAsk, Adjusted, Adjustment, Ask, Limit, PermitId, Ticks, Timestamp};
+
+use super::{Answer, Arm, Take};
+use crate::keeper::{Crowd, Keeper, Sheltering};
+
+/// An [`AdHoc`] on a store that is busy with others, or on one that is not. It hands out no receipts.
+#[derive(Debug)]
+pub struct OnAdHoc<S> {
+    adhoc: AdHoc,
+    crowd: Crowd<S>,
+    limit: Limit,
+}
+
+impl<S: Sheltering> OnAdHoc<S> {
+    /// Nobody seen, at the epoch.
+    pub fn new() -> OnAdHoc<S> {
+        OnAdHoc::on(Crowd::default(), Limit::per_second(1))
+    }
+
+    /// The handle on this store, under this limit.
+    pub fn on(crowd: Crowd<S>, limit: Limit) -> OnAdHoc<S> {
+        OnAdHoc { adhoc: AdHoc::on(crowd.memory(), "judged"), crowd, limit }
+    }
+}
+
+impl<S: Sheltering> Default for OnAdHoc<S> {
+    fn default() -> OnAdHoc<S> {
+        OnAdHoc::new()
+    }
+}
+
+impl<S: Sheltering> Arm for OnAdHoc<S> {
+    fn name(&self) -> &str {
+        S::ADHOC
+    }
+
+    fn resolution(&self) -> Ticks {
+        Ticks::new(1)
+    }
+
+    fn can(&self, need: &str) -> bool {
+        need != "give-back"
+    }
+
+    fn begin(&mut self, limit: Limit) {
+        *self = OnAdHoc::on(Crowd::default(), limit);
+    }
+
+    fn change(&mut self, limit: Limit) {
+        self.limit = limit;
+    }
+
+    fn set_time(&mut self, now: Timestamp) {
+        self.crowd.set_time(now);
+    }
+
+    fn tick(&mut self, step: Ticks) -> bool {
+        self.crowd.tick(step);
+        true
+    }
+
+    fn take(&mut self, key: &str, ask: Ask, _: Option<&str>) -> Answer {
+        self.adhoc.take(key, &self.limit, ask).into()
+    }
+
+    fn take_each(&mut self, takes: &[Take<'_>]) -> Vec<Answer> {
+        let asks = takes.iter().map(|take| AdHocAsk { key: take.key, limit: &self.limit, ask: take.ask });
+        let mut answers = Vec::with_capacity(takes.len());
+        self.adhoc.take_each(asks, |decision| answers.push(decision.into()));
+        answers
+    }
+
+    fn peek(&mut self, key: &str, ask: Ask) -> Answer {
+        self.adhoc.peek(key, &self.limit, ask).into()
+    }
+
+    fn adjust(&mut self, key: &str, adjustment: Adjustment) -> Adjusted {
+        self.adhoc.adjust(key, &self.limit, adjustment)
+    }
+
+    fn reset(&mut self, key: &str) {
+        self.adhoc.reset(key);
+    }
+
+    fn give_back(&mut self, _: &str, _: &str) -> Adjusted {
+        unreachable!("a trace that gives back needs it, and this arm cannot")
+    }
+
+    fn release(&mut self, key: &str, permit: PermitId) -> bool {
+        self.adhoc.release(key, &self.limit, permit)
+    }
+
+    fn renew(&mut self, key: &str, permit: PermitId) -> bool {
+        self.adhoc.renew(key, &self.limit, permit)
+    }
+}

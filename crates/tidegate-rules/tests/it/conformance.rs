@@ -1,0 +1,178 @@
+//! The recorded traces through a gate: one rule, whose limit is that of the trace.
+
+use std::collections::HashMap;
+use std::fs;
+use std::sync::Arc;
+
+use conformance::arm::{Answer, Arm, Pure};
+use conformance::batch::{Compared, is_a_sequence};
+use conformance::clock::TickingClock;
+use conformance::promise::{KINDS, Promise};
+use conformance::random::Random;
+use conformance::trace::{self, Batches, Trace};
+use tidegate::{Adjusted, Adjustment, Ask, Limit, Map, PermitId, Ticks, Timestamp, Zone};
+use tidegate_rules::{Attributes, Gate, GateStore, HeldPermit};
+
+use crate::requests::{admit, policy};
+
+/// What cannot be asked of a rule.
+const UNKNOWN: [&str; 3] = ["charge", "refund", "reset"];
+
+/// A gate with one rule. Its answers are those of single requests at instants that follow each other, so its clock
+/// never steps back behind a batch.
+struct OnGate {
+    store: fn(Arc<TickingClock>) -> GateStore,
+    clock: Arc<TickingClock>,
+    gate: Gate,
+    permits: HashMap<(String, PermitId), HeldPermit>,
+}
+
+impl OnGate {
+    fn new(store: fn(Arc<TickingClock>) -> GateStore, limit: Limit) -> OnGate {
+        let clock = Arc::new(TickingClock::new());
+        let gate = Gate::new(policy(&rule(limit)), store(clock.clone()));
+        OnGate { store, clock, gate, permits: HashMap::new() }
+    }
+}
+
+fn rule(limit: Limit) -> String {
+    format!("[[rule]]\nname = 'judged'\nkey = ['user']\nlimit = '{limit}'\npatience = '365d'\n")
+}
+
+fn request(key: &str, ask: Ask) -> Attributes<'_> {
+    Attributes::new().set("user", key).cost(ask.cost).patience(ask.patience.to_duration())
+}
+
+impl Arm for OnGate {
+    fn name(&self) -> &str {
+        "gate"
+    }
+
+    fn resolution(&self) -> Ticks {
+        Ticks::new(1)
+    }
+
+    fn can(&self, need: &str) -> bool {
+        !matches!(need, "give-back" | "ticks")
+    }
+
+    fn begin(&mut self, limit: Limit) {
+        *self = OnGate::new(self.store, limit);
+    }
+
+    fn change(&mut self, limit: Limit) {
+        self.gate.replace(policy(&rule(limit))).expect("a store in memory holds every limit");
+    }
+
+    fn set_time(&mut self, now: Timestamp) {
+        self.clock.set_ahead(now);
+    }
+
+    fn tick(&mut self, step: Ticks) -> bool {
+        self.clock.tick(step);
+        true
+    }
+
+    fn slack(&self) -> Ticks {
+        self.clock.ahead()
+    }
+
+    fn take(&mut self, key: &str, ask: Ask, _: Option<&str>) -> Answer {
+        let admission = admit(&self.gate, &request(key, ask));
+        let held = admission.permits().iter().map(|permit| ((key.to_owned(), permit.id), permit.clone()));
+        self.permits.extend(held);
+        admission.binding().expect("a limit decides").decision.into()
+    }
+
+    fn peek(&mut self, key: &str, ask: Ask) -> Answer {
+        let told = self.gate.explain_now(&request(key, ask)).expect("a store in memory answers at once");
+        told.rules[0].decision.expect("it counts").into()
+    }
+
+    fn adjust(&mut self, _: &str, _: Adjustment) -> Adjusted {
+        unreachable!("such steps are left out")
+    }
+
+    fn reset(&mut self, _: &str) {
+        unreachable!("such steps are left out")
+    }
+
+    fn give_back(&mut self, _: &str, _: &str) -> Adjusted {
+        unreachable!("a trace that gives back needs it, and this arm cannot")
+    }
+
+    fn release(&mut self, key: &str, permit: PermitId) -> bool {
+        let held = &self.permits[&(key.to_owned(), permit)];
+        self.gate.release_now(held).expect("a store in memory answers at once")
+    }
+
+    fn renew(&mut self, key: &str, permit: PermitId) -> bool {
+        let held = &self.permits[&(key.to_owned(), permit)];
+        self.gate.renew_now(held).expect("a store in memory answers at once")
+    }
+}
+
+const STORES: [fn(Arc<TickingClock>) -> GateStore; 2] =
+    [|clock| Zone::with_clock(1 << 16, clock).into(), |clock| Map::with_clock(clock).into()];
+
+/// What a gate can play of every recorded trace, with the name of its file.
+fn recorded() -> Vec<(String, Trace)> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conformance/traces");
+    let files = fs::read_dir(folder).expect("the traces are there").flatten();
+    let read = files.map(|file| {
+        let name = file.file_name().to_string_lossy().into_owned();
+        let text = fs::read_to_string(file.path()).expect("a trace is text");
+        let trace = trace::parse(&text).unwrap_or_else(|what| panic!("{name}, {what}"));
+        (name, trace.without(&UNKNOWN))
+    });
+    read.collect()
+}
+
+#[test]
+fn every_recorded_trace_is_played_as_written_by_a_rule() {
+    for store in STORES {
+        let mut steps = 0;
+        for (name, trace) in recorded() {
+            let mut arm = OnGate::new(store, Limit::per_second(1));
+            steps += trace::play(&trace, &mut arm).unwrap_or_else(|what| panic!("{name}, {what}"));
+        }
+        assert!(steps > 200, "only {steps} steps were played");
+    }
+}
+
+#[test]
+fn every_recorded_trace_is_played_as_written_in_batches_by_a_rule() {
+    for (store, tick) in
+        STORES.iter().flat_map(|store| [Ticks::ZERO, Ticks::new(1)].map(|tick| (store, tick)))
+    {
+        let mut all = Batches::default();
+        for (name, trace) in recorded() {
+            let mut arm = OnGate::new(*store, Limit::per_second(1));
+            // Where a limit changes, a tick may lie between two windows.
+            let trace = if tick == Ticks::ZERO { trace } else { trace.without(&["limit"]) };
+            let played = trace::play_in_batches(&trace, &mut arm, tick);
+            let played = played.unwrap_or_else(|what| panic!("{name}, {tick:?} at every reading, {what}"));
+            all.steps += played.steps;
+            all.calls += played.calls;
+        }
+        assert!(all.steps > 200 && all.calls > 100, "only {all:?}");
+    }
+}
+
+#[test]
+fn random_batches_are_answered_as_single_takes_by_a_rule() {
+    let first = Random::seed_from_environment();
+    for (kind, seed) in KINDS.iter().flat_map(|kind| (first..first + 4).map(move |seed| (kind, seed))) {
+        let promise = Promise::modest(kind, &mut Random::new(seed));
+        let mut all = Compared::default();
+        for store in STORES {
+            let (mut gate, mut pure) = (OnGate::new(store, promise.limit()), Pure::new());
+            pure.begin(promise.limit());
+            match is_a_sequence(&mut gate, &mut pure, &promise, (seed, 40), Ticks::ZERO) {
+                Ok(compared) => all.add(compared),
+                Err(what) => panic!("{kind}, TIDEGATE_SEED={seed}: {what}"),
+            }
+        }
+        assert!(all.new > 0 && all.repeated > 0 && all.denied > 0, "{kind}: {all:?}");
+    }
+}

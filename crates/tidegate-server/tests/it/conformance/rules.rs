@@ -1,0 +1,120 @@
+//! Traces under a rule of a server, over HTTP: one request each, or many in one body.
+
+use std::collections::HashMap;
+
+use conformance::arm::{Answer, Arm, Take};
+use serde_json::{Value as Json, json};
+use tidegate::{Adjusted, Adjustment, Ask, Limit, PermitId, Ticks, Timestamp};
+
+use super::told::{RESOLUTION, json_answer, ms};
+use crate::wire::Running;
+use crate::wire::http::Talk;
+
+/// What cannot be asked of a rule over HTTP. Rules are replaced in a file, which these servers have not.
+pub(crate) const UNKNOWN: [&str; 5] = ["peek", "charge", "refund", "reset", "limit"];
+
+/// A server with one rule. Its answers are those of single requests at instants that follow each other, so its clock
+/// never steps back behind a batch.
+pub(crate) struct UnderRule {
+    running: Running,
+    talk: Talk,
+    permits: HashMap<(String, PermitId), String>,
+}
+
+impl UnderRule {
+    pub(crate) fn new(limit: Limit) -> UnderRule {
+        let rule =
+            format!("[[rule]]\nname = 'judged'\nkey = ['user']\nlimit = '{limit}'\npatience = '365d'\n");
+        let running = Running::under(&rule);
+        let talk = Talk::to(&running);
+        UnderRule { running, talk, permits: HashMap::new() }
+    }
+
+    fn note(&mut self, key: &str, body: &Json) -> Answer {
+        let (answer, permit) = json_answer(body);
+        self.permits.extend(answer.permit.map(|id| (key.to_owned(), id)).zip(permit));
+        answer
+    }
+
+    fn tell(&mut self, route: &str, key: &str, permit: PermitId) -> Json {
+        let permit = &self.permits[&(key.to_owned(), permit)];
+        self.talk.post(route, &json!({ "permit": permit }).to_string()).json()
+    }
+}
+
+fn request(key: &str, ask: Ask) -> Json {
+    json!({ "attributes": { "user": key }, "cost": ask.cost.get(), "patience_ms": ms(ask.patience) })
+}
+
+impl Arm for UnderRule {
+    fn name(&self) -> &str {
+        "a rule over HTTP"
+    }
+
+    fn resolution(&self) -> Ticks {
+        RESOLUTION
+    }
+
+    fn can(&self, need: &str) -> bool {
+        !matches!(need, "give-back" | "ticks")
+    }
+
+    fn begin(&mut self, limit: Limit) {
+        *self = UnderRule::new(limit);
+    }
+
+    fn change(&mut self, _: Limit) {
+        unreachable!("such steps are left out")
+    }
+
+    fn set_time(&mut self, now: Timestamp) {
+        self.running.ticking.set_ahead(now);
+    }
+
+    fn tick(&mut self, step: Ticks) -> bool {
+        self.running.ticking.tick(step);
+        true
+    }
+
+    fn slack(&self) -> Ticks {
+        self.running.ticking.ahead()
+    }
+
+    fn take(&mut self, key: &str, ask: Ask, _: Option<&str>) -> Answer {
+        let body = self.talk.post("/v1/admit", &request(key, ask).to_string()).json();
+        self.note(key, &body)
+    }
+
+    fn take_each(&mut self, takes: &[Take<'_>]) -> Vec<Answer> {
+        let requests: Vec<_> = takes.iter().map(|take| request(take.key, take.ask)).collect();
+        let answer = self.talk.post("/v1/admit/batch", &json!({ "requests": requests }).to_string());
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        let body = answer.json();
+        let answers = body["answers"].as_array().expect("a list");
+        takes.iter().zip(answers).map(|(take, body)| self.note(take.key, body)).collect()
+    }
+
+    fn peek(&mut self, _: &str, _: Ask) -> Answer {
+        unreachable!("such steps are left out")
+    }
+
+    fn adjust(&mut self, _: &str, _: Adjustment) -> Adjusted {
+        unreachable!("such steps are left out")
+    }
+
+    fn reset(&mut self, _: &str) {
+        unreachable!("such steps are left out")
+    }
+
+    fn give_back(&mut self, _: &str, _: &str) -> Adjusted {
+        unreachable!("a trace that gives back needs it, and this arm cannot")
+    }
+
+    fn release(&mut self, key: &str, permit: PermitId) -> bool {
+        self.tell("/v1/release", key, permit)["released"] == true
+    }
+
+    fn renew(&mut self, key: &str, permit: PermitId) -> bool {
+        self.tell("/v1/renew", key, permit)["renewed"] == true
+    }
+}
