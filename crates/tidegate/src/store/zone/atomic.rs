@@ -43,6 +43,12 @@ mod real {
     pub(in crate::store::zone) struct Cell(AtomicU128);
 
     impl Cell {
+        /// Returns whether the processor itself changes a cell in one step. Without such an instruction, locks of this
+        /// process do so, which other processes do not see.
+        pub(in crate::store::zone) fn is_lock_free() -> bool {
+            AtomicU128::is_lock_free()
+        }
+
         /// Asks the processor to have a line at hand soon.
         #[inline(always)]
         pub(in crate::store::zone) fn prefetch(line: &[Cell; LINE]) {
@@ -122,6 +128,10 @@ mod model {
             Cell(Mutex::new(Content::NOTHING))
         }
 
+        pub(in crate::store::zone) fn is_lock_free() -> bool {
+            false
+        }
+
         pub(in crate::store::zone) fn prefetch(_: &[Cell; LINE]) {}
     }
 
@@ -193,14 +203,17 @@ mod x86_64 {
     pub(super) fn replace(cell: &AtomicU128, old: Content, new: Content) -> bool {
         let done: u8;
         // SAFETY: the caller has seen that there is `cmpxchg16b`. The address is valid, writable and aligned to
-        // sixteen bytes, as the type says. The compiler keeps `rbx` for itself: it is put back as it was. With
-        // the lock prefix this is one step in the order that all threads see.
+        // sixteen bytes, as the type says. The compiler keeps `rbx` for itself, so it is restored. With the lock
+        // prefix this is one step in the order that all threads see. `done` may be allocated to `bl`: `rbx` is
+        // restored first, by a `mov`, which changes no flags, and nothing is written after `done`. `low` may be
+        // `rbx` itself; then both moves change nothing. No output shares a register with an input, because none
+        // of them is a `lateout`.
         unsafe {
             asm!(
                 "xchg {low}, rbx",
                 "lock cmpxchg16b xmmword ptr [rdi]",
-                "sete {done}",
                 "mov rbx, {low}",
+                "sete {done}",
                 low = inout(reg) new.tag => _,
                 done = out(reg_byte) done,
                 in("rdi") cell.as_ptr(),
@@ -218,6 +231,69 @@ mod x86_64 {
     pub(super) fn prefetch<T>(line: *const T) {
         // SAFETY: a prefetch reads nothing and fails on no address; every x86-64 has it.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(line.cast()) }
+    }
+}
+
+#[cfg(all(test, target_arch = "x86_64", not(miri), not(tidegate_models)))]
+mod register_tests {
+    use core::arch::asm;
+    use std::hint::black_box;
+
+    use portable_atomic::{AtomicU128, Ordering};
+
+    use super::Content;
+    use super::x86_64::{is_able, replace};
+
+    /// Makes a function that exchanges while these registers hold values, and returns the sum of the values as well:
+    /// the more of them are in use, the surer is the result in `bl`. `bl` cannot be asked for by name, as the compiler
+    /// reserves `rbx`.
+    macro_rules! replace_beside {
+        ($name:ident, $($value:ident in $register:tt),*) => {
+            #[inline(never)]
+            #[expect(unsafe_code, reason = "only inline assembly pins values to registers")]
+            fn $name(cell: &AtomicU128, old: Content, new: Content) -> (bool, u64) {
+                let mut tag = new.tag;
+                $(let mut $value = black_box(1_u64);)*
+                // SAFETY: there is no instruction; the values stay as they are.
+                unsafe {
+                    asm!("", inout("r8") tag, $(inout($register) $value,)*
+                        options(nostack, nomem, preserves_flags));
+                }
+                let done = replace(cell, old, Content { tag, word: new.word });
+                // SAFETY: as above.
+                unsafe {
+                    asm!("", $(inout($register) $value,)* options(nostack, nomem, preserves_flags));
+                }
+                (done, 0 $(+ $value)*)
+            }
+        };
+    }
+
+    replace_beside!(beside_four, a in "rsi", b in "r9", c in "r10", d in "r11");
+    replace_beside!(beside_six, a in "rsi", b in "r9", c in "r10", d in "r11", e in "r14", f in "r15");
+    replace_beside!(beside_eight, a in "rsi", b in "r9", c in "r10", d in "r11", e in "r12", f in "r13",
+        g in "r14", h in "r15");
+
+    fn report_what_happened(replace: fn(&AtomicU128, Content, Content) -> (bool, u64), values: u64) {
+        for number in 0..1000 {
+            let is_old = number % 2 == 0;
+            let seen = Content { tag: number, word: 7 };
+            let old = if is_old { seen } else { Content { tag: number + 1, word: 7 } };
+            let new = Content { tag: number + 5, word: 9 };
+            let bits = |content: Content| u128::from(content.tag) | (u128::from(content.word) << 64);
+            let cell = AtomicU128::new(bits(seen));
+            assert_eq!(replace(&cell, old, new), (is_old, values));
+            assert_eq!(cell.load(Ordering::SeqCst), bits(if is_old { new } else { seen }));
+        }
+    }
+
+    #[test]
+    fn an_exchange_reports_what_happened_whatever_register_the_result_is_in() {
+        if is_able() {
+            report_what_happened(beside_four, 4);
+            report_what_happened(beside_six, 6);
+            report_what_happened(beside_eight, 8);
+        }
     }
 }
 

@@ -41,6 +41,8 @@ pub(super) enum Problem {
     TooLarge,
     /// The system has no such files.
     NotHere,
+    /// The processor does not change sixteen bytes in one step.
+    NotAtomic,
     /// There is no room for so many bytes.
     NoRoom(u64),
     /// There is no folder for it.
@@ -166,6 +168,9 @@ impl fmt::Display for Problem {
             }
             Problem::TooLarge => out.write_str("would be larger than a file can be; ask for fewer bytes"),
             Problem::NotHere => out.write_str("zones in files need Linux; use a zone in memory"),
+            Problem::NotAtomic => out.write_str(
+                "zones in files need a processor with 16-byte atomic instructions (x86-64 with cmpxchg16b, AArch64); use a zone in memory",
+            ),
             Problem::NoRoom(bytes) => {
                 write!(out, "there is no room for a file of {bytes} bytes; make room, or ask for fewer")
             }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::super::atomic::Cell;
 use super::error::ZoneError;
 use super::header::{CELL_BYTES, Geometry, HEADER_BYTES, Header};
 use super::mapping::{Mapping, Part, Shareable};
@@ -84,6 +85,7 @@ impl Mark for ZoneFile {
 
 #[cfg(target_os = "linux")]
 fn open(path: &Path, wanted: Geometry) -> Result<ZoneFile, ZoneError> {
+    super::open::require_atomic_cells(path, Cell::is_lock_free())?;
     super::open::open(path, wanted, &super::epoch::Reading::now)
 }
 

@@ -36,6 +36,12 @@ pub(super) fn open(path: &Path, wanted: Geometry, read: &dyn Fn() -> Reading) ->
     Err(ZoneError::failed(path, Attempt::Open, io::ErrorKind::NotFound.into()))
 }
 
+/// Denies what would be changed by locks of one process: another process with the same file open does not see them, and
+/// one that is killed in the middle leaves half a cell.
+pub(super) fn require_atomic_cells(path: &Path, is_lock_free: bool) -> Result<(), ZoneError> {
+    if is_lock_free { Ok(()) } else { Err(ZoneError::new(path, Problem::NotAtomic)) }
+}
+
 /// The file, if there is one. What is not a file is not even opened: that alone can do something to a device.
 fn find(path: &Path) -> Result<Option<File>, ZoneError> {
     let failed = |error| ZoneError::failed(path, Attempt::Open, error);

@@ -329,3 +329,14 @@ fn a_zone_for_which_there_is_no_room_leaves_nothing_behind() {
     assert_eq!(folder.names(), [""; 0]);
     open_small(&path).unwrap();
 }
+
+#[test]
+fn a_processor_without_wide_atomics_is_denied_a_zone_in_a_file() {
+    let path = Path::new("zone.tg");
+    require_atomic_cells(path, true).unwrap();
+    let error = require_atomic_cells(path, false).expect_err("other processes do not see locks");
+    assert_eq!(
+        words(path, &error),
+        "zones in files need a processor with 16-byte atomic instructions (x86-64 with cmpxchg16b, AArch64); use a zone in memory"
+    );
+}
