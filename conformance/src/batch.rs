@@ -127,7 +127,7 @@ impl Run {
             let cost = self.random.sized(1, promise.most_at_once() + 1);
             let patience = if self.random.percent(20) { self.wait } else { Ticks::ZERO };
             // A limiter is told its patience in nanoseconds.
-            let patience = Ticks::new(patience.get().next_multiple_of(self.grain.max(NANOSECOND)));
+            let patience = crate::ticks(patience.get().next_multiple_of(self.grain.max(NANOSECOND)));
             asks.push((key, Ask { cost: Cost::of(cost), patience }));
         }
         asks

@@ -43,7 +43,7 @@ impl TickingClock {
 
     /// How far the clock has advanced by itself so far.
     pub fn ahead(&self) -> Ticks {
-        Ticks::new(self.ahead.load(Ordering::SeqCst))
+        crate::ticks(self.ahead.load(Ordering::SeqCst))
     }
 
     /// Advances by this much after every reading from now on; zero makes the clock stand still. Only one thread at a
@@ -57,7 +57,7 @@ impl Clock for TickingClock {
     fn now(&self) -> Timestamp {
         let (now, step) = (self.manual.now(), self.step.load(Ordering::SeqCst));
         if step > 0 {
-            self.manual.set(now.saturating_add(Ticks::new(step)));
+            self.manual.set(now.saturating_add(crate::ticks(step)));
             self.ahead.fetch_add(step, Ordering::SeqCst);
         }
         now
@@ -77,13 +77,13 @@ mod tests {
         let clock = TickingClock::new();
         let read = || [(); 3].map(|()| clock.now().ticks());
         assert_eq!(read(), [0, 0, 0]);
-        clock.tick(Ticks::new(5));
+        clock.tick(crate::ticks(5));
         assert_eq!(read(), [0, 5, 10]);
         clock.set(Timestamp::from_ticks(100));
         assert_eq!(read(), [100, 105, 110]);
         clock.tick(Ticks::ZERO);
         assert_eq!(read(), [115, 115, 115]);
-        assert_eq!(clock.ahead(), Ticks::new(30));
+        assert_eq!(clock.ahead(), crate::ticks(30));
         clock.set_ahead(Timestamp::from_ticks(1000));
         assert_eq!(read(), [1030, 1030, 1030]);
     }

@@ -4,12 +4,13 @@
 //! ever fall. So the generator asks the limit under test when the next change would be and steps right
 //! before, onto or right behind it.
 
-use tidegate::{Ask, Cost, Decision, Key, Limit, PermitId, Ticks, Timestamp, Verdict};
+use tidegate::{Ask, Cost, Decision, Key, Limit, PermitId, Timestamp, Verdict};
 
 use crate::keeper::{Keeper, States, judged, told};
 use crate::oracle::{self, Admitted, Oracle};
 use crate::promise::{Promise, interval};
 use crate::random::Random;
+use crate::ticks;
 use crate::trace::{Action, Expected, Step, Trace};
 
 /// Beyond this, time moves on by ticks only: a trace must not reach the end of time.
@@ -107,7 +108,7 @@ impl<K: Keeper> Run<K> {
             self.end_or_renew()?;
         }
         let (cost, patience) = self.aim();
-        let ask = Ask { cost, patience: Ticks::new(patience) };
+        let ask = Ask { cost, patience: ticks(patience) };
         self.shares.operations += 1;
         self.shares.near_change += u64::from(self.is_near_change(ask));
         let peeked = self.look(ask);
@@ -136,7 +137,7 @@ impl<K: Keeper> Run<K> {
         };
         let patience = self.random_patience();
         if self.random.percent(70) {
-            let look = |units: u64| self.look(Ask { cost: Cost::of(units), patience: Ticks::new(patience) });
+            let look = |units: u64| self.look(Ask { cost: Cost::of(units), patience: ticks(patience) });
             let mut seen = look(units);
             if seen.is_allowed() {
                 units = seen.remaining().saturating_add(1).min(most);

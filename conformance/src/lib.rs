@@ -25,3 +25,10 @@ pub mod oracle;
 pub mod promise;
 pub mod random;
 pub mod trace;
+
+use tidegate::{Ticks, Timestamp};
+
+/// Returns a span of so many ticks of 1/16 ns, for what is finer than a `Duration`.
+pub const fn ticks(count: u64) -> Ticks {
+    Timestamp::from_ticks(count).since(Timestamp::EPOCH)
+}

@@ -37,6 +37,7 @@ use std::fmt;
 use tidegate::{Adjustment, Ask, Cost, Limit, Ticks, Verdict};
 
 use crate::arm::Answer;
+use crate::ticks;
 
 /// A file of steps.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -209,11 +210,11 @@ fn parse_step(mut line: Line<'_>, number: usize) -> Result<Step, String> {
         return Ok(Step { line: number, at, key: "k".into(), action, expected: None });
     }
     let argument = if verb == "reset" { "" } else { line.word()? };
-    let (mut key, mut patience, mut name, mut expected) = ("k", Ticks::new(0), None, None);
+    let (mut key, mut patience, mut name, mut expected) = ("k", ticks(0), None, None);
     while let Some(word) = line.next() {
         match word {
             "key" => key = line.word()?,
-            "patience" => patience = Ticks::new(parse_span(line.word()?)?),
+            "patience" => patience = ticks(parse_span(line.word()?)?),
             "as" => name = Some(line.word()?.to_owned()),
             "->" => expected = Some(parse_expected(&mut line)?),
             other => return Err(format!("unknown word {other:?}")),
@@ -427,14 +428,14 @@ mod tests {
     fn a_coarse_arm_is_compared_after_rounding_up() {
         let exact = Expected { word: "deny".into(), figures: vec![("retry_after".into(), 16_001)] };
         let coarse = Expected { word: "deny".into(), figures: vec![("retry_after".into(), 32_000)] };
-        assert!(exact.is_met_by(&coarse, Ticks::new(16_000), Ticks::ZERO));
-        assert!(!exact.is_met_by(&coarse, Ticks::new(1), Ticks::ZERO));
+        assert!(exact.is_met_by(&coarse, ticks(16_000), Ticks::ZERO));
+        assert!(!exact.is_met_by(&coarse, ticks(1), Ticks::ZERO));
     }
 
     #[test]
     fn a_span_may_be_shorter_by_the_slack_and_never_longer() {
         let expected = |ticks| Expected { word: "deny".into(), figures: vec![("retry_after".into(), ticks)] };
-        let is_met = |said: u64| expected(100).is_met_by(&expected(said), Ticks::new(1), Ticks::new(3));
+        let is_met = |said: u64| expected(100).is_met_by(&expected(said), ticks(1), ticks(3));
         assert_eq!([96, 97, 100, 101].map(is_met), [false, true, true, false]);
     }
 }

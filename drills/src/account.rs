@@ -97,7 +97,7 @@ mod tests {
         let mut random = conformance::random::Random::new(7);
         let (mut state, mut account, mut now) = (State::default(), Account::default(), at(100));
         for _ in 0..10_000 {
-            now = now.saturating_add(Ticks::new(random.sized(0, 1 << 40)));
+            now = now.saturating_add(conformance::ticks(random.sized(0, 1 << 40)));
             let mut tried = account;
             let within = tried.admit(&bucket.prices(), now, now);
             assert_eq!(bucket.limit().decide(&mut state, now, Ask::ONE).is_allowed(), within);

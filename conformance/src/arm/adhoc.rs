@@ -37,7 +37,7 @@ impl<S: Sheltering> Arm for OnAdHoc<S> {
     }
 
     fn resolution(&self) -> Ticks {
-        Ticks::new(1)
+        crate::ticks(1)
     }
 
     fn can(&self, need: &str) -> bool {

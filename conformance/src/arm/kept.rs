@@ -6,6 +6,7 @@ use tidegate::{Adjusted, Adjustment, Ask, Key, Limit, PermitId, Receipt, Subject
 
 use super::{Answer, Arm};
 use crate::keeper::{Keeper, judged};
+use crate::ticks;
 
 /// One limit on a [`Keeper`].
 #[derive(Debug)]
@@ -38,7 +39,7 @@ impl<K: Keeper + Default> Arm for Kept<K> {
     }
 
     fn resolution(&self) -> Ticks {
-        Ticks::new(1)
+        ticks(1)
     }
 
     fn can(&self, _: &str) -> bool {

@@ -4,6 +4,7 @@ use tidegate::{Adjusted, Adjustment, Ask, KeyedAsk, Limit, Limiter, PermitId, Ti
 
 use super::{Answer, Arm, Take};
 use crate::keeper::{Crowd, Keeper, Sheltering};
+use crate::ticks;
 
 /// As many asks as [`Limiter::admit_each`] decides as of one instant.
 const GROUP: usize = 32;
@@ -43,7 +44,7 @@ impl<S: Sheltering> Arm for OnLimiter<S> {
     }
 
     fn resolution(&self) -> Ticks {
-        Ticks::new(1)
+        ticks(1)
     }
 
     fn can(&self, need: &str) -> bool {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tidegate::{Adjusted, Adjustment, Ask, Clock, Limit, ManualClock, PermitId, Single, Ticks, Timestamp};
 
 use super::{Answer, Arm};
+use crate::ticks;
 
 /// A [`Single`] for each key. It hands out no receipts and takes no permits back.
 #[derive(Debug)]
@@ -43,7 +44,7 @@ impl Arm for OnSingle {
     }
 
     fn resolution(&self) -> Ticks {
-        Ticks::new(1)
+        ticks(1)
     }
 
     fn can(&self, need: &str) -> bool {

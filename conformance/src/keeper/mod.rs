@@ -24,7 +24,7 @@ pub trait Keeper {
 
     /// The finest patience that it can be told: all that it is asked with are multiples of it.
     fn finest_patience(&self) -> Ticks {
-        Ticks::new(1)
+        crate::ticks(1)
     }
 
     /// Sets the clock, forwards or back.

@@ -10,6 +10,7 @@ use crate::extreme::OUT_OF_ORDER;
 use crate::keeper::{Keeper, judged};
 use crate::promise::{Promise, TEN_YEARS};
 use crate::random::Random;
+use crate::ticks;
 pub use giving_back::giving_back_is_safe;
 
 use ledger::Ledger;
@@ -151,8 +152,7 @@ impl<K: Keeper> History<K> {
             self.behind = true;
             self.excuse_forgetting();
             if self.kind.starts_with("pacer")
-                && self.look(Ask::ONE).reset_after_in_ticks()
-                    > self.owed.saturating_add(Ticks::new(OUT_OF_ORDER))
+                && self.look(Ask::ONE).reset_after_in_ticks() > self.owed.saturating_add(ticks(OUT_OF_ORDER))
             {
                 return Err("I-9: a step back made a pacer owe more".into());
             }

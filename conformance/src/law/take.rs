@@ -6,6 +6,7 @@ use super::History;
 use super::promises::{longest_wait, raise};
 use crate::keeper::{Keeper, judged, told};
 use crate::promise::Promise;
+use crate::ticks;
 
 impl<K: Keeper> History<K> {
     pub(super) fn take(&mut self) -> Result<(), String> {
@@ -13,7 +14,7 @@ impl<K: Keeper> History<K> {
         let units = if self.random.percent(50) { 1 } else { self.random.sized(1, most.saturating_add(1)) };
         let patience =
             if self.random.percent(70) { 0 } else { told(&self.keeper, self.random.sized(1, 1 << 50)) };
-        let ask = Ask { cost: Cost::of(units), patience: Ticks::new(patience) };
+        let ask = Ask { cost: Cost::of(units), patience: ticks(patience) };
         let before = self.state.clone();
         let peeked = self.look(ask);
         let decision = self.spend(ask);
@@ -89,7 +90,7 @@ impl<K: Keeper> History<K> {
     /// I-4: after the promised wait it passes, a tick earlier it does not; and the wait is bounded.
     fn retry_is_exact(&self, retry_after: Ticks, units: u64, ask: Ask) -> Result<(), String> {
         if let Some(then) = self.look_at(retry_after, ask) {
-            let earlier = self.look_at(Ticks::new(retry_after.get() - 1), ask);
+            let earlier = self.look_at(ticks(retry_after.get() - 1), ask);
             if !then.is_allowed() || earlier.is_some_and(|decision| decision.is_allowed()) {
                 return Err(format!(
                     "I-4: {retry_after:?} is not when {ask:?} passes: {:?}",
@@ -155,7 +156,7 @@ impl<K: Keeper> History<K> {
             return Err(format!("I-7: {ask:?} passed, {smaller:?} would not"));
         }
         let colder = matches!(self.promise, Promise::WarmUp { own: true, .. }) || self.behind;
-        let later = self.at().checked_add(Ticks::new(self.random.sized(1, 1 << 45)));
+        let later = self.at().checked_add(ticks(self.random.sized(1, 1 << 45)));
         if let (Some(later), false) = (later, colder) {
             if !self.limit.peek(before, later, ask).is_allowed() {
                 return Err(format!("I-7: {ask:?} passed, at {later:?} it would not"));

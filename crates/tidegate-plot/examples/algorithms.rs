@@ -93,7 +93,7 @@ fn panel(name: &str, text: &str, patience: Ticks) -> Chart {
 
 /// The whole picture.
 pub(crate) fn picture() -> String {
-    let (none, second) = (Ticks::ZERO, Ticks::new(SECOND));
+    let (none, second) = (Ticks::ZERO, Ticks::saturating_from(tidegate::SECOND));
     Panels::new("The same traffic through every algorithm")
         .subtitle("129 asks: a trickle, a burst at 1.3 s, 50 a second from 2.5 s to 4 s, two bursts around 7 s")
         .description("One panel per algorithm: how many actions happened within the last second, which asks were refused and which happen later.")

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use conformance::random::Random;
+use conformance::ticks;
 use tidegate::{Clock, HOUR, Limiter, ManualClock, Ticks, Timestamp, Verdict, Zone};
 
 use super::judge::Judged;
@@ -59,7 +60,7 @@ impl World {
             0..80 => self.ask(judged),
             80..97 => {
                 let ticks = self.random.sized(0, LONGEST_ADVANCE);
-                self.advance(Ticks::new(ticks.next_multiple_of(self.grain)));
+                self.advance(conformance::ticks(ticks.next_multiple_of(self.grain)));
             }
             97 => self.still = self.random.between(10, 100),
             _ => self.jump(judged),
@@ -71,7 +72,7 @@ impl World {
         let terms = self.members[chosen].terms;
         let cost = self.random.between(1, 3).min(terms.burst());
         let is_patient = terms.has_queue() && self.random.percent(50);
-        let patience = Ticks::new(if is_patient { 16 * self.random.sized(0, 1 << 36) } else { 0 });
+        let patience = ticks(if is_patient { 16 * self.random.sized(0, 1 << 36) } else { 0 });
         let times = self.random.sized(1, 16);
         for _ in 0..times {
             let at = self.moment();
@@ -93,7 +94,7 @@ impl World {
         wait: Ticks,
         judged: &mut Judged,
     ) {
-        let nanosecond = Ticks::new(16);
+        let nanosecond = ticks(16);
         self.advance(Ticks::saturating_from(wait.to_duration()).saturating_sub(nanosecond));
         let at = self.moment();
         let early = self.members[chosen].ask(cost, patience, at, judged);

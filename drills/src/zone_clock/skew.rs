@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use conformance::random::Random;
+use conformance::ticks;
 use tidegate::{Clock, HOUR, Limiter, ManualClock, SECOND, Ticks, Zone};
 
 use super::clocks::{Disagreeing, read_ahead};
@@ -17,7 +18,7 @@ pub(super) const READERS: u64 = 4;
 
 /// By how much a reader is ahead of the slowest, of whom the fastest is so far ahead.
 pub(super) fn ahead(reader: u64, apart: Duration) -> Ticks {
-    Ticks::new(Ticks::saturating_from(apart).get() * reader / (READERS - 1))
+    ticks(Ticks::saturating_from(apart).get() * reader / (READERS - 1))
 }
 
 /// One round of readers that are as far apart as readings may be out of order.
@@ -48,7 +49,7 @@ fn round((seed, apart): (u64, Duration), size: usize, steps: u64, judged: &mut J
         .collect();
     for _ in 0..steps {
         if random.percent(20) {
-            clock.advance(Ticks::new(random.sized(0, 1 << 36)).to_duration());
+            clock.advance(ticks(random.sized(0, 1 << 36)).to_duration());
             continue;
         }
         let by = ahead(random.between(0, READERS - 1), apart);

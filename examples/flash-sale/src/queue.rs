@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
-use tidegate::{Acquire, Algorithm, Limit, Limiter, Refusal, Ticks};
+use tidegate::{Acquire, Algorithm, Limit, Limiter, Refusal, Timestamp};
 
 /// Everybody stands in the same line.
 const EVERYBODY: &str = "everybody";
@@ -51,7 +51,7 @@ impl Queue {
             return Err(NoQueue(limit.to_string()));
         }
         let [_, interval, ..] = limit.numbers();
-        let interval = Ticks::new(interval).to_duration();
+        let interval = Timestamp::from_ticks(interval).since(Timestamp::EPOCH).to_duration();
         Ok(Queue { limiter: Limiter::new(limit), interval, line: Arc::default() })
     }
 

@@ -5,8 +5,9 @@
 //! microseconds where that costs at most a thousandth; both the script and whoever reads its answer use that limit.
 
 use std::fmt;
+use std::time::Duration;
 
-use tidegate::{Algorithm, Ask, Cost, Draft, Limit, Ticks, WindowMode};
+use tidegate::{Algorithm, Ask, Cost, Draft, Limit, WindowMode};
 
 use super::TICKS;
 use super::key::letter;
@@ -103,7 +104,7 @@ fn with_whole_slots([amount, width, slots, _, most]: [u64; 5]) -> Option<Limit> 
         return None;
     }
     // An estimate has one slot of a whole period, which is whole microseconds already.
-    let draft = Draft::new(Algorithm::SlidingWindow, amount, Ticks::new(whole * slots).to_duration());
+    let draft = Draft::new(Algorithm::SlidingWindow, amount, Duration::from_micros(whole / TICKS * slots));
     draft.mode(WindowMode::Strict).slots(slots).max_debt(most - amount).build().ok()
 }
 

@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 use std::fs;
 use std::sync::Arc;
+use std::time::Duration;
 
 use conformance::arm::{Answer, Arm, Take};
+use conformance::ticks;
 use conformance::trace::{self, Action, Batches, Trace};
 use testbed::{Cluster, Flavour, Redis, Sentinels};
 use tidegate::{
@@ -15,7 +17,7 @@ use tidegate_redis::RedisStore;
 use crate::setup::{cluster_url, given_time, reason, sentinel_url, wait, wait_for_all};
 
 /// The server tells the time in microseconds.
-const MICROSECOND: Ticks = Ticks::new(16_000);
+const MICROSECOND: Ticks = Ticks::saturating_from(Duration::from_micros(1));
 /// What this arm cannot do.
 const CANNOT: [&str; 2] = ["give-back", "ticks"];
 
@@ -53,7 +55,7 @@ impl Arm for OnRedis {
     }
 
     fn resolution(&self) -> Ticks {
-        Ticks::new(1)
+        ticks(1)
     }
 
     fn can(&self, need: &str) -> bool {

@@ -138,7 +138,7 @@ fn requests_that_stand_or_fall_together_pass_exactly_if_all_pass_one_by_one() {
                 (0..random.between(1, 6)).map(|_| format!("u{}", random.between(0, round / 100))).collect();
             let requests: Vec<_> = users.iter().map(|name| user(name)).collect();
             clock.set_ahead(Timestamp::after_epoch(now));
-            clock.tick(Ticks::new(1));
+            clock.tick(conformance::ticks(1));
             let all = together(&gate, &requests).iter().all(Admission::is_allowed);
             clock.tick(Ticks::ZERO);
             let mut after = alone.clone();

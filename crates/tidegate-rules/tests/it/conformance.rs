@@ -49,7 +49,7 @@ impl Arm for OnGate {
     }
 
     fn resolution(&self) -> Ticks {
-        Ticks::new(1)
+        conformance::ticks(1)
     }
 
     fn can(&self, need: &str) -> bool {
@@ -143,7 +143,7 @@ fn every_recorded_trace_is_played_as_written_by_a_rule() {
 #[test]
 fn every_recorded_trace_is_played_as_written_in_batches_by_a_rule() {
     for (store, tick) in
-        STORES.iter().flat_map(|store| [Ticks::ZERO, Ticks::new(1)].map(|tick| (store, tick)))
+        STORES.iter().flat_map(|store| [Ticks::ZERO, conformance::ticks(1)].map(|tick| (store, tick)))
     {
         let mut all = Batches::default();
         for (name, trace) in recorded() {

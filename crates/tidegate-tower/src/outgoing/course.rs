@@ -20,7 +20,7 @@ use super::opening::Opening;
 use super::told::{MAX_POLICIES, Told, Went};
 
 /// Late by so little is how programs run; to take it off the pace would make it slower than it was set.
-const A_LITTLE_LATE: Ticks = Ticks::new(10_000_000);
+const A_LITTLE_LATE: Ticks = Ticks::saturating_from(Duration::from_millis(10));
 
 /// What all courses of a layer have in common.
 #[derive(Clone, Debug)]
@@ -34,10 +34,12 @@ pub(super) struct Terms {
 impl Terms {
     /// What a wait that a server asks for becomes: never longer than allowed, plus a share that chance decides.
     fn wait(&self, asked: Duration, chance: u64) -> Ticks {
-        let wait = Ticks::saturating_from(asked.min(self.longest_hold));
-        let most = u128::from(wait.get()) * u128::from(self.jitter) / 100;
-        let more = most * u128::from(chance) / u128::from(u64::MAX);
-        wait.saturating_add(Ticks::new(u64::try_from(more).unwrap_or(u64::MAX)))
+        let wait = asked.min(self.longest_hold);
+        // Nanoseconds of a duration have fewer than 94 bits, so neither product overflows.
+        let most = wait.as_nanos().min(u128::from(u64::MAX)) * u128::from(self.jitter) / 100;
+        let more = most.min(u128::from(u64::MAX)) * u128::from(chance) / u128::from(u64::MAX);
+        let more = Duration::from_nanos(u64::try_from(more).unwrap_or(u64::MAX));
+        Ticks::saturating_from(wait.saturating_add(more))
     }
 
     /// Longer than this nothing that was ever learned can hold.

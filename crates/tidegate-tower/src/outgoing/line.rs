@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::task::Waker;
+use std::time::Duration;
 
 use tidegate::{Key, Ticks, Timestamp};
 
@@ -14,7 +15,7 @@ const FORESEEN: usize = 1000;
 /// More often than this nobody is foreseen to wait a little longer.
 const MOST_WAITS: usize = 64;
 /// A call that has been on its way for so long was counted by the server, or never arrives.
-const SURELY_COUNTED: Ticks = Ticks::new(10_000_000_000);
+const SURELY_COUNTED: Ticks = Ticks::saturating_from(Duration::from_secs(10));
 
 /// One that waits.
 #[derive(Debug)]

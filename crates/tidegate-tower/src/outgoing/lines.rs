@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::task::Waker;
+use std::time::Duration;
 
 use tidegate::{Key, Ticks, Timestamp};
 
@@ -22,7 +23,7 @@ pub(super) const MAX_KEYS: usize = 1024;
 const LINES: usize = 16;
 
 /// By less than this a clock wavers rather than steps; if that counted, many times a little would end a hold too early.
-const STEP: Ticks = Ticks::new(1_000_000);
+const STEP: Ticks = Ticks::saturating_from(Duration::from_millis(1));
 
 /// The line that places share for which there is none.
 const SHARED: u64 = 0;

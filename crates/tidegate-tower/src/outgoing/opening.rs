@@ -4,14 +4,16 @@
 //! answered, two may be on their way, then four, and so on, as long as nothing is refused. A call that hangs holds the
 //! others for a second, and then one more leaves.
 
+use std::time::Duration;
+
 use tidegate::{Ticks, Timestamp};
 
 use super::told::Went;
 
 /// After so long one more leaves, whatever became of those before it.
-const HANGS: Ticks = Ticks::new(1_000_000_000);
+const HANGS: Ticks = Ticks::saturating_from(Duration::from_secs(1));
 /// When nobody has left for so long, nobody is waiting to.
-const FORGOTTEN: Ticks = Ticks::new(60_000_000_000);
+const FORGOTTEN: Ticks = Ticks::saturating_from(Duration::from_secs(60));
 /// When so many may be on their way, that is as good as any number.
 const WIDE_OPEN: u64 = 1024;
 

@@ -4,6 +4,7 @@ mod any;
 mod many;
 mod opening;
 mod readiness;
+mod spans;
 mod waiting;
 
 use std::collections::BTreeMap;

@@ -61,8 +61,8 @@ impl Ticks {
     /// The longest span that a limit may hold: ten years of 365 days.
     pub const TEN_YEARS: Ticks = Ticks(3650 * 24 * 3600 * PER_SECOND);
 
-    /// A span of so many ticks.
-    pub const fn new(ticks: u64) -> Ticks {
+    /// A span of so many ticks. Outside of this crate a span is made of a [`Duration`], which names its unit.
+    pub(crate) const fn new(ticks: u64) -> Ticks {
         Ticks(ticks)
     }
 

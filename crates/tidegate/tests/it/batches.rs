@@ -20,7 +20,7 @@ const STEPS: [Duration; 3] = [Duration::ZERO, MILLISECOND, Duration::from_millis
 fn clock(step: Duration) -> Arc<TickingClock> {
     let clock = Arc::new(TickingClock::new());
     clock.set(Timestamp::after_epoch(HOUR));
-    clock.tick(Ticks::saturating_from(step).max(Ticks::new(1)));
+    clock.tick(Ticks::saturating_from(step).max(conformance::ticks(1)));
     clock
 }
 
@@ -123,7 +123,7 @@ fn a_map_forgets_nothing_that_counts_at_the_instant_of_a_batch() {
 }
 
 /// How far the clock advances at every reading while a batch is decided: not at all, a tick, 100 microseconds.
-const TICKS: [Ticks; 3] = [Ticks::ZERO, Ticks::new(1), Ticks::new(1_600_000)];
+const TICKS: [Ticks; 3] = [Ticks::ZERO, conformance::ticks(1), conformance::ticks(1_600_000)];
 
 /// The algorithms whose states are in the cells of a zone.
 const IN_CELLS: [&str; 3] = ["token-bucket", "leaky-bucket", "fixed-window"];

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use conformance::random::Random;
+use conformance::ticks;
 use tidegate::{Adjustment, Ask, Cost, Limit, SECOND, State, Ticks, Timestamp, Verdict, WindowMode};
 
 /// Ticks per second.
@@ -59,7 +60,7 @@ fn departures(limit: Limit) -> Vec<(u64, u64)> {
     let mut departures = Vec::new();
     for at in [10 * S, 10 * S + S / 2] {
         for _ in 0..300 {
-            let ask = Ask { patience: Ticks::new(2 * S), ..Ask::ONE };
+            let ask = Ask { patience: ticks(2 * S), ..Ask::ONE };
             if let Verdict::Allowed { delay } =
                 limit.decide(&mut state, Timestamp::from_ticks(at), ask).verdict_in_ticks()
             {

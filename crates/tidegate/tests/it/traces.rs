@@ -8,7 +8,7 @@ use conformance::{generate, promise, trace};
 use tidegate::{Map, Ticks, Zone};
 
 /// How far the clock advances at every reading while a batch is decided: not at all, a tick, 100 microseconds.
-const TICKS: [Ticks; 3] = [Ticks::ZERO, Ticks::new(1), Ticks::new(1_600_000)];
+const TICKS: [Ticks; 3] = [Ticks::ZERO, conformance::ticks(1), conformance::ticks(1_600_000)];
 
 /// Every recorded trace, with the name of its file.
 fn recorded() -> Vec<(String, Trace)> {

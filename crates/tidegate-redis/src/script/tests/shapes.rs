@@ -1,5 +1,7 @@
 //! What scripts leave under a key, and what they do with what somebody else has put there.
 
+use std::time::Duration;
+
 use redis::Value;
 use testbed::Flavour;
 use tidegate::{Adjusted, Adjustment, Ask, Cost, Decision, Key, Limit, Subject, Timestamp, Verdict};
@@ -291,7 +293,9 @@ fn a_log_goes_on_when_its_running_total_begins_anew() {
     assert_eq!((first.is_allowed(), first.remaining()), (true, 0), "four are there, and one came");
     assert_eq!(
         take_one(&mut server).verdict_in_ticks(),
-        Verdict::Denied { retry_after: tidegate::Ticks::new((86_400_000_000 - 9) * TICKS) }
+        Verdict::Denied {
+            retry_after: tidegate::Ticks::saturating_from(Duration::from_micros(86_400_000_000 - 9))
+        }
     );
     server.command(&[b"DEL", &name]).expect("deleted");
     let entries = [b"4503599627370492", &b"4503599627370496"[..]];

@@ -2,6 +2,7 @@
 //! is moved by hand.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use fastrand::Rng;
 use tidegate::{
@@ -105,7 +106,7 @@ impl World {
 
     /// Moves the clock by whole microseconds. Whether it stepped back.
     pub(super) fn pass_time(&mut self) -> bool {
-        let micros = |micros: u64| Ticks::new(micros * TICKS);
+        let micros = |micros: u64| Ticks::saturating_from(Duration::from_micros(micros));
         let (now, random) = (self.now(), &mut self.random);
         let then = match random.u32(..100) {
             0..40 => now,
@@ -154,7 +155,7 @@ impl World {
             8 => self.random.u64(..1 << 50),
             _ => u64::MAX,
         };
-        Ask { cost: self.cost(limit), patience: Ticks::new(patience) }
+        Ask { cost: self.cost(limit), patience: conformance::ticks(patience) }
     }
 
     pub(super) fn event(&mut self) -> Event {

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use conformance::arm::Answer;
 use conformance::keeper::Keeper;
+use conformance::ticks;
 use tidegate::{
     Adjusted, Adjustment, Ask, Decision, PermitId, Receipt, State, Subject, Ticks, Timestamp, Verdict, Zone,
 };
@@ -33,7 +34,7 @@ impl<T: Told> LockStep<T> {
 fn rounded<T: Told>(answer: Answer) -> Answer {
     let up = |span: Ticks| {
         let steps = span.get().div_ceil(RESOLUTION.get());
-        Ticks::new(steps.saturating_mul(RESOLUTION.get()))
+        ticks(steps.saturating_mul(RESOLUTION.get()))
     };
     let verdict = match answer.verdict {
         Verdict::Allowed { delay } => Verdict::Allowed { delay: up(delay) },

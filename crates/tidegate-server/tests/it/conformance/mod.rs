@@ -24,7 +24,7 @@ const HISTORIES: u64 = 20;
 const OPERATIONS: u64 = 100;
 
 /// How far the clock advances at every reading while a batch is decided: not at all, a tick, 100 microseconds.
-const TICKS: [Ticks; 3] = [Ticks::ZERO, Ticks::new(1), Ticks::new(1_600_000)];
+const TICKS: [Ticks; 3] = [Ticks::ZERO, conformance::ticks(1), conformance::ticks(1_600_000)];
 
 /// Every recorded trace, with the name of its file.
 fn recorded() -> Vec<(String, Trace)> {
@@ -129,7 +129,7 @@ fn every_recorded_trace_is_played_as_written_in_transactions() {
 
 #[test]
 fn every_recorded_trace_is_played_as_written_in_batches_under_a_rule() {
-    for tick in [Ticks::ZERO, Ticks::new(1)] {
+    for tick in [Ticks::ZERO, conformance::ticks(1)] {
         let mut all = Batches::default();
         for (name, trace) in recorded() {
             let mut arm = UnderRule::new(Limit::per_second(1));

@@ -1,8 +1,10 @@
 //! What a server says, over any of its fronts, in the words of the conformance kit.
 
+use std::time::Duration;
+
 use conformance::arm::{Answer, Take};
 use serde_json::{Value as Json, json};
-use tidegate::{Adjusted, Adjustment, Ask, Limit, PermitId, Ticks, Verdict};
+use tidegate::{Adjusted, Adjustment, Ask, Limit, MILLISECOND, PermitId, Ticks, Verdict};
 
 use crate::wire::http::{self, Talk};
 use crate::wire::resp::Value;
@@ -11,7 +13,7 @@ use crate::wire::{Running, resp};
 const TICKS_PER_MS: u64 = 16_000_000;
 
 /// The finest span that a front tells, and the finest patience that it can be told.
-pub(crate) const RESOLUTION: Ticks = Ticks::new(TICKS_PER_MS);
+pub(crate) const RESOLUTION: Ticks = Ticks::saturating_from(MILLISECOND);
 
 /// A front, as a client sees it.
 pub(crate) trait Told: Sized {
@@ -49,7 +51,7 @@ pub(crate) fn ms(span: Ticks) -> u64 {
 }
 
 fn span(ms: u64) -> Ticks {
-    Ticks::new(ms.saturating_mul(TICKS_PER_MS))
+    Ticks::saturating_from(Duration::from_millis(ms))
 }
 
 /// From the milliseconds that are told; nothing is told as nothing.

@@ -6,9 +6,10 @@ use conformance::arm::Answer;
 use conformance::keeper::{Keeper, Sheltering, States};
 use conformance::promise::{KINDS, Promise};
 use conformance::random::Random;
+use conformance::ticks;
 use tidegate::{
     Adjustment, Algorithm, Ask, Cost, Decision, Key, Limit, Limiter, ManualClock, Memory, PermitId, State,
-    Subject, Ticks, Timestamp,
+    Subject, Timestamp,
 };
 
 const SECOND: u64 = 16_000_000_000;
@@ -89,7 +90,7 @@ impl<S: Sheltering> LockStep<S> {
         let most = self.subjects.rules[who.rule].promise.most_at_once();
         let cost = Cost::of(if self.random.percent(50) { 1 } else { self.random.sized(1, most + 1) });
         let patience = if self.random.percent(70) { 0 } else { self.random.sized(1, 1 << 50) };
-        Ask { cost, patience: Ticks::new(patience) }
+        Ask { cost, patience: ticks(patience) }
     }
 
     pub(crate) fn pass_time(&mut self) {

@@ -1,9 +1,9 @@
 //! More subjects than cells: nobody is admitted too much.
 
 use conformance::random::Random;
+use conformance::ticks;
 use tidegate::{
-    Adjustment, Ask, Cost, Decision, Key, Limit, State, Subject, Ticks, Timestamp, WhenFull, Zone,
-    time::Clock,
+    Adjustment, Ask, Cost, Decision, Key, Limit, State, Subject, Timestamp, WhenFull, Zone, time::Clock,
 };
 
 use super::{SMALLEST, zone};
@@ -58,7 +58,7 @@ impl Flooded {
         match random.between(0, 99) {
             0..70 => {
                 let patience = if random.percent(10) { random.sized(0, 1 << 40) } else { 0 };
-                let ask = Ask { cost: Cost::of(random.sized(1, 3)), patience: Ticks::new(patience) };
+                let ask = Ask { cost: Cost::of(random.sized(1, 3)), patience: ticks(patience) };
                 let looked = zone.peek(subject, ask);
                 let (decision, receipt) = zone.take(subject, ask);
                 assert_eq!(looked.verdict(), decision.verdict(), "{subject:?} at {now:?}");
@@ -86,7 +86,7 @@ impl Flooded {
                 let _ = zone.adjust(subject, refund);
                 let _ = limit.adjust(state, now, refund);
             }
-            _ => clock.advance(Ticks::new(random.sized(0, 1 << 36)).to_duration()),
+            _ => clock.advance(ticks(random.sized(0, 1 << 36)).to_duration()),
         }
     }
 }

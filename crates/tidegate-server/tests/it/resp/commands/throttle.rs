@@ -37,7 +37,7 @@ fn pipelined_asks_of_a_new_key_are_told_its_whole_burst() {
     for burst in [1, 2, 5, 16] {
         let running = Running::start();
         // Every reading of the clock is another time.
-        running.ticking.tick(Ticks::new(1));
+        running.ticking.tick(conformance::ticks(1));
         let request = format!("CL.THROTTLE new {} {burst} 60\r\n", burst - 1);
         let expected = (1..=burst + 2).map(|ask| match burst - ask {
             left @ 0.. => {
