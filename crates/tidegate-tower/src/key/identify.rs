@@ -66,10 +66,7 @@ fn together<'r, const N: usize>(each: [Extracted<'r>; N]) -> Identified<'r> {
     if each.iter().any(|one| matches!(one, Extracted::Later(_))) {
         return Identified::Later(LaterParts(LaterEach::of(each)));
     }
-    Identified::Now(Parts::several(each.into_iter().map(|one| match one {
-        Extracted::Now(part) => part,
-        Extracted::Later(_) => Part::Missing,
-    })))
+    Identified::Now(Parts::several(each.into_iter().map(Extracted::known)))
 }
 
 /// Parts of a key of which some have to be waited for.
@@ -111,6 +108,8 @@ impl Future for LaterEach {
     type Output = Vec<Part<'static>>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Vec<Part<'static>>> {
+        // Without its parts a request would be counted as somebody without a name.
+        assert!(!self.0.is_empty(), "polled again after it was over");
         let mut is_known = true;
         for one in &mut self.0 {
             if let Waited::For(part) = one {
@@ -125,8 +124,34 @@ impl Future for LaterEach {
         }
         let known = std::mem::take(&mut self.0).into_iter().map(|one| match one {
             Waited::Known(part) => part,
-            Waited::For(_) => Part::Missing,
+            Waited::For(_) => unreachable!("a part that is waited for is pending, which was seen above"),
         });
         Poll::Ready(known.collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use super::*;
+
+    fn later() -> LaterEach {
+        LaterEach::of([Extracted::Later(Box::pin(std::future::ready(Part::from("ana"))))])
+    }
+
+    #[test]
+    #[should_panic(expected = "polled again after it was over")]
+    fn parts_are_handed_out_once() {
+        let (mut parts, mut context) = (later(), Context::from_waker(Waker::noop()));
+        let first = Pin::new(&mut parts).poll(&mut context);
+        assert_eq!(first, Poll::Ready(vec![Part::from("ana")]));
+        let _ = Pin::new(&mut parts).poll(&mut context);
+    }
+
+    #[test]
+    #[should_panic(expected = "parts that come later are waited for")]
+    fn a_part_that_comes_later_is_never_taken_for_a_missing_one() {
+        let _ = Extracted::Later(Box::pin(std::future::ready(Part::Missing))).known();
     }
 }

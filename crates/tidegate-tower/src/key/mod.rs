@@ -104,6 +104,19 @@ impl<'r, P: Into<Part<'r>>> From<P> for Extracted<'r> {
     }
 }
 
+impl<'r> Extracted<'r> {
+    /// Returns the part of an extractor that does not have to be waited for.
+    ///
+    /// # Panics
+    /// If it has to be: a request must not be counted without the part.
+    pub(crate) fn known(self) -> Part<'r> {
+        match self {
+            Extracted::Now(part) => part,
+            Extracted::Later(_) => panic!("parts that come later are waited for"),
+        }
+    }
+}
+
 impl std::fmt::Debug for Extracted<'_> {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

@@ -101,7 +101,7 @@ where
                     let ended = ready!(waiting.poll(context));
                     let over = paused.take().expect("it was there just now");
                     match ended {
-                        Ended::Ready => over.run(),
+                        Ended::Ready(noted) => over.run(noted),
                         Ended::Refused(response) => return Poll::Ready(Ok(refusal(response))),
                         Ended::Failed(error) => return Poll::Ready(Err(error)),
                     }
@@ -117,11 +117,7 @@ where
     S: Service<Request<B>>,
 {
     /// Asks the service, which is ready.
-    fn run(mut self) -> State<S::Future, S, B, S::Response> {
-        let noted = match self.step {
-            Step::Ready(noted) => noted,
-            _ => Noted::Nothing,
-        };
+    fn run(mut self, noted: Noted) -> State<S::Future, S, B, S::Response> {
         State::Running { future: self.service.call(self.request), noted }
     }
 }

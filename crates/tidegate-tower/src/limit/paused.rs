@@ -50,8 +50,8 @@ pub(super) struct Paused<S, B> {
 
 /// How a wait has ended.
 pub(super) enum Ended<E> {
-    /// The service is ready.
-    Ready,
+    /// The service is ready, and this is done with its response.
+    Ready(Noted),
     /// This is the answer.
     Refused(Response<Bytes>),
     /// The service has failed before it was asked.
@@ -65,26 +65,35 @@ where
     /// Goes on as far as possible.
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Ended<S::Error>> {
         loop {
+            let (settings, head) = (&self.settings, Head::of(&self.request));
             let next = match &mut self.step {
-                Step::Ready(_) => {
-                    return self.service.poll_ready(context).map(|ready| match ready {
-                        Ok(()) => Ended::Ready,
+                Step::Ready(noted) => {
+                    return Poll::Ready(match ready!(self.service.poll_ready(context)) {
+                        Ok(()) => Ended::Ready(std::mem::replace(noted, Noted::Nothing)),
                         Err(error) => Ended::Failed(error),
                     });
                 }
                 Step::Identify(parts, units) => {
-                    let (parts, units) = (ready!(Pin::new(parts).poll(context)), *units);
-                    self.ask(&parts, units)
+                    let parts = ready!(Pin::new(parts).poll(context));
+                    ask(settings, head, &parts, *units)
                 }
                 Step::Gather(parts, units) => {
-                    let (parts, units) = (ready!(Pin::new(parts).poll(context)), *units);
-                    self.ask_rules(&parts, units)
+                    let parts = ready!(Pin::new(parts).poll(context));
+                    ask_rules(settings, head, &parts, *units)
                 }
                 Step::Gate(asked, units) => {
-                    let (answer, units) = (ready!(asked.as_mut().poll(context)), *units);
-                    self.answered(answer, units)
+                    let answer = ready!(asked.as_mut().poll(context));
+                    answered(settings, head, answer, *units)
                 }
-                Step::Line { .. } | Step::Delay { .. } => ready!(self.wait(context)),
+                Step::Line { acquire, by, key, units } => {
+                    let over = ready!(Pin::new(acquire).poll(context));
+                    by.waited(settings, head, over, (*units, || key.clone()))
+                }
+                Step::Delay { delay, noted } => match ready!(Pin::new(delay).poll(context)) {
+                    Ok(()) => Beginning::Pass(std::mem::replace(noted, Noted::Nothing)),
+                    // Nobody could be woken.
+                    Err(_) => undecided(settings, head),
+                },
             };
             match next {
                 Beginning::Pass(noted) => self.step = Step::Ready(noted),
@@ -93,45 +102,103 @@ where
             }
         }
     }
+}
 
-    fn ask(&self, parts: &Parts<'_>, units: u64) -> Beginning {
-        let (settings, head) = (&self.settings, Head::of(&self.request));
-        match &settings.way {
-            Way::Fixed(fixed) => fixed.ask(settings, head, parts, units),
-            Way::Each(each) => each.ask(settings, head, parts, units),
-            Way::Rules(_) => Beginning::Pass(Noted::Nothing),
+/// Asks the limit about a request whose key is known now.
+fn ask(settings: &Arc<Settings>, head: Head<'_>, parts: &Parts<'_>, units: u64) -> Beginning {
+    match &settings.way {
+        Way::Fixed(fixed) => fixed.ask(settings, head, parts, units),
+        Way::Each(each) => each.ask(settings, head, parts, units),
+        // Rules have attributes and no key. What no limit has seen does not pass.
+        Way::Rules(_) => undecided(settings, head),
+    }
+}
+
+/// Asks the rules about a request whose attributes are known now.
+fn ask_rules(settings: &Arc<Settings>, head: Head<'_>, parts: &[Part<'_>], units: u64) -> Beginning {
+    match &settings.way {
+        Way::Rules(rules) => rules.ask(settings, head, parts, units),
+        // Only rules have attributes. What no limit has seen does not pass.
+        Way::Fixed(_) | Way::Each(_) => undecided(settings, head),
+    }
+}
+
+/// Goes on as the gate of the rules says.
+fn answered(settings: &Arc<Settings>, head: Head<'_>, answer: Billed, units: u64) -> Beginning {
+    match &settings.way {
+        Way::Rules(rules) => rules.answered(settings, head, answer, units),
+        // Only rules have a gate. What no limit has seen does not pass.
+        Way::Fixed(_) | Way::Each(_) => undecided(settings, head),
+    }
+}
+
+/// Denies a request about which there is no decision.
+fn undecided(settings: &Settings, head: Head<'_>) -> Beginning {
+    Beginning::Refuse(settings.refuse(&Refused::because(head, Reason::Undecided)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::future::{self, Ready};
+    use std::task::Waker;
+
+    use http::StatusCode;
+    use tidegate::{Limit, Zone};
+    use tidegate_rules::{Attributes, Gate, Policy};
+
+    use super::*;
+    use crate::key::{self, Extract as _, Identified, Identify as _};
+    use crate::limit::RateLimit;
+
+    /// A service that must not be asked.
+    #[derive(Clone)]
+    struct Never;
+
+    impl Service<Request<()>> for Never {
+        type Response = Response<()>;
+        type Error = Infallible;
+        type Future = Ready<Result<Response<()>, Infallible>>;
+
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+            panic!("a request that no limit has seen went on to the service")
+        }
+
+        fn call(&mut self, _: Request<()>) -> Self::Future {
+            panic!("a request that no limit has seen went on to the service")
         }
     }
 
-    fn ask_rules(&self, parts: &[Part<'_>], units: u64) -> Beginning {
-        match &self.settings.way {
-            Way::Rules(rules) => rules.ask(&self.settings, Head::of(&self.request), parts, units),
-            Way::Fixed(_) | Way::Each(_) => Beginning::Pass(Noted::Nothing),
+    fn gate() -> Gate {
+        Gate::new(Policy::from_toml("[[rule]]\nname = 'a'\nlimit = '5/s'").unwrap(), Zone::new(1 << 16))
+    }
+
+    fn status_after(step: Step, layer: &RateLimit) -> StatusCode {
+        let (request, settings) = (Request::new(()), Arc::clone(&layer.settings));
+        let mut paused = Paused { step, request, service: Never, settings };
+        match paused.poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Ended::Refused(response)) => response.status(),
+            _ => panic!("it was not denied"),
         }
     }
 
-    fn answered(&self, answer: Billed, units: u64) -> Beginning {
-        let (settings, head) = (&self.settings, Head::of(&self.request));
-        match &settings.way {
-            Way::Rules(rules) => rules.answered(settings, head, answer, units),
-            Way::Fixed(_) | Way::Each(_) => Beginning::Pass(Noted::Nothing),
+    #[test]
+    fn a_request_that_waits_for_what_its_layer_does_not_have_is_denied() {
+        let later = || key::later(|_| future::ready("ana"));
+        let request = Request::new(());
+        let head = Head::of(&request);
+        let limit = "5/s".parse::<Limit>().unwrap();
+        let without_rules =
+            [RateLimit::new(limit, key::everyone()), RateLimit::each(key::everyone(), move |_| limit)];
+        for layer in without_rules {
+            let parts = LaterEach::of([later().extract(head)]);
+            assert_eq!(status_after(Step::Gather(parts, 1), &layer), StatusCode::SERVICE_UNAVAILABLE);
+            let answer = gate().admit_billed_now(&Attributes::new());
+            let asked: Asked = Box::pin(future::ready(answer));
+            assert_eq!(status_after(Step::Gate(asked, 1), &layer), StatusCode::SERVICE_UNAVAILABLE);
         }
-    }
-
-    /// Waits in line, or for a time that is reserved.
-    fn wait(&mut self, context: &mut Context<'_>) -> Poll<Beginning> {
-        let head = Head::of(&self.request);
-        Poll::Ready(match &mut self.step {
-            Step::Line { acquire, by, key, units } => {
-                let over = ready!(Pin::new(acquire).poll(context));
-                by.waited(&self.settings, head, over, (*units, || key.clone()))
-            }
-            Step::Delay { delay, noted } => match ready!(Pin::new(delay).poll(context)) {
-                Ok(()) => Beginning::Pass(std::mem::replace(noted, Noted::Nothing)),
-                // Nobody could be woken.
-                Err(_) => Beginning::Refuse(self.settings.refuse(&Refused::because(head, Reason::Undecided))),
-            },
-            _ => Beginning::Pass(Noted::Nothing),
-        })
+        let Identified::Later(parts) = later().identify(head) else { panic!("it comes later") };
+        let rules = RateLimit::rules(gate());
+        assert_eq!(status_after(Step::Identify(parts, 1), &rules), StatusCode::SERVICE_UNAVAILABLE);
     }
 }

@@ -244,7 +244,8 @@ impl Lines {
         exit: Exit,
         after: &mut Afterwards,
     ) -> Option<Exit> {
-        let Some(line) = self.by_number.get_mut(&place.line) else { return Some(exit) };
+        // Without its line nobody knows whether it may leave.
+        let line = self.by_number.get_mut(&place.line).expect("a line stays while a call of it is leaving");
         if line.leaves(at.0, at.1, &exit) {
             return Some(exit);
         }

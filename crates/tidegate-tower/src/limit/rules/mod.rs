@@ -68,11 +68,8 @@ impl Rules {
         if found.iter().any(|found| matches!(found, Extracted::Later(_))) {
             return Beginning::pause(Step::Gather(LaterEach::of(found), units));
         }
-        let parts = found.into_iter().map(|found| match found {
-            Extracted::Now(part) => part,
-            Extracted::Later(_) => Part::Missing,
-        });
-        self.ask(settings, head, &parts.collect::<Vec<_>>(), units)
+        let parts: Vec<_> = found.into_iter().map(Extracted::known).collect();
+        self.ask(settings, head, &parts, units)
     }
 
     /// Decides about a request whose attributes are known.
