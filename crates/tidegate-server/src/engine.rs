@@ -7,12 +7,13 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tidegate::{
-    AdHoc, Adjusted, Adjustment, Ask, Clock, CounterClock, Decision, Key, Limit, StoreError, Timestamp, Zone,
+    AdHoc, AdHocAsk, Adjusted, Adjustment, Ask, Clock, CounterClock, Decision, Key, Limit, StoreError,
+    Timestamp, Zone,
 };
 use tidegate_rules::Unfit;
 
 use crate::answer::MEMORY;
-use crate::elsewhere::{Elsewhere, REDIS};
+use crate::elsewhere::{Asked, Decided, Elsewhere, REDIS};
 use crate::meter::{Count, Meter, Meters};
 use crate::rules::Rules;
 use crate::settings::{Settings, Token};
@@ -64,6 +65,18 @@ impl Engine {
             started,
             stopping,
         }))
+    }
+
+    /// Decides about limits that came with their ask, all or none, and spends if all allow.
+    pub(crate) async fn take_all(&self, asks: &[Asked], meter: &Meter) -> Decided {
+        match &self.elsewhere {
+            None => {
+                let asks = asks.iter().map(|Asked { key, limit, ask }| AdHocAsk { key, limit, ask: *ask });
+                let decisions = self.adhoc.take_all(&asks.collect::<Vec<_>>());
+                Decided { each: decisions.each().to_vec(), by: MEMORY }
+            }
+            Some(elsewhere) => elsewhere.take(asks, &self.adhoc, meter).await,
+        }
     }
 
     /// What a take would say, without spending.

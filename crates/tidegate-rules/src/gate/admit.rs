@@ -52,8 +52,7 @@ impl Gate {
     /// together than it can answer.
     /// Whoever drops this before it is answered may have spent, once; places in flight come back with their lease.
     pub async fn admit(&self, attributes: &Attributes<'_>) -> Result<Admission, StoreError> {
-        let mut admissions = self.admit_all(std::slice::from_ref(attributes)).await?;
-        Ok(admissions.pop().unwrap_or_else(|| Admission::without_limits(Outcome::Free)))
+        self.admit_all(std::slice::from_ref(attributes)).await.map(only)
     }
 
     /// Decides about several requests that stand or fall together: all are allowed, or nothing was spent. After a
@@ -248,6 +247,12 @@ impl InForce {
     fn leave_candidates_unmeasured(&self, asked: &Asked<'_>) {
         asked.limited.candidates.iter().for_each(|id| self.meter(*id).unmeasured());
     }
+}
+
+/// The answer to the only request there was.
+pub(super) fn only(mut admissions: Vec<Admission>) -> Admission {
+    // Whatever stood here in its place would allow or deny by accident.
+    admissions.pop().unwrap_or_else(|| unreachable!("every request that is decided about has an answer"))
 }
 
 impl Admission {

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use tidegate::{Algorithm, Decision, Key, Limit, StoreError, Subject};
 
-use super::admission::{Admission, Outcome};
-use super::admit::Measured;
+use super::admission::Admission;
+use super::admit::{Measured, only};
 use super::visit::Asked;
 use super::{Gate, InForce, at_once};
 use crate::attributes::Attributes;
@@ -63,8 +63,7 @@ impl Gate {
     pub async fn admit_billed(&self, attributes: &Attributes<'_>) -> Result<(Admission, Bill), StoreError> {
         let force = self.in_force();
         let mut measured = Measured::billed();
-        let mut admissions = self.decide(&force, std::slice::from_ref(attributes), &mut measured).await?;
-        let admission = admissions.pop().unwrap_or_else(|| Admission::without_limits(Outcome::Free));
+        let admission = only(self.decide(&force, std::slice::from_ref(attributes), &mut measured).await?);
         let entries = measured.bill.filter(|taken| admission.is_allowed() && !taken.is_empty());
         let bill = entries.map(|entries| Bill { force: Some(force.to_arc()), entries });
         Ok((admission, bill.unwrap_or_default()))

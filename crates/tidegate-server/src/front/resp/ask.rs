@@ -36,11 +36,14 @@ pub(super) enum Options {
 pub(super) fn take(call: &mut Call<'_, '_>) -> Refused {
     let asked = only(call)?;
     let limit = call.takes.limit_of_text(asked.text)?;
-    if call.session.later.is_some() {
-        let limit = *limit;
-        call.supports(&limit)?;
+    let remote = call.session.later.is_some().then_some(*limit);
+    match remote {
+        None => call.take(1, asked.ask, Style::Fields),
+        Some(limit) => {
+            call.supports(&limit)?;
+            call.take_elsewhere(1, asked.ask, (limit, Style::Fields));
+        }
     }
-    call.take(1, asked.ask, Style::Fields);
     Ok(())
 }
 

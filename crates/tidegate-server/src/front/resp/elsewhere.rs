@@ -44,16 +44,14 @@ impl Call<'_, '_> {
         }
     }
 
-    /// Has a take decided elsewhere.
+    /// Has a take under this limit decided by the remote store.
     #[cold]
-    pub(super) fn take_elsewhere(&mut self, key: usize, ask: Ask, style: Style) {
+    pub(super) fn take_elsewhere(&mut self, key: usize, ask: Ask, (limit, style): (Limit, Style)) {
         let key = self.words.get(key).unwrap_or_default().to_vec();
         let (post, protocol) = (self.post.clone(), self.session.protocol);
-        let Some(limit) = self.takes.limit_read(style) else { return };
         self.answer_when_known(Command::Take, async move {
             let asked = Asked { key: Key::new(&key), limit, ask };
-            let Some(elsewhere) = &post.engine.elsewhere else { return Vec::new() };
-            let decided = elsewhere.take(&[asked], &post.engine.adhoc, post.meter()).await;
+            let decided = post.engine.take_all(&[asked], post.meter()).await;
             decided.each.first().inspect(|decision| post.meter().decided(decision));
             written(protocol, |replies| style.tell(replies, &decided, &limit, &key))
         });

@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use super::command::{Command, Spec};
-use super::reply::{Protocol, Replies};
+use super::reply::{Protocol, Replies, UNDECIDED};
 
 /// How many answers are waited for at once, at most.
 pub(super) const MAX_WAITING: usize = 64;
@@ -80,8 +80,12 @@ impl Later {
         for (at, slot) in self.slots.drain(..) {
             out.extend_from_slice(&text[told..at]);
             told = at;
-            if let Slot::There(reply) = slot {
-                out.extend_from_slice(&reply);
+            match slot {
+                Slot::There(reply) if !reply.is_empty() => out.extend_from_slice(&reply),
+                Slot::There(_) | Slot::Coming(_) => {
+                    // The version of the protocol makes no difference to an error.
+                    Replies::new(out, Protocol::Resp2).error(UNDECIDED);
+                }
             }
         }
         out.extend_from_slice(&text[told..]);
@@ -150,6 +154,18 @@ mod tests {
         later.tell(&mut out);
         assert_eq!(out, b"before a slow fast b ");
         assert!(!later.is_waiting());
+    }
+
+    #[test]
+    fn an_answer_that_is_empty_or_did_not_come_is_an_error_and_not_silence() {
+        let mut later = Later::default();
+        later.put(0, Command::Take, Box::pin(ready(Vec::new())));
+        later.put(0, Command::Take, Box::pin(pending()));
+        later.put(0, Command::Take, Box::pin(ready(b"+OK\r\n".to_vec())));
+        assert!(poll(&mut later).is_pending());
+        let mut out = Vec::new();
+        later.tell(&mut out);
+        assert_eq!(String::from_utf8(out), Ok(format!("-{UNDECIDED}\r\n-{UNDECIDED}\r\n+OK\r\n")));
     }
 
     #[test]

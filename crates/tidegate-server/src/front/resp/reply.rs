@@ -5,6 +5,9 @@
 const MAX_ECHO_BYTES: usize = 128;
 /// The longest error: a request may bring thousands of them.
 const MAX_ERROR_BYTES: usize = 512;
+/// The reply where the server has nothing to reply. No input leads there; a client that got no reply at all would take
+/// the next one for it.
+pub(super) const UNDECIDED: &str = "ERR nothing was decided, which is a bug of the server; please report it";
 /// Digits of the longest number, with its sign.
 const MAX_DIGITS: usize = 20;
 

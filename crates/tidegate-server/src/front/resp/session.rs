@@ -307,12 +307,10 @@ impl Call<'_, '_> {
         self.takes.settle(self.input, self.post, &mut self.replies);
     }
 
-    /// Puts a take of the key in this word aside, or decides at once if it would be gone by then.
+    /// Queues a take of the key in this word, where states are in memory; decides at once if the key would be gone by
+    /// then.
     #[inline]
     pub(super) fn take(&mut self, key: usize, ask: Ask, style: Style) {
-        if self.session.later.is_some() {
-            return self.take_elsewhere(key, ask, style);
-        }
         match self.words.place(key) {
             Some(place) => {
                 self.takes.put(self.begin + place.start..self.begin + place.end, ask, style);

@@ -6,7 +6,7 @@ use super::ask::{Asked, Options, asked, unsigned};
 use super::command::Command;
 use super::fields::binding;
 use super::later::written;
-use super::reply::{Replies, echo};
+use super::reply::{Replies, UNDECIDED, echo};
 use super::session::{Call, Refused};
 use super::takes::limit_of;
 use crate::answer::{Answer, MEMORY, Told};
@@ -46,8 +46,7 @@ fn take_elsewhere(call: &mut Call<'_, '_>, asks: &[Asked<'_>], limits: &[Limit])
     });
     let (post, protocol, asks) = (call.post.clone(), call.session.protocol, asks.collect::<Vec<_>>());
     call.answer_when_known(Command::TakeAll, async move {
-        let Some(elsewhere) = &post.engine.elsewhere else { return Vec::new() };
-        let decided = elsewhere.take(&asks, &post.engine.adhoc, post.meter()).await;
+        let decided = post.engine.take_all(&asks, post.meter()).await;
         written(protocol, |replies| tell(replies, (&decided.each, decided.by), post.meter()))
     });
 }
@@ -55,9 +54,12 @@ fn take_elsewhere(call: &mut Call<'_, '_>, asks: &[Asked<'_>], limits: &[Limit])
 /// Tells the decision that speaks for all.
 fn tell(replies: &mut Replies<'_>, (each, by): (&[Decision], &'static str), meter: &Meter) {
     let index = Decisions::binding_of(each).unwrap_or(0);
-    if let Some(decision) = each.get(index) {
-        meter.decided(decision);
-        binding(replies, Told::from(Answer(*decision)).by(by), index);
+    match each.get(index) {
+        Some(decision) => {
+            meter.decided(decision);
+            binding(replies, Told::from(Answer(*decision)).by(by), index);
+        }
+        None => replies.error(UNDECIDED),
     }
 }
 
@@ -76,5 +78,17 @@ fn read<'a>(call: &Call<'a, '_>) -> Result<Vec<Asked<'a>>, String> {
     match call.words.get(at) {
         None => Ok(asks),
         Some(word) => Err(format!("ERR unexpected '{}' behind {count} limits", echo(word))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::reply::Protocol;
+    use super::*;
+
+    #[test]
+    fn a_command_about_which_nothing_was_decided_is_an_error_and_not_silence() {
+        let replied = written(Protocol::Resp2, |replies| tell(replies, (&[], MEMORY), &Meter::default()));
+        assert!(replied.starts_with(b"-ERR nothing was decided"), "{}", replied.escape_ascii());
     }
 }

@@ -10,7 +10,7 @@ use tidegate::{AdHocAsk, Algorithm, Ask, Decision, Draft, Limit};
 
 use super::fields::{decided, decision, throttled};
 use super::parse::Words;
-use super::reply::{Replies, echo};
+use super::reply::{Replies, UNDECIDED, echo};
 use crate::elsewhere::Decided;
 use crate::worker::Post;
 
@@ -51,7 +51,7 @@ impl Style {
         match (self, told.each.first()) {
             (Style::Throttle, Some(decision)) => throttled(replies, decision),
             (Style::Fields, Some(decision)) => decided(replies, (decision, told.by), limit, key),
-            (_, None) => replies.error("ERR the store has decided nothing; try again"),
+            (_, None) => replies.error(UNDECIDED),
         }
     }
 }
@@ -108,19 +108,11 @@ impl Takes {
         let limit = match (*index, limit) {
             (Some(known), _) => known,
             (None, limit) => {
-                self.limits.extend(limit);
+                self.limits.push(limit.expect("a take comes behind its limit"));
                 *index.insert(self.limits.len() - 1)
             }
         };
         self.pending.push(Pending { key, limit, ask, style });
-    }
-
-    /// The limit that was just read for a take that is told so.
-    pub(super) fn limit_read(&self, style: Style) -> Option<Limit> {
-        match style {
-            Style::Throttle => self.numbers.limit,
-            Style::Fields => self.text.limit,
-        }
     }
 
     #[inline]
@@ -156,6 +148,7 @@ impl Takes {
                         tell(take, decided);
                     }
                 });
+                told.for_each(|_| replies.error(UNDECIDED));
             }
         }
         self.pending.clear();

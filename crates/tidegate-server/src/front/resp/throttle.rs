@@ -30,23 +30,24 @@ pub(super) fn throttle(call: &mut Call<'_, '_>) -> Refused {
         return Err(too_long(key));
     }
     let limit = call.takes.limit_of_numbers(words.from(2), numbers)?;
-    if call.session.later.is_some() {
-        let limit = *limit;
-        call.supports(&limit)?;
+    let remote = call.session.later.is_some().then_some(*limit);
+    if let Some(limit) = &remote {
+        call.supports(limit)?;
     }
-    match Cost::new(quantity) {
-        Ok(cost) => call.take(1, Ask::new(cost), Style::Throttle),
-        Err(_) => look(call, key),
+    match (Cost::new(quantity), remote) {
+        (Ok(cost), None) => call.take(1, Ask::new(cost), Style::Throttle),
+        (Ok(cost), Some(limit)) => call.take_elsewhere(1, Ask::new(cost), (limit, Style::Throttle)),
+        (Err(_), _) => look(call, key)?,
     }
     Ok(())
 }
 
 /// Nothing is wanted, which is to look.
 #[cold]
-fn look(call: &mut Call<'_, '_>, key: &[u8]) {
+fn look(call: &mut Call<'_, '_>, key: &[u8]) -> Refused {
     call.settle();
+    let limit = *call.takes.limit_of_numbers(call.words.from(2), numbers)?;
     let (post, protocol, key) = (call.post.clone(), call.session.protocol, Key::new(key));
-    let Some(limit) = call.takes.limit_read(Style::Throttle) else { return };
     call.answer_when_known(Command::Throttle, async move {
         let looked = post.engine.peek(&key, &limit, Ask::ONE).await;
         written(protocol, |replies| match looked {
@@ -54,6 +55,7 @@ fn look(call: &mut Call<'_, '_>, key: &[u8]) {
             Err(error) => replies.error(&format!("ERR {}", not_available(&error))),
         })
     });
+    Ok(())
 }
 
 /// The numbers of a limit: what passes at once, how many, and in how many seconds.
