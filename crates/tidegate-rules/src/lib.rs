@@ -27,6 +27,7 @@ mod attributes;
 mod condition;
 pub mod config;
 mod differences;
+pub mod fallback;
 mod gate;
 mod index;
 mod key;

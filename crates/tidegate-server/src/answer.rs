@@ -130,7 +130,10 @@ impl<'a> From<&'a Admission> for Told<'a> {
                 remaining: None,
                 retry_after_ms: None,
                 reset_after_ms: None,
-                delay_ms: is_allowed.then_some(0),
+                delay_ms: match admission.verdict() {
+                    Verdict::Allowed { delay } => Some(in_ms(Ticks::saturating_from(delay))),
+                    _ => None,
+                },
                 rule,
                 decided_by: admission.decided_by().as_str(),
             },

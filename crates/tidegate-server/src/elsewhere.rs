@@ -9,11 +9,11 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use tidegate::{
-    AdHoc, AdHocAsk, Adjusted, Adjustment, Ask, Decision, Key, Limit, PermitId, SECOND, State, Store,
-    StoreError, Subject, Ticks, Timestamp, Zone,
+    AdHoc, AdHocAsk, Adjusted, Adjustment, Ask, Decision, Key, Limit, PermitId, Store, StoreError, Subject,
+    Zone,
 };
 use tidegate_redis::{OpenError, RedisStore};
-use tidegate_rules::{GateStore, OnStoreFailure};
+use tidegate_rules::{GateStore, OnStoreFailure, fallback};
 
 use crate::answer::{CLOSED, LOCAL, OPEN};
 use crate::meter::Meter;
@@ -21,9 +21,6 @@ use crate::settings::SharedSettings;
 
 /// The namespace of limits that come with their ask.
 const ADHOC: &str = "";
-/// When to try again after a refusal for want of the store: it may be back by then.
-pub(crate) const AGAIN_AFTER: Ticks = Ticks::saturating_from(SECOND);
-
 /// What the store is called in answers.
 pub(crate) const REDIS: &str = "redis";
 
@@ -88,22 +85,26 @@ impl Elsewhere {
     }
 
     fn without_store(&self, asks: &[Asked], local: &AdHoc) -> Decided {
-        // Nobody knows what was spent: it is as if nothing were.
-        let fresh = |asked: &Asked| asked.limit.peek(&State::default(), Timestamp::EPOCH, asked.ask);
+        let each = |decide: fn(&Limit, Ask) -> Decision| {
+            asks.iter().map(|asked| decide(&asked.limit, asked.ask)).collect()
+        };
         match self.on_failure {
-            OnStoreFailure::Open => Decided { each: asks.iter().map(fresh).collect(), by: OPEN },
-            OnStoreFailure::Closed => Decided {
-                each: asks.iter().map(|asked| fresh(asked).put_off(AGAIN_AFTER)).collect(),
-                by: CLOSED,
-            },
-            OnStoreFailure::Local => {
-                let limits: Vec<_> = asks.iter().map(|asked| self.share_of(&asked.limit)).collect();
-                let asks = asks.iter().zip(&limits);
-                let asks: Vec<_> =
-                    asks.map(|(Asked { key, ask, .. }, limit)| AdHocAsk { key, limit, ask: *ask }).collect();
-                Decided { each: local.take_all(&asks).each().to_vec(), by: LOCAL }
-            }
+            OnStoreFailure::Open => Decided { each: each(fallback::open), by: OPEN },
+            OnStoreFailure::Closed => Decided { each: each(fallback::closed), by: CLOSED },
+            OnStoreFailure::Local => Decided { each: self.by_shares(asks, local), by: LOCAL },
         }
+    }
+
+    fn by_shares(&self, asks: &[Asked], local: &AdHoc) -> Vec<Decision> {
+        let shares: Vec<_> = asks.iter().map(|asked| self.share_of(&asked.limit)).collect();
+        let of_shares = asks.iter().zip(&shares);
+        let of_shares = of_shares.map(|(Asked { key, ask, .. }, limit)| AdHocAsk { key, limit, ask: *ask });
+        let taken = local.take_all(&of_shares.collect::<Vec<_>>());
+        let each = asks.iter().zip(shares.iter().zip(taken.each()));
+        each.map(|(Asked { limit, ask, .. }, (share, decision))| {
+            fallback::local((limit, *ask), (share, *decision))
+        })
+        .collect()
     }
 
     /// What this server may let pass by itself.

@@ -22,7 +22,7 @@ pub enum DecidedBy {
     Store(&'static str),
     /// This process by its share of the limit, because the store failed.
     Local,
-    /// Nobody: the store failed, and the rule lets everybody pass then.
+    /// No count: the store failed, and the rule is open, so it decides as for a key that has spent nothing.
     Open,
     /// Nobody: the store failed, and the rule refuses everybody then.
     Closed,
@@ -49,8 +49,8 @@ pub(crate) enum Outcome {
     Free,
     /// A rule always says so.
     Fixed { rule: Arc<str>, is_allowed: bool },
-    /// The store failed, and this rule lets everybody pass then; no limit was asked.
-    Open { rule: Arc<str> },
+    /// The store failed, and this rule is open: it allows as for a key that has spent nothing.
+    Open { rule: Arc<str>, delay: Ticks },
     /// Limits decided, and this one binds.
     Limited(Binding),
 }
@@ -100,9 +100,10 @@ impl Admission {
     /// The verdict; a rule that always refuses makes it impossible.
     pub fn verdict(&self) -> Verdict {
         match &self.outcome {
-            Outcome::Free | Outcome::Fixed { is_allowed: true, .. } | Outcome::Open { .. } => {
+            Outcome::Free | Outcome::Fixed { is_allowed: true, .. } => {
                 Verdict::Allowed { delay: std::time::Duration::ZERO }
             }
+            Outcome::Open { delay, .. } => Verdict::Allowed { delay: delay.to_duration() },
             Outcome::Fixed { .. } => Verdict::Impossible,
             Outcome::Limited(Binding { is_allowed: true, delay, .. }) => {
                 Verdict::Allowed { delay: delay.to_duration() }
@@ -116,7 +117,7 @@ impl Admission {
     pub fn rule(&self) -> Option<&str> {
         match &self.outcome {
             Outcome::Free => None,
-            Outcome::Fixed { rule, .. } | Outcome::Open { rule } => Some(rule),
+            Outcome::Fixed { rule, .. } | Outcome::Open { rule, .. } => Some(rule),
             Outcome::Limited(binding) => Some(&binding.rule),
         }
     }

@@ -1,17 +1,15 @@
 //! What is decided while the store fails: each rule goes on as it says in `on_store_failure`.
 //!
 //! ```text
-//!   one that is closed -> refused, and nothing is spent
-//!   else               -> those that are local, all or none, by this node's share of their limits
-//!                         those that are open let it pass
+//!   one that is closed, or open and too small for the cost -> denied, and nothing is spent
+//!   else -> those that are local, all or none, by this node's share of their limits; those that are open allow
 //! ```
 //!
-//! Nothing is measured meanwhile: shadows and candidates would count what no other node counts.
+//! [`fallback`] has the decisions. Nothing is measured meanwhile: shadows and candidates would count what no other node counts.
 
 use std::num::NonZeroU64;
-use std::time::Duration;
 
-use tidegate::{Ask, Decision, Decisions, Limit, State, Ticks, Timestamp, Verdict};
+use tidegate::{Ask, Decision, Decisions, Limit, Ticks, Verdict};
 
 use super::admission::{Admission, DecidedBy, HeldPermit, Outcome};
 use super::admit::{hold, limited};
@@ -20,16 +18,13 @@ use super::elsewhere::Elsewhere;
 use super::together::Together;
 use super::visit::{Asked, Visit};
 use super::{Gate, InForce};
+use crate::fallback;
 use crate::rule::{Mode, OnStoreFailure};
-
-/// When to try again after a refusal that no limit has decided: by then the store may answer again, and will be asked.
-const RETRY_AFTER: Ticks = Ticks::saturating_from(Duration::from_secs(1));
 
 /// What is said about one rule of a request.
 #[derive(Clone, Copy, Debug)]
 struct Said {
-    /// What was decided; nothing if the rule lets everybody pass.
-    decision: Option<Decision>,
+    decision: Decision,
     by: DecidedBy,
     /// By which limit.
     limit: Limit,
@@ -37,13 +32,18 @@ struct Said {
 
 impl Said {
     fn is_allowed(&self) -> bool {
-        self.decision.is_none_or(|decision| decision.is_allowed())
+        self.decision.is_allowed()
+    }
+
+    /// Whether a limit allows that counts nothing.
+    fn is_uncounted(&self) -> bool {
+        self.by == DecidedBy::Open && self.is_allowed()
     }
 
     /// What this node took from its own share.
     fn taken(&self, asked: &Asked<'_>) -> Option<Entry> {
-        let decision = self.decision.filter(|_| self.by == DecidedBy::Local)?;
-        Some(Entry { is_local: true, ..Entry::of(asked, &decision)? })
+        let taken = Entry::of(asked, &self.decision).filter(|_| self.by == DecidedBy::Local)?;
+        Some(Entry { is_local: true, ..taken })
     }
 }
 
@@ -83,7 +83,7 @@ impl Gate {
         for (asked, said) in visit.enforced.iter().zip(own) {
             if !is_refused || !said.is_allowed() {
                 self.count_said(force, asked, said);
-                let permit = said.decision.and_then(|decision| hold(asked, &decision));
+                let permit = hold(asked, &said.decision);
                 permits.extend(permit.map(|permit| HeldPermit { is_local: true, ..permit }));
             }
         }
@@ -105,11 +105,11 @@ impl Gate {
     fn count_said(&self, force: &InForce, asked: &Asked<'_>, said: &Said) {
         let meter = force.meter(asked.id);
         meter.decided_without_store(said.by, said.is_allowed());
-        match (said.by, &said.decision) {
-            (DecidedBy::Local, Some(decision)) => self.count(force, asked, decision),
-            // Nobody was asked, so it is nobody's doing: nothing is noted about the key.
-            (_, Some(decision)) => meter.decided(asked.mode, decision),
-            (_, None) => meter.fixed(asked.mode, true),
+        match said.by {
+            DecidedBy::Local => self.count(force, asked, &said.decision),
+            // No limit has counted, so nothing is noted about the key, nor how near the limit is.
+            _ if said.is_uncounted() => meter.fixed(asked.mode, true),
+            _ => meter.decided(asked.mode, &said.decision),
         }
     }
 }
@@ -117,26 +117,44 @@ impl Gate {
 impl Elsewhere {
     /// What is said about each rule of each request.
     fn say(&self, visits: &[Visit<'_>]) -> Vec<Said> {
-        let policies = || visits.iter().flat_map(|visit| &visit.enforced).map(Asked::on_store_failure);
+        let asked: Vec<_> = visits.iter().flat_map(|visit| &visit.enforced).collect();
+        // Requests of one key under one rule are one ask of what both weigh, also where no store counts them.
+        let asks = Together::of(visits).asks_of_each();
+        let said: Vec<_> = asked.iter().zip(&asks).map(|(asked, ask)| without_count(asked, *ask)).collect();
+        let is_denied = said.iter().flatten().any(|said| !said.is_allowed());
+        let mut shares = self.decide_by_shares(visits, is_denied).into_iter();
+        let mut by_share = |asked: &Asked<'_>, ask: Ask| {
+            let (share, decision) =
+                shares.next().unwrap_or_else(|| unreachable!("every local rule has a share"));
+            let decision = fallback::local((&asked.limit, ask), (&share, decision));
+            Said { decision, by: DecidedBy::Local, limit: share }
+        };
+        let each = said.into_iter().zip(asked.iter().zip(asks));
+        each.map(|(said, (asked, ask))| said.unwrap_or_else(|| by_share(asked, ask))).collect()
+    }
+
+    /// The share of each local rule of each request, and its decision; nothing is spent if another rule denies.
+    fn decide_by_shares(&self, visits: &[Visit<'_>], is_denied: bool) -> Vec<(Limit, Decision)> {
         let shares: Vec<_> = visits.iter().map(|visit| local_part(visit, self.nodes)).collect();
         let together = Together::of(&shares);
-        let each: Vec<_> = if policies().any(|policy| policy == OnStoreFailure::Closed) {
+        let decisions: Vec<_> = if is_denied {
             together.asks.iter().map(|(subject, ask)| self.local.peek(*subject, *ask)).collect()
         } else {
             self.local.take_all(&together.asks).each().to_vec()
         };
-        let told = together.told(&each);
-        let mut local = shares.iter().flat_map(|visit| &visit.enforced).zip(told);
-        let asked = visits.iter().flat_map(|visit| &visit.enforced);
-        let said = asked.filter_map(|asked| {
-            Some(match asked.on_store_failure() {
-                OnStoreFailure::Open => Said { decision: None, by: DecidedBy::Open, limit: asked.limit },
-                OnStoreFailure::Closed => closed(asked),
-                OnStoreFailure::Local => by_share(asked, local.next()?),
-            })
-        });
-        said.collect()
+        let limits = shares.iter().flat_map(|visit| &visit.enforced).map(|asked| asked.limit);
+        limits.zip(together.told(&decisions)).collect()
     }
+}
+
+/// What is said about a rule that counts nothing while the store fails; nothing if it is local.
+fn without_count(asked: &Asked<'_>, ask: Ask) -> Option<Said> {
+    let (by, decision) = match asked.on_store_failure() {
+        OnStoreFailure::Open => (DecidedBy::Open, fallback::open(&asked.limit, ask)),
+        OnStoreFailure::Closed => (DecidedBy::Closed, fallback::closed(&asked.limit, ask)),
+        OnStoreFailure::Local => return None,
+    };
+    Some(Said { decision, by, limit: asked.limit })
 }
 
 /// What a request asks of this node alone: the rules that are local, by their shares.
@@ -146,38 +164,24 @@ fn local_part<'p>(visit: &Visit<'p>, nodes: NonZeroU64) -> Visit<'p> {
     Visit { enforced: visit.enforced.iter().filter(is_local).map(of_share).collect(), ..Visit::default() }
 }
 
-fn closed(asked: &Asked<'_>) -> Said {
-    Said {
-        decision: Some(at_rest(&asked.limit, asked.ask).put_off(RETRY_AFTER)),
-        by: DecidedBy::Closed,
-        limit: asked.limit,
-    }
-}
-
-fn by_share(asked: &Asked<'_>, (share, decision): (&Asked<'_>, Decision)) -> Said {
-    let never = |decision: &Decision| decision.verdict_in_ticks() == Verdict::Impossible;
-    // What is too much for one node passes when the store is back, unless it is too much for all of them.
-    let waits_for_store = never(&decision) && !never(&at_rest(&asked.limit, asked.ask));
-    let decision =
-        if waits_for_store { at_rest(&share.limit, Ask::ONE).put_off(RETRY_AFTER) } else { decision };
-    Said { decision: Some(decision), by: DecidedBy::Local, limit: share.limit }
-}
-
-/// What a limit says to somebody who has never asked.
-fn at_rest(limit: &Limit, ask: Ask) -> Decision {
-    limit.peek(&State::default(), Timestamp::EPOCH, ask)
-}
-
-/// The rule that an answer speaks of, and who decided about it: one that lets everybody pass only if there is no other.
+/// The rule that an answer speaks of, and who decided about it: one that counts nothing only if there is no other.
 fn binding(visit: &Visit<'_>, own: &[Said]) -> (Outcome, DecidedBy) {
-    let decided = visit.enforced.iter().zip(own).filter_map(|pair| Some((pair, pair.1.decision?)));
-    let (told, decisions): (Vec<_>, Vec<_>) = decided.unzip();
-    match Decisions::binding_of(&decisions) {
-        Some(place) => {
-            let (asked, said) = told[place];
-            let asked = Asked { limit: said.limit, ..asked.clone() };
-            (limited(&asked, place, &decisions), said.by)
+    let decisions: Vec<_> = own.iter().map(|said| said.decision).collect();
+    let places: Vec<_> = (0..own.len()).filter(|place| !own[*place].is_uncounted()).collect();
+    let counted: Vec<_> = places.iter().map(|place| decisions[*place]).collect();
+    match Decisions::binding_of(&counted) {
+        Some(among) => {
+            let place = places[among];
+            let asked = Asked { limit: own[place].limit, ..visit.enforced[place].clone() };
+            (limited(&asked, place, &decisions), own[place].by)
         }
-        None => (Outcome::Open { rule: visit.enforced[0].rule.name.clone() }, DecidedBy::Open),
+        None => {
+            let delays = decisions.iter().map(|decision| match decision.verdict_in_ticks() {
+                Verdict::Allowed { delay } => delay,
+                _ => Ticks::ZERO,
+            });
+            let delay = delays.max().unwrap_or(Ticks::ZERO);
+            (Outcome::Open { rule: visit.enforced[0].rule.name.clone(), delay }, DecidedBy::Open)
+        }
     }
 }

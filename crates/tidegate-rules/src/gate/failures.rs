@@ -15,16 +15,18 @@ pub struct WithoutStore {
     pub local_allowed: u64,
     /// Refused by this node's share of the limit, for whatever reason.
     pub local_denied: u64,
-    /// Allowed unasked.
+    /// Allowed without a count.
     pub open: u64,
-    /// Refused unasked.
+    /// Denied although the rule is open, because the cost can never pass.
+    pub open_denied: u64,
+    /// Denied without a count.
     pub closed: u64,
 }
 
 impl WithoutStore {
     /// All of them.
     pub fn total(&self) -> u64 {
-        self.local_allowed + self.local_denied + self.open + self.closed
+        self.local_allowed + self.local_denied + self.open + self.open_denied + self.closed
     }
 }
 
@@ -56,6 +58,7 @@ pub(super) struct WithoutStoreMeter {
     local_allowed: AtomicU64,
     local_denied: AtomicU64,
     open: AtomicU64,
+    open_denied: AtomicU64,
     closed: AtomicU64,
 }
 
@@ -64,7 +67,8 @@ impl WithoutStoreMeter {
         let count = match (by, is_allowed) {
             (DecidedBy::Local, true) => &self.local_allowed,
             (DecidedBy::Local, false) => &self.local_denied,
-            (DecidedBy::Open, _) => &self.open,
+            (DecidedBy::Open, true) => &self.open,
+            (DecidedBy::Open, false) => &self.open_denied,
             (DecidedBy::Closed, _) => &self.closed,
             (DecidedBy::Memory | DecidedBy::Store(_), _) => return,
         };
@@ -77,6 +81,7 @@ impl WithoutStoreMeter {
             local_allowed: get(&self.local_allowed),
             local_denied: get(&self.local_denied),
             open: get(&self.open),
+            open_denied: get(&self.open_denied),
             closed: get(&self.closed),
         }
     }

@@ -50,6 +50,11 @@ impl<'v> Together<'v> {
         together
     }
 
+    /// The ask that each rule of each request is part of.
+    pub(super) fn asks_of_each(&self) -> Vec<Ask> {
+        self.places.iter().map(|place| self.asks[*place].1).collect()
+    }
+
     /// What was decided about each rule of each request.
     pub(super) fn told(&self, decisions: &[Decision]) -> Vec<Decision> {
         self.places.iter().filter_map(|place| decisions.get(*place)).copied().collect()

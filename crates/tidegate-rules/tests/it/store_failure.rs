@@ -104,6 +104,65 @@ fn too_much_for_one_node_is_put_off_and_too_much_for_all_is_refused_for_good() {
 }
 
 #[test]
+fn one_that_is_open_does_not_let_pass_what_can_never_pass() {
+    let node = down(&format!("{}{}", rule("wide", "10/h", "open"), rule("own", "90/h", "local")), 3);
+    assert!(admit(&node.gate, &ana().cost(Cost::of(10))).is_allowed());
+    let answer = admit(&node.gate, &ana().cost(Cost::of(11)));
+    assert_eq!((answer.verdict(), answer.is_forbidden()), (Verdict::Impossible, false));
+    assert_eq!((answer.rule(), answer.decided_by()), (Some("wide"), DecidedBy::Open));
+    assert_eq!(answer.binding().map(|told| told.decision.limit()), Some(10));
+    let counted = counts(&node.gate, "wide");
+    assert_eq!((counted.allowed, counted.denied, counted.impossible), (1, 0, 1));
+    assert_eq!(counted.without_store, WithoutStore { open: 1, open_denied: 1, ..Default::default() });
+    assert_eq!(node.gate.store_failures().decided.open_denied, 1);
+    assert_eq!(counts(&node.gate, "own").allowed, 1, "nothing of the others was spent");
+    let left = ask(&node).binding().map(|told| told.decision.remaining());
+    assert_eq!(left, Some(19), "of a share of thirty, ten and one are gone");
+}
+
+#[test]
+fn one_that_is_open_delays_as_for_a_key_that_has_spent_nothing() {
+    let text = format!("{}patience = '1s'\n", rule("calls", "10/s burst 2 pay self pacer", "open"));
+    let (node, dear) = (down(&text, 3), ana().cost(Cost::of(5)));
+    let delay = Duration::from_millis(500);
+    assert_eq!(admit(&node.gate, &dear).verdict(), Verdict::Allowed { delay });
+    assert_eq!(admit(&node.gate, &dear).verdict(), Verdict::Allowed { delay }, "and nothing is spent");
+}
+
+#[test]
+fn what_several_requests_weigh_together_is_too_much_with_the_store_and_without_it() {
+    let pair = [ana().cost(Cost::of(6)), ana().cost(Cost::of(6))];
+    for policy in ["local", "open", "closed"] {
+        let node = one_of(&rule("api", "10/h", policy), 1);
+        let verdicts = || {
+            let answers = node.gate.admit_all_now(&pair).expect("at once");
+            answers.iter().map(Admission::verdict).collect::<Vec<_>>()
+        };
+        assert_eq!(verdicts(), [Verdict::Impossible; 2], "{policy}");
+        node.store.is(Health::Down);
+        assert_eq!(verdicts(), [Verdict::Impossible; 2], "{policy}");
+    }
+    let node = down(&rule("api", "12/h", "local"), 2);
+    let answers = node.gate.admit_all_now(&pair).expect("at once");
+    assert!(answers.iter().all(|answer| answer.verdict() == REFUSED), "twelve pass when the store is back");
+}
+
+#[test]
+fn a_share_without_room_for_another_key_denies_for_a_second() {
+    let clock = std::sync::Arc::new(tidegate::ManualClock::new());
+    let store = crate::faulty::Faulty::new(clock.clone());
+    store.is(Health::Down);
+    let local = tidegate::Map::with_clock(clock).max_keys(1);
+    let policy = crate::requests::policy(&rule("api", "10/h", "local"));
+    let gate = Gate::new(policy, tidegate_rules::GateStore::elsewhere(store).local_in(&local));
+    assert!(admit(&gate, &ana()).is_allowed());
+    let answer = admit(&gate, &Attributes::new().set("user", "bob"));
+    assert_eq!((answer.verdict(), answer.decided_by()), (REFUSED, DecidedBy::Local));
+    assert!(answer.binding().is_some_and(|told| told.decision.is_store_full()));
+    assert_eq!(counts(&gate, "api").store_full, 1);
+}
+
+#[test]
 fn one_that_is_closed_stops_the_others_from_spending() {
     let text = format!(
         "{}{}{}",
@@ -173,7 +232,7 @@ fn several_requests_stand_or_fall_together() {
     assert_eq!(all(&[ana(), ana(), ana(), ana()]), [(false, DecidedBy::Local); 4], "four of three");
     assert_eq!(all(&[ana(), ana(), ana()]), [(true, DecidedBy::Local); 3]);
     assert_eq!(all(&[ana()]), [(false, DecidedBy::Local)]);
-    let told = WithoutStore { local_allowed: 3, local_denied: 5, open: 0, closed: 1 };
+    let told = WithoutStore { local_allowed: 3, local_denied: 5, closed: 1, ..Default::default() };
     assert_eq!(node.gate.store_failures().decided, told);
 }
 

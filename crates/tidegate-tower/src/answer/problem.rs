@@ -33,6 +33,13 @@ pub(super) const REDUCED_CAPACITY: &str = concat!(
     r#""detail":"There is no room for this request now; try again later."}"#,
 );
 
+/// The body of one whose key the store has no room for.
+pub(super) const STORE_FULL: &str = concat!(
+    r#"{"type":"https://iana.org/assignments/http-problem-types#temporary-reduced-capacity","#,
+    r#""title":"Temporarily reduced capacity","status":429,"#,
+    r#""detail":"The store has no room for another key; try again later."}"#,
+);
+
 /// The body of one about whom nobody could decide.
 pub(super) const UNDECIDED: &str = concat!(
     r#"{"type":"about:blank","title":"Service Unavailable","status":503,"#,

@@ -23,6 +23,8 @@ pub enum Reason {
     Quota,
     /// There is no room, whoever asks: 503, in gRPC `UNAVAILABLE`.
     Capacity,
+    /// The store has no room for another key: 429, in gRPC `RESOURCE_EXHAUSTED`. Known keys are decided as ever.
+    StoreFull,
     /// A rule refuses such requests: 403, in gRPC `PERMISSION_DENIED`.
     Forbidden,
     /// It lacks what it is counted by, and the extractor says `or_refuse`: 400, in gRPC `INVALID_ARGUMENT`.
@@ -48,7 +50,7 @@ impl<'a> Refused<'a> {
     #[inline]
     pub(crate) fn by_limit(head: Head<'a>, promise: &'a Promise, decision: Decision) -> Refused<'a> {
         let retry_after = decision.retry_after();
-        let reason = if decision.is_store_full() { Reason::Capacity } else { Reason::Quota };
+        let reason = if decision.is_store_full() { Reason::StoreFull } else { Reason::Quota };
         Refused { head, reason, promise: Some(promise), decision: Some(decision), retry_after }
     }
 
@@ -95,7 +97,8 @@ impl<'a> Refused<'a> {
     /// The status that our own answer has in HTTP.
     pub fn status(&self) -> StatusCode {
         match self.reason {
-            Reason::Quota => StatusCode::TOO_MANY_REQUESTS,
+            // A status of 500 and above would have many a proxy go on as if the request were allowed.
+            Reason::Quota | Reason::StoreFull => StatusCode::TOO_MANY_REQUESTS,
             Reason::Capacity | Reason::Undecided => StatusCode::SERVICE_UNAVAILABLE,
             Reason::Forbidden => StatusCode::FORBIDDEN,
             Reason::Missing => StatusCode::BAD_REQUEST,
@@ -111,7 +114,7 @@ impl<'a> Refused<'a> {
     fn retry(&self) -> Retry {
         match (self.retry_after, self.reason) {
             (Some(wait), _) => Retry::After(wait),
-            (None, Reason::Capacity | Reason::Undecided) => Retry::Unknown,
+            (None, Reason::Capacity | Reason::StoreFull | Reason::Undecided) => Retry::Unknown,
             (None, Reason::Quota | Reason::Forbidden | Reason::Missing | Reason::NoPeer) => Retry::Never,
         }
     }
@@ -126,6 +129,7 @@ impl<'a> Refused<'a> {
             (Reason::Quota, Some(promise)) => promise.exceeded.clone(),
             (Reason::Quota, None) => problem::exceeded(""),
             (Reason::Capacity, _) => Bytes::from_static(problem::REDUCED_CAPACITY.as_bytes()),
+            (Reason::StoreFull, _) => Bytes::from_static(problem::STORE_FULL.as_bytes()),
             (Reason::Undecided, _) => Bytes::from_static(problem::UNDECIDED.as_bytes()),
             (Reason::Forbidden, _) => Bytes::from_static(problem::FORBIDDEN.as_bytes()),
             (Reason::Missing, _) => Bytes::from_static(problem::UNNAMED.as_bytes()),
@@ -135,7 +139,7 @@ impl<'a> Refused<'a> {
 
     fn code(&self) -> Code {
         match self.reason {
-            Reason::Quota => Code::ResourceExhausted,
+            Reason::Quota | Reason::StoreFull => Code::ResourceExhausted,
             Reason::Capacity | Reason::Undecided => Code::Unavailable,
             Reason::Forbidden => Code::PermissionDenied,
             Reason::Missing => Code::InvalidArgument,
@@ -148,6 +152,7 @@ impl<'a> Refused<'a> {
             Reason::Quota if self.is_too_much() => "the call weighs more than its limit can hold",
             Reason::Quota => "too many calls; try again later",
             Reason::Capacity => "there is no room for this call now; try again later",
+            Reason::StoreFull => "the store has no room for another key; try again later",
             Reason::Undecided => "nobody could decide about this call; try again later",
             Reason::Forbidden => "a rule refuses such calls",
             Reason::Missing => "the call lacks what it is counted by",

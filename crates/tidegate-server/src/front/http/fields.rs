@@ -7,7 +7,7 @@ use tidegate::{Algorithm, Decision, Limit, Verdict};
 use tidegate_tower::answer::put_number;
 
 use super::limits::ADHOC;
-use crate::answer::{Answer, CLOSED, Told};
+use crate::answer::{Answer, CLOSED, LOCAL, Told};
 use crate::permit::Permits;
 
 const QUOTA_EXCEEDED: &[u8] = br#"{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Quota exceeded","status":429,"detail":""#;
@@ -75,9 +75,18 @@ pub(super) struct Refused<'a> {
 }
 
 impl Refused<'_> {
-    /// Whether it was refused for want of the store, and not for what was asked.
+    /// Whether it was denied for want of the store: only that could say more.
     fn is_for_want_of_the_store(&self) -> bool {
-        self.decided_by == CLOSED && matches!(self.decision.verdict_in_ticks(), Verdict::Denied { .. })
+        let is_denied = matches!(self.decision.verdict_in_ticks(), Verdict::Denied { .. });
+        is_denied && (self.decided_by == CLOSED || self.is_above_the_share())
+    }
+
+    /// Whether the cost is more than this server's share of the limit, by which it decides without the store. The limit
+    /// of a pacer is no bound for the cost.
+    fn is_above_the_share(&self) -> bool {
+        self.decided_by == LOCAL
+            && self.cost > self.decision.limit()
+            && self.limit.algorithm() != Algorithm::Pacer
     }
 }
 
@@ -124,13 +133,28 @@ fn put_detail(out: &mut BytesMut, refused: Refused<'_>) {
             out.extend_from_slice(b"The store has no room for another key; try again in a while.");
         }
         Verdict::Denied { .. } if refused.is_for_want_of_the_store() => {
-            out.extend_from_slice(b"The store is not available, and nobody passes ");
             // A buffer in memory takes whatever is written.
-            let _ = match rule {
-                Some(rule) => write!(out, "rule \\\"{rule}\\\""),
-                None => write!(out, "a limit that comes with the request"),
+            let _ = match (refused.is_above_the_share(), rule) {
+                (true, Some(rule)) => write!(
+                    out,
+                    "The store is not available, and a cost of {cost} is more than this server's share of rule \\\"{rule}\\\""
+                ),
+                (true, None) => write!(
+                    out,
+                    "The store is not available, and a cost of {cost} is more than this server's share of the limit"
+                ),
+                (false, Some(rule)) => {
+                    write!(
+                        out,
+                        "The store is not available, and nobody passes rule \\\"{rule}\\\" without it"
+                    )
+                }
+                (false, None) => write!(
+                    out,
+                    "The store is not available, and nobody passes a limit that comes with the request without it"
+                ),
             };
-            out.extend_from_slice(b" without it; try again in a while.");
+            out.extend_from_slice(b"; try again in a while.");
         }
         Verdict::Denied { .. } => {
             out.extend_from_slice(b"Refused");

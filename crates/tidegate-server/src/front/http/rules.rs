@@ -86,6 +86,7 @@ struct Without {
     local_allowed: u64,
     local_denied: u64,
     open: u64,
+    open_denied: u64,
     closed: u64,
 }
 
@@ -212,8 +213,8 @@ impl From<RuleCounts> for Counts {
 
 impl From<WithoutStore> for Without {
     fn from(counts: WithoutStore) -> Without {
-        let WithoutStore { local_allowed, local_denied, open, closed } = counts;
-        Without { local_allowed, local_denied, open, closed }
+        let WithoutStore { local_allowed, local_denied, open, open_denied, closed } = counts;
+        Without { local_allowed, local_denied, open, open_denied, closed }
     }
 }
 

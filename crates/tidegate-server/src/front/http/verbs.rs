@@ -59,8 +59,8 @@ fn taken(
     post.meter().decided(&decision);
     let dialect = post.engine.settings.headers;
     reply::written(|out| {
-        // Where nobody counts there is nothing to be said about what is left.
-        if by != OPEN {
+        // Where nothing counts there is no remaining quota to report; a denial has its reason all the same.
+        if by != OPEN || !decision.is_allowed() {
             put_fields_on(out, headers, dialect, spoken(known, &decision));
         }
         if decision.is_allowed() {

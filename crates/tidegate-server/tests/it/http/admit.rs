@@ -229,3 +229,43 @@ fn the_same_name_in_other_clothes_is_the_same() {
     );
     assert_eq!(left(&mut talk, r#"{"attributes":{"i\u0070":"192.0.2.7","header.x-user":"b"}}"#), Some(8));
 }
+
+/// Zones of 4 KiB, whose logs have as much again: a few dozen keys.
+const NARROW: &str = "
+[zone.small]
+size = \"4KiB\"
+
+[[rule]]
+name = \"log\"
+key = [\"user\"]
+limit = \"5/h sliding-log\"
+zone = \"small\"
+";
+
+#[test]
+fn a_store_full_of_live_keys_is_a_denial_on_both_fronts_and_never_an_error() {
+    let running = Running::under(NARROW);
+    let (mut talk, mut client) = (Talk::to(&running), running.resp());
+    let admit = |talk: &mut Talk, user: &str| {
+        talk.post("/v1/admit", &json!({"attributes": {"user": user}}).to_string())
+    };
+    let full =
+        (0..10_000).map(|user| admit(&mut talk, &user.to_string())).find(|answer| answer.status != 200);
+    let full = full.expect("4 KiB are full of ten thousand keys");
+    assert_eq!((full.status, full.field("retry-after")), (429, Some("1")));
+    assert_eq!(full.detail(), "The store has no room for another key; try again in a while.");
+    assert!(full.json()["type"].as_str().is_some_and(|kind| kind.ends_with("#temporary-reduced-capacity")));
+
+    let denied = client.say("TG.ADMIT user newcomer");
+    assert_eq!((denied.number("allowed"), denied.number("retry_after")), (0, 1000));
+    assert_eq!(client.say("TG.ADMIT user 0").number("allowed"), 1, "a known key is decided as ever");
+
+    let body = json!({"requests": [{"attributes": {"user": "newcomer"}}, {"attributes": {"user": "0"}}]});
+    let each = talk.post("/v1/admit/batch", &body.to_string());
+    assert_eq!((each.status, &each.json()["answers"][0]["retry_after_ms"]), (200, &json!(1000)));
+    assert_eq!(each.json()["answers"][1]["allowed"], true);
+    let mut body = body;
+    body["all"] = true.into();
+    let all = talk.post("/v1/admit/batch", &body.to_string());
+    assert_eq!((all.status, all.field("retry-after")), (429, Some("1")));
+}

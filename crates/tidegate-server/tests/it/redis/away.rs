@@ -5,6 +5,7 @@ use serde_json::Value as Json;
 use testbed::until;
 
 use super::place::{Node, PATIENCE, decided_by, outline, redis, store};
+use crate::wire::http::Answer;
 use crate::wire::resp::{Client, Value};
 
 const RULES: &str = "
@@ -182,4 +183,87 @@ fn a_redis_that_hangs_holds_nobody_up_for_longer_than_the_deadline() {
     assert!(node.metric("tidegate_store_errors_total{kind=\"timeout\"}") > 0);
     redis.resume();
     until("a decision by Redis again", PATIENCE, is_by_redis);
+}
+
+/// What a take and an admission of this cost say without Redis, on both fronts: whether they are allowed, and after how
+/// many milliseconds to try again.
+fn told_without_redis(policy: &str, cost: u64) -> Vec<(bool, Option<u64>)> {
+    let redis = redis();
+    let rule = format!("[[rule]]\nname = \"api\"\nlimit = \"4/h\"\non_store_failure = \"{policy}\"\n");
+    let settings = format!("{}nodes = 2\non_failure = \"{policy}\"\n{rule}", store(&redis));
+    let node = Node::start(&format!("share_{policy}_{cost}"), &settings);
+    redis.kill();
+    node.wait_until_available(false);
+    let mut client = node.resp();
+    let of_resp = |answer: &Value| {
+        assert_eq!(decided_by(answer), policy, "{answer:?}");
+        (answer.number("allowed") == 1, u64::try_from(answer.number("retry_after")).ok())
+    };
+    let of_http = |answer: &Answer| {
+        let told = answer.json();
+        assert_eq!(told["decided_by"], policy, "{told}");
+        assert_eq!(answer.status, if told["allowed"] == true { 200 } else { 429 }, "{told}");
+        let seconds =
+            answer.field("retry-after").map(|seconds| 1000 * seconds.parse::<u64>().expect("seconds"));
+        assert_eq!(told["retry_after_ms"].as_u64(), seconds, "{told}");
+        (told["allowed"] == true, seconds)
+    };
+    let take = client.say(&format!("TG.TAKE ana LIMIT 4/h COST {cost}"));
+    let take_all = client.say(&format!("TG.TAKEALL 2 bob LIMIT 4/h COST {cost} all LIMIT 8/h COST 1"));
+    let Value::Array(throttle) = client.say(&format!("CL.THROTTLE eve 3 4 3600 {cost}")) else {
+        panic!("five numbers");
+    };
+    let throttle = match (&throttle[0], &throttle[3]) {
+        (Value::Integer(limited), Value::Integer(wait)) => {
+            (*limited == 0, u64::try_from(*wait).ok().map(|seconds| 1000 * seconds))
+        }
+        other => panic!("{other:?}"),
+    };
+    let admit = client.say(&format!("TG.ADMIT COST {cost} user ana"));
+    let mut told = vec![of_resp(&take), of_resp(&take_all), throttle, of_resp(&admit)];
+    node.process.signal(Signal::TERM);
+    node.process.says("stopped");
+
+    // The other front has a share of its own: that of another server.
+    let node = Node::start(&format!("share_{policy}_{cost}_http"), &settings);
+    let body = format!(r#"{{"key":"zoe","limit":"4/h","cost":{cost}}}"#);
+    told.push(of_http(&node.http().post("/v1/take", &body)));
+    told.push(of_http(&node.http().post("/v1/admit", &format!(r#"{{"attributes":{{}},"cost":{cost}}}"#))));
+    told
+}
+
+#[test]
+fn a_cost_above_this_server_s_share_is_denied_for_a_second_and_one_above_the_limit_for_good() {
+    assert_eq!(told_without_redis("local", 2), [(true, None); 6]);
+    assert_eq!(told_without_redis("local", 3), [(false, Some(1000)); 6]);
+    assert_eq!(told_without_redis("local", 5), [(false, None); 6]);
+}
+
+#[test]
+fn what_can_never_pass_does_not_pass_because_redis_is_away() {
+    assert_eq!(told_without_redis("open", 4), [(true, None); 6]);
+    assert_eq!(told_without_redis("open", 5), [(false, None); 6]);
+    assert_eq!(told_without_redis("closed", 4), [(false, Some(1000)); 6]);
+    assert_eq!(told_without_redis("closed", 5), [(false, None); 6]);
+}
+
+#[test]
+fn a_denial_says_that_the_share_is_too_small_for_the_cost() {
+    let redis = redis();
+    let rules = "nodes = 2\n[[rule]]\nname = \"api\"\nlimit = \"4/h\"\n";
+    let node = Node::start("share_detail", &(store(&redis) + rules));
+    redis.kill();
+    node.wait_until_available(false);
+    for (path, body, of) in [
+        ("/v1/take", r#"{"key":"ana","limit":"4/h","cost":3}"#, "the limit"),
+        ("/v1/admit", r#"{"attributes":{},"cost":3}"#, "rule \"api\""),
+    ] {
+        let answer = node.http().post(path, body);
+        let expected = format!(
+            "The store is not available, and a cost of 3 is more than this server's share of {of}; try again in a while."
+        );
+        assert_eq!((answer.status, answer.detail()), (429, expected));
+        let kind = answer.json()["type"].clone();
+        assert_eq!(kind, "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity");
+    }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Response;
-use tidegate::StoreError;
+use tidegate::{StoreError, Verdict};
 use tidegate_rules::{Admission, Attributes, Bill, Binding, DecidedBy, Gate};
 
 use super::noted::Noted;
@@ -148,7 +148,10 @@ impl Rules {
         }
         let places = Places::of(&self.gate, admission.permits(), &self.abandoned);
         let binding = admission.binding().cloned();
-        let delay = binding.as_ref().map_or(Duration::ZERO, |binding| binding.delay.to_duration());
+        let delay = match admission.verdict() {
+            Verdict::Allowed { delay } => delay,
+            Verdict::Denied { .. } | Verdict::Impossible => Duration::ZERO,
+        };
         let others = if self.is_in_memory { Others::None } else { Others::Unknown };
         let (clock, settings) = (Arc::clone(&settings.clock), Arc::clone(settings));
         let noted = Noted::Rules(Box::new(Ruled { settings, binding, bill, units, places, others }));

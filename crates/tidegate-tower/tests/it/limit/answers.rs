@@ -188,7 +188,7 @@ fn a_body_of_ours_may_be_empty_by_default() {
 }
 
 #[test]
-fn a_store_without_room_is_a_want_of_capacity() {
+fn a_store_without_room_is_a_denial_and_never_an_error_of_the_server() {
     let map = tidegate::Map::new().max_keys(1);
     let limiter = Limiter::on(&map, "", Limit::per_hour(5));
     let mut service = Counting::default().behind(&RateLimit::with(limiter, key::header("x-user")));
@@ -196,8 +196,32 @@ fn a_store_without_room_is_a_want_of_capacity() {
     let refused = now(&mut service, of("bob"));
     assert_eq!(
         (refused.status(), field(&refused, "retry-after")),
-        (StatusCode::SERVICE_UNAVAILABLE, Some("1"))
+        (StatusCode::TOO_MANY_REQUESTS, Some("1"))
     );
     let told = problem(&refused);
     assert_eq!(told["type"], "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity");
+    assert_eq!(told["status"], 429);
+    assert_eq!(now(&mut service, of("ana")).status(), StatusCode::OK, "a known key is decided as ever");
+}
+
+#[test]
+fn a_store_without_room_is_resource_exhausted_in_grpc_and_has_a_reason_of_its_own() {
+    let limiter = || Limiter::on(&tidegate::Map::new().max_keys(1), "", Limit::per_hour(5));
+    let mut service = Counting::default().behind(&RateLimit::with(limiter(), key::header("x-user")));
+    let call = |user: &'static str| {
+        let mut request = grpc();
+        request.headers_mut().insert("x-user", http::HeaderValue::from_static(user));
+        request
+    };
+    assert_eq!(now(&mut service, call("ana")).status(), StatusCode::OK);
+    let refused = now(&mut service, call("bob"));
+    assert_eq!(status(refused.headers()).code(), tonic::Code::ResourceExhausted);
+    assert_eq!(field(&refused, "grpc-retry-pushback-ms"), Some("1000"));
+
+    let layer = RateLimit::with(limiter(), key::header("x-user")).otherwise(|refused| {
+        http::Response::new(format!("{:?} {:?}", refused.reason(), refused.retry_after()).into())
+    });
+    let mut service = Counting::default().behind(&layer);
+    now(&mut service, of("ana"));
+    assert_eq!(&now(&mut service, of("bob")).body()[..], b"StoreFull Some(1s)");
 }

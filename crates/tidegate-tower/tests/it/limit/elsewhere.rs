@@ -145,6 +145,34 @@ fn a_store_that_fails_is_gone_on_without_as_the_rule_says() {
     }
 }
 
+/// A request of this cost, while the store fails: the status, and when to try again.
+fn while_it_fails(policy: &str, cost: u64) -> (u16, Option<String>) {
+    let store = Slow::new();
+    store.fails.store(true, Ordering::SeqCst);
+    store.answer(100);
+    let text = format!("[[rule]]\nname = 'a'\nlimit = '4/h'\non_store_failure = '{policy}'\n");
+    let rules = Policy::from_toml(&text).unwrap_or_else(|error| panic!("{error}"));
+    let two = std::num::NonZeroU64::new(2).unwrap();
+    let gate = Gate::new(rules, GateStore::elsewhere(store).nodes(two).local_bytes(1 << 16));
+    let mut service = Counting::default().behind(&RateLimit::rules(gate).cost(move |_| cost));
+    let over = Task::new([service.call(of("ana"))]).run();
+    let response = over[0].1.as_ref().unwrap();
+    (response.status().as_u16(), field(response, "retry-after").map(ToOwned::to_owned))
+}
+
+#[test]
+fn a_cost_above_this_node_s_share_is_denied_for_a_second_and_one_above_the_limit_for_good() {
+    assert_eq!(while_it_fails("local", 2), (200, None));
+    assert_eq!(while_it_fails("local", 3), (429, Some("1".to_owned())));
+    assert_eq!(while_it_fails("local", 5), (429, None));
+}
+
+#[test]
+fn a_rule_that_is_open_does_not_let_pass_what_can_never_pass() {
+    assert_eq!(while_it_fails("open", 4), (200, None));
+    assert_eq!(while_it_fails("open", 5), (429, None));
+}
+
 #[test]
 fn a_place_in_flight_goes_back_with_the_response_and_one_that_was_dropped_with_the_next() {
     let store = Slow::new();

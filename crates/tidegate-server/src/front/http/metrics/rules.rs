@@ -84,6 +84,7 @@ fn put_without_store(page: &mut Page, counts: &[(Rule, RuleCounts)]) {
             ("local", "allowed", counts.local_allowed),
             ("local", "denied", counts.local_denied),
             ("open", "allowed", counts.open),
+            ("open", "denied", counts.open_denied),
             ("closed", "denied", counts.closed),
         ] {
             page.labelled(name, &[("rule", &rule), ("decided_by", by), ("verdict", verdict)], number);
@@ -104,6 +105,7 @@ fn without_store(counts: &[(Rule, RuleCounts)]) -> Vec<Without> {
                 counts.local_allowed += more.local_allowed;
                 counts.local_denied += more.local_denied;
                 counts.open += more.open;
+                counts.open_denied += more.open_denied;
                 counts.closed += more.closed;
             }
             None => all.push(Without { name: name.to_owned(), counts: more }),
