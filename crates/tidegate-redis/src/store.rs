@@ -21,6 +21,7 @@ use crate::options::Options;
 use crate::refusals::Refusals;
 use crate::script::{self, Call, Time, Unsupported};
 use crate::status::Status;
+use crate::take::MOST_TOGETHER;
 use crate::topology::Topology;
 use crate::url::Place;
 
@@ -185,8 +186,10 @@ impl Store for RedisStore {
 
     fn peek<'a>(&'a self, subject: Subject<'a>, ask: Ask) -> Answer<'a, Decision> {
         Answer::later(async move {
-            let call = script::peek(subject, ask, self.inner.prefix(), self.inner.time());
-            read(script::read_peek(self.inner.run(call).await?, subject, ask))
+            let asked = [(subject, ask)];
+            let call = script::peek(&asked, self.inner.prefix(), self.inner.time());
+            let each = read(script::read_peek(self.inner.run(call).await?, &asked))?;
+            each.first().copied().ok_or_else(|| Fault::Unreadable("no decision".to_owned()).into())
         })
     }
 
@@ -227,6 +230,10 @@ impl Store for RedisStore {
 
     fn supports(&self, limit: &Limit) -> Result<(), String> {
         script::supports(limit).map_err(|unsupported| unsupported.reason())
+    }
+
+    fn most_together(&self) -> usize {
+        MOST_TOGETHER
     }
 
     fn forget_refusals(&self) {

@@ -1,4 +1,11 @@
 //! Takes all or none: in one script where one server has all the keys, else by taking and giving back.
+//!
+//! ```text
+//!   one script's worth, one slot   -> one script decides
+//!   one script's worth, more slots -> a script for each slot, all at once; if one denies, the others are given back
+//!   more than that                 -> all are looked at, script by script; only if all pass they are taken, one script
+//!                                     after the other; if one denies after all, those before it are given back
+//! ```
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,10 +19,12 @@ use crate::script::{self, Taken};
 use crate::store::Inner;
 use crate::topology::Seat;
 
-/// How many limits may be asked for together: a script stops everybody else while it runs.
-const MOST_TOGETHER: usize = 128;
+/// How many limits one script decides, and how many are given back at once: a script stops everybody else while it runs.
+const MOST_IN_SCRIPT: usize = 128;
+/// How many limits may be asked for together.
+pub(crate) const MOST_TOGETHER: usize = 4096;
 
-/// The asks of one slot, by their places among all.
+/// Asks of one slot that one script decides, by their places among all.
 type Group = Vec<usize>;
 
 /// What became of a group, and what each of its takes has to be given back with.
@@ -84,21 +93,23 @@ impl Inner {
     async fn take_there(&self, asks: &[(Subject<'_>, Ask)]) -> Result<Vec<Decision>, StoreError> {
         match &*self.groups(asks)? {
             [] | [_] => Ok(self.take_group((0..asks.len()).collect(), asks).await?.decisions),
-            groups => self.take_groups(groups, asks).await,
+            groups if asks.len() <= MOST_IN_SCRIPT => self.take_at_once(groups, asks).await,
+            groups => self.take_in_turn(groups, asks).await,
         }
     }
 
-    /// The asks of each slot; one group if slots do not matter.
+    /// The asks of each script: of one slot, and not too many.
     fn groups(&self, asks: &[(Subject<'_>, Ask)]) -> Result<Vec<Group>, Fault> {
+        let mut by_slot: BTreeMap<u16, Group> = BTreeMap::new();
         if asks.len() < 2 || !self.running()?.exchange.topology.has_slots() {
-            return Ok(vec![(0..asks.len()).collect()]);
+            by_slot.insert(0, (0..asks.len()).collect());
+        } else {
+            for (place, (subject, _)) in asks.iter().enumerate() {
+                let slot = script::slot(&script::state_key(self.prefix(), subject));
+                by_slot.entry(slot).or_default().push(place);
+            }
         }
-        let mut groups: BTreeMap<u16, Group> = BTreeMap::new();
-        for (place, (subject, _)) in asks.iter().enumerate() {
-            let slot = script::slot(&script::state_key(self.prefix(), subject));
-            groups.entry(slot).or_default().push(place);
-        }
-        Ok(groups.into_values().collect())
+        Ok(by_slot.values().flat_map(|group| group.chunks(MOST_IN_SCRIPT)).map(<[usize]>::to_vec).collect())
     }
 
     async fn take_group(&self, group: Group, asks: &[(Subject<'_>, Ask)]) -> Result<Outcome, StoreError> {
@@ -113,8 +124,17 @@ impl Inner {
         Ok(Outcome { group, decisions, taken, seat })
     }
 
+    /// What each of a group would say by itself.
+    async fn look_at(&self, group: &Group, asks: &[(Subject<'_>, Ask)]) -> Result<Vec<Decision>, StoreError> {
+        let own: Vec<_> = group.iter().map(|place| asks[*place]).collect();
+        let call = script::peek(&own, self.prefix(), self.time());
+        let call = call.map_err(|unsupported| StoreError::unfit(unsupported.to_string()))?;
+        let answer = self.ask(Question::Run(Arc::new(call))).await?;
+        Ok(script::read_peek(answer, &own).map_err(|error| Fault::Unreadable(error.to_string()))?)
+    }
+
     /// Takes each group by itself, all at once. Unless all of them let pass, those who did get back what they gave.
-    async fn take_groups(
+    async fn take_at_once(
         &self,
         groups: &[Group],
         asks: &[(Subject<'_>, Ask)],
@@ -130,36 +150,71 @@ impl Inner {
                 Err(_) => {}
             }
         }
-        let is_allowed = |outcome: &Outcome| outcome.decisions.iter().all(Decision::is_allowed);
-        let is_given_back = failed.is_some() || !outcomes.iter().all(is_allowed);
+        let is_given_back = failed.is_some() || !outcomes.iter().all(Outcome::is_allowed);
         if is_given_back {
-            // Another server, or the same one after a restart, may not remember the take, and would forgive somebody else's.
-            let is_there = |outcome: &Outcome| {
-                let own: Vec<_> = outcome.group.iter().map(|place| asks[*place]).collect();
-                outcome.seat.is_some() && self.seat(&own) == outcome.seat
-            };
-            let spent = outcomes.iter().filter(|outcome| is_allowed(outcome) && is_there(outcome));
-            let back = spent.flat_map(|outcome| {
-                let takes = outcome.group.iter().zip(&outcome.taken);
-                takes.filter_map(|(place, taken)| Some(self.give_back(asks[*place].0, taken.as_ref()?)))
-            });
-            // What cannot be given back stays spent: that is too little for somebody, never too much.
-            crate::join::join_all(back.collect::<Vec<_>>().into_iter()).await;
+            self.give_back_all(&outcomes, asks).await;
         }
         match failed {
             Some(error) => Err(error),
-            None => {
-                let mut placed: Vec<_> = outcomes
-                    .into_iter()
-                    .flat_map(|outcome| outcome.group.into_iter().zip(outcome.decisions))
-                    .collect();
-                placed.sort_by_key(|(place, _)| *place);
-                let told = |(place, decision): (usize, Decision)| match decision.verdict_in_ticks() {
-                    Verdict::Allowed { .. } if is_given_back => given_back(&decision, asks[place].1),
-                    _ => decision,
-                };
-                Ok(placed.into_iter().map(told).collect())
+            None => Ok(told(outcomes, Vec::new(), (asks, is_given_back))),
+        }
+    }
+
+    /// Takes one group after the other, so that others are asked in between, once all were seen to pass. A denial is
+    /// found by looking, so it spends nothing; only if others come in between, groups before it are given back.
+    async fn take_in_turn(
+        &self,
+        groups: &[Group],
+        asks: &[(Subject<'_>, Ask)],
+    ) -> Result<Vec<Decision>, StoreError> {
+        let (mut seen, mut denying) = (Vec::with_capacity(asks.len()), Vec::new());
+        for group in groups {
+            let decisions = self.look_at(group, asks).await?;
+            if !decisions.iter().all(Decision::is_allowed) {
+                denying.push(group.clone());
             }
+            seen.extend(group.iter().copied().zip(decisions));
+        }
+        // A limit that denies has to see it: it may count denials.
+        let is_denied = !denying.is_empty();
+        let mut outcomes = Vec::new();
+        let mut failed = None;
+        for group in if is_denied { &*denying } else { groups } {
+            match self.take_group(group.clone(), asks).await {
+                Ok(outcome) => outcomes.push(outcome),
+                // What was seen stands.
+                Err(_) if is_denied => {}
+                Err(error) => failed = Some(error),
+            }
+            let is_over = failed.is_some() || !outcomes.last().is_none_or(Outcome::is_allowed);
+            if is_over && !is_denied {
+                break;
+            }
+        }
+        let is_given_back = is_denied || failed.is_some() || !outcomes.iter().all(Outcome::is_allowed);
+        if is_given_back {
+            self.give_back_all(&outcomes, asks).await;
+        }
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(told(outcomes, seen, (asks, is_given_back))),
+        }
+    }
+
+    /// Gives back what was taken, as far as the server that took it is still there.
+    async fn give_back_all(&self, outcomes: &[Outcome], asks: &[(Subject<'_>, Ask)]) {
+        // Another server, or the same one after a restart, may not remember the take, and would forgive somebody else's.
+        let is_there = |outcome: &Outcome| {
+            let own: Vec<_> = outcome.group.iter().map(|place| asks[*place]).collect();
+            outcome.seat.is_some() && self.seat(&own) == outcome.seat
+        };
+        let spent = outcomes.iter().filter(|outcome| outcome.is_allowed() && is_there(outcome));
+        let takes = spent.flat_map(|outcome| outcome.group.iter().zip(&outcome.taken));
+        let takes: Vec<_> = takes.filter_map(|(place, taken)| Some((*place, taken.as_ref()?))).collect();
+        // What cannot be given back stays spent: that is too little for somebody, never too much.
+        for some in takes.chunks(MOST_IN_SCRIPT) {
+            let back = some.iter().map(|(place, taken)| self.give_back(asks[*place].0, taken));
+            crate::join::join_all(back).await;
         }
     }
 
@@ -179,6 +234,38 @@ impl Inner {
             self.forget(&subject);
         }
     }
+}
+
+impl Outcome {
+    fn is_allowed(&self) -> bool {
+        self.decisions.iter().all(Decision::is_allowed)
+    }
+}
+
+/// What is decided about each: as it was taken, else as it was seen. What was given back is told without what it took.
+fn told(
+    outcomes: Vec<Outcome>,
+    seen: Vec<(usize, Decision)>,
+    (asks, is_given_back): (&[(Subject<'_>, Ask)], bool),
+) -> Vec<Decision> {
+    let mut placed: BTreeMap<usize, Decision> = seen.into_iter().collect();
+    for outcome in outcomes {
+        let is_allowed = outcome.is_allowed();
+        for (place, decision) in outcome.group.into_iter().zip(outcome.decisions) {
+            // A group that passes after all was seen to deny, and that is what stands.
+            if is_given_back && is_allowed && placed.contains_key(&place) {
+                continue;
+            }
+            let decision = match decision.verdict_in_ticks() {
+                Verdict::Allowed { .. } if is_given_back && is_allowed => {
+                    given_back(&decision, asks[place].1)
+                }
+                _ => decision,
+            };
+            placed.insert(place, decision);
+        }
+    }
+    placed.into_values().collect()
 }
 
 /// A decision to let pass, without what it took.

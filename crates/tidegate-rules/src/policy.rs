@@ -6,8 +6,11 @@ use std::sync::Arc;
 use crate::attributes::Attributes;
 use crate::condition::Reading;
 use crate::index::{Index, RuleId};
-use crate::rule::Rule;
+use crate::rule::{Limited, Mode, Rule};
 use crate::seen::{Seen, Slots};
+
+/// So many conditions are compared to find rules that apply together.
+const MAX_COMPARED: usize = 4_000_000;
 
 /// All rules in force.
 ///
@@ -91,6 +94,39 @@ impl Policy {
     pub fn matching(&self, attributes: &Attributes<'_>) -> Vec<&Rule> {
         let seen = self.see(attributes);
         self.applying(&seen).into_iter().map(|id| self.rule(id)).collect()
+    }
+
+    /// A rule to whose requests more than so many enforced rules with a limit are certain to apply, and how many do at
+    /// least. `None` if there is none, or if that would take too long to find out.
+    ///
+    /// ```
+    /// use tidegate_rules::Policy;
+    ///
+    /// let rule = |name, path| format!("[[rule]]\nname = '{name}'\nwhen = {{ path = '{path}' }}\nlimit = '1/s'\n");
+    /// let policy = Policy::from_toml(&[rule("a", "/api/{*rest}"), rule("b", "/api/x"), rule("c", "/y")].concat())?;
+    /// assert_eq!(policy.more_together_than(1).map(|(rule, count)| (rule.name(), count)), Some(("b", 2)));
+    /// assert!(policy.more_together_than(2).is_none());
+    /// # Ok::<(), tidegate_rules::PolicyError>(())
+    /// ```
+    pub fn more_together_than(&self, most: usize) -> Option<(&Rule, usize)> {
+        let always = |rule: &&Rule| rule.limited().is_some_and(Limited::is_always_enforced);
+        let enforced: Vec<_> = self.rules.iter().filter(always).collect();
+        if enforced.len() <= most {
+            return None;
+        }
+        let decides = |rule: &&Rule| rule.mode == Mode::Enforce && rule.limited().is_none();
+        let deciding: Vec<_> = self.rules.iter().filter(decides).collect();
+        let mut left = MAX_COMPARED;
+        for rule in &enforced {
+            let compared = (enforced.len() + deciding.len()) * (1 + rule.conditions.len());
+            left = left.checked_sub(compared)?;
+            let count = enforced.iter().filter(|wide| wide.covers(rule)).count();
+            // Before a decision for all of its requests no limit is asked.
+            if count > most && !deciding.iter().any(|wide| wide.covers(rule)) {
+                return Some((rule, count));
+            }
+        }
+        None
     }
 
     /// A request as these rules see it.

@@ -231,6 +231,11 @@ impl Limited {
         }
     }
 
+    /// Whether it is enforced at any time; a candidate never is.
+    pub(crate) fn is_always_enforced(&self) -> bool {
+        self.candidate_for.is_none() && self.all_terms().all(|terms| terms.mode == Mode::Enforce)
+    }
+
     /// All that it may say.
     pub(crate) fn all_terms(&self) -> impl Iterator<Item = &Terms> {
         [&self.usual].into_iter().chain(&self.schedule.terms)

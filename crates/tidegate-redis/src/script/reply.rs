@@ -48,14 +48,19 @@ pub(crate) fn read_take(
     Ok((decisions, taken))
 }
 
-/// Reads the answer to [`peek`](super::peek).
-pub(crate) fn read_peek(reply: Value, subject: Subject<'_>, ask: Ask) -> Result<Decision, Unreadable> {
-    let seen = Seen::read(reply, &[(subject, ask)])?;
-    let limit = held(subject.limit).unwrap_or(*subject.limit);
-    match seen.states.first() {
-        Some(state) => Ok(limit.peek(&state.state, seen.now, ask)),
-        None => Err(Unreadable::new("nothing to look at", &seen.now)),
+/// Reads the answer to [`peek`](super::peek): a decision for each ask.
+pub(crate) fn read_peek(reply: Value, asks: &[(Subject<'_>, Ask)]) -> Result<Vec<Decision>, Unreadable> {
+    let seen = Seen::read(reply, asks)?;
+    if seen.states.len() != asks.len() {
+        return Err(Unreadable::new("too little to look at", &seen.now));
     }
+    let each = asks.iter().zip(&seen.states);
+    Ok(each
+        .map(|((subject, ask), seen_state)| {
+            let limit = held(subject.limit).unwrap_or(*subject.limit);
+            limit.peek(&seen_state.state, seen.now, *ask)
+        })
+        .collect())
 }
 
 /// Reads the answer to [`adjust`](super::adjust) and [`give_back`](super::give_back).

@@ -27,16 +27,23 @@ pub(crate) fn take(asks: &[(Subject<'_>, Ask)], prefix: &[u8], time: Time) -> Re
     Ok(Call { script: job.script(), keys, arguments })
 }
 
-/// What a take would say. [`read_peek`](super::read_peek) reads the answer.
-pub(crate) fn peek(subject: Subject<'_>, ask: Ask, prefix: &[u8], time: Time) -> Result<Call, Unsupported> {
-    let mut arguments = vec![pack_take(&held(subject.limit)?, ask).into_bytes()];
+/// What a take of each by itself would say. [`read_peek`](super::read_peek) reads the answer.
+pub(crate) fn peek(asks: &[(Subject<'_>, Ask)], prefix: &[u8], time: Time) -> Result<Call, Unsupported> {
+    let keys = asks.iter().map(|(subject, _)| state_key(prefix, subject)).collect();
+    let mut arguments = Vec::with_capacity(asks.len() + 2);
+    for (subject, ask) in asks {
+        arguments.push(pack_take(&held(subject.limit)?, *ask).into_bytes());
+    }
     arguments.extend(time.arguments());
-    let script = Job::Peek(Kind::of(subject.limit.algorithm())).script();
-    Ok(Call { script, keys: vec![state_key(prefix, &subject)], arguments })
+    Ok(Call { script: Job::Peek(kinds_of(asks)).script(), keys, arguments })
+}
+
+fn kinds_of(asks: &[(Subject<'_>, Ask)]) -> Kinds {
+    asks.iter().map(|(subject, _)| Kind::of(subject.limit.algorithm())).collect()
 }
 
 fn job(asks: &[(Subject<'_>, Ask)], keys: &[Vec<u8>]) -> Job {
-    let kinds: Kinds = asks.iter().map(|(subject, _)| Kind::of(subject.limit.algorithm())).collect();
+    let kinds = kinds_of(asks);
     match asks {
         [_] if kinds == Kinds::DEBTS => Job::TakeDebt,
         _ if kinds == Kinds::DEBTS && !has_twins(keys) => Job::TakeDebts,

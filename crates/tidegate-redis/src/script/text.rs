@@ -22,7 +22,8 @@ pub(super) enum Job {
     TakeDebts,
     /// Take from limits of these kinds.
     Take(Kinds),
-    Peek(Kind),
+    /// Look at limits of these kinds.
+    Peek(Kinds),
     Adjust(Kind),
     GiveBack(Kind),
     Release,
@@ -87,15 +88,17 @@ impl FromIterator<Kind> for Kinds {
 }
 
 /// How many places there are for scripts; see [`Job::place`].
-const PLACES: usize = 1 << 7;
+const PLACES: usize = 1 << 8;
 static SCRIPTS: [OnceLock<Script>; PLACES] = [const { OnceLock::new() }; PLACES];
 
 #[cfg(test)]
 /// Every script that is likely to be run: those for any mix of algorithms are put together when they are needed.
 pub(crate) fn all() -> impl Iterator<Item = &'static Script> {
     let jobs = [Job::TakeDebt, Job::TakeDebts, Job::Release, Job::Renew, Job::Nothing];
-    let of_kind =
-        |kind| [Job::Take(Kinds::only(kind)), Job::Peek(kind), Job::Adjust(kind), Job::GiveBack(kind)];
+    let of_kind = |kind| {
+        let only = Kinds::only(kind);
+        [Job::Take(only), Job::Peek(only), Job::Adjust(kind), Job::GiveBack(kind)]
+    };
     jobs.into_iter().chain(KINDS.into_iter().flat_map(of_kind)).map(Job::script)
 }
 
@@ -111,14 +114,14 @@ impl Job {
     fn place(self) -> usize {
         match self {
             Job::Take(kinds) => kinds.0.into(),
-            Job::Peek(kind) => 64 + kind as usize,
-            Job::Adjust(kind) => 72 + kind as usize,
-            Job::GiveBack(kind) => 80 + kind as usize,
-            Job::TakeDebt => 88,
-            Job::TakeDebts => 89,
-            Job::Release => 90,
-            Job::Renew => 91,
-            Job::Nothing => 92,
+            Job::Peek(kinds) => 64 + usize::from(kinds.0),
+            Job::Adjust(kind) => 128 + kind as usize,
+            Job::GiveBack(kind) => 136 + kind as usize,
+            Job::TakeDebt => 144,
+            Job::TakeDebts => 145,
+            Job::Release => 146,
+            Job::Renew => 147,
+            Job::Nothing => 148,
         }
     }
 
@@ -127,7 +130,7 @@ impl Job {
             Job::TakeDebt => vec!["debt_one"],
             Job::TakeDebts => vec!["time", "debt_many"],
             Job::Take(kinds) => with_kinds(kinds, &["take"]),
-            Job::Peek(kind) => with_kinds(Kinds::only(kind), &["peek"]),
+            Job::Peek(kinds) => with_kinds(kinds, &["peek"]),
             Job::Adjust(kind) => with_kinds(Kinds::only(kind), adjust_pieces(kind)),
             Job::GiveBack(kind) => with_kinds(Kinds::only(kind), give_back_pieces(kind)),
             Job::Release => with_kinds(Kinds::only(Kind::Holders), &["release"]),

@@ -36,6 +36,22 @@ fn limits_in_different_slots_are_taken_together_or_not_at_all() {
 }
 
 #[test]
+fn more_limits_than_one_script_decides_are_taken_all_or_none_across_slots() {
+    let cluster = Cluster::start(Flavour::Redis7);
+    let store = forgetful(&cluster_url(&cluster));
+    let mut people: Vec<_> = (0..300).map(|nth| Someone::new(&format!("person {nth}"), "5/d")).collect();
+    let last = Someone::new("last", "1/d");
+    people.push(last);
+    let asks: Vec<_> = people.iter().map(|person| (person.subject(), Ask::ONE)).collect();
+    let take = || wait(store.take(&asks)).unwrap();
+    let left = |nth: usize| wait(store.peek(people[nth].subject(), Ask::ONE)).unwrap().remaining();
+    assert!(take().is_allowed());
+    let refused = take();
+    assert_eq!((refused.is_allowed(), refused.binding()), (false, Some(300)));
+    assert_eq!((0..301).map(left).sum::<u64>(), 300 * 4, "nothing was spent");
+}
+
+#[test]
 fn slots_that_move_are_followed_while_they_do() {
     let cluster = Cluster::start(Flavour::Redis7);
     let store = forgetful(&cluster_url(&cluster));

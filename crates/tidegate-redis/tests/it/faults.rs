@@ -241,18 +241,137 @@ fn what_comes_together_leaves_together() {
     assert!(read < count * 9 / 10, "{count} questions were read in {read} pieces");
 }
 
+/// How many scripts the server runs for this, if none of them is new to it.
+fn scripts(redis: &testbed::Redis, run: impl FnOnce()) -> usize {
+    let calls = || {
+        let stats = redis.command(&["INFO", "commandstats"]);
+        let line = stats.lines().find(|line| line.starts_with("cmdstat_evalsha:")).unwrap_or_default();
+        let number = line.split(['=', ',']).nth(1).and_then(|calls| calls.parse::<usize>().ok());
+        number.unwrap_or_default()
+    };
+    let before = calls();
+    run();
+    calls() - before
+}
+
+fn people(count: usize, limit: &str) -> Vec<Someone> {
+    (0..count).map(|nth| Someone::new(&format!("{limit} {nth}"), limit)).collect()
+}
+
+fn take_all(store: &RedisStore, people: &[Someone]) -> tidegate::Decisions {
+    let asks: Vec<_> = people.iter().map(|person| (person.subject(), Ask::ONE)).collect();
+    wait(store.take(&asks)).unwrap_or_else(|error| panic!("{}", reason(&error)))
+}
+
+fn left(store: &RedisStore, person: &Someone) -> u64 {
+    wait(store.peek(person.subject(), Ask::ONE))
+        .unwrap_or_else(|error| panic!("{}", reason(&error)))
+        .remaining()
+}
+
 #[test]
-fn as_many_limits_as_a_script_can_take_are_taken_together() {
+fn one_script_decides_about_128_limits_and_more_are_looked_at_before_they_are_taken() {
     let redis = redis();
     let store = forgetful(&redis.url());
-    for limit in ["5/h", "5/h sliding-log"] {
-        let people: Vec<_> = (0..129).map(|nth| Someone::new(&format!("{limit} {nth}"), limit)).collect();
-        let asks: Vec<_> = people.iter().map(|person| (person.subject(), Ask::ONE)).collect();
-        let most = wait(store.take(&asks[..128])).unwrap_or_else(|error| panic!("{}", reason(&error)));
-        assert!(most.is_allowed() && most.each().iter().all(|each| each.remaining() == 4), "{limit}");
-        let error = wait(store.take(&asks)).expect_err("one too many");
-        assert!(reason(&error).contains("at most 128"), "{}", reason(&error));
+    for limit in ["5/h", "5/h sliding-log", "5/h fixed-window", "5/h sliding-window", "5/h concurrency"] {
+        let people = people(129, limit);
+        // The scripts are known after this.
+        assert!(take_all(&store, &people).is_allowed(), "{limit}");
+        assert_eq!(scripts(&redis, || assert!(take_all(&store, &people[..128]).is_allowed())), 1, "{limit}");
+        let taken = || {
+            let decisions = take_all(&store, &people);
+            assert!(decisions.is_allowed(), "{limit}");
+            assert_eq!(decisions.each().len(), 129);
+            assert_eq!(
+                [decisions.each()[0].remaining(), decisions.each()[128].remaining()],
+                [2, 3],
+                "{limit}"
+            );
+        };
+        assert_eq!(scripts(&redis, taken), 4, "{limit}: two to look, two to take");
+        let is_held = limit.ends_with("concurrency");
+        assert_eq!(take_all(&store, &people[128..]).each()[0].permit().is_some(), is_held, "{limit}");
     }
+}
+
+#[test]
+fn more_limits_than_one_script_decides_are_taken_all_or_none() {
+    let redis = redis();
+    let store = forgetful(&redis.url());
+    for limit in ["5/h", "5/h sliding-log", "5/h pacer burst 5h", "5/h concurrency"] {
+        let people = people(300, limit);
+        let (first, last) = (&people[0], &people[299]);
+        let before = left(&store, first);
+        let spent = (0..).find(|_| !last.is_allowed(&store)).expect("it is spent at last");
+        let refused = take_all(&store, &people);
+        assert_eq!((refused.is_allowed(), refused.binding()), (false, Some(299)), "{limit} after {spent}");
+        assert_eq!(refused.each()[0].remaining(), before, "{limit}");
+        assert_eq!(left(&store, first), before, "{limit}: nothing was spent");
+        assert!(take_all(&store, &people[..299]).is_allowed(), "{limit}");
+        assert_eq!(left(&store, first), before - 1, "{limit}");
+    }
+    assert_eq!(store.status().given_back, 0, "a denial is found by looking");
+}
+
+#[test]
+fn a_limit_that_counts_denials_counts_that_of_many_once() {
+    let redis = redis();
+    let store = forgetful(&redis.url());
+    let mut people = people(199, "9/h");
+    let strict = Someone::new("strict", "1/h sliding-log count-denied");
+    assert!(strict.is_allowed(&store));
+    people.push(strict.clone());
+    let tries = |store: &RedisStore| wait(store.peek(strict.subject(), Ask::ONE)).unwrap().reset_after();
+    let before = tries(&store);
+    redis.command(&["CONFIG", "RESETSTAT"]);
+    assert!(!take_all(&store, &people).is_allowed());
+    let added = redis.command(&["INFO", "commandstats"]);
+    let added = added.lines().find(|line| line.starts_with("cmdstat_zadd:calls=1,"));
+    assert!(added.is_some() && tries(&store) >= before, "one denial is one entry");
+    assert_eq!(left(&store, &people[0]), 9);
+}
+
+/// Whoever holds the answers back decides what happens between two scripts.
+#[test]
+fn what_others_take_between_two_scripts_is_found_and_all_is_given_back() {
+    let redis = redis();
+    let (store, other) = (forgetful(&redis.url()), forgetful(&redis.url()));
+    let people = people(200, "1/h");
+    // The scripts are known after this, and the connections are there.
+    for store in [&store, &other] {
+        assert!(take_all(store, &people).is_allowed());
+        assert!(people.iter().all(|person| wait(store.reset(person.subject())).unwrap()));
+    }
+    let asks: Vec<_> = people.iter().map(|person| (person.subject(), Ask::ONE)).collect();
+    let mut taking = std::pin::pin!(store.take(&asks));
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    let begun = store.status().answered;
+    // Two scripts look, one takes; the next is sent when this is polled again.
+    for answered in 1..=3 {
+        assert!(taking.as_mut().poll(&mut context).is_pending());
+        eventually("the script is over", || (store.status().answered >= begun + answered).then_some(()));
+    }
+    assert_eq!(left(&other, &people[0]), 0, "the first part is taken");
+    assert!(people[199].is_allowed(&other), "somebody else is faster with the second");
+    let refused = wait(taking).unwrap_or_else(|error| panic!("{}", reason(&error)));
+    assert_eq!((refused.is_allowed(), refused.binding()), (false, Some(199)));
+    assert_eq!(refused.each()[0].remaining(), 1, "told as it is after that");
+    assert_eq!((left(&other, &people[0]), left(&other, &people[199])), (1, 0));
+    assert_eq!(store.status().given_back, 128);
+}
+
+#[test]
+fn as_many_limits_as_may_be_asked_for_are_taken_together_and_one_more_is_an_error() {
+    let redis = redis();
+    let store = forgetful(&redis.url());
+    let people = people(4097, "5/h");
+    assert_eq!(store.most_together(), 4096);
+    let most = take_all(&store, &people[..4096]);
+    assert!(most.is_allowed() && most.each().iter().all(|each| each.remaining() == 4));
+    let asks: Vec<_> = people.iter().map(|person| (person.subject(), Ask::ONE)).collect();
+    let error = wait(store.take(&asks)).expect_err("one too many");
+    assert!(error.is_unfit() && reason(&error).contains("at most 4096"), "{}", reason(&error));
+    assert_eq!(left(&store, &people[0]), 4);
 }
 
 /// Behind a name that leads to another server now.

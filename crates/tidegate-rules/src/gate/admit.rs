@@ -3,6 +3,8 @@
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
+#[cfg(doc)]
+use tidegate::Store;
 use tidegate::{Ask, Decision, Decisions, StoreError, Subject, Ticks, Verdict};
 
 use super::admission::{Admission, Binding, DecidedBy, HeldPermit, Outcome};
@@ -47,9 +49,9 @@ impl Measured {
 impl Gate {
     /// Decides about a request, and spends if it is allowed.
     ///
-    /// If the store fails, each rule goes on as it says in `on_store_failure`, and [`Admission::decided_by`] tells so.
-    /// An error is only that a store elsewhere does not answer at once where that was asked for, or that more is asked
-    /// together than it can answer.
+    /// If the store fails, or more limits apply than it decides together ([`Store::most_together`]), each rule goes on
+    /// as it says in `on_store_failure`, and [`Admission::decided_by`] tells so. An error is only that a remote store
+    /// does not answer at once where that was asked for.
     /// Whoever drops this before it is answered may have spent, once; places in flight come back with their lease.
     pub async fn admit(&self, attributes: &Attributes<'_>) -> Result<Admission, StoreError> {
         self.admit_all(std::slice::from_ref(attributes)).await.map(only)
@@ -83,10 +85,10 @@ impl Gate {
             [] => None,
             asks => match (self.take(force, asks).await, force.store.elsewhere()) {
                 (Ok(decided), _) => Some(decided),
-                (Err(error), Some(elsewhere)) if !error.is_unfit() => {
+                (Err(_), Some(elsewhere)) => {
                     return Ok(self.admit_without_store(force, &visits, elsewhere, &mut measured.bill));
                 }
-                (Err(error), _) => return Err(error),
+                (Err(error), None) => return Err(error),
             },
         };
         let each = decided.as_ref().map_or(&[][..], Decisions::each);
@@ -113,13 +115,16 @@ impl Gate {
         at_once(self.admit_all(requests))
     }
 
-    /// What the store says; whether it answers is noted.
+    /// What the store says; whether it answers is noted. A store that has not decided about each ask has not answered.
     async fn take(&self, force: &InForce, asks: &[(Subject<'_>, Ask)]) -> Result<Decisions, StoreError> {
-        let answer = force.store.store().take(asks).await;
+        let answer = force.store.store().take(asks).await.and_then(|decisions| {
+            let (decided, asked) = (decisions.each().len(), asks.len());
+            let missing = || format!("the store decided about {decided} of {asked} limits");
+            if decided == asked { Ok(decisions) } else { Err(StoreError::outcome_unknown(missing())) }
+        });
         match &answer {
             Ok(decisions) if decisions.is_remembered() => {}
             Ok(_) => self.inner.failures.ended(),
-            Err(error) if error.is_unfit() => {}
             Err(error) => self.inner.failures.note(error, self.inner.calendar.now()),
         }
         answer

@@ -24,6 +24,15 @@ pub enum Unfit {
         /// What the store says: what is wrong with it, and what would do.
         reason: String,
     },
+    /// More rules apply to the same requests than the store decides together.
+    TooManyTogether {
+        /// A rule to whose requests they all apply.
+        rule: Arc<str>,
+        /// How many apply at least.
+        count: usize,
+        /// How many the store decides together.
+        most: usize,
+    },
 }
 
 impl Unfit {
@@ -38,7 +47,11 @@ impl Unfit {
                 })?;
             }
         }
-        Ok(())
+        let most = store.most_together();
+        match policy.more_together_than(most) {
+            None => Ok(()),
+            Some((rule, count)) => Err(Unfit::TooManyTogether { rule: rule.name.clone(), count, most }),
+        }
     }
 }
 
@@ -55,6 +68,11 @@ impl fmt::Display for Unfit {
             Unfit::Unsupported { rule, limit, reason } => {
                 write!(out, "rule {rule:?}: limit {limit:?}: {reason}")
             }
+            Unfit::TooManyTogether { rule, count, most } => write!(
+                out,
+                "rule {rule:?}: at least {count} rules with a limit apply to its requests, and the store decides at most \
+                 {most} limits together; narrow the conditions of some, or join rules that count by the same key"
+            ),
         }
     }
 }
@@ -63,7 +81,7 @@ impl Error for Unfit {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Unfit::NoMemory(error) => error.source(),
-            Unfit::Unsupported { .. } => None,
+            Unfit::Unsupported { .. } | Unfit::TooManyTogether { .. } => None,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 use tidegate::{
     Adjusted, Adjustment, Answer, Ask, Decision, Decisions, Limit, ManualClock, Map, PermitId, Store,
@@ -26,6 +26,8 @@ pub(crate) enum Health {
     Silent,
     /// It never answers.
     Stuck,
+    /// It has spent, and decides about all limits but the last.
+    Short,
 }
 
 /// A map that fails when it is told to.
@@ -36,6 +38,8 @@ pub(crate) struct Faulty {
     /// How often it was asked to take.
     pub(crate) takes: AtomicU64,
     pub(crate) forgotten: AtomicU64,
+    /// How many limits it decides together.
+    pub(crate) most_together: AtomicUsize,
 }
 
 impl Faulty {
@@ -45,6 +49,7 @@ impl Faulty {
             health: AtomicU8::new(Health::Up as u8),
             takes: AtomicU64::new(0),
             forgotten: AtomicU64::new(0),
+            most_together: AtomicUsize::new(usize::MAX),
         })
     }
 
@@ -71,7 +76,15 @@ impl Faulty {
 impl Store for Faulty {
     fn take<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> Answer<'a, Decisions> {
         self.takes.fetch_add(1, Ordering::SeqCst);
-        Answer::later(self.answer(move |map| map.take_all(asks)))
+        Answer::later(async move {
+            if asks.len() > Store::most_together(self) {
+                return Err(StoreError::unfit("too many limits"));
+            }
+            let decisions = self.answer(move |map| map.take_all(asks)).await?;
+            let is_short = self.health.load(Ordering::SeqCst) == Health::Short as u8;
+            let decided = decisions.each().len() - usize::from(is_short);
+            Ok(decisions.each()[..decided].to_vec().into())
+        })
     }
 
     fn peek<'a>(&'a self, subject: Subject<'a>, ask: Ask) -> Answer<'a, Decision> {
@@ -99,6 +112,10 @@ impl Store for Faulty {
             return Err("this is faster than can be counted; write at most \"1000000/s\"".to_owned());
         }
         Ok(())
+    }
+
+    fn most_together(&self) -> usize {
+        self.most_together.load(Ordering::SeqCst)
     }
 
     fn forget_refusals(&self) {

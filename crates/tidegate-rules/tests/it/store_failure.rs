@@ -293,6 +293,75 @@ fn how_the_store_fails_is_told() {
     assert_eq!((told.is_failing, told.failed, told.decided.total()), (true, 1, 1));
 }
 
+/// Rules of which none is for all requests of another, and a request to which all of them apply.
+fn apart(policy: &str) -> (String, Attributes<'static>) {
+    let names = ["a", "b", "c", "d"];
+    let when = |name: &str| format!("when = {{ {name} = 'x' }}\nkey");
+    let rules = names.map(|name| rule(name, "9/h", policy).replace("key", &when(name)));
+    (rules.concat(), names.into_iter().fold(ana(), |request, name| request.set(name, "x")))
+}
+
+#[test]
+fn more_limits_than_the_store_decides_together_go_by_what_the_rules_say() {
+    for (policy, by, is_allowed) in [
+        ("local", DecidedBy::Local, true),
+        ("open", DecidedBy::Open, true),
+        ("closed", DecidedBy::Closed, false),
+    ] {
+        let (text, request) = apart(policy);
+        let node = one_of(&text, 3);
+        node.store.most_together.store(4, Ordering::SeqCst);
+        assert_eq!(admit(&node.gate, &request).decided_by(), DecidedBy::Store("redis"));
+        node.store.most_together.store(3, Ordering::SeqCst);
+        let answer = admit(&node.gate, &request);
+        assert_eq!((answer.decided_by(), answer.is_allowed()), (by, is_allowed));
+        let told = node.gate.store_failures();
+        assert_eq!((told.failed, told.decided.total(), told.is_failing), (1, 1, true));
+        let few = ana().set("a", "x");
+        assert_eq!(admit(&node.gate, &few).decided_by(), DecidedBy::Store("redis"));
+        let both = node.gate.admit_all_now(&[request.clone(), few]).expect("no error, whatever is asked");
+        assert_eq!(both.iter().all(Admission::is_allowed), is_allowed);
+    }
+}
+
+#[test]
+fn rules_that_are_certain_to_apply_together_are_found_before_they_are_in_force() {
+    let node = one_of(&rule("api", "9/h", "local"), 3);
+    node.store.most_together.store(3, Ordering::SeqCst);
+    let wide = ["a", "b", "c"].map(|name| rule(name, "9/h", "local")).concat();
+    let policy = |more: &str| crate::requests::policy(&format!("{wide}{more}"));
+    let narrow = rule("d", "9/h", "local").replace("key", "when = { path = '/x' }\nkey");
+    let error = node.gate.replace(policy(&narrow)).expect_err("four are too many");
+    assert_eq!(
+        error.to_string(),
+        "rule \"d\": at least 4 rules with a limit apply to its requests, and the store decides at most 3 limits \
+         together; narrow the conditions of some, or join rules that count by the same key"
+    );
+    let all = node.gate.with_policy(|policy| policy.rules().len());
+    assert_eq!(all, 1, "what was in force stays in force");
+    for harmless in [
+        "",
+        &narrow.replace("limit", "mode = 'shadow'\nlimit"),
+        "[[rule]]\nname = 'd'\ncandidate_for = 'a'\nlimit = '9/h'\n",
+        &format!("[[rule]]\nname = 'no'\nwhen = {{ path = '/x' }}\ndecision = 'deny'\n{narrow}"),
+    ] {
+        node.gate.replace(policy(harmless)).unwrap_or_else(|error| panic!("{harmless}: {error}"));
+    }
+}
+
+#[test]
+fn a_store_that_decides_about_less_than_was_asked_has_failed() {
+    let text = format!("{}{}", rule("api", "9/h", "closed"), rule("site", "1/h", "closed"));
+    let node = one_of(&text, 3);
+    node.store.is(Health::Short);
+    for _ in 0..3 {
+        let answer = ask(&node);
+        assert_eq!((answer.is_allowed(), answer.decided_by()), (false, DecidedBy::Closed));
+    }
+    let last = node.gate.store_failures().last.expect("it was noted");
+    assert!(last.error.contains("the store decided about 1 of 2 limits"), "{}", last.error);
+}
+
 #[test]
 fn an_override_holds_without_the_store_too() {
     let node = down(&rule("api", "3/h", "local"), 3);

@@ -5,7 +5,7 @@ use std::ops::Range;
 use tidegate::{Limit, Store as _};
 use tidegate_redis::RedisStore;
 use tidegate_rules::config::Complaint;
-use tidegate_rules::{Policy, Rule};
+use tidegate_rules::{Policy, Rule, Unfit};
 use toml::de::{DeTable, DeValue};
 
 use super::Settings;
@@ -14,7 +14,10 @@ use super::Settings;
 pub(super) fn complaints(text: &str, settings: &Settings, policy: &Policy) -> Vec<Complaint> {
     let Some(shared) = &settings.store.shared else { return Vec::new() };
     match shared.open() {
-        Ok(store) => policy.rules().iter().flat_map(|rule| of_rule(text, &store, rule)).collect(),
+        Ok(store) => {
+            let each = policy.rules().iter().flat_map(|rule| of_rule(text, &store, rule));
+            each.chain(together(text, &store, policy)).collect()
+        }
         Err(error) => vec![Complaint::alone(error.to_string())],
     }
 }
@@ -33,6 +36,17 @@ fn of_rule(text: &str, store: &RedisStore, rule: &Rule) -> Vec<Complaint> {
         }
     };
     own.into_iter().chain(scheduled).filter_map(wrong).collect()
+}
+
+/// The complaint about more rules than the store decides together.
+fn together(text: &str, store: &RedisStore, policy: &Policy) -> Option<Complaint> {
+    let most = store.most_together();
+    let (rule, count) = policy.more_together_than(most)?;
+    let what = Unfit::TooManyTogether { rule: rule.name().into(), count, most }.to_string();
+    Some(match place(text, rule.name(), None) {
+        Some(span) => Complaint::at(span, what),
+        None => Complaint::alone(what),
+    })
 }
 
 /// Where a rule says its limit, or one of its windows does.

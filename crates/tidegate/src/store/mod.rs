@@ -100,6 +100,12 @@ pub trait Store: fmt::Debug + Send + Sync {
         Ok(())
     }
 
+    /// The most asks that one [`Store::take`] decides; more are an error that [is unfit](StoreError::is_unfit). A store
+    /// in memory decides any number.
+    fn most_together(&self) -> usize {
+        usize::MAX
+    }
+
     /// Other limits hold from now on: refusals that it remembers, so as not to ask again, are worth nothing any more.
     /// A store that remembers none has nothing to do.
     fn forget_refusals(&self) {}

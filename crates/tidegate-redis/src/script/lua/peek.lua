@@ -1,3 +1,7 @@
-local view = look[string.sub(ARGV[1], 1, 1)](KEYS[1], ARGV[1])
-if view.err then return view end
-return {time[1], time[2], 0, view.tell or false}
+local reply = {time[1], time[2], 0}
+for i = 1, n do
+  local view = look[string.sub(ARGV[i], 1, 1)](KEYS[i], ARGV[i])
+  if view.err then return view end
+  reply[i + 3] = view.tell or false
+end
+return reply

@@ -108,7 +108,7 @@ fn check(
             decisions
         }
         (Event::Peek(who, ask), Answer::Decided(expected)) => {
-            let decision = read_peek(reply, world.subject(who), *ask);
+            let decision = read_peek(reply, &[(world.subject(who), *ask)]).map(|each| each[0]);
             let decision = decision.unwrap_or_else(|error| panic!("{error}\n{case}"));
             same(&[decision], expected, case);
             vec![decision]

@@ -107,7 +107,7 @@ fn every_call(subject: Subject<'_>, permit: tidegate::PermitId, given: &Taken) -
     let mut calls = vec![
         take(&[(subject, one)], PREFIX, Time::Server),
         take(&[(fine, one), (subject, one)], PREFIX, Time::Server),
-        peek(subject, one, PREFIX, Time::Server),
+        peek(&[(subject, one)], PREFIX, Time::Server),
         give_back(subject, given, PREFIX, Time::Server),
     ];
     if subject.limit.algorithm() == tidegate::Algorithm::Concurrency {
@@ -256,16 +256,18 @@ fn a_bucket_gives_a_take_back_that_others_have_followed() {
             Adjusted::Capped,
             "{text}: two seconds of it are repaid, or it is not the last"
         );
-        let call = peek(subject, Ask::ONE, PREFIX, at(2_000_000)).expect("held");
-        let left = read_peek(server.run(&call).expect("an answer"), subject, Ask::ONE).expect("readable");
+        let call = peek(&[(subject, Ask::ONE)], PREFIX, at(2_000_000)).expect("held");
+        let left = read_peek(server.run(&call).expect("an answer"), &[(subject, Ask::ONE)]);
+        let left = left.expect("readable")[0];
         let one = limit.regained_in() / u32::try_from(left.limit()).expect("few");
         let owed = left.reset_after();
         assert_eq!(owed < one + 3 * tidegate::SECOND, comes_back, "{text}: {owed:?} of {one:?} are owed");
         assert!(owed >= one - 2 * tidegate::SECOND, "{text}: no more came back than was taken, {owed:?}");
         let call = give_back(subject, &second, PREFIX, at(3_000_000)).expect("held");
         read_adjust(server.run(&call).expect("an answer")).expect("readable");
-        let call = peek(subject, Ask::ONE, PREFIX, at(3_000_000)).expect("held");
-        let left = read_peek(server.run(&call).expect("an answer"), subject, Ask::ONE).expect("readable");
+        let call = peek(&[(subject, Ask::ONE)], PREFIX, at(3_000_000)).expect("held");
+        let left = read_peek(server.run(&call).expect("an answer"), &[(subject, Ask::ONE)]);
+        let left = left.expect("readable")[0];
         let owed = left.reset_after();
         assert_eq!(owed < 3 * tidegate::SECOND, comes_back, "{text}: in any order, {owed:?} are owed");
     }

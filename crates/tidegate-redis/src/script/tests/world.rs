@@ -229,7 +229,7 @@ impl World {
                 let asks: Vec<_> = asks.iter().map(|(who, ask)| (self.subject(who), *ask)).collect();
                 script::take(&asks, PREFIX, time)
             }
-            Event::Peek(who, ask) => script::peek(self.subject(who), *ask, PREFIX, time),
+            Event::Peek(who, ask) => script::peek(&[(self.subject(who), *ask)], PREFIX, time),
             Event::Adjust(who, adjustment) => script::adjust(self.subject(who), *adjustment, PREFIX, time),
             Event::GiveBack(who, place) => {
                 let taken = self.given[*place].taken.as_ref().expect("it was taken there too");

@@ -2,6 +2,7 @@
 
 mod away;
 mod crowd;
+mod many;
 mod order;
 mod pieces;
 mod place;
