@@ -43,8 +43,8 @@ pub use config::PolicyError;
 pub use differences::differences;
 pub use gate::{
     Admission, Bill, Binding, Calendar, DecidedBy, Explanation, Gate, GateStore, HeldPermit, Instead,
-    LOCAL_BYTES, MAX_OVERRIDES, ManualCalendar, Match, NoMemory, Override, OverrideError, Prepared,
-    RuleCounts, RuleExplained, ShadowCounts, StoreFailure, StoreFailures, SystemCalendar, Unfit,
+    LOCAL_BYTES, MAX_OVERRIDE_BYTES, MAX_OVERRIDES, ManualCalendar, Match, NoMemory, Override, OverrideError,
+    Prepared, RuleCounts, RuleExplained, ShadowCounts, StoreFailure, StoreFailures, SystemCalendar, Unfit,
     WithoutStore,
 };
 pub use key::{Grouping, OnMissing};

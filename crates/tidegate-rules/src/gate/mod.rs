@@ -41,7 +41,7 @@ pub use elsewhere::LOCAL_BYTES;
 pub use explain::{Explanation, Match, RuleExplained};
 pub use failures::{StoreFailure, StoreFailures, WithoutStore};
 pub use meter::{RuleCounts, ShadowCounts};
-pub use overrides::{Instead, MAX_OVERRIDES, Override, OverrideError};
+pub use overrides::{Instead, MAX_OVERRIDE_BYTES, MAX_OVERRIDES, Override, OverrideError};
 pub use store::GateStore;
 pub use unfit::{NoMemory, Unfit};
 

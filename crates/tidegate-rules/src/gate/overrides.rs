@@ -12,6 +12,9 @@ use crate::rule::Rule;
 
 /// The most of them at a time.
 pub const MAX_OVERRIDES: usize = 10_000;
+/// The most bytes of all of them together: of their keys, and of the names and values of the parts. All are copied when
+/// one is put or removed, and listed at once.
+pub const MAX_OVERRIDE_BYTES: usize = 4 << 20;
 
 /// What holds for one key of one rule instead of what the rule says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +50,13 @@ pub enum OverrideError {
     MissingPart(String),
     /// There are too many.
     TooMany,
+    /// Their keys would be too long together.
+    TooLong {
+        /// The bytes of this one.
+        bytes: usize,
+        /// The bytes that the others leave it.
+        left: usize,
+    },
     /// The store cannot count by such a limit.
     Unsupported {
         /// The limit, as text.
@@ -71,6 +81,11 @@ impl fmt::Display for OverrideError {
             OverrideError::TooMany => {
                 write!(out, "there are {MAX_OVERRIDES} overrides already; delete some, or write a rule")
             }
+            OverrideError::TooLong { bytes, left } => write!(
+                out,
+                "key: takes {bytes} bytes, and of the {MAX_OVERRIDE_BYTES} bytes for the keys of all overrides {left} are \
+                 left; delete some, write a rule, or count by a hash of what is so long"
+            ),
             OverrideError::Unsupported { limit, reason } => write!(out, "limit {limit:?}: {reason}"),
         }
     }
@@ -82,6 +97,12 @@ impl Override {
     /// Whether the rule counts by the parts that its key was named with.
     fn is_about(&self, rule: &Rule) -> bool {
         rule.key().eq(self.key.iter().map(|(name, _)| name.as_str()))
+    }
+
+    /// The bytes that it takes under this key, as [`MAX_OVERRIDE_BYTES`] counts them.
+    fn bytes(&self, key: &Key) -> usize {
+        let parts = self.key.iter().map(|(name, value)| name.len() + value.len());
+        key.as_bytes().len() + parts.sum::<usize>()
     }
 }
 
@@ -120,12 +141,18 @@ impl Overrides {
 
     pub(crate) fn put(&self, key: Key, one: Override, now: i64) -> Result<(), OverrideError> {
         self.change(now, |all| {
+            let replaced = all.get(&one.rule).and_then(|of_rule| of_rule.get(&key));
             let count: usize = all.values().map(HashMap::len).sum();
-            let of_rule = all.entry(one.rule.clone()).or_default();
-            if count >= MAX_OVERRIDES && !of_rule.contains_key(&key) {
+            if count >= MAX_OVERRIDES && replaced.is_none() {
                 return Err(OverrideError::TooMany);
             }
-            of_rule.insert(key, one);
+            let each = all.values().flatten().map(|(key, one)| one.bytes(key));
+            let others = each.sum::<usize>() - replaced.map_or(0, |old| old.bytes(&key));
+            let (bytes, left) = (one.bytes(&key), MAX_OVERRIDE_BYTES.saturating_sub(others));
+            if bytes > left {
+                return Err(OverrideError::TooLong { bytes, left });
+            }
+            all.entry(one.rule.clone()).or_default().insert(key, one);
             Ok(())
         })
     }
@@ -217,5 +244,33 @@ mod tests {
         assert_eq!(overrides.put(known, again, 0), Ok(()));
         assert_eq!(overrides.put(last_key, last, 50), Ok(()));
         assert_eq!(overrides.list(50).len(), 2);
+    }
+
+    #[test]
+    fn keys_have_only_so_many_bytes_together_and_those_that_ended_make_room() {
+        let overrides = Overrides::default();
+        let put = |user: &str, now| {
+            let (key, one) = one(user, 100);
+            overrides.put(key, one, now)
+        };
+        // Each is there twice: in the key, with its length before it, and as a part, with the name of the part.
+        let long = |nth: usize, bytes: usize| format!("{nth:02}{}", "x".repeat(bytes - 2));
+        for nth in 0..63 {
+            assert_eq!(put(&long(nth, 32 << 10), 0), Ok(()));
+        }
+        let taken: usize = overrides.all.load().values().flatten().map(|(key, one)| one.bytes(key)).sum();
+        let left = MAX_OVERRIDE_BYTES - taken;
+        let around = one("", 0).1.bytes(&Key::new("")) + 2;
+        let fits = (left - around) / 2;
+        let error = put(&long(63, fits + 1), 0).expect_err("one more byte is too long");
+        let OverrideError::TooLong { bytes, left: told } = error else { panic!("{error}") };
+        assert!(bytes > left && bytes <= left + 2 && told == left, "{bytes} of {left}, told {told}");
+        assert_eq!(put(&long(63, fits), 0), Ok(()));
+        assert!(put("ana", 0).is_err(), "there is no room for a short one either");
+        assert_eq!(put(&long(63, fits), 0), Ok(()), "one that replaces itself needs no room");
+        assert_eq!(overrides.list(0).len(), 64);
+        assert!(overrides.remove("api", &Key::new(long(7, 32 << 10).as_str()), 0));
+        assert_eq!(put("ana", 0), Ok(()));
+        assert_eq!(put(&long(99, 64 << 10), 100), Ok(()), "all others have ended");
     }
 }

@@ -142,7 +142,7 @@ fn has_these_parts(rule: &str, key: &Named<'_>, engine: &Engine) -> Result<(), P
 fn refused(error: &OverrideError) -> Problem {
     let status = match error {
         OverrideError::NoSuchRule(_) => StatusCode::NOT_FOUND,
-        OverrideError::TooMany => StatusCode::CONFLICT,
+        OverrideError::TooMany | OverrideError::TooLong { .. } => StatusCode::CONFLICT,
         _ => StatusCode::BAD_REQUEST,
     };
     Problem::new(status, error.to_string())

@@ -266,3 +266,31 @@ fn overrides_may_be_looked_at_without_a_token_where_there_is_none() {
     let answer = Talk::to(&running).get("/v1/overrides");
     assert_eq!((answer.status, &*answer.body), (200, r#"{"overrides":[]}"#));
 }
+
+#[test]
+fn long_keys_fill_what_there_is_for_overrides_and_the_next_is_told_what_to_do() {
+    let mut keeper = Keeper::new();
+    let key = |nth: usize| json!({"user": format!("{nth}-{}", "x".repeat(30_000)), "header.x-plan": "free"});
+    let put = |keeper: &mut Keeper, nth: usize| {
+        keeper.put(&json!({"rule": "pair", "key": key(nth), "decision": "deny", "for": "2h"}))
+    };
+    let (full, refused) = (0..1000)
+        .map(|nth| (nth, put(&mut keeper, nth)))
+        .find(|(_, answer)| answer.status != 200)
+        .expect("a thousand keys of 30,000 bytes are too many");
+    // Each is kept as a key and as its parts: 4 MiB are seventy of 60,000 bytes, and 2,000 are left.
+    assert_eq!((full, refused.status), (69, 409), "{}", refused.body);
+    let detail = refused.detail();
+    assert!(detail.starts_with("key: takes 600") && detail.contains("of the 4194304 bytes"), "{detail}");
+    assert!(
+        detail.ends_with("; delete some, write a rule, or count by a hash of what is so long"),
+        "{detail}"
+    );
+    assert_eq!(keeper.list().as_array().map(Vec::len), Some(69));
+    assert_eq!(keeper.admit(&key(68)).status, 403, "those that are there hold");
+    assert_eq!(keeper.admit(&key(69)).status, 200);
+
+    assert_eq!(keeper.delete(&json!({"rule": "pair", "key": key(0)})).body, r#"{"removed":true}"#);
+    assert_eq!(put(&mut keeper, 69).status, 200);
+    assert_eq!(put(&mut keeper, 69).status, 200, "one that replaces itself takes no more");
+}
