@@ -17,7 +17,7 @@
 use std::collections::BTreeMap;
 
 use super::state::Stored;
-use super::{Decide, Packed, Words};
+use super::{Carry, Decide, Packed, Words};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, PermitId, Room, Verdict};
 use crate::limit::Problem;
@@ -166,6 +166,18 @@ impl Stored for Concurrency {
     /// Room is made for one more, also when it will be refused.
     fn most_held(&self) -> usize {
         size_of::<Holders>() + (self.max as usize + 1) * Holders::GROWTH
+    }
+}
+
+impl Carry for Concurrency {
+    /// Holders are one set whatever the numbers, each with the lease that it was given.
+    fn carry(&self, _: &Concurrency, holders: &Holders, _: Timestamp) -> Option<Holders> {
+        (*holders != Holders::default()).then(|| holders.clone())
+    }
+
+    /// Nothing is carried: the set of holders is the same before and after the change.
+    fn longest_carried(&self) -> Ticks {
+        Ticks::ZERO
     }
 }
 

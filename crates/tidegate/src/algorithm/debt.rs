@@ -23,7 +23,7 @@
 
 use std::num::NonZeroU64;
 
-use super::{Decide, OneWord};
+use super::{Carry, Decide, OneWord};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, Room, Verdict};
 use crate::limit::Problem;
@@ -146,6 +146,17 @@ impl<M: Metered + std::fmt::Debug> OneWord for M {
     }
 }
 
+impl<M: Metered + std::fmt::Debug> Carry for M {
+    fn carry(&self, old: &M, clear_at: &Timestamp, changed_at: Timestamp) -> Option<Timestamp> {
+        let carried = self.debt().carried(old.debt(), clear_at.since(changed_at));
+        (carried > Ticks::ZERO).then(|| changed_at.saturating_add(carried))
+    }
+
+    fn longest_carried(&self) -> Ticks {
+        self.debt().depth()
+    }
+}
+
 /// The verdict, and the debt that an allowed ask leaves.
 #[inline]
 fn judge<M: Metered>(meter: &M, owed: Ticks, now: Timestamp, ask: Ask) -> (Verdict<Ticks>, Ticks) {
@@ -235,6 +246,19 @@ impl Debt {
     pub(crate) fn owed(&self, clear_at: Timestamp, now: Timestamp) -> Ticks {
         let owed = clear_at.since(now);
         if owed > self.depth().saturating_add(OUT_OF_ORDER) { self.depth() } else { owed }
+    }
+
+    /// The debt under these prices of a key that owes so much under the old ones.
+    ///
+    /// A unit stays a unit, also one that is partly repaid. The part of a debt that takes can make is clamped to what
+    /// takes can owe here, so that a lowered limit denies for one interval and not for its `max_debt`; the part beyond
+    /// it, of late charges and reservations, stays beyond it.
+    fn carried(&self, old: &Debt, owed: Ticks) -> Ticks {
+        let owed = owed.min(old.depth());
+        let units = owed.get().div_ceil(old.interval.get());
+        let beyond_burst = owed.saturating_sub(old.capacity).get().div_ceil(old.interval.get());
+        let most = self.capacity.saturating_add(self.time_of(beyond_burst).min(self.max_debt));
+        self.time_of(units).min(most)
     }
 
     /// Writes a debt that is too large back as a full one; anything else stays as it is.

@@ -28,7 +28,7 @@
 //! before the rounded end, so nothing is lost. Windows of the first hit, those of a few milliseconds and counts
 //! of many millions do not fit.
 
-use super::{Decide, OneWord, Packed, Words};
+use super::{Carry, Decide, OneWord, Packed, Words};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, Room, Verdict};
 use crate::limit::{Alignment, Problem};
@@ -232,6 +232,30 @@ impl Decide for FixedWindow {
             return Adjusted::Capped;
         }
         self.adjust(state, now, Adjustment::Refund(receipt.cost))
+    }
+}
+
+impl Carry for FixedWindow {
+    /// The count of the window that the old limit had in force, in the window here that contains the change.
+    ///
+    /// A window of the first hit goes on from the hit that opened it, so that changes in a row do not lengthen it.
+    /// Where that hit is not known, or a whole period has passed since, the window opens with the change.
+    fn carry(&self, old: &FixedWindow, state: &Window, changed_at: Timestamp) -> Option<Window> {
+        let count = state.count.min(self.most);
+        if changed_at >= state.end || count == 0 {
+            return None;
+        }
+        let hit = (old.alignment == Alignment::FirstHit).then(|| state.end.saturating_sub(old.period));
+        let first_hit = self.alignment == Alignment::FirstHit;
+        let end = match hit.filter(|hit| first_hit && *hit <= changed_at) {
+            Some(hit) => hit.checked_add(self.period).filter(|end| *end > changed_at),
+            None => None,
+        };
+        Some(Window { end: end.or_else(|| self.end_after(changed_at))?, count })
+    }
+
+    fn longest_carried(&self) -> Ticks {
+        self.period
     }
 }
 

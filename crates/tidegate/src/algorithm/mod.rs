@@ -3,6 +3,7 @@
 //! A file holds one algorithm, opens with what it promises and why it is so, and implements [`Decide`].
 //! Nothing here reads a clock, takes a lock or fails; whoever keeps the state decides how.
 
+pub(crate) mod carry;
 pub mod concurrency;
 pub mod debt;
 pub mod fixed_window;
@@ -14,6 +15,7 @@ pub(crate) mod state;
 pub mod token_bucket;
 pub(crate) mod word;
 
+pub(crate) use carry::Carry;
 pub use concurrency::Concurrency;
 pub use fixed_window::FixedWindow;
 pub use leaky_bucket::LeakyBucket;

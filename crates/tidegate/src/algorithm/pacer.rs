@@ -32,7 +32,7 @@
 use std::num::NonZeroU64;
 
 use super::state::Stored;
-use super::{Decide, Packed, Words};
+use super::{Carry, Decide, Packed, Words};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, Room, Verdict};
 use crate::limit::{Pay, Problem};
@@ -165,6 +165,15 @@ impl Pacer {
             Savings::Steady { .. } => 0,
             Savings::WarmUp { .. } => self.full(),
         }
+    }
+
+    /// The savings that are the same share of the most here as these are of the most under `old`. One that could save
+    /// nothing begins as at the epoch.
+    fn share_of(&self, saved: u64, old: &Pacer) -> u64 {
+        let share = u128::from(saved.min(old.full())) * u128::from(self.full());
+        let share =
+            share.checked_div(old.full().into()).map(|share| u64::try_from(share).unwrap_or(u64::MAX));
+        share.unwrap_or_else(|| self.saved_at_first())
     }
 
     /// At an unlimited rate a steady pacer has all it can save, and a warming one is warm.
@@ -388,6 +397,28 @@ impl Decide for Pacer {
         let (after, adjusted) = self.refund(reckoning, receipt.paid.get().into());
         state.0 = Some(after);
         adjusted
+    }
+}
+
+impl Carry for Pacer {
+    /// Settles at the old rate, then scales as Guava's `setRate` does: what is saved keeps its share of the most that
+    /// can be, and what is owed stays, as a time, because the next caller was promised it.
+    ///
+    /// At an unlimited rate nothing is scarce: a steady pacer that comes from there has all that it can save, and a
+    /// warming one is warm, however long it ran and whether or not it was asked.
+    fn carry(&self, old: &Pacer, state: &Pace, changed_at: Timestamp) -> Option<Pace> {
+        let settled = old.reckon(state, changed_at);
+        let owed = settled.wait(changed_at).min(Ticks::TEN_YEARS).min(changed_at.left());
+        let saved = match old.interval {
+            Some(_) => self.share_of(settled.saved, old),
+            None => self.saved_when_unlimited(),
+        };
+        let carried = Reckoning { at: changed_at, owed, saved, scale: self.scale() };
+        (carried != self.reckon(&Pace::default(), changed_at)).then_some(Pace(Some(carried)))
+    }
+
+    fn longest_carried(&self) -> Ticks {
+        Ticks::TEN_YEARS.saturating_add(self.memory())
     }
 }
 

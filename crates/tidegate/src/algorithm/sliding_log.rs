@@ -23,7 +23,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use super::state::Stored;
-use super::{Decide, Packed, Words};
+use super::{Carry, Decide, Packed, Words};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, Room, Verdict};
 use crate::limit::Problem;
@@ -219,6 +219,31 @@ impl Decide for SlidingLog {
         }
         let taken = log.take_off(receipt.at, receipt.cost.get());
         Adjusted::whole_if(taken == receipt.cost.get())
+    }
+}
+
+impl Carry for SlidingLog {
+    /// The actions up to the change that the old limit still counts, at their own times; of these the newest that can
+    /// matter here. Later ones belong to servers that still decide by the old numbers.
+    ///
+    /// A longer period knows only what the old log still has.
+    fn carry(&self, old: &SlidingLog, log: &Log, changed_at: Timestamp) -> Option<Log> {
+        let counts = |at: Timestamp, period: Ticks| at.saturating_add(period) > changed_at;
+        let mut carried = Log::default();
+        let mut before = 0;
+        for entry in &log.entries {
+            let through = log.count_through(entry);
+            let units = through.saturating_sub(before).min(self.amount);
+            before = through;
+            if entry.at <= changed_at && counts(entry.at, old.period.min(self.period)) && units > 0 {
+                self.record(&mut carried, entry.at, units);
+            }
+        }
+        (!carried.entries.is_empty()).then_some(carried)
+    }
+
+    fn longest_carried(&self) -> Ticks {
+        self.period
     }
 }
 

@@ -24,7 +24,7 @@ use std::borrow::Cow;
 
 use super::fixed_window::most_counted;
 use super::state::Stored;
-use super::{Decide, Packed, Words};
+use super::{Carry, Decide, Packed, Words};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, Room, Verdict};
 use crate::limit::{Problem, WindowMode};
@@ -142,7 +142,7 @@ impl SlidingWindow {
             let end = state.newest.saturating_sub(age).saturating_add(1).saturating_mul(state.width);
             let age = newest.saturating_sub((end - 1) / self.width);
             if let Some(kept) = usize::try_from(age).ok().and_then(|age| counts.get_mut(age)) {
-                *kept += count;
+                *kept = kept.saturating_add(*count);
             }
         }
         Slots { newest, width: self.width, counts }
@@ -326,6 +326,31 @@ impl Decide for SlidingWindow {
         let returned = receipt.cost.get().min(*count);
         *count -= returned;
         Adjusted::whole_if(returned == receipt.cost.get())
+    }
+}
+
+impl Carry for SlidingWindow {
+    /// The counts that the old limit still has, each in the slot here in which the old one ended; the newest first, up
+    /// to the most that can be counted here.
+    fn carry(&self, old: &SlidingWindow, state: &Slots, changed_at: Timestamp) -> Option<Slots> {
+        if old.clear_at(state) <= changed_at {
+            return None;
+        }
+        let fits = old.fits(state, changed_at);
+        let state = if fits { Cow::Borrowed(state) } else { Cow::Owned(old.convert(state, changed_at)) };
+        let view = old.view(&state, changed_at);
+        let counts = (0..=old.slots).map(|age| view.count(age)).collect();
+        let mut carried = self.convert(&Slots { newest: view.slot, width: old.width, counts }, changed_at);
+        let mut room = self.most;
+        for count in &mut carried.counts {
+            *count = (*count).min(room);
+            room -= *count;
+        }
+        (room < self.most).then_some(carried)
+    }
+
+    fn longest_carried(&self) -> Ticks {
+        self.memory()
     }
 }
 

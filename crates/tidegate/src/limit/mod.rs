@@ -24,6 +24,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::algorithm::carry::carry;
 use crate::algorithm::debt::Metered as _;
 use crate::algorithm::{Algorithm, State};
 use crate::algorithm::{
@@ -228,8 +229,36 @@ impl Limit {
     /// assert_eq!(Limit::per_second(10).burst(20).numbers(), [20, second / 10, 2 * second, 2 * second, 0]);
     /// ```
     pub fn numbers(&self) -> [u64; 5] {
-        let [_, numbers @ ..] = self.terms.pack();
-        numbers
+        self.terms.numbers()
+    }
+
+    /// The state that a key begins with under this limit when it replaces `old`, under which the key has `state`.
+    ///
+    /// It carries what was used at `changed_at`, in units, rounded up, and clamped to what this limit could owe at
+    /// that time: a raised limit gives its difference at once, a lowered one denies for at most one full refill of its
+    /// own. The old state is left alone. Nothing is carried between different algorithms; holders of permits stay the
+    /// same set whatever the numbers.
+    ///
+    /// | algorithm | carried |
+    /// |---|---|
+    /// | token-bucket, leaky-bucket | the debt in units, a partly repaid one as a whole one; that of takes at most as the new burst or queue, that of late charges on top of it |
+    /// | fixed-window | the count, in the new window that contains `changed_at`; one of the first hit goes on from that hit |
+    /// | sliding-log | the actions up to `changed_at` that the old limit still counts, at their own times; the newest, as many as the new limit allows |
+    /// | sliding-window | the counts that the old limit still has, in the new slots in which the old ones ended |
+    /// | pacer | what is owed, as a time; what is saved, as its share of the most that can be. An unlimited one is full, or warm |
+    ///
+    /// ```
+    /// use tidegate::{Ask, Cost, Limit, State, Timestamp};
+    ///
+    /// let (old, new) = (Limit::per_hour(5), Limit::per_hour(100));
+    /// let (mut state, now) = (State::default(), Timestamp::EPOCH);
+    /// assert!(old.decide(&mut state, now, Ask::new(Cost::of(5))).is_allowed());
+    /// let carried = new.carry(&old, &state, now);
+    /// assert_eq!(new.peek(&carried, now, Ask::ONE).remaining(), 95);
+    /// ```
+    #[must_use]
+    pub fn carry(&self, old: &Limit, state: &State, changed_at: Timestamp) -> State {
+        carry(&old.terms, state, changed_at, &self.terms)
     }
 
     pub(crate) const fn terms(&self) -> &Terms {

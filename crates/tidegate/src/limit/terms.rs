@@ -1,7 +1,9 @@
 //! The numbers of a limit as its algorithm wants them: what is left of it once it is known to hold.
 
+use std::num::NonZeroU64;
+
 use crate::algorithm::state::{Kept, Stored};
-use crate::algorithm::{Algorithm, Decide, OneWord, Packed, State, Words};
+use crate::algorithm::{Algorithm, Carry, Decide, OneWord, Packed, State, Words};
 use crate::algorithm::{
     Concurrency, FixedWindow, LeakyBucket, Pacer, SlidingLog, SlidingWindow, TokenBucket,
 };
@@ -9,6 +11,11 @@ use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, PermitId};
 use crate::receipt::Receipt;
 use crate::time::{Ticks, Timestamp};
+
+use super::{Alignment, DelayAfter, Pay, WindowMode};
+
+/// The longest period of a sliding window: it is rounded up to whole ticks per slot, by less than a thousandth.
+const LONGEST_SLOTS: Ticks = Ticks::new(Ticks::TEN_YEARS.get() + Ticks::TEN_YEARS.get() / 1000);
 
 /// One algorithm and its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,6 +199,57 @@ impl Terms {
             5 => Terms::Pacer(Packed::unpack(words)),
             _ => Terms::Concurrency(Packed::unpack(words)),
         }
+    }
+
+    /// The algorithm with the numbers that [`Terms::pack`] gave; none if these are not the numbers of any limit.
+    ///
+    /// For numbers from outside: [`Terms::unpack`] believes what it gets, and a period of nothing would be divided by.
+    pub(crate) fn checked(algorithm: Algorithm, numbers: Words) -> Option<Terms> {
+        let [a, b, c, d, e] = numbers;
+        let period = || (1..=Ticks::TEN_YEARS.get()).contains(&b).then(|| Ticks::new(b));
+        let terms = match algorithm {
+            Algorithm::TokenBucket => {
+                let interval = NonZeroU64::new(b)?;
+                Terms::TokenBucket(TokenBucket::new(interval, a, d / interval).ok()?)
+            }
+            Algorithm::LeakyBucket => {
+                let interval = NonZeroU64::new(b)?;
+                let after = if e == u64::MAX { DelayAfter::All } else { DelayAfter::Units(e / interval) };
+                let queue = a.checked_sub(1)?;
+                Terms::LeakyBucket(LeakyBucket::new(interval, queue, after, Some(d / interval)).ok()?)
+            }
+            Algorithm::FixedWindow => {
+                let alignment = if c == 0 { Alignment::Epoch } else { Alignment::FirstHit };
+                let max_debt = d.checked_sub(a)?;
+                Terms::FixedWindow(FixedWindow::new(a, period()?, alignment, max_debt).ok()?)
+            }
+            Algorithm::SlidingLog => Terms::SlidingLog(SlidingLog::new(a, period()?, c != 0).ok()?),
+            Algorithm::SlidingWindow => {
+                let whole = period()?.checked_mul(c).filter(|whole| *whole <= LONGEST_SLOTS)?;
+                let mode = if d == 0 { WindowMode::Strict } else { WindowMode::Estimate };
+                Terms::SlidingWindow(SlidingWindow::new(a, whole, c, mode, e.checked_sub(a)?).ok()?)
+            }
+            Algorithm::Pacer => {
+                let (interval, pay) = (NonZeroU64::new(a), if b == 0 { Pay::Next } else { Pay::Own });
+                Terms::Pacer(match e {
+                    0 => Pacer::steady(interval, Ticks::new(c), pay).ok()?,
+                    _ => Pacer::warming_up(interval, Ticks::new(d), e, pay).ok()?,
+                })
+            }
+            Algorithm::Concurrency => Terms::Concurrency(Concurrency::new(a, period()?).ok()?),
+        };
+        (terms.numbers() == numbers).then_some(terms)
+    }
+
+    /// The numbers alone, in the order of [`Limit::numbers`](super::Limit::numbers).
+    pub(crate) fn numbers(&self) -> Words {
+        let [_, numbers @ ..] = self.pack();
+        numbers
+    }
+
+    /// The longest time after a change to this limit for which what was used before can matter.
+    pub(crate) fn longest_carried(&self) -> Ticks {
+        with_terms!(self, terms => terms.longest_carried())
     }
 
     /// From when on a state that nobody touches only has to be remembered for a while, which depends on the

@@ -1,0 +1,64 @@
+//! Carrying counts over to other numbers of the same algorithm.
+//!
+//! A state belongs to one limit. When the numbers of a rule change, a key that has no live state under the new
+//! limit begins with what it had used under the old one, as of the instant of the change:
+//!
+//! ```text
+//!   old limit   5 of 5 used  |                       a raised limit gives its difference at once:
+//!   -------------------------+--------------> time   95 of 100 are left
+//!   new limit                | 5 of 100 used
+//!                        changed_at
+//! ```
+//!
+//! - What was used is carried in units, rounded up, whatever a unit costs under either limit.
+//! - It is clamped to what the new limit could owe at the change: a lowered limit denies for at most one full
+//!   refill of its own, and [`Carry::longest_carried`] after the change nothing of it is left.
+//! - The function is pure and the old state is left alone. It gives the same result as long as the old state is
+//!   the same, so denials and peeks have nothing to write.
+//! - Bits that no limit could have left are carried like the nearest that it could: never a panic, and an overflow
+//!   only denies.
+
+use super::state::Kept;
+use super::{Decide, State};
+use crate::limit::Terms;
+use crate::time::{Ticks, Timestamp};
+
+/// An algorithm whose counts can be carried over to other numbers.
+pub(crate) trait Carry: Decide {
+    /// The state under these numbers of a key that has this state under `old`; none if nothing is in use at the
+    /// change.
+    fn carry(&self, old: &Self, state: &Self::State, changed_at: Timestamp) -> Option<Self::State>;
+
+    /// The longest time after a change for which a carried state matters.
+    fn longest_carried(&self) -> Ticks;
+}
+
+/// The state under the limit `new` of a key that has this state under `old`. Nothing is carried between different
+/// algorithms.
+pub(crate) fn carry(old: &Terms, state: &State, changed_at: Timestamp, new: &Terms) -> State {
+    match (old, new) {
+        (Terms::TokenBucket(old), Terms::TokenBucket(new)) => carry_into(old, state, changed_at, new),
+        (Terms::LeakyBucket(old), Terms::LeakyBucket(new)) => carry_into(old, state, changed_at, new),
+        (Terms::FixedWindow(old), Terms::FixedWindow(new)) => carry_into(old, state, changed_at, new),
+        (Terms::SlidingLog(old), Terms::SlidingLog(new)) => carry_into(old, state, changed_at, new),
+        (Terms::SlidingWindow(old), Terms::SlidingWindow(new)) => carry_into(old, state, changed_at, new),
+        (Terms::Pacer(old), Terms::Pacer(new)) => carry_into(old, state, changed_at, new),
+        (Terms::Concurrency(old), Terms::Concurrency(new)) => carry_into(old, state, changed_at, new),
+        _ => State::default(),
+    }
+}
+
+fn carry_into<A: Carry + Kept>(old: &A, state: &State, changed_at: Timestamp, new: &A) -> State {
+    let carried = match old.seen(state) {
+        Some(seen) => new.carry(old, seen, changed_at),
+        None => new.carry(old, &A::State::default(), changed_at),
+    };
+    let mut state = State::default();
+    if let Some(carried) = carried {
+        *new.within(&mut state) = carried;
+    }
+    state
+}
+
+#[cfg(all(test, not(tidegate_models)))]
+mod tests;
