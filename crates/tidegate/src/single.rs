@@ -5,6 +5,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::algorithm::carry::carry;
 use crate::algorithm::{Algorithm, Decide, State};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::Decision;
@@ -151,7 +152,7 @@ impl Single {
 
     /// Puts another limit in force; what is owed stays.
     pub fn set_limit(&self, limit: Limit) {
-        self.inner.limit.set(limit);
+        self.inner.replace_limit(|current| current.set(limit));
         self.inner.room.begin_all_anew(&self.venue());
     }
 
@@ -159,7 +160,7 @@ impl Single {
         &self,
         change: impl FnOnce(Limit) -> Result<Limit, LimitError>,
     ) -> Result<(), LimitError> {
-        self.inner.limit.change(change)?;
+        self.inner.replace_limit(|current| current.change(change))?;
         self.inner.room.begin_all_anew(&self.venue());
         Ok(())
     }
@@ -200,6 +201,20 @@ impl Inner {
                 terms.decide(&mut states[terms.algorithm() as usize], self.clock.now(), ask)
             }
         }
+    }
+
+    /// Puts another limit in force. A pacer settles at its old rate first: what it saves from now on is worth more or
+    /// less than what it saved before.
+    fn replace_limit<R>(&self, replace: impl FnOnce(&CurrentLimit) -> R) -> R {
+        let mut states = self.others.lock();
+        let old = self.limit.terms();
+        let replaced = replace(&self.limit);
+        let new = self.limit.terms();
+        if let (Terms::Pacer(_), Terms::Pacer(_)) = (&old, &new) {
+            let state = &mut states[new.algorithm() as usize];
+            *state = carry(&old, state, self.clock.now(), &new);
+        }
+        replaced
     }
 
     fn peek(&self, ask: Ask) -> Decision {

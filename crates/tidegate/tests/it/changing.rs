@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tidegate::{Limit, Limiter, ManualClock, Map, SECOND, Single, admit_all, ask};
+use tidegate::{Limit, Limiter, MILLISECOND, ManualClock, Map, Pacer, SECOND, Single, admit_all, ask};
 
 fn limit(text: &str) -> Limit {
     text.parse().expect("a limit")
@@ -169,4 +169,26 @@ fn asks_together_for_which_there_is_no_room_leave_no_trace() {
     }
     assert!(tokens.admit("ana").is_allowed());
     assert_eq!(log.peek("ana").remaining(), 5);
+}
+
+#[test]
+fn a_pacer_from_an_unlimited_rate_has_its_full_burst_saved() {
+    for passed in [0, 200, 10_000] {
+        for asks in [0, 1, 100] {
+            for first in ["unlimited pacer", "5/s pacer"] {
+                let clock = clock();
+                let pacer = Pacer::with_clock(limit(first), clock.clone()).expect("a pacer");
+                pacer.set_rate("unlimited".parse().unwrap()).unwrap();
+                for _ in 0..asks {
+                    assert!(pacer.admit(7).is_allowed(), "an unlimited rate");
+                }
+                clock.advance(passed * MILLISECOND);
+                pacer.set_rate("5/s".parse().unwrap()).unwrap();
+                let granted =
+                    std::iter::repeat_with(|| pacer.admit(1)).take_while(|grant| grant.is_allowed());
+                let case = format!("{first}, {asks} asks at an unlimited rate for {passed} ms");
+                assert_eq!(granted.count(), 5 + 1, "{case}: five saved, and one that the next pays for");
+            }
+        }
+    }
 }
