@@ -11,6 +11,7 @@
 //! - [`keeper`]: who remembers subjects, the pure functions or a store; laws and oracles judge any of them.
 //! - [`clock`]: a clock that can advance at every reading, so that no two readings are the same time.
 //! - [`batch`]: random batches in lock-step with the same takes one by one.
+//! - [`versions`]: the laws of a rule whose numbers change, and of servers that still have the old ones.
 //! - [`arm`]: what a trace is played on: keepers and handles here, a protocol elsewhere.
 
 pub mod arm;
@@ -25,6 +26,7 @@ pub mod oracle;
 pub mod promise;
 pub mod random;
 pub mod trace;
+pub mod versions;
 
 use tidegate::{Ticks, Timestamp};
 

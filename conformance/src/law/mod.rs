@@ -18,7 +18,7 @@ use promises::{lower, unit_of};
 
 mod giving_back;
 mod ledger;
-mod promises;
+pub(crate) mod promises;
 mod take;
 
 const SECOND: u64 = 16_000_000_000;

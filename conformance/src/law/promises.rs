@@ -4,7 +4,7 @@ use crate::extreme::OUT_OF_ORDER;
 use crate::promise::{Promise, interval};
 
 /// A promise that never lets through what this one refuses.
-pub(super) fn lower(promise: &Promise) -> Option<Promise> {
+pub(crate) fn lower(promise: &Promise) -> Option<Promise> {
     Some(match *promise {
         Promise::TokenBucket { amount, period, burst, max_debt } if burst > 1 => {
             Promise::TokenBucket { amount, period, burst: burst - 1, max_debt }
@@ -31,7 +31,7 @@ pub(super) fn lower(promise: &Promise) -> Option<Promise> {
 }
 
 /// The same promise with one more.
-pub(super) fn raise(promise: &Promise) -> Option<Promise> {
+pub(crate) fn raise(promise: &Promise) -> Option<Promise> {
     let mut raised = *promise;
     match &mut raised {
         Promise::TokenBucket { burst, .. } => *burst += 1,
@@ -47,7 +47,7 @@ pub(super) fn raise(promise: &Promise) -> Option<Promise> {
 }
 
 /// A span in which something changes.
-pub(super) fn unit_of(promise: &Promise) -> u64 {
+pub(crate) fn unit_of(promise: &Promise) -> u64 {
     match *promise {
         Promise::TokenBucket { amount, period, .. }
         | Promise::LeakyBucket { amount, period, .. }

@@ -344,9 +344,10 @@ impl Carry for SlidingWindow {
         let mut room = self.most;
         for count in &mut carried.counts {
             *count = (*count).min(room);
-            room -= *count;
+            // An estimate counts only a part of the older window, so each of the two may be full.
+            room -= if self.mode == WindowMode::Strict { *count } else { 0 };
         }
-        (room < self.most).then_some(carried)
+        carried.counts.iter().any(|count| *count > 0).then_some(carried)
     }
 
     fn longest_carried(&self) -> Ticks {

@@ -18,6 +18,7 @@ mod rates;
 mod sketch;
 mod small_world;
 mod traces;
+mod versions;
 mod waiting;
 mod zone;
 

@@ -259,6 +259,20 @@ fn the_newest_slots_are_kept_up_to_the_most_that_is_counted() {
 }
 
 #[test]
+fn each_of_the_two_windows_of_an_estimate_may_be_full() {
+    let limit = limit("9/m sliding-window mode estimate max-debt 0");
+    let mut state = taken(&limit, 9, at(MONDAY + 59 * SECOND));
+    let late = at(MONDAY + 118 * SECOND);
+    assert!(limit.decide(&mut state, late, ask(8)).is_allowed());
+    let carried = limit.carry(&limit, &state, late);
+    assert_eq!(
+        carried.words()[2..],
+        [8, 9],
+        "the older one counts a part of nine, not of the one that is left"
+    );
+}
+
+#[test]
 fn a_pacer_keeps_what_it_owes_as_a_time_and_the_share_of_what_it_saved() {
     let old = limit("10/s pacer burst 2s");
     let now = at(MONDAY);

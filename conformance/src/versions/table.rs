@@ -1,0 +1,84 @@
+//! The first servers to be judged: the pure functions, with a table of limits and a state for each around them.
+
+use std::collections::HashMap;
+
+use tidegate::{Algorithm, Ask, Decision, History, Limit, Predecessor, State, Timestamp};
+
+use super::{SERVERS, Versions};
+
+/// The numbers that name a state; of permits, whose holders are one set, only the algorithm.
+type Name = (Algorithm, [u64; 5]);
+
+/// States in a map that forgets nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    now: Timestamp,
+    states: HashMap<Name, State>,
+    /// Each limit and the time at which it came into force, newest first.
+    limits: Vec<(Limit, Timestamp)>,
+    servers: [Option<(Limit, History)>; SERVERS],
+}
+
+impl Table {
+    /// The state that a server decides by, and whether it is a stored one.
+    fn current(&self, limit: &Limit, history: &History) -> State {
+        let own = Versions::state(self, limit);
+        let carries = history.matters_at(limit, self.now) && !history.is_live(limit, &own);
+        if !carries {
+            return own;
+        }
+        history.begin(limit, |_, before| self.stored(before.algorithm(), before.numbers()))
+    }
+
+    fn stored(&self, algorithm: Algorithm, numbers: [u64; 5]) -> State {
+        self.states.get(&name(algorithm, numbers)).cloned().unwrap_or_default()
+    }
+
+    fn server(&self, server: usize) -> (&Limit, &History) {
+        let (limit, history) = self.servers[server].as_ref().expect("a server announces its limit first");
+        (limit, history)
+    }
+}
+
+impl Versions for Table {
+    fn name(&self) -> &'static str {
+        "pure"
+    }
+
+    fn set_time(&mut self, now: Timestamp) {
+        self.now = now;
+    }
+
+    fn announce(&mut self, server: usize, limit: &Limit) {
+        let is = |known: &Limit| known.algorithm() == limit.algorithm() && known.numbers() == limit.numbers();
+        if !self.limits.first().is_some_and(|(newest, _)| is(newest)) {
+            self.limits.retain(|(known, _)| !is(known));
+            self.limits.insert(0, (*limit, self.now));
+        }
+        let before = self.limits[1..].iter().map(|(before, since)| Predecessor::new(before, *since));
+        self.servers[server] = Some((*limit, History::new(self.limits[0].1, before.collect())));
+    }
+
+    fn take(&mut self, server: usize, ask: Ask) -> Decision {
+        let (limit, history) = self.server(server);
+        let (limit, mut state) = (*limit, self.current(limit, history));
+        let decision = limit.decide(&mut state, self.now, ask);
+        if decision.is_allowed() || limit.counts_denied() {
+            self.states.insert(name(limit.algorithm(), limit.numbers()), state);
+        }
+        decision
+    }
+
+    fn peek(&self, server: usize, ask: Ask) -> Decision {
+        let (limit, history) = self.server(server);
+        limit.peek(&self.current(limit, history), self.now, ask)
+    }
+
+    fn state(&self, limit: &Limit) -> State {
+        self.stored(limit.algorithm(), limit.numbers())
+    }
+}
+
+fn name(algorithm: Algorithm, numbers: [u64; 5]) -> Name {
+    (algorithm, if algorithm == Algorithm::Concurrency { [0; 5] } else { numbers })
+}
