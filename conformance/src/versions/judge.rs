@@ -103,7 +103,7 @@ impl<V: Versions> History<V> {
         let version = &self.versions[index];
         let (now, units) = (i128::from(self.now), i128::from(ask.cost.get()));
         let promised = match version.promise {
-            // It goes on from the hit that opened it, which the limit before may have seen.
+            // The change may have opened it, not a hit that this limit has admitted.
             Promise::FixedWindow { amount, period, first_hit: true, .. } => {
                 fits_first_hits(&version.admitted, amount.into(), period.into(), now, units)
             }

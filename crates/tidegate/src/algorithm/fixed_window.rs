@@ -238,20 +238,15 @@ impl Decide for FixedWindow {
 impl Carry for FixedWindow {
     /// The count of the window that the old limit had in force, in the window here that contains the change.
     ///
-    /// A window of the first hit goes on from the hit that opened it, so that changes in a row do not lengthen it.
-    /// Where that hit is not known, or a whole period has passed since, the window opens with the change.
-    fn carry(&self, old: &FixedWindow, state: &Window, changed_at: Timestamp) -> Option<Window> {
+    /// Where windows open with a hit, this one opens with the change. One that went on from the hit under the old limit
+    /// would be cut short for this one, which may have been in force before: then three of its windows lie within one
+    /// period, and its limit passes three times.
+    fn carry(&self, _: &FixedWindow, state: &Window, changed_at: Timestamp) -> Option<Window> {
         let count = state.count.min(self.most);
         if changed_at >= state.end || count == 0 {
             return None;
         }
-        let hit = (old.alignment == Alignment::FirstHit).then(|| state.end.saturating_sub(old.period));
-        let first_hit = self.alignment == Alignment::FirstHit;
-        let end = match hit.filter(|hit| first_hit && *hit <= changed_at) {
-            Some(hit) => hit.checked_add(self.period).filter(|end| *end > changed_at),
-            None => None,
-        };
-        Some(Window { end: end.or_else(|| self.end_after(changed_at))?, count })
+        Some(Window { end: self.end_after(changed_at)?, count })
     }
 
     fn longest_carried(&self) -> Ticks {

@@ -242,7 +242,7 @@ impl Limit {
     /// | algorithm | carried |
     /// |---|---|
     /// | token-bucket, leaky-bucket | the debt in units, a partly repaid one as a whole one; that of takes at most as the new burst or queue, that of late charges on top of it |
-    /// | fixed-window | the count, in the new window that contains `changed_at`; one of the first hit goes on from that hit |
+    /// | fixed-window | the count, in the new window that contains `changed_at`; one of the first hit opens then |
     /// | sliding-log | the actions up to `changed_at` that the old limit still counts, at their own times; the newest, as many as the new limit allows |
     /// | sliding-window | the counts that the old limit still has, in the new slots in which the old ones ended |
     /// | pacer | what is owed, as a time; what is saved, as its share of the most that can be. An unlimited one is full, or warm |

@@ -134,7 +134,6 @@ fn the_same_numbers_carry_a_state_that_decides_the_same() {
         "2/s burst 9",
         "2/s queue 5 delay-after 2 leaky-bucket",
         "9/m fixed-window",
-        "9/m fixed-window align first-hit",
         "9/m sliding-log",
         "9/m sliding-window slots 7",
         "9/m sliding-window mode estimate",
@@ -186,20 +185,42 @@ fn a_count_goes_into_the_new_window_that_contains_the_change() {
 }
 
 #[test]
-fn a_window_of_the_first_hit_goes_on_from_that_hit() {
+fn a_window_of_the_first_hit_opens_with_the_change() {
     let old = limit("9/h fixed-window align first-hit");
-    let hit = MONDAY + 7 * MINUTE;
-    let state = taken(&old, 7, at(hit));
-    let changed_at = hit + 10 * MINUTE;
+    let state = taken(&old, 7, at(MONDAY + 7 * MINUTE));
+    let changed_at = MONDAY + 17 * MINUTE;
     for (new, end) in [
-        ("8/h fixed-window align first-hit", hit + HOUR),
-        ("9/11m fixed-window align first-hit", hit + 11 * MINUTE),
-        ("9/10m fixed-window align first-hit", changed_at + 10 * MINUTE),
+        ("8/h fixed-window align first-hit", changed_at + HOUR),
         ("9/m fixed-window align first-hit", changed_at + MINUTE),
         ("9/d fixed-window", MONDAY + DAY),
     ] {
         assert_eq!(window(&limit(new).carry(&old, &state, at(changed_at))), (end, 7), "{new}");
     }
+}
+
+#[test]
+fn a_limit_that_comes_back_has_no_window_cut_short() {
+    let [four, three] = ["4/h", "3/h"].map(|rate| limit(&format!("{rate} fixed-window align first-hit")));
+    let minutes = |minutes: u32| at(MONDAY + minutes * MINUTE);
+    // Four in a window that ends at 60 min, most of them late; the other limit counts one from 20 min on.
+    let mut state = taken(&four, 1, minutes(0));
+    assert!(four.decide(&mut state, minutes(59), ask(3)).is_allowed());
+    let other = taken(&three, 1, minutes(20));
+    let mut passed = vec![(0, 1), (59, 3)];
+    // It comes back at 61 min: its own state is clear, and one is carried.
+    assert!(four.clear_at(&state) <= minutes(61));
+    state = four.carry(&three, &other, minutes(61));
+    for now in 61..=130 {
+        while four.decide(&mut state, minutes(now), Ask::ONE).is_allowed() {
+            passed.push((now, 1));
+        }
+    }
+    let within_an_hour = |start: u32| {
+        let within = passed.iter().filter(|(at, _)| (start..=start + 60).contains(at));
+        within.map(|(_, units)| units).sum::<u32>()
+    };
+    assert!((0..=70).all(|start| within_an_hour(start) <= 2 * 4), "{passed:?}");
+    assert_eq!(within_an_hour(61), 3 + 4, "three beside the one, and four in the next window");
 }
 
 /// Time after Monday and units of each entry.
