@@ -55,7 +55,7 @@ fn every_rule_is_told_with_all_that_it_says() {
     let shadow = json!({"allowed": 0, "denied": 0, "impossible": 0, "store_full": 0, "near": 0});
     let counts = json!({
         "allowed": 0, "denied": 0, "impossible": 0, "store_full": 0, "near": 0, "looser": 0, "stricter": 0,
-        "unmeasured": 0, "without_store": {"local_allowed": 0, "local_denied": 0, "open": 0, "closed": 0},
+        "unmeasured": 0, "without_store": {"local_allowed": 0, "local_denied": 0, "open": 0, "open_denied": 0, "closed": 0},
         "shadow": shadow,
     });
     assert_eq!(
@@ -105,7 +105,7 @@ fn what_was_counted_is_told_with_the_rule() {
         *counts,
         json!({
             "allowed": 3, "denied": 1, "impossible": 1, "store_full": 0, "near": 2, "looser": 0, "stricter": 0,
-        "unmeasured": 0, "without_store": {"local_allowed": 0, "local_denied": 0, "open": 0, "closed": 0},
+        "unmeasured": 0, "without_store": {"local_allowed": 0, "local_denied": 0, "open": 0, "open_denied": 0, "closed": 0},
             "shadow": {"allowed": 0, "denied": 0, "impossible": 0, "store_full": 0, "near": 0},
         })
     );

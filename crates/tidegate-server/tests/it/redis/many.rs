@@ -65,7 +65,11 @@ fn a_batch_that_stands_or_falls_together_may_ask_for_more_than_a_script_decides(
         assert_eq!(answer.json()["answers"][29]["decided_by"], "redis");
     }
     let denied = batch(31, true);
-    assert_eq!((denied.status, &denied.json()["binding"]), (429, &json!(0)), "{}", denied.body);
+    assert_eq!((denied.status, &denied.json()["rule"]), (429, &json!(null)), "{}", denied.body);
+    assert_eq!(
+        (&denied.json()["allowed"], &denied.json()["violated-policies"]),
+        (&json!(false), &json!(["q0"]))
+    );
     let each = batch(31, false).json();
     let allowed: Vec<_> = (0..31).map(|user| each["answers"][user]["allowed"] == true).collect();
     assert_eq!(allowed, (0..31).map(|user| user == 30).collect::<Vec<_>>(), "the denial has spent nothing");
