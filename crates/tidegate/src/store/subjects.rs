@@ -1,7 +1,7 @@
 //! The calls that name a subject, for every store in memory, and the same for those who must not care where
 //! states live.
 
-use super::together::{Bid, take_all};
+use super::together::{Bid, take_all, take_all_as_of};
 use super::{Answer, Holder, Map, Store, Subject, Zone, Zones};
 use crate::algorithm::State;
 use crate::ask::{Adjusted, Adjustment, Ask};
@@ -9,6 +9,7 @@ use crate::decision::{Decision, PermitId};
 use crate::decisions::Decisions;
 use crate::receipt::Receipt;
 use crate::store::name::Account;
+use crate::time::{RECENT, Timestamp};
 
 /// A store in memory, or several: whoever holds a subject.
 trait Holding {
@@ -56,6 +57,21 @@ impl Holding for Zones {
     }
 }
 
+/// The asks of subjects, each with who holds it.
+fn bids<'a>(
+    store: &'a impl Holding,
+    accounts: &'a [Account],
+    asks: &'a [(Subject<'_>, Ask)],
+) -> Vec<Bid<'a>> {
+    let each = accounts.iter().zip(asks);
+    each.map(|(account, (subject, ask))| Bid {
+        holder: store.ready_to_hold(subject, account),
+        account,
+        ask: *ask,
+    })
+    .collect()
+}
+
 macro_rules! serves_subjects {
     ($store:ident) => {
         impl $store {
@@ -74,12 +90,28 @@ macro_rules! serves_subjects {
                     return Decisions::new(vec![self.ready_to_hold(subject, &account).spend(&account, *ask)]);
                 }
                 let accounts: Vec<_> = asks.iter().map(|(subject, _)| subject.account()).collect();
-                let bids = accounts.iter().zip(asks).map(|(account, (subject, ask))| Bid {
-                    holder: self.ready_to_hold(subject, account),
-                    account,
-                    ask: *ask,
-                });
-                take_all(&bids.collect::<Vec<_>>())
+                take_all(&bids(self, &accounts, asks))
+            }
+
+            /// The time by its clock, for [`take_all_as_of`](Self::take_all_as_of).
+            pub fn now(&self) -> Timestamp {
+                self.clock().now()
+            }
+
+            /// Takes all or none as of a reading of [`now`](Self::now) from a moment ago, so that several calls are
+            /// decided at one instant. A reading that is older than a twentieth of a second is not decided by: the clock
+            /// is read again.
+            #[must_use = "a decision that nobody reads limits nobody"]
+            pub fn take_all_as_of(&self, at: Timestamp, asks: &[(Subject<'_>, Ask)]) -> Decisions {
+                let now = self.now();
+                let mut at = if now.since(at) < RECENT { at } else { now };
+                if let [(subject, ask)] = asks {
+                    let account = subject.account();
+                    let holder = self.ready_to_hold(subject, &account);
+                    return Decisions::new(vec![holder.spend_as_of(&account, *ask, &mut at)]);
+                }
+                let accounts: Vec<_> = asks.iter().map(|(subject, _)| subject.account()).collect();
+                take_all_as_of(Some(at), &bids(self, &accounts, asks))
             }
 
             /// What taking would say, without spending.

@@ -12,6 +12,7 @@ use crate::ask::Ask;
 use crate::decision::Decision;
 use crate::decisions::Decisions;
 use crate::receipt::Receipt;
+use crate::time::Timestamp;
 
 /// One of several asks that stand or fall together.
 #[derive(Clone, Copy, Debug)]
@@ -23,17 +24,22 @@ pub(crate) struct Bid<'a> {
 
 /// Spends on all, or on none.
 pub(crate) fn take_all(bids: &[Bid<'_>]) -> Decisions {
+    take_all_as_of(None, bids)
+}
+
+/// The same as of a reading of the clock from a moment ago, if there is one.
+pub(crate) fn take_all_as_of(at: Option<Timestamp>, bids: &[Bid<'_>]) -> Decisions {
     let mut maps = Vec::new();
     let mut zones = Vec::new();
     for (index, Bid { holder, account, ask }) in bids.iter().enumerate() {
         match holder {
             Holder::Map(map) => maps.push((index, map::Bid { map, account, ask: *ask })),
-            Holder::Zone(zone) => zones.push((index, ZoneBid { zone, account, ask: *ask })),
+            Holder::Zone(zone) => zones.push((index, ZoneBid { zone, account, ask: *ask, at })),
         }
     }
     let (map_places, map_bids): (Vec<_>, Vec<_>) = maps.into_iter().unzip();
     let (zone_places, zone_bids): (Vec<_>, Vec<_>) = zones.into_iter().unzip();
-    let mut held = Held::lock(&map_bids);
+    let mut held = Held::lock(at, &map_bids);
     let mut of_maps: Vec<_> = (0..map_bids.len()).map(|bid| held.peek(bid)).collect();
     let mut of_zones: Vec<_> = zone_bids.iter().map(ZoneBid::peek).collect();
     spend(&mut held, &mut of_maps, &zone_bids, &mut of_zones);
@@ -92,15 +98,16 @@ struct ZoneBid<'a> {
     zone: &'a Zone,
     account: &'a Account,
     ask: Ask,
+    at: Option<Timestamp>,
 }
 
 impl ZoneBid<'_> {
     fn peek(&self) -> Decision {
-        self.zone.look(self.account, self.ask)
+        self.zone.look_as_of(self.account, self.ask, self.at)
     }
 
     fn take(&self) -> (Decision, Option<Receipt>) {
-        self.zone.take_from(self.account, self.ask)
+        self.zone.take_if_free(self.account, self.ask, self.at)
     }
 
     fn undo(&self, receipt: Receipt) {
@@ -109,7 +116,7 @@ impl ZoneBid<'_> {
 
     /// The limit sees that it has refused; if it would no longer, the refusal stands as it was given.
     fn refuse(&self, refused: Decision) -> Decision {
-        let again = self.zone.refuse(self.account, self.ask);
+        let again = self.zone.refuse(self.account, self.ask, self.at);
         if again.is_allowed() { refused } else { again }
     }
 }

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use super::{Memory, Zone};
+use crate::time::Source;
 
 /// A store in memory and zones beside it that have names; clones share them.
 ///
@@ -56,6 +57,11 @@ impl Zones {
     /// The zone of this name.
     pub fn named(&self, name: &str) -> Option<&Zone> {
         self.named.iter().find(|(of, _)| **of == *name).and_then(|(_, memory)| memory.zone())
+    }
+
+    /// The clock of all of them.
+    pub(super) fn clock(&self) -> &Source {
+        self.first.clock()
     }
 
     /// Who holds what names this zone; a name that nobody has means the first.

@@ -10,8 +10,8 @@ use conformance::keeper::{Crowd, twin_zones};
 use conformance::promise::{KINDS, Promise};
 use conformance::random::Random;
 use tidegate::{
-    AdHoc, AdHocAsk, Ask, Clock, Decision, HOUR, Limit, Limiter, MILLISECOND, Map, Memory, Ticks, Timestamp,
-    Zone, admit_all,
+    AdHoc, AdHocAsk, Ask, Clock, Decision, HOUR, Key, Limit, Limiter, MILLISECOND, Map, Memory, Subject,
+    Ticks, Timestamp, Zone, Zones, admit_all,
 };
 
 /// What the clock may advance by between two readings: a tick, a moment, and a thread that sleeps.
@@ -187,5 +187,44 @@ fn random_batches_of_keys_that_share_cells_are_answered_as_single_takes() {
             }
         }
         assert!(shared > 100, "{kind}: only {shared} takes shared a cell");
+    }
+}
+
+#[test]
+fn several_takes_as_of_one_reading_are_decided_at_that_instant() {
+    let (quick, slow) = ("2/100us sliding-log".parse().expect("a limit"), Limit::per_second(10_000).burst(2));
+    let (key, step) = (Key::new("ana"), Duration::from_micros(100));
+    let clock = clock(step);
+    for memory in stores(&clock) {
+        let zones = Zones::new(&memory);
+        let both = [(Subject::new("a", &key, &quick), Ask::ONE), (Subject::new("b", &key, &slow), Ask::ONE)];
+        for asks in [&both[..1], &both[1..], &both] {
+            let at = zones.now();
+            let allowed: Vec<_> = (0..20).map(|_| zones.take_all_as_of(at, asks).is_allowed()).collect();
+            assert_eq!(
+                allowed,
+                (0..20).map(|nth| nth < 2).collect::<Vec<_>>(),
+                "{} on {memory:?}",
+                asks.len()
+            );
+        }
+    }
+}
+
+#[test]
+fn a_reading_that_is_too_old_is_not_decided_by() {
+    let (key, limit, step) = (Key::new("ana"), Limit::per_second(20), Duration::from_millis(60));
+    let clock = clock(step);
+    for memory in stores(&clock) {
+        let zones = Zones::new(&memory);
+        let asks = ["a", "b"].map(|name| (Subject::new(name, &key, &limit), Ask::ONE));
+        let at = zones.now();
+        clock.set(at);
+        for asks in [&asks[..1], &asks] {
+            assert!(
+                (0..100).all(|_| zones.take_all_as_of(at, asks).is_allowed()),
+                "one unit comes back in 50 ms"
+            );
+        }
     }
 }

@@ -12,7 +12,7 @@ use crate::ask::Ask;
 use crate::decision::Decision;
 use crate::store::name::{Account, circle};
 use crate::sync::MutexGuard;
-use crate::time::Timestamp;
+use crate::time::{RECENT, Timestamp};
 
 /// One of several asks of maps that stand or fall together.
 #[derive(Clone, Copy, Debug)]
@@ -37,18 +37,25 @@ struct HeldShard<'a> {
     inner: &'a Inner,
     index: usize,
     now: Now<'a>,
+    /// The time to decide as of.
+    at: Timestamp,
     shard: MutexGuard<'a, Shard>,
 }
 
 impl<'a> HeldShard<'a> {
-    /// The time is read when all are locked.
-    fn new((inner, index, shard): (&'a Inner, usize, MutexGuard<'a, Shard>)) -> HeldShard<'a> {
-        HeldShard { inner, index, now: inner.now(), shard }
+    /// The time is read when all are locked; a reading from a moment ago is decided by, unless that was too long ago.
+    fn new(
+        at: Option<Timestamp>,
+        (inner, index, shard): (&'a Inner, usize, MutexGuard<'a, Shard>),
+    ) -> HeldShard<'a> {
+        let now = inner.now();
+        let at = at.filter(|at| now.time.since(*at) < RECENT).unwrap_or(now.time);
+        HeldShard { inner, index, now, at, shard }
     }
 }
 
 impl<'a> Held<'a> {
-    pub(crate) fn lock(bids: &'a [Bid<'a>]) -> Held<'a> {
+    pub(crate) fn lock(at: Option<Timestamp>, bids: &'a [Bid<'a>]) -> Held<'a> {
         let places: Vec<_> = bids.iter().map(|bid| bid.map.place(bid.account)).collect();
         let address = |bid: usize| std::ptr::from_ref::<Inner>(&bids[bid].map.inner) as usize;
         let lock = |bid: usize| (address(bid), places[bid].shard);
@@ -66,7 +73,7 @@ impl<'a> Held<'a> {
             owner[bid] = locked.len() - 1;
             last = Some(bid);
         }
-        let shards = locked.into_iter().map(HeldShard::new).collect();
+        let shards = locked.into_iter().map(|shard| HeldShard::new(at, shard)).collect();
         Held { bids, places, owner, shards, has_twins }
     }
 
@@ -74,8 +81,8 @@ impl<'a> Held<'a> {
         let Bid { account, ask, .. } = &self.bids[bid];
         let held = &self.shards[self.owner[bid]];
         match held.shard.find(self.places[bid].hash, account.bytes()) {
-            Some(entry) => account.terms().peek(entry.state(), held.now.time, *ask),
-            None => account.terms().peek(&State::default(), held.now.time, *ask),
+            Some(entry) => account.terms().peek(entry.state(), held.at, *ask),
+            None => account.terms().peek(&State::default(), held.at, *ask),
         }
     }
 
@@ -92,12 +99,12 @@ impl<'a> Held<'a> {
     /// Spends on one.
     fn take(&mut self, bid: usize) -> Decision {
         let Bid { account, ask, .. } = &self.bids[bid];
-        let HeldShard { inner, now, shard, .. } = &mut self.shards[self.owner[bid]];
+        let HeldShard { inner, now, at, shard, .. } = &mut self.shards[self.owner[bid]];
         inner.change(
             shard,
             self.places[bid].hash,
             account,
-            (*now, now.time),
+            (*now, *at),
             |state, now| account.terms().decide(state, now, *ask),
             |state, now| account.terms().peek(state, now, *ask).store_full(),
         )
@@ -149,8 +156,8 @@ impl<'a> Held<'a> {
     fn take_reserved(&mut self, bid: usize) -> Decision {
         let growth = self.growth(bid);
         let Bid { account, ask, .. } = &self.bids[bid];
-        let HeldShard { inner, now, shard, .. } = &mut self.shards[self.owner[bid]];
-        let decide = |state: &mut State| account.terms().decide(state, now.time, *ask);
+        let HeldShard { inner, at, shard, .. } = &mut self.shards[self.owner[bid]];
+        let decide = |state: &mut State| account.terms().decide(state, *at, *ask);
         match shard.find_mut(self.places[bid].hash, account.bytes()) {
             Some(entry) => inner.change_entry(entry, account.terms(), growth, decide),
             None => decide(&mut State::default()),
@@ -215,7 +222,7 @@ impl<'a> Held<'a> {
     }
 
     pub(crate) fn tend(self) {
-        for HeldShard { inner, index, now, shard } in self.shards {
+        for HeldShard { inner, index, now, shard, .. } in self.shards {
             inner.tend(shard, index, now);
         }
     }

@@ -252,11 +252,12 @@ impl Core {
     pub(super) fn look<W: OneWord>(&self, who: &Who<'_, W>, ask: Ask) -> Decision {
         if let Some((_, content)) = self.table.find(who.spot) {
             if content.is_state() {
-                return who.terms.peek(&who.terms.state_of_word(content.word), self.clock.now(), ask);
+                let now = who.as_of(self.clock.now(), OUT_OF_ORDER);
+                return who.terms.peek(&who.terms.state_of_word(content.word), now, ask);
             }
         }
         let view = self.table.view(who.spot);
-        let now = self.clock.now();
+        let now = who.as_of(self.clock.now(), RECENT);
         if let Some(state) = view.own().find(|own| own.content.is_state()) {
             return who.terms.peek(&who.terms.state_of_word(state.content.word), now, ask);
         }

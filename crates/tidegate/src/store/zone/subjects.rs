@@ -159,14 +159,23 @@ impl Zone {
     }
 
     pub(crate) fn look(&self, account: &Account, ask: Ask) -> Decision {
-        let spot = self.spot(account);
-        with_word!(account.terms(), terms => self.inner.core.look(&who(&spot, account, terms), ask))
+        self.look_as_of(account, ask, None)
     }
 
-    /// Lets a limit see that it has refused.
-    pub(crate) fn refuse(&self, account: &Account, ask: Ask) -> Decision {
+    /// The same as of a reading of the clock from a moment ago, if there is one.
+    pub(crate) fn look_as_of(&self, account: &Account, ask: Ask, at: Option<Timestamp>) -> Decision {
         let spot = self.spot(account);
-        with_word!(account.terms(), terms => self.inner.core.settle(&who(&spot, account, terms), &Refuse(ask)))
+        with_word!(account.terms(), terms => {
+            self.inner.core.look(&Who { at, ..who(&spot, account, terms) }, ask)
+        })
+    }
+
+    /// Lets a limit see that it has refused, now or as of the given time.
+    pub(crate) fn refuse(&self, account: &Account, ask: Ask, at: Option<Timestamp>) -> Decision {
+        let spot = self.spot(account);
+        with_word!(account.terms(), terms => {
+            self.inner.core.settle(&Who { at, ..who(&spot, account, terms) }, &Refuse(ask))
+        })
     }
 
     pub(crate) fn adjust_in(&self, account: &Account, adjustment: Adjustment) -> Adjusted {
