@@ -48,6 +48,11 @@ impl<'a> Attributes<'a> {
         Attributes { ip: Some(ip.to_canonical()), ..self }
     }
 
+    /// The bytes of all names and values.
+    pub(crate) fn bytes(&self) -> usize {
+        self.each.iter().map(|(name, value)| name.len() + value.0.len()).sum()
+    }
+
     /// Counts the address together with all that have so many first bits in common, also under rules that count in
     /// smaller groups; larger ones stay as they are. Conditions look at the whole address.
     #[must_use]

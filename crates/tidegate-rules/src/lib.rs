@@ -42,10 +42,10 @@ pub use condition::Condition;
 pub use config::PolicyError;
 pub use differences::differences;
 pub use gate::{
-    Admission, Bill, Binding, Calendar, DecidedBy, Explanation, Gate, GateStore, HeldPermit, Instead,
+    Admission, Batch, Bill, Binding, Calendar, DecidedBy, Explanation, Gate, GateStore, HeldPermit, Instead,
     LOCAL_BYTES, MAX_OVERRIDE_BYTES, MAX_OVERRIDES, ManualCalendar, Match, NoMemory, Override, OverrideError,
-    Prepared, RuleCounts, RuleExplained, ShadowCounts, StoreFailure, StoreFailures, SystemCalendar, Unfit,
-    WithoutStore,
+    Prepared, RuleCounts, RuleExplained, ShadowCounts, StoreFailure, StoreFailures, Stretch, SystemCalendar,
+    Unfit, WithoutStore,
 };
 pub use key::{Grouping, OnMissing};
 pub use policy::{NamedZone, Policy};

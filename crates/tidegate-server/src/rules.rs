@@ -12,7 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tidegate::StoreError;
 use tidegate_rules::{
-    Admission, Attributes, DecidedBy, Gate, GateStore, Policy, Prepared, SystemCalendar, Unfit, differences,
+    Admission, Attributes, Batch, DecidedBy, Gate, GateStore, Policy, Prepared, Stretch, SystemCalendar,
+    Unfit, differences,
 };
 
 pub(crate) use outcome::{Changes, NotWritten, Occasion, Over, Reloaded, Status};
@@ -74,9 +75,24 @@ impl Rules {
         Ok(admission)
     }
 
-    /// What they say to several that stand or fall together.
-    pub(crate) async fn admit_all(&self, requests: &[Attributes<'_>]) -> Result<Vec<Admission>, StoreError> {
-        let admissions = self.gate.admit_all(requests).await?;
+    /// What they say to a request of a batch.
+    pub(crate) async fn admit_in(
+        &self,
+        stretch: &Stretch<'_>,
+        request: &Attributes<'_>,
+    ) -> Result<Admission, StoreError> {
+        let admission = stretch.admit(request).await?;
+        self.settle(std::slice::from_ref(&admission)).await;
+        Ok(admission)
+    }
+
+    /// What they say to a batch that stands or falls together.
+    pub(crate) async fn admit_all(
+        &self,
+        batch: &Batch,
+        requests: &[Attributes<'_>],
+    ) -> Result<Vec<Admission>, StoreError> {
+        let admissions = batch.admit_all(requests).await?;
         self.settle(&admissions).await;
         Ok(admissions)
     }

@@ -1,13 +1,13 @@
 //! Decides about requests: whoever is obeyed first, then those who are only measured.
 
-use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
 #[cfg(doc)]
 use tidegate::Store;
-use tidegate::{Ask, Decision, Decisions, StoreError, Subject, Ticks, Verdict};
+use tidegate::{Ask, Decision, Decisions, StoreError, Subject, Ticks, Timestamp, Verdict};
 
 use super::admission::{Admission, Binding, DecidedBy, HeldPermit, Outcome};
+use super::batch::Moment;
 use super::bill::Entry;
 use super::together::Together;
 use super::visit::{Asked, Circumstances, Visit};
@@ -21,6 +21,7 @@ use crate::top::Outcome as Asking;
 struct Request<'a> {
     attributes: &'a Attributes<'a>,
     now: &'a (dyn Fn() -> i64 + Sync),
+    at: Option<Timestamp>,
 }
 
 /// What comes of those who are only measured.
@@ -54,14 +55,18 @@ impl Gate {
     /// does not answer at once where that was asked for.
     /// Whoever drops this before it is answered may have spent, once; places in flight come back with their lease.
     pub async fn admit(&self, attributes: &Attributes<'_>) -> Result<Admission, StoreError> {
-        self.admit_all(std::slice::from_ref(attributes)).await.map(only)
+        let (force, request) = (self.in_force(), std::slice::from_ref(attributes));
+        // One request reads the clock as it goes: nothing else has to be decided at its instant.
+        self.decide(&force, request, &mut Measured::default(), &Moment::default()).await.map(only)
     }
 
     /// Decides about several requests that stand or fall together: all are allowed, or nothing was spent. After a
     /// refusal each answer says what its own rules thought of its own request; where one is forbidden, no limit was
-    /// asked.
+    /// asked. A store in memory decides about all of them at one instant.
     pub async fn admit_all(&self, requests: &[Attributes<'_>]) -> Result<Vec<Admission>, StoreError> {
-        self.decide(&self.in_force(), requests, &mut Measured::default()).await
+        let force = self.in_force();
+        let moment = Moment::of(&force);
+        self.decide(&force, requests, &mut Measured::default(), &moment).await
     }
 
     pub(super) async fn decide(
@@ -69,10 +74,10 @@ impl Gate {
         force: &InForce,
         requests: &[Attributes<'_>],
         measured: &mut Measured,
+        moment: &Moment,
     ) -> Result<Vec<Admission>, StoreError> {
         // One date for all rules, also if it changes meanwhile.
-        let date = OnceLock::new();
-        let now = || *date.get_or_init(|| self.inner.calendar.now());
+        let now = || moment.date(self);
         let around = Circumstances { overrides: &self.inner.overrides, now: &now };
         let visits: Vec<_> =
             requests.iter().map(|request| Visit::new(&force.policy, request, &around)).collect();
@@ -83,7 +88,7 @@ impl Gate {
         let together = Together::of(&visits);
         let decided = match &*together.asks {
             [] => None,
-            asks => match (self.take(force, asks).await, force.store.elsewhere()) {
+            asks => match (self.take(force, asks, moment.at).await, force.store.elsewhere()) {
                 (Ok(decided), _) => Some(decided),
                 (Err(_), Some(elsewhere)) => {
                     return Ok(self.admit_without_store(force, &visits, elsewhere, &mut measured.bill));
@@ -99,7 +104,7 @@ impl Gate {
         for (visit, request) in visits.iter().zip(requests) {
             let (own, others) = rest.split_at(visit.enforced.len());
             rest = others;
-            let request = Request { attributes: request, now: &now };
+            let request = Request { attributes: request, now: &now, at: moment.at };
             admissions.push(self.conclude(force, visit, (request, own, refused), measured).await);
         }
         Ok(admissions)
@@ -116,8 +121,13 @@ impl Gate {
     }
 
     /// What the store says; whether it answers is noted. A store that has not decided about each ask has not answered.
-    async fn take(&self, force: &InForce, asks: &[(Subject<'_>, Ask)]) -> Result<Decisions, StoreError> {
-        let answer = force.store.store().take(asks).await.and_then(|decisions| {
+    async fn take(
+        &self,
+        force: &InForce,
+        asks: &[(Subject<'_>, Ask)],
+        at: Option<Timestamp>,
+    ) -> Result<Decisions, StoreError> {
+        let answer = force.store.take(asks, at).await.and_then(|decisions| {
             let (decided, asked) = (decisions.each().len(), asks.len());
             let missing = || format!("the store decided about {decided} of {asked} limits");
             if decided == asked { Ok(decisions) } else { Err(StoreError::outcome_unknown(missing())) }
@@ -153,7 +163,7 @@ impl Gate {
         }
         if refused == 0 {
             for asked in &visit.shadows {
-                match self.ask_alone(force, asked, measured).await {
+                match self.ask_alone(force, (asked, request.at), measured).await {
                     Some(decision) => {
                         let said = (request, decision.is_allowed());
                         self.ask_candidates(force, asked, said, measured).await;
@@ -186,11 +196,11 @@ impl Gate {
     async fn ask_alone(
         &self,
         force: &InForce,
-        asked: &Asked<'_>,
+        (asked, at): (&Asked<'_>, Option<Timestamp>),
         measured: &mut Measured,
     ) -> Option<Decision> {
         let ask = [asked.subject()];
-        let answer = if measured.has_failed { None } else { Some(self.take(force, &ask).await) };
+        let answer = if measured.has_failed { None } else { Some(self.take(force, &ask, at).await) };
         let Some(Ok(decisions)) = answer else {
             // Whoever is only measured stops nobody, not even by failing.
             measured.has_failed = true;
@@ -212,9 +222,9 @@ impl Gate {
         measured: &mut Measured,
     ) {
         for id in &asked.limited.candidates {
-            let Request { attributes, now } = request;
+            let Request { attributes, now, at } = request;
             let Some(candidate) = asked.of_candidate(&force.policy, *id, attributes, now) else { continue };
-            if let Some(decision) = self.ask_alone(force, &candidate, measured).await {
+            if let Some(decision) = self.ask_alone(force, (&candidate, at), measured).await {
                 force.meter(*id).compared(decision.is_allowed(), is_allowed);
             }
         }

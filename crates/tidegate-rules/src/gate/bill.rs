@@ -10,6 +10,7 @@ use tidegate::{Algorithm, Decision, Key, Limit, StoreError, Subject};
 
 use super::admission::Admission;
 use super::admit::{Measured, only};
+use super::batch::Moment;
 use super::visit::Asked;
 use super::{Gate, InForce, at_once};
 use crate::attributes::Attributes;
@@ -63,7 +64,8 @@ impl Gate {
     pub async fn admit_billed(&self, attributes: &Attributes<'_>) -> Result<(Admission, Bill), StoreError> {
         let force = self.in_force();
         let mut measured = Measured::billed();
-        let admission = only(self.decide(&force, std::slice::from_ref(attributes), &mut measured).await?);
+        let request = std::slice::from_ref(attributes);
+        let admission = only(self.decide(&force, request, &mut measured, &Moment::default()).await?);
         let entries = measured.bill.filter(|taken| admission.is_allowed() && !taken.is_empty());
         let bill = entries.map(|entries| Bill { force: Some(force.to_arc()), entries });
         Ok((admission, bill.unwrap_or_default()))

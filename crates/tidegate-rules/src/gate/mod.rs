@@ -10,6 +10,7 @@
 mod adjust;
 mod admission;
 mod admit;
+mod batch;
 mod bill;
 mod calendar;
 mod elsewhere;
@@ -35,6 +36,7 @@ use arc_swap::{ArcSwap, Guard};
 use tidegate::{Clock as _, CounterClock, StoreError, Timestamp, Zone};
 
 pub use admission::{Admission, Binding, DecidedBy, HeldPermit};
+pub use batch::{Batch, Stretch};
 pub use bill::Bill;
 pub use calendar::{Calendar, ManualCalendar, SystemCalendar};
 pub use elsewhere::LOCAL_BYTES;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-use tidegate::{Map, Memory, Store, Zone, Zones};
+use tidegate::{Answer, Ask, Decisions, Map, Memory, Store, Subject, Timestamp, Zone, Zones};
 
 use super::admission::DecidedBy;
 use super::elsewhere::{Draft, Elsewhere, Local};
@@ -168,6 +168,26 @@ impl InStore {
         match self {
             InStore::Memory { zones, .. } => zones,
             InStore::Elsewhere(elsewhere) => &*elsewhere.store,
+        }
+    }
+
+    /// The time by the clock of a store in memory; a remote one reads its own for each take.
+    pub(super) fn now(&self) -> Option<Timestamp> {
+        match self {
+            InStore::Memory { zones, .. } => Some(zones.now()),
+            InStore::Elsewhere(_) => None,
+        }
+    }
+
+    /// Takes all or none; in memory as of this time, if there is one.
+    pub(super) fn take<'a>(
+        &'a self,
+        asks: &'a [(Subject<'a>, Ask)],
+        at: Option<Timestamp>,
+    ) -> Answer<'a, Decisions> {
+        match (self, at) {
+            (InStore::Memory { zones, .. }, Some(at)) => Answer::ready(zones.take_all_as_of(at, asks)),
+            _ => self.store().take(asks),
         }
     }
 

@@ -1,6 +1,12 @@
 //! `/v1/admit/batch`: many requests at once, each for itself or all or none.
+//!
+//! What a batch costs grows with its asks: one request under one rule. They are counted first, so that a batch that is
+//! too large spends nothing. Requests that are decided each for itself are decided in stretches, each at one instant, and
+//! the worker serves others between two stretches.
 
+use std::fmt;
 use std::future::poll_fn;
+use std::ops::Range;
 use std::pin::Pin;
 use std::task::Poll;
 
@@ -8,9 +14,11 @@ use bytes::BytesMut;
 use hyper::StatusCode;
 use hyper::header::{self, HeaderMap};
 use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
 use tidegate::{StoreError, Ticks, Verdict};
-use tidegate_rules::{Admission, Attributes};
+use tidegate_rules::{Admission, Attributes, Batch};
 use tidegate_tower::answer::{Dialect, put_fields_on, put_number};
+use tokio::task::yield_now;
 
 use super::admit::{NO_STORE, refused, spoken, unavailable};
 use super::problem::Problem;
@@ -21,53 +29,119 @@ use crate::answer::Told;
 use crate::engine::Engine;
 use crate::permit::Permits;
 
-/// The most requests that are asked about at once.
-pub(super) const MAX_REQUESTS: usize = 1000;
-/// How many of them a store elsewhere is asked about before its answers are waited for.
-const MAX_AT_ONCE: usize = 64;
+/// The most asks of a batch whose requests are decided each for itself.
+const MAX_ASKS: usize = 16_384;
+/// The most asks of a batch that stands or falls together: they are decided at one instant, while the worker waits.
+const MAX_ASKS_TOGETHER: usize = 4_096;
+/// How many asks are decided before others are served, unless one request has more; a remote store is asked about so
+/// many before its answers are waited for.
+const MAX_STRETCH: usize = 64;
 
 const EXAMPLE: &str = r#"{"requests":[{"attributes":{"ip":"192.0.2.7"}}]}"#;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Batch<'a> {
+struct Asked<'a> {
     #[serde(borrow)]
-    requests: Vec<Object<Request<'a>>>,
+    requests: Requests<'a>,
     /// Whether all are allowed or nothing is spent.
     #[serde(default)]
     all: bool,
 }
 
-/// Decides about many requests in their order.
-pub(super) async fn admit(body: &[u8], headers: &mut HeaderMap, engine: &Engine) -> Result<Reply, Problem> {
-    let Batch { requests, all } = json::read_like(EXAMPLE, body)?;
-    if requests.len() > MAX_REQUESTS {
-        let detail = format!("requests: {} of them; send at most {MAX_REQUESTS} at a time", requests.len());
-        return Err(Problem::bad_request(detail));
-    }
-    let requests: Vec<_> = requests.into_iter().map(|request| request.0.into_attributes()).collect();
-    if all { together(&requests, headers, engine).await } else { each(&requests, engine).await }
+/// The requests of a batch. Those beyond the most that a batch can have are counted and not kept.
+#[derive(Debug)]
+struct Requests<'a> {
+    kept: Vec<Attributes<'a>>,
+    count: usize,
 }
 
-async fn each(requests: &[Attributes<'_>], engine: &Engine) -> Result<Reply, Problem> {
-    let admissions = in_order(requests, engine).await.map_err(|error| unavailable(&error))?;
-    let out = &mut BytesMut::from(&b"{"[..]);
-    put(out, admissions.iter().all(Admission::is_allowed), admissions.iter().map(told));
-    Ok(Reply::json(out.split().freeze()))
+/// Decides about many requests in their order.
+pub(super) async fn admit(body: &[u8], headers: &mut HeaderMap, engine: &Engine) -> Result<Reply, Problem> {
+    let Asked { requests: Requests { kept, count }, all } = json::read_like(EXAMPLE, body)?;
+    let most = if all { MAX_ASKS_TOGETHER } else { MAX_ASKS };
+    if count > most {
+        return Err(too_many(all));
+    }
+    let batch = engine.rules.gate.batch();
+    let stretches = stretches(&batch, &kept, most).await.ok_or_else(|| too_many(all))?;
+    if all {
+        together(&kept, headers, (engine, &batch)).await
+    } else {
+        each(&kept, &stretches, (engine, &batch)).await
+    }
+}
+
+/// The requests that are decided together, by their places; nothing if there are more asks than this.
+async fn stretches(batch: &Batch, requests: &[Attributes<'_>], most: usize) -> Option<Vec<Range<usize>>> {
+    let (mut stretches, mut begin, mut asks, mut total) = (Vec::new(), 0, 0_usize, 0_usize);
+    for (place, request) in requests.iter().enumerate() {
+        let more = batch.asks(request);
+        total = total.saturating_add(more);
+        if total > most {
+            return None;
+        }
+        if asks > 0 && asks + more > MAX_STRETCH {
+            stretches.push(begin..place);
+            (begin, asks) = (place, 0);
+            // Counting looks for the rules of each request, and takes about as long as deciding.
+            yield_now().await;
+        }
+        asks += more;
+    }
+    stretches.push(begin..requests.len());
+    Some(stretches)
+}
+
+#[cold]
+fn too_many(all: bool) -> Problem {
+    let (most, what) = if all {
+        (MAX_ASKS_TOGETHER, "send fewer requests with \"all\": true, or leave it out")
+    } else {
+        (MAX_ASKS, "send them in several batches")
+    };
+    let detail = format!(
+        "requests: more than {most} asks, which are counted for each request and each rule with a limit that applies to \
+         it; {what}"
+    );
+    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
+}
+
+async fn each(
+    requests: &[Attributes<'_>],
+    stretches: &[Range<usize>],
+    (engine, batch): (&Engine, &Batch),
+) -> Result<Reply, Problem> {
+    let (mut answers, mut is_allowed) = (BytesMut::new(), true);
+    for (nth, range) in stretches.iter().enumerate() {
+        if nth > 0 {
+            yield_now().await;
+        }
+        let admissions = in_order(&requests[range.clone()], (engine, batch)).await;
+        let admissions = admissions.map_err(|error| unavailable(&error))?;
+        is_allowed &= admissions.iter().all(Admission::is_allowed);
+        for admission in &admissions {
+            put_answer(&mut answers, told(admission));
+        }
+    }
+    let mut out = BytesMut::with_capacity(answers.len() + 40);
+    put(&mut out, is_allowed, &answers);
+    Ok(Reply::json(out.freeze()))
 }
 
 async fn together(
     requests: &[Attributes<'_>],
     headers: &mut HeaderMap,
-    engine: &Engine,
+    (engine, batch): (&Engine, &Batch),
 ) -> Result<Reply, Problem> {
-    let admissions = engine.rules.admit_all(requests).await.map_err(|error| unavailable(&error))?;
-    let out = &mut BytesMut::new();
+    let admissions = engine.rules.admit_all(batch, requests).await.map_err(|error| unavailable(&error))?;
+    let (out, mut answers) = (&mut BytesMut::new(), BytesMut::new());
     let Some((index, _)) = binding(&admissions) else {
-        out.extend_from_slice(b"{");
-        put(out, true, admissions.iter().map(told));
+        admissions.iter().for_each(|admission| put_answer(&mut answers, told(admission)));
+        put(out, true, &answers);
         return Ok(Reply::json(out.split().freeze()));
     };
+    admissions.iter().for_each(|admission| put_answer(&mut answers, held_up(admission)));
     headers.insert(header::CACHE_CONTROL, NO_STORE);
     let status = match admissions[index].binding() {
         Some(own) => {
@@ -84,24 +158,23 @@ async fn together(
     out.extend_from_slice(b"\"binding\":");
     put_number(out, index as u64);
     out.extend_from_slice(b",");
-    put(out, false, admissions.iter().map(held_up));
+    put_members(out, false, &answers);
     Ok(Reply { status, kind: Kind::Problem, body: out.split().freeze() })
 }
 
-/// What is said to each. Where states are elsewhere several are asked at once, each after those before it.
-async fn in_order(requests: &[Attributes<'_>], engine: &Engine) -> Result<Vec<Admission>, StoreError> {
-    let mut admissions = Vec::with_capacity(requests.len());
-    if engine.elsewhere.is_none() {
-        for request in requests {
-            admissions.push(engine.rules.admit(request).await?);
-        }
-        return Ok(admissions);
+/// What is said to each of a stretch. A remote store is asked about all at once, about each after those before it.
+async fn in_order(
+    requests: &[Attributes<'_>],
+    (engine, batch): (&Engine, &Batch),
+) -> Result<Vec<Admission>, StoreError> {
+    let stretch = batch.stretch();
+    if engine.elsewhere.is_some() {
+        let asked = requests.iter().map(|request| Box::pin(engine.rules.admit_in(&stretch, request)));
+        return all(asked.collect()).await.into_iter().collect();
     }
-    for some in requests.chunks(MAX_AT_ONCE) {
-        let asked = some.iter().map(|request| Box::pin(engine.rules.admit(request)));
-        for answer in all(asked.collect()).await {
-            admissions.push(answer?);
-        }
+    let mut admissions = Vec::with_capacity(requests.len());
+    for request in requests {
+        admissions.push(engine.rules.admit_in(&stretch, request).await?);
     }
     Ok(admissions)
 }
@@ -167,16 +240,56 @@ fn held_up(admission: &Admission) -> Answered<'_> {
     (Told { is_allowed: false, delay_ms: None, retry_after_ms, ..told }, None)
 }
 
-/// Whether all are allowed, and the answer to each, with the brace that ends them.
-fn put<'a>(out: &mut BytesMut, is_allowed: bool, answers: impl Iterator<Item = Answered<'a>>) {
+/// One more answer behind those before it.
+fn put_answer(answers: &mut BytesMut, (told, permits): Answered<'_>) {
+    if !answers.is_empty() {
+        answers.extend_from_slice(b",");
+    }
+    fields::put_object(answers, told, permits.as_ref());
+}
+
+/// An object that says whether all are allowed, and the answer to each.
+fn put(out: &mut BytesMut, is_allowed: bool, answers: &[u8]) {
+    out.extend_from_slice(b"{");
+    put_members(out, is_allowed, answers);
+}
+
+/// The same behind other members, with the brace that ends them.
+fn put_members(out: &mut BytesMut, is_allowed: bool, answers: &[u8]) {
     let allowed: &[u8] = if is_allowed { b"\"allowed\":true" } else { b"\"allowed\":false" };
     out.extend_from_slice(allowed);
     out.extend_from_slice(b",\"answers\":[");
-    for (index, (told, permits)) in answers.enumerate() {
-        if index > 0 {
-            out.extend_from_slice(b",");
-        }
-        fields::put_object(out, told, permits.as_ref());
-    }
+    out.extend_from_slice(answers);
     out.extend_from_slice(b"]}");
+}
+
+struct List;
+
+impl<'de> Visitor<'de> for List {
+    type Value = Requests<'de>;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a sequence")
+    }
+
+    fn visit_seq<S: SeqAccess<'de>>(self, mut list: S) -> Result<Requests<'de>, S::Error> {
+        let mut requests = Requests { kept: Vec::new(), count: 0 };
+        while requests.count < MAX_ASKS {
+            let Some(Object(request)) = list.next_element::<Object<Request<'de>>>()? else {
+                return Ok(requests);
+            };
+            requests.kept.push(request.into_attributes());
+            requests.count += 1;
+        }
+        while list.next_element::<IgnoredAny>()?.is_some() {
+            requests.count += 1;
+        }
+        Ok(requests)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Requests<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Requests<'a>, D::Error> {
+        from.deserialize_seq(List)
+    }
 }

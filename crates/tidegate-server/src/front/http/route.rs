@@ -3,6 +3,7 @@
 use hyper::Method;
 
 use super::body::{MAX_BATCH_BYTES, MAX_BODY_BYTES, MAX_FILE_BYTES};
+use crate::engine::Engine;
 
 /// What can be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,9 +121,15 @@ impl Route {
         }
     }
 
+    /// Whether its answer may take a while: a remote store is asked, or others come in between.
+    #[inline]
+    pub(super) fn is_awaited(self, engine: &Engine) -> bool {
+        self == Route::AdmitBatch || (self.asks_the_store() && engine.elsewhere.is_some())
+    }
+
     /// Whether its answer depends on states, which may be elsewhere.
     #[inline]
-    pub(super) fn asks_the_store(self) -> bool {
+    fn asks_the_store(self) -> bool {
         matches!(
             self,
             Route::Take

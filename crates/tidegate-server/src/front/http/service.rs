@@ -44,7 +44,7 @@ pub(super) async fn answer(request: Request<Incoming>, link: &Link) -> Response 
     headers.clear();
     let replied = match asked {
         Ok((Route::PutRules, text)) => rules::put(text, if_match.as_ref(), link.post.engine.clone()).await,
-        Ok((route, body)) if route.asks_the_store() && link.post.engine.elsewhere.is_some() => {
+        Ok((route, body)) if route.is_awaited(&link.post.engine) => {
             // It is much larger, which whoever waits for nobody need not be.
             Box::pin(reply_later(route, &body, &mut headers, link)).await
         }
@@ -285,13 +285,10 @@ fn reply_to(route: Route, body: &[u8], headers: &mut HeaderMap, link: &Link) -> 
         Route::OpenApi => Ok(Reply::json(OPENAPI)),
         Route::Take => verbs::take(body, headers, &link.post),
         Route::Admit => at_once(admit::admit(body, headers, engine)),
-        Route::Peek
-        | Route::Adjust
-        | Route::Reset
-        | Route::Release
-        | Route::Renew
-        | Route::AdmitBatch
-        | Route::Explain => at_once(reply_later(route, body, headers, link)),
+        Route::Peek | Route::Adjust | Route::Reset | Route::Release | Route::Renew | Route::Explain => {
+            at_once(reply_later(route, body, headers, link))
+        }
+        Route::AdmitBatch => unreachable!("a batch lets others in between, and is awaited"),
         Route::Top => top::top(body, engine),
         Route::Rules => Ok(rules::list(engine)),
         // Whoever writes rules was answered before, by a thread that may wait.

@@ -1,11 +1,22 @@
 //! Many requests at once.
 
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use conformance::clock::TickingClock;
 use serde_json::{Value, json};
+use tidegate::{Clock, HOUR, MILLISECOND, ManualClock, Ticks, Timestamp, Zone};
+use tidegate_rules::Policy;
+use tidegate_server::{Server, Settings};
 
-use crate::wire::Running;
-use crate::wire::http::{Answer, Talk};
+use crate::wire::http::{Answer, Talk, get, post};
+use crate::wire::{Running, settings};
 
-const MAX_REQUESTS: usize = 1000;
+const MAX_ASKS: usize = 16_384;
+const MAX_ASKS_TOGETHER: usize = 4_096;
+/// How many asks are decided at one instant.
+const STRETCH: usize = 64;
 const MAX_BATCH_BYTES: usize = 1 << 20;
 
 const RULES: &str = r#"
@@ -102,18 +113,77 @@ fn the_longest_wait_binds_and_what_is_forbidden_or_can_never_pass_has_none() {
     assert_eq!(members(&answer, "rule")[2], "robots");
 }
 
+/// So many rules that apply to every request.
+fn rules(count: usize, more: &str) -> String {
+    let rule = |nth: usize| format!("[[rule]]\nname = 'r{nth}'\nkey = ['user']\nlimit = '20/h'\n{more}");
+    (0..count).map(rule).collect()
+}
+
+fn many(count: usize) -> Vec<Value> {
+    vec![json!({"attributes": {}}); count]
+}
+
+const TOO_MANY: &str = "requests: more than 16384 asks, which are counted for each request and each rule with a limit \
+    that applies to it; send them in several batches";
+const TOO_MANY_TOGETHER: &str = "requests: more than 4096 asks, which are counted for each request and each rule with a \
+    limit that applies to it; send fewer requests with \"all\": true, or leave it out";
+
 #[test]
-fn so_many_requests_are_taken_and_one_more_is_not() {
+fn so_many_asks_are_taken_and_one_more_is_not() {
     let running = Running::start();
     let mut talk = Talk::to(&running);
-    let many = |count: usize| vec![json!({"attributes": {}}); count];
-    for all in [false, true] {
-        let answer = ask(&mut talk, &many(MAX_REQUESTS), all);
-        assert_eq!((answer.status, members(&answer, "allowed").len()), (200, MAX_REQUESTS));
-        let answer = ask(&mut talk, &many(MAX_REQUESTS + 1), all);
-        assert_eq!(answer.status, 400);
-        assert_eq!(answer.detail(), "requests: 1001 of them; send at most 1000 at a time");
+    for (all, most, detail) in [(false, MAX_ASKS, TOO_MANY), (true, MAX_ASKS_TOGETHER, TOO_MANY_TOGETHER)] {
+        let answer = ask(&mut talk, &many(most), all);
+        assert_eq!((answer.status, members(&answer, "allowed").len()), (200, most));
+        for more in [most + 1, 30_000] {
+            let answer = ask(&mut talk, &many(more), all);
+            assert_eq!((answer.status, answer.detail()), (413, detail.to_owned()));
+            assert_eq!(answer.field("connection"), None, "its body was read, so the connection goes on");
+        }
     }
+}
+
+#[test]
+fn each_rule_of_each_request_is_an_ask_and_a_batch_of_too_many_spends_nothing() {
+    let server = server(&rules(200, ""), Arc::new(ManualClock::new()));
+    let mut talk = Talk::at(server.http().expect("it speaks HTTP"));
+    let user = |nth: usize| of(&format!("u{nth}"));
+    let ask_about =
+        |talk: &mut Talk, count: usize, all: bool| ask(talk, &(0..count).map(user).collect::<Vec<_>>(), all);
+    for all in [false, true] {
+        assert_eq!(ask_about(&mut talk, 1000, all).status, 413, "200,000 asks");
+    }
+    assert_eq!(ask_about(&mut talk, 82, false).detail(), TOO_MANY);
+    assert_eq!(ask_about(&mut talk, 21, true).detail(), TOO_MANY_TOGETHER);
+    let left = members(&ask_about(&mut talk, 20, true), "remaining");
+    assert_eq!(left, vec![json!(19); 20], "nothing was spent before");
+    let left = members(&ask_about(&mut talk, 81, false), "remaining");
+    assert_eq!((&left[19], &left[20], left.len()), (&json!(18), &json!(19), 81));
+}
+
+#[test]
+fn rules_that_are_only_measured_count_too_and_so_do_those_behind_a_decision() {
+    let candidate = "[[rule]]\nname = 'c'\ncandidate_for = 'r0'\nlimit = '9/h'\n";
+    let shadow = "[[rule]]\nname = 's'\nmode = 'shadow'\nlimit = '9/h'\n";
+    let deny = "[[rule]]\nname = 'no'\nwhen = { path = '/no' }\ndecision = 'deny'\n";
+    let running = Running::under(&[rules(2, "").as_str(), candidate, shadow, deny].concat());
+    let mut talk = Talk::to(&running);
+    assert_eq!(ask(&mut talk, &many(MAX_ASKS / 4), false).status, 200);
+    assert_eq!(ask(&mut talk, &many(MAX_ASKS / 4 + 1), false).status, 413);
+    let denied = |count| vec![json!({"attributes": {"path": "/no"}}); count];
+    assert_eq!(ask(&mut talk, &denied(MAX_ASKS / 4), false).status, 200);
+    assert_eq!(ask(&mut talk, &denied(MAX_ASKS / 4 + 1), false).status, 413);
+}
+
+#[test]
+fn a_long_request_counts_for_each_kibibyte_of_its_attributes() {
+    let running = Running::under(&rules(100, ""));
+    let mut talk = Talk::to(&running);
+    // Names and values of four KiB: a hundred rules are four hundred asks.
+    let long = |bytes: usize| json!({"attributes": {"user": "x".repeat(bytes - "user".len())}});
+    assert_eq!(ask(&mut talk, &vec![long(4096); 10], true).status, 200);
+    assert_eq!(ask(&mut talk, &vec![long(4096); 11], true).status, 413);
+    assert_eq!(ask(&mut talk, &vec![long(4097); 9], true).status, 413, "five hundred each");
 }
 
 #[test]
@@ -171,4 +241,126 @@ fn who_is_refused_has_no_permit_also_where_a_candidate_would_have_one() {
     let answers = Talk::to(&running).post("/v1/admit/batch", body).json()["answers"].clone();
     let told = [0, 1].map(|nth| (answers[nth]["allowed"].clone(), answers[nth]["permit"].is_string()));
     assert_eq!(told, [(true.into(), true), (false.into(), false)]);
+}
+
+/// A server with one thread whose zone has this clock.
+fn server(rules: &str, clock: Arc<dyn Clock>) -> Server {
+    let policy = Policy::from_toml(rules).unwrap_or_else(|error| panic!("{error}"));
+    // Room for every key of the largest batch.
+    let zone = Zone::with_clock(1 << 20, clock);
+    Server::start(Settings { policy, ..settings() }, zone).expect("free ports of loopback can be had")
+}
+
+fn ticking() -> Arc<TickingClock> {
+    let clock = Arc::new(TickingClock::new());
+    clock.set(Timestamp::after_epoch(HOUR));
+    clock
+}
+
+#[test]
+fn each_stretch_of_a_batch_is_decided_at_one_instant() {
+    for algorithm in ["token-bucket", "sliding-log", "fixed-window"] {
+        // As fast as the clock, which advances by 0.1 ms at every reading: at other instants more would pass.
+        let limit = match algorithm {
+            "token-bucket" => "10000/s burst 2".to_owned(),
+            other => format!("2/100us {other}"),
+        };
+        let rule = |name: &str| format!("[[rule]]\nname = '{name}'\nkey = ['user']\nlimit = '{limit}'\n");
+        // One rule is taken from alone, two are all or none.
+        for (rules, asks) in [(rule("a"), 1), (rule("a") + &rule("b"), 2)] {
+            let clock = ticking();
+            let server = server(&rules, clock.clone());
+            let mut talk = Talk::at(server.http().expect("it speaks HTTP"));
+            clock.tick(Ticks::saturating_from(Duration::from_micros(100)));
+            let in_stretch = STRETCH / asks;
+            let answer = ask(&mut talk, &vec![of("ana"); 3 * in_stretch], false);
+            let allowed: Vec<_> = members(&answer, "allowed").iter().map(|allowed| allowed == true).collect();
+            let expected: Vec<_> = (0..3 * in_stretch).map(|nth| nth % in_stretch < 2).collect();
+            assert_eq!(allowed, expected, "{limit}, {asks} asks for each request");
+        }
+    }
+}
+
+#[test]
+fn a_batch_that_stands_or_falls_together_is_decided_at_one_instant() {
+    let rules = "[[rule]]\nname = 'bucket'\nkey = ['user']\nlimit = '1/h'\n\
+                 [[rule]]\nname = 'log'\nkey = ['user']\nlimit = '1/2h sliding-log'\n";
+    let clock = ticking();
+    let server = server(rules, clock.clone());
+    let mut talk = Talk::at(server.http().expect("it speaks HTTP"));
+    let users: Vec<_> = (0..10).map(|user| of(&format!("u{user}"))).collect();
+    assert_eq!(ask(&mut talk, &users, true).status, 200);
+    clock.set(Timestamp::after_epoch(HOUR + 100 * MILLISECOND));
+    clock.tick(Ticks::saturating_from(Duration::from_millis(1)));
+    let waits = members(&ask(&mut talk, &users, true), "retry_after_ms");
+    assert_eq!(waits, vec![json!(2 * 3_600_000 - 100); 10], "one reading of the clock, and none behind it");
+}
+
+/// A clock whose readings a test can hold up: that is where a batch is when it is decided.
+#[derive(Debug, Default)]
+struct Held {
+    readings: AtomicUsize,
+    is_armed: AtomicBool,
+    /// How far the test is, and who waits for that.
+    step: Mutex<usize>,
+    turned: Condvar,
+    is_late: AtomicBool,
+}
+
+impl Held {
+    /// A reading by the middle of a batch.
+    const MIDDLE: usize = 400;
+
+    fn go_on_to(&self, step: usize) {
+        *self.step.lock().expect("nobody panics") = step;
+        self.turned.notify_all();
+    }
+
+    fn wait_for(&self, step: usize) {
+        let (guard, longest) = (self.step.lock().expect("nobody panics"), Duration::from_secs(15));
+        let waited = self.turned.wait_timeout_while(guard, longest, |now| *now < step);
+        let is_late = waited.expect("nobody panics").1.timed_out();
+        self.is_late.fetch_or(is_late, Ordering::SeqCst);
+    }
+}
+
+impl Clock for Held {
+    fn now(&self) -> Timestamp {
+        if self.is_armed.load(Ordering::SeqCst) {
+            match self.readings.fetch_add(1, Ordering::SeqCst) {
+                // The other request is sent while the batch has begun.
+                0 => self.wait_for(1),
+                // It is answered before the batch is over.
+                Held::MIDDLE => self.wait_for(2),
+                _ => {}
+            }
+        }
+        Timestamp::after_epoch(HOUR)
+    }
+}
+
+#[test]
+fn others_are_served_while_a_batch_is_decided() {
+    let clock = Arc::new(Held::default());
+    let server = server(&rules(1, ""), clock.clone());
+    let address = server.http().expect("it speaks HTTP");
+    let (mut batch, mut other) = (Talk::at(address), Talk::at(address));
+    assert!(other.is_served() && other.answer().status == 200);
+    clock.is_armed.store(true, Ordering::SeqCst);
+    let body = json!({"requests": (0..1000).map(|user| of(&user.to_string())).collect::<Vec<_>>()});
+    batch.send(post("/v1/admit/batch", &body.to_string()));
+    other.send(get("/livez"));
+    clock.go_on_to(1);
+    let answered = std::thread::scope(|scope| {
+        let answered = scope.spawn(|| other.answer().status);
+        let status = answered.join().expect("it is answered");
+        clock.go_on_to(2);
+        status
+    });
+    assert_eq!((answered, batch.answer().status), (200, 200));
+    assert!(clock.readings.load(Ordering::SeqCst) > Held::MIDDLE, "the batch was that long");
+    assert!(
+        !clock.is_late.load(Ordering::SeqCst),
+        "the worker decided about the whole batch before it served others"
+    );
 }

@@ -1,0 +1,121 @@
+//! Many requests that are decided by one policy, in stretches that each have one instant.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use tidegate::{StoreError, Timestamp};
+
+use super::admission::Admission;
+use super::admit::{Measured, only};
+use super::{Gate, InForce};
+use crate::attributes::Attributes;
+
+/// The bytes of a request's attributes that one ask stands for.
+const BYTES_PER_ASK: usize = 1 << 10;
+
+/// A policy in force that decides about many requests; see [`Gate::batch`].
+#[derive(Clone)]
+pub struct Batch {
+    gate: Gate,
+    force: Arc<InForce>,
+}
+
+/// Requests of a [`Batch`] that are decided one after the other, at one instant; see [`Batch::stretch`].
+pub struct Stretch<'b> {
+    batch: &'b Batch,
+    moment: Moment,
+}
+
+/// The instant at which a request is decided.
+#[derive(Debug, Default)]
+pub(super) struct Moment {
+    /// By the calendar; it is read when a schedule or an override asks for it.
+    date: OnceLock<i64>,
+    /// By the clock of a store in memory; each take reads that itself if nothing is here.
+    pub(super) at: Option<Timestamp>,
+}
+
+impl Moment {
+    /// A moment of several requests.
+    pub(super) fn of(force: &InForce) -> Moment {
+        Moment { at: force.store.now(), ..Moment::default() }
+    }
+
+    pub(super) fn date(&self, gate: &Gate) -> i64 {
+        *self.date.get_or_init(|| gate.inner.calendar.now())
+    }
+}
+
+impl Gate {
+    /// Begins a batch: all of its requests are decided by the policy that is in force now.
+    ///
+    /// ```
+    /// use tidegate::Zone;
+    /// use tidegate_rules::{Attributes, Gate, Policy};
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let policy = Policy::from_toml("[[rule]]\nname = 'site'\nkey = ['user']\nlimit = '1/h'")?;
+    /// let batch = Gate::new(policy, Zone::new(1 << 20)).batch();
+    /// let requests = ["ana", "ana", "bob"].map(|user| Attributes::new().set("user", user));
+    /// assert_eq!(requests.iter().map(|request| batch.asks(request)).sum::<usize>(), 3);
+    /// let stretch = batch.stretch();
+    /// for (request, is_allowed) in requests.iter().zip([true, false, true]) {
+    ///     assert_eq!(stretch.admit(request).await?.is_allowed(), is_allowed);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn batch(&self) -> Batch {
+        Batch { gate: self.clone(), force: self.inner.force.load_full() }
+    }
+}
+
+impl Batch {
+    /// The number of asks of a request: one for each rule with a limit that applies to it, those in shadow mode and
+    /// candidates included, also where a decision comes before them, and at least one. A request whose attributes have
+    /// more than 1 KiB counts as many times as it has KiB.
+    ///
+    /// What a batch costs in time and memory grows with the sum of these.
+    pub fn asks(&self, request: &Attributes<'_>) -> usize {
+        let policy = &self.force.policy;
+        let limited =
+            policy.applying(&policy.see(request)).into_iter().filter_map(|id| policy.rule(id).limited());
+        let rules: usize = limited.map(|limited| 1 + limited.candidates.len()).sum();
+        rules.max(1).saturating_mul(request.bytes().div_ceil(BYTES_PER_ASK).max(1))
+    }
+
+    /// Begins a stretch: its requests are decided at one instant, as single requests at that instant would be, if the
+    /// store is in memory. A remote store decides about each request at the instant when it is asked.
+    ///
+    /// A stretch that takes longer than a twentieth of a second goes on at a later instant.
+    pub fn stretch(&self) -> Stretch<'_> {
+        Stretch { batch: self, moment: Moment::of(&self.force) }
+    }
+
+    /// [`Gate::admit_all`] by the policy of this batch.
+    pub async fn admit_all(&self, requests: &[Attributes<'_>]) -> Result<Vec<Admission>, StoreError> {
+        let moment = Moment::of(&self.force);
+        self.gate.decide(&self.force, requests, &mut Measured::default(), &moment).await
+    }
+}
+
+impl Stretch<'_> {
+    /// [`Gate::admit`] by the policy of the batch, at the instant of this stretch.
+    pub async fn admit(&self, request: &Attributes<'_>) -> Result<Admission, StoreError> {
+        let Batch { gate, force } = self.batch;
+        let request = std::slice::from_ref(request);
+        gate.decide(force, request, &mut Measured::default(), &self.moment).await.map(only)
+    }
+}
+
+impl fmt::Debug for Batch {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Batch").field("rules", &self.force.policy.rules().len()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Stretch<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Stretch").field("at", &self.moment.at).finish_non_exhaustive()
+    }
+}
