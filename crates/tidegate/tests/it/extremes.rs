@@ -235,7 +235,7 @@ fn whatever_bits_are_carried_end_within_one_refill_of_the_new_limit() {
                         let history = History::new(changed_at, vec![Predecessor::new(&old, changed_at)]);
                         let clear_at = new.clear_at(&carried);
                         let before =
-                            clear_at.checked_sub(Ticks::new(1)).filter(|before| *before > changed_at);
+                            clear_at.checked_sub(conformance::ticks(1)).filter(|before| *before > changed_at);
                         let ends = before.is_none_or(|before| history.matters_at(&new, before));
                         assert!(ends, "{old} to {new} at {changed_at:?}: {state:?} became {carried:?}");
                         let _ = new.peek(&carried, changed_at, Ask::ONE);
