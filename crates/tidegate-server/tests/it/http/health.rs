@@ -3,17 +3,17 @@
 use tidegate_server::Settings;
 use tidegate_server::settings::{Bounds, Token};
 
-use super::{LONG, SHORT};
+use super::slow::SHORT;
 use crate::wire::http::{Talk, by, get, post};
 use crate::wire::resp::{Client, Value};
-use crate::wire::{Running, settings};
+use crate::wire::{NEVER, Running, settings};
 
 /// Connections above the bound that are read.
 const MAX_HEALTH_CONNECTIONS: usize = 16;
 
 /// A server all of whose connections are held by clients of the other front.
 fn full(health: std::time::Duration, token: Option<Token>) -> (Running, [Client; 2]) {
-    let bounds = Bounds { max_connections: 2, arrival: LONG, health, ..Bounds::default() };
+    let bounds = Bounds { max_connections: 2, arrival: NEVER, health, ..Bounds::default() };
     let is_guarded = token.is_some();
     let running = Running::with(Settings { bounds, token, ..settings() });
     let held = [running.resp(), running.resp()].map(|mut client| {
@@ -27,7 +27,7 @@ fn full(health: std::time::Duration, token: Option<Token>) -> (Running, [Client;
 
 #[test]
 fn a_server_without_a_connection_left_lives_and_is_ready() {
-    let (running, _held) = full(LONG, None);
+    let (running, _held) = full(NEVER, None);
     for (path, body) in [("/livez", r#"{"live":true}"#), ("/readyz", r#"{"ready":true,"rules":"ok"}"#)] {
         let mut talk = Talk::to(&running);
         let answer = talk.get(path);
@@ -38,7 +38,7 @@ fn a_server_without_a_connection_left_lives_and_is_ready() {
 
 #[test]
 fn everything_else_is_told_that_there_are_too_many_and_nothing_is_done() {
-    let (running, held) = full(LONG, None);
+    let (running, held) = full(NEVER, None);
     let take = post("/v1/take", r#"{"key":"ana","limit":"1/h"}"#);
     let long = post("/v1/take", &" ".repeat(100_000));
     for message in [&take, &long, &get("/metrics"), &get("/nowhere"), &post("/livez", "")] {
@@ -62,14 +62,14 @@ fn everything_else_is_told_that_there_are_too_many_and_nothing_is_done() {
 
 #[test]
 fn one_request_is_answered_and_no_second() {
-    let (running, _held) = full(LONG, None);
+    let (running, _held) = full(NEVER, None);
     let said = Talk::to(&running).send(get("/livez").repeat(2)).rest();
     assert_eq!(said.matches("HTTP/1.1 200").count(), 1, "{said}");
 }
 
 #[test]
 fn sixteen_connections_above_the_bound_are_read_and_the_seventeenth_is_not() {
-    let (running, _held) = full(LONG, None);
+    let (running, _held) = full(NEVER, None);
     let mut above: Vec<_> = (0..MAX_HEALTH_CONNECTIONS).map(|_| Talk::to(&running)).collect();
     // Connections are accepted in the order in which they were made, and this one is told without asking anything.
     let mut beyond = Talk::to(&running);
@@ -105,7 +105,7 @@ fn clients_that_take_their_time_do_not_keep_health_checks_out() {
 
 #[test]
 fn where_there_is_a_token_health_checks_need_none() {
-    let (running, _held) = full(LONG, Token::new("sesame"));
+    let (running, _held) = full(NEVER, Token::new("sesame"));
     assert_eq!(Talk::to(&running).get("/livez").status, 200);
     assert_eq!(Talk::to(&running).ask(by("sesame", &get("/readyz"))).status, 200);
     assert_eq!(Talk::to(&running).ask(by("sesame", &get("/metrics"))).status, 503);

@@ -15,7 +15,7 @@ use crate::wire::{PATIENT, Running};
 const TAKE: &str = r#"{"key":"ana","limit":"1000/s"}"#;
 
 /// A time that passes while a test waits for it.
-const SHORT: Duration = Duration::from_millis(250);
+pub(super) const SHORT: Duration = Duration::from_millis(250);
 
 /// Bytes of a head that may still come.
 const DROPS: usize = 8 << 10;

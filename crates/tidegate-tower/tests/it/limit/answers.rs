@@ -215,7 +215,7 @@ fn a_store_without_room_is_resource_exhausted_in_grpc_and_has_a_reason_of_its_ow
     };
     assert_eq!(now(&mut service, call("ana")).status(), StatusCode::OK);
     let refused = now(&mut service, call("bob"));
-    assert_eq!(status(refused.headers()).code(), tonic::Code::ResourceExhausted);
+    assert_eq!(status(refused.headers()).code(), Code::ResourceExhausted);
     assert_eq!(field(&refused, "grpc-retry-pushback-ms"), Some("1000"));
 
     let layer = RateLimit::with(limiter(), key::header("x-user")).otherwise(|refused| {

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use tidegate::Ticks;
-
 use super::{integers, pairs};
 use crate::resp::raw::{Talk, answers};
 use crate::wire::Running;
