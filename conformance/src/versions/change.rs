@@ -19,6 +19,8 @@ impl<V: Versions> History<V> {
         let is_live = self.is_live(to, self.now);
         self.put_in_force(to, is_live);
         if !is_known {
+            // It may begin with anything, also with more than the limit before.
+            self.versions[to].exceeded = true;
             self.span.interrupt();
         }
         if self.stored() != before {
