@@ -2,24 +2,25 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
-use conformance::arm::{Answer, Arm, Pure};
+use conformance::arm::{Answer, Arm, Pure, Take};
 use conformance::batch::{Compared, is_a_sequence};
 use conformance::clock::TickingClock;
 use conformance::promise::{KINDS, Promise};
 use conformance::random::Random;
 use conformance::trace::{self, Batches, Trace};
 use tidegate::{Adjusted, Adjustment, Ask, Limit, Map, PermitId, Ticks, Timestamp, Zone};
-use tidegate_rules::{Attributes, Gate, GateStore, HeldPermit};
+use tidegate_rules::{Admission, Attributes, Gate, GateStore, HeldPermit};
 
 use crate::requests::{admit, policy};
 
 /// What cannot be asked of a rule.
 const UNKNOWN: [&str; 3] = ["charge", "refund", "reset"];
 
-/// A gate with one rule. Its answers are those of single requests at instants that follow each other, so its clock
-/// never steps back behind a batch.
+/// A gate with one rule; many takes at once are a stretch of a batch.
 struct OnGate {
     store: fn(Arc<TickingClock>) -> GateStore,
     clock: Arc<TickingClock>,
@@ -32,6 +33,14 @@ impl OnGate {
         let clock = Arc::new(TickingClock::new());
         let gate = Gate::new(policy(&rule(limit)), store(clock.clone()));
         OnGate { store, clock, gate, permits: HashMap::new() }
+    }
+}
+
+impl OnGate {
+    fn note(&mut self, key: &str, admission: &Admission) -> Answer {
+        let held = admission.permits().iter().map(|permit| ((key.to_owned(), permit.id), permit.clone()));
+        self.permits.extend(held);
+        admission.binding().expect("a limit decides").decision.into()
     }
 }
 
@@ -65,7 +74,7 @@ impl Arm for OnGate {
     }
 
     fn set_time(&mut self, now: Timestamp) {
-        self.clock.set_ahead(now);
+        self.clock.set(now);
     }
 
     fn tick(&mut self, step: Ticks) -> bool {
@@ -73,15 +82,21 @@ impl Arm for OnGate {
         true
     }
 
-    fn slack(&self) -> Ticks {
-        self.clock.ahead()
-    }
-
     fn take(&mut self, key: &str, ask: Ask, _: Option<&str>) -> Answer {
         let admission = admit(&self.gate, &request(key, ask));
-        let held = admission.permits().iter().map(|permit| ((key.to_owned(), permit.id), permit.clone()));
-        self.permits.extend(held);
-        admission.binding().expect("a limit decides").decision.into()
+        self.note(key, &admission)
+    }
+
+    fn take_each(&mut self, takes: &[Take<'_>]) -> Vec<Answer> {
+        let batch = self.gate.batch();
+        let stretch = batch.stretch();
+        let mut context = Context::from_waker(Waker::noop());
+        let admit =
+            |take: &Take<'_>| match pin!(stretch.admit(&request(take.key, take.ask))).poll(&mut context) {
+                Poll::Ready(Ok(admission)) => self.note(take.key, &admission),
+                other => panic!("a store in memory answers at once, not {other:?}"),
+            };
+        takes.iter().map(admit).collect()
     }
 
     fn peek(&mut self, key: &str, ask: Ask) -> Answer {

@@ -13,8 +13,7 @@ use crate::wire::http::Talk;
 /// What cannot be asked of a rule over HTTP. Rules are replaced in a file, which these servers have not.
 pub(crate) const UNKNOWN: [&str; 5] = ["peek", "charge", "refund", "reset", "limit"];
 
-/// A server with one rule. Its answers are those of single requests at instants that follow each other, so its clock
-/// never steps back behind a batch.
+/// A server with one rule.
 pub(crate) struct UnderRule {
     running: Running,
     talk: Talk,
@@ -68,16 +67,12 @@ impl Arm for UnderRule {
     }
 
     fn set_time(&mut self, now: Timestamp) {
-        self.running.ticking.set_ahead(now);
+        self.running.ticking.set(now);
     }
 
     fn tick(&mut self, step: Ticks) -> bool {
         self.running.ticking.tick(step);
         true
-    }
-
-    fn slack(&self) -> Ticks {
-        self.running.ticking.ahead()
     }
 
     fn take(&mut self, key: &str, ask: Ask, _: Option<&str>) -> Answer {
