@@ -17,6 +17,7 @@ impl<V: Versions> History<V> {
         let (before, is_known) = (self.stored(), self.comes_from_known(to));
         let (old, recent) = (self.arm.peek(0, Ask::ONE), self.recently_admitted(from, to));
         let is_live = self.is_live(to, self.now);
+        let (has_ended, is_own) = (self.counts_have_ended(), self.is_live(from, self.versions[from].since));
         self.put_in_force(to, is_live);
         if !is_known {
             // It may begin with anything, also with more than the limit before.
@@ -37,6 +38,9 @@ impl<V: Versions> History<V> {
         if is_live || !is_known {
             return Ok(());
         }
+        if has_ended {
+            return is_full(new).map_err(|what| format!("I-13: {what}: {old:?} became {new:?}"));
+        }
         self.met.carried += u64::from(new.reset_after_in_ticks() > Ticks::ZERO);
         // The older window of an estimate may hold too much without a sign of it.
         let estimates = self.kind == "sliding-window-estimate";
@@ -45,9 +49,9 @@ impl<V: Versions> History<V> {
         // Of two windows an estimate counts a part; in one of another length they may lie whole.
         let of_two = estimates && period_of(&was) != period_of(&is);
         self.versions[to].exceeded = exceeded || used > new.limit() || of_two;
-        used_is_missing((&was, &is), old, new, Used { recent, exceeded })
+        used_is_missing((&was, &is), old, new, Used { recent, exceeded, is_own })
             .map_err(|what| format!("I-13: {what}: {old:?} under {was:?} became {new:?} under {is:?}"))?;
-        self.wait_is_short(&was, &is, old)
+        if is_own || old.remaining() > 0 { self.wait_is_short(&was, &is, old) } else { Ok(()) }
     }
 
     fn put_in_force(&mut self, to: usize, is_live: bool) {
@@ -69,7 +73,7 @@ impl<V: Versions> History<V> {
     }
 
     /// Whether a stored state under this version is worth something after that time.
-    fn is_live(&self, index: usize, since: u64) -> bool {
+    pub(super) fn is_live(&self, index: usize, since: u64) -> bool {
         let limit = &self.versions[index].limit;
         limit.clear_at(&self.arm.state(limit)) > Timestamp::from_ticks(since)
     }
@@ -145,6 +149,15 @@ struct Used {
     recent: u64,
     /// The old limit began with more than it allows itself, and nothing says how much.
     exceeded: bool,
+    /// The counts are of the old limit itself. Waits of carried ones end with the state that they come from, so they do
+    /// not say how much is owed.
+    is_own: bool,
+}
+
+/// A change after the old state was clear leaves nothing to carry.
+fn is_full(new: Decision) -> Result<(), &'static str> {
+    let full = new.reset_after_in_ticks() == Ticks::ZERO && new.remaining() == new.limit();
+    if full { Ok(()) } else { Err("counts that had ended are carried") }
 }
 
 /// What the answers before and after a change must have in common.
@@ -152,7 +165,7 @@ fn used_is_missing(
     (was, is): (&Promise, &Promise),
     old: Decision,
     new: Decision,
-    Used { recent, exceeded }: Used,
+    Used { recent, exceeded, is_own }: Used,
 ) -> Result<(), &'static str> {
     let used = old.limit() - old.remaining().min(old.limit());
     let expected = new.limit().saturating_sub(used);
@@ -164,7 +177,9 @@ fn used_is_missing(
         }
         (Promise::WarmUp { .. }, Promise::WarmUp { .. }) => return debt_stays(old, new),
         // Beyond its burst it owes more units than it can lack.
-        (Promise::TokenBucket { .. } | Promise::LeakyBucket { .. }, _) if owes_more_than_burst(was, old) => {
+        (Promise::TokenBucket { .. } | Promise::LeakyBucket { .. }, _)
+            if owes_more_than_burst(was, old) || (!is_own && old.remaining() == 0) =>
+        {
             (0, expected)
         }
         (Promise::TokenBucket { .. } | Promise::LeakyBucket { .. }, _) => (expected, expected),

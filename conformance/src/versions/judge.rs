@@ -12,6 +12,7 @@ impl<V: Versions> History<V> {
     pub(super) fn take(&mut self, server: usize, ask: Ask) -> Result<Decision, String> {
         let index = self.on[server];
         let before = self.stored();
+        self.counts_may_have_ended(index);
         let peeked = self.arm.peek(server, ask);
         if self.stored() != before {
             return Err(format!("I-6: a peek of {ask:?} wrote"));
@@ -27,6 +28,21 @@ impl<V: Versions> History<V> {
         }
         self.note(server, ask, decision)?;
         Ok(decision)
+    }
+
+    /// Counts that are carried end when the state that they come from is clear under its own limit. From then on each
+    /// limit is judged by itself.
+    fn counts_may_have_ended(&mut self, index: usize) {
+        let is_own = self.is_live(index, self.versions[index].since);
+        if index == self.in_force && !is_own && self.counts_have_ended() {
+            self.span.interrupt();
+        }
+    }
+
+    /// Whether the state that counts are carried from now is clear under its own limit.
+    pub(super) fn counts_have_ended(&self) -> bool {
+        let source = self.order.iter().find(|known| self.is_live(**known, self.versions[**known].since));
+        source.is_none_or(|source| !self.is_live(*source, self.now))
     }
 
     /// I-15: an ask under one limit changes no state of another.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tidegate::{Algorithm, Ask, Decision, History, Limit, Predecessor, State, Timestamp};
+use tidegate::{Algorithm, Ask, Begun, Decision, History, Limit, Predecessor, State, Timestamp};
 
 use super::{SERVERS, Versions};
 
@@ -20,14 +20,14 @@ pub struct Table {
 }
 
 impl Table {
-    /// The state that a server decides by, and whether it is a stored one.
-    fn current(&self, limit: &Limit, history: &History) -> State {
+    /// The state that a server decides by, with its end if it is a carried one.
+    fn current(&self, limit: &Limit, history: &History) -> Begun {
         let own = Versions::state(self, limit);
         let carries = history.matters_at(limit, self.now) && !history.is_live(limit, &own);
         if !carries {
-            return own;
+            return Begun { state: own, ..Begun::FULL };
         }
-        history.begin(limit, |_, before| self.stored(before.algorithm(), before.numbers()))
+        history.begin(limit, self.now, |_, before| self.stored(before.algorithm(), before.numbers()))
     }
 
     fn stored(&self, algorithm: Algorithm, numbers: [u64; 5]) -> State {
@@ -61,17 +61,20 @@ impl Versions for Table {
 
     fn take(&mut self, server: usize, ask: Ask) -> Decision {
         let (limit, history) = self.server(server);
-        let (limit, mut state) = (*limit, self.current(limit, history));
+        let (limit, begun) = (*limit, self.current(limit, history));
+        let mut state = begun.state.clone();
         let decision = limit.decide(&mut state, self.now, ask);
         if decision.is_allowed() || limit.counts_denied() {
             self.states.insert(name(limit.algorithm(), limit.numbers()), state);
+            return decision;
         }
-        decision
+        begun.reported(decision, self.now)
     }
 
     fn peek(&self, server: usize, ask: Ask) -> Decision {
         let (limit, history) = self.server(server);
-        limit.peek(&self.current(limit, history), self.now, ask)
+        let begun = self.current(limit, history);
+        begun.reported(limit.peek(&begun.state, self.now, ask), self.now)
     }
 
     fn state(&self, limit: &Limit) -> State {

@@ -64,6 +64,16 @@ impl Decision {
         Decision { verdict: Verdict::Denied { retry_after }, room: Room::of_units(0), permit: None, ..self }
     }
 
+    /// The same decision of a key that is full after this time, whatever the limit says: no wait is longer.
+    #[must_use]
+    pub(crate) fn at_most(self, wait: Ticks) -> Decision {
+        let verdict = match self.verdict {
+            Verdict::Denied { retry_after } => Verdict::Denied { retry_after: retry_after.min(wait) },
+            other => other,
+        };
+        Decision { verdict, reset_after: self.reset_after.min(wait), ..self }
+    }
+
     /// The verdict, with spans rounded up to nanoseconds.
     #[inline]
     pub const fn verdict(&self) -> Verdict {

@@ -10,9 +10,13 @@
 //! A state belongs to one limit, so a key has one for each of them. A live state of the limit in force is used as it
 //! is. A key without one begins with what [`Limit::carry`] makes of its states under the predecessors. That is a pure
 //! function: denials and peeks write nothing, and from one full refill after the change on no predecessor is read.
+//!
+//! A store forgets a state when it is clear under its own limit. So that no answer depends on when that happens, a
+//! carried state ends with the state that it comes from ([`Begun::until`]), and no denial reports a longer wait.
 
 use crate::algorithm::carry::carry;
 use crate::algorithm::{Algorithm, State};
+use crate::decision::Decision;
 use crate::limit::{Limit, Terms};
 use crate::time::Timestamp;
 
@@ -140,32 +144,71 @@ impl History {
     /// only as far back as needed: counts are carried from the newest predecessor under which the key has a live
     /// state, through those after it, each at its own time.
     #[must_use]
-    pub fn begin(&self, limit: &Limit, state_of: impl FnMut(usize, &Predecessor) -> State) -> State {
-        self.begin_terms(limit.terms(), state_of)
+    pub fn begin(
+        &self,
+        limit: &Limit,
+        now: Timestamp,
+        state_of: impl FnMut(usize, &Predecessor) -> State,
+    ) -> Begun {
+        self.begin_terms(limit.terms(), now, state_of)
     }
 
     /// [`History::begin`] for stores.
     pub(crate) fn begin_terms(
         &self,
         terms: &Terms,
+        now: Timestamp,
         mut state_of: impl FnMut(usize, &Predecessor) -> State,
-    ) -> State {
+    ) -> Begun {
+        if !self.matters_to(terms, now) {
+            return Begun::FULL;
+        }
         let mut carried = State::default();
-        let mut from = self.before.len();
+        let (mut from, mut until) = (self.before.len(), Timestamp::EPOCH);
         for (index, predecessor) in self.before.iter().enumerate() {
             carried = state_of(index, predecessor);
             from = index;
+            until = predecessor.clear_at(&carried);
             if predecessor.is_live(&carried) {
                 break;
             }
         }
+        if until <= now {
+            return Begun::FULL;
+        }
         for (old, new) in (0..from).rev().map(|index| (&self.before[index + 1], &self.before[index])) {
             carried = carry(old.terms(), &carried, new.since, new.terms());
         }
-        match self.before.first() {
+        let state = match self.before.first() {
             Some(newest) => carry(newest.terms(), &carried, self.since, terms),
             None => carried,
+        };
+        Begun { state, until }
+    }
+}
+
+/// The state that a key begins with under a limit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Begun {
+    /// The state. A take that is allowed writes it, with its own cost, as a state of the limit in force.
+    pub state: State,
+    /// The time at which the state that it was carried from is clear; the key is full from then on. The end of time if
+    /// nothing was carried.
+    pub until: Timestamp,
+}
+
+impl Begun {
+    /// The state of a key that nothing is carried for.
+    pub const FULL: Begun = Begun { state: State::FULL, until: Timestamp::LAST };
+
+    /// The decision about this state at `now`, as it is reported: a key that was denied is full at `until`, so it
+    /// waits no longer.
+    #[must_use]
+    pub fn reported(&self, decision: Decision, now: Timestamp) -> Decision {
+        if decision.is_allowed() || self.until == Timestamp::LAST {
+            return decision;
         }
+        decision.at_most(self.until.since(now))
     }
 }
 
@@ -195,8 +238,8 @@ mod tests {
     }
 
     fn remaining(history: &History, text: &str, states: &[&State]) -> u64 {
-        let begun = history.begin(&limit(text), |index, _| states[index].clone());
-        limit(text).peek(&begun, history.since(), Ask::ONE).remaining()
+        let begun = history.begin(&limit(text), history.since(), |index, _| states[index].clone());
+        limit(text).peek(&begun.state, history.since(), Ask::ONE).remaining()
     }
 
     #[test]
@@ -228,8 +271,8 @@ mod tests {
 
     #[test]
     fn without_predecessors_a_key_begins_full() {
-        let begun = history(100, &[]).begin(&limit("9/h"), |_, _| unreachable!("there is none"));
-        assert_eq!(begun, State::default());
+        let begun = history(100, &[]).begin(&limit("9/h"), at(100), |_, _| unreachable!("there is none"));
+        assert_eq!(begun, Begun::FULL);
     }
 
     #[test]
@@ -254,7 +297,7 @@ mod tests {
         let newer = spent("1/s burst 20", 15, 71);
         assert_eq!(remaining(&changed, "1/h burst 99", &[&newer, &oldest]), 99 - 13);
         let mut read = Vec::new();
-        let _ = changed.begin(&limit("1/h burst 99"), |index, _| {
+        let _ = changed.begin(&limit("1/h burst 99"), at(73), |index, _| {
             read.push(index);
             newer.clone()
         });
@@ -272,6 +315,24 @@ mod tests {
         let clear = spent("9/s burst 9", 5, 10);
         let changed = history(73, &[("9/s burst 9", 60)]);
         assert_eq!(remaining(&changed, "1/h burst 20", &[&clear]), 20);
+    }
+
+    #[test]
+    fn a_carried_state_ends_with_the_one_that_it_comes_from() {
+        let spent = spent("5/s", 5, 10);
+        let changed = history(10, &[("5/s", 0)]);
+        let new = limit("5/h");
+        let begun = |now| changed.begin(&new, now, |_, _| spent.clone());
+        let last = at(11).checked_sub(Ticks::new(1)).expect("after the epoch");
+        for (now, wait) in [(at(10), Ticks::saturating_from(SECOND)), (last, Ticks::new(1))] {
+            let denied = begun(now).reported(new.peek(&begun(now).state, now, Ask::ONE), now);
+            assert_eq!(denied.verdict_in_ticks(), crate::Verdict::Denied { retry_after: wait });
+            assert_eq!(denied.reset_after_in_ticks(), wait);
+        }
+        assert_eq!(begun(at(11)), Begun::FULL, "the old state is clear");
+        let never = Ask::new(Cost::of(6));
+        let verdict = begun(at(10)).reported(new.peek(&begun(at(10)).state, at(10), never), at(10));
+        assert_eq!(verdict.verdict(), crate::Verdict::Impossible);
     }
 
     #[test]

@@ -18,6 +18,9 @@ use crate::time::Timestamp;
 pub struct State(Kind);
 
 impl State {
+    /// A key never seen.
+    pub(crate) const FULL: State = State(Kind::Unseen);
+
     /// The state whose one word is this; the other algorithms need more than one.
     pub(crate) fn of_word(algorithm: Algorithm, clear_at: Timestamp) -> State {
         State(match algorithm {
