@@ -12,6 +12,7 @@ use crate::decision::Decision;
 use crate::limit::{CurrentLimit, Limit, LimitError, Terms};
 use crate::receipt::Receipt;
 use crate::store::name::{Account, Name, Namespace};
+use crate::store::nonce_for;
 use crate::sync::{Apart, AtomicU64, Mutex, Ordering};
 use crate::time::{Clock, Source, Timestamp};
 use crate::wait::{Acquire, MAX_WAITERS, Room, Venue, Visit};
@@ -198,7 +199,8 @@ impl Inner {
             }
             terms => {
                 let mut states = self.others.lock();
-                terms.decide(&mut states[terms.algorithm() as usize], self.clock.now(), ask)
+                let state = &mut states[terms.algorithm() as usize];
+                terms.decide(state, self.clock.now(), ask, nonce_for(&terms))
             }
         }
     }
@@ -292,7 +294,7 @@ impl Venue for Inner {
     ) -> (Decision, Option<Receipt>) {
         let terms = account.terms();
         self.touch(terms, at, |state, now| {
-            let decision = terms.decide_if_free(state, now, ask);
+            let decision = terms.decide_if_free(state, now, ask, nonce_for(terms));
             (decision, terms.receipt(state, now, ask, &decision))
         })
     }

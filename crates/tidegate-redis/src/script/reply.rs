@@ -218,12 +218,17 @@ fn words_of_numbers(numbers: &[u64], algorithm: Algorithm) -> Option<Vec<u64>> {
     }
 }
 
-/// The lease that has to end, if it was found, and the last one for all the others.
+/// The lease that has to end, if it was found, and the last one for all the others. Their permits are not looked at:
+/// any two numbers will do.
 fn words_of_holders(numbers: &[u64]) -> Option<Vec<u64>> {
     let [places, last, freed, until] = *numbers else { return None };
     let end = |micros: u64| if micros > LAST_MICRO { u64::MAX } else { micros * TICKS };
-    let leases = [[end(until), freed], [end(last), places.checked_sub(freed)?]];
-    Some(leases.into_iter().filter(|[_, units]| *units > 0).flatten().collect())
+    if places == 0 && freed == 0 {
+        return Some(vec![]);
+    }
+    let leases = [[end(until), freed, 1], [end(last), places.checked_sub(freed)?, 2]];
+    let held = leases.into_iter().filter(|[_, units, _]| *units > 0).flatten();
+    Some(std::iter::once(3).chain(held).collect())
 }
 
 #[cfg(test)]

@@ -79,3 +79,18 @@ fn under_another_limit_for_one_key_its_leases_are_those() {
     assert_eq!(gate.release_now(&two).ok(), Some(true));
     assert!(ask(&gate).is_allowed());
 }
+
+/// Permits were numbered: the holder of one counted on, and gave back the place of its neighbour.
+#[test]
+fn a_holder_cannot_count_on_to_the_permit_of_its_neighbour() {
+    let (gate, _) = gate_with_clock(&rule("2/60s concurrency"));
+    let (mine, neighbours) = (taken(&gate), taken(&gate));
+    for step in 1..100 {
+        for number in [mine.id.number().wrapping_add(step), mine.id.number().wrapping_sub(step)] {
+            let id = tidegate::PermitId::from_number(number).expect("a number far from zero");
+            assert_eq!(gate.release_now(&HeldPermit { id, ..mine.clone() }).ok(), Some(false), "{step}");
+        }
+    }
+    assert!(!ask(&gate).is_allowed(), "both places are still held");
+    assert_eq!(gate.release_now(&neighbours).ok(), Some(true));
+}

@@ -8,13 +8,14 @@
 //! ```
 //!
 //! At most `max` at every instant. An allowed ask gets a [`PermitId`]; releasing it, or the end of its lease,
-//! gives the place back. Permits are numbered and never reused while time goes on, so a release that comes
-//! too late frees nobody else's place.
+//! gives the place back. A permit is a number from a sequence that is never reused while time goes on, so a release that
+//! comes too late frees nobody else's place; under a random nonce, which comes with the ask, it cannot be guessed.
 //!
 //! Nobody knows when a holder will be done: `retry_after` is an upper bound, the end of the leases that
 //! would make room. For the same reason no later place can be promised, and patience changes nothing here.
 
 use std::collections::BTreeMap;
+use std::iter;
 
 use super::state::Stored;
 use super::{Carry, Decide, Packed, Words};
@@ -45,9 +46,11 @@ pub struct Holders {
     by_end: BTreeMap<(Timestamp, PermitId), u64>,
     /// The places that all of them hold together.
     units: u64,
-    /// The number of the next permit. It starts from the time, half as fast as the time goes: a state that
-    /// was forgotten and begun anew never repeats a number.
+    /// The place of the next permit in the sequence. It starts from the time, half as fast as the time goes: a state
+    /// that was forgotten and begun anew never repeats one.
     next: u64,
+    /// The permit that was given last.
+    newest: Option<PermitId>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,12 +137,29 @@ impl Concurrency {
         Decision::new(verdict, self.max, room, settled.longest_lease())
     }
 
-    /// Takes the places under the next number.
-    fn enter(&self, holders: &mut Holders, now: Timestamp, units: u64) -> Option<PermitId> {
-        let number = if holders.next == 0 { now.ticks() / 2 + 1 } else { holders.next };
-        holders.next = number.checked_add(1)?;
-        let permit = PermitId::from_number(number)?;
+    /// Decides like [`Decide::decide`]; the permit is the next of the sequence under this nonce, and as hard to guess
+    /// as that. [`Limit::decide_with_nonce`](crate::Limit::decide_with_nonce) says more.
+    #[must_use = "a decision that nobody reads limits nobody"]
+    pub fn decide_with_nonce(&self, holders: &mut Holders, now: Timestamp, ask: Ask, nonce: u64) -> Decision {
+        self.settle(holders, now);
+        let verdict = self.judge(&self.settled(holders, now), ask);
+        if !verdict.is_allowed() {
+            return self.report(verdict, &self.settled(holders, now));
+        }
+        match self.enter(holders, now, ask.units(), nonce) {
+            Some(permit) => self.report(verdict, &self.settled(holders, now)).with_permit(permit),
+            None => self.report(Verdict::Impossible, &self.settled(holders, now)),
+        }
+    }
+
+    /// Takes the places under the next permit.
+    fn enter(&self, holders: &mut Holders, now: Timestamp, units: u64, nonce: u64) -> Option<PermitId> {
+        if holders.next == 0 {
+            holders.next = now.ticks() / 2 + 1;
+        }
+        let permit = holders.next_permit(nonce)?;
         holders.insert(permit, Holder { until: now.saturating_add(self.lease), units });
+        holders.newest = Some(permit);
         Some(permit)
     }
 }
@@ -184,16 +204,9 @@ impl Carry for Concurrency {
 impl Decide for Concurrency {
     type State = Holders;
 
+    /// The permit is numbered: [`Concurrency::decide_with_nonce`] gives one that cannot be guessed.
     fn decide(&self, holders: &mut Holders, now: Timestamp, ask: Ask) -> Decision {
-        self.settle(holders, now);
-        let verdict = self.judge(&self.settled(holders, now), ask);
-        if !verdict.is_allowed() {
-            return self.report(verdict, &self.settled(holders, now));
-        }
-        match self.enter(holders, now, ask.units()) {
-            Some(permit) => self.report(verdict, &self.settled(holders, now)).with_permit(permit),
-            None => self.report(Verdict::Impossible, &self.settled(holders, now)),
-        }
+        self.decide_with_nonce(holders, now, ask, 0)
     }
 
     fn peek(&self, holders: &Holders, now: Timestamp, ask: Ask) -> Decision {
@@ -213,14 +226,13 @@ impl Decide for Concurrency {
 
     /// The permit of a take that has just been allowed is the newest.
     fn receipt(&self, holders: &Holders, now: Timestamp, cost: Cost) -> Receipt {
-        let permit = holders.next.checked_sub(1).and_then(PermitId::from_number);
         Receipt {
             algorithm: None,
             cost,
             at: now,
             clear_at: self.clear_at(holders),
             paid: Ticks::ZERO,
-            permit,
+            permit: holders.newest,
             shared: false,
         }
     }
@@ -252,21 +264,38 @@ impl Settled<'_> {
 }
 
 impl Holders {
-    /// Ends and places; the permits are numbered anew.
+    /// The sequence goes on where it was, and every permit keeps its number.
     pub(super) fn from_words(words: &[u64]) -> Option<Holders> {
-        let mut holders = Holders { next: 1, ..Holders::default() };
-        for lease in words.chunks(2) {
-            let [until, units] = *lease else { return None };
+        let (next, leases) = words.split_first()?;
+        let mut holders = Holders { next: *next, ..Holders::default() };
+        for lease in leases.chunks(3) {
+            let [until, units, permit] = *lease else { return None };
+            let permit =
+                PermitId::from_number(permit).filter(|permit| !holders.by_permit.contains_key(permit))?;
             holders.units.checked_add(units)?;
-            let permit = PermitId::from_number(holders.next)?;
             holders.insert(permit, Holder { until: Timestamp::from_ticks(until), units });
-            holders.next += 1;
         }
         Some(holders)
     }
 
     pub(super) fn words(&self) -> Vec<u64> {
-        self.by_end.iter().flat_map(|((until, _), units)| [until.ticks(), *units]).collect()
+        let lease = |(&(until, permit), &units): (&(Timestamp, PermitId), &u64)| {
+            [until.ticks(), units, permit.number()]
+        };
+        iter::once(self.next).chain(self.by_end.iter().flat_map(lease)).collect()
+    }
+
+    /// The next of the sequence under this nonce. It is passed over if it is zero, or the permit of a holder: no two
+    /// of the sequence are the same under one nonce, so one more try than there are holders, and one for zero, will do.
+    fn next_permit(&mut self, nonce: u64) -> Option<PermitId> {
+        loop {
+            let number = self.next ^ nonce;
+            self.next = self.next.checked_add(1)?;
+            let permit = PermitId::from_number(number);
+            if let Some(permit) = permit.filter(|permit| !self.by_permit.contains_key(permit)) {
+                return Some(permit);
+            }
+        }
     }
 
     fn drop_ended(&mut self, now: Timestamp) {
@@ -331,6 +360,82 @@ mod tests {
         assert!(forgotten_at < Timestamp::from_ticks(1000), "{forgotten_at:?}");
         let anew = limit.decide(&mut Holders::default(), forgotten_at, Ask::ONE).permit().unwrap();
         assert!(given.iter().all(|permit| *permit < anew));
+    }
+
+    /// The holder of one of two places counts on from its permit; it gave back its neighbour's place by that.
+    #[test]
+    fn a_permit_under_a_nonce_does_not_tell_the_next_one() {
+        let (limit, now) = (limit(2), Timestamp::from_ticks(500));
+        let mut holders = Holders::default();
+        let mut enter = |nonce| limit.decide_with_nonce(&mut holders, now, Ask::ONE, nonce).permit().unwrap();
+        let (mine, neighbours) = (enter(0x1f83_d9ab_fb41_bd6b), enter(0x5be0_cd19_137e_2179));
+        for step in 1..1000 {
+            let guesses = [mine.number().wrapping_add(step), mine.number().wrapping_sub(step)];
+            for guess in guesses.into_iter().filter_map(PermitId::from_number) {
+                assert_ne!(guess, neighbours);
+                assert!(!limit.release(&mut holders, now, guess));
+            }
+        }
+        assert!(limit.release(&mut holders, now, neighbours));
+    }
+
+    #[test]
+    fn the_same_nonces_give_the_same_permits() {
+        let play = || {
+            let (limit, mut holders) = (limit(4), Holders::default());
+            let enter = |tick: u64| {
+                let nonce = tick.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                limit.decide_with_nonce(&mut holders, Timestamp::from_ticks(tick), Ask::ONE, nonce)
+            };
+            (1..3000).step_by(300).map(enter).collect::<Vec<_>>()
+        };
+        assert_eq!(play(), play());
+    }
+
+    #[test]
+    fn permits_of_one_instant_differ_whatever_their_nonces() {
+        let (limit, now) = (limit(64), Timestamp::from_ticks(500));
+        let mut holders = Holders::default();
+        let first = limit.decide(&mut holders, now, Ask::ONE).permit().unwrap().number();
+        // The same nonce again and again, one that would make the next permit zero, one that would repeat the first.
+        let zero = first + 2;
+        for (nonce, count) in [(7, 1), (zero, 1), (first ^ (first + 3), 1), (7, 8), (0, 52)] {
+            for _ in 0..count {
+                assert!(limit.decide_with_nonce(&mut holders, now, Ask::ONE, nonce).is_allowed());
+            }
+        }
+        assert_eq!((holders.by_permit.len(), holders.units), (64, 64));
+    }
+
+    #[test]
+    fn permits_keep_their_numbers_when_they_are_written_down() {
+        let (limit, now) = (limit(9), Timestamp::from_ticks(500));
+        let mut holders = Holders::default();
+        let mut enter = |nonce| limit.decide_with_nonce(&mut holders, now, Ask::ONE, nonce).permit().unwrap();
+        let permits = [enter(u64::MAX), enter(1 << 63), enter(12)];
+        let mut read = Holders::from_words(&holders.words()).unwrap();
+        assert_eq!(read.words(), holders.words());
+        let [one, other] =
+            [&mut read, &mut holders].map(|state| limit.decide_with_nonce(state, now, Ask::ONE, 77).permit());
+        assert_eq!(one, other, "the sequence goes on");
+        for permit in permits {
+            assert!(limit.renew(&mut read, now, permit) && limit.release(&mut read, now, permit));
+        }
+    }
+
+    #[test]
+    fn a_receipt_is_for_the_permit_of_its_take() {
+        let (limit, now) = (limit(9), Timestamp::from_ticks(500));
+        let mut holders = Holders::default();
+        let mut take = |nonce| {
+            let permit = limit.decide_with_nonce(&mut holders, now, Ask::ONE, nonce).permit();
+            (permit.unwrap(), limit.receipt(&holders, now, Cost::ONE))
+        };
+        let (first, receipt) = take(0xa54f_f53a_5f1d_36f1);
+        let (second, _) = take(0x510e_527f_ade6_82d1);
+        assert_eq!(limit.give_back(&mut holders, now, receipt), Adjusted::Whole);
+        assert!(!limit.release(&mut holders, now, first));
+        assert!(limit.release(&mut holders, now, second));
     }
 
     #[test]

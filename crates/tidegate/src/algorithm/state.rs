@@ -41,7 +41,7 @@ impl State {
     /// | sliding-log | the total before the oldest entry; then for each entry its time and the total up to it |
     /// | sliding-window | number of the newest slot, length of a slot, the counts, newest first |
     /// | pacer | when it was reckoned, what was owed then, what was saved, the units of that in a tick |
-    /// | concurrency | for each holder, soonest first: the end of its lease, its places |
+    /// | concurrency | the place of the next permit in the sequence; then for each holder, soonest first: the end of its lease, its places, the number of its permit |
     ///
     /// Times and spans are in ticks. No words at all are a subject never seen.
     pub fn from_words(algorithm: Algorithm, words: &[u64]) -> Option<State> {
@@ -245,8 +245,11 @@ mod tests {
             (Algorithm::SlidingWindow, &[1, 7]),
             (Algorithm::Pacer, &[1, 2, 3]),
             (Algorithm::Pacer, &[1, 2, 3, 0]),
-            (Algorithm::Concurrency, &[1]),
-            (Algorithm::Concurrency, &[9, u64::MAX, 9, 1]),
+            (Algorithm::Concurrency, &[1, 9]),
+            (Algorithm::Concurrency, &[1, 9, 1]),
+            (Algorithm::Concurrency, &[1, 9, 1, 0]),
+            (Algorithm::Concurrency, &[1, 9, 1, 7, 9, 1, 7]),
+            (Algorithm::Concurrency, &[1, 9, u64::MAX, 7, 9, 1, 8]),
         ] {
             assert_eq!(State::from_words(algorithm, words), None, "{algorithm} {words:?}");
         }

@@ -170,7 +170,28 @@ impl Limit {
     #[must_use = "a decision that nobody reads limits nobody"]
     #[inline]
     pub fn decide(&self, state: &mut State, now: Timestamp, ask: Ask) -> Decision {
-        self.terms.decide(state, now, ask)
+        self.terms.decide(state, now, ask, 0)
+    }
+
+    /// Decides like [`Limit::decide`]; a permit gets its number from this nonce too.
+    ///
+    /// A permit is as hard to guess as its nonce: give 64 random bits, fresh for every ask. The stores do so. Without
+    /// a nonce permits are numbered one after the other, and a holder knows the permit of the next one. The same
+    /// state, time, ask and nonce give the same permit.
+    ///
+    /// ```
+    /// use tidegate::{Ask, Limit, SECOND, State, Timestamp};
+    ///
+    /// let (limit, now) = (Limit::concurrency(2, 30 * SECOND), Timestamp::EPOCH);
+    /// let (mut tenant, mut replayed) = (State::default(), State::default());
+    /// let nonce = 0x9e37_79b9_7f4a_7c15; // random in a program
+    /// let permit = limit.decide_with_nonce(&mut tenant, now, Ask::ONE, nonce).permit();
+    /// assert_eq!(limit.decide_with_nonce(&mut replayed, now, Ask::ONE, nonce).permit(), permit);
+    /// assert_ne!(limit.decide_with_nonce(&mut tenant, now, Ask::ONE, nonce).permit(), permit);
+    /// ```
+    #[must_use = "a decision that nobody reads limits nobody"]
+    pub fn decide_with_nonce(&self, state: &mut State, now: Timestamp, ask: Ask, nonce: u64) -> Decision {
+        self.terms.decide(state, now, ask, nonce)
     }
 
     /// What [`Limit::decide`] would say, without spending.

@@ -57,20 +57,25 @@ impl Terms {
         }
     }
 
+    /// Decides, and spends if allowed. The nonce is that of the permit, where there is one; a store draws it by
+    /// [`nonce_for`](crate::store::nonce_for).
     #[inline]
-    pub(crate) fn decide(&self, state: &mut State, now: Timestamp, ask: Ask) -> Decision {
+    pub(crate) fn decide(&self, state: &mut State, now: Timestamp, ask: Ask, nonce: u64) -> Decision {
+        if let Terms::Concurrency(concurrency) = self {
+            return concurrency.decide_with_nonce(concurrency.within(state), now, ask, nonce);
+        }
         with_terms!(self, terms => terms.decide(terms.within(state), now, ask))
     }
 
     /// Decides like [`Terms::decide`], but a refusal is not counted where refusals count.
-    pub(crate) fn decide_if_free(&self, state: &mut State, now: Timestamp, ask: Ask) -> Decision {
+    pub(crate) fn decide_if_free(&self, state: &mut State, now: Timestamp, ask: Ask, nonce: u64) -> Decision {
         if let Terms::SlidingLog(_) = self {
             let looked = self.peek(state, now, ask);
             if !looked.is_allowed() {
                 return looked;
             }
         }
-        self.decide(state, now, ask)
+        self.decide(state, now, ask, nonce)
     }
 
     /// The ask of one at the head of a line. It is its turn, so it has no patience for others; only what it

@@ -8,6 +8,7 @@ mod error;
 mod holder;
 pub(crate) mod map;
 pub(crate) mod name;
+mod nonce;
 mod subjects;
 pub(crate) mod together;
 pub(crate) mod zone;
@@ -18,6 +19,7 @@ pub use error::StoreError;
 pub(crate) use holder::Holder;
 pub use holder::Memory;
 pub use map::Map;
+pub(crate) use nonce::nonce_for;
 pub use zone::{WhenFull, Zone, ZoneCounts, ZoneError};
 pub use zones::Zones;
 

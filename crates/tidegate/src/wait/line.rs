@@ -207,7 +207,9 @@ impl Tail {
     /// Somebody passes as soon as the limit lets them; whom it never will is not waited for.
     fn pass(&mut self, terms: &Terms, ask: Ask) {
         for _ in 0..MOST_WAITS {
-            match terms.decide_if_free(&mut self.state, self.at, terms.in_line(ask)).verdict_in_ticks() {
+            // What is only foreseen gets no permit that anyone holds.
+            let foreseen = terms.decide_if_free(&mut self.state, self.at, terms.in_line(ask), 0);
+            match foreseen.verdict_in_ticks() {
                 Verdict::Denied { retry_after } => self.at = self.at.saturating_add(retry_after),
                 Verdict::Allowed { delay } => {
                     self.at = self.at.saturating_add(delay);

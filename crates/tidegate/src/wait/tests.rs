@@ -67,7 +67,7 @@ impl Venue for Booth {
     ) -> (Decision, Option<Receipt>) {
         let now = at.unwrap_or_else(|| self.clock.now());
         self.with(account, |terms, state| {
-            let decision = terms.decide_if_free(state, now, ask);
+            let decision = terms.decide_if_free(state, now, ask, 0);
             (decision, terms.receipt(state, now, ask, &decision))
         })
     }

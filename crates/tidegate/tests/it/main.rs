@@ -13,6 +13,7 @@ mod limit_text;
 mod map;
 mod models;
 mod oracle;
+mod permits;
 mod places;
 mod rates;
 mod sketch;

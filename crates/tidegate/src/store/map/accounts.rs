@@ -10,6 +10,7 @@ use crate::decision::{Decision, PermitId};
 use crate::limit::Terms;
 use crate::receipt::Receipt;
 use crate::store::name::{Account, Namespace, circle};
+use crate::store::nonce_for;
 use crate::sync::{MutexGuard, Ordering};
 use crate::time::{RECENT, Source, Timestamp};
 
@@ -37,7 +38,7 @@ impl Map {
             account,
             None,
             |state, now| {
-                let decision = terms.decide(state, now, ask);
+                let decision = terms.decide(state, now, ask, nonce_for(terms));
                 let receipt = terms.receipt(state, now, ask, &decision);
                 (decision, receipt)
             },
@@ -52,7 +53,7 @@ impl Map {
         self.touch(
             account,
             None,
-            |state, now| terms.decide(state, now, ask),
+            |state, now| terms.decide(state, now, ask, nonce_for(terms)),
             |state, now| terms.peek(state, now, ask).store_full(),
         )
     }
@@ -64,7 +65,7 @@ impl Map {
         let (decision, decided_at) = self.touch_as_of(
             account,
             |now| if now.since(read) < RECENT { read } else { now },
-            |state, now| (terms.decide(state, now, ask), now),
+            |state, now| (terms.decide(state, now, ask, nonce_for(terms)), now),
             |state, now| (terms.peek(state, now, ask).store_full(), now),
         );
         *at = decided_at;
@@ -83,7 +84,7 @@ impl Map {
             account,
             at,
             |state, now| {
-                let decision = terms.decide_if_free(state, now, ask);
+                let decision = terms.decide_if_free(state, now, ask, nonce_for(terms));
                 let receipt = terms.receipt(state, now, ask, &decision);
                 (decision, receipt)
             },

@@ -93,7 +93,7 @@ mod tests {
             let limit = limit(text);
             let (terms, mut state, mut now) = (limit.terms(), State::default(), Timestamp::EPOCH);
             let mut most = terms.growth(&state);
-            while terms.decide(&mut state, now, Ask::ONE).is_allowed() {
+            while terms.decide(&mut state, now, Ask::ONE, 0).is_allowed() {
                 most = most.max(state.bytes_held() + terms.growth(&state));
                 now = now.saturating_add(Ticks::new(1));
             }

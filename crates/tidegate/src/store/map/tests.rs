@@ -246,6 +246,40 @@ fn places_in_flight_are_released_and_renewed_by_their_permit() {
     assert!(map.take(subject, Ask::ONE).0.is_allowed());
 }
 
+/// Permits were numbered one after the other: the holder of one knew its neighbour's, and could give it back.
+#[test]
+fn a_holder_cannot_count_on_to_the_permit_of_its_neighbour() {
+    let limit = Limit::concurrency(5, SECOND);
+    let key = Key::new("ana");
+    let subject = Subject::new("n", &key, &limit);
+    let taken_alone = |map: &Map| map.take(subject, Ask::ONE).0.permit().unwrap();
+    let taken_together = |map: &Map| map.take_all(&[(subject, Ask::ONE)]).each()[0].permit().unwrap();
+    let takes: [&dyn Fn(&Map) -> PermitId; 2] = [&taken_alone, &taken_together];
+    for take in takes {
+        let (map, _) = map();
+        let mine = take(&map).number();
+        let others: Vec<PermitId> = (1..5).map(|_| take(&map)).collect();
+        for step in 1..100 {
+            for guess in [mine.wrapping_add(step), mine.wrapping_sub(step)] {
+                let guess = PermitId::from_number(guess).unwrap();
+                assert!(!map.release(subject, guess) && !map.renew(subject, guess), "{mine:x} and {step}");
+            }
+        }
+        assert!(!map.take(subject, Ask::ONE).0.is_allowed(), "all five places are still held");
+        assert!(others.into_iter().all(|permit| map.release(subject, permit)));
+    }
+}
+
+/// The same program, started twice, does not give the same permits.
+#[test]
+fn two_maps_give_different_permits_at_one_instant() {
+    let limit = Limit::concurrency(1, SECOND);
+    let key = Key::new("ana");
+    let permits =
+        [map().0, map().0].map(|map| map.take(Subject::new("n", &key, &limit), Ask::ONE).0.permit());
+    assert_ne!(permits[0], permits[1]);
+}
+
 #[test]
 fn one_call_moves_a_few_hundred_entries_however_many_there_are() {
     let budget = Budget::new(usize::MAX, usize::MAX);

@@ -11,6 +11,7 @@ use crate::algorithm::State;
 use crate::ask::Ask;
 use crate::decision::Decision;
 use crate::store::name::{Account, circle};
+use crate::store::nonce_for;
 use crate::sync::MutexGuard;
 use crate::time::{RECENT, Timestamp};
 
@@ -105,7 +106,7 @@ impl<'a> Held<'a> {
             self.places[bid].hash,
             account,
             (*now, *at),
-            |state, now| account.terms().decide(state, now, *ask),
+            |state, now| account.terms().decide(state, now, *ask, nonce_for(account.terms())),
             |state, now| account.terms().peek(state, now, *ask).store_full(),
         )
     }
@@ -157,7 +158,7 @@ impl<'a> Held<'a> {
         let growth = self.growth(bid);
         let Bid { account, ask, .. } = &self.bids[bid];
         let HeldShard { inner, at, shard, .. } = &mut self.shards[self.owner[bid]];
-        let decide = |state: &mut State| account.terms().decide(state, *at, *ask);
+        let decide = |state: &mut State| account.terms().decide(state, *at, *ask, nonce_for(account.terms()));
         match shard.find_mut(self.places[bid].hash, account.bytes()) {
             Some(entry) => inner.change_entry(entry, account.terms(), growth, decide),
             None => decide(&mut State::default()),

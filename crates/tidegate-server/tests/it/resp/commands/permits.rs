@@ -35,6 +35,27 @@ fn a_place_is_told_as_a_permit_that_gives_it_back_once() {
     assert!(take(&mut talk, b"ana").contains("permit"));
 }
 
+/// The holder of one of two places computed the permit of the other, released it, and a third entered.
+#[test]
+fn a_permit_does_not_tell_the_next_one() {
+    let running = Running::start();
+    let mut talk = Talk::new(&running);
+    let (mine, neighbours) = (permit(&take(&mut talk, b"ana")), permit(&take(&mut talk, b"ana")));
+    let (number, behind) = mine.split_once('.').expect("a number first");
+    let number = u64::from_str_radix(number, 16).expect("in hexadecimal");
+    for step in 1..100 {
+        for guess in [number.wrapping_add(step), number.wrapping_sub(step)] {
+            assert_eq!(
+                talk.ask(&["TG.RELEASE", &format!("{guess:x}.{behind}")]),
+                ":0\r\n",
+                "{mine} and {step}"
+            );
+        }
+    }
+    assert_eq!(take(&mut talk, b"ana"), pairs([0, 2, 0, 30_000, 30_000, -1], ""), "a third does not enter");
+    assert_eq!(talk.ask(&["TG.RELEASE", &neighbours]), ":1\r\n");
+}
+
 #[test]
 fn the_third_version_has_permits_in_its_map() {
     let running = Running::start();
