@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use crate::counts::Counts;
 use crate::fault::{Fault, Remedy};
 use crate::link::Link;
-use crate::script::Call;
+use crate::script::{Call, Script};
 use crate::topology::Topology;
 
 /// How often a question follows redirections.
@@ -31,6 +31,14 @@ pub(crate) enum Question {
 }
 
 impl Question {
+    /// The script that it runs.
+    fn script(&self) -> Option<&'static Script> {
+        match self {
+            Question::Run(call) => Some(call.script),
+            Question::Forget(_) => None,
+        }
+    }
+
     /// The slot of its keys.
     fn slot(&self) -> u16 {
         let key = match self {
@@ -77,6 +85,8 @@ pub(crate) struct Exchange {
     deadline: Duration,
     max_in_flight: usize,
     in_flight: AtomicUsize,
+    /// The order in which questions find their server while it is not known yet.
+    turns: tokio::sync::Mutex<()>,
 }
 
 impl Exchange {
@@ -85,7 +95,8 @@ impl Exchange {
         counts: Arc<Counts>,
         (deadline, max_in_flight): (Duration, usize),
     ) -> Exchange {
-        Exchange { topology, counts, deadline, max_in_flight, in_flight: AtomicUsize::new(0) }
+        let (in_flight, turns) = (AtomicUsize::new(0), tokio::sync::Mutex::default());
+        Exchange { topology, counts, deadline, max_in_flight, in_flight, turns }
     }
 
     pub(crate) fn in_flight(&self) -> usize {
@@ -120,30 +131,27 @@ impl Exchange {
     async fn ask_around(&self, question: &Question, due: Instant) -> Result<Value, Fault> {
         let slot = question.slot();
         let not_known = || Fault::Down("the server was not found in time".to_owned());
-        let mut link = timeout_at(due, self.topology.link(slot)).await.map_err(|_| not_known())??;
-        let mut asked = Manner { with_text: false, asking: false };
+        let mut link = timeout_at(due, self.link(slot)).await.map_err(|_| not_known())??;
+        let mut asking = false;
         let mut last = Fault::Down("redirected too often".to_owned());
         for _ in 0..MOST_STEPS {
-            let refusal = match call(&link, question, asked, due).await {
+            let refusal = match self.call(&link, question, asking, due).await {
                 Err(Fault::Refused(refusal)) => refusal,
                 answer => return answer,
             };
             match refusal.remedy() {
-                Remedy::SendScript => {
-                    self.counts.scripts_sent.add();
-                    asked.with_text = true;
-                }
+                Remedy::SendScript => link.unlearn(),
                 Remedy::Moved(to) => {
                     self.counts.redirected.add();
                     let Some(next) = self.topology.moved(slot, &to) else {
                         return Err(Fault::Refused(refusal));
                     };
-                    (link, asked.asking) = (next, false);
+                    (link, asking) = (next, false);
                 }
                 Remedy::AskThere(to) => {
                     self.counts.redirected.add();
                     let Some(next) = self.topology.node(&to) else { return Err(Fault::Refused(refusal)) };
-                    (link, asked.asking) = (next, true);
+                    (link, asking) = (next, true);
                 }
                 Remedy::AskAgain => {
                     if timeout_at(due, sleep(BEFORE_ASKING_AGAIN)).await.is_err() {
@@ -160,21 +168,34 @@ impl Exchange {
         }
         Err(last)
     }
-}
 
-#[derive(Clone, Copy)]
-struct Manner {
-    with_text: bool,
-    asking: bool,
-}
+    /// Who has a slot; those who wait for that go on in their order.
+    async fn link(&self, slot: u16) -> Result<Arc<Link>, Fault> {
+        let _turn = self.turns.lock().await;
+        self.topology.link(slot).await
+    }
 
-async fn call(link: &Arc<Link>, question: &Question, manner: Manner, due: Instant) -> Result<Value, Fault> {
-    let command = question.command(manner.with_text);
-    let answer =
-        async { if manner.asking { link.call_asking(&command).await } else { link.call(&command).await } };
-    match timeout_at(due, answer).await {
-        Ok(answer) => answer,
-        Err(_) => Err(link.timed_out()),
+    /// Asks one server. A script that it is not known to have goes along as text: one that it denied would have to be
+    /// asked again, behind questions that came later.
+    async fn call(
+        &self,
+        link: &Arc<Link>,
+        question: &Question,
+        asking: bool,
+        due: Instant,
+    ) -> Result<Value, Fault> {
+        let unknown = question.script().filter(|script| !link.knows(script));
+        if unknown.is_some() {
+            self.counts.scripts_sent.add();
+        }
+        let command = question.command(unknown.is_some());
+        let answer =
+            async { if asking { link.call_asking(&command).await } else { link.call(&command).await } };
+        let answer = timeout_at(due, answer).await.map_err(|_| link.timed_out())?;
+        if let (Ok(_), Some(script)) = (&answer, unknown) {
+            link.learn(script);
+        }
+        answer
     }
 }
 

@@ -30,7 +30,7 @@ pub struct Status {
     pub in_flight: u64,
     /// How often somebody tried to connect.
     pub connects: u64,
-    /// How often a script had to be sent again, because the server did not know it.
+    /// How often a script was sent as text, because the server was not known to have it.
     pub scripts_sent: u64,
     /// How often a question was sent on to another node.
     pub redirected: u64,

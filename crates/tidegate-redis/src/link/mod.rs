@@ -28,6 +28,7 @@ use crate::background::go_on;
 use crate::counts::Counts;
 use crate::dial::Dialer;
 use crate::fault::{Fault, Refusal};
+use crate::script::Script;
 use crate::url::Address;
 
 /// A server that is mute or too slow for so long is given up, at least; and for so many deadlines.
@@ -59,6 +60,10 @@ pub(crate) struct Link {
     has_answered: AtomicBool,
     /// What it said last instead of an answer, if it would say so to anybody.
     complaint: Mutex<Option<String>>,
+    /// The order in which questions get the connection. A `watch` wakes its waiters in any order.
+    turns: tokio::sync::Mutex<()>,
+    /// The scripts that a connection has run: the number of the connection, and their hashes.
+    known: Mutex<(u64, Vec<&'static str>)>,
 }
 
 #[derive(Clone, Debug)]
@@ -82,6 +87,8 @@ impl Link {
             is_doubted: AtomicBool::new(false),
             has_answered: AtomicBool::new(false),
             complaint: Mutex::default(),
+            turns: tokio::sync::Mutex::default(),
+            known: Mutex::default(),
         });
         let weak = Arc::downgrade(&link);
         go_on(&trunk.handle, move || keeper::keep(weak.clone()));
@@ -107,6 +114,33 @@ impl Link {
             State::Up(_, number) => Some(*number),
             State::Connecting | State::Down(_) => None,
         }
+    }
+
+    /// Returns whether the server has run this script on the present connection.
+    pub(crate) fn knows(&self, script: &'static Script) -> bool {
+        let known = self.known();
+        self.number() == Some(known.0) && known.1.contains(&script.sha.as_str())
+    }
+
+    /// Notes that the server has run this script.
+    pub(crate) fn learn(&self, script: &'static Script) {
+        let Some(number) = self.number() else { return };
+        let mut known = self.known();
+        if known.0 != number {
+            *known = (number, Vec::new());
+        }
+        if !known.1.contains(&script.sha.as_str()) {
+            known.1.push(&script.sha);
+        }
+    }
+
+    /// Notes that the server has forgotten its scripts.
+    pub(crate) fn unlearn(&self) {
+        self.known().1.clear();
+    }
+
+    fn known(&self) -> MutexGuard<'_, (u64, Vec<&'static str>)> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn complaint(&self) -> MutexGuard<'_, Option<String>> {
@@ -137,7 +171,9 @@ impl Link {
         }
     }
 
+    /// Waits for the connection; those who wait get it in their order, and so send in their order.
     async fn connection(&self) -> Result<(MultiplexedConnection, u64), Fault> {
+        let _turn = self.turns.lock().await;
         let mut state = self.state.subscribe();
         let settled = state.wait_for(|state| !matches!(state, State::Connecting)).await;
         match settled.as_deref() {

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use testbed::{Admission, Afterwards, Direction, Flow, Proxy};
-use tidegate::{Ask, Store as _};
+use tidegate::{Ask, HOUR, SECOND, Store as _};
 use tidegate_redis::{Options, RedisStore};
 
-use crate::setup::{Someone, eventually, forgetful, open, options, reason, redis, wait};
+use crate::setup::{Someone, eventually, forgetful, given_time, open, options, reason, redis, wait};
 
 /// Deadline of tests in which it is missed on purpose.
 const SHORT: Duration = Duration::from_millis(20);
@@ -316,18 +316,19 @@ fn more_limits_than_one_script_decides_are_taken_all_or_none() {
 #[test]
 fn a_limit_that_counts_denials_counts_that_of_many_once() {
     let redis = redis();
-    let store = forgetful(&redis.url());
+    let (store, clock) = given_time(&redis.url());
     let mut people = people(199, "9/h");
     let strict = Someone::new("strict", "1/h sliding-log count-denied");
     assert!(strict.is_allowed(&store));
     people.push(strict.clone());
-    let tries = |store: &RedisStore| wait(store.peek(strict.subject(), Ask::ONE)).unwrap().reset_after();
-    let before = tries(&store);
+    clock.advance(SECOND);
+    let reset = || wait(store.peek(strict.subject(), Ask::ONE)).unwrap().reset_after();
+    assert_eq!(reset(), HOUR - SECOND);
     redis.command(&["CONFIG", "RESETSTAT"]);
     assert!(!take_all(&store, &people).is_allowed());
     let added = redis.command(&["INFO", "commandstats"]);
     let added = added.lines().find(|line| line.starts_with("cmdstat_zadd:calls=1,"));
-    assert!(added.is_some() && tries(&store) >= before, "one denial is one entry");
+    assert!(added.is_some() && reset() == HOUR, "one denial is one entry, of its own time");
     assert_eq!(left(&store, &people[0]), 9);
 }
 

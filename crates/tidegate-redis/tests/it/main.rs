@@ -4,6 +4,7 @@ mod cluster;
 mod conformance;
 mod faults;
 mod messages;
+mod order;
 mod permissions;
 mod remembered;
 mod sentinel;
