@@ -14,7 +14,7 @@ use crate::receipt::Receipt;
 use crate::store::name::{Account, Name, Namespace};
 use crate::store::nonce_for;
 use crate::sync::{Apart, AtomicU64, Mutex, Ordering};
-use crate::time::{Clock, Source, Timestamp};
+use crate::time::{Clock, CounterClock, Source, Timestamp};
 use crate::wait::{Acquire, MAX_WAITERS, Room, Venue, Visit};
 
 /// One limit for one subject; clones share it.
@@ -103,7 +103,7 @@ impl Single {
     fn admit_behind(&self, ask: Ask) -> Decision {
         match self.inner.room.wait_behind(&*self.inner, &nobody(), ask) {
             Some(wait) => self.inner.peek(ask).put_off(wait),
-            None => self.inner.spend(ask),
+            None => self.inner.spend_by_any(ask),
         }
     }
 
@@ -188,14 +188,27 @@ fn nobody() -> Name {
 }
 
 impl Inner {
-    #[inline]
+    /// The common case is small, and always a part of the caller: there, nothing is computed of an answer but what
+    /// the caller reads. What decides about the other cases is large, and would keep this from being inlined.
+    #[inline(always)]
     fn spend(&self, ask: Ask) -> Decision {
+        match (self.limit.unreplaced(), &self.clock) {
+            (Some(Terms::TokenBucket(bucket)), Source::Process) => {
+                let now = || CounterClock::new().now();
+                exchange(&self.tokens.0, now, |state, now| bucket.decide(state, now, ask))
+            }
+            _ => self.spend_by_any(ask),
+        }
+    }
+
+    #[inline(never)]
+    fn spend_by_any(&self, ask: Ask) -> Decision {
         match self.limit.terms() {
             Terms::TokenBucket(bucket) => {
-                self.exchange(&self.tokens.0, None, |state, now| bucket.decide(state, now, ask))
+                exchange(&self.tokens.0, || self.clock.now(), |state, now| bucket.decide(state, now, ask))
             }
             Terms::LeakyBucket(bucket) => {
-                self.exchange(&self.queue, None, |state, now| bucket.decide(state, now, ask))
+                exchange(&self.queue, || self.clock.now(), |state, now| bucket.decide(state, now, ask))
             }
             terms => {
                 let mut states = self.others.lock();
@@ -240,35 +253,34 @@ impl Inner {
                 return change(&mut states[terms.algorithm() as usize], now);
             }
         };
-        self.exchange(word, at, |clear_at, now| {
+        let now = || at.unwrap_or_else(|| self.clock.now());
+        exchange(word, now, |clear_at, now| {
             let mut state = terms.state_of(*clear_at);
             let answer = change(&mut state, now);
             *clear_at = terms.clear_at(&state);
             answer
         })
     }
+}
 
-    /// Exchanges a word until nobody came in between. The clock is read after the word, and again when it was
-    /// lost to another, so that the times that it sees do not go back.
-    #[inline]
-    fn exchange<R>(
-        &self,
-        word: &AtomicU64,
-        at: Option<Timestamp>,
-        mut change: impl FnMut(&mut Timestamp, Timestamp) -> R,
-    ) -> R {
-        let mut seen = word.load(Ordering::Acquire);
-        loop {
-            let now = at.unwrap_or_else(|| self.clock.now());
-            let mut state = Timestamp::from_ticks(seen);
-            let answer = change(&mut state, now);
-            if state.ticks() == seen {
-                return answer;
-            }
-            match word.compare_exchange_weak(seen, state.ticks(), Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => return answer,
-                Err(other) => seen = other,
-            }
+/// Exchanges a word until nobody came in between. The clock is read after the word, and again when it was
+/// lost to another, so that the times that it sees do not go back.
+#[inline(always)]
+fn exchange<R>(
+    word: &AtomicU64,
+    now: impl Fn() -> Timestamp,
+    mut change: impl FnMut(&mut Timestamp, Timestamp) -> R,
+) -> R {
+    let mut seen = word.load(Ordering::Acquire);
+    loop {
+        let mut state = Timestamp::from_ticks(seen);
+        let answer = change(&mut state, now());
+        if state.ticks() == seen {
+            return answer;
+        }
+        match word.compare_exchange_weak(seen, state.ticks(), Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => return answer,
+            Err(other) => seen = other,
         }
     }
 }

@@ -45,12 +45,14 @@ impl Line {
     }
 
     /// The end, if the counter has passed it by less than the line is long.
+    #[inline]
     pub(super) fn just_ended(self, counter: u64) -> Option<Timestamp> {
         let past = counter.wrapping_sub(self.since).wrapping_sub(self.counts);
         (past < self.counts).then(|| self.end())
     }
 
     /// The end, before which all the times of the line are.
+    #[inline]
     pub(super) fn end(self) -> Timestamp {
         self.after(self.counts)
     }

@@ -46,7 +46,7 @@ impl<D: Dials> Steered<D> {
         let counter = self.dials.counter();
         match line.at(counter) {
             Some(now) => now,
-            None => self.renew(line, counter),
+            None => self.renew(line.just_ended(counter)),
         }
     }
 
@@ -55,9 +55,11 @@ impl<D: Dials> Steered<D> {
         self.line.0.read() != Line::NONE.to_words()
     }
 
+    /// The time now, if the line in force has no time for it; its end, if the counter has just passed that. The line
+    /// itself is not an argument: it would be written to memory for every reading.
     #[cold]
-    fn renew(&self, ended: Line, counter: u64) -> Timestamp {
-        let mut calibration = match (self.calibration.try_lock(), ended.just_ended(counter)) {
+    fn renew(&self, just_ended: Option<Timestamp>) -> Timestamp {
+        let mut calibration = match (self.calibration.try_lock(), just_ended) {
             (Some(calibration), _) => calibration,
             (None, Some(end)) => return end,
             (None, None) => self.calibration.lock(),
@@ -169,7 +171,7 @@ mod tests {
     fn who_comes_too_late_to_lay_a_line_reads_that_of_another() {
         let steered = with_line();
         let (before, line) = (steered.dials.shows(), steered.line.0.read());
-        assert_eq!(steered.renew(Line::NONE, 0).ticks(), before + 2 * STEP);
+        assert_eq!(steered.renew(None).ticks(), before + 2 * STEP);
         assert_eq!(steered.line.0.read(), line);
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tidegate::{Limit, Limiter, MILLISECOND, ManualClock, Map, Pacer, SECOND, Single, admit_all, ask};
+use tidegate::{HOUR, Limit, Limiter, MILLISECOND, ManualClock, Map, Pacer, SECOND, Single, admit_all, ask};
 
 fn limit(text: &str) -> Limit {
     text.parse().expect("a limit")
@@ -29,6 +29,25 @@ fn an_ask_made_before_the_algorithm_changed_is_decided_by_the_new_one() {
     assert!(admit_all([early]).is_allowed());
     limiter.set_limit(limit("1/h burst 1"));
     assert!(!limiter.admit("ana").is_allowed(), "what is owed was kept");
+}
+
+#[test]
+fn a_single_decides_by_the_limit_in_force_and_by_the_clock_it_was_given() {
+    let clock = clock();
+    for single in [Single::new(limit("1/h burst 3")), Single::with_clock(limit("1/h burst 3"), clock.clone())]
+    {
+        assert!(single.admit().is_allowed());
+        single.set_limit(limit("1/h burst 1"));
+        assert!(!single.admit().is_allowed());
+        single.set_limit(limit("1/h burst 3"));
+        assert_eq!([(); 3].map(|()| single.admit().is_allowed()), [true, true, false]);
+        single.set_limit(limit("1/h sliding-log"));
+        assert_eq!([(); 2].map(|()| single.admit().is_allowed()), [true, false]);
+    }
+    let single = Single::with_clock(limit("1/h burst 1"), clock.clone());
+    assert_eq!([(); 2].map(|()| single.admit().is_allowed()), [true, false]);
+    clock.advance(HOUR);
+    assert_eq!([(); 2].map(|()| single.admit().is_allowed()), [true, false]);
 }
 
 #[test]
