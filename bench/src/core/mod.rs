@@ -2,8 +2,9 @@
 //! time, and a clock that is read for every decision.
 //!
 //! One subject, many subjects, and how steady a map is that grows to a million keys and loses them again.
-//! `core instructions NAME` takes a million decisions of one candidate, for a tool that counts instructions;
-//! `core resident NAME` prints what a million keys of one candidate take, in a process of its own.
+//! `core --instructions` prints what valgrind counts, which is the same on a busy machine. In processes of their own,
+//! `core decide NAME OUTCOME` takes decisions of one candidate for valgrind, and `core resident NAME` prints what a
+//! million keys of one candidate take.
 
 mod calls;
 mod instructions;
@@ -21,11 +22,11 @@ use crate::rounds::{Candidate, ROUNDS, goal, measure};
 pub(crate) fn run(arguments: &[&str]) -> ExitCode {
     match arguments {
         [] => compare_all(),
-        ["instructions", name] => instructions::run(name, single::ALLOWED),
-        ["instructions", name, "denied"] => instructions::run(name, single::DENIED),
+        ["--instructions"] => instructions::compare(),
+        ["decide", name, outcome] => instructions::decide(name, outcome),
         ["resident", name] => resident::run(name),
         _ => {
-            eprintln!("usage: core [instructions NAME [denied] | resident NAME]");
+            eprintln!("usage: core [--instructions | decide NAME OUTCOME | resident NAME]");
             ExitCode::from(2)
         }
     }
