@@ -83,12 +83,13 @@ pub use refusal::Refusal;
 pub use shaper::Shaper;
 pub use single::Single;
 pub use store::{
-    Answer, Map, Memory, Store, StoreError, Subject, WhenFull, Zone, ZoneCounts, ZoneError, Zones,
+    Answer, Map, Memory, OpenReceipt, ReceiptCounts, Store, StoreError, Subject, TrackedDecisions, WhenFull,
+    Zone, ZoneCounts, ZoneError, Zones,
 };
 pub use time::{
     Clock, CounterClock, DAY, HOUR, MILLISECOND, MINUTE, ManualClock, SECOND, SystemClock, Ticks, Timestamp,
 };
-pub use wait::{Acquire, Waited};
+pub use wait::{Acquire, AcquireTracked, TrackedTake, Waited};
 
 /// What fuzzers reach and nobody else.
 #[cfg(fuzzing)]

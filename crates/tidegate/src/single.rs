@@ -12,10 +12,11 @@ use crate::decision::Decision;
 use crate::limit::{CurrentLimit, Limit, LimitError, Terms};
 use crate::receipt::Receipt;
 use crate::store::name::{Account, Name, Namespace};
-use crate::store::nonce_for;
+use crate::store::receipts::Receipts;
+use crate::store::{OpenReceipt, nonce_for};
 use crate::sync::{Apart, AtomicU64, Mutex, Ordering};
 use crate::time::{Clock, CounterClock, Source, Timestamp};
-use crate::wait::{Acquire, MAX_WAITERS, Room, Venue, Visit};
+use crate::wait::{Acquire, MAX_WAITERS, Room, TrackedTake, Venue, Visit};
 
 /// One limit for one subject; clones share it.
 ///
@@ -40,6 +41,7 @@ struct Inner {
     limit: CurrentLimit,
     clock: Source,
     room: Room,
+    receipts: Receipts,
 }
 
 impl Single {
@@ -68,6 +70,7 @@ impl Single {
             limit: CurrentLimit::new(limit),
             clock,
             room: Room::new(MAX_WAITERS),
+            receipts: Receipts::of_one(),
         };
         Single { inner: Arc::new(inner) }
     }
@@ -97,6 +100,20 @@ impl Single {
     #[inline]
     pub fn admit_with(&self, ask: Ask) -> Decision {
         if self.inner.room.is_empty() { self.inner.spend(ask) } else { self.admit_behind(ask) }
+    }
+
+    /// Decides like [`Single::admit_with`]; with the take, if it was allowed, by which just that take can be refunded.
+    pub fn admit_tracked(&self, ask: Ask) -> (Decision, Option<TrackedTake>) {
+        let account = self.inner.account(&nobody());
+        if !self.inner.room.is_empty()
+            && let Some(wait) = self.inner.room.wait_behind(&*self.inner, &nobody(), ask)
+        {
+            return (self.inner.peek(ask).put_off(wait), None);
+        }
+        let take = |terms: &Terms, state: &mut State, now| terms.decide(state, now, ask, nonce_for(terms));
+        let (decision, receipt) = self.inner.take_tracked(&account, ask, None, take);
+        let take = decision.is_allowed().then(|| TrackedTake::new(self.venue(), account, receipt));
+        (decision, take)
     }
 
     #[cold]
@@ -138,16 +155,23 @@ impl Single {
         let Ok(cost) = Cost::new(units) else { return Adjusted::Whole };
         let adjustment = adjustment(cost);
         let terms = self.inner.limit.terms();
-        let adjusted = self.inner.touch(&terms, None, |state, now| terms.adjust(state, now, adjustment));
+        let adjust = || self.inner.touch(&terms, None, |state, now| terms.adjust(state, now, adjustment));
+        let adjusted = match adjustment {
+            Adjustment::Charge(_) => adjust(),
+            Adjustment::Refund(_) => self.inner.without_receipt(&nobody().under(terms), adjust),
+        };
         self.inner.room.look_again(&self.venue(), &nobody());
         adjusted
     }
 
     /// Forgets everything.
     pub fn reset(&self) {
+        let mut receipts = self.inner.receipts.lock(&[]);
+        receipts.forget_all();
         self.inner.tokens.0.store(0, Ordering::Release);
         self.inner.queue.store(0, Ordering::Release);
         *self.inner.others.lock() = Default::default();
+        drop(receipts);
         self.inner.room.begin_anew(&self.venue(), &nobody());
     }
 
@@ -221,15 +245,38 @@ impl Inner {
     /// Puts another limit in force. A pacer settles at its old rate first: what it saves from now on is worth more or
     /// less than what it saved before.
     fn replace_limit<R>(&self, replace: impl FnOnce(&CurrentLimit) -> R) -> R {
+        let mut receipts = self.receipts.lock(&[]);
         let mut states = self.others.lock();
         let old = self.limit.terms();
         let replaced = replace(&self.limit);
         let new = self.limit.terms();
+        receipts.forget_all();
         if let (Terms::Pacer(_), Terms::Pacer(_)) = (&old, &new) {
             let state = &mut states[new.algorithm() as usize];
             *state = carry(&old, state, self.clock.now(), &new);
         }
         replaced
+    }
+
+    /// Takes as `take` says, under the lock of the open receipts.
+    fn take_tracked(
+        &self,
+        account: &Account,
+        ask: Ask,
+        at: Option<Timestamp>,
+        take: impl Fn(&Terms, &mut State, Timestamp) -> Decision,
+    ) -> (Decision, Option<OpenReceipt>) {
+        let terms = account.terms();
+        Receipts::tracking(Some(&self.receipts), account, || {
+            self.touch(terms, at, |state, now| {
+                let decision = take(terms, state, now);
+                (decision, terms.receipt(state, now, ask, &decision))
+            })
+        })
+    }
+
+    fn without_receipt<R>(&self, account: &Account, change: impl FnOnce() -> R) -> R {
+        Receipts::without(Some(&self.receipts), account, change)
     }
 
     fn peek(&self, ask: Ask) -> Decision {
@@ -311,13 +358,35 @@ impl Venue for Inner {
         })
     }
 
+    fn take_if_free_tracked(
+        &self,
+        account: &Account,
+        ask: Ask,
+        at: Option<Timestamp>,
+    ) -> (Decision, Option<OpenReceipt>) {
+        let take =
+            |terms: &Terms, state: &mut State, now| terms.decide_if_free(state, now, ask, nonce_for(terms));
+        self.take_tracked(account, ask, at, take)
+    }
+
+    fn refund(&self, account: &Account, receipt: &mut OpenReceipt, cost: Cost) -> Adjusted {
+        let terms = account.terms();
+        receipt.settle(
+            (terms, cost),
+            || self.clock.now(),
+            |receipt| self.touch(terms, None, |state, now| terms.give_back(state, now, receipt.copy())),
+            |claim, units| self.touch(terms, None, |state, now| terms.take_off(state, now, &claim, units)),
+        )
+    }
+
     fn look(&self, account: &Account, ask: Ask) -> Decision {
         self.touch(account.terms(), None, |state, now| account.terms().peek(state, now, ask))
     }
 
     fn give_back(&self, account: &Account, receipt: Receipt) {
         let terms = account.terms();
-        let _ = self.touch(terms, None, |state, now| terms.give_back(state, now, receipt.copy()));
+        let give_back = |state: &mut State, now| terms.give_back(state, now, receipt.copy());
+        self.without_receipt(account, || self.touch(terms, None, give_back));
     }
 
     fn state(&self, account: &Account) -> State {

@@ -31,6 +31,7 @@
 
 use std::num::NonZeroU64;
 
+use super::refund::{Claim, Queue, TakenOff, Waiting, still_owed};
 use super::state::Stored;
 use super::{Carry, Decide, Packed, Words};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
@@ -132,6 +133,10 @@ impl Pacer {
         }))
     }
 
+    pub(crate) const fn warms_up(&self) -> bool {
+        matches!(self.savings, Savings::WarmUp { .. })
+    }
+
     pub(crate) fn pays_own(&self) -> bool {
         self.pay == Pay::Own
     }
@@ -212,6 +217,11 @@ impl Pacer {
     /// What so many permits take out of the savings.
     fn price(&self, permits: u64) -> u128 {
         self.permit().map_or(0, |permit| u128::from(permit.get()) * u128::from(permits))
+    }
+
+    /// The same for a receipt; what cannot be counted does not come back.
+    pub(crate) fn price_in_ticks(&self, permits: Cost) -> Ticks {
+        Ticks::new(u64::try_from(self.price(permits.get())).unwrap_or(0))
     }
 
     /// The time that a price costs, and what it leaves saved.
@@ -376,7 +386,7 @@ impl Decide for Pacer {
     }
 
     fn receipt(&self, state: &Pace, now: Timestamp, cost: Cost) -> Receipt {
-        let paid = Ticks::new(u64::try_from(self.price(cost.get())).unwrap_or(0));
+        let paid = self.price_in_ticks(cost);
         Receipt {
             algorithm: None,
             cost,
@@ -397,6 +407,44 @@ impl Decide for Pacer {
         let (after, adjusted) = self.refund(reckoning, receipt.paid.get().into());
         state.0 = Some(after);
         adjusted
+    }
+}
+
+impl Queue for Pacer {
+    /// The interval of a grant ends with the time at which the pacer has rested, as [`Decide::clear_at`] says: what it
+    /// took out of the savings is a part of its debt. Of a warming pacer only the last grant comes back, because its
+    /// price depends on what was granted before.
+    fn take_off(&self, state: &mut Pace, now: Timestamp, claim: &Claim, units: Cost) -> Option<TakenOff> {
+        let (clear_at, reckoning) = (self.clear_at(state), self.reckon(state, now));
+        let price = self.price_in_ticks(units).get();
+        let (price_back, is_whole) = match self.savings {
+            Savings::Steady { .. } => {
+                let undelayed =
+                    if self.pay == Pay::Next { self.interval.map_or(0, NonZeroU64::get) } else { 0 };
+                let waiting = if reckoning.owed.get() > undelayed {
+                    Waiting::Perhaps { acts_at_begin: self.pay == Pay::Next }
+                } else {
+                    Waiting::None
+                };
+                let back = still_owed(claim, (clear_at, now), Ticks::new(price), waiting)?.get();
+                (back, back == price)
+            }
+            Savings::WarmUp { .. } => {
+                still_owed(claim, (clear_at, now), Ticks::ZERO, Waiting::None)?;
+                let is_last = matches!(claim, Claim::Queued { own, .. } if own.end == clear_at);
+                if !is_last || now >= clear_at || self.used_up(&reckoning) {
+                    return Some(TakenOff::NOTHING);
+                }
+                (price, true)
+            }
+        };
+        let (after, adjusted) = self.refund(reckoning, price_back.into());
+        if price_back > 0 {
+            state.0 = Some(after);
+        }
+        let back = clear_at.since(self.clear_at(state));
+        let is_whole = is_whole && adjusted == Adjusted::Whole;
+        Some(TakenOff { back, adjusted: Adjusted::whole_if(is_whole) })
     }
 }
 

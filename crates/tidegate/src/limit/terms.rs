@@ -3,7 +3,9 @@
 use std::num::NonZeroU64;
 
 use crate::algorithm::state::{Kept, Stored};
-use crate::algorithm::{Algorithm, Carry, Decide, OneWord, Packed, State, Words};
+use crate::algorithm::{
+    Algorithm, Carry, Claim, Decide, Interval, OneWord, Packed, Queue, State, TakenOff, Words,
+};
 use crate::algorithm::{
     Concurrency, FixedWindow, LeakyBucket, Pacer, SlidingLog, SlidingWindow, TokenBucket,
 };
@@ -132,9 +134,11 @@ impl Terms {
         ask: Ask,
         decision: &Decision,
     ) -> Option<Receipt> {
-        if !decision.is_allowed() {
-            return None;
-        }
+        if decision.is_allowed() { self.receipt_of(state, now, ask) } else { None }
+    }
+
+    /// Proof of what was just spent on a state.
+    pub(crate) fn receipt_of(&self, state: &State, now: Timestamp, ask: Ask) -> Option<Receipt> {
         let receipt =
             with_terms!(self, terms => terms.seen(state).map(|seen| terms.receipt(seen, now, ask.cost)));
         receipt.map(|receipt| Receipt { algorithm: Some(self.algorithm()), ..receipt })
@@ -148,6 +152,46 @@ impl Terms {
             Some(seen) => terms.give_back(seen, now, receipt),
             None => Adjusted::Capped,
         })
+    }
+
+    /// Whether its debts form a queue, so that a refund has to know where in it a take stands.
+    pub(crate) const fn queues_debts(&self) -> bool {
+        matches!(self, Terms::TokenBucket(_) | Terms::LeakyBucket(_) | Terms::Pacer(_))
+    }
+
+    /// The interval of a take among the debts. Of a warming pacer only its end is known.
+    pub(crate) fn interval(&self, receipt: &Receipt) -> Interval {
+        let begin = match self {
+            Terms::Pacer(pacer) if pacer.warms_up() => receipt.clear_at,
+            _ => receipt.clear_at.saturating_sub(receipt.paid),
+        };
+        Interval { begin, end: receipt.clear_at }
+    }
+
+    /// The price of so many units, where their debts form a queue.
+    pub(crate) fn price(&self, units: Cost) -> Ticks {
+        match self {
+            Terms::TokenBucket(bucket) => bucket.time_of(units.get()),
+            Terms::LeakyBucket(bucket) => bucket.time_of(units.get()),
+            Terms::Pacer(pacer) => pacer.price_in_ticks(units),
+            _ => Ticks::ZERO,
+        }
+    }
+
+    /// Takes units of one take off a queue of debts, as far as they are still owed; see [`Queue::take_off`].
+    pub(crate) fn take_off(
+        &self,
+        state: &mut State,
+        now: Timestamp,
+        claim: &Claim,
+        units: Cost,
+    ) -> Option<TakenOff> {
+        match self {
+            Terms::TokenBucket(terms) => terms.take_off(terms.seen_mut(state)?, now, claim, units),
+            Terms::LeakyBucket(terms) => terms.take_off(terms.seen_mut(state)?, now, claim, units),
+            Terms::Pacer(terms) => terms.take_off(terms.seen_mut(state)?, now, claim, units),
+            _ => None,
+        }
     }
 
     pub(crate) fn release(&self, state: &mut State, now: Timestamp, permit: PermitId) -> bool {

@@ -18,10 +18,10 @@ use crate::limit::{CurrentLimit, Limit, Terms};
 use crate::receipt::Receipt;
 use crate::store::name::{Account, Name, Namespace};
 use crate::store::zone::Prefixes;
-use crate::store::{Holder, Memory, WhenFull, Zone};
+use crate::store::{Holder, Memory, OpenReceipt, WhenFull, Zone};
 use crate::sync::{AtomicUsize, Ordering};
 use crate::time::{Clock, Source, Ticks, Timestamp};
-use crate::wait::{Acquire, MAX_WAITERS, Room, Venue, Visit};
+use crate::wait::{Acquire, MAX_WAITERS, Room, TrackedTake, Venue, Visit};
 
 /// The bytes of the zone that a limiter has when it is given none.
 const ZONE_BYTES: usize = if cfg!(any(tidegate_models, miri)) { 1 << 10 } else { 1 << 20 };
@@ -118,6 +118,21 @@ impl Limiter {
     pub fn admit(&self, ask: impl IntoAsk) -> Decision {
         let (key, units, patience) = ask.into_parts();
         self.inner.admit_key(&key, ask_for(units, patience))
+    }
+
+    /// Decides like [`Limiter::admit`]; with the take, if it was allowed, by which just that take can be refunded.
+    ///
+    /// [`Limiter::refund`] takes units off whatever is owed at that moment, also when time has repaid the take long
+    /// before. A [`TrackedTake`] gives back at most what of its own take is still owed.
+    pub fn admit_tracked(&self, ask: impl IntoAsk) -> (Decision, Option<TrackedTake>) {
+        let (account, ask) = self.inner.read(ask);
+        let holder = self.inner.holder(&account);
+        if let Some(wait) = self.inner.wait_behind(&account, ask) {
+            return (holder.look(&account, ask).put_off(wait), None);
+        }
+        let (decision, receipt) = holder.take_tracked(&account, ask);
+        let take = decision.is_allowed().then(|| TrackedTake::new(self.venue(), account, receipt));
+        (decision, take)
     }
 
     /// Decides about many asks, each by itself and in this order, faster than one by one: the states of a few
@@ -323,6 +338,19 @@ impl Venue for Inner {
         at: Option<Timestamp>,
     ) -> (Decision, Option<Receipt>) {
         self.holder(account).take_if_free(account, ask, at)
+    }
+
+    fn take_if_free_tracked(
+        &self,
+        account: &Account,
+        ask: Ask,
+        at: Option<Timestamp>,
+    ) -> (Decision, Option<OpenReceipt>) {
+        self.holder(account).take_if_free_tracked(account, ask, at)
+    }
+
+    fn refund(&self, account: &Account, receipt: &mut OpenReceipt, cost: Cost) -> Adjusted {
+        self.holder(account).refund(account, receipt, cost)
     }
 
     fn look(&self, account: &Account, ask: Ask) -> Decision {

@@ -130,11 +130,17 @@ impl Holder<'_> {
     }
 
     pub(crate) fn adjust_in(self, account: &Account, adjustment: Adjustment) -> Adjusted {
-        with_holder!(self, holder => holder.adjust_in(account, adjustment))
+        match adjustment {
+            Adjustment::Charge(_) => with_holder!(self, holder => holder.adjust_in(account, adjustment)),
+            Adjustment::Refund(_) => self.without_receipt(
+                account,
+                || with_holder!(self, holder => holder.adjust_in(account, adjustment)),
+            ),
+        }
     }
 
     pub(crate) fn give_back_to(self, account: &Account, receipt: Receipt) -> Adjusted {
-        with_holder!(self, holder => holder.give_back_to(account, receipt))
+        self.without_receipt(account, || with_holder!(self, holder => holder.give_back_to(account, receipt)))
     }
 
     pub(crate) fn state_of(self, account: &Account) -> State {

@@ -9,6 +9,7 @@ mod holder;
 pub(crate) mod map;
 pub(crate) mod name;
 mod nonce;
+pub(crate) mod receipts;
 mod subjects;
 pub(crate) mod together;
 pub(crate) mod zone;
@@ -20,12 +21,13 @@ pub(crate) use holder::Holder;
 pub use holder::Memory;
 pub use map::Map;
 pub(crate) use nonce::nonce_for;
+pub use receipts::{OpenReceipt, ReceiptCounts, TrackedDecisions};
 pub use zone::{WhenFull, Zone, ZoneCounts, ZoneError};
 pub use zones::Zones;
 
 use std::fmt;
 
-use crate::ask::{Adjusted, Adjustment, Ask};
+use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, PermitId};
 use crate::decisions::Decisions;
 use crate::key::Key;
@@ -86,6 +88,18 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// Charges what turned out to be more, or gives back what was not used.
     fn adjust<'a>(&'a self, subject: Subject<'a>, adjustment: Adjustment) -> Answer<'a, Adjusted>;
+
+    /// Takes all or none like [`Store::take`], with a receipt for each take, by which [`Store::refund`] gives back just
+    /// that one. A store that keeps no receipts gives none, and what was taken there stays charged.
+    fn take_tracked<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> Answer<'a, TrackedDecisions> {
+        let taken = self.take(asks);
+        Answer::later(async move { taken.await.map(TrackedDecisions::without_receipts) })
+    }
+
+    /// Gives units of one take back, at most what of it is still owed and was not refunded before.
+    fn refund<'a>(&'a self, _: Subject<'a>, _: &'a mut OpenReceipt, _: Cost) -> Answer<'a, Adjusted> {
+        Answer::ready(Adjusted::Capped)
+    }
 
     /// Gives a place in flight back. Whether the permit was still holding one.
     fn release<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool>;

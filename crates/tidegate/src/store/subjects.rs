@@ -1,10 +1,11 @@
 //! The calls that name a subject, for every store in memory, and the same for those who must not care where
 //! states live.
 
+use super::receipts::take_all_tracked;
 use super::together::{Bid, take_all, take_all_as_of};
-use super::{Answer, Holder, Map, Store, Subject, Zone, Zones};
+use super::{Answer, Holder, Map, OpenReceipt, Store, Subject, TrackedDecisions, Zone, Zones};
 use crate::algorithm::State;
-use crate::ask::{Adjusted, Adjustment, Ask};
+use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, PermitId};
 use crate::decisions::Decisions;
 use crate::receipt::Receipt;
@@ -133,6 +134,36 @@ macro_rules! serves_subjects {
                 self.holding(&subject, &account).give_back_to(&account, receipt)
             }
 
+            /// Takes all or none, with a receipt for each take, by which [`refund`](Self::refund) gives back just that one.
+            pub fn take_tracked(&self, asks: &[(Subject<'_>, Ask)]) -> TrackedDecisions {
+                let accounts: Vec<_> = asks.iter().map(|(subject, _)| subject.account()).collect();
+                let bids = bids(self, &accounts, asks);
+                match &*bids {
+                    [Bid { holder, account, ask }] => {
+                        let (decision, receipt) = holder.take_tracked(account, *ask);
+                        let receipts = if decision.is_allowed() { vec![receipt] } else { Vec::new() };
+                        TrackedDecisions { decisions: Decisions::new(vec![decision]), receipts }
+                    }
+                    bids => take_all_tracked(bids),
+                }
+            }
+
+            /// Charges what turned out to be more, with a receipt if all of it was charged.
+            pub fn charge_tracked(
+                &self,
+                subject: Subject<'_>,
+                cost: Cost,
+            ) -> (Adjusted, Option<OpenReceipt>) {
+                let account = subject.account();
+                self.ready_to_hold(&subject, &account).charge_tracked(&account, cost)
+            }
+
+            /// Gives units of one take back, at most what of it is still owed and was not refunded before.
+            pub fn refund(&self, subject: Subject<'_>, receipt: &mut OpenReceipt, cost: Cost) -> Adjusted {
+                let account = subject.account();
+                self.holding(&subject, &account).refund(&account, receipt, cost)
+            }
+
             /// Gives a place in flight back. Whether the permit was still holding one.
             pub fn release(&self, subject: Subject<'_>, permit: PermitId) -> bool {
                 let account = subject.account();
@@ -168,6 +199,19 @@ macro_rules! serves_subjects {
 
             fn adjust<'a>(&'a self, subject: Subject<'a>, adjustment: Adjustment) -> Answer<'a, Adjusted> {
                 Answer::ready($store::adjust(self, subject, adjustment))
+            }
+
+            fn take_tracked<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> Answer<'a, TrackedDecisions> {
+                Answer::ready($store::take_tracked(self, asks))
+            }
+
+            fn refund<'a>(
+                &'a self,
+                subject: Subject<'a>,
+                receipt: &'a mut OpenReceipt,
+                cost: Cost,
+            ) -> Answer<'a, Adjusted> {
+                Answer::ready($store::refund(self, subject, receipt, cost))
             }
 
             fn release<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {

@@ -29,6 +29,17 @@ pub(crate) fn take_all(bids: &[Bid<'_>]) -> Decisions {
 
 /// The same as of a reading of the clock from a moment ago, if there is one.
 pub(crate) fn take_all_as_of(at: Option<Timestamp>, bids: &[Bid<'_>]) -> Decisions {
+    take(at, bids, None)
+}
+
+/// The same with proof of each take, for a caller that has locked the open receipts of all bids.
+pub(crate) fn take_with_receipts(bids: &[Bid<'_>]) -> (Decisions, Vec<Option<Receipt>>) {
+    let mut receipts = Vec::new();
+    let decisions = take(None, bids, Some(&mut receipts));
+    (decisions, receipts)
+}
+
+fn take(at: Option<Timestamp>, bids: &[Bid<'_>], receipts: Option<&mut Vec<Option<Receipt>>>) -> Decisions {
     let mut maps = Vec::new();
     let mut zones = Vec::new();
     for (index, Bid { holder, account, ask }) in bids.iter().enumerate() {
@@ -40,10 +51,28 @@ pub(crate) fn take_all_as_of(at: Option<Timestamp>, bids: &[Bid<'_>]) -> Decisio
     let (map_places, map_bids): (Vec<_>, Vec<_>) = maps.into_iter().unzip();
     let (zone_places, zone_bids): (Vec<_>, Vec<_>) = zones.into_iter().unzip();
     let mut held = Held::lock(at, &map_bids);
+    if receipts.is_some() {
+        held.keep_receipts();
+    }
     let mut of_maps: Vec<_> = (0..map_bids.len()).map(|bid| held.peek(bid)).collect();
     let mut of_zones: Vec<_> = zone_bids.iter().map(ZoneBid::peek).collect();
-    spend(&mut held, &mut of_maps, &zone_bids, &mut of_zones);
-    held.tend();
+    let taken = spend(&mut held, &mut of_maps, &zone_bids, &mut of_zones);
+    let of_map_takes = held.tend();
+    match (taken, receipts) {
+        // A take that is undone under the lock of its state leaves those before it where they were.
+        (ZoneTakes::Some(taken), Some(_)) => undo(taken, &zone_bids, &mut of_zones, ZoneBid::undo_locked),
+        (ZoneTakes::Some(taken), None) => undo(taken, &zone_bids, &mut of_zones, ZoneBid::undo),
+        (ZoneTakes::All(of_zone_takes), Some(receipts)) => {
+            receipts.extend(bids.iter().map(|_| None));
+            let of_zone_takes = of_zone_takes.into_iter().map(Some);
+            for (place, receipt) in
+                zone_places.iter().zip(of_zone_takes).chain(map_places.iter().zip(of_map_takes))
+            {
+                receipts[*place] = receipt;
+            }
+        }
+        (ZoneTakes::All(_) | ZoneTakes::Nothing, _) => {}
+    }
     let mut decisions: Vec<_> = bids.iter().map(|_| None).collect();
     for (place, decision) in map_places.into_iter().zip(of_maps).chain(zone_places.into_iter().zip(of_zones))
     {
@@ -52,13 +81,23 @@ pub(crate) fn take_all_as_of(at: Option<Timestamp>, bids: &[Bid<'_>]) -> Decisio
     Decisions::new(decisions.into_iter().flatten().collect())
 }
 
-/// Spends on all if all have passed, and corrects what was told if one does not pass after all.
+/// What was taken from zones.
+enum ZoneTakes {
+    /// Nothing: one was seen not to pass.
+    Nothing,
+    /// From all of them, and from all maps.
+    All(Vec<Receipt>),
+    /// From the first of them, because one does not pass after all: these are to be undone.
+    Some(Vec<Receipt>),
+}
+
+/// Spends on all if all have passed.
 fn spend(
     held: &mut Held<'_>,
     of_maps: &mut [Decision],
     zone_bids: &[ZoneBid<'_>],
     of_zones: &mut [Decision],
-) {
+) -> ZoneTakes {
     if !of_maps.iter().chain(&*of_zones).all(Decision::is_allowed) {
         held.record_refusals(of_maps);
         for (bid, decision) in zone_bids.iter().zip(of_zones) {
@@ -66,7 +105,7 @@ fn spend(
                 *decision = bid.refuse(*decision);
             }
         }
-        return;
+        return ZoneTakes::Nothing;
     }
     let mut receipts = Vec::with_capacity(zone_bids.len());
     for (bid, decision) in zone_bids.iter().zip(of_zones.iter_mut()) {
@@ -77,13 +116,23 @@ fn spend(
             break;
         }
     }
-    let lost = zone_bids.get(receipts.len()).map(|_| receipts.len());
-    if lost.is_none() && held.spend(of_maps) {
-        return;
+    if receipts.len() == zone_bids.len() && held.spend(of_maps) {
+        return ZoneTakes::All(receipts);
     }
+    ZoneTakes::Some(receipts)
+}
+
+/// Undoes takes, and corrects what was told. No map is locked any more: whoever takes by receipt locks those first.
+fn undo<'b>(
+    taken: Vec<Receipt>,
+    zone_bids: &[ZoneBid<'b>],
+    of_zones: &mut [Decision],
+    undo: impl Fn(&ZoneBid<'b>, Receipt),
+) {
+    let lost = zone_bids.get(taken.len()).map(|_| taken.len());
     // The last first: then each finds the state as its take has left it.
-    for (bid, receipt) in zone_bids.iter().zip(receipts).rev() {
-        bid.undo(receipt);
+    for (bid, receipt) in zone_bids.iter().zip(taken).rev() {
+        undo(bid, receipt);
     }
     for (index, (bid, decision)) in zone_bids.iter().zip(of_zones).enumerate() {
         if lost != Some(index) {
@@ -111,6 +160,10 @@ impl ZoneBid<'_> {
     }
 
     fn undo(&self, receipt: Receipt) {
+        Holder::Zone(self.zone).without_receipt(self.account, || self.undo_locked(receipt));
+    }
+
+    fn undo_locked(&self, receipt: Receipt) {
         self.zone.undo(self.account, receipt);
     }
 

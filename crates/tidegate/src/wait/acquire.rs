@@ -3,12 +3,12 @@
 use std::fmt;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Wake, Waker, ready};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-use super::Venue;
-use super::room::{Entered, Ticket};
+use super::room::{Coming, Entered, Passed, Ticket};
+use super::{TrackedTake, Venue};
 use crate::ask::Ask;
 use crate::decision::Decision;
 use crate::refusal::Refusal;
@@ -55,6 +55,13 @@ impl Acquire {
         Acquire { visit: self.visit.within(longest) }
     }
 
+    /// Waits for a take that can be refunded.
+    pub fn tracked(self) -> AcquireTracked {
+        let mut visit = self.visit;
+        visit.is_tracked = true;
+        AcquireTracked { visit }
+    }
+
     /// Waits on this thread. Not for use inside of an async runtime, whose thread it would block.
     pub fn blocking(self) -> Result<Waited, Refusal> {
         block_on(self)
@@ -75,11 +82,43 @@ impl fmt::Debug for Acquire {
     }
 }
 
+/// Waits its turn like [`Acquire`], with a receipt of the take; made by [`Acquire::tracked`].
+#[must_use = "nothing waits until this is awaited or blocked on"]
+pub struct AcquireTracked {
+    visit: Visit,
+}
+
+impl AcquireTracked {
+    /// Waits on this thread. Not for use inside of an async runtime, whose thread it would block.
+    pub fn blocking(self) -> Result<(Waited, TrackedTake), Refusal> {
+        block_on(self)
+    }
+}
+
+impl Future for AcquireTracked {
+    type Output = Result<(Waited, TrackedTake), Refusal>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let passed = ready!(self.visit.poll_passed(context));
+        Poll::Ready(passed.map(|Passed { waited, taken }| {
+            let (account, receipt) = taken.into_tracked();
+            (waited, TrackedTake::new(self.visit.venue.clone(), account, receipt))
+        }))
+    }
+}
+
+impl fmt::Debug for AcquireTracked {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("AcquireTracked").field("ask", &self.visit.ask).finish_non_exhaustive()
+    }
+}
+
 /// One who comes, waits if need be, and goes.
 pub(crate) struct Visit {
     venue: Arc<dyn Venue>,
     name: Name,
     ask: Ask,
+    is_tracked: bool,
     patience: Option<Ticks>,
     progress: Progress,
 }
@@ -95,7 +134,7 @@ impl Visit {
         let patience = patience.map(Ticks::saturating_from);
         // A place is waited for in the line, never reserved ahead.
         let ask = Ask { patience: Ticks::ZERO, ..ask };
-        Visit { venue, name, ask, patience, progress: Progress::Outside }
+        Visit { venue, name, ask, is_tracked: false, patience, progress: Progress::Outside }
     }
 
     pub(crate) fn within(mut self, longest: Duration) -> Visit {
@@ -112,10 +151,17 @@ impl Visit {
     }
 
     pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Waited, Refusal>> {
+        self.poll_passed(context).map_ok(|passed| passed.waited)
+    }
+
+    fn poll_passed(&mut self, context: &mut Context<'_>) -> Poll<Result<Passed, Refusal>> {
         let poll = match self.progress {
             Progress::Outside => {
                 let room = self.venue.room();
-                match room.enter(&self.venue, &self.name, self.ask, self.patience, context.waker()) {
+                let Visit { name, ask, is_tracked, patience, .. } = self;
+                let (ask, is_tracked, patience) = (*ask, *is_tracked, *patience);
+                let coming = Coming { name, ask, is_tracked, patience };
+                match room.enter(&self.venue, coming, context.waker()) {
                     Entered::Settled(result) => Poll::Ready(result),
                     Entered::Waits(ticket) => {
                         self.progress = Progress::InLine(ticket);

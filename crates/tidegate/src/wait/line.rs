@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::task::Waker;
 
 use super::Venue;
+use super::taken::Taken;
 use crate::algorithm::State;
 use crate::ask::Ask;
 use crate::decision::{Decision, Verdict};
 use crate::limit::Terms;
-use crate::receipt::Receipt;
 use crate::store::name::{Account, Name};
 use crate::time::{Ticks, Timestamp};
 
@@ -23,6 +23,7 @@ const FORESEEN: usize = 1000;
 #[derive(Debug)]
 pub(super) struct Waiter {
     pub(super) ask: Ask,
+    pub(super) is_tracked: bool,
     pub(super) since: Timestamp,
     pub(super) patience: Option<Ticks>,
     pub(super) waker: Waker,
@@ -31,22 +32,6 @@ pub(super) struct Waiter {
 impl Waiter {
     pub(super) fn deadline(&self) -> Option<Timestamp> {
         self.patience.map(|patience| self.since.saturating_add(patience))
-    }
-}
-
-/// A take, and from where.
-#[derive(Debug)]
-pub(super) struct Taken {
-    pub(super) decision: Decision,
-    pub(super) account: Account,
-    pub(super) receipt: Option<Receipt>,
-}
-
-impl Taken {
-    pub(super) fn give_back(self, venue: &dyn Venue) {
-        if let Some(receipt) = self.receipt {
-            venue.give_back(&self.account, receipt);
-        }
     }
 }
 
@@ -125,7 +110,7 @@ impl Line {
     ) -> Option<Result<Taken, Decision>> {
         let account = venue.account(&self.name);
         loop {
-            let ask = self.head()?.1.ask;
+            let Waiter { ask, is_tracked, .. } = *self.head()?.1;
             if let Some(taken) = self.serving.take() {
                 // It never waits longer than it was told, even if the clock stepped back since.
                 let delay = taken.decision.delay().map_or(Ticks::ZERO, Ticks::saturating_from);
@@ -136,11 +121,12 @@ impl Line {
                 self.serving = Some(taken);
                 return None;
             }
-            let (decision, receipt) = venue.take_if_free(&account, account.terms().in_line(ask), Some(*at));
+            let ask = account.terms().in_line(ask);
+            let taken = Taken::take(venue, &account, (ask, is_tracked), Some(*at));
+            let decision = taken.decision;
             let wait = match decision.verdict_in_ticks() {
                 Verdict::Denied { retry_after } if !decision.is_store_full() => retry_after,
                 Verdict::Allowed { delay } => {
-                    let taken = Taken { decision, account: account.clone(), receipt };
                     if delay == Ticks::ZERO {
                         return Some(Ok(taken));
                     }

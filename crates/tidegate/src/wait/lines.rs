@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::task::Waker;
 
-use super::line::{Line, Taken, Waiter};
-use super::room::{Entered, Ticket};
+use super::line::{Line, Waiter};
+use super::room::{Coming, Entered, Passed, Ticket};
+use super::taken::Taken;
 use super::{Venue, Waited};
 use crate::ask::Ask;
 use crate::decision::Verdict;
@@ -65,9 +66,9 @@ impl Lines {
         line.waiters.get_mut(&ticket.number).map(|waiter| &mut waiter.waker)
     }
 
-    pub(super) fn take_settled(&mut self, ticket: Ticket) -> Option<Result<Waited, Refusal>> {
+    pub(super) fn take_settled(&mut self, ticket: Ticket) -> Option<Result<Passed, Refusal>> {
         self.settled.remove(&ticket.number).map(|settled| match settled {
-            Settled::Passed { waited, .. } => Ok(waited),
+            Settled::Passed { waited, taken } => Ok(Passed { waited, taken: *taken }),
             Settled::Refused(refusal) => Err(refusal),
         })
     }
@@ -77,23 +78,23 @@ impl Lines {
         venue: &dyn Venue,
         now: Timestamp,
         max_waiters: usize,
-        (name, ask, patience): (&Name, Ask, Option<Ticks>),
+        coming: Coming<'_>,
         waker: Waker,
     ) -> Entered {
+        let Coming { name, ask, is_tracked, patience } = coming;
         let refused = |refusal| Entered::Settled(Err(refusal));
         let account = venue.account(name);
         let terms = *account.terms();
         let joins = self.numbers.get(name.key()).copied();
         let (decision, wait, serving) = match joins.and_then(|number| self.by_number.get_mut(&number)) {
             None => {
-                let (decision, receipt) = venue.take_if_free(&account, terms.in_line(ask), Some(now));
+                let taken = Taken::take(venue, &account, (terms.in_line(ask), is_tracked), Some(now));
+                let decision = taken.decision;
                 match decision.verdict_in_ticks() {
                     Verdict::Allowed { delay: Ticks::ZERO } => {
-                        return Entered::Settled(Ok(Waited::at_once(decision)));
+                        return Entered::Settled(Ok(Passed::at_once(taken)));
                     }
-                    Verdict::Allowed { delay } => {
-                        (decision, delay, Some(Taken { decision, account: account.clone(), receipt }))
-                    }
+                    Verdict::Allowed { delay } => (decision, delay, Some(taken)),
                     Verdict::Denied { retry_after } if !decision.is_store_full() => {
                         (decision, retry_after, None)
                     }
@@ -118,7 +119,7 @@ impl Lines {
             let decision = decision.put_off(wait.max(Ticks::new(1)));
             return refused(if too_long { Refusal::of(decision) } else { Refusal::line_full(decision) });
         }
-        let waiter = Waiter { ask, since: now, patience, waker };
+        let waiter = Waiter { ask, is_tracked, since: now, patience, waker };
         let line = joins.unwrap_or_else(|| self.open(name.clone(), now.saturating_add(wait), serving));
         Entered::Waits(self.join(line, waiter, &terms))
     }

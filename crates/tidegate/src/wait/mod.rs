@@ -17,17 +17,21 @@ mod acquire;
 mod line;
 mod lines;
 mod room;
+mod taken;
 #[cfg(all(test, not(tidegate_models)))]
 mod tests;
+mod tracked;
 
-pub use acquire::{Acquire, Waited};
+pub use acquire::{Acquire, AcquireTracked, Waited};
 pub(crate) use acquire::{Visit, block_on};
 pub(crate) use room::Room;
+pub use tracked::TrackedTake;
 
 use crate::algorithm::State;
-use crate::ask::Ask;
+use crate::ask::{Adjusted, Ask, Cost};
 use crate::decision::Decision;
 use crate::receipt::Receipt;
+use crate::store::OpenReceipt;
 use crate::store::name::{Account, Name};
 use crate::time::{Source, Timestamp};
 
@@ -51,6 +55,17 @@ pub(crate) trait Venue: Send + Sync {
 
     /// What a take would say.
     fn look(&self, account: &Account, ask: Ask) -> Decision;
+
+    /// Takes like [`Venue::take_if_free`], with a receipt by which the take can be refunded.
+    fn take_if_free_tracked(
+        &self,
+        account: &Account,
+        ask: Ask,
+        at: Option<Timestamp>,
+    ) -> (Decision, Option<OpenReceipt>);
+
+    /// Gives units of one tracked take back, as far as they are still owed.
+    fn refund(&self, account: &Account, receipt: &mut OpenReceipt, cost: Cost) -> Adjusted;
 
     /// Gives back what was taken for somebody who did not wait for it.
     fn give_back(&self, account: &Account, receipt: Receipt);

@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Poll, Wake, Waker};
 
 use super::lines::{Afterwards, Lines};
+use super::taken::Taken;
 use super::{Venue, Waited};
 use crate::ask::Ask;
 use crate::refusal::Refusal;
@@ -34,9 +35,36 @@ pub(crate) struct Ticket {
 
 /// What became of one who came.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is taken apart at once, and the large one is the usual one"
+)]
 pub(super) enum Entered {
-    Settled(Result<Waited, Refusal>),
+    Settled(Result<Passed, Refusal>),
     Waits(Ticket),
+}
+
+/// One who comes: whom it asks for, how much, and how long it would wait.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Coming<'a> {
+    pub(super) name: &'a Name,
+    pub(super) ask: Ask,
+    /// Whether it wants a receipt of its take.
+    pub(super) is_tracked: bool,
+    pub(super) patience: Option<Ticks>,
+}
+
+/// One who has passed, and its take.
+#[derive(Debug)]
+pub(super) struct Passed {
+    pub(super) waited: Waited,
+    pub(super) taken: Taken,
+}
+
+impl Passed {
+    pub(super) fn at_once(taken: Taken) -> Passed {
+        Passed { waited: Waited::at_once(taken.decision), taken }
+    }
 }
 
 impl Room {
@@ -77,30 +105,22 @@ impl Room {
     }
 
     /// Comes in: passes at once, is refused at once, or waits.
-    pub(super) fn enter(
-        &self,
-        venue: &Arc<dyn Venue>,
-        name: &Name,
-        ask: Ask,
-        patience: Option<Ticks>,
-        waker: &Waker,
-    ) -> Entered {
+    pub(super) fn enter(&self, venue: &Arc<dyn Venue>, coming: Coming<'_>, waker: &Waker) -> Entered {
         if self.is_empty() {
-            let account = venue.account(name);
+            let (ask, account) = (coming.ask, venue.account(coming.name));
             if account.terms().in_line(ask) == ask {
-                let (decision, _) = venue.take_if_free(&account, ask, None);
-                if decision.is_allowed() {
-                    return Entered::Settled(Ok(Waited::at_once(decision)));
+                let taken = Taken::take(&**venue, &account, (ask, coming.is_tracked), None);
+                if taken.decision.is_allowed() {
+                    return Entered::Settled(Ok(Passed::at_once(taken)));
                 }
             }
         }
         let waker = waker.clone();
-        let coming = Coming::new(self);
+        let announced = Announced::new(self);
         let max_waiters = self.max_waiters.load(Ordering::Relaxed);
-        let entered = self.with(venue, |lines, now, _| {
-            lines.enter(&**venue, now, max_waiters, (name, ask, patience), waker)
-        });
-        drop(coming);
+        let entered =
+            self.with(venue, |lines, now, _| lines.enter(&**venue, now, max_waiters, coming, waker));
+        drop(announced);
         let Entered::Waits(ticket) = entered else { return entered };
         // If no alarm could be set, or its time had come meanwhile, the wait is over already.
         match self.lines.lock().take_settled(ticket) {
@@ -110,7 +130,7 @@ impl Room {
     }
 
     /// Whether a wait is over.
-    pub(super) fn poll(&self, ticket: Ticket, waker: &Waker) -> Poll<Result<Waited, Refusal>> {
+    pub(super) fn poll(&self, ticket: Ticket, waker: &Waker) -> Poll<Result<Passed, Refusal>> {
         let waker = waker.clone();
         let mut lines = self.lines.lock();
         if let Some(result) = lines.take_settled(ticket) {
@@ -207,17 +227,17 @@ impl Room {
 }
 
 /// Somebody who says that they come.
-struct Coming<'a>(&'a Room);
+struct Announced<'a>(&'a Room);
 
-impl<'a> Coming<'a> {
-    fn new(room: &'a Room) -> Coming<'a> {
+impl<'a> Announced<'a> {
+    fn new(room: &'a Room) -> Announced<'a> {
         room.waiting.fetch_add(1, Ordering::SeqCst);
         fence(Ordering::SeqCst);
-        Coming(room)
+        Announced(room)
     }
 }
 
-impl Drop for Coming<'_> {
+impl Drop for Announced<'_> {
     fn drop(&mut self) {
         self.0.waiting.fetch_sub(1, Ordering::SeqCst);
     }

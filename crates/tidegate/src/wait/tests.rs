@@ -12,7 +12,7 @@ use crate::limit::{CurrentLimit, Limit, Terms};
 use crate::store::name::Namespace;
 use crate::sync::Mutex;
 use crate::time::{Clock, ManualClock};
-use crate::{Cost, MILLISECOND, SECOND};
+use crate::{MILLISECOND, SECOND};
 
 /// States by key, decided by the pure functions.
 struct Booth {
@@ -70,6 +70,19 @@ impl Venue for Booth {
             let decision = terms.decide_if_free(state, now, ask, 0);
             (decision, terms.receipt(state, now, ask, &decision))
         })
+    }
+
+    fn take_if_free_tracked(
+        &self,
+        account: &Account,
+        ask: Ask,
+        at: Option<Timestamp>,
+    ) -> (Decision, Option<OpenReceipt>) {
+        (self.take_if_free(account, ask, at).0, None)
+    }
+
+    fn refund(&self, _: &Account, _: &mut OpenReceipt, _: Cost) -> Adjusted {
+        Adjusted::Capped
     }
 
     fn look(&self, account: &Account, ask: Ask) -> Decision {

@@ -16,6 +16,7 @@ mod oracle;
 mod permits;
 mod places;
 mod rates;
+mod refunds;
 mod sketch;
 mod small_world;
 mod traces;

@@ -125,7 +125,8 @@ impl Map {
     /// Forgets a subject, whatever the algorithm. Whether anything was known about it.
     pub(crate) fn forget(&self, account: &Account) -> bool {
         let forget = |was_known, bytes: Vec<u8>| {
-            let place = self.place_of(&bytes);
+            let (place, mut receipts) = (self.place_of(&bytes), self.inner.receipts.lock(&bytes));
+            receipts.forget();
             was_known | self.shard(place).remove(place.hash, &bytes, &self.inner.budget)
         };
         account.bytes_of_all().fold(false, forget)
@@ -139,7 +140,7 @@ impl Map {
 
     /// Changes the state of an account; `full` answers, and nothing changes, if there is no room for it.
     #[inline]
-    fn touch<R>(
+    pub(super) fn touch<R>(
         &self,
         account: &Account,
         at: Option<Timestamp>,

@@ -7,6 +7,7 @@
 
 mod accounts;
 mod budget;
+mod refund;
 mod shard;
 mod size;
 #[cfg(all(test, not(tidegate_models)))]
@@ -20,6 +21,7 @@ use std::sync::Arc;
 
 use super::holder::Holder;
 use super::name::Account;
+use super::receipts::Receipts;
 use crate::limit::Terms;
 use crate::sync::{Apart, AtomicUsize, Mutex};
 use crate::time::{Clock, Source};
@@ -57,6 +59,7 @@ struct Inner {
     clock: Source,
     budget: Budget,
     memory: Memory,
+    receipts: Receipts,
     /// Where the next newcomer to a full map looks for room.
     next_searched: AtomicUsize,
 }
@@ -111,6 +114,7 @@ impl Map {
             clock,
             budget: Budget::new(max_keys, max_bytes),
             memory: Memory::new(),
+            receipts: Receipts::new(),
             next_searched: AtomicUsize::new(0),
         };
         Map { inner: Arc::new(inner) }

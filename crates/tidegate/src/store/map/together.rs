@@ -10,6 +10,7 @@ use super::{Inner, Map, Place, Shard};
 use crate::algorithm::State;
 use crate::ask::Ask;
 use crate::decision::Decision;
+use crate::receipt::Receipt;
 use crate::store::name::{Account, circle};
 use crate::store::nonce_for;
 use crate::sync::MutexGuard;
@@ -32,6 +33,8 @@ pub(crate) struct Held<'a> {
     shards: Vec<HeldShard<'a>>,
     /// Some of the bids are for one and the same state.
     has_twins: bool,
+    /// Proof of each take, if it is wanted.
+    receipts: Option<Vec<Option<Receipt>>>,
 }
 
 struct HeldShard<'a> {
@@ -75,7 +78,18 @@ impl<'a> Held<'a> {
             last = Some(bid);
         }
         let shards = locked.into_iter().map(|shard| HeldShard::new(at, shard)).collect();
-        Held { bids, places, owner, shards, has_twins }
+        Held { bids, places, owner, shards, has_twins, receipts: None }
+    }
+
+    /// Keeps proof of each take from now on.
+    pub(crate) fn keep_receipts(&mut self) {
+        self.receipts = Some(self.bids.iter().map(|_| None).collect());
+    }
+
+    fn keep(&mut self, bid: usize, receipt: Option<Receipt>) {
+        if let Some(receipts) = &mut self.receipts {
+            receipts[bid] = receipt;
+        }
     }
 
     pub(crate) fn peek(&self, bid: usize) -> Decision {
@@ -101,14 +115,17 @@ impl<'a> Held<'a> {
     fn take(&mut self, bid: usize) -> Decision {
         let Bid { account, ask, .. } = &self.bids[bid];
         let HeldShard { inner, now, at, shard, .. } = &mut self.shards[self.owner[bid]];
-        inner.change(
+        let is_tracked = self.receipts.is_some();
+        let (decision, receipt) = inner.change(
             shard,
             self.places[bid].hash,
             account,
             (*now, *at),
-            |state, now| account.terms().decide(state, now, *ask, nonce_for(account.terms())),
-            |state, now| account.terms().peek(state, now, *ask).store_full(),
-        )
+            |state, now| decide(account, state, (now, *ask), is_tracked),
+            |state, now| (account.terms().peek(state, now, *ask).store_full(), None),
+        );
+        self.keep(bid, receipt);
+        decision
     }
 
     /// Each limit that refused sees the refusal, as if it had been asked alone; the others see nothing. (A
@@ -158,11 +175,14 @@ impl<'a> Held<'a> {
         let growth = self.growth(bid);
         let Bid { account, ask, .. } = &self.bids[bid];
         let HeldShard { inner, at, shard, .. } = &mut self.shards[self.owner[bid]];
-        let decide = |state: &mut State| account.terms().decide(state, *at, *ask, nonce_for(account.terms()));
-        match shard.find_mut(self.places[bid].hash, account.bytes()) {
+        let is_tracked = self.receipts.is_some();
+        let decide = |state: &mut State| decide(account, state, (*at, *ask), is_tracked);
+        let (decision, receipt) = match shard.find_mut(self.places[bid].hash, account.bytes()) {
             Some(entry) => inner.change_entry(entry, account.terms(), growth, decide),
             None => decide(&mut State::default()),
-        }
+        };
+        self.keep(bid, receipt);
+        decision
     }
 
     fn growth(&self, bid: usize) -> usize {
@@ -222,9 +242,23 @@ impl<'a> Held<'a> {
         }
     }
 
-    pub(crate) fn tend(self) {
+    /// Unlocks everything; with proof of each take, if it was wanted.
+    pub(crate) fn tend(self) -> Vec<Option<Receipt>> {
         for HeldShard { inner, index, now, shard, .. } in self.shards {
             inner.tend(shard, index, now);
         }
+        self.receipts.unwrap_or_default()
     }
+}
+
+/// Decides and spends if allowed, with proof of the take if it is wanted.
+fn decide(
+    account: &Account,
+    state: &mut State,
+    (now, ask): (Timestamp, Ask),
+    is_tracked: bool,
+) -> (Decision, Option<Receipt>) {
+    let decision = account.terms().decide(state, now, ask, nonce_for(account.terms()));
+    let receipt = if is_tracked { account.terms().receipt(state, now, ask, &decision) } else { None };
+    (decision, receipt)
 }

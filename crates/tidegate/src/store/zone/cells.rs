@@ -64,6 +64,11 @@ mod mapped {
             }
         }
 
+        /// Whether other processes may use them as well.
+        pub(in crate::store::zone) fn is_in_file(&self) -> bool {
+            self.file.is_some()
+        }
+
         pub(in crate::store::zone) fn flush(&self) -> io::Result<()> {
             self.file.as_ref().map_or(Ok(()), |file| file.flush())
         }
@@ -98,6 +103,10 @@ mod model {
 
         pub(in crate::store::zone) fn deepest(&self, at_least: u64) -> u64 {
             self.deepest.fetch_max(at_least, Ordering::Relaxed).max(at_least)
+        }
+
+        pub(in crate::store::zone) fn is_in_file(&self) -> bool {
+            false
         }
 
         pub(in crate::store::zone) fn flush(&self) -> io::Result<()> {

@@ -15,6 +15,7 @@ mod core;
 mod counters;
 mod memo;
 pub(crate) mod memory;
+mod refund;
 pub(crate) mod sip;
 mod subjects;
 mod table;
@@ -33,6 +34,7 @@ use std::{fmt, io};
 
 use self::core::Core;
 use super::Map;
+use super::receipts::Receipts;
 use crate::limit::Limit;
 use crate::time::{Clock, Source};
 use cells::Cells;
@@ -66,6 +68,7 @@ struct Inner {
     seed: [u64; 2],
     core: Core,
     map: OnceLock<Map>,
+    receipts: Receipts,
     /// The most bytes of the map, unless it is as large as maps usually are.
     map_bytes: Option<usize>,
 }
@@ -180,7 +183,8 @@ impl Zone {
     fn on(cells: Cells, seed: [u64; 2], clock: Source, name: &str) -> Zone {
         let first_attempt = memory::fresh_seed()[0] as u32;
         let core = Core::new(Table::new(cells), clock, first_attempt);
-        let inner = Inner { name: name.into(), seed, core, map: OnceLock::new(), map_bytes: None };
+        let (map, receipts) = (OnceLock::new(), Receipts::new());
+        let inner = Inner { name: name.into(), seed, core, map, receipts, map_bytes: None };
         Zone { inner: Arc::new(inner) }
     }
 

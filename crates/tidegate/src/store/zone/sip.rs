@@ -18,7 +18,7 @@ pub(crate) struct Sip {
 }
 
 impl Sip {
-    pub(super) fn new([key0, key1]: [u64; 2]) -> Sip {
+    pub(crate) fn new([key0, key1]: [u64; 2]) -> Sip {
         let v = [
             key0 ^ 0x736f_6d65_7073_6575,
             key1 ^ 0x646f_7261_6e64_6f6d ^ 0xee,
@@ -130,7 +130,7 @@ impl Sip {
 
     /// Both halves.
     #[inline(always)]
-    pub(super) fn finish(mut self) -> [u64; 2] {
+    pub(crate) fn finish(mut self) -> [u64; 2] {
         self.take_in((u64::from(self.length) << 56) | self.tail);
         self.v[2] ^= 0xee;
         let first = self.fold();

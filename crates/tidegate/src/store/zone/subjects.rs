@@ -212,12 +212,14 @@ impl Zone {
         let mut was_known = false;
         for bytes in account.bytes_of_all() {
             let (prefix, key) = bytes.split_at(account.name().key_at());
+            let mut receipts = self.inner.receipts.lock(&bytes);
             was_known |= self.inner.core.forget(&self.spot_of(prefix, key));
+            receipts.forget();
         }
         was_known | self.inner.map.get().is_some_and(|map| map.forget(account))
     }
 
-    fn spot(&self, account: &Account) -> Spot {
+    pub(super) fn spot(&self, account: &Account) -> Spot {
         let (prefix, key) = account.bytes().split_at(account.name().key_at());
         self.spot_of(prefix, key)
     }

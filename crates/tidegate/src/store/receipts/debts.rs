@@ -1,0 +1,83 @@
+//! The open debts of one state, in the order in which time repays them.
+
+use std::collections::VecDeque;
+
+use crate::algorithm::{Claim, Interval};
+use crate::limit::Terms;
+use crate::time::{Ticks, Timestamp};
+
+/// The intervals of the tracked takes of one state, oldest first. Takes that are not tracked lie between and behind them.
+#[derive(Debug)]
+pub(super) struct Debts {
+    /// The limit by which they were taken.
+    terms: Terms,
+    entries: VecDeque<Entry>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    number: u64,
+    interval: Interval,
+}
+
+impl Debts {
+    pub(super) fn new(terms: Terms) -> Debts {
+        Debts { terms, entries: VecDeque::new() }
+    }
+
+    /// Whether the intervals before a take by this limit are still where they were: the same limit has made them, and the
+    /// take begins behind them. If not, debt was taken off without this queue.
+    pub(super) fn precede(&self, terms: &Terms, interval: Interval) -> bool {
+        self.terms == *terms && self.last_end() <= interval.begin
+    }
+
+    /// Enters the last take.
+    pub(super) fn push(&mut self, number: u64, interval: Interval) {
+        self.entries.push_back(Entry { number, interval });
+    }
+
+    /// What is known about a take; `None` if it was dropped, or another limit has made the queue.
+    pub(super) fn claim(&self, number: u64, terms: &Terms, seen: Timestamp) -> Option<Claim> {
+        let own = self.entries[self.find(number)?].interval;
+        (self.terms == *terms).then_some(Claim::Queued { own, last_end: self.last_end(), seen })
+    }
+
+    /// So much of one take came back: its end, and all behind it, move to the front.
+    pub(super) fn move_up(&mut self, number: u64, back: Ticks) {
+        let Some(index) = self.find(number) else { return };
+        let own = &mut self.entries[index].interval;
+        own.end = own.end.saturating_sub(back);
+        // Of a warming pacer only the end is known.
+        own.begin = own.begin.min(own.end);
+        for behind in self.entries.range_mut(index + 1..) {
+            behind.interval.begin = behind.interval.begin.saturating_sub(back);
+            behind.interval.end = behind.interval.end.saturating_sub(back);
+        }
+    }
+
+    pub(super) fn remove(&mut self, number: u64) -> bool {
+        let found = self.find(number);
+        found.and_then(|index| self.entries.remove(index)).is_some()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(super) fn oldest(&self) -> Option<u64> {
+        self.entries.front().map(|entry| entry.number)
+    }
+
+    pub(super) fn numbers(&self) -> impl Iterator<Item = u64> {
+        self.entries.iter().map(|entry| entry.number)
+    }
+
+    fn last_end(&self) -> Timestamp {
+        self.entries.back().map_or(Timestamp::EPOCH, |entry| entry.interval.end)
+    }
+
+    /// Numbers are given in order, under the lock by which is taken.
+    fn find(&self, number: u64) -> Option<usize> {
+        self.entries.binary_search_by_key(&number, |entry| entry.number).ok()
+    }
+}

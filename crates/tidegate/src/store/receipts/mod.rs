@@ -1,0 +1,196 @@
+//! The table of open receipts: where in the queue of debts each tracked take of a store stands.
+//!
+//! A tracked take of a bucket or a pacer is entered under the lock by which it is taken, a refund looks its interval up
+//! under the same lock. So the entries of a state are in the order of its debts. Takes that are not tracked need no lock:
+//! they only add debt behind. What takes debt off without a receipt does so under the lock as well, and makes the open
+//! receipts of that state worthless, because their intervals may have moved.
+//!
+//! Windows, logs and slots need no table: the receipt says where its units are.
+
+mod debts;
+mod holding;
+mod open;
+mod shard;
+mod together;
+
+pub(crate) use open::Whereabouts;
+pub use open::{OpenReceipt, TrackedDecisions};
+pub(crate) use together::take_all_tracked;
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::algorithm::{Claim, TakenOff};
+use crate::limit::Terms;
+use crate::receipt::Receipt;
+use crate::store::zone::{memory::fresh_seed, sip::Sip};
+use crate::sync::{Apart, Mutex, MutexGuard};
+use crate::time::Timestamp;
+use shard::Shard;
+
+/// In how many parts, each with a lock of its own, the keys of a store are cut.
+const SHARDS: usize = 16;
+/// The most open receipts in one part: 65,536 in a store. Beyond that the oldest become worthless.
+const MOST_IN_SHARD: usize = 4096;
+/// The most open receipts of one key.
+const MOST_OF_KEY: usize = 1024;
+
+/// The hash of a state's name under a secret seed: names of any length take the same room.
+type StateId = [u64; 2];
+
+/// The receipts of tracked takes that a store has to know, of buckets and pacers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReceiptCounts {
+    /// Receipts that are open now: their takes were neither given up nor refunded as a whole.
+    pub open: usize,
+    /// Receipts that became worthless because too many were open: nothing comes back for them, and their takes stay
+    /// charged.
+    pub dropped: u64,
+}
+
+impl ReceiptCounts {
+    /// Both together.
+    pub(crate) fn and(self, other: ReceiptCounts) -> ReceiptCounts {
+        ReceiptCounts { open: self.open + other.open, dropped: self.dropped + other.dropped }
+    }
+}
+
+/// The open receipts of one store.
+pub(crate) struct Receipts {
+    seed: [u64; 2],
+    shards: Arc<[Apart<Mutex<Shard>>]>,
+}
+
+impl Receipts {
+    /// An empty table for the keys of a store.
+    pub(crate) fn new() -> Receipts {
+        Receipts::of_parts(SHARDS)
+    }
+
+    /// An empty table for one state.
+    pub(crate) fn of_one() -> Receipts {
+        Receipts::of_parts(1)
+    }
+
+    fn of_parts(parts: usize) -> Receipts {
+        // A model has to run the same way each time.
+        let seed = if cfg!(tidegate_models) { [0, 0] } else { fresh_seed() };
+        let shards = (0..parts).map(|_| Apart(Mutex::new(Shard::default()))).collect();
+        Receipts { seed, shards }
+    }
+
+    /// Locks the receipts of the state with this name.
+    pub(crate) fn lock(&self, name: &[u8]) -> Locked<'_> {
+        let id = self.id(name);
+        let (index, shard) = self.shard(id);
+        Locked { receipts: self, id, index, shard: shard.0.lock() }
+    }
+
+    pub(crate) fn counts(&self) -> ReceiptCounts {
+        self.shards.iter().fold(ReceiptCounts::default(), |counts, shard| {
+            let shard = shard.0.lock();
+            counts.and(ReceiptCounts { open: shard.len(), dropped: shard.dropped() })
+        })
+    }
+
+    fn id(&self, name: &[u8]) -> StateId {
+        let mut sip = Sip::new(self.seed);
+        sip.write(name);
+        sip.finish()
+    }
+
+    fn shard(&self, [hash, _]: StateId) -> (usize, &Apart<Mutex<Shard>>) {
+        let index = (hash % self.shards.len() as u64) as usize;
+        (index, &self.shards[index])
+    }
+}
+
+impl fmt::Debug for Receipts {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ReceiptCounts { open, dropped } = self.counts();
+        out.debug_struct("Receipts").field("open", &open).field("dropped", &dropped).finish()
+    }
+}
+
+/// The receipts of one state, locked.
+pub(crate) struct Locked<'a> {
+    receipts: &'a Receipts,
+    id: StateId,
+    index: usize,
+    shard: MutexGuard<'a, Shard>,
+}
+
+impl Locked<'_> {
+    /// Enters the take that was made under this lock.
+    pub(crate) fn enter(&mut self, terms: &Terms, receipt: &Receipt) -> Ticket {
+        self.receipts.enter(&mut self.shard, (self.index, self.id), terms, receipt)
+    }
+
+    /// Debt was taken off without a receipt: those of this state are worthless.
+    pub(crate) fn forget(&mut self) {
+        self.shard.forget(self.id);
+    }
+
+    /// The same for all states that are locked with it: in a table of one, these are all.
+    pub(crate) fn forget_all(&mut self) {
+        self.shard.forget_all();
+    }
+}
+
+impl Receipts {
+    fn enter(
+        &self,
+        shard: &mut Shard,
+        (index, id): (usize, StateId),
+        terms: &Terms,
+        receipt: &Receipt,
+    ) -> Ticket {
+        shard.see(receipt.at);
+        let number = shard.enter(id, terms, terms.interval(receipt));
+        Ticket { shards: Arc::clone(&self.shards), index, number }
+    }
+}
+
+/// The place of one open receipt, which it leaves when it is dropped.
+pub(crate) struct Ticket {
+    shards: Arc<[Apart<Mutex<Shard>>]>,
+    index: usize,
+    number: u64,
+}
+
+impl Ticket {
+    /// Takes off what is still owed of the take, as `take_off` does to its state by what is known about it.
+    pub(crate) fn settle(
+        &self,
+        terms: &Terms,
+        now: impl FnOnce() -> Timestamp,
+        take_off: impl FnOnce(&Claim) -> Option<TakenOff>,
+    ) -> TakenOff {
+        let mut shard = self.shards[self.index].0.lock();
+        shard.see(now());
+        let Some(claim) = shard.claim(self.number, terms) else { return TakenOff::NOTHING };
+        match take_off(&claim) {
+            Some(taken_off) => {
+                shard.move_up(self.number, taken_off.back);
+                taken_off
+            }
+            None => {
+                shard.forget_state_of(self.number);
+                TakenOff::NOTHING
+            }
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.shards[self.index].0.lock().remove(self.number);
+    }
+}
+
+impl fmt::Debug for Ticket {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Ticket({})", self.number)
+    }
+}

@@ -1,0 +1,90 @@
+//! Refunds by receipt: what comes back, on every holder of states.
+
+mod bounds;
+mod flight;
+mod kept;
+mod worthless;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tidegate::{
+    Ask, Clock, Cost, Decision, Limit, Limiter, ManualClock, Map, Single, Timestamp, TrackedTake, Zone, ask,
+};
+
+/// A time at which every pacer has rested.
+const START: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// One subject under one limit, somewhere.
+enum Arm {
+    Keyed(Limiter),
+    Direct(Single),
+}
+
+/// What holds the state of an arm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Zone,
+    Map,
+    Single,
+    /// Other processes may use it.
+    File,
+}
+
+const IN_PROCESS: [Place; 3] = [Place::Zone, Place::Map, Place::Single];
+
+impl Arm {
+    fn new(place: Place, limit: Limit, clock: &Arc<ManualClock>) -> Arm {
+        let clock: Arc<dyn Clock> = clock.clone();
+        match place {
+            Place::Zone => Arm::Keyed(Limiter::on(&Zone::with_clock(1 << 14, clock), "", limit)),
+            Place::Map => Arm::Keyed(Limiter::on(&Map::with_clock(clock).max_keys(64), "", limit)),
+            Place::Single => Arm::Direct(Single::with_clock(limit, clock)),
+            Place::File => Arm::Keyed(Limiter::on(&zone_in_file(clock), "", limit)),
+        }
+    }
+
+    fn take(&self, units: u64, patience: Duration) -> (Decision, Option<TrackedTake>) {
+        match self {
+            Arm::Keyed(limiter) => limiter.admit_tracked(ask("ana").cost(units).patience(patience)),
+            Arm::Direct(single) => single.admit_tracked(Ask::new(Cost::of(units)).patience(patience)),
+        }
+    }
+
+    fn take_untracked(&self, units: u64, patience: Duration) -> Decision {
+        match self {
+            Arm::Keyed(limiter) => limiter.admit(ask("ana").cost(units).patience(patience)),
+            Arm::Direct(single) => single.admit_with(Ask::new(Cost::of(units)).patience(patience)),
+        }
+    }
+
+    /// The remaining units, and the time until everything is repaid.
+    fn rest(&self) -> (u64, Duration) {
+        let decision = match self {
+            Arm::Keyed(limiter) => limiter.peek("ana"),
+            Arm::Direct(single) => single.peek(),
+        };
+        (decision.remaining(), decision.reset_after())
+    }
+}
+
+/// A zone in a file that other processes could open, and none does.
+fn zone_in_file(clock: Arc<dyn Clock>) -> Zone {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let path = std::env::temp_dir().join(format!("tidegate-refunds-{}-{number}.tg", std::process::id()));
+    let zone = Zone::in_file_with_clock(&path, 1 << 16, clock).expect("a new file");
+    std::fs::remove_file(path).expect("it was just made");
+    zone
+}
+
+fn clock() -> Arc<ManualClock> {
+    let clock = Arc::new(ManualClock::new());
+    clock.set(Timestamp::after_epoch(START));
+    clock
+}
+
+fn limit(text: &str) -> Limit {
+    text.parse().expect(text)
+}
