@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use redis::Value;
 use tidegate::{
-    Adjusted, Adjustment, Answer, Ask, Clock, Decision, Decisions, Limit, PermitId, Store, StoreError,
-    Subject,
+    Adjusted, Adjustment, Answer, Ask, Clock, Cost, Decision, Decisions, Limit, OpenReceipt, PermitId, Store,
+    StoreError, Subject, TrackedDecisions,
 };
 
 use crate::background::Background;
@@ -202,6 +202,19 @@ impl Store for RedisStore {
             self.inner.forget(&subject);
             read(script::read_adjust(answer?))
         })
+    }
+
+    fn take_tracked<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> Answer<'a, TrackedDecisions> {
+        self.inner.take_tracked(asks)
+    }
+
+    fn refund<'a>(
+        &'a self,
+        subject: Subject<'a>,
+        receipt: &'a mut OpenReceipt,
+        cost: Cost,
+    ) -> Answer<'a, Adjusted> {
+        Answer::later(self.inner.refund(subject, receipt, cost))
     }
 
     fn release<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {

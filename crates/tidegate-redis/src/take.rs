@@ -10,7 +10,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tidegate::{Answer, Ask, Decision, Decisions, State, StoreError, Subject, Timestamp, Verdict};
+use tidegate::{
+    Adjusted, Answer, Ask, Cost, Decision, Decisions, OpenReceipt, State, StoreError, Subject, Timestamp,
+    TrackedDecisions, Verdict,
+};
 
 use crate::exchange::Question;
 use crate::fault::Fault;
@@ -55,10 +58,51 @@ impl Inner {
             return Answer::ready(refused.remembered());
         }
         Answer::later(async move {
-            let decisions = self.take_there(asks).await?;
+            let (decisions, _) = self.take_there(asks, false).await?;
             self.remember(asks, &decisions, &eras);
             Ok(decisions.into())
         })
+    }
+
+    /// Takes like [`Inner::take`], with a receipt for each take.
+    pub(crate) fn take_tracked<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> Answer<'a, TrackedDecisions> {
+        let (refused, eras) = self.certain(asks);
+        if asks.is_empty() || asks.len() > MOST_TOGETHER || refused.is_some() {
+            let taken = self.take(asks);
+            return Answer::later(async move { taken.await.map(TrackedDecisions::without_receipts) });
+        }
+        Answer::later(async move {
+            let (decisions, proofs) = self.take_there(asks, true).await?;
+            self.remember(asks, &decisions, &eras);
+            let proofs = proofs.into_iter().zip(asks);
+            let receipts = proofs.map(|(proof, (_, ask))| Some(OpenReceipt::remote(ask.cost, proof?)));
+            Ok(TrackedDecisions { decisions: decisions.into(), receipts: receipts.collect() })
+        })
+    }
+
+    /// Gives units of one take back, as far as they are still owed and the server that took them is still there.
+    pub(crate) async fn refund(
+        &self,
+        subject: Subject<'_>,
+        receipt: &mut OpenReceipt,
+        cost: Cost,
+    ) -> Result<Adjusted, StoreError> {
+        let Some(units) = receipt.use_up(cost) else { return Ok(Adjusted::Capped) };
+        let Some(proof) = receipt.proof_mut::<TakeProof>() else { return Ok(Adjusted::Capped) };
+        // Another server, or the same one after a restart, may not remember the take, and would forgive that of another.
+        if proof.seat.is_none() || self.seat(&[(subject, Ask::ONE)]) != proof.seat {
+            return Ok(Adjusted::Capped);
+        }
+        let call = script::refund(subject, (&proof.taken, units), self.prefix(), self.time());
+        let call = call.map_err(|unsupported| StoreError::unfit(unsupported.to_string()))?;
+        proof.taken.use_up(subject.limit, units);
+        let Some(call) = call else { return Ok(Adjusted::Capped) };
+        // Before it too: a caller that drops this does not come behind it.
+        self.forget(&subject);
+        let answer = self.ask(Question::Run(Arc::new(call))).await;
+        self.forget(&subject);
+        let adjusted = script::read_adjust(answer?).map_err(|error| Fault::Unreadable(error.to_string()))?;
+        Ok(if units == cost { adjusted } else { Adjusted::Capped })
     }
 
     /// A refusal that needs nobody to be asked. Of those who would not refuse, nothing is known.
@@ -90,9 +134,14 @@ impl Inner {
         }
     }
 
-    async fn take_there(&self, asks: &[(Subject<'_>, Ask)]) -> Result<Vec<Decision>, StoreError> {
+    /// What is decided there, and what each take can be given back with if that `is_tracked`.
+    async fn take_there(&self, asks: &[(Subject<'_>, Ask)], is_tracked: bool) -> Result<Told, StoreError> {
         match &*self.groups(asks)? {
-            [] | [_] => Ok(self.take_group((0..asks.len()).collect(), asks).await?.decisions),
+            [] | [_] => {
+                let outcome = self.take_group((0..asks.len()).collect(), (asks, is_tracked)).await?;
+                let proofs = if is_tracked { proofs(std::slice::from_ref(&outcome)) } else { Vec::new() };
+                Ok((outcome.decisions, proofs))
+            }
             groups if asks.len() <= MOST_IN_SCRIPT => self.take_at_once(groups, asks).await,
             groups => self.take_in_turn(groups, asks).await,
         }
@@ -112,12 +161,16 @@ impl Inner {
         Ok(by_slot.values().flat_map(|group| group.chunks(MOST_IN_SCRIPT)).map(<[usize]>::to_vec).collect())
     }
 
-    async fn take_group(&self, group: Group, asks: &[(Subject<'_>, Ask)]) -> Result<Outcome, StoreError> {
+    async fn take_group(
+        &self,
+        group: Group,
+        (asks, is_tracked): (&[(Subject<'_>, Ask)], bool),
+    ) -> Result<Outcome, StoreError> {
         let own: Vec<_> = group.iter().map(|place| asks[*place]).collect();
         let call = script::take(&own, self.prefix(), self.time());
         let call = call.map_err(|unsupported| StoreError::unfit(unsupported.to_string()))?;
-        let has_others = group.len() < asks.len();
-        let seat = has_others.then(|| self.seat(&own)).flatten();
+        let may_go_back = is_tracked || group.len() < asks.len();
+        let seat = may_go_back.then(|| self.seat(&own)).flatten();
         let answer = self.ask(Question::Run(Arc::new(call))).await?;
         let (decisions, taken) =
             script::read_take(answer, &own).map_err(|error| Fault::Unreadable(error.to_string()))?;
@@ -134,12 +187,8 @@ impl Inner {
     }
 
     /// Takes each group by itself, all at once. Unless all of them let pass, those who did get back what they gave.
-    async fn take_at_once(
-        &self,
-        groups: &[Group],
-        asks: &[(Subject<'_>, Ask)],
-    ) -> Result<Vec<Decision>, StoreError> {
-        let taking = groups.iter().map(|group| self.take_group(group.clone(), asks));
+    async fn take_at_once(&self, groups: &[Group], asks: &[(Subject<'_>, Ask)]) -> Result<Told, StoreError> {
+        let taking = groups.iter().map(|group| self.take_group(group.clone(), (asks, true)));
         let mut outcomes = Vec::with_capacity(groups.len());
         let mut failed: Option<StoreError> = None;
         for outcome in crate::join::join_all(taking).await {
@@ -156,17 +205,16 @@ impl Inner {
         }
         match failed {
             Some(error) => Err(error),
-            None => Ok(told(outcomes, Vec::new(), (asks, is_given_back))),
+            None => {
+                let proofs = if is_given_back { Vec::new() } else { proofs(&outcomes) };
+                Ok((told(outcomes, Vec::new(), (asks, is_given_back)), proofs))
+            }
         }
     }
 
     /// Takes one group after the other, so that others are asked in between, once all were seen to pass. A denial is
     /// found by looking, so it spends nothing; only if others come in between, groups before it are given back.
-    async fn take_in_turn(
-        &self,
-        groups: &[Group],
-        asks: &[(Subject<'_>, Ask)],
-    ) -> Result<Vec<Decision>, StoreError> {
+    async fn take_in_turn(&self, groups: &[Group], asks: &[(Subject<'_>, Ask)]) -> Result<Told, StoreError> {
         let (mut seen, mut denying) = (Vec::with_capacity(asks.len()), Vec::new());
         for group in groups {
             let decisions = self.look_at(group, asks).await?;
@@ -180,7 +228,7 @@ impl Inner {
         let mut outcomes = Vec::new();
         let mut failed = None;
         for group in if is_denied { &*denying } else { groups } {
-            match self.take_group(group.clone(), asks).await {
+            match self.take_group(group.clone(), (asks, true)).await {
                 Ok(outcome) => outcomes.push(outcome),
                 // What was seen stands.
                 Err(_) if is_denied => {}
@@ -197,7 +245,10 @@ impl Inner {
         }
         match failed {
             Some(error) => Err(error),
-            None => Ok(told(outcomes, seen, (asks, is_given_back))),
+            None => {
+                let proofs = if is_given_back { Vec::new() } else { proofs(&outcomes) };
+                Ok((told(outcomes, seen, (asks, is_given_back)), proofs))
+            }
         }
     }
 
@@ -234,6 +285,25 @@ impl Inner {
             self.forget(&subject);
         }
     }
+}
+
+/// What is decided about each ask, and what its take can be given back with.
+type Told = (Vec<Decision>, Vec<Option<TakeProof>>);
+
+/// What a take can be refunded with: where its units are, and by which connection it was asked.
+#[derive(Debug)]
+struct TakeProof {
+    taken: Taken,
+    seat: Option<Seat>,
+}
+
+/// The proof of each take, in the order of the asks.
+fn proofs(outcomes: &[Outcome]) -> Vec<Option<TakeProof>> {
+    let each = outcomes.iter().flat_map(|outcome| {
+        let proof = |taken: &Option<Taken>| Some(TakeProof { taken: (*taken)?, seat: outcome.seat.clone() });
+        outcome.group.iter().copied().zip(outcome.taken.iter().map(proof))
+    });
+    each.collect::<BTreeMap<_, _>>().into_values().collect()
 }
 
 impl Outcome {

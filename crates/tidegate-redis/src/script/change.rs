@@ -51,6 +51,15 @@ impl Taken {
     }
 }
 
+impl Taken {
+    /// So many units of it are refunded: they are not owed any more.
+    pub(crate) fn use_up(&mut self, limit: &Limit, units: Cost) {
+        if matches!(self.algorithm, Algorithm::TokenBucket | Algorithm::LeakyBucket) {
+            self.paid = self.paid.saturating_sub(limit.numbers()[1].saturating_mul(units.get()));
+        }
+    }
+}
+
 /// Charges, or gives back what was not used. [`read_adjust`](super::read_adjust) reads the answer.
 pub(crate) fn adjust(
     subject: Subject<'_>,
@@ -87,17 +96,11 @@ pub(crate) fn give_back(
     }
     let (cost, clear_at) = (taken.cost, taken.clear_at.ticks());
     let pack = match limit.algorithm() {
-        Algorithm::TokenBucket | Algorithm::LeakyBucket => {
-            let [_, _, capacity, _, undelayed] = limit.numbers();
-            // Up to this debt everybody who was let pass has acted.
-            let quiet =
-                if limit.algorithm() == Algorithm::TokenBucket { capacity } else { undelayed.min(capacity) };
-            Pack::new(letter(taken.algorithm))
-                .ticks(taken.paid)
-                .ticks(clear_at)
-                .ticks(quiet)
-                .micros(taken.at.ticks())
-        }
+        Algorithm::TokenBucket | Algorithm::LeakyBucket => Pack::new(letter(taken.algorithm))
+            .ticks(taken.paid)
+            .ticks(clear_at)
+            .ticks(quiet(&limit))
+            .micros(taken.at.ticks()),
         Algorithm::SlidingLog => {
             Pack::new(b'g').micros(taken.at.ticks()).number(clear_at.div_ceil(TICKS)).number(cost.get())
         }
@@ -111,6 +114,42 @@ pub(crate) fn give_back(
     };
     let arguments = vec![pack.into_bytes()];
     Ok(call(Job::GiveBack(Kind::of(limit.algorithm())), &subject, arguments, (prefix, time)))
+}
+
+/// Refunds so many units of one take, as far as they are still owed; no script if nothing can come back.
+/// [`read_adjust`](super::read_adjust) reads the answer.
+///
+/// Of a bucket, the price less the time since the take comes back, and nothing while any request may wait. Windows, slots
+/// and logs are as in [`give_back`]. A pacer knows the last grant only, and not whose that is.
+pub(crate) fn refund(
+    subject: Subject<'_>,
+    (taken, units): (&Taken, Cost),
+    prefix: &[u8],
+    time: Time,
+) -> Result<Option<Call>, Unsupported> {
+    let limit = held(subject.limit)?;
+    match limit.algorithm() {
+        algorithm if algorithm != taken.algorithm => Ok(None),
+        Algorithm::TokenBucket | Algorithm::LeakyBucket => {
+            let price = limit.numbers()[1].saturating_mul(units.get());
+            let pack = Pack::new(letter(taken.algorithm))
+                .ticks(price)
+                .ticks(taken.paid)
+                .ticks(quiet(&limit))
+                .micros(taken.at.ticks());
+            Ok(Some(call(Job::RefundDebt, &subject, vec![pack.into_bytes()], (prefix, time))))
+        }
+        Algorithm::FixedWindow | Algorithm::SlidingLog | Algorithm::SlidingWindow => {
+            give_back(subject, &Taken { cost: units, ..*taken }, prefix, time).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Up to this debt every request that was allowed has acted.
+fn quiet(limit: &Limit) -> u64 {
+    let [_, _, capacity, _, undelayed] = limit.numbers();
+    if limit.algorithm() == Algorithm::TokenBucket { capacity } else { undelayed.min(capacity) }
 }
 
 /// Gives a place in flight back. [`read_whether`](super::read_whether) reads whether the permit still held one.

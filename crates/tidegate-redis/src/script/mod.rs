@@ -18,7 +18,7 @@ mod tests;
 mod text;
 mod unreadable;
 
-pub(crate) use change::{Taken, adjust, give_back, release, renew};
+pub(crate) use change::{Taken, adjust, give_back, refund, release, renew};
 pub(crate) use key::{slot, state_key, state_keys_of_all_algorithms};
 pub(crate) use limits::{Unsupported, supports};
 pub(crate) use reply::{read_adjust, read_peek, read_take, read_whether};

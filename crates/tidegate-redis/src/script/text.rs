@@ -26,6 +26,8 @@ pub(super) enum Job {
     Peek(Kinds),
     Adjust(Kind),
     GiveBack(Kind),
+    /// Refund a part of a debt.
+    RefundDebt,
     Release,
     Renew,
     /// Answer without looking.
@@ -94,7 +96,7 @@ static SCRIPTS: [OnceLock<Script>; PLACES] = [const { OnceLock::new() }; PLACES]
 #[cfg(test)]
 /// Every script that is likely to be run: those for any mix of algorithms are put together when they are needed.
 pub(crate) fn all() -> impl Iterator<Item = &'static Script> {
-    let jobs = [Job::TakeDebt, Job::TakeDebts, Job::Release, Job::Renew, Job::Nothing];
+    let jobs = [Job::TakeDebt, Job::TakeDebts, Job::RefundDebt, Job::Release, Job::Renew, Job::Nothing];
     let of_kind = |kind| {
         let only = Kinds::only(kind);
         [Job::Take(only), Job::Peek(only), Job::Adjust(kind), Job::GiveBack(kind)]
@@ -122,6 +124,7 @@ impl Job {
             Job::Release => 146,
             Job::Renew => 147,
             Job::Nothing => 148,
+            Job::RefundDebt => 149,
         }
     }
 
@@ -133,6 +136,7 @@ impl Job {
             Job::Peek(kinds) => with_kinds(kinds, &["peek"]),
             Job::Adjust(kind) => with_kinds(Kinds::only(kind), adjust_pieces(kind)),
             Job::GiveBack(kind) => with_kinds(Kinds::only(kind), give_back_pieces(kind)),
+            Job::RefundDebt => with_kinds(Kinds::only(Kind::Debt), &["debt_refund"]),
             Job::Release => with_kinds(Kinds::only(Kind::Holders), &["release"]),
             Job::Renew => with_kinds(Kinds::only(Kind::Holders), &["renew"]),
             Job::Nothing => vec!["nothing"],
@@ -197,7 +201,7 @@ macro_rules! pieces {
 }
 
 pieces! {
-    "big" "debt" "debt_adjust" "debt_give_back" "debt_judge" "debt_many" "debt_one" "debt_read" "debt_write" "head" "holders" "log"
+    "big" "debt" "debt_adjust" "debt_give_back" "debt_judge" "debt_many" "debt_one" "debt_read" "debt_refund" "debt_write" "head" "holders" "log"
     "log_adjust" "log_give_back" "nothing" "pacer" "pacer_adjust" "pacer_adjust_end" "pacer_give_back_end" "pairs"
     "peek" "release" "renew" "slots" "slots_adjust" "slots_adjust_end" "slots_give_back_end" "take" "time" "window"
     "window_adjust" "window_adjust_end" "window_give_back_end"

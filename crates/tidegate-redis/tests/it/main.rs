@@ -6,6 +6,7 @@ mod faults;
 mod messages;
 mod order;
 mod permissions;
+mod refunds;
 mod remembered;
 mod sentinel;
 mod setup;

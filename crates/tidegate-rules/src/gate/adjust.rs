@@ -1,6 +1,6 @@
 //! What turned out to be more or less than was spent: corrects what is on a [`Bill`], and nothing else.
 
-use tidegate::{Adjusted, Adjustment, Answer, Cost, Limit, StoreError, Subject};
+use tidegate::{Adjusted, Adjustment, Answer, Cost, Limit, OpenReceipt, StoreError, Subject};
 
 use super::bill::{Bill, Entry};
 use super::joined::all;
@@ -35,8 +35,11 @@ impl Gate {
         self.settle(bill, units, Way::Charge).await
     }
 
-    /// Gives so many units back to every rule that took something for a request, to each at most what it took and
-    /// still has, where it has taken it.
+    /// Gives so many units back to every rule that took something for a request, by the receipts on the bill: to each at
+    /// most what of just that take is still owed, where it was taken. What time has repaid does not come back.
+    ///
+    /// In memory this is exact in any order of requests. Of a bucket in a remote store, or in a zone file, the price less
+    /// the time since the take comes back, and nothing of a late charge in a remote store.
     ///
     /// To a rule that counts by another limit of the same algorithm by now nothing goes back: a unit of the one is worth
     /// another time under the other. What was sent to a store that fails is not sent again.
@@ -58,15 +61,14 @@ impl Gate {
     async fn settle(&self, bill: &mut Bill, units: u64, way: Way) -> Result<Adjusted, StoreError> {
         let Some(force) = bill.force.clone() else { return Ok(Adjusted::Whole) };
         let (corrections, mut all_of_it) = self.corrections(&force, bill, (units, way));
-        let answers = corrections.iter().map(|each| force.adjust(&bill.entries[each.place], each, way));
-        let answers = all(answers.collect()).await;
+        let answers = match way {
+            Way::Charge => force.charge_all(bill, &corrections).await,
+            Way::Refund => force.refund_all(bill, &corrections).await,
+        };
         let mut failed = None;
         for (correction, answer) in corrections.iter().zip(answers) {
-            let entry = &mut bill.entries[correction.place];
+            let entry = &bill.entries[correction.place];
             match answer {
-                Ok(Adjusted::Whole) if way == Way::Charge && correction.is_same_limit => {
-                    entry.paid = entry.paid.saturating_add(correction.cost.get());
-                }
                 Ok(Adjusted::Capped) if entry.mode == Mode::Enforce => all_of_it = Adjusted::Capped,
                 Ok(_) => {}
                 Err(error) => {
@@ -119,39 +121,108 @@ impl Gate {
     }
 }
 
-impl Correction {
-    fn adjustment(&self, way: Way) -> Adjustment {
-        match way {
-            Way::Charge => Adjustment::Charge(self.cost),
-            Way::Refund => Adjustment::Refund(self.cost),
-        }
-    }
-}
+/// What became of one correction.
+type Corrected = Result<Adjusted, StoreError>;
 
 impl InForce {
-    fn adjust<'a>(&'a self, entry: &'a Entry, correction: &'a Correction, way: Way) -> Answer<'a, Adjusted> {
-        if entry.is_local {
-            return Answer::ready(self.adjust_here(entry, correction, way));
+    /// Charges every entry; what was charged as a whole is on the bill, with its receipt if the store is in memory.
+    async fn charge_all(&self, bill: &mut Bill, corrections: &[Correction]) -> Vec<Corrected> {
+        let entries = &bill.entries;
+        let answers = corrections.iter().map(|each| self.charge(&entries[each.place], each));
+        let answers = all(answers.collect()).await;
+        let mut corrected = Vec::with_capacity(corrections.len());
+        for (correction, answer) in corrections.iter().zip(answers) {
+            corrected.push(answer.map(|(adjusted, receipt)| {
+                if adjusted == Adjusted::Whole && correction.is_same_limit {
+                    let entry = &mut bill.entries[correction.place];
+                    entry.paid = entry.paid.saturating_add(correction.cost.get());
+                    entry.receipts.extend(receipt);
+                }
+                adjusted
+            }));
         }
-        let subject = entry.subject(self, &correction.limit);
-        self.store.store().adjust(subject, correction.adjustment(way))
+        corrected
     }
 
-    /// Corrects this node's own share.
-    fn adjust_here(&self, entry: &Entry, correction: &Correction, way: Way) -> Adjusted {
-        let Some(elsewhere) = self.store.elsewhere() else { return Adjusted::Whole };
-        let share = correction.limit.shared_among(elsewhere.nodes);
-        let subject = Subject { limit: &share, ..entry.subject(self, &correction.limit) };
-        elsewhere.local.adjust(subject, correction.adjustment(way))
+    fn charge<'a>(
+        &'a self,
+        entry: &'a Entry,
+        correction: &'a Correction,
+    ) -> Answer<'a, (Adjusted, Option<OpenReceipt>)> {
+        let cost = correction.cost;
+        match (self.store.elsewhere(), self.store.zones_in_memory()) {
+            (Some(elsewhere), _) if entry.is_local => {
+                let share = correction.limit.shared_among(elsewhere.nodes);
+                let subject = Subject { limit: &share, ..entry.subject(self, &correction.limit) };
+                Answer::ready(elsewhere.local.charge_tracked(subject, cost))
+            }
+            (None, Some(zones)) => {
+                Answer::ready(zones.charge_tracked(entry.subject(self, &correction.limit), cost))
+            }
+            _ => {
+                let subject = entry.subject(self, &correction.limit);
+                let adjusted = self.store.store().adjust(subject, Adjustment::Charge(cost));
+                Answer::later(async move { adjusted.await.map(|adjusted| (adjusted, None)) })
+            }
+        }
+    }
+
+    /// Refunds every entry by its receipts, the newest first. They are off the bill before anything is sent.
+    async fn refund_all(&self, bill: &mut Bill, corrections: &[Correction]) -> Vec<Corrected> {
+        let take = |each: &Correction| std::mem::take(&mut bill.entries[each.place].receipts);
+        let mut receipts: Vec<_> = corrections.iter().map(take).collect();
+        let mut corrected: Vec<Corrected> = Vec::with_capacity(corrections.len());
+        let (mut answers, mut places) = (Vec::new(), Vec::new());
+        for (place, (correction, receipts)) in corrections.iter().zip(&mut receipts).enumerate() {
+            let mut left = correction.cost.get();
+            for receipt in receipts.iter_mut().rev() {
+                if let Ok(part) = Cost::new(left.min(receipt.units())) {
+                    left -= part.get();
+                    places.push(place);
+                    answers.push(self.refund(&bill.entries[correction.place], correction, (receipt, part)));
+                }
+            }
+            corrected.push(Ok(if left == 0 { Adjusted::Whole } else { Adjusted::Capped }));
+        }
+        for (place, answer) in places.into_iter().zip(all(answers).await) {
+            corrected[place] = match (std::mem::replace(&mut corrected[place], Ok(Adjusted::Whole)), answer) {
+                (Err(error), _) | (_, Err(error)) => Err(error),
+                (Ok(Adjusted::Whole), Ok(adjusted)) => Ok(adjusted),
+                (Ok(capped), Ok(_)) => Ok(capped),
+            };
+        }
+        for (correction, receipts) in corrections.iter().zip(receipts) {
+            let is_open = |receipt: &OpenReceipt| receipt.units() > 0;
+            bill.entries[correction.place].receipts.extend(receipts.into_iter().filter(is_open));
+        }
+        corrected
+    }
+
+    fn refund<'a>(
+        &'a self,
+        entry: &'a Entry,
+        correction: &'a Correction,
+        (receipt, cost): (&'a mut OpenReceipt, Cost),
+    ) -> Answer<'a, Adjusted> {
+        let subject = entry.subject(self, &correction.limit);
+        match self.store.elsewhere() {
+            Some(elsewhere) if entry.is_local => {
+                let share = correction.limit.shared_among(elsewhere.nodes);
+                Answer::ready(elsewhere.local.refund(Subject { limit: &share, ..subject }, receipt, cost))
+            }
+            _ => self.store.store().refund(subject, receipt, cost),
+        }
     }
 
     /// Charges this node's own share in place of a store that fails, as it decides now. Nothing goes back to it: it
     /// has taken nothing.
     fn charge_here(&self, entry: &Entry, correction: &Correction, way: Way) {
-        let is_local =
-            self.store.elsewhere().is_some() && entry.on_store_failure(self) == OnStoreFailure::Local;
+        let Some(elsewhere) = self.store.elsewhere() else { return };
+        let is_local = entry.on_store_failure(self) == OnStoreFailure::Local;
         if way == Way::Charge && is_local && entry.mode == Mode::Enforce {
-            self.adjust_here(entry, correction, way);
+            let share = correction.limit.shared_among(elsewhere.nodes);
+            let subject = Subject { limit: &share, ..entry.subject(self, &correction.limit) };
+            elsewhere.local.adjust(subject, Adjustment::Charge(correction.cost));
         }
     }
 }

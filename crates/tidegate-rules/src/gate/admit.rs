@@ -4,7 +4,9 @@ use std::sync::atomic::Ordering;
 
 #[cfg(doc)]
 use tidegate::Store;
-use tidegate::{Ask, Decision, Decisions, StoreError, Subject, Ticks, Timestamp, Verdict};
+use tidegate::{
+    Ask, Decision, Decisions, OpenReceipt, StoreError, Subject, Ticks, Timestamp, TrackedDecisions, Verdict,
+};
 
 use super::admission::{Admission, Binding, DecidedBy, HeldPermit, Outcome};
 use super::batch::Moment;
@@ -32,6 +34,8 @@ pub(super) struct Measured {
     has_failed: bool,
     /// What was taken, of those who are obeyed as well, if anybody wants to know.
     pub(super) bill: Option<Vec<Entry>>,
+    /// The receipts of those who are obeyed, in their order.
+    receipts: std::vec::IntoIter<Option<OpenReceipt>>,
 }
 
 impl Measured {
@@ -40,9 +44,9 @@ impl Measured {
         Measured { bill: Some(Vec::new()), ..Measured::default() }
     }
 
-    fn note(&mut self, asked: &Asked<'_>, decision: &Decision, mode: Mode) {
+    fn note(&mut self, asked: &Asked<'_>, decision: &Decision, (mode, receipt): (Mode, Option<OpenReceipt>)) {
         if let Some(bill) = &mut self.bill {
-            bill.extend(Entry::of(asked, decision).map(|entry| Entry { mode, ..entry }));
+            bill.extend(Entry::of(asked, decision, receipt).map(|entry| Entry { mode, ..entry }));
         }
     }
 }
@@ -88,8 +92,11 @@ impl Gate {
         let together = Together::of(&visits);
         let decided = match &*together.asks {
             [] => None,
-            asks => match (self.take(force, asks, moment.at).await, force.store.elsewhere()) {
-                (Ok(decided), _) => Some(decided),
+            asks => match (self.take(force, asks, moment.at, measured).await, force.store.elsewhere()) {
+                (Ok(TrackedDecisions { decisions, receipts }), _) => {
+                    measured.receipts = receipts.into_iter();
+                    Some(decisions)
+                }
                 (Err(_), Some(elsewhere)) => {
                     return Ok(self.admit_without_store(force, &visits, elsewhere, &mut measured.bill));
                 }
@@ -120,20 +127,26 @@ impl Gate {
         at_once(self.admit_all(requests))
     }
 
-    /// What the store says; whether it answers is noted. A store that has not decided about each ask has not answered.
+    /// What the store says, with receipts if there is a bill; whether it answers is noted. A store that has not decided
+    /// about each ask has not answered.
     async fn take(
         &self,
         force: &InForce,
         asks: &[(Subject<'_>, Ask)],
         at: Option<Timestamp>,
-    ) -> Result<Decisions, StoreError> {
-        let answer = force.store.take(asks, at).await.and_then(|decisions| {
-            let (decided, asked) = (decisions.each().len(), asks.len());
+        measured: &Measured,
+    ) -> Result<TrackedDecisions, StoreError> {
+        let answer = match measured.bill {
+            Some(_) => force.store.store().take_tracked(asks).await,
+            None => force.store.take(asks, at).await.map(TrackedDecisions::without_receipts),
+        };
+        let answer = answer.and_then(|taken| {
+            let (decided, asked) = (taken.decisions.each().len(), asks.len());
             let missing = || format!("the store decided about {decided} of {asked} limits");
-            if decided == asked { Ok(decisions) } else { Err(StoreError::outcome_unknown(missing())) }
+            if decided == asked { Ok(taken) } else { Err(StoreError::outcome_unknown(missing())) }
         });
         match &answer {
-            Ok(decisions) if decisions.is_remembered() => {}
+            Ok(taken) if taken.decisions.is_remembered() => {}
             Ok(_) => self.inner.failures.ended(),
             Err(error) => self.inner.failures.note(error, self.inner.calendar.now()),
         }
@@ -154,7 +167,8 @@ impl Gate {
                 measured.permits.extend(hold(asked, decision));
             }
             if refused == 0 {
-                measured.note(asked, decision, Mode::Enforce);
+                let receipt = measured.receipts.next().flatten();
+                measured.note(asked, decision, (Mode::Enforce, receipt));
             }
             let is_only = !decision.is_allowed() && refused == 1;
             if refused == 0 || is_only {
@@ -200,8 +214,9 @@ impl Gate {
         measured: &mut Measured,
     ) -> Option<Decision> {
         let ask = [asked.subject()];
-        let answer = if measured.has_failed { None } else { Some(self.take(force, &ask, at).await) };
-        let Some(Ok(decisions)) = answer else {
+        let answer =
+            if measured.has_failed { None } else { Some(self.take(force, &ask, at, measured).await) };
+        let Some(Ok(TrackedDecisions { decisions, mut receipts })) = answer else {
             // Whoever is only measured stops nobody, not even by failing.
             measured.has_failed = true;
             force.meter(asked.id).unmeasured();
@@ -210,7 +225,7 @@ impl Gate {
         let decision = *decisions.each().first()?;
         self.count(force, asked, &decision);
         measured.permits.extend(hold(asked, &decision));
-        measured.note(asked, &decision, Mode::Shadow);
+        measured.note(asked, &decision, (Mode::Shadow, receipts.pop().flatten()));
         Some(decision)
     }
 

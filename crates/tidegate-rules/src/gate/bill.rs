@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tidegate::{Algorithm, Decision, Key, Limit, StoreError, Subject};
+use tidegate::{Algorithm, Decision, Key, Limit, OpenReceipt, StoreError, Subject};
 
 use super::admission::Admission;
 use super::admit::{Measured, only};
@@ -27,7 +27,7 @@ pub struct Bill {
 }
 
 /// What was taken under one rule.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Entry {
     pub(super) rule: RuleId,
     pub(super) key: Key,
@@ -41,11 +41,15 @@ pub(super) struct Entry {
     pub(super) is_local: bool,
     /// Whether it is obeyed.
     pub(super) mode: Mode,
+    /// What it can be refunded by: the receipt of the take, and those of late charges.
+    pub(super) receipts: Vec<OpenReceipt>,
 }
 
 impl Gate {
     /// [`Gate::admit`] for whoever learns only later what a request is worth: with what it took of each limit, also of
     /// those that are only measured, to be corrected by [`Gate::charge`] and [`Gate::refund`].
+    ///
+    /// The bill holds a receipt of each take, so a refund gives back at most what of just that take is still owed.
     ///
     /// There is nothing on the bill of a request that was refused, that no limit holds for, or that passed because a
     /// store failed. Places in flight are not on it: they go back by [`Gate::release`].
@@ -92,7 +96,7 @@ impl Bill {
 
 impl Entry {
     /// What a decision took; nothing if it refused, or gave a place in flight.
-    pub(super) fn of(asked: &Asked<'_>, decision: &Decision) -> Option<Entry> {
+    pub(super) fn of(asked: &Asked<'_>, decision: &Decision, receipt: Option<OpenReceipt>) -> Option<Entry> {
         let is_taken = decision.is_allowed() && asked.limit.algorithm() != Algorithm::Concurrency;
         is_taken.then(|| Entry {
             rule: asked.id,
@@ -102,6 +106,7 @@ impl Entry {
             paid: asked.ask.cost.get(),
             is_local: false,
             mode: asked.mode,
+            receipts: receipt.into_iter().collect(),
         })
     }
 

@@ -9,7 +9,7 @@
 
 use std::num::NonZeroU64;
 
-use tidegate::{Ask, Decision, Decisions, Limit, Ticks, Verdict};
+use tidegate::{Ask, Decision, Decisions, Limit, OpenReceipt, Subject, Ticks, TrackedDecisions, Verdict};
 
 use super::admission::{Admission, DecidedBy, HeldPermit, Outcome};
 use super::admit::{hold, limited};
@@ -20,6 +20,9 @@ use super::visit::{Asked, Visit};
 use super::{Gate, InForce};
 use crate::fallback;
 use crate::rule::{Mode, OnStoreFailure};
+
+/// What a take can be refunded by, if by anything.
+type Receipt = Option<OpenReceipt>;
 
 /// What is said about one rule of a request.
 #[derive(Clone, Copy, Debug)]
@@ -40,10 +43,10 @@ impl Said {
         self.by == DecidedBy::Open && self.is_allowed()
     }
 
-    /// What this node took from its own share.
-    fn taken(&self, asked: &Asked<'_>) -> Option<Entry> {
-        let taken = Entry::of(asked, &self.decision).filter(|_| self.by == DecidedBy::Local)?;
-        Some(Entry { is_local: true, ..taken })
+    /// What this node took from its own share, each with the next receipt.
+    fn taken(&self, asked: &Asked<'_>, receipts: &mut impl Iterator<Item = Receipt>) -> Option<Entry> {
+        let receipt = if self.by == DecidedBy::Local { receipts.next()? } else { return None };
+        Some(Entry { is_local: true, ..Entry::of(asked, &self.decision, receipt)? })
     }
 }
 
@@ -56,7 +59,8 @@ impl Gate {
         elsewhere: &Elsewhere,
         bill: &mut Option<Vec<Entry>>,
     ) -> Vec<Admission> {
-        let said = elsewhere.say(visits);
+        let (said, receipts) = elsewhere.say(visits, bill.is_some());
+        let mut receipts = receipts.into_iter();
         let is_refused = said.iter().any(|said| !said.is_allowed());
         let mut rest = &*said;
         let mut admissions = Vec::with_capacity(visits.len());
@@ -64,7 +68,8 @@ impl Gate {
             let (own, others) = rest.split_at(visit.enforced.len());
             rest = others;
             if let (Some(bill), false) = (&mut *bill, is_refused) {
-                bill.extend(visit.enforced.iter().zip(own).filter_map(|(asked, said)| said.taken(asked)));
+                let taken = |(asked, said): (&Asked<'_>, &Said)| said.taken(asked, &mut receipts);
+                bill.extend(visit.enforced.iter().zip(own).filter_map(taken));
             }
             admissions.push(self.conclude_without_store(force, visit, own, is_refused));
         }
@@ -115,14 +120,15 @@ impl Gate {
 }
 
 impl Elsewhere {
-    /// What is said about each rule of each request.
-    fn say(&self, visits: &[Visit<'_>]) -> Vec<Said> {
+    /// What is said about each rule of each request; with the receipts of what this node took, if they are wanted.
+    fn say(&self, visits: &[Visit<'_>], is_tracked: bool) -> (Vec<Said>, Vec<Receipt>) {
         let asked: Vec<_> = visits.iter().flat_map(|visit| &visit.enforced).collect();
         // Requests of one key under one rule are one ask of what both weigh, also where no store counts them.
         let asks = Together::of(visits).asks_of_each();
         let said: Vec<_> = asked.iter().zip(&asks).map(|(asked, ask)| without_count(asked, *ask)).collect();
         let is_denied = said.iter().flatten().any(|said| !said.is_allowed());
-        let mut shares = self.decide_by_shares(visits, is_denied).into_iter();
+        let (shares, receipts) = self.decide_by_shares(visits, (is_denied, is_tracked));
+        let mut shares = shares.into_iter();
         let mut by_share = |asked: &Asked<'_>, ask: Ask| {
             let (share, decision) =
                 shares.next().unwrap_or_else(|| unreachable!("every local rule has a share"));
@@ -130,20 +136,29 @@ impl Elsewhere {
             Said { decision, by: DecidedBy::Local, limit: share }
         };
         let each = said.into_iter().zip(asked.iter().zip(asks));
-        each.map(|(said, (asked, ask))| said.unwrap_or_else(|| by_share(asked, ask))).collect()
+        let each = each.map(|(said, (asked, ask))| said.unwrap_or_else(|| by_share(asked, ask)));
+        (each.collect(), receipts)
     }
 
     /// The share of each local rule of each request, and its decision; nothing is spent if another rule denies.
-    fn decide_by_shares(&self, visits: &[Visit<'_>], is_denied: bool) -> Vec<(Limit, Decision)> {
+    fn decide_by_shares(
+        &self,
+        visits: &[Visit<'_>],
+        (is_denied, is_tracked): (bool, bool),
+    ) -> (Vec<(Limit, Decision)>, Vec<Receipt>) {
         let shares: Vec<_> = visits.iter().map(|visit| local_part(visit, self.nodes)).collect();
         let together = Together::of(&shares);
-        let decisions: Vec<_> = if is_denied {
-            together.asks.iter().map(|(subject, ask)| self.local.peek(*subject, *ask)).collect()
+        let (decisions, receipts) = if is_denied {
+            let peek = |(subject, ask): &(Subject<'_>, Ask)| self.local.peek(*subject, *ask);
+            (together.asks.iter().map(peek).collect(), Vec::new())
+        } else if is_tracked {
+            let TrackedDecisions { decisions, receipts } = self.local.take_tracked(&together.asks);
+            (decisions.each().to_vec(), receipts)
         } else {
-            self.local.take_all(&together.asks).each().to_vec()
+            (self.local.take_all(&together.asks).each().to_vec(), Vec::new())
         };
         let limits = shares.iter().flat_map(|visit| &visit.enforced).map(|asked| asked.limit);
-        limits.zip(together.told(&decisions)).collect()
+        (limits.zip(together.told(&decisions)).collect(), receipts)
     }
 }
 

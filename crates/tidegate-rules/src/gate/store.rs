@@ -191,6 +191,14 @@ impl InStore {
         }
     }
 
+    /// The store in memory, if it is one.
+    pub(super) fn zones_in_memory(&self) -> Option<&Zones> {
+        match self {
+            InStore::Memory { zones, .. } => Some(zones),
+            InStore::Elsewhere(_) => None,
+        }
+    }
+
     /// The store that may fail, if it is one.
     pub(super) fn elsewhere(&self) -> Option<&Elsewhere> {
         match self {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tidegate::{Adjusted, Cost};
+use tidegate::{Adjusted, Cost, HOUR};
 use tidegate_rules::{Attributes, Bill, Gate, Instead, ManualCalendar};
 
 use crate::faulty::{Health, Node, one_of};
@@ -78,6 +78,63 @@ fn no_more_goes_back_than_the_request_took_also_in_several_steps() {
     assert_eq!(gate.charge_now(&mut bill, 2).unwrap(), Adjusted::Whole);
     assert_eq!(gate.refund_now(&mut bill, u64::MAX).unwrap(), Adjusted::Capped);
     assert_eq!((left("user"), left("site")), (70, 940));
+}
+
+/// Limits of twenty, all of whose takes come back in any order.
+const TWENTY: [&str; 7] = [
+    "20/h burst 20",
+    "20/h queue 19 delay-after all leaky-bucket",
+    "20/h fixed-window",
+    "20/h sliding-log",
+    "20/h sliding-window",
+    "20/h sliding-window mode estimate",
+    "20/h pacer burst 3600s pay self",
+];
+
+#[test]
+fn twenty_requests_in_flight_come_back_in_any_order() {
+    for limit in TWENTY {
+        for (name, store, clock) in stores() {
+            clock.advance(HOUR);
+            let gate = Gate::new(policy(&hourly("a", limit)), store);
+            let mut bills: Vec<_> = (0..20).map(|_| Some(bill_of(&gate, &ana()))).collect();
+            assert_eq!(passed(&gate, &ana()), 0, "{limit} ({name})");
+            for at in 0..20 {
+                let mut bill = bills[at * 7 % 20].take().expect("each once");
+                assert_eq!(gate.refund_now(&mut bill, 1).unwrap(), Adjusted::Whole, "{limit} ({name})");
+            }
+            assert_eq!(passed(&gate, &ana()), 20, "{limit} ({name})");
+        }
+    }
+}
+
+#[test]
+fn what_time_has_repaid_does_not_come_back() {
+    for limit in TWENTY {
+        for (name, store, clock) in stores() {
+            clock.advance(HOUR);
+            let gate = Gate::new(policy(&hourly("a", limit)), store);
+            let mut bills: Vec<_> = (0..20).map(|_| bill_of(&gate, &ana())).collect();
+            clock.advance(3 * HOUR);
+            assert_eq!(passed(&gate, &ana()), 20, "{limit} ({name})");
+            for bill in &mut bills {
+                assert_eq!(gate.refund_now(bill, 1).unwrap(), Adjusted::Capped, "{limit} ({name})");
+            }
+            assert_eq!(passed(&gate, &ana()), 0, "{limit} ({name})");
+        }
+    }
+}
+
+#[test]
+fn a_late_charge_comes_back_before_the_take() {
+    for (name, store, _) in stores() {
+        let gate = Gate::new(policy(&hourly("a", "20/h")), store);
+        let mut bill = bill_of(&gate, &ana());
+        assert_eq!(gate.charge_now(&mut bill, 25).unwrap(), Adjusted::Whole, "{name}");
+        assert_eq!(gate.refund_now(&mut bill, 25).unwrap(), Adjusted::Whole, "{name}");
+        assert_eq!(remaining(&gate, "a", &ana()), 19, "{name}");
+        assert_eq!(bill.taken().collect::<Vec<_>>(), [("a", 1)], "{name}");
+    }
 }
 
 #[test]

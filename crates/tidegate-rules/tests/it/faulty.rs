@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 use tidegate::{
-    Adjusted, Adjustment, Answer, Ask, Decision, Decisions, Limit, ManualClock, Map, PermitId, Store,
-    StoreError, Subject, Zone,
+    Adjusted, Adjustment, Answer, Ask, Cost, Decision, Decisions, Limit, ManualClock, Map, OpenReceipt,
+    PermitId, Store, StoreError, Subject, TrackedDecisions, Zone,
 };
 use tidegate_rules::{Gate, GateStore, ManualCalendar};
 
@@ -93,6 +93,25 @@ impl Store for Faulty {
 
     fn adjust<'a>(&'a self, subject: Subject<'a>, adjustment: Adjustment) -> Answer<'a, Adjusted> {
         Answer::later(self.answer(move |map| map.adjust(subject, adjustment)))
+    }
+
+    fn take_tracked<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> Answer<'a, TrackedDecisions> {
+        self.takes.fetch_add(1, Ordering::SeqCst);
+        Answer::later(async move {
+            if asks.len() > Store::most_together(self) {
+                return Err(StoreError::unfit("too many limits"));
+            }
+            self.answer(move |map| map.take_tracked(asks)).await
+        })
+    }
+
+    fn refund<'a>(
+        &'a self,
+        subject: Subject<'a>,
+        receipt: &'a mut OpenReceipt,
+        cost: Cost,
+    ) -> Answer<'a, Adjusted> {
+        Answer::later(self.answer(move |map| map.refund(subject, receipt, cost)))
     }
 
     fn release<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {

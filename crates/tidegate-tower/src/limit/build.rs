@@ -180,6 +180,10 @@ impl RateLimit {
 
     /// Corrects what was spent when the response is there: its head says what the request was worth.
     ///
+    /// A refund is by the receipt of the request's own take: at most what of it is still owed comes back, in whatever order
+    /// requests are answered. So the requests that are kept obey the limit by themselves, and a client that holds back
+    /// requests which will be refunded gains nothing.
+    ///
     /// Not called for requests that were not limited, were refused, or got an error in place of a response.
     #[must_use]
     pub fn after(self, after: impl Fn(ResponseHead<'_>) -> Settle + Send + Sync + 'static) -> RateLimit {

@@ -8,11 +8,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Response;
 use tidegate::{
-    Algorithm, Ask, Cost, Decision, Key, Limit, Limiter, Refusal, Single, Ticks, Waited, Zone, ask,
+    Algorithm, Ask, Cost, Decision, Key, Limit, Limiter, Refusal, Single, Ticks, TrackedTake, Waited, Zone,
+    ask,
 };
 
 use super::noted::{HeldPlace, More, Noted};
-use super::paused::Step;
+use super::paused::{Step, Turn};
 use super::service::Beginning;
 use super::settings::Settings;
 use super::settle::Settle;
@@ -114,9 +115,12 @@ impl Fixed {
         if self.counts_denied && !patience.is_zero() {
             return self.wait(settings, head, (key, units), patience);
         }
-        let decision = self.admit(key, units);
+        let (decision, take) = match settings.after {
+            Some(_) => self.admit_tracked(key, units),
+            None => (self.admit(key, units), None),
+        };
         if decision.is_allowed() {
-            return Beginning::Pass(self.noted(settings, decision, units, || key.key()));
+            return Beginning::Pass(self.noted(settings, decision, take, || key.key()));
         }
         if !patience.is_zero() && decision.retry_after().is_some() && !decision.is_store_full() {
             return self.wait(settings, head, (key, units), patience);
@@ -136,6 +140,19 @@ impl Fixed {
         }
     }
 
+    /// The same with a receipt, for a response that may give it back.
+    fn admit_tracked(&self, key: &Parts<'_>, units: u64) -> (Decision, Option<TrackedTake>) {
+        match &self.subjects {
+            Subjects::Everyone(single) => {
+                single.admit_tracked(Ask::new(Cost::new(units).unwrap_or_default()))
+            }
+            Subjects::Keyed(limiter, _) => match key.only_address() {
+                Some(text) => limiter.admit_tracked(ask(text.as_bytes()).cost(units)),
+                None => limiter.admit_tracked(ask(key).cost(units)),
+            },
+        }
+    }
+
     /// Stands in line, from now on: those who are asked first are first, whenever they are polled.
     fn wait(
         &self,
@@ -148,12 +165,14 @@ impl Fixed {
             Subjects::Everyone(single) => single.acquire_units(units),
             Subjects::Keyed(limiter, _) => limiter.acquire(ask(key).cost(units)),
         };
-        let mut acquire = acquire.within(patience);
-        match Pin::new(&mut acquire).poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Pending => {
-                Beginning::pause(Step::Line { acquire, by: self.clone(), key: key.key(), units })
-            }
-            Poll::Ready(over) => self.waited(settings, head, over, (units, || key.key())),
+        let acquire = acquire.within(patience);
+        let mut turn = match settings.after {
+            Some(_) => Turn::Tracked(acquire.tracked()),
+            None => Turn::Plain(acquire),
+        };
+        match Pin::new(&mut turn).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Pending => Beginning::pause(Step::Line { turn, by: self.clone(), key: key.key() }),
+            Poll::Ready(over) => self.waited(settings, head, over, || key.key()),
         }
     }
 
@@ -162,11 +181,11 @@ impl Fixed {
         &self,
         settings: &Arc<Settings>,
         head: Head<'_>,
-        over: Result<Waited, Refusal>,
-        (units, key): (u64, impl FnOnce() -> Key),
+        over: Result<(Waited, Option<TrackedTake>), Refusal>,
+        key: impl FnOnce() -> Key,
     ) -> Beginning {
         match over {
-            Ok(waited) => Beginning::Pass(self.noted(settings, waited.decision, units, key)),
+            Ok((waited, take)) => Beginning::Pass(self.noted(settings, waited.decision, take, key)),
             Err(refusal) => {
                 let decision = refusal.decision();
                 // Nobody could be woken, whatever the limit would say.
@@ -182,7 +201,7 @@ impl Fixed {
         &self,
         settings: &Arc<Settings>,
         decision: Decision,
-        units: u64,
+        take: Option<TrackedTake>,
         key: impl FnOnce() -> Key,
     ) -> Noted {
         let comes_back = settings.after.is_some() || decision.permit().is_some();
@@ -192,7 +211,7 @@ impl Fixed {
         let key = comes_back.then(key);
         let held = key.as_ref().and_then(|key| self.held(key, &decision));
         let (settings, by) = (Arc::clone(settings), self.clone());
-        Noted::More(Box::new(More { settings, by, key, units, decision, held }))
+        Noted::More(Box::new(More { settings, by, key, take, decision, held }))
     }
 
     fn held(&self, key: &Key, decision: &Decision) -> Option<Held> {
@@ -231,29 +250,24 @@ impl Fixed {
         }
     }
 
-    /// Corrects what was spent, and tells what is left then.
-    pub(super) fn settle(&self, key: &Key, settle: Settle, units: u64) -> Decision {
-        let of_one = |single: &Single| match settle {
-            Settle::Keep => {}
-            Settle::Refund => drop(single.refund(units)),
-            Settle::RefundUnits(units) => drop(single.refund(units)),
-            Settle::Charge(units) => drop(single.charge(units)),
-        };
-        let of_key = |limiter: &Limiter| match settle {
-            Settle::Keep => {}
-            Settle::Refund => drop(limiter.refund(ask(key).cost(units))),
-            Settle::RefundUnits(units) => drop(limiter.refund(ask(key).cost(units))),
-            Settle::Charge(units) => drop(limiter.charge(ask(key).cost(units))),
-        };
-        match &self.subjects {
-            Subjects::Everyone(single) => {
-                of_one(single);
-                single.peek()
-            }
-            Subjects::Keyed(limiter, _) => {
-                of_key(limiter);
-                limiter.peek(key)
-            }
+    /// Corrects what was spent by a take, and tells what is left then.
+    pub(super) fn settle(&self, key: &Key, settle: Settle, take: Option<TrackedTake>) -> Decision {
+        match (settle, take) {
+            (Settle::Refund, Some(take)) => drop(take.refund()),
+            (Settle::RefundUnits(units), Some(mut take)) => drop(take.refund_units(units)),
+            (Settle::Charge(units), _) => self.charge(key, units),
+            (Settle::Keep, _) | (Settle::Refund | Settle::RefundUnits(_), None) => {}
         }
+        match &self.subjects {
+            Subjects::Everyone(single) => single.peek(),
+            Subjects::Keyed(limiter, _) => limiter.peek(key),
+        }
+    }
+
+    fn charge(&self, key: &Key, units: u64) {
+        match &self.subjects {
+            Subjects::Everyone(single) => single.charge(units),
+            Subjects::Keyed(limiter, _) => limiter.charge(ask(key).cost(units)),
+        };
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::task::Context;
 
 use http::Response;
-use tidegate::{Decision, Key, Limiter, PermitId};
+use tidegate::{Decision, Key, Limiter, PermitId, TrackedTake};
 
 use super::fixed::Fixed;
 use super::rules::{Ruled, Settling};
@@ -33,7 +33,8 @@ pub(super) struct More {
     pub(super) by: Fixed,
     /// Whose the request is, if it has to be found again.
     pub(super) key: Option<Key>,
-    pub(super) units: u64,
+    /// What it took, if that may have to be given back.
+    pub(super) take: Option<TrackedTake>,
     pub(super) decision: Decision,
     /// A place in flight, given back when the response is over.
     pub(super) held: Option<Held>,
@@ -92,11 +93,11 @@ impl Noted {
 
 impl More {
     fn conclude<R>(self, mut response: Response<R>) -> Response<Answered<R>> {
-        let More { settings, by, key, units, decision, held } = self;
+        let More { settings, by, key, take, decision, held } = self;
         let settle = settings.after.as_ref().map_or(Settle::Keep, |after| after(ResponseHead::of(&response)));
-        let decision = match (settle.at_most(units), &key) {
+        let decision = match (settle, &key) {
             (Settle::Keep, _) | (_, None) => decision,
-            (settle, Some(key)) => by.settle(key, settle, units),
+            (settle, Some(key)) => by.settle(key, settle, take),
         };
         by.speak(|promise| put_left(response.headers_mut(), settings.dialect, promise.spoken(&decision)));
         response.map(|body| match held {

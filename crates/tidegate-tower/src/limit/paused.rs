@@ -11,7 +11,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http::{Request, Response};
-use tidegate::{Acquire, Key};
+use tidegate::{Acquire, AcquireTracked, Key, Refusal, TrackedTake, Waited};
 use tower_service::Service;
 
 use super::fixed::Fixed;
@@ -33,11 +33,30 @@ pub(super) enum Step {
     /// What rules say that are elsewhere.
     Gate(Asked, u64),
     /// Its turn.
-    Line { acquire: Acquire, by: Fixed, key: Key, units: u64 },
+    Line { turn: Turn, by: Fixed, key: Key },
     /// A time that is reserved for it.
     Delay { delay: Delay, noted: Noted },
     /// The service, until it is ready.
     Ready(Noted),
+}
+
+/// A place in line, with a receipt of the take if the response may give it back.
+pub(super) enum Turn {
+    Plain(Acquire),
+    Tracked(AcquireTracked),
+}
+
+impl Future for Turn {
+    type Output = Result<(Waited, Option<TrackedTake>), Refusal>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut *self {
+            Turn::Plain(acquire) => Pin::new(acquire).poll(context).map_ok(|waited| (waited, None)),
+            Turn::Tracked(acquire) => {
+                Pin::new(acquire).poll(context).map_ok(|(waited, take)| (waited, Some(take)))
+            }
+        }
+    }
 }
 
 /// A request that waits, with a clone of the service of which nothing was asked yet.
@@ -85,9 +104,9 @@ where
                     let answer = ready!(asked.as_mut().poll(context));
                     answered(settings, head, answer, *units)
                 }
-                Step::Line { acquire, by, key, units } => {
-                    let over = ready!(Pin::new(acquire).poll(context));
-                    by.waited(settings, head, over, (*units, || key.clone()))
+                Step::Line { turn, by, key } => {
+                    let over = ready!(Pin::new(turn).poll(context));
+                    by.waited(settings, head, over, || key.clone())
                 }
                 Step::Delay { delay, noted } => match ready!(Pin::new(delay).poll(context)) {
                     Ok(()) => Beginning::Pass(std::mem::replace(noted, Noted::Nothing)),

@@ -7,9 +7,9 @@ pub enum Settle {
     /// All of it.
     #[default]
     Keep,
-    /// Nothing: all that it weighed comes back.
+    /// Nothing: all that it weighed comes back, as far as it is still owed. What time has repaid does not come back.
     Refund,
-    /// So many units come back, at most what it weighed.
+    /// So many units come back, at most what it weighed and what of it is still owed.
     RefundUnits(u64),
     /// So many units are spent beside it, whether or not they would pass: as far as the limit's `max_debt`.
     Charge(u64),

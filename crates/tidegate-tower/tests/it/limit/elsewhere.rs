@@ -8,8 +8,8 @@ use std::task::{Poll, Waker};
 
 use http::{Request, StatusCode};
 use tidegate::{
-    Adjusted, Adjustment, Answer, Ask, Decision, Decisions, ManualClock, Map, PermitId, Store, StoreError,
-    Subject,
+    Adjusted, Adjustment, Answer, Ask, Cost, Decision, Decisions, ManualClock, Map, OpenReceipt, PermitId,
+    Store, StoreError, Subject, TrackedDecisions,
 };
 use tidegate_rules::{Gate, GateStore, Policy};
 use tidegate_tower::{RateLimit, Settle, key};
@@ -76,6 +76,19 @@ impl Store for Slow {
 
     fn adjust<'a>(&'a self, subject: Subject<'a>, adjustment: Adjustment) -> Answer<'a, Adjusted> {
         Answer::later(self.later(move |map| map.adjust(subject, adjustment)))
+    }
+
+    fn take_tracked<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> Answer<'a, TrackedDecisions> {
+        Answer::later(self.later(move |map| map.take_tracked(asks)))
+    }
+
+    fn refund<'a>(
+        &'a self,
+        subject: Subject<'a>,
+        receipt: &'a mut OpenReceipt,
+        cost: Cost,
+    ) -> Answer<'a, Adjusted> {
+        Answer::later(self.later(move |map| map.refund(subject, receipt, cost)))
     }
 
     fn release<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {

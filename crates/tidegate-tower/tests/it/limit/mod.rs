@@ -8,6 +8,7 @@ mod over_grpc;
 mod over_http;
 mod per_request;
 mod readiness;
+mod refunds;
 mod settings;
 mod settling;
 mod waiting;

@@ -1,0 +1,108 @@
+//! Refunds by receipt: other processes share the counts, so the price less the time since the take comes back.
+
+use std::time::Duration;
+
+use tidegate::{Adjusted, Ask, Cost, HOUR, OpenReceipt, SECOND, Store as _};
+use tidegate_redis::RedisStore;
+
+use crate::setup::{Someone, given_time, redis, store, wait};
+
+impl Someone {
+    fn take_tracked(&self, store: &RedisStore, units: u64) -> OpenReceipt {
+        let ask = [(self.subject(), Ask::new(Cost::of(units)))];
+        let mut taken = wait(store.take_tracked(&ask)).unwrap();
+        assert!(taken.decisions.is_allowed());
+        taken.receipts.pop().flatten().expect("a receipt")
+    }
+
+    fn refund(&self, store: &RedisStore, receipt: &mut OpenReceipt, units: u64) -> Adjusted {
+        wait(store.refund(self.subject(), receipt, Cost::of(units))).unwrap()
+    }
+
+    fn remaining(&self, store: &RedisStore) -> u64 {
+        wait(store.peek(self.subject(), Ask::ONE)).unwrap().remaining()
+    }
+}
+
+const LIMITS: [&str; 6] = [
+    "20/h burst 20",
+    "20/h queue 19 delay-after all leaky-bucket",
+    "20/h fixed-window",
+    "20/h sliding-log",
+    "20/h sliding-window",
+    "20/h sliding-window mode estimate",
+];
+
+#[test]
+fn twenty_in_flight_come_back_in_any_order() {
+    let redis = redis();
+    let (store, clock) = given_time(&redis.url());
+    wait(store.ready()).unwrap();
+    clock.advance(1000 * HOUR);
+    for limit in LIMITS {
+        let ana = Someone::new(limit, limit);
+        let mut receipts: Vec<_> = (0..20).map(|_| ana.take_tracked(&store, 1)).collect();
+        assert_eq!(ana.passes(&store, 1), 0, "{limit}");
+        for at in 0..20 {
+            assert_eq!(ana.refund(&store, &mut receipts[at * 7 % 20], 1), Adjusted::Whole, "{limit}");
+        }
+        assert_eq!(ana.remaining(&store), 20, "{limit}");
+        assert_eq!(
+            ana.refund(&store, &mut receipts[3], 1),
+            Adjusted::Capped,
+            "{limit}: a unit comes back once"
+        );
+    }
+}
+
+#[test]
+fn what_time_has_repaid_does_not_come_back() {
+    let redis = redis();
+    let (store, clock) = given_time(&redis.url());
+    wait(store.ready()).unwrap();
+    clock.advance(1000 * HOUR);
+    for limit in LIMITS {
+        let ana = Someone::new(limit, limit);
+        let mut receipts: Vec<_> = (0..20).map(|_| ana.take_tracked(&store, 1)).collect();
+        clock.advance(3 * HOUR);
+        assert_eq!(ana.passes(&store, 40), 20, "{limit}");
+        for receipt in &mut receipts {
+            assert_eq!(ana.refund(&store, receipt, 1), Adjusted::Capped, "{limit}");
+        }
+        assert_eq!(ana.passes(&store, 40), 0, "{limit}");
+    }
+}
+
+#[test]
+fn of_a_bucket_the_price_less_the_time_since_comes_back() {
+    let redis = redis();
+    let (store, clock) = given_time(&redis.url());
+    wait(store.ready()).unwrap();
+    clock.advance(1000 * HOUR);
+    let ana = Someone::new("ana", "1/s burst 5 max-debt 5");
+    let reset_after = || wait(store.peek(ana.subject(), Ask::ONE)).unwrap().reset_after();
+    let (mut one, mut three) = (ana.take_tracked(&store, 1), ana.take_tracked(&store, 3));
+    clock.advance(SECOND / 4);
+    assert_eq!((ana.refund(&store, &mut one, 1), reset_after()), (Adjusted::Capped, 3 * SECOND));
+    assert_eq!((ana.refund(&store, &mut three, 1), reset_after()), (Adjusted::Whole, 2 * SECOND));
+    clock.advance(SECOND * 3 / 2);
+    assert_eq!((ana.refund(&store, &mut three, 2), reset_after()), (Adjusted::Capped, SECOND / 4));
+    let patient = Ask::new(Cost::of(5)).patience(9 * SECOND);
+    let mut last = wait(store.take_tracked(&[(ana.subject(), patient)])).unwrap().receipts;
+    let last = last.first_mut().and_then(Option::as_mut).expect("a receipt");
+    assert_eq!(ana.refund(&store, last, 5), Adjusted::Capped, "it waits, and others may do so");
+    assert!(reset_after() > Duration::from_secs(5));
+}
+
+#[test]
+fn after_a_restart_of_the_server_nothing_comes_back() {
+    let redis = redis();
+    let store = store(&redis.url());
+    wait(store.ready()).unwrap();
+    let ana = Someone::new("ana", "2/h");
+    let mut receipt = ana.take_tracked(&store, 1);
+    redis.kill();
+    redis.restart();
+    crate::setup::eventually("the server is back", || ana.take(&store).ok());
+    assert_eq!(ana.refund(&store, &mut receipt, 1), Adjusted::Capped);
+}
