@@ -10,17 +10,17 @@ use crate::setup::{Someone, given_time, redis, store, wait};
 impl Someone {
     fn take_tracked(&self, store: &RedisStore, units: u64) -> OpenReceipt {
         let ask = [(self.subject(), Ask::new(Cost::of(units)))];
-        let mut taken = wait(store.take_tracked(&ask)).unwrap();
+        let mut taken = wait(store.take_tracked(&ask)).expect("the server answers");
         assert!(taken.decisions.is_allowed());
         taken.receipts.pop().flatten().expect("a receipt")
     }
 
     fn refund(&self, store: &RedisStore, receipt: &mut OpenReceipt, units: u64) -> Adjusted {
-        wait(store.refund(self.subject(), receipt, Cost::of(units))).unwrap()
+        wait(store.refund(self.subject(), receipt, Cost::of(units))).expect("the server answers")
     }
 
     fn remaining(&self, store: &RedisStore) -> u64 {
-        wait(store.peek(self.subject(), Ask::ONE)).unwrap().remaining()
+        wait(store.peek(self.subject(), Ask::ONE)).expect("the server answers").remaining()
     }
 }
 
