@@ -1,4 +1,4 @@
-//! Traces: recorded behaviour as text, one step a line, and a player for any [`Arm`].
+//! Traces: recorded behaviour as text, one step a line, and a player for any [`Arm`](crate::arm::Arm).
 //!
 //! ```text
 //! # What a comment says stands above what it is about.
