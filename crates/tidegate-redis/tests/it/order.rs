@@ -31,7 +31,7 @@ fn in_order() -> Vec<u64> {
     (0..TAKES).map(|before| 99 - before).collect()
 }
 
-/// Whoever waited for the first connection was woken in any order, and asked in that.
+/// Callers that waited for the first connection were woken in any order, and asked in that order.
 #[test]
 fn takes_that_wait_for_the_first_connection_keep_their_order() {
     let redis = redis();

@@ -9,7 +9,7 @@
 //!
 //! At most `max` at every instant. An allowed ask gets a [`PermitId`]; releasing it, or the end of its lease,
 //! gives the place back. A permit is a number from a sequence that is never reused while time goes on, so a release that
-//! comes too late frees nobody else's place; under a random nonce, which comes with the ask, it cannot be guessed.
+//! comes too late frees no other holder's place; under a random nonce, which comes with the ask, it cannot be guessed.
 //!
 //! Nobody knows when a holder will be done: `retry_after` is an upper bound, the end of the leases that
 //! would make room. For the same reason no later place can be promised, and patience changes nothing here.

@@ -122,7 +122,7 @@ fn spend(
     ZoneTakes::Some(receipts)
 }
 
-/// Undoes takes, and corrects what was told. No map is locked any more: whoever takes by receipt locks those first.
+/// Undoes takes, and corrects the decisions. No map is locked any more: a take by receipt locks the receipts first.
 fn undo<'b>(
     taken: Vec<Receipt>,
     zone_bids: &[ZoneBid<'b>],
