@@ -7,12 +7,20 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use crate::failure::Failure;
 
 /// The folder that holds the workspace's `Cargo.toml`.
+///
+/// Checkouts share one target folder, in which Cargo names their programs alike: the path in a program may be that of
+/// another checkout. Cargo says at run time which one it was started in.
 pub(crate) fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder inside the workspace")
+    static ROOT: OnceLock<PathBuf> = OnceLock::new();
+    ROOT.get_or_init(|| {
+        let own = non_empty("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+        own.parent().expect("xtask is a folder inside the workspace").to_owned()
+    })
 }
 
 /// Where child cargos build.
