@@ -11,7 +11,7 @@
 //! at 10ms  peek 1 key bob     -> allow remaining=3
 //! at 10ms  charge 5           -> capped
 //! at 10ms  refund 1           -> whole
-//! at 10ms  limit 5/s
+//! at 10ms  limit 5/s burst 20
 //! at 20ms  take 1 as first    -> allow
 //! at 20ms  give-back first    -> whole
 //! at 20ms  release first      -> no
@@ -20,7 +20,8 @@
 //!
 //! - `limit TEXT` alone begins anew: time 0, nobody seen. `at T limit TEXT` changes the limit in force.
 //! - `needs WORD`: from here on the arm must know `steps-back` (a clock that can), `give-back` (receipts),
-//!   `permits` (release and renew) or `ticks` (spans finer than a microsecond); one that does not stops here.
+//!   `permits` (release and renew), `rules` (a limit that changes and keeps its counts) or `ticks` (spans finer than a
+//!   microsecond); one that does not stops here.
 //! - Times are whole numbers with units (`t` for a tick, `ns us ms s m h d w`), one after the other.
 //! - `take` and `peek` have a cost, then `patience T`, `key WORD` and, for `take`, `as NAME`. All but
 //!   `limit` may have a `key`; without one it is `k`.

@@ -2,7 +2,7 @@
 
 use std::error::Error as _;
 
-use tidegate::{Ask, Key, Limit, Store as _, StoreError, Subject};
+use tidegate::{Ask, Key, PreparedLimit, Store as _, StoreError, Subject};
 use tidegate_redis::RedisStore;
 
 /// In whose name all of them are counted.
@@ -13,7 +13,7 @@ const NAMESPACE: &str = "drill";
 pub(crate) struct Someone {
     pub(crate) name: String,
     key: Key,
-    limit: Limit,
+    limit: PreparedLimit,
 }
 
 impl Someone {
@@ -21,11 +21,11 @@ impl Someone {
     pub(crate) fn new(name: impl Into<String>, limit: &str) -> Someone {
         let name = name.into();
         let limit = limit.parse().unwrap_or_else(|error| panic!("limit {limit:?}: {error}"));
-        Someone { key: Key::new(name.as_str()), limit, name }
+        Someone { key: Key::new(name.as_str()), limit: PreparedLimit::dynamic(NAMESPACE, limit), name }
     }
 
     pub(crate) fn subject(&self) -> Subject<'_> {
-        Subject::new(NAMESPACE, &self.key, &self.limit)
+        self.limit.subject(&self.key)
     }
 
     /// Whether it is allowed.

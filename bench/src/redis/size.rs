@@ -1,7 +1,7 @@
 //! Bytes that a state takes in a server, for sizing.
 
 use testbed::Flavour;
-use tidegate::{Ask, Key, Limit, Store as _, Subject};
+use tidegate::{Ask, Key, PreparedLimit, Store as _};
 
 use super::question::{Keys, MANY, Question, Who};
 use super::side::command;
@@ -52,11 +52,11 @@ pub(super) fn run(flavour: Flavour) -> Result<Vec<Goal>, String> {
 fn full(server: &Server, limit: &str) -> Result<u64, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|error| error.to_string())?;
     let (store, key) = (open(server, false)?, Key::new("user:000000000"));
-    let limit: Limit = limit.parse().map_err(|error| format!("{error}"))?;
+    let limit = PreparedLimit::dynamic("login", limit.parse().map_err(|error| format!("{error}"))?);
     runtime.block_on(async {
         store.ready().await.map_err(|error| error.to_string())?;
         for _ in 0..FULL {
-            let asks = [(Subject::new("login", &key, &limit), Ask::ONE)];
+            let asks = [(limit.subject(&key), Ask::ONE)];
             store.take(&asks).await.map_err(|error| error.to_string())?;
         }
         Ok::<_, String>(())
@@ -64,9 +64,14 @@ fn full(server: &Server, limit: &str) -> Result<u64, String> {
     Ok(one(server)?.1)
 }
 
-/// Any key, and its size as the server tells it.
+/// The key of any state, and its size as the server tells it. The table of limits is no state.
 fn one(server: &Server) -> Result<(String, u64), String> {
-    let key = command(server, &["RANDOMKEY"])?;
+    let key = loop {
+        let key = command(server, &["RANDOMKEY"])?;
+        if !key.starts_with("tg:limits:") {
+            break key;
+        }
+    };
     let bytes = command(server, &["MEMORY", "USAGE", &key, "SAMPLES", "0"])?;
     Ok((key.clone(), bytes.parse().map_err(|_| format!("no size of {key:?}: {bytes}"))?))
 }

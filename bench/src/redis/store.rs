@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use testbed::Flavour;
-use tidegate::{Ask, Key, Limit, Store as _, Subject};
+use tidegate::{Ask, Key, PreparedLimit, Store as _};
 use tidegate_redis::{Options, RedisStore};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::LocalSet;
@@ -36,7 +36,7 @@ struct Asked {
     name: &'static str,
     store: RedisStore,
     keys: Rc<[Key]>,
-    limit: Limit,
+    limit: PreparedLimit,
     verdict: Verdict,
     rounds: Vec<Sample>,
 }
@@ -105,6 +105,7 @@ impl Asked {
         verdict: Verdict,
     ) -> Result<Asked, String> {
         let limit = limit.parse().map_err(|error| format!("{error}"))?;
+        let limit = PreparedLimit::dynamic("login", limit);
         let keys = (0..keys).map(|number| Key::new(format!("{verdict:?}:{number:06}"))).collect();
         Ok(Asked { name, store: open(server, false)?, keys, limit, verdict, rounds: Vec::new() })
     }
@@ -146,12 +147,12 @@ impl Asked {
     async fn ask(&self) -> Result<(), String> {
         let all = LocalSet::new();
         let asking = (0..CONCURRENT).map(|place| {
-            let (store, keys, limit) = (self.store.clone(), self.keys.clone(), self.limit);
+            let (store, keys, limit) = (self.store.clone(), self.keys.clone(), self.limit.clone());
             let expected = self.verdict == Verdict::Allowed;
             all.spawn_local(async move {
                 for number in (place..ASKS).step_by(CONCURRENT) {
                     if is_allowed(&store, &keys[number % keys.len()], &limit).await? != expected {
-                        return Err(format!("{limit}: not the answer that is measured"));
+                        return Err(format!("{}: not the answer that is measured", limit.limit()));
                     }
                 }
                 Ok(())
@@ -166,8 +167,8 @@ impl Asked {
     }
 }
 
-async fn is_allowed(store: &RedisStore, key: &Key, limit: &Limit) -> Result<bool, String> {
-    let decisions = store.take(&[(Subject::new("login", key, limit), Ask::ONE)]).await;
+async fn is_allowed(store: &RedisStore, key: &Key, limit: &PreparedLimit) -> Result<bool, String> {
+    let decisions = store.take(&[(limit.subject(key), Ask::ONE)]).await;
     decisions.map(|decisions| decisions.is_allowed()).map_err(|error| error.to_string())
 }
 

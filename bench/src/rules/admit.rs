@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use tidegate::{AdHoc, AdHocAsk, Ask, Limit, Zone};
+use tidegate::{AdHoc, AdHocAsk, Ask, PreparedLimit, Zone};
 use tidegate_rules::{Attributes, Gate, Policy};
 
 use super::sets::ROOMY;
@@ -17,7 +17,7 @@ const TIGHT: &str = "1/h";
 /// Prints a table, the take without rules first. There is no goal.
 pub(super) fn run() -> Vec<Goal> {
     let adhoc = &AdHoc::on(&Zone::new(1 << 20), "adhoc");
-    let limit: &Limit = &black_box(ROOMY).parse().expect("a limit");
+    let limit: &PreparedLimit = &adhoc.prepare(black_box(ROOMY).parse().expect("a limit"));
     let mut candidates = vec![Candidate::new("AdHoc::take", TIMES, 1, || {
         u64::from(adhoc.take(black_box(IP), limit, Ask::ONE).is_allowed())
     })];

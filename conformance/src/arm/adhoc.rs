@@ -1,6 +1,8 @@
 //! Traces on the handle whose limit comes with each ask.
 
-use tidegate::{AdHoc, AdHocAsk, Adjusted, Adjustment, Ask, Limit, PermitId, Ticks, Timestamp};
+use tidegate::{
+    AdHoc, AdHocAsk, Adjusted, Adjustment, Ask, Limit, PermitId, PreparedLimit, Ticks, Timestamp,
+};
 
 use super::{Answer, Arm, Take};
 use crate::keeper::{Crowd, Keeper, Sheltering};
@@ -10,7 +12,7 @@ use crate::keeper::{Crowd, Keeper, Sheltering};
 pub struct OnAdHoc<S> {
     adhoc: AdHoc,
     crowd: Crowd<S>,
-    limit: Limit,
+    limit: PreparedLimit,
 }
 
 impl<S: Sheltering> OnAdHoc<S> {
@@ -21,7 +23,9 @@ impl<S: Sheltering> OnAdHoc<S> {
 
     /// The handle on this store, under this limit.
     pub fn on(crowd: Crowd<S>, limit: Limit) -> OnAdHoc<S> {
-        OnAdHoc { adhoc: AdHoc::on(crowd.memory(), "judged"), crowd, limit }
+        let adhoc = AdHoc::on(crowd.memory(), "judged");
+        let limit = of_rule(&adhoc, limit);
+        OnAdHoc { adhoc, crowd, limit }
     }
 }
 
@@ -49,7 +53,7 @@ impl<S: Sheltering> Arm for OnAdHoc<S> {
     }
 
     fn change(&mut self, limit: Limit) {
-        self.limit = limit;
+        self.limit = of_rule(&self.adhoc, limit);
     }
 
     fn set_time(&mut self, now: Timestamp) {
@@ -81,7 +85,7 @@ impl<S: Sheltering> Arm for OnAdHoc<S> {
     }
 
     fn reset(&mut self, key: &str) {
-        self.adhoc.reset(key);
+        self.adhoc.reset(key).expect("few limits are in use");
     }
 
     fn give_back(&mut self, _: &str, _: &str) -> Adjusted {
@@ -95,4 +99,12 @@ impl<S: Sheltering> Arm for OnAdHoc<S> {
     fn renew(&mut self, key: &str, permit: PermitId) -> bool {
         self.adhoc.renew(key, &self.limit, permit)
     }
+}
+
+/// The limit of a rule: when it changes, counts are carried over.
+fn of_rule(adhoc: &AdHoc, limit: Limit) -> PreparedLimit {
+    let limit = PreparedLimit::of_rule("judged", limit);
+    // Its first use puts it in force, and reads the clock for that.
+    let _ = adhoc.peek("", &limit, Ask::ONE);
+    limit
 }

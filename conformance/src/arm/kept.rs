@@ -2,16 +2,18 @@
 
 use std::collections::HashMap;
 
-use tidegate::{Adjusted, Adjustment, Ask, Key, Limit, PermitId, Receipt, Subject, Ticks, Timestamp};
+use tidegate::{
+    Adjusted, Adjustment, Ask, Key, Limit, PermitId, PreparedLimit, Receipt, Subject, Ticks, Timestamp,
+};
 
 use super::{Answer, Arm};
-use crate::keeper::{Keeper, judged};
+use crate::keeper::Keeper;
 use crate::ticks;
 
 /// One limit on a [`Keeper`].
 #[derive(Debug)]
 pub struct Kept<K> {
-    limit: Limit,
+    limit: PreparedLimit,
     keeper: K,
     receipts: HashMap<String, Receipt>,
 }
@@ -19,11 +21,11 @@ pub struct Kept<K> {
 impl<K: Keeper + Default> Kept<K> {
     /// Nobody seen, at the epoch.
     pub fn new() -> Kept<K> {
-        Kept { limit: Limit::per_second(1), keeper: K::default(), receipts: HashMap::new() }
+        Kept { limit: of_rule(Limit::per_second(1)), keeper: K::default(), receipts: HashMap::new() }
     }
 
     fn on<R>(&mut self, key: &str, action: impl FnOnce(&mut K, Subject<'_>) -> R) -> R {
-        action(&mut self.keeper, judged(&Key::new(key), &self.limit))
+        action(&mut self.keeper, self.limit.subject(&Key::new(key)))
     }
 }
 
@@ -47,11 +49,11 @@ impl<K: Keeper + Default> Arm for Kept<K> {
     }
 
     fn begin(&mut self, limit: Limit) {
-        *self = Kept { limit, ..Kept::new() };
+        *self = Kept { limit: of_rule(limit), ..Kept::new() };
     }
 
     fn change(&mut self, limit: Limit) {
-        self.limit = limit;
+        self.limit = of_rule(limit);
     }
 
     fn set_time(&mut self, now: Timestamp) {
@@ -92,4 +94,9 @@ impl<K: Keeper + Default> Arm for Kept<K> {
     fn renew(&mut self, key: &str, permit: PermitId) -> bool {
         self.on(key, |keeper, subject| keeper.renew(subject, permit))
     }
+}
+
+/// The limit of a rule: when it changes, counts are carried over.
+fn of_rule(limit: Limit) -> PreparedLimit {
+    PreparedLimit::of_rule("judged", limit)
 }

@@ -48,7 +48,8 @@ impl Arm for OnSingle {
     }
 
     fn can(&self, need: &str) -> bool {
-        !matches!(need, "give-back" | "permits")
+        // It forgets nothing, so counts that are carried over last as long as the new limit says.
+        !matches!(need, "give-back" | "permits" | "rules")
     }
 
     fn begin(&mut self, limit: Limit) {

@@ -35,8 +35,8 @@ pub trait Sheltering: Sized {
     /// What to call a handle on it whose limit comes with each ask.
     const ADHOC: &'static str;
 
-    /// Whether a fixed window ends to the tick when it did, also under another limit.
-    const KEEPS_WINDOWS_EXACTLY: bool;
+    /// Whether it holds all states in one place, so that counts of every window are carried over to every other.
+    const HOLDS_ALL: bool;
 
     /// Nobody seen.
     fn empty(clock: Arc<dyn Clock>) -> Self;
@@ -73,12 +73,12 @@ pub trait Sheltering: Sized {
 }
 
 macro_rules! sheltering {
-    ($($store:ident $name:literal, windows exactly: $exactly:literal, empty: $empty:expr;)+) => {$(
+    ($($store:ident $name:literal, holds all: $all:literal, empty: $empty:expr;)+) => {$(
         impl Sheltering for $store {
             const NAME: &'static str = $name;
             const LIMITER: &'static str = concat!("limiter on a ", $name);
             const ADHOC: &'static str = concat!("ad-hoc limits on a ", $name);
-            const KEEPS_WINDOWS_EXACTLY: bool = $exactly;
+            const HOLDS_ALL: bool = $all;
 
             fn empty(clock: Arc<dyn Clock>) -> $store {
                 $empty(clock)
@@ -117,7 +117,7 @@ macro_rules! sheltering {
             }
 
             fn reset(&self, subject: Subject<'_>) {
-                $store::reset(self, subject);
+                $store::reset(self, subject).expect("few limits are in use");
             }
 
             fn state(&self, subject: Subject<'_>) -> State {
@@ -131,8 +131,8 @@ macro_rules! sheltering {
 const ZONE_BYTES: usize = 1 << 20;
 
 sheltering! {
-    Map "map", windows exactly: true, empty: |clock: Arc<dyn Clock>| Map::with_clock(clock);
-    Zone "zone", windows exactly: false, empty: |clock: Arc<dyn Clock>| Zone::with_clock(ZONE_BYTES, clock);
+    Map "map", holds all: true, empty: |clock: Arc<dyn Clock>| Map::with_clock(clock);
+    Zone "zone", holds all: false, empty: |clock: Arc<dyn Clock>| Zone::with_clock(ZONE_BYTES, clock);
 }
 
 /// A store in which strangers come and go while time passes.
@@ -184,6 +184,11 @@ impl<S: Sheltering> Crowd<S> {
     /// Sets the clock to the time that was set last, if it has advanced since; no strangers come.
     pub(crate) fn set_clock_again(&self) {
         self.clock.set(self.now);
+    }
+
+    /// Decides and spends on all or none.
+    pub(crate) fn take_all(&self, asks: &[(Subject<'_>, Ask)]) -> Decisions {
+        self.store.take_all(asks)
     }
 
     pub(crate) fn memory(&self) -> Memory {

@@ -12,13 +12,15 @@ use crate::promise::{Promise, TEN_YEARS};
 use crate::random::Random;
 use crate::ticks;
 pub use giving_back::giving_back_is_safe;
+pub use several::{Asked, never_interfere};
 
 use ledger::Ledger;
-use promises::{lower, unit_of};
+use promises::unit_of;
 
 mod giving_back;
 mod ledger;
 pub(crate) mod promises;
+mod several;
 mod take;
 
 const SECOND: u64 = 16_000_000_000;
@@ -58,7 +60,7 @@ struct History<K> {
     owed: Ticks,
     /// The clock stepped back since the state was written: it may yet be taken for a reading out of order.
     behind: bool,
-    /// The clock stepped or the limit changed: a refusal may write a debt back that is too large.
+    /// The clock stepped: a refusal may write a debt back that is too large.
     unsettled: bool,
 }
 
@@ -94,8 +96,7 @@ impl<K: Keeper> History<K> {
         let before = self.state.clone();
         match self.random.between(0, 99) {
             0..6 => self.step_clock()?,
-            6..12 => self.change_limit()?,
-            12..20 => self.adjust()?,
+            6..14 => self.adjust()?,
             _ => {
                 self.pass_time();
                 self.take()?;
@@ -173,25 +174,6 @@ impl<K: Keeper> History<K> {
                 self.ledger.excuse(self.real);
             }
         }
-    }
-
-    /// I-13: numbers change, the state stays.
-    fn change_limit(&mut self) -> Result<(), String> {
-        let (promise, lowered) = match lower(&self.promise) {
-            Some(promise) if self.random.percent(50) => (promise, true),
-            _ => (Promise::modest(self.kind, &mut self.random), false),
-        };
-        let ask = Ask::new(Cost::of(self.random.sized(1, promise.most_at_once())));
-        let refused = !self.look(ask).is_allowed();
-        self.promise = promise;
-        self.limit = promise.limit();
-        self.ledger.widen(&promise);
-        self.ledger.excuse(self.real);
-        self.unsettled = true;
-        if lowered && refused && self.look(ask).is_allowed() {
-            return Err(format!("I-13: {ask:?} was refused, and a lower limit lets it pass"));
-        }
-        if self.is_late() { Ok(()) } else { self.forgetting_is_safe() }
     }
 
     fn adjust(&mut self) -> Result<(), String> {

@@ -17,9 +17,11 @@ impl<V: Versions> History<V> {
         let (before, is_known) = (self.stored(), self.comes_from_known(to));
         let (old, recent) = (self.arm.peek(0, Ask::ONE), self.recently_admitted(from, to));
         let is_live = self.is_live(to, self.now);
-        let (has_ended, is_own) = (self.counts_have_ended(), self.is_live(from, self.versions[from].since));
+        let (has_ended, is_own) = (self.counts_have_ended(), self.is_live(from, self.now));
+        let is_exact = self.comes_from_newest(from, to);
+        self.sources = self.order.iter().copied().filter(|known| self.is_live(*known, self.now)).collect();
         self.put_in_force(to, is_live);
-        if !is_known {
+        if !is_known || !is_exact {
             // It may begin with anything, also with more than the limit before.
             self.versions[to].exceeded = true;
             self.span.interrupt();
@@ -48,15 +50,33 @@ impl<V: Versions> History<V> {
         let used = old.limit() - old.remaining().min(old.limit());
         // Of two windows an estimate counts a part; in one of another length they may lie whole.
         let of_two = estimates && period_of(&was) != period_of(&is);
-        self.versions[to].exceeded = exceeded || used > new.limit() || of_two;
-        used_is_missing((&was, &is), old, new, Used { recent, exceeded, is_own })
+        self.versions[to].exceeded |= exceeded || used > new.limit() || of_two;
+        let used = Used { recent, exceeded, is_own, is_exact };
+        used_is_missing((&was, &is), old, new, used)
             .map_err(|what| format!("I-13: {what}: {old:?} under {was:?} became {new:?} under {is:?}"))?;
-        if is_own || old.remaining() > 0 { self.wait_is_short(&was, &is, old) } else { Ok(()) }
+        let is_known = is_exact && (is_own || old.remaining() > 0);
+        if is_known { self.wait_is_short(&was, &is, old) } else { Ok(()) }
+    }
+
+    /// Whether no state under an older limit can owe more than that under the limit in force, which counts it.
+    ///
+    /// Servers with old numbers may have admitted more since; a limit that comes into force again may have a live state,
+    /// to which nothing is carried; and counts of older ones are not carried through it a second time.
+    fn comes_from_newest(&self, from: usize, to: usize) -> bool {
+        let older = self.order.iter().enumerate().filter(|(_, known)| **known != from && **known != to);
+        let mut live = older.filter(|(_, known)| self.is_live(**known, self.now));
+        let is_counted = |newer: &usize| *newer != to && !self.versions[*newer].resumed;
+        let is_known = |(place, known): (usize, &usize)| {
+            !self.versions[*known].lagged && self.order[..place].iter().all(is_counted)
+        };
+        live.all(|older| is_known(older) && !self.versions[from].lagged)
     }
 
     fn put_in_force(&mut self, to: usize, is_live: bool) {
         let version = &mut self.versions[to];
         version.since = self.now;
+        version.lagged = false;
+        version.resumed = is_live;
         version.untouched = !is_live;
         self.span.change(&version.promise, self.now, is_live);
         let limit = version.limit;
@@ -81,8 +101,9 @@ impl<V: Versions> History<V> {
     /// Whether a change to this version knows all limits through which the counts in force have come: up to four are
     /// looked back at, and one that comes into force again is not its own predecessor.
     fn comes_from_known(&self, to: usize) -> bool {
-        let source = self.order.iter().position(|index| self.is_live(*index, self.versions[*index].since));
-        source.is_none_or(|place| place < 4 && !self.order[..=place].contains(&to))
+        let mut live = self.order.iter().enumerate().filter(|(_, index)| self.is_live(**index, self.now));
+        let is_dropped = live.clone().any(|(place, _)| place >= 4);
+        !is_dropped && live.next().is_none_or(|(place, _)| !self.order[..=place].contains(&to))
     }
 
     /// I-15: what is in flight is one set, whatever the numbers.
@@ -152,6 +173,8 @@ struct Used {
     /// The counts are of the old limit itself. Waits of carried ones end with the state that they come from, so they do
     /// not say how much is owed.
     is_own: bool,
+    /// No older state can owe more.
+    is_exact: bool,
 }
 
 /// A change after the old state was clear leaves nothing to carry.
@@ -165,8 +188,12 @@ fn used_is_missing(
     (was, is): (&Promise, &Promise),
     old: Decision,
     new: Decision,
-    Used { recent, exceeded, is_own }: Used,
+    Used { recent, exceeded, is_own, is_exact }: Used,
 ) -> Result<(), &'static str> {
+    if !is_exact {
+        // The strictest state decides, and nothing is known of those before.
+        return Ok(());
+    }
     let used = old.limit() - old.remaining().min(old.limit());
     let expected = new.limit().saturating_sub(used);
     let least = if exceeded { 0 } else { expected };

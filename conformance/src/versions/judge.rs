@@ -33,16 +33,15 @@ impl<V: Versions> History<V> {
     /// Counts that are carried end when the state that they come from is clear under its own limit. From then on each
     /// limit is judged by itself.
     fn counts_may_have_ended(&mut self, index: usize) {
-        let is_own = self.is_live(index, self.versions[index].since);
-        if index == self.in_force && !is_own && self.counts_have_ended() {
+        let has_ended = self.sources.iter().any(|source| !self.is_live(*source, self.now));
+        if index == self.in_force && !self.is_live(index, self.now) && has_ended {
             self.span.interrupt();
         }
     }
 
-    /// Whether the state that counts are carried from now is clear under its own limit.
+    /// Whether all states that counts could be carried from are clear under their own limits.
     pub(super) fn counts_have_ended(&self) -> bool {
-        let source = self.order.iter().find(|known| self.is_live(**known, self.versions[**known].since));
-        source.is_none_or(|source| !self.is_live(*source, self.now))
+        !self.order.iter().any(|known| self.is_live(*known, self.now))
     }
 
     /// I-15: an ask under one limit changes no state of another.
@@ -87,6 +86,7 @@ impl<V: Versions> History<V> {
                 self.versions[index].untouched = false;
                 self.versions[index].admitted.push(Admitted { asked: now, departs: now, units });
                 if self.behind[server] {
+                    self.versions[index].lagged = true;
                     self.span.interrupt();
                 }
                 return Ok(());
@@ -110,6 +110,7 @@ impl<V: Versions> History<V> {
             return self.span.admit(admitted);
         }
         // What old numbers admit after the change is carried too, and is more than they allowed at the change.
+        self.versions[index].lagged = true;
         self.versions.iter_mut().for_each(|version| version.exceeded = true);
         self.span.interrupt();
         Ok(())

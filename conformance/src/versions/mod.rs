@@ -13,8 +13,10 @@
 mod admitted;
 mod change;
 mod judge;
+mod stores;
 mod table;
 
+pub use stores::{OnStore, Shared};
 pub use table::Table;
 
 use tidegate::{Ask, Cost, Decision, Limit, State, Ticks, Timestamp, Verdict};
@@ -28,6 +30,16 @@ use crate::random::Random;
 pub trait Versions {
     /// The name in a message.
     fn name(&self) -> &'static str;
+
+    /// The least time by which the clock can be moved, in ticks.
+    fn resolution(&self) -> u64 {
+        1
+    }
+
+    /// Returns false if the servers hold this limit only with other numbers.
+    fn holds(&self, _: &Limit) -> bool {
+        true
+    }
 
     /// Sets the clock; it never goes back.
     fn set_time(&mut self, now: Timestamp);
@@ -47,6 +59,8 @@ pub trait Versions {
 
 /// The number of servers.
 const SERVERS: usize = 3;
+/// How many admitted asks of each version a message names.
+const TOLD_ASKS: usize = 6;
 
 /// The counts of one history, by which a run shows that it met what it is about.
 #[derive(Clone, Copy, Debug, Default)]
@@ -87,10 +101,9 @@ pub fn keep_their_promises(
     let mut history = History::new(servers, kind, seed);
     for operation in 0..operations {
         history.step().map_err(|what| {
-            let versions: Vec<_> = history.versions.iter().map(|version| version.promise).collect();
             let place =
                 format!("operation {operation} of seed {seed} at {}t, {}", history.now, history.arm.name());
-            format!("{what}\n{place}, servers on {:?} of {versions:?}", history.on)
+            format!("{what}\n{place}, servers on {:?} of{}", history.on, history.told())
         })?;
     }
     Ok(history.met)
@@ -109,6 +122,10 @@ struct Version {
     untouched: bool,
     /// It began with more than it allows itself.
     exceeded: bool,
+    /// Servers with old numbers have admitted under it since it was replaced.
+    lagged: bool,
+    /// It came into force again with a live state of its own, which does not count what was admitted in between.
+    resumed: bool,
 }
 
 struct History<V> {
@@ -124,6 +141,8 @@ struct History<V> {
     /// The versions by the time at which they came into force, newest first.
     order: Vec<usize>,
     in_force: usize,
+    /// The versions that had a live state when the limit in force replaced them.
+    sources: Vec<usize>,
     span: admitted::Span,
     met: Met,
 }
@@ -132,9 +151,9 @@ impl<V: Versions> History<V> {
     fn new(arm: V, kind: &str, seed: u64) -> History<V> {
         let mut random = Random::new(seed);
         let kind = crate::promise::KINDS.into_iter().find(|known| *known == kind).expect("a known kind");
-        let promise = Promise::modest(kind, &mut random);
+        let promise = modest(&arm, kind, &mut random);
         // Long enough after the epoch that a pacer never seen has saved all it can.
-        let now = random.sized(1 << 52, u64::MAX / 4);
+        let now = random.sized(1 << 52, u64::MAX / 4).next_multiple_of(arm.resolution());
         let span = admitted::Span::new(&promise);
         let mut history = History {
             arm,
@@ -146,6 +165,7 @@ impl<V: Versions> History<V> {
             behind: [false; SERVERS],
             order: vec![0],
             in_force: 0,
+            sources: Vec::new(),
             span,
             met: Met::default(),
         };
@@ -186,6 +206,8 @@ impl<V: Versions> History<V> {
                 admitted,
                 untouched: true,
                 exceeded: false,
+                lagged: false,
+                resumed: false,
             });
             self.versions.len() - 1
         })
@@ -202,7 +224,7 @@ impl<V: Versions> History<V> {
             3 => lower(&current).unwrap_or(current),
             4 => raise(&current).unwrap_or(current),
             _ => {
-                let promise = Promise::modest(self.kind, &mut self.random);
+                let promise = modest(&self.arm, self.kind, &mut self.random);
                 match (promise, current) {
                     // A holder keeps the lease that it was given: here all leases are of one length.
                     (Promise::Concurrency { max, .. }, Promise::Concurrency { lease, .. }) => {
@@ -212,6 +234,21 @@ impl<V: Versions> History<V> {
                 }
             }
         }
+    }
+
+    /// Each version with its stored state, for a message; the newest first.
+    fn told(&self) -> String {
+        let told = |index: &usize| {
+            let Version { promise, limit, since, lagged, admitted, .. } = &self.versions[*index];
+            let (state, last) = (self.arm.state(limit), admitted.iter().rev().take(TOLD_ASKS));
+            let clear_at = limit.clear_at(&state);
+            let last: Vec<_> = last.map(|ask| format!("{} at {}", ask.units, ask.asked)).collect();
+            format!(
+                "\n  {index}: {promise:?} since {since}, lagged: {lagged}, clear at {clear_at:?}: {state:?}, \
+                 admitted last {last:?}"
+            )
+        };
+        self.order.iter().map(told).collect()
     }
 
     /// A server with old numbers reads the new ones.
@@ -237,12 +274,27 @@ impl<V: Versions> History<V> {
             6..9 => self.random.sized(0, unit.saturating_mul(3)),
             _ => self.random.sized(0, unit.saturating_mul(40)),
         };
-        self.set_time(self.now + passed);
+        self.set_time((self.now + passed).next_multiple_of(self.arm.resolution()));
     }
 
-    /// The states stored under every version, as words.
+    /// The states stored under every version, as words. A clear state is the same as none, and of holders those whose
+    /// lease has ended are the same as none.
     fn stored(&self) -> Vec<Vec<u64>> {
-        self.versions.iter().map(|version| self.arm.state(&version.limit).words()).collect()
+        let words = |limit: &Limit| {
+            let state = self.arm.state(limit);
+            match limit.clear_at(&state) > Timestamp::from_ticks(self.now) {
+                true if self.kind == "concurrency" => self.held(&state.words()),
+                true => state.words(),
+                false => Vec::new(),
+            }
+        };
+        self.versions.iter().map(|version| words(&version.limit)).collect()
+    }
+
+    /// The holders among the words of a state whose lease has not ended: its end, the places and the permit of each.
+    fn held(&self, words: &[u64]) -> Vec<u64> {
+        let holders = words.get(2..).unwrap_or_default().chunks(3);
+        holders.filter(|holder| holder[0] > self.now).flatten().copied().collect()
     }
 
     fn random_ask(&mut self, server: usize) -> Ask {
@@ -282,8 +334,9 @@ impl<V: Versions> History<V> {
             return Ok(());
         }
         self.met.waits += 1;
-        let then = self.now + retry_after.get();
-        self.set_time(then - 1);
+        let resolution = self.arm.resolution();
+        let then = (self.now + retry_after.get()).next_multiple_of(resolution);
+        self.set_time(then - resolution);
         if self.arm.peek(server, ask).is_allowed() {
             return Err(format!("I-4: {ask:?} passes a tick before {retry_after:?}"));
         }
@@ -292,5 +345,15 @@ impl<V: Versions> History<V> {
             return Err(format!("I-4: {ask:?} is denied after {retry_after:?}"));
         }
         Ok(())
+    }
+}
+
+/// A promise that these servers hold as it is.
+fn modest(servers: &impl Versions, kind: &str, random: &mut Random) -> Promise {
+    loop {
+        let promise = Promise::modest(kind, random);
+        if servers.holds(&promise.limit()) {
+            return promise;
+        }
     }
 }

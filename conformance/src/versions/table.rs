@@ -20,14 +20,21 @@ pub struct Table {
 }
 
 impl Table {
-    /// The state that a server decides by, with its end if it is a carried one.
-    fn current(&self, limit: &Limit, history: &History) -> Begun {
-        let own = Versions::state(self, limit);
-        let carries = history.matters_at(limit, self.now) && !history.is_live(limit, &own);
-        if !carries {
-            return Begun { state: own, ..Begun::FULL };
+    /// What the key begins with on this server; nothing if it has a live state.
+    fn begun(&self, limit: &Limit, history: &History) -> Begun {
+        if limit.clear_at(&Versions::state(self, limit)) > self.now {
+            return Begun::FULL;
         }
         history.begin(limit, self.now, |_, before| self.stored(before.algorithm(), before.numbers()))
+    }
+
+    /// The decision about a live state, as it is reported.
+    fn report(&self, server: usize, decision: Decision, ask: Ask) -> Decision {
+        let (limit, history) = self.server(server);
+        let own = Versions::state(self, limit);
+        history.report(limit, (&own, decision), (self.now, ask), |_, before| {
+            self.stored(before.algorithm(), before.numbers())
+        })
     }
 
     fn stored(&self, algorithm: Algorithm, numbers: [u64; 5]) -> State {
@@ -61,20 +68,27 @@ impl Versions for Table {
 
     fn take(&mut self, server: usize, ask: Ask) -> Decision {
         let (limit, history) = self.server(server);
-        let (limit, begun) = (*limit, self.current(limit, history));
-        let mut state = begun.state.clone();
+        let (limit, begun) = (*limit, self.begun(limit, history));
+        let own = Versions::state(self, &limit);
+        let mut state = if begun.is_full() { own } else { begun.state_for(&limit, self.now, ask) };
         let decision = limit.decide(&mut state, self.now, ask);
-        if decision.is_allowed() || limit.counts_denied() {
+        let is_written = decision.is_allowed() || limit.counts_denied();
+        if is_written {
             self.states.insert(name(limit.algorithm(), limit.numbers()), state);
-            return decision;
         }
-        begun.reported(decision, self.now)
+        match decision.is_allowed() {
+            false if !begun.is_full() && !is_written => begun.peek(&limit, self.now, ask),
+            _ => self.report(server, decision, ask),
+        }
     }
 
     fn peek(&self, server: usize, ask: Ask) -> Decision {
         let (limit, history) = self.server(server);
-        let begun = self.current(limit, history);
-        begun.reported(limit.peek(&begun.state, self.now, ask), self.now)
+        let begun = self.begun(limit, history);
+        if !begun.is_full() {
+            return begun.peek(limit, self.now, ask);
+        }
+        self.report(server, limit.peek(&Versions::state(self, limit), self.now, ask), ask)
     }
 
     fn state(&self, limit: &Limit) -> State {

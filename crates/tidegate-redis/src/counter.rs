@@ -23,7 +23,6 @@ struct Slip {
 /// Hands questions to the thread of the connections.
 #[derive(Debug)]
 pub(crate) struct Counter {
-    exchange: Arc<Exchange>,
     /// As long as there are callers: each of them waits for its own answer.
     slips: mpsc::UnboundedSender<Slip>,
 }
@@ -32,13 +31,13 @@ impl Counter {
     pub(crate) fn open(exchange: &Arc<Exchange>, handle: &Handle) -> Counter {
         let (slips, taken_up) = mpsc::unbounded_channel();
         handle.spawn(take_up(exchange.clone(), taken_up));
-        Counter { exchange: exchange.clone(), slips }
+        Counter { slips }
     }
 
     /// The answer; nothing if the thread has ended.
-    pub(crate) async fn ask(&self, question: Question) -> Option<Result<Value, Fault>> {
+    pub(crate) async fn ask(&self, question: Question, due: Instant) -> Option<Result<Value, Fault>> {
         let (answer, answered) = oneshot::channel();
-        self.slips.send(Slip { question, due: self.exchange.due(), answer }).ok()?;
+        self.slips.send(Slip { question, due, answer }).ok()?;
         answered.await.ok()
     }
 }

@@ -110,6 +110,11 @@ impl Exchange {
 
     /// Asks, and waits for the answer until it is due.
     pub(crate) async fn ask(&self, question: &Question, due: Instant) -> Result<Value, Fault> {
+        // A decision that needs more than one call has one deadline. Nothing is sent that could only be given up.
+        if due <= Instant::now() {
+            self.counts.unreachable.add();
+            return Err(Fault::Down("no time is left within the deadline".to_owned()));
+        }
         let Some(_place) = Place::take(self) else {
             self.counts.overloaded.add();
             return Err(Fault::Busy);

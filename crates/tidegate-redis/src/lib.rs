@@ -5,6 +5,7 @@
 //! fails at once while the server cannot be reached. What becomes of a request then is up to whoever asks: a gate of
 //! `tidegate-rules` decides by each rule's `on_store_failure`.
 
+mod adjust;
 mod background;
 #[doc(hidden)]
 pub mod bench;
@@ -15,10 +16,12 @@ pub mod doctor;
 mod exchange;
 mod fault;
 mod join;
+mod limits;
 mod link;
 mod open;
 mod options;
 mod refusals;
+mod reset;
 mod script;
 mod status;
 mod store;

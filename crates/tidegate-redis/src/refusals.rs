@@ -50,11 +50,23 @@ struct Known {
     limit: Limit,
     ask: Ask,
     decision: Decision,
+    lasting: Lasting,
     /// When it was asked for: the server decided later, so what is certain ends no later than this says.
     asked_at: Timestamp,
     /// When it was known: the server decided before, so whoever waits from then on waits long enough.
     known_at: Timestamp,
     until: Timestamp,
+}
+
+/// How far a refusal can be remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lasting {
+    /// It says all about the state, so it is certain for other asks too.
+    AnyAsk,
+    /// Counts of limits before have a part in it, so only the same ask is certain.
+    SameAsk,
+    /// It is about several asks for one state.
+    Never,
 }
 
 /// When a question was asked, for the answer to be remembered.
@@ -93,19 +105,25 @@ impl Refusals {
     }
 
     /// Remembers a refusal, unless something was forgotten since it was asked for.
-    pub(crate) fn note(&self, name: &[u8], (limit, ask): (&Limit, Ask), (decision, era): (&Decision, Era)) {
+    pub(crate) fn note(
+        &self,
+        name: &[u8],
+        (limit, ask): (&Limit, Ask),
+        (decision, era): (&Decision, Era),
+        lasting: Lasting,
+    ) {
         let Verdict::Denied { retry_after } = decision.verdict_in_ticks() else { return };
-        if limit.algorithm() == Algorithm::Concurrency || limit.counts_denied() || name.len() > LONGEST_NAME {
+        let is_unsure = limit.algorithm() == Algorithm::Concurrency || limit.counts_denied();
+        if is_unsure || lasting == Lasting::Never || name.len() > LONGEST_NAME {
             return;
         }
         let known_at = self.clock.now();
         let until = era.asked_at.saturating_add(retry_after.min(self.longest));
         let mut shard = self.shard(name);
         if until > known_at && shard.era == era.number && shard.has_room(known_at) {
-            let (limit, asked_at) = (*limit, era.asked_at);
-            shard
-                .known
-                .insert(name.into(), Known { limit, ask, decision: *decision, asked_at, known_at, until });
+            let (limit, asked_at, decision) = (*limit, era.asked_at, *decision);
+            let known = Known { limit, ask, decision, lasting, asked_at, known_at, until };
+            shard.known.insert(name.into(), known);
         }
     }
 
@@ -156,6 +174,7 @@ impl Known {
     fn decided(&self, at: Timestamp, ask: Ask, now: Timestamp) -> Option<Decision> {
         let clear_at = at.saturating_add(self.decision.reset_after_in_ticks());
         match self.limit.algorithm() {
+            _ if self.lasting == Lasting::SameAsk => (ask == self.ask).then(|| self.shortened(now.since(at))),
             Algorithm::TokenBucket => Some(TokenBucket::try_from(self.limit).ok()?.peek(&clear_at, now, ask)),
             Algorithm::LeakyBucket => Some(LeakyBucket::try_from(self.limit).ok()?.peek(&clear_at, now, ask)),
             Algorithm::FixedWindow => {

@@ -5,9 +5,10 @@ use std::sync::{Arc, OnceLock};
 
 use redis::Value;
 use tidegate::{
-    Adjusted, Adjustment, Answer, Ask, Clock, Cost, Decision, Decisions, Limit, OpenReceipt, PermitId, Store,
-    StoreError, Subject, TrackedDecisions,
+    Adjusted, Adjustment, Answer, Ask, Clock, Cost, Decision, Decisions, Limit, OpenReceipt, PermitId, State,
+    Store, StoreError, Subject, Ticks, Timestamp, TrackedDecisions,
 };
+use tokio::time::Instant;
 
 use crate::background::Background;
 use crate::counter::Counter;
@@ -15,11 +16,12 @@ use crate::counts::Counts;
 use crate::dial::Dialer;
 use crate::exchange::{Exchange, Question};
 use crate::fault::Fault;
+use crate::limits::{Listings, ServerTime, Turns, next_store_number};
 use crate::link::Trunk;
 use crate::open::{OpenError, check};
 use crate::options::Options;
 use crate::refusals::Refusals;
-use crate::script::{self, Call, Time, Unsupported};
+use crate::script::{self, Bid, Call, Target, Time, Unsupported};
 use crate::status::Status;
 use crate::take::MOST_TOGETHER;
 use crate::topology::Topology;
@@ -51,6 +53,12 @@ pub(crate) struct Inner {
     pub(crate) options: Options,
     pub(crate) counts: Arc<Counts>,
     pub(crate) refusals: Option<Refusals>,
+    /// By which limits that were prepared know this store.
+    pub(crate) number: u64,
+    /// The limits that are listed in their tables.
+    pub(crate) listings: Listings,
+    pub(crate) server_time: ServerTime,
+    pub(crate) turns: Turns,
     /// Tells the time in place of the server.
     clock: Option<Arc<dyn Clock>>,
     running: OnceLock<Result<Running, String>>,
@@ -79,7 +87,17 @@ impl RedisStore {
         let has_slots = matches!(options.url.place, Place::Cluster(_));
         let new = if has_slots { Refusals::across_slots } else { Refusals::new };
         let refusals = options.caches_refusals.then(new);
-        let inner = Inner { options, counts: Arc::default(), refusals, clock, running: OnceLock::new() };
+        let inner = Inner {
+            options,
+            counts: Arc::default(),
+            refusals,
+            number: next_store_number(),
+            listings: Listings::default(),
+            server_time: ServerTime::new(),
+            turns: Turns::default(),
+            clock,
+            running: OnceLock::new(),
+        };
         Ok(RedisStore { inner: Arc::new(inner) })
     }
 
@@ -107,6 +125,15 @@ impl RedisStore {
     /// Whether the server answers, and what was counted since the store was opened.
     pub fn status(&self) -> Status {
         Status::of(&self.inner)
+    }
+
+    /// The state of a subject, as much of it as a decision needs, for tests that compare states.
+    #[doc(hidden)]
+    pub async fn state(&self, subject: Subject<'_>) -> Result<State, StoreError> {
+        let bids = [Bid::new(self.inner.target(&subject)?, Ask::ONE)];
+        let answer = self.inner.run(script::peek(&bids, self.inner.time()), self.inner.due()?).await?;
+        let (_, states) = read(script::read_peek(answer, &bids))?;
+        Ok(states.into_iter().next().unwrap_or_default())
     }
 
     /// Where its server is.
@@ -151,21 +178,35 @@ impl Inner {
         self.clock.as_ref().map_or(Time::Server, |clock| Time::Given(clock.now()))
     }
 
+    /// The server's time, reckoned from its last answer.
+    pub(crate) fn reckoned_now(&self) -> Timestamp {
+        self.clock.as_ref().map_or_else(|| self.server_time.now(), |clock| clock.now())
+    }
+
     /// Asks the server on the thread of the connections.
-    pub(crate) async fn ask(&self, question: Question) -> Result<Value, Fault> {
-        self.running()?.counter.ask(question).await.unwrap_or_else(|| Err(closed()))
+    pub(crate) async fn ask(&self, question: Question, due: Instant) -> Result<Value, Fault> {
+        self.running()?.counter.ask(question, due).await.unwrap_or_else(|| Err(closed()))
     }
 
-    async fn run(&self, call: Result<Call, Unsupported>) -> Result<Value, StoreError> {
-        let call = call.map_err(|unsupported| StoreError::unfit(unsupported.to_string()))?;
-        Ok(self.ask(Question::Run(Arc::new(call))).await?)
+    /// When a decision that begins now has to be made.
+    pub(crate) fn due(&self) -> Result<Instant, Fault> {
+        Ok(self.running()?.exchange.due())
     }
 
-    pub(crate) fn forget(&self, subject: &Subject<'_>) {
+    pub(crate) async fn run(&self, call: Call, due: Instant) -> Result<Value, StoreError> {
+        Ok(self.ask(Question::Run(Arc::new(call)), due).await?)
+    }
+
+    /// The state of a subject.
+    pub(crate) fn target(&self, subject: &Subject<'_>) -> Result<Target, StoreError> {
+        let limit = self.stored(subject).map_err(|error| unfit(&error))?;
+        Ok(limit.target(self.prefix(), subject.key()))
+    }
+
+    /// Remembers no refusal of this state.
+    pub(crate) fn forget(&self, name: &[u8]) {
         if let Some(refusals) = &self.refusals {
-            for name in script::state_keys_of_all_algorithms(self.prefix(), subject) {
-                refusals.forget(&name);
-            }
+            refusals.forget(name);
         }
     }
 }
@@ -175,7 +216,12 @@ fn closed() -> Fault {
     Fault::Lost("the store was closed".to_owned())
 }
 
-fn read<T, E: fmt::Display>(read: Result<T, E>) -> Result<T, StoreError> {
+/// The error of a limit that no script holds.
+pub(crate) fn unfit(unsupported: &Unsupported) -> StoreError {
+    StoreError::unfit(unsupported.to_string())
+}
+
+pub(crate) fn read<T, E: fmt::Display>(read: Result<T, E>) -> Result<T, StoreError> {
     Ok(read.map_err(|error| Fault::Unreadable(error.to_string()))?)
 }
 
@@ -185,23 +231,11 @@ impl Store for RedisStore {
     }
 
     fn peek<'a>(&'a self, subject: Subject<'a>, ask: Ask) -> Answer<'a, Decision> {
-        Answer::later(async move {
-            let asked = [(subject, ask)];
-            let call = script::peek(&asked, self.inner.prefix(), self.inner.time());
-            let each = read(script::read_peek(self.inner.run(call).await?, &asked))?;
-            each.first().copied().ok_or_else(|| Fault::Unreadable("no decision".to_owned()).into())
-        })
+        Answer::later(self.inner.peek(subject, ask))
     }
 
     fn adjust<'a>(&'a self, subject: Subject<'a>, adjustment: Adjustment) -> Answer<'a, Adjusted> {
-        Answer::later(async move {
-            let call = script::adjust(subject, adjustment, self.inner.prefix(), self.inner.time());
-            // Before it too: whoever drops this does not come behind it.
-            self.inner.forget(&subject);
-            let answer = self.inner.run(call).await;
-            self.inner.forget(&subject);
-            read(script::read_adjust(answer?))
-        })
+        Answer::later(self.inner.adjust(subject, adjustment))
     }
 
     fn take_tracked<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> Answer<'a, TrackedDecisions> {
@@ -219,26 +253,28 @@ impl Store for RedisStore {
 
     fn release<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {
         Answer::later(async move {
-            let call = script::release(subject, permit, self.inner.prefix(), self.inner.time());
-            read(script::read_whether(self.inner.run(call).await?))
+            let call = script::release(&self.inner.target(&subject)?, permit, self.inner.time());
+            read(script::read_whether(self.inner.run(call, self.inner.due()?).await?))
         })
     }
 
     fn renew<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {
         Answer::later(async move {
-            let call = script::renew(subject, permit, self.inner.prefix(), self.inner.time());
-            read(script::read_whether(self.inner.run(call).await?))
+            let limit = self.inner.stored(&subject).map_err(|error| unfit(&error))?;
+            let due = self.inner.due()?;
+            self.inner.make_ready(&limit, Ticks::ZERO, due).await?;
+            let target = limit.target(self.inner.prefix(), subject.key());
+            let call = script::renew(&target, permit, self.inner.time());
+            read(script::read_whether(self.inner.run(call, due).await?))
         })
     }
 
     fn reset<'a>(&'a self, subject: Subject<'a>) -> Answer<'a, bool> {
-        Answer::later(async move {
-            let keys = script::state_keys_of_all_algorithms(self.inner.prefix(), &subject);
-            self.inner.forget(&subject);
-            let answer = self.inner.ask(Question::Forget(keys.into())).await;
-            self.inner.forget(&subject);
-            Ok(!matches!(answer?, Value::Int(0)))
-        })
+        Answer::later(self.inner.reset(subject))
+    }
+
+    fn reset_limit<'a>(&'a self, subject: Subject<'a>) -> Answer<'a, bool> {
+        Answer::later(self.inner.reset_limit(subject))
     }
 
     fn supports(&self, limit: &Limit) -> Result<(), String> {

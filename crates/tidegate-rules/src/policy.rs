@@ -87,7 +87,11 @@ impl Policy {
 
     /// The rule of this name.
     pub fn named(&self, name: &str) -> Option<&Rule> {
-        self.names.get(name).map(|id| self.rule(*id))
+        self.id_of(name).map(|id| self.rule(id))
+    }
+
+    pub(crate) fn id_of(&self, name: &str) -> Option<RuleId> {
+        self.names.get(name).copied()
     }
 
     /// The rules that apply to a request, in the order of the file, without candidates.

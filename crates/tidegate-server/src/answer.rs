@@ -162,7 +162,7 @@ mod tests {
     fn spans_are_rounded_up() {
         let clock = Arc::new(ManualClock::new());
         let adhoc = AdHoc::on(&Zone::with_clock(1 << 16, clock.clone()), "");
-        let limit = Limit::per_minute(30).burst(1);
+        let limit = adhoc.prepare(Limit::per_minute(30).burst(1));
         let take = || Answer(adhoc.take("ana", &limit, Ask::ONE));
 
         let first = take();

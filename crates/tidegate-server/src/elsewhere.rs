@@ -9,18 +9,17 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use tidegate::{
-    AdHoc, AdHocAsk, Adjusted, Adjustment, Ask, Decision, Key, Limit, PermitId, Store, StoreError, Subject,
-    Zone,
+    AdHoc, AdHocAsk, Adjusted, Adjustment, Ask, Decision, Key, Limit, PermitId, PreparedLimit, Store,
+    StoreError, Subject, Zone,
 };
 use tidegate_redis::{OpenError, RedisStore};
 use tidegate_rules::{GateStore, OnStoreFailure, fallback};
 
 use crate::answer::{CLOSED, LOCAL, OPEN};
+use crate::dynamic::{DynamicLimit, NAMESPACE};
 use crate::meter::Meter;
 use crate::settings::SharedSettings;
 
-/// The namespace of limits that come with their ask.
-const ADHOC: &str = "";
 /// What the store is called in answers.
 pub(crate) const REDIS: &str = "redis";
 
@@ -36,8 +35,15 @@ pub(crate) struct Elsewhere {
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) key: Key,
-    pub(crate) limit: Limit,
+    pub(crate) limit: DynamicLimit,
     pub(crate) ask: Ask,
+}
+
+impl Asked {
+    /// The same under the whole limit, or under the share of this server.
+    pub(crate) fn under<'a>(&'a self, limit: &'a PreparedLimit) -> AdHocAsk<'a, &'a Key> {
+        AdHocAsk { key: &self.key, limit, ask: self.ask }
+    }
 }
 
 /// What was decided about asks that stand or fall together, and by whom.
@@ -69,7 +75,7 @@ impl Elsewhere {
     /// Decides all or none, and spends if allowed; without the store if it does not answer.
     pub(crate) async fn take(&self, asks: &[Asked], local: &AdHoc, meter: &Meter) -> Decided {
         let subjects: Vec<_> =
-            asks.iter().map(|asked| (subject(&asked.key, &asked.limit), asked.ask)).collect();
+            asks.iter().map(|asked| (asked.limit.whole().subject(&asked.key), asked.ask)).collect();
         let taken = self.store.take(&subjects).await;
         let decided = match taken {
             Ok(decisions) => Decided { each: decisions.each().to_vec(), by: REDIS },
@@ -86,44 +92,42 @@ impl Elsewhere {
 
     fn without_store(&self, asks: &[Asked], local: &AdHoc) -> Decided {
         let each = |decide: fn(&Limit, Ask) -> Decision| {
-            asks.iter().map(|asked| decide(&asked.limit, asked.ask)).collect()
+            asks.iter().map(|asked| decide(asked.limit.limit(), asked.ask)).collect()
         };
         match self.on_failure {
             OnStoreFailure::Open => Decided { each: each(fallback::open), by: OPEN },
             OnStoreFailure::Closed => Decided { each: each(fallback::closed), by: CLOSED },
-            OnStoreFailure::Local => Decided { each: self.by_shares(asks, local), by: LOCAL },
+            OnStoreFailure::Local => Decided { each: Elsewhere::by_shares(asks, local), by: LOCAL },
         }
     }
 
-    fn by_shares(&self, asks: &[Asked], local: &AdHoc) -> Vec<Decision> {
-        let shares: Vec<_> = asks.iter().map(|asked| self.share_of(&asked.limit)).collect();
-        let of_shares = asks.iter().zip(&shares);
-        let of_shares = of_shares.map(|(Asked { key, ask, .. }, limit)| AdHocAsk { key, limit, ask: *ask });
-        let taken = local.take_all(&of_shares.collect::<Vec<_>>());
-        let each = asks.iter().zip(shares.iter().zip(taken.each()));
-        each.map(|(Asked { limit, ask, .. }, (share, decision))| {
-            fallback::local((limit, *ask), (share, *decision))
+    fn by_shares(asks: &[Asked], local: &AdHoc) -> Vec<Decision> {
+        let shares = asks.iter().map(|asked| asked.under(asked.limit.in_memory()));
+        let taken = local.take_all(&shares.collect::<Vec<_>>());
+        let each = asks.iter().zip(taken.each());
+        each.map(|(Asked { limit, ask, .. }, decision)| {
+            fallback::local((limit.limit(), *ask), (limit.in_memory().limit(), *decision))
         })
         .collect()
     }
 
-    /// What this server may let pass by itself.
-    pub(crate) fn share_of(&self, limit: &Limit) -> Limit {
-        limit.shared_among(self.nodes)
-    }
-
-    pub(crate) async fn peek(&self, key: &Key, limit: &Limit, ask: Ask) -> Result<Decision, StoreError> {
-        self.store.peek(subject(key, limit), ask).await
+    pub(crate) async fn peek(
+        &self,
+        key: &Key,
+        limit: &DynamicLimit,
+        ask: Ask,
+    ) -> Result<Decision, StoreError> {
+        self.store.peek(limit.whole().subject(key), ask).await
     }
 
     /// How an adjustment went, and what is left then.
     pub(crate) async fn adjust(
         &self,
         key: &Key,
-        limit: &Limit,
+        limit: &DynamicLimit,
         adjustment: Adjustment,
     ) -> Result<(Adjusted, Decision), StoreError> {
-        let adjusted = self.store.adjust(subject(key, limit), adjustment).await?;
+        let adjusted = self.store.adjust(limit.whole().subject(key), adjustment).await?;
         // It is done, so whoever is told of a failure must not be told to do it again.
         let left = self.peek(key, limit, Ask::ONE).await.map_err(|error| {
             let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
@@ -135,32 +139,41 @@ impl Elsewhere {
     pub(crate) async fn release(
         &self,
         key: &Key,
-        limit: &Limit,
+        limit: &DynamicLimit,
         permit: PermitId,
     ) -> Result<bool, StoreError> {
-        self.store.release(subject(key, limit), permit).await
+        self.store.release(limit.whole().subject(key), permit).await
     }
 
-    pub(crate) async fn renew(&self, key: &Key, limit: &Limit, permit: PermitId) -> Result<bool, StoreError> {
-        self.store.renew(subject(key, limit), permit).await
+    pub(crate) async fn renew(
+        &self,
+        key: &Key,
+        limit: &DynamicLimit,
+        permit: PermitId,
+    ) -> Result<bool, StoreError> {
+        self.store.renew(limit.whole().subject(key), permit).await
     }
 
-    /// Forgets a key, whatever the algorithm. Whether anything was known about it.
+    /// Forgets a key under every limit. Returns true if anything was known about it.
     pub(crate) async fn reset(&self, key: &Key) -> Result<bool, StoreError> {
         const ANY: Limit = Limit::per_second(1);
-        self.store.reset(subject(key, &ANY)).await
+        self.store.reset(Subject::new(NAMESPACE, key, &ANY)).await
+    }
+
+    /// Forgets a key under one limit. Returns true if anything was known about it.
+    pub(crate) async fn reset_limit(&self, key: &Key, limit: &DynamicLimit) -> Result<bool, StoreError> {
+        self.store.reset_limit(limit.whole().subject(key)).await
     }
 }
 
-fn subject<'a>(key: &'a Key, limit: &'a Limit) -> Subject<'a> {
-    Subject::new(ADHOC, key, limit)
-}
-
-/// What somebody is told who gets no answer from the store.
+/// The error for a caller that gets no answer from the store.
 #[cold]
 pub(crate) fn not_available(error: &StoreError) -> String {
     let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
-    if error.is_retryable() {
+    if error.is_unfit() {
+        // The store is there, and the question is at fault.
+        why
+    } else if error.is_retryable() {
         format!("the store is not available: {why}; try again")
     } else {
         format!("the store is not available: {why}; it may have been done, so look before trying again")

@@ -7,12 +7,12 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tidegate::{
-    AdHoc, AdHocAsk, Adjusted, Adjustment, Ask, Clock, CounterClock, Decision, Key, Limit, StoreError,
-    Timestamp, Zone,
+    AdHoc, Adjusted, Adjustment, Ask, Clock, CounterClock, Decision, Key, Limit, StoreError, Timestamp, Zone,
 };
 use tidegate_rules::Unfit;
 
 use crate::answer::MEMORY;
+use crate::dynamic::{DynamicLimit, NAMESPACE};
 use crate::elsewhere::{Asked, Decided, Elsewhere, REDIS};
 use crate::meter::{Count, Meter, Meters};
 use crate::rules::Rules;
@@ -51,7 +51,7 @@ impl Engine {
         };
         let meters = Meters::new(settings.threads.get());
         let unfinished = Unfinished::new(settings.bounds.max_unfinished);
-        let adhoc = AdHoc::on(&zone, "");
+        let adhoc = AdHoc::on(&zone, NAMESPACE);
         let started = CounterClock::new().now();
         let stopping = AtomicBool::new(false);
         Ok(Arc::new(Engine {
@@ -67,11 +67,16 @@ impl Engine {
         }))
     }
 
+    /// Prepares a limit that came with a request for all its decisions.
+    pub(crate) fn prepare(&self, limit: Limit) -> DynamicLimit {
+        DynamicLimit::new(limit, self.elsewhere.as_ref().map(|elsewhere| elsewhere.nodes))
+    }
+
     /// Decides about limits that came with their ask, all or none, and spends if all allow.
     pub(crate) async fn take_all(&self, asks: &[Asked], meter: &Meter) -> Decided {
         match &self.elsewhere {
             None => {
-                let asks = asks.iter().map(|Asked { key, limit, ask }| AdHocAsk { key, limit, ask: *ask });
+                let asks = asks.iter().map(|asked| asked.under(asked.limit.whole()));
                 let decisions = self.adhoc.take_all(&asks.collect::<Vec<_>>());
                 Decided { each: decisions.each().to_vec(), by: MEMORY }
             }
@@ -80,9 +85,14 @@ impl Engine {
     }
 
     /// What a take would say, without spending.
-    pub(crate) async fn peek(&self, key: &Key, limit: &Limit, ask: Ask) -> Result<Decision, StoreError> {
+    pub(crate) async fn peek(
+        &self,
+        key: &Key,
+        limit: &DynamicLimit,
+        ask: Ask,
+    ) -> Result<Decision, StoreError> {
         match &self.elsewhere {
-            None => Ok(self.adhoc.peek(key, limit, ask)),
+            None => Ok(self.adhoc.peek(key, limit.whole(), ask)),
             Some(elsewhere) => elsewhere.peek(key, limit, ask).await,
         }
     }
@@ -91,25 +101,37 @@ impl Engine {
     pub(crate) async fn adjust(
         &self,
         key: &Key,
-        limit: &Limit,
+        limit: &DynamicLimit,
         adjustment: Adjustment,
     ) -> Result<(Adjusted, Decision), StoreError> {
         match &self.elsewhere {
             None => {
-                let adjusted = self.adhoc.adjust(key, limit, adjustment);
-                Ok((adjusted, self.adhoc.peek(key, limit, Ask::ONE)))
+                let adjusted = self.adhoc.adjust(key, limit.whole(), adjustment);
+                Ok((adjusted, self.adhoc.peek(key, limit.whole(), Ask::ONE)))
             }
             Some(elsewhere) => elsewhere.adjust(key, limit, adjustment).await,
         }
     }
 
-    /// Forgets a key, whatever its limits, also what was decided about it without the store. Whether anything was
-    /// known about it where states are.
+    /// Forgets a key under every limit, also what was decided about it without the store. Returns true if anything was
+    /// known about it where states are. An error while not all limits are listed.
     pub(crate) async fn reset(&self, key: &Key) -> Result<bool, StoreError> {
         let was_known = self.adhoc.reset(key);
         match &self.elsewhere {
+            None => was_known,
+            Some(elsewhere) => {
+                let was_shared = elsewhere.reset(key).await?;
+                was_known.map(|_| was_shared)
+            }
+        }
+    }
+
+    /// Forgets a key under one limit, also what was decided about it without the store.
+    pub(crate) async fn reset_limit(&self, key: &Key, limit: &DynamicLimit) -> Result<bool, StoreError> {
+        let was_known = self.adhoc.reset_limit(key, limit.in_memory());
+        match &self.elsewhere {
             None => Ok(was_known),
-            Some(elsewhere) => elsewhere.reset(key).await,
+            Some(elsewhere) => elsewhere.reset_limit(key, limit).await,
         }
     }
 

@@ -10,6 +10,7 @@ mod attribute;
 mod bench;
 pub mod command;
 mod date;
+mod dynamic;
 mod elsewhere;
 mod engine;
 mod explained;

@@ -134,12 +134,11 @@ impl Permit {
     async fn release(&self, engine: &Engine) -> Result<bool, StoreError> {
         match (&self.holder, &engine.elsewhere) {
             (Holder::Rule(rule, key), _) => engine.rules.gate.release(&self.held(rule, key)).await,
-            (Holder::AdHoc(key), None) => Ok(engine.adhoc.release(key, &self.limit, self.id)),
-            (Holder::AdHoc(key), Some(elsewhere)) if self.is_local => {
-                Ok(engine.adhoc.release(key, &elsewhere.share_of(&self.limit), self.id))
+            (Holder::AdHoc(key), Some(elsewhere)) if !self.is_local => {
+                elsewhere.release(&Key::new(key), &engine.prepare(self.limit), self.id).await
             }
-            (Holder::AdHoc(key), Some(elsewhere)) => {
-                elsewhere.release(&Key::new(key), &self.limit, self.id).await
+            (Holder::AdHoc(key), _) => {
+                Ok(engine.adhoc.release(key, engine.prepare(self.limit).in_memory(), self.id))
             }
         }
     }
@@ -147,12 +146,11 @@ impl Permit {
     async fn renew(&self, engine: &Engine) -> Result<bool, StoreError> {
         match (&self.holder, &engine.elsewhere) {
             (Holder::Rule(rule, key), _) => engine.rules.gate.renew(&self.held(rule, key)).await,
-            (Holder::AdHoc(key), None) => Ok(engine.adhoc.renew(key, &self.limit, self.id)),
-            (Holder::AdHoc(key), Some(elsewhere)) if self.is_local => {
-                Ok(engine.adhoc.renew(key, &elsewhere.share_of(&self.limit), self.id))
+            (Holder::AdHoc(key), Some(elsewhere)) if !self.is_local => {
+                elsewhere.renew(&Key::new(key), &engine.prepare(self.limit), self.id).await
             }
-            (Holder::AdHoc(key), Some(elsewhere)) => {
-                elsewhere.renew(&Key::new(key), &self.limit, self.id).await
+            (Holder::AdHoc(key), _) => {
+                Ok(engine.adhoc.renew(key, engine.prepare(self.limit).in_memory(), self.id))
             }
         }
     }

@@ -8,27 +8,30 @@ use crate::decision::{Decision, PermitId};
 use crate::decisions::Decisions;
 use crate::key::IntoKey;
 use crate::limit::Limit;
+use crate::store::bound::BoundLimit;
 use crate::store::name::{Account, Name, Namespace};
 use crate::store::together::{Bid, take_all};
-use crate::store::zone::{Placed, Prefixes};
-use crate::store::{Holder, Memory, WhenFull, Zone};
+use crate::store::zone::Placed;
+use crate::store::{Holder, Memory, PreparedLimit, StoreError, WhenFull, Zone};
 use crate::time::{RECENT, Timestamp};
 
 /// How many are fetched together: more would push each other out of the nearest cache.
 const TOGETHER: usize = 32;
 
-/// Subjects on a store whose limit is given with each ask; clones share them.
+/// Keys on a store whose limit is given with each ask; clones share them.
 ///
-/// This is what a server needs whose callers say the limit. A state belongs to (name, algorithm, key): other numbers
-/// in the limit leave it where it is, cut to what the new limit can hold; another algorithm is another state.
+/// This is what a server needs whose callers name the limit. A state belongs to (name, algorithm, numbers, key): two
+/// limits on one key are two states and never interfere, and a key starts full under other numbers. A limit is prepared
+/// once, where it is parsed, and decides any number of times.
 ///
 /// ```
 /// use tidegate::{AdHoc, Ask, Limit, Zone};
 ///
 /// let adhoc = AdHoc::on(&Zone::new(1 << 20), "");
-/// let limit: Limit = "2/60s".parse()?;
+/// let limit = adhoc.prepare("2/60s".parse()?);
 /// assert_eq!(adhoc.take("ana", &limit, Ask::ONE).remaining(), 1);
-/// assert_eq!(adhoc.take("ana", &Limit::per_minute(3), Ask::ONE).limit(), 3);
+/// let other = adhoc.prepare(Limit::per_minute(3));
+/// assert_eq!(adhoc.take("ana", &other, Ask::ONE).remaining(), 2);
 /// # Ok::<(), tidegate::LimitError>(())
 /// ```
 #[derive(Clone)]
@@ -39,37 +42,41 @@ pub struct AdHoc {
 struct Inner {
     memory: Memory,
     namespace: Namespace,
-    /// What the names of its subjects begin with, for the zone that holds them.
-    prefixes: Option<Prefixes>,
 }
 
-/// One ask of one subject under one limit, for [`AdHoc::take_each`] and [`AdHoc::take_all`].
+/// One ask of one key under one limit, for [`AdHoc::take_each`] and [`AdHoc::take_all`].
 #[derive(Clone, Copy, Debug)]
 pub struct AdHocAsk<'l, K> {
     /// Who it is.
     pub key: K,
     /// What is promised.
-    pub limit: &'l Limit,
+    pub limit: &'l PreparedLimit,
     /// What is wanted.
     pub ask: Ask,
 }
 
 impl AdHoc {
-    /// Subjects under this name on a store that others use, too.
+    /// Keys under this name on a store that others use, too.
     pub fn on(store: impl Into<Memory>, name: &str) -> AdHoc {
-        let (memory, namespace) = (store.into(), Namespace::new(name));
-        let prefixes = memory.zone().map(|zone| zone.prefixes(&namespace));
-        AdHoc { inner: Arc::new(Inner { memory, namespace, prefixes }) }
+        AdHoc { inner: Arc::new(Inner { memory: store.into(), namespace: Namespace::new(name) }) }
+    }
+
+    /// Prepares a limit for all its decisions here: its numbers and this name are hashed once.
+    pub fn prepare(&self, limit: Limit) -> PreparedLimit {
+        PreparedLimit::dynamic(self.inner.namespace.name(), limit)
     }
 
     /// Decides about one ask, and spends if allowed.
     #[must_use = "a decision that nobody reads limits nobody"]
     #[expect(clippy::needless_pass_by_value, reason = "a tuple of parts is written in place")]
-    pub fn take(&self, key: impl IntoKey, limit: &Limit, ask: Ask) -> Decision {
-        match self.inner.straight_to(limit) {
-            Some((zone, prefixes)) => zone.spend_on(prefixes, &key, (limit.terms(), WhenFull::Share), ask),
-            None => self.take_by_name(&key, limit, ask),
-        }
+    pub fn take(&self, key: impl IntoKey, limit: &PreparedLimit, ask: Ask) -> Decision {
+        self.inner.with(limit, |bound| match self.inner.straight_to(bound) {
+            Some(zone) => zone.spend_on(&key, (bound, WhenFull::Share), ask),
+            None => {
+                let account = account(&key, bound);
+                self.inner.holder(&account).spend(&account, ask)
+            }
+        })
     }
 
     /// Decides about many asks, each by itself and in this order, and tells each decision; faster than one by one:
@@ -82,7 +89,7 @@ impl AdHoc {
     /// use tidegate::{AdHoc, AdHocAsk, Ask, Limit, Zone};
     ///
     /// let adhoc = AdHoc::on(&Zone::new(1 << 20), "");
-    /// let limit = Limit::per_hour(1);
+    /// let limit = adhoc.prepare(Limit::per_hour(1));
     /// let asks = ["ana", "bob", "ana"].map(|key| AdHocAsk { key, limit: &limit, ask: Ask::ONE });
     /// let mut allowed = Vec::new();
     /// adhoc.take_each(asks.iter().copied(), |decision| allowed.push(decision.is_allowed()));
@@ -98,8 +105,10 @@ impl AdHoc {
             let mut places = [None; TOGETHER];
             let mut count = 0;
             for (place, asked) in places.iter_mut().zip(rest.clone()) {
-                *place = self.inner.straight_to(asked.limit).map(|(zone, prefixes)| {
-                    Placed::new(zone, prefixes, (asked.limit.terms(), &asked.key), asked.ask)
+                *place = self.inner.with(asked.limit, |bound| {
+                    // Counts of the limits before are found by name.
+                    let zone = self.inner.straight_to(bound).filter(|_| bound.history().is_empty())?;
+                    Some(Placed::new(zone, (bound, &asked.key), asked.ask))
                 });
                 count += 1;
             }
@@ -109,25 +118,26 @@ impl AdHoc {
             let now = self.inner.memory.clock().now();
             let at = at.insert(at.filter(|at| now.since(*at) < RECENT).unwrap_or(now));
             for (place, asked) in places[..count].iter().zip(&mut rest) {
-                tell(match (self.inner.memory.zone(), place) {
-                    (Some(zone), Some(placed)) => {
-                        zone.spend_placed(at, placed, (asked.limit.terms(), WhenFull::Share))
-                    }
+                tell(self.inner.with(asked.limit, |bound| match (self.inner.memory.zone(), place) {
+                    (Some(zone), Some(placed)) => zone.spend_placed(at, placed, (bound, WhenFull::Share)),
                     _ => {
-                        let account = self.inner.account(&asked.key, asked.limit);
-                        self.inner.memory.ready_for(&account).spend_as_of(&account, asked.ask, at)
+                        let account = account(&asked.key, bound);
+                        self.inner.holder(&account).spend_as_of(&account, asked.ask, at)
                     }
-                });
+                }));
             }
         }
     }
 
-    /// Takes all or none: spends only if every ask passes.
+    /// Takes all or none: spends only if every ask passes. One key under two limits is two states; under one limit its
+    /// asks are decided one after the other.
     #[must_use = "a decision that nobody reads limits nobody"]
     pub fn take_all<K: IntoKey>(&self, asks: &[AdHocAsk<'_, K>]) -> Decisions {
-        let accounts: Vec<_> = asks.iter().map(|asked| self.inner.account(&asked.key, asked.limit)).collect();
+        let account =
+            |asked: &AdHocAsk<'_, K>| self.inner.with(asked.limit, |bound| account(&asked.key, bound));
+        let accounts: Vec<_> = asks.iter().map(account).collect();
         let bids = accounts.iter().zip(asks).map(|(account, asked)| Bid {
-            holder: self.inner.memory.ready_for(account),
+            holder: self.inner.holder(account),
             account,
             ask: asked.ask,
         });
@@ -137,63 +147,81 @@ impl AdHoc {
     /// What [`AdHoc::take`] would say, without spending.
     #[must_use = "a decision that nobody reads limits nobody"]
     #[expect(clippy::needless_pass_by_value, reason = "a tuple of parts is written in place")]
-    pub fn peek(&self, key: impl IntoKey, limit: &Limit, ask: Ask) -> Decision {
-        let account = self.inner.account(&key, limit);
-        self.inner.memory.holder(limit.terms()).look(&account, ask)
+    pub fn peek(&self, key: impl IntoKey, limit: &PreparedLimit, ask: Ask) -> Decision {
+        self.inner.on_account(&key, limit, |holder, account| holder.look(account, ask))
     }
 
     /// Charges what turned out to be more, or gives back what was not used.
     #[expect(clippy::needless_pass_by_value, reason = "a tuple of parts is written in place")]
-    pub fn adjust(&self, key: impl IntoKey, limit: &Limit, adjustment: Adjustment) -> Adjusted {
-        let account = self.inner.account(&key, limit);
-        self.inner.memory.ready_for(&account).adjust_in(&account, adjustment)
+    pub fn adjust(&self, key: impl IntoKey, limit: &PreparedLimit, adjustment: Adjustment) -> Adjusted {
+        self.inner.on_account(&key, limit, |holder, account| holder.adjust_in(account, adjustment))
     }
 
     /// Gives a place in flight back, under a concurrency limit. Whether the permit was still holding one.
     #[expect(clippy::needless_pass_by_value, reason = "a tuple of parts is written in place")]
-    pub fn release(&self, key: impl IntoKey, limit: &Limit, permit: PermitId) -> bool {
-        let account = self.inner.account(&key, limit);
-        self.inner.memory.holder(limit.terms()).release_in(&account, permit)
+    pub fn release(&self, key: impl IntoKey, limit: &PreparedLimit, permit: PermitId) -> bool {
+        self.inner.on_account(&key, limit, |holder, account| holder.release_in(account, permit))
     }
 
     /// Starts a permit's lease anew, under a concurrency limit. Whether it was still holding its place.
     #[expect(clippy::needless_pass_by_value, reason = "a tuple of parts is written in place")]
-    pub fn renew(&self, key: impl IntoKey, limit: &Limit, permit: PermitId) -> bool {
-        let account = self.inner.account(&key, limit);
-        self.inner.memory.holder(limit.terms()).renew_in(&account, permit)
+    pub fn renew(&self, key: impl IntoKey, limit: &PreparedLimit, permit: PermitId) -> bool {
+        self.inner.on_account(&key, limit, |holder, account| holder.renew_in(account, permit))
     }
 
-    /// Forgets a subject, whatever the algorithm. Whether anything was remembered about it.
+    /// Forgets a key under every limit. Whether anything was remembered about it.
+    ///
+    /// An error while more limits are in use than the store lists, 1,024: not all of them are known then.
+    /// [`AdHoc::reset_limit`] works all the same.
     #[expect(clippy::needless_pass_by_value, reason = "a tuple of parts is written in place")]
-    pub fn reset(&self, key: impl IntoKey) -> bool {
-        self.inner.memory.forget(&self.inner.account(&key, &ANY))
+    pub fn reset(&self, key: impl IntoKey) -> Result<bool, StoreError> {
+        let Inner { memory, namespace } = &*self.inner;
+        memory.forget(namespace, &Name::new(namespace, &key)).map_err(StoreError::from)
     }
 
-    fn take_by_name(&self, key: &impl IntoKey, limit: &Limit, ask: Ask) -> Decision {
-        let account = self.inner.account(key, limit);
-        self.inner.memory.ready_for(&account).spend(&account, ask)
+    /// Forgets a key under this limit only. Whether anything was remembered about it.
+    #[expect(clippy::needless_pass_by_value, reason = "a tuple of parts is written in place")]
+    pub fn reset_limit(&self, key: impl IntoKey, limit: &PreparedLimit) -> bool {
+        let Inner { memory, .. } = &*self.inner;
+        self.inner.with(limit, |bound| memory.forget_state(&Name::new(bound.namespace(), &key), bound.name()))
     }
 }
 
-/// A limit for a name that is forgotten under all of them.
-const ANY: Limit = Limit::per_second(1);
-
 impl Inner {
-    /// The zone, if it holds the states of this limit; it is told how deep they can go.
+    /// The limit in the store.
     #[inline]
-    fn straight_to(&self, limit: &Limit) -> Option<(&Zone, &Prefixes)> {
-        match (self.memory.holder(limit.terms()), &self.prefixes) {
-            (Holder::Zone(zone), Some(prefixes)) => {
-                zone.expect(limit.terms());
-                Some((zone, prefixes))
-            }
-            _ => None,
+    fn with<R>(&self, limit: &PreparedLimit, use_it: impl FnOnce(&Arc<BoundLimit>) -> R) -> R {
+        limit.with_bound(self.memory.limits(), || self.memory.clock().now(), use_it)
+    }
+
+    /// The zone, if it holds the states of this limit.
+    #[inline]
+    fn straight_to(&self, limit: &BoundLimit) -> Option<&Zone> {
+        match self.memory.holder(limit.terms()) {
+            Holder::Zone(zone) => Some(zone),
+            Holder::Map(_) => None,
         }
     }
 
-    fn account(&self, key: &impl IntoKey, limit: &Limit) -> Account {
-        Name::new(&self.namespace, key).under(*limit.terms())
+    fn holder(&self, account: &Account) -> Holder<'_> {
+        self.memory.holder(account.terms())
     }
+
+    fn on_account<R>(
+        &self,
+        key: &impl IntoKey,
+        limit: &PreparedLimit,
+        use_it: impl FnOnce(Holder<'_>, &Account) -> R,
+    ) -> R {
+        self.with(limit, |bound| {
+            let account = account(key, bound);
+            use_it(self.holder(&account), &account)
+        })
+    }
+}
+
+fn account(key: &impl IntoKey, limit: &Arc<BoundLimit>) -> Account {
+    Name::new(limit.namespace(), key).under(Arc::clone(limit))
 }
 
 impl fmt::Debug for AdHoc {
@@ -207,10 +235,11 @@ mod tests {
     use super::*;
     use crate::{Cost, Map};
 
-    type Owned = (&'static str, Limit, Ask);
+    type Owned = (&'static str, PreparedLimit, Ask);
 
     fn asked(key: &'static str, limit: &str, units: u64) -> Owned {
-        (key, limit.parse().expect("a limit"), Ask::new(Cost::of(units)))
+        let limit = PreparedLimit::dynamic("x", limit.parse().expect("a limit"));
+        (key, limit, Ask::new(Cost::of(units)))
     }
 
     fn each(asks: &[Owned]) -> impl Iterator<Item = AdHocAsk<'_, &'static str>> + Clone {
@@ -246,17 +275,23 @@ mod tests {
         let zone = Zone::new(1 << 16);
         let (adhoc, limiter) =
             (AdHoc::on(&zone, "user"), crate::Limiter::on(&zone, "user", Limit::per_hour(3)));
-        assert!(adhoc.take("ana", &Limit::per_hour(3), Ask::ONE).is_allowed());
+        let hourly = adhoc.prepare(Limit::per_hour(3));
+        assert!(adhoc.take("ana", &hourly, Ask::ONE).is_allowed());
         assert_eq!(limiter.peek("ana").remaining(), 2);
-        assert!(adhoc.reset("ana") && !adhoc.reset("ana"));
+        let reset = |key: &str| adhoc.reset(key).expect("few limits are in use");
+        assert!(reset("ana") && !reset("ana"));
         assert_eq!(limiter.peek("ana").remaining(), 3);
-        assert!(adhoc.take("ana", &Limit::sliding_log(3, crate::SECOND), Ask::ONE).is_allowed());
-        assert!(adhoc.reset("ana") && !adhoc.reset("ana") && !adhoc.reset("bob"));
+        let log = adhoc.prepare(Limit::sliding_log(3, crate::SECOND));
+        assert!(adhoc.take("ana", &log, Ask::ONE).is_allowed());
+        assert!(adhoc.take("ana", &hourly, Ask::ONE).is_allowed());
+        assert!(adhoc.reset_limit("ana", &log) && !adhoc.reset_limit("ana", &log));
+        assert_eq!(limiter.peek("ana").remaining(), 2, "the other limit keeps its state");
+        assert!(reset("ana") && !reset("ana") && !reset("bob"));
     }
 
     #[test]
     fn all_or_none_charges_nobody_when_one_is_refused() {
-        let adhoc = AdHoc::on(&Zone::new(1 << 16), "");
+        let adhoc = AdHoc::on(&Zone::new(1 << 16), "x");
         let both = [asked("ana", "3/h", 2), asked("site", "1/h", 1)];
         let take_both = || adhoc.take_all(&each(&both).collect::<Vec<_>>()).is_allowed();
         assert!(take_both() && !take_both());
@@ -266,7 +301,7 @@ mod tests {
     #[test]
     fn permits_come_back() {
         let adhoc = AdHoc::on(&Zone::new(1 << 16), "");
-        let limit = Limit::concurrency(1, crate::SECOND);
+        let limit = adhoc.prepare(Limit::concurrency(1, crate::SECOND));
         let permit = adhoc.take("ana", &limit, Ask::ONE).permit().expect("the first is allowed");
         assert!(!adhoc.take("ana", &limit, Ask::ONE).is_allowed());
         assert!(adhoc.renew("ana", &limit, permit) && adhoc.release("ana", &limit, permit));

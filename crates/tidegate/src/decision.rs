@@ -1,5 +1,6 @@
 //! The answer: a verdict at once, the other figures only when somebody asks for them.
 
+use std::cmp::Reverse;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
@@ -64,6 +65,18 @@ impl Decision {
         Decision { verdict: Verdict::Denied { retry_after }, room: Room::of_units(0), permit: None, ..self }
     }
 
+    /// A denial in place of what was decided.
+    #[must_use]
+    pub(crate) const fn denied_for(self, retry_after: Ticks) -> Decision {
+        Decision { verdict: Verdict::Denied { retry_after }, permit: None, ..self }
+    }
+
+    /// A denial in place of what was decided, because no wait is long enough.
+    #[must_use]
+    pub(crate) const fn impossible(self) -> Decision {
+        Decision { verdict: Verdict::Impossible, permit: None, ..self }
+    }
+
     /// The same decision of a key that is full after this time, whatever the limit says: no wait is longer.
     #[must_use]
     pub(crate) fn at_most(self, wait: Ticks) -> Decision {
@@ -72,6 +85,41 @@ impl Decision {
             other => other,
         };
         Decision { verdict, reset_after: self.reset_after.min(wait), ..self }
+    }
+
+    /// The order of answers to one ask: the larger, the less it gives.
+    pub(crate) fn strictness(&self) -> (u8, Ticks, Reverse<u64>, Ticks) {
+        let (rank, span) = match self.verdict {
+            Verdict::Allowed { delay } => (0, delay),
+            Verdict::Denied { retry_after } => (1, retry_after),
+            Verdict::Impossible => (2, Ticks::ZERO),
+        };
+        (rank, span, Reverse(self.remaining()), self.reset_after)
+    }
+
+    /// The answer to one ask where both of these hold: the stricter verdict, the fewer units, the longer time.
+    pub(crate) fn stricter(&self, other: &Decision) -> Decision {
+        let (stricter, milder) =
+            if other.strictness() > self.strictness() { (other, self) } else { (self, other) };
+        let room = if milder.remaining() < stricter.remaining() { milder.room } else { stricter.room };
+        Decision { room, reset_after: stricter.reset_after.max(milder.reset_after), ..*stricter }
+    }
+
+    /// The same decision of a key that is decided by something else after this time.
+    pub(crate) fn followed_by(self, then: &Decision, after: Ticks) -> Decision {
+        let verdict = match (self.verdict, then.verdict) {
+            (Verdict::Denied { retry_after }, Verdict::Denied { retry_after: more })
+                if retry_after >= after =>
+            {
+                Verdict::Denied { retry_after: after.saturating_add(more) }
+            }
+            (verdict, _) => verdict,
+        };
+        let reset_after = match then.reset_after {
+            Ticks::ZERO => self.reset_after,
+            more => after.saturating_add(more).max(self.reset_after),
+        };
+        Decision { verdict, reset_after, ..self }
     }
 
     /// The verdict, with spans rounded up to nanoseconds.

@@ -2,11 +2,12 @@
 //!
 //! A state that is one word is exchanged atomically; the others are behind a lock.
 
+mod states;
+
 use std::fmt;
 use std::sync::Arc;
 
-use crate::algorithm::carry::carry;
-use crate::algorithm::{Algorithm, Decide, State};
+use crate::algorithm::{Decide, State};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::Decision;
 use crate::limit::{CurrentLimit, Limit, LimitError, Terms};
@@ -17,6 +18,7 @@ use crate::store::{OpenReceipt, nonce_for};
 use crate::sync::{Apart, AtomicU64, Mutex, Ordering};
 use crate::time::{Clock, CounterClock, Source, Timestamp};
 use crate::wait::{Acquire, MAX_WAITERS, Room, TrackedTake, Venue, Visit};
+use states::States;
 
 /// One limit for one subject; clones share it.
 ///
@@ -37,7 +39,7 @@ struct Inner {
     /// Each algorithm has its own state: a limit of another one finds another state.
     tokens: Apart<AtomicU64>,
     queue: AtomicU64,
-    others: Mutex<[State; Algorithm::ALL.len()]>,
+    others: Mutex<States>,
     limit: CurrentLimit,
     clock: Source,
     room: Room,
@@ -79,7 +81,7 @@ impl Single {
     pub(crate) fn begun(self) -> Single {
         let terms = self.inner.limit.terms();
         let begun = terms.state_begun_at(self.inner.clock.now());
-        self.inner.others.lock()[terms.algorithm() as usize] = begun;
+        self.inner.others.lock().current[terms.algorithm() as usize] = begun;
         self
     }
 
@@ -158,7 +160,7 @@ impl Single {
         let adjust = || self.inner.touch(&terms, None, |state, now| terms.adjust(state, now, adjustment));
         let adjusted = match adjustment {
             Adjustment::Charge(_) => adjust(),
-            Adjustment::Refund(_) => self.inner.without_receipt(&nobody().under(terms), adjust),
+            Adjustment::Refund(_) => self.inner.without_receipt(&nobody().under_any(terms), adjust),
         };
         self.inner.room.look_again(&self.venue(), &nobody());
         adjusted
@@ -166,7 +168,7 @@ impl Single {
 
     /// Forgets everything.
     pub fn reset(&self) {
-        let mut receipts = self.inner.receipts.lock(&[]);
+        let mut receipts = self.inner.receipts.lock(0, &[]);
         receipts.forget_all();
         self.inner.tokens.0.store(0, Ordering::Release);
         self.inner.queue.store(0, Ordering::Release);
@@ -175,7 +177,7 @@ impl Single {
         self.inner.room.begin_anew(&self.venue(), &nobody());
     }
 
-    /// Puts another limit in force; what is owed stays.
+    /// Puts another limit in force; what was used stays used, in units.
     pub fn set_limit(&self, limit: Limit) {
         self.inner.replace_limit(|current| current.set(limit));
         self.inner.room.begin_all_anew(&self.venue());
@@ -236,24 +238,52 @@ impl Inner {
             }
             terms => {
                 let mut states = self.others.lock();
-                let state = &mut states[terms.algorithm() as usize];
+                let state = &mut states.current[terms.algorithm() as usize];
                 terms.decide(state, self.clock.now(), ask, nonce_for(&terms))
             }
         }
     }
 
-    /// Puts another limit in force. A pacer settles at its old rate first: what it saves from now on is worth more or
-    /// less than what it saved before.
+    /// Puts another limit in force. What was used is carried over in units, as of now.
     fn replace_limit<R>(&self, replace: impl FnOnce(&CurrentLimit) -> R) -> R {
-        let mut receipts = self.receipts.lock(&[]);
+        let mut receipts = self.receipts.lock(0, &[]);
         let mut states = self.others.lock();
         let old = self.limit.terms();
         let replaced = replace(&self.limit);
         let new = self.limit.terms();
         receipts.forget_all();
-        if let (Terms::Pacer(_), Terms::Pacer(_)) = (&old, &new) {
-            let state = &mut states[new.algorithm() as usize];
-            *state = carry(&old, state, self.clock.now(), &new);
+        if old == new {
+            return replaced;
+        }
+        let word = |terms: &Terms| match terms {
+            Terms::TokenBucket(_) => Some(&self.tokens.0),
+            Terms::LeakyBucket(_) => Some(&self.queue),
+            _ => None,
+        };
+        loop {
+            let (now, mut tried) = (self.clock.now(), states.clone());
+            let seen = word(&old).map(|word| word.load(Ordering::Acquire));
+            let used = match seen {
+                Some(seen) => old.state_of(Timestamp::from_ticks(seen)),
+                None => tried.current[old.algorithm() as usize].clone(),
+            };
+            tried.replace(&old, used, now);
+            let state = tried.begin(&new, now);
+            let clear_at = new.clear_at(&state).ticks();
+            match (word(&new), seen) {
+                // A take came in between: it counts.
+                (Some(word), Some(seen)) if old.algorithm() == new.algorithm() => {
+                    if word.compare_exchange(seen, clear_at, Ordering::AcqRel, Ordering::Acquire).is_err() {
+                        continue;
+                    }
+                }
+                (Some(word), _) => word.store(clear_at, Ordering::Release),
+                // Holders are one set, whatever the numbers.
+                (None, _) if new.algorithm() == crate::Algorithm::Concurrency => {}
+                (None, _) => tried.current[new.algorithm() as usize] = state,
+            }
+            *states = tried;
+            break;
         }
         replaced
     }
@@ -297,7 +327,7 @@ impl Inner {
             _ => {
                 let mut states = self.others.lock();
                 let now = at.unwrap_or_else(|| self.clock.now());
-                return change(&mut states[terms.algorithm() as usize], now);
+                return change(&mut states.current[terms.algorithm() as usize], now);
             }
         };
         let now = || at.unwrap_or_else(|| self.clock.now());
@@ -342,7 +372,7 @@ impl Venue for Inner {
     }
 
     fn account(&self, name: &Name) -> Account {
-        name.clone().under(self.limit.terms())
+        name.clone().under_any(self.limit.terms())
     }
 
     fn take_if_free(

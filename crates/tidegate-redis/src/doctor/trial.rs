@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use tidegate::{Adjustment, Algorithm, Ask, Cost, Key, Limit, Store as _, StoreError, Subject};
+use tidegate::{
+    Adjustment, Algorithm, Ask, Cost, Key, Limit, PreparedLimit, Store as _, StoreError, Subject,
+};
 
 use super::Finding;
 use crate::store::RedisStore;
@@ -39,7 +41,9 @@ pub(super) async fn look(store: &RedisStore, findings: &mut Vec<Finding>) {
     let several: Vec<_> =
         LIMITS.iter().map(|limit| (Subject::new(NAMESPACE, &key, limit), Ask::ONE)).collect();
     let taken = store.take(&several).await;
+    let carried = try_change(store, &key).await;
     let forgotten = store.reset(several[0].0).await;
+    let forgotten = forgotten.and(carried).and(store.inner.forget_table(NAMESPACE).await);
     findings.push(match (taken, forgotten) {
         (Ok(taken), Ok(_)) if taken.is_allowed() => Finding::good(
             "scripts",
@@ -52,6 +56,15 @@ pub(super) async fn look(store: &RedisStore, findings: &mut Vec<Finding>) {
     });
 }
 
+/// Changes the numbers of a rule, so that counts are carried over.
+async fn try_change(store: &RedisStore, key: &Key) -> Result<(), StoreError> {
+    for amount in [10, 20] {
+        let limit = PreparedLimit::of_rule(NAMESPACE, Limit::per_second(amount));
+        store.take(&[(limit.subject(key), Ask::ONE)]).await?;
+    }
+    Ok(())
+}
+
 async fn try_all(store: &RedisStore, subject: Subject<'_>) -> Result<(), StoreError> {
     let asks = [(subject, Ask::ONE)];
     let taken = store.take(&asks).await?;
@@ -62,7 +75,7 @@ async fn try_all(store: &RedisStore, subject: Subject<'_>) -> Result<(), StoreEr
             store.release(subject, permit).await?;
         }
         None => {
-            debug_assert!(subject.limit.algorithm() != Algorithm::Concurrency, "such takes have permits");
+            debug_assert!(subject.limit().algorithm() != Algorithm::Concurrency, "such takes have permits");
             store.adjust(subject, Adjustment::Charge(Cost::ONE)).await?;
             store.adjust(subject, Adjustment::Refund(Cost::ONE)).await?;
         }

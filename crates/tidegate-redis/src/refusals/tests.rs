@@ -18,7 +18,7 @@ fn noted(limit: &str, taken: u64, asked: Ask) -> (Refusals, Limit) {
     let limit: Limit = limit.parse().unwrap();
     let refusals = Refusals::new();
     let (_, era) = refusals.certain(b"k", &limit, asked);
-    refusals.note(b"k", (&limit, asked), (&refused(&limit, taken, asked), era));
+    refusals.note(b"k", (&limit, asked), (&refused(&limit, taken, asked), era), Lasting::AnyAsk);
     (refusals, limit)
 }
 
@@ -85,10 +85,10 @@ fn what_was_asked_before_something_was_forgotten_is_not_remembered() {
         let refusals = Refusals::new();
         let (_, era) = refusals.certain(b"k", &limit, ask(1));
         forget(&refusals);
-        refusals.note(b"k", (&limit, ask(1)), (&decision, era));
+        refusals.note(b"k", (&limit, ask(1)), (&decision, era), Lasting::AnyAsk);
         assert!(refusals.certain(b"k", &limit, ask(1)).0.is_none());
         let (_, era) = refusals.certain(b"k", &limit, ask(1));
-        refusals.note(b"k", (&limit, ask(1)), (&decision, era));
+        refusals.note(b"k", (&limit, ask(1)), (&decision, era), Lasting::AnyAsk);
         assert!(refusals.certain(b"k", &limit, ask(1)).0.is_some());
         forget(&refusals);
         assert!(refusals.certain(b"k", &limit, ask(1)).0.is_none());
@@ -104,7 +104,7 @@ fn no_more_are_remembered_than_there_is_room_for() {
     for nth in 0..count {
         let name = nth.to_be_bytes();
         let (_, era) = refusals.certain(&name, &limit, ask(1));
-        refusals.note(&name, (&limit, ask(1)), (&decision, era));
+        refusals.note(&name, (&limit, ask(1)), (&decision, era), Lasting::AnyAsk);
     }
     let known: usize = refusals.shards.iter().map(|shard| shard.lock().unwrap().known.len()).sum();
     assert!(known <= SHARDS * MOST_PER_SHARD && known > MOST_PER_SHARD, "{known}");
@@ -116,7 +116,7 @@ fn across_slots_nobody_is_refused_for_long_because_of_what_was_given_back() {
     let decision = refused(&limit, 5, ask(1));
     let refusals = Refusals::across_slots();
     let (_, era) = refusals.certain(b"k", &limit, ask(1));
-    refusals.note(b"k", (&limit, ask(1)), (&decision, era));
+    refusals.note(b"k", (&limit, ask(1)), (&decision, era), Lasting::AnyAsk);
     let shard = refusals.shard(b"k");
     let known = shard.known.get(&b"k"[..]).expect("it is remembered");
     assert_eq!(known.until.since(known.asked_at), LONGEST_ACROSS_SLOTS);
@@ -130,7 +130,7 @@ fn long_names_are_not_remembered() {
     for (length, is_remembered) in [(LONGEST_NAME, true), (LONGEST_NAME + 1, false)] {
         let name = vec![7; length];
         let (_, era) = refusals.certain(&name, &limit, ask(1));
-        refusals.note(&name, (&limit, ask(1)), (&decision, era));
+        refusals.note(&name, (&limit, ask(1)), (&decision, era), Lasting::AnyAsk);
         assert_eq!(refusals.certain(&name, &limit, ask(1)).0.is_some(), is_remembered);
     }
 }

@@ -1,9 +1,10 @@
 //! Changing what is remembered: adjusting, giving a take back, releasing and renewing a place in flight.
 
-use tidegate::{Adjustment, Algorithm, Cost, Decision, Limit, PermitId, State, Subject, Timestamp};
+use tidegate::{Adjustment, Algorithm, Cost, Decision, Limit, PermitId, State, Timestamp};
 
-use super::key::{letter, state_key};
-use super::limits::{Unsupported, held, pace_price, pack_adjustment, pack_priced_pace, permit_name};
+use super::bid::{Begin, Target};
+use super::key::letter;
+use super::limits::{holders_letter, pace_price, pack_adjustment, pack_priced_pace, permit_name};
 use super::pack::Pack;
 use super::text::{Job, Kind};
 use super::{Call, TICKS, Time};
@@ -52,6 +53,21 @@ impl Taken {
 }
 
 impl Taken {
+    /// The part of it that is one of several asks, which were taken as one.
+    #[must_use]
+    pub(crate) fn part(&self, limit: &Limit, cost: Cost) -> Taken {
+        let paid = match self.algorithm {
+            Algorithm::TokenBucket | Algorithm::LeakyBucket => limit.numbers()[1].saturating_mul(cost.get()),
+            _ => self.paid,
+        };
+        Taken { cost, paid, ..*self }
+    }
+
+    /// The time from which on nothing is left of it.
+    pub(crate) fn clear_at(&self) -> Timestamp {
+        self.clear_at
+    }
+
     /// So many units of it are refunded: they are not owed any more.
     pub(crate) fn use_up(&mut self, limit: &Limit, units: Cost) {
         if matches!(self.algorithm, Algorithm::TokenBucket | Algorithm::LeakyBucket) {
@@ -61,59 +77,49 @@ impl Taken {
 }
 
 /// Charges, or gives back what was not used. [`read_adjust`](super::read_adjust) reads the answer.
-pub(crate) fn adjust(
-    subject: Subject<'_>,
-    adjustment: Adjustment,
-    prefix: &[u8],
-    time: Time,
-) -> Result<Call, Unsupported> {
-    let limit = held(subject.limit)?;
+pub(crate) fn adjust(target: &Target, adjustment: Adjustment, begin: Option<&Begin>, time: Time) -> Call {
+    let limit = &target.limit;
     let (cost, is_charge) = match adjustment {
         Adjustment::Charge(cost) => (cost, true),
         Adjustment::Refund(cost) => (cost, false),
     };
     if limit.algorithm() == Algorithm::Concurrency {
-        return Ok(answered(NEEDS_PERMIT, &subject, prefix));
+        return answered(NEEDS_PERMIT, target);
     }
     let word = if is_charge { &b"charge"[..] } else { b"refund" };
-    let arguments = vec![pack_adjustment(&limit, cost, is_charge).into_bytes(), word.to_vec()];
-    Ok(call(Job::Adjust(Kind::of(limit.algorithm())), &subject, arguments, (prefix, time)))
+    let mut arguments = vec![pack_adjustment(limit, cost, is_charge).into_bytes(), word.to_vec()];
+    arguments.extend(begin.map(|begin| begin.argument(limit)));
+    call(Job::Adjust(Kind::of(limit.algorithm())), target, arguments, time)
 }
 
 /// Gives one take back, as far as it is surely still there. [`read_adjust`](super::read_adjust) reads the answer.
 ///
 /// Of a bucket, others may have taken since, if nobody of them waits; then as much of it may be lost as time has passed. Of a log, a take comes back only while at most 64
 /// others have followed it. Of a pacer, only the last one.
-pub(crate) fn give_back(
-    subject: Subject<'_>,
-    taken: &Taken,
-    prefix: &[u8],
-    time: Time,
-) -> Result<Call, Unsupported> {
-    let limit = held(subject.limit)?;
+pub(crate) fn give_back(target: &Target, taken: &Taken, time: Time) -> Call {
+    let limit = &target.limit;
     if limit.algorithm() != taken.algorithm {
-        return Ok(answered(CAPPED, &subject, prefix));
+        return answered(CAPPED, target);
     }
     let (cost, clear_at) = (taken.cost, taken.clear_at.ticks());
     let pack = match limit.algorithm() {
         Algorithm::TokenBucket | Algorithm::LeakyBucket => Pack::new(letter(taken.algorithm))
             .ticks(taken.paid)
             .ticks(clear_at)
-            .ticks(quiet(&limit))
+            .ticks(quiet(limit))
             .micros(taken.at.ticks()),
         Algorithm::SlidingLog => {
             Pack::new(b'g').micros(taken.at.ticks()).number(clear_at.div_ceil(TICKS)).number(cost.get())
         }
-        Algorithm::FixedWindow => pack_adjustment(&limit, cost, false).micros(clear_at),
-        Algorithm::SlidingWindow => pack_adjustment(&limit, cost, false).micros(taken.at.ticks()),
-        Algorithm::Pacer => pack_priced_pace(&limit, taken.paid.into(), 0).ticks(clear_at),
+        Algorithm::FixedWindow => pack_adjustment(limit, cost, false).micros(clear_at),
+        Algorithm::SlidingWindow => pack_adjustment(limit, cost, false).micros(taken.at.ticks()),
+        Algorithm::Pacer => pack_priced_pace(limit, taken.paid.into(), 0).ticks(clear_at),
         _ => match taken.permit {
-            Some(permit) => pack_permit(&limit, permit),
-            None => return Ok(answered(NEEDS_PERMIT, &subject, prefix)),
+            Some(permit) => pack_permit(target, permit),
+            None => return answered(NEEDS_PERMIT, target),
         },
     };
-    let arguments = vec![pack.into_bytes()];
-    Ok(call(Job::GiveBack(Kind::of(limit.algorithm())), &subject, arguments, (prefix, time)))
+    call(Job::GiveBack(Kind::of(limit.algorithm())), target, vec![pack.into_bytes()], time)
 }
 
 /// Refunds so many units of one take, as far as they are still owed; no script if nothing can come back.
@@ -121,28 +127,23 @@ pub(crate) fn give_back(
 ///
 /// Of a bucket, the price less the time since the take comes back, and nothing while any request may wait. Windows, slots
 /// and logs are as in [`give_back`]. A pacer knows the last grant only, and not whose that is.
-pub(crate) fn refund(
-    subject: Subject<'_>,
-    (taken, units): (&Taken, Cost),
-    prefix: &[u8],
-    time: Time,
-) -> Result<Option<Call>, Unsupported> {
-    let limit = held(subject.limit)?;
+pub(crate) fn refund(target: &Target, (taken, units): (&Taken, Cost), time: Time) -> Option<Call> {
+    let limit = &target.limit;
     match limit.algorithm() {
-        algorithm if algorithm != taken.algorithm => Ok(None),
+        algorithm if algorithm != taken.algorithm => None,
         Algorithm::TokenBucket | Algorithm::LeakyBucket => {
             let price = limit.numbers()[1].saturating_mul(units.get());
             let pack = Pack::new(letter(taken.algorithm))
                 .ticks(price)
                 .ticks(taken.paid)
-                .ticks(quiet(&limit))
+                .ticks(quiet(limit))
                 .micros(taken.at.ticks());
-            Ok(Some(call(Job::RefundDebt, &subject, vec![pack.into_bytes()], (prefix, time))))
+            Some(call(Job::RefundDebt, target, vec![pack.into_bytes()], time))
         }
         Algorithm::FixedWindow | Algorithm::SlidingLog | Algorithm::SlidingWindow => {
-            give_back(subject, &Taken { cost: units, ..*taken }, prefix, time).map(Some)
+            Some(give_back(target, &Taken { cost: units, ..*taken }, time))
         }
-        _ => Ok(None),
+        _ => None,
     }
 }
 
@@ -153,23 +154,13 @@ fn quiet(limit: &Limit) -> u64 {
 }
 
 /// Gives a place in flight back. [`read_whether`](super::read_whether) reads whether the permit still held one.
-pub(crate) fn release(
-    subject: Subject<'_>,
-    permit: PermitId,
-    prefix: &[u8],
-    time: Time,
-) -> Result<Call, Unsupported> {
-    Ok(with_permit(Job::Release, &subject, permit, (prefix, time)))
+pub(crate) fn release(target: &Target, permit: PermitId, time: Time) -> Call {
+    with_permit(Job::Release, target, permit, time)
 }
 
 /// Starts a lease anew. [`read_whether`](super::read_whether) reads whether the permit still held its place.
-pub(crate) fn renew(
-    subject: Subject<'_>,
-    permit: PermitId,
-    prefix: &[u8],
-    time: Time,
-) -> Result<Call, Unsupported> {
-    Ok(with_permit(Job::Renew, &subject, permit, (prefix, time)))
+pub(crate) fn renew(target: &Target, permit: PermitId, time: Time) -> Call {
+    with_permit(Job::Renew, target, permit, time)
 }
 
 /// The number of a permit, by the name under which a server keeps it.
@@ -184,26 +175,26 @@ pub(super) fn permit_of(name: &str) -> Option<PermitId> {
 const NEEDS_PERMIT: u8 = b'2';
 const CAPPED: u8 = b'0';
 
-fn answered(answer: u8, subject: &Subject<'_>, prefix: &[u8]) -> Call {
-    let keys = vec![state_key(prefix, subject)];
+fn answered(answer: u8, target: &Target) -> Call {
+    let keys = vec![target.name.clone()];
     Call { script: Job::Nothing.script(), keys, arguments: vec![vec![b'n', answer]] }
 }
 
-fn with_permit(job: Job, subject: &Subject<'_>, permit: PermitId, to: (&[u8], Time)) -> Call {
-    if subject.limit.algorithm() != Algorithm::Concurrency {
-        return answered(CAPPED, subject, to.0);
+fn with_permit(job: Job, target: &Target, permit: PermitId, time: Time) -> Call {
+    if target.limit.algorithm() != Algorithm::Concurrency {
+        return answered(CAPPED, target);
     }
-    call(job, subject, vec![pack_permit(subject.limit, permit).into_bytes()], to)
+    call(job, target, vec![pack_permit(target, permit).into_bytes()], time)
 }
 
-fn pack_permit(limit: &Limit, permit: PermitId) -> Pack {
-    let [_, lease, ..] = limit.numbers();
+fn pack_permit(target: &Target, permit: PermitId) -> Pack {
+    let [_, lease, ..] = target.limit.numbers();
     let number = permit.number();
     let name = permit_name(number % (1 << UNIT_BITS), number >> UNIT_BITS);
-    Pack::new(b'c').micros(lease).text(&name)
+    Pack::new(holders_letter(target)).micros(lease).text(&name)
 }
 
-fn call(job: Job, subject: &Subject<'_>, mut arguments: Vec<Vec<u8>>, to: (&[u8], Time)) -> Call {
-    arguments.extend(to.1.arguments());
-    Call { script: job.script(), keys: vec![state_key(to.0, subject)], arguments }
+fn call(job: Job, target: &Target, mut arguments: Vec<Vec<u8>>, time: Time) -> Call {
+    arguments.extend(time.arguments());
+    Call { script: job.script(), keys: vec![target.name.clone()], arguments }
 }

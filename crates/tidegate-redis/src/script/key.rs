@@ -1,44 +1,78 @@
-//! The keys of states, and the slots that they are in.
+//! The names of states and of tables of limits, and the slots that they are in.
 //!
 //! ```text
-//!   tg:{h5q0c}t4:user 3 ana
-//!   |  |      ||      the bytes of the key
-//!   |  |      |namespace, with its length before it
+//!   tg:{h5q0c}tB3kQ0-x_91a4:user 3 ana
+//!   |  |      ||          |      the bytes of the key
+//!   |  |      ||          namespace, with its length before it
+//!   |  |      |digest of the numbers
 //!   |  |      algorithm
-//!   |  the tag: a hash of the key, so that one subject's states share a slot
+//!   |  the tag: a hash of the key, so that all states of one key share a slot
 //!   prefix
 //! ```
+//!
+//! A state belongs to one limit, so the numbers are part of its name. The limits that a namespace has had are listed in
+//! a hash, `tg:limits:user`, by which a key is found under all of them.
 
-use tidegate::{Algorithm, Subject};
+use tidegate::{Algorithm, Key, PreparedLimit};
 
 /// How many slots a cluster has.
 const SLOTS: u16 = 16_384;
+/// The letters of a digest, 6 bits each. None of them is a brace, which would choose a slot.
+const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+/// The letter of the algorithm, and those of the digest.
+pub(super) const LIMIT_LETTERS: usize = 12;
 
-/// The name of a subject's state under its limit.
-pub(crate) fn state_key(prefix: &[u8], subject: &Subject<'_>) -> Vec<u8> {
-    state_key_under(prefix, subject, subject.limit.algorithm())
+/// The part of names that is the same for all keys under one limit: algorithm, digest and namespace.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct LimitName(Box<[u8]>);
+
+impl LimitName {
+    /// The name of a limit that was prepared.
+    pub(crate) fn of(limit: &PreparedLimit) -> LimitName {
+        let letters = limit_letters(limit.limit().algorithm(), limit.digest());
+        LimitName::of_letters(&letters, limit.namespace())
+    }
+
+    /// The name of a limit by its letters.
+    pub(super) fn of_letters(letters: &[u8], namespace: &str) -> LimitName {
+        let length = namespace.len().to_string();
+        LimitName([letters, length.as_bytes(), b":", namespace.as_bytes()].concat().into())
+    }
+
+    /// The letter of the algorithm, and those of the digest.
+    pub(crate) fn letters(&self) -> &[u8] {
+        &self.0[..LIMIT_LETTERS]
+    }
+
+    /// The name of a key's state under this limit.
+    pub(crate) fn state(&self, prefix: &[u8], key: &Key) -> Vec<u8> {
+        let key = key.as_bytes();
+        let mut name = Vec::with_capacity(prefix.len() + 7 + self.0.len() + key.len());
+        name.extend_from_slice(prefix);
+        name.push(b'{');
+        name.extend_from_slice(&tag(key));
+        name.push(b'}');
+        name.extend_from_slice(&self.0);
+        name.extend_from_slice(key);
+        name
+    }
 }
 
-/// The names of all states that a subject may have; they share a slot.
-pub(crate) fn state_keys_of_all_algorithms(prefix: &[u8], subject: &Subject<'_>) -> Vec<Vec<u8>> {
-    Algorithm::ALL.into_iter().map(|algorithm| state_key_under(prefix, subject, algorithm)).collect()
+/// The name of the table of the limits that a namespace has had.
+pub(crate) fn table_name(prefix: &[u8], namespace: &str) -> Vec<u8> {
+    [prefix, b"limits:", namespace.as_bytes()].concat()
 }
 
-fn state_key_under(prefix: &[u8], subject: &Subject<'_>, algorithm: Algorithm) -> Vec<u8> {
-    let (namespace, key) = (subject.namespace.as_bytes(), subject.key.as_bytes());
-    let mut name = Vec::with_capacity(prefix.len() + namespace.len() + key.len() + 14);
-    name.extend_from_slice(prefix);
-    name.push(b'{');
-    name.extend_from_slice(&tag(key));
-    name.extend_from_slice(&[b'}', letter(algorithm)]);
-    name.extend_from_slice(namespace.len().to_string().as_bytes());
-    name.push(b':');
-    name.extend_from_slice(namespace);
-    name.extend_from_slice(key);
-    name
+/// The algorithm and the digest of the numbers of a limit. They are part of what is stored, and never change.
+fn limit_letters(algorithm: Algorithm, digest: u64) -> [u8; LIMIT_LETTERS] {
+    let mut letters = [letter(algorithm); LIMIT_LETTERS];
+    for (place, letter) in letters[1..].iter_mut().rev().enumerate() {
+        *letter = LETTERS[(digest >> (6 * place)) as usize & 63];
+    }
+    letters
 }
 
-/// The letter of an algorithm, in keys and in what scripts are told.
+/// The letter of an algorithm, in names and in arguments of scripts.
 pub(super) const fn letter(algorithm: Algorithm) -> u8 {
     match algorithm {
         Algorithm::TokenBucket => b't',
@@ -82,9 +116,13 @@ fn crc16(bytes: &[u8]) -> u16 {
 mod tests {
     use std::collections::BTreeSet;
 
-    use tidegate::{Key, Limit, SECOND};
+    use tidegate::Limit;
 
     use super::*;
+
+    fn name(namespace: &str, limit: &str) -> LimitName {
+        LimitName::of(&PreparedLimit::dynamic(namespace, limit.parse().expect(limit)))
+    }
 
     #[test]
     fn slots_are_those_of_the_specification() {
@@ -98,25 +136,33 @@ mod tests {
     }
 
     #[test]
-    fn states_of_one_subject_have_names_of_their_own_in_one_slot() {
-        let (limit, key) = (Limit::per_second(1), Key::new(("ana", "{x}")));
-        let one = Subject::new("user", &key, &limit);
-        let other = Subject::new("use", &key, &limit);
-        let names = [one, other].map(|subject| state_keys_of_all_algorithms(b"tg:", &subject)).concat();
-        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), 14);
+    fn states_of_one_key_have_names_of_their_own_in_one_slot() {
+        let limits = ["1/s", "2/s", "1/s burst 2", "1/s leaky-bucket", "1/s sliding-log", "1/s concurrency"];
+        let key = Key::new(("ana", "{x}"));
+        let names = ["user", "use"].map(|namespace| limits.map(|limit| name(namespace, limit)));
+        let names: Vec<_> = names.concat().iter().map(|name| name.state(b"tg:", &key)).collect();
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), 12);
         assert_eq!(names.iter().map(|name| slot(name)).collect::<BTreeSet<_>>().len(), 1);
-        let log = Limit::sliding_log(1, SECOND);
-        assert_eq!(state_key(b"tg:", &Subject::new("user", &key, &log))[9..16], *b"}g4:use");
+        let same = [name("user", "60/m burst 10"), name("user", "1/s burst 10")];
+        assert_eq!(same[0], same[1], "limits that decide alike are one");
+    }
+
+    /// Names are part of what is stored: a version that names states differently begins with nothing.
+    #[test]
+    fn names_stay_as_they_are() {
+        let named = name("user", "10/s burst 20").state(b"tg:", &Key::new("ana"));
+        assert_eq!(named[9..10], *b"}");
+        assert_eq!(String::from_utf8_lossy(&named[9..28]), "}tPEoDKRPpwkq4:user");
+        let digits = limit_letters(Algorithm::Pacer, u64::MAX);
+        assert_eq!(digits, *b"pP__________");
     }
 
     #[test]
-    fn subjects_spread_over_all_slots() {
-        let limit = Limit::per_second(1);
+    fn keys_spread_over_all_slots() {
+        let limit = LimitName::of(&PreparedLimit::dynamic("user", Limit::per_second(1)));
         let mut counts = vec![0_u32; 16];
         for user in 0..16_000_u64 {
-            let key = Key::new(user);
-            let name = state_key(b"tg:", &Subject::new("user", &key, &limit));
-            counts[usize::from(slot(&name)) / 1024] += 1;
+            counts[usize::from(slot(&limit.state(b"tg:", &Key::new(user)))) / 1024] += 1;
         }
         assert!(counts.iter().all(|count| (850..1150).contains(count)), "{counts:?}");
     }

@@ -7,11 +7,12 @@
 use std::fmt;
 use std::time::Duration;
 
-use tidegate::{Algorithm, Ask, Cost, Draft, Limit, WindowMode};
+use tidegate::{Algorithm, Ask, Cost, Draft, Limit, Ticks, WindowMode};
 
-use super::TICKS;
+use super::bid::Target;
 use super::key::letter;
 use super::pack::Pack;
+use super::{TICKS, span};
 
 /// The largest count that a script adds up without loss, with room for one more of that size.
 const MOST_COUNTED: u64 = 1 << 52;
@@ -62,7 +63,7 @@ pub(crate) fn supports(limit: &Limit) -> Result<(), Unsupported> {
 }
 
 /// The limit as a script holds it.
-pub(super) fn held(limit: &Limit) -> Result<Limit, Unsupported> {
+pub(crate) fn held(limit: &Limit) -> Result<Limit, Unsupported> {
     let refused = |why| Err(Unsupported { limit: Box::new(*limit), why });
     let is_too_fast = |amount: u64, period: u64| period / TICKS < amount;
     match (limit.algorithm(), limit.numbers()) {
@@ -108,8 +109,31 @@ fn with_whole_slots([amount, width, slots, _, most]: [u64; 5]) -> Option<Limit> 
     draft.mode(WindowMode::Strict).slots(slots).max_debt(most - amount).build().ok()
 }
 
+/// The numbers by which a script decides under a limit with these numbers.
+pub(super) fn held_numbers(algorithm: Algorithm, numbers: [u64; 5]) -> Option<[u64; 5]> {
+    if algorithm == Algorithm::SlidingWindow && numbers[1] % TICKS != 0 {
+        return with_whole_slots(numbers).map(|limit| limit.numbers());
+    }
+    Some(numbers)
+}
+
+/// The longest time for which a state can matter that is written under this limit, apart from what a pacer owes.
+pub(crate) fn longest_use(limit: &Limit) -> Ticks {
+    match (limit.algorithm(), limit.numbers()) {
+        (Algorithm::TokenBucket | Algorithm::LeakyBucket, [_, _, capacity, max_debt, _]) => {
+            span(capacity.saturating_add(max_debt))
+        }
+        (Algorithm::SlidingWindow, [_, width, slots, ..]) => span(width.saturating_mul(slots + 2)),
+        (Algorithm::Pacer, [interval, _, most, warm_up, _]) => {
+            span(interval.saturating_add(most).saturating_add(warm_up))
+        }
+        (_, [_, period, ..]) => span(period),
+    }
+}
+
 /// What a script is told about an ask under a limit that it holds.
-pub(super) fn pack_take(limit: &Limit, ask: Ask) -> Pack {
+pub(super) fn pack_take(target: &Target, ask: Ask) -> Pack {
+    let limit = &target.limit;
     let (cost, patience, numbers) = (ask.cost.get(), ask.patience.get(), limit.numbers());
     match limit.algorithm() {
         Algorithm::TokenBucket | Algorithm::LeakyBucket => pack_debt(limit, ask),
@@ -118,12 +142,17 @@ pub(super) fn pack_take(limit: &Limit, ask: Ask) -> Pack {
             let [most, lease, ..] = numbers;
             let number: u64 = fastrand::u64(..1 << 43);
             let units = cost.min(most + 1);
-            let pack = Pack::new(b'c').number(most).micros(lease).number(units);
+            let pack = Pack::new(holders_letter(target)).number(most).micros(lease).number(units);
             pack.text(&permit_name(units, number))
         }
         // Whatever is more than all, is too much.
         _ => pack_counter(limit, cost.min(numbers[0] + 1)),
     }
+}
+
+/// The letter of holders: under a rule they are one set, in which each keeps the lease that it was given.
+pub(super) fn holders_letter(target: &Target) -> u8 {
+    if target.is_one_set { b'o' } else { b'c' }
 }
 
 /// What a script is told about an adjustment of what is owed or counted.

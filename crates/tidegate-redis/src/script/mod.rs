@@ -7,21 +7,28 @@
 //! Numbers in a script are doubles, so no number there is above 2^53: a time is a pair of whole microseconds since 2024
 //! and ticks below 16,000. Nothing here connects to anybody.
 
+mod bid;
 mod change;
 mod key;
 mod limits;
 mod pack;
 mod reply;
+mod states;
+mod table;
 mod take;
 #[cfg(test)]
 mod tests;
 mod text;
 mod unreadable;
+mod words;
 
+pub(crate) use bid::{Begin, Bid, Target};
 pub(crate) use change::{Taken, adjust, give_back, refund, release, renew};
-pub(crate) use key::{slot, state_key, state_keys_of_all_algorithms};
-pub(crate) use limits::{Unsupported, supports};
-pub(crate) use reply::{read_adjust, read_peek, read_take, read_whether};
+pub(crate) use key::{LimitName, slot, table_name};
+pub(crate) use limits::{Unsupported, held, longest_use, supports};
+pub(crate) use reply::{Decided, TakeReply, read_adjust, read_peek, read_take, read_whether};
+pub(crate) use states::{read_states, states};
+pub(crate) use table::{Announced, InForce, TableEntry, list_limits, read_history, read_listed, read_time};
 pub(crate) use take::{peek, take};
 pub(crate) use text::Script;
 #[cfg(test)]
@@ -30,12 +37,22 @@ pub(crate) use unreadable::Unreadable;
 
 #[cfg(doc)]
 use tidegate::Decision;
-use tidegate::Timestamp;
+use tidegate::{Ticks, Timestamp};
 
 /// Ticks in a microsecond.
 const TICKS: u64 = 16_000;
 /// The second of Unix time at which the time of scripts begins: the Monday with which 2024 began.
 const EPOCH: u64 = 1_704_067_200;
+
+/// A span of so many ticks.
+pub(crate) fn span(ticks: u64) -> Ticks {
+    Timestamp::from_ticks(ticks).since(Timestamp::EPOCH)
+}
+
+/// The same span, rounded up to whole microseconds.
+pub(crate) fn whole_micros(wait: Ticks) -> Ticks {
+    span(wait.get().div_ceil(TICKS).saturating_mul(TICKS))
+}
 
 /// Who tells the time.
 #[derive(Clone, Copy, Debug)]

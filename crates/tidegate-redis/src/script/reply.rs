@@ -1,74 +1,118 @@
 //! Reading what a server answers, and deciding about it.
 
 use redis::Value;
-use tidegate::{Adjusted, Algorithm, Ask, Decision, Limit, State, Subject, Timestamp};
+use tidegate::{Adjusted, Algorithm, Decision, Limit, State, Timestamp};
 
+use super::bid::Bid;
 use super::change::{Taken, permit_of};
-use super::limits::held;
+use super::words::{digits, numbers_of, words_of_holders, words_of_numbers, words_of_text};
 use super::{EPOCH, TICKS, Unreadable};
 
-/// The last whole microsecond there is. Who would outlast it has no end.
-const LAST_MICRO: u64 = u64::MAX / TICKS;
-
-/// Reads the answer to [`take`](super::take): what was decided and, if it was spent, what each is given back with.
-pub(crate) fn read_take(
-    reply: Value,
-    asks: &[(Subject<'_>, Ask)],
-) -> Result<(Vec<Decision>, Vec<Option<Taken>>), Unreadable> {
-    let seen = Seen::read(reply, asks)?;
-    let (mut decisions, mut taken) = (Vec::with_capacity(asks.len()), Vec::with_capacity(asks.len()));
-    let is_spent = match seen.is_spent {
-        Some(is_spent) => is_spent,
-        None => asks
-            .iter()
-            .zip(&seen.states)
-            .all(|((subject, ask), state)| subject.limit.peek(&state.state, seen.now, *ask).is_allowed()),
-    };
-    for ((subject, ask), seen_state) in asks.iter().zip(seen.states) {
-        let limit = held(subject.limit).unwrap_or(*subject.limit);
-        let mut state = seen_state.state;
-        if !is_spent {
-            decisions.push(limit.peek(&state, seen.now, *ask));
-            taken.push(None);
-            continue;
-        }
-        let mut decision = limit.decide(&mut state, seen.now, *ask);
-        if !decision.is_allowed() {
-            return Err(Unreadable::new("that it has spent on what the library refuses", &(limit, state)));
-        }
-        if let (Algorithm::Concurrency, Some(permit)) = (limit.algorithm(), seen_state.permit) {
-            decision = decision.with_permit(permit);
-        }
-        taken.push(Some(Taken::new(&limit, &state, (ask.cost, seen.now), &decision)));
-        decisions.push(decision);
-    }
-    if !is_spent && decisions.iter().all(Decision::is_allowed) {
-        return Err(Unreadable::new("that it has refused what the library allows", &decisions));
-    }
-    Ok((decisions, taken))
+/// The answer to [`take`](super::take).
+#[derive(Debug)]
+pub(crate) enum TakeReply {
+    Decided(Decided),
+    /// Nothing was done: a key without a live state begins with something that is not known, or not any more.
+    Unknown {
+        now: Timestamp,
+        /// For each bid, whether it has a live state, or begins with nothing else.
+        is_live: Vec<bool>,
+    },
 }
 
-/// Reads the answer to [`peek`](super::peek): a decision for each ask.
-pub(crate) fn read_peek(reply: Value, asks: &[(Subject<'_>, Ask)]) -> Result<Vec<Decision>, Unreadable> {
-    let seen = Seen::read(reply, asks)?;
-    if seen.states.len() != asks.len() {
+/// The decisions about all bids.
+#[derive(Debug)]
+pub(crate) struct Decided {
+    pub(crate) now: Timestamp,
+    pub(crate) decisions: Vec<Decision>,
+    /// If it was spent, what each take is given back with.
+    pub(crate) taken: Vec<Option<Taken>>,
+    /// The states before.
+    pub(crate) states: Vec<State>,
+    /// For each bid, whether it was decided by what its key begins with, as it had no live state.
+    pub(crate) is_begun: Vec<bool>,
+}
+
+/// Reads the answer to [`take`](super::take).
+pub(crate) fn read_take(reply: Value, bids: &[Bid]) -> Result<TakeReply, Unreadable> {
+    let seen = Seen::read(reply, bids)?;
+    let now = seen.now;
+    let is_begun: Vec<_> =
+        bids.iter().zip(&seen.states).map(|(bid, seen)| bid.begin.is_some() && seen.is_missing).collect();
+    if seen.spent == Spent::Unknown {
+        return Ok(TakeReply::Unknown { now, is_live: is_begun.iter().map(|is_begun| !is_begun).collect() });
+    }
+    let states: Vec<_> = bids.iter().zip(&seen.states).map(|(bid, seen)| bid.state(seen)).collect();
+    let passes = |(bid, state): (&Bid, &State)| bid.target.limit.peek(state, now, bid.ask).is_allowed();
+    let is_spent = match seen.spent {
+        Spent::All => true,
+        Spent::None | Spent::Unknown => false,
+        Spent::Untold => bids.iter().zip(&states).all(passes),
+    };
+    let mut decided = Decided { now, decisions: Vec::new(), taken: Vec::new(), states: Vec::new(), is_begun };
+    for ((bid, seen_state), state) in bids.iter().zip(seen.states).zip(states) {
+        let limit = &bid.target.limit;
+        if is_spent {
+            let (decision, taken) = spent(bid, &seen_state, (state.clone(), now))?;
+            decided.decisions.push(decision);
+            decided.taken.push(Some(taken));
+        } else {
+            decided.decisions.push(limit.peek(&state, now, bid.ask));
+            decided.taken.push(None);
+        }
+        decided.states.push(state);
+    }
+    if !is_spent && decided.decisions.iter().all(Decision::is_allowed) {
+        return Err(Unreadable::new("that it has refused what the library allows", &decided.decisions));
+    }
+    Ok(TakeReply::Decided(decided))
+}
+
+/// The decision about a bid that was spent on, and what it is given back with.
+fn spent(
+    bid: &Bid,
+    seen: &SeenState,
+    (mut state, now): (State, Timestamp),
+) -> Result<(Decision, Taken), Unreadable> {
+    let limit = &bid.target.limit;
+    let mut decision = limit.decide(&mut state, now, bid.ask);
+    if !decision.is_allowed() {
+        return Err(Unreadable::new("that it has spent on what the library refuses", &(limit, state)));
+    }
+    if let (Algorithm::Concurrency, Some(permit)) = (limit.algorithm(), seen.permit) {
+        decision = decision.with_permit(permit);
+    }
+    let taken = Taken::new(limit, &state, (bid.ask.cost, now), &decision);
+    Ok((decision, taken))
+}
+
+impl Bid {
+    /// The state that decides: the one that the server has, or what a key without a live one begins with.
+    fn state(&self, seen: &SeenState) -> State {
+        match &self.begin {
+            Some(begin) if seen.is_missing => begin.state.clone(),
+            _ => seen.state.clone(),
+        }
+    }
+}
+
+/// Reads the answer to [`peek`](super::peek): the time, and the state of each.
+pub(crate) fn read_peek(reply: Value, bids: &[Bid]) -> Result<(Timestamp, Vec<State>), Unreadable> {
+    let seen = Seen::read(reply, bids)?;
+    if seen.states.len() != bids.len() {
         return Err(Unreadable::new("too little to look at", &seen.now));
     }
-    let each = asks.iter().zip(&seen.states);
-    Ok(each
-        .map(|((subject, ask), seen_state)| {
-            let limit = held(subject.limit).unwrap_or(*subject.limit);
-            limit.peek(&seen_state.state, seen.now, *ask)
-        })
-        .collect())
+    Ok((seen.now, seen.states.into_iter().map(|seen| seen.state).collect()))
 }
 
-/// Reads the answer to [`adjust`](super::adjust) and [`give_back`](super::give_back).
-pub(crate) fn read_adjust(reply: Value) -> Result<Adjusted, Unreadable> {
+/// Reads the answer to [`adjust`](super::adjust) and [`give_back`](super::give_back); `None` if nothing was done, as a
+/// key without a live state begins with something that is not known.
+pub(crate) fn read_adjust(reply: Value) -> Result<Option<Adjusted>, Unreadable> {
     match reply {
-        Value::Int(1) => Ok(Adjusted::Whole),
-        Value::Int(0) => Ok(Adjusted::Capped),
-        Value::Int(2) => Ok(Adjusted::NeedsPermit),
+        Value::Int(1) => Ok(Some(Adjusted::Whole)),
+        Value::Int(0) => Ok(Some(Adjusted::Capped)),
+        Value::Int(2) => Ok(Some(Adjusted::NeedsPermit)),
+        Value::Int(3) => Ok(None),
         other => Err(Unreadable::new("no adjustment", &other)),
     }
 }
@@ -84,35 +128,48 @@ pub(crate) fn read_whether(reply: Value) -> Result<bool, Unreadable> {
 /// What a script saw.
 struct Seen {
     now: Timestamp,
-    /// Whether it has spent, where it says so: about buckets there is no doubt.
-    is_spent: Option<bool>,
+    spent: Spent,
     states: Vec<SeenState>,
+}
+
+/// Whether a script has spent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Spent {
+    All,
+    None,
+    /// It does not say so: about buckets there is no doubt.
+    Untold,
+    /// It did nothing, for it has to know more.
+    Unknown,
 }
 
 /// The state that a decision was about; of a log or of holders, as much of it as the decision needs.
 struct SeenState {
     state: State,
+    is_missing: bool,
     permit: Option<tidegate::PermitId>,
 }
 
 impl Seen {
-    fn read(reply: Value, asks: &[(Subject<'_>, Ask)]) -> Result<Seen, Unreadable> {
-        let limits = asks.iter().map(|(subject, _)| subject.limit);
+    fn read(reply: Value, bids: &[Bid]) -> Result<Seen, Unreadable> {
+        let limits = bids.iter().map(|bid| &bid.target.limit);
         match reply {
             Value::BulkString(line) => Seen::of_line(&line, limits),
-            Value::Array(mut parts) if parts.len() == asks.len() + 2 => {
-                let time = parts.split_off(asks.len());
-                Seen::of_parts(&time, None, (parts, limits))
+            Value::Array(mut parts) if parts.len() == bids.len() + 2 => {
+                let time = parts.split_off(bids.len());
+                Seen::of_parts(&time, Spent::Untold, (parts, limits))
             }
-            Value::Array(mut parts) if parts.len() == asks.len() + 3 => {
+            Value::Array(mut parts) if parts.len() == bids.len() + 3 => {
                 let states = parts.split_off(3);
-                let is_spent = match parts.pop() {
-                    Some(Value::Int(answer @ (0 | 1))) => answer == 1,
+                let spent = match parts.pop() {
+                    Some(Value::Int(0)) => Spent::None,
+                    Some(Value::Int(1)) => Spent::All,
+                    Some(Value::Int(2)) => Spent::Unknown,
                     other => {
                         return Err(Unreadable::new("neither that it spent nor that it did not", &other));
                     }
                 };
-                Seen::of_parts(&parts, Some(is_spent), (states, limits))
+                Seen::of_parts(&parts, spent, (states, limits))
             }
             other => Err(Unreadable::new("no decision", &other)),
         }
@@ -126,37 +183,42 @@ impl Seen {
         };
         let text = |word: &[u8]| Value::BulkString(word.to_vec());
         let owed = if owed.is_empty() { Value::Nil } else { text(owed) };
-        Seen::of_parts(&[text(seconds), text(micros)], None, (vec![owed], limits))
+        Seen::of_parts(&[text(seconds), text(micros)], Spent::Untold, (vec![owed], limits))
     }
 
     fn of_parts<'a>(
         time: &[Value],
-        is_spent: Option<bool>,
+        spent: Spent,
         (states, limits): (Vec<Value>, impl Iterator<Item = &'a Limit>),
     ) -> Result<Seen, Unreadable> {
-        let now = match time {
-            [Value::BulkString(seconds), Value::BulkString(micros)] => time_of(seconds, micros),
-            _ => None,
-        };
-        let now = now.ok_or_else(|| Unreadable::new("no time", &time))?;
+        let now = time_of_parts(time)?;
         let states = states.into_iter().zip(limits);
         let states = states.map(|(value, limit)| read_state(&value, limit.algorithm()).ok_or(value));
         let states: Result<Vec<_>, _> = states.collect();
         let states = states.map_err(|value| Unreadable::new("no state", &value))?;
-        Ok(Seen { now, is_spent, states })
+        Ok(Seen { now, spent, states })
     }
+}
+
+/// The time in the two parts with which a script tells it.
+pub(super) fn time_of_parts(time: &[Value]) -> Result<Timestamp, Unreadable> {
+    let now = match time {
+        [Value::BulkString(seconds), Value::BulkString(micros)] => time_of(seconds, micros),
+        _ => None,
+    };
+    now.ok_or_else(|| Unreadable::new("no time", &time))
+}
+
+/// The text in a part of an answer.
+pub(super) fn text_of(value: &Value) -> Option<&str> {
+    let Value::BulkString(text) = value else { return None };
+    std::str::from_utf8(text).ok()
 }
 
 fn time_of(seconds: &[u8], micros: &[u8]) -> Option<Timestamp> {
     let (seconds, micros) = (digits(seconds)?, digits(micros)?);
     let micros = seconds.checked_mul(1_000_000)?.checked_add(micros)?.saturating_sub(EPOCH * 1_000_000);
     Some(Timestamp::from_ticks(micros.checked_mul(TICKS)?))
-}
-
-/// A whole number, and nothing else.
-fn digits(text: &[u8]) -> Option<u64> {
-    let is_number = text.iter().all(u8::is_ascii_digit);
-    is_number.then(|| std::str::from_utf8(text).ok()?.parse().ok()).flatten()
 }
 
 fn read_state(value: &Value, algorithm: Algorithm) -> Option<SeenState> {
@@ -173,73 +235,6 @@ fn read_state(value: &Value, algorithm: Algorithm) -> Option<SeenState> {
         (Value::Array(parts), _) => words_of_numbers(&numbers_of(parts)?, algorithm)?,
         _ => return None,
     };
-    Some(SeenState { state: State::from_words(algorithm, &words)?, permit })
-}
-
-fn numbers_of(parts: &[Value]) -> Option<Vec<u64>> {
-    let number =
-        |part: &Value| if let Value::Int(number) = part { u64::try_from(*number).ok() } else { None };
-    parts.iter().map(number).collect()
-}
-
-/// Debts, windows and paces are kept as numbers with colons between them.
-fn words_of_text(text: &[u8], algorithm: Algorithm) -> Option<Vec<u64>> {
-    let numbers: Option<Vec<_>> = text.split(|byte| *byte == b':').map(digits).collect();
-    let pair = |whole: u64, ticks: u64| whole.checked_mul(TICKS)?.checked_add(ticks);
-    match (algorithm, &*numbers?) {
-        (Algorithm::TokenBucket | Algorithm::LeakyBucket, [whole]) => Some(vec![pair(*whole, 0)?]),
-        (Algorithm::TokenBucket | Algorithm::LeakyBucket, [whole, ticks]) => {
-            Some(vec![pair(*whole, *ticks)?])
-        }
-        (Algorithm::FixedWindow, [end, count]) => Some(vec![pair(*end, 0)?, *count]),
-        (Algorithm::Pacer, [at, owed, owed_ticks, saved, saved_ticks, scale]) => {
-            Some(vec![pair(*at, 0)?, pair(*owed, *owed_ticks)?, pair(*saved, *saved_ticks)?, *scale])
-        }
-        _ => None,
-    }
-}
-
-fn words_of_numbers(numbers: &[u64], algorithm: Algorithm) -> Option<Vec<u64>> {
-    let ticks = |micros: u64| micros.checked_mul(TICKS);
-    match (algorithm, numbers) {
-        (Algorithm::SlidingLog, [left, _, total]) if left == total => Some(vec![]),
-        (Algorithm::SlidingLog, [left, at, total]) => Some(vec![*left, ticks(*at)?, *total]),
-        // The entry that has to leave, unless it shares its instant with the newest.
-        (Algorithm::SlidingLog, [left, nth, _, at, total]) if nth == at => {
-            Some(vec![*left, ticks(*at)?, *total])
-        }
-        (Algorithm::SlidingLog, [left, nth, until_nth, at, total]) => {
-            Some(vec![*left, ticks(*nth)?, *until_nth, ticks(*at)?, *total])
-        }
-        (Algorithm::SlidingWindow, [newest, width, counts @ ..]) => {
-            Some([&[*newest, ticks(*width)?], counts].concat())
-        }
-        _ => None,
-    }
-}
-
-/// The lease that has to end, if it was found, and the last one for all the others. Their permits are not looked at:
-/// any two numbers will do.
-fn words_of_holders(numbers: &[u64]) -> Option<Vec<u64>> {
-    let [places, last, freed, until] = *numbers else { return None };
-    let end = |micros: u64| if micros > LAST_MICRO { u64::MAX } else { micros * TICKS };
-    if places == 0 && freed == 0 {
-        return Some(vec![]);
-    }
-    let leases = [[end(until), freed, 1], [end(last), places.checked_sub(freed)?, 2]];
-    let held = leases.into_iter().filter(|[_, units, _]| *units > 0).flatten();
-    Some(std::iter::once(3).chain(held).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_plain_numbers_are_numbers() {
-        assert_eq!(digits(b"1704067200"), Some(1_704_067_200));
-        for bad in [&b""[..], b"+1", b"-1", b"1.5", b"0x1", b" 1", b"99999999999999999999"] {
-            assert_eq!(digits(bad), None, "{bad:?}");
-        }
-    }
+    let is_missing = matches!(value, Value::Nil);
+    Some(SeenState { state: State::from_words(algorithm, &words)?, is_missing, permit })
 }

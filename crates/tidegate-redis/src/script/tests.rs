@@ -7,8 +7,39 @@ mod world;
 
 use redis::{Connection, Value};
 use testbed::{Flavour, Redis};
+use tidegate::{Ask, Decision, Subject};
 
-use super::{Call, all};
+use super::{Bid, Call, TakeReply, Taken, Target, Unreadable, all, read_peek, read_take};
+
+pub(super) const PREFIX: &[u8] = b"tg:";
+
+/// The state of a subject.
+pub(super) fn target(subject: &Subject<'_>) -> Target {
+    Target::new(PREFIX, &subject.prepared_limit(), subject.key()).expect("it can be held")
+}
+
+/// Bids under limits that none was before.
+pub(super) fn bids(asks: &[(Subject<'_>, Ask)]) -> Vec<Bid> {
+    asks.iter().map(|(subject, ask)| Bid::new(target(subject), *ask)).collect()
+}
+
+/// What was decided, and what each take is given back with.
+pub(super) fn decided(
+    reply: Value,
+    asks: &[(Subject<'_>, Ask)],
+) -> Result<(Vec<Decision>, Vec<Option<Taken>>), Unreadable> {
+    match read_take(reply, &bids(asks))? {
+        TakeReply::Decided(decided) => Ok((decided.decisions, decided.taken)),
+        TakeReply::Unknown { .. } => panic!("nothing has to be known"),
+    }
+}
+
+/// The decision about each, without spending.
+pub(super) fn seen(reply: Value, asks: &[(Subject<'_>, Ask)]) -> Result<Vec<Decision>, Unreadable> {
+    let (now, states) = read_peek(reply, &bids(asks))?;
+    let each = bids(asks).into_iter().zip(&states);
+    Ok(each.map(|(bid, state)| bid.target.limit.peek(state, now, bid.ask)).collect())
+}
 
 /// A server, and a connection that knows all scripts.
 pub(super) struct Server {

@@ -30,6 +30,14 @@ pub(super) enum Job {
     RefundDebt,
     Release,
     Renew,
+    /// Read whole states.
+    ReadStates,
+    /// List a limit in the table of its namespace.
+    NoteLimit,
+    /// Put the limit of a rule in force.
+    AnnounceLimit,
+    /// Read the limits that are listed.
+    ListLimits,
     /// Answer without looking.
     Nothing,
 }
@@ -97,11 +105,12 @@ static SCRIPTS: [OnceLock<Script>; PLACES] = [const { OnceLock::new() }; PLACES]
 /// Every script that is likely to be run: those for any mix of algorithms are put together when they are needed.
 pub(crate) fn all() -> impl Iterator<Item = &'static Script> {
     let jobs = [Job::TakeDebt, Job::TakeDebts, Job::RefundDebt, Job::Release, Job::Renew, Job::Nothing];
+    let others = [Job::ReadStates, Job::NoteLimit, Job::AnnounceLimit, Job::ListLimits];
     let of_kind = |kind| {
         let only = Kinds::only(kind);
         [Job::Take(only), Job::Peek(only), Job::Adjust(kind), Job::GiveBack(kind)]
     };
-    jobs.into_iter().chain(KINDS.into_iter().flat_map(of_kind)).map(Job::script)
+    jobs.into_iter().chain(others).chain(KINDS.into_iter().flat_map(of_kind)).map(Job::script)
 }
 
 impl Job {
@@ -125,6 +134,10 @@ impl Job {
             Job::Renew => 147,
             Job::Nothing => 148,
             Job::RefundDebt => 149,
+            Job::ReadStates => 150,
+            Job::NoteLimit => 151,
+            Job::AnnounceLimit => 152,
+            Job::ListLimits => 153,
         }
     }
 
@@ -139,6 +152,10 @@ impl Job {
             Job::RefundDebt => with_kinds(Kinds::only(Kind::Debt), &["debt_refund"]),
             Job::Release => with_kinds(Kinds::only(Kind::Holders), &["release"]),
             Job::Renew => with_kinds(Kinds::only(Kind::Holders), &["renew"]),
+            Job::ReadStates => vec!["time", "states"],
+            Job::NoteLimit => vec!["time", "limits", "limits_note"],
+            Job::AnnounceLimit => vec!["time", "limits", "limits_announce"],
+            Job::ListLimits => vec!["time", "limits", "limits_list"],
             Job::Nothing => vec!["nothing"],
         };
         let mut text = String::new();
@@ -201,9 +218,10 @@ macro_rules! pieces {
 }
 
 pieces! {
-    "big" "debt" "debt_adjust" "debt_give_back" "debt_judge" "debt_many" "debt_one" "debt_read" "debt_refund" "debt_write" "head" "holders" "log"
-    "log_adjust" "log_give_back" "nothing" "pacer" "pacer_adjust" "pacer_adjust_end" "pacer_give_back_end" "pairs"
-    "peek" "release" "renew" "slots" "slots_adjust" "slots_adjust_end" "slots_give_back_end" "take" "time" "window"
+    "big" "debt" "debt_adjust" "debt_give_back" "debt_judge" "debt_many" "debt_one" "debt_read" "debt_refund"
+    "debt_write" "head" "holders" "limits" "limits_announce" "limits_list" "limits_note" "log" "log_adjust"
+    "log_give_back" "nothing" "pacer" "pacer_adjust" "pacer_adjust_end" "pacer_give_back_end" "pairs" "peek" "release"
+    "renew" "slots" "slots_adjust" "slots_adjust_end" "slots_give_back_end" "states" "take" "time" "window"
     "window_adjust" "window_adjust_end" "window_give_back_end"
 }
 

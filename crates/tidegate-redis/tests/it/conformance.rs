@@ -10,7 +10,7 @@ use conformance::ticks;
 use conformance::trace::{self, Action, Batches, Trace};
 use testbed::{Cluster, Flavour, Redis, Sentinels};
 use tidegate::{
-    Adjusted, Adjustment, Ask, Key, Limit, ManualClock, PermitId, Store as _, Subject, Ticks, Timestamp,
+    Adjusted, Adjustment, Ask, Key, Limit, ManualClock, PermitId, PreparedLimit, Store as _, Ticks, Timestamp,
 };
 use tidegate_redis::RedisStore;
 
@@ -26,20 +26,25 @@ struct OnRedis {
     name: String,
     store: RedisStore,
     clock: Arc<ManualClock>,
-    limit: Limit,
-    /// Each beginning has subjects of its own.
+    limit: PreparedLimit,
+    /// Each beginning has a rule and subjects of its own.
     beginning: u64,
 }
 
 impl OnRedis {
     fn new(name: &str, url: &str) -> OnRedis {
         let (store, clock) = given_time(url);
-        OnRedis { name: name.to_owned(), store, clock, limit: Limit::per_second(1), beginning: 0 }
+        OnRedis { name: name.to_owned(), store, clock, limit: of_rule(0, Limit::per_second(1)), beginning: 0 }
     }
 
     fn key(&self, key: &str) -> Key {
         Key::new((self.beginning, key))
     }
+}
+
+/// The limit of a rule: when it changes, counts are carried over.
+fn of_rule(beginning: u64, limit: Limit) -> PreparedLimit {
+    PreparedLimit::of_rule(&format!("judged {beginning}"), limit)
 }
 
 /// What a store answers; a server that is well always does.
@@ -65,11 +70,11 @@ impl Arm for OnRedis {
     fn begin(&mut self, limit: Limit) {
         self.beginning += 1;
         self.clock.set(Timestamp::EPOCH);
-        self.limit = limit;
+        self.limit = of_rule(self.beginning, limit);
     }
 
     fn change(&mut self, limit: Limit) {
-        self.limit = limit;
+        self.limit = of_rule(self.beginning, limit);
     }
 
     fn set_time(&mut self, now: Timestamp) {
@@ -79,14 +84,14 @@ impl Arm for OnRedis {
 
     fn take(&mut self, key: &str, ask: Ask, _: Option<&str>) -> Answer {
         let key = self.key(key);
-        let asks = [(Subject::new("judged", &key, &self.limit), ask)];
+        let asks = [(self.limit.subject(&key), ask)];
         answer!(self.store.take(&asks)).each()[0].into()
     }
 
     /// All questions are handed in before the first answer is waited for, as a server does with a pipeline.
     fn take_each(&mut self, takes: &[Take<'_>]) -> Vec<Answer> {
         let keys: Vec<_> = takes.iter().map(|take| self.key(take.key)).collect();
-        let subject = |key| Subject::new("judged", key, &self.limit);
+        let subject = |key| self.limit.subject(key);
         let asks: Vec<_> = keys.iter().zip(takes).map(|(key, take)| [(subject(key), take.ask)]).collect();
         let answers = wait_for_all(asks.iter().map(|asks| self.store.take(asks)));
         let decided = answers.into_iter().map(|answer| match answer {
@@ -98,17 +103,17 @@ impl Arm for OnRedis {
 
     fn peek(&mut self, key: &str, ask: Ask) -> Answer {
         let key = self.key(key);
-        answer!(self.store.peek(Subject::new("judged", &key, &self.limit), ask)).into()
+        answer!(self.store.peek(self.limit.subject(&key), ask)).into()
     }
 
     fn adjust(&mut self, key: &str, adjustment: Adjustment) -> Adjusted {
         let key = self.key(key);
-        answer!(self.store.adjust(Subject::new("judged", &key, &self.limit), adjustment))
+        answer!(self.store.adjust(self.limit.subject(&key), adjustment))
     }
 
     fn reset(&mut self, key: &str) {
         let key = self.key(key);
-        answer!(self.store.reset(Subject::new("judged", &key, &self.limit)));
+        answer!(self.store.reset(self.limit.subject(&key)));
     }
 
     fn give_back(&mut self, _: &str, _: &str) -> Adjusted {
@@ -117,12 +122,12 @@ impl Arm for OnRedis {
 
     fn release(&mut self, key: &str, permit: PermitId) -> bool {
         let key = self.key(key);
-        answer!(self.store.release(Subject::new("judged", &key, &self.limit), permit))
+        answer!(self.store.release(self.limit.subject(&key), permit))
     }
 
     fn renew(&mut self, key: &str, permit: PermitId) -> bool {
         let key = self.key(key);
-        answer!(self.store.renew(Subject::new("judged", &key, &self.limit), permit))
+        answer!(self.store.renew(self.limit.subject(&key), permit))
     }
 }
 

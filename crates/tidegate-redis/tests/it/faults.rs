@@ -338,27 +338,49 @@ fn what_others_take_between_two_scripts_is_found_and_all_is_given_back() {
     let redis = redis();
     let (store, other) = (forgetful(&redis.url()), forgetful(&redis.url()));
     let people = people(200, "1/h");
+    let reset = || {
+        for person in &people {
+            wait(other.reset(person.subject())).unwrap();
+        }
+    };
     // The scripts are known after this, and the connections are there.
     for store in [&store, &other] {
         assert!(take_all(store, &people).is_allowed());
-        assert!(people.iter().all(|person| wait(store.reset(person.subject())).unwrap()));
+        reset();
     }
     let asks: Vec<_> = people.iter().map(|person| (person.subject(), Ask::ONE)).collect();
-    let mut taking = std::pin::pin!(store.take(&asks));
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-    let begun = store.status().answered;
-    // Two scripts look, one takes; the next is sent when this is polled again.
-    for answered in 1..=3 {
-        assert!(taking.as_mut().poll(&mut context).is_pending());
-        eventually("the script is over", || (store.status().answered >= begun + answered).then_some(()));
+    // On a busy machine two scripts may be answered within one poll: then nothing can be done in between.
+    for _ in 0..100 {
+        reset();
+        let mut taking = Box::pin(store.take(&asks));
+        let before = store.status();
+        // Two scripts look, one takes; the next is sent when this is polled again.
+        let mut is_over = false;
+        let is_between = (1..=3).all(|answered| {
+            is_over = taking.as_mut().poll(&mut context).is_ready();
+            if !is_over {
+                let due = before.answered + answered;
+                eventually("the script is over", || (store.status().answered >= due).then_some(()));
+            }
+            !is_over && store.status().answered == before.answered + answered
+        });
+        if !is_between {
+            if !is_over {
+                drop(wait(taking));
+            }
+            continue;
+        }
+        assert_eq!(left(&other, &people[0]), 0, "the first part is taken");
+        assert!(people[199].is_allowed(&other), "another store is faster with the second");
+        let refused = wait(taking).unwrap_or_else(|error| panic!("{}", reason(&error)));
+        assert_eq!((refused.is_allowed(), refused.binding()), (false, Some(199)));
+        assert_eq!(refused.each()[0].remaining(), 1, "told as it is after that");
+        assert_eq!((left(&other, &people[0]), left(&other, &people[199])), (1, 0));
+        assert_eq!(store.status().given_back, before.given_back + 128);
+        return;
     }
-    assert_eq!(left(&other, &people[0]), 0, "the first part is taken");
-    assert!(people[199].is_allowed(&other), "somebody else is faster with the second");
-    let refused = wait(taking).unwrap_or_else(|error| panic!("{}", reason(&error)));
-    assert_eq!((refused.is_allowed(), refused.binding()), (false, Some(199)));
-    assert_eq!(refused.each()[0].remaining(), 1, "told as it is after that");
-    assert_eq!((left(&other, &people[0]), left(&other, &people[199])), (1, 0));
-    assert_eq!(store.status().given_back, 128);
+    panic!("two scripts were answered within one poll, a hundred times");
 }
 
 #[test]

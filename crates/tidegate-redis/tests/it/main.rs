@@ -1,5 +1,6 @@
 //! The store on real servers: alone, with Sentinels, in a cluster; whole, slow, cut, killed, replaced.
 
+mod changes;
 mod cluster;
 mod conformance;
 mod faults;
@@ -10,3 +11,7 @@ mod refunds;
 mod remembered;
 mod sentinel;
 mod setup;
+mod states;
+mod tables;
+mod twins;
+mod versions;

@@ -1,9 +1,12 @@
 //! What turned out to be more or less than was spent: corrects what is on a [`Bill`], and nothing else.
 
-use tidegate::{Adjusted, Adjustment, Answer, Cost, Limit, OpenReceipt, StoreError, Subject};
+use std::sync::Arc;
 
-use super::bill::{Bill, Entry};
+use tidegate::{Adjusted, Adjustment, Answer, Cost, OpenReceipt, StoreError};
+
+use super::bill::{Bill, Entry, Paid};
 use super::joined::all;
+use super::limits::{LimitInUse, NodeLimit};
 use super::{Gate, InForce, at_once};
 use crate::rule::{Mode, OnStoreFailure};
 
@@ -17,11 +20,9 @@ enum Way {
 /// What is to be done about one entry.
 struct Correction {
     place: usize,
-    /// The limit to reckon by.
-    limit: Limit,
+    /// The limit to charge.
+    limit: Arc<NodeLimit>,
     cost: Cost,
-    /// Whether that is the limit under which it was taken.
-    is_same_limit: bool,
 }
 
 impl Gate {
@@ -41,8 +42,9 @@ impl Gate {
     /// In memory this is exact in any order of requests. Of a bucket in a remote store, or in a zone file, the price less
     /// the time since the take comes back, and nothing of a late charge in a remote store.
     ///
-    /// To a rule that counts by another limit of the same algorithm by now nothing goes back: a unit of the one is worth
-    /// another time under the other. What was sent to a store that fails is not sent again.
+    /// A state belongs to one limit. If the rule has another limit by now, the units go back to the state under the old
+    /// one: keys whose counts are still carried over from there have them again, and a state that was written under the new
+    /// limit stays as it is. What was sent to a store that fails is not sent again.
     pub async fn refund(&self, bill: &mut Bill, units: u64) -> Result<Adjusted, StoreError> {
         self.settle(bill, units, Way::Refund).await
     }
@@ -93,14 +95,13 @@ impl Gate {
         for (place, entry) in bill.entries.iter_mut().enumerate() {
             let in_force = self.limit_of(&now, entry.name(force), &entry.key);
             // Another algorithm counts by itself and has nothing to do with what was taken.
-            let in_force = in_force.filter(|limit| limit.algorithm() == entry.limit.algorithm());
-            let limit = in_force.unwrap_or(entry.limit);
-            let is_same_limit = limit == entry.limit;
+            let algorithm = |limit: &NodeLimit| limit.whole().limit().algorithm();
+            let in_force = in_force.filter(|limit| algorithm(limit) == algorithm(&entry.limit));
+            let limit = in_force.map_or_else(|| Arc::clone(&entry.limit), LimitInUse::into_arc);
             let asked = units.saturating_mul(entry.weight);
             let cost = match way {
                 Way::Charge => asked,
-                Way::Refund if is_same_limit => asked.min(entry.paid),
-                Way::Refund => 0,
+                Way::Refund => asked.min(entry.paid),
             };
             if cost < asked && entry.mode == Mode::Enforce {
                 all_of_it = Adjusted::Capped;
@@ -109,7 +110,7 @@ impl Gate {
                 entry.paid -= cost;
             }
             if let Ok(cost) = Cost::new(cost) {
-                corrections.push(Correction { place, limit, cost, is_same_limit });
+                corrections.push(Correction { place, limit, cost });
             }
         }
         (corrections, all_of_it)
@@ -133,10 +134,10 @@ impl InForce {
         let mut corrected = Vec::with_capacity(corrections.len());
         for (correction, answer) in corrections.iter().zip(answers) {
             corrected.push(answer.map(|(adjusted, receipt)| {
-                if adjusted == Adjusted::Whole && correction.is_same_limit {
-                    let entry = &mut bill.entries[correction.place];
+                if adjusted == Adjusted::Whole {
+                    let (entry, limit) = (&mut bill.entries[correction.place], Arc::clone(&correction.limit));
                     entry.paid = entry.paid.saturating_add(correction.cost.get());
-                    entry.receipts.extend(receipt);
+                    entry.receipts.extend(receipt.map(|receipt| Paid { limit, receipt }));
                 }
                 adjusted
             }));
@@ -149,19 +150,18 @@ impl InForce {
         entry: &'a Entry,
         correction: &'a Correction,
     ) -> Answer<'a, (Adjusted, Option<OpenReceipt>)> {
-        let cost = correction.cost;
+        let Correction { limit, cost, .. } = correction;
         match (self.store.elsewhere(), self.store.zones_in_memory()) {
             (Some(elsewhere), _) if entry.is_local => {
-                let share = correction.limit.shared_among(elsewhere.nodes);
-                let subject = Subject { limit: &share, ..entry.subject(self, &correction.limit) };
-                Answer::ready(elsewhere.local.charge_tracked(subject, cost))
+                let subject = entry.subject(self, limit.share(elsewhere.nodes));
+                Answer::ready(elsewhere.local.charge_tracked(subject, *cost))
             }
             (None, Some(zones)) => {
-                Answer::ready(zones.charge_tracked(entry.subject(self, &correction.limit), cost))
+                Answer::ready(zones.charge_tracked(entry.subject(self, limit.whole()), *cost))
             }
             _ => {
-                let subject = entry.subject(self, &correction.limit);
-                let adjusted = self.store.store().adjust(subject, Adjustment::Charge(cost));
+                let subject = entry.subject(self, limit.whole());
+                let adjusted = self.store.store().adjust(subject, Adjustment::Charge(*cost));
                 Answer::later(async move { adjusted.await.map(|adjusted| (adjusted, None)) })
             }
         }
@@ -175,11 +175,11 @@ impl InForce {
         let (mut answers, mut places) = (Vec::new(), Vec::new());
         for (place, (correction, receipts)) in corrections.iter().zip(&mut receipts).enumerate() {
             let mut left = correction.cost.get();
-            for receipt in receipts.iter_mut().rev() {
-                if let Ok(part) = Cost::new(left.min(receipt.units())) {
+            for paid in receipts.iter_mut().rev() {
+                if let Ok(part) = Cost::new(left.min(paid.receipt.units())) {
                     left -= part.get();
                     places.push(place);
-                    answers.push(self.refund(&bill.entries[correction.place], correction, (receipt, part)));
+                    answers.push(self.refund(&bill.entries[correction.place], paid, part));
                 }
             }
             corrected.push(Ok(if left == 0 { Adjusted::Whole } else { Adjusted::Capped }));
@@ -192,25 +192,21 @@ impl InForce {
             };
         }
         for (correction, receipts) in corrections.iter().zip(receipts) {
-            let is_open = |receipt: &OpenReceipt| receipt.units() > 0;
+            let is_open = |paid: &Paid| paid.receipt.units() > 0;
             bill.entries[correction.place].receipts.extend(receipts.into_iter().filter(is_open));
         }
         corrected
     }
 
-    fn refund<'a>(
-        &'a self,
-        entry: &'a Entry,
-        correction: &'a Correction,
-        (receipt, cost): (&'a mut OpenReceipt, Cost),
-    ) -> Answer<'a, Adjusted> {
-        let subject = entry.subject(self, &correction.limit);
+    /// Refunds the state that was charged, by its receipt.
+    fn refund<'a>(&'a self, entry: &'a Entry, paid: &'a mut Paid, cost: Cost) -> Answer<'a, Adjusted> {
+        let Paid { limit, receipt } = paid;
         match self.store.elsewhere() {
             Some(elsewhere) if entry.is_local => {
-                let share = correction.limit.shared_among(elsewhere.nodes);
-                Answer::ready(elsewhere.local.refund(Subject { limit: &share, ..subject }, receipt, cost))
+                let subject = entry.subject(self, limit.share(elsewhere.nodes));
+                Answer::ready(elsewhere.local.refund(subject, receipt, cost))
             }
-            _ => self.store.store().refund(subject, receipt, cost),
+            _ => self.store.store().refund(entry.subject(self, limit.whole()), receipt, cost),
         }
     }
 
@@ -220,8 +216,7 @@ impl InForce {
         let Some(elsewhere) = self.store.elsewhere() else { return };
         let is_local = entry.on_store_failure(self) == OnStoreFailure::Local;
         if way == Way::Charge && is_local && entry.mode == Mode::Enforce {
-            let share = correction.limit.shared_among(elsewhere.nodes);
-            let subject = Subject { limit: &share, ..entry.subject(self, &correction.limit) };
+            let subject = entry.subject(self, correction.limit.share(elsewhere.nodes));
             elsewhere.local.adjust(subject, Adjustment::Charge(correction.cost));
         }
     }

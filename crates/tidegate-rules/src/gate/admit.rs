@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 #[cfg(doc)]
 use tidegate::Store;
 use tidegate::{
-    Ask, Decision, Decisions, OpenReceipt, StoreError, Subject, Ticks, Timestamp, TrackedDecisions, Verdict,
+    Ask, Decision, Decisions, Limit, OpenReceipt, StoreError, Subject, Ticks, Timestamp, TrackedDecisions,
+    Verdict,
 };
 
 use super::admission::{Admission, Binding, DecidedBy, HeldPermit, Outcome};
@@ -83,13 +84,12 @@ impl Gate {
         // One date for all rules, also if it changes meanwhile.
         let now = || moment.date(self);
         let around = Circumstances { overrides: &self.inner.overrides, now: &now };
-        let visits: Vec<_> =
-            requests.iter().map(|request| Visit::new(&force.policy, request, &around)).collect();
+        let visits: Vec<_> = requests.iter().map(|request| Visit::new(force, request, &around)).collect();
         let is_forbidden = |visit: &Visit<'_>| matches!(visit.fixed, Some((_, Fixed::Deny)));
         if visits.iter().any(is_forbidden) {
             return Ok(visits.iter().map(|visit| force.unasked(visit, is_forbidden(visit))).collect());
         }
-        let together = Together::of(&visits);
+        let together = Together::of(&visits, Asked::subject);
         let decided = match &*together.asks {
             [] => None,
             asks => match (self.take(force, asks, moment.at, measured).await, force.store.elsewhere()) {
@@ -192,7 +192,8 @@ impl Gate {
             return Admission { permits, ..self.without_limits(force, visit, refused > 0) };
         }
         let place = Decisions::binding_of(own).unwrap_or(0);
-        let outcome = limited(&visit.enforced[place], place, own);
+        let asked = &visit.enforced[place];
+        let outcome = limited((asked, asked.limit()), place, own);
         Admission { outcome, decided_by: force.store.decided_by(), permits }
     }
 
@@ -238,7 +239,7 @@ impl Gate {
     ) {
         for id in &asked.limited.candidates {
             let Request { attributes, now, at } = request;
-            let Some(candidate) = asked.of_candidate(&force.policy, *id, attributes, now) else { continue };
+            let Some(candidate) = asked.of_candidate(force, *id, attributes, now) else { continue };
             if let Some(decision) = self.ask_alone(force, (&candidate, at), measured).await {
                 force.meter(*id).compared(decision.is_allowed(), is_allowed);
             }
@@ -291,15 +292,15 @@ impl Admission {
     }
 }
 
-/// The answer that speaks of one limit: that at this place among all that decided.
-pub(super) fn limited(asked: &Asked<'_>, place: usize, own: &[Decision]) -> Outcome {
+/// The answer that speaks of one limit, of all nodes or of this one: that at this place among all that decided.
+pub(super) fn limited((asked, limit): (&Asked<'_>, &Limit), place: usize, own: &[Decision]) -> Outcome {
     let delays = own.iter().map(|decision| match decision.verdict_in_ticks() {
         Verdict::Allowed { delay } => delay,
         _ => Ticks::ZERO,
     });
     Outcome::Limited(Binding {
         rule: asked.rule.name.clone(),
-        limit: asked.limit,
+        limit: *limit,
         cost: asked.ask.cost.get(),
         decision: own[place],
         delay: delays.max().unwrap_or(Ticks::ZERO),
@@ -312,7 +313,7 @@ pub(super) fn hold(asked: &Asked<'_>, decision: &Decision) -> Option<HeldPermit>
     decision.permit().map(|id| HeldPermit {
         rule: asked.rule.name.clone(),
         key: asked.key.clone(),
-        limit: asked.limit,
+        limit: *asked.limit(),
         id,
         is_local: false,
     })

@@ -6,11 +6,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tidegate::{Algorithm, Decision, Key, Limit, OpenReceipt, StoreError, Subject};
+use tidegate::{Algorithm, Decision, Key, OpenReceipt, PreparedLimit, StoreError, Subject};
 
 use super::admission::Admission;
 use super::admit::{Measured, only};
 use super::batch::Moment;
+use super::limits::NodeLimit;
 use super::visit::Asked;
 use super::{Gate, InForce, at_once};
 use crate::attributes::Attributes;
@@ -32,7 +33,7 @@ pub(super) struct Entry {
     pub(super) rule: RuleId,
     pub(super) key: Key,
     /// The limit of all nodes together, also where this one has decided by its share.
-    pub(super) limit: Limit,
+    pub(super) limit: Arc<NodeLimit>,
     /// What each unit of the request weighs under this rule.
     pub(super) weight: u64,
     /// What it took, and nobody has given back yet.
@@ -42,7 +43,14 @@ pub(super) struct Entry {
     /// Whether it is obeyed.
     pub(super) mode: Mode,
     /// What it can be refunded by: the receipt of the take, and those of late charges.
-    pub(super) receipts: Vec<OpenReceipt>,
+    pub(super) receipts: Vec<Paid>,
+}
+
+/// A receipt, and the limit whose state was charged.
+#[derive(Debug)]
+pub(super) struct Paid {
+    pub(super) limit: Arc<NodeLimit>,
+    pub(super) receipt: OpenReceipt,
 }
 
 impl Gate {
@@ -97,16 +105,17 @@ impl Bill {
 impl Entry {
     /// What a decision took; nothing if it refused, or gave a place in flight.
     pub(super) fn of(asked: &Asked<'_>, decision: &Decision, receipt: Option<OpenReceipt>) -> Option<Entry> {
-        let is_taken = decision.is_allowed() && asked.limit.algorithm() != Algorithm::Concurrency;
+        let is_taken = decision.is_allowed() && asked.limit().algorithm() != Algorithm::Concurrency;
+        let limit = || asked.limit.clone().into_arc();
         is_taken.then(|| Entry {
             rule: asked.id,
             key: asked.key.clone(),
-            limit: asked.limit,
+            limit: limit(),
             weight: asked.weight,
             paid: asked.ask.cost.get(),
             is_local: false,
             mode: asked.mode,
-            receipts: receipt.into_iter().collect(),
+            receipts: receipt.into_iter().map(|receipt| Paid { limit: limit(), receipt }).collect(),
         })
     }
 
@@ -119,11 +128,10 @@ impl Entry {
         force.policy.rule(self.rule).on_store_failure()
     }
 
-    /// Where it was taken, under this limit.
-    pub(super) fn subject<'a>(&'a self, force: &'a InForce, limit: &'a Limit) -> Subject<'a> {
+    /// Its key under this limit, where it was taken.
+    pub(super) fn subject<'a>(&'a self, force: &'a InForce, limit: &'a PreparedLimit) -> Subject<'a> {
         let rule = force.policy.rule(self.rule);
-        let subject = Subject::new(rule.name(), &self.key, limit);
-        Subject { when_full: rule.when_full(), zone: rule.zone(), ..subject }
+        limit.subject(&self.key).when_full(rule.when_full()).in_zone(rule.zone())
     }
 }
 

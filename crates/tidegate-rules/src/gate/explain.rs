@@ -119,14 +119,14 @@ impl Gate {
         (told.mode, told.limit) = (terms.mode, Some(terms.limit));
         told.cost = attributes.cost.get().saturating_mul(terms.cost);
         let key = limited.key.key(seen);
-        told.is_overridden =
-            base.is_none() && key.is_some_and(|key| self.inner.overrides.of(rule, &key, || date).is_some());
+        let overridden = key.and_then(|key| self.inner.overrides.of(rule, &key, || date));
+        told.is_overridden = base.is_none() && overridden.is_some_and(|found| found.instead(date).is_some());
         let now = || date;
         let around = Circumstances { overrides: &self.inner.overrides, now: &now };
-        match part(&force.policy, id, seen, attributes, &around) {
+        match part(force, id, seen, attributes, &around) {
             Some(Part::Counts(asked, _)) => {
                 let (subject, ask) = asked.subject();
-                told.limit = Some(asked.limit);
+                told.limit = Some(*asked.limit());
                 told.decision = Some(force.store.store().peek(subject, ask).await?);
             }
             Some(Part::Denied(_)) => told.decision = None,

@@ -7,8 +7,6 @@
 //!
 //! [`fallback`] has the decisions. Nothing is measured meanwhile: shadows and candidates would count what no other node counts.
 
-use std::num::NonZeroU64;
-
 use tidegate::{Ask, Decision, Decisions, Limit, OpenReceipt, Subject, Ticks, TrackedDecisions, Verdict};
 
 use super::admission::{Admission, DecidedBy, HeldPermit, Outcome};
@@ -124,7 +122,7 @@ impl Elsewhere {
     fn say(&self, visits: &[Visit<'_>], is_tracked: bool) -> (Vec<Said>, Vec<Receipt>) {
         let asked: Vec<_> = visits.iter().flat_map(|visit| &visit.enforced).collect();
         // Requests of one key under one rule are one ask of what both weigh, also where no store counts them.
-        let asks = Together::of(visits).asks_of_each();
+        let asks = Together::of(visits, Asked::subject).asks_of_each();
         let said: Vec<_> = asked.iter().zip(&asks).map(|(asked, ask)| without_count(asked, *ask)).collect();
         let is_denied = said.iter().flatten().any(|said| !said.is_allowed());
         let (shares, receipts) = self.decide_by_shares(visits, (is_denied, is_tracked));
@@ -132,7 +130,7 @@ impl Elsewhere {
         let mut by_share = |asked: &Asked<'_>, ask: Ask| {
             let (share, decision) =
                 shares.next().unwrap_or_else(|| unreachable!("every local rule has a share"));
-            let decision = fallback::local((&asked.limit, ask), (&share, decision));
+            let decision = fallback::local((asked.limit(), ask), (&share, decision));
             Said { decision, by: DecidedBy::Local, limit: share }
         };
         let each = said.into_iter().zip(asked.iter().zip(asks));
@@ -146,8 +144,8 @@ impl Elsewhere {
         visits: &[Visit<'_>],
         (is_denied, is_tracked): (bool, bool),
     ) -> (Vec<(Limit, Decision)>, Vec<Receipt>) {
-        let shares: Vec<_> = visits.iter().map(|visit| local_part(visit, self.nodes)).collect();
-        let together = Together::of(&shares);
+        let parts: Vec<_> = visits.iter().map(local_part).collect();
+        let together = Together::of(&parts, |asked| asked.subject_of_share(self.nodes));
         let (decisions, receipts) = if is_denied {
             let peek = |(subject, ask): &(Subject<'_>, Ask)| self.local.peek(*subject, *ask);
             (together.asks.iter().map(peek).collect(), Vec::new())
@@ -157,7 +155,8 @@ impl Elsewhere {
         } else {
             (self.local.take_all(&together.asks).each().to_vec(), Vec::new())
         };
-        let limits = shares.iter().flat_map(|visit| &visit.enforced).map(|asked| asked.limit);
+        let each = parts.iter().flat_map(|visit| &visit.enforced);
+        let limits = each.map(|asked| *asked.limit.share(self.nodes).limit());
         (limits.zip(together.told(&decisions)).collect(), receipts)
     }
 }
@@ -165,18 +164,17 @@ impl Elsewhere {
 /// What is said about a rule that counts nothing while the store fails; nothing if it is local.
 fn without_count(asked: &Asked<'_>, ask: Ask) -> Option<Said> {
     let (by, decision) = match asked.on_store_failure() {
-        OnStoreFailure::Open => (DecidedBy::Open, fallback::open(&asked.limit, ask)),
-        OnStoreFailure::Closed => (DecidedBy::Closed, fallback::closed(&asked.limit, ask)),
+        OnStoreFailure::Open => (DecidedBy::Open, fallback::open(asked.limit(), ask)),
+        OnStoreFailure::Closed => (DecidedBy::Closed, fallback::closed(asked.limit(), ask)),
         OnStoreFailure::Local => return None,
     };
-    Some(Said { decision, by, limit: asked.limit })
+    Some(Said { decision, by, limit: *asked.limit() })
 }
 
-/// What a request asks of this node alone: the rules that are local, by their shares.
-fn local_part<'p>(visit: &Visit<'p>, nodes: NonZeroU64) -> Visit<'p> {
+/// What a request asks of this node alone: the rules that are local.
+fn local_part<'p>(visit: &Visit<'p>) -> Visit<'p> {
     let is_local = |asked: &&Asked<'p>| asked.on_store_failure() == OnStoreFailure::Local;
-    let of_share = |asked: &Asked<'p>| Asked { limit: asked.limit.shared_among(nodes), ..asked.clone() };
-    Visit { enforced: visit.enforced.iter().filter(is_local).map(of_share).collect(), ..Visit::default() }
+    Visit { enforced: visit.enforced.iter().filter(is_local).cloned().collect(), ..Visit::default() }
 }
 
 /// The rule that an answer speaks of, and who decided about it: one that counts nothing only if there is no other.
@@ -187,8 +185,7 @@ fn binding(visit: &Visit<'_>, own: &[Said]) -> (Outcome, DecidedBy) {
     match Decisions::binding_of(&counted) {
         Some(among) => {
             let place = places[among];
-            let asked = Asked { limit: own[place].limit, ..visit.enforced[place].clone() };
-            (limited(&asked, place, &decisions), own[place].by)
+            (limited((&visit.enforced[place], &own[place].limit), place, &decisions), own[place].by)
         }
         None => {
             let delays = decisions.iter().map(|decision| match decision.verdict_in_ticks() {

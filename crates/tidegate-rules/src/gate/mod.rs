@@ -18,7 +18,9 @@ mod explain;
 mod failing;
 mod failures;
 mod joined;
+mod limits;
 mod meter;
+mod overridden;
 mod overrides;
 mod overriding;
 mod permits;
@@ -47,10 +49,12 @@ pub use overrides::{Instead, MAX_OVERRIDE_BYTES, MAX_OVERRIDES, Override, Overri
 pub use store::GateStore;
 pub use unfit::{NoMemory, Unfit};
 
+use crate::index::RuleId;
 use crate::policy::Policy;
 use crate::rule::Rule;
 use crate::top::{Heavy, Outcome as Asking, Top};
 use failures::Failures;
+use limits::RuleLimit;
 use meter::RuleMeter;
 use overrides::Overrides;
 use store::InStore;
@@ -92,10 +96,11 @@ impl Inner {
     }
 }
 
-/// A policy, where its counts are, and what was counted for each rule.
+/// A policy, where its counts are, and the prepared limit of each rule and what was counted for it.
 struct InForce {
     policy: Policy,
     store: InStore,
+    limits: Box<[RuleLimit]>,
     meters: Box<[Arc<RuleMeter>]>,
 }
 
@@ -173,8 +178,9 @@ impl Gate {
     ) -> Result<Gate, Unfit> {
         let store = InStore::new(&store.into(), &policy)?;
         let meters = policy.rules().iter().map(|_| Arc::default()).collect();
+        let limits = policy.rules().iter().map(|rule| RuleLimit::new(rule, None)).collect();
         let inner = Inner {
-            force: ArcSwap::from_pointee(InForce { policy, store, meters }),
+            force: ArcSwap::from_pointee(InForce { policy, store, limits, meters }),
             replacing: Mutex::new(()),
             overrides: Overrides::default(),
             calendar,
@@ -202,15 +208,15 @@ impl Gate {
     fn put_in_force(&self, policy: Policy, store: &InStore) {
         let _alone = self.inner.replacing.lock().unwrap_or_else(PoisonError::into_inner);
         let old = self.inner.force.load();
-        let known: std::collections::HashMap<_, _> =
-            old.policy.rules().iter().map(Rule::name).zip(&old.meters).collect();
-        let meters = policy
-            .rules()
-            .iter()
-            .map(|rule| known.get(rule.name()).map_or_else(Arc::default, |meter| Arc::clone(meter)));
-        let (meters, store) = (meters.collect(), old.store.going_on_as(store));
-        self.inner.overrides.keep_those_of(&policy, self.inner.calendar.now());
-        let force = Arc::new(InForce { policy, store, meters });
+        let (mut limits, mut meters) = (Vec::new(), Vec::new());
+        for rule in policy.rules() {
+            let known = old.policy.id_of(rule.name());
+            limits.push(RuleLimit::new(rule, known.map(|id| (old.policy.rule(id), old.limit(id)))));
+            meters.push(known.map_or_else(Arc::default, |id| Arc::clone(&old.meters[id as usize])));
+        }
+        let store = old.store.going_on_as(store);
+        self.inner.overrides.keep_those_of((&old.policy, &policy), self.inner.calendar.now());
+        let force = Arc::new(InForce { policy, store, limits: limits.into(), meters: meters.into() });
         self.inner.force.store(force.clone());
         force.store.store().forget_refusals();
     }
@@ -263,7 +269,11 @@ impl Gate {
 }
 
 impl InForce {
-    fn meter(&self, id: crate::index::RuleId) -> &RuleMeter {
+    fn limit(&self, id: RuleId) -> &RuleLimit {
+        &self.limits[id as usize]
+    }
+
+    fn meter(&self, id: RuleId) -> &RuleMeter {
         &self.meters[id as usize]
     }
 }

@@ -1,9 +1,10 @@
 //! Places in flight, given back and held on to.
 
-use tidegate::{Algorithm, Answer, Key, Limit, StoreError, Subject};
+use tidegate::{Algorithm, Answer, Key, PreparedLimit, StoreError, Subject};
 
 use super::admission::HeldPermit;
 use super::joined::all;
+use super::limits::LimitInUse;
 use super::overrides::Instead;
 use super::{Gate, InForce, at_once};
 
@@ -13,19 +14,28 @@ impl Gate {
     pub async fn release(&self, permit: &HeldPermit) -> Result<bool, StoreError> {
         let force = self.in_force();
         let limit = self.limit_to_release(&force, permit);
-        force.release(permit, &limit).await
+        force.release(permit, limit.as_ref()).await
     }
 
     /// The same for several, all at the same time.
     pub async fn release_all(&self, permits: &[HeldPermit]) -> Vec<Result<bool, StoreError>> {
         let force = self.in_force();
         let limits: Vec<_> = permits.iter().map(|permit| self.limit_to_release(&force, permit)).collect();
-        all(permits.iter().zip(&limits).map(|(permit, limit)| force.release(permit, limit)).collect()).await
+        all(permits
+            .iter()
+            .zip(&limits)
+            .map(|(permit, limit)| force.release(permit, limit.as_ref()))
+            .collect())
+        .await
     }
 
-    /// A place that a rule took is given back also when the rule is gone.
-    fn limit_to_release(&self, force: &InForce, permit: &HeldPermit) -> Limit {
-        self.limit_in_force(force, permit).unwrap_or(permit.limit)
+    /// The limit that names what is in flight under the rule of a permit. That is one set whatever the numbers, also
+    /// when the rule is gone. None if the permit names a limit that gives no permits.
+    fn limit_to_release(&self, force: &InForce, permit: &HeldPermit) -> Option<PreparedLimit> {
+        let gives_permits = permit.limit.algorithm() == Algorithm::Concurrency;
+        let of_permit = || gives_permits.then(|| PreparedLimit::permits_of(&permit.rule, permit.limit));
+        // What a permit says is the text of a client: nothing is put in force by it.
+        self.limit_in_force(force, permit).map(|limit| limit.whole().clone()).or_else(of_permit)
     }
 
     /// Starts a permit's lease anew, as long as its rule says now. Whether it was still holding its place; not if its
@@ -33,9 +43,9 @@ impl Gate {
     pub async fn renew(&self, permit: &HeldPermit) -> Result<bool, StoreError> {
         let force = self.in_force();
         let Some(limit) = self.limit_in_force(&force, permit) else { return Ok(false) };
-        let holder = force.holder_of(permit, &limit);
+        let holder = force.holder_of(permit, limit.whole());
         match force.store.elsewhere() {
-            // A share has fewer places, and the same lease.
+            // A share has fewer places, and the same set of holders and the same lease.
             Some(elsewhere) if permit.is_local => Ok(elsewhere.local.renew(holder, permit.id)),
             None if permit.is_local => Ok(false),
             _ => force.store.store().renew(holder, permit.id).await,
@@ -52,26 +62,31 @@ impl Gate {
         at_once(self.renew(permit))
     }
 
-    /// The limit by which the rule of a permit counts what is in flight. What the permit says is somebody's text.
-    fn limit_in_force(&self, force: &InForce, permit: &HeldPermit) -> Option<Limit> {
+    /// The limit by which the rule of a permit counts what is in flight. What the permit says is a client's text.
+    fn limit_in_force<'f>(&self, force: &'f InForce, permit: &HeldPermit) -> Option<LimitInUse<'f>> {
         let limit = self.limit_of(force, &permit.rule, &permit.key)?;
-        (limit.algorithm() == Algorithm::Concurrency).then_some(limit)
+        (limit.whole().limit().algorithm() == Algorithm::Concurrency).then_some(limit)
     }
 
     /// The limit by which a rule counts this key now; none if the rule is gone, or counts no more.
-    pub(super) fn limit_of(&self, force: &InForce, rule: &str, key: &Key) -> Option<Limit> {
-        let rule = force.policy.named(rule)?;
-        let limited = rule.limited()?;
+    pub(super) fn limit_of<'f>(&self, force: &'f InForce, rule: &str, key: &Key) -> Option<LimitInUse<'f>> {
+        let id = force.policy.id_of(rule)?;
+        let rule = force.policy.rule(id);
         let date = self.inner.calendar.now();
-        Some(match self.inner.overrides.of(rule, key, || date) {
-            Some(Instead::Limit(limit)) => limit,
-            _ => limited.now(|| date).0.limit,
+        let usual = rule.limited()?.now(|| date).0.limit;
+        let of_rule = force.limit(id).now(&usual)?;
+        let Some(found) = self.inner.overrides.of(rule, key, || date) else { return Some(of_rule) };
+        Some(match found.instead(date) {
+            Some(Instead::Limit(limit)) => found.limit(&limit, of_rule, date),
+            None => found.limit(&usual, of_rule, date),
+            Some(Instead::Allow | Instead::Deny) => of_rule,
         })
     }
 }
 
 impl InForce {
-    fn release<'a>(&'a self, permit: &'a HeldPermit, limit: &'a Limit) -> Answer<'a, bool> {
+    fn release<'a>(&'a self, permit: &'a HeldPermit, limit: Option<&'a PreparedLimit>) -> Answer<'a, bool> {
+        let Some(limit) = limit else { return Answer::ready(false) };
         let holder = self.holder_of(permit, limit);
         match self.store.elsewhere() {
             Some(elsewhere) if permit.is_local => Answer::ready(elsewhere.local.release(holder, permit.id)),
@@ -80,8 +95,8 @@ impl InForce {
         }
     }
 
-    fn holder_of<'a>(&'a self, permit: &'a HeldPermit, limit: &'a Limit) -> Subject<'a> {
+    fn holder_of<'a>(&'a self, permit: &'a HeldPermit, limit: &'a PreparedLimit) -> Subject<'a> {
         let zone = self.policy.named(&permit.rule).and_then(|rule| rule.zone());
-        Subject { zone, ..Subject::new(&permit.rule, &permit.key, limit) }
+        limit.subject(&permit.key).in_zone(zone)
     }
 }

@@ -16,26 +16,33 @@ pub(super) struct Together<'v> {
 }
 
 impl<'v> Together<'v> {
-    pub(super) fn of(visits: &'v [Visit<'_>]) -> Together<'v> {
+    /// All asks of these requests, each under the limit that `subject` gives it.
+    pub(super) fn of<'p: 'v>(
+        visits: &'v [Visit<'p>],
+        subject: impl Fn(&'v Asked<'p>) -> (Subject<'v>, Ask),
+    ) -> Together<'v> {
         let each = visits.iter().flat_map(|visit| &visit.enforced);
         match visits {
             // The rules of one request are different ones.
             [] | [_] => {
-                let asks: Vec<_> = each.map(Asked::subject).collect();
+                let asks: Vec<_> = each.map(subject).collect();
                 Together { places: (0..asks.len()).collect(), asks }
             }
-            _ => Together::joined(each),
+            _ => Together::joined(each, subject),
         }
     }
 
-    fn joined<'p: 'v>(each: impl Iterator<Item = &'v Asked<'p>>) -> Together<'v> {
+    fn joined<'p: 'v>(
+        each: impl Iterator<Item = &'v Asked<'p>>,
+        subject: impl Fn(&'v Asked<'p>) -> (Subject<'v>, Ask),
+    ) -> Together<'v> {
         let mut known: HashMap<_, usize> = HashMap::new();
         let mut together = Together { asks: Vec::new(), places: Vec::new() };
         for asked in each {
-            let (subject, ask) = asked.subject();
+            let (subject, ask) = subject(asked);
             let next = together.asks.len();
             // Each has a permit of its own.
-            let has_permit = asked.limit.algorithm() == Algorithm::Concurrency;
+            let has_permit = asked.limit().algorithm() == Algorithm::Concurrency;
             let place = match known.entry((asked.id, &asked.key)) {
                 Entry::Occupied(twin) if !has_permit => *twin.get(),
                 Entry::Occupied(_) => next,

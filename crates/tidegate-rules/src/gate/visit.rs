@@ -1,11 +1,14 @@
 //! One request before the rules that apply to it: what it asks of each.
 
-use tidegate::{Ask, Key, Limit, Subject};
+use std::num::NonZeroU64;
 
+use tidegate::{Ask, Key, Limit, PreparedLimit, Subject};
+
+use super::InForce;
+use super::limits::LimitInUse;
 use super::overrides::{Instead, Overrides};
 use crate::attributes::Attributes;
 use crate::index::RuleId;
-use crate::policy::Policy;
 use crate::rule::{Action, Fixed, Limited, Mode, OnStoreFailure, Rule};
 use crate::seen::Seen;
 
@@ -27,7 +30,7 @@ pub(super) struct Asked<'p> {
     pub(super) rule: &'p Rule,
     pub(super) limited: &'p Limited,
     pub(super) key: Key,
-    pub(super) limit: Limit,
+    pub(super) limit: LimitInUse<'p>,
     pub(super) ask: Ask,
     /// What each unit of a request's cost weighs.
     pub(super) weight: u64,
@@ -42,10 +45,6 @@ pub(super) struct Circumstances<'a> {
 }
 
 /// What a rule that counts has to do with a request.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "it is taken apart at once, and the large one is the usual one"
-)]
 pub(super) enum Part<'p> {
     /// A part of its key is missing, or an override says so: nothing.
     None,
@@ -57,10 +56,11 @@ pub(super) enum Part<'p> {
 
 impl<'p> Visit<'p> {
     pub(super) fn new(
-        policy: &'p Policy,
+        force: &'p InForce,
         attributes: &Attributes<'_>,
         around: &Circumstances<'_>,
     ) -> Visit<'p> {
+        let policy = &force.policy;
         let seen = policy.see(attributes);
         let applying = policy.applying(&seen);
         let mut visit = Visit::default();
@@ -77,7 +77,7 @@ impl<'p> Visit<'p> {
             }
         }
         for id in applying {
-            match part(policy, id, &seen, attributes, around) {
+            match part(force, id, &seen, attributes, around) {
                 Some(Part::Denied(Mode::Enforce)) => {
                     visit.fixed = Some((id, Fixed::Deny));
                     return visit;
@@ -94,40 +94,54 @@ impl<'p> Visit<'p> {
 
 /// What a rule that applies has to do with a request; nothing if it does not count.
 pub(super) fn part<'p>(
-    policy: &'p Policy,
+    force: &'p InForce,
     id: RuleId,
     seen: &Seen<'_>,
     attributes: &Attributes<'_>,
     around: &Circumstances<'_>,
 ) -> Option<Part<'p>> {
-    let rule = policy.rule(id);
+    let rule = force.policy.rule(id);
     let limited = rule.limited()?;
     let Some(key) = limited.key.key(seen) else { return Some(Part::None) };
     // A candidate decides nothing, so nothing holds instead.
-    let instead = match limited.candidate_for {
+    let found = match limited.candidate_for {
         None => around.overrides.of(rule, &key, || (around.now)()),
         Some(_) => None,
     };
     let (terms, _) = limited.now(|| (around.now)());
-    let limit = match instead {
-        None => terms.limit,
-        Some(Instead::Limit(limit)) => limit,
-        Some(Instead::Allow) => return Some(Part::None),
-        Some(Instead::Deny) => return Some(Part::Denied(terms.mode)),
+    let of_rule = force.limit(id).now(&terms.limit)?;
+    let limit = match found {
+        None => of_rule,
+        Some(found) => match found.instead((around.now)()) {
+            None => found.limit(&terms.limit, of_rule, (around.now)()),
+            Some(Instead::Limit(limit)) => found.limit(&limit, of_rule, (around.now)()),
+            Some(Instead::Allow) => return Some(Part::None),
+            Some(Instead::Deny) => return Some(Part::Denied(terms.mode)),
+        },
     };
-    let ask = terms.ask(&limit, attributes);
+    let ask = terms.ask(limit.whole().limit(), attributes);
     let (weight, mode) = (terms.cost, terms.mode);
     Some(Part::Counts(Asked { id, rule, limited, key, limit, ask, weight, mode }, mode))
 }
 
 impl<'p> Asked<'p> {
+    /// The limit of all nodes together.
+    pub(super) fn limit(&self) -> &Limit {
+        self.limit.whole().limit()
+    }
+
     pub(super) fn subject(&self) -> (Subject<'_>, Ask) {
-        let subject = Subject {
-            when_full: self.limited.when_full,
-            zone: self.limited.zone.as_deref(),
-            ..Subject::new(&self.rule.name, &self.key, &self.limit)
-        };
-        (subject, self.ask)
+        self.under(self.limit.whole())
+    }
+
+    /// The same under the share of this node.
+    pub(super) fn subject_of_share(&self, nodes: NonZeroU64) -> (Subject<'_>, Ask) {
+        self.under(self.limit.share(nodes))
+    }
+
+    fn under<'a>(&'a self, limit: &'a PreparedLimit) -> (Subject<'a>, Ask) {
+        let subject = limit.subject(&self.key).when_full(self.limited.when_full);
+        (subject.in_zone(self.limited.zone.as_deref()), self.ask)
     }
 
     /// What happens when the store cannot answer.
@@ -138,16 +152,16 @@ impl<'p> Asked<'p> {
     /// The same asked of a candidate for this rule.
     pub(super) fn of_candidate(
         &self,
-        policy: &'p Policy,
+        force: &'p InForce,
         id: RuleId,
         attributes: &Attributes<'_>,
         now: &(dyn Fn() -> i64 + Sync),
     ) -> Option<Asked<'p>> {
-        let rule = policy.rule(id);
+        let rule = force.policy.rule(id);
         let limited = rule.limited()?;
         let (terms, _) = limited.now(now);
         let ask = terms.ask(&terms.limit, attributes);
-        let (limit, weight, mode) = (terms.limit, terms.cost, terms.mode);
+        let (limit, weight, mode) = (force.limit(id).now(&terms.limit)?, terms.cost, terms.mode);
         Some(Asked { id, rule, limited, key: self.key.clone(), limit, ask, weight, mode })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tidegate::{Adjusted, Cost, HOUR};
+use tidegate::{Adjusted, Cost, HOUR, SECOND};
 use tidegate_rules::{Attributes, Bill, Gate, Instead, ManualCalendar};
 
 use crate::faulty::{Health, Node, one_of};
@@ -164,7 +164,7 @@ fn under_other_rules_nobody_gets_back_what_those_have_taken() {
 }
 
 #[test]
-fn to_a_rule_with_another_limit_nothing_goes_back_and_a_charge_goes_by_that_limit() {
+fn under_another_limit_a_refund_goes_to_the_state_that_was_charged_and_a_charge_to_the_limit_in_force() {
     for (old, new) in [("10/s burst 20", "5/h"), ("1000/h", "5/h"), ("5/60s sliding-log", "5/h sliding-log")]
     {
         let gate = still_gate(&hourly("a", old));
@@ -172,41 +172,54 @@ fn to_a_rule_with_another_limit_nothing_goes_back_and_a_charge_goes_by_that_limi
         gate.replace(policy(&hourly("a", new))).expect("no zones");
         let before = passed(&gate, &ana());
         assert!(before <= 5);
-        assert_eq!(gate.refund_now(&mut bill, 1).unwrap(), Adjusted::Capped, "{old} {new}");
-        assert_eq!(passed(&gate, &ana()), 0, "{old} {new}");
+        assert_eq!(gate.refund_now(&mut bill, 1).unwrap(), Adjusted::Whole, "{old} {new}");
+        assert_eq!(passed(&gate, &ana()), 0, "{old} {new}: the state of the new limit is another one");
     }
+    let (zone, clock) = still_zone();
+    let gate = Gate::new(policy(&hourly("a", "5/h fixed-window")), zone);
+    let mut bill = bill_of(&gate, &ana());
+    clock.advance(SECOND);
+    gate.replace(policy(&hourly("a", "10/h fixed-window"))).expect("no zones");
+    assert_eq!(remaining(&gate, "a", &ana()), 9);
+    assert_eq!(gate.refund_now(&mut bill, 1).unwrap(), Adjusted::Whole);
+    assert_eq!(remaining(&gate, "a", &ana()), 10, "nothing is left to be carried over");
     let gate = still_gate(&hourly("a", "10/s burst 20"));
     let mut bill = bill_of(&gate, &ana());
     gate.replace(policy(&hourly("a", "100/h"))).expect("no zones");
     let left = remaining(&gate, "a", &ana());
     assert_eq!(gate.charge_now(&mut bill, 7).unwrap(), Adjusted::Whole);
     assert_eq!(remaining(&gate, "a", &ana()), left - 7);
+    assert_eq!(gate.refund_now(&mut bill, 7).unwrap(), Adjusted::Whole, "by the receipt of the late charge");
+    assert_eq!(remaining(&gate, "a", &ana()), left);
 }
 
 #[test]
-fn an_override_that_came_in_between_gets_nothing_back() {
+fn what_goes_back_is_not_carried_over_to_an_override_that_came_in_between() {
     let gate = still_gate(&hourly("a", "1000/h"));
     let mut bills: Vec<_> = (0..5).map(|_| bill_of(&gate, &ana())).collect();
     let strict = "2/d".parse().expect("a limit");
     gate.put_override("a", &ana(), Instead::Limit(strict), i64::MAX).expect("there is such a rule");
-    assert!(passed(&gate, &ana()) <= 2);
-    for bill in &mut bills {
-        assert_eq!(gate.refund_now(bill, 1).unwrap(), Adjusted::Capped);
-    }
     assert_eq!(passed(&gate, &ana()), 0);
+    for bill in &mut bills {
+        assert_eq!(gate.refund_now(bill, 1).unwrap(), Adjusted::Whole);
+    }
+    assert_eq!(passed(&gate, &ana()), 2, "nothing was used under either limit");
 }
 
 #[test]
-fn another_window_of_the_schedule_gets_nothing_back() {
-    let schedule = "schedule = [{ from = '09:00', to = '17:00', timezone = 'UTC', limit = '5/h' }]\n";
+fn the_state_in_another_window_of_the_schedule_stays_as_it_is() {
+    let schedule =
+        "schedule = [{ from = '09:00', to = '17:00', timezone = 'UTC', limit = '5/h fixed-window' }]\n";
     let calendar = Arc::new(ManualCalendar::at(0));
-    let text = format!("{}{schedule}", hourly("a", "20/s burst 20"));
-    let gate = Gate::with_calendar(policy(&text), still_zone().0, calendar.clone());
-    let mut bills: Vec<_> = (0..5).map(|_| bill_of(&gate, &ana())).collect();
+    let text = format!("{}{schedule}", hourly("a", "20/m fixed-window"));
+    let (zone, clock) = still_zone();
+    let gate = Gate::with_calendar(policy(&text), zone, calendar.clone());
+    let mut bills: Vec<_> = (0..3).map(|_| bill_of(&gate, &ana())).collect();
+    clock.advance(SECOND);
     calendar.set(10 * 3600);
-    assert!((1..=5).contains(&passed(&gate, &ana())));
+    assert_eq!(passed(&gate, &ana()), 2);
     for bill in &mut bills {
-        assert_eq!(gate.refund_now(bill, 1).unwrap(), Adjusted::Capped);
+        assert_eq!(gate.refund_now(bill, 1).unwrap(), Adjusted::Whole);
     }
     assert_eq!(passed(&gate, &ana()), 0);
 }

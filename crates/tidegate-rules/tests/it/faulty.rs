@@ -123,7 +123,11 @@ impl Store for Faulty {
     }
 
     fn reset<'a>(&'a self, subject: Subject<'a>) -> Answer<'a, bool> {
-        Answer::later(self.answer(move |map| map.reset(subject)))
+        Answer::later(async move { self.answer(move |map| map.reset(subject)).await? })
+    }
+
+    fn reset_limit<'a>(&'a self, subject: Subject<'a>) -> Answer<'a, bool> {
+        Answer::later(self.answer(move |map| map.reset_limit(subject)))
     }
 
     fn supports(&self, limit: &Limit) -> Result<(), String> {

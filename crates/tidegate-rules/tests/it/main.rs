@@ -8,6 +8,8 @@ mod all_or_none;
 mod batches;
 mod candidates;
 mod candidates_beside;
+mod changed_numbers;
+mod changed_overrides;
 mod conformance;
 mod faulty;
 mod keys;

@@ -1,8 +1,9 @@
 //! A limit that comes with each request.
 //!
-//! Each limit has a limiter of its own on the same zone, named by the limit's text: what is owed under one limit is
-//! neither seen nor touched under another. So many limiters are kept as most programs have limits; one that is not
-//! kept is made anew for each request and finds all that is owed in the zone, but no line of others.
+//! Each limit has a limiter of its own on the same zone, named by the limit's text. With one name for all of them each
+//! would be a change of the limit before, from which counts are carried over; here other numbers start full.
+//! So many limiters are kept as most programs have limits. One that is not kept is made anew for each request and finds
+//! all that is owed in the zone, but not the queue of those that wait.
 
 use std::sync::{Arc, PoisonError, RwLock};
 

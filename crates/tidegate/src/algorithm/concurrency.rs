@@ -15,7 +15,6 @@
 //! would make room. For the same reason no later place can be promised, and patience changes nothing here.
 
 use std::collections::BTreeMap;
-use std::iter;
 
 use super::state::Stored;
 use super::{Carry, Decide, Packed, Words};
@@ -51,6 +50,9 @@ pub struct Holders {
     next: u64,
     /// The permit that was given last.
     newest: Option<PermitId>,
+    /// The longest lease that was given to one of them. Under a rule they are one set whatever its numbers, and each
+    /// keeps the lease that it was given.
+    longest_lease: Ticks,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,12 +87,11 @@ impl Concurrency {
     pub fn renew(&self, holders: &mut Holders, now: Timestamp, permit: PermitId) -> bool {
         holders.drop_ended(now);
         let Some(holder) = holders.remove(permit) else { return false };
-        holders.insert(permit, Holder { until: now.saturating_add(self.lease), ..holder });
+        holders.lease(permit, holder.units, (now, self.lease));
         true
     }
 
-    /// Drops leases that have ended, and cuts those that are longer than they can be: the clock stepped back,
-    /// or the lease was shortened.
+    /// Drops leases that have ended, and cuts those that are longer than they can be: the clock stepped back.
     fn settle(&self, holders: &mut Holders, now: Timestamp) {
         holders.drop_ended(now);
         let longest = self.longest_end(holders, now);
@@ -107,9 +108,10 @@ impl Concurrency {
         Settled { in_flight: holders.units - ended, longest: self.longest_end(holders, now), holders, now }
     }
 
-    /// The latest end that a lease may have: that of one taken now, unless readings are just out of order.
+    /// The latest end that a lease may have: that of the longest if it were taken now, unless readings are just out of
+    /// order.
     fn longest_end(&self, holders: &Holders, now: Timestamp) -> Timestamp {
-        let longest = now.saturating_add(self.lease);
+        let longest = now.saturating_add(self.lease.max(holders.longest_lease));
         match holders.last_end() {
             Some((until, _)) if until.since(longest) <= OUT_OF_ORDER => until.max(longest),
             _ => longest,
@@ -158,7 +160,7 @@ impl Concurrency {
             holders.next = now.ticks() / 2 + 1;
         }
         let permit = holders.next_permit(nonce)?;
-        holders.insert(permit, Holder { until: now.saturating_add(self.lease), units });
+        holders.lease(permit, units, (now, self.lease));
         holders.newest = Some(permit);
         Some(permit)
     }
@@ -266,8 +268,9 @@ impl Settled<'_> {
 impl Holders {
     /// The sequence goes on where it was, and every permit keeps its number.
     pub(super) fn from_words(words: &[u64]) -> Option<Holders> {
-        let (next, leases) = words.split_first()?;
-        let mut holders = Holders { next: *next, ..Holders::default() };
+        let ([next, longest_lease], leases) = words.split_first_chunk()?;
+        let longest_lease = Ticks::new(*longest_lease);
+        let mut holders = Holders { next: *next, longest_lease, ..Holders::default() };
         for lease in leases.chunks(3) {
             let [until, units, permit] = *lease else { return None };
             let permit =
@@ -282,7 +285,8 @@ impl Holders {
         let lease = |(&(until, permit), &units): (&(Timestamp, PermitId), &u64)| {
             [until.ticks(), units, permit.number()]
         };
-        iter::once(self.next).chain(self.by_end.iter().flat_map(lease)).collect()
+        let first = [self.next, self.longest_lease.get()];
+        first.into_iter().chain(self.by_end.iter().flat_map(lease)).collect()
     }
 
     /// The next of the sequence under this nonce. It is passed over if it is zero, or the permit of a holder: no two
@@ -302,6 +306,12 @@ impl Holders {
         while let Some((_, permit)) = self.first_end().filter(|(until, _)| *until <= now) {
             self.remove(permit);
         }
+    }
+
+    /// Starts a lease of this length.
+    fn lease(&mut self, permit: PermitId, units: u64, (now, lease): (Timestamp, Ticks)) {
+        self.longest_lease = if self.by_end.is_empty() { lease } else { self.longest_lease.max(lease) };
+        self.insert(permit, Holder { until: now.saturating_add(lease), units });
     }
 
     fn insert(&mut self, permit: PermitId, holder: Holder) {

@@ -104,6 +104,15 @@ impl FixedWindow {
         most - u128::from(opened_before)
     }
 
+    /// A carried window as the first hit after the change finds it. One that ended with the change's own period would be
+    /// shorter than a period, and three windows would lie within one.
+    pub(crate) fn opened_now(&self, state: Window, now: Timestamp) -> Window {
+        match (self.alignment, self.end_after(now)) {
+            (Alignment::FirstHit, Some(end)) if now < state.end => Window { end, ..state },
+            _ => state,
+        }
+    }
+
     /// The window in force now; `None` if it would end after time itself.
     fn window(&self, state: Window, now: Timestamp) -> Option<Window> {
         if now >= state.end {

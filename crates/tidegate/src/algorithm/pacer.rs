@@ -335,12 +335,7 @@ impl Packed for Pacer {
     }
 }
 
-impl Stored for Pacer {
-    /// When everything is paid.
-    fn settled_at(&self, state: &Pace) -> Timestamp {
-        state.0.map_or(Timestamp::EPOCH, |last| last.at.saturating_add(last.owed))
-    }
-}
+impl Stored for Pacer {}
 
 impl Decide for Pacer {
     type State = Pace;

@@ -64,10 +64,6 @@ impl SlidingLog {
         Ok(SlidingLog { amount, period, count_denied })
     }
 
-    pub(crate) const fn period(&self) -> Ticks {
-        self.period
-    }
-
     /// The most that passes within a closed interval: all of the limit at its first instant, and again whenever
     /// that has left, exactly a period later.
     pub(crate) fn most_in(&self, span: Ticks) -> u128 {
@@ -134,10 +130,6 @@ impl Packed for SlidingLog {
 }
 
 impl Stored for SlidingLog {
-    fn settled_at(&self, log: &Log) -> Timestamp {
-        log.newest().unwrap_or(Timestamp::EPOCH)
-    }
-
     fn growth(&self, log: &Log) -> usize {
         log.growth()
     }

@@ -241,11 +241,6 @@ impl Packed for SlidingWindow {
 }
 
 impl Stored for SlidingWindow {
-    /// The end of the newest slot.
-    fn settled_at(&self, state: &Slots) -> Timestamp {
-        Timestamp::from_ticks(state.newest.saturating_add(1).saturating_mul(state.width))
-    }
-
     fn growth_at_first(&self) -> usize {
         self.most_held()
     }

@@ -12,8 +12,8 @@ use crate::time::Timestamp;
 
 /// What is remembered about one subject; by default, nothing.
 ///
-/// A state belongs to the algorithm that made it. Under a limit of another algorithm it is a subject never
-/// seen: (rule, algorithm, key) names a state.
+/// A state belongs to the limit that made it: (namespace, algorithm, numbers, key) names it. Under a limit of another
+/// algorithm it is a key never seen; [`Limit::carry`](crate::Limit::carry) makes one for other numbers of its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State(Kind);
 
@@ -41,7 +41,7 @@ impl State {
     /// | sliding-log | the total before the oldest entry; then for each entry its time and the total up to it |
     /// | sliding-window | number of the newest slot, length of a slot, the counts, newest first |
     /// | pacer | when it was reckoned, what was owed then, what was saved, the units of that in a tick |
-    /// | concurrency | the place of the next permit in the sequence; then for each holder, soonest first: the end of its lease, its places, the number of its permit |
+    /// | concurrency | the place of the next permit in the sequence, the longest lease that was given; then for each holder, soonest first: the end of its lease, its places, the number of its permit |
     ///
     /// Times and spans are in ticks. No words at all are a subject never seen.
     pub fn from_words(algorithm: Algorithm, words: &[u64]) -> Option<State> {
@@ -90,12 +90,6 @@ impl State {
             Kind::Unseen | Kind::Tokens(_) | Kind::Queue(_) | Kind::Window(_) | Kind::Pace(_) => 0,
         }
     }
-
-    /// Whether its clear time would be another one if the limit had other numbers.
-    #[inline]
-    pub(crate) fn depends_on_limit(&self) -> bool {
-        matches!(&self.0, Kind::Log(_) | Kind::Slots(_) | Kind::Pace(_))
-    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -125,11 +119,6 @@ pub(crate) trait Kept: Decide {
 
 /// What a store that keeps states in memory has to know about them.
 pub(crate) trait Stored: Decide {
-    /// From when on it only matters for as long as the limit's numbers say.
-    fn settled_at(&self, state: &Self::State) -> Timestamp {
-        self.clear_at(state)
-    }
-
     /// The most by which one take can make the memory behind it larger.
     fn growth(&self, _: &Self::State) -> usize {
         0
@@ -245,11 +234,12 @@ mod tests {
             (Algorithm::SlidingWindow, &[1, 7]),
             (Algorithm::Pacer, &[1, 2, 3]),
             (Algorithm::Pacer, &[1, 2, 3, 0]),
-            (Algorithm::Concurrency, &[1, 9]),
-            (Algorithm::Concurrency, &[1, 9, 1]),
-            (Algorithm::Concurrency, &[1, 9, 1, 0]),
-            (Algorithm::Concurrency, &[1, 9, 1, 7, 9, 1, 7]),
-            (Algorithm::Concurrency, &[1, 9, u64::MAX, 7, 9, 1, 8]),
+            (Algorithm::Concurrency, &[1]),
+            (Algorithm::Concurrency, &[1, 5, 9]),
+            (Algorithm::Concurrency, &[1, 5, 9, 1]),
+            (Algorithm::Concurrency, &[1, 5, 9, 1, 0]),
+            (Algorithm::Concurrency, &[1, 5, 9, 1, 7, 9, 1, 7]),
+            (Algorithm::Concurrency, &[1, 5, 9, u64::MAX, 7, 9, 1, 8]),
         ] {
             assert_eq!(State::from_words(algorithm, words), None, "{algorithm} {words:?}");
         }

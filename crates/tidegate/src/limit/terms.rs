@@ -230,6 +230,16 @@ impl Terms {
         state
     }
 
+    /// The word that stands for a state, where one word is all there is.
+    pub(crate) fn word_of(&self, state: &State) -> u64 {
+        match self {
+            Terms::TokenBucket(terms) => terms.seen(state).map_or(0, |seen| terms.word_of(seen)),
+            Terms::LeakyBucket(terms) => terms.seen(state).map_or(0, |seen| terms.word_of(seen)),
+            Terms::FixedWindow(terms) => terms.seen(state).map_or(0, |seen| terms.word_of(seen)),
+            _ => 0,
+        }
+    }
+
     /// The algorithm as a number, and the numbers: what [`Terms::unpack`] needs to make them again.
     pub(crate) fn pack(&self) -> [u64; 6] {
         let [a, b, c, d, e] = with_terms!(self, terms => terms.pack());
@@ -296,27 +306,19 @@ impl Terms {
         numbers
     }
 
+    /// A carried state that an ask begins with now: a window that opens with a hit opens now, with what it has counted.
+    pub(crate) fn opened_now(&self, mut state: State, now: Timestamp) -> State {
+        if let Terms::FixedWindow(window) = self {
+            if let Some(carried) = window.seen_mut(&mut state) {
+                *carried = window.opened_now(*carried, now);
+            }
+        }
+        state
+    }
+
     /// The longest time after a change to this limit for which what was used before can matter.
     pub(crate) fn longest_carried(&self) -> Ticks {
         with_terms!(self, terms => terms.longest_carried())
-    }
-
-    /// From when on a state that nobody touches only has to be remembered for a while, which depends on the
-    /// limit's numbers: [`Terms::memory`]. Where nothing depends on them, that is its clear time.
-    pub(crate) fn settled_at(&self, state: &State) -> Timestamp {
-        with_terms!(self, terms => terms.seen(state).map_or(Timestamp::EPOCH, |seen| terms.settled_at(seen)))
-    }
-
-    /// For how long a settled state may still matter, whatever the numbers were when it was written.
-    pub(crate) fn memory(&self) -> Ticks {
-        match self {
-            Terms::TokenBucket(_) | Terms::LeakyBucket(_) | Terms::FixedWindow(_) | Terms::Concurrency(_) => {
-                Ticks::ZERO
-            }
-            Terms::SlidingLog(log) => log.period(),
-            Terms::SlidingWindow(window) => window.memory(),
-            Terms::Pacer(pacer) => pacer.memory(),
-        }
     }
 
     /// The most by which one take can make the memory behind a state larger.

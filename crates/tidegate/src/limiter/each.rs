@@ -32,8 +32,10 @@ impl<'a, I: Iterator<Item: IntoAsk>> AdmitEach<'a, I> {
         let inner = &*self.limiter.inner;
         self.next = 0;
         self.decided = [None; TOGETHER];
-        let terms = inner.limit.terms();
-        let Some((zone, prefixes)) = inner.straight_to(&terms) else {
+        let limit = inner.limit.bound();
+        // Counts of the limits before are found by name.
+        let carries = !limit.history().is_empty();
+        let Some(zone) = inner.straight_to(&limit).filter(|_| !carries) else {
             let mut at = inner.memory.clock().now();
             for (decided, ask) in self.decided.iter_mut().zip(&mut self.asks) {
                 let (account, ask) = inner.read(ask);
@@ -44,9 +46,9 @@ impl<'a, I: Iterator<Item: IntoAsk>> AdmitEach<'a, I> {
         let mut placed = [None; TOGETHER];
         for (placed, ask) in placed.iter_mut().zip(&mut self.asks) {
             let (key, units, patience) = ask.into_parts();
-            *placed = Some(Placed::new(zone, prefixes, (&terms, &key), ask_for(units, patience)));
+            *placed = Some(Placed::new(zone, (&limit, &key), ask_for(units, patience)));
         }
-        zone.spend_each(&placed, (&terms, inner.when_full()), &mut self.decided);
+        zone.spend_each(&placed, (&limit, inner.when_full()), &mut self.decided);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Many subjects under one limit.
 
 mod each;
+mod in_force;
 mod together;
 
 pub use each::AdmitEach;
@@ -14,14 +15,15 @@ use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::asking::{IntoAsk, ask_for};
 use crate::decision::{Decision, PermitId};
 use crate::key::IntoKey;
-use crate::limit::{CurrentLimit, Limit, Terms};
+use crate::limit::Limit;
 use crate::receipt::Receipt;
+use crate::store::bound::BoundLimit;
 use crate::store::name::{Account, Name, Namespace};
-use crate::store::zone::Prefixes;
 use crate::store::{Holder, Memory, OpenReceipt, WhenFull, Zone};
 use crate::sync::{AtomicUsize, Ordering};
 use crate::time::{Clock, Source, Ticks, Timestamp};
 use crate::wait::{Acquire, MAX_WAITERS, Room, TrackedTake, Venue, Visit};
+use in_force::LimitInForce;
 
 /// The bytes of the zone that a limiter has when it is given none.
 const ZONE_BYTES: usize = if cfg!(any(tidegate_models, miri)) { 1 << 10 } else { 1 << 20 };
@@ -49,11 +51,9 @@ pub struct Limiter {
 struct Inner {
     memory: Memory,
     namespace: Namespace,
-    /// What the names of its subjects begin with, for the zone that holds them.
-    prefixes: Option<Prefixes>,
     /// Whether its subjects may be forgotten when the zone is full.
     forgets: AtomicUsize,
-    limit: CurrentLimit,
+    limit: LimitInForce,
     room: Room,
 }
 
@@ -70,18 +70,15 @@ impl Limiter {
 
     /// A limiter on a store that others use, too.
     ///
-    /// Limiters with the same name on the same store share their subjects' states, but not the lines of those
-    /// who wait: for the same limit in several places, clone one limiter. Under logs, windows and pacers the
-    /// shorter of two limits forgets what the longer one would need: give those names of their own.
+    /// Limiters with the same name and the same limit on the same store share their subjects' states, but not the lines
+    /// of those who wait: for the same limit in several places, clone one limiter. A name has one limit at a time. If the
+    /// store, or its file, knows the name with other numbers, this limit is in force from now on, and keys begin with what
+    /// they used under the one before. Two limits that hold at once have two names.
     pub fn on(store: impl Into<Memory>, name: &str, limit: Limit) -> Limiter {
-        let memory = store.into();
-        let namespace = Namespace::new(name);
-        memory.holder(limit.terms()).expect(&namespace, limit.terms());
-        let prefixes = memory.zone().map(|zone| zone.prefixes(&namespace));
-        let (limit, room) = (CurrentLimit::new(limit), Room::new(MAX_WAITERS));
-        Limiter {
-            inner: Arc::new(Inner { memory, namespace, prefixes, forgets: AtomicUsize::new(0), limit, room }),
-        }
+        let (memory, namespace): (Memory, _) = (store.into(), Namespace::new(name));
+        let (limit, room) = (LimitInForce::new(&memory, name, limit), Room::new(MAX_WAITERS));
+        let forgets = AtomicUsize::new(0);
+        Limiter { inner: Arc::new(Inner { memory, namespace, forgets, limit, room }) }
     }
 
     /// What becomes of its subjects when a zone has no cell for them, here and in all clones.
@@ -106,7 +103,7 @@ impl Limiter {
     /// The limit in force, if another was ever put in place of the first one; this costs next to nothing if not.
     #[inline]
     pub fn replaced_limit(&self) -> Option<Limit> {
-        self.inner.limit.unreplaced().is_none().then(|| self.inner.limit.limit())
+        self.inner.limit.is_replaced().then(|| self.inner.limit.limit())
     }
 
     /// Decides about one ask of one subject, and spends if allowed.
@@ -191,16 +188,23 @@ impl Limiter {
     /// Forgets a subject.
     #[expect(clippy::needless_pass_by_value, reason = "a tuple of parts is written in place")]
     pub fn reset(&self, key: impl IntoKey) {
-        let account = self.inner.account(&self.inner.name(&key));
-        self.inner.memory.forget(&account);
-        self.inner.room.begin_anew(&self.venue(), account.name());
+        let (inner, name) = (&self.inner, self.inner.name(&key));
+        // Limits that are not listed are those of others.
+        let _ = inner.memory.forget(&inner.namespace, &name);
+        inner.limit.with(|limit| {
+            inner.memory.forget_state(&name, limit.name());
+            limit.names_before().iter().for_each(|before| {
+                inner.memory.forget_state(&name, before);
+            });
+        });
+        inner.room.begin_anew(&self.venue(), &name);
     }
 
-    /// Puts another limit in force; subjects keep what they owe.
+    /// Puts another limit in force; keys keep what they have used, in units. Holders of permits keep their places and
+    /// their leases.
     pub fn set_limit(&self, limit: Limit) {
         let inner = &self.inner;
-        inner.memory.holder(limit.terms()).expect(&inner.namespace, limit.terms());
-        inner.limit.set(limit);
+        inner.limit.set(&inner.memory, inner.namespace.name(), limit);
         inner.room.begin_all_anew(&self.venue());
     }
 
@@ -263,25 +267,31 @@ impl Inner {
 
     #[inline]
     fn admit_key(&self, key: &impl IntoKey, ask: Ask) -> Decision {
-        let published;
-        let terms = match self.limit.unreplaced() {
-            Some(terms) => terms,
-            None => {
-                published = self.limit.terms();
-                &published
-            }
-        };
-        match self.straight_to(terms) {
-            Some((zone, prefixes)) => zone.spend_on(prefixes, key, (terms, self.when_full()), ask),
+        match self.limit.unreplaced() {
+            Some(limit) => self.admit_under(limit, key, ask),
+            None => self.admit_replaced(key, ask),
+        }
+    }
+
+    /// The same under a limit that was put in place of the first one.
+    #[inline(never)]
+    fn admit_replaced(&self, key: &impl IntoKey, ask: Ask) -> Decision {
+        self.limit.with(|limit| self.admit_under(limit, key, ask))
+    }
+
+    #[inline(always)]
+    fn admit_under(&self, limit: &BoundLimit, key: &impl IntoKey, ask: Ask) -> Decision {
+        match self.straight_to(limit) {
+            Some(zone) => zone.spend_on(key, (limit, self.when_full()), ask),
             None => self.admit(&self.account(&self.name(key)), ask),
         }
     }
 
     /// The zone, if a decision only needs a cell of it: it holds the states, and nobody waits.
     #[inline]
-    fn straight_to(&self, terms: &Terms) -> Option<(&Zone, &Prefixes)> {
-        match (self.memory.holder(terms), &self.prefixes) {
-            (Holder::Zone(zone), Some(prefixes)) if self.room.is_empty() => Some((zone, prefixes)),
+    fn straight_to(&self, limit: &BoundLimit) -> Option<&Zone> {
+        match self.memory.holder(limit.terms()) {
+            Holder::Zone(zone) if self.room.is_empty() => Some(zone),
             _ => None,
         }
     }
@@ -328,7 +338,7 @@ impl Venue for Inner {
     }
 
     fn account(&self, name: &Name) -> Account {
-        name.clone().under(self.limit.terms()).when_full(self.when_full())
+        name.clone().under(self.limit.bound()).when_full(self.when_full())
     }
 
     fn take_if_free(

@@ -24,6 +24,11 @@ impl<'a, T> Answer<'a, T> {
         Answer(Kind::Ready(Some(Ok(value))))
     }
 
+    /// An error that is there.
+    pub const fn failed(error: StoreError) -> Answer<'a, T> {
+        Answer(Kind::Ready(Some(Err(error))))
+    }
+
     /// An answer that will come.
     pub fn later(future: impl Future<Output = Result<T, StoreError>> + Send + 'a) -> Answer<'a, T> {
         Answer(Kind::Later(Box::pin(future)))

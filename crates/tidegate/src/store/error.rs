@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::fmt;
 
+use super::limit_table::{MAX_LIMITS, Unlisted};
+
 /// A store could not answer.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -53,6 +55,14 @@ impl StoreError {
     /// Whether asking again is safe: nothing can have been spent.
     pub fn is_retryable(&self) -> bool {
         self.kind != Kind::OutcomeUnknown
+    }
+}
+
+impl From<Unlisted> for StoreError {
+    fn from(_: Unlisted) -> StoreError {
+        StoreError::unfit(format!(
+            "more than {MAX_LIMITS} limits are in use, and a reset by key does not know all of them; name the limit to reset"
+        ))
     }
 }
 

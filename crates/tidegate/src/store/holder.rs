@@ -1,6 +1,10 @@
 //! The store that holds the states of one limit, among those in memory.
 
-use super::name::Account;
+use std::sync::Arc;
+
+use super::bound::StateName;
+use super::limit_table::{LimitTable, StateLimit, Unlisted};
+use super::name::{Account, Name, Namespace};
 use super::{Map, Zone};
 use crate::algorithm::State;
 use crate::ask::{Adjusted, Adjustment, Ask};
@@ -47,11 +51,12 @@ impl Memory {
         }
     }
 
-    /// The same, prepared for a limit that was not announced.
-    pub(crate) fn ready_for(&self, account: &Account) -> Holder<'_> {
+    /// The table of the limits that its namespaces have had.
+    #[inline]
+    pub(crate) fn limits(&self) -> &Arc<LimitTable> {
         match &self.0 {
-            Kind::Zone(zone) => zone.ready_for(account),
-            Kind::Map(map) => map.ready_for(account),
+            Kind::Zone(zone) => zone.limits(),
+            Kind::Map(map) => map.limits(),
         }
     }
 
@@ -70,11 +75,19 @@ impl Memory {
         }
     }
 
-    /// Forgets a subject, whatever the algorithm. Whether anything was known about it.
-    pub(crate) fn forget(&self, account: &Account) -> bool {
+    /// Forgets a key under every limit that its namespace has had. Whether anything was known about it.
+    pub(crate) fn forget(&self, namespace: &Namespace, name: &Name) -> Result<bool, Unlisted> {
+        let listed = self.limits().listed(namespace.name(), self.clock().now())?;
+        let state = |limit: StateLimit| StateName::new(self.limits(), namespace, limit);
+        let states: Vec<_> = listed.into_iter().map(state).collect();
+        Ok(states.iter().fold(false, |was_known, state| was_known | self.forget_state(name, state)))
+    }
+
+    /// Forgets a key under one limit. Whether anything was known about it.
+    pub(crate) fn forget_state(&self, name: &Name, state: &StateName) -> bool {
         match &self.0 {
-            Kind::Zone(zone) => zone.forget(account),
-            Kind::Map(map) => map.forget(account),
+            Kind::Zone(zone) => zone.forget_state(name, state),
+            Kind::Map(map) => map.forget_state(name, state),
         }
     }
 }
@@ -154,13 +167,5 @@ impl Holder<'_> {
 
     pub(crate) fn renew_in(self, account: &Account, permit: PermitId) -> bool {
         matches!(self, Holder::Map(map) if map.renew_in(account, permit))
-    }
-
-    /// Prepares for a limit before it is in force.
-    pub(crate) fn expect(self, namespace: &super::name::Namespace, terms: &Terms) {
-        match self {
-            Holder::Zone(zone) => zone.expect(terms),
-            Holder::Map(map) => map.expect(namespace, terms),
-        }
     }
 }

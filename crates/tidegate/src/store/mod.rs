@@ -4,14 +4,19 @@
 //! once against [`Store`], whose answers may take a while and may be an error.
 
 mod answer;
+pub(crate) mod bound;
 mod error;
 mod holder;
+pub(crate) mod limit_table;
 pub(crate) mod map;
 pub(crate) mod name;
 mod nonce;
+mod prepared;
 pub(crate) mod receipts;
+mod reported;
 mod subjects;
 pub(crate) mod together;
+mod twins;
 pub(crate) mod zone;
 mod zones;
 
@@ -21,46 +26,118 @@ pub(crate) use holder::Holder;
 pub use holder::Memory;
 pub use map::Map;
 pub(crate) use nonce::nonce_for;
+pub use prepared::{PreparedLimit, Scope};
 pub use receipts::{OpenReceipt, ReceiptCounts, TrackedDecisions};
+pub(crate) use reported::Reported;
 pub use zone::{WhenFull, Zone, ZoneCounts, ZoneError};
 pub use zones::Zones;
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, PermitId};
 use crate::decisions::Decisions;
 use crate::key::Key;
 use crate::limit::Limit;
-use name::{Account, Name, Namespace};
+use crate::time::Timestamp;
+use bound::BoundLimit;
+use limit_table::LimitTable;
+use name::{Account, Name};
 
-/// What names a state, and the limit to decide it by.
+/// A key and the limit to decide it by, which together name a state.
 ///
-/// A state belongs to (namespace, algorithm, key): other numbers in the limit leave it where it is, another
-/// algorithm is another state.
+/// A state belongs to (namespace, algorithm, numbers, key): two limits on one key are two states.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
-    /// The name of the rule, or of whatever else keeps its own counts.
-    pub namespace: &'a str,
-    /// Who it is.
-    pub key: &'a Key,
-    /// What is promised.
-    pub limit: &'a Limit,
-    /// What becomes of it when a zone has no cell for it; no other store cares.
-    pub when_full: WhenFull,
-    /// Which of several [`Zones`] holds it; no other store cares.
-    pub zone: Option<&'a str>,
+    limit: SubjectLimit<'a>,
+    key: &'a Key,
+    when_full: WhenFull,
+    zone: Option<&'a str>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum SubjectLimit<'a> {
+    Prepared(&'a PreparedLimit),
+    /// A dynamic limit, which is prepared for each call.
+    Plain {
+        namespace: &'a str,
+        limit: &'a Limit,
+    },
 }
 
 impl<'a> Subject<'a> {
-    /// A subject that is never forgotten.
+    /// A key under a dynamic limit: other numbers in the same namespace are another state. A limit that is used more
+    /// than once is better prepared: [`PreparedLimit::subject`].
     pub const fn new(namespace: &'a str, key: &'a Key, limit: &'a Limit) -> Subject<'a> {
-        Subject { namespace, key, limit, when_full: WhenFull::Share, zone: None }
+        Subject::of(SubjectLimit::Plain { namespace, limit }, key)
     }
 
-    fn account(&self) -> Account {
-        let name = Name::new(&Namespace::new(self.namespace), self.key);
-        name.under(*self.limit.terms()).when_full(self.when_full)
+    /// A key under a limit that was prepared.
+    pub const fn prepared(limit: &'a PreparedLimit, key: &'a Key) -> Subject<'a> {
+        Subject::of(SubjectLimit::Prepared(limit), key)
+    }
+
+    const fn of(limit: SubjectLimit<'a>, key: &'a Key) -> Subject<'a> {
+        Subject { limit, key, when_full: WhenFull::Share, zone: None }
+    }
+
+    /// The same for a zone that has no cell for it; no other store cares.
+    #[must_use]
+    pub const fn when_full(self, when_full: WhenFull) -> Subject<'a> {
+        Subject { when_full, ..self }
+    }
+
+    /// The same held by one of several [`Zones`]; no other store cares.
+    #[must_use]
+    pub const fn in_zone(self, zone: Option<&'a str>) -> Subject<'a> {
+        Subject { zone, ..self }
+    }
+
+    /// The name of the rule, or of the place that dynamic limits count in.
+    pub fn namespace(&self) -> &'a str {
+        match self.limit {
+            SubjectLimit::Prepared(limit) => limit.namespace(),
+            SubjectLimit::Plain { namespace, .. } => namespace,
+        }
+    }
+
+    /// The key.
+    pub const fn key(&self) -> &'a Key {
+        self.key
+    }
+
+    /// The limit.
+    pub fn limit(&self) -> &'a Limit {
+        match self.limit {
+            SubjectLimit::Prepared(limit) => limit.limit(),
+            SubjectLimit::Plain { limit, .. } => limit,
+        }
+    }
+
+    /// The limit as it was prepared; a plain one is prepared now.
+    pub fn prepared_limit(&self) -> PreparedLimit {
+        match self.limit {
+            SubjectLimit::Prepared(limit) => limit.clone(),
+            SubjectLimit::Plain { namespace, limit } => PreparedLimit::dynamic(namespace, *limit),
+        }
+    }
+
+    /// The zone that it names.
+    pub const fn zone(&self) -> Option<&'a str> {
+        self.zone
+    }
+
+    /// The state in the store of this table.
+    fn account(&self, table: &Arc<LimitTable>, now: impl FnOnce() -> Timestamp) -> Account {
+        let under = |limit: &Arc<BoundLimit>| {
+            let name = Name::new(limit.namespace(), self.key);
+            name.under(Arc::clone(limit)).when_full(self.when_full)
+        };
+        match self.limit {
+            SubjectLimit::Prepared(limit) => limit.with_bound(table, now, under),
+            SubjectLimit::Plain { .. } => self.prepared_limit().with_bound(table, now, under),
+        }
     }
 }
 
@@ -107,8 +184,14 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Starts a permit's lease anew. Whether it was still holding its place.
     fn renew<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool>;
 
-    /// Forgets a subject, whatever the algorithm. Whether anything was remembered about it.
+    /// Forgets a key under every limit that its namespace has had. Whether anything was remembered about it.
+    ///
+    /// The store lists the limits of each namespace. While it has no room to list them all, this is an error, and
+    /// [`Store::reset_limit`] still works.
     fn reset<'a>(&'a self, subject: Subject<'a>) -> Answer<'a, bool>;
+
+    /// Forgets a key under this limit only. Whether anything was remembered about it.
+    fn reset_limit<'a>(&'a self, subject: Subject<'a>) -> Answer<'a, bool>;
 
     /// Whether it can hold what this limit counts, exactly as the limit says; if not, what is wrong and what would
     /// do, to be read behind the limit's text. Every store in memory holds every limit.

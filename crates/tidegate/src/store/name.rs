@@ -1,14 +1,15 @@
-//! What names a state in a store: the algorithm, the namespace and the key, one behind the other.
+//! What names a state in a store: the namespace and the key, one behind the other, and the limit.
 //!
 //! ```text
-//!   0   4 u s e r   3 a n a
-//!   |   namespace   key, part by part
-//!   algorithm, and the namespace's circle
+//!   4 u s e r   3 a n a   |  the algorithm and its numbers, as a digest
+//!   namespace   key, part by part
 //! ```
 //!
 //! Each part has its length before it, so different names never share their bytes.
 
-use crate::algorithm::Algorithm;
+use std::sync::Arc;
+
+use super::bound::BoundLimit;
 use crate::key::{IntoKey, encode};
 use crate::limit::Terms;
 use crate::store::WhenFull;
@@ -16,13 +17,7 @@ use crate::store::WhenFull;
 /// Names up to this length need no allocation while they are written.
 const SHORT: usize = 64;
 
-/// Room in the first byte for the number of an algorithm.
-const ALGORITHMS: usize = 8;
-
-/// How many circles of namespaces there are; see [`Namespace::circle`].
-pub(crate) const CIRCLES: usize = 32;
-
-/// Whose state it is: a subject of a namespace.
+/// A key of a namespace.
 #[derive(Clone, Debug)]
 pub(crate) struct Name {
     short: [u8; SHORT],
@@ -42,12 +37,15 @@ impl Name {
         name
     }
 
-    /// The state of this subject under a limit.
+    /// The state of this key under a limit of a store.
     #[inline]
-    pub(crate) fn under(mut self, terms: Terms) -> Account {
-        let first = if self.long.is_empty() { &mut self.short[0] } else { &mut self.long[0] };
-        *first = under(*first, terms.algorithm());
-        Account { name: self, terms, when_full: WhenFull::Share }
+    pub(crate) fn under(self, limit: Arc<BoundLimit>) -> Account {
+        Account { name: self, terms: *limit.terms(), limit: Some(limit), when_full: WhenFull::Share }
+    }
+
+    /// The same where a key has one state whatever the limit.
+    pub(crate) fn under_any(self, terms: Terms) -> Account {
+        Account { name: self, terms, limit: None, when_full: WhenFull::Share }
     }
 
     /// The key alone.
@@ -55,13 +53,8 @@ impl Name {
         &self.bytes()[self.key_at..]
     }
 
-    /// Where the key begins.
-    pub(crate) fn key_at(&self) -> usize {
-        self.key_at
-    }
-
     #[inline]
-    fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         if self.long.is_empty() { &self.short[..self.length] } else { &self.long }
     }
 
@@ -80,20 +73,17 @@ impl Name {
     }
 }
 
-/// A state's name and the limit to decide it by, which always speak of the same algorithm.
+/// A state's name and the limit that it belongs to.
 #[derive(Clone, Debug)]
 pub(crate) struct Account {
     name: Name,
     terms: Terms,
+    /// The limit in its store; none where a key has one state whatever the limit.
+    limit: Option<Arc<BoundLimit>>,
     when_full: WhenFull,
 }
 
 impl Account {
-    #[inline]
-    pub(crate) fn bytes(&self) -> &[u8] {
-        self.name.bytes()
-    }
-
     #[inline]
     pub(crate) fn terms(&self) -> &Terms {
         &self.terms
@@ -103,6 +93,23 @@ impl Account {
         &self.name
     }
 
+    /// The limit in its store.
+    #[inline]
+    pub(crate) fn limit(&self) -> &Arc<BoundLimit> {
+        self.limit.as_ref().expect("a store has bound the limits of its accounts")
+    }
+
+    /// The digest that names the limit beside the bytes of the name.
+    #[inline]
+    pub(crate) fn digest(&self) -> u64 {
+        self.limit.as_ref().map_or(0, |limit| limit.name().digest)
+    }
+
+    /// Returns true if both name one state.
+    pub(crate) fn is_same_state(&self, other: &Account) -> bool {
+        self.digest() == other.digest() && self.name.bytes() == other.name.bytes()
+    }
+
     pub(crate) fn fate_when_full(&self) -> WhenFull {
         self.when_full
     }
@@ -110,15 +117,6 @@ impl Account {
     #[inline]
     pub(crate) fn when_full(self, when_full: WhenFull) -> Account {
         Account { when_full, ..self }
-    }
-
-    /// The bytes under which each algorithm keeps a state of this subject.
-    pub(crate) fn bytes_of_all(&self) -> impl Iterator<Item = Vec<u8>> {
-        Algorithm::ALL.into_iter().map(|algorithm| {
-            let mut bytes = self.bytes().to_vec();
-            bytes[0] = under(bytes[0], algorithm);
-            bytes
-        })
     }
 }
 
@@ -164,72 +162,47 @@ impl StoredName {
     }
 }
 
-/// Which circle a name's namespace belongs to.
-pub(crate) fn circle(name: &[u8]) -> usize {
-    usize::from(name[0]) / ALGORITHMS
-}
-
-/// The first byte of a name with this algorithm in it.
-#[inline]
-fn under(first: u8, algorithm: Algorithm) -> u8 {
-    first / ALGORITHMS as u8 * ALGORITHMS as u8 + algorithm as u8
-}
-
 /// The name of a limit among those that share a store, ready to be written.
 #[derive(Clone, Debug)]
 pub(crate) struct Namespace {
-    /// The first byte, with room for the algorithm, and the length and bytes of the name.
+    name: Box<str>,
+    /// The length and the bytes of the name.
     bytes: Box<[u8]>,
-    /// A number below [`CIRCLES`] for things that are noted per namespace and may be noted together.
-    circle: u8,
 }
 
 impl Namespace {
-    /// What needs no namespace, because nobody else is there.
+    /// The namespace of a handle that is alone.
     pub(crate) fn none() -> Namespace {
-        Namespace { bytes: Box::new([0]), circle: 0 }
+        Namespace { name: Box::default(), bytes: Box::default() }
     }
 
     pub(crate) fn new(name: &str) -> Namespace {
         let mut bytes = Vec::with_capacity(name.len() + 2);
-        let sum = name.bytes().fold(0_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
-        let circle = (sum % CIRCLES as u32) as u8;
-        bytes.push(circle * ALGORITHMS as u8);
         encode(name.as_bytes(), |piece| bytes.extend_from_slice(piece));
-        Namespace { bytes: bytes.into_boxed_slice(), circle }
+        Namespace { name: name.into(), bytes: bytes.into_boxed_slice() }
     }
 
-    pub(crate) fn circle(&self) -> usize {
-        self.circle.into()
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
-    /// The bytes with which the names of all its states under an algorithm begin.
-    pub(crate) fn prefix(&self, algorithm: Algorithm) -> Box<[u8]> {
-        let mut bytes = self.bytes.clone();
-        bytes[0] = under(bytes[0], algorithm);
-        bytes
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
     }
 }
 
 #[cfg(all(test, not(tidegate_models)))]
 mod tests {
     use super::*;
-    use crate::{Key, Limit};
-
-    fn bytes(namespace: &str, limit: &str, key: &Key) -> Vec<u8> {
-        let terms = *limit.parse::<Limit>().expect("a limit").terms();
-        Name::new(&Namespace::new(namespace), key).under(terms).bytes().to_vec()
-    }
+    use crate::Key;
 
     #[test]
-    fn namespace_algorithm_and_key_each_tell_names_apart() {
+    fn namespace_and_key_each_tell_names_apart() {
+        let name = |namespace: &str, key: &Key| Name::new(&Namespace::new(namespace), key).bytes().to_vec();
         let ana = Key::new("ana");
-        let name = bytes("user", "1/s", &ana);
-        assert_eq!(name[1..], *b"\x04user\x03ana");
-        assert_eq!(circle(&name), Namespace::new("user").circle());
-        assert_ne!(name, bytes("user", "1/s sliding-log", &ana));
-        assert_ne!(name, bytes("use", "1/s", &Key::new("rana")));
-        assert_ne!(bytes("", "1/s", &Key::new(("", ""))), bytes("", "1/s", &Key::new("")));
+        assert_eq!(name("user", &ana), *b"\x04user\x03ana");
+        assert_ne!(name("user", &ana), name("use", &Key::new("rana")));
+        assert_ne!(name("", &Key::new(("", ""))), name("", &Key::new("")));
     }
 
     #[test]
@@ -251,12 +224,7 @@ mod tests {
             let key = Key::new((&text, "end"));
             let name = Name::new(&namespace, &(&text, "end"));
             assert_eq!(name.key(), key.as_bytes());
-            for limit in [Limit::per_second(1), Limit::sliding_log(1, crate::SECOND)] {
-                let account = name.clone().under(*limit.terms());
-                let first = namespace.circle * 8 + limit.algorithm() as u8;
-                assert_eq!(account.bytes(), [&[first], &b"\x01n"[..], key.as_bytes()].concat());
-                assert_eq!(account.bytes_of_all().filter(|bytes| bytes == account.bytes()).count(), 1);
-            }
+            assert_eq!(name.bytes(), [b"\x01n", key.as_bytes()].concat());
         }
     }
 }

@@ -3,21 +3,22 @@
 //! A state is named by (namespace, algorithm, numbers, key). All but the key is the same for every decision under one
 //! limit, so it is hashed when the limit is prepared, and a decision hashes its key only.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use super::Subject;
-use super::registered::Registered;
+use super::bound::{BoundLimit, digest};
+use super::limit_table::{LimitTable, StateLimit};
 use crate::algorithm::Algorithm;
-use crate::history::History;
 use crate::key::Key;
 use crate::limit::{Limit, Terms};
 use crate::time::Timestamp;
 
-/// A limit and its namespace; clones share it.
+/// A limit and the namespace that it counts in; clones share it.
 ///
-/// It is kept where limits are parsed: beside a rule that was put in force ([`Store::announce`](crate::Store::announce)
-/// makes it), or beside a limit that came with a request.
+/// It is kept where limits are parsed: beside a rule that was put in force, or beside a limit that came with a request.
+/// The first store that uses it also keeps there what it knows about the limit.
 ///
 /// ```
 /// use tidegate::{Ask, Key, Limit, PreparedLimit, Zone};
@@ -34,38 +35,65 @@ pub struct PreparedLimit(Arc<Inner>);
 struct Inner {
     namespace: Box<str>,
     limit: Limit,
-    history: Option<History>,
+    scope: Scope,
     digest: u64,
-    /// The names of its states in the store in memory that used it first. Others prepare it for each call.
-    registered: OnceLock<Arc<Registered>>,
+    /// The limit in the store in memory that used it first. Others bind it for each call.
+    bound: OnceLock<Arc<BoundLimit>>,
+    /// What a store outside of this crate keeps about it.
+    remote: OnceLock<Box<dyn Any + Send + Sync>>,
+}
+
+/// The way in which a limit counts in its namespace.
+#[derive(Clone, Debug)]
+pub enum Scope {
+    /// It comes with each request: other numbers are another limit, and a key starts full under it.
+    Dynamic,
+    /// It is the limit of a rule, in force from its first use on: counts are carried over from the limit before.
+    Rule,
+    /// It is in force for single keys in place of a rule's limit, from its first use on: counts are carried over from
+    /// the limit of the rule.
+    InsteadOf(PreparedLimit),
+    /// It names the permits of a rule, for a permit that is given back: nothing comes into force by it.
+    Release,
 }
 
 impl PreparedLimit {
     /// A limit that comes with each request. Other numbers in the same namespace are another state.
     pub fn dynamic(namespace: &str, limit: Limit) -> PreparedLimit {
-        PreparedLimit::new(namespace, limit, None)
+        PreparedLimit::new(namespace, limit, Scope::Dynamic)
     }
 
-    /// The limit of a rule, with those before it in the store that it is used with. Permits of a rule are one set
-    /// whatever its numbers.
-    pub fn of_rule(rule: &str, limit: Limit, history: History) -> PreparedLimit {
-        PreparedLimit::new(rule, limit, Some(history))
+    /// The limit of a rule, which comes into force with its first use. If the rule had another limit, counts are carried
+    /// over. Permits of a rule are one set whatever its numbers.
+    ///
+    /// ```
+    /// use tidegate::{Ask, Cost, Key, Limit, PreparedLimit, Zone};
+    ///
+    /// let (zone, key) = (Zone::new(1 << 20), Key::new("ana"));
+    /// let old = PreparedLimit::of_rule("login", Limit::per_day(5));
+    /// assert!(zone.take(old.subject(&key), Ask::new(Cost::of(5))).0.is_allowed());
+    /// let new = PreparedLimit::of_rule("login", Limit::per_day(100));
+    /// assert_eq!(zone.peek(new.subject(&key), Ask::ONE).remaining(), 95);
+    /// ```
+    pub fn of_rule(rule: &str, limit: Limit) -> PreparedLimit {
+        PreparedLimit::new(rule, limit, Scope::Rule)
     }
 
-    /// A limit that holds in place of a rule's limit for single keys, from `since` on: counts are carried from the
-    /// rule's.
+    /// The permits of a rule under a concurrency limit, to release one of them: whatever the rule has now stays in force.
+    pub fn permits_of(rule: &str, limit: Limit) -> PreparedLimit {
+        PreparedLimit::new(rule, limit, Scope::Release)
+    }
+
+    /// A limit that is in force for single keys in place of this one, from its first use on.
     #[must_use]
-    pub fn instead(&self, limit: Limit, since: Timestamp) -> PreparedLimit {
-        let history = self.history().map_or_else(History::default, |history| {
-            history.followed_by(&self.0.limit, since)
-        });
-        PreparedLimit::of_rule(&self.0.namespace, limit, history)
+    pub fn instead(&self, limit: Limit) -> PreparedLimit {
+        PreparedLimit::new(&self.0.namespace, limit, Scope::InsteadOf(self.clone()))
     }
 
-    fn new(namespace: &str, limit: Limit, history: Option<History>) -> PreparedLimit {
-        let (namespace, registered) = (namespace.into(), OnceLock::new());
-        let digest = digest(limit.terms());
-        PreparedLimit(Arc::new(Inner { namespace, limit, history, digest, registered }))
+    fn new(namespace: &str, limit: Limit, scope: Scope) -> PreparedLimit {
+        let (bound, remote) = (OnceLock::new(), OnceLock::new());
+        let digest = digest(&state_limit(limit.terms(), &scope));
+        PreparedLimit(Arc::new(Inner { namespace: namespace.into(), limit, scope, digest, bound, remote }))
     }
 
     /// The name of the rule, or of the place that dynamic limits count in.
@@ -78,55 +106,86 @@ impl PreparedLimit {
         &self.0.limit
     }
 
-    /// The limits before it, if it is a rule's; `None` if it came with a request.
-    pub fn history(&self) -> Option<&History> {
-        self.0.history.as_ref()
+    /// The way in which it counts.
+    pub fn scope(&self) -> &Scope {
+        &self.0.scope
     }
 
     /// A digest of the algorithm and the numbers that decide, the same in every process and version: limits that are
     /// written differently and decide alike have one. Permits of a rule are one set, so their numbers do not count.
     pub fn digest(&self) -> u64 {
-        match self.is_one_set() {
-            true => Algorithm::Concurrency as u64,
-            false => self.0.digest,
-        }
+        self.0.digest
     }
 
-    /// A key under this limit.
+    /// Returns true if its states are one set of holders whatever the numbers: permits of a rule.
+    pub fn is_one_set(&self) -> bool {
+        is_one_set(self.0.limit.terms(), &self.0.scope)
+    }
+
+    /// A key under this limit, never forgotten before its state is clear.
     pub fn subject<'a>(&'a self, key: &'a Key) -> Subject<'a> {
         Subject::prepared(self, key)
     }
 
-    /// Whether its states are one set of holders whatever the numbers.
-    pub(crate) fn is_one_set(&self) -> bool {
-        self.0.history.is_some() && self.0.limit.algorithm() == Algorithm::Concurrency
+    /// What a store outside of this crate keeps about this limit; made once.
+    pub fn remote<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> Option<&T> {
+        self.0.remote.get_or_init(|| Box::new(make())).downcast_ref()
+    }
+
+    /// Uses the limit in the store of this table.
+    #[inline]
+    pub(crate) fn with_bound<R>(
+        &self,
+        table: &Arc<LimitTable>,
+        now: impl FnOnce() -> Timestamp,
+        use_it: impl FnOnce(&Arc<BoundLimit>) -> R,
+    ) -> R {
+        match self.0.bound.get() {
+            Some(bound) if bound.is_in(table) => use_it(bound),
+            // A dynamic limit begins at no time.
+            _ if matches!(self.0.scope, Scope::Dynamic | Scope::Release) => {
+                use_it(&self.bound_at(table, Timestamp::EPOCH))
+            }
+            _ => use_it(&self.bound_at(table, now())),
+        }
+    }
+
+    /// The limit in the store of this table, from now on if it was not used there before.
+    #[cold]
+    pub(super) fn bound_at(&self, table: &Arc<LimitTable>, now: Timestamp) -> Arc<BoundLimit> {
+        if let Some(bound) = self.0.bound.get().filter(|bound| bound.is_in(table)) {
+            return Arc::clone(bound);
+        }
+        let bound = Arc::new(BoundLimit::new(table, self, now));
+        // Two threads may bind it at once: one of both is kept, and both are right.
+        Arc::clone(self.0.bound.get_or_init(|| Arc::clone(&bound))).only_in(table).unwrap_or(bound)
     }
 
     pub(crate) fn terms(&self) -> &Terms {
         self.0.limit.terms()
     }
 
-    pub(crate) fn registered(&self) -> &OnceLock<Arc<Registered>> {
-        &self.0.registered
+    pub(crate) fn state_limit(&self) -> StateLimit {
+        state_limit(self.terms(), &self.0.scope)
     }
 }
 
-/// FNV-1a over the packed numbers, with a last mix so that its first letters tell limits apart.
-fn digest(terms: &Terms) -> u64 {
-    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    let words = terms.pack();
-    let hash = words.iter().flat_map(|word| word.to_le_bytes()).fold(0xcbf2_9ce4_8422_2325, step);
-    let hash = (hash ^ (hash >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
-    hash ^ (hash >> 32)
+fn is_one_set(terms: &Terms, scope: &Scope) -> bool {
+    terms.algorithm() == Algorithm::Concurrency && !matches!(scope, Scope::Dynamic)
+}
+
+fn state_limit(terms: &Terms, scope: &Scope) -> StateLimit {
+    let packed = terms.pack();
+    if is_one_set(terms, scope) { [packed[0], 0, 0, 0, 0, 0] } else { packed }
 }
 
 impl fmt::Debug for PreparedLimit {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { namespace, limit, history, .. } = &*self.0;
+        let Inner { namespace, limit, scope, .. } = &*self.0;
         out.debug_struct("PreparedLimit")
             .field("namespace", namespace)
             .field("limit", limit)
-            .field("history", history)
+            .field("scope", scope)
             .finish_non_exhaustive()
     }
 }

@@ -3,39 +3,47 @@
 
 use super::receipts::take_all_tracked;
 use super::together::{Bid, take_all, take_all_as_of};
-use super::{Answer, Holder, Map, OpenReceipt, Store, Subject, TrackedDecisions, Zone, Zones};
+use super::{
+    Answer, Holder, Map, Memory, OpenReceipt, Store, StoreError, Subject, TrackedDecisions, Zone, Zones,
+};
 use crate::algorithm::State;
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, PermitId};
 use crate::decisions::Decisions;
 use crate::receipt::Receipt;
-use crate::store::name::Account;
+use crate::store::name::{Account, Name, Namespace};
 use crate::time::{RECENT, Timestamp};
 
 /// A store in memory, or several: whoever holds a subject.
 trait Holding {
+    /// The store that holds this subject.
+    fn memory(&self, subject: &Subject<'_>) -> Memory;
+
+    /// The state of this subject. A limit that is used for the first time comes into force as of the given time.
+    fn account_as_of(&self, subject: &Subject<'_>, at: Option<Timestamp>) -> Account;
+
+    /// The same now.
+    fn account(&self, subject: &Subject<'_>) -> Account {
+        self.account_as_of(subject, None)
+    }
+
     /// Who holds this subject.
     fn holding(&self, subject: &Subject<'_>, account: &Account) -> Holder<'_>;
-
-    /// The same, prepared for a limit that was not announced.
-    fn ready_to_hold(&self, subject: &Subject<'_>, account: &Account) -> Holder<'_>;
-
-    fn forget_subject(&self, subject: &Subject<'_>) -> bool;
 }
 
 macro_rules! holds_all {
     ($store:ident) => {
         impl Holding for $store {
+            fn memory(&self, _: &Subject<'_>) -> Memory {
+                Memory::from(self)
+            }
+
+            fn account_as_of(&self, subject: &Subject<'_>, at: Option<Timestamp>) -> Account {
+                subject.account(self.limits(), || at.unwrap_or_else(|| self.clock().now()))
+            }
+
             fn holding(&self, _: &Subject<'_>, account: &Account) -> Holder<'_> {
                 self.holder(account.terms())
-            }
-
-            fn ready_to_hold(&self, _: &Subject<'_>, account: &Account) -> Holder<'_> {
-                self.ready_for(account)
-            }
-
-            fn forget_subject(&self, subject: &Subject<'_>) -> bool {
-                self.forget(&subject.account())
             }
         }
     };
@@ -45,16 +53,17 @@ holds_all! { Map }
 holds_all! { Zone }
 
 impl Holding for Zones {
+    fn memory(&self, subject: &Subject<'_>) -> Memory {
+        self.of(subject.zone()).clone()
+    }
+
+    fn account_as_of(&self, subject: &Subject<'_>, at: Option<Timestamp>) -> Account {
+        let now = || at.unwrap_or_else(|| self.clock().now());
+        subject.account(self.of(subject.zone()).limits(), now)
+    }
+
     fn holding(&self, subject: &Subject<'_>, account: &Account) -> Holder<'_> {
-        self.of(subject.zone).holder(account.terms())
-    }
-
-    fn ready_to_hold(&self, subject: &Subject<'_>, account: &Account) -> Holder<'_> {
-        self.of(subject.zone).ready_for(account)
-    }
-
-    fn forget_subject(&self, subject: &Subject<'_>) -> bool {
-        self.of(subject.zone).forget(&subject.account())
+        self.of(subject.zone()).holder(account.terms())
     }
 }
 
@@ -65,12 +74,15 @@ fn bids<'a>(
     asks: &'a [(Subject<'_>, Ask)],
 ) -> Vec<Bid<'a>> {
     let each = accounts.iter().zip(asks);
-    each.map(|(account, (subject, ask))| Bid {
-        holder: store.ready_to_hold(subject, account),
-        account,
-        ask: *ask,
-    })
-    .collect()
+    each.map(|(account, (subject, ask))| Bid { holder: store.holding(subject, account), account, ask: *ask })
+        .collect()
+}
+
+/// Forgets a key under every limit that its namespace has had.
+fn reset(memory: &Memory, subject: &Subject<'_>) -> Result<bool, StoreError> {
+    let namespace = Namespace::new(subject.namespace());
+    let name = Name::new(&namespace, subject.key());
+    memory.forget(&namespace, &name).map_err(StoreError::from)
 }
 
 macro_rules! serves_subjects {
@@ -79,18 +91,19 @@ macro_rules! serves_subjects {
             /// Decides and spends if allowed; with proof of the take, by which it can be given back.
             #[must_use = "a decision that nobody reads limits nobody"]
             pub fn take(&self, subject: Subject<'_>, ask: Ask) -> (Decision, Option<Receipt>) {
-                let account = subject.account();
-                self.ready_to_hold(&subject, &account).take_from(&account, ask)
+                let account = Holding::account(self, &subject);
+                self.holding(&subject, &account).take_from(&account, ask)
             }
 
             /// Takes all or none: spends only if every ask passes.
             #[must_use = "a decision that nobody reads limits nobody"]
             pub fn take_all(&self, asks: &[(Subject<'_>, Ask)]) -> Decisions {
                 if let [(subject, ask)] = asks {
-                    let account = subject.account();
-                    return Decisions::new(vec![self.ready_to_hold(subject, &account).spend(&account, *ask)]);
+                    let account = Holding::account(self, subject);
+                    return Decisions::new(vec![self.holding(subject, &account).spend(&account, *ask)]);
                 }
-                let accounts: Vec<_> = asks.iter().map(|(subject, _)| subject.account()).collect();
+                let accounts: Vec<_> =
+                    asks.iter().map(|(subject, _)| Holding::account(self, subject)).collect();
                 take_all(&bids(self, &accounts, asks))
             }
 
@@ -107,36 +120,38 @@ macro_rules! serves_subjects {
                 let now = self.now();
                 let mut at = if now.since(at) < RECENT { at } else { now };
                 if let [(subject, ask)] = asks {
-                    let account = subject.account();
-                    let holder = self.ready_to_hold(subject, &account);
+                    let account = Holding::account_as_of(self, subject, Some(at));
+                    let holder = self.holding(subject, &account);
                     return Decisions::new(vec![holder.spend_as_of(&account, *ask, &mut at)]);
                 }
-                let accounts: Vec<_> = asks.iter().map(|(subject, _)| subject.account()).collect();
+                let accounts: Vec<_> =
+                    asks.iter().map(|(subject, _)| Holding::account_as_of(self, subject, Some(at))).collect();
                 take_all_as_of(Some(at), &bids(self, &accounts, asks))
             }
 
             /// What taking would say, without spending.
             #[must_use = "a decision that nobody reads limits nobody"]
             pub fn peek(&self, subject: Subject<'_>, ask: Ask) -> Decision {
-                let account = subject.account();
+                let account = Holding::account(self, &subject);
                 self.holding(&subject, &account).look(&account, ask)
             }
 
             /// Charges what turned out to be more, or gives back what was not used.
             pub fn adjust(&self, subject: Subject<'_>, adjustment: Adjustment) -> Adjusted {
-                let account = subject.account();
-                self.ready_to_hold(&subject, &account).adjust_in(&account, adjustment)
+                let account = Holding::account(self, &subject);
+                self.holding(&subject, &account).adjust_in(&account, adjustment)
             }
 
             /// Gives one take back, as far as it is surely still there.
             pub fn give_back(&self, subject: Subject<'_>, receipt: Receipt) -> Adjusted {
-                let account = subject.account();
+                let account = Holding::account(self, &subject);
                 self.holding(&subject, &account).give_back_to(&account, receipt)
             }
 
             /// Takes all or none, with a receipt for each take, by which [`refund`](Self::refund) gives back just that one.
             pub fn take_tracked(&self, asks: &[(Subject<'_>, Ask)]) -> TrackedDecisions {
-                let accounts: Vec<_> = asks.iter().map(|(subject, _)| subject.account()).collect();
+                let accounts: Vec<_> =
+                    asks.iter().map(|(subject, _)| Holding::account(self, subject)).collect();
                 let bids = bids(self, &accounts, asks);
                 match &*bids {
                     [Bid { holder, account, ask }] => {
@@ -154,36 +169,44 @@ macro_rules! serves_subjects {
                 subject: Subject<'_>,
                 cost: Cost,
             ) -> (Adjusted, Option<OpenReceipt>) {
-                let account = subject.account();
-                self.ready_to_hold(&subject, &account).charge_tracked(&account, cost)
+                let account = Holding::account(self, &subject);
+                self.holding(&subject, &account).charge_tracked(&account, cost)
             }
 
             /// Gives units of one take back, at most what of it is still owed and was not refunded before.
             pub fn refund(&self, subject: Subject<'_>, receipt: &mut OpenReceipt, cost: Cost) -> Adjusted {
-                let account = subject.account();
+                let account = Holding::account(self, &subject);
                 self.holding(&subject, &account).refund(&account, receipt, cost)
             }
 
             /// Gives a place in flight back. Whether the permit was still holding one.
             pub fn release(&self, subject: Subject<'_>, permit: PermitId) -> bool {
-                let account = subject.account();
+                let account = Holding::account(self, &subject);
                 self.holding(&subject, &account).release_in(&account, permit)
             }
 
             /// Starts a permit's lease anew. Whether it was still holding its place.
             pub fn renew(&self, subject: Subject<'_>, permit: PermitId) -> bool {
-                let account = subject.account();
+                let account = Holding::account(self, &subject);
                 self.holding(&subject, &account).renew_in(&account, permit)
             }
 
-            /// Forgets a subject, whatever the algorithm. Whether anything was remembered about it.
-            pub fn reset(&self, subject: Subject<'_>) -> bool {
-                self.forget_subject(&subject)
+            /// Forgets a key under every limit that its namespace has had. Whether anything was remembered about it.
+            /// An error while the store has more limits in use than it lists, 1,024; [`reset_limit`](Self::reset_limit)
+            /// works then, too.
+            pub fn reset(&self, subject: Subject<'_>) -> Result<bool, StoreError> {
+                reset(&self.memory(&subject), &subject)
+            }
+
+            /// Forgets a key under this limit only. Whether anything was remembered about it.
+            pub fn reset_limit(&self, subject: Subject<'_>) -> bool {
+                let account = Holding::account(self, &subject);
+                self.memory(&subject).forget_state(account.name(), account.limit().name())
             }
 
             /// What is remembered about a subject.
             pub fn state(&self, subject: Subject<'_>) -> State {
-                let account = subject.account();
+                let account = Holding::account(self, &subject);
                 self.holding(&subject, &account).state_of(&account)
             }
         }
@@ -223,7 +246,14 @@ macro_rules! serves_subjects {
             }
 
             fn reset<'a>(&'a self, subject: Subject<'a>) -> Answer<'a, bool> {
-                Answer::ready($store::reset(self, subject))
+                match $store::reset(self, subject) {
+                    Ok(was_known) => Answer::ready(was_known),
+                    Err(error) => Answer::failed(error),
+                }
+            }
+
+            fn reset_limit<'a>(&'a self, subject: Subject<'a>) -> Answer<'a, bool> {
+                Answer::ready($store::reset_limit(self, subject))
             }
         }
     };

@@ -3,11 +3,15 @@
 //! Maps are locked around it, so nobody comes in between there. In a zone nobody can be kept out: its takes come
 //! first, and if one of them finds that another thread was faster, those before it are undone. A moment's refusal
 //! of somebody else is possible then; an admission too many is not.
+//!
+//! One key under two limits is two states. One state that is asked for twice is decided as one ask (`twins.rs`).
 
 use super::Holder;
 use super::map::{self, Held};
 use super::name::Account;
+use super::twins::Twins;
 use super::zone::Zone;
+use crate::algorithm::State;
 use crate::ask::Ask;
 use crate::decision::Decision;
 use crate::decisions::Decisions;
@@ -56,7 +60,34 @@ fn take(at: Option<Timestamp>, bids: &[Bid<'_>], receipts: Option<&mut Vec<Optio
     }
     let mut of_maps: Vec<_> = (0..map_bids.len()).map(|bid| held.peek(bid)).collect();
     let mut of_zones: Vec<_> = zone_bids.iter().map(ZoneBid::peek).collect();
-    let taken = spend(&mut held, &mut of_maps, &zone_bids, &mut of_zones);
+    let map_twins = Twins::of(map_bids.iter().map(|bid| (bid.account, bid.ask)));
+    let zone_twins = Twins::of(zone_bids.iter().map(|bid| (bid.account, bid.ask)));
+    let deny_twins = |held: &Held<'_>, of_maps: &mut [Decision], of_zones: &mut [Decision]| {
+        let peek = |bid: usize, ask| ZoneBid { ask, ..zone_bids[bid] }.peek();
+        map_twins.deny(of_maps, |bid, ask| held.peek_as(bid, ask), |bid| held.state_of(bid));
+        zone_twins.deny(of_zones, peek, |bid| zone_bids[bid].state());
+    };
+    let mut passes = of_maps.iter().chain(&of_zones).all(Decision::is_allowed);
+    if passes && !(map_twins.is_empty() && zone_twins.is_empty()) {
+        let (mut of_maps, mut of_zones) = (of_maps.clone(), of_zones.clone());
+        deny_twins(&held, &mut of_maps, &mut of_zones);
+        passes = of_maps.iter().chain(&of_zones).all(Decision::is_allowed);
+    }
+    let taken = if passes {
+        spend(&mut held, &mut of_maps, &zone_bids, &mut of_zones)
+    } else {
+        record_refusals(&mut held, &mut of_maps, &zone_bids, &mut of_zones);
+        ZoneTakes::Nothing
+    };
+    match taken {
+        ZoneTakes::All(_) => {
+            map_twins.report_last(&mut of_maps);
+            zone_twins.report_last(&mut of_zones);
+        }
+        // Limits that have seen the denial of one ask report the wait of that one.
+        ZoneTakes::Nothing => deny_twins(&held, &mut of_maps, &mut of_zones),
+        ZoneTakes::Some(_) => {}
+    }
     let of_map_takes = held.tend();
     match (taken, receipts) {
         // A take that is undone under the lock of its state leaves those before it where they were.
@@ -91,22 +122,28 @@ enum ZoneTakes {
     Some(Vec<Receipt>),
 }
 
-/// Spends on all if all have passed.
+/// Each limit that denies by itself sees that it does.
+fn record_refusals(
+    held: &mut Held<'_>,
+    of_maps: &mut [Decision],
+    zone_bids: &[ZoneBid<'_>],
+    of_zones: &mut [Decision],
+) {
+    held.record_refusals(of_maps);
+    for (bid, decision) in zone_bids.iter().zip(of_zones) {
+        if !decision.is_allowed() {
+            *decision = bid.refuse(*decision);
+        }
+    }
+}
+
+/// Spends on all, which have passed.
 fn spend(
     held: &mut Held<'_>,
     of_maps: &mut [Decision],
     zone_bids: &[ZoneBid<'_>],
     of_zones: &mut [Decision],
 ) -> ZoneTakes {
-    if !of_maps.iter().chain(&*of_zones).all(Decision::is_allowed) {
-        held.record_refusals(of_maps);
-        for (bid, decision) in zone_bids.iter().zip(of_zones) {
-            if !decision.is_allowed() {
-                *decision = bid.refuse(*decision);
-            }
-        }
-        return ZoneTakes::Nothing;
-    }
     let mut receipts = Vec::with_capacity(zone_bids.len());
     for (bid, decision) in zone_bids.iter().zip(of_zones.iter_mut()) {
         let (taken, receipt) = bid.take();
@@ -153,6 +190,12 @@ struct ZoneBid<'a> {
 impl ZoneBid<'_> {
     fn peek(&self) -> Decision {
         self.zone.look_as_of(self.account, self.ask, self.at)
+    }
+
+    /// The state that it is about, and the time that it is decided as of.
+    fn state(&self) -> (State, Timestamp) {
+        let now = self.at.unwrap_or_else(|| self.zone.clock().now());
+        (self.zone.state_of(self.account), now)
     }
 
     fn take(&self) -> (Decision, Option<Receipt>) {

@@ -16,7 +16,7 @@ use crate::time::Source;
 ///
 /// let zones = Zones::new(&Zone::new(1 << 20)).with("logins", 1 << 16)?;
 /// let (limit, key) = (Limit::per_minute(5), Key::new("ana"));
-/// let login = Subject { zone: Some("logins"), ..Subject::new("login", &key, &limit) };
+/// let login = Subject::new("login", &key, &limit).in_zone(Some("logins"));
 /// assert!(zones.take_all(&[(login, Ask::ONE), (Subject::new("site", &key, &limit), Ask::ONE)]).is_allowed());
 /// # Ok::<(), std::io::Error>(())
 /// ```
@@ -83,7 +83,7 @@ mod tests {
     use crate::{Algorithm, Ask, Key, Limit, Map, Subject};
 
     fn subject<'a>(zone: Option<&'a str>, key: &'a Key, limit: &'a Limit) -> Subject<'a> {
-        Subject { zone, ..Subject::new("rule", key, limit) }
+        Subject::new("rule", key, limit).in_zone(zone)
     }
 
     #[test]
@@ -94,7 +94,7 @@ mod tests {
             let take = |zone| zones.take(subject(zone, &key, &limit), Ask::ONE).0.is_allowed();
             assert!(take(None) && take(Some("a")) && take(Some("b")));
             assert!(!take(None) && !take(Some("a")) && !take(Some("b")) && !take(Some("nobody's")));
-            zones.reset(subject(Some("a"), &key, &limit));
+            assert!(zones.reset(subject(Some("a"), &key, &limit)).is_ok_and(|was_known| was_known));
             assert!(take(Some("a")) && !take(None));
             assert_eq!(zones.names().collect::<Vec<_>>(), ["a", "b"]);
         }

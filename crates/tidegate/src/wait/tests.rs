@@ -34,7 +34,7 @@ impl Booth {
 
     fn with<R>(&self, account: &Account, work: impl FnOnce(&Terms, &mut State) -> R) -> R {
         let mut states = self.states.lock();
-        work(account.terms(), states.entry(account.bytes().to_vec()).or_default())
+        work(account.terms(), states.entry(account.name().bytes().to_vec()).or_default())
     }
 
     fn acquire(self: &Arc<Booth>, key: &str, units: u64) -> Acquire {
@@ -56,7 +56,7 @@ impl Venue for Booth {
     }
 
     fn account(&self, name: &Name) -> Account {
-        name.clone().under(self.limit.terms())
+        name.clone().under_any(self.limit.terms())
     }
 
     fn take_if_free(

@@ -10,8 +10,8 @@ use conformance::keeper::{Crowd, twin_zones};
 use conformance::promise::{KINDS, Promise};
 use conformance::random::Random;
 use tidegate::{
-    AdHoc, AdHocAsk, Ask, Clock, Decision, HOUR, Key, Limit, Limiter, MILLISECOND, Map, Memory, Subject,
-    Ticks, Timestamp, Zone, Zones, admit_all,
+    AdHoc, AdHocAsk, Ask, Clock, Decision, HOUR, Key, Limit, Limiter, MILLISECOND, Map, Memory,
+    PreparedLimit, Subject, Ticks, Timestamp, Zone, Zones, admit_all,
 };
 
 /// What the clock may advance by between two readings: a tick, a moment, and a thread that sleeps.
@@ -50,9 +50,14 @@ fn a_new_key_in_a_batch_has_its_whole_burst() {
             }
             for memory in stores(&clock(step)) {
                 let (adhoc, mut each) = (AdHoc::on(&memory, ""), Vec::new());
+                let limit = adhoc.prepare(limit);
                 let asks = asks().map(|key| AdHocAsk { key, limit: &limit, ask: Ask::ONE });
                 adhoc.take_each(asks, |decision| each.push(decision));
-                assert_eq!(verdicts(each), whole_burst(burst), "{limit} in steps of {step:?} on {memory:?}");
+                assert_eq!(
+                    verdicts(each),
+                    whole_burst(burst),
+                    "{limit:?} in steps of {step:?} on {memory:?}"
+                );
             }
         }
     }
@@ -73,7 +78,7 @@ fn asks_that_stand_or_fall_together_have_the_whole_burst_of_a_new_key() {
 fn a_batch_is_decided_at_its_first_reading_of_the_clock() {
     let limits =
         ["3/s burst 5", "2/s queue 4 leaky-bucket", "7/m fixed-window", "6/s sliding-log", "4/s pacer"];
-    let limits = limits.map(|text| text.parse::<Limit>().expect("a limit"));
+    let limits = limits.map(|text| PreparedLimit::dynamic("", text.parse().expect("a limit")));
     let keys = ["ana", "bob", "ana", "eve", "bob", "ana", "ana", "joe", "joe", "eve", "ana", "bob"];
     let asks = || keys.iter().flat_map(|key| limits.iter().map(move |limit| (*key, limit)));
     let at = |ms: u32| Timestamp::after_epoch(HOUR + ms * MILLISECOND);
@@ -91,7 +96,7 @@ fn a_batch_is_decided_at_its_first_reading_of_the_clock() {
             batched.take_each(asked, |decision| got.push(decision));
             assert_eq!(got.len(), expected.len());
             for ((got, expected), (key, limit)) in got.iter().zip(&expected).zip(asks()) {
-                assert_eq!(got, expected, "{key} under {limit} at {ms} ms on {memory:?}");
+                assert_eq!(got, expected, "{key} under {limit:?} at {ms} ms on {memory:?}");
             }
         }
     }
@@ -100,9 +105,10 @@ fn a_batch_is_decided_at_its_first_reading_of_the_clock() {
 #[test]
 fn a_map_forgets_nothing_that_counts_at_the_instant_of_a_batch() {
     let (start, clock) = (Timestamp::after_epoch(HOUR), clock(Duration::ZERO));
-    let (brief, quick) = ("1/1ms".parse().expect("a limit"), "1/1us".parse().expect("a limit"));
+    let prepared = |text: &str| PreparedLimit::dynamic("", text.parse().expect("a limit"));
+    let (brief, quick) = (prepared("1/1ms"), prepared("1/1us"));
     for text in ["1/s sliding-log", "1/s pacer burst 0s", "1/s fixed-window align first-hit"] {
-        let limit: Limit = text.parse().expect("a limit");
+        let limit = prepared(text);
         let adhoc = AdHoc::on(&Map::with_clock(clock.clone()), "");
         clock.tick(Ticks::ZERO);
         clock.set(start);

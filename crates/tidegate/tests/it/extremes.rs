@@ -199,7 +199,7 @@ fn words(algorithm: Algorithm, [a, b, c]: [u64; 3]) -> Vec<Vec<u64>> {
         Algorithm::SlidingLog => vec![vec![c, a, b], vec![0, a, 1, b, c]],
         Algorithm::SlidingWindow => vec![vec![a, b, c, c], vec![a, 16_000_000, c, b, c, b]],
         Algorithm::Pacer => vec![vec![a, b, c, 1], vec![a, b, c, 8]],
-        _ => vec![vec![a, b]],
+        _ => vec![vec![a, b, c, 1, 7]],
     }
 }
 

@@ -17,6 +17,7 @@ mod permits;
 mod places;
 mod rates;
 mod refunds;
+mod several_limits;
 mod sketch;
 mod small_world;
 mod traces;

@@ -60,8 +60,9 @@ fn no_handle_and_no_store_gives_permits_that_can_be_counted() {
     attack("permits", enter, |permit| permits.release("ana", permit));
 
     let adhoc = AdHoc::on(&zone, "adhoc");
-    let take = || adhoc.take("ana", &LIMIT, Ask::ONE).permit();
-    attack("ad hoc", take, |permit| adhoc.release("ana", &LIMIT, permit));
+    let limit = adhoc.prepare(LIMIT);
+    let take = || adhoc.take("ana", &limit, Ask::ONE).permit();
+    attack("ad hoc", take, |permit| adhoc.release("ana", &limit, permit));
 }
 
 #[test]

@@ -90,7 +90,7 @@ fn every_recorded_trace_is_played_as_written_by_limiters() {
 
 #[test]
 fn every_recorded_trace_is_played_as_written_by_singles() {
-    play_all(&mut OnSingle::new(), &["give-back", "permits"]);
+    play_all(&mut OnSingle::new(), &["give-back", "permits", "rules"]);
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn every_recorded_trace_is_played_as_written_in_batches_one_by_one() {
     play_all_in_batches(&mut Pure::new(), &[], Ticks::ZERO);
     play_all_in_batches(&mut OnMap::new(), &[], Ticks::ZERO);
     play_all_in_batches(&mut OnZone::new(), &[], Ticks::ZERO);
-    play_all_in_batches(&mut OnSingle::new(), &["give-back", "permits"], Ticks::ZERO);
+    play_all_in_batches(&mut OnSingle::new(), &["give-back", "permits", "rules"], Ticks::ZERO);
 }
 
 #[test]

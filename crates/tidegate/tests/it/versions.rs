@@ -1,7 +1,11 @@
 //! The laws of a rule whose numbers change while servers with the old ones still run.
 
+#[cfg(target_os = "linux")]
+mod on_file;
+
 use conformance::random::Random;
-use conformance::versions::{Met, Table, Versions, keep_their_promises};
+use conformance::versions::{Met, OnStore, Table, Versions, keep_their_promises};
+use tidegate::{Map, Zone};
 
 const OPERATIONS: u64 = 60;
 
@@ -25,22 +29,42 @@ fn hold<V: Versions + Default>(kind: &str, histories: u64) {
 }
 
 macro_rules! versions {
-    ($($name:ident: $kind:literal)+) => {$(
+    ($($place:ident: $servers:ty, $histories:literal histories;)+) => {$(
+        mod $place {
+            use super::*;
+
+            versions! { of $servers, $histories:
+                laws_of_versions_hold_for_token_bucket: "token-bucket"
+                laws_of_versions_hold_for_leaky_bucket: "leaky-bucket"
+                laws_of_versions_hold_for_fixed_window: "fixed-window"
+                laws_of_versions_hold_for_sliding_log: "sliding-log"
+                laws_of_versions_hold_for_sliding_window: "sliding-window"
+                laws_of_versions_hold_for_sliding_window_estimate: "sliding-window-estimate"
+                laws_of_versions_hold_for_pacer: "pacer"
+                laws_of_versions_hold_for_pacer_warm_up: "pacer-warm-up"
+                laws_of_versions_hold_for_concurrency: "concurrency"
+            }
+        }
+    )+};
+    (of $servers:ty, $histories:literal: $($name:ident: $kind:literal)+) => {$(
         #[test]
         fn $name() {
-            hold::<Table>($kind, crate::traces(3000));
+            hold::<$servers>($kind, crate::traces($histories));
         }
     )+};
 }
 
 versions! {
-    laws_of_versions_hold_for_token_bucket: "token-bucket"
-    laws_of_versions_hold_for_leaky_bucket: "leaky-bucket"
-    laws_of_versions_hold_for_fixed_window: "fixed-window"
-    laws_of_versions_hold_for_sliding_log: "sliding-log"
-    laws_of_versions_hold_for_sliding_window: "sliding-window"
-    laws_of_versions_hold_for_sliding_window_estimate: "sliding-window-estimate"
-    laws_of_versions_hold_for_pacer: "pacer"
-    laws_of_versions_hold_for_pacer_warm_up: "pacer-warm-up"
-    laws_of_versions_hold_for_concurrency: "concurrency"
+    pure: Table, 3000 histories;
+    in_a_map: OnStore<Map>, 500 histories;
+    in_a_zone: OnStore<Zone>, 500 histories;
+}
+
+/// A restart with other numbers, and an old and a new server, on the file of a zone.
+#[cfg(target_os = "linux")]
+#[test]
+fn laws_of_versions_hold_across_restarts_on_a_file() {
+    for kind in ["token-bucket", "leaky-bucket", "fixed-window"] {
+        hold::<on_file::OnFile>(kind, crate::traces(200));
+    }
 }

@@ -1,5 +1,10 @@
 local key, packs, from = KEYS[1], ARGV[1], 2
-local old = call('GET', key)
+local old, begin = call('GET', key), begin_of(ARGV[3])
+local begun = begin and not debt_is_live(old)
+if begun then
+  if not begin.known then return 3 end
+  old = begin.state
+end
 --- debt_read
 local owed, owed_ticks = minus(clear, ticks, now, 0)
 local whole

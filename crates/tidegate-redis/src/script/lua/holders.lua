@@ -1,4 +1,10 @@
--- A sorted set: leases by their end, named by their places; and '#', whose score is minus the places of all.
+-- A sorted set: leases by their end, named by their places; and '#', whose score is minus the places of all. Under a rule
+-- each keeps the lease that it was given, whatever the rule's numbers are by then: '+' has minus the longest of these,
+-- and one more, so that it is never zero.
+local function longest_lease(key, pack, lease)
+  if string.byte(pack) ~= 111 then return lease end
+  return math.max(lease, -(call('ZSCORE', key, '+') or -1) - 1)
+end
 local function holders_of(key)
   local flight = call('ZSCORE', key, '#')
   if not flight then
@@ -34,7 +40,7 @@ end
 -- Drops leases that have ended, and cuts those that are longer than they can be.
 local function settle(key, view)
   drop_ended(key, view)
-  local longest = lease_end(view.lease)
+  local longest = lease_end(view.longest)
   if view.last > longest + 100000 then
     local latest = format('%.0f', longest)
     for _, name in ipairs(call('ZRANGEBYSCORE', key, '(' .. latest, '+inf')) do
@@ -48,10 +54,12 @@ look.c = function(key, pack)
   local view = holders_of(key)
   if view.err then return view end
   if view.places > 0 and call('ZSCORE', key, string.sub(pack, 26)) then
-    return redis.error_reply('TIDEGATE somebody has that permit; ask again')
+    return redis.error_reply('TIDEGATE that permit is in use; ask again')
   end
   view.lease, view.units, view.passes = lease, units, units <= most - view.places
+  view.longest = view.places > 0 and longest_lease(key, pack, lease) or lease
   view.tell = {string.sub(pack, 26), view.places, view.last, 0, 0}
+  if string.byte(pack) == 111 then view.tell[6] = view.longest end
   local lacking = view.places + units - most
   if not view.passes and units <= most then
     local freed = 0
@@ -71,6 +79,8 @@ spend.c = function(key, pack, view)
   local ends = lease_end(view.lease)
   local places = format('%.0f', -view.places - view.units)
   call('ZADD', key, format('%.0f', ends), string.sub(pack, 26), places, '#')
+  if string.byte(pack) == 111 then call('ZADD', key, format('%.0f', -view.longest - 1), '+') end
   call('PEXPIRE', key, format('%.0f', (math.max(ends, view.last) - now) / 1000 + grace))
 end
 refuse.c = function(key, _, view) settle(key, view) end
+look.o, spend.o, refuse.o = look.c, spend.c, refuse.c

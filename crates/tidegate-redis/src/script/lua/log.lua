@@ -29,6 +29,39 @@ local function log_of(key, period)
   view.count = view.total - view.left
   return view
 end
+-- The same of a log that a key begins with: base, then time and total of each entry.
+local function begun_log(period, begin)
+  local view = {begun = begin.state, total = 0, left = 0, count = 0, at = 0, fresh = true}
+  if not view.begun then return view end
+  view.left, view.fresh, view.rank = unpacked('<d', begin.state, 1), nil, 1
+  for from = 9, #begin.state, 16 do view.at, view.total = unpacked('<dd', begin.state, from) end
+  view.nth_at = math.max(view.at, now) - period
+  for from = 9, #begin.state, 16 do
+    local at, total = unpacked('<dd', begin.state, from)
+    if at > view.nth_at then break end
+    view.left = total
+  end
+  view.count, view.nth_at = view.total - view.left, view.at
+  return view
+end
+-- The log of a key, or the one that it begins with.
+local function live_log(key, period, begin)
+  local view = log_of(key, period)
+  if not begin or view.err or not view.fresh and view.at + period > now then return view end
+  return begin.known and begun_log(period, begin) or stale
+end
+-- Writes what a key begins with.
+local function write_begun(key, view, period)
+  call('DEL', key)
+  if not view.begun then return view end
+  local base = unpacked('<d', view.begun, 1)
+  for from = 9, #view.begun, 16 do
+    local at, total = unpacked('<dd', view.begun, from)
+    if from == 9 then call('ZADD', key, format('%.0f', at), pad(base)) end
+    call('ZADD', key, format('%.0f', at), pad(total))
+  end
+  return log_of(key, period)
+end
 local function expire_log(key, at, period)
   call('PEXPIRE', key, format('%.0f', (at + period - now) / 1000 + grace))
 end
@@ -40,6 +73,7 @@ local function write_alone(key, base, total, period)
 end
 -- Forgets what has left or is too much, and remembers so many more.
 local function record(key, view, limit, units)
+  if view.begun then view = write_begun(key, view, limit.period) end
   local surplus = math.min(view.count, math.max(0, view.count + units - limit.amount))
   local base, total = view.left + surplus, view.total + units
   if view.fresh or view.brought or base == view.total then
@@ -47,7 +81,7 @@ local function record(key, view, limit, units)
   end
   local at = math.max(now, view.at)
   if total > 4503599627370496 then
-    -- The running total begins anew. All are dated as the newest, which lets nobody pass too early.
+    -- The running total begins anew. All are dated as the newest, so that none leaves too early.
     call('DEL', key)
     call('ZADD', key, format('%.0f', at), pad(0), format('%.0f', at), pad(total - base))
     return expire_log(key, at, limit.period)
@@ -65,13 +99,13 @@ local function record(key, view, limit, units)
   call('ZADD', key, format('%.0f', at), pad(total))
   expire_log(key, at, limit.period)
 end
-look.g = function(key, pack)
+look.g = function(key, pack, begin)
   local amount, period, count_denied, units = unpacked('<ddBd', pack, 2)
-  local view = log_of(key, period)
-  if view.err then return view end
+  local view = live_log(key, period, begin)
+  if view.err or view.stale then return view end
   view.limit = {amount = amount, period = period, count_denied = count_denied}
   view.units, view.passes = units, units <= amount - view.count
-  if view.fresh then
+  if view.fresh or view.begun then
     view.tell = false
   elseif view.passes or view.brought or units > amount then
     view.tell = {view.left, view.at, view.total}

@@ -1,6 +1,11 @@
 local key, amount, period, _, cost = KEYS[1], unpacked('<ddBd', ARGV[1], 2)
-local view = log_of(key, period)
+local view = live_log(key, period, begin_of(ARGV[3]))
 if view.err then return view end
+if view.stale then return 3 end
+if view.begun then
+  view = write_begun(key, view, period)
+  expire_log(key, view.at, period)
+end
 if ARGV[2] == 'charge' then
   record(key, view, {amount = amount, period = period}, math.min(cost, amount))
   return cost <= amount - view.count and 1 or 0

@@ -1,37 +1,49 @@
+-- Reads what was owed and saved; nil if it is not readable. Under one limit what is saved has one unit.
+local function read_pace(p, old)
+  p.last, p.owed, p.owed_ticks = 0, 0, 0
+  p.saved, p.saved_ticks = p.warms and p.full or 0, p.warms and p.full_ticks or 0
+  if old then
+    local last, owed, owed_ticks, saved, saved_ticks, scale = match(old, '^(%d+):(%d+):(%d+):(%d+):(%d+):(%d+)$')
+    if not last then return nil end
+    p.last, p.owed, p.owed_ticks = tonumber(last), tonumber(owed), tonumber(owed_ticks)
+    p.saved, p.saved_ticks = tonumber(saved), tonumber(saved_ticks)
+    local largest = math.max(p.last, p.owed, p.saved)
+    if largest > 1152921504606846 or p.owed_ticks > 15999 or p.saved_ticks > 15999 or scale * 1 ~= p.scale then
+      return nil
+    end
+  end
+  p.kept, p.kept_ticks, p.first_owed, p.first_owed_ticks = p.saved, p.saved_ticks, p.owed, p.owed_ticks
+  return p
+end
+-- When everything is paid and all is saved that can be.
+local function rested_at(p, at, owed, owed_ticks, saved, saved_ticks)
+  local missing, missing_ticks, more = minus(p.full, p.full_ticks, saved, saved_ticks)
+  missing, missing_ticks, more = shared(missing, missing_ticks, p.scale)
+  if more then missing, missing_ticks = plus(missing, missing_ticks, 0, 1) end
+  local clear, clear_ticks = plus(at, 0, plus(owed, owed_ticks, missing, missing_ticks))
+  clear, clear_ticks = least(clear, clear_ticks, 1152921504606846, 15615)
+  if not p.warms and less(clear, clear_ticks, p.full, p.full_ticks) then return p.full, p.full_ticks end
+  return clear, clear_ticks
+end
+local function pace_is_live(p)
+  return less(now, 0, rested_at(p, p.last, p.owed, p.owed_ticks, p.saved, p.saved_ticks))
+end
 -- What is owed and saved now.
-local function pace_of(key, pack)
+local function pace_of(key, pack, begin)
   local p = {}
   p.unlimited, p.own, p.scale, p.full, p.full_ticks, p.price, p.price_ticks, p.stable, p.stable_ticks, p.rest,
     p.patience, p.patience_ticks, p.warm_up, p.cold = unpacked('<BBddHdHdHddHdd', pack, 2)
   p.warms = p.cold > 0
-  local old, scale = call('GET', key), p.scale
-  p.tell, p.last, p.owed, p.owed_ticks = old, 0, 0, 0
-  p.saved, p.saved_ticks = p.warms and p.full or 0, p.warms and p.full_ticks or 0
-  if old then
-    local last, owed, owed_ticks, saved, saved_ticks, in_tick =
-      match(old, '^(%d+):(%d+):(%d+):(%d+):(%d+):(%d+)$')
-    if not last then
-      return redis.error_reply('TIDEGATE a pace is strange; delete the key, or use another prefix')
-    end
-    p.last, p.owed, p.owed_ticks = tonumber(last), tonumber(owed), tonumber(owed_ticks)
-    p.saved, p.saved_ticks, scale = tonumber(saved), tonumber(saved_ticks), tonumber(in_tick)
-    local largest = math.max(p.last, p.owed, p.saved)
-    if largest > 1152921504606846 or p.owed_ticks > 15999 or p.saved_ticks > 15999 or scale < 1 or scale > 105 then
-      return redis.error_reply('TIDEGATE a pace is strange; delete the key, or use another prefix')
-    end
+  local old = call('GET', key)
+  local readable = read_pace(p, old)
+  p.tell = old
+  if begin and readable and not (old and pace_is_live(p)) then
+    if not begin.known then return stale end
+    p.tell, readable = nil, read_pace(p, begin.state)
   end
-  p.written, p.written_ticks, p.in_tick = p.saved, p.saved_ticks, scale
-  p.first_owed, p.first_owed_ticks = p.owed, p.owed_ticks
-  -- Idle time is idle time, whatever it is worth; a whole warm-up of it fills the savings.
-  if scale ~= p.scale then
-    p.saved, p.saved_ticks = shared(p.saved, p.saved_ticks, scale)
-    if p.warms and p.saved >= p.warm_up then
-      p.saved, p.saved_ticks = p.full, p.full_ticks
-    else
-      p.saved, p.saved_ticks = multiplied(p.saved, p.saved_ticks, p.scale)
-    end
+  if not readable then
+    return redis.error_reply('TIDEGATE a pace is strange; delete the key, or use another prefix')
   end
-  p.kept, p.kept_ticks = p.saved, p.saved_ticks
   p.at = p.last - now > 100000 and now or math.max(now, p.last)
   local passed = math.max(0, p.at - p.last)
   local idle, idle_ticks = minus(passed, 0, p.owed, p.owed_ticks)
@@ -63,20 +75,10 @@ local function time_of(p, saved, saved_ticks)
   local ticks = divide(dear, 16000)
   return plus(p.stable, p.stable_ticks, number(dear), ticks)
 end
--- When everything is paid and all is saved that can be.
-local function rested_at(p, at, owed, owed_ticks, saved, saved_ticks)
-  local missing, missing_ticks, more = minus(p.full, p.full_ticks, saved, saved_ticks)
-  missing, missing_ticks, more = shared(missing, missing_ticks, p.scale)
-  if more then missing, missing_ticks = plus(missing, missing_ticks, 0, 1) end
-  local clear, clear_ticks = plus(at, 0, plus(owed, owed_ticks, missing, missing_ticks))
-  clear, clear_ticks = least(clear, clear_ticks, 1152921504606846, 15615)
-  if not p.warms and less(clear, clear_ticks, p.full, p.full_ticks) then return p.full, p.full_ticks end
-  return clear, clear_ticks
-end
 local function write_pace(key, p, owed, owed_ticks, saved, saved_ticks)
   local text = format('%.0f:%.0f:%d:%.0f:%d:%d', p.at, owed, owed_ticks, saved, saved_ticks, p.scale)
   local clear, ticks = rested_at(p, p.at, owed, owed_ticks, saved, saved_ticks)
-  -- Who owes and lacks nothing is like somebody never seen.
+  -- A key that owes and lacks nothing needs no state.
   if not p.tell and not less(now, 0, clear, ticks) then return end
   call('SET', key, text, 'PX', format('%.0f', math.max(0, clear - now) / 1000 + grace))
 end
@@ -85,9 +87,9 @@ local function wait_of(p, owed, owed_ticks)
   if owed + owed_ticks == 0 then return 0, 0 end
   return owed + math.max(0, p.at - now), owed_ticks
 end
-look.p = function(key, pack)
-  local p = pace_of(key, pack)
-  if p.err then return p end
+look.p = function(key, pack, begin)
+  local p = pace_of(key, pack, begin)
+  if p.err or p.stale then return p end
   local time, time_ticks = time_of(p, p.saved, p.saved_ticks)
   p.after, p.after_ticks = plus(p.owed, p.owed_ticks, time, time_ticks)
   local wait, wait_ticks
@@ -109,8 +111,8 @@ end
 -- After the clock stepped back, what is owed is reckoned from now.
 refuse.p = function(key, _, p)
   if p.tell and p.at < p.last then
-    local text = format('%.0f:%.0f:%d:%.0f:%d:%d', p.at, p.first_owed, p.first_owed_ticks, p.written,
-      p.written_ticks, p.in_tick)
+    local text = format('%.0f:%.0f:%d:%.0f:%d:%d', p.at, p.first_owed, p.first_owed_ticks, p.kept,
+      p.kept_ticks, p.scale)
     local clear = rested_at(p, p.at, p.first_owed, p.first_owed_ticks, p.kept, p.kept_ticks)
     call('SET', key, text, 'PX', format('%.0f', math.max(0, clear - now) / 1000 + grace))
   end

@@ -24,5 +24,6 @@ local function charge(key, p)
   write_pace(key, p, owed, owed_ticks, minus(p.saved, p.saved_ticks, p.price, p.price_ticks))
   return whole and 1 or 0
 end
-local p = pace_of(KEYS[1], ARGV[1])
+local p = pace_of(KEYS[1], ARGV[1], begin_of(ARGV[3]))
 if p.err then return p end
+if p.stale then return 3 end

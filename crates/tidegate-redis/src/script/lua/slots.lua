@@ -19,28 +19,37 @@ local function converted(old, newest, limit)
   end
   return slots
 end
+-- When the newest count leaves the last slot.
+local function slots_end(slots)
+  local age = 0
+  while slots[age + 3] == 0 do age = age + 1 end
+  return slots[age + 3] and (slots[1] - age + #slots - 2) * slots[2]
+end
 -- What the counters say now: the slot in force, and how many slots older they are.
-local function slots_of(key, limit)
+local function slots_of(key, limit, begin)
   local raw = call('GET', key)
   local old = raw and read_slots(raw)
   if raw and not old then
     return redis.error_reply('TIDEGATE a window has strange slots; delete the key, or use another prefix')
+  end
+  local tell = old
+  if begin and not (old and (slots_end(old) or 0) > now) then
+    if not begin.known then return stale end
+    old, tell = begin.state and read_slots(begin.state), nil
   end
   local slot, slots, moved = math.floor(now / limit.width), old, false
   local stays = math.max(limit.slots, math.floor(100000 / limit.width))
   if not old or old[2] ~= limit.width or #old ~= limit.slots + 3 or old[1] - slot > stays then
     slots, moved = converted(old, slot, limit), true
   end
-  local view = {tell = old, slots = slots, moved = old and moved, limit = limit}
+  local view = {tell = tell, slots = slots, moved = tell and moved, limit = limit}
   view.slot, view.age = math.max(slot, slots[1]), math.max(slot - slots[1], 0)
   view.into = slot < slots[1] and 0 or now - slot * limit.width
   return view
 end
 -- Nothing counted is worth nothing, but for readings that are out of order by up to a tenth of a second.
 local function write_slots(key, slots)
-  local age = 0
-  while slots[age + 3] == 0 do age = age + 1 end
-  local clear = slots[age + 3] and (slots[1] - age + #slots - 2) * slots[2] or now + 100000
+  local clear = slots_end(slots) or now + 100000
   call('SET', key, cmsgpack.pack(slots), 'PX', format('%.0f', math.max(0, clear - now) / 1000 + grace))
 end
 -- The counters moved on, so that the newest is that of the slot in force.
@@ -49,10 +58,10 @@ local function settled(view)
   for i = 0, view.limit.slots do slots[i + 3] = i >= view.age and view.slots[i - view.age + 3] or 0 end
   return slots
 end
-look.s = function(key, pack)
+look.s = function(key, pack, begin)
   local amount, width, count, estimate, most, units = unpacked('<dddBdd', pack, 2)
-  local view = slots_of(key, {width = width, slots = count, most = most})
-  if view.err then return view end
+  local view = slots_of(key, {width = width, slots = count, most = most}, begin)
+  if view.err or view.stale then return view end
   view.units = units
   local slots = settled(view)
   view.ready = slots

@@ -1,11 +1,20 @@
-local views, all = {}, true
-for i = 1, n do
-  local view = look[string.sub(ARGV[i], 1, 1)](KEYS[i], ARGV[i])
-  if view.err then return view end
-  views[i], all = view, all and view.passes
+local views, all, begins, unknown = {}, true, {}, false
+if string.byte(ARGV[n]) == 98 then
+  n = n / 2
+  for i = 1, n do begins[i] = begin_of(ARGV[n + i]) end
 end
-local reply = {time[1], time[2], all and 1 or 0}
-local function look_again(i) return look[string.sub(ARGV[i], 1, 1)](KEYS[i], ARGV[i]) end
+local function look_again(i) return look[string.sub(ARGV[i], 1, 1)](KEYS[i], ARGV[i], begins[i]) end
+for i = 1, n do
+  local view = look_again(i)
+  if view.err then return view end
+  views[i], all, unknown = view, all and view.passes, unknown or view.stale
+end
+-- What a key without a live state begins with has to be known first.
+local reply = {time[1], time[2], unknown and 2 or all and 1 or 0}
+if unknown then
+  for i = 1, n do reply[i + 3] = views[i].tell or false end
+  return reply
+end
 if not all then
   -- Each that refused sees the refusal, as if it had been asked alone; of twins, one after the other.
   local touched = {}

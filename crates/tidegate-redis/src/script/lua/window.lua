@@ -1,16 +1,21 @@
 local function write_window(key, ends, count)
   call('SET', key, format('%.0f:%.0f', ends, count), 'PX', format('%.0f', (ends - now) / 1000 + grace))
 end
+local function read_window(old)
+  if not old then return 0, 0 end
+  local stored, counted = match(old, '^(%d+):(%d+)$')
+  return tonumber(stored or ' '), tonumber(counted or ' ')
+end
 -- The window in force; no end if that would be after time itself.
-local function window(key, period, first_hit, most)
+local function window(key, period, first_hit, most, begin)
   local old = call('GET', key)
-  local stored, counted = 0, 0
-  if old then
-    stored, counted = match(old, '^(%d+):(%d+)$')
-    stored, counted = tonumber(stored or ' '), tonumber(counted or ' ')
-    if not stored or stored > 1152921504606846 or counted > 9007199254740992 then
-      return redis.error_reply('TIDEGATE a window is not end:count; delete the key, or use another prefix')
-    end
+  local stored, counted = read_window(old)
+  if not stored or stored > 1152921504606846 or counted > 9007199254740992 then
+    return redis.error_reply('TIDEGATE a window is not end:count; delete the key, or use another prefix')
+  end
+  if begin and now >= stored then
+    if not begin.known then return stale end
+    old, stored, counted = nil, read_window(begin.state)
   end
   local ends, count = stored, math.min(counted, most)
   if now >= stored then
@@ -23,10 +28,10 @@ local function window(key, period, first_hit, most)
   local moved = old and ends and count > 0 and (ends ~= stored or count ~= counted)
   return {tell = old, stored = stored, ends = ends, count = count, moved = moved}
 end
-look.f = function(key, pack)
+look.f = function(key, pack, begin)
   local amount, period, first_hit, most, units = unpacked('<ddBdd', pack, 2)
-  local view = window(key, period, first_hit, most)
-  if view.err then return view end
+  local view = window(key, period, first_hit, most, begin)
+  if view.err or view.stale then return view end
   view.passes = view.ends and units <= amount - view.count
   view.after = view.count + units
   return view

@@ -8,5 +8,6 @@ local function adjust_window(key, view, cost, most, first_hit)
   return after == view.count + cost and 1 or 0
 end
 local _, period, first_hit, most, cost = unpacked('<ddBdd', ARGV[1], 2)
-local view = window(KEYS[1], period, first_hit, most)
+local view = window(KEYS[1], period, first_hit, most, begin_of(ARGV[3]))
 if view.err then return view end
+if view.stale then return 3 end

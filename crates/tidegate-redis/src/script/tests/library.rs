@@ -3,9 +3,9 @@
 use testbed::Flavour;
 use tidegate::{Decision, State, Timestamp};
 
-use super::Server;
-use super::world::{Answer, Event, PREFIX, Who, World};
-use crate::script::{Call, TICKS, read_adjust, read_peek, read_take, read_whether, state_key};
+use super::world::{Answer, Event, Who, World};
+use super::{Server, decided, seen, target};
+use crate::script::{Call, TICKS, read_adjust, read_whether};
 
 /// How many calls are sent at once, at most.
 const BATCH: usize = 40;
@@ -79,14 +79,18 @@ type Step = (Timestamp, Event, Answer);
 /// One more thing that happens: to the library at once, to the server with the whole batch.
 fn step(world: &mut World) -> (Step, (Vec<Vec<u8>>, Call)) {
     let mut forgotten = Vec::new();
+    let is_unseen = |world: &World, who: &Who| world.map.state(world.subject(who)) == State::default();
     if world.pass_time() {
         // What the library has forgotten is owed by nobody when the clock steps back; a server remembers it longer.
-        let everybody = world.everybody();
-        let is_forgotten = |who: &&Who| world.map.state(world.subject(who)) == State::default();
-        let unknown = everybody.iter().filter(is_forgotten);
-        forgotten = unknown.map(|who| state_key(PREFIX, &world.subject(who))).collect();
+        let unseen = world.everybody().into_iter().filter(|who| is_unseen(world, who));
+        forgotten = unseen.map(|who| target(&world.subject(&who)).name).collect();
     }
     let event = world.event();
+    if world.is_behind() {
+        // The library may also forget it later.
+        let unseen = event.subjects().into_iter().filter(|who| is_unseen(world, who));
+        forgotten.extend(unseen.map(|who| target(&world.subject(&who)).name));
+    }
     let call = world.call(&event);
     let answer = world.answer(&event);
     ((world.now(), event, answer), (forgotten, call))
@@ -102,20 +106,20 @@ fn check(
         (Event::Take(asks), Answer::Decided(expected)) => {
             let subjects: Vec<_> = asks.iter().map(|(who, ask)| (world.subject(who), *ask)).collect();
             let (decisions, taken) =
-                read_take(reply, &subjects).unwrap_or_else(|error| panic!("{error}\n{case}"));
+                decided(reply, &subjects).unwrap_or_else(|error| panic!("{error}\n{case}"));
             same(&decisions, expected, case);
             world.note(asks, expected, (&decisions, &taken));
             decisions
         }
         (Event::Peek(who, ask), Answer::Decided(expected)) => {
-            let decision = read_peek(reply, &[(world.subject(who), *ask)]).map(|each| each[0]);
+            let decision = seen(reply, &[(world.subject(who), *ask)]).map(|each| each[0]);
             let decision = decision.unwrap_or_else(|error| panic!("{error}\n{case}"));
             same(&[decision], expected, case);
             vec![decision]
         }
         (_, Answer::Adjusted(expected)) => {
             let adjusted = read_adjust(reply).unwrap_or_else(|error| panic!("{error}\n{case}"));
-            assert_eq!(adjusted, *expected, "{case}");
+            assert_eq!(adjusted, Some(*expected), "{case}");
             Vec::new()
         }
         (_, Answer::Was(expected)) => {

@@ -6,12 +6,10 @@ use redis::Value;
 use testbed::Flavour;
 use tidegate::{Adjusted, Adjustment, Ask, Cost, Decision, Key, Limit, Subject, Timestamp, Verdict};
 
-use super::Server;
-use super::world::PREFIX;
+use super::{Server, bids, decided, seen, target};
 use crate::script::text::{Job, Kinds};
 use crate::script::{
-    TICKS, Taken, Time, adjust, give_back, peek, read_adjust, read_peek, read_take, release, renew,
-    state_key, supports, take,
+    TICKS, Taken, Time, adjust, give_back, peek, read_adjust, release, renew, supports, take,
 };
 
 /// One limit of each algorithm, all of which let three pass in a day.
@@ -33,8 +31,8 @@ fn limit(text: &str) -> Limit {
 
 /// Takes by the server's clock.
 fn taken(server: &mut Server, asks: &[(Subject<'_>, Ask)]) -> (Vec<Decision>, Vec<Option<Taken>>) {
-    let call = take(asks, PREFIX, Time::Server).expect("it can be held");
-    read_take(server.run(&call).expect("an answer"), asks).expect("a readable answer")
+    let call = take(&bids(asks), Time::Server);
+    decided(server.run(&call).expect("an answer"), asks).expect("a readable answer")
 }
 
 /// All that is under a key, and when it expires.
@@ -72,7 +70,7 @@ fn a_key_outlives_its_debt_by_no_more_than_a_second() {
         let (limit, key) = (limit(text), Key::new("ana"));
         let subject = Subject::new("user", &key, &limit);
         assert!(taken(&mut server, &[(subject, Ask::ONE)]).0[0].is_allowed());
-        let Ok(Value::Int(left)) = server.command(&[b"PTTL", &state_key(PREFIX, &subject)]) else {
+        let Ok(Value::Int(left)) = server.command(&[b"PTTL", &target(&subject).name]) else {
             panic!("{text}")
         };
         assert!(left > 0 && left <= longest, "{text}: {left} ms");
@@ -85,15 +83,15 @@ fn a_refusal_leaves_everything_as_it_was() {
     for text in DAILY.into_iter().filter(|text| !text.contains("count-denied") && !text.contains("pacer")) {
         let (limit, key) = (limit(text), Key::new("ana"));
         let subject = Subject::new("user", &key, &limit);
-        let (all, other) = (Ask::new(Cost::of(3)), Subject { namespace: "other", ..subject });
+        let (all, other) = (Ask::new(Cost::of(3)), Subject::new("other", &key, &limit));
         assert!(taken(&mut server, &[(subject, all)]).0[0].is_allowed(), "{text}");
-        let name = state_key(PREFIX, &subject);
+        let name = target(&subject).name;
         let before = held_there(&mut server, &name);
         let (decisions, given) = taken(&mut server, &[(other, Ask::ONE), (subject, Ask::ONE)]);
         assert_eq!(decisions.iter().map(Decision::is_allowed).collect::<Vec<_>>(), [true, false], "{text}");
         assert_eq!(given, [None, None]);
         assert_eq!(held_there(&mut server, &name), before, "{text}");
-        let untouched = server.command(&[b"EXISTS", &state_key(PREFIX, &other)]);
+        let untouched = server.command(&[b"EXISTS", &target(&other).name]);
         assert_eq!(untouched, Ok(Value::Int(0)), "{text}: another limit of the same call");
         server.command(&[b"DEL", &name]).expect("deleted");
     }
@@ -102,22 +100,22 @@ fn a_refusal_leaves_everything_as_it_was() {
 /// Every way to ask about a subject.
 fn every_call(subject: Subject<'_>, permit: tidegate::PermitId, given: &Taken) -> Vec<crate::script::Call> {
     let fine = Limit::per_second(5);
-    let fine = Subject { namespace: "fine", limit: &fine, ..subject };
+    let fine = Subject::new("fine", subject.key(), &fine);
     let one = Ask::ONE;
     let mut calls = vec![
-        take(&[(subject, one)], PREFIX, Time::Server),
-        take(&[(fine, one), (subject, one)], PREFIX, Time::Server),
-        peek(&[(subject, one)], PREFIX, Time::Server),
-        give_back(subject, given, PREFIX, Time::Server),
+        take(&bids(&[(subject, one)]), Time::Server),
+        take(&bids(&[(fine, one), (subject, one)]), Time::Server),
+        peek(&bids(&[(subject, one)]), Time::Server),
+        give_back(&target(&subject), given, Time::Server),
     ];
-    if subject.limit.algorithm() == tidegate::Algorithm::Concurrency {
-        calls.push(release(subject, permit, PREFIX, Time::Server));
-        calls.push(renew(subject, permit, PREFIX, Time::Server));
+    if subject.limit().algorithm() == tidegate::Algorithm::Concurrency {
+        calls.push(release(&target(&subject), permit, Time::Server));
+        calls.push(renew(&target(&subject), permit, Time::Server));
     } else {
-        calls.push(adjust(subject, Adjustment::Charge(Cost::ONE), PREFIX, Time::Server));
-        calls.push(adjust(subject, Adjustment::Refund(Cost::ONE), PREFIX, Time::Server));
+        calls.push(adjust(&target(&subject), Adjustment::Charge(Cost::ONE), None, Time::Server));
+        calls.push(adjust(&target(&subject), Adjustment::Refund(Cost::ONE), None, Time::Server));
     }
-    calls.into_iter().map(|call| call.expect("it can be held")).collect()
+    calls
 }
 
 #[test]
@@ -142,7 +140,7 @@ fn what_somebody_else_put_under_a_key_is_an_error_and_stays() {
     for text in DAILY {
         let (limit, key) = (limit(text), Key::new("ana"));
         let subject = Subject::new("user", &key, &limit);
-        let name = state_key(PREFIX, &subject);
+        let name = target(&subject).name;
         let (decisions, given) = taken(&mut server, &[(subject, Ask::ONE)]);
         let permit = decisions[0].permit().or_else(|| tidegate::PermitId::from_number(7)).expect("a number");
         for put in strange {
@@ -157,9 +155,9 @@ fn what_somebody_else_put_under_a_key_is_an_error_and_stays() {
                 assert_eq!(held_there(&mut server, &name), before, "{text} with {put:?}");
             }
             let fine = Limit::per_second(5);
-            let fine = Subject { namespace: "fine", limit: &fine, ..subject };
-            assert_eq!(server.command(&[b"EXISTS", &state_key(PREFIX, &fine)]), Ok(Value::Int(0)), "{text}");
-            let single = take(&[(subject, Ask::ONE)], PREFIX, Time::Server).expect("it can be held");
+            let fine = Subject::new("fine", subject.key(), &fine);
+            assert_eq!(server.command(&[b"EXISTS", &target(&fine).name]), Ok(Value::Int(0)), "{text}");
+            let single = take(&bids(&[(subject, Ask::ONE)]), Time::Server);
             let error = server.run(&single).expect_err("a refusal to look");
             assert!(
                 error.contains("TIDEGATE") || error.contains("WRONGTYPE"),
@@ -206,8 +204,8 @@ fn a_log_gives_a_take_back_while_few_have_followed_it() {
     let at = |micros: u64| Time::Given(Timestamp::from_ticks((90_000_000_000_000 + micros) * TICKS));
     let take_at = |server: &mut Server, micros| {
         let asks = [(subject, Ask::new(Cost::of(3)))];
-        let reply = server.run(&take(&asks, PREFIX, at(micros)).expect("held")).expect("an answer");
-        let (decisions, given) = read_take(reply, &asks).expect("readable");
+        let reply = server.run(&take(&bids(&asks), at(micros))).expect("an answer");
+        let (decisions, given) = decided(reply, &asks).expect("readable");
         (decisions[0].remaining(), given[0].expect("it was allowed"))
     };
     let (_, first) = take_at(&mut server, 0);
@@ -216,8 +214,8 @@ fn a_log_gives_a_take_back_while_few_have_followed_it() {
         let _ = take_at(&mut server, micros);
     }
     let back = |server: &mut Server, given: &Taken| {
-        let call = give_back(subject, given, PREFIX, at(100)).expect("held");
-        read_adjust(server.run(&call).expect("an answer")).expect("readable")
+        let call = give_back(&target(&subject), given, at(100));
+        read_adjust(server.run(&call).expect("an answer")).expect("readable").expect("it was done")
     };
     assert_eq!(back(&mut server, &first), Adjusted::Capped, "65 have followed");
     assert_eq!(take_at(&mut server, 66).0, 1000 - 67 * 3);
@@ -241,32 +239,32 @@ fn a_bucket_gives_a_take_back_that_others_have_followed() {
         let subject = Subject::new("user", &key, &limit);
         let take_at = |server: &mut Server, micros| {
             let asks = [(subject, Ask::ONE.patience(9 * tidegate::HOUR))];
-            let reply = server.run(&take(&asks, PREFIX, at(micros)).expect("held")).expect("an answer");
-            let (decisions, taken) = read_take(reply, &asks).expect("readable");
+            let reply = server.run(&take(&bids(&asks), at(micros))).expect("an answer");
+            let (decisions, taken) = decided(reply, &asks).expect("readable");
             (decisions[0], taken[0].expect("it passed"))
         };
         let (_, first) = take_at(&mut server, 0);
         let (_, second) = take_at(&mut server, 1_000_000);
         let mut back = |given: &Taken, micros| {
-            let call = give_back(subject, given, PREFIX, at(micros)).expect("held");
-            read_adjust(server.run(&call).expect("an answer")).expect("readable")
+            let call = give_back(&target(&subject), given, at(micros));
+            read_adjust(server.run(&call).expect("an answer")).expect("readable").expect("it was done")
         };
         assert_eq!(
             back(&first, 2_000_000),
             Adjusted::Capped,
             "{text}: two seconds of it are repaid, or it is not the last"
         );
-        let call = peek(&[(subject, Ask::ONE)], PREFIX, at(2_000_000)).expect("held");
-        let left = read_peek(server.run(&call).expect("an answer"), &[(subject, Ask::ONE)]);
+        let call = peek(&bids(&[(subject, Ask::ONE)]), at(2_000_000));
+        let left = seen(server.run(&call).expect("an answer"), &[(subject, Ask::ONE)]);
         let left = left.expect("readable")[0];
         let one = limit.regained_in() / u32::try_from(left.limit()).expect("few");
         let owed = left.reset_after();
         assert_eq!(owed < one + 3 * tidegate::SECOND, comes_back, "{text}: {owed:?} of {one:?} are owed");
         assert!(owed >= one - 2 * tidegate::SECOND, "{text}: no more came back than was taken, {owed:?}");
-        let call = give_back(subject, &second, PREFIX, at(3_000_000)).expect("held");
-        read_adjust(server.run(&call).expect("an answer")).expect("readable");
-        let call = peek(&[(subject, Ask::ONE)], PREFIX, at(3_000_000)).expect("held");
-        let left = read_peek(server.run(&call).expect("an answer"), &[(subject, Ask::ONE)]);
+        let call = give_back(&target(&subject), &second, at(3_000_000));
+        read_adjust(server.run(&call).expect("an answer")).expect("readable").expect("it was done");
+        let call = peek(&bids(&[(subject, Ask::ONE)]), at(3_000_000));
+        let left = seen(server.run(&call).expect("an answer"), &[(subject, Ask::ONE)]);
         let left = left.expect("readable")[0];
         let owed = left.reset_after();
         assert_eq!(owed < 3 * tidegate::SECOND, comes_back, "{text}: in any order, {owed:?} are owed");
@@ -278,7 +276,7 @@ fn a_log_goes_on_when_its_running_total_begins_anew() {
     let mut server = Server::start(Flavour::Redis7);
     let (limit, key) = (limit("5/d sliding-log"), Key::new("ana"));
     let subject = Subject::new("user", &key, &limit);
-    let name = state_key(PREFIX, &subject);
+    let name = target(&subject).name;
     let now = 90_000_000_000_000_u64;
     let score = (now - 9).to_string();
     let entries = [b"4503599627370490", &b"4503599627370494"[..]];
@@ -288,8 +286,8 @@ fn a_log_goes_on_when_its_running_total_begins_anew() {
     let take_one = |server: &mut Server| {
         let asks = [(subject, Ask::ONE)];
         let time = Time::Given(Timestamp::from_ticks(now * TICKS));
-        let reply = server.run(&take(&asks, PREFIX, time).expect("held")).expect("an answer");
-        read_take(reply, &asks).expect("readable").0[0]
+        let reply = server.run(&take(&bids(&asks), time)).expect("an answer");
+        decided(reply, &asks).expect("readable").0[0]
     };
     let first = take_one(&mut server);
     assert_eq!((first.is_allowed(), first.remaining()), (true, 0), "four are there, and one came");

@@ -11,10 +11,9 @@ use tidegate::{
 };
 
 use super::limits::LIMITS;
+use super::{bids, target};
 use crate::script::limits::held;
 use crate::script::{self, Call, TICKS, Taken, Time};
-
-pub(super) const PREFIX: &[u8] = b"tg:";
 
 /// One thing that happens.
 #[derive(Clone, Debug)]
@@ -25,6 +24,17 @@ pub(super) enum Event {
     GiveBack(Who, usize),
     Release(Who, PermitId, PermitId),
     Renew(Who, PermitId, PermitId),
+}
+
+impl Event {
+    /// All that it is about.
+    pub(super) fn subjects(&self) -> Vec<Who> {
+        match self {
+            Event::Take(asks) => asks.iter().map(|(who, _)| *who).collect(),
+            Event::Peek(who, _) | Event::Adjust(who, _) | Event::GiveBack(who, _) => vec![*who],
+            Event::Release(who, ..) | Event::Renew(who, ..) => vec![*who],
+        }
+    }
 }
 
 /// A subject: which key, under which limit.
@@ -59,6 +69,8 @@ pub(super) struct World {
     pub(super) random: Rng,
     pub(super) clock: Arc<ManualClock>,
     pub(super) map: Map,
+    /// The furthest that the clock has been.
+    furthest: Timestamp,
     keys: Vec<Key>,
     limits: Vec<Limit>,
     /// Who is in flight, by the numbers of the server and of the library.
@@ -75,6 +87,7 @@ impl World {
             random: Rng::with_seed(seed),
             map: Map::with_clock(clock.clone()),
             clock,
+            furthest: start,
             keys: ["ana", "bob", "cy", "nobody"].map(Key::new).to_vec(),
             limits,
             permits: Vec::new(),
@@ -97,10 +110,7 @@ impl World {
 
     /// All that may be remembered, each once.
     pub(super) fn everybody(&self) -> Vec<Who> {
-        let mut limits = self.limits.clone();
-        limits.sort_by_key(Limit::algorithm);
-        limits.dedup_by_key(|limit| limit.algorithm());
-        let of_key = |key| limits.iter().map(move |limit| Who { key, limit: *limit });
+        let of_key = |key| self.limits.iter().map(move |limit| Who { key, limit: *limit });
         (0..self.keys.len()).flat_map(of_key).collect()
     }
 
@@ -120,7 +130,13 @@ impl World {
         };
         let then = then.ticks().min(u64::MAX / TICKS * TICKS);
         self.clock.set(Timestamp::from_ticks(then));
+        self.furthest = self.furthest.max(self.now());
         then < now.ticks()
+    }
+
+    /// Whether the clock stepped back and has not been as far since.
+    pub(super) fn is_behind(&self) -> bool {
+        self.now() < self.furthest
     }
 
     fn who(&mut self) -> Who {
@@ -166,14 +182,17 @@ impl World {
                     6..9 => self.random.usize(2..4),
                     _ => self.random.usize(2..8),
                 };
-                let asks = (0..asks).map(|_| {
-                    let mut who = self.who();
-                    while asks > 1 && self.leaves_nothing(&who) {
-                        who = self.who();
+                let mut bids: Vec<(Who, Ask)> = Vec::new();
+                while bids.len() < asks {
+                    let who = self.who();
+                    // A state that is asked for twice is the store's business.
+                    let is_known =
+                        bids.iter().any(|(known, _)| known.key == who.key && known.limit == who.limit);
+                    if asks == 1 || !(is_known || self.leaves_nothing(&who)) {
+                        bids.push((who, self.ask(&who.limit)));
                     }
-                    (who, self.ask(&who.limit))
-                });
-                Event::Take(asks.collect())
+                }
+                Event::Take(bids)
             }
             62..72 => {
                 let who = self.who();
@@ -224,21 +243,22 @@ impl World {
     /// What is said to the server.
     pub(super) fn call(&self, event: &Event) -> Call {
         let time = Time::Given(self.now());
-        let call = match event {
+        match event {
             Event::Take(asks) => {
                 let asks: Vec<_> = asks.iter().map(|(who, ask)| (self.subject(who), *ask)).collect();
-                script::take(&asks, PREFIX, time)
+                script::take(&bids(&asks), time)
             }
-            Event::Peek(who, ask) => script::peek(&[(self.subject(who), *ask)], PREFIX, time),
-            Event::Adjust(who, adjustment) => script::adjust(self.subject(who), *adjustment, PREFIX, time),
+            Event::Peek(who, ask) => script::peek(&bids(&[(self.subject(who), *ask)]), time),
+            Event::Adjust(who, adjustment) => {
+                script::adjust(&target(&self.subject(who)), *adjustment, None, time)
+            }
             Event::GiveBack(who, place) => {
                 let taken = self.given[*place].taken.as_ref().expect("it was taken there too");
-                script::give_back(self.subject(who), taken, PREFIX, time)
+                script::give_back(&target(&self.subject(who)), taken, time)
             }
-            Event::Release(who, there, _) => script::release(self.subject(who), *there, PREFIX, time),
-            Event::Renew(who, there, _) => script::renew(self.subject(who), *there, PREFIX, time),
-        };
-        call.expect("every limit here can be held")
+            Event::Release(who, there, _) => script::release(&target(&self.subject(who)), *there, time),
+            Event::Renew(who, there, _) => script::renew(&target(&self.subject(who)), *there, time),
+        }
     }
 
     /// What the library says.

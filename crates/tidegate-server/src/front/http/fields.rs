@@ -196,7 +196,7 @@ mod tests {
     fn refusal(adhoc: &AdHoc, limit: &str, ask: Ask) -> Value {
         let limit: Limit = limit.parse().unwrap();
         let mut out = BytesMut::new();
-        let decision = adhoc.take("ana", &limit, ask);
+        let decision = adhoc.take("ana", &adhoc.prepare(limit), ask);
         put_refusal(
             &mut out,
             Refused { rule: None, decision, limit: &limit, cost: ask.cost.get(), decided_by: "memory" },
@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn a_refusal_says_when_to_try_again() {
         let adhoc = zone();
-        assert!(adhoc.take("ana", &Limit::per_minute(1), Ask::ONE).is_allowed());
+        assert!(adhoc.take("ana", &adhoc.prepare(Limit::per_minute(1)), Ask::ONE).is_allowed());
         let refusal = refusal(&adhoc, "1/60s", Ask::ONE);
         assert_eq!(
             refusal["detail"],
@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn a_full_store_refuses_newcomers_and_says_that_it_is_full() {
         let adhoc = AdHoc::on(&Map::new().max_keys(1), "");
-        assert!(adhoc.take("bob", &Limit::per_hour(1), Ask::ONE).is_allowed());
+        assert!(adhoc.take("bob", &adhoc.prepare(Limit::per_hour(1)), Ask::ONE).is_allowed());
         let refusal = refusal(&adhoc, "5/h", Ask::ONE);
         assert!(refusal["type"].as_str().unwrap().ends_with("#temporary-reduced-capacity"), "{refusal}");
         assert_eq!((&refusal["status"], &refusal["allowed"]), (&429.into(), &false.into()));

@@ -49,6 +49,9 @@ pub(super) struct Adjust<'a> {
 pub(super) struct Reset<'a> {
     #[serde(borrow)]
     pub(super) key: Cow<'a, str>,
+    /// The limit to forget it under; all if there is none.
+    #[serde(borrow, default)]
+    pub(super) limit: Option<Cow<'a, str>>,
 }
 
 /// The body of `/v1/release` and `/v1/renew`.

@@ -3,7 +3,7 @@
 use bytes::{Bytes, BytesMut};
 use hyper::StatusCode;
 use hyper::header::{self, HeaderMap, HeaderValue};
-use tidegate::{Ask, Decision, Key, Limit};
+use tidegate::{Ask, Decision, Key, StoreError};
 use tidegate_tower::answer::{Promised, Spoken, put_fields_on};
 
 use super::admit::unavailable;
@@ -13,7 +13,8 @@ use super::limits::{self, ADHOC, Known};
 use super::problem::Problem;
 use super::reply::{self, Kind, Reply};
 use crate::answer::{self, Answer, MEMORY, OPEN, Told};
-use crate::elsewhere::{self, Elsewhere};
+use crate::dynamic::DynamicLimit;
+use crate::elsewhere::{self, Elsewhere, not_available};
 use crate::engine::Engine;
 use crate::permit::Permits;
 use crate::worker::Post;
@@ -23,9 +24,9 @@ use crate::worker::Post;
 pub(super) fn take(body: &[u8], headers: &mut HeaderMap, post: &Post) -> Result<Reply, Problem> {
     let asked: Take<'_> = json::read(body)?;
     let (key, ask) = (json::key(&asked.key)?, asked.ask());
-    limits::with(&asked.limit, |known| {
-        let decision = post.engine.adhoc.take(key, &known.limit, ask);
-        Ok(taken(headers, (known, key, ask), (decision, MEMORY), post))
+    limits::with(&post.engine, &asked.limit, |known| {
+        let decision = post.engine.adhoc.take(key, known.limit.whole(), ask);
+        taken(headers, (known, key, ask), (decision, MEMORY), post)
     })
 }
 
@@ -38,14 +39,15 @@ pub(super) async fn take_elsewhere(
 ) -> Result<Reply, Problem> {
     let asked: Take<'_> = json::read(body)?;
     let (key, ask) = (json::key(&asked.key)?, asked.ask());
-    let limit = limits::with(&asked.limit, |known| Ok(known.limit))?;
-    supported(&post.engine, &limit)?;
+    let limit = limit_of(&post.engine, &asked.limit)?;
     let asks = [elsewhere::Asked { key: Key::new(key), limit, ask }];
     let decided = elsewhere.take(&asks, &post.engine.adhoc, post.meter()).await;
     let nothing =
         || Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the store has decided nothing; try again");
     let decision = *decided.each.first().ok_or_else(nothing)?;
-    limits::with(&asked.limit, |known| Ok(taken(headers, (known, key, ask), (decision, decided.by), post)))
+    limits::with(&post.engine, &asked.limit, |known| {
+        taken(headers, (known, key, ask), (decision, decided.by), post)
+    })
 }
 
 /// Says what was decided about a key, and by whom.
@@ -68,22 +70,25 @@ fn taken(
         }
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         let cost = ask.cost.get();
-        fields::put_refusal(out, Refused { rule: None, decision, limit: &known.limit, cost, decided_by: by });
+        let limit = known.limit.limit();
+        fields::put_refusal(out, Refused { rule: None, decision, limit, cost, decided_by: by });
         Reply { status: StatusCode::TOO_MANY_REQUESTS, kind: Kind::Problem, body: out.split().freeze() }
     })
 }
 
 #[inline]
 fn allowed(out: &mut BytesMut, (decision, by): (Decision, &'static str), key: &str, known: &Known) -> Bytes {
-    let permit = |id| Permits::of_key(key.as_bytes(), &known.limit, id).taken_by(by);
+    let permit = |id| Permits::of_key(key.as_bytes(), known.limit.limit(), id).taken_by(by);
     let permits = decision.permit().map(permit);
     fields::put_object(out, Told::from(Answer(decision)).by(by), permits.as_ref());
     out.split().freeze()
 }
 
-/// That states of this limit can be held where they are.
-fn supported(engine: &Engine, limit: &Limit) -> Result<(), Problem> {
-    engine.supports(limit).map_err(Problem::bad_request)
+/// The limit that this text says, if its states can be held where they are.
+fn limit_of(engine: &Engine, text: &str) -> Result<DynamicLimit, Problem> {
+    let limit = limits::with(engine, text, |known| known.limit.clone())?;
+    engine.supports(limit.limit()).map_err(Problem::bad_request)?;
+    Ok(limit)
 }
 
 /// What the header fields say about a limit that came with the request.
@@ -96,17 +101,16 @@ fn spoken<'a>(known: &'a Known, decision: &'a Decision) -> Spoken<'a> {
 pub(super) async fn peek(body: &[u8], headers: &mut HeaderMap, engine: &Engine) -> Result<Reply, Problem> {
     let asked: Take<'_> = json::read(body)?;
     let key = Key::new(json::key(&asked.key)?);
-    let limit = limits::with(&asked.limit, |known| Ok(known.limit))?;
-    supported(engine, &limit)?;
+    let limit = limit_of(engine, &asked.limit)?;
     let decision = engine.peek(&key, &limit, asked.ask()).await.map_err(|error| unavailable(&error))?;
-    limits::with(&asked.limit, |known| {
-        Ok(reply::written(|out| {
+    limits::with(engine, &asked.limit, |known| {
+        reply::written(|out| {
             put_fields_on(out, headers, engine.settings.headers, spoken(known, &decision));
             // It was not refused: it was only looked at.
             headers.remove(header::RETRY_AFTER);
             fields::put_object(out, Told::from(Answer(decision)).by(engine.decided_by()), None);
             Reply::json(out.split().freeze())
-        }))
+        })
     })
 }
 
@@ -114,8 +118,7 @@ pub(super) async fn peek(body: &[u8], headers: &mut HeaderMap, engine: &Engine) 
 pub(super) async fn adjust(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
     let asked: Adjust<'_> = json::read(body)?;
     let key = Key::new(json::key(&asked.key)?);
-    let limit = limits::with(&asked.limit, |known| Ok(known.limit))?;
-    supported(engine, &limit)?;
+    let limit = limit_of(engine, &asked.limit)?;
     let adjusted = engine.adjust(&key, &limit, asked.amount.0).await;
     let (adjusted, left) = adjusted.map_err(|error| unavailable(&error))?;
     Ok(reply::written(|out| {
@@ -128,11 +131,24 @@ pub(super) async fn adjust(body: &[u8], engine: &Engine) -> Result<Reply, Proble
     }))
 }
 
-/// Forgets a key.
+/// Forgets a key under one limit, or under all.
 pub(super) async fn reset(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
-    let asked: Reset<'_> = json::read(body)?;
-    let reset = engine.reset(&Key::new(json::key(&asked.key)?)).await;
-    reset.map(|reset| word("reset", reset)).map_err(|error| unavailable(&error))
+    let asked: Reset<'_> = json::read_like(r#"{"key":"ana"}"#, body)?;
+    let key = Key::new(json::key(&asked.key)?);
+    let reset = match &asked.limit {
+        Some(text) => engine.reset_limit(&key, &limit_of(engine, text)?).await,
+        None => engine.reset(&key).await,
+    };
+    reset.map(|reset| word("reset", reset)).map_err(|error| not_reset(&error))
+}
+
+/// The problem of a key that was not forgotten: the store did not answer, or not all limits are listed.
+fn not_reset(error: &StoreError) -> Problem {
+    if error.is_unfit() {
+        let detail = format!("{}; add \"limit\" to the request", not_available(error));
+        return Problem::new(StatusCode::CONFLICT, detail);
+    }
+    unavailable(error)
 }
 
 /// Gives a place in flight back.

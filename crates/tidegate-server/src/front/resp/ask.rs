@@ -1,6 +1,6 @@
 //! `TG.TAKE` and its relatives: one key under one limit.
 
-use tidegate::{Adjustment, Ask, Cost, Key, Limit, StoreError};
+use tidegate::{Adjustment, Ask, Cost, Key, StoreError};
 
 use super::command::Command;
 use super::fields::{adjusted, decided};
@@ -8,9 +8,10 @@ use super::later::written;
 use super::parse::Words;
 use super::reply::{Protocol, Replies, echo};
 use super::session::{Call, Refused};
-use super::takes::{Style, limit_of};
+use super::takes::Style;
 use super::throttle::too_long;
 use crate::answer::{Answer, Told};
+use crate::dynamic::DynamicLimit;
 use crate::elsewhere::not_available;
 use crate::permit::Permits;
 use crate::settings::MAX_KEY_BYTES;
@@ -35,12 +36,12 @@ pub(super) enum Options {
 /// `TG.TAKE key LIMIT text [COST n] [PATIENCE ms]`
 pub(super) fn take(call: &mut Call<'_, '_>) -> Refused {
     let asked = only(call)?;
-    let limit = call.takes.limit_of_text(asked.text)?;
-    let remote = call.session.later.is_some().then_some(*limit);
+    let limit = call.takes.limit_of_text(asked.text, &call.post.engine)?;
+    let remote = call.session.later.is_some().then(|| limit.clone());
     match remote {
         None => call.take(1, asked.ask, Style::Fields),
         Some(limit) => {
-            call.supports(&limit)?;
+            call.supports(limit.limit())?;
             call.take_elsewhere(1, asked.ask, (limit, Style::Fields));
         }
     }
@@ -50,14 +51,13 @@ pub(super) fn take(call: &mut Call<'_, '_>) -> Refused {
 /// `TG.PEEK key LIMIT text [COST n] [PATIENCE ms]`
 pub(super) fn peek(call: &mut Call<'_, '_>) -> Refused {
     let asked = only(call)?;
-    let limit = *call.takes.limit_of_text(asked.text)?;
-    call.supports(&limit)?;
+    let limit = limit_of(call, asked.text)?;
     let (post, protocol) = (call.post.clone(), call.session.protocol);
     let (key, ask) = (asked.key.to_vec(), asked.ask);
     call.answer_when_known(Command::Peek, async move {
         let looked = post.engine.peek(&Key::new(&key), &limit, ask).await;
         told(protocol, looked, |replies, looked| {
-            decided(replies, (&looked, post.engine.decided_by()), &limit, &key);
+            decided(replies, (&looked, post.engine.decided_by()), limit.limit(), &key);
         })
     });
     Ok(())
@@ -65,8 +65,7 @@ pub(super) fn peek(call: &mut Call<'_, '_>) -> Refused {
 
 /// `TG.ADJUST key LIMIT text n`
 pub(super) fn adjust(call: &mut Call<'_, '_>) -> Refused {
-    let (key, limit) = under(call.words.from(1))?;
-    let limit: Limit = limit_of(limit)?;
+    let (key, text) = under(call.words.from(1))?;
     let number = call.words.get(4).unwrap_or_default();
     let (gives_back, digits) = match number {
         [b'-', digits @ ..] => (true, digits),
@@ -76,7 +75,7 @@ pub(super) fn adjust(call: &mut Call<'_, '_>) -> Refused {
         |_| "ERR adjusting by 0 changes nothing; a positive number charges, a negative one gives back",
     )?;
     let adjustment = if gives_back { Adjustment::Refund(cost) } else { Adjustment::Charge(cost) };
-    call.supports(&limit)?;
+    let limit = limit_of(call, text)?;
     let (post, protocol, key) = (call.post.clone(), call.session.protocol, Key::new(key));
     call.answer_when_known(Command::Adjust, async move {
         let went = post.engine.adjust(&key, &limit, adjustment).await;
@@ -109,8 +108,26 @@ pub(super) fn renew(call: &mut Call<'_, '_>) -> Refused {
     Ok(())
 }
 
-/// `TG.RESET key` and `DEL key …`: how many were known. In memory they are deleted a stretch at a time.
+/// `TG.RESET key [LIMIT text]`: 1 if anything was known about the key, under this limit or under any.
 pub(super) fn reset(call: &mut Call<'_, '_>) -> Refused {
+    if call.words.len() == 2 {
+        return delete(call);
+    }
+    let (key, text) = under(call.words.from(1))?;
+    if let Some(word) = call.words.get(4) {
+        return Err(format!("ERR unexpected '{}'; write key [LIMIT text]", echo(word)));
+    }
+    let limit = limit_of(call, text)?;
+    let (post, protocol, key) = (call.post.clone(), call.session.protocol, Key::new(key));
+    call.answer_when_known(Command::Reset, async move {
+        let reset = post.engine.reset_limit(&key, &limit).await;
+        told(protocol, reset, |replies, reset| replies.integer(reset.into()))
+    });
+    Ok(())
+}
+
+/// `DEL key …`: how many were known. In memory they are deleted a stretch at a time.
+pub(super) fn delete(call: &mut Call<'_, '_>) -> Refused {
     let keys = call.words.from(1);
     if let Some(long) = keys.iter().find(|key| key.len() > MAX_KEY_BYTES) {
         return Err(too_long(long));
@@ -123,16 +140,32 @@ pub(super) fn reset(call: &mut Call<'_, '_>) -> Refused {
     let keys: Vec<_> = keys.iter().map(Key::new).collect();
     let (post, protocol) = (call.post.clone(), call.session.protocol);
     call.answer_when_known(Command::Reset, async move {
-        let known = async {
-            let mut known = 0;
-            for key in &keys {
-                known += i64::from(post.engine.reset(key).await?);
-            }
-            Ok(known)
-        };
-        told(protocol, known.await, |replies, known| replies.integer(known))
+        let mut known = Ok(0);
+        for key in &keys {
+            known = match (known, post.engine.reset(key).await) {
+                (Ok(known), Ok(was_known)) => Ok(known + i64::from(was_known)),
+                (Err(error), _) | (_, Err(error)) => Err(error),
+            };
+        }
+        written(protocol, |replies| match known {
+            Ok(known) => replies.integer(known),
+            Err(error) => replies.error(&not_deleted(&error)),
+        })
     });
     Ok(())
+}
+
+/// The error about keys that were not deleted.
+pub(super) fn not_deleted(error: &StoreError) -> String {
+    let how = if error.is_unfit() { ": TG.RESET key LIMIT text" } else { "" };
+    format!("ERR {}{how}", not_available(error))
+}
+
+/// The limit that this text says, if its states can be held where they are.
+fn limit_of(call: &mut Call<'_, '_>, text: &[u8]) -> Result<DynamicLimit, String> {
+    let limit = call.takes.limit_of_text(text, &call.post.engine)?.clone();
+    call.supports(limit.limit())?;
+    Ok(limit)
 }
 
 /// What the store said, or that it said nothing.
@@ -184,7 +217,7 @@ fn under(words: Words<'_>) -> Result<(&[u8], &[u8]), String> {
     match (words.get(0), words.get(1), words.get(2)) {
         (Some(key), _, _) if key.len() > MAX_KEY_BYTES => Err(too_long(key)),
         (Some(key), Some(limit), Some(text)) if limit.eq_ignore_ascii_case(b"LIMIT") => Ok((key, text)),
-        (_, Some(other), _) => Err(format!(
+        (_, Some(other), _) if !other.eq_ignore_ascii_case(b"LIMIT") => Err(format!(
             "ERR expected LIMIT behind the key, found '{}'; write key LIMIT \"30/60s burst 15\"",
             echo(other)
         )),

@@ -72,8 +72,9 @@ pub(super) const COMMANDS: [Spec; 24] = [
         .usage("n key LIMIT text [COST c] ..."),
     spec(Command::Release, "tg.release", 2, Keys::None, "Gives a permit back").usage("permit"),
     spec(Command::Renew, "tg.renew", 2, Keys::None, "Starts the lease of a permit anew").usage("permit"),
-    spec(Command::Reset, "tg.reset", 2, Keys::First, "Forgets a key, whatever its limits").usage("key"),
-    spec(Command::Delete, "del", -2, Keys::All, "Forgets keys, whatever their limits"),
+    spec(Command::Reset, "tg.reset", -2, Keys::First, "Forgets a key under one limit, or under all")
+        .usage("key [LIMIT text]"),
+    spec(Command::Delete, "del", -2, Keys::All, "Forgets keys under all limits"),
     spec(Command::Echo, "echo", 2, Keys::None, "Answers what it is told"),
     spec(Command::Hello, "hello", -1, Keys::None, "Chooses the protocol, and shows the token"),
     spec(Command::Auth, "auth", -2, Keys::None, "Shows the token"),

@@ -7,6 +7,7 @@ use super::later::written;
 use super::parse::Words;
 use super::session::{Call, Refused, Session};
 use super::takes::Style;
+use crate::dynamic::DynamicLimit;
 use crate::elsewhere::Asked;
 use crate::engine::at_once;
 
@@ -46,14 +47,14 @@ impl Call<'_, '_> {
 
     /// Has a take under this limit decided by the remote store.
     #[cold]
-    pub(super) fn take_elsewhere(&mut self, key: usize, ask: Ask, (limit, style): (Limit, Style)) {
+    pub(super) fn take_elsewhere(&mut self, key: usize, ask: Ask, (limit, style): (DynamicLimit, Style)) {
         let key = self.words.get(key).unwrap_or_default().to_vec();
         let (post, protocol) = (self.post.clone(), self.session.protocol);
         self.answer_when_known(Command::Take, async move {
-            let asked = Asked { key: Key::new(&key), limit, ask };
-            let decided = post.engine.take_all(&[asked], post.meter()).await;
+            let asked = [Asked { key: Key::new(&key), limit, ask }];
+            let decided = post.engine.take_all(&asked, post.meter()).await;
             decided.each.first().inspect(|decision| post.meter().decided(decision));
-            written(protocol, |replies| style.tell(replies, &decided, &limit, &key))
+            written(protocol, |replies| style.tell(replies, &decided, asked[0].limit.limit(), &key))
         });
     }
 }

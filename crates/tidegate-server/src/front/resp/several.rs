@@ -1,6 +1,6 @@
 //! `TG.TAKEALL`: several keys under several limits, all or none.
 
-use tidegate::{AdHocAsk, Algorithm, Decision, Decisions, Key, Limit};
+use tidegate::{AdHocAsk, Algorithm, Decision, Decisions, Key};
 
 use super::ask::{Asked, Options, asked, unsigned};
 use super::command::Command;
@@ -8,8 +8,8 @@ use super::fields::binding;
 use super::later::written;
 use super::reply::{Replies, UNDECIDED, echo};
 use super::session::{Call, Refused};
-use super::takes::limit_of;
 use crate::answer::{Answer, MEMORY, Told};
+use crate::dynamic::DynamicLimit;
 use crate::elsewhere;
 use crate::meter::Meter;
 
@@ -19,29 +19,30 @@ pub(super) const MAX_TOGETHER: usize = 64;
 /// `TG.TAKEALL n key LIMIT text [COST c] …`, n times
 pub(super) fn take_all(call: &mut Call<'_, '_>) -> Refused {
     let asks = read(call)?;
-    let limits: Vec<Limit> = asks.iter().map(|asked| limit_of(asked.text)).collect::<Result<_, _>>()?;
-    if limits.iter().any(|limit| limit.algorithm() == Algorithm::Concurrency) {
+    let mut limit_of = |asked: &Asked<'_>| call.takes.limit_of_text(asked.text, &call.post.engine).cloned();
+    let limits: Vec<_> = asks.iter().map(&mut limit_of).collect::<Result<_, _>>()?;
+    if limits.iter().any(|limit| limit.limit().algorithm() == Algorithm::Concurrency) {
         return Err("ERR TG.TAKEALL tells no permits; take under a concurrency limit by TG.TAKE".to_owned());
     }
     if call.session.later.is_some() {
-        limits.iter().try_for_each(|limit| call.supports(limit))?;
+        limits.iter().try_for_each(|limit| call.supports(limit.limit()))?;
         take_elsewhere(call, &asks, &limits);
         return Ok(());
     }
     let together: Vec<_> = asks
         .iter()
         .zip(&limits)
-        .map(|(asked, limit)| AdHocAsk { key: asked.key, limit, ask: asked.ask })
+        .map(|(asked, limit)| AdHocAsk { key: asked.key, limit: limit.whole(), ask: asked.ask })
         .collect();
     let decisions = call.post.engine.adhoc.take_all(&together);
     tell(&mut call.replies, (decisions.each(), MEMORY), call.post.meter());
     Ok(())
 }
 
-fn take_elsewhere(call: &mut Call<'_, '_>, asks: &[Asked<'_>], limits: &[Limit]) {
+fn take_elsewhere(call: &mut Call<'_, '_>, asks: &[Asked<'_>], limits: &[DynamicLimit]) {
     let asks = asks.iter().zip(limits).map(|(asked, limit)| elsewhere::Asked {
         key: Key::new(asked.key),
-        limit: *limit,
+        limit: limit.clone(),
         ask: asked.ask,
     });
     let (post, protocol, asks) = (call.post.clone(), call.session.protocol, asks.collect::<Vec<_>>());

@@ -5,8 +5,9 @@
 
 use std::sync::Arc;
 
-use tidegate::Key;
+use tidegate::{Key, StoreError};
 
+use super::ask::not_deleted;
 use super::parse::{Arguments, Caller, Step, Words};
 use super::reply::Replies;
 use super::session::{Call, ENOUGH_OUTPUT, Session};
@@ -47,8 +48,8 @@ struct Deleting {
     ends: Vec<usize>,
     /// The next key.
     next: usize,
-    /// How many of those before it were known.
-    known: i64,
+    /// How many of those before it were known, or why one of them was not deleted.
+    known: Result<i64, StoreError>,
 }
 
 /// How far a long request was executed.
@@ -105,7 +106,7 @@ impl Stretch {
             bytes.extend_from_slice(key);
             ends.push(bytes.len());
         }
-        self.deleting = Some(Box::new(Deleting { bytes, ends, next: 0, known: 0 }));
+        self.deleting = Some(Box::new(Deleting { bytes, ends, next: 0, known: Ok(0) }));
     }
 }
 
@@ -117,8 +118,11 @@ impl Deleting {
         for index in first..until {
             let begin = index.checked_sub(1).map_or(0, |last| self.ends[last]);
             let key = Key::new(&self.bytes[begin..self.ends[index]]);
-            // Memory does not fail.
-            self.known += i64::from(at_once(post.engine.reset(&key)).unwrap_or(false));
+            match (at_once(post.engine.reset(&key)), &mut self.known) {
+                (Ok(was_known), Ok(known)) => *known += i64::from(was_known),
+                (Err(error), known) => *known = Err(error),
+                (Ok(_), Err(_)) => {}
+            }
         }
         self.next = until;
         until - first
@@ -171,7 +175,11 @@ impl Session {
         let visited = deleting.delete(post, STRETCH_KEYS.saturating_sub(self.stretch.visited));
         let is_whole = deleting.next == deleting.ends.len();
         if is_whole {
-            Replies::new(out, self.protocol).integer(deleting.known);
+            let mut replies = Replies::new(out, self.protocol);
+            match &deleting.known {
+                Ok(known) => replies.integer(*known),
+                Err(error) => replies.error(&not_deleted(error)),
+            }
             self.stretch.deleting = None;
         }
         self.stretch.visit(visited);

@@ -6,12 +6,14 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use tidegate::{AdHocAsk, Algorithm, Ask, Decision, Draft, Limit};
+use tidegate::{AdHocAsk, Algorithm, Ask, Decision, Draft, Limit, PreparedLimit};
 
 use super::fields::{decided, decision, throttled};
 use super::parse::Words;
 use super::reply::{Replies, UNDECIDED, echo};
+use crate::dynamic::{DynamicLimit, LimitCache};
 use crate::elsewhere::Decided;
+use crate::engine::Engine;
 use crate::worker::Post;
 
 /// How many takes are put aside at most.
@@ -22,9 +24,13 @@ const MAX_PENDING: usize = 64;
 pub(super) struct Takes {
     pending: Vec<Pending>,
     /// The limits of those.
-    limits: Vec<Limit>,
+    limits: Vec<PreparedLimit>,
     numbers: Recent<(Vec<u8>, [usize; 2])>,
     text: Recent<Vec<u8>>,
+    /// Limits from numbers that were read lately, by the numbers.
+    known_numbers: LimitCache<DynamicLimit>,
+    /// Limits from texts that were read lately.
+    known_texts: LimitCache<DynamicLimit>,
 }
 
 /// A take that was put aside.
@@ -59,11 +65,12 @@ impl Style {
 /// The numbers of a `CL.THROTTLE`: one more than its burst passes at once.
 pub(super) type Numbers = [u64; 3];
 
-/// The limit that was read last, what it was read from (of several words also how long the first are), and where it is among those that are put aside.
+/// One-entry parse cache: the last limit, the bytes that it was read from (of several words also the length of the first
+/// ones), and its index in `limits`.
 #[derive(Debug, Default)]
 struct Recent<T> {
     read: T,
-    limit: Option<Limit>,
+    limit: Option<DynamicLimit>,
     index: Option<usize>,
 }
 
@@ -74,14 +81,18 @@ impl Takes {
     pub(super) fn limit_of_numbers(
         &mut self,
         words: Words<'_>,
+        engine: &Engine,
         read: impl FnOnce(Words<'_>) -> Result<Numbers, String>,
-    ) -> Result<&Limit, String> {
+    ) -> Result<&DynamicLimit, String> {
         let written = (words.span(0, 2), [0, 1].map(|word| words.get(word).map_or(0, <[u8]>::len)));
         let known = &self.numbers.read;
         // Between words that were quoted there is nothing to tell them apart.
         let is_quoted = words.place(0).is_none();
         if is_quoted || self.numbers.limit.is_none() || (&*known.0, known.1) != written {
-            let limit = throttle_limit(read(words)?)?;
+            let numbers = read(words)?;
+            let prepare = || throttle_limit(numbers).map(|limit| engine.prepare(limit));
+            let bytes = numbers.map(u64::to_le_bytes);
+            let limit = self.known_numbers.get_or_read(bytes.as_flattened(), prepare)?.clone();
             let read = (written.0.to_vec(), written.1);
             self.numbers = Recent { read, limit: Some(limit), index: None };
         }
@@ -89,9 +100,10 @@ impl Takes {
     }
 
     /// The limit that this text says.
-    pub(super) fn limit_of_text(&mut self, text: &[u8]) -> Result<&Limit, String> {
+    pub(super) fn limit_of_text(&mut self, text: &[u8], engine: &Engine) -> Result<&DynamicLimit, String> {
         if self.text.limit.is_none() || self.text.read != text {
-            let limit = limit_of(text)?;
+            let prepare = || limit_of(text).map(|limit| engine.prepare(limit));
+            let limit = self.known_texts.get_or_read(text, prepare)?.clone();
             self.text = Recent { read: text.to_vec(), limit: Some(limit), index: None };
         }
         Ok(self.text.limit.as_ref().expect("it was just read"))
@@ -108,7 +120,8 @@ impl Takes {
         let limit = match (*index, limit) {
             (Some(known), _) => known,
             (None, limit) => {
-                self.limits.push(limit.expect("a take comes behind its limit"));
+                let limit = limit.as_ref().expect("a take comes behind its limit");
+                self.limits.push(limit.whole().clone());
                 *index.insert(self.limits.len() - 1)
             }
         };
@@ -129,7 +142,7 @@ impl Takes {
             meter.decided(&decided);
             match take.style {
                 Style::Throttle => throttled(replies, &decided),
-                Style::Fields => decision(replies, &decided, &limits[take.limit], key(take)),
+                Style::Fields => decision(replies, &decided, limits[take.limit].limit(), key(take)),
             }
         };
         match &*self.pending {
@@ -164,7 +177,7 @@ fn throttle_limit([burst, count, period]: Numbers) -> Result<Limit, String> {
 }
 
 /// The limit that this text says.
-pub(super) fn limit_of(text: &[u8]) -> Result<Limit, String> {
+fn limit_of(text: &[u8]) -> Result<Limit, String> {
     let text = std::str::from_utf8(text).map_err(|_| format!("ERR the limit is no text: {}", echo(text)))?;
     text.parse().map_err(|error| format!("ERR {error}"))
 }

@@ -29,10 +29,10 @@ pub(super) fn throttle(call: &mut Call<'_, '_>) -> Refused {
     if key.len() > MAX_KEY_BYTES {
         return Err(too_long(key));
     }
-    let limit = call.takes.limit_of_numbers(words.from(2), numbers)?;
-    let remote = call.session.later.is_some().then_some(*limit);
+    let limit = call.takes.limit_of_numbers(words.from(2), &call.post.engine, numbers)?;
+    let remote = call.session.later.is_some().then(|| limit.clone());
     if let Some(limit) = &remote {
-        call.supports(limit)?;
+        call.supports(limit.limit())?;
     }
     match (Cost::new(quantity), remote) {
         (Ok(cost), None) => call.take(1, Ask::new(cost), Style::Throttle),
@@ -46,7 +46,7 @@ pub(super) fn throttle(call: &mut Call<'_, '_>) -> Refused {
 #[cold]
 fn look(call: &mut Call<'_, '_>, key: &[u8]) -> Refused {
     call.settle();
-    let limit = *call.takes.limit_of_numbers(call.words.from(2), numbers)?;
+    let limit = call.takes.limit_of_numbers(call.words.from(2), &call.post.engine, numbers)?.clone();
     let (post, protocol, key) = (call.post.clone(), call.session.protocol, Key::new(key));
     call.answer_when_known(Command::Throttle, async move {
         let looked = post.engine.peek(&key, &limit, Ask::ONE).await;

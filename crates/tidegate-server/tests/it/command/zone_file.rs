@@ -6,6 +6,7 @@ use std::os::unix::fs::{PermissionsExt as _, chown};
 use rustix::process::{Signal, geteuid};
 
 use super::call::Call;
+use crate::wire::resp::Client;
 
 const FILE: [&str; 4] = ["--store-file", "zone.tg", "--store-size", "64KiB"];
 
@@ -49,5 +50,35 @@ fn a_folder_that_anyone_can_write_to_is_warned_about_unless_it_is_sticky() {
         let said = said(&call);
         let warning = format!("warning: anyone can write to the folder of zone.tg (mode {mode:o})");
         assert_eq!(said.contains(&warning), is_open, "{mode:o}: {said}");
+    }
+}
+
+#[test]
+fn two_servers_with_old_and_new_numbers_on_one_file_keep_both_limits() {
+    let text = |limit: &str| {
+        let store = "[store]\nfile = \"zone.tg\"\nsize = \"1MiB\"\n";
+        format!("{store}[[rule]]\nname = \"quota\"\nkey = [\"user\"]\nlimit = \"{limit}\"\n")
+    };
+    for (name, old, new) in [("buckets", "1000/d", "100/h"), ("near", "1000/d", "900/d")] {
+        let call = Call::from(&format!("old_and_new_{name}"));
+        let call = call.file("old.toml", &text(old)).file("new.toml", &text(new));
+        let start = |config: &str| {
+            let (process, ready) = call.serve(&["--config", config]);
+            let address =
+                ready["resp"].as_str().and_then(|address| address.parse().ok()).expect("an address");
+            (process, Client::connect(address))
+        };
+        let (_old_server, mut by_old) = start("old.toml");
+        let (_new_server, mut by_new) = start("new.toml");
+        let mut admitted = [0, 0];
+        for _ in 0..3000 {
+            admitted[0] += by_old.say("TG.ADMIT user ana").number("allowed");
+            admitted[1] += by_new.say("TG.ADMIT user ana").number("allowed");
+        }
+        let most = [old, new]
+            .map(|limit| limit.split('/').next().and_then(|amount| amount.parse().ok()).unwrap_or(0));
+        // A few come back while this runs.
+        assert!(admitted[0] <= most[0] + 5 && admitted[1] <= most[1] + 5, "{old} {new}: {admitted:?}");
+        assert!(admitted[0] >= most[0] - most[1], "{old} {new}: {admitted:?}");
     }
 }

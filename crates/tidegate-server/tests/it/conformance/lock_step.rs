@@ -57,7 +57,7 @@ fn unnumbered(answer: Answer) -> (Answer, bool) {
 
 /// Keys of the kit have one part, before which its length stands.
 fn key<'a>(subject: &Subject<'a>) -> &'a [u8] {
-    &subject.key.as_bytes()[1..]
+    &subject.key().as_bytes()[1..]
 }
 
 impl<T: Told> Keeper for LockStep<T> {
@@ -79,24 +79,24 @@ impl<T: Told> Keeper for LockStep<T> {
 
     fn take(&mut self, subject: Subject<'_>, ask: Ask) -> (Decision, Option<Receipt>) {
         let taken = self.exact.take(subject, ask);
-        let (answer, permit) = self.client.get_mut().take(key(&subject), subject.limit, ask);
+        let (answer, permit) = self.client.get_mut().take(key(&subject), subject.limit(), ask);
         let expected = unnumbered(rounded::<T>(taken.0.into()));
-        assert_eq!(unnumbered(answer), expected, "a take of {ask:?} under {}", subject.limit);
+        assert_eq!(unnumbered(answer), expected, "a take of {ask:?} under {}", subject.limit());
         self.permits.extend(taken.0.permit().zip(permit));
         taken
     }
 
     fn peek(&self, subject: Subject<'_>, ask: Ask) -> Decision {
         let looked = self.exact.peek(subject, ask);
-        let answer = self.client.borrow_mut().peek(key(&subject), subject.limit, ask);
-        assert_eq!(answer, rounded::<T>(looked.into()), "a look at {ask:?} under {}", subject.limit);
+        let answer = self.client.borrow_mut().peek(key(&subject), subject.limit(), ask);
+        assert_eq!(answer, rounded::<T>(looked.into()), "a look at {ask:?} under {}", subject.limit());
         looked
     }
 
     fn adjust(&mut self, subject: Subject<'_>, adjustment: Adjustment) -> Adjusted {
         let adjusted = self.exact.adjust(subject, adjustment);
-        let told = self.client.get_mut().adjust(key(&subject), subject.limit, adjustment);
-        assert_eq!(told, adjusted, "{adjustment:?} under {}", subject.limit);
+        let told = self.client.get_mut().adjust(key(&subject), subject.limit(), adjustment);
+        assert_eq!(told, adjusted, "{adjustment:?} under {}", subject.limit());
         adjusted
     }
 
@@ -117,7 +117,7 @@ impl<T: Told> Keeper for LockStep<T> {
     }
 
     fn reset(&mut self, subject: Subject<'_>) {
-        self.exact.reset(subject);
+        self.exact.reset(subject).expect("few limits are in use");
         self.client.get_mut().reset(key(&subject));
     }
 

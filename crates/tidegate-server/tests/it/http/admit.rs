@@ -256,8 +256,11 @@ fn a_store_full_of_live_keys_is_a_denial_on_both_fronts_and_never_an_error() {
     assert_eq!(full.detail(), "The store has no room for another key; try again in a while.");
     assert!(full.json()["type"].as_str().is_some_and(|kind| kind.ends_with("#temporary-reduced-capacity")));
 
-    let denied = client.say("TG.ADMIT user newcomer");
-    assert_eq!((denied.number("allowed"), denied.number("retry_after")), (0, 1000));
+    // One of them may find room that a key in another part of the store did not need.
+    let mut newcomers = (0..10_000).map(|nth| client.say(&format!("TG.ADMIT user newcomer{nth}")));
+    let denied = newcomers.find(|answer| answer.number("allowed") == 0).expect("the store is full");
+    assert_eq!(denied.number("retry_after"), 1000);
+    drop(newcomers);
     assert_eq!(client.say("TG.ADMIT user 0").number("allowed"), 1, "a known key is decided as ever");
 
     let body = json!({"requests": [{"attributes": {"user": "newcomer"}}, {"attributes": {"user": "0"}}]});

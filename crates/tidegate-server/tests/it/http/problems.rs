@@ -45,7 +45,8 @@ fn a_body_that_is_not_what_a_route_wants_is_said_to_be_so() {
         ),
         ("/v1/adjust", r#"{"key":"a","limit":"1/s"}"#, "missing field `amount`"),
         ("/v1/adjust", r#"{"key":"a","limit":"0/s","amount":1}"#, "an amount of 0 admits nothing"),
-        ("/v1/reset", r#"{"key":"a","limit":"1/s"}"#, "unknown field `limit`, expected `key`"),
+        ("/v1/reset", r#"{"key":"a","limits":"1/s"}"#, "unknown field `limits`, expected `key` or `limit`"),
+        ("/v1/reset", r#"{"key":"a","limit":"1/min"}"#, r#"unknown unit "min""#),
         ("/v1/release", r#"{"permit":"x"}"#, r#"send the "permit" of an answer of /v1/take"#),
         ("/v1/renew", r#"{"permit":1}"#, "invalid type: integer `1`, expected a string"),
     ] {

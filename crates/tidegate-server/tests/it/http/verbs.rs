@@ -177,18 +177,58 @@ fn keys_are_what_their_text_says_however_it_is_written() {
 }
 
 #[test]
-fn a_limit_may_change_its_numbers_and_keeps_what_is_owed() {
+fn one_key_under_other_numbers_is_another_state() {
     let running = Running::start();
     let mut talk = Talk::to(&running);
     assert_eq!(
         ok(&mut talk, "/v1/take", &json!({"key": "ana", "limit": "10/10s", "cost": 5}))["remaining"],
         5
     );
-    assert_eq!(ok(&mut talk, "/v1/peek", &json!({"key": "ana", "limit": "20/20s"}))["remaining"], 15);
+    assert_eq!(ok(&mut talk, "/v1/peek", &json!({"key": "ana", "limit": "20/20s"}))["remaining"], 20);
+    assert_eq!(ok(&mut talk, "/v1/peek", &json!({"key": "ana", "limit": "1/s burst 10"}))["remaining"], 5);
     assert_eq!(
         ok(&mut talk, "/v1/peek", &json!({"key": "ana", "limit": "10/10s fixed-window"}))["remaining"],
         10
     );
+}
+
+#[test]
+fn a_reset_forgets_a_key_under_one_limit_or_under_all() {
+    let running = Running::start();
+    let mut talk = Talk::to(&running);
+    let (hourly, daily) = (json!({"key": "ana", "limit": "9/h"}), json!({"key": "ana", "limit": "9/d"}));
+    let left = |talk: &mut Talk, ask| ok(talk, "/v1/peek", ask)["remaining"].as_u64().unwrap();
+    ok(&mut talk, "/v1/take", &hourly);
+    ok(&mut talk, "/v1/take", &daily);
+    assert_eq!(ok(&mut talk, "/v1/reset", &hourly), json!({"reset": true}));
+    assert_eq!((left(&mut talk, &hourly), left(&mut talk, &daily)), (9, 8));
+    assert_eq!(ok(&mut talk, "/v1/reset", &hourly), json!({"reset": false}));
+    assert_eq!(ok(&mut talk, "/v1/reset", &json!({"key": "ana"})), json!({"reset": true}));
+    assert_eq!(left(&mut talk, &daily), 9);
+}
+
+#[test]
+fn while_not_all_limits_are_listed_a_reset_names_its_limit_or_is_a_conflict() {
+    let running = Running::start();
+    let mut talk = Talk::to(&running);
+    for amount in 1..=1025 {
+        ok(&mut talk, "/v1/take", &json!({"key": "ana", "limit": format!("{amount}/h")}));
+    }
+    let conflict = post(&mut talk, "/v1/reset", &json!({"key": "ana"}));
+    assert_eq!((conflict.status, conflict.field("retry-after")), (409, None));
+    assert_eq!(
+        conflict.detail(),
+        "more than 1024 limits are in use, and a reset by key does not know all of them; name the limit to reset; \
+         add \"limit\" to the request"
+    );
+    for limit in ["7/h", "1025/h"] {
+        assert_eq!(
+            ok(&mut talk, "/v1/reset", &json!({"key": "ana", "limit": limit})),
+            json!({"reset": true})
+        );
+    }
+    running.clock.advance(5 * 3600 * SECOND);
+    assert!(ok(&mut talk, "/v1/reset", &json!({"key": "ana"}))["reset"].is_boolean());
 }
 
 #[test]

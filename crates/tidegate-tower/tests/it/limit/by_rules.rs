@@ -124,15 +124,17 @@ fn rules_see_method_host_header_cookie_and_query() {
 
 #[test]
 fn other_rules_hold_from_the_next_request_on_and_counts_stay() {
-    let (gate, _) = gate("[[rule]]\nname = 'a'\nlimit = '10/h'\n");
+    let (gate, clock) = gate("[[rule]]\nname = 'a'\nlimit = '10/h'\n");
     let mut service = Counting::default().behind(&RateLimit::rules(gate.clone()));
     assert_eq!(field(&now(&mut service, Request::new(())), "ratelimit"), Some("\"a\";r=9;t=360"));
     let other = "[[rule]]\nname = 'a'\nkey = ['header.x-user']\nlimit = '10/h'\n";
     gate.replace(Policy::from_toml(other).unwrap()).unwrap();
     assert_eq!(field(&now(&mut service, super::of("ana")), "ratelimit"), Some("\"a\";r=9;t=360"));
     assert_eq!(field(&now(&mut service, super::of("ana")), "ratelimit"), Some("\"a\";r=8;t=720"));
+    clock.advance(SECOND);
     gate.replace(Policy::from_toml("[[rule]]\nname = 'a'\nlimit = '20/h'\n").unwrap()).unwrap();
-    assert_eq!(field(&now(&mut service, Request::new(())), "ratelimit"), Some("\"a\";r=17;t=540"));
+    // One unit is carried over, which takes 180 s now.
+    assert_eq!(field(&now(&mut service, Request::new(())), "ratelimit"), Some("\"a\";r=18;t=360"));
 }
 
 #[test]

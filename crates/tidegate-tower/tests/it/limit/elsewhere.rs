@@ -100,7 +100,11 @@ impl Store for Slow {
     }
 
     fn reset<'a>(&'a self, subject: Subject<'a>) -> Answer<'a, bool> {
-        Answer::later(self.later(move |map| map.reset(subject)))
+        Answer::later(async move { self.later(move |map| map.reset(subject)).await? })
+    }
+
+    fn reset_limit<'a>(&'a self, subject: Subject<'a>) -> Answer<'a, bool> {
+        Answer::later(self.later(move |map| map.reset_limit(subject)))
     }
 }
 

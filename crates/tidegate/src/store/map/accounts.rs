@@ -2,15 +2,16 @@
 
 use std::hash::{BuildHasher, Hasher};
 
-use super::shard::{Entry, Now, Shard};
+use super::shard::{Entry, Now, Shard, StateRef};
 use super::{Inner, Map, Place};
 use crate::algorithm::State;
 use crate::ask::{Adjusted, Adjustment, Ask};
 use crate::decision::{Decision, PermitId};
 use crate::limit::Terms;
 use crate::receipt::Receipt;
-use crate::store::name::{Account, Namespace, circle};
-use crate::store::nonce_for;
+use crate::store::bound::StateName;
+use crate::store::name::{Account, Name};
+use crate::store::{Reported, nonce_for};
 use crate::sync::{MutexGuard, Ordering};
 use crate::time::{RECENT, Source, Timestamp};
 
@@ -27,16 +28,11 @@ impl Map {
         &self.inner.clock
     }
 
-    /// Remembers the states of a namespace for as long as this limit needs, before it is in force.
-    pub(crate) fn expect(&self, namespace: &Namespace, terms: &Terms) {
-        self.inner.memory.lengthen(namespace.circle(), terms.memory());
-    }
-
     pub(crate) fn take_from(&self, account: &Account, ask: Ask) -> (Decision, Option<Receipt>) {
         let terms = account.terms();
         self.touch(
             account,
-            None,
+            (None, Some(ask)),
             |state, now| {
                 let decision = terms.decide(state, now, ask, nonce_for(terms));
                 let receipt = terms.receipt(state, now, ask, &decision);
@@ -52,7 +48,7 @@ impl Map {
         let terms = account.terms();
         self.touch(
             account,
-            None,
+            (None, Some(ask)),
             |state, now| terms.decide(state, now, ask, nonce_for(terms)),
             |state, now| terms.peek(state, now, ask).store_full(),
         )
@@ -64,6 +60,7 @@ impl Map {
         let (terms, read) = (account.terms(), *at);
         let (decision, decided_at) = self.touch_as_of(
             account,
+            Some(ask),
             |now| if now.since(read) < RECENT { read } else { now },
             |state, now| (terms.decide(state, now, ask, nonce_for(terms)), now),
             |state, now| (terms.peek(state, now, ask).store_full(), now),
@@ -82,7 +79,7 @@ impl Map {
         let terms = account.terms();
         self.touch(
             account,
-            at,
+            (at, Some(ask)),
             |state, now| {
                 let decision = terms.decide_if_free(state, now, ask, nonce_for(terms));
                 let receipt = terms.receipt(state, now, ask, &decision);
@@ -95,66 +92,63 @@ impl Map {
     pub(crate) fn look(&self, account: &Account, ask: Ask) -> Decision {
         let place = self.place(account);
         let shard = self.shard(place);
-        let now = self.inner.clock.now();
-        match shard.find(place.hash, account.bytes()) {
-            Some(entry) => account.terms().peek(entry.state(), now, ask),
-            None => account.terms().peek(&State::default(), now, ask),
-        }
+        shard.peek(place, account, self.inner.clock.now(), ask)
     }
 
     pub(crate) fn adjust_in(&self, account: &Account, adjustment: Adjustment) -> Adjusted {
         let adjust = |state: &mut State, now| account.terms().adjust(state, now, adjustment);
-        self.touch(account, None, adjust, |_, _| Adjusted::Capped)
+        self.touch(account, (None, Some(Ask::ONE)), adjust, |_, _| Adjusted::Capped)
     }
 
     pub(crate) fn give_back_to(&self, account: &Account, receipt: Receipt) -> Adjusted {
         let give_back = |state: &mut State, now| account.terms().give_back(state, now, receipt);
-        self.touch(account, None, give_back, |_, _| Adjusted::Capped)
+        self.touch(account, (None, None), give_back, |_, _| Adjusted::Capped)
     }
 
     pub(crate) fn release_in(&self, account: &Account, permit: PermitId) -> bool {
         let release = |state: &mut State, now| account.terms().release(state, now, permit);
-        self.touch(account, None, release, |_, _| false)
+        self.touch(account, (None, None), release, |_, _| false)
     }
 
     pub(crate) fn renew_in(&self, account: &Account, permit: PermitId) -> bool {
         let renew = |state: &mut State, now| account.terms().renew(state, now, permit);
-        self.touch(account, None, renew, |_, _| false)
+        self.touch(account, (None, None), renew, |_, _| false)
     }
 
-    /// Forgets a subject, whatever the algorithm. Whether anything was known about it.
-    pub(crate) fn forget(&self, account: &Account) -> bool {
-        let forget = |was_known, bytes: Vec<u8>| {
-            let (place, mut receipts) = (self.place_of(&bytes), self.inner.receipts.lock(&bytes));
-            receipts.forget();
-            was_known | self.shard(place).remove(place.hash, &bytes, &self.inner.budget)
-        };
-        account.bytes_of_all().fold(false, forget)
+    /// Forgets a key under one limit. Whether anything was known about it.
+    pub(crate) fn forget_state(&self, name: &Name, state: &StateName) -> bool {
+        let place = self.place_of(name.bytes(), state.digest);
+        let mut receipts = self.inner.receipts.lock(state.digest, name.bytes());
+        receipts.forget();
+        let named = StateRef { limit: state.digest, name: name.bytes() };
+        self.shard(place).remove(place.hash, named, &self.inner.budget)
     }
 
     pub(crate) fn state_of(&self, account: &Account) -> State {
         let place = self.place(account);
         let shard = self.shard(place);
-        shard.find(place.hash, account.bytes()).map_or_else(State::default, |entry| entry.state().clone())
+        shard.find(place.hash, named(account)).map_or_else(State::default, |entry| entry.state().clone())
     }
 
-    /// Changes the state of an account; `full` answers, and nothing changes, if there is no room for it.
+    /// Changes the state of an account; `full` answers, and nothing changes, if there is no room for it. Of several
+    /// states to begin with, the one that is strictest about the ask is changed.
     #[inline]
-    pub(super) fn touch<R>(
+    pub(super) fn touch<R: Reported>(
         &self,
         account: &Account,
-        at: Option<Timestamp>,
+        (at, ask): (Option<Timestamp>, Option<Ask>),
         change: impl FnOnce(&mut State, Timestamp) -> R,
         full: impl FnOnce(&State, Timestamp) -> R,
     ) -> R {
-        self.touch_as_of(account, |now| at.unwrap_or(now), change, full)
+        self.touch_as_of(account, ask, |now| at.unwrap_or(now), change, full)
     }
 
     /// The same as of a time that is known once the clock was read.
     #[inline]
-    fn touch_as_of<R>(
+    fn touch_as_of<R: Reported>(
         &self,
         account: &Account,
+        ask: Option<Ask>,
         as_of: impl FnOnce(Timestamp) -> Timestamp,
         change: impl FnOnce(&mut State, Timestamp) -> R,
         full: impl FnOnce(&State, Timestamp) -> R,
@@ -162,24 +156,24 @@ impl Map {
         let place = self.place(account);
         let mut shard = self.shard(place);
         let now = self.inner.now();
-        let at = as_of(now.time);
-        let answer = self.inner.change(&mut shard, place.hash, account, (now, at), change, full);
+        let moment = Moment { now, at: as_of(now.time), ask };
+        let answer = self.inner.change(&mut shard, place, account, moment, (change, full));
         self.inner.tend(shard, place.shard, now);
         answer
     }
 
     #[inline]
     pub(super) fn place(&self, account: &Account) -> Place {
-        self.place_of(account.bytes())
+        self.place_of(account.name().bytes(), account.digest())
     }
 
     #[inline]
-    fn place_of(&self, name: &[u8]) -> Place {
+    fn place_of(&self, name: &[u8], limit: u64) -> Place {
         let mut hasher = self.inner.hashing.build_hasher();
         hasher.write(name);
-        let hash = hasher.finish();
+        let base = hasher.finish();
         // The table within a shard uses the lowest and the highest bits.
-        Place { shard: (hash >> 40) as usize & (self.inner.shards.len() - 1), hash }
+        Place { shard: (base >> 40) as usize & (self.inner.shards.len() - 1), base, hash: base ^ limit }
     }
 
     #[inline]
@@ -191,36 +185,51 @@ impl Map {
 impl Inner {
     /// The time; read after a shard is locked, so that the times that its states see do not go back.
     #[inline]
-    pub(super) fn now(&self) -> Now<'_> {
-        Now { time: self.clock.now(), memory: &self.memory }
+    pub(super) fn now(&self) -> Now {
+        Now { time: self.clock.now() }
     }
 
     #[inline]
-    pub(super) fn change<R>(
+    pub(super) fn change<R: Reported>(
         &self,
         shard: &mut Shard,
-        hash: u64,
+        place: Place,
         account: &Account,
-        (now, at): (Now<'_>, Timestamp),
-        change: impl FnOnce(&mut State, Timestamp) -> R,
-        full: impl FnOnce(&State, Timestamp) -> R,
+        moment: Moment,
+        (change, full): (impl FnOnce(&mut State, Timestamp) -> R, impl FnOnce(&State, Timestamp) -> R),
+    ) -> R {
+        if account.limit().carries_at(moment.at) {
+            return self.change_carrying(shard, place, account, moment, (change, full));
+        }
+        self.change_own(shard, place, account, moment, (change, full))
+    }
+
+    /// Changes the state of an account, or a fresh one.
+    #[inline]
+    pub(super) fn change_own<R>(
+        &self,
+        shard: &mut Shard,
+        place: Place,
+        account: &Account,
+        Moment { now, at, .. }: Moment,
+        (change, full): (impl FnOnce(&mut State, Timestamp) -> R, impl FnOnce(&State, Timestamp) -> R),
     ) -> R {
         let terms = account.terms();
-        self.memory.lengthen(circle(account.bytes()), terms.memory());
-        let Some(entry) = shard.find_mut(hash, account.bytes()) else {
+        let Some(entry) = shard.find_mut(place.hash, named(account)) else {
             let mut state = State::default();
             let answer = change(&mut state, at);
             // Who is decided as of a moment ago may be followed by others as of the same moment.
-            let is_clear = Now { time: at, ..now }.is_past(terms.clear_at(&state));
-            let settled_at = terms.settled_at(&state);
-            let remembered = is_clear || self.remember(shard, (hash, account), (state, settled_at), now);
+            let is_clear = Now { time: at }.is_past(terms.clear_at(&state));
+            let remembered = is_clear || self.remember(shard, (place.hash, account), state, now);
             return if remembered { answer } else { full(&State::default(), at) };
         };
         let growth = terms.growth(entry.state());
         if !self.budget.grow(growth) {
             return full(entry.state(), at);
         }
-        self.change_entry(entry, terms, growth, |state| change(state, at))
+        let answer = self.change_entry(entry, terms, growth, |state| change(state, at));
+        note(account, entry.clear_at(), now);
+        answer
     }
 
     /// Changes a state that may grow by as much as was counted already.
@@ -243,11 +252,24 @@ impl Inner {
         &self,
         shard: &mut Shard,
         (hash, account): (u64, &Account),
-        (state, settled_at): (State, Timestamp),
-        now: Now<'_>,
+        state: State,
+        now: Now,
     ) -> bool {
-        let name = account.bytes();
-        let Err(state) = shard.insert((hash, name), (state, settled_at), now, &self.budget) else {
+        let clear_at = account.terms().clear_at(&state);
+        note(account, clear_at, now);
+        self.remember_until(shard, (hash, account), (state, clear_at), now)
+    }
+
+    /// The same until a time that is given.
+    pub(super) fn remember_until(
+        &self,
+        shard: &mut Shard,
+        (hash, account): (u64, &Account),
+        (state, clear_at): (State, Timestamp),
+        now: Now,
+    ) -> bool {
+        let named = named(account);
+        let Err(state) = shard.insert((hash, named), (state, clear_at), now, &self.budget) else {
             return true;
         };
         shard.tend(OTHER_STEPS, now, &self.budget);
@@ -258,12 +280,12 @@ impl Inner {
                 other.tend(OTHER_STEPS, now, &self.budget);
             }
         }
-        shard.insert((hash, name), (state, settled_at), now, &self.budget).is_ok()
+        shard.insert((hash, named), (state, clear_at), now, &self.budget).is_ok()
     }
 
     /// Now and then, looks after this shard and, without waiting, after another one.
     #[inline]
-    pub(super) fn tend(&self, mut shard: MutexGuard<'_, Shard>, index: usize, now: Now<'_>) {
+    pub(super) fn tend(&self, mut shard: MutexGuard<'_, Shard>, index: usize, now: Now) {
         shard.turn = shard.turn.wrapping_add(1);
         let turn = shard.turn;
         if turn % TENDED_EVERY == 0 {
@@ -274,5 +296,29 @@ impl Inner {
                 other.tend(OTHER_STEPS, now, &self.budget);
             }
         }
+    }
+}
+
+/// The time of a change, and what it is about.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    pub(super) now: Now,
+    /// The time to decide as of.
+    pub(super) at: Timestamp,
+    /// The ask that it is about; none if it is about a take under this limit only, so that nothing has to begin.
+    pub(super) ask: Option<Ask>,
+}
+
+/// The name of an account's state.
+#[inline]
+pub(super) fn named(account: &Account) -> StateRef<'_> {
+    StateRef { limit: account.digest(), name: account.name().bytes() }
+}
+
+/// Lists the limit of a state that is written, unless it is listed for as long.
+#[inline]
+pub(super) fn note(account: &Account, clear_at: Timestamp, now: Now) {
+    if account.limit().is_unnoted(clear_at.ticks()) {
+        account.limit().note(clear_at.ticks(), now.time);
     }
 }

@@ -7,6 +7,7 @@
 
 mod accounts;
 mod budget;
+mod carry;
 mod refund;
 mod shard;
 mod size;
@@ -20,13 +21,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::holder::Holder;
-use super::name::Account;
+use super::limit_table::LimitTable;
 use super::receipts::Receipts;
 use crate::limit::Terms;
 use crate::sync::{Apart, AtomicUsize, Mutex};
 use crate::time::{Clock, Source};
 use budget::Budget;
-use shard::{Memory, Shard};
+use shard::Shard;
 
 /// The most keys of a map unless it is told otherwise.
 const MAX_KEYS: usize = 1 << 20;
@@ -58,7 +59,8 @@ struct Inner {
     hashing: Hashing,
     clock: Source,
     budget: Budget,
-    memory: Memory,
+    /// The limits that its namespaces have had.
+    limits: Arc<LimitTable>,
     receipts: Receipts,
     /// Where the next newcomer to a full map looks for room.
     next_searched: AtomicUsize,
@@ -71,49 +73,64 @@ type Hashing = std::hash::RandomState;
 #[cfg(tidegate_models)]
 type Hashing = std::hash::BuildHasherDefault<std::hash::DefaultHasher>;
 
-/// Where a name belongs.
+/// Where the states of a key belong: all of them are in one shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
     shard: usize,
+    /// The hash of namespace and key.
+    base: u64,
+    /// The hash of the state.
     hash: u64,
+}
+
+impl Place {
+    /// The hash of the state of the same key under the limit with this digest.
+    fn hash_under(&self, limit: u64) -> u64 {
+        self.base ^ limit
+    }
 }
 
 impl Map {
     /// An empty map for up to 1,048,576 keys and 256 MiB.
     pub fn new() -> Map {
-        Map::build(Source::default(), MAX_KEYS, MAX_BYTES)
+        Map::build(Source::default(), Arc::new(LimitTable::new()), MAX_KEYS, MAX_BYTES)
     }
 
     /// An empty map that decides by another clock.
     pub fn with_clock(clock: Arc<dyn Clock>) -> Map {
-        Map::build(Source::Given(clock), MAX_KEYS, MAX_BYTES)
+        Map::build(Source::Given(clock), Arc::new(LimitTable::new()), MAX_KEYS, MAX_BYTES)
     }
 
     /// A new, empty map like this one, for so many keys.
     #[must_use]
     pub fn max_keys(self, keys: usize) -> Map {
-        Map::build(self.inner.clock.clone(), keys, self.inner.budget.max_bytes())
+        Map::build(self.inner.clock.clone(), self.inner.limits.clone(), keys, self.inner.budget.max_bytes())
     }
 
     /// A new, empty map like this one, for so many bytes.
     #[must_use]
     pub fn max_bytes(self, bytes: usize) -> Map {
-        Map::build(self.inner.clock.clone(), self.inner.budget.max_keys(), bytes)
+        Map::build(self.inner.clock.clone(), self.inner.limits.clone(), self.inner.budget.max_keys(), bytes)
     }
 
-    /// An empty map that decides by this clock.
-    pub(crate) fn on_clock(clock: Source) -> Map {
-        Map::build(clock, MAX_KEYS, MAX_BYTES)
+    /// An empty map beside a zone, whose clock and limits it shares.
+    pub(crate) fn beside(clock: Source, limits: Arc<LimitTable>) -> Map {
+        Map::build(clock, limits, MAX_KEYS, MAX_BYTES)
     }
 
-    fn build(clock: Source, max_keys: usize, max_bytes: usize) -> Map {
+    /// The table of the limits that its namespaces have had.
+    pub(crate) fn limits(&self) -> &Arc<LimitTable> {
+        &self.inner.limits
+    }
+
+    fn build(clock: Source, limits: Arc<LimitTable>, max_keys: usize, max_bytes: usize) -> Map {
         let shards = (max_keys / KEYS_PER_SHARD).clamp(FEWEST_SHARDS, MOST_SHARDS).next_power_of_two();
         let inner = Inner {
             shards: (0..shards).map(|_| Apart(Mutex::new(Shard::default()))).collect(),
             hashing: Hashing::default(),
             clock,
             budget: Budget::new(max_keys, max_bytes),
-            memory: Memory::new(),
+            limits,
             receipts: Receipts::new(),
             next_searched: AtomicUsize::new(0),
         };
@@ -133,10 +150,6 @@ impl Map {
     /// A map holds the states of every limit.
     #[inline]
     pub(crate) fn holder(&self, _: &Terms) -> Holder<'_> {
-        Holder::Map(self)
-    }
-
-    pub(crate) fn ready_for(&self, _: &Account) -> Holder<'_> {
         Holder::Map(self)
     }
 }

@@ -20,9 +20,8 @@ use hashbrown::HashTable;
 use super::budget::Budget;
 use crate::algorithm::State;
 use crate::limit::Terms;
-use crate::store::name::{CIRCLES, StoredName, circle};
-use crate::sync::{AtomicU64, Ordering};
-use crate::time::{OUT_OF_ORDER, Ticks, Timestamp};
+use crate::store::name::StoredName;
+use crate::time::{OUT_OF_ORDER, Timestamp};
 
 /// How many entries a table has on average before another one is added; one that waits for its turn has twice
 /// as many.
@@ -42,8 +41,10 @@ pub(super) const MOST_PER_ENTRY: usize = 4 * (size_of::<Entry>() + 1) + 64;
 #[derive(Debug)]
 pub(super) struct Entry {
     hash: u64,
-    /// When its debt is over; states that depend on a limit's numbers have to be remembered a while longer.
-    settled_at: Timestamp,
+    /// The time from which on it is worth nothing under its limit.
+    clear_at: Timestamp,
+    /// The digest of its limit.
+    limit: u64,
     name: StoredName,
     state: State,
 }
@@ -53,13 +54,16 @@ impl Entry {
         self.name.bytes_held() + self.state.bytes_held()
     }
 
-    fn is_clear(&self, now: Now<'_>) -> bool {
-        if !self.state.depends_on_limit() {
-            return now.is_long_past(self.settled_at);
-        }
-        // The name is looked at last: it lies elsewhere.
-        now.is_past(self.settled_at)
-            && now.is_long_past(self.settled_at.saturating_add(now.memory.of(self.name.as_bytes())))
+    fn is_of(&self, StateRef { limit, name }: StateRef<'_>) -> bool {
+        self.limit == limit && self.name.as_bytes() == name
+    }
+
+    fn is_clear(&self, now: Now) -> bool {
+        now.is_long_past(self.clear_at)
+    }
+
+    pub(super) fn clear_at(&self) -> Timestamp {
+        self.clear_at
     }
 
     pub(super) fn state(&self) -> &State {
@@ -70,19 +74,25 @@ impl Entry {
     #[inline]
     pub(super) fn change<R>(&mut self, terms: &Terms, change: impl FnOnce(&mut State) -> R) -> R {
         let answer = change(&mut self.state);
-        self.settled_at = terms.settled_at(&self.state);
+        self.clear_at = terms.clear_at(&self.state);
         answer
     }
 }
 
-/// The time, and for how long states are remembered.
+/// The name of a state: the digest of its limit, and the bytes of the namespace and the key.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Now<'a> {
-    pub(super) time: Timestamp,
-    pub(super) memory: &'a Memory,
+pub(super) struct StateRef<'a> {
+    pub(super) limit: u64,
+    pub(super) name: &'a [u8],
 }
 
-impl Now<'_> {
+/// The time as of which entries are dropped.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Now {
+    pub(super) time: Timestamp,
+}
+
+impl Now {
     /// Whether a time has come; the end of time never does.
     #[inline]
     pub(super) fn is_past(self, time: Timestamp) -> bool {
@@ -93,29 +103,6 @@ impl Now<'_> {
     #[inline]
     fn is_long_past(self, time: Timestamp) -> bool {
         self.is_past(time.saturating_add(OUT_OF_ORDER))
-    }
-}
-
-/// For how long settled states are remembered: by circle of namespaces, the longest that any limit has asked
-/// for. A limit may be replaced by one with a longer memory, and two may share a state.
-#[derive(Debug)]
-pub(super) struct Memory([AtomicU64; CIRCLES]);
-
-impl Memory {
-    pub(super) fn new() -> Memory {
-        Memory(std::array::from_fn(|_| AtomicU64::new(0)))
-    }
-
-    fn of(&self, name: &[u8]) -> Ticks {
-        Ticks::new(self.0[circle(name)].load(Ordering::Relaxed))
-    }
-
-    /// Remembers states of this circle for at least this long from now on.
-    #[inline]
-    pub(super) fn lengthen(&self, circle: usize, memory: Ticks) {
-        if memory > Ticks::new(self.0[circle].load(Ordering::Relaxed)) {
-            self.0[circle].fetch_max(memory.get(), Ordering::Relaxed);
-        }
     }
 }
 
@@ -132,23 +119,23 @@ pub(super) struct Shard {
 
 impl Shard {
     #[inline]
-    pub(super) fn find(&self, hash: u64, name: &[u8]) -> Option<&Entry> {
+    pub(super) fn find(&self, hash: u64, state: StateRef<'_>) -> Option<&Entry> {
         let table = self.tables.get(table_of(hash, self.tables.len()))?;
-        table.find(hash, |entry| entry.name.as_bytes() == name)
+        table.find(hash, |entry| entry.is_of(state))
     }
 
     #[inline]
-    pub(super) fn find_mut(&mut self, hash: u64, name: &[u8]) -> Option<&mut Entry> {
+    pub(super) fn find_mut(&mut self, hash: u64, state: StateRef<'_>) -> Option<&mut Entry> {
         let table = table_of(hash, self.tables.len());
-        self.tables.get_mut(table)?.find_mut(hash, |entry| entry.name.as_bytes() == name)
+        self.tables.get_mut(table)?.find_mut(hash, |entry| entry.is_of(state))
     }
 
     /// Remembers a state under a new name; gives it back if there is no room for it.
     pub(super) fn insert(
         &mut self,
-        (hash, name): (u64, &[u8]),
-        (state, settled_at): (State, Timestamp),
-        now: Now<'_>,
+        (hash, named): (u64, StateRef<'_>),
+        (state, clear_at): (State, Timestamp),
+        now: Now,
         budget: &Budget,
     ) -> Result<(), State> {
         if self.entries >= self.tables.len() * ENTRIES_PER_TABLE {
@@ -158,7 +145,8 @@ impl Shard {
         if !self.reserve(table, 1, budget) {
             return Err(state);
         }
-        let entry = Entry { hash, settled_at, name: StoredName::new(name), state };
+        let StateRef { limit, name } = named;
+        let entry = Entry { hash, clear_at, limit, name: StoredName::new(name), state };
         if !budget.add_key(entry.bytes()) {
             return Err(entry.state);
         }
@@ -168,10 +156,10 @@ impl Shard {
     }
 
     /// Forgets what is remembered under a name. Whether there was anything.
-    pub(super) fn remove(&mut self, hash: u64, name: &[u8], budget: &Budget) -> bool {
+    pub(super) fn remove(&mut self, hash: u64, state: StateRef<'_>, budget: &Budget) -> bool {
         let table = table_of(hash, self.tables.len());
         let Some(table) = self.tables.get_mut(table) else { return false };
-        let found = table.find_entry(hash, |entry| entry.name.as_bytes() == name);
+        let found = table.find_entry(hash, |entry| entry.is_of(state));
         found.is_ok_and(|entry| {
             budget.remove_key(entry.remove().0.bytes());
             self.entries -= 1;
@@ -180,7 +168,7 @@ impl Shard {
     }
 
     /// Looks at a few entries and drops those that are clear; looks at more as long as it pays, up to `most`.
-    pub(super) fn tend(&mut self, most: usize, now: Now<'_>, budget: &Budget) {
+    pub(super) fn tend(&mut self, most: usize, now: Now, budget: &Budget) {
         let mut looked = 0;
         while looked < most && self.sweep(now, budget) {
             looked += STRIDE;
@@ -193,7 +181,7 @@ impl Shard {
     }
 
     /// Drops the entries among the next buckets that are clear. Whether there were any.
-    fn sweep(&mut self, now: Now<'_>, budget: &Budget) -> bool {
+    fn sweep(&mut self, now: Now, budget: &Budget) -> bool {
         let (mut table, mut bucket) = self.cursor;
         let Some(entries) = self.tables.get_mut(table) else {
             self.cursor = (0, 0);
@@ -244,7 +232,7 @@ impl Shard {
     }
 
     /// Adds a table, to which half of another one moves; the first is for everybody.
-    fn split(&mut self, now: Now<'_>, budget: &Budget) {
+    fn split(&mut self, now: Now, budget: &Budget) {
         let added = self.tables.len();
         if added == 1 {
             self.tables.reserve_exact(TABLES);
@@ -266,7 +254,7 @@ impl Shard {
     }
 
     /// Takes the last table away; what is in it goes back to where it came from.
-    fn merge(&mut self, now: Now<'_>, budget: &Budget) {
+    fn merge(&mut self, now: Now, budget: &Budget) {
         let Some(origin) = self.tables.len().checked_sub(1).and_then(origin_of) else { return };
         let Some(last) = self.tables.pop() else { return };
         if !self.reserve(origin, last.len(), budget) {
@@ -284,7 +272,7 @@ impl Shard {
 }
 
 /// Moves an entry to another table, unless it is clear.
-fn move_to(table: &mut HashTable<Entry>, entry: Entry, entries: &mut usize, now: Now<'_>, budget: &Budget) {
+fn move_to(table: &mut HashTable<Entry>, entry: Entry, entries: &mut usize, now: Now, budget: &Budget) {
     if entry.is_clear(now) {
         budget.remove_key(entry.bytes());
         *entries -= 1;

@@ -2,12 +2,12 @@
 
 use std::hash::Hasher;
 
-use super::shard::Now;
+use super::shard::{Now, StateRef};
 use super::*;
-use crate::store::name::Namespace;
 use crate::time::{OUT_OF_ORDER, Timestamp};
 use crate::{
-    Adjusted, Adjustment, Ask, Cost, Decision, Key, Limit, ManualClock, PermitId, SECOND, State, Subject,
+    Adjusted, Adjustment, Ask, Cost, Decision, Key, Limit, ManualClock, PermitId, PreparedLimit, SECOND,
+    State, Subject,
 };
 
 const ONE: Limit = Limit::per_second(1);
@@ -100,7 +100,7 @@ fn a_state_that_would_outgrow_the_map_is_refused_too() {
     let held = (0..100).take_while(|_| take(&map, "bob", &permits).is_allowed()).count();
     assert!((1..100).contains(&held), "{held}");
     assert!(map.bytes() <= most, "{}", map.bytes());
-    map.reset(Subject::new("n", &Key::new("ana"), &log));
+    assert!(map.reset(Subject::new("n", &Key::new("ana"), &log)).is_ok());
     assert!(take(&map, "bob", &permits).is_allowed());
 }
 
@@ -167,51 +167,51 @@ fn each_namespace_and_algorithm_has_its_own_state_and_reset_drops_all_of_a_subje
         }
     }
     assert_eq!(map.keys(), 10);
-    map.reset(Subject::new("a", &key, &ONE));
+    assert!(map.reset(Subject::new("a", &key, &ONE)).is_ok_and(|was_known| was_known));
     assert_eq!(map.keys(), 5);
     let again = |namespace| map.take(Subject::new(namespace, &key, &ONE), Ask::ONE).0.is_allowed();
     assert!(again("a") && !again("b"));
 }
 
 #[test]
-fn a_limit_with_a_longer_memory_finds_what_the_shorter_one_would_have_forgotten() {
+fn a_rule_with_a_longer_period_finds_what_the_shorter_one_counts_until_that_is_clear() {
     for texts in [["2/s sliding-log", "2/m sliding-log"], ["2/s sliding-window", "2/m sliding-window"]] {
-        let [short, long] = texts.map(|text| text.parse::<Limit>().unwrap());
+        let [short, long] = texts.map(|text| PreparedLimit::of_rule("n", text.parse().unwrap()));
         let (map, clock) = map();
-        assert!(take(&map, "ana", &short).is_allowed() && take(&map, "ana", &short).is_allowed());
-        map.expect(&Namespace::new("n"), long.terms());
-        clock.advance(2 * SECOND);
-        for key in 0..many() {
-            let _ = take(&map, key, &ONE);
-        }
-        assert!(!take(&map, "ana", &long).is_allowed(), "{long:?}");
-
-        clock.advance(2 * crate::HOUR);
-        for key in 0..many() {
-            let _ = take(&map, key, &ONE);
-        }
         let key = Key::new("ana");
-        let ana = Subject::new("n", &key, &long);
-        let is_forgotten = map.state(ana) == State::default();
+        let both = Ask::new(Cost::of(2));
+        assert!(map.take(short.subject(&key), both).0.is_allowed());
+        let others = |map: &Map| {
+            for key in 0..many() {
+                let _ = take(map, key, &ONE);
+            }
+        };
+        others(&map);
+        let denied = map.take(long.subject(&key), Ask::ONE).0;
+        assert!(!denied.is_allowed(), "{long:?}");
+        clock.advance(denied.retry_after().unwrap());
+        others(&map);
+        assert!(map.take(long.subject(&key), Ask::ONE).0.is_allowed(), "{long:?}");
+        clock.advance(2 * crate::HOUR);
+        others(&map);
+        let is_forgotten = map.state(long.subject(&key)) == State::default();
         assert!(cfg!(miri) || is_forgotten, "in the end it is forgotten under {long:?}");
     }
 }
 
 #[test]
 fn a_pacers_debt_is_remembered_until_its_savings_are_full() {
-    let [short, long] =
-        ["1/s pacer burst 0s", "1/s pacer burst 50s"].map(|text| text.parse::<Limit>().unwrap());
+    let limit: Limit = "1/s pacer burst 50s".parse().unwrap();
     let (map, clock) = map();
     clock.advance(1000 * SECOND);
     let key = Key::new("ana");
-    let ana = |limit| Subject::new("n", &key, limit);
-    assert!(map.take(ana(&short), Ask::new(Cost::of(100))).0.is_allowed());
-    map.expect(&Namespace::new("n"), long.terms());
+    let ana = Subject::new("n", &key, &limit);
+    assert!(map.take(ana, Ask::new(Cost::of(150))).0.is_allowed());
     clock.advance(110 * SECOND);
     for key in 0..many() {
         let _ = take(&map, key, &ONE);
     }
-    assert_eq!(map.peek(ana(&long), Ask::ONE).remaining(), 10, "it has saved for ten seconds");
+    assert_eq!(map.peek(ana, Ask::ONE).remaining(), 10, "it has saved for ten seconds");
 }
 
 #[test]
@@ -283,15 +283,14 @@ fn two_maps_give_different_permits_at_one_instant() {
 #[test]
 fn one_call_moves_a_few_hundred_entries_however_many_there_are() {
     let budget = Budget::new(usize::MAX, usize::MAX);
-    let memory = Memory::new();
-    let at = |time: u64| Now { time: Timestamp::from_ticks(time * OUT_OF_ORDER.get() / 5), memory: &memory };
+    let at = |time: u64| Now { time: Timestamp::from_ticks(time * OUT_OF_ORDER.get() / 5) };
     let state = || (State::default(), Timestamp::EPOCH);
     let mut shard = Shard::default();
     let (mut names, mut most) = (0_u64, 0);
     let mut insert = |shard: &mut Shard, now: u64| {
         names += 1;
         let hash = hash_of(names);
-        assert!(shard.insert((hash, &names.to_le_bytes()), state(), at(now), &budget).is_ok());
+        assert!(shard.insert((hash, named(&names.to_le_bytes())), state(), at(now), &budget).is_ok());
     };
     // Grown and emptied again and again, so that tables are full of holes.
     for round in 0..if cfg!(miri) { 2 } else { 8 } {
@@ -313,6 +312,10 @@ fn one_call_moves_a_few_hundred_entries_however_many_there_are() {
     assert_eq!((budget.bytes(), shard.bytes()), (0, 0));
 }
 
+fn named(name: &[u8]) -> StateRef<'_> {
+    StateRef { limit: 7, name }
+}
+
 fn hash_of(name: u64) -> u64 {
     let mut hasher = std::hash::DefaultHasher::new();
     hasher.write_u64(name);
@@ -322,23 +325,23 @@ fn hash_of(name: u64) -> u64 {
 #[test]
 fn every_entry_is_found_while_tables_move() {
     let budget = Budget::new(usize::MAX, usize::MAX);
-    let now = Now { time: Timestamp::EPOCH, memory: &Memory::new() };
+    let now = Now { time: Timestamp::EPOCH };
     let mut shard = Shard::default();
     let hash = |name: usize| hash_of(name as u64);
     let most = many() / 10;
     for name in 0..most {
         let state = (State::default(), Timestamp::LAST);
-        assert!(shard.insert((hash(name), &name.to_le_bytes()), state, now, &budget).is_ok());
+        assert!(shard.insert((hash(name), named(&name.to_le_bytes())), state, now, &budget).is_ok());
         for seen in (0..=name).step_by(7) {
-            assert!(shard.find(hash(seen), &seen.to_le_bytes()).is_some(), "{seen} of {name}");
-            assert!(shard.find_mut(hash(seen), &seen.to_le_bytes()).is_some());
+            assert!(shard.find(hash(seen), named(&seen.to_le_bytes())).is_some(), "{seen} of {name}");
+            assert!(shard.find_mut(hash(seen), named(&seen.to_le_bytes())).is_some());
         }
     }
     assert_eq!(shard.len(), most);
     for name in 0..most {
-        shard.remove(hash(name), &name.to_le_bytes(), &budget);
-        shard.remove(hash(name), &name.to_le_bytes(), &budget);
-        assert!(shard.find(hash(name), &name.to_le_bytes()).is_none());
+        shard.remove(hash(name), named(&name.to_le_bytes()), &budget);
+        shard.remove(hash(name), named(&name.to_le_bytes()), &budget);
+        assert!(shard.find(hash(name), named(&name.to_le_bytes())).is_none());
         shard.tend(16, now, &budget);
         assert_eq!(shard.len(), most - name - 1);
     }

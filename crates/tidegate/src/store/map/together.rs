@@ -5,13 +5,14 @@
 //! Only if the same state is asked twice may the second find too little left by the first, and then both are
 //! put back as they were.
 
+use super::accounts::{Moment, named, note};
 use super::shard::Now;
 use super::{Inner, Map, Place, Shard};
 use crate::algorithm::State;
 use crate::ask::Ask;
 use crate::decision::Decision;
 use crate::receipt::Receipt;
-use crate::store::name::{Account, circle};
+use crate::store::name::Account;
 use crate::store::nonce_for;
 use crate::sync::MutexGuard;
 use crate::time::{RECENT, Timestamp};
@@ -40,7 +41,7 @@ pub(crate) struct Held<'a> {
 struct HeldShard<'a> {
     inner: &'a Inner,
     index: usize,
-    now: Now<'a>,
+    now: Now,
     /// The time to decide as of.
     at: Timestamp,
     shard: MutexGuard<'a, Shard>,
@@ -64,7 +65,8 @@ impl<'a> Held<'a> {
         let address = |bid: usize| std::ptr::from_ref::<Inner>(&bids[bid].map.inner) as usize;
         let lock = |bid: usize| (address(bid), places[bid].shard);
         let mut order: Vec<_> = (0..bids.len()).collect();
-        order.sort_by_key(|bid| (lock(*bid), bids[*bid].account.bytes()));
+        let state = |bid: usize| (bids[bid].account.name().bytes(), bids[bid].account.digest());
+        order.sort_by_key(|bid| (lock(*bid), state(*bid)));
         let (mut owner, mut locked, mut has_twins) = (vec![0; bids.len()], Vec::new(), false);
         let mut last: Option<usize> = None;
         for bid in order {
@@ -72,7 +74,7 @@ impl<'a> Held<'a> {
                 let (inner, index) = (&*bids[bid].map.inner, places[bid].shard);
                 locked.push((inner, index, inner.shards[index].0.lock()));
             } else {
-                has_twins |= last.is_some_and(|last| bids[last].account.bytes() == bids[bid].account.bytes());
+                has_twins |= last.is_some_and(|last| bids[last].account.is_same_state(bids[bid].account));
             }
             owner[bid] = locked.len() - 1;
             last = Some(bid);
@@ -93,22 +95,34 @@ impl<'a> Held<'a> {
     }
 
     pub(crate) fn peek(&self, bid: usize) -> Decision {
-        let Bid { account, ask, .. } = &self.bids[bid];
+        self.peek_as(bid, self.bids[bid].ask)
+    }
+
+    /// The answer to another ask for the same state.
+    pub(crate) fn peek_as(&self, bid: usize, ask: Ask) -> Decision {
         let held = &self.shards[self.owner[bid]];
-        match held.shard.find(self.places[bid].hash, account.bytes()) {
-            Some(entry) => account.terms().peek(entry.state(), held.at, *ask),
-            None => account.terms().peek(&State::default(), held.at, *ask),
-        }
+        held.shard.peek(self.places[bid], self.bids[bid].account, held.at, ask)
+    }
+
+    /// The state that a bid is about, and the time that it is decided as of.
+    pub(crate) fn state_of(&self, bid: usize) -> (State, Timestamp) {
+        (self.state(bid).unwrap_or_default(), self.shards[self.owner[bid]].at)
     }
 
     /// Spends on all, which were seen to pass, or on none. Whether it has.
     pub(crate) fn spend(&mut self, decisions: &mut [Decision]) -> bool {
-        if self.has_twins {
+        if self.has_twins || self.carries() {
             self.spend_or_restore(decisions);
         } else {
             self.spend_if_room(decisions);
         }
         decisions.iter().all(Decision::is_allowed)
+    }
+
+    /// Whether one of them may begin with counts of the limits before.
+    fn carries(&self) -> bool {
+        let at = |bid: usize| self.shards[self.owner[bid]].at;
+        self.bids.iter().enumerate().any(|(bid, each)| each.account.limit().carries_at(at(bid)))
     }
 
     /// Spends on one.
@@ -118,11 +132,13 @@ impl<'a> Held<'a> {
         let is_tracked = self.receipts.is_some();
         let (decision, receipt) = inner.change(
             shard,
-            self.places[bid].hash,
+            self.places[bid],
             account,
-            (*now, *at),
-            |state, now| decide(account, state, (now, *ask), is_tracked),
-            |state, now| (account.terms().peek(state, now, *ask).store_full(), None),
+            Moment { now: *now, at: *at, ask: Some(*ask) },
+            (
+                |state: &mut State, now| decide(account, state, (now, *ask), is_tracked),
+                |state: &State, now| (account.terms().peek(state, now, *ask).store_full(), None),
+            ),
         );
         self.keep(bid, receipt);
         decision
@@ -154,13 +170,11 @@ impl<'a> Held<'a> {
     fn reserve(&mut self, bid: usize) -> bool {
         let Bid { account, .. } = &self.bids[bid];
         let HeldShard { inner, now, shard, .. } = &mut self.shards[self.owner[bid]];
-        // Nobody may have announced this limit, and it may never be asked alone.
-        inner.memory.lengthen(circle(account.bytes()), account.terms().memory());
         let hash = self.places[bid].hash;
-        let is_new = shard.find(hash, account.bytes()).is_none();
+        let is_new = shard.find(hash, named(account)).is_none();
         // Until it is taken from, nobody may take it for clear and drop it.
         let reserved = (State::default(), Timestamp::LAST);
-        if is_new && !inner.remember(shard, (hash, account), reserved, *now) {
+        if is_new && !inner.remember_until(shard, (hash, account), reserved, *now) {
             return false;
         }
         let (inner, growth) = (*inner, self.growth(bid));
@@ -174,11 +188,15 @@ impl<'a> Held<'a> {
     fn take_reserved(&mut self, bid: usize) -> Decision {
         let growth = self.growth(bid);
         let Bid { account, ask, .. } = &self.bids[bid];
-        let HeldShard { inner, at, shard, .. } = &mut self.shards[self.owner[bid]];
+        let HeldShard { inner, now, at, shard, .. } = &mut self.shards[self.owner[bid]];
         let is_tracked = self.receipts.is_some();
         let decide = |state: &mut State| decide(account, state, (*at, *ask), is_tracked);
-        let (decision, receipt) = match shard.find_mut(self.places[bid].hash, account.bytes()) {
-            Some(entry) => inner.change_entry(entry, account.terms(), growth, decide),
+        let (decision, receipt) = match shard.find_mut(self.places[bid].hash, named(account)) {
+            Some(entry) => {
+                let answer = inner.change_entry(entry, account.terms(), growth, decide);
+                note(account, entry.clear_at(), *now);
+                answer
+            }
             None => decide(&mut State::default()),
         };
         self.keep(bid, receipt);
@@ -187,14 +205,14 @@ impl<'a> Held<'a> {
 
     fn growth(&self, bid: usize) -> usize {
         let Bid { account, .. } = &self.bids[bid];
-        let entry = self.shards[self.owner[bid]].shard.find(self.places[bid].hash, account.bytes());
+        let entry = self.shards[self.owner[bid]].shard.find(self.places[bid].hash, named(account));
         entry.map_or(0, |entry| account.terms().growth(entry.state()))
     }
 
     fn unreserve(&mut self, bid: usize) {
         let held = &self.shards[self.owner[bid]];
         held.inner.budget.shrink(self.growth(bid));
-        let entry = held.shard.find(self.places[bid].hash, self.bids[bid].account.bytes());
+        let entry = held.shard.find(self.places[bid].hash, named(self.bids[bid].account));
         if entry.is_some_and(|entry| *entry.state() == State::default()) {
             self.forget(bid);
         }
@@ -202,7 +220,7 @@ impl<'a> Held<'a> {
 
     fn forget(&mut self, bid: usize) {
         let HeldShard { inner, shard, .. } = &mut self.shards[self.owner[bid]];
-        shard.remove(self.places[bid].hash, self.bids[bid].account.bytes(), &inner.budget);
+        shard.remove(self.places[bid].hash, named(self.bids[bid].account), &inner.budget);
     }
 
     /// Spends on one after the other; if one is refused after all, puts all back as they were.
@@ -227,7 +245,7 @@ impl<'a> Held<'a> {
 
     fn state(&self, bid: usize) -> Option<State> {
         let shard = &self.shards[self.owner[bid]].shard;
-        let entry = shard.find(self.places[bid].hash, self.bids[bid].account.bytes());
+        let entry = shard.find(self.places[bid].hash, named(self.bids[bid].account));
         entry.map(|entry| entry.state().clone())
     }
 
@@ -235,7 +253,7 @@ impl<'a> Held<'a> {
         let Some(state) = state else { return self.forget(bid) };
         let Bid { account, .. } = &self.bids[bid];
         let HeldShard { inner, shard, .. } = &mut self.shards[self.owner[bid]];
-        if let Some(entry) = shard.find_mut(self.places[bid].hash, account.bytes()) {
+        if let Some(entry) = shard.find_mut(self.places[bid].hash, named(account)) {
             let held = entry.state().bytes_held();
             entry.change(account.terms(), |kept| *kept = state);
             inner.budget.settle(held, entry.state().bytes_held());

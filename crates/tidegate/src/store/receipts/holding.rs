@@ -112,7 +112,7 @@ impl Receipts {
 
     /// Locks the receipts of a state; nothing where there is no queue of debts, or no table knows its order.
     fn lock_debts<'a>(table: Option<&'a Receipts>, account: &Account) -> Option<Locked<'a>> {
-        Some(table.filter(|_| account.terms().queues_debts())?.lock(account.bytes()))
+        Some(table.filter(|_| account.terms().queues_debts())?.lock(account.digest(), account.name().bytes()))
     }
 }
 

@@ -80,9 +80,9 @@ impl Receipts {
         Receipts { seed, shards }
     }
 
-    /// Locks the receipts of the state with this name.
-    pub(crate) fn lock(&self, name: &[u8]) -> Locked<'_> {
-        let id = self.id(name);
+    /// Locks the receipts of the state with this name under the limit with this digest.
+    pub(crate) fn lock(&self, limit: u64, name: &[u8]) -> Locked<'_> {
+        let id = self.id(limit, name);
         let (index, shard) = self.shard(id);
         Locked { receipts: self, id, index, shard: shard.0.lock() }
     }
@@ -94,8 +94,9 @@ impl Receipts {
         })
     }
 
-    fn id(&self, name: &[u8]) -> StateId {
+    fn id(&self, limit: u64, name: &[u8]) -> StateId {
         let mut sip = Sip::new(self.seed);
+        sip.write(&limit.to_le_bytes());
         sip.write(name);
         sip.finish()
     }

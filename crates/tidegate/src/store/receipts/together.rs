@@ -47,7 +47,7 @@ impl<'a> Locks<'a> {
 /// Where the receipt of a bid is kept, if a table keeps it.
 fn place<'a>(bid: &Bid<'a>) -> Option<(Part, &'a Receipts, StateId)> {
     let receipts = bid.holder.receipts().filter(|_| bid.account.terms().queues_debts())?;
-    let id = receipts.id(bid.account.bytes());
+    let id = receipts.id(bid.account.digest(), bid.account.name().bytes());
     let (index, _) = receipts.shard(id);
     Some(((std::ptr::from_ref(receipts) as usize, index), receipts, id))
 }

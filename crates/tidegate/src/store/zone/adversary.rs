@@ -9,8 +9,8 @@ use super::change::Take;
 use super::core::Who;
 use super::table::BUCKET;
 use super::*;
-use crate::algorithm::Algorithm;
 use crate::limit::Terms;
+use crate::store::bound::BoundLimit;
 use crate::store::name::Namespace;
 use crate::{
     Adjusted, Ask, Cost, Decision, HOUR, Key, Limiter, MILLISECOND, ManualClock, SECOND, Subject, Ticks,
@@ -167,14 +167,16 @@ fn a_take_of_ones_own_is_not_given_back_out_of_what_others_share() {
     let table = &zone.inner.core.table;
     let limit = Limit::token_bucket(1, 5 * SECOND).burst(4);
     let limiter = Limiter::on(&zone, "", limit);
-    let tiny = Limiter::on(&zone, "tiny", Limit::per_second(1000).burst(1));
-    let in_buckets = |namespace: &str, buckets: (usize, usize)| {
-        let prefixes = zone.prefixes(&Namespace::new(namespace));
-        let is_there =
-            |name: &String| prefixes.spot(table, Algorithm::TokenBucket, name.as_str()).buckets() == buckets;
+    const TINY: Limit = Limit::per_second(1000).burst(1);
+    let tiny = Limiter::on(&zone, "tiny", TINY);
+    let in_buckets = |namespace: &str, limit: &Limit, buckets: (usize, usize)| {
+        let namespace = Namespace::new(namespace);
+        let prefix = StatePrefix::new(zone.limits().seed(), &limit.terms().pack(), namespace.bytes());
+        let is_there = |name: &String| prefix.spot(table, name.as_str()).buckets() == buckets;
         (0..2000).map(|name| format!("k{name}")).find(is_there).expect("one of so many")
     };
-    let (ana, bob, nick) = (in_buckets("", (0, 1)), in_buckets("", (0, 2)), in_buckets("tiny", (1, 2)));
+    let (ana, bob) = (in_buckets("", &limit, (0, 1)), in_buckets("", &limit, (0, 2)));
+    let nick = in_buckets("tiny", &TINY, (1, 2));
     // The first bucket shares a little, the second has one free cell, and all others owe much.
     let after = |span| clock.now().saturating_add(Ticks::saturating_from(span)).ticks();
     for (bucket, index) in (0..3).flat_map(|bucket| (0..BUCKET).map(move |index| (bucket, index))) {
@@ -206,10 +208,11 @@ fn a_reading_that_somebody_has_slept_on_forgives_nothing() {
     let before = clock.now();
     clock.advance(20 * SECOND);
     assert_eq!(limiter.charge(ask("ana").cost(10)), Adjusted::Whole);
-    let prefixes = zone.prefixes(&Namespace::new(""));
-    let spot = prefixes.spot(&zone.inner.core.table, Algorithm::TokenBucket, "ana");
+    let bound = BoundLimit::of_rule(zone.limits(), "", &limit, before);
+    let spot = bound.name().prefix.spot(&zone.inner.core.table, "ana");
     let Terms::TokenBucket(terms) = limit.terms() else { unreachable!("it is one") };
-    let who = Who { spot: &spot, terms, when_full: WhenFull::Share, at: Some(before) };
+    let who =
+        Who { spot: &spot, terms, limit: &bound, key: None, when_full: WhenFull::Share, at: Some(before) };
     assert!(!zone.inner.core.settle(&who, &Take(Ask::ONE)).0.is_allowed());
     assert_eq!(limiter.peek("ana").reset_after(), 10 * SECOND);
 }

@@ -3,10 +3,10 @@
 //! A batch gives the answers of single asks at one instant, so a newcomer is decided and charged as of the reading that
 //! all others are decided by, though its cell is looked for by a later one (`docs/zone.md` says why that is safe). Only
 //! a reading that is no longer recent is given up: then the rest of the batch is decided by the later one as well.
+//! Nothing is carried here: while counts of the limits before matter, asks are decided by their names.
 
 use super::change::{Spend, SpendAsOf};
 use super::core::{Core, Who};
-use super::subjects::Prefixes;
 use super::table::Spot;
 use super::{WhenFull, Zone};
 use crate::algorithm::OneWord;
@@ -14,6 +14,7 @@ use crate::ask::Ask;
 use crate::decision::Decision;
 use crate::key::IntoKey;
 use crate::limit::Terms;
+use crate::store::bound::BoundLimit;
 use crate::time::Timestamp;
 
 /// An ask whose subject's cells are on their way.
@@ -28,12 +29,11 @@ impl Placed {
     #[inline]
     pub(crate) fn new(
         zone: &Zone,
-        prefixes: &Prefixes,
-        (terms, key): (&Terms, &(impl IntoKey + ?Sized)),
+        (limit, key): (&BoundLimit, &(impl IntoKey + ?Sized)),
         ask: Ask,
     ) -> Placed {
         let table = &zone.inner.core.table;
-        let spot = table.spot(prefixes.hash(terms.algorithm(), key));
+        let spot = table.spot(limit.name().prefix.hash(key));
         table.prefetch(&spot);
         Placed { spot, ask }
     }
@@ -44,14 +44,14 @@ impl Zone {
     pub(crate) fn spend_each(
         &self,
         placed: &[Option<Placed>],
-        (terms, when_full): (&Terms, WhenFull),
+        (limit, when_full): (&BoundLimit, WhenFull),
         decided: &mut [Option<Decision>],
     ) {
         let core = &self.inner.core;
         let mut at = core.clock.now();
-        super::subjects::with_word!(terms, terms => {
+        super::subjects::with_word!(limit.terms(), terms => {
             for (placed, decided) in placed.iter().flatten().zip(decided) {
-                let who = Who { spot: &placed.spot, terms, when_full, at: None };
+                let who = Who { spot: &placed.spot, terms, limit, key: None, when_full, at: None };
                 *decided = Some(core.settle_as_of(&mut at, &who, placed.ask));
             }
         });
@@ -66,10 +66,10 @@ impl Zone {
         &self,
         at: &mut Timestamp,
         placed: &Placed,
-        (terms, when_full): (&Terms, WhenFull),
+        (limit, when_full): (&BoundLimit, WhenFull),
     ) -> Decision {
-        super::subjects::with_word!(terms, terms => {
-            let who = Who { spot: &placed.spot, terms, when_full, at: None };
+        super::subjects::with_word!(limit.terms(), terms => {
+            let who = Who { spot: &placed.spot, terms, limit, key: None, when_full, at: None };
             self.inner.core.settle_as_of(at, &who, placed.ask)
         })
     }
@@ -86,7 +86,8 @@ impl Core {
         ask: Ask,
     ) -> Decision {
         if let Some((cell, content)) = self.table.find(who.spot) {
-            if content.is_state() && content.clear_at().since(*at) <= who.terms.never_cut() {
+            let is_own = content.is_state() && !who.limit.may_carry_to(content.word);
+            if is_own && content.clear_at().since(*at) <= who.terms.never_cut() {
                 if let Some(decision) = self.change_in(cell, content, who, *at, &Spend(ask)) {
                     return decision;
                 }
@@ -98,8 +99,7 @@ impl Core {
     /// The same for a subject that was not found, or not left alone.
     #[inline(never)]
     fn settle_newcomer_as_of<W: OneWord>(&self, at: &mut Timestamp, who: &Who<'_, W>, ask: Ask) -> Decision {
-        let Who { spot, terms, when_full, .. } = *who;
-        let who = Who { spot, terms, when_full, at: Some(*at) };
+        let who = Who { at: Some(*at), ..*who };
         let (decision, decided_at) = self.settle_slowly(&who, &SpendAsOf(ask));
         *at = decided_at;
         decision

@@ -4,11 +4,12 @@ use crate::algorithm::OneWord;
 use crate::ask::{Adjusted, Adjustment, Ask};
 use crate::decision::Decision;
 use crate::receipt::Receipt;
+use crate::store::Reported;
 use crate::time::Timestamp;
 
 /// Something that is done to one subject.
 pub(super) trait Change<W: OneWord> {
-    type Answer;
+    type Answer: Reported;
 
     /// Does it to a state of the subject's own.
     fn change(&self, terms: &W, state: &mut W::State, now: Timestamp) -> Self::Answer;
@@ -16,6 +17,12 @@ pub(super) trait Change<W: OneWord> {
     /// Does it to a subject of which only is known that it owes nothing after `clear_at`. With the word that
     /// this leaves, if it leaves another one.
     fn share(&self, terms: &W, clear_at: Timestamp, now: Timestamp) -> (Self::Answer, Option<u64>);
+
+    /// The ask that it is about, by which a subject with several states to begin with gets the strictest. None if it is
+    /// about a take under this limit only, so that nothing has to begin.
+    fn ask(&self) -> Option<Ask> {
+        None
+    }
 }
 
 /// Decides, and spends if allowed.
@@ -34,6 +41,10 @@ impl<W: OneWord> Change<W> for Spend {
         let (decision, word) = terms.decide_sharing(clear_at, now, self.0);
         (decision, decision.is_allowed().then_some(word))
     }
+
+    fn ask(&self) -> Option<Ask> {
+        Some(self.0)
+    }
 }
 
 /// Decides and spends like [`Spend`]; with the time as of which it did.
@@ -50,6 +61,10 @@ impl<W: OneWord> Change<W> for SpendAsOf {
     fn share(&self, terms: &W, clear_at: Timestamp, now: Timestamp) -> (Self::Answer, Option<u64>) {
         let (decision, word) = Spend(self.0).share(terms, clear_at, now);
         ((decision, now), word)
+    }
+
+    fn ask(&self) -> Option<Ask> {
+        Some(self.0)
     }
 }
 
@@ -71,6 +86,10 @@ impl<W: OneWord> Change<W> for Take {
         let receipt = word.map(|word| Receipt { shared: true, ..receipt(word) });
         ((decision, receipt), word)
     }
+
+    fn ask(&self) -> Option<Ask> {
+        Some(self.0)
+    }
 }
 
 /// Lets a limit see a refusal that it is already known to give: a debt that is too large is cut by it.
@@ -87,6 +106,10 @@ impl<W: OneWord> Change<W> for Refuse {
 
     fn share(&self, terms: &W, clear_at: Timestamp, now: Timestamp) -> (Decision, Option<u64>) {
         (terms.decide_sharing(clear_at, now, self.0).0, None)
+    }
+
+    fn ask(&self) -> Option<Ask> {
+        Some(self.0)
     }
 }
 
@@ -109,6 +132,10 @@ impl<W: OneWord> Change<W> for Adjust {
             }
             Adjustment::Refund(_) => (Adjusted::Capped, None),
         }
+    }
+
+    fn ask(&self) -> Option<Ask> {
+        Some(Ask::ONE)
     }
 }
 

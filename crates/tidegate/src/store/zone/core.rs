@@ -14,16 +14,22 @@
 //! looks again: if meanwhile the subject has a cell, or shares more than it was decided by, the charge stays, but
 //! it begins anew. A newcomer that wants a place looks at what is shared after its place is to be seen: of the two,
 //! one sees the other. `docs/zone.md` has the proof.
+//!
+//! **Another limit before.** A state belongs to one limit. While counts of the limits before matter, a subject whose cell
+//! is clear, or that has none, begins with what is carried from its cells under those limits.
 
 use super::WhenFull;
 use super::atomic::Cell;
+use super::carry::begin_carried;
 use super::cell::{Content, Kind};
 use super::change::Change;
 use super::counters::{Counters, Stripe, count};
+use super::subjects::FindUnder;
 use super::table::{Sighting, Spot, Survey, Table, View};
 use crate::algorithm::{OneWord, worst_word};
 use crate::ask::Ask;
 use crate::decision::Decision;
+use crate::store::bound::BoundLimit;
 use crate::time::{OUT_OF_ORDER, RECENT, SECOND, Source, Ticks, Timestamp};
 
 /// A place that is wanted may be worth something for longer than any debt.
@@ -40,10 +46,13 @@ pub(super) struct Core {
 }
 
 /// Who is asked about, and by what.
-#[derive(Debug)]
 pub(super) struct Who<'a, W> {
     pub(super) spot: &'a Spot,
     pub(super) terms: &'a W,
+    /// The limit that the terms are of.
+    pub(super) limit: &'a BoundLimit,
+    /// The key, by which its cells under the limits before are found; none if nothing is carried.
+    pub(super) key: Option<&'a dyn FindUnder>,
     pub(super) when_full: WhenFull,
     /// The time to decide as of, if it is not now.
     pub(super) at: Option<Timestamp>,
@@ -58,7 +67,7 @@ impl<W> Who<'_, W> {
 
     /// What its cell is.
     #[inline(always)]
-    fn kind(&self) -> Kind {
+    pub(super) fn kind(&self) -> Kind {
         match self.when_full {
             WhenFull::Share => Kind::Own,
             WhenFull::Forget => Kind::Forgettable,
@@ -71,17 +80,19 @@ impl Core {
         Core { table, clock, counters: Counters::new(), first_attempt }
     }
 
-    /// Makes sure that no debt of this length is taken for the trace of a clock that was set back.
-    #[inline]
-    pub(super) fn expect(&self, longest_debt: Ticks) {
-        self.table.cells.deepest(longest_debt.get());
+    /// Lists the limit of a subject before a state is written under it for the first time, or one that outlasts what is
+    /// listed. No debt of its length is taken for the trace of a clock that was set back from then on.
+    #[cold]
+    pub(super) fn note<W: OneWord>(&self, who: &Who<'_, W>, word: u64, now: Timestamp) {
+        self.table.cells.deepest(who.terms.longest_debt().get());
+        who.limit.note(word, now);
     }
 
     /// Changes one subject.
     #[inline(always)]
     pub(super) fn settle<W: OneWord, C: Change<W>>(&self, who: &Who<'_, W>, change: &C) -> C::Answer {
         if let Some((cell, content)) = self.table.find(who.spot) {
-            if content.is_state() {
+            if content.is_state() && !who.limit.may_carry_to(content.word) {
                 // After the cell: what is decided by an older time than the state's would forgive too much.
                 let now = who.as_of(self.clock.now(), OUT_OF_ORDER);
                 if let Some(answer) = self.change_in(cell, content, who, now, change) {
@@ -103,7 +114,13 @@ impl Core {
         change: &C,
     ) -> Option<C::Answer> {
         let (answer, after) = change_own(content, who, now, change);
-        if after == content || self.table.replace(cell, content, after) { Some(answer) } else { None }
+        if after == content {
+            return Some(answer);
+        }
+        if who.limit.is_unnoted(after.word) {
+            self.note(who, after.word, now);
+        }
+        if self.table.replace(cell, content, after) { Some(answer) } else { None }
     }
 
     /// The same for a subject that was not found, or not left alone.
@@ -129,8 +146,7 @@ impl Core {
         now: Timestamp,
     ) -> Option<C::Answer> {
         if let Some(state) = view.own().find(|own| own.content.is_state()) {
-            let (answer, after) = change_own(state.content, who, now, change);
-            return (after == state.content || view.replace(state, after)).then_some(answer);
+            return self.change_carrying(who, change, (view, state), now);
         }
         if let Some(wanted) = view.own().min_by_key(|own| own.number) {
             return self.confirm(who, change, wanted);
@@ -154,7 +170,7 @@ impl Core {
         (view, free): (&View<'_>, Sighting),
         now: Timestamp,
     ) -> Option<C::Answer> {
-        let (answer, left) = begin(who, change, view, now);
+        let (answer, left) = self.begin(who, change, view, now);
         if left.is_none() {
             return Some(answer);
         }
@@ -191,11 +207,14 @@ impl Core {
             }
         }
         let now = who.as_of(self.clock.now(), RECENT);
-        let (answer, left) = begin(who, change, &view, now);
+        let (answer, left) = self.begin(who, change, &view, now);
         let Some(word) = left else {
             view.replace(wanted, Content::NOTHING);
             return Some(answer);
         };
+        if who.limit.is_unnoted(word) {
+            self.note(who, word, now);
+        }
         if !view.replace(wanted, Content::own(who.spot.fingerprint, who.kind(), word)) {
             return None;
         }
@@ -220,7 +239,12 @@ impl Core {
             return None;
         };
         let until = survey.shared_until;
-        let (answer, left) = change.share(who.terms, until, now);
+        let ask = change.ask().unwrap_or(Ask::ONE);
+        let carried = self.begun_by(who, change, now).state_under(who.limit.terms(), now, ask);
+        let (answer, left) = change.share(who.terms, until.max(who.limit.terms().clear_at(&carried)), now);
+        if let Some(word) = left.filter(|word| who.limit.is_unnoted(*word)) {
+            self.note(who, word, now);
+        }
         let spent = match left {
             None => true,
             // Less than before is left only where a take is undone: that is exact, and done once, or it is not done.
@@ -248,23 +272,46 @@ impl Core {
             && self.clock.now().since(now) < RECENT
     }
 
+    /// What happens to a subject that has no cell and could get one; with what would be in it, if anything.
+    fn begin<W: OneWord, C: Change<W>>(
+        &self,
+        who: &Who<'_, W>,
+        change: &C,
+        view: &View<'_>,
+        now: Timestamp,
+    ) -> (C::Answer, Option<u64>) {
+        begin_carried(who, change, (&self.begun_by(who, change, now), view.shared_until()), now)
+    }
+
     /// What a subject would be told, without a trace.
     pub(super) fn look<W: OneWord>(&self, who: &Who<'_, W>, ask: Ask) -> Decision {
         if let Some((_, content)) = self.table.find(who.spot) {
-            if content.is_state() {
+            if content.is_state() && !who.limit.may_carry_to(content.word) {
                 let now = who.as_of(self.clock.now(), OUT_OF_ORDER);
                 return who.terms.peek(&who.terms.state_of_word(content.word), now, ask);
             }
         }
         let view = self.table.view(who.spot);
         let now = who.as_of(self.clock.now(), RECENT);
-        if let Some(state) = view.own().find(|own| own.content.is_state()) {
-            return who.terms.peek(&who.terms.state_of_word(state.content.word), now, ask);
+        let own = view.own().find(|own| own.content.is_state());
+        let own = own.map(|own| who.terms.state_of_word(own.content.word));
+        if let Some(state) = own.as_ref().filter(|state| who.terms.clear_at(state) > now) {
+            return self.report_own(who, (state, who.terms.peek(state, now, ask)), (now, ask));
         }
+        let begun = self.begun(who, now);
         let survey = view.survey(now);
         let until = survey.shared_until;
-        if survey.room().is_some() || who.when_full == WhenFull::Forget {
-            return who.terms.peek(&first_state(who, until, now), now, ask);
+        let has_cell = own.is_some() || survey.room().is_some() || who.when_full == WhenFull::Forget;
+        if has_cell && (own.is_some() || until <= now || who.when_full == WhenFull::Forget) {
+            return match own {
+                Some(state) if begun.is_full() => who.terms.peek(&state, now, ask),
+                _ => begun.peek_terms(who.limit.terms(), now, ask),
+            };
+        }
+        let carried = begun.state_under(who.limit.terms(), now, ask);
+        let until = until.max(who.limit.terms().clear_at(&carried));
+        if has_cell {
+            return who.terms.peek(&who.terms.worst_state(until, now), now, ask);
         }
         // Whoever takes makes a cell shared, if there is none yet.
         let least = survey.least.filter(|_| survey.shared.is_none());
@@ -310,7 +357,7 @@ impl Core {
 /// Changes the state of a subject's own. What is only looked at stays the same: it was so when it was read. A cell that
 /// is written is of the kind that its rule wants now.
 #[inline(always)]
-fn change_own<W: OneWord, C: Change<W>>(
+pub(super) fn change_own<W: OneWord, C: Change<W>>(
     content: Content,
     who: &Who<'_, W>,
     now: Timestamp,
@@ -322,29 +369,6 @@ fn change_own<W: OneWord, C: Change<W>>(
     let after =
         if word == content.word { content } else { Content::own(who.spot.fingerprint, who.kind(), word) };
     (answer, after)
-}
-
-/// What happens to a subject that has no cell and could get one; with what would be in it, if anything.
-fn begin<W: OneWord, C: Change<W>>(
-    who: &Who<'_, W>,
-    change: &C,
-    view: &View<'_>,
-    now: Timestamp,
-) -> (C::Answer, Option<u64>) {
-    let mut state = first_state(who, view.shared_until(), now);
-    let before = who.terms.word_of(&state);
-    let answer = change.change(who.terms, &mut state, now);
-    let word = who.terms.word_of(&state);
-    (answer, (word != before).then_some(word))
-}
-
-/// What a subject begins with that may owe something in what others share; those that may be forgotten never do.
-fn first_state<W: OneWord>(who: &Who<'_, W>, shared_until: Timestamp, now: Timestamp) -> W::State {
-    if shared_until > now && who.when_full == WhenFull::Share {
-        who.terms.worst_state(shared_until, now)
-    } else {
-        W::State::default()
-    }
 }
 
 /// Makes the cell of the first bucket that owes the least a shared one.

@@ -5,9 +5,8 @@
 //! of hashing it; if it is another one, that much was lost.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::sip::short_word;
+use super::sip::{Sip, short_word};
 use super::table::Spot;
 
 /// Names up to this length are remembered: as two words, which overlap.
@@ -40,15 +39,14 @@ impl Memo {
     }
 }
 
-/// Whose names they are: those of one limit, of one algorithm, in one zone.
+/// Whose names they are: those of one limit in one zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Owner(u64);
 
 impl Owner {
-    /// One that nobody else is.
-    pub(super) fn new() -> Owner {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        Owner(NEXT.fetch_add(1, Ordering::Relaxed))
+    /// The owner of all names that begin with what was hashed: the same for a limit that is prepared twice.
+    pub(super) fn of(prefix: Sip) -> Owner {
+        Owner(prefix.finish()[0])
     }
 }
 

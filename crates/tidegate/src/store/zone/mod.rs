@@ -8,6 +8,7 @@
 mod adversary;
 mod atomic;
 mod batch;
+mod carry;
 mod cell;
 mod cells;
 mod change;
@@ -25,7 +26,7 @@ mod tests;
 pub(crate) use batch::Placed;
 pub use counters::ZoneCounts;
 pub use memory::ZoneError;
-pub(crate) use subjects::Prefixes;
+pub(crate) use subjects::StatePrefix;
 
 #[cfg(not(tidegate_models))]
 use std::path::Path;
@@ -34,6 +35,7 @@ use std::{fmt, io};
 
 use self::core::Core;
 use super::Map;
+use super::limit_table::LimitTable;
 use super::receipts::Receipts;
 use crate::limit::Limit;
 use crate::time::{Clock, Source};
@@ -65,8 +67,9 @@ pub struct Zone {
 
 struct Inner {
     name: Box<str>,
-    seed: [u64; 2],
     core: Core,
+    /// The limits that its namespaces have had, and the seed of the hash that finds states.
+    limits: Arc<LimitTable>,
     map: OnceLock<Map>,
     receipts: Receipts,
     /// The most bytes of the map, unless it is as large as maps usually are.
@@ -112,7 +115,7 @@ impl Zone {
     /// The same by the clock of another store.
     pub(crate) fn try_on_clock(bytes: usize, clock: Source) -> io::Result<Zone> {
         let cells = Cells::try_anonymous(Table::buckets_in(bytes))?;
-        Ok(Zone::on(cells, memory::fresh_seed(), clock, ""))
+        Ok(Zone::on(cells, LimitTable::new(), clock, ""))
     }
 
     /// Bounds the map beside it, before anybody uses it.
@@ -124,13 +127,13 @@ impl Zone {
 
     fn build(bytes: usize, clock: Source) -> Zone {
         let cells = Cells::anonymous(Table::buckets_in(bytes));
-        Zone::on(cells, memory::fresh_seed(), clock, "")
+        Zone::on(cells, LimitTable::new(), clock, "")
     }
 
     /// The zone in this file, which is made if there is none: its states survive the process, however it ends, and
     /// other processes on this machine may use it at the same time.
     ///
-    /// The file takes so many bytes and a page. It has to lie on a disk of this machine, or in its memory. What is
+    /// The file takes so many bytes and 148 KiB. It has to lie on a disk of this machine, or in its memory. What is
     /// there and is no whole zone of this size is an error that says what to do, and stays as it is. Time goes on
     /// while the process is not running, also across a restart of the machine. States of more than one word
     /// ([`Zone::keeps`]) live in the map beside the zone and end with the process. A process that forks without
@@ -159,8 +162,8 @@ impl Zone {
 
     #[cfg(not(tidegate_models))]
     fn of_file(file: Arc<memory::ZoneFile>, clock: Source, path: &Path) -> Zone {
-        let (seed, name) = (file.seed(), path.display().to_string());
-        Zone::on(Cells::of_file(file), seed, clock, &name)
+        let limits = LimitTable::in_file(file.seed(), memory::SharedRecords::new(Arc::clone(&file)));
+        Zone::on(Cells::of_file(file), limits, clock, &path.display().to_string())
     }
 
     /// Gives the zone a name, by which an operator knows it.
@@ -180,11 +183,12 @@ impl Zone {
         self.inner.core.table.cells.flush()
     }
 
-    fn on(cells: Cells, seed: [u64; 2], clock: Source, name: &str) -> Zone {
+    fn on(cells: Cells, limits: LimitTable, clock: Source, name: &str) -> Zone {
         let first_attempt = memory::fresh_seed()[0] as u32;
         let core = Core::new(Table::new(cells), clock, first_attempt);
         let (map, receipts) = (OnceLock::new(), Receipts::new());
-        let inner = Inner { name: name.into(), seed, core, map, receipts, map_bytes: None };
+        let inner =
+            Inner { name: name.into(), core, limits: Arc::new(limits), map, receipts, map_bytes: None };
         Zone { inner: Arc::new(inner) }
     }
 

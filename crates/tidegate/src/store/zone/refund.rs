@@ -2,10 +2,9 @@
 
 use super::Zone;
 use super::change::{Adjust, Change};
-use super::core::Who;
-use super::subjects::with_word;
+use super::subjects::{who, with_word};
 use crate::algorithm::{Claim, OneWord, Queue, TakenOff};
-use crate::ask::{Adjusted, Adjustment, Cost};
+use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::limit::Terms;
 use crate::receipt::Receipt;
 use crate::store::name::Account;
@@ -28,15 +27,10 @@ impl Zone {
 
     /// Takes units of one take off its debt, as far as they are still owed.
     pub(crate) fn take_off(&self, account: &Account, claim: Claim, units: Cost) -> Option<TakenOff> {
-        let (spot, when_full, change) =
-            (&self.spot(account), account.fate_when_full(), TakeOff { claim, units });
+        let ((spot, key), change) = (self.place(account), TakeOff { claim, units });
         match account.terms() {
-            Terms::TokenBucket(terms) => {
-                self.inner.core.settle(&Who { spot, terms, when_full, at: None }, &change)
-            }
-            Terms::LeakyBucket(terms) => {
-                self.inner.core.settle(&Who { spot, terms, when_full, at: None }, &change)
-            }
+            Terms::TokenBucket(terms) => self.inner.core.settle(&who(&spot, account, terms, &key), &change),
+            Terms::LeakyBucket(terms) => self.inner.core.settle(&who(&spot, account, terms, &key), &change),
             _ => None,
         }
     }
@@ -47,9 +41,9 @@ impl Zone {
         account: &Account,
         adjustment: Adjustment,
     ) -> (Adjusted, Option<Receipt>) {
-        let (spot, when_full) = (&self.spot(account), account.fate_when_full());
+        let (spot, key) = self.place(account);
         let (adjusted, receipt) = with_word!(account.terms(), terms => {
-            self.inner.core.settle(&Who { spot, terms, when_full, at: None }, &ChargeTracked(adjustment))
+            self.inner.core.settle(&who(&spot, account, terms, &key), &ChargeTracked(adjustment))
         });
         let (algorithm, terms) = (Some(account.terms().algorithm()), account.terms());
         (adjusted, receipt.map(|receipt| Receipt { algorithm, paid: terms.price(receipt.cost), ..receipt }))
@@ -93,5 +87,9 @@ impl<W: OneWord> Change<W> for ChargeTracked {
     fn share(&self, terms: &W, clear_at: Timestamp, now: Timestamp) -> (Self::Answer, Option<u64>) {
         let (adjusted, word) = Adjust(self.0).share(terms, clear_at, now);
         ((adjusted, None), word)
+    }
+
+    fn ask(&self) -> Option<Ask> {
+        Some(Ask::ONE)
     }
 }

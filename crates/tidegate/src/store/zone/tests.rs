@@ -3,10 +3,8 @@
 use std::sync::Arc;
 
 use super::cell::{Content, Kind};
-use super::sip::Sip;
 use super::table::{BUCKET, Spot, Table};
 use super::*;
-use crate::algorithm::Algorithm;
 use crate::store::name::{Name, Namespace};
 use crate::{Ask, Key, Limiter, ManualClock, SECOND, Subject};
 
@@ -18,10 +16,14 @@ fn zone(bytes: usize) -> (Zone, Arc<ManualClock>) {
     (Zone::with_clock(bytes, clock.clone()), clock)
 }
 
-/// Where the subject of this key is kept under a token bucket.
+/// Where the state of this key under the limit is kept.
 fn spot(zone: &Zone, namespace: &str, key: &str) -> Spot {
-    let namespace = Namespace::new(namespace);
-    zone.prefixes(&namespace).spot(&zone.inner.core.table, Algorithm::TokenBucket, key)
+    prefix(zone, namespace).spot(&zone.inner.core.table, key)
+}
+
+/// What the names of all states under the limit begin with.
+fn prefix(zone: &Zone, namespace: &str) -> StatePrefix {
+    StatePrefix::new(zone.limits().seed(), &HOURLY.terms().pack(), Namespace::new(namespace).bytes())
 }
 
 fn free(view: &table::View<'_>, now: crate::Timestamp) -> Option<table::Sighting> {
@@ -43,19 +45,12 @@ fn a_subject_is_in_the_same_place_however_it_is_named() {
     {
         let (namespace, long) = (Namespace::new("user"), key.repeat(9));
         for key in [key, &long] {
-            let prefixes = zone.prefixes(&namespace);
-            let straight = prefixes.hash(Algorithm::TokenBucket, key);
-            assert_eq!(prefixes.hash(Algorithm::TokenBucket, &Key::new(key)), straight);
-            let account = Name::new(&namespace, key).under(*HOURLY.terms());
-            let (prefix, rest) = account.bytes().split_at(account.name().key_at());
-            let mut sip = Sip::new(zone.inner.seed);
-            sip.write(prefix);
-            sip.pad();
-            sip.write(rest);
-            assert_eq!(sip.finish(), straight, "{key}");
+            let prefix = prefix(&zone, "user");
+            let straight = prefix.hash(key);
+            assert_eq!(prefix.hash(&Key::new(key)), straight);
+            assert_eq!(prefix.hash_encoded(Name::new(&namespace, key).key()), straight, "{key}");
             let table = &zone.inner.core.table;
-            let (by_memory, by_hash) =
-                (prefixes.spot(table, Algorithm::TokenBucket, key), table.spot(straight));
+            let (by_memory, by_hash) = (prefix.spot(table, key), table.spot(straight));
             assert_eq!((by_memory.place(), by_memory.fingerprint), (by_hash.place(), by_hash.fingerprint));
         }
     }

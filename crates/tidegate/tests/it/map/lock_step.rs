@@ -8,8 +8,8 @@ use conformance::promise::{KINDS, Promise};
 use conformance::random::Random;
 use conformance::ticks;
 use tidegate::{
-    Adjustment, Algorithm, Ask, Cost, Decision, Key, Limit, Limiter, ManualClock, Memory, PermitId, State,
-    Subject, Timestamp,
+    Adjustment, Algorithm, Ask, Cost, Decision, Key, ManualClock, PermitId, PreparedLimit, State, Subject,
+    Timestamp,
 };
 
 const SECOND: u64 = 16_000_000_000;
@@ -43,7 +43,7 @@ impl<S: Sheltering> LockStep<S> {
         let mut random = Random::new(seed);
         let clock = Arc::new(ManualClock::new());
         let store = S::empty(clock.clone());
-        let rules = KINDS.map(|kind| Rule::new(&store.memory(), kind, &mut random)).into();
+        let rules = KINDS.map(|kind| Rule::new(kind, &mut random)).into();
         let subjects = Subjects { rules, keys: (0..keys).map(Key::new).collect() };
         let (apart, permits, about_to_be_clear) = (States::default(), Vec::new(), Who { rule: 0, key: 0 });
         let (now, asked, refused) = (0, 0, 0);
@@ -109,7 +109,7 @@ impl<S: Sheltering> LockStep<S> {
         let who = self.anybody();
         self.about_to_be_clear = who;
         let subject = self.subjects.of(who);
-        let clear_at = subject.limit.clear_at(&self.apart.state(subject));
+        let clear_at = subject.limit().clear_at(&self.apart.state(subject));
         let around = clear_at.ticks().saturating_sub(2) + self.random.between(0, 4);
         Some(around.saturating_sub(self.now)).filter(|wait| *wait < DAY).unwrap_or(0)
     }
@@ -118,28 +118,20 @@ impl<S: Sheltering> LockStep<S> {
         Timestamp::from_ticks(self.now)
     }
 
-    /// Puts another limit in force, mostly one of the same kind.
-    ///
-    /// Whoever was clear until now may have been forgotten, and another limit might have remembered: those
-    /// are forgotten apart, too, if they were on the map. All others have to be there still.
+    /// Puts another limit in force, mostly one of the same kind; counts are carried over.
     fn change_limit(&mut self) {
         let rule = self.random.between(0, self.subjects.rules.len() as u64 - 1) as usize;
         let kind = self.subjects.rules[rule].kind;
         let kind = if self.random.percent(80) { kind } else { self.random.pick(&KINDS) };
         let promise = Promise::modest(kind, &mut self.random);
-        if let Some(before) = self.subjects.rules[rule].last_like(&promise.limit()) {
-            if !S::KEEPS_WINDOWS_EXACTLY && before.algorithm() == Algorithm::FixedWindow {
-                return;
-            }
-            for key in 0..self.subjects.keys.len() {
-                let subject = Subject { limit: &before, ..self.subjects.of(Who { rule, key }) };
-                let is_clear = before.clear_at(&self.apart.state(subject)) <= self.at();
-                if is_clear && self.store.state(subject) == State::default() {
-                    self.apart.forget(subject);
-                }
-            }
+        // Windows that do not fit a cell lie beside the zone, and nothing is carried from there.
+        if !S::HOLDS_ALL && promise.limit().algorithm() == Algorithm::FixedWindow {
+            return;
         }
         self.subjects.rules[rule].change(kind, promise);
+        let subject = self.subjects.of(Who { rule, key: 0 });
+        let _ = self.store.peek(subject, Ask::ONE);
+        self.apart.announce(subject);
     }
 
     fn reset(&mut self, who: Who) {
@@ -233,7 +225,7 @@ impl<S: Sheltering> LockStep<S> {
     /// Where a mismatch was found.
     fn told(&self, who: Who) -> String {
         let (subject, now, seed) = (self.subjects.of(who), self.now, self.seed);
-        format!("{subject:?} at {now}t of seed {seed}: {:?} apart", self.apart.state(subject))
+        format!("{subject:?} at {now}t of seed {seed}, apart:{}", self.apart.told(subject))
     }
 
     /// How many subjects are remembered apart, but not on the map.
@@ -246,19 +238,49 @@ impl<S: Sheltering> LockStep<S> {
     }
 }
 
-/// Takes all if each passes after those before it; then these are the decisions. Else a limit that refuses by
-/// itself sees it and says what it would say alone, and the others see nothing.
+/// Takes all if each passes after those before it; then these are the decisions, and asks for one state report what the
+/// last of them left. Else a limit that denies by itself sees it and answers as it would alone, and the others see
+/// nothing; asks for one state are denied as one ask of the summed cost.
 fn take_all_or_none(apart: &mut States, asks: &[(Subject<'_>, Ask)]) -> Vec<Option<Decision>> {
     let mut spent = apart.clone();
     let taken: Vec<_> = asks.iter().map(|(subject, ask)| spent.take(*subject, *ask).0).collect();
+    let is_twin = |one: &Subject<'_>, other: &Subject<'_>| {
+        one.namespace() == other.namespace() && one.key() == other.key()
+    };
+    let twins = |subject: &Subject<'_>| -> Vec<usize> {
+        (0..asks.len()).filter(|place| is_twin(subject, &asks[*place].0)).collect()
+    };
     if taken.iter().all(Decision::is_allowed) {
         *apart = spent;
-        return taken.into_iter().map(Some).collect();
+        let last = |place: usize| match asks[place].0.limit().algorithm() {
+            Algorithm::Concurrency => place,
+            _ => twins(&asks[place].0).pop().unwrap_or(place),
+        };
+        return (0..asks.len()).map(|place| Some(taken[last(place)])).collect();
     }
     let refuses: Vec<_> =
         asks.iter().map(|(subject, ask)| !apart.peek(*subject, *ask).is_allowed()).collect();
-    let each = asks.iter().zip(refuses);
-    each.map(|((subject, ask), refuses)| refuses.then(|| apart.take(*subject, *ask).0)).collect()
+    let each = asks.iter().zip(&refuses);
+    let alone: Vec<_> =
+        each.map(|((subject, ask), refuses)| refuses.then(|| apart.take(*subject, *ask).0)).collect();
+    let together = |(place, (subject, _)): (usize, &(Subject<'_>, Ask))| {
+        let twins = twins(subject);
+        if twins.len() == 1 {
+            return alone[place];
+        }
+        match subject.limit().algorithm() {
+            // These are asked one after the other: the wait is that of all of them.
+            Algorithm::LeakyBucket | Algorithm::Pacer | Algorithm::Concurrency => None,
+            _ => {
+                let cost = Cost::of(twins.iter().map(|twin| asks[*twin].1.cost.get()).sum());
+                let patience = asks[twins[0]].1.patience;
+                let is_alike = twins.iter().all(|twin| asks[*twin].1.patience == patience);
+                let together = is_alike.then(|| apart.peek(*subject, Ask { cost, patience }));
+                together.filter(|decision| !decision.is_allowed())
+            }
+        }
+    };
+    asks.iter().enumerate().map(together).collect()
 }
 
 /// All that a decision says but the permit's number, which begins anew when a subject was forgotten.
@@ -281,7 +303,7 @@ struct Subjects {
 impl Subjects {
     fn of(&self, who: Who) -> Subject<'_> {
         let rule = &self.rules[who.rule];
-        Subject::new(&rule.name, &self.keys[who.key], &rule.limit)
+        rule.limit.subject(&self.keys[who.key])
     }
 
     fn all(&self) -> impl Iterator<Item = Who> {
@@ -295,29 +317,18 @@ struct Rule {
     name: String,
     kind: &'static str,
     promise: Promise,
-    limit: Limit,
-    /// What was in force before, the newest last.
-    past: Vec<Limit>,
-    /// It tells the store which states to hold on to.
-    limiter: Limiter,
+    limit: PreparedLimit,
 }
 
 impl Rule {
-    fn new(store: &Memory, kind: &'static str, random: &mut Random) -> Rule {
-        let promise = Promise::modest(kind, random);
-        let (name, limit) = (format!("rule of {kind}"), promise.limit());
-        let limiter = Limiter::on(store, &name, limit);
-        Rule { name, kind, promise, limit, past: vec![limit], limiter }
-    }
-
-    /// The limit of the same algorithm that was in force last.
-    fn last_like(&self, limit: &Limit) -> Option<Limit> {
-        self.past.iter().rfind(|past| past.algorithm() == limit.algorithm()).copied()
+    fn new(kind: &'static str, random: &mut Random) -> Rule {
+        let (name, promise) = (format!("rule of {kind}"), Promise::modest(kind, random));
+        let limit = PreparedLimit::of_rule(&name, promise.limit());
+        Rule { name, kind, promise, limit }
     }
 
     fn change(&mut self, kind: &'static str, promise: Promise) {
-        (self.kind, self.promise, self.limit) = (kind, promise, promise.limit());
-        self.past.push(self.limit);
-        self.limiter.set_limit(self.limit);
+        (self.kind, self.promise) = (kind, promise);
+        self.limit = PreparedLimit::of_rule(&self.name, promise.limit());
     }
 }

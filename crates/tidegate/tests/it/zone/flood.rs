@@ -93,7 +93,7 @@ impl Flooded {
 
 /// A subject that is reset may have to go on sharing; if it has a cell, it begins anew.
 fn zone_reset(zone: &Zone, subject: Subject<'_>, state: &mut State) {
-    zone.reset(subject);
+    assert!(zone.reset(subject).is_ok());
     *state = State::default();
 }
 
@@ -144,7 +144,7 @@ fn forgetting_is_counted_and_never_refuses() {
     let limit: Limit = "1/h burst 1".parse().unwrap();
     for key in 0..1000_u32 {
         let key = Key::new(key);
-        let subject = Subject { when_full: WhenFull::Forget, ..Subject::new("f", &key, &limit) };
+        let subject = Subject::new("f", &key, &limit).when_full(WhenFull::Forget);
         assert!(zone.peek(subject, Ask::ONE).is_allowed());
         assert!(zone.take(subject, Ask::ONE).0.is_allowed());
     }

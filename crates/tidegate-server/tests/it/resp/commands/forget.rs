@@ -1,4 +1,6 @@
-//! `TG.RESET key` and `DEL key …`: a key is forgotten, whatever its limits.
+//! `TG.RESET key [LIMIT text]` and `DEL key …`: a key is forgotten under one limit, or under all.
+
+use tidegate::SECOND;
 
 use super::{integers, pairs};
 use crate::resp::raw::Talk;
@@ -32,6 +34,54 @@ fn all_algorithms_of_a_key_are_dropped_and_no_other_key() {
         assert!(!LIMITS.iter().any(|limit| is_allowed(&mut talk, "bob", limit)));
         assert!(LIMITS.iter().all(|limit| is_allowed(&mut talk, "ana", limit)));
     }
+}
+
+#[test]
+fn a_reset_that_names_its_limit_leaves_the_others() {
+    let running = Running::start();
+    let mut talk = Talk::new(&running);
+    for limit in LIMITS {
+        assert!(LIMITS.iter().all(|limit| is_allowed(&mut talk, "ana", limit)));
+        assert_eq!(talk.ask(&["TG.RESET", "ana", "LIMIT", limit]), ":1\r\n");
+        assert_eq!(talk.ask(&["TG.RESET", "ana", "limit", limit]), ":0\r\n");
+        let allowed = LIMITS.iter().filter(|limit| is_allowed(&mut talk, "ana", limit)).copied();
+        assert_eq!(allowed.collect::<Vec<_>>(), [limit]);
+        assert_eq!(talk.say("DEL ana"), ":1\r\n");
+    }
+    for (line, told) in [
+        ("TG.RESET ana LIMIT", "a limit is missing; write key LIMIT \"30/60s burst 15\""),
+        ("TG.RESET ana bob", "expected LIMIT behind the key, found 'bob'"),
+        ("TG.RESET ana LIMIT 1/s bob", "unexpected 'bob'; write key [LIMIT text]"),
+        ("TG.RESET ana LIMIT 1/min", "limit \"1/min\": unknown unit"),
+    ] {
+        let heard = talk.say(line);
+        assert!(heard.starts_with(&format!("-ERR {told}")), "{line}: {heard}");
+    }
+}
+
+#[test]
+fn while_not_all_limits_are_listed_a_reset_by_key_is_an_error_that_says_what_to_do() {
+    let running = Running::start();
+    let mut talk = Talk::new(&running);
+    for amount in 1..=1025 {
+        assert!(is_allowed(&mut talk, "ana", &format!("{amount}/h")));
+    }
+    for line in ["DEL ana", "DEL bob ana", "TG.RESET ana"] {
+        assert_eq!(
+            talk.say(line),
+            "-ERR more than 1024 limits are in use, and a reset by key does not know all of them; name the limit to \
+             reset: TG.RESET key LIMIT text\r\n"
+        );
+    }
+    for limit in ["1/h", "1025/h"] {
+        assert!(!is_allowed(&mut talk, "ana", "1/h") || limit != "1/h");
+        assert_eq!(talk.ask(&["TG.RESET", "ana", "LIMIT", limit]), ":1\r\n");
+    }
+    // Once nothing is owed under most of them, all that are in use are listed again.
+    running.clock.advance(5 * 3600 * SECOND);
+    assert!(is_allowed(&mut talk, "ana", "1/h"));
+    assert_eq!(talk.say("DEL ana"), ":1\r\n");
+    assert!(is_allowed(&mut talk, "ana", "1/h"));
 }
 
 #[test]

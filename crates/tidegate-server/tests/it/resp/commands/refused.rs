@@ -31,7 +31,7 @@ fn too_few_or_too_many_words() {
             "tg.takeall" => "; usage: TG.TAKEALL n key LIMIT text [COST c] ...",
             "tg.release" => "; usage: TG.RELEASE permit",
             "tg.renew" => "; usage: TG.RENEW permit",
-            "tg.reset" => "; usage: TG.RESET key",
+            "tg.reset" => "; usage: TG.RESET key [LIMIT text]",
             _ => "",
         };
         format!("ERR wrong number of arguments for '{name}' command{usage}\r\n")
@@ -51,7 +51,6 @@ fn too_few_or_too_many_words() {
         "TG.RENEW",
         "TG.RENEW a b",
         "TG.RESET",
-        "TG.RESET a b",
         "DEL",
         "PING a b",
         "ECHO",

@@ -133,14 +133,15 @@ fn takes_of_two_kinds_in_one_pipeline_are_told_each_in_its_own_way() {
     let running = Running::start();
     let mut talk = Talk::new(&running);
     let lines = "CL.THROTTLE a 1 1 60\r\nTG.TAKE a LIMIT 2/120s\r\nCL.THROTTLE b 4 1 60\r\nTG.TAKE b LIMIT 3/60s\r\n\
-                 CL.THROTTLE a 1 1 60\r\n";
+                 CL.THROTTLE a 1 1 60\r\nCL.THROTTLE b 2 3 60\r\n";
     let told = talk.send(lines.as_bytes());
     let expected = [
         integers(&[0, 2, 1, -1, 60]),
         pairs([1, 2, 0, -1, 120_000, 0], ""),
         integers(&[0, 5, 4, -1, 60]),
-        pairs([0, 3, 0, 20_000, 60_000, -1], ""),
+        pairs([1, 3, 2, -1, 20_000, 0], ""),
         integers(&[1, 2, 0, 60, 120]),
+        integers(&[0, 3, 1, -1, 40]),
     ];
     assert_eq!(told, expected.concat());
 }

@@ -1,5 +1,6 @@
 //! A zone's file, open and in memory.
 
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -7,15 +8,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::super::atomic::Cell;
 use super::error::ZoneError;
-use super::header::{CELL_BYTES, Geometry, HEADER_BYTES, Header};
+use super::header::{CELL_BYTES, CELLS_AT, Geometry, Header, LIMITS_AT, LIMITS_BYTES};
 use super::mapping::{Mapping, Part, Shareable};
 use crate::time::{CounterClock, Mark, Shifted, Source, Timestamp};
 
 /// A zone's file, which other processes may have open at the same time.
 #[derive(Debug)]
 pub(crate) struct ZoneFile {
+    /// The file itself, for its lock.
+    file: File,
     mapping: Arc<Mapping>,
-    /// Latest and deepest.
+    /// Latest, deepest, and until when limits are not listed.
     words: Part<AtomicU64>,
     header: Header,
     /// The time of the zone less that since the start of the machine, in ticks.
@@ -30,20 +33,34 @@ impl ZoneFile {
         open(path, Geometry { bucket_cells, buckets })
     }
 
-    /// Takes over what was found to be whole; `words` are the latest and the deepest.
+    /// Takes over what was found to be whole; `words` are the latest, the deepest and until when limits are not listed.
     pub(super) fn new(
-        mapping: Arc<Mapping>,
-        words: Part<AtomicU64>,
+        file: File,
+        (mapping, words): (Arc<Mapping>, Part<AtomicU64>),
         header: Header,
         offset: u64,
     ) -> ZoneFile {
-        ZoneFile { mapping, words, header, offset }
+        ZoneFile { file, mapping, words, header, offset }
+    }
+
+    /// The words of the table of limits.
+    pub(crate) fn record_words(&self) -> Part<AtomicU64> {
+        self.mapping.part(LIMITS_AT, LIMITS_BYTES / size_of::<u64>())
+    }
+
+    /// Locks the file for this process. Returns false if another one has the lock.
+    pub(crate) fn try_lock(&self) -> bool {
+        try_lock(&self.file)
+    }
+
+    pub(crate) fn unlock(&self) {
+        unlock(&self.file);
     }
 
     /// All cells.
     pub(crate) fn cells<T: Shareable>(&self) -> Part<T> {
-        let bytes = self.header.length as usize - HEADER_BYTES;
-        self.mapping.part(HEADER_BYTES, bytes / size_of::<T>())
+        let bytes = self.header.length as usize - CELLS_AT;
+        self.mapping.part(CELLS_AT, bytes / size_of::<T>())
     }
 
     /// What the hash of this zone is keyed by.
@@ -59,6 +76,11 @@ impl ZoneFile {
     /// The longest debt of any limit that was used in the zone, in ticks; for the table to keep.
     pub(crate) fn deepest(&self) -> &AtomicU64 {
         &self.words[1]
+    }
+
+    /// The time until which states under limits that are not listed may matter, in ticks.
+    pub(crate) fn unlisted_until(&self) -> &AtomicU64 {
+        &self.words[2]
     }
 
     /// The time of the zone less that of the process, in ticks, without regard to overflow.
@@ -84,13 +106,16 @@ impl Mark for ZoneFile {
 }
 
 #[cfg(target_os = "linux")]
+use super::system::{try_lock, unlock};
+
+#[cfg(target_os = "linux")]
 fn open(path: &Path, wanted: Geometry) -> Result<ZoneFile, ZoneError> {
     super::open::require_atomic_cells(path, Cell::is_lock_free())?;
     super::open::open(path, wanted, &super::epoch::Reading::now)
 }
 
 #[cfg(not(target_os = "linux"))]
-use elsewhere::open;
+use elsewhere::{open, try_lock, unlock};
 
 #[cfg(not(target_os = "linux"))]
 mod elsewhere {
@@ -100,4 +125,10 @@ mod elsewhere {
     pub(super) fn open(path: &Path, _wanted: Geometry) -> Result<ZoneFile, ZoneError> {
         Err(ZoneError::new(path, Problem::NotHere))
     }
+
+    pub(super) fn try_lock(_: &super::File) -> bool {
+        false
+    }
+
+    pub(super) fn unlock(_: &super::File) {}
 }

@@ -4,19 +4,30 @@
 //!      0  what never changes: format, geometry, seed; a checksum
 //!    128  a clock record                        ] see `record.rs`: the newer
 //!    256  a clock record                        ] of those that hold is in force
-//!    512  latest, deepest: two words that the zone itself keeps
-//!   4096  cells
+//!    512  latest, deepest, unlisted until: three words that the zone itself keeps
+//!   4096  the table of limits, see `store/limit_table.rs`
+//! 151552  cells
 //! ```
 //!
-//! Numbers are little-endian. Only the words and the cells are as the machine has them, which is why a mark says
+//! Numbers are little-endian. Only the words, the table and the cells are as the machine has them, which is why a mark says
 //! in what order that is. Nothing here reads or writes a file.
 
 use super::bytes::{Reader, Writer, checksum};
+use crate::store::limit_table::{RECORD_WORDS, RECORDS};
 
-/// Where the cells begin.
+/// The bytes of the first page.
 pub(super) const HEADER_BYTES: usize = 4096;
-/// Where two words are: the latest time that was told, and the longest debt of any limit that was used.
+/// Where the table of limits begins.
+pub(super) const LIMITS_AT: usize = HEADER_BYTES;
+/// The bytes of the table of limits.
+pub(super) const LIMITS_BYTES: usize = RECORDS * RECORD_WORDS * size_of::<u64>();
+/// Where the cells begin.
+pub(super) const CELLS_AT: usize = LIMITS_AT + LIMITS_BYTES;
+/// Where three words are: the latest time that was told, the longest debt of any limit that was used, and until when states
+/// under limits that are not listed may matter.
 pub(super) const WORDS_AT: usize = 512;
+/// The number of words there.
+pub(super) const WORDS: usize = 3;
 
 /// The bytes of what never changes, with its checksum.
 pub(super) const FIXED_BYTES: usize = CHECKED + 8;
@@ -24,7 +35,7 @@ const CHECKED: usize = 80;
 
 const MAGIC: [u8; 16] = *b"tidegate zone\n\0\0";
 /// The newest format that is known here.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 /// As the machine has it in memory.
 const ORDER: [u8; 4] = 0x0a0b_0c0d_u32.to_ne_bytes();
 /// SipHash-1-3 with 128 bits.
@@ -50,7 +61,7 @@ impl Geometry {
 
     /// The bytes of the file, if they can be counted.
     pub(super) fn file_bytes(self) -> Option<u64> {
-        self.bytes()?.checked_add(HEADER_BYTES as u64)
+        self.bytes()?.checked_add(CELLS_AT as u64)
     }
 }
 
@@ -76,6 +87,8 @@ pub(super) enum Flaw {
     Foreign,
     /// A later version wrote it.
     Newer { version: u32 },
+    /// An earlier version wrote it.
+    Older { version: u32 },
     /// A machine of the other byte order wrote it.
     ByteOrder,
     /// Its keys are found by another hash.
@@ -140,6 +153,9 @@ impl Header {
         let version = reader.u32();
         if version > VERSION {
             return Err(Flaw::Newer { version });
+        }
+        if (1..VERSION).contains(&version) {
+            return Err(Flaw::Older { version });
         }
         let order = reader.take::<4>();
         if order.iter().eq(ORDER.iter().rev()) {

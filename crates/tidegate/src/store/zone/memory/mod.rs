@@ -5,6 +5,7 @@
 //!  open.rs     what is there, looked at   header.rs   what never changes, as bytes
 //!  create.rs   a new one, all or nothing  record.rs   what ties the zone's time to the machine's, as bytes
 //!  system.rs   the system's calls         epoch.rs    what time it is in the zone
+//!  records.rs  the table of limits
 //! ```
 //!
 //! The files on the right read no clock and no file, but for the mapping itself.
@@ -29,6 +30,7 @@ mod mapping;
 #[cfg(target_os = "linux")]
 mod open;
 mod record;
+mod records;
 mod seed;
 #[cfg(target_os = "linux")]
 mod system;
@@ -38,4 +40,5 @@ pub(crate) use file::ZoneFile;
 #[cfg(fuzzing)]
 pub use fuzz::zone_header;
 pub(crate) use mapping::{Mapping, Part, Shareable};
+pub(crate) use records::SharedRecords;
 pub(crate) use seed::fresh_seed;

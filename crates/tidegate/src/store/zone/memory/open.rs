@@ -13,7 +13,7 @@ use super::create::create;
 use super::epoch::{Reading, is_sane, settle};
 use super::error::{Attempt, Problem, ZoneError};
 use super::file::ZoneFile;
-use super::header::{Flaw, Geometry, HEADER_BYTES, Header, WORDS_AT};
+use super::header::{Flaw, Geometry, HEADER_BYTES, Header, WORDS, WORDS_AT};
 use super::mapping::Mapping;
 use super::record::Record;
 use super::system::{self, Lock};
@@ -28,7 +28,7 @@ const WRITE_BY_OTHERS: u32 = 0o022;
 pub(super) fn open(path: &Path, wanted: Geometry, read: &dyn Fn() -> Reading) -> Result<ZoneFile, ZoneError> {
     for _ in 0..ATTEMPTS {
         if let Some(file) = find(path)? {
-            return take(path, &file, wanted, read);
+            return take(path, file, wanted, read);
         }
         // Whoever else made one in the meantime was first, and theirs is opened.
         create(path, wanted, &read())?;
@@ -76,7 +76,7 @@ fn require_file(path: &Path, metadata: &Metadata) -> Result<(), ZoneError> {
 
 fn take(
     path: &Path,
-    file: &File,
+    file: File,
     wanted: Geometry,
     read: &dyn Fn() -> Reading,
 ) -> Result<ZoneFile, ZoneError> {
@@ -84,7 +84,7 @@ fn take(
     let flawed = |flaw| ZoneError::new(path, Problem::Flaw(flaw));
     let metadata = file.metadata().map_err(reading)?;
     require_file(path, &metadata)?;
-    if let Some(name) = system::network(file).map_err(reading)? {
+    if let Some(name) = system::network(&file).map_err(reading)? {
         return Err(ZoneError::new(path, Problem::OnNetwork(name)));
     }
     let user = system::user();
@@ -94,17 +94,17 @@ fn take(
     if metadata.mode() & WRITE_BY_OTHERS != 0 {
         return Err(ZoneError::new(path, Problem::OthersMayWrite(metadata.mode() & 0o7777)));
     }
-    let page = first_page(file).map_err(reading)?;
+    let page = first_page(&file).map_err(reading)?;
     let header = Header::decode(&page, metadata.len()).map_err(flawed)?;
     header.fits(wanted).map_err(flawed)?;
     let length = usize::try_from(header.length).map_err(|_| ZoneError::new(path, Problem::TooLarge))?;
-    system::reserve(file, header.length).map_err(|error| ZoneError::not_made(path, header.length, error))?;
+    system::reserve(&file, header.length).map_err(|error| ZoneError::not_made(path, header.length, error))?;
     let mapping =
-        Mapping::of_file(file, length).map_err(|error| ZoneError::failed(path, Attempt::Map, error))?;
+        Mapping::of_file(&file, length).map_err(|error| ZoneError::failed(path, Attempt::Map, error))?;
     let mapping = Arc::new(mapping);
-    let words = mapping.part(WORDS_AT, 2);
-    let record = set_clock(path, file, &words[0], read)?;
-    Ok(ZoneFile::new(mapping, words, header, record.offset))
+    let words = mapping.part(WORDS_AT, WORDS);
+    let record = set_clock(path, &file, &words[0], read)?;
+    Ok(ZoneFile::new(file, (mapping, words), header, record.offset))
 }
 
 /// The record by which the zone goes on; it is in the file. Nobody else does this at the same time.

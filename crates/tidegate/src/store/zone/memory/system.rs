@@ -112,9 +112,18 @@ impl<'a> Lock<'a> {
 
 impl Drop for Lock<'_> {
     fn drop(&mut self) {
-        // The system knows no reason to refuse this.
-        let _ = flock(self.0, FlockOperation::Unlock);
+        unlock(self.0);
     }
+}
+
+/// Locks a file without waiting. Returns false if another process has the lock.
+pub(super) fn try_lock(file: &File) -> bool {
+    retry_on_intr(|| flock(file, FlockOperation::NonBlockingLockExclusive)).is_ok()
+}
+
+pub(super) fn unlock(file: &File) {
+    // The system knows no reason to refuse this.
+    let _ = flock(file, FlockOperation::Unlock);
 }
 
 #[cfg(test)]

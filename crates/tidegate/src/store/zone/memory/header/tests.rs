@@ -1,7 +1,7 @@
 use super::*;
 
 const GEOMETRY: Geometry = Geometry { bucket_cells: 8, buckets: 1000 };
-const LENGTH: u64 = 4096 + 1000 * 128;
+const LENGTH: u64 = CELLS_AT as u64 + 1000 * 128;
 
 /// Miri looks at some of them only.
 const STEP: usize = if cfg!(miri) { 127 } else { 1 };
@@ -39,7 +39,7 @@ fn a_header_comes_back_from_its_bytes() {
 #[test]
 fn the_bytes_are_where_the_format_says() {
     let mut expected = Vec::from(*b"tidegate zone\n\0\0");
-    expected.extend(1_u32.to_le_bytes());
+    expected.extend(2_u32.to_le_bytes());
     expected.extend(0x0a0b_0c0d_u32.to_ne_bytes());
     for number in [1, 1, 16, 8_u32] {
         expected.extend(number.to_le_bytes());
@@ -50,6 +50,7 @@ fn the_bytes_are_where_the_format_says() {
     expected.extend(checksum(&expected).to_le_bytes());
     assert_eq!(header().encode().as_slice(), expected);
     assert_eq!((HEADER_BYTES, FIXED_BYTES, WORDS_AT), (4096, 88, 512));
+    assert_eq!((LIMITS_AT, LIMITS_BYTES, CELLS_AT), (4096, 147_456, 151_552));
 }
 
 #[test]
@@ -62,7 +63,7 @@ fn no_change_of_a_byte_goes_unseen() {
             page[at] ^= flip;
             match at {
                 0..16 => assert_eq!(flaw, Flaw::Foreign),
-                16..20 => assert!(matches!(flaw, Flaw::Newer { .. } | Flaw::Checksum)),
+                16..20 => assert!(matches!(flaw, Flaw::Newer { .. } | Flaw::Older { .. } | Flaw::Checksum)),
                 _ => assert_eq!(flaw, Flaw::Checksum, "byte {at}"),
             }
         }
@@ -101,7 +102,8 @@ fn a_file_is_as_long_as_it_was_made() {
 #[test]
 fn what_is_not_known_is_refused_by_name() {
     let flaw = |at, bytes: &[u8]| Header::decode(&page_with(at, bytes), LENGTH).unwrap_err();
-    assert_eq!(flaw(16, &[2, 0, 0, 0]), Flaw::Newer { version: 2 });
+    assert_eq!(flaw(16, &[3, 0, 0, 0]), Flaw::Newer { version: 3 });
+    assert_eq!(flaw(16, &[1, 0, 0, 0]), Flaw::Older { version: 1 });
     assert_eq!(flaw(16, &[0, 0, 0, 1]), Flaw::Newer { version: 1 << 24 });
     assert_eq!(flaw(20, &0x0a0b_0c0d_u32.swap_bytes().to_ne_bytes()), Flaw::ByteOrder);
     assert_eq!(flaw(24, &[2, 0, 0, 0]), Flaw::Hash { id: 2 });

@@ -11,13 +11,14 @@ use std::thread;
 use std::time::Duration;
 
 use super::super::folder::Folder;
+use super::super::header::CELLS_AT;
 use super::super::record::PLACES;
 use super::*;
 use crate::time::boot::BootId;
 use crate::time::{HOUR, Ticks};
 
 const SMALL: Geometry = Geometry { bucket_cells: 8, buckets: 2 };
-const SMALL_BYTES: u64 = 4096 + 256;
+const SMALL_BYTES: u64 = CELLS_AT as u64 + 256;
 
 const HERE: Option<BootId> = Some([1; 16]);
 const IN_2024: Duration = Duration::from_secs(1_704_067_200);
@@ -95,7 +96,7 @@ fn a_zone_keeps_its_seed_its_cells_and_its_words() {
     assert_eq!((second.latest().load(Ordering::Relaxed), second.deepest().load(Ordering::Relaxed)), (9, 8));
     assert_eq!(cells[31].load(Ordering::Relaxed), 70, "both have the same memory");
     let bytes = fs::read(&path).unwrap();
-    assert_eq!((bytes[WORDS_AT + 8], bytes[WORDS_AT], bytes[4096 + 31 * 8]), (8, 9, 70));
+    assert_eq!((bytes[WORDS_AT + 8], bytes[WORDS_AT], bytes[CELLS_AT + 31 * 8]), (8, 9, 70));
 }
 
 #[test]
@@ -263,8 +264,8 @@ fn a_zone_that_was_damaged_is_refused() {
     let copy = "put back a copy, or move the file away to begin with all counts anew";
     let after = [
         (words_after(|bytes| bytes.truncate(100)), "was cut off after 100 bytes; "),
-        (words_after(|bytes| bytes.truncate(4096)), "has 4096 bytes, and was made with 4352; "),
-        (words_after(|bytes| bytes.push(0)), "has 4353 bytes, and was made with 4352; "),
+        (words_after(|bytes| bytes.truncate(4096)), "has 4096 bytes, and was made with 151808; "),
+        (words_after(|bytes| bytes.push(0)), "has 151809 bytes, and was made with 151808; "),
         (words_after(|bytes| bytes[40] ^= 1), "was damaged: the checksum of its header is wrong; "),
         (words_after(|bytes| bytes[PLACES[0]] ^= 1), "was damaged: neither of its clock records is whole; "),
     ];
@@ -320,7 +321,7 @@ fn a_zone_for_which_there_is_no_room_leaves_nothing_behind() {
     }
     let folder = Folder::inside(Path::new("/dev/shm"));
     let path = folder.path("zone.tg");
-    let (buckets, bytes) = (1 << 50, (1_u64 << 57) + 4096);
+    let (buckets, bytes) = (1 << 50, (1_u64 << 57) + CELLS_AT as u64);
     let error = refused(&path, Geometry { bucket_cells: 8, buckets });
     let expected = format!("there is no room for a file of {bytes} bytes; make room, or ask for fewer");
     assert_eq!(words(&path, &error), expected);

@@ -1,0 +1,60 @@
+//! One subject at a time: looking at it, and adjusting what it has used.
+
+use tidegate::{Adjusted, Adjustment, Algorithm, Ask, Decision, Limit, SECOND, StoreError, Subject, Ticks};
+
+use crate::fault::Fault;
+use crate::script::{self, Begin, span};
+use crate::store::{Inner, read, unfit};
+
+/// How often an adjustment is asked with what its key begins with.
+const MOST_TIMES: usize = 8;
+
+/// The longest time that a pacer owes.
+const LONGEST_PACE: Ticks = Ticks::saturating_from(SECOND.saturating_mul(10 * 365 * 86_400));
+
+impl Inner {
+    /// The answer to an ask, without spending.
+    pub(crate) async fn peek(&self, subject: Subject<'_>, ask: Ask) -> Result<Decision, StoreError> {
+        let decisions = self.look_at_asks(&[(subject, ask)]).await?;
+        decisions.first().copied().ok_or_else(|| Fault::Unreadable("no decision".to_owned()).into())
+    }
+
+    /// Charges what turned out to be more, or gives back what was not used.
+    pub(crate) async fn adjust(
+        &self,
+        subject: Subject<'_>,
+        adjustment: Adjustment,
+    ) -> Result<Adjusted, StoreError> {
+        let limit = self.stored(&subject).map_err(|error| unfit(&error))?;
+        let due = self.due()?;
+        self.make_ready(&limit, charged_time(limit.limit(), adjustment), due).await?;
+        let target = limit.target(self.prefix(), subject.key());
+        let mut begin = limit.carries().then(Begin::unknown);
+        // Before it too: a caller that drops this does not come behind it.
+        self.forget(&target.name);
+        for _ in 0..MOST_TIMES {
+            let call = script::adjust(&target, adjustment, begin.as_ref(), self.time());
+            let answer = self.run(call, due).await;
+            self.forget(&target.name);
+            if let Some(adjusted) = read(script::read_adjust(answer?))? {
+                return Ok(adjusted);
+            }
+            let (now, mut before) = self.states_before(&[(&limit, subject.key())], due).await?;
+            limit.saw(now);
+            begin = before.pop().map(|before| limit.begin(&before, now, Ask::ONE));
+        }
+        Err(Fault::Busy.into())
+    }
+}
+
+/// The time for which a charge makes a pacer owe; of the others no more is owed than takes can make.
+fn charged_time(limit: &Limit, adjustment: Adjustment) -> Ticks {
+    match (limit.algorithm(), adjustment) {
+        (Algorithm::Pacer, Adjustment::Charge(cost)) => {
+            let [interval, _, _, _, cold_factor] = limit.numbers();
+            let price = interval.saturating_mul(cold_factor.max(1)).saturating_mul(cost.get());
+            span(price).min(LONGEST_PACE)
+        }
+        _ => Ticks::ZERO,
+    }
+}

@@ -1,0 +1,129 @@
+//! Carries counts over to a limit from those before it.
+//!
+//! ```text
+//!   take, only if there is a live state  ->  there is: decided in one call, as ever
+//!                                        ->  there is none: the states under the limits before are read,
+//!                                            the library carries them, and the take is asked again with the result
+//! ```
+//!
+//! This is only done until one full refill after a change: then nothing is carried any more.
+
+use tidegate::{Ask, Begun, Decision, Key, State, StoreError, Timestamp, Verdict};
+use tokio::time::Instant;
+
+use super::StoredLimit;
+use crate::script::{self, Begin};
+use crate::store::{Inner, read};
+
+/// The states of a key under the limits before one, in the order of its history.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StatesBefore(Vec<State>);
+
+impl StatesBefore {
+    fn get(&self, index: usize) -> State {
+        self.0.get(index).cloned().unwrap_or_default()
+    }
+}
+
+impl StoredLimit {
+    fn begun(&self, before: &StatesBefore, now: Timestamp) -> Begun {
+        let Some(known) = self.history.get() else { return Begun::FULL };
+        known.history.begin(&self.limit, now, |index, _| before.get(index))
+    }
+
+    /// What a key without a live state begins with.
+    pub(crate) fn begin(&self, before: &StatesBefore, now: Timestamp, ask: Ask) -> Begin {
+        let begun = self.begun(before, now);
+        let state = begun.state_for(&self.limit, now, ask);
+        let history = self.history.get().map(|known| known.history.before()).unwrap_or_default();
+        let ends = history.iter().enumerate().map(|(index, limit)| limit.clear_at(&before.get(index)));
+        let until = ends.filter(|end| !begun.is_full() && *end > now).min();
+        Begin { state, until: until.unwrap_or(Timestamp::from_ticks(u64::MAX)) }
+    }
+
+    /// The answer to a key without a live state, without spending; `None` if nothing is carried.
+    pub(crate) fn peek_begun(&self, before: &StatesBefore, now: Timestamp, ask: Ask) -> Option<Decision> {
+        let begun = self.begun(before, now);
+        (!begun.is_full()).then(|| begun.peek(&self.limit, now, ask))
+    }
+
+    /// The decision about a live state, as it is reported: it may be followed by counts of the limits before.
+    pub(crate) fn report(
+        &self,
+        before: &StatesBefore,
+        (state, decision): (&State, Decision),
+        (now, ask): (Timestamp, Ask),
+    ) -> Decision {
+        let Some(known) = self.history.get() else { return decision };
+        let decision = self.denied_until_clear(state, &decision, now).unwrap_or(decision);
+        known.history.report(&self.limit, (state, decision), (now, ask), |index, _| before.get(index))
+    }
+
+    /// Returns true if counts of the limits before may matter once this live state is clear.
+    pub(crate) fn may_be_followed(&self, state: &State) -> bool {
+        self.matters_at(self.limit.clear_at(state))
+    }
+
+    /// The decision if it is a denial that lasts until this state is clear, or for longer.
+    ///
+    /// A server knows whole microseconds only: a wait that ends within the last of them ends when the state is clear.
+    pub(crate) fn denied_until_clear(
+        &self,
+        state: &State,
+        decision: &Decision,
+        now: Timestamp,
+    ) -> Option<Decision> {
+        let Verdict::Denied { retry_after } = decision.verdict_in_ticks() else { return None };
+        let left = self.limit.clear_at(state).since(now);
+        let verdict = Verdict::Denied { retry_after: retry_after.max(left) };
+        let (limit, remaining) = (decision.limit(), decision.remaining());
+        let denied = || Decision::elsewhere(verdict, limit, remaining, decision.reset_after_in_ticks());
+        (script::whole_micros(retry_after) >= left).then(denied)
+    }
+
+    /// Returns true if counts of the limits before matter at this time.
+    pub(crate) fn matters_at(&self, now: Timestamp) -> bool {
+        self.history.get().is_some_and(|known| known.history.matters_at(&self.limit, now))
+    }
+}
+
+impl Inner {
+    /// The states of keys, which share a slot, under the limits before those that they are asked about; and the time.
+    pub(crate) async fn states_before(
+        &self,
+        asked: &[(&StoredLimit, &Key)],
+        due: Instant,
+    ) -> Result<(Timestamp, Vec<StatesBefore>), StoreError> {
+        let (mut names, mut algorithms) = (Vec::new(), Vec::new());
+        for (limit, key) in asked {
+            for (name, _) in limit.alike() {
+                names.push(name.state(self.prefix(), key));
+                algorithms.push(limit.limit.algorithm());
+            }
+        }
+        if names.is_empty() {
+            return Ok((self.reckoned_now(), asked.iter().map(|_| StatesBefore::default()).collect()));
+        }
+        let answer = self.run(script::states(names, &algorithms, self.time()), due).await?;
+        let mut states = read(script::read_states(&answer, &algorithms))?.into_iter();
+        let each = asked.iter().map(|(limit, _)| {
+            let count = limit.history.get().map_or(0, |known| known.names.len());
+            let mut before = vec![State::default(); count];
+            for ((_, place), state) in limit.alike().zip(&mut states) {
+                before[place] = state;
+            }
+            StatesBefore(before)
+        });
+        Ok((read(script::read_time(&answer))?, each.collect()))
+    }
+}
+
+impl StoredLimit {
+    /// The limits before it that have its algorithm, with their places: of others nothing is carried.
+    fn alike(&self) -> impl Iterator<Item = (&super::LimitName, usize)> {
+        let known = self.history.get().into_iter();
+        known.flat_map(|known| known.names.iter().zip(known.history.before()).enumerate()).filter_map(
+            |(place, (name, limit))| (limit.algorithm() == self.limit.algorithm()).then_some((name, place)),
+        )
+    }
+}

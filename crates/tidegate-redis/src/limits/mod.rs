@@ -1,0 +1,169 @@
+//! Limits as this store uses them: the names of their states, their place in the table, and the limits before them.
+
+mod carry;
+mod table;
+mod turns;
+
+pub(crate) use carry::StatesBefore;
+pub(crate) use table::Listings;
+pub(crate) use turns::Turns;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+
+use tidegate::{Clock as _, CounterClock, History, Limit, PreparedLimit, Scope, Subject, Ticks, Timestamp};
+
+use crate::script::{self, InForce, LimitName, TableEntry, Target, Unsupported};
+use crate::store::Inner;
+use table::Listing;
+
+/// A limit, with all that this store keeps about it.
+#[derive(Debug)]
+pub(crate) struct StoredLimit {
+    prepared_scope: Scope,
+    namespace: Box<str>,
+    /// As a script holds it.
+    limit: Limit,
+    is_one_set: bool,
+    name: LimitName,
+    entry: TableEntry,
+    /// What this process has listed in the table.
+    listing: Arc<Listing>,
+    /// The limits before it, once it is in force.
+    history: OnceLock<LimitHistory>,
+    /// Counts of the limits before it mattered at the time of the last answer.
+    carries: AtomicBool,
+}
+
+/// The limits before one, and the names of states under each of them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LimitHistory {
+    force: InForce,
+    history: History,
+    names: Vec<LimitName>,
+}
+
+impl StoredLimit {
+    fn new(inner: &Inner, prepared: &PreparedLimit) -> Result<StoredLimit, Unsupported> {
+        let name = LimitName::of(prepared);
+        let history = OnceLock::new();
+        // Dynamic limits follow none, and holders are one set before and after a change.
+        if matches!(prepared.scope(), Scope::Dynamic) || prepared.is_one_set() {
+            let _ = history.set(LimitHistory::default());
+        }
+        Ok(StoredLimit {
+            prepared_scope: prepared.scope().clone(),
+            namespace: prepared.namespace().into(),
+            limit: script::held(prepared.limit())?,
+            is_one_set: prepared.is_one_set(),
+            entry: TableEntry::new(inner.prefix(), prepared, &name),
+            listing: inner.listings.of(&name),
+            name,
+            history,
+            carries: AtomicBool::new(false),
+        })
+    }
+
+    /// The limit, as a script holds it.
+    pub(crate) fn limit(&self) -> &Limit {
+        &self.limit
+    }
+
+    /// The state of a key.
+    pub(crate) fn target(&self, prefix: &[u8], key: &tidegate::Key) -> Target {
+        Target { name: self.name.state(prefix, key), limit: self.limit, is_one_set: self.is_one_set }
+    }
+
+    /// Returns true while counts of the limits before it may matter.
+    pub(crate) fn carries(&self) -> bool {
+        self.carries.load(Ordering::Relaxed)
+    }
+
+    /// An answer was given as of this time.
+    pub(crate) fn saw(&self, now: Timestamp) {
+        if let Some(LimitHistory { history, .. }) =
+            self.history.get().filter(|known| !known.history.is_empty())
+        {
+            self.carries.store(history.matters_at(&self.limit, now), Ordering::Relaxed);
+        }
+    }
+
+    fn came_into_force(&self, history: LimitHistory, now: Timestamp) {
+        // Another request may have been first; then its time counts.
+        let _ = self.history.set(history);
+        self.saw(now);
+    }
+}
+
+/// What the stores of this process keep about a limit that was prepared, each by its number.
+#[derive(Debug, Default)]
+struct OfStores(RwLock<Vec<(u64, Arc<StoredLimit>)>>);
+
+impl OfStores {
+    fn get(&self, store: u64) -> Option<Arc<StoredLimit>> {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        known.iter().find(|(number, _)| *number == store).map(|(_, limit)| Arc::clone(limit))
+    }
+
+    /// Keeps it, unless another thread was faster.
+    fn keep(&self, store: u64, limit: StoredLimit) -> Arc<StoredLimit> {
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, limit)) = known.iter().find(|(number, _)| *number == store) {
+            return Arc::clone(limit);
+        }
+        let limit = Arc::new(limit);
+        known.push((store, Arc::clone(&limit)));
+        limit
+    }
+}
+
+impl Inner {
+    /// The limit of a subject in this store.
+    pub(crate) fn stored(&self, subject: &Subject<'_>) -> Result<Arc<StoredLimit>, Unsupported> {
+        self.stored_limit(&subject.prepared_limit())
+    }
+
+    fn stored_limit(&self, prepared: &PreparedLimit) -> Result<Arc<StoredLimit>, Unsupported> {
+        let Some(of_stores) = prepared.remote(OfStores::default) else {
+            return StoredLimit::new(self, prepared).map(Arc::new);
+        };
+        match of_stores.get(self.number) {
+            Some(limit) => Ok(limit),
+            None => Ok(of_stores.keep(self.number, StoredLimit::new(self, prepared)?)),
+        }
+    }
+}
+
+/// The time of the server, reckoned from its last answer.
+#[derive(Debug)]
+pub(crate) struct ServerTime {
+    clock: CounterClock,
+    /// What the server is ahead, in ticks.
+    ahead: AtomicU64,
+}
+
+impl ServerTime {
+    pub(crate) fn new() -> ServerTime {
+        ServerTime { clock: CounterClock::new(), ahead: AtomicU64::new(0) }
+    }
+
+    /// The server has answered as of this time.
+    pub(crate) fn saw(&self, now: Timestamp) {
+        self.ahead.store(now.ticks().wrapping_sub(self.clock.now().ticks()), Ordering::Relaxed);
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        Timestamp::from_ticks(self.clock.now().ticks().wrapping_add(self.ahead.load(Ordering::Relaxed)))
+    }
+}
+
+/// A number for each store, by which what is kept about a limit is found.
+pub(crate) fn next_store_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// The longest time for which a state can matter that is written by such a change.
+fn longest_use(limit: &Limit, extra: Ticks) -> Ticks {
+    script::longest_use(limit).saturating_add(extra)
+}

@@ -1,0 +1,89 @@
+//! The order of takes that need more than one call.
+//!
+//! Takes of one key that are asked together are decided in their order. The first calls of them are sent in that order;
+//! one that has to be asked again, with what its key begins with, first waits for those before it. Takes that are
+//! decided by their first call wait for nothing.
+
+use std::collections::BTreeSet;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+/// The number of lines; two names that share one also keep their order.
+const LINES: u64 = 4096;
+
+/// The takes under way that may need more than one call.
+#[derive(Debug, Default)]
+pub(crate) struct Turns {
+    hasher: RandomState,
+    waiting: Mutex<Waiting>,
+    left: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    next: u64,
+    /// The lines, each with the numbers of those in it.
+    lines: BTreeSet<(u64, u64)>,
+}
+
+/// A take that is under way; it leaves its lines when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Turn<'a> {
+    turns: &'a Turns,
+    number: u64,
+    lines: Vec<u64>,
+}
+
+impl Turns {
+    /// A take of states with these names.
+    pub(crate) fn enter<'n>(&self, names: impl Iterator<Item = &'n [u8]>) -> Turn<'_> {
+        let lines: Vec<_> = names.map(|name| self.hasher.hash_one(name) % LINES).collect();
+        let mut number = 0;
+        if !lines.is_empty() {
+            let mut waiting = self.lock();
+            number = waiting.next;
+            waiting.next += 1;
+            waiting.lines.extend(lines.iter().map(|line| (*line, number)));
+        }
+        Turn { turns: self, number, lines }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Turn<'_> {
+    /// Waits until those have left that came before.
+    pub(crate) async fn wait(&self) {
+        loop {
+            let left = self.turns.left.notified();
+            if self.is_first() {
+                return;
+            }
+            left.await;
+        }
+    }
+
+    fn is_first(&self) -> bool {
+        let waiting = self.turns.lock();
+        let mut before = self.lines.iter().map(|line| waiting.lines.range((*line, 0)..(*line, self.number)));
+        before.all(|mut before| before.next().is_none())
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        if self.lines.is_empty() {
+            return;
+        }
+        let mut waiting = self.turns.lock();
+        for line in &self.lines {
+            waiting.lines.remove(&(*line, self.number));
+        }
+        drop(waiting);
+        self.turns.left.notify_waiters();
+    }
+}

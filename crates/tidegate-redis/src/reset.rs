@@ -1,0 +1,46 @@
+//! Forgetting a key: under one limit, or under all that its namespace has had.
+
+use std::sync::Arc;
+
+use redis::Value;
+use tidegate::{StoreError, Subject};
+use tokio::time::Instant;
+
+use crate::exchange::Question;
+use crate::script;
+use crate::store::Inner;
+
+impl Inner {
+    /// Forgets a key under every limit of its namespace. Returns true if it had a state under one.
+    pub(crate) async fn reset(&self, subject: Subject<'_>) -> Result<bool, StoreError> {
+        let (own, due) = (self.target(&subject)?.name, self.due()?);
+        let listed = self.listed_names(subject.namespace(), due).await?;
+        let mut names: Vec<_> = listed.iter().map(|name| name.state(self.prefix(), subject.key())).collect();
+        if !names.contains(&own) {
+            names.push(own);
+        }
+        self.forget_states(names, due).await
+    }
+
+    /// Forgets a key under one limit. Returns true if it had a state.
+    pub(crate) async fn reset_limit(&self, subject: Subject<'_>) -> Result<bool, StoreError> {
+        let name = self.target(&subject)?.name;
+        self.forget_states(vec![name], self.due()?).await
+    }
+
+    /// Forgets the table of the limits that a namespace has had.
+    pub(crate) async fn forget_table(&self, namespace: &str) -> Result<(), StoreError> {
+        let table = script::table_name(self.prefix(), namespace);
+        self.ask(Question::Forget([table].into()), self.due()?).await?;
+        Ok(())
+    }
+
+    /// Forgets these states, which share a slot. Returns true if there was one.
+    async fn forget_states(&self, names: Vec<Vec<u8>>, due: Instant) -> Result<bool, StoreError> {
+        names.iter().for_each(|name| self.forget(name));
+        let names: Arc<[Vec<u8>]> = names.into();
+        let answer = self.ask(Question::Forget(Arc::clone(&names)), due).await;
+        names.iter().for_each(|name| self.forget(name));
+        Ok(!matches!(answer?, Value::Int(0)))
+    }
+}

@@ -1,0 +1,110 @@
+//! One ask of a script: the state that it is about, the limit of that, and what a key without a live state begins with.
+
+use tidegate::{Algorithm, Ask, Limit, PreparedLimit, State, Timestamp};
+
+use super::TICKS;
+use super::key::LimitName;
+use super::limits::{Unsupported, held};
+use super::pack::Pack;
+
+/// A state in a server, and the limit that it belongs to.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    /// The name of the state.
+    pub(crate) name: Vec<u8>,
+    /// The limit, as a script holds it.
+    pub(crate) limit: Limit,
+    /// Holders are one set whatever the numbers: permits of a rule.
+    pub(crate) is_one_set: bool,
+}
+
+impl Target {
+    /// The state of a key under a limit that was prepared.
+    pub(crate) fn new(
+        prefix: &[u8],
+        limit: &PreparedLimit,
+        key: &tidegate::Key,
+    ) -> Result<Target, Unsupported> {
+        let name = LimitName::of(limit).state(prefix, key);
+        Ok(Target { name, limit: held(limit.limit())?, is_one_set: limit.is_one_set() })
+    }
+}
+
+/// One of several asks that one script decides.
+#[derive(Clone, Debug)]
+pub(crate) struct Bid {
+    pub(crate) target: Target,
+    pub(crate) ask: Ask,
+    /// Where counts of limits before this one may matter: what a key without a live state begins with.
+    pub(crate) begin: Option<Begin>,
+}
+
+impl Bid {
+    /// An ask under a limit without predecessors.
+    pub(crate) fn new(target: Target, ask: Ask) -> Bid {
+        Bid { target, ask, begin: None }
+    }
+}
+
+/// The state that a key without a live one begins with, and the time until which that is known.
+#[derive(Clone, Debug)]
+pub(crate) struct Begin {
+    pub(crate) state: State,
+    pub(crate) until: Timestamp,
+}
+
+impl Begin {
+    /// Nothing is known: a script that finds no live state answers so, and does nothing.
+    pub(crate) fn unknown() -> Begin {
+        Begin { state: State::default(), until: Timestamp::EPOCH }
+    }
+
+    /// The argument of a script. A state is written as the server would keep it; a log, as base and entries.
+    pub(super) fn argument(&self, limit: &Limit) -> Vec<u8> {
+        // A script knows whole microseconds only, and none of them lies between a time and the next of those.
+        let mut bytes = Pack::new(b'b').number(self.until.ticks().div_ceil(TICKS)).into_bytes();
+        let words = self.state.words();
+        let (whole, part) = (|ticks: u64| ticks / TICKS, |ticks: u64| ticks % TICKS);
+        match (limit.algorithm(), &*words) {
+            (_, []) => {}
+            (Algorithm::TokenBucket | Algorithm::LeakyBucket, [clear_at]) => {
+                bytes.extend(format!("{}:{}", whole(*clear_at), part(*clear_at)).bytes());
+            }
+            (Algorithm::FixedWindow, [end, count]) => {
+                bytes.extend(format!("{}:{count}", whole(*end)).bytes());
+            }
+            (Algorithm::Pacer, [at, owed, saved, scale]) => {
+                let (at, owed, owed_ticks) = (whole(*at), whole(*owed), part(*owed));
+                let (saved, saved_ticks) = (whole(*saved), part(*saved));
+                bytes.extend(format!("{at}:{owed}:{owed_ticks}:{saved}:{saved_ticks}:{scale}").bytes());
+            }
+            (Algorithm::SlidingLog, [base, entries @ ..]) => {
+                let numbers = entries.chunks_exact(2).flat_map(|entry| [whole(entry[0]), entry[1]]);
+                let numbers = std::iter::once(*base).chain(numbers);
+                bytes.extend(numbers.flat_map(|number| (number as f64).to_le_bytes()));
+            }
+            (_, [newest, width, counts @ ..]) => {
+                let numbers = [*newest, whole(*width)].into_iter().chain(counts.iter().copied());
+                bytes.extend(packed_array(numbers.collect()));
+            }
+            _ => {}
+        }
+        bytes
+    }
+
+    /// The argument for an ask that begins with nothing else than its own state.
+    pub(super) fn none() -> Vec<u8> {
+        vec![b'b']
+    }
+}
+
+/// An array of numbers in `MessagePack`, as `cmsgpack` reads it.
+fn packed_array(numbers: Vec<u64>) -> Vec<u8> {
+    let mut bytes = vec![0xdd];
+    bytes.extend((numbers.len() as u32).to_be_bytes());
+    for number in numbers {
+        bytes.push(0xcb);
+        bytes.extend((number as f64).to_be_bytes());
+    }
+    bytes
+}

@@ -1,0 +1,12 @@
+-- Whole states, each as its algorithm keeps it: the letters are in the argument, behind one that says nothing.
+local reply = {time[1], time[2]}
+for i = 1, #KEYS do
+  local letter = string.sub(ARGV[1], i + 1, i + 1)
+  if letter == 'g' then
+    reply[i + 2] = call('ZRANGE', KEYS[i], 0, -1, 'WITHSCORES')
+  else
+    local raw = call('GET', KEYS[i])
+    reply[i + 2] = letter == 's' and raw and cmsgpack.unpack(raw) or raw
+  end
+end
+return reply

@@ -1,0 +1,145 @@
+//! The table of the limits that a namespace has had, in a hash of its own.
+//!
+//! ```text
+//!   tg:limits:user    tB3kQ0-x_91a:10:1600000000:...   ->   order:since:until
+//!                     name and numbers of a limit                 in whole microseconds of the server's time
+//! ```
+//!
+//! No decision reads it. A limit is listed before a state is written under it; it is read when the limit of a rule comes
+//! into force, and when a key is reset under every limit.
+
+use redis::Value;
+use tidegate::{Algorithm, History, Predecessor, PreparedLimit, Ticks, Timestamp};
+
+use super::key::{LIMIT_LETTERS, LimitName, letter, table_name};
+use super::limits::held_numbers;
+use super::reply::{text_of, time_of_parts};
+use super::text::Job;
+use super::{Call, TICKS, Time, Unreadable};
+
+/// The limits of one namespace and one of them, as they are in the table.
+#[derive(Clone, Debug)]
+pub(crate) struct TableEntry {
+    table: Vec<u8>,
+    field: String,
+}
+
+/// The time at which the limit of a rule came into force, and its place in the order of them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct InForce {
+    /// Zero if it is no limit of a rule. Two may have come into force at one instant.
+    pub(crate) order: u64,
+    pub(crate) since: Timestamp,
+}
+
+/// A limit of a rule that came into force.
+#[derive(Debug)]
+pub(crate) struct Announced {
+    pub(crate) force: InForce,
+    /// The limits before it, as scripts hold them.
+    pub(crate) history: History,
+    /// The names of states under each of them.
+    pub(crate) names: Vec<LimitName>,
+}
+
+/// The states that a key may have under limits of one namespace.
+#[derive(Debug)]
+pub(crate) struct ListedLimits {
+    /// The names of the limits that are listed.
+    pub(crate) names: Vec<LimitName>,
+    /// There are others, for which there was no room.
+    pub(crate) has_others: bool,
+}
+
+impl TableEntry {
+    /// The entry of a limit that was prepared. Permits of a rule are one set, so their numbers do not count.
+    pub(crate) fn new(prefix: &[u8], limit: &PreparedLimit, name: &LimitName) -> TableEntry {
+        let numbers = if limit.is_one_set() { [0; 5] } else { limit.limit().numbers() };
+        let mut field = String::from_utf8_lossy(name.letters()).into_owned();
+        for number in numbers {
+            field.push(':');
+            field.push_str(&number.to_string());
+        }
+        TableEntry { table: table_name(prefix, limit.namespace()), field }
+    }
+
+    /// Lists the limit for so long from now on. [`read_time`] reads the answer.
+    pub(crate) fn note(&self, ahead: Ticks, force: InForce, time: Time) -> Call {
+        self.call(Job::NoteLimit, ahead, force, time)
+    }
+
+    /// Puts the limit of a rule in force, and lists it. [`read_history`] reads the answer.
+    pub(crate) fn announce(&self, ahead: Ticks, time: Time) -> Call {
+        self.call(Job::AnnounceLimit, ahead, InForce::default(), time)
+    }
+
+    fn call(&self, job: Job, ahead: Ticks, force: InForce, time: Time) -> Call {
+        let (ahead, since) = (ahead.get().div_ceil(TICKS), force.since.ticks() / TICKS);
+        let mut arguments = vec![format!("n{} {ahead} {} {since}", self.field, force.order).into_bytes()];
+        arguments.extend(time.arguments());
+        Call { script: job.script(), keys: vec![self.table.clone()], arguments }
+    }
+}
+
+/// Reads the limits of a namespace. [`read_listed`] reads the answer.
+pub(crate) fn list_limits(prefix: &[u8], namespace: &str, time: Time) -> Call {
+    let mut arguments = vec![b"n".to_vec()];
+    arguments.extend(time.arguments());
+    Call { script: Job::ListLimits.script(), keys: vec![table_name(prefix, namespace)], arguments }
+}
+
+/// Reads the answer to [`TableEntry::note`]: the time at which it was listed.
+pub(crate) fn read_time(reply: &Value) -> Result<Timestamp, Unreadable> {
+    match reply {
+        Value::Array(parts) if parts.len() >= 2 => time_of_parts(&parts[..2]),
+        other => Err(Unreadable::new("no time", other)),
+    }
+}
+
+/// Reads the answer to [`TableEntry::announce`].
+pub(crate) fn read_history(reply: &Value, namespace: &str) -> Result<Announced, Unreadable> {
+    let unreadable = || Unreadable::new("no history", reply);
+    let Value::Array(parts) = reply else { return Err(unreadable()) };
+    let [_, _, Value::Int(order), since, before @ ..] = &**parts else { return Err(unreadable()) };
+    let order = u64::try_from(*order).map_err(|_| unreadable())?;
+    let since = micros(since).ok_or_else(unreadable)?;
+    let (mut predecessors, mut names) = (Vec::new(), Vec::new());
+    for limit in before.chunks_exact(2) {
+        let field = text_of(&limit[0]).ok_or_else(unreadable)?;
+        let since = micros(&limit[1]).ok_or_else(unreadable)?;
+        // One that no script holds has no states.
+        if let Some(known) = predecessor(field, since) {
+            predecessors.push(known);
+            names.push(LimitName::of_letters(&field.as_bytes()[..LIMIT_LETTERS], namespace));
+        }
+    }
+    Ok(Announced { force: InForce { order, since }, history: History::new(since, predecessors), names })
+}
+
+/// Reads the answer to [`list_limits`].
+pub(crate) fn read_listed(reply: &Value, namespace: &str) -> Result<ListedLimits, Unreadable> {
+    let unreadable = || Unreadable::new("no limits", reply);
+    let Value::Array(parts) = reply else { return Err(unreadable()) };
+    let [Value::Int(has_others), fields @ ..] = &**parts else { return Err(unreadable()) };
+    let name = |field: &Value| {
+        let letters = text_of(field)?.as_bytes().get(..LIMIT_LETTERS)?;
+        Some(LimitName::of_letters(letters, namespace))
+    };
+    let names: Option<Vec<_>> = fields.iter().map(name).collect();
+    Ok(ListedLimits { names: names.ok_or_else(unreadable)?, has_others: *has_others == 1 })
+}
+
+fn micros(value: &Value) -> Option<Timestamp> {
+    let Value::Int(micros) = value else { return None };
+    Some(Timestamp::from_ticks(u64::try_from(*micros).ok()?.checked_mul(TICKS)?))
+}
+
+fn predecessor(field: &str, since: Timestamp) -> Option<Predecessor> {
+    let mut words = field.split(':');
+    let letters = words.next().filter(|letters| letters.len() == LIMIT_LETTERS)?;
+    let known = |algorithm: &Algorithm| letters.as_bytes().first() == Some(&letter(*algorithm));
+    let algorithm = Algorithm::ALL.into_iter().find(known)?;
+    let numbers: Option<Vec<u64>> = words.map(|word| word.parse().ok()).collect();
+    let numbers = held_numbers(algorithm, numbers?.try_into().ok()?)?;
+    Predecessor::from_numbers(algorithm, numbers, since)
+}

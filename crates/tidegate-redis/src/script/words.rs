@@ -1,0 +1,87 @@
+//! States in the words of the library, from what a server answers.
+
+use redis::Value;
+use tidegate::Algorithm;
+
+use super::TICKS;
+
+/// The last whole microsecond there is. Who would outlast it has no end.
+const LAST_MICRO: u64 = u64::MAX / TICKS;
+
+/// A whole number, and nothing else.
+pub(super) fn digits(text: &[u8]) -> Option<u64> {
+    let is_number = text.iter().all(u8::is_ascii_digit);
+    is_number.then(|| std::str::from_utf8(text).ok()?.parse().ok()).flatten()
+}
+
+pub(super) fn numbers_of(parts: &[Value]) -> Option<Vec<u64>> {
+    let number =
+        |part: &Value| if let Value::Int(number) = part { u64::try_from(*number).ok() } else { None };
+    parts.iter().map(number).collect()
+}
+
+/// Debts, windows and paces are kept as numbers with colons between them.
+pub(super) fn words_of_text(text: &[u8], algorithm: Algorithm) -> Option<Vec<u64>> {
+    let numbers: Option<Vec<_>> = text.split(|byte| *byte == b':').map(digits).collect();
+    let pair = |whole: u64, ticks: u64| whole.checked_mul(TICKS)?.checked_add(ticks);
+    match (algorithm, &*numbers?) {
+        (Algorithm::TokenBucket | Algorithm::LeakyBucket, [whole]) => Some(vec![pair(*whole, 0)?]),
+        (Algorithm::TokenBucket | Algorithm::LeakyBucket, [whole, ticks]) => {
+            Some(vec![pair(*whole, *ticks)?])
+        }
+        (Algorithm::FixedWindow, [end, count]) => Some(vec![pair(*end, 0)?, *count]),
+        (Algorithm::Pacer, [at, owed, owed_ticks, saved, saved_ticks, scale]) => {
+            Some(vec![pair(*at, 0)?, pair(*owed, *owed_ticks)?, pair(*saved, *saved_ticks)?, *scale])
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn words_of_numbers(numbers: &[u64], algorithm: Algorithm) -> Option<Vec<u64>> {
+    let ticks = |micros: u64| micros.checked_mul(TICKS);
+    match (algorithm, numbers) {
+        (Algorithm::SlidingLog, [left, _, total]) if left == total => Some(vec![]),
+        (Algorithm::SlidingLog, [left, at, total]) => Some(vec![*left, ticks(*at)?, *total]),
+        // The entry that has to leave, unless it shares its instant with the newest.
+        (Algorithm::SlidingLog, [left, nth, _, at, total]) if nth == at => {
+            Some(vec![*left, ticks(*at)?, *total])
+        }
+        (Algorithm::SlidingLog, [left, nth, until_nth, at, total]) => {
+            Some(vec![*left, ticks(*nth)?, *until_nth, ticks(*at)?, *total])
+        }
+        (Algorithm::SlidingWindow, [newest, width, counts @ ..]) => {
+            Some([&[*newest, ticks(*width)?], counts].concat())
+        }
+        _ => None,
+    }
+}
+
+/// The lease that has to end, if it was found, and the last one for all the others. Their permits are not looked at:
+/// any two numbers will do.
+pub(super) fn words_of_holders(numbers: &[u64]) -> Option<Vec<u64>> {
+    let (places, last, freed, until, longest) = match *numbers {
+        [places, last, freed, until] => (places, last, freed, until, 0),
+        [places, last, freed, until, longest] => (places, last, freed, until, longest),
+        _ => return None,
+    };
+    let end = |micros: u64| if micros > LAST_MICRO { u64::MAX } else { micros * TICKS };
+    if places == 0 && freed == 0 {
+        return Some(vec![]);
+    }
+    let leases = [[end(until), freed, 1], [end(last), places.checked_sub(freed)?, 2]];
+    let held = leases.into_iter().filter(|[_, units, _]| *units > 0).flatten();
+    Some([3, longest.saturating_mul(TICKS)].into_iter().chain(held).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_numbers_are_numbers() {
+        assert_eq!(digits(b"1704067200"), Some(1_704_067_200));
+        for bad in [&b""[..], b"+1", b"-1", b"1.5", b"0x1", b" 1", b"99999999999999999999"] {
+            assert_eq!(digits(bad), None, "{bad:?}");
+        }
+    }
+}

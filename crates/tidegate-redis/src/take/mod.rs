@@ -1,0 +1,219 @@
+//! Takes all or none: in one script where one server has all the keys, else by taking and giving back.
+//!
+//! ```text
+//!   one script's worth, one slot   -> one script decides
+//!   one script's worth, more slots -> a script for each slot, all at once; if one denies, the others are given back
+//!   more than that                 -> all are looked at, script by script; only if all pass they are taken, one script
+//!                                     after the other; if one denies after all, those before it are given back
+//! ```
+
+mod group;
+mod request;
+mod several;
+mod twins;
+
+use tidegate::{Adjusted, Answer, Ask, Cost, Decision, Decisions, OpenReceipt, State, StoreError, Subject};
+use tidegate::{Timestamp, TrackedDecisions};
+
+use crate::refusals::{Era, Lasting};
+use crate::script::{self, Bid, Taken};
+use crate::store::{Inner, read, unfit};
+use crate::topology::Seat;
+use request::Request;
+
+/// How many limits one script decides, and how many are given back at once: a script stops everybody else while it runs.
+const MOST_IN_SCRIPT: usize = 128;
+/// How many limits may be asked for together.
+pub(crate) const MOST_TOGETHER: usize = 4096;
+
+/// Asks of one slot that one script decides, by their places among all.
+type Group = Vec<usize>;
+
+/// What became of a group, and what each of its takes has to be given back with.
+struct Outcome {
+    group: Group,
+    decisions: Vec<Decision>,
+    taken: Vec<Option<Taken>>,
+    /// How far each refusal can be remembered.
+    lasting: Vec<Lasting>,
+    /// By which connection it was asked.
+    seat: Option<Seat>,
+}
+
+impl Inner {
+    pub(crate) fn take<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> Answer<'a, Decisions> {
+        if asks.is_empty() {
+            return Answer::ready(Vec::new().into());
+        }
+        if asks.len() > MOST_TOGETHER {
+            let count = asks.len();
+            return Answer::later(async move {
+                Err(StoreError::unfit(format!(
+                    "{count} limits are too many for one request; ask for at most {MOST_TOGETHER} together"
+                )))
+            });
+        }
+        let request = match Request::new(self, asks) {
+            Ok(request) => request,
+            Err(error) => return Answer::later(async move { Err(unfit(&error)) }),
+        };
+        let (refused, eras) = self.certain(&request);
+        if let Some(refused) = refused {
+            self.counts.cached.add();
+            return Answer::ready(refused.remembered());
+        }
+        Answer::later(async move {
+            let reported = self.take_there(&request, false).await?;
+            self.remember(&request, &reported, &eras);
+            Ok(request.spread(&reported.decisions).into())
+        })
+    }
+
+    /// Takes like [`Inner::take`], with a receipt for each take.
+    pub(crate) fn take_tracked<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> Answer<'a, TrackedDecisions> {
+        let request =
+            Request::new(self, asks).ok().filter(|_| !asks.is_empty() && asks.len() <= MOST_TOGETHER);
+        let known = request.map(|request| (self.certain(&request), request));
+        let Some(((None, eras), request)) = known else {
+            let taken = self.take(asks);
+            return Answer::later(async move { taken.await.map(TrackedDecisions::without_receipts) });
+        };
+        Answer::later(async move {
+            let reported = self.take_there(&request, true).await?;
+            self.remember(&request, &reported, &eras);
+            let shares = request.shares(&reported.proofs, |proof| &mut proof.taken);
+            let receipts = shares.into_iter().map(|share| {
+                let (cost, proof) = share?;
+                Some(OpenReceipt::remote(cost, proof))
+            });
+            let decisions = request.spread(&reported.decisions).into();
+            Ok(TrackedDecisions { decisions, receipts: receipts.collect() })
+        })
+    }
+
+    /// Gives units of one take back, as far as they are still owed and the server that took them is still there.
+    pub(crate) async fn refund(
+        &self,
+        subject: Subject<'_>,
+        receipt: &mut OpenReceipt,
+        cost: Cost,
+    ) -> Result<Adjusted, StoreError> {
+        let Some(units) = receipt.use_up(cost) else { return Ok(Adjusted::Capped) };
+        let Some(proof) = receipt.proof_mut::<TakeProof>() else { return Ok(Adjusted::Capped) };
+        let target = self.target(&subject)?;
+        // Another server, or the same one after a restart, may not remember the take, and would forgive that of another.
+        if proof.seat.is_none() || self.seat_of(&target.name) != proof.seat {
+            return Ok(Adjusted::Capped);
+        }
+        let call = script::refund(&target, (&proof.taken, units), self.time());
+        proof.taken.use_up(&target.limit, units);
+        let Some(call) = call else { return Ok(Adjusted::Capped) };
+        // Before it too: a caller that drops this does not come behind it.
+        self.forget(&target.name);
+        let answer = self.run(call, self.due()?).await;
+        self.forget(&target.name);
+        let adjusted = read(script::read_adjust(answer?))?.unwrap_or(Adjusted::Capped);
+        Ok(if units == cost { adjusted } else { Adjusted::Capped })
+    }
+
+    /// The answer to each of a few asks by itself, without spending.
+    pub(crate) async fn look_at_asks(
+        &self,
+        asks: &[(Subject<'_>, Ask)],
+    ) -> Result<Vec<Decision>, StoreError> {
+        let request = Request::new(self, asks).map_err(|error| unfit(&error))?;
+        let due = self.due()?;
+        for limit in &request.limits {
+            self.put_in_force(limit, due).await?;
+        }
+        let group = (0..request.bids.len()).collect();
+        Ok(request.spread(&self.look_at(&group, &request, due).await?))
+    }
+
+    /// A refusal that needs no question. Of limits that would not refuse, nothing is known.
+    fn certain(&self, request: &Request<'_>) -> (Option<Decisions>, Vec<Era>) {
+        let Some(refusals) = &self.refusals else { return (None, Vec::new()) };
+        let mut is_refused = false;
+        let mut eras = Vec::with_capacity(request.bids.len());
+        let known: Vec<_> = request
+            .bids
+            .iter()
+            .map(|bid| {
+                let (refused, era) = refusals.certain(&bid.target.name, &bid.target.limit, bid.ask);
+                is_refused |= refused.is_some();
+                eras.push(era);
+                refused
+            })
+            .collect();
+        // Several asks for one state wait longer than each of them.
+        if !is_refused || request.has_twins {
+            return (None, eras);
+        }
+        let untouched = |bid: &Bid| bid.target.limit.peek(&State::default(), Timestamp::EPOCH, bid.ask);
+        let decisions =
+            known.iter().zip(&request.bids).map(|(known, bid)| known.unwrap_or_else(|| untouched(bid)));
+        (Some(request.spread(&decisions.collect::<Vec<_>>()).into()), eras)
+    }
+
+    fn remember(&self, request: &Request<'_>, reported: &Reported, eras: &[Era]) {
+        let Some(refusals) = &self.refusals else { return };
+        let each = request.bids.iter().zip(&reported.decisions).zip(&reported.lasting).zip(eras);
+        for (((bid, decision), lasting), era) in each {
+            refusals.note(&bid.target.name, (&bid.target.limit, bid.ask), (decision, *era), *lasting);
+        }
+    }
+
+    /// What is decided there, and what each take can be given back with if that `is_tracked`.
+    async fn take_there(&self, request: &Request<'_>, is_tracked: bool) -> Result<Reported, StoreError> {
+        let due = self.due()?;
+        self.make_all_ready(&request.limits, due).await?;
+        match &*self.groups(&request.bids)? {
+            [] | [_] => {
+                let group = (0..request.bids.len()).collect();
+                let outcome = self.take_group(group, (request, is_tracked), due).await?;
+                let proofs = if is_tracked { proofs(std::slice::from_ref(&outcome)) } else { Vec::new() };
+                Ok(Reported { decisions: outcome.decisions, lasting: outcome.lasting, proofs })
+            }
+            groups if request.bids.len() <= MOST_IN_SCRIPT => self.take_at_once(groups, request, due).await,
+            groups => self.take_in_turn(groups, request).await,
+        }
+    }
+
+    /// The connection by which these bids, which share a slot, would be asked now.
+    fn seat(&self, bids: &[Bid]) -> Option<Seat> {
+        self.seat_of(&bids.first()?.target.name)
+    }
+
+    fn seat_of(&self, name: &[u8]) -> Option<Seat> {
+        self.running().ok()?.exchange.topology.seat(script::slot(name))
+    }
+}
+
+/// What is decided about each bid, and what its take can be given back with.
+struct Reported {
+    decisions: Vec<Decision>,
+    lasting: Vec<Lasting>,
+    proofs: Vec<Option<TakeProof>>,
+}
+
+/// What a take can be refunded with: where its units are, and by which connection it was asked.
+#[derive(Clone, Debug)]
+struct TakeProof {
+    taken: Taken,
+    seat: Option<Seat>,
+}
+
+/// The proof of each take, in the order of the bids.
+fn proofs(outcomes: &[Outcome]) -> Vec<Option<TakeProof>> {
+    let each = outcomes.iter().flat_map(|outcome| {
+        let proof = |taken: &Option<Taken>| Some(TakeProof { taken: (*taken)?, seat: outcome.seat.clone() });
+        outcome.group.iter().copied().zip(outcome.taken.iter().map(proof))
+    });
+    each.collect::<std::collections::BTreeMap<_, _>>().into_values().collect()
+}
+
+impl Outcome {
+    fn is_allowed(&self) -> bool {
+        self.decisions.iter().all(Decision::is_allowed)
+    }
+}

@@ -1,0 +1,167 @@
+//! All or none across several scripts: takes that were made are given back if another script denies.
+
+use std::collections::BTreeMap;
+
+use tidegate::{Ask, Decision, StoreError, Verdict};
+use tokio::time::Instant;
+
+use super::request::Request;
+use super::{Group, MOST_IN_SCRIPT, Outcome, Reported, proofs};
+use crate::fault::Fault;
+use crate::refusals::Lasting;
+use crate::script::{self, Bid, Taken, Target};
+use crate::store::Inner;
+
+impl Inner {
+    /// The bids of each script: of one slot, and not too many.
+    pub(super) fn groups(&self, bids: &[Bid]) -> Result<Vec<Group>, Fault> {
+        let mut by_slot: BTreeMap<u16, Group> = BTreeMap::new();
+        if bids.len() < 2 || !self.running()?.exchange.topology.has_slots() {
+            by_slot.insert(0, (0..bids.len()).collect());
+        } else {
+            for (place, bid) in bids.iter().enumerate() {
+                by_slot.entry(script::slot(&bid.target.name)).or_default().push(place);
+            }
+        }
+        Ok(by_slot.values().flat_map(|group| group.chunks(MOST_IN_SCRIPT)).map(<[usize]>::to_vec).collect())
+    }
+
+    /// Takes each group by itself, all at once. Unless all of them let pass, those who did get back what they gave.
+    pub(super) async fn take_at_once(
+        &self,
+        groups: &[Group],
+        request: &Request<'_>,
+        due: Instant,
+    ) -> Result<Reported, StoreError> {
+        let taking = groups.iter().map(|group| self.take_group(group.clone(), (request, true), due));
+        let mut outcomes = Vec::with_capacity(groups.len());
+        let mut failed: Option<StoreError> = None;
+        for outcome in crate::join::join_all(taking).await {
+            match outcome {
+                Ok(outcome) => outcomes.push(outcome),
+                // That something may have been spent weighs more than that something was not.
+                Err(error) if failed.as_ref().is_none_or(StoreError::is_retryable) => failed = Some(error),
+                Err(_) => {}
+            }
+        }
+        let is_given_back = failed.is_some() || !outcomes.iter().all(Outcome::is_allowed);
+        if is_given_back {
+            self.give_back_all(&outcomes, request).await;
+        }
+        match failed {
+            Some(error) => Err(error),
+            None => {
+                let proofs = if is_given_back { Vec::new() } else { proofs(&outcomes) };
+                let (decisions, lasting) = reported(outcomes, Vec::new(), (&request.bids, is_given_back));
+                Ok(Reported { decisions, lasting, proofs })
+            }
+        }
+    }
+
+    /// Takes one group after the other, so that others are asked in between, once all were seen to pass. A denial is
+    /// found by looking, so it spends nothing; only if others come in between, groups before it are given back.
+    pub(super) async fn take_in_turn(
+        &self,
+        groups: &[Group],
+        request: &Request<'_>,
+    ) -> Result<Reported, StoreError> {
+        let (mut seen, mut denying) = (Vec::with_capacity(request.bids.len()), Vec::new());
+        for group in groups {
+            let decisions = self.look_at(group, request, self.due()?).await?;
+            if !decisions.iter().all(Decision::is_allowed) {
+                denying.push(group.clone());
+            }
+            seen.extend(group.iter().copied().zip(decisions));
+        }
+        // A limit that denies has to see it: it may count denials.
+        let is_denied = !denying.is_empty();
+        let mut outcomes = Vec::new();
+        let mut failed = None;
+        for group in if is_denied { &*denying } else { groups } {
+            match self.take_group(group.clone(), (request, true), self.due()?).await {
+                Ok(outcome) => outcomes.push(outcome),
+                // What was seen stands.
+                Err(_) if is_denied => {}
+                Err(error) => failed = Some(error),
+            }
+            let is_over = failed.is_some() || !outcomes.last().is_none_or(Outcome::is_allowed);
+            if is_over && !is_denied {
+                break;
+            }
+        }
+        let is_given_back = is_denied || failed.is_some() || !outcomes.iter().all(Outcome::is_allowed);
+        if is_given_back {
+            self.give_back_all(&outcomes, request).await;
+        }
+        match failed {
+            Some(error) => Err(error),
+            None => {
+                let proofs = if is_given_back { Vec::new() } else { proofs(&outcomes) };
+                let (decisions, lasting) = reported(outcomes, seen, (&request.bids, is_given_back));
+                Ok(Reported { decisions, lasting, proofs })
+            }
+        }
+    }
+
+    /// Gives back what was taken, as far as the server that took it is still there.
+    async fn give_back_all(&self, outcomes: &[Outcome], request: &Request<'_>) {
+        // Another server, or the same one after a restart, may not remember the take, and would forgive that of another.
+        let is_there = |outcome: &Outcome| {
+            let first = outcome.group.first().map(|place| &request.bids[*place].target.name);
+            outcome.seat.is_some() && first.and_then(|name| self.seat_of(name)) == outcome.seat
+        };
+        let spent = outcomes.iter().filter(|outcome| outcome.is_allowed() && is_there(outcome));
+        let takes = spent.flat_map(|outcome| outcome.group.iter().zip(&outcome.taken));
+        let takes: Vec<_> = takes.filter_map(|(place, taken)| Some((*place, taken.as_ref()?))).collect();
+        // What cannot be given back stays spent: a key gets too little then, never too much.
+        for some in takes.chunks(MOST_IN_SCRIPT) {
+            let back = some.iter().map(|(place, taken)| self.give_back(&request.bids[*place].target, taken));
+            crate::join::join_all(back).await;
+        }
+    }
+
+    async fn give_back(&self, target: &Target, taken: &Taken) {
+        self.counts.given_back.add();
+        // The denial is reported either way, and nothing else can be done.
+        let Ok(due) = self.due() else { return };
+        let _ = self.run(script::give_back(target, taken, self.time()), due).await;
+        // A key that was denied meanwhile was so because of this.
+        self.forget(&target.name);
+    }
+}
+
+/// What is decided about each: as it was taken, else as it was seen. What was given back is reported without what it
+/// took.
+fn reported(
+    outcomes: Vec<Outcome>,
+    seen: Vec<(usize, Decision)>,
+    (bids, is_given_back): (&[Bid], bool),
+) -> (Vec<Decision>, Vec<Lasting>) {
+    let seen = seen.into_iter().map(|(place, decision)| (place, (decision, Lasting::SameAsk)));
+    let mut placed: BTreeMap<usize, _> = seen.collect();
+    for outcome in outcomes {
+        let is_allowed = outcome.is_allowed();
+        let decisions = outcome.decisions.into_iter().zip(outcome.lasting);
+        for (place, (decision, lasting)) in outcome.group.into_iter().zip(decisions) {
+            // A group that passes after all was seen to deny, and that is what stands.
+            if is_given_back && is_allowed && placed.contains_key(&place) {
+                continue;
+            }
+            let decision = match decision.verdict_in_ticks() {
+                Verdict::Allowed { .. } if is_given_back && is_allowed => {
+                    given_back(&decision, bids[place].ask)
+                }
+                _ => decision,
+            };
+            placed.insert(place, (decision, lasting));
+        }
+    }
+    placed.into_values().unzip()
+}
+
+/// A decision to let pass, without what it took.
+fn given_back(decision: &Decision, ask: Ask) -> Decision {
+    let remaining = decision.remaining().saturating_add(ask.cost.get()).min(decision.limit());
+    let (verdict, reset_after) = (decision.verdict_in_ticks(), decision.reset_after_in_ticks());
+    Decision::elsewhere(verdict, decision.limit(), remaining, reset_after)
+}

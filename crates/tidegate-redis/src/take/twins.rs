@@ -1,0 +1,89 @@
+//! One state that is asked for more than once, where the asks are decided one after the other.
+//!
+//! A denial reports the wait after which all of them pass.
+
+use std::collections::BTreeMap;
+
+use tidegate::{Algorithm, Ask, Cost, Decision, Limit, State, Ticks, Timestamp, Verdict};
+
+use crate::script::{Bid, Decided, span};
+
+/// The asks for one state, by their places.
+#[derive(Debug)]
+pub(super) struct Twins {
+    pub(super) places: Vec<usize>,
+}
+
+impl Twins {
+    /// All states that are asked for more than once.
+    pub(super) fn of(bids: &[Bid]) -> Vec<Twins> {
+        let mut by_name: BTreeMap<&[u8], Vec<usize>> = BTreeMap::new();
+        for (place, bid) in bids.iter().enumerate() {
+            by_name.entry(&bid.target.name).or_default().push(place);
+        }
+        by_name.into_values().filter(|places| places.len() > 1).map(|places| Twins { places }).collect()
+    }
+
+    fn limit<'b>(&self, bids: &'b [Bid]) -> &'b Limit {
+        &bids[self.places[0]].target.limit
+    }
+
+    /// The bid on as many permits as all asks want together; of other algorithms the state says all.
+    pub(super) fn permits(&self, bids: &[Bid]) -> Option<Bid> {
+        if self.limit(bids).algorithm() != Algorithm::Concurrency {
+            return None;
+        }
+        let units =
+            self.places.iter().fold(0_u64, |sum, place| sum.saturating_add(bids[*place].ask.cost.get()));
+        Some(Bid { ask: Ask::new(Cost::of(units)), ..bids[self.places[0]].clone() })
+    }
+
+    /// All report what the last of them has left, and its delay, which is the longest; each has a permit of its own.
+    pub(super) fn report_allowed(&self, bids: &[Bid], decided: &mut Decided) {
+        if self.limit(bids).algorithm() != Algorithm::Concurrency {
+            if let Some(last) = self.places.last().map(|last| decided.decisions[*last]) {
+                self.places.iter().for_each(|place| decided.decisions[*place] = last);
+            }
+        }
+    }
+
+    /// All report the wait after which the whole sequence passes.
+    pub(super) fn report_denied(&self, bids: &[Bid], decided: &mut Decided, permits: Option<Decision>) {
+        let first = decided.decisions[self.places[0]];
+        let decision = match permits {
+            _ if first.verdict_in_ticks() == Verdict::Impossible => first,
+            Some(of_all) if of_all.is_allowed() => first,
+            Some(of_all) => with_verdict(&first, of_all.verdict_in_ticks()),
+            None => self.in_order(bids, first, (&decided.states[self.places[0]], decided.now)),
+        };
+        self.places.iter().for_each(|place| decided.decisions[*place] = decision);
+    }
+
+    fn in_order(&self, bids: &[Bid], first: Decision, (state, now): (&State, Timestamp)) -> Decision {
+        let limit = self.limit(bids);
+        let passes = |wait: u64| {
+            let (mut state, at) = (state.clone(), now.saturating_add(span(wait)));
+            self.places.iter().all(|place| limit.decide(&mut state, at, bids[*place].ask).is_allowed())
+        };
+        if passes(0) {
+            return first;
+        }
+        // Once the state is clear, waiting changes nothing any more.
+        let longest = limit.clear_at(state).since(now).get();
+        if !passes(longest) {
+            return with_verdict(&first, Verdict::Impossible);
+        }
+        // What passes at one time passes later, too.
+        let (mut denied, mut passed) = (0, longest);
+        while passed - denied > 1 {
+            let middle = denied + (passed - denied) / 2;
+            if passes(middle) { passed = middle } else { denied = middle }
+        }
+        with_verdict(&first, Verdict::Denied { retry_after: span(passed) })
+    }
+}
+
+fn with_verdict(decision: &Decision, verdict: Verdict<Ticks>) -> Decision {
+    let (limit, remaining) = (decision.limit(), decision.remaining());
+    Decision::elsewhere(verdict, limit, remaining, decision.reset_after_in_ticks())
+}

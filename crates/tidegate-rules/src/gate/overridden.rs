@@ -1,0 +1,109 @@
+//! A key with an override, and the limits that it is decided by because of that.
+//!
+//! ```text
+//!   rule's limit | limit of the override | rule's limit, with counts of the override for one refill | rule's limit
+//!   -------------+-----------------------+----------------------------------------------------------+----------> time
+//!          first request               end                                                   forgotten
+//! ```
+//!
+//! Each of these changes is a change of the rule's numbers for this key alone, and counts are carried over at each.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use tidegate::{History, Limit, Predecessor, Timestamp};
+
+use super::limits::{LimitInUse, NodeLimit};
+use super::overrides::{Instead, Override};
+
+/// The most changes of one key's limit that are remembered one after the other; counts of older ones are not carried.
+const MAX_CHANGES: usize = 64;
+
+/// An override and what its key was decided by.
+#[derive(Debug)]
+pub(crate) struct Overridden {
+    one: Override,
+    /// When it ends, or was removed.
+    end: i64,
+    /// The limit by which the key was last decided because of it; none before its first request.
+    last_used: ArcSwapOption<NodeLimit>,
+}
+
+impl Overridden {
+    /// An override that comes after the last one of its key.
+    pub(super) fn new(one: Override, last: Option<&Overridden>) -> Overridden {
+        let last_used = last.and_then(|last| last.last_used.load_full());
+        Overridden { end: one.until, one, last_used: ArcSwapOption::new(last_used) }
+    }
+
+    /// The same, removed at this time.
+    pub(super) fn ended_at(&self, now: i64) -> Overridden {
+        Overridden { end: now, ..Overridden::new(self.one.clone(), Some(self)) }
+    }
+
+    /// The same, as if it had not decided yet.
+    pub(super) fn without_counts(&self) -> Overridden {
+        Overridden { end: self.end, ..Overridden::new(self.one.clone(), None) }
+    }
+
+    /// The override.
+    pub(super) fn one(&self) -> &Override {
+        &self.one
+    }
+
+    pub(super) fn has_ended(&self, now: i64) -> bool {
+        self.end <= now
+    }
+
+    /// Returns true until its end, and as long after that as something may be owed under its limit.
+    pub(super) fn matters_at(&self, now: i64) -> bool {
+        if !self.has_ended(now) {
+            return true;
+        }
+        let Some(last_used) = self.last_used.load_full() else { return false };
+        let limit = match &self.one.instead {
+            Instead::Limit(limit) => limit,
+            Instead::Allow | Instead::Deny => last_used.whole().limit(),
+        };
+        let since_end = Duration::from_secs(now.saturating_sub(self.end).cast_unsigned());
+        let ended = Predecessor::new(limit, Timestamp::EPOCH);
+        History::new(Timestamp::EPOCH, vec![ended]).matters_at(limit, Timestamp::after_epoch(since_end))
+    }
+
+    /// What holds instead of the rule, unless it has ended.
+    pub(super) fn instead(&self, now: i64) -> Option<Instead> {
+        (!self.has_ended(now)).then_some(self.one.instead)
+    }
+
+    /// The limit by which the key is decided: this one, which is that of the override or, after its end, that of the
+    /// rule. Counts are carried over from the limit before.
+    pub(super) fn limit<'p>(&self, limit: &Limit, of_rule: LimitInUse<'p>, now: i64) -> LimitInUse<'p> {
+        let last = self.last_used.load_full();
+        match last {
+            Some(last) if last.whole().limit() == limit => LimitInUse::Changing(last),
+            // It has decided nothing, or too much to remember.
+            _ if self.has_ended(now) && last.as_ref().is_none_or(|last| last.changes() >= MAX_CHANGES) => {
+                of_rule
+            }
+            last => LimitInUse::Changing(self.change(last.as_ref(), limit, &of_rule)),
+        }
+    }
+
+    /// Prepares another limit. Of several requests that come at once, one prepares it for all.
+    #[cold]
+    fn change(
+        &self,
+        last: Option<&Arc<NodeLimit>>,
+        limit: &Limit,
+        of_rule: &Arc<NodeLimit>,
+    ) -> Arc<NodeLimit> {
+        let before = last.filter(|last| last.changes() < MAX_CHANGES);
+        let next = before.unwrap_or(of_rule).instead(*limit);
+        let found = self.last_used.compare_and_swap(&last.cloned(), Some(Arc::clone(&next)));
+        match &*found {
+            Some(found) if found.whole().limit() == limit => Arc::clone(found),
+            _ => next,
+        }
+    }
+}

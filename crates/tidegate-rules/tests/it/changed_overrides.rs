@@ -1,0 +1,119 @@
+//! An override changes the numbers of one key: counts are carried over when it begins and when it ends.
+
+use std::sync::Arc;
+
+use tidegate::SECOND;
+use tidegate_rules::{Gate, Instead, ManualCalendar};
+
+use crate::changed_numbers::{ana, each, limit_of, passed, rule};
+use crate::requests::{policy, remaining};
+
+const END: i64 = 1000;
+
+/// Puts a limit in place of the rule's until [`END`].
+fn put(gate: &Gate, limit: &str) {
+    let limit = limit.parse().expect("a limit");
+    gate.put_override("a", &ana(), Instead::Limit(limit), END).expect("it is supported");
+}
+
+#[test]
+fn an_override_that_raises_a_limit_gives_the_difference_and_its_end_takes_it_back() {
+    for is_removed in [true, false] {
+        each(|algorithm, what, (store, clock)| {
+            let calendar = Arc::new(ManualCalendar::at(0));
+            let text = rule(&limit_of(5, "h", algorithm));
+            let gate = Gate::with_calendar(policy(&text), store, calendar.clone());
+            assert_eq!(passed(&gate, 9), 5, "{what}");
+            clock.advance(SECOND);
+            put(&gate, &limit_of(100, "h", algorithm));
+            assert_eq!(remaining(&gate, "a", &ana()), 95, "{what}");
+            assert_eq!(passed(&gate, 20), 20, "{what}");
+            assert_eq!(remaining(&gate, "a", &ana()), 75, "{what}: it is carried over once");
+            end(&gate, &calendar, is_removed);
+            assert_eq!(passed(&gate, 9), 0, "{what}: the rule's own state is used");
+        });
+    }
+}
+
+fn end(gate: &Gate, calendar: &ManualCalendar, is_removed: bool) {
+    if is_removed {
+        assert_eq!(gate.remove_override("a", &ana()), Ok(true));
+        assert_eq!(gate.remove_override("a", &ana()), Ok(false));
+    } else {
+        calendar.set(END);
+    }
+    assert!(gate.overrides().is_empty());
+}
+
+#[test]
+fn what_was_used_under_an_override_counts_when_it_ends() {
+    for is_removed in [true, false] {
+        each(|algorithm, what, (store, clock)| {
+            let calendar = Arc::new(ManualCalendar::at(0));
+            let text = rule(&limit_of(5, "h", algorithm));
+            let gate = Gate::with_calendar(policy(&text), store, calendar.clone());
+            put(&gate, &limit_of(100, "h", algorithm));
+            assert_eq!(passed(&gate, 3), 3, "{what}");
+            clock.advance(SECOND);
+            end(&gate, &calendar, is_removed);
+            assert_eq!(remaining(&gate, "a", &ana()), 2, "{what}");
+            assert_eq!(passed(&gate, 9), 2, "{what}");
+            // Another rule limit comes into force while counts of the override still matter.
+            clock.advance(SECOND);
+            gate.replace(policy(&rule(&limit_of(8, "h", algorithm)))).expect("memory holds every limit");
+            assert_eq!(remaining(&gate, "a", &ana()), 3, "{what}");
+            // They do not matter for ever.
+            clock.advance(3 * 3600 * SECOND);
+            calendar.set(END + 3 * 3600);
+            assert_eq!(passed(&gate, 9), 8, "{what}");
+        });
+    }
+}
+
+#[test]
+fn a_limit_that_is_used_up_under_an_override_is_not_fresh_when_the_override_ends() {
+    each(|algorithm, what, (store, clock)| {
+        let gate = Gate::new(policy(&rule(&limit_of(5, "h", algorithm))), store);
+        put_for_ever(&gate, &limit_of(100, "h", algorithm));
+        assert_eq!(passed(&gate, 50), 50, "{what}");
+        clock.advance(SECOND);
+        assert_eq!(gate.remove_override("a", &ana()), Ok(true));
+        assert_eq!(passed(&gate, 9), 0, "{what}");
+    });
+}
+
+#[test]
+fn one_override_after_another_keeps_what_was_used_under_both() {
+    each(|algorithm, what, (store, clock)| {
+        let gate = Gate::new(policy(&rule(&limit_of(5, "h", algorithm))), store);
+        for (amount, left) in [(10, 10), (20, 17), (30, 24), (100, 91)] {
+            put_for_ever(&gate, &limit_of(amount, "h", algorithm));
+            assert_eq!(remaining(&gate, "a", &ana()), left, "{what}: {amount}/h");
+            assert_eq!(passed(&gate, 3), 3, "{what}");
+            clock.advance(SECOND);
+        }
+    });
+}
+
+fn put_for_ever(gate: &Gate, limit: &str) {
+    let limit = limit.parse().expect("a limit");
+    gate.put_override("a", &ana(), Instead::Limit(limit), i64::MAX).expect("it is supported");
+}
+
+#[test]
+fn a_reload_and_an_edge_of_the_schedule_leave_the_limit_of_an_override() {
+    let schedule = "schedule = [{ from = '09:00', to = '17:00', timezone = 'UTC', limit = '7/d' }]\n";
+    each(|algorithm, what, (store, clock)| {
+        let calendar = Arc::new(ManualCalendar::at(0));
+        let gate = Gate::with_calendar(policy(&rule("1/d")), store, calendar.clone());
+        put_for_ever(&gate, &limit_of(10, "d", algorithm));
+        assert_eq!(passed(&gate, 4), 4, "{what}");
+        for hour in [0, 10, 20] {
+            clock.advance(SECOND);
+            calendar.set(hour * 3600);
+            gate.replace(policy(&format!("{}{schedule}", rule("2/d")))).expect("memory holds every limit");
+            assert_eq!(passed(&gate, 1), 1, "{what}: {hour}:00");
+        }
+        assert_eq!(remaining(&gate, "a", &ana()), 3, "{what}");
+    });
+}

@@ -1,0 +1,180 @@
+//! A limit in one store in memory: what names its states there, and what they may begin with.
+
+use std::sync::Arc;
+
+use super::limit_table::{LimitTable, StateLimit};
+use super::name::Namespace;
+use super::prepared::{PreparedLimit, Scope};
+use super::zone::StatePrefix;
+use crate::algorithm::worst_word;
+use crate::history::{History, Predecessor};
+use crate::limit::{Limit, Terms};
+use crate::sync::{AtomicU64, Ordering};
+use crate::time::Timestamp;
+
+/// A limit, and the namespace that it counts in, in one store in memory.
+#[derive(Debug)]
+pub(crate) struct BoundLimit {
+    terms: Terms,
+    table: Arc<LimitTable>,
+    namespace: Namespace,
+    name: StateName,
+    /// The limits before it, and the names of states under each of them.
+    history: History,
+    before: Vec<StateName>,
+    /// The time at which it came into force, if it is the limit of a rule.
+    since: Option<Timestamp>,
+    /// Counts of the limits before it matter until then.
+    carries_until: Timestamp,
+    /// A one-word state above this outlasts all that could be carried.
+    carries_word: u64,
+    /// No state that is worth something until then has to be noted in the table.
+    noted_until: AtomicU64,
+}
+
+/// The part of the name of states that is the same for all keys under one limit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StateName {
+    limit: StateLimit,
+    pub(crate) digest: u64,
+    pub(crate) prefix: StatePrefix,
+}
+
+impl StateName {
+    pub(crate) fn new(table: &LimitTable, namespace: &Namespace, limit: StateLimit) -> StateName {
+        let prefix = StatePrefix::new(table.seed(), &limit, namespace.bytes());
+        StateName { limit, digest: digest(&limit), prefix }
+    }
+}
+
+impl BoundLimit {
+    /// Binds a limit to the store of this table. The limit of a rule comes into force.
+    pub(super) fn new(table: &Arc<LimitTable>, prepared: &PreparedLimit, now: Timestamp) -> BoundLimit {
+        let terms = *prepared.terms();
+        let history = match prepared.scope() {
+            Scope::Dynamic | Scope::Release => History::default(),
+            Scope::Rule => table.announce(prepared.namespace(), &prepared.state_limit(), now),
+            Scope::InsteadOf(rule) => {
+                let of_rule = rule.bound_at(table, now);
+                of_rule.history.followed_by(rule.limit(), now)
+            }
+        };
+        let namespace = Namespace::new(prepared.namespace());
+        let name = StateName::new(table, &namespace, prepared.state_limit());
+        let since = matches!(prepared.scope(), Scope::Rule).then_some(history.since());
+        BoundLimit { since, ..BoundLimit::with_history(table, (namespace, terms), name, history) }
+    }
+
+    /// The limit of a handle, in force from now on.
+    pub(crate) fn of_rule(
+        table: &Arc<LimitTable>,
+        namespace: &str,
+        limit: &Limit,
+        now: Timestamp,
+    ) -> BoundLimit {
+        BoundLimit::new(table, &PreparedLimit::of_rule(namespace, *limit), now)
+    }
+
+    fn with_history(
+        table: &Arc<LimitTable>,
+        (namespace, terms): (Namespace, Terms),
+        name: StateName,
+        history: History,
+    ) -> BoundLimit {
+        let named = |before: &Predecessor| StateName::new(table, &namespace, before.terms().pack());
+        let before = history.before().iter().map(named).collect();
+        let carries_until = history.matters_until(&terms);
+        BoundLimit {
+            terms,
+            table: Arc::clone(table),
+            name,
+            before,
+            since: None,
+            carries_until,
+            carries_word: if carries_until == Timestamp::EPOCH { 0 } else { worst_word(carries_until) },
+            history,
+            noted_until: AtomicU64::new(0),
+            namespace,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
+    pub(crate) fn namespace(&self) -> &Namespace {
+        &self.namespace
+    }
+
+    #[inline]
+    pub(crate) fn name(&self) -> &StateName {
+        &self.name
+    }
+
+    pub(crate) fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// The names of states under each of the limits before.
+    pub(crate) fn names_before(&self) -> &[StateName] {
+        &self.before
+    }
+
+    /// The name of states under the predecessor of this number.
+    pub(crate) fn name_before(&self, predecessor: usize) -> &StateName {
+        &self.before[predecessor]
+    }
+
+    /// Returns true while a key without a live state may begin with counts of the limits before.
+    #[inline]
+    pub(crate) fn carries_at(&self, now: Timestamp) -> bool {
+        now < self.carries_until
+    }
+
+    /// Returns true if a key with this one-word state may have to be decided by counts of the limits before, now or once
+    /// the state is clear.
+    #[inline(always)]
+    pub(crate) fn may_carry_to(&self, word: u64) -> bool {
+        word <= self.carries_word
+    }
+
+    /// A number that tells the stores of limits apart.
+    pub(super) fn table_address(&self) -> usize {
+        Arc::as_ptr(&self.table).addr()
+    }
+
+    /// Returns true if it belongs to the store of this table.
+    #[inline]
+    pub(crate) fn is_in(&self, table: &Arc<LimitTable>) -> bool {
+        Arc::ptr_eq(&self.table, table)
+    }
+
+    /// The same limit, if it belongs to the store of this table.
+    pub(super) fn only_in(self: Arc<Self>, table: &Arc<LimitTable>) -> Option<Arc<Self>> {
+        self.is_in(table).then_some(self)
+    }
+
+    /// Returns true if a state that is worth something until this time, in ticks, has to be noted first.
+    #[inline]
+    pub(crate) fn is_unnoted(&self, clear_at: u64) -> bool {
+        clear_at > self.noted_until.load(Ordering::Relaxed)
+    }
+
+    /// Lists the limit in the table, before such a state is written.
+    #[cold]
+    pub(crate) fn note(&self, clear_at: u64, now: Timestamp) {
+        let listed = (self.namespace.name(), &self.name.limit);
+        let until = self.table.note(listed, self.since, (Timestamp::from_ticks(clear_at), now));
+        self.noted_until.fetch_max(until.ticks(), Ordering::Relaxed);
+    }
+}
+
+/// FNV-1a over the packed numbers, with a last mix so that its first letters tell limits apart. It names states in
+/// remote stores, so it never changes.
+pub(super) fn digest(limit: &StateLimit) -> u64 {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    let hash = limit.iter().flat_map(|word| word.to_le_bytes()).fold(0xcbf2_9ce4_8422_2325, step);
+    let hash = (hash ^ (hash >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    hash ^ (hash >> 32)
+}

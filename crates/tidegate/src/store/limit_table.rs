@@ -1,0 +1,408 @@
+//! The limits that the namespaces of a store have had: which states a key may have, and since when a limit is in force.
+//!
+//! ```text
+//!   a record: nine words
+//!   +-----------------------+-------+-------+-------+------------------------------+
+//!   | namespace, algorithm  | order | since | until | five numbers                 |
+//!   +-----------------------+-------+-------+-------+------------------------------+
+//!                             |       |       no state under this limit is worth anything from then on
+//!                             |       since when a rule has it
+//!                             its place among the limits that the rule has had; zero if it comes with each request
+//! ```
+//!
+//! No decision reads the table. A limit is noted before the first state is written under it, and again when a state
+//! would outlast the record, so the table is written once in about two refills. It is read to reset a key under every
+//! limit of its namespace, and when another limit of a rule comes into force.
+//!
+//! The records lie in memory, or in the file of a zone, where other processes use them as well. A record becomes valid
+//! with its last word, `until`, so a process that is killed in between leaves a free record.
+
+use std::fmt;
+
+use super::zone::memory::fresh_seed;
+use super::zone::sip::Sip;
+use crate::algorithm::Algorithm;
+use crate::history::{History, MAX_PREDECESSORS, Predecessor};
+use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
+use crate::time::{SECOND, Ticks, Timestamp};
+
+/// The most limits of rules that a table lists, and the most that come with requests: neither takes room of the other.
+pub(crate) const MAX_LIMITS: usize = 1024;
+/// The records of a table.
+pub(crate) const RECORDS: usize = 2 * MAX_LIMITS;
+/// The words of a record.
+pub(crate) const RECORD_WORDS: usize = 9;
+
+/// The first word of a record has a number for the algorithm in its lowest bits.
+const ALGORITHM_BITS: u32 = 4;
+/// A limit is noted for at least this long, so that one with short debts is not noted all the time.
+const SHORTEST_NOTE: Ticks = Ticks::saturating_from(SECOND.saturating_mul(60));
+
+/// How often the lock of a file is tried for by a decision, with a turn for others in between.
+const ATTEMPTS_TO_NOTE: usize = 64;
+/// The same by a rule that comes into force, and by a reset.
+const ATTEMPTS: usize = 1 << 14;
+
+/// The algorithm and the numbers that name a state. Of permits of a rule, which are one set whatever the numbers, the
+/// numbers are zero.
+pub(crate) type StateLimit = [u64; 6];
+
+/// The table of one store.
+pub(crate) struct LimitTable {
+    seed: [u64; 2],
+    records: Mutex<Records>,
+    /// States under limits that are not listed may be worth something until then; in ticks.
+    unlisted_until: UnlistedUntil,
+}
+
+/// The time until which a reset by key alone may miss a state, for this process or for all that use a file.
+enum UnlistedUntil {
+    Memory(AtomicU64),
+    #[cfg(not(tidegate_models))]
+    File(std::sync::Arc<super::zone::memory::ZoneFile>),
+}
+
+impl UnlistedUntil {
+    fn get(&self) -> u64 {
+        match self {
+            UnlistedUntil::Memory(until) => until.load(Ordering::Relaxed),
+            #[cfg(not(tidegate_models))]
+            UnlistedUntil::File(file) => file.unlisted_until().load(Ordering::Relaxed),
+        }
+    }
+
+    fn raise(&self, until: u64) {
+        match self {
+            UnlistedUntil::Memory(known) => known.fetch_max(until, Ordering::Relaxed),
+            #[cfg(not(tidegate_models))]
+            UnlistedUntil::File(file) => file.unlisted_until().fetch_max(until, Ordering::Relaxed),
+        };
+    }
+}
+
+/// Where the records are.
+#[derive(Debug)]
+enum Records {
+    Memory(Vec<Record>),
+    #[cfg(not(tidegate_models))]
+    File(super::zone::memory::SharedRecords),
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Record {
+    /// The namespace and the algorithm.
+    owner: u64,
+    order: u64,
+    since: u64,
+    until: u64,
+    numbers: [u64; 5],
+}
+
+/// There are limits that the table has no room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unlisted;
+
+impl LimitTable {
+    /// An empty table in memory.
+    pub(crate) fn new() -> LimitTable {
+        // A model has to run the same way each time.
+        let seed = if cfg!(tidegate_models) { [0, 0] } else { fresh_seed() };
+        let unlisted_until = UnlistedUntil::Memory(AtomicU64::new(0));
+        LimitTable { seed, records: Mutex::new(Records::Memory(Vec::new())), unlisted_until }
+    }
+
+    /// The table in the file of a zone.
+    #[cfg(not(tidegate_models))]
+    pub(crate) fn in_file(seed: [u64; 2], records: super::zone::memory::SharedRecords) -> LimitTable {
+        let unlisted_until = UnlistedUntil::File(records.file());
+        LimitTable { seed, records: Mutex::new(Records::File(records)), unlisted_until }
+    }
+
+    /// The seed of the hashes that its store finds states by.
+    pub(crate) fn seed(&self) -> [u64; 2] {
+        self.seed
+    }
+
+    /// Lists a limit under which a state is about to be written that is worth something until `clear_at`. Returns the
+    /// time until which no state has to be noted again. `since` is the time at which it came into force, if it is the
+    /// limit of a rule.
+    pub(crate) fn note(
+        &self,
+        (namespace, limit): (&str, &StateLimit),
+        since: Option<Timestamp>,
+        (clear_at, now): (Timestamp, Timestamp),
+    ) -> Timestamp {
+        let ahead = clear_at.since(now).max(SHORTEST_NOTE);
+        let until = clear_at.saturating_add(ahead);
+        let record = Record { until: until.ticks(), ..self.record(namespace, limit) };
+        let is_listed =
+            self.open(ATTEMPTS_TO_NOTE).is_some_and(|mut open| match (open.place_of(&record), since) {
+                (Some(place), _) => {
+                    open.prolong(place, record.until);
+                    true
+                }
+                // Its record was used for another limit meanwhile.
+                (None, Some(since)) if open.of_rule(record.owner).is_empty() => {
+                    open.enter(Record { order: 1, since: since.ticks(), ..record }, now)
+                }
+                (None, _) => open.enter(record, now),
+            });
+        if !is_listed {
+            self.unlisted_until.raise(record.until);
+        }
+        until
+    }
+
+    /// Puts the limit of a rule in force, unless it is already, and returns the limits before it. A limit that cannot be
+    /// listed has no history.
+    pub(crate) fn announce(&self, namespace: &str, limit: &StateLimit, now: Timestamp) -> History {
+        let record = self.record(namespace, limit);
+        let Some(mut open) = self.open(ATTEMPTS) else { return History::new(now, Vec::new()) };
+        let known = open.of_rule(record.owner);
+        let newest = known.first().copied().unwrap_or_default();
+        let is_newest = newest.is(&record);
+        let since = if is_newest { newest.since } else { now.ticks() };
+        if !is_newest {
+            let (order, until) = (newest.order.saturating_add(1), now.saturating_add(SHORTEST_NOTE).ticks());
+            match open.place_of(&record) {
+                Some(place) => {
+                    open.prolong(place, until);
+                    open.put_in_force(place, order, since);
+                }
+                None => {
+                    open.enter(Record { order, since, until, ..record }, now);
+                }
+            }
+        }
+        let before = mattering(known, now);
+        let before = before.iter().filter(|known| !known.is(&record)).filter_map(Record::predecessor);
+        History::new(Timestamp::from_ticks(since), before.collect())
+    }
+
+    /// The limits under which a key of this namespace may have a state.
+    pub(crate) fn listed(&self, namespace: &str, now: Timestamp) -> Result<Vec<StateLimit>, Unlisted> {
+        if self.unlisted_until.get() > now.ticks() {
+            return Err(Unlisted);
+        }
+        let owner = self.namespace_id(namespace);
+        let Some(open) = self.open(ATTEMPTS) else { return Err(Unlisted) };
+        let of_namespace = |record: &Record| record.owner >> ALGORITHM_BITS == owner;
+        let listed = open.all().into_iter().filter(of_namespace).map(|record| record.limit());
+        Ok(listed.collect())
+    }
+
+    fn record(&self, namespace: &str, limit: &StateLimit) -> Record {
+        let [algorithm, numbers @ ..] = *limit;
+        let owner = self.namespace_id(namespace) << ALGORITHM_BITS | (algorithm + 1);
+        Record { owner, numbers, ..Record::default() }
+    }
+
+    /// A number for a namespace, as it is in records: never zero.
+    fn namespace_id(&self, namespace: &str) -> u64 {
+        let mut sip = Sip::new(self.seed);
+        sip.write(namespace.as_bytes());
+        sip.finish()[0] >> ALGORITHM_BITS | 1
+    }
+
+    /// The records, while nobody else changes them; `None` if another process holds them for too long. A decision does
+    /// not wait for a process that was stopped.
+    fn open(&self, attempts: usize) -> Option<Open<'_>> {
+        let records = self.records.lock();
+        let is_open = match &*records {
+            Records::Memory(_) => attempts > 0,
+            #[cfg(not(tidegate_models))]
+            Records::File(file) => file.try_lock(attempts),
+        };
+        is_open.then_some(Open { records })
+    }
+}
+
+impl fmt::Debug for LimitTable {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("LimitTable")
+    }
+}
+
+/// The records, locked.
+struct Open<'a> {
+    records: MutexGuard<'a, Records>,
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        #[cfg(not(tidegate_models))]
+        if let Records::File(file) = &*self.records {
+            file.unlock();
+        }
+    }
+}
+
+impl Open<'_> {
+    fn count(&self) -> usize {
+        match &*self.records {
+            Records::Memory(records) => records.len(),
+            #[cfg(not(tidegate_models))]
+            Records::File(_) => RECORDS,
+        }
+    }
+
+    fn get(&self, place: usize) -> Record {
+        match &*self.records {
+            Records::Memory(records) => records[place],
+            #[cfg(not(tidegate_models))]
+            Records::File(file) => Record::from_words(file.read(place)),
+        }
+    }
+
+    fn all(&self) -> Vec<Record> {
+        (0..self.count()).map(|place| self.get(place)).collect()
+    }
+
+    fn place_of(&self, record: &Record) -> Option<usize> {
+        (0..self.count()).find(|place| self.get(*place).is(record))
+    }
+
+    /// The limits that a rule has had, newest first.
+    fn of_rule(&self, owner: u64) -> Vec<Record> {
+        let namespace = owner >> ALGORITHM_BITS;
+        let is_of_rule = |record: &Record| record.owner >> ALGORITHM_BITS == namespace && record.order > 0;
+        let mut known: Vec<_> = self.all().into_iter().filter(is_of_rule).collect();
+        known.sort_by_key(|known| std::cmp::Reverse(known.order));
+        known
+    }
+
+    /// Returns true if a record may be used for another limit.
+    fn is_free(&self, place: usize, now: Timestamp) -> bool {
+        let record = self.get(place);
+        record.is_over(now)
+            && !mattering(self.of_rule(record.owner), now).iter().any(|known| known.is(&record))
+    }
+
+    /// Lists a limit in a free record. Returns false if there is none.
+    fn enter(&mut self, record: Record, now: Timestamp) -> bool {
+        let is_like = |place: &usize| {
+            let known = self.get(*place);
+            !known.is_over(now) && (known.order > 0) == (record.order > 0)
+        };
+        if (0..self.count()).filter(is_like).count() >= MAX_LIMITS {
+            return false;
+        }
+        // The limit in force of a rule stays as long as there is room: it may come into use again.
+        let place = self.free(now).find(|place| !self.is_in_force(*place));
+        if place.is_none() && self.push(record) {
+            return true;
+        }
+        let Some(place) = place.or_else(|| self.free(now).next()) else { return false };
+        self.replace(place, record);
+        true
+    }
+
+    /// Adds a record where there is room for more. Returns false in a file, where all of them are there.
+    fn push(&mut self, record: Record) -> bool {
+        match &mut *self.records {
+            Records::Memory(records) if records.len() < RECORDS => {
+                records.push(record);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The places of records that may be used for another limit.
+    fn free(&self, now: Timestamp) -> impl Iterator<Item = usize> + '_ {
+        (0..self.count()).filter(move |place| self.is_free(*place, now))
+    }
+
+    /// Returns true if a record is the newest of a rule.
+    fn is_in_force(&self, place: usize) -> bool {
+        let record = self.get(place);
+        record.order > 0 && self.of_rule(record.owner).first().is_some_and(|newest| newest.is(&record))
+    }
+
+    fn replace(&mut self, place: usize, record: Record) {
+        match &mut *self.records {
+            Records::Memory(records) => records[place] = record,
+            #[cfg(not(tidegate_models))]
+            Records::File(file) => file.write(place, record.to_words()),
+        }
+    }
+
+    /// Puts a limit in force that is listed already. Its record is valid all the time, wherever this process ends.
+    fn put_in_force(&mut self, place: usize, order: u64, since: u64) {
+        match &mut *self.records {
+            Records::Memory(records) => (records[place].order, records[place].since) = (order, since),
+            #[cfg(not(tidegate_models))]
+            Records::File(file) => {
+                file.set(place, SINCE_WORD, since);
+                file.set(place, ORDER_WORD, order);
+            }
+        }
+    }
+
+    fn prolong(&mut self, place: usize, until: u64) {
+        match &mut *self.records {
+            Records::Memory(records) => records[place].until = records[place].until.max(until),
+            #[cfg(not(tidegate_models))]
+            Records::File(file) => file.raise(place, UNTIL_WORD, until),
+        }
+    }
+}
+
+/// The place of `order` in a record.
+#[cfg(not(tidegate_models))]
+const ORDER_WORD: usize = 1;
+/// The place of `since` in a record.
+#[cfg(not(tidegate_models))]
+const SINCE_WORD: usize = 2;
+
+/// Of the limits that a rule has had, those that still matter: the oldest with live states that counts are carried from,
+/// and all after it, through which they are carried.
+fn mattering(mut known: Vec<Record>, now: Timestamp) -> Vec<Record> {
+    known.truncate(MAX_PREDECESSORS + 1);
+    let oldest = known.iter().rposition(|known| !known.is_over(now));
+    known.truncate(oldest.map_or(0, |oldest| oldest + 1));
+    known
+}
+
+/// The place of `until` in a record: it is written last.
+pub(crate) const UNTIL_WORD: usize = 3;
+
+impl Record {
+    #[cfg(not(tidegate_models))]
+    fn from_words([owner, order, since, until, numbers @ ..]: [u64; RECORD_WORDS]) -> Record {
+        Record { owner, order, since, until, numbers }
+    }
+
+    #[cfg(not(tidegate_models))]
+    fn to_words(self) -> [u64; RECORD_WORDS] {
+        let [a, b, c, d, e] = self.numbers;
+        [self.owner, self.order, self.since, self.until, a, b, c, d, e]
+    }
+
+    /// Returns true if both are of one namespace and one limit.
+    fn is(&self, other: &Record) -> bool {
+        self.owner == other.owner && self.numbers == other.numbers
+    }
+
+    /// Returns true if no state under this limit is worth anything.
+    fn is_over(&self, now: Timestamp) -> bool {
+        self.until <= now.ticks()
+    }
+
+    fn limit(&self) -> StateLimit {
+        let [a, b, c, d, e] = self.numbers;
+        [(self.owner & ((1 << ALGORITHM_BITS) - 1)).wrapping_sub(1), a, b, c, d, e]
+    }
+
+    /// The limit as one that was in force before; `None` if no limit has these numbers.
+    fn predecessor(&self) -> Option<Predecessor> {
+        let [algorithm, numbers @ ..] = self.limit();
+        let algorithm = Algorithm::ALL.into_iter().find(|known| *known as u64 == algorithm)?;
+        // Permits of a rule are one set whatever the numbers, which are not kept; nothing is carried from it.
+        let numbers = if numbers == [0; 5] { [1, 1, 0, 0, 0] } else { numbers };
+        Predecessor::from_numbers(algorithm, numbers, Timestamp::from_ticks(self.since))
+    }
+}
+
+#[cfg(all(test, not(tidegate_models)))]
+mod tests;

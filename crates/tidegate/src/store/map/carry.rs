@@ -1,0 +1,97 @@
+//! What a key begins with when the limit of its rule was changed: counts from its states under the limits before, which
+//! are in the same shard.
+
+use super::accounts::{Moment, named};
+use super::shard::{Entry, Shard, StateRef};
+use super::{Inner, Place};
+use crate::algorithm::State;
+use crate::ask::Ask;
+use crate::decision::Decision;
+use crate::history::Begun;
+use crate::store::Reported;
+use crate::store::name::Account;
+use crate::time::Timestamp;
+
+impl Inner {
+    /// The same while counts of the limits before matter.
+    #[cold]
+    pub(super) fn change_carrying<R: Reported>(
+        &self,
+        shard: &mut Shard,
+        place: Place,
+        account: &Account,
+        moment: Moment,
+        (change, full): (impl FnOnce(&mut State, Timestamp) -> R, impl FnOnce(&State, Timestamp) -> R),
+    ) -> R {
+        let (terms, Moment { now, at, ask }) = (account.terms(), moment);
+        let begun = if ask.is_some() { shard.begun(place, account, at) } else { Begun::FULL };
+        let ask = ask.unwrap_or(Ask::ONE);
+        if begun.is_full() {
+            let answer = self.change_own(shard, place, account, moment, (change, full));
+            return answer.report(&mut |decision| shard.report_own(place, account, (at, ask), decision));
+        }
+        let first = begun.state_under(terms, at, ask);
+        let mut state = first.clone();
+        let answer = change(&mut state, at);
+        if state == first {
+            return answer.report(&mut |decision| {
+                if decision.is_allowed() { decision } else { begun.peek_terms(terms, at, ask) }
+            });
+        }
+        // A clear state of its own makes room for what is carried.
+        shard.remove(place.hash, named(account), &self.budget);
+        if self.remember(shard, (place.hash, account), state, now) { answer } else { full(&first, at) }
+    }
+}
+
+impl Shard {
+    /// The answer to an ask, without spending.
+    pub(super) fn peek(&self, place: Place, account: &Account, now: Timestamp, ask: Ask) -> Decision {
+        let own = self.find(place.hash, named(account)).map(Entry::state);
+        let decision = match own {
+            Some(state) => account.terms().peek(state, now, ask),
+            None => account.terms().peek(&State::default(), now, ask),
+        };
+        if !account.limit().carries_at(now) {
+            return decision;
+        }
+        let begun = self.begun(place, account, now);
+        if begun.is_full() {
+            return self.report_own(place, account, (now, ask), decision);
+        }
+        begun.peek_terms(account.terms(), now, ask)
+    }
+
+    /// The states that a key begins with from those under the limits before; none if it has a live one.
+    fn begun(&self, place: Place, account: &Account, now: Timestamp) -> Begun {
+        let own = self.find(place.hash, named(account));
+        if own.is_some_and(|own| own.clear_at() > now) {
+            return Begun::FULL;
+        }
+        let limit = account.limit();
+        limit.history().begin_terms(limit.terms(), now, |before, _| self.state_before(place, account, before))
+    }
+
+    /// The state of a key under one of the limits before.
+    fn state_before(&self, place: Place, account: &Account, before: usize) -> State {
+        let limit = account.limit().name_before(before).digest;
+        let state = StateRef { limit, name: account.name().bytes() };
+        let entry = self.find(place.hash_under(limit), state);
+        entry.map_or_else(State::default, |entry| entry.state().clone())
+    }
+
+    /// The decision about a live state, which is followed by counts of the limits before once it is clear.
+    fn report_own(
+        &self,
+        place: Place,
+        account: &Account,
+        (now, ask): (Timestamp, Ask),
+        decision: Decision,
+    ) -> Decision {
+        let Some(own) = self.find(place.hash, named(account)) else { return decision };
+        let limit = account.limit();
+        limit.history().report_terms(limit.terms(), (own.state(), decision), (now, ask), |before, _| {
+            self.state_before(place, account, before)
+        })
+    }
+}

@@ -1,0 +1,30 @@
+//! Answers that may hold a decision, for stores that correct what is reported.
+
+use crate::algorithm::TakenOff;
+use crate::ask::Adjusted;
+use crate::decision::Decision;
+
+/// The answer of something that was done to a state.
+pub(crate) trait Reported: Sized {
+    /// The same with another decision in it, if there is one.
+    fn report(self, _: &mut dyn FnMut(Decision) -> Decision) -> Self {
+        self
+    }
+}
+
+impl Reported for Decision {
+    fn report(self, report: &mut dyn FnMut(Decision) -> Decision) -> Decision {
+        report(self)
+    }
+}
+
+impl<T> Reported for (Decision, T) {
+    fn report(self, report: &mut dyn FnMut(Decision) -> Decision) -> (Decision, T) {
+        (report(self.0), self.1)
+    }
+}
+
+impl Reported for Adjusted {}
+impl<T> Reported for (Adjusted, T) {}
+impl Reported for Option<TakenOff> {}
+impl Reported for bool {}

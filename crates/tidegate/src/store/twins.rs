@@ -1,0 +1,137 @@
+//! One state that is asked for more than once in a request that stands or falls together.
+//!
+//! Under most limits that is one ask of the summed cost. Where an ask may be delayed, or gets a permit of its own, the
+//! asks are decided one after the other in one step. Either way a denial reports the wait after which all of them pass.
+
+use super::name::Account;
+use crate::algorithm::{Algorithm, State};
+use crate::ask::{Ask, Cost};
+use crate::decision::{Decision, Verdict};
+use crate::limit::Terms;
+use crate::time::{Ticks, Timestamp};
+
+/// So many asks are compared each with each.
+const FEW: usize = 16;
+
+/// The groups of asks for one state, each with the places of its asks among all.
+#[derive(Debug)]
+pub(super) struct Twins<'a> {
+    groups: Vec<Group<'a>>,
+}
+
+#[derive(Debug)]
+struct Group<'a> {
+    terms: &'a Terms,
+    places: Vec<usize>,
+    asks: Vec<Ask>,
+}
+
+impl<'a> Twins<'a> {
+    pub(super) fn of(asks: impl Iterator<Item = (&'a Account, Ask)>) -> Twins<'a> {
+        let asks: Vec<_> = asks.collect();
+        if !has_any(&asks) {
+            return Twins { groups: Vec::new() };
+        }
+        let state = |place: usize| {
+            let account = asks[place].0;
+            (account.limit().table_address(), account.digest(), account.name().bytes())
+        };
+        let mut order: Vec<_> = (0..asks.len()).collect();
+        order.sort_by_key(|place| state(*place));
+        let groups =
+            order.chunk_by(|one, other| state(*one) == state(*other)).filter(|group| group.len() > 1);
+        let groups = groups.map(|places| Group {
+            terms: asks[places[0]].0.terms(),
+            places: places.to_vec(),
+            asks: places.iter().map(|place| asks[*place].1).collect(),
+        });
+        Twins { groups: groups.collect() }
+    }
+
+    /// Returns true if no state is asked for twice.
+    pub(super) fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+
+    /// Replaces the answers to single asks by a denial of all asks for one state, if that is the answer.
+    pub(super) fn deny(
+        &self,
+        decisions: &mut [Decision],
+        peek: impl Fn(usize, Ask) -> Decision,
+        state: impl Fn(usize) -> (State, Timestamp),
+    ) {
+        for group in &self.groups {
+            let first = group.places[0];
+            let decision = match group.as_one() {
+                Some(ask) => peek(first, ask),
+                None => group.peek_in_order(decisions[first], state(first)),
+            };
+            if !decision.is_allowed() {
+                group.places.iter().for_each(|place| decisions[*place] = decision);
+            }
+        }
+    }
+
+    /// All asks for one state report what the last of them has left, and its delay, which is the longest.
+    pub(super) fn report_last(&self, decisions: &mut [Decision]) {
+        for group in self.groups.iter().filter(|group| group.terms.algorithm() != Algorithm::Concurrency) {
+            if let Some(last) = group.places.last().map(|last| decisions[*last]) {
+                group.places.iter().for_each(|place| decisions[*place] = last);
+            }
+        }
+    }
+}
+
+/// Returns false if no state is asked for twice; few asks are compared without sorting them.
+fn has_any(asks: &[(&Account, Ask)]) -> bool {
+    let is_again = |place: usize| {
+        let (account, _) = asks[place];
+        asks[..place].iter().any(|(other, _)| account.is_same_state(other))
+    };
+    asks.len() > FEW || (1..asks.len()).any(is_again)
+}
+
+impl Group<'_> {
+    /// The one ask that they are, where they are one.
+    fn as_one(&self) -> Option<Ask> {
+        match self.terms {
+            Terms::LeakyBucket(_) | Terms::Pacer(_) | Terms::Concurrency(_) => return None,
+            Terms::TokenBucket(_)
+            | Terms::FixedWindow(_)
+            | Terms::SlidingLog(_)
+            | Terms::SlidingWindow(_) => {}
+        }
+        let first = self.asks.first()?;
+        let cost = self.asks.iter().fold(0_u64, |sum, ask| sum.saturating_add(ask.units()));
+        let is_alike = self.asks.iter().all(|ask| ask.patience == first.patience);
+        is_alike.then(|| Ask { cost: Cost::of(cost), ..*first })
+    }
+
+    /// The answer to asks that are decided one after the other.
+    fn peek_in_order(&self, first: Decision, (state, now): (State, Timestamp)) -> Decision {
+        let passes = |wait: u64| self.passes(&state, now.saturating_add(Ticks::new(wait)));
+        if !first.is_allowed() && !matches!(first.verdict_in_ticks(), Verdict::Denied { .. }) {
+            return first;
+        }
+        if passes(0) {
+            return first;
+        }
+        // Once the state is clear, waiting changes nothing any more.
+        let longest = self.terms.clear_at(&state).since(now).get();
+        if !passes(longest) {
+            return first.impossible();
+        }
+        // What passes at one time passes later, too.
+        let (mut denied, mut passed) = (0, longest);
+        while passed - denied > 1 {
+            let middle = denied + (passed - denied) / 2;
+            if passes(middle) { passed = middle } else { denied = middle }
+        }
+        first.denied_for(Ticks::new(passed))
+    }
+
+    fn passes(&self, state: &State, at: Timestamp) -> bool {
+        let mut state = state.clone();
+        self.asks.iter().all(|ask| self.terms.decide(&mut state, at, *ask, 0).is_allowed())
+    }
+}

@@ -1,0 +1,137 @@
+//! What a subject begins with when the limit of its rule was changed: counts from its cells under the limits before.
+//!
+//! All of this is off the hot path: a cell whose word outlasts what can be carried is decided without it.
+
+use super::WhenFull;
+use super::cell::Content;
+use super::change::Change;
+use super::core::{Core, Who, change_own};
+use super::subjects::FindUnder;
+use super::table::{Sighting, View};
+use crate::algorithm::{OneWord, State};
+use crate::ask::Ask;
+use crate::decision::Decision;
+use crate::history::{Begun, Predecessor};
+use crate::limit::Terms;
+use crate::store::Reported as _;
+use crate::store::bound::BoundLimit;
+use crate::time::Timestamp;
+
+impl Core {
+    /// Changes a state of the subject's own, which may be clear while counts of the limits before are not.
+    pub(super) fn change_carrying<W: OneWord, C: Change<W>>(
+        &self,
+        who: &Who<'_, W>,
+        change: &C,
+        (view, own): (&View<'_>, Sighting),
+        now: Timestamp,
+    ) -> Option<C::Answer> {
+        let content = own.content;
+        let state = who.terms.state_of_word(content.word);
+        let is_clear = who.terms.clear_at(&state) <= now;
+        let begun = if is_clear { self.begun_by(who, change, now) } else { Begun::FULL };
+        let (answer, after) = if begun.is_full() {
+            let (answer, after) = change_own(content, who, now, change);
+            let (left, ask) = (who.terms.state_of_word(after.word), change.ask().unwrap_or(Ask::ONE));
+            (answer.report(&mut |decision| self.report_own(who, (&left, decision), (now, ask))), after)
+        } else {
+            let (answer, word) = begin_carried(who, change, (&begun, Timestamp::EPOCH), now);
+            let written = |word| Content::own(who.spot.fingerprint, who.kind(), word);
+            (answer, word.map_or(content, written))
+        };
+        if after == content {
+            return Some(answer);
+        }
+        if who.limit.is_unnoted(after.word) {
+            self.note(who, after.word, now);
+        }
+        view.replace(own, after).then_some(answer)
+    }
+
+    /// The states that a change of a subject without a live one begins with.
+    pub(super) fn begun_by<W: OneWord, C: Change<W>>(
+        &self,
+        who: &Who<'_, W>,
+        change: &C,
+        now: Timestamp,
+    ) -> Begun {
+        if change.ask().is_some() { self.begun(who, now) } else { Begun::FULL }
+    }
+
+    /// The states that a subject without a live one begins with, from its cells under the limits before.
+    pub(super) fn begun<W: OneWord>(&self, who: &Who<'_, W>, now: Timestamp) -> Begun {
+        match who.key {
+            Some(key) if who.limit.carries_at(now) => {
+                who.limit.history().begin_terms(who.limit.terms(), now, |place, before| {
+                    self.state_before(key, (who.limit, place), before)
+                })
+            }
+            _ => Begun::FULL,
+        }
+    }
+
+    /// What is known about a key under one of the limits before.
+    fn state_before(
+        &self,
+        key: &dyn FindUnder,
+        (limit, place): (&BoundLimit, usize),
+        before: &Predecessor,
+    ) -> State {
+        let spot = key.spot_under(&self.table, limit.name_before(place));
+        let terms = before.terms();
+        let word = match terms {
+            Terms::TokenBucket(bucket) => self.word(&spot, bucket),
+            Terms::LeakyBucket(bucket) => self.word(&spot, bucket),
+            Terms::FixedWindow(window) if window.fits_word() => self.word(&spot, window),
+            // The map beside the zone has it, and nothing is carried from one to the other.
+            _ => None,
+        };
+        word.map_or_else(State::default, |word| terms.state_of_word(word))
+    }
+
+    /// The decision about a live state, which is followed by counts of the limits before once it is clear.
+    pub(super) fn report_own<W: OneWord>(
+        &self,
+        who: &Who<'_, W>,
+        (state, decision): (&W::State, Decision),
+        (now, ask): (Timestamp, Ask),
+    ) -> Decision {
+        let Some(key) = who.key else { return decision };
+        let word = who.terms.word_of(state);
+        if !who.limit.may_carry_to(word) {
+            return decision;
+        }
+        let state = who.limit.terms().state_of_word(word);
+        let before = |place, before: &Predecessor| self.state_before(key, (who.limit, place), before);
+        who.limit.history().report_terms(who.limit.terms(), (&state, decision), (now, ask), before)
+    }
+}
+
+/// What happens to a subject that begins with counts of the limits before, and with what it may owe among those that
+/// share; with the word that is left, if it is another one.
+pub(super) fn begin_carried<W: OneWord, C: Change<W>>(
+    who: &Who<'_, W>,
+    change: &C,
+    (begun, shared_until): (&Begun, Timestamp),
+    now: Timestamp,
+) -> (C::Answer, Option<u64>) {
+    let (terms, ask) = (who.limit.terms(), change.ask().unwrap_or(Ask::ONE));
+    let carried = begun.state_under(terms, now, ask);
+    let is_shared = shared_until > now && who.when_full == WhenFull::Share;
+    let mut state = if is_shared {
+        who.terms.worst_state(shared_until.max(terms.clear_at(&carried)), now)
+    } else {
+        who.terms.state_of_word(terms.word_of(&carried))
+    };
+    let before = who.terms.word_of(&state);
+    let answer = change.change(who.terms, &mut state, now);
+    let word = who.terms.word_of(&state);
+    let answer = if begun.is_full() || is_shared || word != before {
+        answer
+    } else {
+        answer.report(&mut |decision| {
+            if decision.is_allowed() { decision } else { begun.peek_terms(terms, now, ask) }
+        })
+    };
+    (answer, (word != before).then_some(word))
+}

@@ -1,0 +1,90 @@
+//! Servers that share the file of a zone, each a process of its own as far as the zone can tell, and restarts.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use conformance::versions::Versions;
+use tidegate::{
+    Algorithm, Ask, Decision, Key, Limit, ManualClock, PreparedLimit, State, Subject, Timestamp, Zone,
+};
+
+const BYTES: usize = 1 << 12;
+const SERVERS: usize = 3;
+
+/// Three servers on one file. A server that reads its rules is started again.
+#[derive(Debug)]
+pub(crate) struct OnFile {
+    path: PathBuf,
+    clock: Arc<ManualClock>,
+    key: Key,
+    servers: [Option<Server>; SERVERS],
+}
+
+#[derive(Debug)]
+struct Server {
+    zone: Zone,
+    limit: PreparedLimit,
+}
+
+impl Default for OnFile {
+    fn default() -> OnFile {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let name =
+            format!("tidegate-versions-{}-{}.tg", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        // In memory where there is a file system for that: nothing here is about a disk.
+        let folder = Some(PathBuf::from("/dev/shm")).filter(|shared| shared.is_dir());
+        let path = folder.unwrap_or_else(std::env::temp_dir).join(name);
+        OnFile { path, clock: Arc::new(ManualClock::new()), key: Key::new("k"), servers: Default::default() }
+    }
+}
+
+impl Drop for OnFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+impl OnFile {
+    fn server(&self, server: usize) -> &Server {
+        self.servers[server].as_ref().expect("a server announces its limit first")
+    }
+}
+
+impl Versions for OnFile {
+    fn name(&self) -> &'static str {
+        "zone in a file"
+    }
+
+    /// States of more than one word end with their process.
+    fn holds(&self, limit: &Limit) -> bool {
+        let in_cells = [Algorithm::TokenBucket, Algorithm::LeakyBucket, Algorithm::FixedWindow];
+        in_cells.contains(&limit.algorithm()) && Zone::new(0).keeps(limit)
+    }
+
+    fn set_time(&mut self, now: Timestamp) {
+        self.clock.set(now);
+    }
+
+    fn announce(&mut self, server: usize, limit: &Limit) {
+        self.servers[server] = None;
+        let zone = Zone::in_file_with_clock(&self.path, BYTES, self.clock.clone()).expect("a zone in a file");
+        let limit = PreparedLimit::of_rule("rule", *limit);
+        let _ = zone.peek(limit.subject(&self.key), Ask::ONE);
+        self.servers[server] = Some(Server { zone, limit });
+    }
+
+    fn take(&mut self, server: usize, ask: Ask) -> Decision {
+        let Server { zone, limit } = self.server(server);
+        zone.take(limit.subject(&self.key), ask).0
+    }
+
+    fn peek(&self, server: usize, ask: Ask) -> Decision {
+        let Server { zone, limit } = self.server(server);
+        zone.peek(limit.subject(&self.key), ask)
+    }
+
+    fn state(&self, limit: &Limit) -> State {
+        self.server(0).zone.state(Subject::new("rule", &self.key, limit))
+    }
+}
