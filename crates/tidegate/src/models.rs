@@ -120,6 +120,23 @@ fn a_limit_is_changed_while_it_decides() {
 }
 
 #[test]
+fn a_spent_limit_that_is_replaced_admits_nobody_in_between() {
+    loom::model(|| {
+        // Its debt is small for the limit before it: who still decides by that one must not take it for its own.
+        let fast = Limit::per_second(1);
+        let single = Single::with_clock(SLOW.burst(2), clock());
+        assert!(single.admit_with(crate::Ask::new(crate::Cost::of(2))).is_allowed());
+        let other = single.clone();
+        let (passed, ()) = both(move || other.admit().is_allowed(), {
+            let single = single.clone();
+            move || single.set_limit(fast)
+        });
+        assert!(!passed, "spent under both limits");
+        assert!(!single.admit().is_allowed());
+    });
+}
+
+#[test]
 fn a_newcomer_comes_twice_at_once() {
     loom::model(|| {
         let limiter = Limiter::with_clock(SLOW, clock());

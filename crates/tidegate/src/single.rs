@@ -1,21 +1,23 @@
 //! One subject, the hottest path: no key, no map.
 //!
-//! A state that is one word is exchanged atomically; the others are behind a lock.
+//! The state of the first limit, if it is one word, is exchanged atomically. Other states are behind a lock, and so is
+//! every state once the limit was replaced: a state belongs to one limit, and the lock names that limit.
 
 mod states;
 
+use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
 
 use crate::algorithm::{Decide, State};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::Decision;
-use crate::limit::{CurrentLimit, Limit, LimitError, Terms};
+use crate::limit::{Limit, LimitError, Terms};
 use crate::receipt::Receipt;
 use crate::store::name::{Account, Name, Namespace};
 use crate::store::receipts::Receipts;
 use crate::store::{OpenReceipt, nonce_for};
-use crate::sync::{Apart, AtomicU64, Mutex, Ordering};
+use crate::sync::{Apart, AtomicU64, Mutex, MutexGuard, Ordering};
 use crate::time::{Clock, CounterClock, Source, Timestamp};
 use crate::wait::{Acquire, MAX_WAITERS, Room, TrackedTake, Venue, Visit};
 use states::States;
@@ -36,14 +38,26 @@ pub struct Single {
 }
 
 struct Inner {
-    /// Each algorithm has its own state: a limit of another one finds another state.
-    tokens: Apart<AtomicU64>,
-    queue: AtomicU64,
-    others: Mutex<States>,
-    limit: CurrentLimit,
+    /// The limit that it began with.
+    first: Terms,
+    /// The state of the first limit if it is one word, else [`MOVED`].
+    word: Apart<AtomicU64>,
+    states: Mutex<States>,
     clock: Source,
     room: Room,
     receipts: Receipts,
+}
+
+/// The word of a state that is behind the lock. A state that happens to be this word moves there, too.
+const MOVED: u64 = u64::MAX;
+
+/// The limit whose state is touched.
+#[derive(Clone, Copy)]
+enum Whose<'a> {
+    /// The limit in force.
+    InForce,
+    /// The limit of an account, which may have been replaced since.
+    Of(&'a Terms),
 }
 
 impl Single {
@@ -65,11 +79,12 @@ impl Single {
     }
 
     fn build(limit: Limit, clock: Source) -> Single {
+        let first = *limit.terms();
+        let has_moved = !is_one_word(&first);
         let inner = Inner {
-            tokens: Apart(AtomicU64::new(0)),
-            queue: AtomicU64::new(0),
-            others: Mutex::new(Default::default()),
-            limit: CurrentLimit::new(limit),
+            first,
+            word: Apart(AtomicU64::new(if has_moved { MOVED } else { 0 })),
+            states: Mutex::new(States::new(limit, has_moved)),
             clock,
             room: Room::new(MAX_WAITERS),
             receipts: Receipts::of_one(),
@@ -79,15 +94,13 @@ impl Single {
 
     /// The same, as of now: a pacer has nothing saved.
     pub(crate) fn begun(self) -> Single {
-        let terms = self.inner.limit.terms();
-        let begun = terms.state_begun_at(self.inner.clock.now());
-        self.inner.others.lock().current[terms.algorithm() as usize] = begun;
+        self.inner.touch(Whose::InForce, None, |terms, state, now| *state = terms.state_begun_at(now));
         self
     }
 
     /// The limit in force.
     pub fn limit(&self) -> Limit {
-        self.inner.limit.limit()
+        self.inner.states.lock().limit()
     }
 
     /// Decides about one unit, and spends it if allowed.
@@ -156,11 +169,12 @@ impl Single {
     fn adjust(&self, units: u64, adjustment: impl FnOnce(Cost) -> Adjustment) -> Adjusted {
         let Ok(cost) = Cost::new(units) else { return Adjusted::Whole };
         let adjustment = adjustment(cost);
-        let terms = self.inner.limit.terms();
-        let adjust = || self.inner.touch(&terms, None, |state, now| terms.adjust(state, now, adjustment));
+        let adjust = || {
+            self.inner.touch(Whose::InForce, None, |terms, state, now| terms.adjust(state, now, adjustment))
+        };
         let adjusted = match adjustment {
             Adjustment::Charge(_) => adjust(),
-            Adjustment::Refund(_) => self.inner.without_receipt(&nobody().under_any(terms), adjust),
+            Adjustment::Refund(_) => self.inner.without_receipt(&self.inner.account(&nobody()), adjust),
         };
         self.inner.room.look_again(&self.venue(), &nobody());
         adjusted
@@ -170,16 +184,19 @@ impl Single {
     pub fn reset(&self) {
         let mut receipts = self.inner.receipts.lock(0, &[]);
         receipts.forget_all();
-        self.inner.tokens.0.store(0, Ordering::Release);
-        self.inner.queue.store(0, Ordering::Release);
-        *self.inner.others.lock() = Default::default();
+        let mut states = self.inner.states.lock();
+        states.forget_all();
+        if !states.has_moved {
+            self.inner.word.0.store(0, Ordering::Release);
+        }
+        drop(states);
         drop(receipts);
         self.inner.room.begin_anew(&self.venue(), &nobody());
     }
 
     /// Puts another limit in force; what was used stays used, in units.
     pub fn set_limit(&self, limit: Limit) {
-        self.inner.replace_limit(|current| current.set(limit));
+        let Ok(()) = self.inner.replace_limit(|_| Ok::<_, Infallible>(limit));
         self.inner.room.begin_all_anew(&self.venue());
     }
 
@@ -187,7 +204,7 @@ impl Single {
         &self,
         change: impl FnOnce(Limit) -> Result<Limit, LimitError>,
     ) -> Result<(), LimitError> {
-        self.inner.replace_limit(|current| current.change(change))?;
+        self.inner.replace_limit(change)?;
         self.inner.room.begin_all_anew(&self.venue());
         Ok(())
     }
@@ -213,79 +230,48 @@ fn nobody() -> Name {
     Name::new(&Namespace::none(), "")
 }
 
+/// Returns true for the limits whose state is exchanged atomically.
+fn is_one_word(terms: &Terms) -> bool {
+    matches!(terms, Terms::TokenBucket(_) | Terms::LeakyBucket(_))
+}
+
 impl Inner {
     /// The common case is small, and always a part of the caller: there, nothing is computed of an answer but what
     /// the caller reads. What decides about the other cases is large, and would keep this from being inlined.
     #[inline(always)]
     fn spend(&self, ask: Ask) -> Decision {
-        match (self.limit.unreplaced(), &self.clock) {
-            (Some(Terms::TokenBucket(bucket)), Source::Process) => {
-                let now = || CounterClock::new().now();
-                exchange(&self.tokens.0, now, |state, now| bucket.decide(state, now, ask))
+        if let (Terms::TokenBucket(bucket), Source::Process) = (&self.first, &self.clock) {
+            let now = || CounterClock::new().now();
+            if let Some(decision) = exchange(&self.word.0, now, |state, now| bucket.decide(state, now, ask)) {
+                return decision;
             }
-            _ => self.spend_by_any(ask),
         }
+        self.spend_by_any(ask)
     }
 
     #[inline(never)]
     fn spend_by_any(&self, ask: Ask) -> Decision {
-        match self.limit.terms() {
-            Terms::TokenBucket(bucket) => {
-                exchange(&self.tokens.0, || self.clock.now(), |state, now| bucket.decide(state, now, ask))
-            }
-            Terms::LeakyBucket(bucket) => {
-                exchange(&self.queue, || self.clock.now(), |state, now| bucket.decide(state, now, ask))
-            }
-            terms => {
-                let mut states = self.others.lock();
-                let state = &mut states.current[terms.algorithm() as usize];
-                terms.decide(state, self.clock.now(), ask, nonce_for(&terms))
-            }
+        self.touch(Whose::InForce, None, |terms, state, now| terms.decide(state, now, ask, nonce_for(terms)))
+    }
+
+    /// Locks the states, that of the first limit among them.
+    fn moved(&self) -> MutexGuard<'_, States> {
+        let mut states = self.states.lock();
+        if !states.has_moved {
+            let word = self.word.0.swap(MOVED, Ordering::AcqRel);
+            states.begin_with(self.first.state_of(Timestamp::from_ticks(word)));
         }
+        states
     }
 
     /// Puts another limit in force. What was used is carried over in units, as of now.
-    fn replace_limit<R>(&self, replace: impl FnOnce(&CurrentLimit) -> R) -> R {
+    fn replace_limit<E>(&self, change: impl FnOnce(Limit) -> Result<Limit, E>) -> Result<(), E> {
         let mut receipts = self.receipts.lock(0, &[]);
-        let mut states = self.others.lock();
-        let old = self.limit.terms();
-        let replaced = replace(&self.limit);
-        let new = self.limit.terms();
+        let mut states = self.moved();
+        let limit = change(states.limit())?;
         receipts.forget_all();
-        if old == new {
-            return replaced;
-        }
-        let word = |terms: &Terms| match terms {
-            Terms::TokenBucket(_) => Some(&self.tokens.0),
-            Terms::LeakyBucket(_) => Some(&self.queue),
-            _ => None,
-        };
-        loop {
-            let (now, mut tried) = (self.clock.now(), states.clone());
-            let seen = word(&old).map(|word| word.load(Ordering::Acquire));
-            let used = match seen {
-                Some(seen) => old.state_of(Timestamp::from_ticks(seen)),
-                None => tried.current[old.algorithm() as usize].clone(),
-            };
-            tried.replace(&old, used, now);
-            let state = tried.begin(&new, now);
-            let clear_at = new.clear_at(&state).ticks();
-            match (word(&new), seen) {
-                // A take came in between: it counts.
-                (Some(word), Some(seen)) if old.algorithm() == new.algorithm() => {
-                    if word.compare_exchange(seen, clear_at, Ordering::AcqRel, Ordering::Acquire).is_err() {
-                        continue;
-                    }
-                }
-                (Some(word), _) => word.store(clear_at, Ordering::Release),
-                // Holders are one set, whatever the numbers.
-                (None, _) if new.algorithm() == crate::Algorithm::Concurrency => {}
-                (None, _) => tried.current[new.algorithm() as usize] = state,
-            }
-            *states = tried;
-            break;
-        }
-        replaced
+        states.replace(limit, self.clock.now());
+        Ok(())
     }
 
     /// Takes as `take` says, under the lock of the open receipts.
@@ -296,9 +282,8 @@ impl Inner {
         at: Option<Timestamp>,
         take: impl Fn(&Terms, &mut State, Timestamp) -> Decision,
     ) -> (Decision, Option<OpenReceipt>) {
-        let terms = account.terms();
         Receipts::tracking(Some(&self.receipts), account, || {
-            self.touch(terms, at, |state, now| {
+            self.touch(Whose::Of(account.terms()), at, |terms, state, now| {
                 let decision = take(terms, state, now);
                 (decision, terms.receipt(state, now, ask, &decision))
             })
@@ -310,53 +295,59 @@ impl Inner {
     }
 
     fn peek(&self, ask: Ask) -> Decision {
-        let terms = self.limit.terms();
-        self.touch(&terms, None, |state, now| terms.peek(state, now, ask))
+        self.touch(Whose::InForce, None, |terms, state, now| terms.peek(state, now, ask))
     }
 
-    /// Changes the state of an algorithm, now or as of the given time.
+    /// Changes the state of a limit, now or as of the given time.
     fn touch<R>(
         &self,
-        terms: &Terms,
+        whose: Whose<'_>,
         at: Option<Timestamp>,
-        mut change: impl FnMut(&mut State, Timestamp) -> R,
+        mut change: impl FnMut(&Terms, &mut State, Timestamp) -> R,
     ) -> R {
-        let word = match terms {
-            Terms::TokenBucket(_) => &self.tokens.0,
-            Terms::LeakyBucket(_) => &self.queue,
-            _ => {
-                let mut states = self.others.lock();
-                let now = at.unwrap_or_else(|| self.clock.now());
-                return change(&mut states.current[terms.algorithm() as usize], now);
-            }
-        };
         let now = || at.unwrap_or_else(|| self.clock.now());
-        exchange(word, now, |clear_at, now| {
-            let mut state = terms.state_of(*clear_at);
-            let answer = change(&mut state, now);
-            *clear_at = terms.clear_at(&state);
-            answer
-        })
+        if is_one_word(&self.first) {
+            // As long as the state is here, no limit but the first was ever in force.
+            let changed = exchange(&self.word.0, now, |clear_at, now| {
+                let mut state = self.first.state_of(*clear_at);
+                let answer = change(&self.first, &mut state, now);
+                *clear_at = self.first.clear_at(&state);
+                answer
+            });
+            if let Some(answer) = changed {
+                return answer;
+            }
+        }
+        let mut states = self.moved();
+        let now = now();
+        let (terms, state) = match whose {
+            Whose::InForce => states.in_force(),
+            Whose::Of(terms) => states.of(terms, now),
+        };
+        change(&terms, state, now)
     }
 }
 
-/// Exchanges a word until nobody came in between. The clock is read after the word, and again when it was
-/// lost to another, so that the times that it sees do not go back.
+/// Exchanges a word until nobody came in between; `None` if the state is not there any more. The clock is read after
+/// the word, and again when it was lost to another, so that the times that it sees do not go back.
 #[inline(always)]
 fn exchange<R>(
     word: &AtomicU64,
     now: impl Fn() -> Timestamp,
     mut change: impl FnMut(&mut Timestamp, Timestamp) -> R,
-) -> R {
+) -> Option<R> {
     let mut seen = word.load(Ordering::Acquire);
     loop {
+        if seen == MOVED {
+            return None;
+        }
         let mut state = Timestamp::from_ticks(seen);
         let answer = change(&mut state, now());
         if state.ticks() == seen {
-            return answer;
+            return Some(answer);
         }
         match word.compare_exchange_weak(seen, state.ticks(), Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => return answer,
+            Ok(_) => return Some(answer),
             Err(other) => seen = other,
         }
     }
@@ -372,7 +363,9 @@ impl Venue for Inner {
     }
 
     fn account(&self, name: &Name) -> Account {
-        name.clone().under_any(self.limit.terms())
+        let is_first = self.word.0.load(Ordering::Acquire) != MOVED;
+        let terms = if is_first { self.first } else { *self.states.lock().limit().terms() };
+        name.clone().under_any(terms)
     }
 
     fn take_if_free(
@@ -381,8 +374,7 @@ impl Venue for Inner {
         ask: Ask,
         at: Option<Timestamp>,
     ) -> (Decision, Option<Receipt>) {
-        let terms = account.terms();
-        self.touch(terms, at, |state, now| {
+        self.touch(Whose::Of(account.terms()), at, |terms, state, now| {
             let decision = terms.decide_if_free(state, now, ask, nonce_for(terms));
             (decision, terms.receipt(state, now, ask, &decision))
         })
@@ -400,27 +392,30 @@ impl Venue for Inner {
     }
 
     fn refund(&self, account: &Account, receipt: &mut OpenReceipt, cost: Cost) -> Adjusted {
-        let terms = account.terms();
+        let whose = Whose::Of(account.terms());
         receipt.settle(
-            (terms, cost),
+            (account.terms(), cost),
             || self.clock.now(),
-            |receipt| self.touch(terms, None, |state, now| terms.give_back(state, now, receipt.copy())),
-            |claim, units| self.touch(terms, None, |state, now| terms.take_off(state, now, &claim, units)),
+            |receipt| {
+                self.touch(whose, None, |terms, state, now| terms.give_back(state, now, receipt.copy()))
+            },
+            |claim, units| {
+                self.touch(whose, None, |terms, state, now| terms.take_off(state, now, &claim, units))
+            },
         )
     }
 
     fn look(&self, account: &Account, ask: Ask) -> Decision {
-        self.touch(account.terms(), None, |state, now| account.terms().peek(state, now, ask))
+        self.touch(Whose::Of(account.terms()), None, |terms, state, now| terms.peek(state, now, ask))
     }
 
     fn give_back(&self, account: &Account, receipt: Receipt) {
-        let terms = account.terms();
-        let give_back = |state: &mut State, now| terms.give_back(state, now, receipt.copy());
-        self.without_receipt(account, || self.touch(terms, None, give_back));
+        let give_back = |terms: &Terms, state: &mut State, now| terms.give_back(state, now, receipt.copy());
+        self.without_receipt(account, || self.touch(Whose::Of(account.terms()), None, give_back));
     }
 
     fn state(&self, account: &Account) -> State {
-        self.touch(account.terms(), None, |state, _| state.clone())
+        self.touch(Whose::Of(account.terms()), None, |_, state, _| state.clone())
     }
 }
 

@@ -170,10 +170,6 @@ impl Packed for Concurrency {
     fn pack(&self) -> Words {
         [self.max, self.lease.get(), 0, 0, 0]
     }
-
-    fn unpack([max, lease, _, _, _]: Words) -> Concurrency {
-        Concurrency { max, lease: Ticks::new(lease) }
-    }
 }
 
 impl Stored for Concurrency {

@@ -203,16 +203,6 @@ impl Debt {
         [self.interval.get(), self.capacity.get(), self.max_debt.get()]
     }
 
-    /// The prices with these numbers.
-    #[inline]
-    pub(super) const fn unpack([interval, capacity, max_debt]: [u64; 3]) -> Debt {
-        let interval = match NonZeroU64::new(interval) {
-            Some(interval) => interval,
-            None => NonZeroU64::MIN,
-        };
-        Debt { interval, capacity: Ticks::new(capacity), max_debt: Ticks::new(max_debt) }
-    }
-
     #[inline]
     pub(crate) const fn capacity(&self) -> Ticks {
         self.capacity

@@ -182,11 +182,6 @@ impl Packed for FixedWindow {
     fn pack(&self) -> Words {
         [self.amount, self.period.get(), u64::from(self.alignment == Alignment::FirstHit), self.most, 0]
     }
-
-    fn unpack([amount, period, first_hit, most, _]: Words) -> FixedWindow {
-        let alignment = if first_hit == 0 { Alignment::Epoch } else { Alignment::FirstHit };
-        FixedWindow { amount, period: Ticks::new(period), alignment, most }
-    }
 }
 
 impl Decide for FixedWindow {

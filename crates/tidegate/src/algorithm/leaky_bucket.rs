@@ -80,12 +80,6 @@ impl Packed for LeakyBucket {
         let [interval, capacity, max_debt] = self.debt.pack();
         [self.places, interval, capacity, max_debt, self.undelayed.get()]
     }
-
-    #[inline]
-    fn unpack([places, interval, capacity, max_debt, undelayed]: Words) -> LeakyBucket {
-        let debt = Debt::unpack([interval, capacity, max_debt]);
-        LeakyBucket { places, undelayed: Ticks::new(undelayed), debt }
-    }
 }
 
 impl Metered for LeakyBucket {

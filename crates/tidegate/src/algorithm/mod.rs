@@ -77,13 +77,10 @@ pub trait Decide {
     fn give_back(&self, state: &mut Self::State, now: Timestamp, receipt: Receipt) -> Adjusted;
 }
 
-/// The numbers of an algorithm as a few words, for whoever passes them on without a lock.
+/// The numbers of an algorithm as a few words, as they are kept in files and names.
 pub(crate) trait Packed: Sized {
     /// The numbers.
     fn pack(&self) -> Words;
-
-    /// The algorithm with the numbers that [`Packed::pack`] gave.
-    fn unpack(words: Words) -> Self;
 }
 
 /// As many words as the numbers of any algorithm need.

@@ -324,15 +324,6 @@ impl Packed for Pacer {
             Savings::WarmUp { length, cold_factor } => [interval, pays_own, 0, length.get(), cold_factor],
         }
     }
-
-    fn unpack([interval, pays_own, most, length, cold_factor]: Words) -> Pacer {
-        let savings = match cold_factor {
-            0 => Savings::Steady { most: Ticks::new(most) },
-            _ => Savings::WarmUp { length: Ticks::new(length), cold_factor },
-        };
-        let pay = if pays_own == 0 { Pay::Next } else { Pay::Own };
-        Pacer { interval: NonZeroU64::new(interval), savings, pay }
-    }
 }
 
 impl Stored for Pacer {}

@@ -123,10 +123,6 @@ impl Packed for SlidingLog {
     fn pack(&self) -> Words {
         [self.amount, self.period.get(), u64::from(self.count_denied), 0, 0]
     }
-
-    fn unpack([amount, period, count_denied, _, _]: Words) -> SlidingLog {
-        SlidingLog { amount, period: Ticks::new(period), count_denied: count_denied != 0 }
-    }
 }
 
 impl Stored for SlidingLog {

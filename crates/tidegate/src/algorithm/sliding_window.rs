@@ -233,11 +233,6 @@ impl Packed for SlidingWindow {
         let estimate = u64::from(self.mode == WindowMode::Estimate);
         [self.amount, self.width, self.slots, estimate, self.most]
     }
-
-    fn unpack([amount, width, slots, estimate, most]: Words) -> SlidingWindow {
-        let mode = if estimate == 0 { WindowMode::Strict } else { WindowMode::Estimate };
-        SlidingWindow { amount, width, slots, mode, most }
-    }
 }
 
 impl Stored for SlidingWindow {

@@ -58,11 +58,6 @@ impl Packed for TokenBucket {
         let [interval, capacity, max_debt] = self.debt.pack();
         [self.burst, interval, capacity, max_debt, 0]
     }
-
-    #[inline]
-    fn unpack([burst, interval, capacity, max_debt, _]: Words) -> TokenBucket {
-        TokenBucket { burst, debt: Debt::unpack([interval, capacity, max_debt]) }
-    }
 }
 
 impl Metered for TokenBucket {

@@ -1,6 +1,5 @@
 //! What is promised: an algorithm and its numbers, valid by construction.
 
-mod current;
 mod display;
 mod draft;
 mod problem;
@@ -10,7 +9,6 @@ mod terms;
 mod text;
 mod worst;
 
-pub(crate) use current::CurrentLimit;
 pub use draft::{Alignment, DelayAfter, Draft, Pay, WindowMode};
 pub use problem::LimitError;
 pub(crate) use problem::Problem;

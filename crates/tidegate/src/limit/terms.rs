@@ -240,29 +240,13 @@ impl Terms {
         }
     }
 
-    /// The algorithm as a number, and the numbers: what [`Terms::unpack`] needs to make them again.
+    /// The algorithm as a number, and the numbers: what [`Terms::checked`] makes them of again.
     pub(crate) fn pack(&self) -> [u64; 6] {
         let [a, b, c, d, e] = with_terms!(self, terms => terms.pack());
         [self.algorithm() as u64, a, b, c, d, e]
     }
 
-    #[inline]
-    pub(crate) fn unpack([algorithm, a, b, c, d, e]: [u64; 6]) -> Terms {
-        let words: Words = [a, b, c, d, e];
-        match algorithm {
-            0 => Terms::TokenBucket(Packed::unpack(words)),
-            1 => Terms::LeakyBucket(Packed::unpack(words)),
-            2 => Terms::FixedWindow(Packed::unpack(words)),
-            3 => Terms::SlidingLog(Packed::unpack(words)),
-            4 => Terms::SlidingWindow(Packed::unpack(words)),
-            5 => Terms::Pacer(Packed::unpack(words)),
-            _ => Terms::Concurrency(Packed::unpack(words)),
-        }
-    }
-
     /// The algorithm with the numbers that [`Terms::pack`] gave; none if these are not the numbers of any limit.
-    ///
-    /// For numbers from outside: [`Terms::unpack`] believes what it gets, and a period of nothing would be divided by.
     pub(crate) fn checked(algorithm: Algorithm, numbers: Words) -> Option<Terms> {
         let [a, b, c, d, e] = numbers;
         let period = || (1..=Ticks::TEN_YEARS.get()).contains(&b).then(|| Ticks::new(b));
@@ -376,7 +360,11 @@ mod tests {
         for text in texts {
             let text = if text.contains("queue") { format!("{text} leaky-bucket") } else { text.to_owned() };
             let limit: Limit = text.parse().unwrap();
-            assert_eq!(Terms::unpack(limit.terms().pack()), *limit.terms(), "{text}");
+            assert_eq!(
+                Terms::checked(limit.algorithm(), limit.terms().numbers()),
+                Some(*limit.terms()),
+                "{text}"
+            );
             assert_eq!(limit.terms().algorithm(), limit.algorithm());
         }
     }

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use super::*;
-use crate::limit::{CurrentLimit, Limit, Terms};
+use crate::limit::{Limit, Terms};
 use crate::store::name::Namespace;
 use crate::sync::Mutex;
 use crate::time::{Clock, ManualClock};
@@ -18,7 +18,7 @@ use crate::{MILLISECOND, SECOND};
 struct Booth {
     room: Room,
     clock: Source,
-    limit: CurrentLimit,
+    limit: Mutex<Limit>,
     states: Mutex<HashMap<Vec<u8>, State>>,
 }
 
@@ -27,7 +27,7 @@ impl Booth {
         Arc::new(Booth {
             room: Room::new(1000),
             clock: Source::Given(clock),
-            limit: CurrentLimit::new(limit.parse::<Limit>().expect("a limit")),
+            limit: Mutex::new(limit.parse().expect("a limit")),
             states: Mutex::new(HashMap::new()),
         })
     }
@@ -56,7 +56,7 @@ impl Venue for Booth {
     }
 
     fn account(&self, name: &Name) -> Account {
-        name.clone().under_any(self.limit.terms())
+        name.clone().under_any(*self.limit.lock().terms())
     }
 
     fn take_if_free(
