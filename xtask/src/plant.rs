@@ -115,3 +115,17 @@ fn provoke(fault: &Fault, scratch: &Scratch) -> Result<bool, Failure> {
     }
     Ok(noticed)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fault_can_still_be_planted() {
+        for fault in load().unwrap() {
+            let path = root().join(&fault.file);
+            let original = fs::read_to_string(&path).unwrap();
+            fault.plant(&original).unwrap_or_else(|failure| panic!("{}: {failure}", fault.name));
+        }
+    }
+}

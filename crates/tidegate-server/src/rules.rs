@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use tidegate::StoreError;
+use tidegate::{MAX_PREDECESSORS, StoreError};
 use tidegate_rules::{
     Admission, Attributes, Batch, DecidedBy, Gate, GateStore, Policy, Prepared, Stretch, SystemCalendar,
     Unfit, differences,
@@ -306,6 +306,16 @@ impl Rules {
             self.say(&format!("{file} does not hold, as before; the rules before it stay in force"));
         }
         if is_new { Reloaded::Rejected } else { Reloaded::Same }
+    }
+
+    /// Says which rules have changed so often that counts under their oldest limits are carried no more.
+    pub(crate) fn tell_dropped_counts(&self) {
+        for rule in self.gate.take_dropped_counts() {
+            self.say(&format!(
+                "rule \"{rule}\" has had more than {MAX_PREDECESSORS} other limits that keys still have counts under; \
+                 the counts under the oldest of them are carried no more"
+            ));
+        }
     }
 
     fn say(&self, line: &str) {

@@ -125,6 +125,15 @@ impl RuleLimit {
         }
     }
 
+    /// Returns true once after a change of the limit that dropped counts of an older one.
+    pub(super) fn take_dropped_counts(&self) -> bool {
+        let dropped = |limit: Arc<NodeLimit>| {
+            let shares = limit.share.get().is_some_and(PreparedLimit::take_dropped_counts);
+            limit.whole.take_dropped_counts() || shares
+        };
+        self.last_used().is_some_and(dropped)
+    }
+
     /// The limit that the rule has now, which is this one; `None` if it counts nothing.
     pub(super) fn now(&self, limit: &Limit) -> Option<LimitInUse<'_>> {
         match self {

@@ -246,6 +246,15 @@ impl Gate {
         force.policy.rules().iter().cloned().zip(force.meters.iter().map(|meter| meter.counts())).collect()
     }
 
+    /// The rules whose limit came into force while they had more limits before it than counts are carried from. Each is
+    /// named once.
+    pub fn take_dropped_counts(&self) -> Vec<String> {
+        let force = self.inner.force.load();
+        let dropped =
+            force.policy.rules().iter().zip(&force.limits).filter(|(_, limit)| limit.take_dropped_counts());
+        dropped.map(|(rule, _)| rule.name().to_owned()).collect()
+    }
+
     /// Requests to which no rule applied.
     pub fn unmatched(&self) -> u64 {
         self.inner.free.load(Ordering::Relaxed)

@@ -139,6 +139,24 @@ fn windows_that_open_and_close_all_day_give_no_fresh_quota_each_time() {
 }
 
 #[test]
+fn a_window_gives_the_difference_and_its_end_takes_it_back() {
+    each(|algorithm, what, (store, clock)| {
+        let (usual, then) = (limit_of(5, "d", algorithm), limit_of(100, "d", algorithm));
+        let window = format!("{{ from = '01:00', to = '03:00', timezone = 'UTC', limit = '{then}' }}");
+        let text = format!("{}schedule = [{window}]\n", rule(&usual));
+        let calendar = Arc::new(ManualCalendar::at(0));
+        let gate = Gate::with_calendar(policy(&text), store, calendar.clone());
+        assert_eq!(passed(&gate, 10), 5, "{what}");
+        clock.advance(SECOND);
+        calendar.set(3600);
+        assert_eq!(remaining(&gate, "a", &ana()), 95, "{what}: inside of the window");
+        assert_eq!(passed(&gate, 200), 95, "{what}: inside of the window");
+        calendar.set(3 * 3600);
+        assert_eq!(passed(&gate, 10), 0, "{what}: after the window");
+    });
+}
+
+#[test]
 fn two_gates_with_old_and_new_numbers_on_one_store_keep_both_limits() {
     for algorithm in COUNTING {
         let (zone, map) = (Zone::new(1 << 20), Map::new());
@@ -190,4 +208,20 @@ fn a_share_of_a_limit_that_changes_while_the_store_fails_keeps_its_counts() {
         .put_override("a", &ana(), tidegate_rules::Instead::Limit(limit), i64::MAX)
         .expect("it is supported");
     assert_eq!(passed(&node.gate, 50), 10);
+}
+
+#[test]
+fn a_rule_that_has_more_limits_than_counts_are_carried_from_is_named_once() {
+    each(|algorithm, what, (store, clock)| {
+        let gate = Gate::new(policy(&rule(&limit_of(10, "d", algorithm))), store);
+        for amount in 11..=15 {
+            assert_eq!(passed(&gate, 1), 1, "{what}");
+            assert!(gate.take_dropped_counts().is_empty(), "{what}: {amount} limits were never too many");
+            clock.advance(SECOND);
+            reload(&gate, &limit_of(amount, "d", algorithm));
+        }
+        assert_eq!(passed(&gate, 1), 1, "{what}");
+        assert_eq!(gate.take_dropped_counts(), ["a"], "{what}: the sixth limit follows five with counts");
+        assert!(gate.take_dropped_counts().is_empty(), "{what}");
+    });
 }

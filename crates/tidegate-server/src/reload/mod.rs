@@ -54,6 +54,7 @@ pub(crate) async fn watch(engine: Arc<Engine>, mut pace: impl Pace) {
     let mut watched = Watched::default();
     loop {
         pace.next_look().await;
+        engine.rules.tell_dropped_counts();
         let Some(occasion) = watched.is_to_be_read(Look::at(&path)) else { continue };
         let engine = engine.clone();
         // If there is no thread to be had, the file is read with one of the next looks.

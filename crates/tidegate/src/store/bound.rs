@@ -53,7 +53,13 @@ impl BoundLimit {
         let terms = *prepared.terms();
         let history = match prepared.scope() {
             Scope::Dynamic | Scope::Release => History::default(),
-            Scope::Rule => table.announce(prepared.namespace(), &prepared.state_limit(), now),
+            Scope::Rule => {
+                let announced = table.announce(prepared.namespace(), &prepared.state_limit(), now);
+                if announced.drops_counts {
+                    prepared.note_dropped_counts();
+                }
+                announced.history
+            }
             Scope::InsteadOf(rule) => {
                 let of_rule = rule.bound_at(table, now);
                 of_rule.history.followed_by(rule.limit(), now)

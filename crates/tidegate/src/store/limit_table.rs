@@ -98,6 +98,14 @@ struct Record {
     numbers: [u64; 5],
 }
 
+/// A limit of a rule that came into force.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Announced {
+    pub(crate) history: History,
+    /// There are live states under limits that are older than those of the history.
+    pub(crate) drops_counts: bool,
+}
+
 /// There are limits that the table has no room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unlisted;
@@ -155,9 +163,11 @@ impl LimitTable {
 
     /// Puts the limit of a rule in force, unless it is already, and returns the limits before it. A limit that cannot be
     /// listed has no history.
-    pub(crate) fn announce(&self, namespace: &str, limit: &StateLimit, now: Timestamp) -> History {
+    pub(crate) fn announce(&self, namespace: &str, limit: &StateLimit, now: Timestamp) -> Announced {
         let record = self.record(namespace, limit);
-        let Some(mut open) = self.open(ATTEMPTS) else { return History::new(now, Vec::new()) };
+        let Some(mut open) = self.open(ATTEMPTS) else {
+            return Announced { history: History::new(now, Vec::new()), drops_counts: false };
+        };
         let known = open.of_rule(record.owner);
         let newest = known.first().copied().unwrap_or_default();
         let is_newest = newest.is(&record);
@@ -174,9 +184,12 @@ impl LimitTable {
                 }
             }
         }
+        let mut older = known.iter().filter(|known| !known.is(&record)).skip(MAX_PREDECESSORS);
+        let drops_counts = older.any(|known| known.owner == record.owner && !known.is_over(now));
         let before = mattering(known, now);
         let before = before.iter().filter(|known| !known.is(&record)).filter_map(Record::predecessor);
-        History::new(Timestamp::from_ticks(since), before.collect())
+        let history = History::new(Timestamp::from_ticks(since), before.collect());
+        Announced { history, drops_counts }
     }
 
     /// The limits under which a key of this namespace may have a state.

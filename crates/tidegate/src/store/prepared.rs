@@ -5,6 +5,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::Subject;
@@ -41,6 +42,8 @@ struct Inner {
     bound: OnceLock<Arc<BoundLimit>>,
     /// What a store outside of this crate keeps about it.
     remote: OnceLock<Box<dyn Any + Send + Sync>>,
+    /// Counts under an older limit of the rule were dropped, and nobody was told yet.
+    has_dropped_counts: AtomicBool,
 }
 
 /// The way in which a limit counts in its namespace.
@@ -93,7 +96,9 @@ impl PreparedLimit {
     fn new(namespace: &str, limit: Limit, scope: Scope) -> PreparedLimit {
         let (bound, remote) = (OnceLock::new(), OnceLock::new());
         let digest = digest(&state_limit(limit.terms(), &scope));
-        PreparedLimit(Arc::new(Inner { namespace: namespace.into(), limit, scope, digest, bound, remote }))
+        let has_dropped_counts = AtomicBool::new(false);
+        let namespace = namespace.into();
+        PreparedLimit(Arc::new(Inner { namespace, limit, scope, digest, bound, remote, has_dropped_counts }))
     }
 
     /// The name of the rule, or of the place that dynamic limits count in.
@@ -130,6 +135,18 @@ impl PreparedLimit {
     /// What a store outside of this crate keeps about this limit; made once.
     pub fn remote<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> Option<&T> {
         self.0.remote.get_or_init(|| Box::new(make())).downcast_ref()
+    }
+
+    /// Notes that the limit came into force while the rule had more limits before it than counts are carried from. For
+    /// stores.
+    pub fn note_dropped_counts(&self) {
+        self.0.has_dropped_counts.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns true once after [`PreparedLimit::note_dropped_counts`]: keys may have counts under an older limit of the
+    /// rule that are carried no more. A log should say so.
+    pub fn take_dropped_counts(&self) -> bool {
+        self.0.has_dropped_counts.swap(false, Ordering::Relaxed)
     }
 
     /// Uses the limit in the store of this table.

@@ -195,3 +195,23 @@ fn a_writer_that_pauses_after_a_rule_switches_nobody_off() {
     assert_eq!(watching.admits("once", "ana"), [true, true], "the rule was taken away");
     watching.server.stop();
 }
+
+#[test]
+fn a_rule_that_changes_too_often_for_its_counts_is_named() {
+    let folder = Folder::new();
+    folder.put(FILE, rule("often", "10/d"));
+    let watching = Watching::start(folder);
+    for amount in 11..=15 {
+        assert_eq!(watching.admits("often", "ana"), [true, true]);
+        watching.folder.put(FILE, rule("often", &format!("{amount}/d")));
+        assert!(watching.is_told().starts_with(READ));
+    }
+    assert!(watching.admits("often", "ana")[0]);
+    watching.look(1);
+    assert_eq!(
+        watching.told(),
+        ["rules: rule \"often\" has had more than 4 other limits that keys still have counts under; \
+          the counts under the oldest of them are carried no more"]
+    );
+    watching.server.stop();
+}

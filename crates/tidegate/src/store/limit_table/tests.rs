@@ -22,7 +22,7 @@ fn listed(table: &LimitTable, namespace: &str, now: u32) -> Vec<StateLimit> {
 
 /// The predecessors of a limit that comes into force, as numbers.
 fn announce(table: &LimitTable, text: &str, now: u32) -> (Timestamp, Vec<[u64; 5]>) {
-    let history = table.announce("rule", &limit(text), at(now));
+    let history = table.announce("rule", &limit(text), at(now)).history;
     (history.since(), history.before().iter().map(Predecessor::numbers).collect())
 }
 
@@ -86,6 +86,19 @@ fn a_limit_in_force_keeps_its_time_and_one_that_comes_back_gets_a_new_one() {
 }
 
 #[test]
+fn a_limit_says_that_live_states_are_older_than_its_predecessors() {
+    let table = LimitTable::new();
+    let drops = |text: &str, now| table.announce("rule", &limit(text), at(now)).drops_counts;
+    for nth in 1..=5 {
+        assert!(!drops(&format!("{nth}/h"), nth), "{nth} limits are not too many");
+        note(&table, "rule", &format!("{nth}/h"), 3600, nth);
+    }
+    assert!(!drops("6/h sliding-log", 6), "nothing is carried to another algorithm");
+    assert!(drops("7/h", 7));
+    assert!(!drops("7/h", 9000), "all are clear");
+}
+
+#[test]
 fn four_predecessors_are_known_and_those_without_live_states_are_not() {
     let table = LimitTable::new();
     let text = |nth: u32| format!("{nth}/h");
@@ -143,7 +156,7 @@ fn permits_of_a_rule_are_one_set_and_nothing_is_carried_through_them() {
     announce(&table, "5/h", 0);
     note(&table, "rule", "5/h", 3600, 0);
     table.announce("rule", &set, at(10));
-    let history = table.announce("rule", &limit("7/h"), at(20));
+    let history = table.announce("rule", &limit("7/h"), at(20)).history;
     let algorithms: Vec<_> = history.before().iter().map(Predecessor::algorithm).collect();
     assert_eq!(algorithms, [Algorithm::Concurrency, Algorithm::TokenBucket]);
 }
