@@ -27,16 +27,18 @@ impl Inner {
     ) -> Result<Adjusted, StoreError> {
         let limit = self.stored(&subject).map_err(|error| unfit(&error))?;
         let due = self.due()?;
-        self.make_ready(&limit, charged_time(limit.limit(), adjustment), due).await?;
+        let extra = charged_time(limit.limit(), adjustment);
+        self.make_ready(&limit, extra, due).await?;
         let target = limit.target(self.prefix(), subject.key());
         let mut begin = limit.carries().then(Begin::unknown);
         // Before it too: a caller that drops this does not come behind it.
         self.forget(&target.name);
         for _ in 0..MOST_TIMES {
             let call = script::adjust(&target, adjustment, begin.as_ref(), self.time());
-            let answer = self.run(call, due).await;
+            let answer = self.run(call, due).await.inspect_err(|_| self.may_have_written(&[&*limit]));
             self.forget(&target.name);
             if let Some(adjusted) = read(script::read_adjust(answer?))? {
+                self.note_adjusted(&limit, extra, due).await;
                 return Ok(adjusted);
             }
             let (now, mut before) = self.states_before(&[(&limit, subject.key())], due).await?;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use redis::Value;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use crate::exchange::{Exchange, Question};
 use crate::fault::Fault;
+use crate::link::Answered;
 
 /// How many questions are taken up at once.
 const AT_ONCE: usize = 256;
@@ -17,7 +17,7 @@ const AT_ONCE: usize = 256;
 struct Slip {
     question: Question,
     due: Instant,
-    answer: oneshot::Sender<Result<Value, Fault>>,
+    answer: oneshot::Sender<Result<Answered, Fault>>,
 }
 
 /// Hands questions to the thread of the connections.
@@ -35,7 +35,7 @@ impl Counter {
     }
 
     /// The answer; nothing if the thread has ended.
-    pub(crate) async fn ask(&self, question: Question, due: Instant) -> Option<Result<Value, Fault>> {
+    pub(crate) async fn ask(&self, question: Question, due: Instant) -> Option<Result<Answered, Fault>> {
         let (answer, answered) = oneshot::channel();
         self.slips.send(Slip { question, due, answer }).ok()?;
         answered.await.ok()

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use redis::{Cmd, Value};
+use redis::Cmd;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::counts::Counts;
 use crate::fault::{Fault, Remedy};
-use crate::link::Link;
-use crate::script::{Call, Script};
+use crate::link::{Answered, Link};
+use crate::script::{Call, Script, TableFields};
 use crate::topology::Topology;
 
 /// How often a question follows redirections.
@@ -28,6 +28,8 @@ pub(crate) enum Question {
     Run(Arc<Call>),
     /// Forget these keys, which share a slot.
     Forget(Arc<[Vec<u8>]>),
+    /// Read fields of a table.
+    ReadFields(Arc<TableFields>),
 }
 
 impl Question {
@@ -35,7 +37,7 @@ impl Question {
     fn script(&self) -> Option<&'static Script> {
         match self {
             Question::Run(call) => Some(call.script),
-            Question::Forget(_) => None,
+            Question::Forget(_) | Question::ReadFields(_) => None,
         }
     }
 
@@ -44,6 +46,7 @@ impl Question {
         let key = match self {
             Question::Run(call) => call.keys.first(),
             Question::Forget(keys) => keys.first(),
+            Question::ReadFields(fields) => Some(&fields.table),
         };
         key.map_or(0, |key| crate::script::slot(key))
     }
@@ -55,6 +58,11 @@ impl Question {
                 keys.iter().for_each(|key| {
                     command.arg(key.as_slice());
                 });
+                command
+            }
+            Question::ReadFields(fields) => {
+                let mut command = redis::cmd("HMGET");
+                command.arg(fields.table.as_slice()).arg(&fields.names);
                 command
             }
             Question::Run(call) => {
@@ -109,7 +117,7 @@ impl Exchange {
     }
 
     /// Asks, and waits for the answer until it is due.
-    pub(crate) async fn ask(&self, question: &Question, due: Instant) -> Result<Value, Fault> {
+    pub(crate) async fn ask(&self, question: &Question, due: Instant) -> Result<Answered, Fault> {
         // A decision that needs more than one call has one deadline. Nothing is sent that could only be given up.
         if due <= Instant::now() {
             self.counts.unreachable.add();
@@ -133,7 +141,12 @@ impl Exchange {
         answer
     }
 
-    async fn ask_around(&self, question: &Question, due: Instant) -> Result<Value, Fault> {
+    /// The same, beside the decisions: it is not counted, and takes the place of none of them.
+    pub(crate) async fn ask_beside(&self, question: &Question) -> Result<Answered, Fault> {
+        self.ask_around(question, self.due()).await
+    }
+
+    async fn ask_around(&self, question: &Question, due: Instant) -> Result<Answered, Fault> {
         let slot = question.slot();
         let not_known = || Fault::Down("the server was not found in time".to_owned());
         let mut link = timeout_at(due, self.link(slot)).await.map_err(|_| not_known())??;
@@ -188,7 +201,7 @@ impl Exchange {
         question: &Question,
         asking: bool,
         due: Instant,
-    ) -> Result<Value, Fault> {
+    ) -> Result<Answered, Fault> {
         let unknown = question.script().filter(|script| !link.knows(script));
         if unknown.is_some() {
             self.counts.scripts_sent.add();

@@ -31,6 +31,7 @@ impl Inner {
     /// Forgets the table of the limits that a namespace has had.
     pub(crate) async fn forget_table(&self, namespace: &str) -> Result<(), StoreError> {
         let table = script::table_name(self.prefix(), namespace);
+        self.listings.forget_written();
         self.ask(Question::Forget([table].into()), self.due()?).await?;
         Ok(())
     }
@@ -41,6 +42,6 @@ impl Inner {
         let names: Arc<[Vec<u8>]> = names.into();
         let answer = self.ask(Question::Forget(Arc::clone(&names)), due).await;
         names.iter().for_each(|name| self.forget(name));
-        Ok(!matches!(answer?, Value::Int(0)))
+        Ok(!matches!(answer?.value, Value::Int(0)))
     }
 }

@@ -10,14 +10,14 @@ use tidegate::{
 };
 use tokio::time::Instant;
 
-use crate::background::Background;
+use crate::background::{Background, go_on};
 use crate::counter::Counter;
 use crate::counts::Counts;
 use crate::dial::Dialer;
 use crate::exchange::{Exchange, Question};
 use crate::fault::Fault;
-use crate::limits::{Listings, ServerTime, Turns, next_store_number};
-use crate::link::Trunk;
+use crate::limits::{Listings, ServerTime, Turns, Upkeep, next_store_number};
+use crate::link::{Answered, Seat, Trunk};
 use crate::open::{OpenError, check};
 use crate::options::Options;
 use crate::refusals::Refusals;
@@ -56,8 +56,8 @@ pub(crate) struct Inner {
     /// By which limits that were prepared know this store.
     pub(crate) number: u64,
     /// The limits that are listed in their tables.
-    pub(crate) listings: Listings,
-    pub(crate) server_time: ServerTime,
+    pub(crate) listings: Arc<Listings>,
+    pub(crate) server_time: Arc<ServerTime>,
     pub(crate) turns: Turns,
     /// Tells the time in place of the server.
     clock: Option<Arc<dyn Clock>>,
@@ -92,8 +92,8 @@ impl RedisStore {
             counts: Arc::default(),
             refusals,
             number: next_store_number(),
-            listings: Listings::default(),
-            server_time: ServerTime::new(),
+            listings: Arc::default(),
+            server_time: Arc::new(ServerTime::new()),
             turns: Turns::default(),
             clock,
             running: OnceLock::new(),
@@ -167,6 +167,9 @@ impl Inner {
         let bounds = (self.options.deadline, self.options.max_in_flight);
         let exchange = Arc::new(Exchange::new(topology, self.counts.clone(), bounds));
         let counter = Counter::open(&exchange, background.handle());
+        let (listings, server_time) = (self.listings.clone(), self.server_time.clone());
+        let upkeep = Arc::new(Upkeep { listings, server_time, exchange: exchange.clone() });
+        go_on(background.handle(), move || upkeep.clone().run());
         Ok(Running { exchange, background, counter })
     }
 
@@ -184,7 +187,7 @@ impl Inner {
     }
 
     /// Asks the server on the thread of the connections.
-    pub(crate) async fn ask(&self, question: Question, due: Instant) -> Result<Value, Fault> {
+    pub(crate) async fn ask(&self, question: Question, due: Instant) -> Result<Answered, Fault> {
         self.running()?.counter.ask(question, due).await.unwrap_or_else(|| Err(closed()))
     }
 
@@ -194,7 +197,12 @@ impl Inner {
     }
 
     pub(crate) async fn run(&self, call: Call, due: Instant) -> Result<Value, StoreError> {
-        Ok(self.ask(Question::Run(Arc::new(call)), due).await?)
+        Ok(self.ask(Question::Run(Arc::new(call)), due).await?.value)
+    }
+
+    /// The memory that a slot is in now, if its server is connected.
+    pub(crate) fn seat_in(&self, slot: u16) -> Option<Seat> {
+        self.started()?.exchange.topology.seat(slot)
     }
 
     /// The state of a subject.

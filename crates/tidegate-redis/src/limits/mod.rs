@@ -1,12 +1,15 @@
 //! Limits as this store uses them: the names of their states, their place in the table, and the limits before them.
 
 mod carry;
+mod listing;
 mod table;
 mod turns;
+mod upkeep;
 
 pub(crate) use carry::StatesBefore;
-pub(crate) use table::Listings;
+pub(crate) use listing::Listings;
 pub(crate) use turns::Turns;
+pub(crate) use upkeep::Upkeep;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -15,7 +18,7 @@ use tidegate::{Clock as _, CounterClock, History, Limit, PreparedLimit, Scope, S
 
 use crate::script::{self, InForce, LimitName, TableEntry, Target, Unsupported};
 use crate::store::Inner;
-use table::Listing;
+use listing::Listing;
 
 /// A limit, with all that this store keeps about it.
 #[derive(Debug)]
@@ -26,7 +29,6 @@ pub(crate) struct StoredLimit {
     limit: Limit,
     is_one_set: bool,
     name: LimitName,
-    entry: TableEntry,
     /// What this process has listed in the table.
     listing: Arc<Listing>,
     /// The limits before it, once it is in force.
@@ -56,8 +58,7 @@ impl StoredLimit {
             namespace: prepared.namespace().into(),
             limit: script::held(prepared.limit())?,
             is_one_set: prepared.is_one_set(),
-            entry: TableEntry::new(inner.prefix(), prepared, &name),
-            listing: inner.listings.of(&name),
+            listing: inner.listings.of(&name, || TableEntry::new(inner.prefix(), prepared, &name)),
             name,
             history,
             carries: AtomicBool::new(false),

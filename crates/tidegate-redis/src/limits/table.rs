@@ -1,63 +1,38 @@
 //! Lists limits in the table of their namespace before states are written under them.
 //!
-//! What was listed is remembered, so the table is written once in about two refills, and no decision reads it.
+//! What was listed is remembered, so the table is written once in about two refills, and no decision reads it. It is
+//! remembered together with the memory of the server that has it: after a new connection, and after a flush that the
+//! server has reported, a limit is listed again before the next state is written under it. If the flush came in between,
+//! the take is answered when the limit is listed again.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use redis::Value;
 use tidegate::{Limit, PreparedLimit, SECOND, Scope, StoreError, Ticks, Timestamp};
 use tokio::time::Instant;
 
+use super::listing::Listed;
 use super::{LimitHistory, StoredLimit, longest_use};
+use crate::exchange::Question;
 use crate::fault::Fault;
-use crate::script::{self, Announced, InForce, LimitName, Taken};
+use crate::link::Seat;
+use crate::script::{self, Announced, Call, InForce, LimitName, ListedEntry, Taken, Time};
 use crate::store::{Inner, read};
 
-/// The most limits of which is remembered that they are listed.
-const MAX_LISTINGS: usize = 8192;
 /// A limit is listed for at least this long, so that one with short debts is not listed all the time.
 const SHORTEST_NOTE: Ticks = Ticks::saturating_from(SECOND.saturating_mul(60));
 
-/// The limits that this process has listed.
-#[derive(Debug, Default)]
-pub(crate) struct Listings(Mutex<HashMap<LimitName, Arc<Listing>>>);
-
-/// A limit that this process has listed.
-#[derive(Debug, Default)]
-pub(super) struct Listing {
-    /// No state that matters until then has to be listed; in ticks of the server's time.
-    until: AtomicU64,
-    /// Requests that wait for it to be listed, in their order.
-    turns: tokio::sync::Mutex<()>,
-}
-
-impl Listings {
-    pub(super) fn of(&self, name: &LimitName) -> Arc<Listing> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(listing) = known.get(name) {
-            return Arc::clone(listing);
-        }
-        if known.len() >= MAX_LISTINGS {
-            // Those that come back are listed once more.
-            known.clear();
-        }
-        Arc::clone(known.entry(name.clone()).or_default())
-    }
-}
-
-impl Listing {
-    fn covers(&self, time: Timestamp) -> bool {
-        time.ticks() <= self.until.load(Ordering::Relaxed)
-    }
+/// The answer to a call that has written a table.
+struct TableAnswer {
+    value: Value,
+    now: Timestamp,
+    seat: Seat,
 }
 
 impl StoredLimit {
-    /// Returns true if a state can be written now without a call about its limit.
-    fn is_ready(&self, now: Timestamp, extra: Ticks) -> bool {
-        let until = now.saturating_add(longest_use(&self.limit, extra));
-        self.history.get().is_some() && self.listing.covers(until)
+    /// Returns true if the table in this memory lists it until this time.
+    fn is_listed(&self, seat: Option<Seat>, until: Timestamp) -> bool {
+        self.listing.covers(seat, self.force(), until)
     }
 
     /// The time that is listed ahead, so that the table is written once in about two refills.
@@ -74,6 +49,12 @@ impl StoredLimit {
 }
 
 impl Inner {
+    /// Returns true if a state can be written now without a call about its limit.
+    fn is_ready(&self, limit: &StoredLimit, extra: Ticks) -> bool {
+        let until = self.reckoned_now().saturating_add(longest_use(&limit.limit, extra));
+        limit.history.get().is_some() && limit.is_listed(self.seat_in(limit.listing.slot), until)
+    }
+
     /// Puts a limit in force and lists it, unless that was done. States under it may then be written.
     ///
     /// `extra` is the time for which a state can matter beyond what takes leave.
@@ -83,7 +64,7 @@ impl Inner {
         extra: Ticks,
         due: Instant,
     ) -> Result<(), StoreError> {
-        if limit.is_ready(self.reckoned_now(), extra) {
+        if self.is_ready(limit, extra) {
             return Ok(());
         }
         let rule = match &limit.prepared_scope {
@@ -91,17 +72,13 @@ impl Inner {
             _ => None,
         };
         let _turn = limit.listing.turns.lock().await;
-        if limit.is_ready(self.reckoned_now(), extra) {
+        if self.is_ready(limit, extra) {
             return Ok(());
         }
-        let is_announced = limit.history.get().is_none() && rule.is_none();
-        if is_announced {
-            let answer = self.list(limit, (limit.ahead(extra), true), due).await?;
-            let Announced { force, history, names } = read(script::read_history(&answer, &limit.namespace))?;
-            limit.came_into_force(LimitHistory { force, history, names }, read(script::read_time(&answer))?);
-            return Ok(());
+        if limit.history.get().is_none() && rule.is_none() {
+            return self.announce(limit, limit.ahead(extra), due).await;
         }
-        let now = read(script::read_time(&self.list(limit, (limit.ahead(extra), false), due).await?))?;
+        let now = self.note(limit, limit.ahead(extra), due).await?;
         if let Some((rule_limit, rule)) = rule {
             let history = rule.history.followed_by(&rule_limit, now);
             let mut names = vec![rule.name];
@@ -118,8 +95,7 @@ impl Inner {
         limits: &[Arc<StoredLimit>],
         due: Instant,
     ) -> Result<(), StoreError> {
-        let now = self.reckoned_now();
-        if limits.iter().all(|limit| limit.is_ready(now, Ticks::ZERO)) {
+        if limits.iter().all(|limit| self.is_ready(limit, Ticks::ZERO)) {
             return Ok(());
         }
         let ready = limits.iter().map(|limit| self.make_ready(limit, Ticks::ZERO, due));
@@ -139,7 +115,8 @@ impl Inner {
         Ok((stored.limit, RuleHistory { name: stored.name.clone(), history, names }))
     }
 
-    /// Lists limits under which states were written that matter for longer than was foreseen: those of pacers.
+    /// Lists limits under which states were written although they are not listed, or not for long enough: after a flush,
+    /// and those of pacers, which may owe for longer than was foreseen.
     ///
     /// The takes stand, whether this succeeds or not; the next one lists the limit again.
     pub(crate) async fn note_taken<'a>(
@@ -147,29 +124,63 @@ impl Inner {
         taken: impl Iterator<Item = (&'a StoredLimit, &'a Taken)>,
         (now, due): (Timestamp, Instant),
     ) {
-        for (limit, taken) in taken.filter(|(limit, taken)| !limit.listing.covers(taken.clear_at())) {
-            let left = taken.clear_at().since(now);
-            let _ =
-                self.list(limit, (left.saturating_add(left).saturating_add(SHORTEST_NOTE), false), due).await;
+        let mut unlisted = Vec::new();
+        for (limit, taken) in taken {
+            self.wrote(limit);
+            if !limit.is_listed(self.seat_in(limit.listing.slot), taken.clear_at()) {
+                let left = taken.clear_at().since(now);
+                let ahead = left.saturating_add(left).saturating_add(SHORTEST_NOTE);
+                unlisted.push((limit, ahead.max(limit.ahead(Ticks::ZERO))));
+            }
+        }
+        if !unlisted.is_empty() {
+            crate::join::join_all(unlisted.iter().map(|(limit, ahead)| self.note(limit, *ahead, due))).await;
         }
     }
 
-    /// Writes the table. The answer begins with the time.
-    async fn list(
-        &self,
-        limit: &StoredLimit,
-        (ahead, is_announced): (Ticks, bool),
-        due: Instant,
-    ) -> Result<Value, StoreError> {
-        let call = match is_announced {
-            true => limit.entry.announce(ahead, self.time()),
-            false => limit.entry.note(ahead, limit.force(), self.time()),
-        };
-        let answer = self.run(call, due).await?;
-        let now = read(script::read_time(&answer))?;
+    /// The same after a state was adjusted.
+    pub(crate) async fn note_adjusted(&self, limit: &StoredLimit, extra: Ticks, due: Instant) {
+        self.wrote(limit);
+        let _ = self.make_ready(limit, extra, due).await;
+    }
+
+    /// A take under these limits has failed, and may have been done all the same.
+    pub(crate) fn may_have_written(&self, limits: &[&StoredLimit]) {
+        limits.iter().for_each(|limit| self.wrote(limit));
+    }
+
+    /// Has the table of a limit read within a second. A time that is given does not pass by itself, so nothing is read by
+    /// it.
+    fn wrote(&self, limit: &StoredLimit) {
+        if let Time::Server = self.time() {
+            self.listings.wrote(&limit.listing);
+        }
+    }
+
+    /// Puts the limit of a rule in force, and lists it.
+    async fn announce(&self, limit: &StoredLimit, ahead: Ticks, due: Instant) -> Result<(), StoreError> {
+        let answer = self.write_table(limit.listing.entry.announce(ahead, self.time()), due).await?;
+        let Announced { force, history, names } =
+            read(script::read_history(&answer.value, &limit.namespace))?;
+        answer.note(limit, force, ahead);
+        limit.came_into_force(LimitHistory { force, history, names }, answer.now);
+        Ok(())
+    }
+
+    /// Lists a limit for so long. Returns the time at which that was done.
+    async fn note(&self, limit: &StoredLimit, ahead: Ticks, due: Instant) -> Result<Timestamp, StoreError> {
+        let force = limit.force();
+        let answer = self.write_table(limit.listing.entry.note(ahead, force, self.time()), due).await?;
+        answer.note(limit, force, ahead);
+        Ok(answer.now)
+    }
+
+    /// Writes a table. The answer begins with the time.
+    async fn write_table(&self, call: Call, due: Instant) -> Result<TableAnswer, StoreError> {
+        let answered = self.ask(Question::Run(Arc::new(call)), due).await?;
+        let now = read(script::read_time(&answered.value))?;
         self.server_time.saw(now);
-        limit.listing.until.fetch_max(now.saturating_add(ahead).ticks(), Ordering::Relaxed);
-        Ok(answer)
+        Ok(TableAnswer { value: answered.value, now, seat: answered.seat })
     }
 
     /// The names of all states that a key of this namespace may have.
@@ -187,6 +198,14 @@ impl Inner {
             )));
         }
         Ok(listed.names)
+    }
+}
+
+impl TableAnswer {
+    /// Remembers that a limit is listed.
+    fn note(&self, limit: &StoredLimit, force: InForce, ahead: Ticks) {
+        let entry = ListedEntry { force, until: self.now.saturating_add(ahead) };
+        limit.listing.note(Listed { seat: self.seat, entry });
     }
 }
 

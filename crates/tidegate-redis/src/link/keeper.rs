@@ -5,9 +5,10 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
-use redis::{PushInfo, PushKind, Value};
+use redis::{Pipeline, PushInfo, PushKind, Value};
 use tokio::time::{Instant, sleep, timeout};
 
+use super::seat::next_connection;
 use super::{Link, State};
 use crate::dial::CONNECT_TIMEOUT;
 use crate::fault::{Fault, Refusal, describe};
@@ -20,10 +21,10 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
 /// Keeps a link up until nobody needs it any more.
 pub(super) async fn keep(link: Weak<Link>) {
-    let (mut number, mut tries) = (0_u64, 0_u32);
+    let mut tries = 0_u32;
     loop {
         let Some(held) = link.upgrade() else { return };
-        number += 1;
+        let number = next_connection();
         match reach(&held, number).await {
             Ok(connection) => {
                 held.complaint().take();
@@ -66,8 +67,13 @@ async fn reach(link: &Arc<Link>, number: u64) -> Result<MultiplexedConnection, S
     link.trunk.counts.connects.add();
     let weak = Arc::downgrade(link);
     let hears = move |heard: PushInfo| {
-        if let (PushKind::Disconnection, Some(link)) = (heard.kind, weak.upgrade()) {
-            link.lose(number, format!("{}: the connection was closed", link.address));
+        match (heard.kind, weak.upgrade()) {
+            (PushKind::Disconnection, Some(link)) => {
+                link.lose(number, format!("{}: the connection was closed", link.address));
+            }
+            // No key is read for tracking, so this is about all of them.
+            (PushKind::Invalidate, Some(link)) => link.flushed(),
+            _ => {}
         }
         Ok::<(), ()>(())
     };
@@ -75,7 +81,7 @@ async fn reach(link: &Arc<Link>, number: u64) -> Result<MultiplexedConnection, S
     let connecting = link.trunk.dialer.connect(address, hears);
     let connection = connecting.await.map_err(|error| describe(address, &error))?;
     let begin = Instant::now();
-    let connection = match timeout(CONNECT_TIMEOUT, ask_role(connection, address)).await {
+    let connection = match timeout(CONNECT_TIMEOUT, introduce(connection, address)).await {
         Ok(connection) => connection?,
         Err(_) => return Err(format!("{address}: no answer; see whether the server is stuck")),
     };
@@ -88,12 +94,19 @@ async fn reach(link: &Arc<Link>, number: u64) -> Result<MultiplexedConnection, S
     }
 }
 
-async fn ask_role(
+/// Asks for the role of a server, and for a message whenever all data is flushed.
+async fn introduce(
     mut connection: MultiplexedConnection,
     address: &Address,
 ) -> Result<MultiplexedConnection, String> {
-    let answer = connection.send_packed_command(&redis::cmd("ROLE")).await;
-    let role = match answer.map_err(|error| describe(address, &error))? {
+    let mut both = Pipeline::with_capacity(2);
+    // A server that tracks keys for a client also reports a flush, before any answer that comes after it. With OPTIN it
+    // tracks no key, so this costs it nothing. A server that does not allow it is used all the same: its tables are read
+    // now and then.
+    both.cmd("ROLE").cmd("CLIENT").arg("TRACKING").arg("ON").arg("OPTIN");
+    let answers = connection.send_packed_commands(&both, 0, 2).await;
+    let role = answers.map_err(|error| describe(address, &error))?.into_iter().next();
+    let role = match role.unwrap_or(Value::Nil) {
         Value::ServerError(error) => {
             return Err(Fault::Refused(Refusal::new(address, &error)).to_string());
         }

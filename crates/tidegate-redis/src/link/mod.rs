@@ -13,8 +13,11 @@
 //! probe.
 
 mod keeper;
+mod seat;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+pub(crate) use seat::{Answered, Seat};
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -58,6 +61,8 @@ pub(crate) struct Link {
     is_doubted: AtomicBool,
     /// Whether the connection has answered a question yet.
     has_answered: AtomicBool,
+    /// How often the server has said that all data was flushed.
+    flushes: AtomicU64,
     /// What it said last instead of an answer, if it would say so to anybody.
     complaint: Mutex<Option<String>>,
     /// The order in which questions get the connection. A `watch` wakes its waiters in any order.
@@ -70,7 +75,7 @@ pub(crate) struct Link {
 enum State {
     /// It was never reached, nor given up.
     Connecting,
-    /// It answers. Each connection has its own number.
+    /// It answers. Each connection has a number that no other one has.
     Up(MultiplexedConnection, u64),
     /// It does not, because of this.
     Down(Arc<str>),
@@ -86,6 +91,7 @@ impl Link {
             state,
             is_doubted: AtomicBool::new(false),
             has_answered: AtomicBool::new(false),
+            flushes: AtomicU64::new(0),
             complaint: Mutex::default(),
             turns: tokio::sync::Mutex::default(),
             known: Mutex::default(),
@@ -114,6 +120,21 @@ impl Link {
             State::Up(_, number) => Some(*number),
             State::Connecting | State::Down(_) => None,
         }
+    }
+
+    /// What the server remembers, by name, while there is a connection.
+    pub(crate) fn seat(&self) -> Option<Seat> {
+        self.number().map(|number| self.seat_on(number))
+    }
+
+    fn seat_on(&self, connection: u64) -> Seat {
+        // An answer that comes after the news of a flush is handed on after it, by the same thread.
+        Seat { connection, flushes: self.flushes.load(Ordering::Relaxed) }
+    }
+
+    /// The server has said that all data was flushed.
+    fn flushed(&self) {
+        self.flushes.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Returns whether the server has run this script on the present connection.
@@ -154,43 +175,43 @@ impl Link {
     }
 
     /// Asks, and waits for the answer as long as it takes.
-    pub(crate) async fn call(&self, command: &Cmd) -> Result<Value, Fault> {
-        let (mut connection, number) = self.connection().await?;
+    pub(crate) async fn call(&self, command: &Cmd) -> Result<Answered, Fault> {
+        let (mut connection, seat) = self.connection().await?;
         let answer = connection.send_packed_command(command).await;
-        self.read(answer, number)
+        self.read(answer, seat)
     }
 
     /// The same as the one question that a node answers although it has not got the key yet.
-    pub(crate) async fn call_asking(&self, command: &Cmd) -> Result<Value, Fault> {
-        let (mut connection, number) = self.connection().await?;
+    pub(crate) async fn call_asking(&self, command: &Cmd) -> Result<Answered, Fault> {
+        let (mut connection, seat) = self.connection().await?;
         let mut both = Pipeline::with_capacity(2);
         both.cmd("ASKING").add_command(command.clone());
         match connection.send_packed_commands(&both, 1, 1).await {
-            Ok(mut answers) => self.read(Ok(answers.pop().unwrap_or(Value::Nil)), number),
-            Err(error) => self.read(Err(error), number),
+            Ok(mut answers) => self.read(Ok(answers.pop().unwrap_or(Value::Nil)), seat),
+            Err(error) => self.read(Err(error), seat),
         }
     }
 
     /// Waits for the connection; those who wait get it in their order, and so send in their order.
-    async fn connection(&self) -> Result<(MultiplexedConnection, u64), Fault> {
+    async fn connection(&self) -> Result<(MultiplexedConnection, Seat), Fault> {
         let _turn = self.turns.lock().await;
         let mut state = self.state.subscribe();
         let settled = state.wait_for(|state| !matches!(state, State::Connecting)).await;
         match settled.as_deref() {
-            Ok(State::Up(connection, number)) => Ok((connection.clone(), *number)),
+            Ok(State::Up(connection, number)) => Ok((connection.clone(), self.seat_on(*number))),
             Ok(State::Down(why)) => Err(Fault::Down(why.to_string())),
             Ok(State::Connecting) | Err(_) => Err(Fault::Down(format!("{}: not reached", self.address))),
         }
     }
 
-    fn read(&self, answer: Result<Value, redis::RedisError>, number: u64) -> Result<Value, Fault> {
+    fn read(&self, answer: Result<Value, redis::RedisError>, seat: Seat) -> Result<Answered, Fault> {
         match answer {
             Ok(Value::ServerError(error)) => {
                 self.answered();
                 let refusal = Refusal::new(&self.address, &error);
                 let fault = Fault::Refused(refusal.clone());
                 if refusal.is_of_connection() {
-                    self.lose(number, fault.to_string());
+                    self.lose(seat.connection, fault.to_string());
                 } else if refusal.is_of_server() {
                     *self.complaint() = Some(fault.to_string());
                 }
@@ -199,11 +220,11 @@ impl Link {
             Ok(value) => {
                 self.answered();
                 self.complaint().take();
-                Ok(value)
+                Ok(Answered { value, seat })
             }
             Err(error) => {
                 let fault = Fault::of_lost(&self.address, &error);
-                self.lose(number, fault.to_string());
+                self.lose(seat.connection, fault.to_string());
                 Err(fault)
             }
         }

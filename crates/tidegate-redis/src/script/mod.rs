@@ -28,7 +28,10 @@ pub(crate) use key::{LimitName, slot, table_name};
 pub(crate) use limits::{Unsupported, held, longest_use, supports};
 pub(crate) use reply::{Decided, TakeReply, read_adjust, read_peek, read_take, read_whether};
 pub(crate) use states::{read_states, states};
-pub(crate) use table::{Announced, InForce, TableEntry, list_limits, read_history, read_listed, read_time};
+pub(crate) use table::{
+    Announced, InForce, ListedEntry, TableEntry, TableFields, list_limits, read_fields, read_history,
+    read_listed, read_time,
+};
 pub(crate) use take::{peek, take};
 pub(crate) use text::Script;
 #[cfg(test)]
@@ -47,6 +50,11 @@ const EPOCH: u64 = 1_704_067_200;
 /// A span of so many ticks.
 pub(crate) fn span(ticks: u64) -> Ticks {
     Timestamp::from_ticks(ticks).since(Timestamp::EPOCH)
+}
+
+/// The last whole microsecond that is not after a time.
+pub(crate) fn whole_micros_at(time: Timestamp) -> Timestamp {
+    Timestamp::from_ticks(time.ticks() / TICKS * TICKS)
 }
 
 /// The same span, rounded up to whole microseconds.

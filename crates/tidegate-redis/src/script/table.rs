@@ -6,16 +6,20 @@
 //! ```
 //!
 //! No decision reads it. A limit is listed before a state is written under it; it is read when the limit of a rule comes
-//! into force, and when a key is reset under every limit.
+//! into force, when a key is reset under every limit, and within a second after a state was written, because it may have
+//! been deleted.
 
 use redis::Value;
 use tidegate::{Algorithm, History, Predecessor, PreparedLimit, Ticks, Timestamp};
 
-use super::key::{LIMIT_LETTERS, LimitName, letter, table_name};
+use super::key::{LIMIT_LETTERS, LimitName, letter, slot, table_name};
 use super::limits::held_numbers;
 use super::reply::{text_of, time_of_parts};
 use super::text::Job;
 use super::{Call, TICKS, Time, Unreadable};
+
+/// The field that says until when states matter under limits for which there was no room.
+const OTHERS: &str = "~";
 
 /// The limits of one namespace and one of them, as they are in the table.
 #[derive(Clone, Debug)]
@@ -30,6 +34,21 @@ pub(crate) struct InForce {
     /// Zero if it is no limit of a rule. Two may have come into force at one instant.
     pub(crate) order: u64,
     pub(crate) since: Timestamp,
+}
+
+/// A limit as a table lists it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ListedEntry {
+    pub(crate) force: InForce,
+    /// No state under it matters for longer.
+    pub(crate) until: Timestamp,
+}
+
+/// Fields of one table.
+#[derive(Debug)]
+pub(crate) struct TableFields {
+    pub(crate) table: Vec<u8>,
+    pub(crate) names: Vec<String>,
 }
 
 /// A limit of a rule that came into force.
@@ -61,6 +80,28 @@ impl TableEntry {
             field.push_str(&number.to_string());
         }
         TableEntry { table: table_name(prefix, limit.namespace()), field }
+    }
+
+    /// The table that it is in.
+    pub(crate) fn table(&self) -> &[u8] {
+        &self.table
+    }
+
+    /// The slot of that table.
+    pub(crate) fn slot(&self) -> u16 {
+        slot(&self.table)
+    }
+
+    /// The fields of several limits of one table, and the one of limits for which there was no room, which is the last.
+    /// [`read_fields`] reads the answer.
+    pub(crate) fn fields<'e>(entries: impl Iterator<Item = &'e TableEntry>) -> TableFields {
+        let (mut table, mut names) = (Vec::new(), Vec::new());
+        for entry in entries {
+            table.clone_from(&entry.table);
+            names.push(entry.field.clone());
+        }
+        names.push(OTHERS.to_owned());
+        TableFields { table, names }
     }
 
     /// Lists the limit for so long from now on. [`read_time`] reads the answer.
@@ -116,6 +157,21 @@ pub(crate) fn read_history(reply: &Value, namespace: &str) -> Result<Announced, 
     Ok(Announced { force: InForce { order, since }, history: History::new(since, predecessors), names })
 }
 
+/// Reads the answer to [`TableEntry::fields`]; nothing for a field that is not there.
+pub(crate) fn read_fields(reply: &Value) -> Result<Vec<Option<ListedEntry>>, Unreadable> {
+    match reply {
+        Value::Array(values) => Ok(values.iter().map(listed_entry).collect()),
+        other => Err(Unreadable::new("no fields", other)),
+    }
+}
+
+fn listed_entry(value: &Value) -> Option<ListedEntry> {
+    let numbers: Option<Vec<u64>> = text_of(value)?.split(':').map(|word| word.parse().ok()).collect();
+    let [order, since, until] = numbers?.try_into().ok()?;
+    let time = |micros: u64| Some(Timestamp::from_ticks(micros.checked_mul(TICKS)?));
+    Some(ListedEntry { force: InForce { order, since: time(since)? }, until: time(until)? })
+}
+
 /// Reads the answer to [`list_limits`].
 pub(crate) fn read_listed(reply: &Value, namespace: &str) -> Result<ListedLimits, Unreadable> {
     let unreadable = || Unreadable::new("no limits", reply);
@@ -142,4 +198,22 @@ fn predecessor(field: &str, since: Timestamp) -> Option<Predecessor> {
     let numbers: Option<Vec<u64>> = words.map(|word| word.parse().ok()).collect();
     let numbers = held_numbers(algorithm, numbers?.try_into().ok()?)?;
     Predecessor::from_numbers(algorithm, numbers, since)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_is_an_order_a_time_and_an_end() {
+        let text = |text: &str| Value::BulkString(text.into());
+        let read = |value| read_fields(&Value::Array(vec![value])).expect("fields").remove(0);
+        let entry = read(text("3:50:70")).expect("an entry");
+        let (order, since, until) = (entry.force.order, entry.force.since, entry.until);
+        assert_eq!((order, since.ticks(), until.ticks()), (3, 50 * TICKS, 70 * TICKS));
+        for bad in ["", "1:2", "1:2:3:4", "1:2:x", "1:2:99999999999999999999", "1:2:1152921504606847"] {
+            assert!(read(text(bad)).is_none(), "{bad:?}");
+        }
+        assert!(read(Value::Nil).is_none() && read_fields(&Value::Nil).is_err());
+    }
 }

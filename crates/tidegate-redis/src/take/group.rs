@@ -155,7 +155,7 @@ impl Inner {
         for _ in 0..MOST_TIMES {
             let seat = may_go_back.then(|| self.seat(&asked.bids)).flatten();
             let call = script::take(&asked.bids, self.time());
-            let answer = self.run(call, due).await?;
+            let answer = self.run(call, due).await.inspect_err(|_| self.may_have_written(&asked.limits))?;
             let mut decided = match read(script::read_take(answer, &asked.bids))? {
                 TakeReply::Decided(decided) => decided,
                 TakeReply::Unknown { now, is_live } => {

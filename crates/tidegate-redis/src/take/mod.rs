@@ -15,10 +15,10 @@ mod twins;
 use tidegate::{Adjusted, Answer, Ask, Cost, Decision, Decisions, OpenReceipt, State, StoreError, Subject};
 use tidegate::{Timestamp, TrackedDecisions};
 
+use crate::link::Seat;
 use crate::refusals::{Era, Lasting};
 use crate::script::{self, Bid, Taken};
 use crate::store::{Inner, read, unfit};
-use crate::topology::Seat;
 use request::Request;
 
 /// How many limits one script decides, and how many are given back at once: a script stops everybody else while it runs.
@@ -36,7 +36,7 @@ struct Outcome {
     taken: Vec<Option<Taken>>,
     /// How far each refusal can be remembered.
     lasting: Vec<Lasting>,
-    /// By which connection it was asked.
+    /// The memory that it was taken from.
     seat: Option<Seat>,
 }
 
@@ -101,7 +101,8 @@ impl Inner {
         let Some(units) = receipt.use_up(cost) else { return Ok(Adjusted::Capped) };
         let Some(proof) = receipt.proof_mut::<TakeProof>() else { return Ok(Adjusted::Capped) };
         let target = self.target(&subject)?;
-        // Another server, or the same one after a restart, may not remember the take, and would forgive that of another.
+        // Another server, or the same one after a restart or a flush, may not remember the take, and would forgive that
+        // of another.
         if proof.seat.is_none() || self.seat_of(&target.name) != proof.seat {
             return Ok(Adjusted::Capped);
         }
@@ -179,13 +180,13 @@ impl Inner {
         }
     }
 
-    /// The connection by which these bids, which share a slot, would be asked now.
+    /// The memory that these bids, which share a slot, would be taken from now.
     fn seat(&self, bids: &[Bid]) -> Option<Seat> {
         self.seat_of(&bids.first()?.target.name)
     }
 
     fn seat_of(&self, name: &[u8]) -> Option<Seat> {
-        self.running().ok()?.exchange.topology.seat(script::slot(name))
+        self.seat_in(script::slot(name))
     }
 }
 
@@ -196,7 +197,7 @@ struct Reported {
     proofs: Vec<Option<TakeProof>>,
 }
 
-/// What a take can be refunded with: where its units are, and by which connection it was asked.
+/// What a take can be refunded with: where its units are, and the memory that it was taken from.
 #[derive(Clone, Debug)]
 struct TakeProof {
     taken: Taken,
@@ -206,7 +207,7 @@ struct TakeProof {
 /// The proof of each take, in the order of the bids.
 fn proofs(outcomes: &[Outcome]) -> Vec<Option<TakeProof>> {
     let each = outcomes.iter().flat_map(|outcome| {
-        let proof = |taken: &Option<Taken>| Some(TakeProof { taken: (*taken)?, seat: outcome.seat.clone() });
+        let proof = |taken: &Option<Taken>| Some(TakeProof { taken: (*taken)?, seat: outcome.seat });
         outcome.group.iter().copied().zip(outcome.taken.iter().map(proof))
     });
     each.collect::<std::collections::BTreeMap<_, _>>().into_values().collect()

@@ -105,7 +105,8 @@ impl Inner {
 
     /// Gives back what was taken, as far as the server that took it is still there.
     async fn give_back_all(&self, outcomes: &[Outcome], request: &Request<'_>) {
-        // Another server, or the same one after a restart, may not remember the take, and would forgive that of another.
+        // Another server, or the same one after a restart or a flush, may not remember the take, and would forgive that
+        // of another.
         let is_there = |outcome: &Outcome| {
             let first = outcome.group.first().map(|place| &request.bids[*place].target.name);
             outcome.seat.is_some() && first.and_then(|name| self.seat_of(name)) == outcome.seat

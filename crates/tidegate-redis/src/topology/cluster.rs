@@ -133,7 +133,7 @@ impl Cluster {
         let mut why_not = String::new();
         for link in up {
             match timeout(PATIENCE, link.call(&slots_question())).await {
-                Ok(Ok(answer)) => match read_map(answer, &link.address) {
+                Ok(Ok(answer)) => match read_map(answer.value, &link.address) {
                     Ok(map) => return self.adopt(map),
                     Err(why) => why_not = why,
                 },

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::dial::Dialer;
 use crate::fault::Fault;
-use crate::link::{Link, Trunk};
+use crate::link::{Link, Seat, Trunk};
 use crate::options::Options;
 use crate::url::{Address, Place};
 use cluster::Cluster;
@@ -28,19 +28,6 @@ pub(crate) enum Topology {
     Standalone(Arc<Link>),
     Sentinel(Arc<Sentinels>),
     Cluster(Arc<Cluster>),
-}
-
-/// One connection to one server. While it is the same, so is what the server remembers.
-#[derive(Clone, Debug)]
-pub(crate) struct Seat {
-    link: Arc<Link>,
-    number: u64,
-}
-
-impl PartialEq for Seat {
-    fn eq(&self, other: &Seat) -> bool {
-        Arc::ptr_eq(&self.link, &other.link) && self.number == other.number
-    }
 }
 
 /// Whether decisions can be had, in words.
@@ -77,14 +64,13 @@ impl Topology {
         }
     }
 
-    /// The connection by which a slot is asked now, if there is one.
+    /// The memory that a slot is in now, if its server is connected.
     pub(crate) fn seat(&self, slot: u16) -> Option<Seat> {
-        let link = match self {
-            Topology::Standalone(link) => link.clone(),
-            Topology::Sentinel(sentinels) => sentinels.primary_now()?,
-            Topology::Cluster(cluster) => cluster.owner_now(slot)?,
-        };
-        link.number().map(|number| Seat { link, number })
+        match self {
+            Topology::Standalone(link) => link.seat(),
+            Topology::Sentinel(sentinels) => sentinels.primary_now()?.seat(),
+            Topology::Cluster(cluster) => cluster.owner_now(slot)?.seat(),
+        }
     }
 
     /// A slot has moved to a node.

@@ -6,7 +6,7 @@ use testbed::{Admission, Afterwards, Direction, Flow, Proxy};
 use tidegate::{Ask, HOUR, SECOND, Store as _};
 use tidegate_redis::{Options, RedisStore};
 
-use crate::setup::{Someone, eventually, forgetful, given_time, open, options, reason, redis, wait};
+use crate::setup::{Someone, eventually, forgetful, given_time, open, options, reason, redis, scripts, wait};
 
 /// Deadline of tests in which it is missed on purpose.
 const SHORT: Duration = Duration::from_millis(20);
@@ -241,19 +241,6 @@ fn what_comes_together_leaves_together() {
     assert!(read < count * 9 / 10, "{count} questions were read in {read} pieces");
 }
 
-/// How many scripts the server runs for this, if none of them is new to it.
-fn scripts(redis: &testbed::Redis, run: impl FnOnce()) -> usize {
-    let calls = || {
-        let stats = redis.command(&["INFO", "commandstats"]);
-        let line = stats.lines().find(|line| line.starts_with("cmdstat_evalsha:")).unwrap_or_default();
-        let number = line.split(['=', ',']).nth(1).and_then(|calls| calls.parse::<usize>().ok());
-        number.unwrap_or_default()
-    };
-    let before = calls();
-    run();
-    calls() - before
-}
-
 fn people(count: usize, limit: &str) -> Vec<Someone> {
     (0..count).map(|nth| Someone::new(&format!("{limit} {nth}"), limit)).collect()
 }
@@ -411,7 +398,7 @@ fn a_server_that_became_a_replica_is_left() {
     let error = eventually("the old one refuses", || ana.take(&store).err());
     assert!(error.is_retryable(), "{}", reason(&error));
     recovers(&store, &ana);
-    assert_eq!(new.command(&["DBSIZE"]), "1");
+    assert_eq!(new.command(&["DBSIZE"]), "2", "the state, and the table that lists its limit");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use testbed::{Flavour, Redis, Settings};
 use tidegate_redis::doctor::{Gravity, examine};
 
-use crate::setup::{Someone, options, reason, store, wait};
+use crate::setup::{Someone, eventually, forgetful, options, reason, store, wait};
 
 /// The line in the documents that grants all that the store needs.
 fn published() -> String {
@@ -31,6 +31,22 @@ fn what_is_published_is_enough() {
     assert_eq!(scripts.gravity, Gravity::Good, "{found:?}");
     redis.command(&["SCRIPT", "FLUSH"]);
     assert!(Someone::new("ana", "5/h").is_allowed(&store(&url)));
+}
+
+/// The message about a flush, and the reading of tables, need permissions of their own.
+#[test]
+fn what_is_published_is_enough_to_look_after_tables() {
+    let redis = guarded();
+    let store = forgetful(&format!("redis://tidegate:PASSWORD@{}", redis.address()));
+    let ana = Someone::new("ana", "5/h");
+    let is_listed = || redis.command(&["EXISTS", "tg:limits:test"]) == "1";
+    assert!(ana.is_allowed(&store));
+    redis.command(&["FLUSHALL"]);
+    assert!(ana.is_allowed(&store) && is_listed(), "the server has reported the flush");
+    redis.command(&["DEL", "tg:limits:test"]);
+    assert!(ana.is_allowed(&store));
+    eventually("the table is written again", || is_listed().then_some(()));
+    assert!(store.status().is_available, "{:?}", store.status());
 }
 
 #[test]

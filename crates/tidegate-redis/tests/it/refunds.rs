@@ -106,3 +106,16 @@ fn after_a_restart_of_the_server_nothing_comes_back() {
     crate::setup::eventually("the server is back", || ana.take(&store).ok());
     assert_eq!(ana.refund(&store, &mut receipt, 1), Adjusted::Capped);
 }
+
+/// The units of a request that came after the flush are not those of the receipt.
+#[test]
+fn after_a_flush_nothing_comes_back() {
+    let redis = redis();
+    let store = store(&redis.url());
+    let ana = Someone::new("ana", "2/h");
+    let mut receipt = ana.take_tracked(&store, 1);
+    redis.command(&["FLUSHALL"]);
+    assert!(ana.is_allowed(&store), "the news of the flush come before this answer");
+    assert_eq!(ana.refund(&store, &mut receipt, 1), Adjusted::Capped);
+    assert_eq!(ana.passes(&store, 2), 1);
+}

@@ -35,6 +35,20 @@ pub(crate) fn redis() -> Redis {
     Redis::start(Flavour::Redis7)
 }
 
+/// The number of scripts that the server runs for this, if none of them is new to it. What a store asks beside its
+/// decisions is no script.
+pub(crate) fn scripts(redis: &Redis, run: impl FnOnce()) -> usize {
+    let calls = || {
+        let stats = redis.command(&["INFO", "commandstats"]);
+        let line = stats.lines().find(|line| line.starts_with("cmdstat_evalsha:")).unwrap_or_default();
+        let number = line.split(['=', ',']).nth(1).and_then(|calls| calls.parse::<usize>().ok());
+        number.unwrap_or_default()
+    };
+    let before = calls();
+    run();
+    calls() - before
+}
+
 /// Waits for what a store answers, on a runtime that knows nothing of it.
 pub(crate) fn wait<F: Future>(future: F) -> F::Output {
     tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(future)

@@ -1,9 +1,12 @@
-//! The table of the limits that a namespace has had: resets, its bound, and its end.
+//! The table of the limits that a namespace has had: resets, its bound, its end, and its loss.
 
-use tidegate::{Ask, Cost, HOUR, Key, Limit, PreparedLimit, Store as _, Subject};
+use std::collections::BTreeMap;
+
+use testbed::{Cluster, Direction, Flavour, Flow, Proxy, Redis};
+use tidegate::{Adjustment, Ask, Cost, HOUR, Key, Limit, PreparedLimit, Store as _, Subject};
 use tidegate_redis::RedisStore;
 
-use crate::setup::{forgetful, given_time, reason, redis, store, wait};
+use crate::setup::{cluster_url, eventually, forgetful, given_time, options, reason, redis, store, wait};
 
 /// The most limits that a table lists.
 const MAX_LIMITS: u64 = 1024;
@@ -127,4 +130,246 @@ fn a_limit_is_listed_once_in_about_two_refills() {
         clock.advance(HOUR / 2);
     }
     assert_eq!(calls, [2, 1, 1, 1, 1, 1, 1, 1, 1, 2], "a debt of two hours, which max-debt allows");
+}
+
+fn of_rule(text: &str) -> PreparedLimit {
+    PreparedLimit::of_rule("rule", text.parse().expect(text))
+}
+
+fn remaining(store: &RedisStore, subject: Subject<'_>) -> u64 {
+    wait(store.peek(subject, Ask::ONE)).expect("the server answers").remaining()
+}
+
+/// The order and the time of each limit of a rule, as the table says.
+fn places(redis: &Redis) -> BTreeMap<String, String> {
+    let reply = redis.try_command(&["HGETALL", "tg:limits:rule"]).expect("the server answers");
+    let entry = |pair: &[testbed::Reply]| {
+        let value = pair[1].text();
+        (pair[0].text(), value.rsplit_once(':').expect("it ends with a time").0.to_owned())
+    };
+    reply.parts().chunks_exact(2).map(entry).collect()
+}
+
+/// The process that wrote the states believed that its limits were listed, for about two refills.
+#[test]
+fn after_a_flush_a_reset_by_key_removes_the_states_written_since() {
+    for flavour in Flavour::available() {
+        let redis = Redis::start(flavour);
+        let (one, other) = (forgetful(&redis.url()), forgetful(&redis.url()));
+        let (key, few) = (Key::new("ana"), Limit::per_hour(1));
+        let few = Subject::new("user", &key, &few);
+        let many = ["2/h", "2/h leaky-bucket queue 1 delay-after all", "2/h fixed-window", "2/h sliding-log"];
+        for text in many {
+            let many = text.parse::<Limit>().expect(text);
+            let many = Subject::new("user", &key, &many);
+            assert!(take(&one, many, 2));
+            for flush in ["FLUSHALL", "FLUSHDB", "FLUSHALL"] {
+                redis.command(&[flush]);
+                assert!(take(&one, many, 2), "{text}: nothing is owed after {flush}");
+                assert!(wait(other.reset(few)).unwrap(), "{text}: a state was written after {flush}");
+                assert!(take(&one, many, 2), "{text}: it was reset");
+            }
+            redis.command(&["FLUSHALL"]);
+            wait(one.adjust(many, Adjustment::Charge(Cost::of(2)))).expect("the server answers");
+            assert!(wait(other.reset(few)).unwrap(), "{text}: a state was charged after the flush");
+        }
+    }
+}
+
+/// The limit was listed when the take was sent, and not any more when it was decided.
+#[test]
+fn a_flush_that_is_reported_with_the_answer_counts_too() {
+    let redis = redis();
+    let proxy = Proxy::start(redis.address());
+    let (store, key, old) = (forgetful(&proxy.url()), Key::new("ana"), of_rule("10/d"));
+    assert!(take(&store, old.subject(&key), 3));
+    proxy.flow(Direction::Replies, Flow::Hold);
+    redis.command(&["FLUSHALL"]);
+    std::thread::scope(|scope| {
+        let taking = scope.spawn(|| take(&store, old.subject(&key), 7));
+        eventually("the take is decided", || (redis.command(&["DBSIZE"]) == "1").then_some(()));
+        assert!(places(&redis).is_empty(), "only the state is there");
+        proxy.clear();
+        assert!(taking.join().expect("an answer"));
+    });
+    assert_eq!(places(&redis).len(), 1, "the take is answered when its limit is listed again");
+    assert_eq!(remaining(&forgetful(&redis.url()), of_rule("20/d").subject(&key)), 13);
+}
+
+#[test]
+fn a_rule_changed_after_a_flush_carries_what_was_used_since() {
+    let redis = redis();
+    let (store, key) = (forgetful(&redis.url()), Key::new("ana"));
+    assert!(take(&store, of_rule("10/d").subject(&key), 3));
+    for (old, new, left) in [("10/d", "20/d", 13), ("20/d", "40/d", 33)] {
+        let old = of_rule(old);
+        assert!(take(&store, old.subject(&key), 1));
+        redis.command(&["FLUSHALL"]);
+        assert!(take(&store, old.subject(&key), 7));
+        assert_eq!(remaining(&store, of_rule(new).subject(&key)), left);
+        assert_eq!(remaining(&forgetful(&redis.url()), of_rule(new).subject(&key)), left);
+    }
+}
+
+#[test]
+fn limits_that_are_listed_again_keep_their_time_and_their_order() {
+    let redis = redis();
+    let (store, clock) = given_time(&redis.url());
+    clock.advance(1000 * HOUR);
+    let key = Key::new("ana");
+    let limits = ["10/d", "20/d", "40/d"].map(of_rule);
+    for limit in &limits {
+        assert!(take(&store, limit.subject(&key), 1));
+        clock.advance(HOUR);
+    }
+    let before = places(&redis);
+    assert_eq!(before.len(), 3);
+    redis.command(&["FLUSHALL"]);
+    for nth in [2, 0, 1] {
+        assert!(take(&store, limits[nth].subject(&key), 1));
+    }
+    assert_eq!(places(&redis), before);
+    let other = RedisStore::with_given_time(options(&redis.url()), clock.clone()).expect("a store");
+    assert_eq!(remaining(&other, of_rule("40/d").subject(&key)), 39);
+    assert_eq!(places(&redis), before, "the newest one stays in force");
+}
+
+/// The process that comes first to an empty table begins to count anew; another one remembers a higher order.
+#[test]
+fn a_limit_that_is_listed_again_does_not_come_before_a_newer_one() {
+    let redis = redis();
+    let (store, clock) = given_time(&redis.url());
+    clock.advance(1000 * HOUR);
+    let other = || RedisStore::with_given_time(options(&redis.url()), clock.clone()).expect("a store");
+    let (key, limits) = (Key::new("ana"), ["10/d", "20/d", "40/d"].map(of_rule));
+    for limit in &limits {
+        assert!(take(&store, limit.subject(&key), 1));
+        clock.advance(HOUR);
+    }
+    redis.command(&["FLUSHALL"]);
+    let newest = of_rule("80/d");
+    assert!(take(&other(), newest.subject(&Key::new("bob")), 1));
+    let listed = places(&redis);
+    assert!(take(&store, limits[2].subject(&key), 30));
+    clock.advance(HOUR);
+    let left = remaining(&other(), of_rule("80/d").subject(&key));
+    assert_eq!(left, 53, "30 were used when it came into force, and 3 came back since");
+    let after = places(&redis);
+    assert_eq!(after.len(), 2);
+    assert!(listed.iter().all(|(field, place)| after.get(field) == Some(place)), "{listed:?}, {after:?}");
+}
+
+/// A limit that comes with requests, or an override, may have the numbers of a rule's limit.
+#[test]
+fn a_limit_beside_a_rule_does_not_take_its_place() {
+    let redis = redis();
+    let (store, other) = (forgetful(&redis.url()), forgetful(&redis.url()));
+    let key = Key::new("ana");
+    let (rule, beside) = (of_rule("10/d"), PreparedLimit::dynamic("rule", Limit::per_day(10)));
+    for first in [&store, &other] {
+        assert!(take(&store, rule.subject(&key), 1));
+        redis.command(&["FLUSHALL"]);
+        assert!(take(first, beside.subject(&key), 1));
+        assert!(take(&store, rule.subject(&key), 6));
+        let changed = forgetful(&redis.url());
+        assert_eq!(remaining(&changed, of_rule("20/d").subject(&key)), 13);
+        redis.command(&["FLUSHALL"]);
+    }
+}
+
+#[test]
+fn a_server_that_restarts_without_data_gets_its_tables_again() {
+    let redis = redis();
+    let (store, key) = (forgetful(&redis.url()), Key::new("ana"));
+    let old = of_rule("10/d");
+    assert!(take(&store, old.subject(&key), 3));
+    redis.kill();
+    redis.restart();
+    let asks = [(old.subject(&key), Ask::new(Cost::of(7)))];
+    eventually("the server is back", || wait(store.take(&asks)).ok());
+    assert_eq!(remaining(&store, of_rule("20/d").subject(&key)), 13);
+    let other = forgetful(&redis.url());
+    assert!(wait(other.reset(of_rule("30/d").subject(&key))).unwrap(), "found by another process");
+}
+
+#[test]
+fn another_server_behind_the_same_name_gets_the_tables_too() {
+    let (full, empty) = (redis(), redis());
+    let proxy = Proxy::start(full.address());
+    let (store, key) = (forgetful(&proxy.url()), Key::new("ana"));
+    let (old, listed) = (of_rule("10/d"), places(&full));
+    assert!(listed.is_empty() && take(&store, old.subject(&key), 3));
+    proxy.retarget(empty.address());
+    proxy.cut();
+    let asks = [(old.subject(&key), Ask::new(Cost::of(7)))];
+    eventually("the other server answers", || wait(store.take(&asks)).ok());
+    assert_eq!(places(&empty), places(&full), "with its time and its order");
+    assert_eq!(remaining(&forgetful(&empty.url()), of_rule("20/d").subject(&key)), 13);
+}
+
+/// A server says that all was flushed, but not that one key was deleted.
+#[test]
+fn a_table_that_was_deleted_is_written_again() {
+    let redis = redis();
+    let (store, key) = (forgetful(&redis.url()), Key::new("ana"));
+    let limits = ["10/d", "20/d"].map(of_rule);
+    for limit in &limits {
+        assert!(take(&store, limit.subject(&key), 1));
+    }
+    let before = places(&redis);
+    redis.command(&["DEL", "tg:limits:rule"]);
+    for limit in &limits {
+        assert!(take(&store, limit.subject(&key), 1));
+    }
+    eventually("both are listed again", || (places(&redis) == before).then_some(()));
+}
+
+#[test]
+fn a_table_that_could_not_be_read_or_written_is_tried_again() {
+    let redis = redis();
+    let proxy = Proxy::start(redis.address());
+    let (store, key, limit) = (forgetful(&proxy.url()), Key::new("ana"), of_rule("10/d"));
+    assert!(take(&store, limit.subject(&key), 1));
+    let before = places(&redis);
+    // The limit was put in force, and never noted, so the script that notes it is sent as text.
+    for (answered, command) in [(1, "EVAL"), (2, "HMGET")] {
+        proxy.only_for(&[command]);
+        proxy.answer(1, "-ERR something unheard of");
+        redis.command(&["DEL", "tg:limits:rule"]);
+        assert!(take(&store, limit.subject(&key), 1));
+        eventually("it is listed again", || (places(&redis) == before).then_some(()));
+        assert_eq!(proxy.counters().answered, answered, "{command} has failed once");
+    }
+}
+
+#[test]
+fn without_the_permission_to_hear_of_flushes_tables_are_looked_after_too() {
+    let redis = redis();
+    let user = ["on", ">PASSWORD", "~tg:*", "+@all", "-client"];
+    redis.command(&[&["ACL", "SETUSER", "tidegate"], &user[..]].concat());
+    let url = format!("redis://tidegate:PASSWORD@{}", redis.address());
+    let (store, key, old) = (forgetful(&url), Key::new("ana"), of_rule("10/d"));
+    assert!(take(&store, old.subject(&key), 3));
+    let before = places(&redis);
+    redis.command(&["FLUSHALL"]);
+    assert!(take(&store, old.subject(&key), 7));
+    eventually("it is listed again", || (places(&redis) == before).then_some(()));
+    assert_eq!(remaining(&forgetful(&redis.url()), of_rule("20/d").subject(&key)), 13);
+}
+
+#[test]
+fn nodes_of_a_cluster_that_were_flushed_get_their_tables_again() {
+    let cluster = Cluster::start(Flavour::Redis7);
+    let store = forgetful(&cluster_url(&cluster));
+    let keys: Vec<_> = (0..20_u64).map(Key::new).collect();
+    let old = of_rule("10/d");
+    let take_all = |units| keys.iter().for_each(|key| assert!(take(&store, old.subject(key), units)));
+    take_all(3);
+    let node = cluster.primary_of(cluster.slot_of("tg:limits:rule"));
+    let before = places(node);
+    cluster.primaries().iter().for_each(|node| drop(node.command(&["FLUSHALL"])));
+    take_all(7);
+    eventually("it is listed again", || (places(node) == before).then_some(()));
+    let (other, new) = (forgetful(&cluster_url(&cluster)), of_rule("20/d"));
+    assert!(keys.iter().all(|key| remaining(&other, new.subject(key)) == 13));
 }

@@ -6,6 +6,11 @@ local function read_entry(value)
   local order, since, till = match(value or '', '^(%d+):(%d+):(%d+)$')
   if order then return {order = order * 1, since = since * 1, till = till * 1, live = till * 1 > now} end
 end
+-- A table that was lost is put together again by processes that do not know of each other, so an order alone is not enough:
+-- what came into force later is newer, and of two that came at one instant the one with the higher order.
+local function newer(one, other)
+  return one.since > other.since or one.since == other.since and one.order > other.order
+end
 -- The limits of a rule, newest first.
 local function rules_of(known)
   local rules = {}
@@ -15,7 +20,7 @@ local function rules_of(known)
       rules[#rules + 1] = entry
     end
   end
-  table.sort(rules, function(one, other) return one.order > other.order end)
+  table.sort(rules, newer)
   return rules
 end
 -- Drops what cannot matter any more. What is left, by field. Of a rule's newest limits those stay that came after one that
