@@ -14,7 +14,9 @@ pub(crate) use upkeep::Upkeep;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-use tidegate::{Clock as _, CounterClock, History, Limit, PreparedLimit, Scope, Subject, Ticks, Timestamp};
+use tidegate::{
+    Clock as _, CounterClock, DroppedCounts, History, Limit, PreparedLimit, Scope, Subject, Ticks, Timestamp,
+};
 
 use crate::script::{self, InForce, LimitName, TableEntry, Target, Unsupported};
 use crate::store::Inner;
@@ -35,6 +37,7 @@ pub(crate) struct StoredLimit {
     history: OnceLock<LimitHistory>,
     /// Counts of the limits before it mattered at the time of the last answer.
     carries: AtomicBool,
+    dropped_counts: DroppedCounts,
 }
 
 /// The limits before one, and the names of states under each of them.
@@ -62,6 +65,7 @@ impl StoredLimit {
             name,
             history,
             carries: AtomicBool::new(false),
+            dropped_counts: prepared.dropped_counts().clone(),
         })
     }
 

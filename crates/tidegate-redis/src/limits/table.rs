@@ -160,8 +160,11 @@ impl Inner {
     /// Puts the limit of a rule in force, and lists it.
     async fn announce(&self, limit: &StoredLimit, ahead: Ticks, due: Instant) -> Result<(), StoreError> {
         let answer = self.write_table(limit.listing.entry.announce(ahead, self.time()), due).await?;
-        let Announced { force, history, names } =
+        let Announced { force, history, names, drops_counts } =
             read(script::read_history(&answer.value, &limit.namespace))?;
+        if drops_counts {
+            limit.dropped_counts.note();
+        }
         answer.note(limit, force, ahead);
         limit.came_into_force(LimitHistory { force, history, names }, answer.now);
         Ok(())

@@ -59,6 +59,8 @@ pub(crate) struct Announced {
     pub(crate) history: History,
     /// The names of states under each of them.
     pub(crate) names: Vec<LimitName>,
+    /// There are live states under limits that are older than those of the history.
+    pub(crate) drops_counts: bool,
 }
 
 /// The states that a key may have under limits of one namespace.
@@ -141,7 +143,9 @@ pub(crate) fn read_time(reply: &Value) -> Result<Timestamp, Unreadable> {
 pub(crate) fn read_history(reply: &Value, namespace: &str) -> Result<Announced, Unreadable> {
     let unreadable = || Unreadable::new("no history", reply);
     let Value::Array(parts) = reply else { return Err(unreadable()) };
-    let [_, _, Value::Int(order), since, before @ ..] = &**parts else { return Err(unreadable()) };
+    let [_, _, Value::Int(order), since, Value::Int(drops), before @ ..] = &**parts else {
+        return Err(unreadable());
+    };
     let order = u64::try_from(*order).map_err(|_| unreadable())?;
     let since = micros(since).ok_or_else(unreadable)?;
     let (mut predecessors, mut names) = (Vec::new(), Vec::new());
@@ -154,7 +158,8 @@ pub(crate) fn read_history(reply: &Value, namespace: &str) -> Result<Announced, 
             names.push(LimitName::of_letters(&field.as_bytes()[..LIMIT_LETTERS], namespace));
         }
     }
-    Ok(Announced { force: InForce { order, since }, history: History::new(since, predecessors), names })
+    let (force, history) = (InForce { order, since }, History::new(since, predecessors));
+    Ok(Announced { force, history, names, drops_counts: *drops != 0 })
 }
 
 /// Reads the answer to [`TableEntry::fields`]; nothing for a field that is not there.

@@ -111,3 +111,17 @@ fn a_limit_that_could_not_be_put_in_force_decides_nothing() {
     }
     assert!(take(&through, new.subject(&key), 1).is_allowed());
 }
+
+#[test]
+fn a_limit_says_that_counts_are_older_than_those_that_it_carries() {
+    let server = redis();
+    let (store, key) = (store(&server.url()), Key::new("ana"));
+    for amount in 10..=15 {
+        let limit = of_rule(&format!("{amount}/d"));
+        assert!(take(&store, limit.subject(&key), 1).is_allowed());
+        assert_eq!(limit.dropped_counts().take(), amount == 15, "{amount}/d follows {}", amount - 10);
+    }
+    let log = of_rule("5/d sliding-log");
+    assert!(take(&store, log.subject(&key), 1).is_allowed());
+    assert!(!log.dropped_counts().take(), "nothing is carried to another algorithm");
+}

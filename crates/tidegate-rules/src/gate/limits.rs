@@ -128,8 +128,8 @@ impl RuleLimit {
     /// Returns true once after a change of the limit that dropped counts of an older one.
     pub(super) fn take_dropped_counts(&self) -> bool {
         let dropped = |limit: Arc<NodeLimit>| {
-            let shares = limit.share.get().is_some_and(PreparedLimit::take_dropped_counts);
-            limit.whole.take_dropped_counts() || shares
+            let of_share = limit.share.get().is_some_and(|share| share.dropped_counts().take());
+            limit.whole.dropped_counts().take() || of_share
         };
         self.last_used().is_some_and(dropped)
     }

@@ -56,7 +56,7 @@ impl BoundLimit {
             Scope::Rule => {
                 let announced = table.announce(prepared.namespace(), &prepared.state_limit(), now);
                 if announced.drops_counts {
-                    prepared.note_dropped_counts();
+                    prepared.dropped_counts().note();
                 }
                 announced.history
             }

@@ -26,7 +26,7 @@ pub(crate) use holder::Holder;
 pub use holder::Memory;
 pub use map::Map;
 pub(crate) use nonce::nonce_for;
-pub use prepared::{PreparedLimit, Scope};
+pub use prepared::{DroppedCounts, PreparedLimit, Scope};
 pub use receipts::{OpenReceipt, ReceiptCounts, TrackedDecisions};
 pub(crate) use reported::Reported;
 pub use zone::{WhenFull, Zone, ZoneCounts, ZoneError};

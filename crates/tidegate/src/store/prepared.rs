@@ -42,8 +42,25 @@ struct Inner {
     bound: OnceLock<Arc<BoundLimit>>,
     /// What a store outside of this crate keeps about it.
     remote: OnceLock<Box<dyn Any + Send + Sync>>,
-    /// Counts under an older limit of the rule were dropped, and nobody was told yet.
-    has_dropped_counts: AtomicBool,
+    dropped_counts: DroppedCounts,
+}
+
+/// A flag that counts under older limits of a rule are carried no more, for a log; clones share it.
+///
+/// Counts are carried from at most [`MAX_PREDECESSORS`](crate::MAX_PREDECESSORS) limits.
+#[derive(Clone, Debug, Default)]
+pub struct DroppedCounts(Arc<AtomicBool>);
+
+impl DroppedCounts {
+    /// Sets the flag.
+    pub fn note(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns the flag, and clears it.
+    pub fn take(&self) -> bool {
+        self.0.swap(false, Ordering::Relaxed)
+    }
 }
 
 /// The way in which a limit counts in its namespace.
@@ -96,9 +113,8 @@ impl PreparedLimit {
     fn new(namespace: &str, limit: Limit, scope: Scope) -> PreparedLimit {
         let (bound, remote) = (OnceLock::new(), OnceLock::new());
         let digest = digest(&state_limit(limit.terms(), &scope));
-        let has_dropped_counts = AtomicBool::new(false);
-        let namespace = namespace.into();
-        PreparedLimit(Arc::new(Inner { namespace, limit, scope, digest, bound, remote, has_dropped_counts }))
+        let (namespace, dropped_counts) = (namespace.into(), DroppedCounts::default());
+        PreparedLimit(Arc::new(Inner { namespace, limit, scope, digest, bound, remote, dropped_counts }))
     }
 
     /// The name of the rule, or of the place that dynamic limits count in.
@@ -137,16 +153,9 @@ impl PreparedLimit {
         self.0.remote.get_or_init(|| Box::new(make())).downcast_ref()
     }
 
-    /// Notes that the limit came into force while the rule had more limits before it than counts are carried from. For
-    /// stores.
-    pub fn note_dropped_counts(&self) {
-        self.0.has_dropped_counts.store(true, Ordering::Relaxed);
-    }
-
-    /// Returns true once after [`PreparedLimit::note_dropped_counts`]: keys may have counts under an older limit of the
-    /// rule that are carried no more. A log should say so.
-    pub fn take_dropped_counts(&self) -> bool {
-        self.0.has_dropped_counts.swap(false, Ordering::Relaxed)
+    /// The flag by which a store reports that counts of the rule were dropped when this limit came into force.
+    pub fn dropped_counts(&self) -> &DroppedCounts {
+        &self.0.dropped_counts
     }
 
     /// Uses the limit in the store of this table.
