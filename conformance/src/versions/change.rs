@@ -1,8 +1,8 @@
 //! The laws of a change: what was used is what is missing right after it.
 
-use tidegate::{Ask, Cost, Decision, Ticks, Timestamp, Verdict};
+use tidegate::{Ask, Cost, Decision, Ticks, Verdict};
 
-use super::{History, SERVERS, Versions};
+use super::{History, SERVERS, Stored, Versions};
 use crate::oracle::Admitted;
 use crate::promise::{Promise, interval};
 
@@ -14,12 +14,13 @@ impl<V: Versions> History<V> {
         if from == to {
             return Ok(());
         }
-        let (before, is_known) = (self.stored(), self.comes_from_known(to));
+        let before = self.stored();
+        let is_known = self.comes_from_known(to, &before);
         let (old, recent) = (self.arm.peek(0, Ask::ONE), self.recently_admitted(from, to));
-        let is_live = self.is_live(to, self.now);
-        let (has_ended, is_own) = (self.counts_have_ended(), self.is_live(from, self.now));
-        let is_exact = self.comes_from_newest(from, to);
-        self.sources = self.order.iter().copied().filter(|known| self.is_live(*known, self.now)).collect();
+        let (is_live, is_own) = (before.is_live(to), before.is_live(from));
+        let is_exact = self.comes_from_newest(from, to, &before);
+        self.sources = self.order.iter().copied().filter(|known| before.is_live(*known)).collect();
+        let has_ended = self.sources.is_empty();
         self.put_in_force(to, is_live);
         if !is_known || !is_exact {
             // It may begin with anything, also with more than the limit before.
@@ -48,8 +49,9 @@ impl<V: Versions> History<V> {
         let estimates = self.kind == "sliding-window-estimate";
         let exceeded = self.versions[from].exceeded && (estimates || old.remaining() == 0);
         let used = old.limit() - old.remaining().min(old.limit());
-        // Of two windows an estimate counts a part; in one of another length they may lie whole.
-        let of_two = estimates && period_of(&was) != period_of(&is);
+        // Of two windows an estimate counts a part: the older one may hold more than a lower limit allows, and in one of
+        // another length both may lie whole.
+        let of_two = estimates && (period_of(&was) != period_of(&is) || new.limit() < old.limit());
         self.versions[to].exceeded |= exceeded || used > new.limit() || of_two;
         let used = Used { recent, exceeded, is_own, is_exact };
         used_is_missing((&was, &is), old, new, used)
@@ -62,9 +64,9 @@ impl<V: Versions> History<V> {
     ///
     /// Servers with old numbers may have admitted more since; a limit that comes into force again may have a live state,
     /// to which nothing is carried; and counts of older ones are not carried through it a second time.
-    fn comes_from_newest(&self, from: usize, to: usize) -> bool {
+    fn comes_from_newest(&self, from: usize, to: usize, stored: &Stored) -> bool {
         let older = self.order.iter().enumerate().filter(|(_, known)| **known != from && **known != to);
-        let mut live = older.filter(|(_, known)| self.is_live(**known, self.now));
+        let mut live = older.filter(|(_, known)| stored.is_live(**known));
         let is_counted = |newer: &usize| *newer != to && !self.versions[*newer].resumed;
         let is_known = |(place, known): (usize, &usize)| {
             !self.versions[*known].lagged && self.order[..place].iter().all(is_counted)
@@ -92,16 +94,10 @@ impl<V: Versions> History<V> {
         }
     }
 
-    /// Whether a stored state under this version is worth something after that time.
-    pub(super) fn is_live(&self, index: usize, since: u64) -> bool {
-        let limit = &self.versions[index].limit;
-        limit.clear_at(&self.arm.state(limit)) > Timestamp::from_ticks(since)
-    }
-
     /// Whether a change to this version knows all limits through which the counts in force have come: up to four are
     /// looked back at, and one that comes into force again is not its own predecessor.
-    fn comes_from_known(&self, to: usize) -> bool {
-        let mut live = self.order.iter().enumerate().filter(|(_, index)| self.is_live(**index, self.now));
+    fn comes_from_known(&self, to: usize, stored: &Stored) -> bool {
+        let mut live = self.order.iter().enumerate().filter(|(_, index)| stored.is_live(**index));
         let is_dropped = live.clone().any(|(place, _)| place >= 4);
         !is_dropped && live.next().is_none_or(|(place, _)| !self.order[..=place].contains(&to))
     }

@@ -55,6 +55,16 @@ pub trait Versions {
 
     /// The state that is stored for the key under this limit, whichever servers decide by it.
     fn state(&self, limit: &Limit) -> State;
+
+    /// Returns true if each call is a round trip: then states are read again only after takes, and after some peeks.
+    fn is_remote(&self) -> bool {
+        false
+    }
+
+    /// The states under several limits, of one algorithm, as of one instant.
+    fn states(&self, limits: &[Limit]) -> Vec<State> {
+        limits.iter().map(|limit| self.state(limit)).collect()
+    }
 }
 
 /// The number of servers.
@@ -128,6 +138,18 @@ struct Version {
     resumed: bool,
 }
 
+/// The states that were stored under every version, as words; none where the state was clear, which is the same. Of
+/// holders those whose lease had ended are not among them.
+#[derive(Debug, PartialEq)]
+struct Stored(Vec<Option<Vec<u64>>>);
+
+impl Stored {
+    /// Returns true if the state under this version was worth something.
+    fn is_live(&self, version: usize) -> bool {
+        self.0[version].is_some()
+    }
+}
+
 struct History<V> {
     arm: V,
     random: Random,
@@ -143,6 +165,8 @@ struct History<V> {
     in_force: usize,
     /// The versions that had a live state when the limit in force replaced them.
     sources: Vec<usize>,
+    /// The states under every version, as they were last read.
+    states: Vec<State>,
     span: admitted::Span,
     met: Met,
 }
@@ -166,6 +190,7 @@ impl<V: Versions> History<V> {
             order: vec![0],
             in_force: 0,
             sources: Vec::new(),
+            states: Vec::new(),
             span,
             met: Met::default(),
         };
@@ -277,18 +302,26 @@ impl<V: Versions> History<V> {
         self.set_time((self.now + passed).next_multiple_of(self.arm.resolution()));
     }
 
-    /// The states stored under every version, as words. A clear state is the same as none, and of holders those whose
-    /// lease has ended are the same as none.
-    fn stored(&self) -> Vec<Vec<u64>> {
-        let words = |limit: &Limit| {
-            let state = self.arm.state(limit);
-            match limit.clear_at(&state) > Timestamp::from_ticks(self.now) {
-                true if self.kind == "concurrency" => self.held(&state.words()),
-                true => state.words(),
-                false => Vec::new(),
-            }
+    /// Reads the states stored under every version.
+    fn stored(&mut self) -> Stored {
+        let limits: Vec<_> = self.versions.iter().map(|version| version.limit).collect();
+        self.states = self.arm.states(&limits);
+        self.as_of_now()
+    }
+
+    /// The states before an ask. Those of a remote store are as they were last read: only asks change them.
+    fn stored_before(&mut self) -> Stored {
+        let is_known = self.arm.is_remote() && self.states.len() == self.versions.len();
+        if is_known { self.as_of_now() } else { self.stored() }
+    }
+
+    fn as_of_now(&self) -> Stored {
+        let words = |(version, state): (&Version, &State)| {
+            let is_live = version.limit.clear_at(state) > Timestamp::from_ticks(self.now);
+            let words = || if self.kind == "concurrency" { self.held(&state.words()) } else { state.words() };
+            is_live.then(words)
         };
-        self.versions.iter().map(|version| words(&version.limit)).collect()
+        Stored(self.versions.iter().zip(&self.states).map(words).collect())
     }
 
     /// The holders among the words of a state whose lease has not ended: its end, the places and the permit of each.

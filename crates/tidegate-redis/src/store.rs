@@ -136,6 +136,19 @@ impl RedisStore {
         Ok(states.into_iter().next().unwrap_or_default())
     }
 
+    /// The whole states of a key under several limits of one algorithm, for tests that compare states.
+    #[doc(hidden)]
+    pub async fn states(&self, subjects: &[Subject<'_>]) -> Result<Vec<State>, StoreError> {
+        let mut names = Vec::new();
+        for subject in subjects {
+            names.push(self.inner.target(subject)?.name);
+        }
+        let algorithms: Vec<_> = subjects.iter().map(|subject| subject.limit().algorithm()).collect();
+        let call = script::states(names, &algorithms, self.inner.time());
+        let answer = self.inner.run(call, self.inner.due()?).await?;
+        read(script::read_states(&answer, &algorithms))
+    }
+
     /// Where its server is.
     pub fn url(&self) -> &crate::Url {
         &self.inner.options.url

@@ -1,16 +1,18 @@
 //! The laws of a rule whose numbers change, on three stores that share a server: one process for each set of numbers.
 
+use std::cell::Cell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 
 use conformance::random::Random;
 use conformance::versions::{Met, Versions, keep_their_promises};
 use testbed::Redis;
 use tidegate::{
-    Algorithm, Ask, Decision, Key, Limit, ManualClock, PreparedLimit, State, Store as _, StoreError,
-    Timestamp,
+    Algorithm, Ask, Clock, Decision, Key, Limit, PreparedLimit, State, Store as _, StoreError, Timestamp,
 };
 use tidegate_redis::RedisStore;
-use tokio::runtime::Runtime;
+use tokio::runtime::{Builder, Runtime};
 
 use crate::setup::{options, reason, redis};
 
@@ -18,25 +20,41 @@ const OPERATIONS: u64 = 60;
 /// The scripts know whole microseconds.
 const MICROSECOND: u64 = 16_000;
 
+/// The number of histories that are played at the same time, so that one does not wait for the answers to another.
+const AT_ONCE: usize = 16;
+
+thread_local! {
+    static NOW: Cell<Timestamp> = const { Cell::new(Timestamp::EPOCH) };
+    static RUNTIME: Runtime = Builder::new_current_thread().build().expect("a runtime");
+}
+
+/// The time of the history that a thread plays.
+#[derive(Debug)]
+struct HistoryClock;
+
+impl Clock for HistoryClock {
+    fn now(&self) -> Timestamp {
+        NOW.get()
+    }
+}
+
 /// Servers with one store each.
 struct Servers {
     _redis: Redis,
-    clock: Arc<ManualClock>,
     stores: Vec<RedisStore>,
-    runtime: Runtime,
 }
 
 impl Servers {
     fn start() -> Servers {
-        let (redis, clock) = (redis(), Arc::new(ManualClock::new()));
-        let open = |_| RedisStore::with_given_time(options(&redis.url()), clock.clone()).expect("a store");
+        let redis = redis();
+        let open =
+            |_| RedisStore::with_given_time(options(&redis.url()), Arc::new(HistoryClock)).expect("a store");
         let stores = (0..3).map(open).collect();
-        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-        Servers { _redis: redis, clock, stores, runtime }
+        Servers { _redis: redis, stores }
     }
 
     fn answer<T>(&self, answer: impl Future<Output = Result<T, StoreError>>) -> T {
-        self.runtime.block_on(answer).unwrap_or_else(|error| panic!("{}", reason(&error)))
+        RUNTIME.with(|runtime| runtime.block_on(answer)).unwrap_or_else(|error| panic!("{}", reason(&error)))
     }
 }
 
@@ -73,7 +91,7 @@ impl Versions for OnRule<'_> {
     }
 
     fn set_time(&mut self, now: Timestamp) {
-        self.servers.clock.set(now);
+        NOW.set(now);
     }
 
     fn announce(&mut self, server: usize, limit: &Limit) {
@@ -96,6 +114,20 @@ impl Versions for OnRule<'_> {
         let limit = PreparedLimit::of_rule(&self.rule, *limit);
         self.servers.answer(self.servers.stores[0].state(limit.subject(&self.key)))
     }
+
+    fn is_remote(&self) -> bool {
+        true
+    }
+
+    fn states(&self, limits: &[Limit]) -> Vec<State> {
+        // Holders are one set, whatever the numbers.
+        if limits[0].algorithm() == Algorithm::Concurrency {
+            return vec![self.state(&limits[0]); limits.len()];
+        }
+        let limits: Vec<_> = limits.iter().map(|limit| PreparedLimit::of_rule(&self.rule, *limit)).collect();
+        let subjects: Vec<_> = limits.iter().map(|limit| limit.subject(&self.key)).collect();
+        self.servers.answer(self.servers.stores[0].states(&subjects))
+    }
 }
 
 /// The number of histories: the environment's, or enough for every commit.
@@ -105,15 +137,27 @@ fn histories() -> u64 {
 
 fn hold(kind: &str) {
     let (seed, servers) = (Random::seed_from_environment(), Servers::start());
-    let (mut met, histories) = (Met::default(), histories());
-    for history in 0..histories {
-        let history_seed = Random::new(seed.wrapping_add(history)).number();
-        let on = OnRule::new(&servers, format!("rule {history}"));
-        match keep_their_promises(on, kind, history_seed, OPERATIONS) {
-            Ok(more) => met.add(more),
-            Err(broken) => panic!("{kind}, history {history} of seed {seed}: {broken}"),
+    let (histories, next) = (histories(), AtomicU64::new(0));
+    let play = || {
+        let mut met = Met::default();
+        loop {
+            let history = next.fetch_add(1, Ordering::Relaxed);
+            if history >= histories {
+                return met;
+            }
+            let history_seed = Random::new(seed.wrapping_add(history)).number();
+            let on = OnRule::new(&servers, format!("rule {history}"));
+            match keep_their_promises(on, kind, history_seed, OPERATIONS) {
+                Ok(more) => met.add(more),
+                Err(broken) => panic!("{kind}, history {history} of seed {seed}: {broken}"),
+            }
         }
-    }
+    };
+    let mut met = Met::default();
+    thread::scope(|scope| {
+        let players: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(play)).collect();
+        players.into_iter().for_each(|player| met.add(player.join().expect("every law holds")));
+    });
     println!("versions {kind} (redis): {histories} histories, {met:?} (seed {seed})");
     assert!(met.carried > met.changes / 20, "{met:?}");
     assert!(met.denials > 0 && met.lagging > 0 && met.waits > 0, "{met:?}");
