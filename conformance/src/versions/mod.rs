@@ -309,9 +309,11 @@ impl<V: Versions> History<V> {
         self.as_of_now()
     }
 
-    /// The states before an ask. Those of a remote store are as they were last read: only asks change them.
+    /// The states before an ask. Those of a remote store are as they were last read: only asks change them. Holders are
+    /// read as far as a decision needs them, which depends on the time.
     fn stored_before(&mut self) -> Stored {
-        let is_known = self.arm.is_remote() && self.states.len() == self.versions.len();
+        let is_known = self.states.len() == self.versions.len() && self.kind != "concurrency";
+        let is_known = is_known && self.arm.is_remote();
         if is_known { self.as_of_now() } else { self.stored() }
     }
 

@@ -1,8 +1,9 @@
 //! Keys that are certain to be refused until a known time.
 //!
-//! Whoever was told to wait is refused without asking the server until then. That is certain as long as nobody gives
-//! anything back; whoever does so through this store is noticed, others are when the time is over. Never remembered are
-//! refusals that the server has to hear of (`count-denied`), and places in flight, which may come back at any moment.
+//! A key that was denied is denied again without a call until then. That is certain as long as the server keeps its data
+//! and no units come back. A new connection and a reported flush end it, and so do resets and refunds through this store;
+//! those through another store are noticed within [`LONGEST`]. Never remembered are denials that the server has to hear
+//! of (`count-denied`), and those of permits, which may come back at any moment.
 //!
 //! What is known about a debt says all about any ask: it can only have grown. A fixed window has no more room than it
 //! had. Of the other algorithms only the same ask is certain, or what is told would not be exact.
@@ -17,6 +18,8 @@ use tidegate::{
     Algorithm, Ask, Clock as _, CounterClock, Decision, Limit, SECOND, Ticks, Timestamp, Verdict,
 };
 
+use crate::link::Seat;
+
 /// How many parts there are, each with its own lock.
 const SHARDS: usize = 16;
 /// How many refusals a part remembers at most.
@@ -25,7 +28,9 @@ const MOST_PER_SHARD: usize = 4096;
 const LONGEST_NAME: usize = 256;
 /// How often a full part is looked through for those who may ask again.
 const BETWEEN_SWEEPS: Ticks = Ticks::saturating_from(SECOND);
-/// How long a refusal is remembered where others may give back what they took in between: across slots.
+/// The longest time for which a refusal is remembered: another store may have reset the key.
+const LONGEST: Ticks = Ticks::saturating_from(SECOND.saturating_mul(10));
+/// The same where others may give back what they took in between: across slots.
 const LONGEST_ACROSS_SLOTS: Ticks = Ticks::saturating_from(SECOND);
 
 /// The refusals that are remembered, each under the name of its state.
@@ -56,6 +61,8 @@ struct Known {
     /// When it was known: the server decided before, so whoever waits from then on waits long enough.
     known_at: Timestamp,
     until: Timestamp,
+    /// The memory that it came from.
+    seat: Option<Seat>,
 }
 
 /// How far a refusal can be remembered.
@@ -74,11 +81,12 @@ pub(crate) enum Lasting {
 pub(crate) struct Era {
     number: u64,
     asked_at: Timestamp,
+    seat: Option<Seat>,
 }
 
 impl Refusals {
     pub(crate) fn new() -> Refusals {
-        Refusals::remembering_for(Ticks::MAX)
+        Refusals::remembering_for(LONGEST)
     }
 
     /// For a cluster, where a refusal may have come from a take that was given back.
@@ -91,13 +99,19 @@ impl Refusals {
         Refusals { shards, hasher: RandomState::new(), clock: CounterClock::new(), longest }
     }
 
-    /// The refusal that is certain, if one is; and the era, for the answer to be remembered if none is.
-    pub(crate) fn certain(&self, name: &[u8], limit: &Limit, ask: Ask) -> (Option<Decision>, Era) {
+    /// The refusal that is certain, if one is; and the era, for the answer to be remembered if none is. The seat is the
+    /// memory that would be asked now; while there is none, nothing contradicts what is known.
+    pub(crate) fn certain(
+        &self,
+        name: &[u8],
+        (limit, ask): (&Limit, Ask),
+        seat: Option<Seat>,
+    ) -> (Option<Decision>, Era) {
         let now = self.clock.now();
         let mut shard = self.shard(name);
-        let era = Era { number: shard.era, asked_at: now };
+        let era = Era { number: shard.era, asked_at: now, seat };
         let Some(known) = shard.known.get(name) else { return (None, era) };
-        if now >= known.until {
+        if now >= known.until || seat.is_some_and(|seat| known.seat != Some(seat)) {
             shard.known.remove(name);
             return (None, era);
         }
@@ -121,8 +135,8 @@ impl Refusals {
         let until = era.asked_at.saturating_add(retry_after.min(self.longest));
         let mut shard = self.shard(name);
         if until > known_at && shard.era == era.number && shard.has_room(known_at) {
-            let (limit, asked_at, decision) = (*limit, era.asked_at, *decision);
-            let known = Known { limit, ask, decision, lasting, asked_at, known_at, until };
+            let (limit, decision, Era { asked_at, seat, .. }) = (*limit, *decision, era);
+            let known = Known { limit, ask, decision, lasting, asked_at, known_at, until, seat };
             shard.known.insert(name.into(), known);
         }
     }

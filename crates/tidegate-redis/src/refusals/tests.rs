@@ -17,7 +17,7 @@ fn refused(limit: &Limit, taken: u64, asked: Ask) -> Decision {
 fn noted(limit: &str, taken: u64, asked: Ask) -> (Refusals, Limit) {
     let limit: Limit = limit.parse().unwrap();
     let refusals = Refusals::new();
-    let (_, era) = refusals.certain(b"k", &limit, asked);
+    let (_, era) = refusals.certain(b"k", (&limit, asked), None);
     refusals.note(b"k", (&limit, asked), (&refused(&limit, taken, asked), era), Lasting::AnyAsk);
     (refusals, limit)
 }
@@ -28,11 +28,11 @@ fn a_refused_key_is_refused_without_asking() {
         ["5/h", "5/h queue 4 leaky-bucket", "5/h fixed-window", "5/h sliding-log", "5/h sliding-window"]
     {
         let (refusals, limit) = noted(limit, 5, ask(1));
-        let certain = refusals.certain(b"k", &limit, ask(1)).0.unwrap_or_else(|| panic!("{limit}"));
+        let certain = refusals.certain(b"k", (&limit, ask(1)), None).0.unwrap_or_else(|| panic!("{limit}"));
         assert!(certain.retry_after().is_some() && certain.remaining() == 0, "{limit}: {certain:?}");
-        assert!(refusals.certain(b"other", &limit, ask(1)).0.is_none());
+        assert!(refusals.certain(b"other", (&limit, ask(1)), None).0.is_none());
         assert!(
-            refusals.certain(b"k", &Limit::per_hour(6), ask(1)).0.is_none(),
+            refusals.certain(b"k", (&Limit::per_hour(6), ask(1)), None).0.is_none(),
             "another limit is another question"
         );
     }
@@ -41,39 +41,42 @@ fn a_refused_key_is_refused_without_asking() {
 #[test]
 fn a_debt_tells_about_any_cost_and_patience() {
     let (refusals, limit) = noted("10/h", 7, ask(5));
-    assert!(refusals.certain(b"k", &limit, ask(3)).0.is_none(), "three are left");
-    let four = refusals.certain(b"k", &limit, ask(4)).0.expect("one is missing");
-    let five = refusals.certain(b"k", &limit, ask(5)).0.expect("two are missing");
+    assert!(refusals.certain(b"k", (&limit, ask(3)), None).0.is_none(), "three are left");
+    let four = refusals.certain(b"k", (&limit, ask(4)), None).0.expect("one is missing");
+    let five = refusals.certain(b"k", (&limit, ask(5)), None).0.expect("two are missing");
     let difference = five.retry_after().unwrap() - four.retry_after().unwrap();
     assert!(difference.abs_diff(tidegate::HOUR / 10) < SECOND, "{difference:?}");
     assert_eq!(five.remaining(), 3);
     let patient = Ask::patience(ask(5), 2 * tidegate::HOUR);
-    assert!(refusals.certain(b"k", &limit, patient).0.is_none(), "who waits may pass");
-    assert!(refusals.certain(b"k", &limit, ask(11)).0.is_none(), "what never passes is not a matter of time");
+    assert!(refusals.certain(b"k", (&limit, patient), None).0.is_none(), "who waits may pass");
+    assert!(
+        refusals.certain(b"k", (&limit, ask(11)), None).0.is_none(),
+        "what never passes is not a matter of time"
+    );
 }
 
 #[test]
 fn of_a_log_only_the_same_ask_is_certain() {
     let (refusals, limit) = noted("10/h sliding-log", 7, ask(5));
-    assert!(refusals.certain(b"k", &limit, ask(5)).0.is_some());
-    assert!(refusals.certain(b"k", &limit, ask(6)).0.is_none());
-    assert!(refusals.certain(b"k", &limit, ask(4)).0.is_none());
+    assert!(refusals.certain(b"k", (&limit, ask(5)), None).0.is_some());
+    assert!(refusals.certain(b"k", (&limit, ask(6)), None).0.is_none());
+    assert!(refusals.certain(b"k", (&limit, ask(4)), None).0.is_none());
 }
 
 #[test]
 fn a_fixed_window_has_no_more_room_than_it_had() {
     let (refusals, limit) = noted("10/h fixed-window", 7, ask(5));
-    assert!(refusals.certain(b"k", &limit, ask(4)).0.is_some());
-    assert!(refusals.certain(b"k", &limit, ask(9)).0.is_some());
-    assert!(refusals.certain(b"k", &limit, ask(3)).0.is_none());
-    assert!(refusals.certain(b"k", &limit, ask(11)).0.is_none());
+    assert!(refusals.certain(b"k", (&limit, ask(4)), None).0.is_some());
+    assert!(refusals.certain(b"k", (&limit, ask(9)), None).0.is_some());
+    assert!(refusals.certain(b"k", (&limit, ask(3)), None).0.is_none());
+    assert!(refusals.certain(b"k", (&limit, ask(11)), None).0.is_none());
 }
 
 #[test]
 fn what_the_server_has_to_hear_is_never_remembered() {
     for limit in ["5/h sliding-log count-denied", "5/30s concurrency"] {
         let (refusals, limit) = noted(limit, 5, ask(1));
-        assert!(refusals.certain(b"k", &limit, ask(1)).0.is_none(), "{limit}");
+        assert!(refusals.certain(b"k", (&limit, ask(1)), None).0.is_none(), "{limit}");
     }
 }
 
@@ -83,15 +86,15 @@ fn what_was_asked_before_something_was_forgotten_is_not_remembered() {
     let decision = refused(&limit, 5, ask(1));
     for forget in [|refusals: &Refusals| refusals.forget(b"k"), |refusals: &Refusals| refusals.forget_all()] {
         let refusals = Refusals::new();
-        let (_, era) = refusals.certain(b"k", &limit, ask(1));
+        let (_, era) = refusals.certain(b"k", (&limit, ask(1)), None);
         forget(&refusals);
         refusals.note(b"k", (&limit, ask(1)), (&decision, era), Lasting::AnyAsk);
-        assert!(refusals.certain(b"k", &limit, ask(1)).0.is_none());
-        let (_, era) = refusals.certain(b"k", &limit, ask(1));
+        assert!(refusals.certain(b"k", (&limit, ask(1)), None).0.is_none());
+        let (_, era) = refusals.certain(b"k", (&limit, ask(1)), None);
         refusals.note(b"k", (&limit, ask(1)), (&decision, era), Lasting::AnyAsk);
-        assert!(refusals.certain(b"k", &limit, ask(1)).0.is_some());
+        assert!(refusals.certain(b"k", (&limit, ask(1)), None).0.is_some());
         forget(&refusals);
-        assert!(refusals.certain(b"k", &limit, ask(1)).0.is_none());
+        assert!(refusals.certain(b"k", (&limit, ask(1)), None).0.is_none());
     }
 }
 
@@ -103,7 +106,7 @@ fn no_more_are_remembered_than_there_is_room_for() {
     let count = SHARDS * MOST_PER_SHARD + 10_000;
     for nth in 0..count {
         let name = nth.to_be_bytes();
-        let (_, era) = refusals.certain(&name, &limit, ask(1));
+        let (_, era) = refusals.certain(&name, (&limit, ask(1)), None);
         refusals.note(&name, (&limit, ask(1)), (&decision, era), Lasting::AnyAsk);
     }
     let known: usize = refusals.shards.iter().map(|shard| shard.lock().unwrap().known.len()).sum();
@@ -115,11 +118,27 @@ fn across_slots_nobody_is_refused_for_long_because_of_what_was_given_back() {
     let limit = Limit::per_hour(5);
     let decision = refused(&limit, 5, ask(1));
     let refusals = Refusals::across_slots();
-    let (_, era) = refusals.certain(b"k", &limit, ask(1));
+    let (_, era) = refusals.certain(b"k", (&limit, ask(1)), None);
     refusals.note(b"k", (&limit, ask(1)), (&decision, era), Lasting::AnyAsk);
     let shard = refusals.shard(b"k");
     let known = shard.known.get(&b"k"[..]).expect("it is remembered");
     assert_eq!(known.until.since(known.asked_at), LONGEST_ACROSS_SLOTS);
+}
+
+#[test]
+fn a_refusal_ends_after_a_while_and_with_the_memory_that_it_came_from() {
+    let limit = Limit::per_hour(5);
+    let decision = refused(&limit, 5, ask(1));
+    let (refusals, seats) = (Refusals::new(), [1, 2].map(|number| Some(Seat::for_tests(number, 0))));
+    let is_known = |seat| refusals.certain(b"k", (&limit, ask(1)), seat).0.is_some();
+    let (_, era) = refusals.certain(b"k", (&limit, ask(1)), seats[0]);
+    refusals.note(b"k", (&limit, ask(1)), (&decision, era), Lasting::AnyAsk);
+    let lasts = refusals.shard(b"k").known.get(&b"k"[..]).map(|known| known.until.since(known.asked_at));
+    assert_eq!(lasts, Some(LONGEST));
+    assert!(is_known(seats[0]));
+    assert!(is_known(None), "while there is no connection nothing says that the state is gone");
+    assert!(!is_known(seats[1]), "another connection");
+    assert!(!is_known(seats[0]), "it is forgotten");
 }
 
 #[test]
@@ -129,8 +148,8 @@ fn long_names_are_not_remembered() {
     let refusals = Refusals::new();
     for (length, is_remembered) in [(LONGEST_NAME, true), (LONGEST_NAME + 1, false)] {
         let name = vec![7; length];
-        let (_, era) = refusals.certain(&name, &limit, ask(1));
+        let (_, era) = refusals.certain(&name, (&limit, ask(1)), None);
         refusals.note(&name, (&limit, ask(1)), (&decision, era), Lasting::AnyAsk);
-        assert_eq!(refusals.certain(&name, &limit, ask(1)).0.is_some(), is_remembered);
+        assert_eq!(refusals.certain(&name, (&limit, ask(1)), None).0.is_some(), is_remembered);
     }
 }

@@ -140,7 +140,9 @@ impl Inner {
             .bids
             .iter()
             .map(|bid| {
-                let (refused, era) = refusals.certain(&bid.target.name, &bid.target.limit, bid.ask);
+                let asked = (&bid.target.limit, bid.ask);
+                let (refused, era) =
+                    refusals.certain(&bid.target.name, asked, self.seat_of(&bid.target.name));
                 is_refused |= refused.is_some();
                 eras.push(era);
                 refused

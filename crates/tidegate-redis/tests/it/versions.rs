@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use conformance::random::Random;
 use conformance::versions::{Met, Versions, keep_their_promises};
@@ -11,7 +12,7 @@ use testbed::Redis;
 use tidegate::{
     Algorithm, Ask, Clock, Decision, Key, Limit, PreparedLimit, State, Store as _, StoreError, Timestamp,
 };
-use tidegate_redis::RedisStore;
+use tidegate_redis::{Options, RedisStore};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::setup::{options, reason, redis};
@@ -22,6 +23,9 @@ const MICROSECOND: u64 = 16_000;
 
 /// The number of histories that are played at the same time, so that one does not wait for the answers to another.
 const AT_ONCE: usize = 16;
+
+/// Longer than any machine takes for an answer: a history ends with a broken law, and not with a slow server.
+const DEADLINE: Duration = Duration::from_secs(3600);
 
 thread_local! {
     static NOW: Cell<Timestamp> = const { Cell::new(Timestamp::EPOCH) };
@@ -47,8 +51,8 @@ struct Servers {
 impl Servers {
     fn start() -> Servers {
         let redis = redis();
-        let open =
-            |_| RedisStore::with_given_time(options(&redis.url()), Arc::new(HistoryClock)).expect("a store");
+        let options = || Options { deadline: DEADLINE, ..options(&redis.url()) };
+        let open = |_| RedisStore::with_given_time(options(), Arc::new(HistoryClock)).expect("a store");
         let stores = (0..3).map(open).collect();
         Servers { _redis: redis, stores }
     }

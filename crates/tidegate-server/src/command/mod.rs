@@ -24,7 +24,7 @@ use failure::Failure;
 const EXAMPLES: &str = "\
 Examples:
   tidegate serve                                      start a server on this machine
-  tidegate take user123 --limit \"30/60s burst 15\"     ask it: may user123 act once more?
+  tidegate take user123 --limit \"30/60s burst 16\"     ask it: may user123 act once more?
   redis-cli -p 6380 CL.THROTTLE user123 15 30 60      ask it from any Redis client
   tidegate init && tidegate check                     write a file of rules, and check it
   tidegate explain ip=192.0.2.7 path=/login           which rules apply to a request, and why

@@ -76,7 +76,7 @@ impl Greeting<'_> {
         let token = token
             .map_or(String::new(), |token| format!(" -H \"authorization: Bearer {}\"", token.in_a_shell()));
         format!(
-            "curl -i -d '{{\"key\":\"user123\",\"limit\":\"30/60s burst 15\"}}' \
+            "curl -i -d '{{\"key\":\"user123\",\"limit\":\"30/60s burst 16\"}}' \
              -H 'content-type: application/json'{token} http://{}/v1/take",
             reachable(address)
         )

@@ -173,12 +173,17 @@ fn put_detail(out: &mut BytesMut, refused: Refused<'_>) {
             );
         }
         _ => {
-            let _ = write!(out, "A cost of {cost} can never pass: ");
+            let most = decision.limit();
+            // Of a batch, all or none, the costs on one key add up.
+            let is_sum = cost <= most;
+            let _ = match is_sum {
+                true => write!(out, "These costs, added up for one key, can never pass together: "),
+                false => write!(out, "A cost of {cost} can never pass: "),
+            };
             let _ = match rule {
                 Some(rule) => write!(out, "rule \\\"{rule}\\\""),
                 None => write!(out, "this limit"),
             };
-            let most = decision.limit();
             let _ = write!(out, " holds at most {most}; ask for less, or raise the limit.");
         }
     }

@@ -40,7 +40,7 @@ fn people_get_a_line_to_copy_for_each_front() {
         "store     64 MiB in memory; --store-file FILE survives restarts".to_owned(),
         format!("            redis-cli -p {resp} CL.THROTTLE user123 15 30 60"),
         format!(
-            "            curl -i -d '{{\"key\":\"user123\",\"limit\":\"30/60s burst 15\"}}' \
+            "            curl -i -d '{{\"key\":\"user123\",\"limit\":\"30/60s burst 16\"}}' \
              -H 'content-type: application/json' http://127.0.0.1:{http}/v1/take"
         ),
     ] {

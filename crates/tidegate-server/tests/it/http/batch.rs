@@ -105,6 +105,11 @@ fn the_longest_wait_binds_and_what_is_forbidden_or_can_never_pass_has_none() {
     assert_eq!(answer.field("retry-after"), None);
     assert!(answer.detail().starts_with("A cost of 3 can never pass: rule \"api\""));
 
+    let answer = ask(&mut talk, &[of("bob"), of("bob"), of("bob")], true);
+    assert_eq!((answer.status, answer.field("retry-after")), (429, None));
+    let together = "These costs, added up for one key, can never pass together: rule \"api\" holds at most 2";
+    assert!(answer.detail().starts_with(together), "{}", answer.detail());
+
     let answer = ask(&mut talk, &[slow, never, of("robot"), of("robot")], true);
     assert_eq!((answer.status, &answer.json()["binding"]), (403, &json!(2)));
     assert_eq!((answer.field("retry-after"), answer.field("cache-control")), (None, Some("no-store")));
