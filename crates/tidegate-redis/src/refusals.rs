@@ -24,6 +24,8 @@ use crate::link::Seat;
 const SHARDS: usize = 16;
 /// How many refusals a part remembers at most.
 const MOST_PER_SHARD: usize = 4096;
+/// How many counts of questions a part has.
+const BUCKETS: usize = 256;
 /// Longer names are not remembered, so that all of them together have a bound.
 const LONGEST_NAME: usize = 256;
 /// How often a full part is looked through for those who may ask again.
@@ -47,6 +49,8 @@ struct Shard {
     known: HashMap<Box<[u8]>, Known>,
     /// Rises whenever something was forgotten: what was asked before is not remembered any more.
     era: u64,
+    /// How often the server was asked about the names of each bucket: an answer is only remembered if it is the last.
+    asked: Vec<u64>,
     swept_at: Timestamp,
 }
 
@@ -80,6 +84,8 @@ pub(crate) enum Lasting {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Era {
     number: u64,
+    /// How often the server was asked about this name or its neighbours, this time included.
+    asked: u64,
     asked_at: Timestamp,
     seat: Option<Seat>,
 }
@@ -109,13 +115,26 @@ impl Refusals {
     ) -> (Option<Decision>, Era) {
         let now = self.clock.now();
         let mut shard = self.shard(name);
-        let era = Era { number: shard.era, asked_at: now, seat };
+        let era = Era { number: shard.era, asked: 0, asked_at: now, seat };
         let Some(known) = shard.known.get(name) else { return (None, era) };
         if now >= known.until || seat.is_some_and(|seat| known.seat != Some(seat)) {
             shard.known.remove(name);
             return (None, era);
         }
         (known.refusal(limit, ask, now), era)
+    }
+
+    /// The server is asked about this state, which the answer may change: what was known of it ends, and only the last
+    /// answer of several is remembered.
+    pub(crate) fn asks(&self, name: &[u8], era: &mut Era) {
+        let bucket = self.hasher.hash_one(name) as usize / SHARDS % BUCKETS;
+        let mut shard = self.shard(name);
+        shard.known.remove(name);
+        if shard.asked.is_empty() {
+            shard.asked = vec![0; BUCKETS];
+        }
+        shard.asked[bucket] += 1;
+        era.asked = shard.asked[bucket];
     }
 
     /// Remembers a refusal, unless something was forgotten since it was asked for.
@@ -133,8 +152,10 @@ impl Refusals {
         }
         let known_at = self.clock.now();
         let until = era.asked_at.saturating_add(retry_after.min(self.longest));
+        let bucket = self.hasher.hash_one(name) as usize / SHARDS % BUCKETS;
         let mut shard = self.shard(name);
-        if until > known_at && shard.era == era.number && shard.has_room(known_at) {
+        let is_last = shard.era == era.number && shard.asked.get(bucket) == Some(&era.asked);
+        if until > known_at && is_last && shard.has_room(known_at) {
             let (limit, decision, Era { asked_at, seat, .. }) = (*limit, *decision, era);
             let known = Known { limit, ask, decision, lasting, asked_at, known_at, until, seat };
             shard.known.insert(name.into(), known);

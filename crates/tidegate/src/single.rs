@@ -56,7 +56,7 @@ const MOVED: u64 = u64::MAX;
 enum Whose<'a> {
     /// The limit in force.
     InForce,
-    /// The limit of an account, which may have been replaced since.
+    /// The limit of an account, which may have been replaced since; the one in force if that was long ago.
     Of(&'a Terms),
 }
 
@@ -196,17 +196,15 @@ impl Single {
 
     /// Puts another limit in force; what was used stays used, in units.
     pub fn set_limit(&self, limit: Limit) {
-        let Ok(()) = self.inner.replace_limit(|_| Ok::<_, Infallible>(limit));
-        self.inner.room.begin_all_anew(&self.venue());
+        let replace = || self.inner.replace_limit(|_| Ok::<_, Infallible>(limit));
+        let Ok(()) = self.inner.room.replace_limit(&self.venue(), replace);
     }
 
     pub(crate) fn change_limit(
         &self,
         change: impl FnOnce(Limit) -> Result<Limit, LimitError>,
     ) -> Result<(), LimitError> {
-        self.inner.replace_limit(change)?;
-        self.inner.room.begin_all_anew(&self.venue());
-        Ok(())
+        self.inner.room.replace_limit(&self.venue(), || self.inner.replace_limit(change))
     }
 
     /// Waits until one unit passes; to be awaited on any runtime, or to block a thread with.
@@ -269,8 +267,9 @@ impl Inner {
         let mut receipts = self.receipts.lock(0, &[]);
         let mut states = self.moved();
         let limit = change(states.limit())?;
-        receipts.forget_all();
-        states.replace(limit, self.clock.now());
+        if states.replace(limit, self.clock.now()) {
+            receipts.forget_all();
+        }
         Ok(())
     }
 
@@ -321,10 +320,20 @@ impl Inner {
         let mut states = self.moved();
         let now = now();
         let (terms, state) = match whose {
-            Whose::InForce => states.in_force(),
-            Whose::Of(terms) => states.of(terms, now),
+            Whose::Of(terms) if states.knows(terms) => states.of(terms),
+            _ => states.in_force(),
         };
         change(&terms, state, now)
+    }
+
+    /// Changes the state of the limit of a take, to give something back; `None` if that state is not kept any more.
+    fn touch_taken<R>(
+        &self,
+        terms: &Terms,
+        change: impl FnMut(&Terms, &mut State, Timestamp) -> R,
+    ) -> Option<R> {
+        let is_kept = self.word.0.load(Ordering::Acquire) != MOVED || self.states.lock().knows(terms);
+        is_kept.then(|| self.touch(Whose::Of(terms), None, change))
     }
 }
 
@@ -392,15 +401,19 @@ impl Venue for Inner {
     }
 
     fn refund(&self, account: &Account, receipt: &mut OpenReceipt, cost: Cost) -> Adjusted {
-        let whose = Whose::Of(account.terms());
+        let terms = account.terms();
         receipt.settle(
-            (account.terms(), cost),
+            (terms, cost),
             || self.clock.now(),
             |receipt| {
-                self.touch(whose, None, |terms, state, now| terms.give_back(state, now, receipt.copy()))
+                let give_back =
+                    |terms: &Terms, state: &mut State, now| terms.give_back(state, now, receipt.copy());
+                self.touch_taken(terms, give_back).unwrap_or(Adjusted::Capped)
             },
             |claim, units| {
-                self.touch(whose, None, |terms, state, now| terms.take_off(state, now, &claim, units))
+                let take_off =
+                    |terms: &Terms, state: &mut State, now| terms.take_off(state, now, &claim, units);
+                self.touch_taken(terms, take_off).flatten()
             },
         )
     }
@@ -411,7 +424,7 @@ impl Venue for Inner {
 
     fn give_back(&self, account: &Account, receipt: Receipt) {
         let give_back = |terms: &Terms, state: &mut State, now| terms.give_back(state, now, receipt.copy());
-        self.without_receipt(account, || self.touch(Whose::Of(account.terms()), None, give_back));
+        self.without_receipt(account, || self.touch_taken(account.terms(), give_back));
     }
 
     fn state(&self, account: &Account) -> State {

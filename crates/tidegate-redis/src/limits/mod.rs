@@ -52,8 +52,8 @@ impl StoredLimit {
     fn new(inner: &Inner, prepared: &PreparedLimit) -> Result<StoredLimit, Unsupported> {
         let name = LimitName::of(prepared);
         let history = OnceLock::new();
-        // Dynamic limits follow none, and holders are one set before and after a change.
-        if matches!(prepared.scope(), Scope::Dynamic) || prepared.is_one_set() {
+        // Dynamic limits follow none, and a release puts nothing in force.
+        if matches!(prepared.scope(), Scope::Dynamic | Scope::Release) {
             let _ = history.set(LimitHistory::default());
         }
         Ok(StoredLimit {

@@ -14,10 +14,17 @@ fn refused(limit: &Limit, taken: u64, asked: Ask) -> Decision {
     decision
 }
 
+/// The server is asked about a name.
+fn asked_for(refusals: &Refusals, name: &[u8], asked: (&Limit, Ask)) -> Era {
+    let (_, mut era) = refusals.certain(name, asked, None);
+    refusals.asks(name, &mut era);
+    era
+}
+
 fn noted(limit: &str, taken: u64, asked: Ask) -> (Refusals, Limit) {
     let limit: Limit = limit.parse().unwrap();
     let refusals = Refusals::new();
-    let (_, era) = refusals.certain(b"k", (&limit, asked), None);
+    let era = asked_for(&refusals, b"k", (&limit, asked));
     refusals.note(b"k", (&limit, asked), (&refused(&limit, taken, asked), era), Lasting::AnyAsk);
     (refusals, limit)
 }
@@ -86,11 +93,11 @@ fn what_was_asked_before_something_was_forgotten_is_not_remembered() {
     let decision = refused(&limit, 5, ask(1));
     for forget in [|refusals: &Refusals| refusals.forget(b"k"), |refusals: &Refusals| refusals.forget_all()] {
         let refusals = Refusals::new();
-        let (_, era) = refusals.certain(b"k", (&limit, ask(1)), None);
+        let era = asked_for(&refusals, b"k", (&limit, ask(1)));
         forget(&refusals);
         refusals.note(b"k", (&limit, ask(1)), (&decision, era), Lasting::AnyAsk);
         assert!(refusals.certain(b"k", (&limit, ask(1)), None).0.is_none());
-        let (_, era) = refusals.certain(b"k", (&limit, ask(1)), None);
+        let era = asked_for(&refusals, b"k", (&limit, ask(1)));
         refusals.note(b"k", (&limit, ask(1)), (&decision, era), Lasting::AnyAsk);
         assert!(refusals.certain(b"k", (&limit, ask(1)), None).0.is_some());
         forget(&refusals);
@@ -106,7 +113,7 @@ fn no_more_are_remembered_than_there_is_room_for() {
     let count = SHARDS * MOST_PER_SHARD + 10_000;
     for nth in 0..count {
         let name = nth.to_be_bytes();
-        let (_, era) = refusals.certain(&name, (&limit, ask(1)), None);
+        let era = asked_for(&refusals, &name, (&limit, ask(1)));
         refusals.note(&name, (&limit, ask(1)), (&decision, era), Lasting::AnyAsk);
     }
     let known: usize = refusals.shards.iter().map(|shard| shard.lock().unwrap().known.len()).sum();
@@ -118,7 +125,7 @@ fn across_slots_nobody_is_refused_for_long_because_of_what_was_given_back() {
     let limit = Limit::per_hour(5);
     let decision = refused(&limit, 5, ask(1));
     let refusals = Refusals::across_slots();
-    let (_, era) = refusals.certain(b"k", (&limit, ask(1)), None);
+    let era = asked_for(&refusals, b"k", (&limit, ask(1)));
     refusals.note(b"k", (&limit, ask(1)), (&decision, era), Lasting::AnyAsk);
     let shard = refusals.shard(b"k");
     let known = shard.known.get(&b"k"[..]).expect("it is remembered");
@@ -131,7 +138,8 @@ fn a_refusal_ends_after_a_while_and_with_the_memory_that_it_came_from() {
     let decision = refused(&limit, 5, ask(1));
     let (refusals, seats) = (Refusals::new(), [1, 2].map(|number| Some(Seat::for_tests(number, 0))));
     let is_known = |seat| refusals.certain(b"k", (&limit, ask(1)), seat).0.is_some();
-    let (_, era) = refusals.certain(b"k", (&limit, ask(1)), seats[0]);
+    let (_, mut era) = refusals.certain(b"k", (&limit, ask(1)), seats[0]);
+    refusals.asks(b"k", &mut era);
     refusals.note(b"k", (&limit, ask(1)), (&decision, era), Lasting::AnyAsk);
     let lasts = refusals.shard(b"k").known.get(&b"k"[..]).map(|known| known.until.since(known.asked_at));
     assert_eq!(lasts, Some(LONGEST));
@@ -142,13 +150,30 @@ fn a_refusal_ends_after_a_while_and_with_the_memory_that_it_came_from() {
 }
 
 #[test]
+fn an_answer_is_not_remembered_if_the_server_was_asked_again_since() {
+    let limit = Limit::per_hour(5);
+    let decision = refused(&limit, 5, ask(1));
+    let refusals = Refusals::new();
+    let [first, second] = [(); 2].map(|()| asked_for(&refusals, b"k", (&limit, ask(1))));
+    refusals.note(b"k", (&limit, ask(1)), (&decision, first), Lasting::AnyAsk);
+    assert!(refusals.certain(b"k", (&limit, ask(1)), None).0.is_none(), "the second may have been allowed");
+    refusals.note(b"k", (&limit, ask(1)), (&decision, second), Lasting::AnyAsk);
+    assert!(refusals.certain(b"k", (&limit, ask(1)), None).0.is_some());
+    asked_for(&refusals, b"k", (&limit, ask(9)));
+    assert!(
+        refusals.certain(b"k", (&limit, ask(1)), None).0.is_none(),
+        "a smaller cost may be allowed by now"
+    );
+}
+
+#[test]
 fn long_names_are_not_remembered() {
     let limit = Limit::per_hour(5);
     let decision = refused(&limit, 5, ask(1));
     let refusals = Refusals::new();
     for (length, is_remembered) in [(LONGEST_NAME, true), (LONGEST_NAME + 1, false)] {
         let name = vec![7; length];
-        let (_, era) = refusals.certain(&name, (&limit, ask(1)), None);
+        let era = asked_for(&refusals, &name, (&limit, ask(1)));
         refusals.note(&name, (&limit, ask(1)), (&decision, era), Lasting::AnyAsk);
         assert_eq!(refusals.certain(&name, (&limit, ask(1)), None).0.is_some(), is_remembered);
     }

@@ -201,7 +201,12 @@ fn predecessor(field: &str, since: Timestamp) -> Option<Predecessor> {
     let known = |algorithm: &Algorithm| letters.as_bytes().first() == Some(&letter(*algorithm));
     let algorithm = Algorithm::ALL.into_iter().find(known)?;
     let numbers: Option<Vec<u64>> = words.map(|word| word.parse().ok()).collect();
-    let numbers = held_numbers(algorithm, numbers?.try_into().ok()?)?;
+    // Permits of a rule are one set whatever the numbers, which are not kept; nothing is carried from it.
+    let numbers: [u64; 5] = numbers?.try_into().ok()?;
+    let numbers = match numbers {
+        [0, 0, 0, 0, 0] => [1, 1, 0, 0, 0],
+        numbers => held_numbers(algorithm, numbers)?,
+    };
     Predecessor::from_numbers(algorithm, numbers, since)
 }
 

@@ -12,8 +12,8 @@ mod request;
 mod several;
 mod twins;
 
-use tidegate::{Adjusted, Answer, Ask, Cost, Decision, Decisions, OpenReceipt, State, StoreError, Subject};
-use tidegate::{Timestamp, TrackedDecisions};
+use tidegate::TrackedDecisions;
+use tidegate::{Adjusted, Answer, Ask, Cost, Decision, Decisions, OpenReceipt, StoreError, Subject};
 
 use crate::link::Seat;
 use crate::refusals::{Era, Lasting};
@@ -134,7 +134,6 @@ impl Inner {
     /// A refusal that needs no question. Of limits that would not refuse, nothing is known.
     fn certain(&self, request: &Request<'_>) -> (Option<Decisions>, Vec<Era>) {
         let Some(refusals) = &self.refusals else { return (None, Vec::new()) };
-        let mut is_refused = false;
         let mut eras = Vec::with_capacity(request.bids.len());
         let known: Vec<_> = request
             .bids
@@ -143,19 +142,20 @@ impl Inner {
                 let asked = (&bid.target.limit, bid.ask);
                 let (refused, era) =
                     refusals.certain(&bid.target.name, asked, self.seat_of(&bid.target.name));
-                is_refused |= refused.is_some();
                 eras.push(era);
                 refused
             })
             .collect();
-        // Several asks for one state wait longer than each of them.
-        if !is_refused || request.has_twins {
-            return (None, eras);
+        // Several asks for one state wait longer than each of them; and a limit of which nothing is known may deny for
+        // longer than those that are.
+        if let Some(decisions) = known.into_iter().collect::<Option<Vec<_>>>().filter(|_| !request.has_twins)
+        {
+            return (Some(request.spread(&decisions).into()), eras);
         }
-        let untouched = |bid: &Bid| bid.target.limit.peek(&State::default(), Timestamp::EPOCH, bid.ask);
-        let decisions =
-            known.iter().zip(&request.bids).map(|(known, bid)| known.unwrap_or_else(|| untouched(bid)));
-        (Some(request.spread(&decisions.collect::<Vec<_>>()).into()), eras)
+        for (bid, era) in request.bids.iter().zip(&mut eras) {
+            refusals.asks(&bid.target.name, era);
+        }
+        (None, eras)
     }
 
     fn remember(&self, request: &Request<'_>, reported: &Reported, eras: &[Era]) {

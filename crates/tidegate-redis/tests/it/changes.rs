@@ -125,3 +125,16 @@ fn a_limit_says_that_counts_are_older_than_those_that_it_carries() {
     assert!(take(&store, log.subject(&key), 1).is_allowed());
     assert!(!log.dropped_counts().take(), "nothing is carried to another algorithm");
 }
+
+#[test]
+fn nothing_is_carried_through_permits() {
+    let server = redis();
+    let (store, key) = (store(&server.url()), Key::new("ana"));
+    assert!(take(&store, of_rule("5/d").subject(&key), 5).is_allowed());
+    assert!(take(&store, of_rule("3/h concurrency").subject(&key), 1).is_allowed());
+    assert_eq!(
+        remaining(&store, of_rule("6/d").subject(&key)),
+        6,
+        "another algorithm begins anew, and so does the next"
+    );
+}

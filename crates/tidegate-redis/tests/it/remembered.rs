@@ -80,18 +80,33 @@ fn places_in_flight_and_counted_refusals_are_always_asked_for() {
 }
 
 #[test]
-fn one_refusal_of_several_limits_is_enough() {
+fn several_limits_are_refused_from_memory_only_if_all_are_known_to_refuse() {
     let redis = redis();
-    let (store, narrow, wide) =
-        (store(&redis.url()), Someone::new("ana", "1/h"), Someone::new("all", "100/h"));
+    let (store, narrow, wide) = (store(&redis.url()), Someone::new("ana", "1/h"), Someone::new("all", "2/d"));
     let asks = [(wide.subject(), Ask::ONE), (narrow.subject(), Ask::ONE)];
-    assert!(wait(store.take(&asks)).unwrap().is_allowed());
-    let refused = wait(store.take(&asks)).unwrap();
-    let cached = wait(store.take(&asks)).unwrap();
-    assert_eq!(store.status().cached, 1);
-    assert_eq!((refused.binding(), cached.binding()), (Some(1), Some(1)));
-    let left = wait(store.peek(wide.subject(), Ask::ONE)).unwrap().remaining();
-    assert_eq!(left, 99, "refusals of one spend nothing of the other");
+    let take = || wait(store.take(&asks)).unwrap();
+    assert!(take().is_allowed());
+    for _ in 0..2 {
+        assert_eq!(take().binding(), Some(1));
+        assert_eq!(store.status().cached, 0, "of the other nothing is known");
+    }
+    assert_eq!(wide.passes(&store, 2), 1, "refusals of one spend nothing of the other");
+    assert_eq!(take().binding(), Some(0), "the one that was not known has the longer wait");
+    let cached = store.status().cached;
+    let again = take();
+    assert_eq!((again.binding(), store.status().cached), (Some(0), cached + 1), "both are known");
+}
+
+#[test]
+fn an_allowed_take_ends_what_is_known_of_its_state() {
+    let redis = redis();
+    let (store, ana) = (store(&redis.url()), Someone::new("ana", "10/d burst 6"));
+    let asks = |units| [(ana.subject(), Ask::new(Cost::of(units)))];
+    let take = |units| wait(store.take(&asks(units))).unwrap();
+    assert!(take(5).is_allowed() && !take(2).is_allowed() && take(1).is_allowed());
+    let left = take(2).each()[0];
+    assert_eq!(left.remaining(), 0);
+    assert!(left.retry_after().unwrap() > 4 * tidegate::HOUR, "two are missing: {left:?}");
 }
 
 #[test]

@@ -29,6 +29,7 @@ mod together;
 mod unfit;
 mod visit;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -88,6 +89,8 @@ struct Inner {
     failures: Failures,
     /// Requests to which no rule applied.
     free: AtomicU64,
+    /// Rules of policies that were replaced, whose limits dropped counts; until somebody asks for them.
+    dropped_counts: Mutex<BTreeSet<String>>,
 }
 
 impl Inner {
@@ -188,6 +191,7 @@ impl Gate {
             top: Top::new(),
             failures: Failures::default(),
             free: AtomicU64::new(0),
+            dropped_counts: Mutex::default(),
         };
         Ok(Gate { inner: Arc::new(inner) })
     }
@@ -219,6 +223,8 @@ impl Gate {
         let force = Arc::new(InForce { policy, store, limits: limits.into(), meters: meters.into() });
         self.inner.force.store(force.clone());
         force.store.store().forget_refusals();
+        let dropped = &self.inner.dropped_counts;
+        dropped.lock().unwrap_or_else(PoisonError::into_inner).extend(old.take_dropped_counts());
     }
 
     /// The policy in force, to answer by.
@@ -249,10 +255,10 @@ impl Gate {
     /// The rules whose limit came into force while they had more limits before it than counts are carried from. Each is
     /// named once.
     pub fn take_dropped_counts(&self) -> Vec<String> {
-        let force = self.inner.force.load();
-        let dropped =
-            force.policy.rules().iter().zip(&force.limits).filter(|(_, limit)| limit.take_dropped_counts());
-        dropped.map(|(rule, _)| rule.name().to_owned()).collect()
+        let dropped = &self.inner.dropped_counts;
+        let mut dropped = std::mem::take(&mut *dropped.lock().unwrap_or_else(PoisonError::into_inner));
+        dropped.extend(self.inner.force.load().take_dropped_counts());
+        dropped.into_iter().collect()
     }
 
     /// Requests to which no rule applied.
@@ -278,6 +284,12 @@ impl Gate {
 }
 
 impl InForce {
+    /// The rules whose limit in force dropped counts, each once.
+    fn take_dropped_counts(&self) -> impl Iterator<Item = String> + '_ {
+        let each = self.policy.rules().iter().zip(&self.limits);
+        each.filter(|(_, limit)| limit.take_dropped_counts()).map(|(rule, _)| rule.name().to_owned())
+    }
+
     fn limit(&self, id: RuleId) -> &RuleLimit {
         &self.limits[id as usize]
     }

@@ -7,6 +7,9 @@ use crate::history::{History, MAX_PREDECESSORS, Predecessor};
 use crate::limit::{Limit, Terms};
 use crate::time::Timestamp;
 
+/// The most limits whose states are kept after they were replaced.
+const MAX_REPLACED: usize = 256;
+
 /// The limit in force and the limits that were replaced, each with its state.
 #[derive(Debug)]
 pub(super) struct States {
@@ -48,58 +51,55 @@ impl States {
         (*self.limit.terms(), &mut self.state)
     }
 
-    /// A limit that is or was in force, with its state.
-    ///
-    /// A caller that read the limit before it was replaced takes from the state of the old limit, as in a store. If
-    /// the limit was replaced too often since, it begins again with what was used under the others.
-    pub(super) fn of(&mut self, terms: &Terms, now: Timestamp) -> (Terms, &mut State) {
-        if is_one_state(terms, self.limit.terms()) {
-            return (*terms, &mut self.state);
-        }
-        let place = match self.place_of(terms) {
-            Some(place) => place,
-            None => {
-                let state = self.begun(terms, now);
-                self.replaced.push((Predecessor::of_terms(*terms, self.since), state));
-                self.replaced.len() - 1
-            }
-        };
-        (*terms, &mut self.replaced[place].1)
+    /// Returns true if the state of this limit is kept.
+    pub(super) fn knows(&self, terms: &Terms) -> bool {
+        is_one_state(terms, self.limit.terms()) || self.place_of(terms).is_some()
     }
 
-    /// Puts another limit in force. Its own state, kept since it was in force before, goes on if it is live; else the
-    /// limit begins with what was used under the limits before.
-    pub(super) fn replace(&mut self, limit: Limit, now: Timestamp) {
+    /// A limit whose state is kept, with that state: a caller that read the limit before it was replaced takes from the
+    /// state of the old limit, as in a store.
+    pub(super) fn of(&mut self, terms: &Terms) -> (Terms, &mut State) {
+        let place = if is_one_state(terms, self.limit.terms()) { None } else { self.place_of(terms) };
+        (*terms, place.map_or(&mut self.state, |place| &mut self.replaced[place].1))
+    }
+
+    /// Puts another limit in force, and returns true unless it is the same. Its own state, kept since it was in force
+    /// before, goes on if it is live; else the limit begins with what was used under the limits before.
+    pub(super) fn replace(&mut self, limit: Limit, now: Timestamp) -> bool {
         let (old, new) = (*self.limit.terms(), *limit.terms());
         self.limit = limit;
         if old == new {
-            return;
+            return false;
         }
         let state = std::mem::take(&mut self.state);
-        self.keep(old, state);
+        self.keep(old, state, now);
         self.since = now;
         let own = self.place_of(&new).map(|place| self.replaced.remove(place).1);
-        self.state = match (own, self.replaced.first()) {
-            // As in Guava: a new rate goes on from what is saved and owed at the old one.
-            (_, Some((newest, state))) if is_pacer(&new) && is_pacer(newest.terms()) => {
-                carry(newest.terms(), state, now, &new)
+        let is_one_set = new.algorithm() == Algorithm::Concurrency;
+        let own = own.filter(|own| is_one_set || new.clear_at(own) > now);
+        self.state = match (own, self.replaced.first_mut()) {
+            // As in Guava: a new rate goes on from what is saved and owed at the old one, which keeps nothing.
+            (own, Some((newest, state))) if is_pacer(&new) && is_pacer(newest.terms()) => {
+                let carried = carry(newest.terms(), &std::mem::take(state), now, &new);
+                own.filter(|own| new.clear_at(own) > new.clear_at(&carried)).unwrap_or(carried)
             }
-            (Some(own), _) if new.clear_at(&own) > now => own,
+            (Some(own), _) => own,
             _ => self.begun(&new, now),
         };
+        true
     }
 
-    /// Keeps the state of a limit that was replaced: it is that limit's own when it comes into force again.
-    fn keep(&mut self, old: Terms, state: State) {
+    /// Keeps the state of a limit that was replaced: it is that limit's own when it comes into force again. The newest
+    /// limits are those that counts are carried through; of older ones only live states are kept.
+    fn keep(&mut self, old: Terms, state: State, now: Timestamp) {
         self.replaced.retain(|(before, _)| !is_one_state(before.terms(), &old));
         self.replaced.insert(0, (Predecessor::of_terms(old, self.since), state));
-        // One more than counts are carried from: one of them may be the limit that comes into force.
-        let is_like = |(before, _): &(Predecessor, State)| before.algorithm() == old.algorithm();
-        if self.replaced.iter().filter(|past| is_like(past)).count() > MAX_PREDECESSORS + 1 {
-            if let Some(oldest) = self.replaced.iter().rposition(is_like) {
-                self.replaced.remove(oldest);
-            }
-        }
+        let mut place = 0;
+        self.replaced.retain(|(before, state)| {
+            place += 1;
+            place <= MAX_PREDECESSORS + 1 || before.clear_at(state) > now
+        });
+        self.replaced.truncate(MAX_REPLACED);
     }
 
     /// The state that a limit begins with: what was used under the limits before.
@@ -148,23 +148,58 @@ mod tests {
         let (slow, fast) = (limit("2/h"), limit("1/s"));
         let mut states = States::new(slow, true);
         assert!(take(states.in_force(), 2));
-        states.replace(fast, now());
-        assert!(
-            !take(states.of(slow.terms(), now()), 1),
-            "the debt of the fast limit is small for the slow one"
-        );
-        assert!(!take(states.of(fast.terms(), now()), 1), "what was used is carried over");
+        assert!(states.replace(fast, now()) && !states.replace(fast, now()));
+        assert!(!take(states.of(slow.terms()), 1), "the debt of the fast limit is small for the slow one");
+        assert!(!take(states.of(fast.terms()), 1), "what was used is carried over");
     }
 
     #[test]
-    fn a_limit_that_was_replaced_too_often_begins_with_what_was_used_since() {
-        let limits = ["1/h", "2/h", "3/h", "4/h", "5/h", "6/h", "7/h"].map(limit);
-        let mut states = States::new(limits[0], true);
-        for next in &limits {
-            states.replace(*next, now());
-            assert!(take(states.in_force(), 1));
+    fn a_live_state_outlasts_any_number_of_other_limits_up_to_a_bound() {
+        for (others, is_kept) in [(5, true), (MAX_REPLACED - 1, true), (MAX_REPLACED, false)] {
+            let first = limit("10/d");
+            let mut states = States::new(first, true);
+            assert!(take(states.in_force(), 10));
+            for amount in 0..others as u64 {
+                states.replace(Limit::per_hour(amount + 1), now());
+                *states.in_force().1 = State::default();
+                assert!(take(states.in_force(), 1));
+            }
+            states.replace(limit("1/s"), now());
+            assert_eq!(states.knows(first.terms()), is_kept, "{others}");
+            assert!(states.replaced.len() <= MAX_REPLACED);
         }
-        assert!(!take(states.of(limits[0].terms(), now()), 1));
-        assert!(states.replaced.len() <= MAX_PREDECESSORS + 2);
+    }
+
+    #[test]
+    fn a_limit_that_comes_back_after_many_others_finds_its_own_state() {
+        let first = limit("10/h");
+        let mut states = States::new(first, true);
+        assert!(take(states.in_force(), 10));
+        for amount in 1..20 {
+            states.replace(Limit::per_second(amount), now());
+            *states.in_force().1 = State::default();
+        }
+        states.replace(first, now());
+        assert!(!take(states.in_force(), 1));
+    }
+
+    #[test]
+    fn clear_states_of_limits_long_ago_are_not_kept() {
+        let mut states = States::new(limit("1/s"), true);
+        for amount in 2..100 {
+            states.replace(Limit::per_second(amount), now());
+        }
+        assert_eq!(states.replaced.len(), MAX_PREDECESSORS + 1);
+    }
+
+    #[test]
+    fn a_pacer_that_comes_back_owes_what_it_owed() {
+        let (slow, fast) = (limit("1/h pacer burst 0s"), limit("2/h pacer burst 0s"));
+        let mut states = States::new(slow, true);
+        assert!(take(states.in_force(), 1));
+        for next in [limit("1/h"), fast, slow] {
+            states.replace(next, now());
+        }
+        assert!(!take(states.in_force(), 1));
     }
 }

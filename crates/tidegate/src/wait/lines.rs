@@ -308,6 +308,15 @@ impl Lines {
         self.let_through(venue, (now, now), number, after);
     }
 
+    /// Gives back what was taken for the heads that pay before they pass.
+    pub(super) fn give_back_serving(&mut self, venue: &dyn Venue) {
+        for line in self.by_number.values_mut() {
+            if let Some(taken) = line.serving.take() {
+                taken.give_back(venue);
+            }
+        }
+    }
+
     pub(super) fn begin_all_anew(&mut self, venue: &dyn Venue, now: Timestamp, after: &mut Afterwards) {
         let numbers: Vec<_> = self.by_number.keys().copied().collect();
         for number in numbers {

@@ -176,6 +176,22 @@ impl Room {
         }
     }
 
+    /// Replaces the limit. What was taken ahead for the head of a line goes back before its counts are carried over, or it
+    /// would be charged under both limits.
+    pub(crate) fn replace_limit<R>(&self, venue: &Arc<dyn Venue>, replace: impl FnOnce() -> R) -> R {
+        if self.is_empty() {
+            let replaced = replace();
+            self.begin_all_anew(venue);
+            return replaced;
+        }
+        self.with(venue, |lines, now, after| {
+            lines.give_back_serving(&**venue);
+            let replaced = replace();
+            lines.begin_all_anew(&**venue, now, after);
+            replaced
+        })
+    }
+
     /// Works on the lines; then, outside of the lock, sets the alarm and wakes.
     fn with<R>(
         &self,

@@ -195,6 +195,24 @@ fn a_head_that_pays_for_itself_begins_anew_under_another_limit() {
 }
 
 #[test]
+fn a_head_of_a_single_that_pays_for_itself_is_charged_under_one_limit_only() {
+    for change in ["10/s burst 1", "10/s pacer burst 0s pay self", "10/s pacer burst 0s"] {
+        let clock = clock();
+        let single = Single::with_clock(limit("1/h pacer burst 0s pay self"), clock.clone());
+        let [mut head, mut next] = [(); 2].map(|()| {
+            let mut acquire = single.acquire();
+            assert!(poll(&mut acquire).is_pending());
+            acquire
+        });
+        single.set_limit(limit(change));
+        clock.advance(100 * MILLISECOND);
+        assert!(over(&mut head).is_ok(), "{change}");
+        clock.advance(100 * MILLISECOND);
+        assert!(over(&mut next).is_ok(), "{change}");
+    }
+}
+
+#[test]
 fn patience_ends_in_time_although_the_clock_stepped_back() {
     let clock = clock();
     let permits = Permits::at_most(1).lease(10 * HOUR).with_clock(clock.clone());
