@@ -1,7 +1,5 @@
 //! Forgetting a key: under one limit, or under all that its namespace has had.
 
-use std::sync::Arc;
-
 use redis::Value;
 use tidegate::{StoreError, Subject};
 use tokio::time::Instant;
@@ -39,9 +37,8 @@ impl Inner {
     /// Forgets these states, which share a slot. Returns true if there was one.
     async fn forget_states(&self, names: Vec<Vec<u8>>, due: Instant) -> Result<bool, StoreError> {
         names.iter().for_each(|name| self.forget(name));
-        let names: Arc<[Vec<u8>]> = names.into();
-        let answer = self.ask(Question::Forget(Arc::clone(&names)), due).await;
+        let answer = self.run(script::reset(&names, self.time()), due).await;
         names.iter().for_each(|name| self.forget(name));
-        Ok(!matches!(answer?.value, Value::Int(0)))
+        Ok(!matches!(answer?, Value::Int(0)))
     }
 }

@@ -174,7 +174,7 @@ impl Single {
         };
         let adjusted = match adjustment {
             Adjustment::Charge(_) => adjust(),
-            Adjustment::Refund(_) => self.inner.without_receipt(&self.inner.account(&nobody()), adjust),
+            Adjustment::Refund(_) => self.inner.receipts.without(&self.inner.account(&nobody()), adjust),
         };
         self.inner.room.look_again(&self.venue(), &nobody());
         adjusted
@@ -268,7 +268,7 @@ impl Inner {
         let mut states = self.moved();
         let limit = change(states.limit())?;
         if states.replace(limit, self.clock.now()) {
-            receipts.forget_all();
+            receipts.forget_every_order();
         }
         Ok(())
     }
@@ -281,16 +281,24 @@ impl Inner {
         at: Option<Timestamp>,
         take: impl Fn(&Terms, &mut State, Timestamp) -> Decision,
     ) -> (Decision, Option<OpenReceipt>) {
-        Receipts::tracking(Some(&self.receipts), account, || {
-            self.touch(Whose::Of(account.terms()), at, |terms, state, now| {
-                let decision = take(terms, state, now);
-                (decision, terms.receipt(state, now, ask, &decision))
-            })
-        })
+        self.receipts.tracking(
+            account,
+            || self.clock.now(),
+            || self.take_with_receipt(account, ask, at, take),
+        )
     }
 
-    fn without_receipt<R>(&self, account: &Account, change: impl FnOnce() -> R) -> R {
-        Receipts::without(Some(&self.receipts), account, change)
+    fn take_with_receipt(
+        &self,
+        account: &Account,
+        ask: Ask,
+        at: Option<Timestamp>,
+        take: impl Fn(&Terms, &mut State, Timestamp) -> Decision,
+    ) -> (Decision, Option<Receipt>) {
+        self.touch(Whose::Of(account.terms()), at, |terms, state, now| {
+            let decision = take(terms, state, now);
+            (decision, terms.receipt(state, now, ask, &decision))
+        })
     }
 
     fn peek(&self, ask: Ask) -> Decision {
@@ -377,16 +385,22 @@ impl Venue for Inner {
         name.clone().under_any(terms)
     }
 
-    fn take_if_free(
+    fn take_if_free(&self, account: &Account, ask: Ask) -> Decision {
+        self.touch(Whose::Of(account.terms()), None, |terms, state, now| {
+            terms.decide_if_free(state, now, ask, nonce_for(terms))
+        })
+    }
+
+    fn take_for_waiter(
         &self,
         account: &Account,
         ask: Ask,
         at: Option<Timestamp>,
-    ) -> (Decision, Option<Receipt>) {
-        self.touch(Whose::Of(account.terms()), at, |terms, state, now| {
-            let decision = terms.decide_if_free(state, now, ask, nonce_for(terms));
-            (decision, terms.receipt(state, now, ask, &decision))
-        })
+    ) -> (Decision, Option<OpenReceipt>) {
+        let take =
+            |terms: &Terms, state: &mut State, now| terms.decide_if_free(state, now, ask, nonce_for(terms));
+        let take = || self.take_with_receipt(account, ask, at, take);
+        self.receipts.noting(account, || self.clock.now(), take)
     }
 
     fn take_if_free_tracked(
@@ -420,11 +434,6 @@ impl Venue for Inner {
 
     fn look(&self, account: &Account, ask: Ask) -> Decision {
         self.touch(Whose::Of(account.terms()), None, |terms, state, now| terms.peek(state, now, ask))
-    }
-
-    fn give_back(&self, account: &Account, receipt: Receipt) {
-        let give_back = |terms: &Terms, state: &mut State, now| terms.give_back(state, now, receipt.copy());
-        self.without_receipt(account, || self.touch_taken(account.terms(), give_back));
     }
 
     fn state(&self, account: &Account) -> State {

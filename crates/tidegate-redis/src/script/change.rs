@@ -3,7 +3,7 @@
 use tidegate::{Adjustment, Algorithm, Cost, Decision, Limit, PermitId, State, Timestamp};
 
 use super::bid::{Begin, Target};
-use super::key::letter;
+use super::key::{letter, mark_name};
 use super::limits::{holders_letter, pace_price, pack_adjustment, pack_priced_pace, permit_name};
 use super::pack::Pack;
 use super::text::{Job, Kind};
@@ -17,6 +17,7 @@ const UNIT_BITS: u32 = 21;
 pub(crate) struct Taken {
     algorithm: Algorithm,
     cost: Cost,
+    taken_at: Timestamp,
     /// The instant under which it is remembered.
     at: Timestamp,
     /// When nothing is left of it.
@@ -48,7 +49,8 @@ impl Taken {
             Algorithm::Pacer => u64::try_from(pace_price(limit, cost.get())).unwrap_or(0),
             _ => 0,
         };
-        Taken { algorithm: limit.algorithm(), cost, at, clear_at, paid, permit: decision.permit() }
+        let (algorithm, permit) = (limit.algorithm(), decision.permit());
+        Taken { algorithm, cost, taken_at: now, at, clear_at, paid, permit }
     }
 }
 
@@ -89,7 +91,15 @@ pub(crate) fn adjust(target: &Target, adjustment: Adjustment, begin: Option<&Beg
     let word = if is_charge { &b"charge"[..] } else { b"refund" };
     let mut arguments = vec![pack_adjustment(limit, cost, is_charge).into_bytes(), word.to_vec()];
     arguments.extend(begin.map(|begin| begin.argument(limit)));
-    call(Job::Adjust(Kind::of(limit.algorithm())), target, arguments, time)
+    call_with_mark(Job::Adjust(Kind::of(limit.algorithm())), target, arguments, time)
+}
+
+/// Forgets states of one slot. The answer is how many there were.
+pub(crate) fn reset(states: &[Vec<u8>], time: Time) -> Call {
+    let keys = states.iter().flat_map(|state| [state.clone(), mark_name(state)]).collect();
+    let mut arguments = vec![b"reset".to_vec()];
+    arguments.extend(time.arguments());
+    Call { script: Job::Reset.script(), keys, arguments }
 }
 
 /// Gives one take back, as far as it is surely still there. [`read_adjust`](super::read_adjust) reads the answer.
@@ -103,11 +113,9 @@ pub(crate) fn give_back(target: &Target, taken: &Taken, time: Time) -> Call {
     }
     let (cost, clear_at) = (taken.cost, taken.clear_at.ticks());
     let pack = match limit.algorithm() {
-        Algorithm::TokenBucket | Algorithm::LeakyBucket => Pack::new(letter(taken.algorithm))
-            .ticks(taken.paid)
-            .ticks(clear_at)
-            .ticks(quiet(limit))
-            .micros(taken.at.ticks()),
+        Algorithm::TokenBucket | Algorithm::LeakyBucket => {
+            Pack::new(letter(taken.algorithm)).ticks(taken.paid).ticks(clear_at).ticks(quiet(limit))
+        }
         Algorithm::SlidingLog => {
             Pack::new(b'g').micros(taken.at.ticks()).number(clear_at.div_ceil(TICKS)).number(cost.get())
         }
@@ -119,7 +127,7 @@ pub(crate) fn give_back(target: &Target, taken: &Taken, time: Time) -> Call {
             None => return answered(NEEDS_PERMIT, target),
         },
     };
-    call(Job::GiveBack(Kind::of(limit.algorithm())), target, vec![pack.into_bytes()], time)
+    call_about(taken, Job::GiveBack(Kind::of(limit.algorithm())), target, pack, time)
 }
 
 /// Refunds so many units of one take, as far as they are still owed; no script if nothing can come back.
@@ -133,12 +141,8 @@ pub(crate) fn refund(target: &Target, (taken, units): (&Taken, Cost), time: Time
         algorithm if algorithm != taken.algorithm => None,
         Algorithm::TokenBucket | Algorithm::LeakyBucket => {
             let price = limit.numbers()[1].saturating_mul(units.get());
-            let pack = Pack::new(letter(taken.algorithm))
-                .ticks(price)
-                .ticks(taken.paid)
-                .ticks(quiet(limit))
-                .micros(taken.at.ticks());
-            Some(call(Job::RefundDebt, target, vec![pack.into_bytes()], time))
+            let pack = Pack::new(letter(taken.algorithm)).ticks(price).ticks(taken.paid).ticks(quiet(limit));
+            Some(call_about(taken, Job::RefundDebt, target, pack, time))
         }
         Algorithm::FixedWindow | Algorithm::SlidingLog | Algorithm::SlidingWindow => {
             Some(give_back(target, &Taken { cost: units, ..*taken }, time))
@@ -192,6 +196,18 @@ fn pack_permit(target: &Target, permit: PermitId) -> Pack {
     let number = permit.number();
     let name = permit_name(number % (1 << UNIT_BITS), number >> UNIT_BITS);
     Pack::new(holders_letter(target)).micros(lease).text(&name)
+}
+
+/// A call about one take: it does nothing if units were taken off without a receipt since.
+fn call_about(taken: &Taken, job: Job, target: &Target, pack: Pack, time: Time) -> Call {
+    let taken_at = Pack::new(b'x').micros(taken.taken_at.ticks());
+    call_with_mark(job, target, vec![pack.into_bytes(), taken_at.into_bytes()], time)
+}
+
+fn call_with_mark(job: Job, target: &Target, arguments: Vec<Vec<u8>>, time: Time) -> Call {
+    let mut call = call(job, target, arguments, time);
+    call.keys.push(mark_name(&target.name));
+    call
 }
 
 fn call(job: Job, target: &Target, mut arguments: Vec<Vec<u8>>, time: Time) -> Call {

@@ -10,7 +10,8 @@
 //!   prefix
 //! ```
 //!
-//! A state belongs to one limit, so the numbers are part of its name. The limits that a namespace has had are listed in
+//! A state belongs to one limit, so the numbers are part of its name. An `r` before the algorithm makes the name of the
+//! state's mark of it. The limits that a namespace has had are listed in
 //! a hash, `tg:limits:user`, by which a key is found under all of them.
 
 use tidegate::{Algorithm, Key, PreparedLimit};
@@ -56,6 +57,13 @@ impl LimitName {
         name.extend_from_slice(key);
         name
     }
+}
+
+/// The name of the mark of a state: it says when units were last taken off it without a receipt.
+pub(crate) fn mark_name(state: &[u8]) -> Vec<u8> {
+    // No prefix has a brace, so the first one ends the tag.
+    let tag_end = state.iter().position(|byte| *byte == b'}').map_or(0, |brace| brace + 1);
+    [&state[..tag_end], b"r", &state[tag_end..]].concat()
 }
 
 /// The name of the table of the limits that a namespace has had.
@@ -155,6 +163,14 @@ mod tests {
         assert_eq!(String::from_utf8_lossy(&named[9..28]), "}tPEoDKRPpwkq4:user");
         let digits = limit_letters(Algorithm::Pacer, u64::MAX);
         assert_eq!(digits, *b"pP__________");
+    }
+
+    #[test]
+    fn marks_have_names_of_their_own_in_the_slot_of_their_state() {
+        let state = name("user", "10/s burst 20").state(b"tg:", &Key::new("a}{b"));
+        let mark = mark_name(&state);
+        assert_eq!((&mark[..10], mark[10], &mark[11..]), (&state[..10], b'r', &state[10..]));
+        assert_eq!(slot(&mark), slot(&state));
     }
 
     #[test]

@@ -30,6 +30,8 @@ pub(super) enum Job {
     RefundDebt,
     Release,
     Renew,
+    /// Forget states.
+    Reset,
     /// Read whole states.
     ReadStates,
     /// List a limit in the table of its namespace.
@@ -105,7 +107,7 @@ static SCRIPTS: [OnceLock<Script>; PLACES] = [const { OnceLock::new() }; PLACES]
 /// Every script that is likely to be run: those for any mix of algorithms are put together when they are needed.
 pub(crate) fn all() -> impl Iterator<Item = &'static Script> {
     let jobs = [Job::TakeDebt, Job::TakeDebts, Job::RefundDebt, Job::Release, Job::Renew, Job::Nothing];
-    let others = [Job::ReadStates, Job::NoteLimit, Job::AnnounceLimit, Job::ListLimits];
+    let others = [Job::Reset, Job::ReadStates, Job::NoteLimit, Job::AnnounceLimit, Job::ListLimits];
     let of_kind = |kind| {
         let only = Kinds::only(kind);
         [Job::Take(only), Job::Peek(only), Job::Adjust(kind), Job::GiveBack(kind)]
@@ -138,6 +140,7 @@ impl Job {
             Job::NoteLimit => 151,
             Job::AnnounceLimit => 152,
             Job::ListLimits => 153,
+            Job::Reset => 154,
         }
     }
 
@@ -149,9 +152,10 @@ impl Job {
             Job::Peek(kinds) => with_kinds(kinds, &["peek"]),
             Job::Adjust(kind) => with_kinds(Kinds::only(kind), adjust_pieces(kind)),
             Job::GiveBack(kind) => with_kinds(Kinds::only(kind), give_back_pieces(kind)),
-            Job::RefundDebt => with_kinds(Kinds::only(Kind::Debt), &["debt_refund"]),
+            Job::RefundDebt => with_kinds(Kinds::only(Kind::Debt), &["mark_check", "debt_refund"]),
             Job::Release => with_kinds(Kinds::only(Kind::Holders), &["release"]),
             Job::Renew => with_kinds(Kinds::only(Kind::Holders), &["renew"]),
+            Job::Reset => vec!["time", "mark", "reset"],
             Job::ReadStates => vec!["time", "states"],
             Job::NoteLimit => vec!["time", "limits", "limits_note"],
             Job::AnnounceLimit => vec!["time", "limits", "limits_announce"],
@@ -185,22 +189,22 @@ fn with_kinds(kinds: Kinds, then: &[&'static str]) -> Vec<&'static str> {
 
 fn adjust_pieces(kind: Kind) -> &'static [&'static str] {
     match kind {
-        Kind::Debt => &["debt_adjust"],
-        Kind::Window => &["window_adjust", "window_adjust_end"],
-        Kind::Log => &["log_adjust"],
-        Kind::Slots => &["slots_adjust", "slots_adjust_end"],
-        Kind::Pace => &["pacer_adjust", "pacer_adjust_end"],
+        Kind::Debt => &["mark", "mark_refund", "debt_adjust"],
+        Kind::Window => &["mark", "mark_refund", "window_adjust", "window_adjust_end"],
+        Kind::Log => &["mark", "mark_refund", "log_adjust"],
+        Kind::Slots => &["mark", "mark_refund", "slots_adjust", "slots_adjust_end"],
+        Kind::Pace => &["mark", "mark_refund", "pacer_adjust", "pacer_adjust_end"],
         Kind::Holders => &["nothing"],
     }
 }
 
 fn give_back_pieces(kind: Kind) -> &'static [&'static str] {
     match kind {
-        Kind::Debt => &["debt_give_back"],
-        Kind::Window => &["window_adjust", "window_give_back_end"],
-        Kind::Log => &["log_give_back"],
-        Kind::Slots => &["slots_adjust", "slots_give_back_end"],
-        Kind::Pace => &["pacer_adjust", "pacer_give_back_end"],
+        Kind::Debt => &["mark_check", "debt_give_back"],
+        Kind::Window => &["mark_check", "window_adjust", "window_give_back_end"],
+        Kind::Log => &["mark_check", "log_give_back"],
+        Kind::Slots => &["mark_check", "slots_adjust", "slots_give_back_end"],
+        Kind::Pace => &["mark_check", "pacer_adjust", "pacer_give_back_end"],
         Kind::Holders => &["release"],
     }
 }
@@ -220,8 +224,8 @@ macro_rules! pieces {
 pieces! {
     "big" "debt" "debt_adjust" "debt_give_back" "debt_judge" "debt_many" "debt_one" "debt_read" "debt_refund"
     "debt_write" "head" "holders" "limits" "limits_announce" "limits_list" "limits_note" "log" "log_adjust"
-    "log_give_back" "nothing" "pacer" "pacer_adjust" "pacer_adjust_end" "pacer_give_back_end" "pairs" "peek" "release"
-    "renew" "slots" "slots_adjust" "slots_adjust_end" "slots_give_back_end" "states" "take" "time" "window"
+    "log_give_back" "mark" "mark_check" "mark_refund" "nothing" "pacer" "pacer_adjust" "pacer_adjust_end" "pacer_give_back_end" "pairs" "peek" "release"
+    "renew" "reset" "slots" "slots_adjust" "slots_adjust_end" "slots_give_back_end" "states" "take" "time" "window"
     "window_adjust" "window_adjust_end" "window_give_back_end"
 }
 

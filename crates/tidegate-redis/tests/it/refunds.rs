@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use tidegate::{Adjusted, Ask, Cost, HOUR, OpenReceipt, SECOND, Store as _};
+use tidegate::{
+    Adjusted, Adjustment, Ask, Cost, HOUR, MILLISECOND, ManualClock, OpenReceipt, SECOND, Store as _,
+};
 use tidegate_redis::RedisStore;
 
-use crate::setup::{Someone, given_time, redis, store, wait};
+use crate::setup::{Someone, given_time, options, redis, store, wait};
 
 impl Someone {
     fn take_tracked(&self, store: &RedisStore, units: u64) -> OpenReceipt {
@@ -118,4 +120,64 @@ fn after_a_flush_nothing_comes_back() {
     assert!(ana.is_allowed(&store), "the news of the flush come before this answer");
     assert_eq!(ana.refund(&store, &mut receipt, 1), Adjusted::Capped);
     assert_eq!(ana.passes(&store, 2), 1);
+}
+
+/// Calls `check` for each limit with two stores on one server, and the clock of the first.
+fn with_two_stores(check: impl Fn(&Someone, [&RedisStore; 2], &ManualClock, &str)) {
+    let redis = redis();
+    let (store, clock) = given_time(&redis.url());
+    clock.advance(1000 * HOUR);
+    let other = RedisStore::with_given_time(options(&redis.url()), clock.clone()).expect("good options");
+    wait(store.ready()).expect("the server answers");
+    wait(other.ready()).expect("the server answers");
+    for limit in LIMITS {
+        check(&Someone::new(limit, limit), [&store, &other], &clock, limit);
+        clock.advance(10 * HOUR);
+    }
+}
+
+#[test]
+fn after_a_reset_through_any_store_nothing_comes_back() {
+    with_two_stores(|ana, [store, other], clock, limit| {
+        for resets in [store, other] {
+            let mut before = ana.take_tracked(store, 20);
+            clock.advance(MILLISECOND);
+            assert!(wait(resets.reset(ana.subject())).unwrap(), "{limit}");
+            clock.advance(MILLISECOND);
+            let mut after = ana.take_tracked(store, 20);
+            assert_eq!(ana.refund(store, &mut before, 20), Adjusted::Capped, "{limit}");
+            assert_eq!(ana.passes(store, 1), 0, "{limit}: the units of another came back");
+            assert_eq!(
+                ana.refund(other, &mut after, 20),
+                Adjusted::Capped,
+                "{limit}: not its own connection"
+            );
+            assert!(wait(resets.reset_limit(ana.subject())).unwrap(), "{limit}");
+            clock.advance(MILLISECOND);
+            let mut last = ana.take_tracked(store, 20);
+            assert_eq!(ana.refund(store, &mut last, 20), Adjusted::Whole, "{limit}: it came after the reset");
+        }
+    });
+}
+
+#[test]
+fn after_a_refund_without_a_receipt_nothing_comes_back() {
+    with_two_stores(|ana, [store, other], clock, limit| {
+        let mut before = ana.take_tracked(store, 1);
+        clock.advance(MILLISECOND);
+        wait(other.adjust(ana.subject(), Adjustment::Refund(Cost::ONE))).unwrap();
+        clock.advance(MILLISECOND);
+        assert_eq!(ana.passes(store, 20), 20, "{limit}");
+        assert_eq!(ana.refund(store, &mut before, 1), Adjusted::Capped, "{limit}");
+        assert_eq!(ana.passes(store, 1), 0, "{limit}: the unit of another came back");
+    });
+}
+
+#[test]
+fn after_the_clock_stepped_back_nothing_comes_back() {
+    with_two_stores(|ana, [store, _], clock, limit| {
+        let mut before = ana.take_tracked(store, 1);
+        clock.step_back(SECOND);
+        assert_eq!(ana.refund(store, &mut before, 1), Adjusted::Capped, "{limit}");
+    });
 }

@@ -16,7 +16,6 @@ use crate::asking::{IntoAsk, ask_for};
 use crate::decision::{Decision, PermitId};
 use crate::key::IntoKey;
 use crate::limit::Limit;
-use crate::receipt::Receipt;
 use crate::store::bound::BoundLimit;
 use crate::store::name::{Account, Name, Namespace};
 use crate::store::{Holder, Memory, OpenReceipt, WhenFull, Zone};
@@ -341,13 +340,17 @@ impl Venue for Inner {
         name.clone().under(self.limit.bound()).when_full(self.when_full())
     }
 
-    fn take_if_free(
+    fn take_if_free(&self, account: &Account, ask: Ask) -> Decision {
+        self.holder(account).take_if_free(account, ask, None).0
+    }
+
+    fn take_for_waiter(
         &self,
         account: &Account,
         ask: Ask,
         at: Option<Timestamp>,
-    ) -> (Decision, Option<Receipt>) {
-        self.holder(account).take_if_free(account, ask, at)
+    ) -> (Decision, Option<OpenReceipt>) {
+        self.holder(account).take_for_waiter(account, ask, at)
     }
 
     fn take_if_free_tracked(
@@ -365,10 +368,6 @@ impl Venue for Inner {
 
     fn look(&self, account: &Account, ask: Ask) -> Decision {
         self.holder(account).look(account, ask)
-    }
-
-    fn give_back(&self, account: &Account, receipt: Receipt) {
-        self.holder(account).give_back_to(account, receipt);
     }
 
     fn state(&self, account: &Account) -> State {

@@ -145,15 +145,19 @@ impl Holder<'_> {
     pub(crate) fn adjust_in(self, account: &Account, adjustment: Adjustment) -> Adjusted {
         match adjustment {
             Adjustment::Charge(_) => with_holder!(self, holder => holder.adjust_in(account, adjustment)),
-            Adjustment::Refund(_) => self.without_receipt(
-                account,
-                || with_holder!(self, holder => holder.adjust_in(account, adjustment)),
-            ),
+            Adjustment::Refund(_) => self
+                .receipts()
+                .without(account, || with_holder!(self, holder => holder.adjust_in(account, adjustment))),
         }
     }
 
     pub(crate) fn give_back_to(self, account: &Account, receipt: Receipt) -> Adjusted {
-        self.without_receipt(account, || with_holder!(self, holder => holder.give_back_to(account, receipt)))
+        self.receipts().out_of_order(account, || self.give_back_unlocked(account, receipt))
+    }
+
+    /// The same under the lock of the receipts.
+    pub(super) fn give_back_unlocked(self, account: &Account, receipt: Receipt) -> Adjusted {
+        with_holder!(self, holder => holder.give_back_to(account, receipt))
     }
 
     pub(crate) fn state_of(self, account: &Account) -> State {

@@ -203,7 +203,7 @@ impl ZoneBid<'_> {
     }
 
     fn undo(&self, receipt: Receipt) {
-        Holder::Zone(self.zone).without_receipt(self.account, || self.undo_locked(receipt));
+        self.zone.receipts().out_of_order(self.account, || self.undo_locked(receipt));
     }
 
     fn undo_locked(&self, receipt: Receipt) {

@@ -30,7 +30,6 @@ pub use tracked::TrackedTake;
 use crate::algorithm::State;
 use crate::ask::{Adjusted, Ask, Cost};
 use crate::decision::Decision;
-use crate::receipt::Receipt;
 use crate::store::OpenReceipt;
 use crate::store::name::{Account, Name};
 use crate::time::{Source, Timestamp};
@@ -49,14 +48,21 @@ pub(crate) trait Venue: Send + Sync {
     /// A subject's state under the limit in force.
     fn account(&self, name: &Name) -> Account;
 
-    /// Takes if it passes, now or as of the given time; if not, leaves no trace.
-    fn take_if_free(&self, account: &Account, ask: Ask, at: Option<Timestamp>)
-    -> (Decision, Option<Receipt>);
+    /// Takes if it passes; if not, leaves no trace.
+    fn take_if_free(&self, account: &Account, ask: Ask) -> Decision;
+
+    /// Takes in the same way, now or as of the given time, with a receipt for giving all of it back before it acts.
+    fn take_for_waiter(
+        &self,
+        account: &Account,
+        ask: Ask,
+        at: Option<Timestamp>,
+    ) -> (Decision, Option<OpenReceipt>);
 
     /// What a take would say.
     fn look(&self, account: &Account, ask: Ask) -> Decision;
 
-    /// Takes like [`Venue::take_if_free`], with a receipt by which the take can be refunded.
+    /// Takes in the same way, with a receipt by which the take can be refunded at any time.
     fn take_if_free_tracked(
         &self,
         account: &Account,
@@ -64,11 +70,8 @@ pub(crate) trait Venue: Send + Sync {
         at: Option<Timestamp>,
     ) -> (Decision, Option<OpenReceipt>);
 
-    /// Gives units of one tracked take back, as far as they are still owed.
+    /// Gives units of one take back, as far as they are still owed.
     fn refund(&self, account: &Account, receipt: &mut OpenReceipt, cost: Cost) -> Adjusted;
-
-    /// Gives back what was taken for somebody who did not wait for it.
-    fn give_back(&self, account: &Account, receipt: Receipt);
 
     /// What is remembered.
     fn state(&self, account: &Account) -> State;

@@ -109,7 +109,11 @@ impl Room {
         if self.is_empty() {
             let (ask, account) = (coming.ask, venue.account(coming.name));
             if account.terms().in_line(ask) == ask {
-                let taken = Taken::take(&**venue, &account, (ask, coming.is_tracked), None);
+                let taken = if coming.is_tracked {
+                    Taken::take(&**venue, &account, (ask, true), None)
+                } else {
+                    Taken::take_now(&**venue, &account, ask)
+                };
                 if taken.decision.is_allowed() {
                     return Entered::Settled(Ok(Passed::at_once(taken)));
                 }

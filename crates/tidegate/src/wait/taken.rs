@@ -3,7 +3,6 @@
 use super::Venue;
 use crate::ask::{Ask, Cost};
 use crate::decision::Decision;
-use crate::receipt::Receipt;
 use crate::store::OpenReceipt;
 use crate::store::name::Account;
 use crate::time::Timestamp;
@@ -13,17 +12,16 @@ use crate::time::Timestamp;
 pub(super) struct Taken {
     pub(super) decision: Decision,
     pub(super) account: Account,
-    proof: Proof,
-}
-
-/// What a take can be given back with.
-#[derive(Debug)]
-enum Proof {
-    Plain(Option<Receipt>),
-    Tracked(Option<OpenReceipt>),
+    receipt: Option<OpenReceipt>,
 }
 
 impl Taken {
+    /// A take that is passed on at once.
+    pub(super) fn take_now(venue: &dyn Venue, account: &Account, ask: Ask) -> Taken {
+        let decision = venue.take_if_free(account, ask);
+        Taken { decision, account: account.clone(), receipt: None }
+    }
+
     /// Takes if it passes, now or as of the given time; if not, there is only a decision.
     pub(super) fn take(
         venue: &dyn Venue,
@@ -31,34 +29,23 @@ impl Taken {
         (ask, is_tracked): (Ask, bool),
         at: Option<Timestamp>,
     ) -> Taken {
-        let (decision, proof) = if is_tracked {
-            let (decision, receipt) = venue.take_if_free_tracked(account, ask, at);
-            (decision, Proof::Tracked(receipt))
+        let (decision, receipt) = if is_tracked {
+            venue.take_if_free_tracked(account, ask, at)
         } else {
-            let (decision, receipt) = venue.take_if_free(account, ask, at);
-            (decision, Proof::Plain(receipt))
+            venue.take_for_waiter(account, ask, at)
         };
-        Taken { decision, account: account.clone(), proof }
+        Taken { decision, account: account.clone(), receipt }
     }
 
     pub(super) fn give_back(self, venue: &dyn Venue) {
-        match self.proof {
-            Proof::Plain(Some(receipt)) => venue.give_back(&self.account, receipt),
-            Proof::Tracked(Some(mut receipt)) => {
-                if let Ok(all) = Cost::new(receipt.units()) {
-                    venue.refund(&self.account, &mut receipt, all);
-                }
-            }
-            Proof::Plain(None) | Proof::Tracked(None) => {}
+        let Some(mut receipt) = self.receipt else { return };
+        if let Ok(all) = Cost::new(receipt.units()) {
+            venue.refund(&self.account, &mut receipt, all);
         }
     }
 
     /// The account and the receipt of a tracked take.
     pub(super) fn into_tracked(self) -> (Account, Option<OpenReceipt>) {
-        let receipt = match self.proof {
-            Proof::Plain(_) => None,
-            Proof::Tracked(receipt) => receipt,
-        };
-        (self.account, receipt)
+        (self.account, self.receipt)
     }
 }

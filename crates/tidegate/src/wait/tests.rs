@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::*;
 use crate::limit::{Limit, Terms};
 use crate::store::name::Namespace;
+use crate::store::receipts::Receipts;
 use crate::sync::Mutex;
 use crate::time::{Clock, ManualClock};
 use crate::{MILLISECOND, SECOND};
@@ -20,6 +21,7 @@ struct Booth {
     clock: Source,
     limit: Mutex<Limit>,
     states: Mutex<HashMap<Vec<u8>, State>>,
+    receipts: Receipts,
 }
 
 impl Booth {
@@ -29,6 +31,7 @@ impl Booth {
             clock: Source::Given(clock),
             limit: Mutex::new(limit.parse().expect("a limit")),
             states: Mutex::new(HashMap::new()),
+            receipts: Receipts::of_one(),
         })
     }
 
@@ -59,17 +62,24 @@ impl Venue for Booth {
         name.clone().under_any(*self.limit.lock().terms())
     }
 
-    fn take_if_free(
+    fn take_if_free(&self, account: &Account, ask: Ask) -> Decision {
+        self.with(account, |terms, state| terms.decide_if_free(state, self.clock.now(), ask, 0))
+    }
+
+    fn take_for_waiter(
         &self,
         account: &Account,
         ask: Ask,
         at: Option<Timestamp>,
-    ) -> (Decision, Option<Receipt>) {
+    ) -> (Decision, Option<OpenReceipt>) {
         let now = at.unwrap_or_else(|| self.clock.now());
-        self.with(account, |terms, state| {
-            let decision = terms.decide_if_free(state, now, ask, 0);
-            (decision, terms.receipt(state, now, ask, &decision))
-        })
+        let take = || {
+            self.with(account, |terms, state| {
+                let decision = terms.decide_if_free(state, now, ask, 0);
+                (decision, terms.receipt(state, now, ask, &decision))
+            })
+        };
+        self.receipts.noting(account, || self.clock.now(), take)
     }
 
     fn take_if_free_tracked(
@@ -78,19 +88,17 @@ impl Venue for Booth {
         ask: Ask,
         at: Option<Timestamp>,
     ) -> (Decision, Option<OpenReceipt>) {
-        (self.take_if_free(account, ask, at).0, None)
+        (self.take_for_waiter(account, ask, at).0, None)
     }
 
-    fn refund(&self, _: &Account, _: &mut OpenReceipt, _: Cost) -> Adjusted {
-        Adjusted::Capped
+    fn refund(&self, account: &Account, receipt: &mut OpenReceipt, cost: Cost) -> Adjusted {
+        let give_back =
+            |receipt| self.with(account, |terms, state| terms.give_back(state, self.clock.now(), receipt));
+        receipt.settle((account.terms(), cost), || self.clock.now(), give_back, |_, _| None)
     }
 
     fn look(&self, account: &Account, ask: Ask) -> Decision {
         self.with(account, |terms, state| terms.peek(state, self.clock.now(), ask))
-    }
-
-    fn give_back(&self, account: &Account, receipt: Receipt) {
-        let _ = self.with(account, |terms, state| terms.give_back(state, self.clock.now(), receipt));
     }
 
     fn state(&self, account: &Account) -> State {

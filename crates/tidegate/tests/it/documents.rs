@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{fs, io};
 
-use tidegate::{Adjusted, Ask, Clock, Limit, Limiter, SECOND, Single, State, Timestamp};
+use tidegate::{Adjusted, Ask, Clock, Limit, Limiter, SECOND, Single, State, Timestamp, TrackedTake};
 
 fn document(name: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name))
@@ -164,6 +164,11 @@ fn calls_read_the_clock_as_often_as_the_page_says() {
         assert_eq!(readings(&|| assert!(limiter.peek("ana").is_allowed())), 1);
         assert_eq!(readings(&|| assert!(limiter.acquire("ana").blocking().is_ok())), 1);
         assert_eq!(readings(&|| assert_eq!(limiter.refund("ana"), Adjusted::Whole)), 1);
+        assert_eq!(readings(&|| drop(limiter.admit_tracked("ana"))), 2);
+        let (_, take) = limiter.admit_tracked("ana");
+        let take = std::cell::Cell::new(take);
+        let refund = || assert_eq!(take.take().map(TrackedTake::refund), Some(Adjusted::Whole));
+        assert_eq!(readings(&refund), 2);
         assert!(readings(&|| limiter.reset("nobody")) <= 1);
         assert!(readings(&|| limiter.reset("ana")) <= 2);
         assert!(readings(&|| limiter.set_limit(limit)) <= 1);

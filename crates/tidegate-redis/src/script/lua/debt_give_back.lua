@@ -3,7 +3,7 @@
 -- there, so nothing comes back while anybody may wait.
 local key = KEYS[1]
 local old = call('GET', key)
-local paid, paid_ticks, clear, ticks, quiet, quiet_ticks, taken_at = unpacked('<dHdHdHd', ARGV[1], 2)
+local paid, paid_ticks, clear, ticks, quiet, quiet_ticks = unpacked('<dHdHdH', ARGV[1], 2)
 local whole, part = match(old or '', '^(%d+):?(%d*)$')
 if not whole then return 0 end
 local stands, stands_ticks = whole * 1, part == '' and 0 or part * 1

@@ -3,7 +3,7 @@
 -- any may wait.
 local key = KEYS[1]
 local old = call('GET', key)
-local price, price_ticks, paid, paid_ticks, quiet, quiet_ticks, taken_at = unpacked('<dHdHdHd', ARGV[1], 2)
+local price, price_ticks, paid, paid_ticks, quiet, quiet_ticks = unpacked('<dHdHdH', ARGV[1], 2)
 local whole, part = match(old or '', '^(%d+):?(%d*)$')
 if not whole or now < taken_at then return 0 end
 local stands, stands_ticks = whole * 1, part == '' and 0 or part * 1

@@ -38,7 +38,7 @@ impl Event {
 }
 
 /// A subject: which key, under which limit.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Who {
     pub(super) key: usize,
     pub(super) limit: Limit,
@@ -55,6 +55,7 @@ pub(super) enum Answer {
 /// A take that may be given back.
 pub(super) struct Given {
     who: Who,
+    at: Timestamp,
     receipt: Option<Receipt>,
     taken: Option<Taken>,
 }
@@ -76,6 +77,8 @@ pub(super) struct World {
     /// Who is in flight, by the numbers of the server and of the library.
     pub(super) permits: Vec<(Who, PermitId, PermitId)>,
     pub(super) given: Vec<Given>,
+    /// Whose units were taken off without a receipt, and the latest time at which they were.
+    refunded: Vec<(Who, Timestamp)>,
 }
 
 impl World {
@@ -92,6 +95,7 @@ impl World {
             limits,
             permits: Vec::new(),
             given: Vec::new(),
+            refunded: Vec::new(),
         };
         // Announces each limit, so that the map remembers whatever the longest of them still counts.
         for limit in &world.limits {
@@ -220,7 +224,7 @@ impl World {
                     self.given[place].taken.is_some_and(|taken| taken.clear_at == who.limit.clear_at(&state));
                 let is_debt =
                     matches!(who.limit.algorithm(), Algorithm::TokenBucket | Algorithm::LeakyBucket);
-                if is_last || !is_debt {
+                if self.is_good_for(&who, place) && (is_last || !is_debt) {
                     Event::GiveBack(who, place)
                 } else {
                     Event::Take(vec![(who, Ask::ONE)])
@@ -238,6 +242,14 @@ impl World {
             }
             _ => Event::Take(vec![(self.who(), Ask::ONE)]),
         }
+    }
+
+    /// Returns false if a server may say that nothing of the take is left, which the plain receipt of a map does not know:
+    /// units were taken off without a receipt since, or the clock stepped back.
+    fn is_good_for(&self, who: &Who, place: usize) -> bool {
+        let (at, out_of_order) = (self.given[place].at, Ticks::saturating_from(Duration::from_millis(100)));
+        let is_behind = self.now().saturating_add(out_of_order) < at;
+        !is_behind && !self.refunded.iter().any(|(whose, when)| whose == who && at <= *when)
     }
 
     /// What is said to the server.
@@ -268,7 +280,7 @@ impl World {
                 let (who, ask) = asks[0];
                 let (decision, receipt) = self.map.take(self.subject(&who), ask);
                 if let Some(receipt) = receipt {
-                    self.given.push(Given { who, receipt: Some(receipt), taken: None });
+                    self.given.push(Given { who, at: self.now(), receipt: Some(receipt), taken: None });
                 }
                 Answer::Decided(vec![decision])
             }
@@ -278,6 +290,12 @@ impl World {
             }
             Event::Peek(who, ask) => Answer::Decided(vec![self.map.peek(self.subject(who), *ask)]),
             Event::Adjust(who, adjustment) => {
+                if matches!(adjustment, Adjustment::Refund(_)) {
+                    let now = self.now();
+                    let before = self.refunded.iter().position(|(whose, _)| whose == who);
+                    let last = before.map_or(now, |place| self.refunded.swap_remove(place).1.max(now));
+                    self.refunded.push((*who, last));
+                }
                 Answer::Adjusted(self.map.adjust(self.subject(who), *adjustment))
             }
             Event::GiveBack(who, place) => {

@@ -1,4 +1,4 @@
-//! The open debts of one state, in the order in which time repays them.
+//! The open receipts of one state; its debts in the order in which time repays them.
 
 use std::collections::VecDeque;
 
@@ -6,10 +6,10 @@ use crate::algorithm::{Claim, Interval};
 use crate::limit::Terms;
 use crate::time::{Ticks, Timestamp};
 
-/// The intervals of the tracked takes of one state, oldest first. Takes that are not tracked lie between and behind them.
+/// The tracked takes of one state, oldest first. Takes that are not tracked lie between and behind them.
 #[derive(Debug)]
 pub(super) struct Debts {
-    /// The limit by which they were taken.
+    /// The limit by which the debts were taken.
     terms: Terms,
     entries: VecDeque<Entry>,
 }
@@ -17,7 +17,8 @@ pub(super) struct Debts {
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     number: u64,
-    interval: Interval,
+    /// Where in the queue of debts it is; none if the receipt itself says where its units are.
+    interval: Option<Interval>,
 }
 
 impl Debts {
@@ -32,32 +33,43 @@ impl Debts {
     }
 
     /// Enters the last take.
-    pub(super) fn push(&mut self, number: u64, interval: Interval) {
+    pub(super) fn push(&mut self, number: u64, terms: &Terms, interval: Option<Interval>) {
+        if interval.is_some() {
+            self.terms = *terms;
+        }
         self.entries.push_back(Entry { number, interval });
     }
 
     /// What is known about a take; `None` if it was dropped, or another limit has made the queue.
     pub(super) fn claim(&self, number: u64, terms: &Terms, seen: Timestamp) -> Option<Claim> {
-        let own = self.entries[self.find(number)?].interval;
+        let own = self.entries[self.find(number)?].interval?;
         (self.terms == *terms).then_some(Claim::Queued { own, last_end: self.last_end(), seen })
     }
 
     /// So much of one take came back: its end, and all behind it, move to the front.
     pub(super) fn move_up(&mut self, number: u64, back: Ticks) {
         let Some(index) = self.find(number) else { return };
-        let own = &mut self.entries[index].interval;
+        let Some(own) = &mut self.entries[index].interval else { return };
         own.end = own.end.saturating_sub(back);
         // Of a warming pacer only the end is known.
         own.begin = own.begin.min(own.end);
-        for behind in self.entries.range_mut(index + 1..) {
-            behind.interval.begin = behind.interval.begin.saturating_sub(back);
-            behind.interval.end = behind.interval.end.saturating_sub(back);
+        for behind in self.entries.range_mut(index + 1..).filter_map(|entry| entry.interval.as_mut()) {
+            behind.begin = behind.begin.saturating_sub(back);
+            behind.end = behind.end.saturating_sub(back);
         }
     }
 
     pub(super) fn remove(&mut self, number: u64) -> bool {
         let found = self.find(number);
         found.and_then(|index| self.entries.remove(index)).is_some()
+    }
+
+    /// Removes all whose place in the queue is not known any more, and returns their numbers.
+    pub(super) fn remove_queued(&mut self) -> Vec<u64> {
+        let queued = self.entries.iter().filter(|entry| entry.interval.is_some());
+        let numbers = queued.map(|entry| entry.number).collect();
+        self.entries.retain(|entry| entry.interval.is_none());
+        numbers
     }
 
     pub(super) fn len(&self) -> usize {
@@ -73,7 +85,8 @@ impl Debts {
     }
 
     fn last_end(&self) -> Timestamp {
-        self.entries.back().map_or(Timestamp::EPOCH, |entry| entry.interval.end)
+        let last = self.entries.iter().rev().find_map(|entry| entry.interval);
+        last.map_or(Timestamp::EPOCH, |interval| interval.end)
     }
 
     /// Numbers are given in order, under the lock by which is taken.

@@ -1,7 +1,7 @@
 //! Tracked takes and their refunds, for every holder of states.
 
-use super::{Locked, OpenReceipt, Receipts, Whereabouts};
-use crate::algorithm::{Claim, TakenOff};
+use super::{Locked, OpenReceipt, Receipts, Ticket, Whereabouts};
+use crate::algorithm::{Claim, Interval, TakenOff};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::Decision;
 use crate::limit::Terms;
@@ -34,19 +34,25 @@ impl<'a> Holder<'a> {
         })
     }
 
+    /// Takes if it passes, now or as of the given time, for one that waits; with a receipt by which all of it can be given
+    /// back before it acts. A denial leaves no trace.
+    pub(crate) fn take_for_waiter(
+        self,
+        account: &Account,
+        ask: Ask,
+        at: Option<Timestamp>,
+    ) -> (Decision, Option<OpenReceipt>) {
+        self.receipts().noting(account, || self.clock().now(), || self.take_if_free(account, ask, at))
+    }
+
     /// Gives units of one take back, as far as they are still owed.
     pub(crate) fn refund(self, account: &Account, open: &mut OpenReceipt, cost: Cost) -> Adjusted {
         open.settle(
             (account.terms(), cost),
             || self.clock().now(),
-            |receipt| self.give_back_to(account, receipt),
+            |receipt| self.give_back_unlocked(account, receipt),
             |claim, units| self.take_off(account, claim, units),
         )
-    }
-
-    /// Takes debt off without a receipt: the open ones of this state are worthless.
-    pub(crate) fn without_receipt<R>(self, account: &Account, change: impl FnOnce() -> R) -> R {
-        Receipts::without(self.receipts(), account, change)
     }
 
     fn tracked<T>(
@@ -54,14 +60,14 @@ impl<'a> Holder<'a> {
         account: &Account,
         take: impl FnOnce() -> (T, Option<Receipt>),
     ) -> (T, Option<OpenReceipt>) {
-        Receipts::tracking(self.receipts(), account, take)
+        self.receipts().tracking(account, || self.clock().now(), take)
     }
 
-    /// The table of open receipts; none where other processes use the same states.
-    pub(super) fn receipts(self) -> Option<&'a Receipts> {
+    /// The table of open receipts.
+    pub(crate) fn receipts(self) -> &'a Receipts {
         match self {
             Holder::Zone(zone) => zone.receipts(),
-            Holder::Map(map) => Some(map.receipts()),
+            Holder::Map(map) => map.receipts(),
         }
     }
 
@@ -79,7 +85,7 @@ impl<'a> Holder<'a> {
         }
     }
 
-    fn clock(self) -> &'a Source {
+    pub(super) fn clock(self) -> &'a Source {
         match self {
             Holder::Zone(zone) => zone.clock(),
             Holder::Map(map) => map.clock(),
@@ -88,61 +94,86 @@ impl<'a> Holder<'a> {
 }
 
 impl Receipts {
-    /// Makes a receipt of a take, which is made under the lock of its state where a table knows the order of debts.
+    /// Makes a receipt of a take, which is made under the lock of its state: so the order of debts is known.
     pub(crate) fn tracking<T>(
-        table: Option<&Receipts>,
+        &self,
         account: &Account,
+        now: impl FnOnce() -> Timestamp,
         take: impl FnOnce() -> (T, Option<Receipt>),
     ) -> (T, Option<OpenReceipt>) {
-        let mut locked = Receipts::lock_debts(table, account);
+        let mut locked = self.lock_account(account);
         let (taken, receipt) = take();
-        let enter = |receipt: &Receipt| locked.as_mut().map(|locked| locked.enter(account.terms(), receipt));
-        (taken, receipt.and_then(|receipt| OpenReceipt::of(account, receipt, enter)))
+        let enter = |interval| locked.enter(account.terms(), now(), interval);
+        (taken, receipt.and_then(|receipt| self.open(account, receipt, enter)))
     }
 
-    /// Takes debt off without a receipt: the open ones of this state are worthless.
-    pub(crate) fn without<R>(table: Option<&Receipts>, account: &Account, change: impl FnOnce() -> R) -> R {
-        let mut locked = Receipts::lock_debts(table, account);
+    /// Makes a receipt of a take that says itself where its units are. It is entered before it is taken, so that a reset at
+    /// the same time makes it worthless.
+    pub(crate) fn noting<T>(
+        &self,
+        account: &Account,
+        now: impl FnOnce() -> Timestamp,
+        take: impl FnOnce() -> (T, Option<Receipt>),
+    ) -> (T, Option<OpenReceipt>) {
+        let mut locked = self.lock_account(account);
+        let ticket = locked.enter(account.terms(), now(), None);
+        drop(locked);
+        let (taken, receipt) = take();
+        let named = |receipt: Receipt| OpenReceipt::new(receipt.cost, Whereabouts::Named(receipt, ticket));
+        (taken, receipt.map(named))
+    }
+
+    /// Forgets units, or takes them off, without a receipt: the open ones of this state are worthless.
+    pub(crate) fn without<R>(&self, account: &Account, change: impl FnOnce() -> R) -> R {
+        let mut locked = self.lock_account(account);
         let answer = change();
-        if let Some(locked) = &mut locked {
-            locked.forget();
-        }
+        locked.forget();
         answer
     }
 
-    /// Locks the receipts of a state; nothing where there is no queue of debts, or no table knows its order.
-    fn lock_debts<'a>(table: Option<&'a Receipts>, account: &Account) -> Option<Locked<'a>> {
-        Some(table.filter(|_| account.terms().queues_debts())?.lock(account.digest(), account.name().bytes()))
+    /// Gives one take back that is not in this table: debts behind it move.
+    pub(crate) fn out_of_order<R>(&self, account: &Account, give_back: impl FnOnce() -> R) -> R {
+        if !account.terms().queues_debts() {
+            return give_back();
+        }
+        let mut locked = self.lock_account(account);
+        let answer = give_back();
+        locked.forget_order();
+        answer
+    }
+
+    fn lock_account(&self, account: &Account) -> Locked<'_> {
+        self.lock(account.digest(), account.name().bytes())
+    }
+
+    /// The receipt of a take, which `enter` enters with its place in the queue of debts, if that is known. A permit is
+    /// released, not refunded.
+    pub(super) fn open(
+        &self,
+        account: &Account,
+        receipt: Receipt,
+        enter: impl FnOnce(Option<Interval>) -> Ticket,
+    ) -> Option<OpenReceipt> {
+        let (cost, terms) = (receipt.cost, account.terms());
+        let whereabouts = if receipt.permit.is_some() {
+            return None;
+        } else if !terms.queues_debts() {
+            Whereabouts::Named(receipt, enter(None))
+        } else if receipt.shared {
+            // Others without a cell owe there as well, and which debt is whose is not known.
+            Whereabouts::Lost
+        } else if self.knows_order {
+            Whereabouts::Queued(enter(Some(terms.interval(&receipt))))
+        } else {
+            Whereabouts::Unordered(receipt, enter(None))
+        };
+        Some(OpenReceipt::new(cost, whereabouts))
     }
 }
 
 impl OpenReceipt {
-    /// The receipt of a take; `enter` enters it in the table of its store, if there is one. A permit is released, not
-    /// refunded.
-    pub(crate) fn of(
-        account: &Account,
-        receipt: Receipt,
-        enter: impl FnOnce(&Receipt) -> Option<super::Ticket>,
-    ) -> Option<OpenReceipt> {
-        let cost = receipt.cost;
-        let whereabouts = if receipt.permit.is_some() {
-            return None;
-        } else if !account.terms().queues_debts() {
-            Whereabouts::Counted(receipt)
-        } else if receipt.shared {
-            // Others without a cell owe there as well, and which debt is whose is not known.
-            Whereabouts::Lost
-        } else {
-            match enter(&receipt) {
-                Some(ticket) => Whereabouts::Queued(ticket),
-                None => Whereabouts::Unordered(receipt),
-            }
-        };
-        Some(OpenReceipt::new(cost, whereabouts))
-    }
-
-    /// Uses up units and gives them back, as far as they are still owed: units that are counted somewhere by
-    /// `give_back`, units of a debt by `take_off`.
+    /// Uses up units and gives them back, as far as they are still owed: units that the receipt can find by `give_back`,
+    /// units of a debt by `take_off`. Both are called under the lock of the receipts.
     pub(crate) fn settle(
         &mut self,
         (terms, cost): (&Terms, Cost),
@@ -152,14 +183,18 @@ impl OpenReceipt {
     ) -> Adjusted {
         let Some(units) = self.use_up(cost) else { return Adjusted::Capped };
         let adjusted = match &mut self.whereabouts {
-            Whereabouts::Counted(receipt) => give_back(Receipt { cost: units, ..receipt.copy() }),
+            Whereabouts::Named(receipt, ticket) => {
+                let part = Receipt { cost: units, ..receipt.copy() };
+                ticket.give_back(terms, now, || give_back(part)).unwrap_or(Adjusted::Capped)
+            }
             Whereabouts::Queued(ticket) => {
                 ticket.settle(terms, now, |claim| take_off(*claim, units)).adjusted
             }
-            Whereabouts::Unordered(receipt) => {
+            Whereabouts::Unordered(receipt, ticket) => {
                 let claim = Claim::Unordered { at: receipt.at, paid: receipt.paid };
                 receipt.paid = receipt.paid.saturating_sub(terms.price(units));
-                take_off(claim, units).unwrap_or(TakenOff::NOTHING).adjusted
+                let taken_off = ticket.give_back(terms, now, || take_off(claim, units));
+                taken_off.flatten().unwrap_or(TakenOff::NOTHING).adjusted
             }
             Whereabouts::Lost | Whereabouts::Remote(_) => Adjusted::Capped,
         };

@@ -5,7 +5,8 @@
 //! they only add debt behind. What takes debt off without a receipt does so under the lock as well, and makes the open
 //! receipts of that state worthless, because their intervals may have moved.
 //!
-//! Windows, logs and slots need no table: the receipt says where its units are.
+//! The receipts of windows, logs and slots say themselves where their units are, and so do those of debts that other
+//! processes share. They are entered without an interval: a reset makes them worthless, too.
 
 mod debts;
 mod holding;
@@ -20,9 +21,8 @@ pub(crate) use together::take_all_tracked;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::algorithm::{Claim, TakenOff};
+use crate::algorithm::{Claim, Interval, TakenOff};
 use crate::limit::Terms;
-use crate::receipt::Receipt;
 use crate::store::zone::{memory::fresh_seed, sip::Sip};
 use crate::sync::{Apart, Mutex, MutexGuard};
 use crate::time::Timestamp;
@@ -38,7 +38,7 @@ const MOST_OF_KEY: usize = 1024;
 /// The hash of a state's name under a secret seed: names of any length take the same room.
 type StateId = [u64; 2];
 
-/// The receipts of tracked takes that a store has to know, of buckets and pacers.
+/// The receipts of tracked takes that a store has to know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReceiptCounts {
@@ -59,6 +59,8 @@ impl ReceiptCounts {
 /// The open receipts of one store.
 pub(crate) struct Receipts {
     seed: [u64; 2],
+    /// Whether the order of debts is known: not if other processes use the same states.
+    knows_order: bool,
     shards: Arc<[Apart<Mutex<Shard>>]>,
 }
 
@@ -66,6 +68,11 @@ impl Receipts {
     /// An empty table for the keys of a store.
     pub(crate) fn new() -> Receipts {
         Receipts::of_parts(SHARDS)
+    }
+
+    /// An empty table for the keys of a store that other processes use as well.
+    pub(crate) fn of_shared() -> Receipts {
+        Receipts { knows_order: false, ..Receipts::of_parts(SHARDS) }
     }
 
     /// An empty table for one state.
@@ -77,7 +84,7 @@ impl Receipts {
         // A model has to run the same way each time.
         let seed = if cfg!(tidegate_models) { [0, 0] } else { fresh_seed() };
         let shards = (0..parts).map(|_| Apart(Mutex::new(Shard::default()))).collect();
-        Receipts { seed, shards }
+        Receipts { seed, knows_order: true, shards }
     }
 
     /// Locks the receipts of the state with this name under the limit with this digest.
@@ -124,11 +131,11 @@ pub(crate) struct Locked<'a> {
 
 impl Locked<'_> {
     /// Enters the take that was made under this lock.
-    pub(crate) fn enter(&mut self, terms: &Terms, receipt: &Receipt) -> Ticket {
-        self.receipts.enter(&mut self.shard, (self.index, self.id), terms, receipt)
+    fn enter(&mut self, terms: &Terms, at: Timestamp, interval: Option<Interval>) -> Ticket {
+        self.receipts.enter(&mut self.shard, (self.index, self.id), (terms, at), interval)
     }
 
-    /// Debt was taken off without a receipt: those of this state are worthless.
+    /// Units were forgotten, or taken off without a receipt: those of this state are worthless.
     pub(crate) fn forget(&mut self) {
         self.shard.forget(self.id);
     }
@@ -137,6 +144,16 @@ impl Locked<'_> {
     pub(crate) fn forget_all(&mut self) {
         self.shard.forget_all();
     }
+
+    /// Debts have moved: the receipts of this state that are found by their place among them are worthless.
+    fn forget_order(&mut self) {
+        self.shard.forget_order(self.id);
+    }
+
+    /// The same for all states that are locked with it.
+    pub(crate) fn forget_every_order(&mut self) {
+        self.shard.forget_every_order();
+    }
 }
 
 impl Receipts {
@@ -144,11 +161,11 @@ impl Receipts {
         &self,
         shard: &mut Shard,
         (index, id): (usize, StateId),
-        terms: &Terms,
-        receipt: &Receipt,
+        (terms, now): (&Terms, Timestamp),
+        interval: Option<Interval>,
     ) -> Ticket {
-        shard.see(receipt.at);
-        let number = shard.enter(id, terms, terms.interval(receipt));
+        shard.see(now);
+        let number = shard.enter(id, terms, interval);
         Ticket { shards: Arc::clone(&self.shards), index, number }
     }
 }
@@ -177,10 +194,27 @@ impl Ticket {
                 taken_off
             }
             None => {
-                shard.forget_state_of(self.number);
+                shard.forget_order_with(self.number);
                 TakenOff::NOTHING
             }
         }
+    }
+
+    /// Gives back as `give_back` does to its state, unless the receipt is worthless. What it takes off a queue of debts
+    /// moves the others.
+    fn give_back<R>(
+        &self,
+        terms: &Terms,
+        now: impl FnOnce() -> Timestamp,
+        give_back: impl FnOnce() -> R,
+    ) -> Option<R> {
+        let mut shard = self.shards[self.index].0.lock();
+        shard.see(now());
+        let answer = shard.is_open(self.number).then(give_back)?;
+        if terms.queues_debts() {
+            shard.forget_order_with(self.number);
+        }
+        Some(answer)
     }
 }
 

@@ -38,12 +38,12 @@ impl TrackedDecisions {
 
 /// What a store knows about the units of a take.
 pub(crate) enum Whereabouts {
-    /// They are counted in a window, an entry or a slot that the receipt names.
-    Counted(Receipt),
+    /// Where the receipt says, in a window, an entry or a slot, as long as its ticket is open.
+    Named(Receipt, Ticket),
     /// They are a debt whose place in the queue a table knows.
     Queued(Ticket),
-    /// They are a debt in a queue that other processes use as well.
-    Unordered(Receipt),
+    /// They are a debt in a queue that other processes use as well, as long as its ticket is open.
+    Unordered(Receipt, Ticket),
     /// They cannot be found again.
     Lost,
     /// What a store outside of this crate has to know.

@@ -31,15 +31,17 @@ impl Shard {
         self.seen = self.seen.max(now);
     }
 
-    /// Enters the last take of a state, and returns its number.
-    pub(super) fn enter(&mut self, id: StateId, terms: &Terms, interval: Interval) -> u64 {
-        if self.states.get(&id).is_some_and(|debts| !debts.precede(terms, interval)) {
-            self.forget(id);
+    /// Enters the last take of a state, and returns its number; `interval` is its place in the queue of debts, if it is to
+    /// be found there.
+    pub(super) fn enter(&mut self, id: StateId, terms: &Terms, interval: Option<Interval>) -> u64 {
+        let precede = |debts: &Debts| interval.is_none_or(|interval| debts.precede(terms, interval));
+        if self.states.get(&id).is_some_and(|debts| !precede(debts)) {
+            self.forget_order(id);
         }
         let number = self.next;
         self.next += 1;
         let debts = self.states.entry(id).or_insert_with(|| Debts::new(*terms));
-        debts.push(number, interval);
+        debts.push(number, terms, interval);
         let oldest_of_key = debts.oldest().filter(|_| debts.len() > MOST_OF_KEY);
         self.open.insert(number, id);
         let oldest = self.open.keys().next().copied().filter(|_| self.open.len() > MOST_IN_SHARD);
@@ -53,6 +55,11 @@ impl Shard {
     /// What is known about a take; `None` if its receipt is worthless.
     pub(super) fn claim(&self, number: u64, terms: &Terms) -> Option<Claim> {
         self.states.get(self.open.get(&number)?)?.claim(number, terms, self.seen)
+    }
+
+    /// Returns false if a receipt is worthless.
+    pub(super) fn is_open(&self, number: u64) -> bool {
+        self.open.contains_key(&number)
     }
 
     /// So much of one take came back.
@@ -72,7 +79,24 @@ impl Shard {
         }
     }
 
-    /// Makes all receipts of a state worthless: debt was taken off without them.
+    /// Makes the receipts worthless that are found by their place in the queue of debts: it may have moved.
+    pub(super) fn forget_order(&mut self, id: StateId) {
+        let Some(debts) = self.states.get_mut(&id) else { return };
+        for number in debts.remove_queued() {
+            self.open.remove(&number);
+        }
+        if debts.len() == 0 {
+            self.states.remove(&id);
+        }
+    }
+
+    /// The same for every state.
+    pub(super) fn forget_every_order(&mut self) {
+        let ids: Vec<_> = self.states.keys().copied().collect();
+        ids.into_iter().for_each(|id| self.forget_order(id));
+    }
+
+    /// Makes all receipts of a state worthless: its units were forgotten, or taken off without a receipt.
     pub(super) fn forget(&mut self, id: StateId) {
         for number in self.states.remove(&id).iter().flat_map(Debts::numbers) {
             self.open.remove(&number);
@@ -84,10 +108,10 @@ impl Shard {
         self.open.clear();
     }
 
-    /// The same for the state of this receipt.
-    pub(super) fn forget_state_of(&mut self, number: u64) {
+    /// Forgets the order of the state of this receipt.
+    pub(super) fn forget_order_with(&mut self, number: u64) {
         if let Some(id) = self.open.get(&number).copied() {
-            self.forget(id);
+            self.forget_order(id);
         }
     }
 

@@ -1,8 +1,8 @@
 //! Several tracked takes that stand or fall together.
 
 use super::shard::Shard;
-use super::{OpenReceipt, Receipts, StateId, TrackedDecisions};
-use crate::receipt::Receipt;
+use super::{Receipts, StateId, Ticket, TrackedDecisions};
+use crate::algorithm::Interval;
 use crate::store::together::{Bid, take_with_receipts};
 use crate::sync::MutexGuard;
 
@@ -10,10 +10,10 @@ use crate::sync::MutexGuard;
 pub(crate) fn take_all_tracked(bids: &[Bid<'_>]) -> TrackedDecisions {
     let mut locks = Locks::of(bids);
     let (decisions, receipts) = take_with_receipts(bids);
-    let open = bids
-        .iter()
-        .zip(receipts)
-        .map(|(bid, receipt)| OpenReceipt::of(bid.account, receipt?, |receipt| locks.enter(bid, receipt)));
+    let open = bids.iter().zip(receipts).map(|(bid, receipt)| {
+        let enter = |interval| locks.enter(bid, interval);
+        bid.holder.receipts().open(bid.account, receipt?, enter)
+    });
     let receipts = open.collect();
     TrackedDecisions { decisions, receipts }
 }
@@ -28,7 +28,7 @@ struct Locks<'a> {
 
 impl<'a> Locks<'a> {
     fn of(bids: &[Bid<'a>]) -> Locks<'a> {
-        let mut places: Vec<_> = bids.iter().filter_map(place).collect();
+        let mut places: Vec<_> = bids.iter().map(place).collect();
         places.sort_unstable_by_key(|(part, ..)| *part);
         places.dedup_by_key(|(part, ..)| *part);
         let lock =
@@ -36,18 +36,18 @@ impl<'a> Locks<'a> {
         Locks { parts: places.into_iter().map(lock).collect() }
     }
 
-    fn enter(&mut self, bid: &Bid<'a>, receipt: &Receipt) -> Option<super::Ticket> {
-        let (part, receipts, id) = place(bid)?;
-        let found = self.parts.binary_search_by_key(&part, |(part, _)| *part).ok()?;
-        let shard = &mut self.parts[found].1;
-        Some(receipts.enter(shard, (part.1, id), bid.account.terms(), receipt))
+    fn enter(&mut self, bid: &Bid<'a>, interval: Option<Interval>) -> Ticket {
+        let (part, receipts, id) = place(bid);
+        let found = self.parts.binary_search_by_key(&part, |(part, _)| *part);
+        let shard = &mut self.parts[found.expect("every bid is locked")].1;
+        receipts.enter(shard, (part.1, id), (bid.account.terms(), bid.holder.clock().now()), interval)
     }
 }
 
-/// Where the receipt of a bid is kept, if a table keeps it.
-fn place<'a>(bid: &Bid<'a>) -> Option<(Part, &'a Receipts, StateId)> {
-    let receipts = bid.holder.receipts().filter(|_| bid.account.terms().queues_debts())?;
+/// Where the receipt of a bid is kept.
+fn place<'a>(bid: &Bid<'a>) -> (Part, &'a Receipts, StateId) {
+    let receipts = bid.holder.receipts();
     let id = receipts.id(bid.account.digest(), bid.account.name().bytes());
     let (index, _) = receipts.shard(id);
-    Some(((std::ptr::from_ref(receipts) as usize, index), receipts, id))
+    ((std::ptr::from_ref(receipts) as usize, index), receipts, id)
 }

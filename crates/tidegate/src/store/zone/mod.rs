@@ -185,8 +185,9 @@ impl Zone {
 
     fn on(cells: Cells, limits: LimitTable, clock: Source, name: &str) -> Zone {
         let first_attempt = memory::fresh_seed()[0] as u32;
+        let receipts = if cells.is_in_file() { Receipts::of_shared() } else { Receipts::new() };
         let core = Core::new(Table::new(cells), clock, first_attempt);
-        let (map, receipts) = (OnceLock::new(), Receipts::new());
+        let map = OnceLock::new();
         let inner =
             Inner { name: name.into(), core, limits: Arc::new(limits), map, receipts, map_bytes: None };
         Zone { inner: Arc::new(inner) }

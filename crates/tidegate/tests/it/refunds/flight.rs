@@ -5,19 +5,7 @@ use std::time::Duration;
 use conformance::random::Random;
 use tidegate::{Adjusted, MILLISECOND, SECOND};
 
-use super::{Arm, IN_PROCESS, Place, clock, limit};
-
-/// Every algorithm of which more than the last take comes back.
-const LIMITS: [&str; 8] = [
-    "20/m burst 20",
-    "20/m queue 19 delay-after all leaky-bucket",
-    "20/m fixed-window",
-    "20/m fixed-window align first-hit",
-    "20/m sliding-log",
-    "20/m sliding-window",
-    "20/m sliding-window mode estimate",
-    "20/m pacer burst 60s pay self",
-];
+use super::{Arm, IN_PROCESS, LIMITS, Place, clock, limit};
 
 fn shuffled<T>(mut all: Vec<T>, random: &mut Random) -> Vec<T> {
     for last in (1..all.len()).rev() {

@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tidegate::{
-    Ask, Clock, Cost, Decision, Limit, Limiter, ManualClock, Map, Single, Timestamp, TrackedTake, Zone, ask,
+    Acquire, Adjusted, Ask, Clock, Cost, Decision, Limit, Limiter, ManualClock, Map, Single, Timestamp,
+    TrackedTake, Zone, ask,
 };
 
 /// A time at which every pacer has rested.
@@ -33,6 +34,19 @@ enum Place {
 }
 
 const IN_PROCESS: [Place; 3] = [Place::Zone, Place::Map, Place::Single];
+const EVERYWHERE: [Place; 4] = [Place::Zone, Place::Map, Place::Single, Place::File];
+
+/// Every algorithm of which more than the last take comes back; each lets 20 units pass at once.
+const LIMITS: [&str; 8] = [
+    "20/m burst 20",
+    "20/m queue 19 delay-after all leaky-bucket",
+    "20/m fixed-window",
+    "20/m fixed-window align first-hit",
+    "20/m sliding-log",
+    "20/m sliding-window",
+    "20/m sliding-window mode estimate",
+    "20/m pacer burst 60s pay self",
+];
 
 impl Arm {
     fn new(place: Place, limit: Limit, clock: &Arc<ManualClock>) -> Arm {
@@ -56,6 +70,28 @@ impl Arm {
         match self {
             Arm::Keyed(limiter) => limiter.admit(ask("ana").cost(units).patience(patience)),
             Arm::Direct(single) => single.admit_with(Ask::new(Cost::of(units)).patience(patience)),
+        }
+    }
+
+    fn reset(&self) {
+        match self {
+            Arm::Keyed(limiter) => limiter.reset("ana"),
+            Arm::Direct(single) => single.reset(),
+        }
+    }
+
+    /// Refunds a unit without a receipt.
+    fn refund_any(&self) -> Adjusted {
+        match self {
+            Arm::Keyed(limiter) => limiter.refund("ana"),
+            Arm::Direct(single) => single.refund(1),
+        }
+    }
+
+    fn acquire(&self, units: u64) -> Acquire {
+        match self {
+            Arm::Keyed(limiter) => limiter.acquire(ask("ana").cost(units)),
+            Arm::Direct(single) => single.acquire_units(units),
         }
     }
 

@@ -5,9 +5,9 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use tidegate::{Adjusted, Limit, Limiter, SECOND, Zone, ask};
+use tidegate::{Adjusted, Limit, Limiter, ManualClock, SECOND, TrackedTake, Zone, ask};
 
-use super::{clock, limit};
+use super::{Arm, EVERYWHERE, LIMITS, clock, limit};
 
 fn hourly(burst: u64) -> Limit {
     Limit::per_hour(1).burst(burst)
@@ -38,13 +38,99 @@ fn a_receipt_is_worthless_after_debt_was_taken_off_without_it() {
     assert_eq!(left_after(|limiter| limiter.set_limit(hourly(9))), (Adjusted::Capped, 7), "of another limit");
 }
 
+/// Calls `check` for each algorithm in each place, with its clock.
+fn everywhere(check: impl Fn(&Arm, &ManualClock, &str)) {
+    for (place, text) in EVERYWHERE.into_iter().flat_map(|place| LIMITS.map(|text| (place, text))) {
+        let clock = clock();
+        check(&Arm::new(place, limit(text), &clock), &clock, &format!("{text} ({place:?})"));
+    }
+}
+
+fn take(arm: &Arm, units: u64) -> TrackedTake {
+    arm.take(units, Duration::ZERO).1.expect("it is allowed")
+}
+
+fn passes(arm: &Arm, units: u64) -> bool {
+    arm.take_untracked(units, Duration::ZERO).is_allowed()
+}
+
+#[test]
+fn a_receipt_is_worthless_after_a_reset() {
+    everywhere(|arm, _, text| {
+        let before = take(arm, 20);
+        arm.reset();
+        assert!(passes(arm, 20), "{text}");
+        assert_eq!(before.refund(), Adjusted::Capped, "{text}");
+        assert!(!passes(arm, 1), "{text}: the units of others came back");
+    });
+}
+
+#[test]
+fn a_take_after_a_reset_comes_back() {
+    everywhere(|arm, _, text| {
+        let before = take(arm, 20);
+        arm.reset();
+        let after = take(arm, 20);
+        assert_eq!(before.refund(), Adjusted::Capped, "{text}");
+        assert_eq!(after.refund(), Adjusted::Whole, "{text}");
+        assert_eq!(arm.rest().0, 20, "{text}");
+    });
+}
+
+#[test]
+fn a_receipt_is_worthless_after_a_refund_without_one() {
+    everywhere(|arm, _, text| {
+        let before = take(arm, 1);
+        assert_eq!(arm.refund_any(), Adjusted::Whole, "{text}");
+        assert!(passes(arm, 20), "{text}");
+        assert_eq!(before.refund(), Adjusted::Capped, "{text}");
+        assert!(!passes(arm, 1), "{text}: the unit of another came back");
+    });
+}
+
 #[test]
 fn a_receipt_is_worthless_after_the_clock_has_stepped_back() {
-    let clock = clock();
-    let limiter = Limiter::with_clock(hourly(5), clock.clone());
-    let (_, take) = limiter.admit_tracked("ana");
-    clock.step_back(10 * SECOND);
-    assert_eq!(take.expect("it is allowed").refund(), Adjusted::Capped);
+    everywhere(|arm, clock, text| {
+        let before = take(arm, 20);
+        clock.step_back(10 * SECOND);
+        assert_eq!(before.refund(), Adjusted::Capped, "{text}");
+        let before = take_when_free(arm, clock);
+        clock.step_back(600 * SECOND);
+        let after = take_when_free(arm, clock);
+        assert_eq!(before.refund(), Adjusted::Capped, "{text}");
+        assert!(!passes(arm, 20), "{text}");
+        drop(after);
+    });
+}
+
+/// Takes 20 units, as soon as they pass.
+fn take_when_free(arm: &Arm, clock: &ManualClock) -> TrackedTake {
+    for _ in 0..3600 {
+        if let Some(take) = arm.take(20, Duration::ZERO).1 {
+            return take;
+        }
+        clock.advance(SECOND);
+    }
+    panic!("they never passed");
+}
+
+/// One that has waited was let through, and is gone before it knows: what it took before the reset is not there any more.
+#[test]
+fn a_waiter_that_leaves_after_a_reset_gives_nothing_back() {
+    everywhere(|arm, clock, text| {
+        let mut context = Context::from_waker(Waker::noop());
+        drop(take(arm, 20));
+        let mut waiting = Box::pin(arm.acquire(20));
+        if waiting.as_mut().poll(&mut context).is_ready() {
+            assert!(text.contains("queue 19"), "{text}: only a full queue refuses at once");
+            return;
+        }
+        clock.advance(120 * SECOND);
+        arm.reset();
+        assert!(passes(arm, 20), "{text}");
+        drop(waiting);
+        assert!(!passes(arm, 1), "{text}: the units of another came back");
+    });
 }
 
 #[test]
