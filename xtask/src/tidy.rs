@@ -17,7 +17,6 @@ mod whitespace;
 use std::fmt;
 use std::fs;
 
-pub(crate) use dependencies::Manifest;
 
 use crate::arguments::no_arguments;
 use crate::failure::Failure;

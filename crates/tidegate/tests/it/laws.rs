@@ -22,7 +22,7 @@ macro_rules! laws {
         $(
             #[test]
             fn $name() {
-                hold($kind, crate::traces(20_000), |_| States::default());
+                hold($kind, crate::traces(5_000), |_| States::default());
             }
         )+
 
@@ -77,7 +77,7 @@ fn giving_back_holds<K: Keeper>(trials: u64, keeper: impl Fn(u64) -> K) {
 
 #[test]
 fn laws_of_giving_back_hold_for_all() {
-    giving_back_holds(crate::traces(20_000), |_| States::default());
+    giving_back_holds(crate::traces(5_000), |_| States::default());
 }
 
 #[test]

@@ -46,7 +46,7 @@ macro_rules! oracles {
         $(
             #[test]
             fn $name() {
-                agree($kind, crate::traces(20_000), |_| States::default());
+                agree($kind, crate::traces(5_000), |_| States::default());
             }
         )+
 

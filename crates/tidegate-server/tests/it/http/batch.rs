@@ -354,6 +354,10 @@ fn others_are_served_while_a_batch_is_decided() {
     clock.is_armed.store(true, Ordering::SeqCst);
     let body = json!({"requests": (0..1000).map(|user| of(&user.to_string())).collect::<Vec<_>>()});
     batch.send(post("/v1/admit/batch", &body.to_string()));
+    // Sent earlier, it could be served while the batch is still read or counted.
+    while clock.readings.load(Ordering::SeqCst) == 0 {
+        std::thread::yield_now();
+    }
     other.send(get("/livez"));
     clock.go_on_to(1);
     let answered = std::thread::scope(|scope| {

@@ -303,7 +303,9 @@ fn a_zone_is_refused_after_any_change_of_a_byte_that_matters() {
 fn a_zone_that_was_cut_off_anywhere_is_refused() {
     let (_folder, path) = folder_with_zone();
     let whole = fs::read(&path).unwrap();
-    for length in (0..HEADER_BYTES).step_by(37).chain(HEADER_BYTES - 1..whole.len()) {
+    let strides = (0..whole.len()).step_by(37);
+    let edges = [HEADER_BYTES, CELLS_AT, whole.len()].into_iter().flat_map(|end| end - 9..end + 9);
+    for length in strides.chain(edges).filter(|length| *length < whole.len()) {
         fs::write(&path, &whole[..length]).unwrap();
         let error = refused(&path, SMALL);
         assert_eq!(error.is_damaged(), length > 0, "{error}");
