@@ -17,7 +17,6 @@ mod whitespace;
 use std::fmt;
 use std::fs;
 
-
 use crate::arguments::no_arguments;
 use crate::failure::Failure;
 use crate::workspace::{files, root};

@@ -19,6 +19,7 @@ struct Met {
     denials: u64,
     refunds: u64,
     whole: u64,
+    resets: u64,
 }
 
 /// One history of takes and refunds, and the list of what was kept.
@@ -29,7 +30,8 @@ struct History {
     promise: Promise,
     oracle: Box<dyn Oracle>,
     kept: Vec<Admitted>,
-    open: Vec<(usize, TrackedTake)>,
+    /// Open takes, by their places among those that are kept; none if their key was reset since.
+    open: Vec<(Option<usize>, TrackedTake)>,
     met: Met,
 }
 
@@ -69,6 +71,10 @@ impl History {
                 self.forget();
                 Ok(())
             }
+            84 => {
+                self.reset();
+                Ok(())
+            }
             _ => {
                 self.advance();
                 Ok(())
@@ -96,7 +102,7 @@ impl History {
         if least.is_none_or(|least| delay < least) {
             return Err(format!("{units} passed at {now} after {delay}, kept alone {least:?}: {kept:?}"));
         }
-        self.open.extend(take.map(|take| (self.kept.len(), take)));
+        self.open.extend(take.map(|take| (Some(self.kept.len()), take)));
         self.kept.push(Admitted { asked: now, departs: now + delay, units: units.into() });
         self.check_spacing()
     }
@@ -127,7 +133,11 @@ impl History {
         let adjusted = take.refund_units(units);
         assert_eq!(take.units(), left - units.min(left));
         assert!(adjusted == Adjusted::Capped || units <= left, "more came back than was taken");
-        self.kept[*index].units -= i128::from(units.min(left));
+        let Some(index) = *index else {
+            assert_eq!(adjusted, Adjusted::Capped, "units came back that were forgotten");
+            return;
+        };
+        self.kept[index].units -= i128::from(units.min(left));
         self.met.refunds += 1;
         self.met.whole += u64::from(adjusted == Adjusted::Whole);
     }
@@ -137,6 +147,13 @@ impl History {
             let chosen = self.random.between(0, self.open.len() as u64 - 1) as usize;
             drop(self.open.swap_remove(chosen));
         }
+    }
+
+    fn reset(&mut self) {
+        self.arm.reset();
+        self.kept.clear();
+        self.open.iter_mut().for_each(|(index, _)| *index = None);
+        self.met.resets += 1;
     }
 
     fn advance(&mut self) {
@@ -200,9 +217,11 @@ fn hold(place: Place, histories: u64, least_whole: u64) {
             met.denials += history.met.denials;
             met.refunds += history.met.refunds;
             met.whole += history.met.whole;
+            met.resets += history.met.resets;
         }
         println!("refunds {kind} ({place:?}): {histories} histories, {met:?}, 0 broken (seed {seed})");
         assert!(met.denials > met.takes / 10 && met.refunds > met.takes / 10, "{kind}: {met:?}");
+        assert!(met.resets > 0, "{kind}: {met:?}");
         assert!(100 * met.whole > least_whole * met.refunds, "{kind}: little came back, {met:?}");
     }
 }
