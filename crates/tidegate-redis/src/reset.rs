@@ -11,13 +11,19 @@ use crate::store::Inner;
 impl Inner {
     /// Forgets a key under every limit of its namespace. Returns true if it had a state under one.
     pub(crate) async fn reset(&self, subject: Subject<'_>) -> Result<bool, StoreError> {
-        let (own, due) = (self.target(&subject)?.name, self.due()?);
+        let due = self.due()?;
+        self.forget_states(self.names_of(&subject, due).await?, due).await
+    }
+
+    /// The names of a key's states under every limit of its namespace.
+    async fn names_of(&self, subject: &Subject<'_>, due: Instant) -> Result<Vec<Vec<u8>>, StoreError> {
+        let own = self.target(subject)?.name;
         let listed = self.listed_names(subject.namespace(), due).await?;
         let mut names: Vec<_> = listed.iter().map(|name| name.state(self.prefix(), subject.key())).collect();
         if !names.contains(&own) {
             names.push(own);
         }
-        self.forget_states(names, due).await
+        Ok(names)
     }
 
     /// Forgets a key under one limit. Returns true if it had a state.
@@ -26,11 +32,16 @@ impl Inner {
         self.forget_states(vec![name], self.due()?).await
     }
 
-    /// Forgets the table of the limits that a namespace has had.
-    pub(crate) async fn forget_table(&self, namespace: &str) -> Result<(), StoreError> {
-        let table = script::table_name(self.prefix(), namespace);
+    /// Removes every trace of a key, and the table of the limits that its namespace has had.
+    pub(crate) async fn forget_namespace(&self, subject: Subject<'_>) -> Result<(), StoreError> {
+        let due = self.due()?;
+        let names = self.names_of(&subject, due).await?;
+        self.forget_states(names.clone(), due).await?;
+        let marks: Vec<_> = names.iter().map(|name| script::mark_name(name)).collect();
+        self.ask(Question::Forget(marks.into()), due).await?;
+        let table = script::table_name(self.prefix(), subject.namespace());
         self.listings.forget_written();
-        self.ask(Question::Forget([table].into()), self.due()?).await?;
+        self.ask(Question::Forget([table].into()), due).await?;
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use crate::time::{Ticks, Timestamp};
 ///
 /// A refund says "so much less was used" and comes off whatever is owed. A receipt speaks of one take, soon
 /// after it: what time has repaid since, or others have built upon, does not come back. It is used up by
-/// giving back.
+/// giving back. After a reset of its key, or a refund without a receipt, it is worth nothing.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Receipt {
     /// Whose state it speaks of; none if only one algorithm is in play.
@@ -24,12 +24,14 @@ pub struct Receipt {
     pub(crate) permit: Option<PermitId>,
     /// Whether it was taken from what several subjects share.
     pub(crate) shared: bool,
+    /// Which life of its state it was taken in: a reset ends one.
+    pub(crate) era: u64,
 }
 
 impl Receipt {
     /// The same proof, for whoever has to try the same giving back once more.
     pub(crate) fn copy(&self) -> Receipt {
-        let Receipt { algorithm, cost, at, clear_at, paid, permit, shared } = *self;
-        Receipt { algorithm, cost, at, clear_at, paid, permit, shared }
+        let Receipt { algorithm, cost, at, clear_at, paid, permit, shared, era } = *self;
+        Receipt { algorithm, cost, at, clear_at, paid, permit, shared, era }
     }
 }

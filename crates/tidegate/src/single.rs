@@ -414,7 +414,7 @@ impl Venue for Inner {
         self.take_tracked(account, ask, at, take)
     }
 
-    fn refund(&self, account: &Account, receipt: &mut OpenReceipt, cost: Cost) -> Adjusted {
+    fn refund(&self, account: &Account, receipt: &mut OpenReceipt, cost: Option<Cost>) -> Adjusted {
         let terms = account.terms();
         receipt.settle(
             (terms, cost),

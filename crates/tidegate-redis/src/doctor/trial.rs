@@ -42,8 +42,7 @@ pub(super) async fn look(store: &RedisStore, findings: &mut Vec<Finding>) {
         LIMITS.iter().map(|limit| (Subject::new(NAMESPACE, &key, limit), Ask::ONE)).collect();
     let taken = store.take(&several).await;
     let carried = try_change(store, &key).await;
-    let forgotten = store.reset(several[0].0).await;
-    let forgotten = forgotten.and(carried).and(store.inner.forget_table(NAMESPACE).await);
+    let forgotten = carried.and(store.inner.forget_namespace(several[0].0).await);
     findings.push(match (taken, forgotten) {
         (Ok(taken), Ok(_)) if taken.is_allowed() => Finding::good(
             "scripts",

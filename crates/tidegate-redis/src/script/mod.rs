@@ -24,7 +24,7 @@ mod words;
 
 pub(crate) use bid::{Begin, Bid, Target};
 pub(crate) use change::{Taken, adjust, give_back, refund, release, renew, reset};
-pub(crate) use key::{LimitName, slot, table_name};
+pub(crate) use key::{LimitName, mark_name, slot, table_name};
 pub(crate) use limits::{Unsupported, held, longest_use, supports};
 pub(crate) use reply::{Decided, TakeReply, read_adjust, read_peek, read_take, read_whether};
 pub(crate) use states::{read_states, states};

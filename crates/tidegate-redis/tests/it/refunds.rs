@@ -181,3 +181,24 @@ fn after_the_clock_stepped_back_nothing_comes_back() {
         assert_eq!(ana.refund(store, &mut before, 1), Adjusted::Capped, "{limit}");
     });
 }
+
+/// By the server's own clock: a mark lasts as long as the longest of the takes that it is about.
+#[test]
+fn a_second_reset_does_not_shorten_the_mark_of_the_first() {
+    let redis = redis();
+    let store = store(&redis.url());
+    for limit in ["20/h burst 20", "20/h sliding-window", "20/h sliding-window mode estimate"] {
+        let ana = Someone::new(limit, limit);
+        let mut before = ana.take_tracked(&store, 20);
+        wait(store.adjust(ana.subject(), Adjustment::Refund(Cost::of(20)))).unwrap();
+        wait(store.adjust(ana.subject(), Adjustment::Refund(Cost::ONE))).unwrap();
+        assert!(ana.is_allowed(&store));
+        wait(store.reset(ana.subject())).unwrap();
+        let least = "local least = 1e9
+            for _, mark in ipairs(redis.call('KEYS', '*}r*')) do least = math.min(least, redis.call('PTTL', mark)) end
+            return least";
+        let least: u64 = redis.command(&["EVAL", least, "0"]).parse().expect("a number");
+        assert!((1_800_000..1_000_000_000).contains(&least), "{limit}: a mark lasts {least} ms");
+        assert_eq!(ana.refund(&store, &mut before, 20), Adjusted::Capped, "{limit}");
+    }
+}

@@ -232,6 +232,7 @@ impl Decide for Concurrency {
             paid: Ticks::ZERO,
             permit: holders.newest,
             shared: false,
+            era: 0,
         }
     }
 

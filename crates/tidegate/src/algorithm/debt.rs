@@ -79,7 +79,16 @@ impl<M: Metered + std::fmt::Debug> Decide for M {
     #[inline]
     fn receipt(&self, clear_at: &Timestamp, now: Timestamp, cost: Cost) -> Receipt {
         let paid = self.debt().price(cost.get()).unwrap_or(Ticks::ZERO);
-        Receipt { algorithm: None, cost, at: now, clear_at: *clear_at, paid, permit: None, shared: false }
+        Receipt {
+            algorithm: None,
+            cost,
+            at: now,
+            clear_at: *clear_at,
+            paid,
+            permit: None,
+            shared: false,
+            era: 0,
+        }
     }
 
     /// Only the last take comes back, as far as time has not repaid it: those who came later have been told

@@ -70,6 +70,7 @@ pub trait Decide {
             paid: Ticks::ZERO,
             permit: None,
             shared: false,
+            era: 0,
         }
     }
 

@@ -381,6 +381,7 @@ impl Decide for Pacer {
             paid,
             permit: None,
             shared: false,
+            era: 0,
         }
     }
 

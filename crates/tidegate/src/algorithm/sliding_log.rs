@@ -198,6 +198,7 @@ impl Decide for SlidingLog {
             paid: Ticks::ZERO,
             permit: None,
             shared: false,
+            era: 0,
         }
     }
 
@@ -443,6 +444,7 @@ mod tests {
             paid: Ticks::ZERO,
             permit: None,
             shared: false,
+            era: 0,
         };
         assert_eq!(limit.give_back(&mut log, at(30), gone), Adjusted::Capped);
         let _ = limit.decide(&mut log, at(40), Ask::ONE);
@@ -457,6 +459,7 @@ mod tests {
             paid: Ticks::ZERO,
             permit: None,
             shared: false,
+            era: 0,
         };
         assert_eq!(limit.give_back(&mut log, at(1020), late), Adjusted::Capped);
         assert_eq!(log.count(), 3);

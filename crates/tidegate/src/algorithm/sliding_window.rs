@@ -305,6 +305,7 @@ impl Decide for SlidingWindow {
             paid: Ticks::ZERO,
             permit: None,
             shared: false,
+            era: 0,
         }
     }
 
@@ -497,6 +498,7 @@ mod tests {
             paid: Ticks::ZERO,
             permit: None,
             shared: false,
+            era: 0,
         };
         assert_eq!(limit.give_back(&mut state, at(600), receipt(300)), Adjusted::Capped);
         assert_eq!(*state.counts, [0, 0, 0, 0, 0], "at most what the slot holds");

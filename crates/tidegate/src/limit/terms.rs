@@ -154,6 +154,11 @@ impl Terms {
         })
     }
 
+    /// Returns true if it gives permits, which are released, not refunded.
+    pub(crate) const fn gives_permits(&self) -> bool {
+        matches!(self, Terms::Concurrency(_))
+    }
+
     /// Whether its debts form a queue, so that a refund has to know where in it a take stands.
     pub(crate) const fn queues_debts(&self) -> bool {
         matches!(self, Terms::TokenBucket(_) | Terms::LeakyBucket(_) | Terms::Pacer(_))

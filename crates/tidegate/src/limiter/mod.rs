@@ -362,7 +362,7 @@ impl Venue for Inner {
         self.holder(account).take_if_free_tracked(account, ask, at)
     }
 
-    fn refund(&self, account: &Account, receipt: &mut OpenReceipt, cost: Cost) -> Adjusted {
+    fn refund(&self, account: &Account, receipt: &mut OpenReceipt, cost: Option<Cost>) -> Adjusted {
         self.holder(account).refund(account, receipt, cost)
     }
 

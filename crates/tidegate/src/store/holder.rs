@@ -151,8 +151,11 @@ impl Holder<'_> {
         }
     }
 
+    /// Gives one take of an era back, as far as it is surely still there.
     pub(crate) fn give_back_to(self, account: &Account, receipt: Receipt) -> Adjusted {
-        self.receipts().out_of_order(account, || self.give_back_unlocked(account, receipt))
+        let era = receipt.era;
+        let give_back = || self.give_back_unlocked(account, receipt);
+        self.receipts().out_of_order(account, era, give_back).unwrap_or(Adjusted::Capped)
     }
 
     /// The same under the lock of the receipts.

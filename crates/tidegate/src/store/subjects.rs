@@ -92,7 +92,10 @@ macro_rules! serves_subjects {
             #[must_use = "a decision that nobody reads limits nobody"]
             pub fn take(&self, subject: Subject<'_>, ask: Ask) -> (Decision, Option<Receipt>) {
                 let account = Holding::account(self, &subject);
-                self.holding(&subject, &account).take_from(&account, ask)
+                let holder = self.holding(&subject, &account);
+                let era = holder.receipts().era(&account);
+                let (decision, receipt) = holder.take_from(&account, ask);
+                (decision, receipt.map(|receipt| Receipt { era, ..receipt }))
             }
 
             /// Takes all or none: spends only if every ask passes.
@@ -176,7 +179,7 @@ macro_rules! serves_subjects {
             /// Gives units of one take back, at most what of it is still owed and was not refunded before.
             pub fn refund(&self, subject: Subject<'_>, receipt: &mut OpenReceipt, cost: Cost) -> Adjusted {
                 let account = Holding::account(self, &subject);
-                self.holding(&subject, &account).refund(&account, receipt, cost)
+                self.holding(&subject, &account).refund(&account, receipt, Some(cost))
             }
 
             /// Gives a place in flight back. Whether the permit was still holding one.

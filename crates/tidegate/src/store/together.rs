@@ -199,11 +199,14 @@ impl ZoneBid<'_> {
     }
 
     fn take(&self) -> (Decision, Option<Receipt>) {
-        self.zone.take_if_free(self.account, self.ask, self.at)
+        let era = self.zone.receipts().era(self.account);
+        let (decision, receipt) = self.zone.take_if_free(self.account, self.ask, self.at);
+        (decision, receipt.map(|receipt| Receipt { era, ..receipt }))
     }
 
     fn undo(&self, receipt: Receipt) {
-        self.zone.receipts().out_of_order(self.account, || self.undo_locked(receipt));
+        let era = receipt.era;
+        self.zone.receipts().out_of_order(self.account, era, || self.undo_locked(receipt));
     }
 
     fn undo_locked(&self, receipt: Receipt) {

@@ -70,8 +70,8 @@ pub(crate) trait Venue: Send + Sync {
         at: Option<Timestamp>,
     ) -> (Decision, Option<OpenReceipt>);
 
-    /// Gives units of one take back, as far as they are still owed.
-    fn refund(&self, account: &Account, receipt: &mut OpenReceipt, cost: Cost) -> Adjusted;
+    /// Gives units of one take back, as far as they are still owed; all of them, if it has not acted.
+    fn refund(&self, account: &Account, receipt: &mut OpenReceipt, cost: Option<Cost>) -> Adjusted;
 
     /// What is remembered.
     fn state(&self, account: &Account) -> State;

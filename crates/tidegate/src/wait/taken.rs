@@ -1,7 +1,7 @@
 //! A take for one who waits, which goes back if it is not picked up.
 
 use super::Venue;
-use crate::ask::{Ask, Cost};
+use crate::ask::Ask;
 use crate::decision::Decision;
 use crate::store::OpenReceipt;
 use crate::store::name::Account;
@@ -29,7 +29,8 @@ impl Taken {
         (ask, is_tracked): (Ask, bool),
         at: Option<Timestamp>,
     ) -> Taken {
-        let (decision, receipt) = if is_tracked {
+        // A permit that is not picked up has to be released, and is none to be refunded.
+        let (decision, receipt) = if is_tracked && !account.terms().gives_permits() {
             venue.take_if_free_tracked(account, ask, at)
         } else {
             venue.take_for_waiter(account, ask, at)
@@ -39,13 +40,12 @@ impl Taken {
 
     pub(super) fn give_back(self, venue: &dyn Venue) {
         let Some(mut receipt) = self.receipt else { return };
-        if let Ok(all) = Cost::new(receipt.units()) {
-            venue.refund(&self.account, &mut receipt, all);
-        }
+        venue.refund(&self.account, &mut receipt, None);
     }
 
     /// The account and the receipt of a tracked take.
     pub(super) fn into_tracked(self) -> (Account, Option<OpenReceipt>) {
-        (self.account, self.receipt)
+        let is_permit = self.account.terms().gives_permits();
+        (self.account, self.receipt.filter(|_| !is_permit))
     }
 }

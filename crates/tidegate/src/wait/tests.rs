@@ -91,7 +91,7 @@ impl Venue for Booth {
         (self.take_for_waiter(account, ask, at).0, None)
     }
 
-    fn refund(&self, account: &Account, receipt: &mut OpenReceipt, cost: Cost) -> Adjusted {
+    fn refund(&self, account: &Account, receipt: &mut OpenReceipt, cost: Option<Cost>) -> Adjusted {
         let give_back =
             |receipt| self.with(account, |terms, state| terms.give_back(state, self.clock.now(), receipt));
         receipt.settle((account.terms(), cost), || self.clock.now(), give_back, |_, _| None)

@@ -58,7 +58,7 @@ impl TrackedTake {
         if is_replaced && terms.queues_debts() {
             return Adjusted::Capped;
         }
-        let adjusted = self.venue.refund(&self.account, receipt, cost);
+        let adjusted = self.venue.refund(&self.account, receipt, Some(cost));
         self.venue.room().look_again(&self.venue, self.account.name());
         adjusted
     }

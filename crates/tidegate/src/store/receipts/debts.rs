@@ -72,6 +72,11 @@ impl Debts {
         numbers
     }
 
+    pub(super) fn has_queued_behind(&self, number: u64) -> bool {
+        let last = self.entries.iter().rev().find(|entry| entry.interval.is_some());
+        last.is_some_and(|entry| entry.number > number)
+    }
+
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }

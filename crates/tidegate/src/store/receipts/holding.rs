@@ -8,6 +8,7 @@ use crate::limit::Terms;
 use crate::receipt::Receipt;
 use crate::store::Holder;
 use crate::store::name::Account;
+use crate::sync::Ordering;
 use crate::time::{Source, Timestamp};
 
 impl<'a> Holder<'a> {
@@ -45,8 +46,8 @@ impl<'a> Holder<'a> {
         self.receipts().noting(account, || self.clock().now(), || self.take_if_free(account, ask, at))
     }
 
-    /// Gives units of one take back, as far as they are still owed.
-    pub(crate) fn refund(self, account: &Account, open: &mut OpenReceipt, cost: Cost) -> Adjusted {
+    /// Gives units of one take back, as far as they are still owed; all of them, if it has not acted.
+    pub(crate) fn refund(self, account: &Account, open: &mut OpenReceipt, cost: Option<Cost>) -> Adjusted {
         open.settle(
             (account.terms(), cost),
             || self.clock().now(),
@@ -107,19 +108,27 @@ impl Receipts {
         (taken, receipt.and_then(|receipt| self.open(account, receipt, enter)))
     }
 
-    /// Makes a receipt of a take that says itself where its units are. It is entered before it is taken, so that a reset at
-    /// the same time makes it worthless.
+    /// Makes a receipt of a take that says itself where its units are, for giving all of them back. A permit is entered
+    /// nowhere: it names its places whatever happens.
     pub(crate) fn noting<T>(
         &self,
         account: &Account,
         now: impl FnOnce() -> Timestamp,
         take: impl FnOnce() -> (T, Option<Receipt>),
     ) -> (T, Option<OpenReceipt>) {
+        if account.terms().gives_permits() {
+            let (taken, receipt) = take();
+            return (
+                taken,
+                receipt.map(|receipt| OpenReceipt::new(receipt.cost, Whereabouts::Held(receipt))),
+            );
+        }
         let mut locked = self.lock_account(account);
-        let ticket = locked.enter(account.terms(), now(), None);
-        drop(locked);
         let (taken, receipt) = take();
-        let named = |receipt: Receipt| OpenReceipt::new(receipt.cost, Whereabouts::Named(receipt, ticket));
+        let named = |receipt: Receipt| {
+            let ticket = locked.enter(account.terms(), now(), None);
+            OpenReceipt::new(receipt.cost, Whereabouts::Named(receipt, ticket))
+        };
         (taken, receipt.map(named))
     }
 
@@ -131,15 +140,29 @@ impl Receipts {
         answer
     }
 
-    /// Gives one take back that is not in this table: debts behind it move.
-    pub(crate) fn out_of_order<R>(&self, account: &Account, give_back: impl FnOnce() -> R) -> R {
-        if !account.terms().queues_debts() {
-            return give_back();
+    /// Gives one take back that is not in this table, unless units were forgotten or taken off since its era: debts behind
+    /// it move.
+    pub(crate) fn out_of_order<R>(
+        &self,
+        account: &Account,
+        era: u64,
+        give_back: impl FnOnce() -> R,
+    ) -> Option<R> {
+        if account.terms().gives_permits() {
+            return Some(give_back());
         }
         let mut locked = self.lock_account(account);
-        let answer = give_back();
-        locked.forget_order();
-        answer
+        let answer = (locked.era() == era).then(give_back)?;
+        if account.terms().queues_debts() {
+            locked.forget_order();
+        }
+        Some(answer)
+    }
+
+    /// Which life of a state a take is from. Each time that units are forgotten, or taken off without a receipt, another
+    /// begins; a few keys share one.
+    pub(crate) fn era(&self, account: &Account) -> u64 {
+        self.era_of(self.id(account.digest(), account.name().bytes())).load(Ordering::Acquire)
     }
 
     fn lock_account(&self, account: &Account) -> Locked<'_> {
@@ -173,22 +196,28 @@ impl Receipts {
 
 impl OpenReceipt {
     /// Uses up units and gives them back, as far as they are still owed: units that the receipt can find by `give_back`,
-    /// units of a debt by `take_off`. Both are called under the lock of the receipts.
+    /// units of a debt by `take_off`. Both are called under the lock of the receipts. Without a cost it is all of them,
+    /// of a take that has not acted.
     pub(crate) fn settle(
         &mut self,
-        (terms, cost): (&Terms, Cost),
+        (terms, cost): (&Terms, Option<Cost>),
         now: impl FnOnce() -> Timestamp,
         give_back: impl FnOnce(Receipt) -> Adjusted,
         take_off: impl FnOnce(Claim, Cost) -> Option<TakenOff>,
     ) -> Adjusted {
-        let Some(units) = self.use_up(cost) else { return Adjusted::Capped };
+        let Some(units) = self.use_up(cost.unwrap_or(Cost::of(u64::MAX))) else { return Adjusted::Capped };
         let adjusted = match &mut self.whereabouts {
             Whereabouts::Named(receipt, ticket) => {
                 let part = Receipt { cost: units, ..receipt.copy() };
                 ticket.give_back(terms, now, || give_back(part)).unwrap_or(Adjusted::Capped)
             }
+            Whereabouts::Held(receipt) => give_back(receipt.copy()),
             Whereabouts::Queued(ticket) => {
                 ticket.settle(terms, now, |claim| take_off(*claim, units)).adjusted
+            }
+            // Nobody acts upon the last take, whatever the order of those before it.
+            Whereabouts::Unordered(receipt, ticket) if cost.is_none() => {
+                ticket.give_back(terms, now, || give_back(receipt.copy())).unwrap_or(Adjusted::Capped)
             }
             Whereabouts::Unordered(receipt, ticket) => {
                 let claim = Claim::Unordered { at: receipt.at, paid: receipt.paid };
@@ -198,6 +227,6 @@ impl OpenReceipt {
             }
             Whereabouts::Lost | Whereabouts::Remote(_) => Adjusted::Capped,
         };
-        if units == cost { adjusted } else { Adjusted::Capped }
+        if cost.is_none_or(|cost| units == cost) { adjusted } else { Adjusted::Capped }
     }
 }

@@ -40,6 +40,8 @@ impl TrackedDecisions {
 pub(crate) enum Whereabouts {
     /// Where the receipt says, in a window, an entry or a slot, as long as its ticket is open.
     Named(Receipt, Ticket),
+    /// They are places in flight, which the permit names.
+    Held(Receipt),
     /// They are a debt whose place in the queue a table knows.
     Queued(Ticket),
     /// They are a debt in a queue that other processes use as well, as long as its ticket is open.

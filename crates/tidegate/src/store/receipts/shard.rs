@@ -115,6 +115,14 @@ impl Shard {
         }
     }
 
+    /// Forgets the order of the state of this receipt if other debts are behind it: they have moved.
+    pub(super) fn forget_order_behind(&mut self, number: u64) {
+        let Some(id) = self.open.get(&number).copied() else { return };
+        if self.states.get(&id).is_some_and(|debts| debts.has_queued_behind(number)) {
+            self.forget_order(id);
+        }
+    }
+
     pub(super) fn len(&self) -> usize {
         self.open.len()
     }

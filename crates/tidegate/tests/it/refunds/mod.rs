@@ -3,6 +3,7 @@
 mod bounds;
 mod flight;
 mod kept;
+mod unused;
 mod worthless;
 
 use std::sync::Arc;
