@@ -24,7 +24,7 @@ pub struct Receipt {
     pub(crate) permit: Option<PermitId>,
     /// Whether it was taken from what several subjects share.
     pub(crate) shared: bool,
-    /// Which life of its state it was taken in: a reset ends one.
+    /// The era of its store in which it was taken: each reset begins another.
     pub(crate) era: u64,
 }
 

@@ -93,7 +93,7 @@ macro_rules! serves_subjects {
             pub fn take(&self, subject: Subject<'_>, ask: Ask) -> (Decision, Option<Receipt>) {
                 let account = Holding::account(self, &subject);
                 let holder = self.holding(&subject, &account);
-                let era = holder.receipts().era(&account);
+                let era = holder.receipts().era();
                 let (decision, receipt) = holder.take_from(&account, ask);
                 (decision, receipt.map(|receipt| Receipt { era, ..receipt }))
             }

@@ -199,7 +199,7 @@ impl ZoneBid<'_> {
     }
 
     fn take(&self) -> (Decision, Option<Receipt>) {
-        let era = self.zone.receipts().era(self.account);
+        let era = self.zone.receipts().era();
         let (decision, receipt) = self.zone.take_if_free(self.account, self.ask, self.at);
         (decision, receipt.map(|receipt| Receipt { era, ..receipt }))
     }

@@ -56,6 +56,8 @@ pub(super) enum Answer {
 pub(super) struct Given {
     who: Who,
     at: Timestamp,
+    /// How often units had been taken off without a receipt before it.
+    refunds_before: usize,
     receipt: Option<Receipt>,
     taken: Option<Taken>,
 }
@@ -77,7 +79,7 @@ pub(super) struct World {
     /// Who is in flight, by the numbers of the server and of the library.
     pub(super) permits: Vec<(Who, PermitId, PermitId)>,
     pub(super) given: Vec<Given>,
-    /// Whose units were taken off without a receipt, and the latest time at which they were.
+    /// Whose units were taken off without a receipt, and when, in the order in which they were.
     refunded: Vec<(Who, Timestamp)>,
 }
 
@@ -249,7 +251,10 @@ impl World {
     fn is_good_for(&self, who: &Who, place: usize) -> bool {
         let (at, out_of_order) = (self.given[place].at, Ticks::saturating_from(Duration::from_millis(100)));
         let is_behind = self.now().saturating_add(out_of_order) < at;
-        !is_behind && !self.refunded.iter().any(|(whose, when)| whose == who && at <= *when)
+        // A server knows the order by its clock, the library as it was.
+        let is_since = |nth: usize, when: Timestamp| at <= when || nth >= self.given[place].refunds_before;
+        let mut since = self.refunded.iter().enumerate().filter(|(nth, (_, when))| is_since(*nth, *when));
+        !is_behind && !since.any(|(_, (whose, _))| whose == who)
     }
 
     /// What is said to the server.
@@ -280,7 +285,9 @@ impl World {
                 let (who, ask) = asks[0];
                 let (decision, receipt) = self.map.take(self.subject(&who), ask);
                 if let Some(receipt) = receipt {
-                    self.given.push(Given { who, at: self.now(), receipt: Some(receipt), taken: None });
+                    let (at, refunds_before) = (self.now(), self.refunded.len());
+                    let receipt = Some(receipt);
+                    self.given.push(Given { who, at, refunds_before, receipt, taken: None });
                 }
                 Answer::Decided(vec![decision])
             }
@@ -291,10 +298,7 @@ impl World {
             Event::Peek(who, ask) => Answer::Decided(vec![self.map.peek(self.subject(who), *ask)]),
             Event::Adjust(who, adjustment) => {
                 if matches!(adjustment, Adjustment::Refund(_)) {
-                    let now = self.now();
-                    let before = self.refunded.iter().position(|(whose, _)| whose == who);
-                    let last = before.map_or(now, |place| self.refunded.swap_remove(place).1.max(now));
-                    self.refunded.push((*who, last));
+                    self.refunded.push((*who, self.now()));
                 }
                 Answer::Adjusted(self.map.adjust(self.subject(who), *adjustment))
             }

@@ -257,13 +257,15 @@ fn a_store_full_of_live_keys_is_a_denial_on_both_fronts_and_never_an_error() {
     assert!(full.json()["type"].as_str().is_some_and(|kind| kind.ends_with("#temporary-reduced-capacity")));
 
     // One of them may find room that a key in another part of the store did not need.
-    let mut newcomers = (0..10_000).map(|nth| client.say(&format!("TG.ADMIT user newcomer{nth}")));
-    let denied = newcomers.find(|answer| answer.number("allowed") == 0).expect("the store is full");
+    let names = (0..10_000).map(|nth| format!("newcomer{nth}"));
+    let mut newcomers = names.map(|name| (client.say(&format!("TG.ADMIT user {name}")), name));
+    let (denied, newcomer) =
+        newcomers.find(|(answer, _)| answer.number("allowed") == 0).expect("the store is full");
     assert_eq!(denied.number("retry_after"), 1000);
     drop(newcomers);
     assert_eq!(client.say("TG.ADMIT user 0").number("allowed"), 1, "a known key is decided as ever");
 
-    let body = json!({"requests": [{"attributes": {"user": "newcomer"}}, {"attributes": {"user": "0"}}]});
+    let body = json!({"requests": [{"attributes": {"user": newcomer}}, {"attributes": {"user": "0"}}]});
     let each = talk.post("/v1/admit/batch", &body.to_string());
     assert_eq!((each.status, &each.json()["answers"][0]["retry_after_ms"]), (200, &json!(1000)));
     assert_eq!(each.json()["answers"][1]["allowed"], true);

@@ -8,7 +8,6 @@ use crate::limit::Terms;
 use crate::receipt::Receipt;
 use crate::store::Holder;
 use crate::store::name::Account;
-use crate::sync::Ordering;
 use crate::time::{Source, Timestamp};
 
 impl<'a> Holder<'a> {
@@ -152,17 +151,17 @@ impl Receipts {
             return Some(give_back());
         }
         let mut locked = self.lock_account(account);
-        let answer = (locked.era() == era).then(give_back)?;
+        let answer = locked.is_of_era(era).then(give_back)?;
         if account.terms().queues_debts() {
             locked.forget_order();
         }
         Some(answer)
     }
 
-    /// Which life of a state a take is from. Each time that units are forgotten, or taken off without a receipt, another
-    /// begins; a few keys share one.
-    pub(crate) fn era(&self, account: &Account) -> u64 {
-        self.era_of(self.id(account.digest(), account.name().bytes())).load(Ordering::Acquire)
+    /// The era of a take that begins now. Each time that units of a state are forgotten, or taken off without a receipt,
+    /// another begins.
+    pub(crate) fn era(&self) -> u64 {
+        self.forgotten.count()
     }
 
     fn lock_account(&self, account: &Account) -> Locked<'_> {

@@ -9,6 +9,7 @@
 //! processes share. They are entered without an interval: a reset makes them worthless, too.
 
 mod debts;
+mod forgotten;
 mod holding;
 mod open;
 mod shard;
@@ -24,8 +25,9 @@ use std::sync::Arc;
 use crate::algorithm::{Claim, Interval, TakenOff};
 use crate::limit::Terms;
 use crate::store::zone::{memory::fresh_seed, sip::Sip};
-use crate::sync::{Apart, AtomicU64, Mutex, MutexGuard, Ordering};
+use crate::sync::{Apart, Mutex, MutexGuard};
 use crate::time::Timestamp;
+use forgotten::Forgotten;
 use shard::Shard;
 
 /// In how many parts, each with a lock of its own, the keys of a store are cut.
@@ -34,8 +36,6 @@ const SHARDS: usize = 16;
 const MOST_IN_SHARD: usize = 4096;
 /// The most open receipts of one key.
 const MOST_OF_KEY: usize = 1024;
-/// How many eras the states of a store have between them.
-const ERAS: usize = 256;
 
 /// The hash of a state's name under a secret seed: names of any length take the same room.
 type StateId = [u64; 2];
@@ -64,8 +64,7 @@ pub(crate) struct Receipts {
     /// Whether the order of debts is known: not if other processes use the same states.
     knows_order: bool,
     shards: Arc<[Apart<Mutex<Shard>>]>,
-    /// How often units were forgotten or taken off without a receipt, by the hash of their state.
-    eras: Box<[AtomicU64]>,
+    forgotten: Forgotten,
 }
 
 impl Receipts {
@@ -88,9 +87,7 @@ impl Receipts {
         // A model has to run the same way each time.
         let seed = if cfg!(tidegate_models) { [0, 0] } else { fresh_seed() };
         let shards = (0..parts).map(|_| Apart(Mutex::new(Shard::default()))).collect();
-        let eras = if cfg!(tidegate_models) { 1 } else { ERAS };
-        let eras = (0..eras).map(|_| AtomicU64::new(0)).collect();
-        Receipts { seed, knows_order: true, shards, eras }
+        Receipts { seed, knows_order: true, shards, forgotten: Forgotten::new() }
     }
 
     /// Locks the receipts of the state with this name under the limit with this digest.
@@ -112,10 +109,6 @@ impl Receipts {
         sip.write(&limit.to_le_bytes());
         sip.write(name);
         sip.finish()
-    }
-
-    fn era_of(&self, [_, hash]: StateId) -> &AtomicU64 {
-        &self.eras[(hash % self.eras.len() as u64) as usize]
     }
 
     fn shard(&self, [hash, _]: StateId) -> (usize, &Apart<Mutex<Shard>>) {
@@ -147,19 +140,18 @@ impl Locked<'_> {
 
     /// Units were forgotten, or taken off without a receipt: those of this state are worthless.
     pub(crate) fn forget(&mut self) {
-        self.receipts.era_of(self.id).fetch_add(1, Ordering::AcqRel);
+        self.receipts.forgotten.note(self.id);
         self.shard.forget(self.id);
     }
 
-    fn era(&self) -> u64 {
-        self.receipts.era_of(self.id).load(Ordering::Acquire)
+    /// Returns true if nothing of this state was surely forgotten since that era.
+    fn is_of_era(&self, era: u64) -> bool {
+        self.receipts.forgotten.spared(self.id, era)
     }
 
     /// The same for all states that are locked with it: in a table of one, these are all.
     pub(crate) fn forget_all(&mut self) {
-        for era in &self.receipts.eras {
-            era.fetch_add(1, Ordering::AcqRel);
-        }
+        self.receipts.forgotten.note_all();
         self.shard.forget_all();
     }
 

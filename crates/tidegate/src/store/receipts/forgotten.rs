@@ -1,0 +1,73 @@
+//! The states of which units were forgotten, or taken off without a receipt, most recently.
+
+use std::collections::VecDeque;
+
+use super::StateId;
+use crate::sync::{AtomicU64, Mutex, Ordering};
+
+/// How many are known. A plain receipt is worth nothing after as many more.
+const MOST: usize = 4096;
+
+/// Which states they were, for receipts that no table knows: these carry the count at the time of their take.
+#[derive(Debug)]
+pub(super) struct Forgotten {
+    count: AtomicU64,
+    recent: Mutex<VecDeque<StateId>>,
+}
+
+impl Forgotten {
+    pub(super) fn new() -> Forgotten {
+        Forgotten { count: AtomicU64::new(0), recent: Mutex::new(VecDeque::new()) }
+    }
+
+    /// How many there were so far.
+    pub(super) fn count(&self) -> u64 {
+        self.count.load(Ordering::Acquire)
+    }
+
+    pub(super) fn note(&self, id: StateId) {
+        let mut recent = self.recent.lock();
+        if recent.len() == MOST {
+            recent.pop_front();
+        }
+        recent.push_back(id);
+        self.count.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Notes every state.
+    pub(super) fn note_all(&self) {
+        let mut recent = self.recent.lock();
+        recent.clear();
+        self.count.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Returns true if a state is surely none of those since there were so many.
+    pub(super) fn spared(&self, id: StateId, since: u64) -> bool {
+        let recent = self.recent.lock();
+        let newer = usize::try_from(self.count() - since).unwrap_or(usize::MAX);
+        newer <= recent.len() && !recent.iter().rev().take(newer).any(|forgotten| *forgotten == id)
+    }
+}
+
+#[cfg(all(test, not(tidegate_models)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_is_spared_until_it_is_noted_or_too_many_others_are() {
+        let forgotten = Forgotten::new();
+        let since = forgotten.count();
+        assert!(forgotten.spared([7, 7], since));
+        for other in 1..=MOST as u64 {
+            forgotten.note([other, 0]);
+        }
+        assert!(forgotten.spared([7, 7], since) && !forgotten.spared([1, 0], since));
+        assert!(forgotten.spared([1, 0], since + 1), "it was taken after that");
+        forgotten.note([0, 0]);
+        assert!(!forgotten.spared([7, 7], since), "nobody knows any more");
+        let since = forgotten.count();
+        forgotten.note_all();
+        assert!(!forgotten.spared([7, 7], since));
+        assert!(forgotten.spared([7, 7], forgotten.count()));
+    }
+}
