@@ -61,6 +61,7 @@ pub(super) fn run(flavour: Flavour) -> Result<Vec<Goal>, String> {
         Asked::new("1/h, held, refusals remembered", &server, (HELD, "1/h"), Verdict::Refused)?
             .remembering(&server)?,
     ];
+    let start = instant();
     for asked in &all {
         asked.settle(&runtime)?;
     }
@@ -73,8 +74,10 @@ pub(super) fn run(flavour: Flavour) -> Result<Vec<Goal>, String> {
         }
     }
     print(&all);
-    let calls = all[2].rounds.iter().map(|sample| sample.calls * ASKS as f64).sum();
-    Ok(vec![Goal::at_most("redis/calls-while-held", calls, 0.0, 0.0)])
+    let calls: f64 = all[2].rounds.iter().map(|sample| sample.calls * ASKS as f64).sum();
+    // A refusal is remembered for ten seconds at most, then each key is asked about once more.
+    let due = HELD as f64 * (start.elapsed().as_secs() / 10 + 1) as f64;
+    Ok(vec![Goal::at_most("redis/calls-while-held", (calls - due).max(0.0), 0.0, 0.0)])
 }
 
 fn print(all: &[Asked]) {

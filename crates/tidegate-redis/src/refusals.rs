@@ -24,8 +24,8 @@ use crate::link::Seat;
 const SHARDS: usize = 16;
 /// How many refusals a part remembers at most.
 const MOST_PER_SHARD: usize = 4096;
-/// How many counts of questions a part has.
-const BUCKETS: usize = 256;
+/// How many questions a part knows at most. Of those that were dropped nobody hears, so beyond that all are forgotten.
+const MOST_ASKED: usize = 4096;
 /// Longer names are not remembered, so that all of them together have a bound.
 const LONGEST_NAME: usize = 256;
 /// How often a full part is looked through for those who may ask again.
@@ -49,8 +49,9 @@ struct Shard {
     known: HashMap<Box<[u8]>, Known>,
     /// Rises whenever something was forgotten: what was asked before is not remembered any more.
     era: u64,
-    /// How often the server was asked about the names of each bucket: an answer is only remembered if it is the last.
-    asked: Vec<u64>,
+    /// The last question about each name that is asked for now, by the hash of the name: only its answer is remembered.
+    asked: HashMap<u64, u64>,
+    questions: u64,
     swept_at: Timestamp,
 }
 
@@ -84,7 +85,7 @@ pub(crate) enum Lasting {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Era {
     number: u64,
-    /// How often the server was asked about this name or its neighbours, this time included.
+    /// The number of the question.
     asked: u64,
     asked_at: Timestamp,
     seat: Option<Seat>,
@@ -127,14 +128,14 @@ impl Refusals {
     /// The server is asked about this state, which the answer may change: what was known of it ends, and only the last
     /// answer of several is remembered.
     pub(crate) fn asks(&self, name: &[u8], era: &mut Era) {
-        let bucket = self.hasher.hash_one(name) as usize / SHARDS % BUCKETS;
-        let mut shard = self.shard(name);
+        let (mut shard, hash) = (self.shard(name), self.hasher.hash_one(name));
         shard.known.remove(name);
-        if shard.asked.is_empty() {
-            shard.asked = vec![0; BUCKETS];
+        if shard.asked.len() >= MOST_ASKED {
+            shard.asked.clear();
         }
-        shard.asked[bucket] += 1;
-        era.asked = shard.asked[bucket];
+        shard.questions += 1;
+        era.asked = shard.questions;
+        shard.asked.insert(hash, era.asked);
     }
 
     /// Remembers a refusal, unless something was forgotten since it was asked for.
@@ -145,6 +146,11 @@ impl Refusals {
         (decision, era): (&Decision, Era),
         lasting: Lasting,
     ) {
+        let (mut shard, hash) = (self.shard(name), self.hasher.hash_one(name));
+        let is_last = shard.asked.get(&hash) == Some(&era.asked);
+        if is_last {
+            shard.asked.remove(&hash);
+        }
         let Verdict::Denied { retry_after } = decision.verdict_in_ticks() else { return };
         let is_unsure = limit.algorithm() == Algorithm::Concurrency || limit.counts_denied();
         if is_unsure || lasting == Lasting::Never || name.len() > LONGEST_NAME {
@@ -152,9 +158,7 @@ impl Refusals {
         }
         let known_at = self.clock.now();
         let until = era.asked_at.saturating_add(retry_after.min(self.longest));
-        let bucket = self.hasher.hash_one(name) as usize / SHARDS % BUCKETS;
-        let mut shard = self.shard(name);
-        let is_last = shard.era == era.number && shard.asked.get(bucket) == Some(&era.asked);
+        let is_last = is_last && shard.era == era.number;
         if until > known_at && is_last && shard.has_room(known_at) {
             let (limit, decision, Era { asked_at, seat, .. }) = (*limit, *decision, era);
             let known = Known { limit, ask, decision, lasting, asked_at, known_at, until, seat };

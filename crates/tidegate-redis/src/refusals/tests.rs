@@ -166,6 +166,20 @@ fn an_answer_is_not_remembered_if_the_server_was_asked_again_since() {
     );
 }
 
+/// Keys that are asked about all the time at the same time would keep each other from being remembered.
+#[test]
+fn questions_about_other_keys_do_not_matter() {
+    let limit = Limit::per_hour(5);
+    let (decision, refusals) = (refused(&limit, 5, ask(1)), Refusals::new());
+    let names: Vec<_> = (0..20_000_u32).map(u32::to_le_bytes).collect();
+    let eras: Vec<_> = names.iter().map(|name| asked_for(&refusals, name, (&limit, ask(1)))).collect();
+    for (name, era) in names.iter().zip(eras) {
+        refusals.note(name, (&limit, ask(1)), (&decision, era), Lasting::AnyAsk);
+    }
+    let is_known = |name: &&[u8; 4]| refusals.certain(*name, (&limit, ask(1)), None).0.is_some();
+    assert_eq!(names.iter().filter(is_known).count(), 20_000);
+}
+
 #[test]
 fn long_names_are_not_remembered() {
     let limit = Limit::per_hour(5);
