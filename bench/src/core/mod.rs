@@ -3,8 +3,8 @@
 //!
 //! One subject, many subjects, and how steady a map is that grows to a million keys and loses them again.
 //! `core --instructions` prints what valgrind counts, which is the same on a busy machine. In processes of their own,
-//! `core decide NAME OUTCOME` takes decisions of one candidate for valgrind, and `core resident NAME` prints what a
-//! million keys of one candidate take.
+//! `core decide NAME OUTCOME` takes decisions of one candidate for valgrind, `core steady` measures how steady a map is, and
+//! `core resident NAME` prints what a million keys of one candidate take.
 
 mod calls;
 mod instructions;
@@ -24,9 +24,10 @@ pub(crate) fn run(arguments: &[&str]) -> ExitCode {
         [] => compare_all(),
         ["--instructions"] => instructions::compare(),
         ["decide", name, outcome] => instructions::decide(name, outcome),
+        ["steady"] => steady::run(),
         ["resident", name] => resident::run(name),
         _ => {
-            eprintln!("usage: core [--instructions | decide NAME OUTCOME | resident NAME]");
+            eprintln!("usage: core [--instructions | decide NAME OUTCOME | steady | resident NAME]");
             ExitCode::from(2)
         }
     }
@@ -40,7 +41,13 @@ fn compare_all() -> ExitCode {
     let denied = single::compare("one subject, mostly denied", single::DENIED);
     keyed::compare();
     calls::compare();
-    let steady = steady::run();
+    let steady = match steady::measure() {
+        Ok(steady) => steady,
+        Err(problem) => {
+            eprintln!("core steady: {problem}");
+            return ExitCode::FAILURE;
+        }
+    };
     resident::compare();
     let met = [
         goal("single/allowed", allowed, 1.2, 1.0),

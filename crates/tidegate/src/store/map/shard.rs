@@ -9,9 +9,9 @@
 //! Tables are split in order, whichever is fullest (linear hashing), so one call moves a few hundred entries
 //! at most, however many there are.
 //!
-//! All but the first have the same size from the beginning and are taken away in the order opposite to that in
-//! which they came. An allocator then gives their memory back to the system piece by piece; otherwise one call
-//! would have to hand back hundreds of megabytes that happened to become free below it.
+//! All have the same size from the beginning, the first one since the third came, and are taken away in the order
+//! opposite to that in which they came. An allocator then gives their memory back to the system piece by piece;
+//! otherwise one call would have to hand back hundreds of megabytes that happened to become free below it.
 //!
 //! An entry whose time is over is the same as none, so it may be dropped whenever somebody passes by.
 
@@ -30,6 +30,9 @@ const ENTRIES_PER_TABLE: usize = 190;
 const TABLE: usize = 448;
 /// The tables for which there is room in the list of them from the first split on.
 const TABLES: usize = 128;
+/// The table with which the first one gets the size of all others. It is the last one to go, so its memory must not come
+/// after theirs; before this table a shard would have too much room for its few entries.
+const FIRST_GROWS_WITH: usize = 2;
 /// How many buckets are looked at before it is asked whether to go on.
 const STRIDE: usize = 8;
 
@@ -251,6 +254,11 @@ impl Shard {
         for entry in origin_table.extract_if(|entry| moving(entry)) {
             move_to(added_table, entry, &mut self.entries, now, budget);
         }
+        if added == FIRST_GROWS_WITH {
+            let more = TABLE.saturating_sub(self.tables[0].len());
+            // Without room for that it grows when it has to.
+            let _ = self.reserve(0, more, budget);
+        }
     }
 
     /// Takes the last table away; what is in it goes back to where it came from.
@@ -321,5 +329,10 @@ impl Shard {
 
     pub(super) fn tables(&self) -> usize {
         self.tables.len()
+    }
+
+    /// The buckets of the first table.
+    pub(super) fn buckets_of_first(&self) -> Option<usize> {
+        self.tables.first().map(HashTable::num_buckets)
     }
 }

@@ -312,6 +312,21 @@ fn one_call_moves_a_few_hundred_entries_however_many_there_are() {
     assert_eq!((budget.bytes(), shard.bytes()), (0, 0));
 }
 
+/// The table that goes last is not allocated after others: an allocator would keep all of them until it goes.
+#[test]
+fn the_first_table_has_its_size_before_the_others_come() {
+    let (budget, now) = (Budget::new(usize::MAX, usize::MAX), Now { time: Timestamp::EPOCH });
+    let mut shard = Shard::default();
+    for name in 0..many() as u64 {
+        let state = (State::default(), Timestamp::LAST);
+        assert!(shard.insert((hash_of(name), named(&name.to_le_bytes())), state, now, &budget).is_ok());
+        if shard.tables() > 2 {
+            assert_eq!(shard.buckets_of_first(), Some(512), "with {} tables", shard.tables());
+        }
+    }
+    assert!(shard.tables() > 16 || cfg!(miri));
+}
+
 fn named(name: &[u8]) -> StateRef<'_> {
     StateRef { limit: 7, name }
 }
