@@ -2,7 +2,7 @@
 
 use tidegate::{Ask, Cost, Decision, Ticks, Verdict};
 
-use super::{History, SERVERS, Stored, Versions};
+use super::{History, Stored, Versions};
 use crate::oracle::Admitted;
 use crate::promise::{Promise, interval};
 
@@ -85,7 +85,7 @@ impl<V: Versions> History<V> {
         self.in_force = to;
         self.order.retain(|known| *known != to);
         self.order.insert(0, to);
-        for server in 0..SERVERS {
+        for server in 0..self.on.len() {
             self.behind[server] = server > 0 && self.random.percent(50);
             if !self.behind[server] {
                 self.on[server] = to;

@@ -36,6 +36,11 @@ pub trait Versions {
         1
     }
 
+    /// The number of servers; a single one always has the newest numbers.
+    fn servers(&self) -> usize {
+        SERVERS
+    }
+
     /// Returns false if the servers hold this limit only with other numbers.
     fn holds(&self, _: &Limit) -> bool {
         true
@@ -157,9 +162,9 @@ struct History<V> {
     now: u64,
     versions: Vec<Version>,
     /// The version that each server decides by.
-    on: [usize; SERVERS],
+    on: Vec<usize>,
     /// The servers that have not read the newest numbers, which may be those of before again.
-    behind: [bool; SERVERS],
+    behind: Vec<bool>,
     /// The versions by the time at which they came into force, newest first.
     order: Vec<usize>,
     in_force: usize,
@@ -179,14 +184,15 @@ impl<V: Versions> History<V> {
         // Long enough after the epoch that a pacer never seen has saved all it can.
         let now = random.sized(1 << 52, u64::MAX / 4).next_multiple_of(arm.resolution());
         let span = admitted::Span::new(&promise);
+        let servers = arm.servers();
         let mut history = History {
             arm,
             random,
             kind,
             now,
             versions: Vec::new(),
-            on: [0; SERVERS],
-            behind: [false; SERVERS],
+            on: vec![0; servers],
+            behind: vec![false; servers],
             order: vec![0],
             in_force: 0,
             sources: Vec::new(),
@@ -196,7 +202,7 @@ impl<V: Versions> History<V> {
         };
         history.set_time(now);
         history.version(promise);
-        (0..SERVERS).for_each(|server| history.arm.announce(server, &promise.limit()));
+        (0..servers).for_each(|server| history.arm.announce(server, &promise.limit()));
         history
     }
 
@@ -210,7 +216,7 @@ impl<V: Versions> History<V> {
             _ => {
                 self.pass_time();
                 let server = if self.random.percent(60) { 0 } else { self.random.between(1, 2) as usize };
-                self.ask(server)
+                self.ask(server.min(self.on.len() - 1))
             }
         }
     }
@@ -278,7 +284,10 @@ impl<V: Versions> History<V> {
 
     /// A server with old numbers reads the new ones.
     fn catch_up(&mut self) {
-        let server = self.random.between(1, SERVERS as u64 - 1) as usize;
+        if self.on.len() == 1 {
+            return;
+        }
+        let server = self.random.between(1, self.on.len() as u64 - 1) as usize;
         (self.on[server], self.behind[server]) = (self.in_force, false);
         let limit = self.versions[self.in_force].limit;
         self.arm.announce(server, &limit);
@@ -290,7 +299,7 @@ impl<V: Versions> History<V> {
     }
 
     fn pass_time(&mut self) {
-        let server = self.random.between(0, SERVERS as u64 - 1) as usize;
+        let server = self.random.between(0, self.on.len() as u64 - 1) as usize;
         let unit = unit_of(&self.versions[self.on[server]].promise);
         let passed = match self.random.between(0, 9) {
             0..4 => 0,

@@ -100,11 +100,13 @@ impl History {
         History { since, before }
     }
 
-    /// The history of a limit that follows this one's limit at `since`.
+    /// The history of the limit `next`, which follows this one's limit at `since`. A limit that comes back is a
+    /// predecessor once, and never its own: its state is one.
     #[must_use]
-    pub fn followed_by(&self, limit: &Limit, since: Timestamp) -> History {
+    pub fn followed_by(&self, limit: &Limit, next: &Limit, since: Timestamp) -> History {
+        let is_other = |before: &&Predecessor| ![limit.terms(), next.terms()].contains(&before.terms());
         let newest = std::iter::once(Predecessor::new(limit, self.since));
-        History::new(since, newest.chain(self.before.iter().copied()).collect())
+        History::new(since, newest.chain(self.before.iter().filter(is_other).copied()).collect())
     }
 
     /// The time at which the limit came into force.

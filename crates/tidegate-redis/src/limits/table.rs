@@ -80,10 +80,10 @@ impl Inner {
         }
         let now = self.note(limit, limit.ahead(extra), due).await?;
         if let Some((rule_limit, rule)) = rule {
-            let history = rule.history.followed_by(&rule_limit, now);
-            let mut names = vec![rule.name];
-            names.extend(rule.names);
-            names.truncate(history.before().len());
+            let history = rule.history.followed_by(&rule_limit, &limit.limit, now);
+            let older = rule.history.before().iter().zip(rule.names);
+            let older = older.filter(|(before, _)| history.before()[1..].contains(before));
+            let names = std::iter::once(rule.name).chain(older.map(|(_, name)| name)).collect();
             limit.came_into_force(LimitHistory { force: InForce::default(), history, names }, now);
         }
         Ok(())

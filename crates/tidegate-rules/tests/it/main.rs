@@ -10,6 +10,7 @@ mod candidates;
 mod candidates_beside;
 mod changed_numbers;
 mod changed_overrides;
+mod changes;
 mod conformance;
 mod faulty;
 mod keys;

@@ -33,6 +33,21 @@ fn four_predecessors_are_kept_and_the_fifth_is_dropped() {
     assert_eq!(History::new(at(60), five.clone()).before(), &five[..4], "the oldest goes");
 }
 
+/// A key whose limit goes to and fro keeps what it used under the limits before these.
+#[test]
+fn a_limit_that_comes_back_is_a_predecessor_once_and_never_its_own() {
+    let [a, b, c] = [1, 2, 3].map(Limit::per_second);
+    let mut history = History::new(at(1), vec![Predecessor::new(&c, at(0))]);
+    let mut now = a;
+    for (round, next) in [b, a, b, a, b].into_iter().enumerate() {
+        history = history.followed_by(&now, &next, at(2 + u32::try_from(round).unwrap()));
+        now = next;
+        let other = if next == a { b } else { a };
+        let numbers: Vec<_> = history.before().iter().map(Predecessor::numbers).collect();
+        assert_eq!(numbers, [other.numbers(), c.numbers()], "round {round}");
+    }
+}
+
 #[test]
 fn a_history_matters_until_one_full_refill_after_the_change() {
     for (text, seconds) in [

@@ -62,7 +62,7 @@ impl BoundLimit {
             }
             Scope::InsteadOf(rule) => {
                 let of_rule = rule.bound_at(table, now);
-                of_rule.history.followed_by(rule.limit(), now)
+                of_rule.history.followed_by(rule.limit(), prepared.limit(), now)
             }
         };
         let namespace = Namespace::new(prepared.namespace());

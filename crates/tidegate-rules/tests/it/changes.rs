@@ -1,0 +1,362 @@
+//! The laws of a rule whose numbers change, by whatever changes them: another file, a window of its schedule, an override
+//! of the key, with a candidate beside it or without.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use conformance::random::Random;
+use conformance::versions::{Met, Shared, Versions, keep_their_promises};
+use testbed::{Flavour, Redis};
+use tidegate::{
+    Algorithm, Ask, Clock, Decision, Key, Limit, Map, PreparedLimit, State, Subject, Timestamp, Zone,
+};
+use tidegate_redis::{Options, RedisStore};
+use tidegate_rules::{Attributes, Gate, GateStore, Instead, ManualCalendar, Policy};
+use tokio::runtime::{Builder, Runtime};
+
+const OPERATIONS: u64 = 60;
+const DAY: i64 = 24 * 3600;
+/// A time in the window of every schedule here; a day begins outside of it.
+const IN_THE_WINDOW: i64 = 2 * 3600;
+/// The scripts know whole microseconds.
+const MICROSECOND: u64 = 16_000;
+/// Longer than any machine takes for an answer.
+const DEADLINE: Duration = Duration::from_secs(3600);
+
+thread_local! {
+    static NOW: Cell<Timestamp> = const { Cell::new(Timestamp::EPOCH) };
+    static RUNTIME: Runtime = Builder::new_current_thread().build().expect("a runtime");
+}
+
+/// The time of the history that a thread plays.
+#[derive(Debug)]
+struct HistoryClock;
+
+impl Clock for HistoryClock {
+    fn now(&self) -> Timestamp {
+        NOW.get()
+    }
+}
+
+fn wait<T>(future: impl Future<Output = T>) -> T {
+    RUNTIME.with(|runtime| runtime.block_on(future))
+}
+
+/// Where a gate keeps its states.
+trait Place {
+    const NAME: &'static str;
+    const RESOLUTION: u64;
+
+    fn store(&self) -> GateStore;
+    fn state(&self, rule: &str, limit: &Limit, key: &Key) -> State;
+
+    /// The states under several limits, as of one instant.
+    fn states(&self, rule: &str, limits: &[Limit], key: &Key) -> Vec<State> {
+        limits.iter().map(|limit| self.state(rule, limit, key)).collect()
+    }
+
+    fn holds(limit: &Limit) -> bool;
+}
+
+impl Place for Zone {
+    const NAME: &'static str = "a gate on a zone";
+    const RESOLUTION: u64 = 16;
+
+    fn store(&self) -> GateStore {
+        self.clone().into()
+    }
+
+    fn state(&self, rule: &str, limit: &Limit, key: &Key) -> State {
+        in_memory(rule, limit, key, |subject| Zone::state(self, subject))
+    }
+
+    fn holds(limit: &Limit) -> bool {
+        <Zone as Shared>::carries(limit)
+    }
+}
+
+impl Place for Map {
+    const NAME: &'static str = "a gate on a map";
+    const RESOLUTION: u64 = 16;
+
+    fn store(&self) -> GateStore {
+        self.clone().into()
+    }
+
+    fn state(&self, rule: &str, limit: &Limit, key: &Key) -> State {
+        in_memory(rule, limit, key, |subject| Map::state(self, subject))
+    }
+
+    fn holds(_: &Limit) -> bool {
+        true
+    }
+}
+
+impl Place for Arc<RedisStore> {
+    const NAME: &'static str = "a gate on redis";
+    const RESOLUTION: u64 = MICROSECOND;
+
+    fn store(&self) -> GateStore {
+        GateStore::elsewhere(self.clone())
+    }
+
+    fn state(&self, rule: &str, limit: &Limit, key: &Key) -> State {
+        let limit = PreparedLimit::of_rule(rule, *limit);
+        wait(RedisStore::state(self, limit.subject(key))).unwrap_or_else(|error| panic!("{error:?}"))
+    }
+
+    fn states(&self, rule: &str, limits: &[Limit], key: &Key) -> Vec<State> {
+        // Holders are one set, whatever the numbers.
+        if limits[0].algorithm() == Algorithm::Concurrency {
+            return vec![self.state(rule, &limits[0], key); limits.len()];
+        }
+        let limits: Vec<_> = limits.iter().map(|limit| PreparedLimit::of_rule(rule, *limit)).collect();
+        let subjects: Vec<_> = limits.iter().map(|limit| limit.subject(key)).collect();
+        wait(RedisStore::states(self, &subjects)).unwrap_or_else(|error| panic!("{error:?}"))
+    }
+
+    /// Slots that are no whole microseconds are lengthened, so they are others than those of the promise.
+    fn holds(limit: &Limit) -> bool {
+        limit.algorithm() != Algorithm::SlidingWindow || limit.numbers()[1].is_multiple_of(MICROSECOND)
+    }
+}
+
+/// Reads a state without putting its limit in force. Permits of a rule are one set, whatever its numbers.
+fn in_memory(rule: &str, limit: &Limit, key: &Key, read: impl FnOnce(Subject<'_>) -> State) -> State {
+    match limit.algorithm() {
+        Algorithm::Concurrency => read(PreparedLimit::permits_of(rule, *limit).subject(key)),
+        _ => read(Subject::new(rule, key, limit)),
+    }
+}
+
+/// One rule of a gate, whose limit changes in every way.
+struct OnGate<P> {
+    place: P,
+    gate: Gate,
+    calendar: Arc<ManualCalendar>,
+    day: i64,
+    rule: String,
+    key: Key,
+    random: Random,
+    in_force: Option<Limit>,
+    is_overridden: bool,
+    has_ended_override: bool,
+    is_in_window: bool,
+}
+
+impl<P: Place> OnGate<P> {
+    fn new(place: P, rule: String, seed: u64) -> OnGate<P> {
+        let calendar = Arc::new(ManualCalendar::at(0));
+        let gate = Gate::with_calendar(Policy::default(), place.store(), calendar.clone());
+        let (key, random) = (Key::from_parts(["ana"]), Random::new(seed));
+        OnGate {
+            place,
+            gate,
+            calendar,
+            day: 0,
+            rule,
+            key,
+            random,
+            in_force: None,
+            is_overridden: false,
+            has_ended_override: false,
+            is_in_window: false,
+        }
+    }
+
+    fn request(ask: Ask) -> Attributes<'static> {
+        // Whoever would wait for a part of a nanosecond more does not.
+        let patience = Duration::from_nanos(ask.patience.get() / 16);
+        Attributes::new().set("user", "ana").cost(ask.cost).patience(patience)
+    }
+
+    /// The rule with this limit, and with another one in its window.
+    fn load(&mut self, limit: &Limit, window: Option<&Limit>) {
+        let name = &self.rule;
+        let mut text = format!("[[rule]]\nname = '{name}'\nkey = ['user']\nlimit = '{limit}'\n");
+        if limit.algorithm() != Algorithm::LeakyBucket {
+            // A request says how long it would wait; under a leaky bucket that is enough.
+            text += "patience = '365d'\n";
+        }
+        if let Some(window) = window {
+            // The other half of the day, if no time may pass: a file that comes while its window is open.
+            let (from, to) = if self.has_ended_override && !self.is_in_window { (12, 1) } else { (1, 12) };
+            text +=
+                &format!("schedule = [{{ from = '{from:02}:00', to = '{to:02}:00', limit = '{window}' }}]\n");
+        }
+        if self.random.percent(30) {
+            text += &format!("[[rule]]\nname = '{name}-next'\ncandidate_for = '{name}'\nlimit = '{limit}'\n");
+        }
+        let policy = Policy::from_toml(&text).unwrap_or_else(|error| panic!("{error}\nin\n{text}"));
+        self.gate.replace(policy).unwrap_or_else(|error| panic!("{error:?}"));
+    }
+
+    /// The rule holds again for the key. For a while after that the end of an override matters, by the date: no day may
+    /// pass from now on, as the time of decisions stands still.
+    fn remove_override(&mut self) {
+        if std::mem::take(&mut self.is_overridden) {
+            self.has_ended_override = true;
+            let removed = self.gate.remove_override(&self.rule, &Self::request(Ask::ONE));
+            assert!(removed.is_ok_and(|was_there| was_there));
+        }
+    }
+}
+
+impl<P: Place> Versions for OnGate<P> {
+    fn name(&self) -> &'static str {
+        P::NAME
+    }
+
+    fn resolution(&self) -> u64 {
+        P::RESOLUTION
+    }
+
+    fn servers(&self) -> usize {
+        1
+    }
+
+    /// A limit has to be the same after it was written and read.
+    fn holds(&self, limit: &Limit) -> bool {
+        let read: Result<Limit, _> = limit.to_string().parse();
+        P::holds(limit) && read.is_ok_and(|read| read.numbers() == limit.numbers())
+    }
+
+    fn set_time(&mut self, now: Timestamp) {
+        NOW.set(now);
+    }
+
+    fn announce(&mut self, _: usize, limit: &Limit) {
+        match (self.in_force, self.random.between(0, 2)) {
+            (Some(before), 0) if self.has_ended_override => {
+                self.load(&before, Some(limit));
+                self.remove_override();
+            }
+            (Some(before), 0) => {
+                // The window opens; until then the limit is that of before.
+                self.day += 1;
+                self.calendar.set(self.day * DAY);
+                self.load(&before, Some(limit));
+                self.calendar.set(self.day * DAY + IN_THE_WINDOW);
+                self.is_in_window = true;
+                self.remove_override();
+            }
+            (Some(_), 1) => {
+                let (request, instead) = (Self::request(Ask::ONE), Instead::Limit(*limit));
+                let put = self.gate.put_override(&self.rule, &request, instead, i64::MAX / 2);
+                put.unwrap_or_else(|error| panic!("{error}"));
+                self.is_overridden = true;
+            }
+            _ => {
+                self.load(limit, None);
+                self.remove_override();
+            }
+        }
+        self.in_force = Some(*limit);
+        // A limit comes into force with its first use: by another key, and by the one with an override.
+        let other = Attributes::new().set("user", "bob");
+        let _ = wait(self.gate.explain(&other)).unwrap_or_else(|error| panic!("{error:?}"));
+        let _ = self.peek(0, Ask::ONE);
+    }
+
+    fn take(&mut self, _: usize, ask: Ask) -> Decision {
+        let admission =
+            wait(self.gate.admit(&Self::request(ask))).unwrap_or_else(|error| panic!("{error:?}"));
+        admission.binding().expect("a limit decides").decision
+    }
+
+    fn peek(&self, _: usize, ask: Ask) -> Decision {
+        let explained =
+            wait(self.gate.explain(&Self::request(ask))).unwrap_or_else(|error| panic!("{error:?}"));
+        explained.rules[0].decision.expect("a limit decides")
+    }
+
+    fn state(&self, limit: &Limit) -> State {
+        self.place.state(&self.rule, limit, &self.key)
+    }
+
+    fn states(&self, limits: &[Limit]) -> Vec<State> {
+        self.place.states(&self.rule, limits, &self.key)
+    }
+
+    fn is_remote(&self) -> bool {
+        P::RESOLUTION == MICROSECOND
+    }
+}
+
+/// The number of histories: the environment's, or enough for every commit.
+fn histories(enough: u64) -> u64 {
+    std::env::var("TIDEGATE_TRACES").ok().and_then(|traces| traces.parse().ok()).unwrap_or(enough)
+}
+
+/// Runs the histories of one kind, so many at a time, and prints what they met.
+fn hold<P: Place>(kind: &str, (histories, at_once): (u64, usize), place: impl Fn() -> P + Sync) {
+    let (seed, next) = (Random::seed_from_environment(), AtomicU64::new(0));
+    let play = || {
+        let mut met = Met::default();
+        loop {
+            let history = next.fetch_add(1, Ordering::Relaxed);
+            if history >= histories {
+                return met;
+            }
+            let history_seed = Random::new(seed.wrapping_add(history)).number();
+            let on = OnGate::new(place(), format!("rule-{history}"), history_seed ^ 1);
+            match keep_their_promises(on, kind, history_seed, OPERATIONS) {
+                Ok(more) => met.add(more),
+                Err(broken) => panic!("{kind}, history {history} of seed {seed}: {broken}"),
+            }
+        }
+    };
+    let mut met = Met::default();
+    thread::scope(|scope| {
+        let players: Vec<_> = (0..at_once).map(|_| scope.spawn(play)).collect();
+        players.into_iter().for_each(|player| met.add(player.join().expect("every law holds")));
+    });
+    println!("changes {kind} ({}): {histories} histories, {met:?} (seed {seed})", P::NAME);
+    assert!(met.carried > met.changes / 20, "{met:?}");
+    assert!(met.denials > 0 && met.waits > 0, "{met:?}");
+}
+
+fn on_redis(kind: &str) {
+    let redis = Redis::start(Flavour::Redis7);
+    let options = Options { deadline: DEADLINE, ..Options::new(redis.url().parse().expect("an address")) };
+    let store = Arc::new(RedisStore::with_given_time(options, Arc::new(HistoryClock)).expect("a store"));
+    hold(kind, (histories(20), 16), || store.clone());
+}
+
+macro_rules! changes {
+    ($($name:ident: $kind:literal)+) => {$(
+        mod $name {
+            use super::*;
+
+            #[test]
+            fn laws_of_changes_hold_in_a_zone() {
+                hold($kind, (histories(200), 2), || <Zone as Shared>::empty(Arc::new(HistoryClock)));
+            }
+
+            #[test]
+            fn laws_of_changes_hold_in_a_map() {
+                hold($kind, (histories(200), 2), || <Map as Shared>::empty(Arc::new(HistoryClock)));
+            }
+
+            #[test]
+            fn laws_of_changes_hold_on_redis() {
+                on_redis($kind);
+            }
+        }
+    )+};
+}
+
+changes! {
+    token_bucket: "token-bucket"
+    leaky_bucket: "leaky-bucket"
+    fixed_window: "fixed-window"
+    sliding_log: "sliding-log"
+    sliding_window: "sliding-window"
+    sliding_window_estimate: "sliding-window-estimate"
+    pacer: "pacer"
+    pacer_warm_up: "pacer-warm-up"
+    concurrency: "concurrency"
+}
