@@ -66,7 +66,7 @@ impl<'a> Attributes<'a> {
         self.set("path", path)
     }
 
-    /// One more attribute; if it was known, this counts. Text that is no address is no `ip`: it is as if it were
+    /// One more attribute; if it was known, this counts instead. Text that is no address is no `ip`: it is as if it were
     /// missing, see [`Attributes::try_set`].
     #[must_use]
     pub fn set(mut self, name: impl Into<Cow<'a, str>>, value: impl Into<Value<'a>>) -> Attributes<'a> {
@@ -82,6 +82,29 @@ impl<'a> Attributes<'a> {
     ) -> Result<Attributes<'a>, NoAddress> {
         self.put(name.into(), value.into())?;
         Ok(self)
+    }
+
+    /// One more value of an attribute that a request may have several times: a header field, a cookie, a part of the
+    /// query. The value that was there last, again, changes nothing. A rule that counts by it goes by its `on_repeated`, and a condition
+    /// looks at each value. A request has one address: a second one counts instead.
+    ///
+    /// ```
+    /// use tidegate_rules::Attributes;
+    ///
+    /// let request = Attributes::new().add("query.account", "x").add("query.account", "victim");
+    /// assert_eq!(request.get_all("query.account").count(), 2);
+    /// ```
+    #[must_use]
+    pub fn add(mut self, name: impl Into<Cow<'a, str>>, value: impl Into<Value<'a>>) -> Attributes<'a> {
+        let (name, value) = (canonical(name.into()), value.into());
+        if name == IP {
+            return self.set(name, value);
+        }
+        let last = self.each.iter().rev().find(|(of, _)| *of == name);
+        if last.is_none_or(|(_, known)| *known != value) {
+            self.each.push((name, value));
+        }
+        self
     }
 
     /// How much the request weighs, 1 unless said.
@@ -106,10 +129,16 @@ impl<'a> Attributes<'a> {
         Attributes { ip, grouping, each: each.into_iter().map(owned).collect(), cost, patience }
     }
 
-    /// The value of an attribute other than `ip`.
+    /// The value of an attribute other than `ip`; of several the first.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         let name = canonical(Cow::Borrowed(name));
         self.each.iter().find(|(of, _)| *of == name).map(|(_, value)| &*value.0)
+    }
+
+    /// All values of an attribute other than `ip`, in their order.
+    pub fn get_all(&self, name: &str) -> impl Iterator<Item = &[u8]> {
+        let name = canonical(Cow::Borrowed(name)).into_owned();
+        self.each.iter().filter(move |(of, _)| *of == name).map(|(_, value)| &*value.0)
     }
 
     /// Whether an attribute is known.
@@ -122,9 +151,11 @@ impl<'a> Attributes<'a> {
         self.ip
     }
 
-    /// The names of all attributes that are known, the address first.
+    /// The names of all attributes that are known, each once, the address first.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.ip.map(|_| IP).into_iter().chain(self.each.iter().map(|(name, _)| &**name))
+        let is_new = |at: usize| self.each[..at].iter().all(|(before, _)| *before != self.each[at].0);
+        let each = (0..self.each.len()).filter(move |at| is_new(*at)).map(|at| &*self.each[at].0);
+        self.ip.map(|_| IP).into_iter().chain(each)
     }
 
     pub(crate) fn each(&self) -> impl ExactSizeIterator<Item = (&str, &[u8])> {
@@ -137,8 +168,15 @@ impl<'a> Attributes<'a> {
             self.ip = address(&value.0);
             return if self.ip.is_some() { Ok(()) } else { Err(NoAddress) };
         }
-        match self.each.iter_mut().find(|(of, _)| *of == name) {
-            Some((_, known)) => *known = value,
+        match self.each.iter().position(|(of, _)| *of == name) {
+            Some(first) => {
+                self.each[first].1 = value;
+                let mut at = 0;
+                self.each.retain(|(of, _)| {
+                    at += 1;
+                    at <= first + 1 || *of != name
+                });
+            }
             None => self.each.push((name, value)),
         }
         Ok(())
@@ -218,6 +256,17 @@ mod tests {
         assert_eq!(request.get("header.X-USER"), Some(&b"b"[..]));
         assert_eq!((request.get("X"), request.get("x")), (Some(&b"c"[..]), None));
         assert_eq!(request.names().collect::<Vec<_>>(), ["header.x-user", "X"]);
+    }
+
+    #[test]
+    fn several_values_of_a_name_are_kept_in_their_order_until_one_is_set() {
+        let several = Attributes::new().add("header.X-A", "1").add("b", "2").add("header.x-a", "3");
+        let several = several.add("header.x-A", "3").add("header.x-A", "1");
+        assert_eq!(several.get_all("header.X-a").collect::<Vec<_>>(), [b"1", b"3", b"1"]);
+        assert_eq!(several.names().collect::<Vec<_>>(), ["header.x-a", "b"]);
+        let one = several.set("header.X-A", "4");
+        assert_eq!(one.get_all("header.x-a").collect::<Vec<_>>(), [b"4"]);
+        assert_eq!(one.get("b"), Some(&b"2"[..]));
     }
 
     #[test]

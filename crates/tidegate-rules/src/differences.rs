@@ -94,7 +94,8 @@ fn changes((before, old): (&Policy, &Rule), (after, new): (&Policy, &Rule)) -> O
 fn limited_changes(old: &Limited, new: &Limited) -> impl Iterator<Item = String> {
     let algorithm = |limited: &Limited| limited.usual.limit.algorithm();
     let rest = |limited: &Limited| {
-        (limited.key.on_missing, limited.on_store_failure, limited.when_full, limited.usual.patience)
+        let (key, patience) = (&limited.key, limited.usual.patience);
+        (key.on_missing, key.on_repeated, limited.on_store_failure, limited.when_full, patience)
     };
     let changes = [
         (algorithm(old) != algorithm(new), "another algorithm: its counts begin anew"),
@@ -135,6 +136,7 @@ mod tests {
                 "another schedule",
             ),
             ("limit = '1/s'\non_missing = 'skip'", "other settings"),
+            ("limit = '1/s'\non_repeated = 'last'", "other settings"),
         ] {
             assert_eq!(between(&usual, &rule(more)), [format!("~ rule \"a\": {line}")]);
         }

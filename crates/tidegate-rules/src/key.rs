@@ -16,6 +16,18 @@ pub(crate) struct KeyParts {
     pub(crate) parts: Box<[Part]>,
     pub(crate) grouping: Grouping,
     pub(crate) on_missing: OnMissing,
+    pub(crate) on_repeated: OnRepeated,
+}
+
+/// What a request is counted by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Keyed {
+    /// This key.
+    By(Key),
+    /// A part is missing: the rule does not apply.
+    Skip,
+    /// A part is there several times: the rule denies.
+    Deny,
 }
 
 /// An attribute that is part of a key.
@@ -44,6 +56,21 @@ pub enum OnMissing {
     Skip,
 }
 
+/// What happens when a request has several values of a part of the key. What is behind us may read any of them, so none
+/// can be taken for the one that counts unless somebody says so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnRepeated {
+    /// All requests that repeat it are counted together.
+    #[default]
+    Share,
+    /// The request is denied.
+    Deny,
+    /// The first value counts.
+    First,
+    /// The last value counts.
+    Last,
+}
+
 impl Default for Grouping {
     fn default() -> Grouping {
         Grouping { ipv4_bits: 32, ipv6_bits: 64 }
@@ -52,32 +79,46 @@ impl Default for Grouping {
 
 impl Default for KeyParts {
     fn default() -> KeyParts {
-        KeyParts { parts: Box::new([]), grouping: Grouping::default(), on_missing: OnMissing::Share }
+        let (grouping, on_missing, on_repeated) = Default::default();
+        KeyParts { parts: Box::new([]), grouping, on_missing, on_repeated }
     }
 }
 
 impl KeyParts {
-    /// The key of a request; none if the rule does not apply to it.
+    /// What a request is counted by.
     ///
-    /// A key with a part missing has one part more than one with all, which says which of them are: so it is no
-    /// other's, whatever anybody sends.
-    pub(crate) fn key(&self, seen: &Seen<'_>) -> Option<Key> {
+    /// A key with a part missing or repeated has one part more than one with all, which says which of them are: so it is
+    /// no other's, whatever anybody sends.
+    pub(crate) fn key(&self, seen: &Seen<'_>) -> Keyed {
         let mut values = Vec::with_capacity(1 + self.parts.len());
-        let mut missing = 0_u8;
+        let (mut missing, mut repeated) = (0_u8, 0_u8);
         values.push(Cow::Borrowed(&[][..]));
         for (bit, part) in self.parts.iter().enumerate() {
-            let value = self.value(part, seen);
-            missing |= u8::from(value.is_none()) << bit;
+            let is_shared = self.on_repeated == OnRepeated::Share && seen.is_repeated(part.slot);
+            let value = if is_shared { None } else { self.value(part, seen) };
+            repeated |= u8::from(is_shared) << bit;
+            missing |= u8::from(value.is_none() && !is_shared) << bit;
             values.push(value.unwrap_or_default());
         }
-        if missing == 0 {
-            return Some(Key::from_parts(&values[1..]));
+        if self.on_repeated == OnRepeated::Deny && self.repeated(seen).next().is_some() {
+            return Keyed::Deny;
         }
-        values[0] = Cow::Owned(vec![missing]);
-        (self.on_missing == OnMissing::Share).then(|| Key::from_parts(&values))
+        match (missing, repeated) {
+            (0, 0) => return Keyed::By(Key::from_parts(&values[1..])),
+            (missing, _) if missing != 0 && self.on_missing == OnMissing::Skip => return Keyed::Skip,
+            (missing, 0) => values[0] = Cow::Owned(vec![missing]),
+            both => values[0] = Cow::Owned(vec![both.0, both.1]),
+        }
+        Keyed::By(Key::from_parts(&values))
     }
 
-    /// The parts of a request's key by name, those that are missing without a value.
+    /// The parts of which a request has several values.
+    pub(crate) fn repeated(&self, seen: &Seen<'_>) -> impl Iterator<Item = &str> {
+        self.parts.iter().filter(|part| seen.is_repeated(part.slot)).map(|part| &*part.name)
+    }
+
+    /// The parts of a request's key by name, those that are missing without a value; of one that is repeated the value
+    /// that would count.
     pub(crate) fn named(&self, seen: &Seen<'_>) -> Vec<(&str, Option<String>)> {
         let text = |value: Cow<'_, [u8]>| String::from_utf8_lossy(&value).into_owned();
         self.parts.iter().map(|part| (&*part.name, self.value(part, seen).map(text))).collect()
@@ -89,6 +130,7 @@ impl KeyParts {
                 let grouping = seen.grouping().map_or(self.grouping, |least| self.grouping.at_least(least));
                 seen.ip().map(|ip| Cow::Owned(grouping.group(ip).into_bytes()))
             }
+            slot if self.on_repeated == OnRepeated::Last => seen.last(slot).map(Cow::Borrowed),
             slot => seen.value(slot).map(Cow::Borrowed),
         }
     }
@@ -137,11 +179,18 @@ mod tests {
         KeyParts { parts: parts.collect(), on_missing, ..KeyParts::default() }
     }
 
+    fn by(keyed: Keyed) -> Key {
+        match keyed {
+            Keyed::By(key) => key,
+            other => panic!("{other:?}"),
+        }
+    }
+
     #[test]
     fn a_missing_part_is_one_key_and_nobody_elses() {
         let mut slots = Slots::default();
         let both = parts(&mut slots, &["a", "b"], OnMissing::Share);
-        let key = |request: Attributes<'_>| both.key(&slots.see(&request)).unwrap();
+        let key = |request: Attributes<'_>| by(both.key(&slots.see(&request)));
         let all = [
             key(Attributes::new()),
             key(Attributes::new().set("a", "")),
@@ -150,14 +199,47 @@ mod tests {
             key(Attributes::new().set("a", "\u{1}").set("b", "")),
             key(Attributes::new().set("a", "x").set("b", "y")),
             key(Attributes::new().set("a", "x")),
+            key(Attributes::new().add("a", "x").add("a", "y").set("b", "y")),
+            key(Attributes::new().add("a", "x").add("a", "y")),
+            key(Attributes::new().add("b", "x").add("b", "y")),
+            key(Attributes::new().add("a", "x").add("a", "y").add("b", "x").add("b", "y")),
         ];
         for (index, one) in all.iter().enumerate() {
             assert!(all[..index].iter().all(|other| other != one), "{index}");
         }
         assert_eq!(key(Attributes::new().set("c", "z")), all[0]);
         let skips = KeyParts { on_missing: OnMissing::Skip, ..both.clone() };
-        assert_eq!(skips.key(&slots.see(&Attributes::new().set("a", "x"))), None);
-        assert!(skips.key(&slots.see(&Attributes::new().set("a", "").set("b", ""))).is_some());
+        assert_eq!(skips.key(&slots.see(&Attributes::new().set("a", "x"))), Keyed::Skip);
+        let whole = skips.key(&slots.see(&Attributes::new().set("a", "").set("b", "")));
+        assert!(matches!(whole, Keyed::By(_)));
+        // What is repeated is not missing.
+        let repeated = Attributes::new().add("a", "x").add("a", "y");
+        assert_eq!(skips.key(&slots.see(&repeated)), Keyed::Skip);
+        let whole = skips.key(&slots.see(&repeated.clone().set("b", "")));
+        assert!(matches!(whole, Keyed::By(_)));
+    }
+
+    #[test]
+    fn whoever_repeats_a_part_gets_no_key_of_his_own_by_it() {
+        let mut slots = Slots::default();
+        let shared = parts(&mut slots, &["a"], OnMissing::Share);
+        let said = |on_repeated| KeyParts { on_repeated, ..shared.clone() };
+        let key = |parts: &KeyParts, values: &[&'static str]| {
+            let request = values.iter().fold(Attributes::new(), |known, value| known.add("a", *value));
+            parts.key(&slots.see(&request))
+        };
+        assert_eq!(key(&shared, &["x", "victim"]), key(&shared, &["y", "victim"]));
+        assert_ne!(key(&shared, &["x", "victim"]), key(&shared, &["victim"]));
+        // What says the same twice can be read in one way only.
+        assert_eq!(key(&shared, &["victim", "victim"]), key(&shared, &["victim"]));
+        let (first, last, deny) = (said(OnRepeated::First), said(OnRepeated::Last), said(OnRepeated::Deny));
+        assert_eq!(key(&first, &["x", "victim"]), key(&shared, &["x"]));
+        assert_eq!(key(&last, &["x", "victim"]), key(&shared, &["victim"]));
+        assert_eq!(key(&last, &["victim", "x", "victim"]), key(&shared, &["victim"]));
+        assert_eq!(key(&deny, &["x", "victim"]), Keyed::Deny);
+        for parts in [&first, &last, &deny] {
+            assert_eq!(key(parts, &["x"]), key(&shared, &["x"]));
+        }
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub use gate::{
     Prepared, RuleCounts, RuleExplained, ShadowCounts, StoreFailure, StoreFailures, Stretch, SystemCalendar,
     Unfit, WithoutStore,
 };
-pub use key::{Grouping, OnMissing};
+pub use key::{Grouping, OnMissing, OnRepeated};
 pub use policy::{NamedZone, Policy};
 pub use rule::{Fixed, Mode, OnStoreFailure, Rule, Scheduled};
 pub use top::Heavy;

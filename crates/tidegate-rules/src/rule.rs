@@ -8,7 +8,7 @@ use tidegate::{Algorithm, Ask, Cost, Limit, State, Timestamp, WhenFull};
 use crate::attributes::Attributes;
 use crate::condition::{Condition, Reading};
 use crate::index::RuleId;
-use crate::key::{Grouping, KeyParts, OnMissing};
+use crate::key::{Grouping, KeyParts, OnMissing, OnRepeated};
 use crate::schedule::Timetable;
 
 /// Name, condition, and what is said to whom it is for.
@@ -156,6 +156,11 @@ impl Rule {
     /// What happens when a part of its key is missing.
     pub fn on_missing(&self) -> OnMissing {
         self.limited().map_or_else(OnMissing::default, |limited| limited.key.on_missing)
+    }
+
+    /// What happens when a request has several values of a part of its key.
+    pub fn on_repeated(&self) -> OnRepeated {
+        self.limited().map_or_else(OnRepeated::default, |limited| limited.key.on_repeated)
     }
 
     /// What happens when the store cannot answer.

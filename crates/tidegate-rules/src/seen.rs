@@ -74,9 +74,14 @@ impl Slots {
 
     pub(crate) fn see<'a>(&self, attributes: &'a Attributes<'_>) -> Seen<'a> {
         let mut values = Vec::with_capacity(self.values.len().min(attributes.each().len()));
+        let mut last_of_several: Vec<(Slot, usize)> = Vec::new();
         for (name, value) in attributes.each() {
             let Some((slot, plain)) = self.values.get(name) else { continue };
             let slot = Slot::Value(*slot);
+            if values.iter().any(|(known, _)| *known == slot) {
+                last_of_several.retain(|(known, _)| *known != slot);
+                last_of_several.push((slot, values.len()));
+            }
             match plain {
                 Plain::AsItIs => values.push((slot, Cow::Borrowed(value))),
                 Plain::Host => values.push((slot, plain_host(value))),
@@ -90,7 +95,7 @@ impl Slots {
                 Plain::Path => each_spelling(value, |spelling| values.push((slot, spelling))),
             }
         }
-        Seen { ip: attributes.address(), grouping: attributes.grouping, values }
+        Seen { ip: attributes.address(), grouping: attributes.grouping, values, last_of_several }
     }
 }
 
@@ -100,6 +105,8 @@ pub(crate) struct Seen<'a> {
     ip: Option<IpAddr>,
     grouping: Option<Grouping>,
     values: Vec<(Slot, Cow<'a, [u8]>)>,
+    /// Where the last value of each attribute is that has several.
+    last_of_several: Vec<(Slot, usize)>,
 }
 
 impl Seen<'_> {
@@ -112,13 +119,26 @@ impl Seen<'_> {
         self.grouping
     }
 
-    /// All spellings of a value, the plainest first.
+    /// All spellings of all values of an attribute, the plainest of the first value first.
     pub(crate) fn spellings(&self, slot: Slot) -> impl Iterator<Item = &[u8]> {
         self.values.iter().filter(move |(of, _)| *of == slot).map(|(_, value)| &**value)
     }
 
     pub(crate) fn value(&self, slot: Slot) -> Option<&[u8]> {
         self.values.iter().find(|(of, _)| *of == slot).map(|(_, value)| &**value)
+    }
+
+    /// The last value of an attribute.
+    pub(crate) fn last(&self, slot: Slot) -> Option<&[u8]> {
+        match self.last_of_several.iter().find(|(of, _)| *of == slot) {
+            Some((_, at)) => self.values.get(*at).map(|(_, value)| &**value),
+            None => self.value(slot),
+        }
+    }
+
+    /// Whether an attribute has several values.
+    pub(crate) fn is_repeated(&self, slot: Slot) -> bool {
+        self.last_of_several.iter().any(|(of, _)| *of == slot)
     }
 
     pub(crate) fn values(&self) -> impl Iterator<Item = (Slot, &[u8])> {

@@ -24,18 +24,39 @@ pub(crate) fn name(bytes: &[u8]) -> Result<Cow<'_, str>, Wrong> {
 }
 
 /// One more of them; what is said twice could be meant either way.
-pub(crate) fn put<'a>(
+pub(crate) fn put<'a, V: Into<Value<'a>>>(
     attributes: Attributes<'a>,
     name: Cow<'a, str>,
-    value: impl Into<Value<'a>>,
+    value: V,
 ) -> Result<Attributes<'a>, Wrong> {
-    if name.len() > MAX_NAME_BYTES {
-        return Err(Wrong::NameIsLong(name.len()));
-    }
     if attributes.has(&name) {
         return Err(Wrong::Twice);
     }
+    check_length(&name)?;
     attributes.try_set(name, value).map_err(|_| Wrong::NoAddress)
+}
+
+/// One more value: a request may have several header fields, cookies and parts of the query of one name, and anything
+/// else once.
+pub(crate) fn add<'a, V: Into<Value<'a>>>(
+    attributes: Attributes<'a>,
+    name: Cow<'a, str>,
+    value: V,
+) -> Result<Attributes<'a>, Wrong> {
+    if !may_repeat(&name) {
+        return put(attributes, name, value);
+    }
+    check_length(&name)?;
+    Ok(attributes.add(name, value))
+}
+
+/// Whether a request may have several of this name.
+pub(crate) fn may_repeat(name: &str) -> bool {
+    ["header.", "cookie.", "query."].iter().any(|kind| name.starts_with(kind))
+}
+
+fn check_length(name: &str) -> Result<(), Wrong> {
+    if name.len() > MAX_NAME_BYTES { Err(Wrong::NameIsLong(name.len())) } else { Ok(()) }
 }
 
 impl fmt::Display for Wrong {
@@ -64,6 +85,10 @@ mod tests {
         assert_eq!(again("header.a", "y"), Some(Wrong::Twice));
         assert_eq!(again("ip", "192.0.2.7:80"), Some(Wrong::NoAddress));
         assert_eq!(again("ip", "192.0.2.7"), None);
+        let more = |name: &'static str, value: &'static str| add(known.clone(), name.into(), value);
+        assert_eq!(more("header.a", "y").unwrap().get_all("header.a").count(), 2);
+        let user = put(known.clone(), "user".into(), "ana").unwrap();
+        assert_eq!(add(user, "user".into(), "bob").err(), Some(Wrong::Twice));
         let long = |bytes: usize| put(Attributes::new(), "n".repeat(bytes).into(), "").err();
         assert_eq!((long(MAX_NAME_BYTES), long(MAX_NAME_BYTES + 1)), (None, Some(Wrong::NameIsLong(129))));
         assert_eq!((name(b"user"), name(b"\xff")), (Ok("user".into()), Err(Wrong::NameIsNoText)));

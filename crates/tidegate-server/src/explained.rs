@@ -27,6 +27,8 @@ struct OfRule<'a> {
     mode: &'static str,
     decision: Option<&'static str>,
     key: Parts<'a>,
+    /// The parts of the key of which the request has several values.
+    repeated: &'a [String],
     limit: Option<String>,
     window: Option<&'a str>,
     changes_at: Option<String>,
@@ -83,6 +85,7 @@ impl<'a> OfRule<'a> {
             mode: mode(told.mode),
             decision: told.rule.decision().map(decision),
             key: Parts(&told.key),
+            repeated: &told.repeated,
             limit: told.limit.map(|limit| limit.to_string()),
             window: told.window.as_deref(),
             changes_at: told.changes_at.map(date::written),

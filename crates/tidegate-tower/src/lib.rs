@@ -54,6 +54,7 @@ pub use head::{Head, ResponseHead};
 pub use in_flight::{InFlight, outcome_of};
 pub use limit::{RateLimit, RateLimited, ResponseFuture, Settle};
 pub use outgoing::Outgoing;
+pub use tidegate_rules::OnRepeated;
 
 /// The code in the guide compiles and runs.
 #[cfg(doctest)]

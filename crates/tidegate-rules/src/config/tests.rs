@@ -184,6 +184,7 @@ fn a_rule_that_may_be_the_first_to_deny_is_not_told() {
         "on_store_failure = 'open'",
         "when_full = 'forget'",
         "on_missing = 'skip'",
+        "on_repeated = 'last'",
         "schedule = [{ from = '02:00', to = '04:00', limit = '90/m' }]",
     ] {
         let second = "when = { path = '/login', user = 'vip' }\nkey = ['user']\nlimit = '50/m'";

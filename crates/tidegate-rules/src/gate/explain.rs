@@ -7,6 +7,7 @@ use super::{Gate, InForce, at_once};
 use crate::attributes::Attributes;
 use crate::condition::{Condition, Reading};
 use crate::index::RuleId;
+use crate::key::Keyed;
 use crate::rule::{Fixed, Mode, Rule};
 use crate::seen::Seen;
 
@@ -35,6 +36,8 @@ pub struct RuleExplained {
     pub mode: Mode,
     /// The parts of its key; those that are missing have no value.
     pub key: Vec<(String, Option<String>)>,
+    /// The parts of its key of which the request has several values; the rule's `on_repeated` says what follows.
+    pub repeated: Vec<String>,
     /// The limit that holds now for this key.
     pub limit: Option<Limit>,
     /// The window of its schedule that holds now.
@@ -100,6 +103,7 @@ impl Gate {
             conditions: matches,
             mode: rule.mode(),
             key: Vec::new(),
+            repeated: Vec::new(),
             limit: None,
             window: None,
             changes_at: None,
@@ -118,8 +122,11 @@ impl Gate {
         told.changes_at = limited.schedule.timetable.next_change(date);
         (told.mode, told.limit) = (terms.mode, Some(terms.limit));
         told.cost = attributes.cost.get().saturating_mul(terms.cost);
-        let key = limited.key.key(seen);
-        let overridden = key.and_then(|key| self.inner.overrides.of(rule, &key, || date));
+        told.repeated = limited.key.repeated(seen).map(str::to_owned).collect();
+        let overridden = match limited.key.key(seen) {
+            Keyed::By(key) => self.inner.overrides.of(rule, &key, || date),
+            Keyed::Skip | Keyed::Deny => None,
+        };
         told.is_overridden = base.is_none() && overridden.is_some_and(|found| found.instead(date).is_some());
         let now = || date;
         let around = Circumstances { overrides: &self.inner.overrides, now: &now };

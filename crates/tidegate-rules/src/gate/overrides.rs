@@ -49,6 +49,8 @@ pub enum OverrideError {
     NoSuchRule(String),
     /// A part of the rule's key was not said.
     MissingPart(String),
+    /// A part of the rule's key was said with several values.
+    RepeatedPart(String),
     /// There are too many.
     TooMany,
     /// Their keys would be too long together.
@@ -78,6 +80,12 @@ impl fmt::Display for OverrideError {
             }
             OverrideError::MissingPart(part) => {
                 write!(out, "key: {part:?} is a part of this rule's key and missing; say whose limit it is")
+            }
+            OverrideError::RepeatedPart(part) => {
+                write!(
+                    out,
+                    "key: {part:?} has several values, and an override is for one key; send one of them"
+                )
             }
             OverrideError::TooMany => {
                 write!(out, "there are {MAX_OVERRIDES} overrides already; delete some, or write a rule")

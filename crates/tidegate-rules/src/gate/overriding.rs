@@ -7,6 +7,7 @@ use tidegate::Key;
 use super::overrides::{Instead, Override, OverrideError};
 use super::{Gate, InForce};
 use crate::attributes::Attributes;
+use crate::key::Keyed;
 
 impl Gate {
     /// Has something else hold for one key of a rule, until a time in seconds since 1970. The attributes name the
@@ -65,7 +66,12 @@ impl InForce {
             let value = value.ok_or_else(|| OverrideError::MissingPart(name.to_owned()))?;
             parts.push((name.to_owned(), value));
         }
-        let key = limited.key.key(&seen).ok_or_else(|| OverrideError::MissingPart(String::new()))?;
+        if let Some(part) = limited.key.repeated(&seen).next() {
+            return Err(OverrideError::RepeatedPart(part.to_owned()));
+        }
+        let Keyed::By(key) = limited.key.key(&seen) else {
+            return Err(OverrideError::MissingPart(String::new()));
+        };
         Ok(NamedKey { rule: rule.name.clone(), key, parts })
     }
 }

@@ -9,6 +9,7 @@ use super::limits::LimitInUse;
 use super::overrides::{Instead, Overrides};
 use crate::attributes::Attributes;
 use crate::index::RuleId;
+use crate::key::Keyed;
 use crate::rule::{Action, Fixed, Limited, Mode, OnStoreFailure, Rule};
 use crate::seen::Seen;
 
@@ -48,7 +49,7 @@ pub(super) struct Circumstances<'a> {
 pub(super) enum Part<'p> {
     /// A part of its key is missing, or an override says so: nothing.
     None,
-    /// An override says that it refuses, and is obeyed or not.
+    /// It refuses, because of an override or of a part of its key that is repeated, and is obeyed or not.
     Denied(Mode),
     /// It counts it, and is obeyed or not.
     Counts(Asked<'p>, Mode),
@@ -102,13 +103,17 @@ pub(super) fn part<'p>(
 ) -> Option<Part<'p>> {
     let rule = force.policy.rule(id);
     let limited = rule.limited()?;
-    let Some(key) = limited.key.key(seen) else { return Some(Part::None) };
+    let (terms, _) = limited.now(|| (around.now)());
+    let key = match limited.key.key(seen) {
+        Keyed::By(key) => key,
+        Keyed::Skip => return Some(Part::None),
+        Keyed::Deny => return Some(Part::Denied(terms.mode)),
+    };
     // A candidate decides nothing, so nothing holds instead.
     let found = match limited.candidate_for {
         None => around.overrides.of(rule, &key, || (around.now)()),
         Some(_) => None,
     };
-    let (terms, _) = limited.now(|| (around.now)());
     let of_rule = force.limit(id).now(&terms.limit)?;
     let limit = match found {
         None => of_rule,

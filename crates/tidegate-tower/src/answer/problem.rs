@@ -62,5 +62,5 @@ pub(super) const NO_PEER: &str = concat!(
 /// The body of one who does not say who it is.
 pub(super) const UNNAMED: &str = concat!(
     r#"{"type":"about:blank","title":"Bad Request","status":400,"#,
-    r#""detail":"The request lacks what it is counted by; send that, too."}"#,
+    r#""detail":"The request lacks what it is counted by, or has several values of it; send it once."}"#,
 );

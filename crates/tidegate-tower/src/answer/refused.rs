@@ -27,7 +27,8 @@ pub enum Reason {
     StoreFull,
     /// A rule refuses such requests: 403, in gRPC `PERMISSION_DENIED`.
     Forbidden,
-    /// It lacks what it is counted by, and the extractor says `or_refuse`: 400, in gRPC `INVALID_ARGUMENT`.
+    /// It lacks what it is counted by, and the extractor says `or_refuse`; or it has several values of that, and the
+    /// extractor denies it: 400, in gRPC `INVALID_ARGUMENT`.
     Missing,
     /// It is counted by an address that no server has noted, which is a mistake of the program: 500, in gRPC `INTERNAL`.
     NoPeer,
@@ -155,7 +156,7 @@ impl<'a> Refused<'a> {
             Reason::StoreFull => "the store has no room for another key; try again later",
             Reason::Undecided => "nobody could decide about this call; try again later",
             Reason::Forbidden => "a rule refuses such calls",
-            Reason::Missing => "the call lacks what it is counted by",
+            Reason::Missing => "the call lacks what it is counted by, or has several values of it",
             Reason::NoPeer => "the server does not note who is connected; say where it does by key::peer_in",
         }
     }

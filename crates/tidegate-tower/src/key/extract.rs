@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-use http::header::{HeaderName, HeaderValue};
+use http::header::HeaderName;
 
+use super::named::Named;
 use super::part::Part;
 use super::{Extract, Extracted};
 use crate::head::Head;
@@ -30,26 +31,36 @@ impl Extract for Everyone {
     }
 }
 
-/// The value of a header field; of several lines the first.
+/// The value of a header field. Requests with several lines of it that differ are counted together, see
+/// [`Named::on_repeated`].
 ///
 /// Whoever calls can write anything there. Take it for what a layer outside of this one has checked, or where one
 /// who invents a new name each time is held back by another limit as well.
 ///
 /// # Panics
 /// If the name is none that a header field can have.
-pub fn header(name: impl TryInto<HeaderName, Error: fmt::Debug>) -> Header {
-    Header(name.try_into().expect("a name that a header field can have"))
+pub fn header(name: impl TryInto<HeaderName, Error: fmt::Debug>) -> Named {
+    Named::header(name.try_into().expect("a name that a header field can have"))
 }
 
-/// The value of a header field; made by [`header`].
-#[derive(Clone, Debug)]
-pub struct Header(HeaderName);
+/// The value of a cookie, without the quotes around it. Requests with several cookies of this name that differ are counted
+/// together, see [`Named::on_repeated`].
+pub fn cookie(name: &str) -> Named {
+    Named::cookie(name)
+}
 
-impl Extract for Header {
-    #[inline]
-    fn extract<'r>(&self, head: Head<'r>) -> Extracted<'r> {
-        head.headers().get(&self.0).map(HeaderValue::as_bytes).into()
-    }
+/// The value of a part of the query, decoded as forms are written. Requests with several parts of this name that differ are
+/// counted together, see [`Named::on_repeated`].
+///
+/// ```
+/// use tidegate_tower::{OnRepeated, key};
+///
+/// // The application reads the last one, and nobody sends two of them for a good reason.
+/// let by_account = key::query("account").on_repeated(OnRepeated::Deny);
+/// # let _ = by_account;
+/// ```
+pub fn query(name: &str) -> Named {
+    Named::query(name)
 }
 
 /// The path as it was written, without the query.

@@ -19,6 +19,9 @@
 //! A request in which a part is missing shares one key with all others that miss it, and with nobody else, unless
 //! the extractor says [`or_skip`](Extract::or_skip) or [`or_refuse`](Extract::or_refuse).
 //!
+//! A request that has several values of a header field, a cookie or a part of the query shares one key with all others
+//! that have, because what is behind may read any of them; [`Named::on_repeated`] says otherwise.
+//!
 //! Only an address that nobody has noted ([`peer`], [`peer_in`]) is a mistake of the program, not of the request: all
 //! would be one. Such requests get an error 500 that says what to do, unless the extractor says one of these or
 //! [`or_share`](Extract::or_share).
@@ -29,6 +32,7 @@ mod extract;
 mod forwarded;
 mod hop;
 mod identify;
+pub(crate) mod named;
 mod otherwise;
 mod part;
 mod parts;
@@ -36,11 +40,12 @@ mod parts;
 pub use address::{Grouped, Peer, PeerIn, peer, peer_in};
 pub use client::{Client, NoNetwork, client};
 pub use extract::{
-    Everyone, Extension, Found, Header, Host, Later, Path, everyone, extension, from, header, host, later,
-    path,
+    Everyone, Extension, Found, Host, Later, Path, cookie, everyone, extension, from, header, host, later,
+    path, query,
 };
 pub(crate) use identify::LaterEach;
 pub use identify::{Identified, Identify, LaterParts};
+pub use named::Named;
 pub use otherwise::Otherwise;
 pub use part::Part;
 pub(crate) use parts::Course;

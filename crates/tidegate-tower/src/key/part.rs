@@ -20,6 +20,9 @@ pub enum Part<'r> {
     Number(u64),
     /// Nothing: the request is counted with all others in which this is missing.
     Missing,
+    /// Several values, of which what is behind may read any: the request is counted with all others in which this is
+    /// repeated. Rules that count by it say in `on_repeated` what holds.
+    Repeated(Vec<Cow<'r, [u8]>>),
     /// Nobody has noted who is connected, which is a mistake of the program: the request is answered with an error that
     /// says so.
     NoPeer,
@@ -37,6 +40,9 @@ impl Part<'_> {
             Part::Address(ip, grouping) => Part::Address(ip, grouping),
             Part::Number(number) => Part::Number(number),
             Part::Missing => Part::Missing,
+            Part::Repeated(values) => {
+                Part::Repeated(values.into_iter().map(|value| Cow::Owned(value.into_owned())).collect())
+            }
             Part::NoPeer => Part::NoPeer,
             Part::Skip => Part::Skip,
             Part::Refuse => Part::Refuse,

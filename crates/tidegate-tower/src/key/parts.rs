@@ -1,7 +1,7 @@
 //! All parts of a key together.
 //!
-//! Different parts never give the same key: each is written with its length before it. A key with something missing
-//! has one part more, which says what is, so it is no other's, whatever anybody sends.
+//! Different parts never give the same key: each is written with its length before it. A key with something missing or
+//! repeated has one part more, which says what is, so it is no other's, whatever anybody sends.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -103,7 +103,7 @@ impl<'r> Parts<'r> {
 impl IntoKey for Parts<'_> {
     #[inline]
     fn each_part(&self, use_part: &mut dyn FnMut(&[u8])) {
-        let mut missing = 0_u8;
+        let (mut missing, mut repeated) = (0_u8, 0_u8);
         for (bit, part) in self.each().iter().enumerate() {
             match part {
                 Part::Bytes(bytes) => use_part(bytes),
@@ -113,10 +113,16 @@ impl IntoKey for Parts<'_> {
                     missing |= 1 << bit;
                     use_part(&[]);
                 }
+                Part::Repeated(_) => {
+                    repeated |= 1 << bit;
+                    use_part(&[]);
+                }
             }
         }
-        if missing != 0 {
-            use_part(&[missing]);
+        match (missing, repeated) {
+            (0, 0) => {}
+            (missing, 0) => use_part(&[missing]),
+            (missing, repeated) => use_part(&[missing, repeated]),
         }
     }
 
@@ -195,7 +201,8 @@ mod tests {
     fn different_parts_are_different_keys_also_when_some_are_missing() {
         let values = || {
             let bytes = [&b""[..], b"\x01", b"\x02", b"\x03", b"a", b"ab"];
-            bytes.map(Part::from).into_iter().chain([Part::Missing, Part::Number(7)])
+            let repeated = Part::Repeated(vec![b"a".into(), b"b".into()]);
+            bytes.map(Part::from).into_iter().chain([Part::Missing, repeated, Part::Number(7)])
         };
         let mut all: Vec<Parts<'_>> = values().map(Parts::one).collect();
         for first in values() {

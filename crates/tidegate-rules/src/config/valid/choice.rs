@@ -5,11 +5,17 @@ use tidegate::WhenFull;
 use super::super::nearest::nearest;
 use super::super::written::Written;
 use super::Valid;
-use crate::key::OnMissing;
+use crate::key::{OnMissing, OnRepeated};
 use crate::rule::{Mode, OnStoreFailure};
 
 pub(super) const MODES: [(&str, Mode); 2] = [("enforce", Mode::Enforce), ("shadow", Mode::Shadow)];
 pub(super) const MISSING: [(&str, OnMissing); 2] = [("share", OnMissing::Share), ("skip", OnMissing::Skip)];
+pub(super) const REPEATED: [(&str, OnRepeated); 4] = [
+    ("share", OnRepeated::Share),
+    ("deny", OnRepeated::Deny),
+    ("first", OnRepeated::First),
+    ("last", OnRepeated::Last),
+];
 pub(super) const WHEN_FULL: [(&str, WhenFull); 2] =
     [("share", WhenFull::Share), ("forget", WhenFull::Forget)];
 pub(super) const FAILURES: [(&str, OnStoreFailure); 3] =

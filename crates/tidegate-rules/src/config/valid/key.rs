@@ -1,7 +1,7 @@
 //! For whom a rule is, and whom it counts.
 
 use super::super::written::{RuleText, Written};
-use super::choice::{MISSING, shortened};
+use super::choice::{MISSING, REPEATED, shortened};
 use super::{MAX_NAME_BYTES, Valid};
 use crate::attributes::canonical;
 use crate::condition::{Condition, read_pattern};
@@ -46,6 +46,7 @@ impl Valid<'_> {
 
     pub(super) fn key(&mut self, text: &RuleText) -> Option<KeyParts> {
         let on_missing = self.choice("on_missing", text.on_missing.as_ref(), &MISSING);
+        let on_repeated = self.choice("on_repeated", text.on_repeated.as_ref(), &REPEATED);
         let usual = Grouping::default();
         let ipv4_bits = self.bits("ipv4_prefix", text.ipv4_prefix.as_ref(), (usual.ipv4_bits, 32));
         let ipv6_bits = self.bits("ipv6_prefix", text.ipv6_prefix.as_ref(), (usual.ipv6_bits, 128));
@@ -66,7 +67,7 @@ impl Valid<'_> {
             parts.push(Part { name: (*canonical).into(), slot: self.slots.of(&canonical) });
         }
         let grouping = Grouping { ipv4_bits: ipv4_bits?, ipv6_bits: ipv6_bits? };
-        Some(KeyParts { parts: parts.into(), grouping, on_missing: on_missing? })
+        Some(KeyParts { parts: parts.into(), grouping, on_missing: on_missing?, on_repeated: on_repeated? })
     }
 
     pub(super) fn trusted(&mut self, text: &RuleText) -> Box<[Box<str>]> {

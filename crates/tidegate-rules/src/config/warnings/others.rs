@@ -109,6 +109,7 @@ fn counts_at_least(other: &Limited, limited: &Limited) -> bool {
         && theirs.ipv4_bits <= own.ipv4_bits
         && theirs.ipv6_bits <= own.ipv6_bits
         && (wide.on_missing == OnMissing::Share || wide == narrow)
+        && (wide.parts.is_empty() || wide.on_repeated == narrow.on_repeated)
         && other.usual.cost >= limited.usual.cost
         && other.on_store_failure == limited.on_store_failure
 }

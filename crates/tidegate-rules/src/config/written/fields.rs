@@ -11,7 +11,7 @@ const fn field(name: &'static str, example: &'static str) -> Field {
     Field { name, example }
 }
 
-pub(super) const RULE: [Field; 17] = [
+pub(super) const RULE: [Field; 18] = [
     field("name", "\"login\""),
     field("when", "{ path = \"/api/{*rest}\" }"),
     field("key", "[\"ip\"]"),
@@ -23,6 +23,7 @@ pub(super) const RULE: [Field; 17] = [
     field("patience", "\"500ms\""),
     field("schedule", "[{ from = \"11-11T00:00\", to = \"11-12T00:00\", limit = \"50/s\" }]"),
     field("on_missing", "\"share\""),
+    field("on_repeated", "\"deny\""),
     field("on_store_failure", "\"local\""),
     field("when_full", "\"share\""),
     field("zone", "\"logins\""),

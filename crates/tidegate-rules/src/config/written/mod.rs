@@ -32,6 +32,7 @@ pub(crate) struct RuleText {
     pub(crate) patience: Option<Written<String>>,
     pub(crate) schedule: Vec<WindowText>,
     pub(crate) on_missing: Option<Written<String>>,
+    pub(crate) on_repeated: Option<Written<String>>,
     pub(crate) on_store_failure: Option<Written<String>>,
     pub(crate) when_full: Option<Written<String>>,
     pub(crate) zone: Option<Written<String>>,

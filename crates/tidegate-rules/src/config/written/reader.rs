@@ -83,6 +83,7 @@ impl Reader {
                 "patience" => text.patience = self.text(field, value),
                 "schedule" => text.schedule = self.schedule(field, value),
                 "on_missing" => text.on_missing = self.text(field, value),
+                "on_repeated" => text.on_repeated = self.text(field, value),
                 "on_store_failure" => text.on_store_failure = self.text(field, value),
                 "when_full" => text.when_full = self.text(field, value),
                 "zone" => text.zone = self.text(field, value),

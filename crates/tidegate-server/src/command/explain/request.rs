@@ -9,7 +9,8 @@ use tidegate_rules::{Attributes, Policy, Rule};
 use super::Failure;
 use crate::attribute;
 
-/// What words like `ip=192.0.2.7` say, each once.
+/// What words like `ip=192.0.2.7` say. A request may have several header fields, cookies and parts of the query of one
+/// name.
 pub(super) fn read(words: &[OsString]) -> Result<Attributes<'_>, Failure> {
     words.iter().try_fold(Attributes::new(), |known, word| add(known, word).map_err(Failure::misused))
 }
@@ -24,7 +25,7 @@ fn add<'a>(known: Attributes<'a>, word: &'a OsStr) -> Result<Attributes<'a>, Str
     let name = std::str::from_utf8(name).ok().filter(|name| is_name(name)).ok_or_else(|| {
         format!("{shown:?}: begins with no name; they have letters, digits, _ - and . only, as in user=ana")
     })?;
-    attribute::put(known, name.into(), value).map_err(|wrong| format!("{shown:?}: {name} {wrong}"))
+    attribute::add(known, name.into(), value).map_err(|wrong| format!("{shown:?}: {name} {wrong}"))
 }
 
 fn is_name(name: &str) -> bool {
@@ -33,9 +34,6 @@ fn is_name(name: &str) -> bool {
 
 /// What every front may know, so that a rule need not look at it.
 const USUAL: [&str; 5] = ["ip", "path", "method", "host", "user"];
-/// What these begin with is as usual.
-const USUAL_KINDS: [&str; 3] = ["header.", "cookie.", "query."];
-
 /// A line for everything that no rule looks at and that looks like a slip.
 pub(super) fn unknown(request: &Attributes<'_>, policy: &Policy) -> Vec<String> {
     let names = |rule: &'_ Rule| -> Vec<String> {
@@ -43,8 +41,7 @@ pub(super) fn unknown(request: &Attributes<'_>, policy: &Policy) -> Vec<String> 
         of_conditions.chain(rule.key()).map(str::to_owned).collect()
     };
     let looked_at: Vec<String> = policy.rules().iter().flat_map(names).collect();
-    let is_usual =
-        |name: &str| USUAL.contains(&name) || USUAL_KINDS.iter().any(|kind| name.starts_with(kind));
+    let is_usual = |name: &str| USUAL.contains(&name) || attribute::may_repeat(name);
     let is_new = |name: &&str| !looked_at.iter().any(|known| known == name) && !is_usual(name);
     let unknown = request.names().filter(is_new).map(|name| {
         let near = nearest(name, looked_at.iter().map(String::as_str).chain(USUAL));

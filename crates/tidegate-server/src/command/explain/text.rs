@@ -3,7 +3,7 @@
 use std::fmt;
 
 use tidegate::{Decision, Verdict};
-use tidegate_rules::{Admission, Explanation, Fixed, Match, Mode, OnMissing, RuleExplained};
+use tidegate_rules::{Admission, Explanation, Fixed, Match, Mode, OnMissing, OnRepeated, RuleExplained};
 
 use super::spans::{number, span};
 use super::worst::WorstCase;
@@ -141,8 +141,15 @@ fn key(told: &RuleExplained) -> String {
     if told.key.is_empty() {
         return "none: all are counted together".to_owned();
     }
+    let is_repeated = |name: &String| told.repeated.contains(name);
     let parts = told.key.iter().map(|(name, value)| match value {
-        Some(value) => format!("{name} = {value}"),
+        Some(value) => match (is_repeated(name), told.rule.on_repeated()) {
+            (false, _) => format!("{name} = {value}"),
+            (true, OnRepeated::Share) => format!("{name} is repeated, so counted with all that repeat it"),
+            (true, OnRepeated::Deny) => format!("{name} is repeated"),
+            (true, OnRepeated::First) => format!("{name} = {value}, the first of several"),
+            (true, OnRepeated::Last) => format!("{name} = {value}, the last of several"),
+        },
         None => format!("{name} is missing, so counted with all that miss it"),
     });
     parts.collect::<Vec<_>>().join(", ")
@@ -159,7 +166,14 @@ fn schedule(told: &RuleExplained) -> String {
 }
 
 fn says(told: &RuleExplained) -> String {
-    let Some(decision) = &told.decision else { return "refused, by an override".to_owned() };
+    let Some(decision) = &told.decision else {
+        return match (told.repeated.first(), told.rule.on_repeated()) {
+            (Some(part), OnRepeated::Deny) => {
+                format!("refused, because {part} is repeated and on_repeated is \"deny\"")
+            }
+            _ => "refused, by an override".to_owned(),
+        };
+    };
     let limit = number(decision.limit());
     match Decision::verdict(decision) {
         Verdict::Allowed { delay } if delay.is_zero() => {

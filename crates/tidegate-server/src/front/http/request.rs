@@ -5,11 +5,11 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use tidegate_rules::Attributes;
 
 use super::json::{Milliseconds, Units};
-use crate::attribute;
+use crate::attribute::{self, Wrong};
 use crate::settings::{MAX_ATTRIBUTES, MAX_KEY_BYTES};
 
 /// How the body of `/v1/admit` and `/v1/explain` looks.
@@ -37,7 +37,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Attributes, each of them once.
+/// Attributes, each name once; a list is several values of a name.
 #[derive(Debug)]
 pub(super) struct Named<'a>(pub(super) Attributes<'a>);
 
@@ -63,14 +63,14 @@ impl<'de> Visitor<'de> for Names {
                     "a request has at most {MAX_ATTRIBUTES} attributes; leave out what no rule looks at"
                 )));
             }
-            let Text(value) = map.next_value()?;
-            bytes += name.len() + value.len();
+            let values: Values<'_> = map.next_value()?;
+            bytes += name.len() + values.bytes();
             if bytes > MAX_KEY_BYTES {
                 return Err(M::Error::custom(format!(
                     "the attributes have more than {MAX_KEY_BYTES} bytes; send a hash of what is long"
                 )));
             }
-            attributes = put(attributes, &name, value).map_err(M::Error::custom)?;
+            attributes = values.put(attributes, &name).map_err(M::Error::custom)?;
         }
         Ok(Named(attributes))
     }
@@ -78,16 +78,71 @@ impl<'de> Visitor<'de> for Names {
 
 /// How much is shown of a name, in letters.
 const MAX_SHOWN: usize = 128;
+/// The most values of one name.
+const MAX_VALUES: usize = 64;
 
-fn put<'a>(
-    attributes: Attributes<'a>,
-    name: &Cow<'a, str>,
-    value: Cow<'a, str>,
-) -> Result<Attributes<'a>, String> {
-    attribute::put(attributes, name.clone(), value).map_err(|wrong| {
-        let shown: String = name.chars().take(MAX_SHOWN).collect();
-        format!("attribute {shown:?} {wrong}")
-    })
+/// What stands behind a name.
+enum Values<'a> {
+    One(Cow<'a, str>),
+    Several(Vec<Text<'a>>),
+}
+
+impl<'a> Values<'a> {
+    fn bytes(&self) -> usize {
+        match self {
+            Values::One(value) => value.len(),
+            Values::Several(values) => values.iter().map(|Text(value)| value.len()).sum(),
+        }
+    }
+
+    fn put(self, attributes: Attributes<'a>, name: &Cow<'a, str>) -> Result<Attributes<'a>, String> {
+        let put = match self {
+            Values::One(value) => attribute::put(attributes, name.clone(), value),
+            Values::Several(_) if attributes.has(name) => Err(Wrong::Twice),
+            Values::Several(values) => values
+                .into_iter()
+                .try_fold(attributes, |known, Text(value)| attribute::add(known, name.clone(), value)),
+        };
+        put.map_err(|wrong| {
+            let shown: String = name.chars().take(MAX_SHOWN).collect();
+            format!("attribute {shown:?} {wrong}")
+        })
+    }
+}
+
+struct TextOrList;
+
+impl<'de> Visitor<'de> for TextOrList {
+    type Value = Values<'de>;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a text, or a list of texts where a request has several")
+    }
+
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Values<'de>, E> {
+        Ok(Values::One(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Values<'de>, E> {
+        Ok(Values::One(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_seq<S: SeqAccess<'de>>(self, mut list: S) -> Result<Values<'de>, S::Error> {
+        let mut values = Vec::new();
+        while let Some(text) = list.next_element()? {
+            if values.len() == MAX_VALUES {
+                return Err(S::Error::custom(format!("an attribute has at most {MAX_VALUES} values")));
+            }
+            values.push(text);
+        }
+        Ok(Values::Several(values))
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Values<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Values<'a>, D::Error> {
+        from.deserialize_any(TextOrList)
+    }
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Named<'a> {

@@ -12,7 +12,7 @@ use serde_json::json;
 use tidegate::WhenFull;
 use tidegate_rules::config::MAX_COMPLAINTS;
 use tidegate_rules::{
-    NamedZone, OnMissing, OnStoreFailure, Rule, RuleCounts, Scheduled, ShadowCounts, WithoutStore,
+    NamedZone, OnMissing, OnRepeated, OnStoreFailure, Rule, RuleCounts, Scheduled, ShadowCounts, WithoutStore,
 };
 use tokio::task::spawn_blocking;
 
@@ -46,6 +46,7 @@ struct OfRule<'a> {
     cost: Option<u64>,
     patience_ms: Option<u64>,
     on_missing: Option<&'static str>,
+    on_repeated: Option<&'static str>,
     on_store_failure: Option<&'static str>,
     when_full: Option<&'static str>,
     zone: Option<&'a str>,
@@ -164,6 +165,12 @@ impl<'a> OfRule<'a> {
             on_missing: counting(match rule.on_missing() {
                 OnMissing::Share => "share",
                 OnMissing::Skip => "skip",
+            }),
+            on_repeated: counting(match rule.on_repeated() {
+                OnRepeated::Share => "share",
+                OnRepeated::Deny => "deny",
+                OnRepeated::First => "first",
+                OnRepeated::Last => "last",
             }),
             on_store_failure: counting(match rule.on_store_failure() {
                 OnStoreFailure::Open => "open",

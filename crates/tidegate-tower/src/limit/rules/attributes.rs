@@ -5,14 +5,12 @@
 
 use std::borrow::Cow;
 
-use http::HeaderMap;
-use http::header;
 use tidegate::Cost;
 use tidegate_rules::{Attributes, Grouping, Policy};
 
 use crate::answer::Reason;
 use crate::head::Head;
-use crate::key::Part;
+use crate::key::{Part, named};
 
 /// The attribute that is an address.
 pub(super) const IP: &str = "ip";
@@ -20,10 +18,24 @@ pub(super) const IP: &str = "ip";
 /// What the head says about each attribute that these rules look at.
 pub(super) fn of_head<'a>(policy: &'a Policy, head: Head<'a>, units: u64) -> Attributes<'a> {
     let attributes = Attributes::new().cost(Cost::new(units).unwrap_or_default());
-    policy.attributes().fold(attributes, |attributes, name| match value(name, head) {
-        Some(Cow::Borrowed(value)) => attributes.set(name, value),
-        Some(Cow::Owned(value)) => attributes.set(name, value),
-        None => attributes,
+    policy.attributes().fold(attributes, |attributes, name| match name.split_once('.') {
+        None => of_request(name, head).into_iter().fold(attributes, |known, value| known.set(name, value)),
+        Some(("header", field)) => all(attributes, name, named::headers(head, field)),
+        Some(("cookie", cookie)) => all(attributes, name, named::cookies(head, cookie)),
+        Some(("query", part)) => all(attributes, name, named::query(head, part)),
+        Some(_) => attributes,
+    })
+}
+
+/// The same with all values of a name.
+fn all<'a>(
+    attributes: Attributes<'a>,
+    name: &'a str,
+    values: impl Iterator<Item = Cow<'a, [u8]>>,
+) -> Attributes<'a> {
+    values.fold(attributes, |known, value| match value {
+        Cow::Borrowed(value) => known.add(name, value),
+        Cow::Owned(value) => known.add(name, value),
     })
 }
 
@@ -37,6 +49,7 @@ pub(super) fn with_part<'a>(attributes: Attributes<'a>, name: &'a str, part: &'a
         Part::Address(ip, grouping) => attributes.set(name, grouping.group(*ip)),
         Part::Bytes(bytes) => attributes.set(name, &**bytes),
         Part::Number(number) => attributes.set(name, number.to_string()),
+        Part::Repeated(values) => values.iter().fold(attributes, |known, value| known.add(name, &**value)),
         Part::Missing | Part::NoPeer | Part::Skip | Part::Refuse => attributes,
     }
 }
@@ -60,20 +73,10 @@ pub(super) fn lack(
     let reason = match part {
         Part::NoPeer => Reason::NoPeer,
         // What is no address is none: a rule that refuses some of them must not be got past by it.
-        Part::Bytes(_) | Part::Number(_) if name == IP => Reason::Missing,
+        Part::Bytes(_) | Part::Number(_) | Part::Repeated(_) if name == IP => Reason::Missing,
         _ => return None,
     };
     (!attributes.has(name) && policy.attributes().any(|of| of == name)).then_some(reason)
-}
-
-fn value<'a>(name: &str, head: Head<'a>) -> Option<Cow<'a, [u8]>> {
-    match name.split_once('.') {
-        None => of_request(name, head).map(Cow::Borrowed),
-        Some(("header", field)) => head.header(field).map(|value| Cow::Borrowed(value.as_bytes())),
-        Some(("cookie", cookie)) => self::cookie(head.headers(), cookie.as_bytes()).map(Cow::Borrowed),
-        Some(("query", piece)) => query(head.uri().query()?.as_bytes(), piece.as_bytes()),
-        Some(_) => None,
-    }
 }
 
 fn of_request<'a>(name: &str, head: Head<'a>) -> Option<&'a [u8]> {
@@ -83,50 +86,6 @@ fn of_request<'a>(name: &str, head: Head<'a>) -> Option<&'a [u8]> {
         "host" => head.host(),
         _ => None,
     }
-}
-
-/// The first cookie of this name, without the quotes around it.
-fn cookie<'a>(headers: &'a HeaderMap, name: &[u8]) -> Option<&'a [u8]> {
-    let lines = headers.get_all(header::COOKIE).iter();
-    let mut cookies = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
-    cookies.find_map(|cookie| {
-        let equals = cookie.iter().position(|byte| *byte == b'=')?;
-        let value = cookie[equals + 1..].trim_ascii();
-        let unquoted = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\""));
-        (cookie[..equals].trim_ascii() == name).then(|| unquoted.unwrap_or(value))
-    })
-}
-
-/// The first piece of a query that has this name, decoded as forms are written; a piece without `=` is empty.
-fn query<'a>(query: &'a [u8], name: &[u8]) -> Option<Cow<'a, [u8]>> {
-    query.split(|byte| *byte == b'&').find_map(|piece| {
-        let equals = piece.iter().position(|byte| *byte == b'=').unwrap_or(piece.len());
-        let value = piece.get(equals + 1..).unwrap_or_default();
-        (*decoded(&piece[..equals]) == *name).then(|| decoded(value))
-    })
-}
-
-/// `%41` as `A`, and `+` as a space.
-fn decoded(text: &[u8]) -> Cow<'_, [u8]> {
-    if !text.iter().any(|byte| matches!(byte, b'%' | b'+')) {
-        return Cow::Borrowed(text);
-    }
-    let digit = |at: usize| text.get(at).and_then(|byte| char::from(*byte).to_digit(16));
-    let (mut plain, mut at) = (Vec::with_capacity(text.len()), 0);
-    while let Some(byte) = text.get(at) {
-        let code = if *byte == b'%' { digit(at + 1).zip(digit(at + 2)) } else { None };
-        match (code, byte) {
-            (Some((high, low)), _) => {
-                plain.push((high * 16 + low) as u8);
-                at += 3;
-                continue;
-            }
-            (None, b'+') => plain.push(b' '),
-            (None, byte) => plain.push(*byte),
-        }
-        at += 1;
-    }
-    Cow::Owned(plain)
 }
 
 #[cfg(test)]
@@ -162,13 +121,7 @@ mod tests {
         ] {
             assert_eq!(found.get(name), Some(value.as_bytes()), "{name}");
         }
-    }
-
-    #[test]
-    fn a_piece_of_a_query_without_a_value_is_empty() {
-        assert_eq!(query(b"a&b=", b"a").as_deref(), Some(&b""[..]));
-        assert_eq!(query(b"a&b=", b"b").as_deref(), Some(&b""[..]));
-        assert_eq!(query(b"%61=1", b"a").as_deref(), Some(&b"1"[..]));
-        assert_eq!(query(b"", b"a"), None);
+        assert_eq!(found.get_all("cookie.session").collect::<Vec<_>>(), [&b"s=1"[..], b"2"]);
+        assert_eq!(found.get_all("query.page").collect::<Vec<_>>(), [&b"a b c%zz"[..], b"2"]);
     }
 }

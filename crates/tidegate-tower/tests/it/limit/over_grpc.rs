@@ -15,13 +15,13 @@ use tonic_health::pb::health_client::HealthClient;
 use tonic_types::StatusExt as _;
 
 /// The health check behind a layer, on a port of its own, until this is dropped.
-struct Health {
+pub(super) struct Health {
     address: SocketAddr,
     task: JoinHandle<()>,
 }
 
 impl Health {
-    async fn behind(layer: RateLimit) -> Health {
+    pub(super) async fn behind(layer: RateLimit) -> Health {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let (_, health) = tonic_health::server::health_reporter();
@@ -30,7 +30,7 @@ impl Health {
         Health { address, task: tokio::spawn(async move { serving.await.unwrap() }) }
     }
 
-    async fn connect(&self) -> HealthClient<Channel> {
+    pub(super) async fn connect(&self) -> HealthClient<Channel> {
         let endpoint = Endpoint::new(format!("http://{}", self.address)).unwrap();
         HealthClient::new(endpoint.connect().await.unwrap())
     }
@@ -46,6 +46,15 @@ async fn check(client: &mut HealthClient<Channel>, timeout: Option<Duration>) ->
     let mut request = Request::new(HealthCheckRequest::default());
     if let Some(timeout) = timeout {
         request.set_timeout(timeout);
+    }
+    client.check(request).await.map(|_| ())
+}
+
+/// The same with these lines of `x-user`.
+pub(super) async fn check_as(client: &mut HealthClient<Channel>, users: &[&str]) -> Result<(), Status> {
+    let mut request = Request::new(HealthCheckRequest::default());
+    for user in users {
+        request.metadata_mut().append("x-user", user.parse().unwrap());
     }
     client.check(request).await.map(|_| ())
 }

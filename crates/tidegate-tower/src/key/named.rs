@@ -1,0 +1,169 @@
+//! What a request has under a name, of which it may have several: header fields, cookies, parts of the query.
+
+use std::borrow::Cow;
+
+use http::header::{self, AsHeaderName, HeaderName};
+use tidegate_rules::OnRepeated;
+
+use super::part::Part;
+use super::{Extract, Extracted};
+use crate::head::Head;
+
+/// Something that a request has under a name; made by [`header`](super::header()), [`cookie`](super::cookie) and
+/// [`query`](super::query).
+///
+/// Of a name that comes twice what is behind may read the first value or the last, so whoever repeats it is counted with
+/// all others who do. [`Named::on_repeated`] says otherwise.
+#[derive(Clone, Debug)]
+pub struct Named {
+    what: What,
+    on_repeated: OnRepeated,
+}
+
+#[derive(Clone, Debug)]
+enum What {
+    Header(HeaderName),
+    Cookie(Box<str>),
+    Query(Box<str>),
+}
+
+impl Named {
+    pub(super) fn header(name: HeaderName) -> Named {
+        Named::new(What::Header(name))
+    }
+
+    pub(super) fn cookie(name: &str) -> Named {
+        Named::new(What::Cookie(name.into()))
+    }
+
+    pub(super) fn query(name: &str) -> Named {
+        Named::new(What::Query(name.into()))
+    }
+
+    fn new(what: What) -> Named {
+        Named { what, on_repeated: OnRepeated::default() }
+    }
+
+    /// What happens when a request has several values of this name. In the attributes of rules it is for each rule to say.
+    #[must_use]
+    pub fn on_repeated(self, on_repeated: OnRepeated) -> Named {
+        Named { on_repeated, ..self }
+    }
+
+    fn part<'r>(&self, mut values: impl Iterator<Item = Cow<'r, [u8]>>) -> Part<'r> {
+        let Some(first) = values.next() else { return Part::Missing };
+        if self.on_repeated == OnRepeated::First {
+            return Part::Bytes(first);
+        }
+        let Some(second) = values.find(|value| *value != first) else { return Part::Bytes(first) };
+        match self.on_repeated {
+            OnRepeated::Share => Part::Repeated([first, second].into_iter().chain(values).collect()),
+            OnRepeated::Deny => Part::Refuse,
+            OnRepeated::First => Part::Bytes(first),
+            OnRepeated::Last => Part::Bytes(values.last().unwrap_or(second)),
+        }
+    }
+}
+
+impl Extract for Named {
+    #[inline]
+    fn extract<'r>(&self, head: Head<'r>) -> Extracted<'r> {
+        Extracted::Now(match &self.what {
+            What::Header(name) => self.part(headers(head, name)),
+            What::Cookie(name) => self.part(cookies(head, name)),
+            What::Query(name) => self.part(query(head, name)),
+        })
+    }
+}
+
+/// The values of all lines of a header field.
+#[inline]
+pub(crate) fn headers<'r>(head: Head<'r>, name: impl AsHeaderName) -> impl Iterator<Item = Cow<'r, [u8]>> {
+    head.headers().get_all(name).iter().map(|value| Cow::Borrowed(value.as_bytes()))
+}
+
+/// All cookies of a name, without the quotes around them.
+pub(crate) fn cookies<'r>(head: Head<'r>, name: &str) -> impl Iterator<Item = Cow<'r, [u8]>> {
+    let lines = head.headers().get_all(header::COOKIE).iter();
+    let cookies = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
+    cookies.filter_map(move |cookie| {
+        let equals = cookie.iter().position(|byte| *byte == b'=')?;
+        let value = cookie[equals + 1..].trim_ascii();
+        let unquoted = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\""));
+        let is_asked_for = cookie[..equals].trim_ascii() == name.as_bytes();
+        is_asked_for.then(|| Cow::Borrowed(unquoted.unwrap_or(value)))
+    })
+}
+
+/// All parts of a query that have this name, decoded as forms are written; a part without `=` is empty.
+pub(crate) fn query<'r>(head: Head<'r>, name: &str) -> impl Iterator<Item = Cow<'r, [u8]>> {
+    let parts = head.uri().query().into_iter().flat_map(|query| query.as_bytes().split(|byte| *byte == b'&'));
+    parts.filter_map(move |part| {
+        let equals = part.iter().position(|byte| *byte == b'=').unwrap_or(part.len());
+        let value = part.get(equals + 1..).unwrap_or_default();
+        (*decoded(&part[..equals]) == *name.as_bytes()).then(|| decoded(value))
+    })
+}
+
+/// `%41` as `A`, and `+` as a space.
+fn decoded(text: &[u8]) -> Cow<'_, [u8]> {
+    if !text.iter().any(|byte| matches!(byte, b'%' | b'+')) {
+        return Cow::Borrowed(text);
+    }
+    let digit = |at: usize| text.get(at).and_then(|byte| char::from(*byte).to_digit(16));
+    let (mut plain, mut at) = (Vec::with_capacity(text.len()), 0);
+    while let Some(byte) = text.get(at) {
+        let code = if *byte == b'%' { digit(at + 1).zip(digit(at + 2)) } else { None };
+        match (code, byte) {
+            (Some((high, low)), _) => {
+                plain.push((high * 16 + low) as u8);
+                at += 3;
+                continue;
+            }
+            (None, b'+') => plain.push(b' '),
+            (None, byte) => plain.push(*byte),
+        }
+        at += 1;
+    }
+    Cow::Owned(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::*;
+
+    fn values(uri: &str, name: &str) -> Vec<String> {
+        let request = Request::builder().uri(uri).body(()).unwrap();
+        let text = |value: Cow<'_, [u8]>| String::from_utf8_lossy(&value).into_owned();
+        query(Head::of(&request), name).map(text).collect()
+    }
+
+    #[test]
+    fn all_parts_of_a_query_are_found_in_any_spelling() {
+        assert_eq!(values("/?a&b=", "a"), [""]);
+        assert_eq!(values("/?a&b=", "b"), [""]);
+        assert_eq!(values("/?%61=1&a=2&b=3&a=1+%31", "a"), ["1", "2", "1 1"]);
+        assert_eq!(values("/?", "a"), [""; 0]);
+        assert_eq!(values("/", "a"), [""; 0]);
+    }
+
+    #[test]
+    fn what_is_said_twice_is_one_value_and_what_is_said_otherwise_is_several() {
+        let part = |on_repeated, uri: &str| {
+            let request = Request::builder().uri(uri).body(()).unwrap();
+            let named = Named::query("a").on_repeated(on_repeated);
+            let Extracted::Now(part) = named.extract(Head::of(&request)) else { panic!("it is there") };
+            part.into_owned()
+        };
+        let all = [OnRepeated::Share, OnRepeated::Deny, OnRepeated::First, OnRepeated::Last];
+        for on_repeated in all {
+            assert_eq!(part(on_repeated, "/?b=1"), Part::Missing);
+            assert_eq!(part(on_repeated, "/?a=1&b=2&%61=1"), Part::from("1"));
+        }
+        let several = all.map(|on_repeated| part(on_repeated, "/?a=1&a=1&a=2&a=1&a=3"));
+        assert!(matches!(several[0], Part::Repeated(_)), "{several:?}");
+        assert_eq!(several[1..], [Part::Refuse, Part::from("1"), Part::from("3")]);
+    }
+}
