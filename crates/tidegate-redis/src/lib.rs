@@ -22,6 +22,7 @@ mod open;
 mod options;
 mod refusals;
 mod reset;
+mod returns;
 mod script;
 mod status;
 mod store;

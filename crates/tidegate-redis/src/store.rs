@@ -1,6 +1,7 @@
 //! The store: what is asked of it, in the words of the server and back.
 
 use std::fmt;
+use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
 use redis::Value;
@@ -21,6 +22,7 @@ use crate::link::{Answered, Seat, Trunk};
 use crate::open::{OpenError, check};
 use crate::options::Options;
 use crate::refusals::Refusals;
+use crate::returns::OnTheirWay;
 use crate::script::{self, Bid, Call, Target, Time, Unsupported};
 use crate::status::Status;
 use crate::take::MOST_TOGETHER;
@@ -59,8 +61,9 @@ pub(crate) struct Inner {
     pub(crate) listings: Arc<Listings>,
     pub(crate) server_time: Arc<ServerTime>,
     pub(crate) turns: Turns,
+    pub(crate) on_their_way: OnTheirWay,
     /// Tells the time in place of the server.
-    clock: Option<Arc<dyn Clock>>,
+    pub(crate) clock: Option<Arc<dyn Clock>>,
     running: OnceLock<Result<Running, String>>,
 }
 
@@ -95,6 +98,7 @@ impl RedisStore {
             listings: Arc::default(),
             server_time: Arc::new(ServerTime::new()),
             turns: Turns::default(),
+            on_their_way: OnTheirWay::default(),
             clock,
             running: OnceLock::new(),
         };
@@ -191,7 +195,7 @@ impl Inner {
     }
 
     pub(crate) fn time(&self) -> Time {
-        self.clock.as_ref().map_or(Time::Server, |clock| Time::Given(clock.now()))
+        time_by(self.clock.as_ref())
     }
 
     /// The server's time, reckoned from its last answer.
@@ -230,6 +234,11 @@ impl Inner {
             refusals.forget(name);
         }
     }
+}
+
+/// The time by a clock that was given, or else by the server's.
+pub(crate) fn time_by(clock: Option<&Arc<dyn Clock>>) -> Time {
+    clock.map_or(Time::Server, |clock| Time::Given(clock.now()))
 }
 
 /// What is asked of a store that is dropped meanwhile may have been done.
@@ -277,6 +286,16 @@ impl Store for RedisStore {
             let call = script::release(&self.inner.target(&subject)?, permit, self.inner.time());
             read(script::read_whether(self.inner.run(call, self.inner.due()?).await?))
         })
+    }
+
+    fn release_later(&self, subject: Subject<'_>, permit: PermitId) {
+        if let Ok(target) = self.inner.target(&subject) {
+            self.inner.give_back_later(target, permit, Instant::now());
+        }
+    }
+
+    fn in_background(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>) {
+        self.inner.go_on_with(task);
     }
 
     fn renew<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {

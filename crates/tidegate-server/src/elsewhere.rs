@@ -145,6 +145,10 @@ impl Elsewhere {
         self.store.release(limit.whole().subject(key), permit).await
     }
 
+    pub(crate) fn release_later(&self, key: &Key, limit: &DynamicLimit, permit: PermitId) {
+        self.store.release_later(limit.whole().subject(key), permit);
+    }
+
     pub(crate) async fn renew(
         &self,
         key: &Key,

@@ -96,6 +96,11 @@ impl Permits {
         all
     }
 
+    /// Gives all of them back without an answer: whoever asked for them is gone.
+    pub(crate) fn release_later(&self, engine: &Engine) {
+        self.0.iter().for_each(|permit| permit.release_later(engine));
+    }
+
     /// Starts all their leases anew. Whether every one was still holding its place.
     pub(crate) async fn renew(&self, engine: &Engine) -> Result<bool, StoreError> {
         let mut all = Ok(true);
@@ -139,6 +144,18 @@ impl Permit {
             }
             (Holder::AdHoc(key), _) => {
                 Ok(engine.adhoc.release(key, engine.prepare(self.limit).in_memory(), self.id))
+            }
+        }
+    }
+
+    fn release_later(&self, engine: &Engine) {
+        match (&self.holder, &engine.elsewhere) {
+            (Holder::Rule(rule, key), _) => engine.rules.gate.release_later(&[self.held(rule, key)]),
+            (Holder::AdHoc(key), Some(elsewhere)) if !self.is_local => {
+                elsewhere.release_later(&Key::new(key), &engine.prepare(self.limit), self.id);
+            }
+            (Holder::AdHoc(key), _) => {
+                engine.adhoc.release(key, engine.prepare(self.limit).in_memory(), self.id);
             }
         }
     }

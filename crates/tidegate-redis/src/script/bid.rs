@@ -1,10 +1,11 @@
 //! One ask of a script: the state that it is about, the limit of that, and what a key without a live state begins with.
 
-use tidegate::{Algorithm, Ask, Limit, PreparedLimit, State, Timestamp};
+use tidegate::{Algorithm, Ask, Limit, PermitId, PreparedLimit, State, Timestamp};
 
 use super::TICKS;
+use super::change::{NUMBER_BITS, permit_id};
 use super::key::LimitName;
-use super::limits::{Unsupported, held};
+use super::limits::{Unsupported, held, permit_name};
 use super::pack::Pack;
 
 /// A state in a server, and the limit that it belongs to.
@@ -37,12 +38,35 @@ pub(crate) struct Bid {
     pub(crate) ask: Ask,
     /// Where counts of limits before this one may matter: what a key without a live state begins with.
     pub(crate) begin: Option<Begin>,
+    /// The random bits of the permit that it gets, under a concurrency limit.
+    pub(crate) number: u64,
 }
 
 impl Bid {
     /// An ask under a limit without predecessors.
     pub(crate) fn new(target: Target, ask: Ask) -> Bid {
-        Bid { target, ask, begin: None }
+        let number = match target.limit.algorithm() {
+            Algorithm::Concurrency => fastrand::u64(..1 << NUMBER_BITS),
+            _ => 0,
+        };
+        Bid { target, ask, begin: None, number }
+    }
+
+    /// The permit that it gets if it is allowed, under a concurrency limit.
+    pub(crate) fn permit(&self) -> Option<PermitId> {
+        let units = (self.target.limit.algorithm() == Algorithm::Concurrency).then(|| self.units_held())?;
+        permit_id(units, self.number)
+    }
+
+    /// The name of that permit in the server.
+    pub(super) fn permit_name(&self) -> String {
+        permit_name(self.units_held(), self.number)
+    }
+
+    /// How many places it asks for; what is more than all, is too much.
+    pub(super) fn units_held(&self) -> u64 {
+        let [most, ..] = self.target.limit.numbers();
+        self.ask.cost.get().min(most + 1)
     }
 }
 

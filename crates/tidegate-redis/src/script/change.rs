@@ -11,6 +11,7 @@ use super::{Call, TICKS, Time};
 
 /// The bits of a permit's number that say how many places it holds; the others are random.
 const UNIT_BITS: u32 = 21;
+pub(super) const NUMBER_BITS: u32 = 64 - UNIT_BITS;
 
 /// What is needed to give one take back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,9 +171,13 @@ pub(crate) fn renew(target: &Target, permit: PermitId, time: Time) -> Call {
 /// The number of a permit, by the name under which a server keeps it.
 pub(super) fn permit_of(name: &str) -> Option<PermitId> {
     let (units, number) = name.split_once(':')?;
-    let (units, number): (u64, u64) = (units.parse().ok()?, number.parse().ok()?);
-    let fits = units < 1 << UNIT_BITS && number < 1 << (64 - UNIT_BITS);
-    PermitId::from_number(number << UNIT_BITS | units).filter(|_| fits && units > 0)
+    permit_id(units.parse().ok()?, number.parse().ok()?)
+}
+
+/// The number of a permit for so many places.
+pub(super) fn permit_id(units: u64, number: u64) -> Option<PermitId> {
+    let fits = units > 0 && units < 1 << UNIT_BITS && number < 1 << NUMBER_BITS;
+    fits.then(|| PermitId::from_number(number << UNIT_BITS | units)).flatten()
 }
 
 /// Answers that need no look at anything.

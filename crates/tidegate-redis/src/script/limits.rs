@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tidegate::{Algorithm, Ask, Cost, Draft, Limit, Ticks, WindowMode};
 
-use super::bid::Target;
+use super::bid::{Bid, Target};
 use super::key::letter;
 use super::pack::Pack;
 use super::{TICKS, span};
@@ -132,18 +132,17 @@ pub(crate) fn longest_use(limit: &Limit) -> Ticks {
 }
 
 /// What a script is told about an ask under a limit that it holds.
-pub(super) fn pack_take(target: &Target, ask: Ask) -> Pack {
-    let limit = &target.limit;
+pub(super) fn pack_take(bid: &Bid) -> Pack {
+    let (target, limit, ask) = (&bid.target, &bid.target.limit, bid.ask);
     let (cost, patience, numbers) = (ask.cost.get(), ask.patience.get(), limit.numbers());
     match limit.algorithm() {
         Algorithm::TokenBucket | Algorithm::LeakyBucket => pack_debt(limit, ask),
         Algorithm::Pacer => pack_pace(limit, cost, patience),
         Algorithm::Concurrency => {
             let [most, lease, ..] = numbers;
-            let number: u64 = fastrand::u64(..1 << 43);
-            let units = cost.min(most + 1);
+            let units = bid.units_held();
             let pack = Pack::new(holders_letter(target)).number(most).micros(lease).number(units);
-            pack.text(&permit_name(units, number))
+            pack.text(&bid.permit_name())
         }
         // Whatever is more than all, is too much.
         _ => pack_counter(limit, cost.min(numbers[0] + 1)),

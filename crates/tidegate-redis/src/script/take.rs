@@ -38,7 +38,7 @@ pub(crate) fn peek(bids: &[Bid], time: Time) -> Call {
 
 fn packs(bids: &[Bid]) -> Vec<Vec<u8>> {
     let mut packs = Vec::with_capacity(bids.len() + 2);
-    packs.extend(bids.iter().map(|bid| pack_take(&bid.target, bid.ask).into_bytes()));
+    packs.extend(bids.iter().map(|bid| pack_take(bid).into_bytes()));
     packs
 }
 

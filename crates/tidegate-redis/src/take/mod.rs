@@ -17,6 +17,7 @@ use tidegate::{Adjusted, Answer, Ask, Cost, Decision, Decisions, OpenReceipt, St
 
 use crate::link::Seat;
 use crate::refusals::{Era, Lasting};
+use crate::returns::Unclaimed;
 use crate::script::{self, Bid, Taken};
 use crate::store::{Inner, read, unfit};
 use request::Request;
@@ -63,8 +64,10 @@ impl Inner {
             return Answer::ready(refused.remembered());
         }
         Answer::later(async move {
+            let mut unclaimed = Unclaimed::of(self, &request.bids);
             let reported = self.take_there(&request, false).await?;
             self.remember(&request, &reported, &eras);
+            unclaimed.claim();
             Ok(request.spread(&reported.decisions).into())
         })
     }
@@ -79,8 +82,10 @@ impl Inner {
             return Answer::later(async move { taken.await.map(TrackedDecisions::without_receipts) });
         };
         Answer::later(async move {
+            let mut unclaimed = Unclaimed::of(self, &request.bids);
             let reported = self.take_there(&request, true).await?;
             self.remember(&request, &reported, &eras);
+            unclaimed.claim();
             let shares = request.shares(&reported.proofs, |proof| &mut proof.taken);
             let receipts = shares.into_iter().map(|share| {
                 let (cost, proof) = share?;

@@ -1,5 +1,6 @@
 //! The store on real servers: alone, with Sentinels, in a cluster; whole, slow, cut, killed, replaced.
 
+mod abandoned;
 mod changes;
 mod cluster;
 mod conformance;

@@ -28,9 +28,12 @@ struct Request<'a> {
 }
 
 /// What comes of those who are only measured.
-#[derive(Default)]
-pub(super) struct Measured {
+pub(super) struct Measured<'g> {
+    gate: &'g Gate,
     permits: Vec<HeldPermit>,
+    /// The places that were given so far. Whoever drops a request before it is answered does not hear of them, so they
+    /// are given back.
+    unclaimed: Vec<HeldPermit>,
     /// The store has failed: nobody waits for it again only to measure.
     has_failed: bool,
     /// What was taken, of those who are obeyed as well, if anybody wants to know.
@@ -39,15 +42,30 @@ pub(super) struct Measured {
     receipts: std::vec::IntoIter<Option<OpenReceipt>>,
 }
 
-impl Measured {
+impl<'g> Measured<'g> {
+    pub(super) fn new(gate: &'g Gate) -> Measured<'g> {
+        let (permits, unclaimed) = (Vec::new(), Vec::new());
+        Measured { gate, permits, unclaimed, has_failed: false, bill: None, receipts: Vec::new().into_iter() }
+    }
+
     /// With a bill of what is taken.
-    pub(super) fn billed() -> Measured {
-        Measured { bill: Some(Vec::new()), ..Measured::default() }
+    pub(super) fn billed(gate: &'g Gate) -> Measured<'g> {
+        let mut measured = Measured::new(gate);
+        measured.bill = Some(Vec::new());
+        measured
     }
 
     fn note(&mut self, asked: &Asked<'_>, decision: &Decision, (mode, receipt): (Mode, Option<OpenReceipt>)) {
         if let Some(bill) = &mut self.bill {
             bill.extend(Entry::of(asked, decision, receipt).map(|entry| Entry { mode, ..entry }));
+        }
+    }
+}
+
+impl Drop for Measured<'_> {
+    fn drop(&mut self) {
+        if !self.unclaimed.is_empty() {
+            self.gate.release_later(&self.unclaimed);
         }
     }
 }
@@ -58,11 +76,11 @@ impl Gate {
     /// If the store fails, or more limits apply than it decides together ([`Store::most_together`]), each rule goes on
     /// as it says in `on_store_failure`, and [`Admission::decided_by`] tells so. An error is only that a remote store
     /// does not answer at once where that was asked for.
-    /// Whoever drops this before it is answered may have spent, once; places in flight come back with their lease.
+    /// Whoever drops this before it is answered may have spent, once; places in flight are given back.
     pub async fn admit(&self, attributes: &Attributes<'_>) -> Result<Admission, StoreError> {
         let (force, request) = (self.in_force(), std::slice::from_ref(attributes));
         // One request reads the clock as it goes: nothing else has to be decided at its instant.
-        self.decide(&force, request, &mut Measured::default(), &Moment::default()).await.map(only)
+        self.decide(&force, request, &mut Measured::new(self), &Moment::default()).await.map(only)
     }
 
     /// Decides about several requests that stand or fall together: all are allowed, or nothing was spent. After a
@@ -71,14 +89,14 @@ impl Gate {
     pub async fn admit_all(&self, requests: &[Attributes<'_>]) -> Result<Vec<Admission>, StoreError> {
         let force = self.in_force();
         let moment = Moment::of(&force);
-        self.decide(&force, requests, &mut Measured::default(), &moment).await
+        self.decide(&force, requests, &mut Measured::new(self), &moment).await
     }
 
     pub(super) async fn decide(
         &self,
         force: &InForce,
         requests: &[Attributes<'_>],
-        measured: &mut Measured,
+        measured: &mut Measured<'_>,
         moment: &Moment,
     ) -> Result<Vec<Admission>, StoreError> {
         // One date for all rules, also if it changes meanwhile.
@@ -106,6 +124,8 @@ impl Gate {
         let each = decided.as_ref().map_or(&[][..], Decisions::each);
         let refused = each.iter().filter(|decision| !decision.is_allowed()).count();
         let each = together.told(each);
+        let asked = visits.iter().flat_map(|visit| &visit.enforced);
+        measured.unclaimed.extend(asked.zip(&each).filter_map(|(asked, decision)| hold(asked, decision)));
         let mut rest = &*each;
         let mut admissions = Vec::with_capacity(requests.len());
         for (visit, request) in visits.iter().zip(requests) {
@@ -114,6 +134,7 @@ impl Gate {
             let request = Request { attributes: request, now: &now, at: moment.at };
             admissions.push(self.conclude(force, visit, (request, own, refused), measured).await);
         }
+        measured.unclaimed.clear();
         Ok(admissions)
     }
 
@@ -134,7 +155,7 @@ impl Gate {
         force: &InForce,
         asks: &[(Subject<'_>, Ask)],
         at: Option<Timestamp>,
-        measured: &Measured,
+        measured: &Measured<'_>,
     ) -> Result<TrackedDecisions, StoreError> {
         let answer = match measured.bill {
             Some(_) => force.store.store().take_tracked(asks).await,
@@ -159,7 +180,7 @@ impl Gate {
         force: &InForce,
         visit: &Visit<'_>,
         (request, own, refused): (Request<'_>, &[Decision], usize),
-        measured: &mut Measured,
+        measured: &mut Measured<'_>,
     ) -> Admission {
         for (asked, decision) in visit.enforced.iter().zip(own) {
             if refused == 0 || !decision.is_allowed() {
@@ -212,7 +233,7 @@ impl Gate {
         &self,
         force: &InForce,
         (asked, at): (&Asked<'_>, Option<Timestamp>),
-        measured: &mut Measured,
+        measured: &mut Measured<'_>,
     ) -> Option<Decision> {
         let ask = [asked.subject()];
         let answer =
@@ -226,6 +247,7 @@ impl Gate {
         let decision = *decisions.each().first()?;
         self.count(force, asked, &decision);
         measured.permits.extend(hold(asked, &decision));
+        measured.unclaimed.extend(hold(asked, &decision));
         measured.note(asked, &decision, (Mode::Shadow, receipts.pop().flatten()));
         Some(decision)
     }
@@ -235,7 +257,7 @@ impl Gate {
         force: &InForce,
         asked: &Asked<'_>,
         (request, is_allowed): (Request<'_>, bool),
-        measured: &mut Measured,
+        measured: &mut Measured<'_>,
     ) {
         for id in &asked.limited.candidates {
             let Request { attributes, now, at } = request;

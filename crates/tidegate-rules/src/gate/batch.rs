@@ -95,7 +95,7 @@ impl Batch {
     /// [`Gate::admit_all`] by the policy of this batch.
     pub async fn admit_all(&self, requests: &[Attributes<'_>]) -> Result<Vec<Admission>, StoreError> {
         let moment = Moment::of(&self.force);
-        self.gate.decide(&self.force, requests, &mut Measured::default(), &moment).await
+        self.gate.decide(&self.force, requests, &mut Measured::new(&self.gate), &moment).await
     }
 }
 
@@ -104,7 +104,7 @@ impl Stretch<'_> {
     pub async fn admit(&self, request: &Attributes<'_>) -> Result<Admission, StoreError> {
         let Batch { gate, force } = self.batch;
         let request = std::slice::from_ref(request);
-        gate.decide(force, request, &mut Measured::default(), &self.moment).await.map(only)
+        gate.decide(force, request, &mut Measured::new(gate), &self.moment).await.map(only)
     }
 }
 

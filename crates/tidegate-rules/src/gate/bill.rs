@@ -75,10 +75,10 @@ impl Gate {
     /// ```
     pub async fn admit_billed(&self, attributes: &Attributes<'_>) -> Result<(Admission, Bill), StoreError> {
         let force = self.in_force();
-        let mut measured = Measured::billed();
+        let mut measured = Measured::billed(self);
         let request = std::slice::from_ref(attributes);
         let admission = only(self.decide(&force, request, &mut measured, &Moment::default()).await?);
-        let entries = measured.bill.filter(|taken| admission.is_allowed() && !taken.is_empty());
+        let entries = measured.bill.take().filter(|taken| admission.is_allowed() && !taken.is_empty());
         let bill = entries.map(|entries| Bill { force: Some(force.to_arc()), entries });
         Ok((admission, bill.unwrap_or_default()))
     }

@@ -1,5 +1,7 @@
 //! Places in flight, given back and held on to.
 
+use std::pin::Pin;
+
 use tidegate::{Algorithm, Answer, Key, PreparedLimit, StoreError, Subject};
 
 use super::admission::HeldPermit;
@@ -27,6 +29,26 @@ impl Gate {
             .map(|(permit, limit)| force.release(permit, limit.as_ref()))
             .collect())
         .await
+    }
+
+    /// Gives places back without an answer, for those who cannot wait for one: their request is gone. What the store does
+    /// not hear of comes back with its lease.
+    pub fn release_later(&self, permits: &[HeldPermit]) {
+        let force = self.in_force();
+        for permit in permits {
+            let Some(limit) = self.limit_to_release(&force, permit) else { continue };
+            let holder = force.holder_of(permit, &limit);
+            match force.store.elsewhere() {
+                Some(elsewhere) if permit.is_local => drop(elsewhere.local.release(holder, permit.id)),
+                None if permit.is_local => {}
+                _ => force.store.store().release_later(holder, permit.id),
+            }
+        }
+    }
+
+    /// Goes on with a task that nobody waits for, where the states are: the correction of a request that is gone.
+    pub fn in_background(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>) {
+        self.in_force().store.store().in_background(task);
     }
 
     /// The limit that names what is in flight under the rule of a permit. That is one set whatever the numbers, also

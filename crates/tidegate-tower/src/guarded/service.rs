@@ -44,9 +44,9 @@ where
     fn call(&mut self, request: Request<B>) -> GuardedFuture<S::Future> {
         let stage = match self.settings.guard.admit() {
             Ok(passage) => {
-                let passage = Some(self.settings.begin(passage));
-                let (future, settings) = (self.inner.call(request), Arc::clone(&self.settings));
-                Stage::Calling { future, passage, settings }
+                let mut passage = self.settings.begin(passage);
+                let future = passage.work(|| self.inner.call(request));
+                Stage::Calling { future, passage: Some(passage), settings: Arc::clone(&self.settings) }
             }
             Err(refusal) => {
                 let response = self.settings.refuse(Head::of(&request), refusal);
@@ -88,7 +88,8 @@ where
                 Poll::Ready(Ok(refusal(response)))
             }
             StageProjection::Calling { future, passage, settings } => {
-                let answer = ready!(future.poll(context));
+                let ongoing = passage.as_mut().expect("polled again after it was over");
+                let answer = ready!(ongoing.work(|| future.poll(context)));
                 match (passage.take(), &answer) {
                     (Some(passage), Ok(response)) => {
                         let outcome = settings.outcome(response);

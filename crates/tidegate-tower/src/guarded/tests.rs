@@ -1,5 +1,6 @@
 //! The layer over services of the tests' own, by a clock that is set by hand.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
@@ -19,6 +20,10 @@ enum Wanted {
     Status(u16),
     Grpc(&'static str),
     Error,
+    /// A panic in the call itself.
+    Panic,
+    /// A panic when it is awaited.
+    PanicLater,
     Nothing,
 }
 
@@ -32,6 +37,7 @@ impl Service<Request<Wanted>> for Echo {
     }
 
     fn call(&mut self, request: Request<Wanted>) -> Answering {
+        assert!(!matches!(request.body(), Wanted::Panic), "as it was asked for");
         Answering(*request.body())
     }
 }
@@ -48,6 +54,7 @@ impl Future for Answering {
                 Poll::Ready(Ok(Response::builder().header("grpc-status", status).body(()).unwrap()))
             }
             Wanted::Error => Poll::Ready(Err("broken")),
+            Wanted::Panic | Wanted::PanicLater => panic!("as it was asked for"),
             Wanted::Nothing => Poll::Pending,
         }
     }
@@ -80,7 +87,7 @@ impl Bench {
     /// What the guard does after so many calls that went so, some of which it may have refused.
     fn after(&mut self, calls: u32, wanted: Wanted) -> GuardState {
         for _ in 0..calls {
-            let _ = self.call(wanted);
+            let _ = catch_unwind(AssertUnwindSafe(|| self.call(wanted)));
         }
         self.guard.state()
     }
@@ -104,8 +111,9 @@ fn failures_and_overload_count_and_everything_else_does_not() {
     let bad = [
         Wanted::Status(500),
         Wanted::Status(503),
-        Wanted::Status(429),
         Wanted::Error,
+        Wanted::Panic,
+        Wanted::PanicLater,
         Wanted::Grpc("14"),
         Wanted::Grpc("13"),
     ];
@@ -113,8 +121,16 @@ fn failures_and_overload_count_and_everything_else_does_not() {
         let state = Bench::new(as_it_is).after(20, wanted);
         assert!(matches!(state, GuardState::Limiting { .. }), "{wanted:?}: {state:?}");
     }
-    let good =
-        [Wanted::Status(200), Wanted::Status(404), Wanted::Nothing, Wanted::Grpc("5"), Wanted::Grpc("1")];
+    let good = [
+        Wanted::Status(200),
+        Wanted::Status(404),
+        Wanted::Status(408),
+        Wanted::Status(429),
+        Wanted::Nothing,
+        Wanted::Grpc("5"),
+        Wanted::Grpc("1"),
+        Wanted::Grpc("8"),
+    ];
     for wanted in good {
         assert_eq!(Bench::new(as_it_is).after(200, wanted), GuardState::Clear, "{wanted:?}");
     }
@@ -151,6 +167,19 @@ fn what_another_layer_of_ours_refused_says_nothing_about_the_service() {
         }
     }
     assert_eq!(guard.state(), GuardState::Clear);
+}
+
+/// As behind a layer that catches panics: the call is dropped when the panic is over.
+#[test]
+fn a_panic_counts_also_where_it_is_caught_before_the_call_is_dropped() {
+    let mut bench = Bench::new(as_it_is);
+    for _ in 0..20 {
+        let mut call = Box::pin(bench.service.call(Request::new(Wanted::PanicLater)));
+        let poll = || call.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert!(catch_unwind(AssertUnwindSafe(poll)).is_err());
+        drop(call);
+    }
+    assert!(matches!(bench.guard.state(), GuardState::Limiting { .. }));
 }
 
 #[test]

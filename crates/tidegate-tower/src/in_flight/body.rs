@@ -29,8 +29,11 @@ pin_project! {
     {
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
-            // Who reads a body may stop as soon as it knows that nothing more will come, by the body or by its length.
-            if let Some(kept) = this.kept.take().filter(|kept| kept.is_whole() || this.body.is_end_stream()) {
+            let Some(kept) = this.kept.take() else { return };
+            if kept.is_being_read {
+                kept.place.done(Outcome::Failed);
+            } else if kept.is_whole() || this.body.is_end_stream() {
+                // Who reads a body may stop as soon as it knows that nothing more will come, by the body or by its length.
                 kept.done();
             }
         }
@@ -45,6 +48,8 @@ struct Keeping {
     reads_trailers: bool,
     /// How many bytes are still to come, if that was said.
     to_come: Option<u64>,
+    /// Whether the body is being read now, in a call that has to return.
+    is_being_read: bool,
 }
 
 impl Keeping {
@@ -71,7 +76,7 @@ impl<B: Body> Kept<B> {
         length: Option<u64>,
     ) -> Kept<B> {
         let to_come = length.or_else(|| body.size_hint().exact());
-        let kept = Keeping { place, outcome, reads_trailers, to_come };
+        let kept = Keeping { place, outcome, reads_trailers, to_come, is_being_read: false };
         if body.is_end_stream() {
             kept.done();
             return Kept::nothing(body);
@@ -89,7 +94,13 @@ impl<B: Body> Body for Kept<B> {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
         let this = self.project();
+        // A body that panics has failed, also where somebody catches the panic before this is dropped.
+        let set_being_read = |kept: &mut Option<Keeping>, is_being_read| {
+            kept.iter_mut().for_each(|kept| kept.is_being_read = is_being_read);
+        };
+        set_being_read(this.kept, true);
         let frame = this.body.poll_frame(context);
+        set_being_read(this.kept, false);
         match &frame {
             Poll::Pending => {}
             Poll::Ready(Some(Ok(frame))) => {

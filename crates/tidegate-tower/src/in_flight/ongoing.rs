@@ -30,16 +30,27 @@ impl Listens for Passage {
     }
 }
 
-/// A call that has begun. Dropped, its caller has given it up.
+/// A call that has begun. Dropped, its caller has given it up, or the service has panicked.
 pub(crate) struct Ongoing<L: Listens> {
     listener: Option<L>,
     overloaded_after: Option<Duration>,
+    /// Whether the service is working on it now, in a call that has to return.
+    is_in_service: bool,
 }
 
 impl<L: Listens> Ongoing<L> {
     /// If it is given up after this time, it is for want of capacity.
     pub(crate) fn new(listener: L, overloaded_after: Option<Duration>) -> Ongoing<L> {
-        Ongoing { listener: Some(listener), overloaded_after }
+        Ongoing { listener: Some(listener), overloaded_after, is_in_service: false }
+    }
+
+    /// Lets the service work. If that panics, the call has failed, also where somebody catches the panic before this is
+    /// dropped.
+    pub(crate) fn work<T>(&mut self, work: impl FnOnce() -> T) -> T {
+        self.is_in_service = true;
+        let result = work();
+        self.is_in_service = false;
+        result
     }
 
     /// It was answered; who listens is told by others.
@@ -60,6 +71,9 @@ impl<L: Listens> Ongoing<L> {
 impl<L: Listens> Drop for Ongoing<L> {
     fn drop(&mut self) {
         let Some(listener) = self.listener.take() else { return };
+        if self.is_in_service {
+            return listener.tell(Outcome::Failed);
+        }
         let is_late = self.overloaded_after.is_some_and(|after| listener.lasted() >= after);
         listener.tell(if is_late { Outcome::Overloaded } else { Outcome::Ignored });
     }

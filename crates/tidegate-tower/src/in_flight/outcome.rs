@@ -12,23 +12,24 @@ use crate::head::ResponseHead;
 /// | answer | outcome |
 /// |---|---|
 /// | a refusal by a layer of this crate, whatever its status | [`Ignored`](Outcome::Ignored) |
-/// | 408, 429, 503, 504 | [`Overloaded`](Outcome::Overloaded) |
+/// | 408, 429 | [`Ignored`](Outcome::Ignored): one caller was slow, or has used up its own quota |
+/// | 503, 504 | [`Overloaded`](Outcome::Overloaded) |
 /// | any other 5xx | [`Failed`](Outcome::Failed) |
-/// | gRPC `DEADLINE_EXCEEDED`, `RESOURCE_EXHAUSTED`, `UNAVAILABLE` | [`Overloaded`](Outcome::Overloaded) |
+/// | gRPC `DEADLINE_EXCEEDED`, `UNAVAILABLE` | [`Overloaded`](Outcome::Overloaded) |
 /// | gRPC `UNKNOWN`, `INTERNAL`, `DATA_LOSS` | [`Failed`](Outcome::Failed) |
-/// | gRPC `CANCELLED` | [`Ignored`](Outcome::Ignored) |
+/// | gRPC `CANCELLED`, `RESOURCE_EXHAUSTED` | [`Ignored`](Outcome::Ignored) |
 /// | anything else | [`Done`](Outcome::Done) |
 ///
+/// A service that answers 429 because it is full as a whole says so by `.outcome(..)` of the layer.
 /// The status of gRPC is known from the head only where there are no messages, as in most refusals and errors.
 pub fn outcome_of(head: ResponseHead<'_>) -> Outcome {
     if is_our_refusal(head) {
         return Outcome::Ignored;
     }
     match head.status() {
-        StatusCode::REQUEST_TIMEOUT
-        | StatusCode::TOO_MANY_REQUESTS
-        | StatusCode::SERVICE_UNAVAILABLE
-        | StatusCode::GATEWAY_TIMEOUT => Outcome::Overloaded,
+        // Whoever can provoke these at will would shut out everybody else.
+        StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => Outcome::Ignored,
+        StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT => Outcome::Overloaded,
         status if status.is_server_error() => Outcome::Failed,
         _ => head.grpc_status().map_or(Outcome::Done, outcome_of_grpc),
     }
@@ -51,8 +52,8 @@ pub(crate) fn is_our_refusal(head: ResponseHead<'_>) -> bool {
 /// How a call of gRPC went, by the number of its status.
 pub(crate) fn outcome_of_grpc(status: u32) -> Outcome {
     match status {
-        1 => Outcome::Ignored,
-        4 | 8 | 14 => Outcome::Overloaded,
+        1 | 8 => Outcome::Ignored,
+        4 | 14 => Outcome::Overloaded,
         2 | 13 | 15 => Outcome::Failed,
         _ => Outcome::Done,
     }
@@ -74,8 +75,11 @@ mod tests {
         for status in [500, 501, 502, 505, 599] {
             assert_eq!(outcome(status), Outcome::Failed, "{status}");
         }
-        for status in [408, 429, 503, 504] {
+        for status in [503, 504] {
             assert_eq!(outcome(status), Outcome::Overloaded, "{status}");
+        }
+        for status in [408, 429] {
+            assert_eq!(outcome(status), Outcome::Ignored, "{status}");
         }
     }
 
@@ -92,9 +96,11 @@ mod tests {
         for status in [2, 13, 15] {
             assert_eq!(outcome(status), Outcome::Failed, "{status}");
         }
-        for status in [4, 8, 14] {
+        for status in [4, 14] {
             assert_eq!(outcome(status), Outcome::Overloaded, "{status}");
         }
-        assert_eq!(outcome(1), Outcome::Ignored);
+        for status in [1, 8] {
+            assert_eq!(outcome(status), Outcome::Ignored, "{status}");
+        }
     }
 }

@@ -48,8 +48,9 @@ where
         let class = self.settings.class(head);
         let stage = match self.settings.places.enter(class) {
             Ok(place) => {
-                let place = Some(self.settings.begin(place));
-                Stage::Calling { future: self.inner.call(request), place }
+                let mut place = self.settings.begin(place);
+                let future = place.work(|| self.inner.call(request));
+                Stage::Calling { future, place: Some(place) }
             }
             Err(refusal) => match self.settings.patience(head) {
                 Some(longest) => {
@@ -133,9 +134,11 @@ where
                         return Poll::Ready(Err(error));
                     }
                     let (mut service, request) = pending.take().expect("it was there just now");
-                    Stage::Calling { future: service.call(request), place: place.take() }
+                    let mut place = place.take().expect("it is called once");
+                    let future = place.work(|| service.call(request));
+                    Stage::Calling { future, place: Some(place) }
                 }
-                StageProjection::Calling { future, place } => match ready!(future.poll(context)) {
+                StageProjection::Calling { future, place } => match ready!(polled(place, future, context)) {
                     Ok(response) => {
                         let place =
                             place.take().and_then(Ongoing::answered).expect("polled again after it was over");
@@ -150,6 +153,15 @@ where
             stage.set(next);
         }
     }
+}
+
+/// Polls the service, as long as its call is not over.
+fn polled<F: Future>(
+    place: &mut Option<Ongoing<Place>>,
+    future: Pin<&mut F>,
+    context: &mut Context<'_>,
+) -> Poll<F::Output> {
+    place.as_mut().expect("polled again after it was over").work(|| future.poll(context))
 }
 
 fn fail(place: Option<Ongoing<Place>>) {

@@ -184,10 +184,41 @@ impl RateLimit {
     /// requests are answered. So the requests that are kept obey the limit by themselves, and a client that holds back
     /// requests which will be refunded gains nothing.
     ///
-    /// Not called for requests that were not limited, were refused, or got an error in place of a response.
+    /// Not called for requests that were not limited or were refused. What holds for requests without a response says
+    /// [`RateLimit::abandoned`].
     #[must_use]
     pub fn after(self, after: impl Fn(ResponseHead<'_>) -> Settle + Send + Sync + 'static) -> RateLimit {
-        self.set(|settings| settings.after = Some(Arc::new(after)))
+        self.set(|settings| settings.settlement.set_after(Arc::new(after)))
+    }
+
+    /// By what a request is settled that has no response: its client has hung up, its service has panicked or got an error
+    /// in place of a response. It is done when the request is dropped.
+    ///
+    /// Unless this is said, nobody escapes a charge by hanging up: what was taken stays taken, and beside it the most is
+    /// charged that [`RateLimit::after`] would charge. That is what it says about an empty response with status 499
+    /// (client closed request), or the most that it has charged so far in this layer, whichever is more; a refund that it
+    /// says there is not done. Say `.abandoned(Settle::Keep)` where nothing is to be charged, or
+    /// `.abandoned(Settle::Charge(n))` where the most is known.
+    ///
+    /// A request that is gone before the service was asked for it, because it waited or because rules on a store elsewhere
+    /// were still asked, is never charged; a refund that is said here is done.
+    ///
+    /// ```
+    /// use tidegate::Limit;
+    /// use tidegate_tower::{RateLimit, Settle, key};
+    ///
+    /// let layer = RateLimit::new(Limit::per_hour(10_000), key::header("x-user"))
+    ///     .after(|response| match response.headers().get("x-tokens").and_then(|field| field.to_str().ok()) {
+    ///         Some(tokens) => Settle::Charge(tokens.parse().unwrap_or(4_096)),
+    ///         None => Settle::Keep,
+    ///     })
+    ///     // An answer has 4,096 tokens at most.
+    ///     .abandoned(Settle::Charge(4_096));
+    /// # let _ = layer;
+    /// ```
+    #[must_use]
+    pub fn abandoned(self, settle: Settle) -> RateLimit {
+        self.set(|settings| settings.settlement.set_abandoned(settle))
     }
 
     /// The answer to whoever is refused, in place of ours; fields that tell what is left are added to it, and

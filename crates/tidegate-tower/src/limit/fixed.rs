@@ -12,7 +12,7 @@ use tidegate::{
     ask,
 };
 
-use super::noted::{HeldPlace, More, Noted};
+use super::noted::{Course, HeldPlace, More, Noted};
 use super::paused::{Step, Turn};
 use super::service::Beginning;
 use super::settings::Settings;
@@ -115,9 +115,9 @@ impl Fixed {
         if self.counts_denied && !patience.is_zero() {
             return self.wait(settings, head, (key, units), patience);
         }
-        let (decision, take) = match settings.after {
-            Some(_) => self.admit_tracked(key, units),
-            None => (self.admit(key, units), None),
+        let (decision, take) = match settings.settlement.may_correct() {
+            true => self.admit_tracked(key, units),
+            false => (self.admit(key, units), None),
         };
         if decision.is_allowed() {
             return Beginning::Pass(self.noted(settings, decision, take, || key.key()));
@@ -166,9 +166,9 @@ impl Fixed {
             Subjects::Keyed(limiter, _) => limiter.acquire(ask(key).cost(units)),
         };
         let acquire = acquire.within(patience);
-        let mut turn = match settings.after {
-            Some(_) => Turn::Tracked(acquire.tracked()),
-            None => Turn::Plain(acquire),
+        let mut turn = match settings.settlement.may_correct() {
+            true => Turn::Tracked(acquire.tracked()),
+            false => Turn::Plain(acquire),
         };
         match Pin::new(&mut turn).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Pending => Beginning::pause(Step::Line { turn, by: self.clone(), key: key.key() }),
@@ -204,14 +204,14 @@ impl Fixed {
         take: Option<TrackedTake>,
         key: impl FnOnce() -> Key,
     ) -> Noted {
-        let comes_back = settings.after.is_some() || decision.permit().is_some();
+        let comes_back = settings.settlement.may_correct() || decision.permit().is_some();
         if !comes_back && (self.is_alone || settings.dialect == Dialect::None) {
             return Noted::fields(settings, decision);
         }
         let key = comes_back.then(key);
         let held = key.as_ref().and_then(|key| self.held(key, &decision));
         let (settings, by) = (Arc::clone(settings), self.clone());
-        Noted::More(Box::new(More { settings, by, key, take, decision, held }))
+        Noted::More(Box::new(More { settings, by, key, take, decision, held, course: Course::Unserved }))
     }
 
     fn held(&self, key: &Key, decision: &Decision) -> Option<Held> {

@@ -77,7 +77,6 @@ where
         loop {
             let next = match self.as_mut().project().state.project() {
                 StateProjection::Running { future, noted } => {
-                    noted.meanwhile(context);
                     let response = ready!(future.poll(context))?;
                     let mut noted = std::mem::replace(noted, Noted::Nothing);
                     match noted.settle(&response) {
@@ -88,7 +87,7 @@ where
                     }
                 }
                 StateProjection::Settling { settling, over } => {
-                    ready!(settling.as_mut().poll(context));
+                    ready!(Pin::new(settling).poll(context));
                     let (response, noted) = *over.take().expect("polled again after it was over");
                     return Poll::Ready(Ok(noted.conclude(response)));
                 }
@@ -118,6 +117,7 @@ where
 {
     /// Asks the service, which is ready.
     fn run(mut self, noted: Noted) -> State<S::Future, S, B, S::Response> {
+        let noted = noted.served();
         State::Running { future: self.service.call(self.request), noted }
     }
 }

@@ -1,7 +1,6 @@
 //! What is to be done with a response.
 
 use std::sync::Arc;
-use std::task::Context;
 
 use http::Response;
 use tidegate::{Decision, Key, Limiter, PermitId, TrackedTake};
@@ -38,6 +37,29 @@ pub(super) struct More {
     pub(super) decision: Decision,
     /// A place in flight, given back when the response is over.
     pub(super) held: Option<Held>,
+    pub(super) course: Course,
+}
+
+/// How far a request has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Course {
+    /// The service was not asked for it yet.
+    Unserved,
+    /// The service was asked.
+    Served,
+    /// It has a response, by which it is settled.
+    Settled,
+}
+
+impl Course {
+    /// By what a request is settled that is dropped now.
+    pub(super) fn if_dropped(self, settings: &Settings) -> Settle {
+        match self {
+            Course::Unserved => settings.settlement.of_unserved(),
+            Course::Served => settings.settlement.of_abandoned(),
+            Course::Settled => Settle::Keep,
+        }
+    }
 }
 
 impl Noted {
@@ -50,12 +72,15 @@ impl Noted {
         }
     }
 
-    /// Goes on with what can be done while the service answers.
+    /// The service is asked now.
     #[inline]
-    pub(super) fn meanwhile(&mut self, context: &mut Context<'_>) {
-        if let Noted::Rules(ruled) = self {
-            ruled.meanwhile(context);
+    pub(super) fn served(mut self) -> Noted {
+        match &mut self {
+            Noted::Nothing | Noted::Fields(..) => {}
+            Noted::More(more) => more.course = Course::Served,
+            Noted::Rules(ruled) => ruled.course = Course::Served,
         }
+        self
     }
 
     /// Does what has to be awaited before the response goes on, if there is anything.
@@ -92,18 +117,28 @@ impl Noted {
 }
 
 impl More {
-    fn conclude<R>(self, mut response: Response<R>) -> Response<Answered<R>> {
-        let More { settings, by, key, take, decision, held } = self;
-        let settle = settings.after.as_ref().map_or(Settle::Keep, |after| after(ResponseHead::of(&response)));
-        let decision = match (settle, &key) {
-            (Settle::Keep, _) | (_, None) => decision,
-            (settle, Some(key)) => by.settle(key, settle, take),
-        };
-        by.speak(|promise| put_left(response.headers_mut(), settings.dialect, promise.spoken(&decision)));
-        response.map(|body| match held {
+    fn conclude<R>(mut self, mut response: Response<R>) -> Response<Answered<R>> {
+        let settle = self.settings.settlement.of(ResponseHead::of(&response));
+        self.course = Course::Settled;
+        let decision = self.settle(settle).unwrap_or(self.decision);
+        let dialect = self.settings.dialect;
+        self.by.speak(|promise| put_left(response.headers_mut(), dialect, promise.spoken(&decision)));
+        response.map(|body| match self.held.take() {
             None => Answered::theirs(body),
             Some(held) => Answered::theirs_holding(body, held),
         })
+    }
+
+    /// Corrects what was taken, and tells what is left then.
+    fn settle(&mut self, settle: Settle) -> Option<Decision> {
+        let key = self.key.as_ref().filter(|_| settle != Settle::Keep)?;
+        Some(self.by.settle(key, settle, self.take.take()))
+    }
+}
+
+impl Drop for More {
+    fn drop(&mut self) {
+        let _ = self.settle(self.course.if_dropped(&self.settings));
     }
 }
 

@@ -16,7 +16,7 @@ use tower_service::Service;
 
 use super::fixed::Fixed;
 use super::noted::Noted;
-use super::rules::{Asked, Billed};
+use super::rules::{Asking, Billed};
 use super::service::Beginning;
 use super::settings::{Settings, Way};
 use crate::answer::{Reason, Refused};
@@ -30,8 +30,8 @@ pub(super) enum Step {
     Identify(LaterParts, u64),
     /// What rules look at, of a request that weighs so much.
     Gather(LaterEach, u64),
-    /// What rules say that are elsewhere.
-    Gate(Asked, u64),
+    /// What rules say that are elsewhere, of a request that weighs so much.
+    Gate(Asking, u64),
     /// Its turn.
     Line { turn: Turn, by: Fixed, key: Key },
     /// A time that is reserved for it.
@@ -101,7 +101,7 @@ where
                     ask_rules(settings, head, &parts, *units)
                 }
                 Step::Gate(asked, units) => {
-                    let answer = ready!(asked.as_mut().poll(context));
+                    let answer = ready!(Pin::new(asked).poll(context));
                     answered(settings, head, answer, *units)
                 }
                 Step::Line { turn, by, key } => {
@@ -168,7 +168,7 @@ mod tests {
 
     use super::*;
     use crate::key::{self, Extract as _, Identified, Identify as _};
-    use crate::limit::RateLimit;
+    use crate::limit::{RateLimit, Settle};
 
     /// A service that must not be asked.
     #[derive(Clone)]
@@ -213,8 +213,8 @@ mod tests {
             let parts = LaterEach::of([later().extract(head)]);
             assert_eq!(status_after(Step::Gather(parts, 1), &layer), StatusCode::SERVICE_UNAVAILABLE);
             let answer = gate().admit_billed_now(&Attributes::new());
-            let asked: Asked = Box::pin(future::ready(answer));
-            assert_eq!(status_after(Step::Gate(asked, 1), &layer), StatusCode::SERVICE_UNAVAILABLE);
+            let asking = Asking::new(gate(), (Settle::Keep, 1), Box::pin(future::ready(answer)));
+            assert_eq!(status_after(Step::Gate(asking, 1), &layer), StatusCode::SERVICE_UNAVAILABLE);
         }
         let Identified::Later(parts) = later().identify(head) else { panic!("it comes later") };
         let rules = RateLimit::rules(gate());

@@ -42,7 +42,10 @@ where
 
     fn call(&mut self, request: Request<B>) -> ResponseFuture<S, B> {
         match Beginning::of(&self.settings, Head::of(&request)) {
-            Beginning::Pass(noted) => ResponseFuture::running(self.inner.call(request), noted),
+            Beginning::Pass(noted) => {
+                let noted = noted.served();
+                ResponseFuture::running(self.inner.call(request), noted)
+            }
             Beginning::Refuse(response) => {
                 // What was reserved for this request is of use to others.
                 self.inner = self.inner.clone();

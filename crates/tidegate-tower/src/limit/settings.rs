@@ -13,14 +13,13 @@ use super::fixed::Fixed;
 use super::noted::Noted;
 use super::rules::Rules;
 use super::service::Beginning;
-use super::settle::Settle;
+use super::settle::Settlement;
 use crate::answer::{Dialect, Refused, put_fields, refuse};
-use crate::head::{Head, ResponseHead};
+use crate::head::Head;
 use crate::key::{Course, Parts};
 
 type CostOf = dyn Fn(Head<'_>) -> u64 + Send + Sync;
 type IsExempt = dyn Fn(Head<'_>) -> bool + Send + Sync;
-type After = dyn Fn(ResponseHead<'_>) -> Settle + Send + Sync;
 type Answer = dyn Fn(&Refused<'_>) -> Response<Bytes> + Send + Sync;
 
 /// What a layer was told; clones of a layer share it.
@@ -32,7 +31,7 @@ pub(super) struct Settings {
     pub(super) exempts_options: bool,
     pub(super) longest_wait: Duration,
     pub(super) dialect: Dialect,
-    pub(super) after: Option<Arc<After>>,
+    pub(super) settlement: Settlement,
     pub(super) otherwise: Option<Arc<Answer>>,
     pub(super) clock: Arc<dyn Clock>,
 }
@@ -67,7 +66,7 @@ impl Settings {
             exempts_options: false,
             longest_wait: Duration::ZERO,
             dialect: Dialect::default(),
-            after: None,
+            settlement: Settlement::default(),
             otherwise: None,
             clock: Arc::new(CounterClock::new()),
         }

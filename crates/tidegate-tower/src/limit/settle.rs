@@ -1,4 +1,15 @@
-//! What a request was worth, known only when its response is there.
+//! What a request was worth, known only when its response is there, or when there will be none.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use http::{Response, StatusCode};
+
+use crate::head::ResponseHead;
+
+/// The status by which `after` is asked about a request that has no response: its client closed the request.
+const CLIENT_CLOSED_REQUEST: u16 = 499;
 
 /// How much of what a request has spent stays spent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,6 +24,75 @@ pub enum Settle {
     RefundUnits(u64),
     /// So many units are spent beside it, whether or not they would pass: as far as the limit's `max_debt`.
     Charge(u64),
+}
+
+type After = dyn Fn(ResponseHead<'_>) -> Settle + Send + Sync;
+
+/// By what requests are settled; clones of a layer share it.
+#[derive(Clone, Default)]
+pub(super) struct Settlement {
+    after: Option<Arc<After>>,
+    /// By what those without a response are settled, if somebody has said so.
+    abandoned: Option<Settle>,
+    /// The most that `after` has charged so far.
+    most_charged: Arc<AtomicU64>,
+}
+
+impl Settlement {
+    pub(super) fn set_after(&mut self, after: Arc<After>) {
+        (self.after, self.most_charged) = (Some(after), Arc::default());
+    }
+
+    pub(super) fn set_abandoned(&mut self, abandoned: Settle) {
+        self.abandoned = Some(abandoned);
+    }
+
+    /// Whether anything that was taken may have to be corrected.
+    #[inline]
+    pub(super) fn may_correct(&self) -> bool {
+        self.after.is_some() || self.abandoned.is_some_and(|settle| settle != Settle::Keep)
+    }
+
+    /// By what a request with this response is settled.
+    pub(super) fn of(&self, response: ResponseHead<'_>) -> Settle {
+        let Some(after) = &self.after else { return Settle::Keep };
+        let settle = after(response);
+        if let Settle::Charge(units) = settle {
+            self.most_charged.fetch_max(units, Ordering::Relaxed);
+        }
+        settle
+    }
+
+    /// By what a request is settled that the service was asked for, and that has no response.
+    ///
+    /// Unless somebody has said so: what was taken stays, and the most is charged that `after` would charge. That is what
+    /// it says about a response without anything in it, or the most that it has charged before.
+    pub(super) fn of_abandoned(&self) -> Settle {
+        if let Some(settle) = self.abandoned {
+            return settle;
+        }
+        let Some(after) = &self.after else { return Settle::Keep };
+        let mut nothing = Response::new(());
+        *nothing.status_mut() =
+            StatusCode::from_u16(CLIENT_CLOSED_REQUEST).unwrap_or(StatusCode::BAD_REQUEST);
+        // This is asked while a future is dropped, perhaps because of a panic: a second one would end the process.
+        let said = catch_unwind(AssertUnwindSafe(|| after(ResponseHead::of(&nothing))));
+        let most = self.most_charged.load(Ordering::Relaxed);
+        match said {
+            Ok(Settle::Charge(units)) => Settle::Charge(units.max(most)),
+            _ if most > 0 => Settle::Charge(most),
+            _ => Settle::Keep,
+        }
+    }
+
+    /// By what a request is settled that is gone before the service was asked for it: nothing was done that could be
+    /// charged.
+    pub(super) fn of_unserved(&self) -> Settle {
+        match self.abandoned {
+            Some(settle @ (Settle::Refund | Settle::RefundUnits(_))) => settle,
+            _ => Settle::Keep,
+        }
+    }
 }
 
 impl Settle {

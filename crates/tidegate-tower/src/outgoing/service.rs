@@ -65,7 +65,11 @@ where
                 let (inner, request) = self.put_off(request);
                 Stage::Waiting { waiting, inner, request, wall }
             }
-            Err(held) => Stage::Failed { held: Some(held) },
+            Err(held) => {
+                // What was reserved for this call is of use to others.
+                self.inner = self.inner.clone();
+                Stage::Failed { held: Some(held) }
+            }
         };
         OutgoingFuture { stage }
     }

@@ -3,6 +3,8 @@
 //! All of it is for tests only and says so, because then also the helpers may unwrap.
 
 #[cfg(test)]
+mod endings;
+#[cfg(test)]
 mod guarded;
 #[cfg(test)]
 mod in_flight;
@@ -10,3 +12,5 @@ mod in_flight;
 mod limit;
 #[cfg(test)]
 mod outgoing;
+#[cfg(test)]
+mod readiness;

@@ -7,8 +7,8 @@ pub enum Outcome {
     Done,
     /// It failed for a reason that says nothing about load, such as an HTTP 500.
     Failed,
-    /// It was refused or came too late for want of capacity: a 503, a 429, a time-out.
+    /// It was refused or came too late for want of capacity: a 503, a time-out.
     Overloaded,
-    /// It says nothing: the caller went away.
+    /// It says nothing: the caller went away, or was refused for its own doing.
     Ignored,
 }

@@ -33,6 +33,7 @@ pub use zone::{WhenFull, Zone, ZoneCounts, ZoneError};
 pub use zones::Zones;
 
 use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
@@ -180,6 +181,21 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// Gives a place in flight back. Whether the permit was still holding one.
     fn release<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool>;
+
+    /// Gives a place in flight back without an answer, for those who cannot wait for one: who held it is gone. A store
+    /// in memory does it at once. Unless a store does anything here, the place comes back with its lease.
+    fn release_later(&self, subject: Subject<'_>, permit: PermitId) {
+        let mut release = std::pin::pin!(self.release(subject, permit));
+        // A store that answers at once has done it when it is asked.
+        let _ = release.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop()));
+    }
+
+    /// Goes on with a task that nobody waits for: who asked is gone, and what it began has to be brought to its end. A store
+    /// in memory answers at once, so such a task is over when it was polled once.
+    fn in_background(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>) {
+        let mut task = task;
+        let _ = task.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop()));
+    }
 
     /// Starts a permit's lease anew. Whether it was still holding its place.
     fn renew<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool>;

@@ -8,12 +8,13 @@ use tidegate_rules::Attributes;
 use super::ask::unsigned;
 use super::command::Command;
 use super::fields;
-use super::later::written;
+use super::later::{Reply, written};
 use super::reply::echo;
 use super::session::{Call, Refused};
 use crate::attribute::{self, Wrong};
 use crate::elsewhere::not_available;
 use crate::engine::at_once;
+use crate::permit::Permits;
 use crate::settings::{MAX_ATTRIBUTES, MAX_KEY_BYTES};
 
 /// `TG.ADMIT [COST n] [PATIENCE ms] attribute value …`
@@ -33,10 +34,11 @@ fn admit_elsewhere(call: &mut Call<'_, '_>, attributes: Attributes<'static>) {
     let (post, protocol) = (call.post.clone(), call.session.protocol);
     call.answer_when_known(Command::Admit, async move {
         let admitted = post.engine.rules.admit(&attributes).await;
-        written(protocol, |replies| match admitted {
-            Ok(admission) => fields::admission(replies, &admission),
-            Err(error) => replies.error(&format!("ERR {}", not_available(&error))),
-        })
+        let bytes = written(protocol, |replies| match &admitted {
+            Ok(admission) => fields::admission(replies, admission),
+            Err(error) => replies.error(&format!("ERR {}", not_available(error))),
+        });
+        Reply::telling(bytes, admitted.ok().as_ref().and_then(Permits::of), &post.engine)
     });
 }
 

@@ -155,6 +155,7 @@ impl Connection {
             self.output = Vec::new();
             self.written = 0;
             self.is_active = true;
+            self.all_is_written();
         }
         Poll::Ready(Ok(()))
     }
@@ -275,6 +276,7 @@ impl Connection {
         let mut written = 0;
         let result = loop {
             if written == output.len() {
+                self.all_is_written();
                 break Poll::Ready(Ok(()));
             }
             match Pin::new(&mut self.stream).poll_write(context, &output[written..]) {
@@ -289,6 +291,14 @@ impl Connection {
         output.clear();
         output.shrink_to(WRITE_BYTES);
         result
+    }
+
+    /// The client has all replies.
+    #[inline]
+    fn all_is_written(&mut self) {
+        if let Some(later) = &mut self.session.later {
+            later.written();
+        }
     }
 
     /// Goes on as far as the client lets it, and for a turn at most.

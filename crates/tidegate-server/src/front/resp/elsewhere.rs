@@ -1,15 +1,16 @@
 //! A session whose states are elsewhere: what it waits for, and what goes on meanwhile.
 
-use tidegate::{Ask, Key, Limit};
+use tidegate::{Ask, Decision, Key, Limit};
 
 use super::command::Command;
-use super::later::written;
+use super::later::{Reply, written};
 use super::parse::Words;
 use super::session::{Call, Refused, Session};
 use super::takes::Style;
 use crate::dynamic::DynamicLimit;
 use crate::elsewhere::Asked;
 use crate::engine::at_once;
+use crate::permit::Permits;
 
 impl Session {
     /// Whether answers from elsewhere are waited for.
@@ -34,13 +35,14 @@ impl Call<'_, '_> {
     }
 
     /// Has this command answered: at once where states are in memory, else when the answer has come.
-    pub(super) fn answer_when_known(
+    pub(super) fn answer_when_known<R: Into<Reply>>(
         &mut self,
         command: Command,
-        answer: impl Future<Output = Vec<u8>> + Send + 'static,
+        answer: impl Future<Output = R> + Send + 'static,
     ) {
+        let answer = async move { answer.await.into() };
         match &mut self.session.later {
-            None => self.replies.append(&at_once(answer)),
+            None => self.replies.append(&at_once(answer).told()),
             Some(later) => later.put(self.replies.len(), command, Box::pin(answer)),
         }
     }
@@ -54,7 +56,11 @@ impl Call<'_, '_> {
             let asked = [Asked { key: Key::new(&key), limit, ask }];
             let decided = post.engine.take_all(&asked, post.meter()).await;
             decided.each.first().inspect(|decision| post.meter().decided(decision));
-            written(protocol, |replies| style.tell(replies, &decided, asked[0].limit.limit(), &key))
+            let limit = asked[0].limit.limit();
+            let bytes = written(protocol, |replies| style.tell(replies, &decided, limit, &key));
+            let permit = decided.each.first().and_then(Decision::permit);
+            let permits = permit.map(|id| Permits::of_key(&key, limit, id).taken_by(decided.by));
+            Reply::telling(bytes, permits, &post.engine)
         });
     }
 }

@@ -6,15 +6,65 @@
 
 use std::fmt;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::command::{Command, Spec};
 use super::reply::{Protocol, Replies, UNDECIDED};
+use crate::engine::Engine;
+use crate::permit::Permits;
 
 /// How many answers are waited for at once, at most.
 pub(super) const MAX_WAITING: usize = 64;
 
-type Coming = Pin<Box<dyn Future<Output = Vec<u8>> + Send>>;
+type Coming = Pin<Box<dyn Future<Output = Reply> + Send>>;
+
+/// The bytes of a reply, and the places in flight of which it tells.
+pub(super) struct Reply {
+    bytes: Vec<u8>,
+    untold: Option<Untold>,
+}
+
+/// Places in flight of which a client has not heard. Unless they are told, they are given back: whoever hangs up before
+/// does not know their permits, and would hold them until their leases are over.
+pub(super) struct Untold {
+    engine: Arc<Engine>,
+    permits: Option<Permits>,
+}
+
+impl Reply {
+    /// Tells of these places, if there are any.
+    pub(super) fn telling(bytes: Vec<u8>, permits: Option<Permits>, engine: &Arc<Engine>) -> Reply {
+        let untold = permits.map(|permits| Untold { engine: Arc::clone(engine), permits: Some(permits) });
+        Reply { bytes, untold }
+    }
+
+    /// The bytes, for a client that reads them now.
+    pub(super) fn told(self) -> Vec<u8> {
+        self.untold.into_iter().for_each(Untold::told);
+        self.bytes
+    }
+}
+
+impl From<Vec<u8>> for Reply {
+    fn from(bytes: Vec<u8>) -> Reply {
+        Reply { bytes, untold: None }
+    }
+}
+
+impl Untold {
+    fn told(mut self) {
+        self.permits = None;
+    }
+}
+
+impl Drop for Untold {
+    fn drop(&mut self) {
+        if let Some(permits) = self.permits.take() {
+            permits.release_later(&self.engine);
+        }
+    }
+}
 
 /// What one client waits for.
 #[derive(Default)]
@@ -25,11 +75,13 @@ pub(super) struct Later {
     slots: Vec<(usize, Slot)>,
     /// Whether what is waited for has others wait.
     is_alone: bool,
+    /// Places of which replies tell that are not written yet.
+    untold: Vec<Untold>,
 }
 
 enum Slot {
     Coming(Coming),
-    There(Vec<u8>),
+    There(Reply),
 }
 
 impl Later {
@@ -81,7 +133,10 @@ impl Later {
             out.extend_from_slice(&text[told..at]);
             told = at;
             match slot {
-                Slot::There(reply) if !reply.is_empty() => out.extend_from_slice(&reply),
+                Slot::There(Reply { bytes, untold }) if !bytes.is_empty() => {
+                    out.extend_from_slice(&bytes);
+                    self.untold.extend(untold);
+                }
                 Slot::There(_) | Slot::Coming(_) => {
                     // The version of the protocol makes no difference to an error.
                     Replies::new(out, Protocol::Resp2).error(UNDECIDED);
@@ -89,6 +144,14 @@ impl Later {
             }
         }
         out.extend_from_slice(&text[told..]);
+    }
+}
+
+impl Later {
+    /// All that was answered is written.
+    #[inline]
+    pub(super) fn written(&mut self) {
+        self.untold.drain(..).for_each(Untold::told);
     }
 }
 
@@ -144,10 +207,10 @@ mod tests {
         let mut is_second = false;
         let slow = poll_fn(move |_| {
             let is_there = std::mem::replace(&mut is_second, true);
-            if is_there { Poll::Ready(b"slow ".to_vec()) } else { Poll::Pending }
+            if is_there { Poll::Ready(b"slow ".to_vec().into()) } else { Poll::Pending }
         });
         later.put(2, Command::Take, Box::pin(slow));
-        later.put(2, Command::Take, Box::pin(ready(b"fast ".to_vec())));
+        later.put(2, Command::Take, Box::pin(ready(b"fast ".to_vec().into())));
         later.keep(&mut b"a b ".to_vec());
         assert!(poll(&mut later).is_pending() && poll(&mut later).is_ready());
         let mut out = b"before ".to_vec();
@@ -159,9 +222,9 @@ mod tests {
     #[test]
     fn an_answer_that_is_empty_or_did_not_come_is_an_error_and_not_silence() {
         let mut later = Later::default();
-        later.put(0, Command::Take, Box::pin(ready(Vec::new())));
+        later.put(0, Command::Take, Box::pin(ready(Vec::new().into())));
         later.put(0, Command::Take, Box::pin(pending()));
-        later.put(0, Command::Take, Box::pin(ready(b"+OK\r\n".to_vec())));
+        later.put(0, Command::Take, Box::pin(ready(b"+OK\r\n".to_vec().into())));
         assert!(poll(&mut later).is_pending());
         let mut out = Vec::new();
         later.tell(&mut out);

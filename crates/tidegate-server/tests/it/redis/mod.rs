@@ -10,4 +10,5 @@ mod rules;
 mod secrets;
 mod shared;
 mod unknown;
+mod untold;
 mod verbs;

@@ -75,7 +75,9 @@ fn places_that_adapt_learn_from_how_calls_went() {
     assert!(adapted(as_it_is, &Ok(200)) >= 100);
     assert!(adapted(as_it_is, &Ok(503)) < 100);
     assert!(adapted(as_it_is, &Ok(500)) >= 100, "an error that says nothing about load");
-    assert!(adapted(as_it_is, &Ok(408)) < 100);
+    assert!(adapted(as_it_is, &Ok(504)) < 100);
+    assert!(adapted(as_it_is, &Ok(408)) >= 100, "a caller that was slow");
+    assert!(adapted(as_it_is, &Ok(429)) >= 100, "a caller over its own quota");
     assert!(adapted(as_it_is, &Err("too late")) < 100, "an error of a service is a time-out, or shed load");
     let judged = |layer: InFlight| {
         layer.outcome(|head| match head.status().as_u16() {

@@ -1,11 +1,11 @@
 //! Rules decide, of which there may be any number.
 
+mod asking;
 mod attributes;
 mod permits;
 mod ruled;
 mod settling;
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use http::Response;
 use tidegate::{StoreError, Verdict};
 use tidegate_rules::{Admission, Attributes, Bill, Binding, DecidedBy, Gate};
 
-use super::noted::Noted;
+use super::noted::{Course, Noted};
 use super::paused::Step;
 use super::service::Beginning;
 use super::settings::Settings;
@@ -22,8 +22,8 @@ use crate::answer::{Promise, Promises, Reason, Refused};
 use crate::delay::Delay;
 use crate::head::Head;
 use crate::key::{Extract, Extracted, LaterEach, Part, peer};
-use permits::{Abandoned, Places};
-use ruled::Others;
+pub(super) use asking::Asking;
+use permits::Places;
 pub(super) use ruled::Ruled;
 pub(super) use settling::Settling;
 
@@ -36,19 +36,15 @@ pub(super) struct Rules {
     peer: Arc<dyn Extract>,
     attributes: Vec<(Arc<str>, Arc<dyn Extract>)>,
     promises: Arc<Promises>,
-    abandoned: Abandoned,
 }
 
-/// The answer of a gate that is elsewhere.
-pub(super) type Asked = Pin<Box<dyn Future<Output = Billed> + Send>>;
 /// The answer of a gate, with what was taken if somebody may have to correct that.
 pub(super) type Billed = Result<(Admission, Bill), StoreError>;
 
 impl Rules {
     pub(super) fn new(gate: Gate) -> Rules {
         let (peer, promises, is_in_memory) = (Arc::new(peer()), Arc::default(), gate.is_in_memory());
-        let (attributes, abandoned) = (Vec::new(), Abandoned::default());
-        Rules { gate, is_in_memory, peer, attributes, promises, abandoned }
+        Rules { gate, is_in_memory, peer, attributes: Vec::new(), promises }
     }
 
     pub(super) fn set_peer(&mut self, peer: Arc<dyn Extract>) {
@@ -83,7 +79,7 @@ impl Rules {
         if parts.contains(&Part::Refuse) {
             return Beginning::Refuse(settings.refuse(&Refused::because(head, Reason::Missing)));
         }
-        let is_billed = settings.after.is_some();
+        let is_billed = settings.settlement.may_correct();
         let beginning = if self.is_in_memory {
             let answer = self.with_attributes(settings, (head, parts), units, |attributes| match is_billed {
                 true => self.gate.admit_billed_now(&attributes),
@@ -93,8 +89,9 @@ impl Rules {
         } else {
             let attributes = self.with_attributes(settings, (head, parts), units, |all| all.into_owned());
             attributes.map(|attributes| {
-                let asked = ask_elsewhere(self.gate.clone(), attributes, is_billed);
-                Beginning::pause(Step::Gate(Box::pin(asked), units))
+                let (gate, unserved) = (self.gate.clone(), settings.settlement.of_unserved());
+                let asked = Box::pin(ask_elsewhere(gate.clone(), attributes, is_billed));
+                Beginning::pause(Step::Gate(Asking::new(gate, (unserved, units), asked), units))
             })
         };
         beginning.unwrap_or_else(|reason| Beginning::Refuse(settings.refuse(&Refused::because(head, reason))))
@@ -143,18 +140,19 @@ impl Rules {
         let Ok((admission, bill)) = answer else {
             return Beginning::Refuse(settings.refuse(&Refused::because(head, Reason::Undecided)));
         };
+        // Whoever is only measured gives a place also beside a denial.
+        let places = Places::of(&self.gate, admission.permits());
         if !admission.is_allowed() {
             return Beginning::Refuse(self.refuse(settings, head, &admission));
         }
-        let places = Places::of(&self.gate, admission.permits(), &self.abandoned);
         let binding = admission.binding().cloned();
         let delay = match admission.verdict() {
             Verdict::Allowed { delay } => delay,
             Verdict::Denied { .. } | Verdict::Impossible => Duration::ZERO,
         };
-        let others = if self.is_in_memory { Others::None } else { Others::Unknown };
         let (clock, settings) = (Arc::clone(&settings.clock), Arc::clone(settings));
-        let noted = Noted::Rules(Box::new(Ruled { settings, binding, bill, units, places, others }));
+        let (gate, course) = (self.gate.clone(), Course::Unserved);
+        let noted = Noted::Rules(Box::new(Ruled { settings, gate, binding, bill, units, places, course }));
         match delay.is_zero() {
             true => Beginning::Pass(noted),
             false => {
@@ -177,12 +175,6 @@ impl Rules {
 
     fn promise(&self, binding: &Binding) -> Arc<Promise> {
         self.promises.of(&binding.rule, &binding.limit)
-    }
-
-    /// Gives some of the places back that others have left behind.
-    fn left_behind(&self) -> Option<Settling> {
-        let places = Places::of(&self.gate, &self.abandoned.some(), &self.abandoned)?;
-        Some(Box::pin(places.release()))
     }
 }
 

@@ -1,88 +1,70 @@
 //! What is remembered about a request that rules let pass.
 
 use std::sync::Arc;
-use std::task::Context;
 
 use http::Response;
-use tidegate_rules::{Bill, Binding};
+use tidegate_rules::{Bill, Binding, Gate};
 
 use super::Rules;
 use super::permits::Places;
-use super::settling::{self, Settling};
+use super::settling::{self, Settling, Task};
 use crate::answer::{Dialect, put_left};
 use crate::body::{Answered, Held};
 use crate::head::ResponseHead;
-use crate::limit::settings::{Settings, Way};
+use crate::limit::noted::Course;
+use crate::limit::settings::Settings;
 use crate::limit::settle::Settle;
 
 /// What is remembered about a request that rules let pass.
 pub(in crate::limit) struct Ruled {
     pub(super) settings: Arc<Settings>,
+    pub(super) gate: Gate,
     pub(super) binding: Option<Binding>,
     /// What it took, if that may have to be corrected.
     pub(super) bill: Bill,
     pub(super) units: u64,
     pub(super) places: Option<Places>,
-    pub(super) others: Others,
-}
-
-/// The places that others have left behind.
-#[derive(Default)]
-pub(super) enum Others {
-    /// Nobody has looked for them yet.
-    #[default]
-    Unknown,
-    /// Some are given back now.
-    GivenBack(Settling),
-    /// There are none.
-    None,
+    pub(in crate::limit) course: Course,
 }
 
 impl Ruled {
-    /// Gives back what others have left behind, as long as the service takes anyway.
-    pub(in crate::limit) fn meanwhile(&mut self, context: &mut Context<'_>) {
-        if let (Others::Unknown, Way::Rules(rules)) = (&self.others, &self.settings.way) {
-            self.others = rules.left_behind().map_or(Others::None, Others::GivenBack);
-        }
-        if let Others::GivenBack(others) = &mut self.others
-            && others.as_mut().poll(context).is_ready()
-        {
-            self.others = Others::None;
-        }
-    }
-
     /// Corrects what was spent and gives back what was held, if that takes somebody who awaits it.
     pub(in crate::limit) fn settle(&mut self, rules: &Rules, response: ResponseHead<'_>) -> Option<Settling> {
-        let settle = match &self.settings.after {
-            Some(after) if !self.bill.is_empty() => after(response).at_most(self.units),
-            _ => Settle::Keep,
+        let settle = match self.bill.is_empty() {
+            true => Settle::Keep,
+            false => self.settings.settlement.of(response),
         };
-        let (bill, gate) = (std::mem::take(&mut self.bill), rules.gate.clone());
-        let settle = (settle, self.units);
+        self.course = Course::Settled;
         if rules.is_in_memory {
-            settling::correct_now(&gate, bill, settle);
+            self.correct(settle);
             return None;
         }
-        let mut each: Vec<Settling> = Vec::new();
-        if settle.0 != Settle::Keep {
-            each.push(Box::pin(settling::correct(gate, bill, settle)));
+        let mut each: Vec<Task> = Vec::new();
+        if settle != Settle::Keep {
+            each.push(Box::pin(self.correction(settle)));
         }
         if let Some(places) = self.places.take() {
             each.push(Box::pin(places.release()));
         }
-        // Nobody waits only for what others have left behind.
-        let others = std::mem::replace(&mut self.others, Others::None);
-        match (each.is_empty(), others) {
-            (true, _) => return None,
-            (false, Others::GivenBack(others)) => each.push(others),
-            (false, Others::Unknown | Others::None) => {}
+        (!each.is_empty()).then(|| Settling::new(self.gate.clone(), Box::pin(settling::all(each))))
+    }
+
+    /// Corrects what was spent, without anybody who waits: at once in memory.
+    fn correct(&mut self, settle: Settle) {
+        if settle != Settle::Keep && !self.bill.is_empty() {
+            let correction = self.correction(settle);
+            self.gate.in_background(Box::pin(correction));
         }
-        Some(Box::pin(settling::all(each)))
+    }
+
+    fn correction(&mut self, settle: Settle) -> impl Future<Output = ()> + Send + use<> {
+        let (bill, settle) = (std::mem::take(&mut self.bill), settle.at_most(self.units));
+        settling::correct(self.gate.clone(), bill, (settle, self.units))
     }
 
     /// Tells what is left.
     pub(in crate::limit) fn conclude<R>(
-        self,
+        mut self,
         rules: &Rules,
         mut response: Response<R>,
     ) -> Response<Answered<R>> {
@@ -90,7 +72,7 @@ impl Ruled {
             let promise = rules.promise(binding);
             put_left(response.headers_mut(), self.settings.dialect, promise.spoken(&binding.decision));
         }
-        response.map(|body| match self.places {
+        response.map(|body| match self.places.take() {
             None => Answered::theirs(body),
             Some(places) => Answered::theirs_holding(body, Box::new(places) as Held),
         })
@@ -98,5 +80,11 @@ impl Ruled {
 
     pub(in crate::limit) fn settings(&self) -> &Arc<Settings> {
         &self.settings
+    }
+}
+
+impl Drop for Ruled {
+    fn drop(&mut self) {
+        self.correct(self.course.if_dropped(&self.settings));
     }
 }

@@ -1,17 +1,51 @@
 //! What is sent to a store elsewhere, all of it at the same time.
 
 use std::pin::Pin;
-use std::task::Poll;
+use std::task::{Context, Poll, ready};
 
 use tidegate_rules::{Bill, Gate};
 
 use crate::limit::settle::Settle;
 
-/// Something that is sent to a store elsewhere; it has to be awaited.
-pub(in crate::limit) type Settling = Pin<Box<dyn Future<Output = ()> + Send>>;
+/// Something that is sent to a store elsewhere.
+pub(super) type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Something that is sent to a store elsewhere before a response goes on. Dropped before its end, it goes on without anybody
+/// who waits: nobody escapes a charge by hanging up meanwhile.
+pub(in crate::limit) struct Settling {
+    gate: Gate,
+    /// Nothing once it is over.
+    task: Option<Task>,
+}
+
+impl Settling {
+    pub(super) fn new(gate: Gate, task: Task) -> Settling {
+        Settling { gate, task: Some(task) }
+    }
+}
+
+impl Future for Settling {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if let Some(task) = &mut self.task {
+            ready!(task.as_mut().poll(context));
+            self.task = None;
+        }
+        Poll::Ready(())
+    }
+}
+
+impl Drop for Settling {
+    fn drop(&mut self) {
+        if let Some(task) = self.task.take() {
+            self.gate.in_background(task);
+        }
+    }
+}
 
 /// All of them; none waits for another.
-pub(super) async fn all(mut each: Vec<Settling>) {
+pub(super) async fn all(mut each: Vec<Task>) {
     std::future::poll_fn(|context| {
         each.retain_mut(|one| one.as_mut().poll(context).is_pending());
         if each.is_empty() { Poll::Ready(()) } else { Poll::Pending }
@@ -27,15 +61,5 @@ pub(super) async fn correct(gate: Gate, mut bill: Bill, (settle, units): (Settle
         Settle::Refund => gate.refund(&mut bill, units).await,
         Settle::RefundUnits(units) => gate.refund(&mut bill, units).await,
         Settle::Charge(units) => gate.charge(&mut bill, units).await,
-    };
-}
-
-/// The same for a store in memory, which answers at once and cannot fail.
-pub(super) fn correct_now(gate: &Gate, mut bill: Bill, (settle, units): (Settle, u64)) {
-    let _ = match settle {
-        Settle::Keep => return,
-        Settle::Refund => gate.refund_now(&mut bill, units),
-        Settle::RefundUnits(units) => gate.refund_now(&mut bill, units),
-        Settle::Charge(units) => gate.charge_now(&mut bill, units),
     };
 }

@@ -13,8 +13,11 @@ use tidegate::{
 };
 use tidegate_rules::{Gate, GateStore, Policy};
 use tidegate_tower::{RateLimit, Settle, key};
+use tokio::sync::watch;
 use tower::Service;
+use tower_layer::Layer as _;
 
+use super::by_rules::lost;
 use super::{Counting, Task, field, of};
 
 /// A map that answers when it is told to, which no real store does on demand.
@@ -93,6 +96,10 @@ impl Store for Slow {
 
     fn release<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {
         Answer::later(self.later(move |map| map.release(subject, permit)))
+    }
+
+    fn release_later(&self, subject: Subject<'_>, permit: PermitId) {
+        self.map.release(subject, permit);
     }
 
     fn renew<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {
@@ -191,7 +198,7 @@ fn a_rule_that_is_open_does_not_let_pass_what_can_never_pass() {
 }
 
 #[test]
-fn a_place_in_flight_goes_back_with_the_response_and_one_that_was_dropped_with_the_next() {
+fn a_place_in_flight_goes_back_with_the_response_and_one_that_was_dropped_at_once() {
     let store = Slow::new();
     let mut service = Counting::default()
         .behind(&by(&store, "[[rule]]\nname = 'few'\nkey = ['user']\nlimit = '1/60s concurrency'\n"));
@@ -210,12 +217,48 @@ fn a_place_in_flight_goes_back_with_the_response_and_one_that_was_dropped_with_t
     // This one is dropped when it has its place and has been answered, but nothing was sent yet.
     let dropped = call(&mut service, 1).expect_err("it gives its place back just now");
     drop(dropped);
-    assert_eq!(call(&mut service, 1).ok(), Some(429));
-    let mut bob = Task::new([service.call(of("bob"))]);
-    assert!(bob.run().is_empty());
-    store.answer(3);
-    assert_eq!(bob.run().len(), 1, "asked, given back, and given back for ana");
     assert_eq!(call(&mut service, 2).ok(), Some(200));
+}
+
+/// The places that are lacking are those that were abandoned: nobody who passes is needed to give them back.
+#[test]
+fn clients_that_hang_up_together_leave_the_places_to_others() {
+    let (store, (_tell, told)) = (Slow::new(), watch::channel(false));
+    let layer = by(&store, "[[rule]]\nname = 'two'\nlimit = '2/1h concurrency'\n");
+    let mut service = layer.layer(lost(&told));
+    let mut both = Task::new([service.call(of("ana")), service.call(of("bob"))]);
+    assert!(both.run().is_empty());
+    store.answer(2);
+    assert!(both.run().is_empty(), "the service works on both");
+    let status = || {
+        let mut task = Task::new([Counting::default().behind(&layer).call(of("cy"))]);
+        assert!(task.run().is_empty());
+        store.answer(2);
+        task.run()[0].1.as_ref().unwrap().status()
+    };
+    assert_eq!(status(), StatusCode::TOO_MANY_REQUESTS);
+    store.answers.store(0, Ordering::SeqCst);
+    drop(both);
+    assert_eq!(status(), StatusCode::OK);
+}
+
+/// A candidate gives a place beside a rule that denies; nobody holds it.
+#[test]
+fn a_place_of_a_candidate_goes_back_at_a_denial() {
+    let store = Slow::new();
+    store.answer(1000);
+    let layer = by(
+        &store,
+        "[[rule]]\nname = 'one'\nlimit = '1/h'\n\
+         [[rule]]\nname = 'tried'\ncandidate_for = 'one'\nlimit = '3/1h concurrency'\n",
+    );
+    let mut service = Counting::default().behind(&layer);
+    for _ in 0..20 {
+        let _ = Task::new([service.call(of("ana"))]).run();
+    }
+    let (key, limit) = (tidegate::Key::from_parts::<&str>([]), "3/1h concurrency".parse().unwrap());
+    let left = store.map.peek(Subject::new("tried", &key, &limit), Ask::ONE).remaining();
+    assert_eq!(left, 3, "a place was lost");
 }
 
 #[test]

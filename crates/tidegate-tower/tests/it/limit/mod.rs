@@ -1,5 +1,6 @@
 //! The layer that limits requests.
 
+mod abandoned;
 mod answers;
 mod by_rules;
 mod elsewhere;
@@ -9,6 +10,7 @@ mod over_http;
 mod per_request;
 mod readiness;
 mod refunds;
+mod repeated;
 mod settings;
 mod settling;
 mod waiting;

@@ -230,14 +230,16 @@ fn whoever_waits_is_told_when_the_service_cannot_be_ready() {
 fn an_error_of_the_service_goes_on_as_it_is() {
     static SETTLED: AtomicUsize = AtomicUsize::new(0);
     let strict = Strict::new(1);
-    let layer = RateLimit::new(Limit::per_hour(9), key::everyone()).after(|_| {
+    let layer = RateLimit::new(Limit::per_hour(9), key::everyone()).after(|response| {
+        assert_eq!(response.status(), 499, "there is no response");
         SETTLED.fetch_add(1, Ordering::SeqCst);
-        tidegate_tower::Settle::Keep
+        tidegate_tower::Settle::Refund
     });
     let mut service = layer.layer(strict);
     assert_eq!(ready(&mut service), READY);
     let failing = Request::builder().header("x-fails", "1").body(()).unwrap();
     let over = Task::new([service.call(failing)]).run();
     assert_eq!(over[0].1.as_ref().unwrap_err(), &"it failed");
-    assert_eq!(SETTLED.load(Ordering::SeqCst), 0);
+    drop(over);
+    assert_eq!(SETTLED.load(Ordering::SeqCst), 1);
 }

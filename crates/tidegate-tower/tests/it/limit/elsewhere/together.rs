@@ -14,7 +14,6 @@ use super::{HOURLY, Slow, by};
 
 const FOUR: &str = "[[rule]]\nname = 'a'\nlimit = '100/h'\n[[rule]]\nname = 'b'\nlimit = '100/h'\n\
     [[rule]]\nname = 'c'\nlimit = '100/h'\n[[rule]]\nname = 'd'\nlimit = '100/30s concurrency'\n";
-const FEW: &str = "[[rule]]\nname = 'few'\nkey = ['user']\nlimit = '1/60s concurrency'\n";
 
 #[test]
 fn all_rules_are_corrected_and_all_places_given_back_in_one_round_trip() {
@@ -28,69 +27,6 @@ fn all_rules_are_corrected_and_all_places_given_back_in_one_round_trip() {
     assert_eq!(store.asked(), 4, "three charges and a place");
     store.answer(4);
     assert_eq!(task.run().len(), 1);
-}
-
-#[test]
-fn what_others_have_left_behind_is_given_back_while_the_service_works() {
-    let store = Slow::new();
-    let layer = by(&store, FEW);
-    let (tell, told) = watch::channel(false);
-    let mut slow = layer.layer(lost(&told));
-    let mut dropped = Task::new([slow.call(of("ana"))]);
-    assert!(dropped.run().is_empty());
-    store.answer(1);
-    assert!(dropped.run().is_empty());
-    assert!(dropped.forget(0));
-
-    let mut bob = Task::new([slow.call(of("bob"))]);
-    assert!(bob.run().is_empty());
-    assert_eq!(store.asked(), 1, "the decision comes first");
-    store.answer(1);
-    assert!(bob.run().is_empty());
-    assert_eq!(store.asked(), 1, "then the place of ana");
-    store.answer(1);
-    assert!(bob.run().is_empty(), "the service works on");
-    let mut ana = Task::new([Counting::default().behind(&layer).call(of("ana"))]);
-    assert!(ana.run().is_empty());
-    store.answer(2);
-    assert_eq!(ana.run()[0].1.as_ref().unwrap().status(), StatusCode::OK);
-
-    tell.send(true).unwrap();
-    assert!(bob.run().is_empty());
-    assert_eq!(store.asked(), 1, "its own place");
-    store.answer(1);
-    assert_eq!(bob.run().len(), 1);
-}
-
-#[test]
-fn nobody_waits_only_for_what_others_have_left_behind() {
-    let store = Slow::new();
-    let text = format!("{FEW}on_missing = 'skip'\n[[rule]]\nname = 'all'\nlimit = '100/h'\n");
-    let layer = by(&store, &text);
-    let (_tell, told) = watch::channel(false);
-    let mut dropped = Task::new([layer.layer(lost(&told)).call(of("ana"))]);
-    assert!(dropped.run().is_empty());
-    store.answer(1);
-    assert!(dropped.run().is_empty());
-    assert!(dropped.forget(0));
-
-    let nameless = || http::Request::new(());
-    let mut task = Task::new([Counting::default().behind(&layer).call(nameless())]);
-    assert!(task.run().is_empty());
-    store.answer(1);
-    assert_eq!(task.run().len(), 1);
-    // It was begun and left again: the next one who gives something back takes it along.
-    let mut bob = Task::new([Counting::default().behind(&layer).call(of("bob"))]);
-    assert!(bob.run().is_empty());
-    store.answer(1);
-    assert!(bob.run().is_empty());
-    store.answer(2);
-    assert_eq!(bob.run().len(), 1);
-    store.answer(1);
-    let mut ana = Task::new([Counting::default().behind(&layer).call(of("ana"))]);
-    assert!(ana.run().is_empty(), "it has its place and gives it back");
-    store.answer(1);
-    assert_eq!(ana.run()[0].1.as_ref().unwrap().status(), StatusCode::OK);
 }
 
 #[test]

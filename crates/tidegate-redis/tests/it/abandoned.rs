@@ -1,0 +1,63 @@
+//! Requests that are dropped at any moment: no place in flight stays held by nobody.
+
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use conformance::random::Random;
+use tidegate::{Answer, Ask, Store as _};
+use tidegate_redis::RedisStore;
+
+use crate::setup::{Someone, eventually, redis, store, wait};
+
+/// The places that are free.
+fn free(store: &RedisStore, who: &Someone) -> Option<u64> {
+    wait(store.peek(who.subject(), Ask::ONE)).ok().map(|decision| decision.remaining())
+}
+
+/// Polls a take so many times and drops it; what it answered if it was over before.
+fn drop_after<T>(polls: u64, taking: Answer<'_, T>) -> Option<T> {
+    let (mut taking, mut context) = (pin!(taking), Context::from_waker(Waker::noop()));
+    for _ in 0..polls {
+        if let Poll::Ready(answer) = taking.as_mut().poll(&mut context) {
+            return answer.ok();
+        }
+        std::thread::yield_now();
+    }
+    None
+}
+
+#[test]
+fn a_take_that_is_dropped_while_it_is_asked_for_holds_no_place() {
+    let (redis, mut random) = (redis(), Random::new(Random::seed_from_environment()));
+    let store = store(&redis.url());
+    wait(store.ready()).unwrap();
+    let all = Someone::new("all", "20/1h concurrency");
+    let mut answered = 0;
+    for _ in 0..400 {
+        let (asks, polls) = ([(all.subject(), Ask::ONE)], random.between(1, 200));
+        let decisions = match random.percent(50) {
+            true => drop_after(polls, store.take_tracked(&asks)).map(|taken| taken.decisions),
+            false => drop_after(polls, store.take(&asks)),
+        };
+        answered += u64::from(decisions.is_some());
+        if let Some(permit) = decisions.and_then(|decisions| decisions.each()[0].permit()) {
+            assert!(wait(store.release(all.subject(), permit)).unwrap());
+        }
+    }
+    println!("{answered} of 400 takes were over before they were dropped");
+    eventually("every place is free again", || free(&store, &all).filter(|free| *free == 20));
+}
+
+#[test]
+fn a_place_that_is_given_back_later_comes_back_once_the_server_is_there_again() {
+    let redis = redis();
+    let store = store(&redis.url());
+    let ana = Someone::new("ana", "1/1h concurrency");
+    let permit = ana.take(&store).unwrap().each()[0].permit().expect("a permit");
+    redis.stop();
+    store.release_later(ana.subject(), permit);
+    eventually("nobody answers", || ana.take(&store).err());
+    redis.resume();
+    eventually("the place is free again", || free(&store, &ana).filter(|free| *free == 1));
+    assert!(ana.is_allowed(&store));
+}
