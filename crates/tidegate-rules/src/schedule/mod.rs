@@ -1,14 +1,14 @@
 //! When a rule is another one: windows of time in which a part of it is replaced.
 //!
-//! A window is written in wall-clock times of a zone and meant in instants, from one up to but without another.
-//! A written time is the first instant at which a clock of the zone shows it or a later time.
-//! So a time that is skipped is the jump, one that comes twice is the first, and what is in order stays in order.
+//! A window holds at every instant at which the clocks of its zone show a time from its beginning up to but without
+//! its end. So the part of it that is skipped does not come, and the part that is repeated comes twice.
 //!
 //! ```text
-//!  wall clock  01:00      02:00=03:00      04:00          01:00      01:00      02:00
+//!  wall clock  01:00      02:00=03:00      04:00          01:00   02:00=01:00   02:00
 //!  instants    ──┴────────────┴──────────────┴──          ──┴──────────┴──────────┴──
-//!  02:30–03:30                [──────)               01:30–02:00  [───────────────)
-//!              forward: from the jump on                  back: from the first 01:30 to the only 02:00
+//!  02:30–03:30                [──────)               01:30–02:00  [────)     [────)
+//!  02:10–02:50                                       01:10–01:40 [───)      [───)
+//!              forward: from the jump on, or not at all       back: whenever it is shown
 //! ```
 
 mod days;

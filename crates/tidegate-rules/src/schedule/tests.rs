@@ -8,8 +8,9 @@ mod random;
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 
-use self::model::{Model, WallClock};
+use self::model::Model;
 use super::*;
 
 /// `mon,fri 22:00 to 06:00 America/New_York`; the days may be missing.
@@ -31,6 +32,11 @@ fn second(instant: &str) -> i64 {
     instant.parse::<Timestamp>().unwrap().as_second()
 }
 
+/// What a clock of the zone shows.
+fn shown(zone: &TimeZone, now: i64) -> DateTime {
+    zone.to_datetime(Timestamp::from_second(now).unwrap())
+}
+
 /// The instants between two others at which a window begins or ends, by asking about every second.
 fn edges(text: &str, from: &str, to: &str) -> Vec<String> {
     let table = timetable(&[text]);
@@ -49,8 +55,8 @@ struct Stretch {
 impl Stretch {
     fn around(change: &str, zone: &'static str) -> Stretch {
         let (start, end) = (second(change) - 2 * 3600, second(change) + 3 * 3600);
-        let mut clock = WallClock::new(&time_zone(zone).unwrap(), start);
-        Stretch { zone, start, shown: (start..end).map(|now| clock.advance(now)).collect() }
+        let clock = time_zone(zone).unwrap();
+        Stretch { zone, start, shown: (start..end).map(|now| shown(&clock, now)).collect() }
     }
 
     fn compare(&self, text: &str) {

@@ -66,7 +66,7 @@ impl Timetable {
             let before = i64::MIN..Timestamp::MIN.as_second();
             return (None, if before.contains(&now) { before } else { end_of_time()..i64::MAX });
         };
-        let mut common = i64::MIN..i64::MAX;
+        let mut common = Timestamp::MIN.as_second()..end_of_time();
         for (index, window) in self.windows.iter().enumerate() {
             let (covers, span) = window.look(timestamp);
             common = common.start.max(span.start)..common.end.min(span.end);

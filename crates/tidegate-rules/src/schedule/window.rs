@@ -4,12 +4,12 @@ use std::fmt;
 use std::ops::{Range, RangeInclusive};
 
 use jiff::Timestamp;
-use jiff::civil::Date;
+use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 
 use super::days::Days;
 use super::moment::{Moment, Recurrence};
-use super::zone::{end_of_time, instant};
+use super::zone::{end_of_time, has_passed, steady};
 
 /// From a moment to another of the same recurrence, if need be over midnight or New Year.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,21 +67,28 @@ impl Window {
     /// Whether it comes once, and that was before this Unix second.
     pub(crate) fn has_ended(&self, now: i64) -> bool {
         let Recurrence::Once(date) = self.from.recurrence else { return false };
-        self.occurrence(date, 0).is_some_and(|(_, to)| to <= now)
+        match (self.to.civil(date, 0), Timestamp::from_second(now)) {
+            (Some(to), Ok(now)) => has_passed(&self.zone, to, now),
+            // What ends with the calendar, and a clock that is beyond it.
+            _ => now >= end_of_time(),
+        }
     }
 
     /// Whether it covers now, and a span around now in which that stays so.
+    ///
+    /// Until clocks are put forward or back, the wall clock is ahead of the instants by the same time, so edges are
+    /// compared with what it shows. After that it shows something else, and the window is looked at anew.
     pub(super) fn look(&self, now: Timestamp) -> (bool, Range<i64>) {
-        let today = self.zone.to_datetime(now).date();
-        let now = now.as_second();
-        let (mut covers, mut span) = (false, i64::MIN..i64::MAX);
-        for (from, to) in self.turns().filter_map(|turn| self.occurrence(today, turn)) {
-            covers |= (from..to).contains(&now);
+        let shown = self.zone.to_datetime(now);
+        let (mut covers, mut span) = (false, steady(&self.zone, now));
+        for (from, to) in self.turns().filter_map(|turn| self.occurrence(shown.date(), turn)) {
+            covers |= (from..to).contains(&shown);
             for edge in [from, to] {
-                if edge <= now {
-                    span.start = span.start.max(edge);
+                let second = now.as_second() + edge.duration_since(shown).as_secs();
+                if edge <= shown {
+                    span.start = span.start.max(second);
                 } else {
-                    span.end = span.end.min(edge);
+                    span.end = span.end.min(second);
                 }
             }
         }
@@ -89,25 +96,23 @@ impl Window {
     }
 
     /// The occurrences to look at: enough that some lie wholly before now, and some wholly after.
-    ///
-    /// A day of the week comes every seven, and clocks may be put back by a day: then it was tomorrow already.
     fn turns(&self) -> RangeInclusive<i16> {
         match self.from.recurrence {
-            Recurrence::Daily if self.days != Days::EVERY => -9..=9,
+            Recurrence::Daily if self.days != Days::EVERY => -8..=8,
             Recurrence::Daily | Recurrence::Yearly { .. } => -2..=2,
             Recurrence::Once(_) => 0..=0,
         }
     }
 
-    /// The instants of the occurrence that begins so many days or years from a date; some are empty.
-    fn occurrence(&self, near: Date, turn: i16) -> Option<(i64, i64)> {
+    /// What the wall clock shows at the edges of the occurrence that begins so many days or years from a date; some are
+    /// empty. One that ends with the calendar ends after all instants.
+    fn occurrence(&self, near: Date, turn: i16) -> Option<(DateTime, DateTime)> {
         let from = self.from.civil(near, turn)?;
         if !self.days.contains(from.date().weekday()) {
             return None;
         }
         let to = self.to.civil(near, turn + i16::from(self.to < self.from));
-        let to = to.and_then(|to| instant(&self.zone, to)).unwrap_or_else(end_of_time);
-        Some((instant(&self.zone, from)?, to))
+        Some((from, to.unwrap_or(DateTime::MAX)))
     }
 }
 

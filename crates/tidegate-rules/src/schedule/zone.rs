@@ -1,16 +1,20 @@
 //! A time zone by its IANA name, and its wall clock in instants.
 
 use std::iter;
+use std::ops::Range;
 
-use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::{self, TimeZone, TimeZoneDatabase};
+use jiff::{SignedDuration, Timestamp};
 
 use crate::config::distance;
 
 /// How many letters of a name may be wrong, and how many right ones stand against each wrong one.
 const MAX_DISTANCE: usize = 2;
 const LETTERS_PER_SLIP: usize = 4;
+
+/// Longer than clocks were ever put back: Alaska had one day twice.
+const LONGEST_REPEAT: SignedDuration = SignedDuration::from_hours(48);
 
 /// The zone of this name, in any case: as the machine knows it, which may be newer, else as the program does.
 pub(crate) fn time_zone(name: &str) -> Result<TimeZone, String> {
@@ -24,18 +28,20 @@ pub(crate) fn time_zone(name: &str) -> Result<TimeZone, String> {
     }
 }
 
-/// The first instant at which a clock of the zone shows this time or a later one; none beyond what is known of time.
-///
-/// Looked for where it may be, so it does not matter that jiff 0.2 once sees a fold that never was (Nuuk, 2023).
-pub(super) fn instant(zone: &TimeZone, civil: DateTime) -> Option<i64> {
-    let ambiguous = zone.to_ambiguous_timestamp(civil);
-    let (earlier, later) = (ambiguous.earlier().ok()?, ambiguous.later().ok()?);
-    let jumps = zone.following(earlier).map(|change| change.timestamp());
-    iter::once(earlier)
-        .chain(jumps.take_while(|jump| *jump < later))
-        .chain(iter::once(later))
-        .find(|instant| zone.to_datetime(*instant) >= civil)
-        .map(Timestamp::as_second)
+/// The seconds around an instant, in the order of time, in which the clocks of the zone are not put forward or back.
+pub(super) fn steady(zone: &TimeZone, now: Timestamp) -> Range<i64> {
+    // A change at this very second is the last one, and what is asked for comes before.
+    let after = now.saturating_add(SignedDuration::from_secs(1)).unwrap_or(Timestamp::MAX);
+    let last = zone.preceding(after).next().map(|change| change.timestamp().as_second());
+    let next = zone.following(now).next().map(|change| change.timestamp().as_second());
+    last.unwrap_or_else(|| Timestamp::MIN.as_second())..next.unwrap_or_else(end_of_time)
+}
+
+/// Returns true if clocks of the zone show this time or a later one, and never show an earlier one again.
+pub(super) fn has_passed(zone: &TimeZone, civil: DateTime, now: Timestamp) -> bool {
+    let repeats = zone.following(now).map(|change| change.timestamp());
+    let soon = |change: &Timestamp| change.duration_since(now) <= LONGEST_REPEAT;
+    iter::once(now).chain(repeats.take_while(soon)).all(|now| zone.to_datetime(now) >= civil)
 }
 
 /// The last second of which anything is known, and one more.
@@ -105,32 +111,32 @@ mod tests {
     }
 
     #[test]
-    fn a_skipped_time_is_the_jump_and_a_double_one_its_first() {
-        for (zone, civil, expected) in [
-            ("America/New_York", "2026-03-08T01:59:59", "2026-03-08T06:59:59Z"),
-            ("America/New_York", "2026-03-08T02:00:00", "2026-03-08T07:00:00Z"),
-            ("America/New_York", "2026-03-08T02:59:59", "2026-03-08T07:00:00Z"),
-            ("America/New_York", "2026-03-08T03:00:01", "2026-03-08T07:00:01Z"),
-            ("America/New_York", "2026-11-01T01:00:00", "2026-11-01T05:00:00Z"),
-            ("America/New_York", "2026-11-01T01:59:59", "2026-11-01T05:59:59Z"),
-            ("America/New_York", "2026-11-01T02:00:00", "2026-11-01T07:00:00Z"),
-            ("Australia/Lord_Howe", "2026-10-04T02:29:59", "2026-10-03T15:30:00Z"),
-            ("Australia/Lord_Howe", "2026-04-05T01:30:00", "2026-04-04T14:30:00Z"),
-            ("Australia/Lord_Howe", "2026-04-05T02:00:00", "2026-04-04T15:30:00Z"),
-            ("Pacific/Apia", "2011-12-30T00:00:00", "2011-12-30T10:00:00Z"),
-            ("Pacific/Apia", "2011-12-30T23:59:59", "2011-12-30T10:00:00Z"),
-        ] {
-            let expected: Timestamp = expected.parse().unwrap();
-            let found = instant(&time_zone(zone).unwrap(), civil.parse().unwrap());
-            assert_eq!(found, Some(expected.as_second()), "{civil} {zone}");
+    fn clocks_are_steady_from_one_change_up_to_the_next() {
+        let berlin = time_zone("Europe/Berlin").unwrap();
+        let at = |text: &str| text.parse::<Timestamp>().unwrap();
+        let (forward, back) = (at("2026-03-29T01:00:00Z"), at("2026-10-25T01:00:00Z"));
+        let summer = forward.as_second()..back.as_second();
+        for now in [forward, at("2026-07-01T00:00:00Z"), back - SignedDuration::from_secs(1)] {
+            assert_eq!(steady(&berlin, now), summer, "{now}");
         }
+        assert_eq!(steady(&berlin, back).start, summer.end);
+        assert_eq!(steady(&berlin, forward - SignedDuration::from_secs(1)).end, summer.start);
+        assert_eq!(steady(&TimeZone::UTC, forward), Timestamp::MIN.as_second()..end_of_time());
     }
 
-    /// The bundled data of Nuuk end with a change from one name of an offset to another.
     #[test]
-    fn a_change_of_rules_that_changes_no_clock_is_none() {
-        let nuuk = TimeZoneDatabase::bundled().get("America/Nuuk").unwrap();
-        let expected: Timestamp = "2023-10-29T01:40:00Z".parse().unwrap();
-        assert_eq!(instant(&nuuk, "2023-10-28T23:40:00".parse().unwrap()), Some(expected.as_second()));
+    fn a_time_has_passed_when_it_does_not_come_again() {
+        let new_york = time_zone("America/New_York").unwrap();
+        for (civil, last) in [
+            ("2026-11-01T00:59:59", "2026-11-01T04:59:59Z"),
+            ("2026-11-01T01:00:00", "2026-11-01T05:00:00Z"),
+            ("2026-11-01T01:30:00", "2026-11-01T06:30:00Z"),
+            ("2026-11-01T02:00:00", "2026-11-01T07:00:00Z"),
+            ("2026-03-08T02:30:00", "2026-03-08T07:00:00Z"),
+        ] {
+            let (civil, last): (DateTime, Timestamp) = (civil.parse().unwrap(), last.parse().unwrap());
+            assert!(has_passed(&new_york, civil, last), "{civil}");
+            assert!(!has_passed(&new_york, civil, last - SignedDuration::from_secs(1)), "{civil}");
+        }
     }
 }

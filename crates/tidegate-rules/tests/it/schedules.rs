@@ -44,7 +44,8 @@ fn windows_are_right_to_the_second_on_the_days_when_new_york_changes_its_clocks(
         ("from = '02:30', to = '03:30'", MARCH_7 + hour(7.5), MARCH_7 + hour(8.5)),
         ("from = '02:30', to = '03:30'", MARCH_8 + hour(7.0), MARCH_8 + hour(7.5)),
         ("from = '01:30', to = '02:00'", OCTOBER_31 + hour(5.5), OCTOBER_31 + hour(6.0)),
-        ("from = '01:30', to = '02:00'", NOVEMBER_1 + hour(5.5), NOVEMBER_1 + hour(7.0)),
+        ("from = '01:30', to = '02:00'", NOVEMBER_1 + hour(5.5), NOVEMBER_1 + hour(6.0)),
+        ("from = '01:30', to = '02:00'", NOVEMBER_1 + hour(6.5), NOVEMBER_1 + hour(7.0)),
         // Nights over the change, an hour shorter and an hour longer.
         ("from = '22:00', to = '06:00'", MARCH_8 + hour(3.0), MARCH_8 + hour(10.0)),
         ("from = '22:00', to = '06:00'", NOVEMBER_1 + hour(2.0), NOVEMBER_1 + hour(11.0)),

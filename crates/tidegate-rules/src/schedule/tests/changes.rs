@@ -65,14 +65,43 @@ fn a_skipped_time_is_the_jump() {
 }
 
 #[test]
-fn a_time_that_comes_twice_counts_once() {
+fn a_time_that_comes_twice_counts_twice() {
     for (text, expected) in [
-        ("01:00 to 01:30 America/New_York", ["2026-11-01T05:00:00Z", "2026-11-01T05:30:00Z"]),
-        ("01:30 to 02:00 America/New_York", ["2026-11-01T05:30:00Z", "2026-11-01T07:00:00Z"]),
-        ("00:30 to 01:30 America/New_York", ["2026-11-01T04:30:00Z", "2026-11-01T05:30:00Z"]),
-        ("11-01T01:30 to 11-01T02:30 America/New_York", ["2026-11-01T05:30:00Z", "2026-11-01T07:30:00Z"]),
+        (
+            "01:15 to 01:45 America/New_York",
+            &["2026-11-01T05:15:00Z", "2026-11-01T05:45:00Z", "2026-11-01T06:15:00Z", "2026-11-01T06:45:00Z"]
+                [..],
+        ),
+        (
+            "01:30 to 02:00 America/New_York",
+            &["2026-11-01T05:30:00Z", "2026-11-01T06:00:00Z", "2026-11-01T06:30:00Z", "2026-11-01T07:00:00Z"],
+        ),
+        (
+            "00:30 to 01:30 America/New_York",
+            &["2026-11-01T04:30:00Z", "2026-11-01T05:30:00Z", "2026-11-01T06:00:00Z", "2026-11-01T06:30:00Z"],
+        ),
+        (
+            "11-01T01:30 to 11-01T02:30 America/New_York",
+            &["2026-11-01T05:30:00Z", "2026-11-01T06:00:00Z", "2026-11-01T06:30:00Z", "2026-11-01T07:30:00Z"],
+        ),
+        ("01:00 to 02:00 America/New_York", &["2026-11-01T05:00:00Z", "2026-11-01T07:00:00Z"]),
     ] {
         assert_eq!(edges(text, "2026-11-01T04:00:00Z", "2026-11-01T09:00:00Z"), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_window_within_the_repeated_hour_of_berlin_holds_both_times() {
+    let table = timetable(&["02:15 to 02:45 Europe/Berlin"]);
+    for (now, holds, change) in [
+        ("2026-10-25T00:00:00Z", None, "2026-10-25T00:15:00Z"),
+        ("2026-10-25T00:30:00Z", Some(0), "2026-10-25T00:45:00Z"),
+        ("2026-10-25T00:45:00Z", None, "2026-10-25T01:15:00Z"),
+        ("2026-10-25T01:30:00Z", Some(0), "2026-10-25T01:45:00Z"),
+        ("2026-10-25T01:45:00Z", None, "2026-10-26T01:15:00Z"),
+    ] {
+        assert_eq!(table.at(second(now)), holds, "{now}");
+        assert_eq!(table.next_change(second(now)), Some(second(change)), "{now}");
     }
 }
 
@@ -116,14 +145,15 @@ fn a_whole_day_is_skipped_in_samoa() {
 
 /// Alaska had the 18th of October 1867 twice, and Phoenix began 1944 twice.
 #[test]
-fn clocks_that_are_put_back_to_yesterday_repeat_nothing() {
+fn clocks_that_are_put_back_to_yesterday_repeat_the_evening() {
     for (text, now, expected) in [
-        ("15:00 to 15:10 America/Juneau", "1867-10-19T05:00:00Z", "1867-10-20T23:57:41Z"),
-        ("sat 15:00 to 15:10 America/Juneau", "1867-10-19T05:00:00Z", "1867-10-26T23:57:41Z"),
-        ("01-01 to 01-01T00:00:30 America/Phoenix", "1944-01-01T06:30:00Z", "1945-01-01T07:00:00Z"),
+        ("15:00 to 15:10 America/Juneau", "1867-10-18T23:57:41Z", "1867-10-19T00:07:41Z"),
+        ("15:00 to 15:10 America/Juneau", "1867-10-19T23:57:41Z", "1867-10-20T00:07:41Z"),
+        ("01-01 to 01-01T00:00:30 America/Phoenix", "1944-01-01T06:00:00Z", "1944-01-01T06:00:30Z"),
+        ("01-01 to 01-01T00:00:30 America/Phoenix", "1944-01-01T07:00:00Z", "1944-01-01T07:00:30Z"),
     ] {
         let table = timetable(&[text]);
-        assert_eq!(table.at(second(now)), None, "{text}");
-        assert_eq!(table.next_change(second(now)), Some(second(expected)), "{text}");
+        assert_eq!(table.at(second(now)), Some(0), "{text} at {now}");
+        assert_eq!(table.next_change(second(now)), Some(second(expected)), "{text} at {now}");
     }
 }

@@ -1,40 +1,8 @@
-//! What a person with a wall clock and a calendar would say, who knows nothing of instants.
+//! The wall clock and a calendar as a person reads them, without instants.
 //!
-//! The clock never goes back: it stands still while an hour repeats.
-//! What it shows is compared with what was written, number by number.
+//! What a clock of the zone shows is compared with what was written, number by number.
 
 use jiff::civil::{Date, DateTime, Weekday};
-use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp};
-
-/// Longer than clocks are ever put back.
-const LONGEST_REPEAT: SignedDuration = SignedDuration::from_hours(48);
-
-/// A clock that stands still while the clocks of its zone show times that they have shown before.
-#[derive(Debug)]
-pub(super) struct WallClock {
-    zone: TimeZone,
-    shown: DateTime,
-}
-
-impl WallClock {
-    /// Set to the latest time that was shown up to now: the present one, or that of the last second before a change.
-    pub(super) fn new(zone: &TimeZone, now: i64) -> WallClock {
-        let now = Timestamp::from_second(now).unwrap();
-        let changes = zone.following(now - LONGEST_REPEAT).map(|change| change.timestamp());
-        let shown = changes
-            .take_while(|change| *change <= now)
-            .map(|change| zone.to_datetime(change - SignedDuration::from_secs(1)))
-            .fold(zone.to_datetime(now), DateTime::max);
-        WallClock { zone: zone.clone(), shown }
-    }
-
-    /// What it shows, if it was asked about every second until now.
-    pub(super) fn advance(&mut self, now: i64) -> DateTime {
-        self.shown = self.shown.max(self.zone.to_datetime(Timestamp::from_second(now).unwrap()));
-        self.shown
-    }
-}
 
 /// A window as it was written.
 #[derive(Debug)]

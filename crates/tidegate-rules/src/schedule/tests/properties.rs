@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::super::{Timetable, time_zone};
-use super::model::{Model, WallClock};
+use super::model::Model;
 use super::random::{Random, ZONES};
-use super::{second, timetable};
+use super::{second, shown, timetable};
 
 /// Far enough from now to be another year.
 const FAR: i64 = 500 * 86_400;
@@ -37,10 +37,7 @@ fn random_timetables_answer_as_the_model_does() {
         let context = format!("seed {seed:#x}, round {round}: {texts:?} {name}");
         let table = timetable(&texts.iter().map(|text| format!("{text} {name}")).collect::<Vec<_>>());
         let models: Vec<Model> = texts.iter().map(|text| Model::new(text)).collect();
-        let expected = |now| {
-            let shown = WallClock::new(&zone, now).advance(now);
-            models.iter().position(|model| model.covers(shown))
-        };
+        let expected = |now| models.iter().position(|model| model.covers(shown(&zone, now)));
         for _ in 0..20 {
             let now = instant(&mut random, &table, &zone);
             let (choice, span) = table.look(now);
@@ -54,6 +51,37 @@ fn random_timetables_answer_as_the_model_does() {
             if let Some(change) = table.next_change(now) {
                 assert_ne!(expected(change), choice, "{context} at {now} until {change}");
                 assert_eq!(expected(change - 1), choice, "{context} at {now} until {change}");
+            }
+        }
+    }
+}
+
+/// Around every change of two years, minute by minute; edges lie on minutes, so that none is missed.
+#[test]
+fn each_minute_of_days_with_a_change_is_as_the_clock_shows() {
+    const AROUND: i64 = 26 * 3600;
+    let seed = 0x6d69_6e75;
+    let mut random = Random::new(seed);
+    for name in ZONES {
+        let zone = time_zone(name).unwrap();
+        let begin: Timestamp = "2025-01-01T00:00:00Z".parse().unwrap();
+        let changes = zone.following(begin).map(|change| change.timestamp().as_second());
+        for change in changes.take_while(|change| *change < begin.as_second() + 2 * 365 * 86_400) {
+            for _ in 0..12 {
+                let text = random.window_near(&[shown(&zone, change - 1), shown(&zone, change)]);
+                let context = format!("seed {seed:#x}: {text} {name}");
+                let (table, model) = (timetable(&[format!("{text} {name}")]), Model::new(&text));
+                let covers = |now| model.covers(shown(&zone, now));
+                let mut next = change - AROUND;
+                for now in (change - AROUND..change + AROUND).step_by(60) {
+                    assert_eq!(table.at(now).is_some(), covers(now), "{context} at {now}");
+                    if now >= next {
+                        next = table.next_change(now).unwrap_or(i64::MAX);
+                    }
+                    assert!(next > now, "{context} at {now}: changes at {next}");
+                    let is_change = covers(now) != covers(now + 60);
+                    assert_eq!(is_change, next == now + 60, "{context} at {now}: changes at {next}");
+                }
             }
         }
     }

@@ -1,13 +1,17 @@
 //! Windows and numbers that are different, and the same in every run.
 
+use jiff::SignedDuration;
+use jiff::civil::DateTime;
+
 /// A step per number (`SplitMix64`).
 #[derive(Debug)]
 pub(super) struct Random(u64);
 
-pub(super) const ZONES: [&str; 8] = [
+pub(super) const ZONES: [&str; 9] = [
     "UTC",
     "America/New_York",
     "Europe/London",
+    "Europe/Berlin",
     "Australia/Lord_Howe",
     "Pacific/Apia",
     "Asia/Shanghai",
@@ -59,6 +63,28 @@ impl Random {
                 format!("{} {from} to {to}", self.choose(&["mon", "sun", "tue,thu", "sat,sun"]))
             }
             _ => format!("{from} to {to}"),
+        }
+    }
+
+    /// One of whole minutes that begins and ends within three hours of what a clock shows around a change.
+    pub(super) fn window_near(&mut self, shown: &[DateTime]) -> String {
+        let kind = self.below(4);
+        loop {
+            let [from, to] = [(); 2].map(|()| {
+                let minutes = self.below(360) - 180;
+                *self.choose(shown) + SignedDuration::from_mins(minutes)
+            });
+            let written = |at: DateTime| match kind {
+                0 | 1 => at.strftime("%H:%M").to_string(),
+                2 => at.strftime("%m-%dT%H:%M").to_string(),
+                _ => at.strftime("%Y-%m-%dT%H:%M").to_string(),
+            };
+            let day =
+                if kind == 1 { format!("{} ", from.strftime("%a")).to_lowercase() } else { String::new() };
+            match (written(from), written(to)) {
+                (from, to) if from < to || (kind < 3 && from != to) => return format!("{day}{from} to {to}"),
+                _ => {}
+            }
         }
     }
 

@@ -229,6 +229,23 @@ fn a_schedule_is_told_with_its_end() {
 }
 
 #[test]
+fn a_window_in_the_hour_that_clocks_repeat_holds_both_times() {
+    let rules = "[[rule]]\nname = 'a'\nlimit = '10/s'\n\
+                 schedule = [{ from = '02:15', to = '02:45', timezone = 'Europe/Berlin', limit = '1/s' }]\n";
+    let call = Call::from("explain_repeated_hour").file("tidegate.toml", rules);
+    for (date, limit) in [
+        ("2026-10-25T00:30:00Z", "1/s until 2026-10-25T00:45:00Z, by the schedule: "),
+        ("2026-10-25T01:00:00Z", "10/s until 2026-10-25T01:15:00Z"),
+        ("2026-10-25T01:30:00Z", "1/s until 2026-10-25T01:45:00Z, by the schedule: "),
+        // The night on which this hour is skipped.
+        ("2026-03-29T00:30:00Z", "10/s until 2026-03-30T00:15:00Z"),
+    ] {
+        let ended = call.run(&["explain", "ip=192.0.2.7", "--at", date]);
+        assert!(ended.out.contains(&format!("\n    limit   {limit}")), "{date}: {ended:?}");
+    }
+}
+
+#[test]
 fn a_file_that_is_too_long_is_not_read() {
     let call = Call::from("explain_long").file("tidegate.toml", &"#".repeat((4 << 20) + 1));
     let ended = call.run(&["explain", "ip=192.0.2.7"]);
