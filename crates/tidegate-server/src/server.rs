@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::net::{SocketAddr, TcpListener as StdListener};
 use std::sync::{Arc, mpsc};
+use std::time::Duration;
 use std::{fmt, io};
 
 use tidegate::Zone;
@@ -10,6 +11,7 @@ use tidegate_redis::{OpenError, Status};
 use tidegate_rules::Unfit;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio::time::sleep;
 
 use crate::accept;
 use crate::elsewhere::Elsewhere;
@@ -23,6 +25,8 @@ use crate::worker::Worker;
 
 /// How many connections may wait to be accepted.
 const BACKLOG: i32 = 4096;
+/// The period between two looks at the clocks for the zone's file.
+const KEEP_TIME_EVERY: Duration = Duration::from_secs(1);
 
 /// A server that is running until it is stopped.
 ///
@@ -76,6 +80,13 @@ impl Server {
                 }
             });
         }
+        let (ticking, mut stopped) = (keep_time(engine.clone()), stopped);
+        workers[0].handle().spawn(async move {
+            tokio::select! {
+                () = ticking => {}
+                _ = stopped.wait_for(|stopped| *stopped) => {}
+            }
+        });
         Ok(Server { addresses, engine, stop, workers })
     }
 
@@ -141,6 +152,14 @@ impl Server {
         self.workers.into_iter().for_each(Worker::join);
         // What was decided is in the file already; the disk follows by itself if this fails.
         let _ = self.engine.zone.flush();
+    }
+}
+
+/// Has the zone's file follow a wall clock that is set while no request comes.
+async fn keep_time(engine: Arc<Engine>) {
+    loop {
+        sleep(KEEP_TIME_EVERY).await;
+        engine.zone.keep_time();
     }
 }
 

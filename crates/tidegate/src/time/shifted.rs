@@ -31,6 +31,11 @@ impl Shifted {
         Shifted { by, next: AtomicU64::new(0), mark }
     }
 
+    /// Tells the mark how late it is, although less than a second may have passed since.
+    pub(crate) fn leave_mark(&self) {
+        self.remember(self.now().ticks());
+    }
+
     #[inline]
     fn tell(&self, process: Timestamp) -> Timestamp {
         let now = process.ticks().wrapping_add(self.by);

@@ -33,6 +33,13 @@ impl Source {
         }
     }
 
+    /// Writes down how late it is, if its epoch outlives the process.
+    pub(crate) fn leave_mark(&self) {
+        if let Source::Shifted(clock) = self {
+            clock.leave_mark();
+        }
+    }
+
     /// Has a task woken at this time, or a little later, as [`Clock::wake_at`] says.
     pub(crate) fn wake_at(&self, at: Timestamp, waker: Waker) -> io::Result<bool> {
         match self {

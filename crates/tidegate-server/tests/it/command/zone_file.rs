@@ -54,6 +54,20 @@ fn a_folder_that_anyone_can_write_to_is_warned_about_unless_it_is_sticky() {
 }
 
 #[test]
+fn the_time_is_written_into_the_file_while_no_request_comes() {
+    let call = Call::from("idle_zone_file");
+    let (_process, _) = call.serve(&FILE);
+    let read = || fs::read(call.folder().join("zone.tg")).expect("the file of a zone");
+    for _ in 0..2 {
+        let before = read();
+        // Nothing but the time can be written; a server that does not write it never ends this.
+        while read() == before {
+            std::thread::yield_now();
+        }
+    }
+}
+
+#[test]
 fn two_servers_with_old_and_new_numbers_on_one_file_keep_both_limits() {
     let text = |limit: &str| {
         let store = "[store]\nfile = \"zone.tg\"\nsize = \"1MiB\"\n";

@@ -138,6 +138,9 @@ impl Zone {
     /// while the process is not running, also across a restart of the machine. States of more than one word
     /// ([`Zone::keeps`]) live in the map beside the zone and end with the process. A process that forks without
     /// starting another program opens the file anew in the child.
+    ///
+    /// A restart of the machine is bridged by the wall clock. If that is set while the zone is in use, the file is told
+    /// with the next decision, at most once per second; see [`Zone::keep_time`] for a zone that is idle.
     #[cfg(not(tidegate_models))]
     pub fn in_file(path: impl AsRef<Path>, bytes: usize) -> Result<Zone, ZoneError> {
         let file = Zone::file(path.as_ref(), bytes)?;
@@ -177,9 +180,21 @@ impl Zone {
         self
     }
 
+    /// Writes the time into the zone's file, if it is in one: how late it is, and what the wall clock shows if that was
+    /// set since the zone was opened.
+    ///
+    /// Decisions do this about once per second, [`Zone::flush`] and the end of the zone do it too. Only a program that
+    /// leaves its zone idle for long calls it now and then: if the wall clock was wrong when the zone was opened, is set
+    /// later, and the machine restarts before the next decision, the time that it was off is overestimated, and keys owe
+    /// less than they should. It costs about two readings of the clock.
+    pub fn keep_time(&self) {
+        self.inner.core.clock.leave_mark();
+    }
+
     /// Waits until everything that was decided so far is on disk, if the zone is in a file. What is not there yet
     /// survives the process all the same, but not a machine that loses power.
     pub fn flush(&self) -> io::Result<()> {
+        self.keep_time();
         self.inner.core.table.cells.flush()
     }
 

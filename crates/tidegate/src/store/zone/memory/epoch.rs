@@ -29,7 +29,12 @@ pub(super) struct Reading {
 
 impl Reading {
     pub(super) fn now() -> Reading {
-        Reading { boot: boot_id(), since_boot: Ticks::saturating_from(since_boot()), wall: wall() }
+        Reading::since(boot_id())
+    }
+
+    /// Reads the clocks in a process that knows which start of the machine this is.
+    pub(super) fn since(boot: Option<BootId>) -> Reading {
+        Reading { boot, since_boot: Ticks::saturating_from(since_boot()), wall: wall() }
     }
 
     /// Says that it is now this time in the zone.
@@ -62,6 +67,14 @@ pub(super) fn settle(record: &Record, latest: u64, now: &Reading) -> Record {
     if was_set(record, now, passed) { next(zone) } else { record.clone() }
 }
 
+/// The record that ties a zone in use to a wall clock which was set since the record in force was written; none if it
+/// was not. The time of the zone goes on as it was, for all processes that use it.
+pub(super) fn after_setting(record: &Record, now: &Reading) -> Option<Record> {
+    let passed = since(record, now).filter(|passed| was_set(record, now, *passed))?;
+    let zone = record.zone.saturating_add(passed.get());
+    Some(Record { boot: record.boot, ..now.record(record.sequence.wrapping_add(1), zone) })
+}
+
 /// Whether a mark can be a time that was told under this record.
 pub(super) fn is_sane(latest: u64, record: &Record) -> bool {
     latest <= record.zone.saturating_add(Ticks::TEN_YEARS.get())
@@ -69,10 +82,15 @@ pub(super) fn is_sane(latest: u64, record: &Record) -> bool {
 
 /// What has passed since the record was written, if the machine has run ever since.
 fn by_boot(record: &Record, now: &Reading) -> Option<Ticks> {
-    let written = Ticks::new(record.zone.wrapping_sub(record.offset));
     let is_same = record.boot.is_some() && record.boot == now.boot;
+    is_same.then(|| since(record, now)).flatten()
+}
+
+/// What has passed since the record was written under the same start of the machine, unless its clock went back.
+fn since(record: &Record, now: &Reading) -> Option<Ticks> {
+    let written = Ticks::new(record.zone.wrapping_sub(record.offset));
     let went_back = now.since_boot.saturating_add(OUT_OF_ORDER) < written;
-    (is_same && !went_back).then(|| now.since_boot.saturating_sub(written))
+    (!went_back).then(|| now.since_boot.saturating_sub(written))
 }
 
 /// What has passed since the record was written, as far as the wall clock knows.
@@ -231,6 +249,30 @@ mod tests {
         }
         let drifted = reading(HERE, HOUR + MINUTE, IN_2024 + MINUTE + SECOND);
         assert_eq!(settle(&made(), 0, &drifted), made());
+    }
+
+    #[test]
+    fn a_wall_clock_that_was_set_changes_the_record_of_a_zone_in_use_and_not_its_time() {
+        for boot in [HERE, None] {
+            let made = Record { boot, ..made() };
+            for set_to in [IN_2024 - 30 * YEAR, IN_2024 + DAY] {
+                let record = after_setting(&made, &reading(boot, HOUR + MINUTE, set_to)).expect("it was set");
+                assert_eq!((record.sequence, record.offset, record.boot), (2, made.offset, boot));
+                assert_eq!(record.zone, ticks(SECOND + MINUTE));
+                assert_eq!(Duration::from_nanos(record.wall), set_to);
+                let later = reading(boot, HOUR + DAY, set_to + DAY - MINUTE);
+                assert_eq!(after_setting(&record, &later), None, "it was set once");
+            }
+            for drift in [Duration::ZERO, SECOND] {
+                let now = reading(boot, HOUR + DAY, IN_2024 + DAY + drift);
+                assert_eq!(after_setting(&made, &now), None);
+            }
+            assert_eq!(
+                after_setting(&made, &reading(boot, MINUTE, IN_2024 + YEAR)),
+                None,
+                "no clock to go by"
+            );
+        }
     }
 
     #[test]

@@ -4,13 +4,16 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::super::atomic::Cell;
+use super::epoch::Reading;
 use super::error::ZoneError;
 use super::header::{CELL_BYTES, CELLS_AT, Geometry, Header, LIMITS_AT, LIMITS_BYTES};
 use super::mapping::{Mapping, Part, Shareable};
-use crate::time::{CounterClock, Mark, Shifted, Source, Timestamp};
+use super::record::Record;
+use super::wall::{SystemClocks, WallWatch};
+use crate::time::{CounterClock, Shifted, Source};
 
 /// A zone's file, which other processes may have open at the same time.
 #[derive(Debug)]
@@ -21,8 +24,10 @@ pub(crate) struct ZoneFile {
     /// Latest, deepest, and until when limits are not listed.
     words: Part<AtomicU64>,
     header: Header,
-    /// The time of the zone less that since the start of the machine, in ticks.
-    offset: u64,
+    /// The record by which the zone was opened.
+    record: Record,
+    /// Whether a thread of this process has the lock of the file: the system tells processes apart, and not threads.
+    is_locked: AtomicBool,
 }
 
 impl ZoneFile {
@@ -38,9 +43,9 @@ impl ZoneFile {
         file: File,
         (mapping, words): (Arc<Mapping>, Part<AtomicU64>),
         header: Header,
-        offset: u64,
+        record: Record,
     ) -> ZoneFile {
-        ZoneFile { file, mapping, words, header, offset }
+        ZoneFile { file, mapping, words, header, record, is_locked: AtomicBool::new(false) }
     }
 
     /// The words of the table of limits.
@@ -48,13 +53,31 @@ impl ZoneFile {
         self.mapping.part(LIMITS_AT, LIMITS_BYTES / size_of::<u64>())
     }
 
-    /// Locks the file for this process. Returns false if another one has the lock.
+    /// Locks the file for this thread. Returns false if another thread or process has the lock, or this thread already.
     pub(crate) fn try_lock(&self) -> bool {
-        try_lock(&self.file)
+        if self.is_locked.swap(true, Ordering::Acquire) {
+            return false;
+        }
+        let is_ours = try_lock(&self.file);
+        if !is_ours {
+            self.is_locked.store(false, Ordering::Release);
+        }
+        is_ours
     }
 
     pub(crate) fn unlock(&self) {
         unlock(&self.file);
+        self.is_locked.store(false, Ordering::Release);
+    }
+
+    /// The record by which the zone was opened.
+    pub(super) fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// The record in force, written anew if the wall clock was set since. The caller has the lock.
+    pub(super) fn renew_record(&self, now: &Reading) -> io::Result<Record> {
+        renew_record(&self.file, now)
     }
 
     /// All cells.
@@ -85,12 +108,13 @@ impl ZoneFile {
 
     /// The time of the zone less that of the process, in ticks, without regard to overflow.
     pub(crate) fn shift(&self) -> u64 {
-        CounterClock::epoch_since_boot().get().wrapping_add(self.offset)
+        CounterClock::epoch_since_boot().get().wrapping_add(self.record.offset)
     }
 
-    /// The clock of the zone, which keeps its file open.
+    /// The clock of the zone, which keeps its file open and its record up to date.
     pub(crate) fn clock(self: &Arc<Self>) -> Source {
-        Source::Shifted(Arc::new(Shifted::new(self.shift(), Arc::clone(self) as Arc<dyn Mark>)))
+        let watch = WallWatch::new(Arc::clone(self), Box::new(SystemClocks));
+        Source::Shifted(Arc::new(Shifted::new(self.shift(), Arc::new(watch))))
     }
 
     /// Waits until everything is on disk. What is not survives the process all the same, but not the machine.
@@ -99,36 +123,36 @@ impl ZoneFile {
     }
 }
 
-impl Mark for ZoneFile {
-    fn reached(&self, now: Timestamp) {
-        self.latest().fetch_max(now.ticks(), Ordering::Relaxed);
-    }
-}
-
+#[cfg(target_os = "linux")]
+use super::open::renew_record;
 #[cfg(target_os = "linux")]
 use super::system::{try_lock, unlock};
 
 #[cfg(target_os = "linux")]
 fn open(path: &Path, wanted: Geometry) -> Result<ZoneFile, ZoneError> {
     super::open::require_atomic_cells(path, Cell::is_lock_free())?;
-    super::open::open(path, wanted, &super::epoch::Reading::now)
+    super::open::open(path, wanted, &Reading::now)
 }
 
 #[cfg(not(target_os = "linux"))]
-use elsewhere::{open, try_lock, unlock};
+use elsewhere::{open, renew_record, try_lock, unlock};
 
 #[cfg(not(target_os = "linux"))]
 mod elsewhere {
     use super::super::error::Problem;
-    use super::{Geometry, Path, ZoneError, ZoneFile};
+    use super::{File, Geometry, Path, Reading, Record, ZoneError, ZoneFile, io};
 
     pub(super) fn open(path: &Path, _wanted: Geometry) -> Result<ZoneFile, ZoneError> {
         Err(ZoneError::new(path, Problem::NotHere))
     }
 
-    pub(super) fn try_lock(_: &super::File) -> bool {
+    pub(super) fn renew_record(_: &File, _: &Reading) -> io::Result<Record> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(super) fn try_lock(_: &File) -> bool {
         false
     }
 
-    pub(super) fn unlock(_: &super::File) {}
+    pub(super) fn unlock(_: &File) {}
 }

@@ -5,10 +5,10 @@
 //!  open.rs     what is there, looked at   header.rs   what never changes, as bytes
 //!  create.rs   a new one, all or nothing  record.rs   what ties the zone's time to the machine's, as bytes
 //!  system.rs   the system's calls         epoch.rs    what time it is in the zone
-//!  records.rs  the table of limits
+//!  records.rs  the table of limits        wall.rs     a wall clock that is set while the zone is in use
 //! ```
 //!
-//! The files on the right read no clock and no file, but for the mapping itself.
+//! The files on the right read no clock and no file, but for the mapping itself and `wall.rs`.
 
 #![cfg_attr(
     any(tidegate_models, not(target_os = "linux")),
@@ -34,6 +34,7 @@ mod records;
 mod seed;
 #[cfg(target_os = "linux")]
 mod system;
+mod wall;
 
 pub use error::ZoneError;
 pub(crate) use file::ZoneFile;

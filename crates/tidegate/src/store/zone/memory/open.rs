@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::create::create;
-use super::epoch::{Reading, is_sane, settle};
+use super::epoch::{Reading, after_setting, is_sane, settle};
 use super::error::{Attempt, Problem, ZoneError};
 use super::file::ZoneFile;
 use super::header::{Flaw, Geometry, HEADER_BYTES, Header, WORDS, WORDS_AT};
@@ -104,7 +104,7 @@ fn take(
     let mapping = Arc::new(mapping);
     let words = mapping.part(WORDS_AT, WORDS);
     let record = set_clock(path, &file, &words[0], read)?;
-    Ok(ZoneFile::new(file, (mapping, words), header, record.offset))
+    Ok(ZoneFile::new(file, (mapping, words), header, record))
 }
 
 /// The record by which the zone goes on; it is in the file. Nobody else does this at the same time.
@@ -129,6 +129,19 @@ fn set_clock(
         latest.store(settled.zone, Ordering::Relaxed);
     }
     Ok(settled)
+}
+
+/// The record in force of a zone in use, written anew if the wall clock was set since. The caller has the lock.
+///
+/// The disk follows by itself, as it does with cells, so that no decision waits for it. A record that is torn leaves the
+/// other one in force.
+pub(super) fn renew_record(file: &File, now: &Reading) -> io::Result<Record> {
+    let page = first_page(file)?;
+    let in_force = page.first_chunk().and_then(Record::in_force);
+    let (record, place) = in_force.ok_or(io::ErrorKind::InvalidData)?;
+    let Some(next) = after_setting(&record, now) else { return Ok(record) };
+    file.write_all_at(&next.encode(), place as u64)?;
+    Ok(next)
 }
 
 /// As much of the first page as there is.
