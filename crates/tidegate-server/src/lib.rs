@@ -19,6 +19,7 @@ mod memory;
 mod meter;
 mod outage;
 mod permit;
+mod precondition;
 mod reload;
 mod rules;
 mod server;

@@ -4,6 +4,7 @@
 //! What is known is held by another lock, for moments only: whoever asks for it is not held up by a reading.
 
 mod outcome;
+mod write;
 
 use std::io;
 use std::path::PathBuf;
@@ -16,10 +17,11 @@ use tidegate_rules::{
     Unfit, differences,
 };
 
-pub(crate) use outcome::{Changes, NotWritten, Occasion, Over, Reloaded, Status};
+pub(crate) use outcome::{Changes, NotWritten, Occasion, Reloaded, Status};
 
 use crate::memory;
-use crate::reload::{Look, Tell, read_regular, write_whole};
+use crate::precondition::Tag;
+use crate::reload::{Look, Tell, read_regular};
 use crate::settings::{Loaded, Settings, SettingsError, Source};
 
 /// Where the rules are, where they come from, and what came of reading them again.
@@ -39,9 +41,18 @@ struct Known {
     source: Option<Source>,
     /// The text whose rules are in force.
     text: Option<String>,
+    /// Its entity tag.
+    tag: Option<Tag>,
     /// The settings that came with it, if it is not the first.
     settings: Option<Settings>,
     status: Status,
+}
+
+impl Known {
+    fn set_text(&mut self, text: Option<String>) {
+        self.tag = text.as_deref().map(|text| Tag::of(text.as_bytes()));
+        self.text = text;
+    }
 }
 
 impl Rules {
@@ -63,7 +74,8 @@ impl Rules {
     pub(crate) fn come_from(&self, source: Source, text: Option<String>, tell: Tell) {
         let is_lasting = text.is_none() || source.path().metadata().is_ok_and(|found| found.is_file());
         let mut known = self.known();
-        (known.source, known.text) = (Some(source).filter(|_| is_lasting), text);
+        known.source = Some(source).filter(|_| is_lasting);
+        known.set_text(text);
         // Nobody comes twice.
         let _ = self.tell.set(tell);
     }
@@ -127,6 +139,12 @@ impl Rules {
         self.known().text.clone()
     }
 
+    /// The tag of that text. It is older than what is read of the rules after it, or of the same text: a change that
+    /// names it never replaces rules which were not seen.
+    pub(crate) fn tag(&self) -> Option<Tag> {
+        self.known().tag
+    }
+
     /// Where the rules come from, if they come from a file.
     pub(crate) fn file(&self) -> Option<String> {
         let known = self.known();
@@ -175,31 +193,6 @@ impl Rules {
                 Reloaded::Same
             }
             Err(error) => self.reject(&source, &not_read(&source, &error), is_asked),
-        }
-    }
-
-    /// Writes the file and puts its rules in force, if the text holds.
-    pub(crate) fn write(&self, text: &str, now: &Settings, over: Over) -> Result<Changes, NotWritten> {
-        let _turn = lock(&self.turn);
-        let source = {
-            let known = self.known();
-            known.source.clone().filter(|_| known.text.is_some()).ok_or(NotWritten::NoFile)?
-        };
-        let loaded = self.load(&source, text).map_err(NotWritten::Rejected)?;
-        if over == Over::Known && self.is_changed(&source) {
-            return Err(NotWritten::Changed);
-        }
-        write_whole(source.path(), text).map_err(NotWritten::Io)?;
-        let changes = self.replace(loaded, now);
-        self.say_list(&format!("{} was written", source.path().display()), &changes);
-        Ok(changes)
-    }
-
-    /// Whether the file has another text than that in force. What is no file at all cannot be written anyway.
-    fn is_changed(&self, source: &Source) -> bool {
-        match read_regular(source.path()) {
-            Ok(text) => !self.is_in_force(Some(&text)),
-            Err(_) => source.path().is_file(),
         }
     }
 
@@ -272,7 +265,7 @@ impl Rules {
         lines.extend(self.other_settings(&settings, now));
         prepared.put_in_force();
         let mut known = self.known();
-        known.text = text;
+        known.set_text(text);
         known.status.replaced += 1;
         known.status.wrong = None;
         Changes { differences: lines, warnings }

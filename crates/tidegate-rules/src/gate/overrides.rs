@@ -153,8 +153,16 @@ impl Overrides {
         });
     }
 
-    pub(crate) fn put(&self, key: Key, one: Override, now: i64) -> Result<(), OverrideError> {
+    /// Puts one in force, if the caller agrees to that in place of the one which is there.
+    pub(crate) fn put<E: From<OverrideError>>(
+        &self,
+        key: Key,
+        one: Override,
+        now: i64,
+        may_replace: impl FnOnce(Option<&Override>, &Override) -> Result<(), E>,
+    ) -> Result<(), E> {
         self.change(now, |all| {
+            may_replace(in_force(all, &one.rule, &key, now), &one)?;
             if room_for(all, &key, &one).is_err() {
                 all.values_mut().for_each(|of_rule| of_rule.retain(|_, found| !found.has_ended(now)));
             }
@@ -166,17 +174,24 @@ impl Overrides {
         })
     }
 
-    /// Ends one. Returns true if there was one that had not ended.
-    pub(crate) fn remove(&self, rule: &str, key: &Key, now: i64) -> bool {
+    /// Ends one, if the caller agrees. Returns true if there was one that had not ended.
+    pub(crate) fn remove<E>(
+        &self,
+        rule: &str,
+        key: &Key,
+        now: i64,
+        may_remove: impl FnOnce(Option<&Override>) -> Result<(), E>,
+    ) -> Result<bool, E> {
         self.change(now, |all| {
-            let Some(of_rule) = all.get_mut(rule) else { return false };
-            let Some(found) = of_rule.remove(key) else { return false };
+            may_remove(in_force(all, rule, key, now))?;
+            let Some(of_rule) = all.get_mut(rule) else { return Ok(false) };
+            let Some(found) = of_rule.remove(key) else { return Ok(false) };
             let was_there = !found.has_ended(now);
             let ended = if was_there { Arc::new(found.ended_at(now)) } else { found };
             if ended.matters_at(now) {
                 of_rule.insert(key.clone(), ended);
             }
-            was_there
+            Ok(was_there)
         })
     }
 
@@ -203,6 +218,12 @@ impl Overrides {
         self.all.store(Arc::new(all));
         changed
     }
+}
+
+/// The override of a key, unless it has ended.
+fn in_force<'a>(all: &'a All, rule: &str, key: &Key, now: i64) -> Option<&'a Override> {
+    let found = all.get(rule)?.get(key)?;
+    (!found.has_ended(now)).then(|| found.one())
 }
 
 /// Whether one more override fits beside all others.

@@ -19,6 +19,19 @@ impl Gate {
         instead: Instead,
         until: i64,
     ) -> Result<Override, OverrideError> {
+        self.put_override_if(rule, key, instead, until, |_, _| Ok(()))
+    }
+
+    /// The same, if `may_replace` agrees. It is given the override of this key that has not ended, if there is one, and
+    /// the new one, and no other change comes between its answer and the replacement. It must not call the gate.
+    pub fn put_override_if<E: From<OverrideError>>(
+        &self,
+        rule: &str,
+        key: &Attributes<'_>,
+        instead: Instead,
+        until: i64,
+        may_replace: impl FnOnce(Option<&Override>, &Override) -> Result<(), E>,
+    ) -> Result<Override, E> {
         let force = self.inner.force.load();
         let named = force.key_of(rule, key)?;
         if let Instead::Limit(limit) = instead {
@@ -26,16 +39,28 @@ impl Gate {
             force.store.store().supports(&limit).map_err(unsupported)?;
         }
         let one = Override { rule: named.rule, key: named.parts, instead, until };
-        self.inner.overrides.put(named.key, one.clone(), self.inner.calendar.now())?;
+        self.inner.overrides.put(named.key, one.clone(), self.inner.calendar.now(), may_replace)?;
         force.store.store().forget_refusals();
         Ok(one)
     }
 
     /// Lets the rule hold again for one of its keys. Whether anything else did.
     pub fn remove_override(&self, rule: &str, key: &Attributes<'_>) -> Result<bool, OverrideError> {
+        self.remove_override_if(rule, key, |_| Ok(()))
+    }
+
+    /// The same, if `may_remove` agrees. It is given the override of this key that has not ended, if there is one, and no
+    /// other change comes between its answer and the removal. It must not call the gate.
+    pub fn remove_override_if<E: From<OverrideError>>(
+        &self,
+        rule: &str,
+        key: &Attributes<'_>,
+        may_remove: impl FnOnce(Option<&Override>) -> Result<(), E>,
+    ) -> Result<bool, E> {
         let force = self.inner.force.load();
         let named = force.key_of(rule, key)?;
-        let was_there = self.inner.overrides.remove(&named.rule, &named.key, self.inner.calendar.now());
+        let now = self.inner.calendar.now();
+        let was_there = self.inner.overrides.remove(&named.rule, &named.key, now, may_remove)?;
         force.store.store().forget_refusals();
         Ok(was_there)
     }

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use crate::precondition::Unmet;
 use crate::reload::Look;
 use crate::settings::SettingsError;
 
@@ -25,15 +26,6 @@ pub(crate) enum Occasion {
     Seen(Look),
     /// It has had this look for so long that nobody is writing it any more.
     Rested(Look),
-}
-
-/// What may be written over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Over {
-    /// The text in force, and nothing that somebody has written since.
-    Known,
-    /// Whatever is there.
-    Anything,
 }
 
 /// What came of a file.
@@ -65,7 +57,9 @@ pub(crate) enum NotWritten {
     Rejected(SettingsError),
     /// The server was started without a file.
     NoFile,
-    /// Somebody has written something else there.
+    /// The text in force is not the one that is to be replaced.
+    Unmet(Unmet),
+    /// The file was changed by hand.
     Changed,
     /// The system does not let it be written.
     Io(io::Error),

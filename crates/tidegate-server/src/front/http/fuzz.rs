@@ -10,6 +10,7 @@ use tidegate_rules::Policy;
 
 use super::{admit, batch, explain, overrides, top, verbs};
 use crate::engine::{Engine, at_once};
+use crate::precondition::Precondition;
 use crate::settings::Settings;
 use crate::worker::Post;
 
@@ -52,8 +53,8 @@ pub fn http_body(bytes: &[u8]) {
         at_once(admit::admit(bytes, headers, engine)),
         to_the_end(batch::admit(bytes, headers, engine)),
         at_once(explain::explain(bytes, engine)),
-        overrides::put(bytes, engine),
-        overrides::delete(bytes, engine),
+        overrides::put(bytes, &Precondition::default(), headers, engine),
+        overrides::delete(bytes, &Precondition::default(), engine),
         top::top(bytes, engine),
     ];
     for reply in replies {

@@ -4,18 +4,21 @@ use std::borrow::Cow;
 use std::fmt;
 
 use hyper::StatusCode;
+use hyper::header::HeaderMap;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use tidegate_rules::config::positive;
 use tidegate_rules::{Instead, Override, OverrideError};
 
+use super::keeper::{tag_reply, unmet};
 use super::problem::Problem;
 use super::reply::Reply;
 use super::request::Named;
 use super::{json, limits};
 use crate::date;
 use crate::engine::Engine;
+use crate::precondition::{Precondition, Tag, Unmet};
 
 /// How far ahead an override may end.
 const MAX_AHEAD_SECONDS: i64 = 366 * 24 * 3600;
@@ -63,26 +66,61 @@ struct Until(i64);
 
 pub(super) fn list(engine: &Engine) -> Reply {
     let all = engine.rules.gate.overrides();
-    Reply::of(&List { overrides: all.iter().map(Told).collect() })
+    Reply::of(&List { overrides: all.iter().map(Tagged::new).collect() })
 }
 
-pub(super) fn put(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
+pub(super) fn put(
+    body: &[u8],
+    named: &Precondition,
+    headers: &mut HeaderMap,
+    engine: &Engine,
+) -> Result<Reply, Problem> {
     let asked: Put<'_> = json::read_like(EXAMPLE, body)?;
     let instead = asked.instead()?;
     let until = asked.until(engine.rules.gate.date()).map_err(Problem::bad_request)?;
     has_these_parts(&asked.rule, &asked.key, engine)?;
-    let gate = &engine.rules.gate;
-    let put =
-        gate.put_override(&asked.rule, &asked.key.0, instead, until).map_err(|error| refused(&error))?;
-    Ok(Reply::of(&Told(&put)))
+    let may_replace = |old: Option<&Override>, new: &Override| {
+        named.check_replacing(old.map(tag), old == Some(new)).map_err(NotChanged::Unmet)
+    };
+    let put = engine.rules.gate.put_override_if(&asked.rule, &asked.key.0, instead, until, may_replace);
+    let put = put.map_err(NotChanged::problem)?;
+    tag_reply(headers, Some(tag(&put)));
+    Ok(Reply::of(&Tagged::new(&put)))
 }
 
-pub(super) fn delete(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
+pub(super) fn delete(body: &[u8], named: &Precondition, engine: &Engine) -> Result<Reply, Problem> {
     let asked: Delete<'_> = json::read_like(r#"{"rule":"api","key":{"ip":"192.0.2.7"}}"#, body)?;
     has_these_parts(&asked.rule, &asked.key, engine)?;
-    let removed =
-        engine.rules.gate.remove_override(&asked.rule, &asked.key.0).map_err(|error| refused(&error))?;
+    let may_remove = |old: Option<&Override>| named.check(old.map(tag)).map_err(NotChanged::Unmet);
+    let removed = engine.rules.gate.remove_override_if(&asked.rule, &asked.key.0, may_remove);
+    let removed = removed.map_err(NotChanged::problem)?;
     Ok(Reply::json(format!(r#"{{"removed":{removed}}}"#)))
+}
+
+/// The tag of an override: that of its JSON.
+fn tag(one: &Override) -> Tag {
+    Tag::of(&Reply::of(&Told(one)).body)
+}
+
+/// Why an override is as it was.
+enum NotChanged {
+    Error(OverrideError),
+    Unmet(Unmet),
+}
+
+impl From<OverrideError> for NotChanged {
+    fn from(error: OverrideError) -> NotChanged {
+        NotChanged::Error(error)
+    }
+}
+
+impl NotChanged {
+    fn problem(self) -> Problem {
+        match self {
+            NotChanged::Error(error) => refused(&error),
+            NotChanged::Unmet(why) => unmet(why, "the override of this key", "/v1/overrides"),
+        }
+    }
 }
 
 impl Put<'_> {
@@ -150,7 +188,21 @@ fn refused(error: &OverrideError) -> Problem {
 
 #[derive(serde::Serialize)]
 struct List<'a> {
-    overrides: Vec<Told<'a>>,
+    overrides: Vec<Tagged<'a>>,
+}
+
+/// An override with its tag.
+#[derive(serde::Serialize)]
+struct Tagged<'a> {
+    #[serde(flatten)]
+    one: Told<'a>,
+    etag: String,
+}
+
+impl<'a> Tagged<'a> {
+    fn new(one: &'a Override) -> Tagged<'a> {
+        Tagged { one: Told(one), etag: tag(one).to_string() }
+    }
 }
 
 /// An override as JSON.

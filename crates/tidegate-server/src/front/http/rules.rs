@@ -1,30 +1,21 @@
-//! `/v1/rules`: what is limited for whom, to be looked at and to be replaced.
+//! `GET /v1/rules`: what is limited for whom, and what was counted.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use hyper::StatusCode;
-use hyper::header::HeaderValue;
+use hyper::header::HeaderMap;
 use serde::Serialize;
-use serde_json::json;
 use tidegate::WhenFull;
-use tidegate_rules::config::MAX_COMPLAINTS;
 use tidegate_rules::{
     NamedZone, OnMissing, OnRepeated, OnStoreFailure, Rule, RuleCounts, Scheduled, ShadowCounts, WithoutStore,
 };
-use tokio::task::spawn_blocking;
 
+use super::keeper::tag_reply;
 use super::problem::Problem;
 use super::reply::{Kind, Reply};
 use crate::engine::Engine;
 use crate::explained::{decision, mode};
-use crate::rules::{Changes, NotWritten, Over};
-use crate::settings::SettingsError;
-
-/// The most errors that are told at a time.
-const MAX_ERRORS: usize = MAX_COMPLAINTS;
 
 #[derive(Serialize)]
 struct Page<'a> {
@@ -117,18 +108,9 @@ struct Status {
     wrong: Option<String>,
 }
 
-/// One thing that is wrong with a text.
-#[derive(Serialize)]
-struct Wrong<'a> {
-    line: Option<usize>,
-    column: Option<usize>,
-    message: &'a str,
-    /// With the line of the text, and carets under the place.
-    shown: String,
-}
-
 /// The rules in force, and what was counted for each.
-pub(super) fn list(engine: &Engine) -> Reply {
+pub(super) fn list(headers: &mut HeaderMap, engine: &Engine) -> Reply {
+    tag_reply(headers, engine.rules.tag());
     let counts = engine.rules.gate.counts();
     let rules = counts.iter().map(|(rule, counted)| {
         let base = rule.candidate_for().and_then(|base| counts.get(base));
@@ -233,91 +215,12 @@ impl From<ShadowCounts> for InShadow {
 }
 
 /// The file as it is in force.
-pub(super) fn text(engine: &Engine) -> Result<Reply, Problem> {
+pub(super) fn text(headers: &mut HeaderMap, engine: &Engine) -> Result<Reply, Problem> {
+    tag_reply(headers, engine.rules.tag());
     let text = engine.rules.text().ok_or_else(|| {
         let detail =
             "the rules come from no file; start the server with --config FILE, or ask for application/json";
         Problem::new(StatusCode::NOT_FOUND, detail)
     })?;
     Ok(Reply { status: StatusCode::OK, kind: Kind::Toml, body: text.into() })
-}
-
-/// Writes the file and puts its rules in force, by a thread that may wait for the disk.
-pub(super) async fn put(
-    body: Bytes,
-    if_match: Option<&HeaderValue>,
-    engine: Arc<Engine>,
-) -> Result<Reply, Problem> {
-    let over = match if_match.map(HeaderValue::as_bytes) {
-        None => Over::Known,
-        Some(b"*") => Over::Anything,
-        Some(_) => return Err(no_tags()),
-    };
-    let written = spawn_blocking(move || {
-        let text = std::str::from_utf8(&body).map_err(|error| no_text(&error))?;
-        engine.rules.write(text, &engine.settings, over).map_err(|error| not_written(error, &engine))
-    });
-    let failed = |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the file was not written; try again");
-    let Changes { differences, warnings } = written.await.map_err(failed)??;
-    Ok(Reply::of(&json!({"differences": differences, "warnings": warnings})))
-}
-
-/// No file of ours has a tag, so none is the one that is meant.
-fn no_tags() -> Problem {
-    let detail = "If-Match: rules have no entity tags; leave it out, or send If-Match: * to write over whatever is there";
-    Problem::new(StatusCode::PRECONDITION_FAILED, detail)
-}
-
-fn no_text(error: &std::str::Utf8Error) -> Problem {
-    let byte = error.valid_up_to() + 1;
-    Problem::bad_request(format!("body: it is no UTF-8 text from byte {byte} on; send the file as it is"))
-}
-
-fn not_written(error: NotWritten, engine: &Engine) -> Problem {
-    match error {
-        NotWritten::Rejected(error) => rejected(&error),
-        NotWritten::NoFile => Problem::new(
-            StatusCode::CONFLICT,
-            "this server has no file to write rules to; start it with --config FILE",
-        ),
-        NotWritten::Changed => {
-            let file = engine.rules.file().unwrap_or_default();
-            let detail = format!(
-                "{file}: has another text than the rules in force: somebody has changed it and it was not read yet, or \
-                 does not hold (/v1/rules says so in status); look at it and try again, or send If-Match: * to write over it"
-            );
-            Problem::new(StatusCode::CONFLICT, detail)
-        }
-        NotWritten::Io(error) => {
-            let file = engine.rules.file().unwrap_or_default();
-            let detail = format!(
-                "{file}: cannot be written: {error}; let the server's user write it and its folder, or change it by hand"
-            );
-            Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail)
-        }
-    }
-}
-
-/// Everything that is wrong with the text, each with its place.
-fn rejected(error: &SettingsError) -> Problem {
-    let (file, complaints) = error.complaints();
-    let errors: Vec<_> = complaints
-        .iter()
-        .zip(error.each())
-        .take(MAX_ERRORS)
-        .map(|(complaint, shown)| {
-            let place = file.and_then(|file| complaint.place(&file.text));
-            let (line, column) = place.map(|place| (place.line, place.column)).unzip();
-            Wrong { line, column, message: &complaint.what, shown }
-        })
-        .collect();
-    let count = complaints.len();
-    let what = match count {
-        1 => "1 thing is".to_owned(),
-        // The last of them says only how many more there are.
-        _ if count > MAX_ERRORS => format!("more than {MAX_ERRORS} things are"),
-        _ => format!("{count} things are"),
-    };
-    let detail = format!("{what} wrong with these rules, and those before stay in force");
-    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail).and("errors", &errors)
 }

@@ -7,14 +7,16 @@ use hyper::http::request::Parts;
 use hyper::{Request, StatusCode, Uri};
 
 use super::link::Link;
+use super::media::{is_said, wants_text};
 use super::problem::Problem;
 use super::reply::{Reply, Response};
 use super::route::{Content, Route};
 use super::{
-    TOO_MANY_DETAIL, admit, batch, body, explain, host, metrics, overrides, ready, rules, top, verbs,
+    TOO_MANY_DETAIL, admit, batch, body, explain, host, keeper, metrics, overrides, ready, rules, top, verbs,
 };
 use crate::engine::{Engine, at_once};
 use crate::front::Scope;
+use crate::precondition::Precondition;
 
 /// The longest URI, in bytes.
 pub(super) const MAX_URI_BYTES: usize = 2 << 10;
@@ -35,15 +37,17 @@ pub(super) async fn answer(request: Request<Incoming>, link: &Link) -> Response 
         link.authenticate();
     }
     let asked = asked(&head, body, link).await;
-    let if_match = match &asked {
-        Ok((Route::PutRules, _)) => head.headers.remove(header::IF_MATCH),
-        _ => None,
+    let named = match &asked {
+        Ok((route, _)) if route.is_of_the_keeper() => keeper::precondition(&head.headers),
+        _ => Ok(Precondition::default()),
     };
     // The map of the request's fields becomes that of the answer's: one allocation less.
     let mut headers = std::mem::take(&mut head.headers);
     headers.clear();
     let replied = match asked {
-        Ok((Route::PutRules, text)) => rules::put(text, if_match.as_ref(), link.post.engine.clone()).await,
+        Ok((route, body)) if route.is_of_the_keeper() => {
+            keeper::change(route, body, named, &mut headers, &link.post.engine).await
+        }
         Ok((route, body)) if route.is_awaited(&link.post.engine) => {
             // It is much larger, which whoever waits for nobody need not be.
             Box::pin(reply_later(route, &body, &mut headers, link)).await
@@ -220,38 +224,6 @@ fn is_welcome(head: &Parts, engine: &Engine) -> bool {
     }
 }
 
-/// Whether the body is of this type. A page of somebody else's cannot have a browser send what we take without
-/// asking us first.
-#[inline]
-fn is_said(head: &Parts, kind: &[u8]) -> bool {
-    head.headers.get(header::CONTENT_TYPE).is_some_and(|said| is_of_type(said.as_bytes(), kind))
-}
-
-#[inline]
-fn is_of_type(said: &[u8], kind: &[u8]) -> bool {
-    said.split_at_checked(kind.len()).is_some_and(|(said, rest)| {
-        said.eq_ignore_ascii_case(kind) && matches!(rest.trim_ascii_start().first(), None | Some(b';'))
-    })
-}
-
-/// Whether the text of a file is preferred to JSON: whichever is named first.
-fn wants_text(head: &Parts) -> bool {
-    const KINDS: [(&[u8], bool); 5] = [
-        (b"application/toml", true),
-        (b"text/plain", true),
-        (b"application/json", false),
-        (b"application/*", false),
-        (b"*/*", false),
-    ];
-    let fields = head.headers.get_all(header::ACCEPT).into_iter();
-    let mut said = fields.flat_map(|field| field.as_bytes().split(|byte| *byte == b','));
-    let first = said.find_map(|said| {
-        let known = KINDS.iter().find(|(kind, _)| is_of_type(said.trim_ascii(), kind));
-        known.map(|(_, is_text)| *is_text)
-    });
-    first.unwrap_or(false)
-}
-
 /// What the store has to be asked for, which may take a while where it is elsewhere.
 async fn reply_later(
     route: Route,
@@ -290,11 +262,11 @@ fn reply_to(route: Route, body: &[u8], headers: &mut HeaderMap, link: &Link) -> 
         }
         Route::AdmitBatch => unreachable!("a batch lets others in between, and is awaited"),
         Route::Top => top::top(body, engine),
-        Route::Rules => Ok(rules::list(engine)),
-        // Whoever writes rules was answered before, by a thread that may wait.
-        Route::RulesText | Route::PutRules => rules::text(engine),
+        Route::Rules => Ok(rules::list(headers, engine)),
+        Route::RulesText => rules::text(headers, engine),
         Route::Overrides => Ok(overrides::list(engine)),
-        Route::PutOverride => overrides::put(body, engine),
-        Route::DeleteOverride => overrides::delete(body, engine),
+        Route::PutRules | Route::PutOverride | Route::DeleteOverride => {
+            unreachable!("what changes something has conditions, and is made by the keeper")
+        }
     }
 }

@@ -2,11 +2,19 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use super::super::{Changes, NotWritten, Over};
+use super::super::{Changes, NotWritten};
 use super::*;
+use crate::precondition::{ListedTag, Precondition, Tag, Tags, Unmet};
 
+/// As an operator does who has read the text in force.
 fn write(read: &Read, text: &str) -> Result<Changes, NotWritten> {
-    read.rules.write(text, &read.settings, Over::Known)
+    let tag = read.rules.tag().expect("rules of a file have a tag");
+    read.rules.write(text, &read.settings, &named(tag))
+}
+
+fn named(tag: Tag) -> Precondition {
+    let listed = vec![ListedTag { is_weak: false, opaque: tag.to_string() }];
+    Precondition { if_match: Some(Tags::Listed(listed)), if_none_match: None }
 }
 
 fn on_disk(read: &Read) -> String {
@@ -55,7 +63,7 @@ fn a_text_that_no_machine_has_the_memory_for_is_not_written_and_not_in_force() {
 fn a_text_that_is_written_mends_the_file() {
     let read = Read::from(&rule("once", "1/d"));
     read.becomes("wrong");
-    assert!(read.rules.write(&rule("once", "1/d"), &read.settings, Over::Anything).is_ok());
+    assert!(read.rules.write(&rule("once", "1/d"), &read.settings, &Precondition::anything()).is_ok());
     assert_eq!(on_disk(&read), rule("once", "1/d"));
     assert_eq!(read.status().wrong, None);
 }
@@ -116,10 +124,27 @@ fn a_link_that_was_planted_beside_it_is_not_followed() {
 }
 
 #[test]
+fn a_text_that_was_not_seen_is_not_replaced_unless_it_is_the_same() {
+    let (first, second) = (rule("once", "1/d"), rule("once", "2/d"));
+    let read = Read::from(&first);
+    let unnamed = |text: &str| read.rules.write(text, &read.settings, &Precondition::default());
+    assert!(matches!(unnamed(&second), Err(NotWritten::Unmet(Unmet::NotNamed))));
+    assert!(unnamed(&first).is_ok(), "nothing is lost");
+
+    let seen = read.rules.tag().expect("rules of a file have a tag");
+    assert_eq!(read.becomes(&second), Reloaded::Replaced);
+    let stale = read.rules.write(&rule("once", "3/d"), &read.settings, &named(seen));
+    assert!(matches!(stale, Err(NotWritten::Unmet(Unmet::Changed))), "the file was read again since");
+    assert_eq!((on_disk(&read), read.rules.text()), (second.clone(), Some(second)));
+    assert_eq!(read.becomes(&first), Reloaded::Replaced);
+    assert_eq!(read.rules.tag(), Some(seen), "the tag is that of the text");
+}
+
+#[test]
 fn without_a_file_nothing_is_written() {
     let mut settings = Settings::default();
     let rules = Rules::new(&mut settings, Zone::new(1 << 16)).expect("there is memory");
-    assert!(matches!(rules.write("# none", &settings, Over::Anything), Err(NotWritten::NoFile)));
+    assert!(matches!(rules.write("# none", &settings, &Precondition::anything()), Err(NotWritten::NoFile)));
 }
 
 #[test]
@@ -131,7 +156,7 @@ fn what_somebody_has_written_since_is_written_over_only_on_purpose() {
         assert!(matches!(write(&read, &rule("once", "2/d")), Err(NotWritten::Changed)));
         assert_eq!(fs::read(read.folder.path(FILE)).unwrap(), theirs);
         assert_eq!((read.rules.text(), read.status()), (Some(rule("once", "1/d")), Status::default()));
-        assert!(read.rules.write(&rule("once", "2/d"), &read.settings, Over::Anything).is_ok());
+        assert!(read.rules.write(&rule("once", "2/d"), &read.settings, &Precondition::anything()).is_ok());
         assert_eq!(on_disk(&read), rule("once", "2/d"));
     }
 }

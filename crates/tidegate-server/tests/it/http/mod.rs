@@ -8,6 +8,7 @@ mod connections;
 mod dialects;
 mod explain;
 mod health;
+mod operators;
 mod overrides;
 mod pages;
 mod problems;

@@ -1,5 +1,7 @@
 //! What holds for single keys instead of what their rule says.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use tidegate_rules::Policy;
 use tidegate_server::Settings;
@@ -27,38 +29,58 @@ when = { ip = "10.0.0.0/8" }
 decision = "allow"
 "#;
 
-struct Keeper {
-    _running: Running,
+pub(super) struct Keeper {
+    running: Arc<Running>,
     talk: Talk,
 }
 
 impl Keeper {
-    fn new() -> Keeper {
+    pub(super) fn new() -> Keeper {
         let policy = Policy::from_toml(RULES).expect("rules that hold");
         let running = Running::with(Settings { policy, token: Token::new("sesame"), ..settings() });
         let talk = Talk::to(&running);
-        Keeper { _running: running, talk }
+        Keeper { running: Arc::new(running), talk }
     }
 
-    fn put(&mut self, body: &Value) -> Answer {
+    /// Another one on a connection of its own.
+    pub(super) fn another(&self) -> Keeper {
+        Keeper { running: self.running.clone(), talk: Talk::to(&self.running) }
+    }
+
+    pub(super) fn put(&mut self, body: &Value) -> Answer {
         self.talk.ask(by("sesame", &with_json("PUT", "/v1/overrides", &body.to_string())))
     }
 
-    fn delete(&mut self, body: &Value) -> Answer {
+    /// With one more header field.
+    pub(super) fn put_with(&mut self, field: &str, body: &Value) -> Answer {
+        self.ask_with(field, "PUT", body)
+    }
+
+    /// In place of whatever is there.
+    pub(super) fn replace(&mut self, body: &Value) -> Answer {
+        self.put_with("if-match: *", body)
+    }
+
+    pub(super) fn ask_with(&mut self, field: &str, method: &str, body: &Value) -> Answer {
+        let message = by("sesame", &with_json(method, "/v1/overrides", &body.to_string()));
+        self.talk.ask(message.replacen("\r\n", &format!("\r\n{field}\r\n"), 1))
+    }
+
+    pub(super) fn delete(&mut self, body: &Value) -> Answer {
         self.talk.ask(by("sesame", &with_json("DELETE", "/v1/overrides", &body.to_string())))
     }
 
-    fn list(&mut self) -> Value {
+    pub(super) fn list(&mut self) -> Value {
         let answer = self.talk.ask(by("sesame", &get("/v1/overrides")));
         assert_eq!(answer.status, 200);
         answer.json()["overrides"].clone()
     }
 
-    fn admit(&mut self, attributes: &Value) -> Answer {
+    pub(super) fn admit(&mut self, attributes: &Value) -> Answer {
         self.talk.ask(by("sesame", &post("/v1/admit", &json!({ "attributes": attributes }).to_string())))
     }
 
-    fn explain(&mut self, attributes: &Value) -> Value {
+    pub(super) fn explain(&mut self, attributes: &Value) -> Value {
         let message = post("/v1/explain", &json!({ "attributes": attributes }).to_string());
         self.talk.ask(by("sesame", &message)).json()
     }
@@ -80,8 +102,10 @@ fn another_limit_holds_for_one_key() {
     assert_eq!(put.status, 200, "{put:?}");
     let mut told = put.json();
     ends_with_a_date(&mut told);
-    let expected =
-        json!({"rule": "api", "key": {"ip": "192.0.2.7"}, "limit": "100/h", "decision": null, "until": null});
+    let etag = put.field("etag").expect("a tag");
+    let expected = json!({
+        "rule": "api", "key": {"ip": "192.0.2.7"}, "limit": "100/h", "decision": null, "until": null, "etag": etag,
+    });
     assert_eq!(told, expected);
 
     let admitted = keeper.admit(&ana).json();
@@ -113,7 +137,7 @@ fn a_key_may_be_let_through_or_shut_out() {
     assert!(refused.detail().starts_with("Rule \"api\" refuses this"));
 
     assert_eq!(
-        keeper.put(&json!({"rule": "api", "key": ana, "decision": "allow", "for": "90s"})).status,
+        keeper.replace(&json!({"rule": "api", "key": ana, "decision": "allow", "for": "90s"})).status,
         200
     );
     assert_eq!(keeper.list().as_array().unwrap().len(), 1);
@@ -133,10 +157,10 @@ fn an_end_is_to_come_and_not_too_far_away() {
     let now = in_a_year.as_second() - 365 * 24 * 3600;
 
     for until in [json!(now + 3600), json!(now + 366 * 24 * 3600 - 60), json!(in_a_year.to_string())] {
-        assert_eq!(keeper.put(&body(until.clone())).status, 200, "{until}");
+        assert_eq!(keeper.replace(&body(until.clone())).status, 200, "{until}");
     }
     let offset = jiff::Timestamp::from_second(now + 3600).unwrap().to_string().replace('Z', "+00:00");
-    assert_eq!(keeper.put(&body(json!(offset))).status, 200);
+    assert_eq!(keeper.replace(&body(json!(offset))).status, 200);
     for (until, said) in [
         (json!(now - 60), "is over; send a date to come"),
         (json!(0), "until 1970-01-01T00:00:00Z: is over"),
@@ -292,5 +316,6 @@ fn long_keys_fill_what_there_is_for_overrides_and_the_next_is_told_what_to_do() 
 
     assert_eq!(keeper.delete(&json!({"rule": "pair", "key": key(0)})).body, r#"{"removed":true}"#);
     assert_eq!(put(&mut keeper, 69).status, 200);
-    assert_eq!(put(&mut keeper, 69).status, 200, "one that replaces itself takes no more");
+    let again = json!({"rule": "pair", "key": key(69), "decision": "deny", "for": "3h"});
+    assert_eq!(keeper.replace(&again).status, 200, "one that replaces another takes no more");
 }

@@ -62,6 +62,11 @@ impl Talk {
         Talk(BufReader::new(stream))
     }
 
+    /// Where the server listens.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.0.get_ref().peer_addr().expect("it is connected")
+    }
+
     pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) -> &mut Talk {
         self.try_send(bytes).expect("the server reads");
         self

@@ -1,0 +1,164 @@
+//! Requests that change what holds for others: their conditions, and who makes the change.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::StatusCode;
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+
+use super::problem::Problem;
+use super::reply::Reply;
+use super::route::Route;
+use super::{overrides, put_rules};
+use crate::engine::Engine;
+use crate::precondition::{ListedTag, Precondition, Tag, Tags, Unmet};
+
+/// Makes the change, if its conditions are met.
+pub(super) async fn change(
+    route: Route,
+    body: Bytes,
+    named: Result<Precondition, Problem>,
+    headers: &mut HeaderMap,
+    engine: &Arc<Engine>,
+) -> Result<Reply, Problem> {
+    let named = named?;
+    match route {
+        Route::PutOverride => overrides::put(&body, &named, headers, engine),
+        Route::DeleteOverride => overrides::delete(&body, &named, engine),
+        _ => put_rules::put(body, named, headers, engine.clone()).await,
+    }
+}
+
+/// Reads the conditions of a change.
+pub(super) fn precondition(headers: &HeaderMap) -> Result<Precondition, Problem> {
+    Ok(Precondition {
+        if_match: tags(headers, &header::IF_MATCH)?,
+        if_none_match: tags(headers, &header::IF_NONE_MATCH)?,
+    })
+}
+
+/// Says which text or override a reply is about. Its form and its counts may change while the tag stays, so no cache
+/// may keep it.
+pub(super) fn tag_reply(headers: &mut HeaderMap, tag: Option<Tag>) {
+    let value = tag.and_then(|tag| HeaderValue::try_from(tag.to_string()).ok());
+    headers.extend(value.map(|value| (header::ETAG, value)));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+}
+
+/// What is said about a change whose conditions are not met. `thing` is what it would have changed, and `path` shows it.
+pub(super) fn unmet(why: Unmet, thing: &str, path: &str) -> Problem {
+    let again = format!("GET {path} again, make the change in what it shows now, and send the new ETag");
+    let (status, detail) = match why {
+        Unmet::NotNamed => (
+            StatusCode::PRECONDITION_REQUIRED,
+            format!(
+                "{thing} would be replaced, and the request does not say that it was seen; GET {path} first and send \
+                 its ETag as If-Match, or send If-Match: * to replace whatever is there"
+            ),
+        ),
+        Unmet::Changed => (
+            StatusCode::PRECONDITION_FAILED,
+            format!("If-Match: {thing} has another ETag, so it was changed since; {again}"),
+        ),
+        Unmet::Absent => (
+            StatusCode::PRECONDITION_FAILED,
+            format!("If-Match: there is no such thing as {thing}, or it has ended; leave If-Match out"),
+        ),
+        Unmet::Present => (
+            StatusCode::PRECONDITION_FAILED,
+            format!("If-None-Match: {thing} is there already; send its ETag as If-Match to replace it"),
+        ),
+    };
+    Problem::new(status, detail)
+}
+
+/// All tags of a field, which may come in several lines.
+fn tags(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Tags>, Problem> {
+    let mut lines = headers.get_all(name).iter().peekable();
+    if lines.peek().is_none() {
+        return Ok(None);
+    }
+    let lines: Vec<_> = lines.map(HeaderValue::as_bytes).collect();
+    let tags = match *lines {
+        [line] if line.trim_ascii() == b"*" => Some(Tags::Any),
+        _ => listed(&lines).map(Tags::Listed),
+    };
+    tags.map(Some).ok_or_else(|| {
+        let field = if *name == header::IF_MATCH { "If-Match" } else { "If-None-Match" };
+        Problem::bad_request(format!(
+            "{field}: is no list of entity tags; send an ETag as it was received, with its quotes, or *"
+        ))
+    })
+}
+
+/// The tags of these lines; none if one of them is no list. Quotes may have commas between them.
+fn listed(lines: &[&[u8]]) -> Option<Vec<ListedTag>> {
+    let mut all = Vec::new();
+    for line in lines {
+        let mut rest = line.trim_ascii();
+        while !rest.is_empty() {
+            let (is_weak, quoted) = rest.strip_prefix(b"W/").map_or((false, rest), |quoted| (true, quoted));
+            let length = quoted.strip_prefix(b"\"")?.iter().position(|byte| *byte == b'"')? + 2;
+            let (opaque, behind) = quoted.split_at(length);
+            all.push(ListedTag { is_weak, opaque: String::from_utf8_lossy(opaque).into_owned() });
+            rest = match behind.trim_ascii_start() {
+                [] => &[],
+                [b',', next @ ..] => next.trim_ascii_start(),
+                _ => return None,
+            };
+        }
+    }
+    Some(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(lines: &[&str]) -> Result<Option<Tags>, Problem> {
+        let mut headers = HeaderMap::new();
+        for line in lines {
+            headers.append(header::IF_MATCH, HeaderValue::from_str(line).unwrap());
+        }
+        tags(&headers, &header::IF_MATCH)
+    }
+
+    fn shown(lines: &[&str]) -> Vec<String> {
+        match read(lines).unwrap() {
+            Some(Tags::Listed(listed)) => {
+                let weak = |one: &ListedTag| if one.is_weak { "W/" } else { "" };
+                listed.iter().map(|one| format!("{}{}", weak(one), one.opaque)).collect()
+            }
+            other => panic!("{lines:?}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn tags_come_in_lists_and_in_several_lines() {
+        assert_eq!(read(&[]).unwrap(), None);
+        assert_eq!(read(&["*"]).unwrap(), Some(Tags::Any));
+        assert_eq!(shown(&["\"a\""]), ["\"a\""]);
+        assert_eq!(shown(&["\"a\" ,W/\"b\"", " \"c,d\", \"\""]), ["\"a\"", "W/\"b\"", "\"c,d\"", "\"\""]);
+    }
+
+    #[test]
+    fn what_is_no_tag_is_told_what_would_do() {
+        for lines in [
+            &["a"][..],
+            &["\"a"],
+            &["\"a\" \"b\""],
+            &["\"a\"x"],
+            &["w/\"a\""],
+            &["*, \"a\""],
+            &["*", "\"a\""],
+            &["\"a\",, \"b\""],
+        ] {
+            let problem = read(lines).expect_err("it is no list");
+            let said = String::from_utf8(problem.whole_message()).unwrap();
+            assert!(
+                said.contains("If-Match: is no list of entity tags; send an ETag as it was received"),
+                "{said}"
+            );
+        }
+    }
+}

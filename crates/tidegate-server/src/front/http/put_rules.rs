@@ -1,0 +1,105 @@
+//! `PUT /v1/rules`: other rules, in the file and in force.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::StatusCode;
+use hyper::header::HeaderMap;
+use serde::Serialize;
+use serde_json::json;
+use tidegate_rules::config::MAX_COMPLAINTS;
+use tokio::task::spawn_blocking;
+
+use super::keeper::{tag_reply, unmet};
+use super::problem::Problem;
+use super::reply::Reply;
+use crate::engine::Engine;
+use crate::precondition::{Precondition, Tag};
+use crate::rules::{Changes, NotWritten};
+use crate::settings::SettingsError;
+
+/// The most errors that are told at a time.
+const MAX_ERRORS: usize = MAX_COMPLAINTS;
+
+/// One thing that is wrong with a text.
+#[derive(Serialize)]
+struct Wrong<'a> {
+    line: Option<usize>,
+    column: Option<usize>,
+    message: &'a str,
+    /// With the line of the text, and carets under the place.
+    shown: String,
+}
+
+/// Writes the file and puts its rules in force, by a thread that may wait for the disk.
+pub(super) async fn put(
+    body: Bytes,
+    named: Precondition,
+    headers: &mut HeaderMap,
+    engine: Arc<Engine>,
+) -> Result<Reply, Problem> {
+    let tag = Tag::of(&body);
+    let written = spawn_blocking(move || {
+        let text = std::str::from_utf8(&body).map_err(|error| no_text(&error))?;
+        engine.rules.write(text, &engine.settings, &named).map_err(|error| not_written(error, &engine))
+    });
+    let failed = |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the file was not written; try again");
+    let Changes { differences, warnings } = written.await.map_err(failed)??;
+    tag_reply(headers, Some(tag));
+    Ok(Reply::of(&json!({"differences": differences, "warnings": warnings})))
+}
+
+fn no_text(error: &std::str::Utf8Error) -> Problem {
+    let byte = error.valid_up_to() + 1;
+    Problem::bad_request(format!("body: it is no UTF-8 text from byte {byte} on; send the file as it is"))
+}
+
+fn not_written(error: NotWritten, engine: &Engine) -> Problem {
+    match error {
+        NotWritten::Rejected(error) => rejected(&error),
+        NotWritten::NoFile => Problem::new(
+            StatusCode::CONFLICT,
+            "this server has no file to write rules to; start it with --config FILE",
+        ),
+        NotWritten::Unmet(why) => unmet(why, "the text of the rules in force", "/v1/rules"),
+        NotWritten::Changed => {
+            let file = engine.rules.file().unwrap_or_default();
+            let detail = format!(
+                "{file}: has another text than the rules in force: somebody has changed it and it was not read yet, or \
+                 does not hold (/v1/rules says so in status); look at it and try again, or send If-Match: * to write over it"
+            );
+            Problem::new(StatusCode::CONFLICT, detail)
+        }
+        NotWritten::Io(error) => {
+            let file = engine.rules.file().unwrap_or_default();
+            let detail = format!(
+                "{file}: cannot be written: {error}; let the server's user write it and its folder, or change it by hand"
+            );
+            Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail)
+        }
+    }
+}
+
+/// Everything that is wrong with the text, each with its place.
+fn rejected(error: &SettingsError) -> Problem {
+    let (file, complaints) = error.complaints();
+    let errors: Vec<_> = complaints
+        .iter()
+        .zip(error.each())
+        .take(MAX_ERRORS)
+        .map(|(complaint, shown)| {
+            let place = file.and_then(|file| complaint.place(&file.text));
+            let (line, column) = place.map(|place| (place.line, place.column)).unzip();
+            Wrong { line, column, message: &complaint.what, shown }
+        })
+        .collect();
+    let count = complaints.len();
+    let what = match count {
+        1 => "1 thing is".to_owned(),
+        // The last of them says only how many more there are.
+        _ if count > MAX_ERRORS => format!("more than {MAX_ERRORS} things are"),
+        _ => format!("{count} things are"),
+    };
+    let detail = format!("{what} wrong with these rules, and those before stay in force");
+    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail).and("errors", &errors)
+}

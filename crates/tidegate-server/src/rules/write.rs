@@ -1,0 +1,43 @@
+//! Rules that are written for an operator, to the file and in force.
+
+use super::outcome::{Changes, NotWritten};
+use super::{Rules, lock};
+use crate::precondition::Precondition;
+use crate::reload::{read_regular, write_whole};
+use crate::settings::{Settings, Source};
+
+impl Rules {
+    /// Writes the file and puts its rules in force, if the text holds and the operator has named what it replaces.
+    ///
+    /// Whoever reads or writes the file has the turn, so nothing comes between the look at the text in force and its
+    /// replacement.
+    pub(crate) fn write(
+        &self,
+        text: &str,
+        now: &Settings,
+        named: &Precondition,
+    ) -> Result<Changes, NotWritten> {
+        let _turn = lock(&self.turn);
+        let source = {
+            let known = self.known();
+            known.source.clone().filter(|_| known.text.is_some()).ok_or(NotWritten::NoFile)?
+        };
+        let loaded = self.load(&source, text).map_err(NotWritten::Rejected)?;
+        named.check_replacing(self.tag(), self.is_in_force(Some(text))).map_err(NotWritten::Unmet)?;
+        if !named.is_for_anything() && self.is_changed(&source) {
+            return Err(NotWritten::Changed);
+        }
+        write_whole(source.path(), text).map_err(NotWritten::Io)?;
+        let changes = self.replace(loaded, now);
+        self.say_list(&format!("{} was written", source.path().display()), &changes);
+        Ok(changes)
+    }
+
+    /// Whether the file has another text than that in force. What is no file at all cannot be written anyway.
+    fn is_changed(&self, source: &Source) -> bool {
+        match read_regular(source.path()) {
+            Ok(text) => !self.is_in_force(Some(&text)),
+            Err(_) => source.path().is_file(),
+        }
+    }
+}
