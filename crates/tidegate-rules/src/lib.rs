@@ -44,8 +44,8 @@ pub use differences::differences;
 pub use gate::{
     Admission, Batch, Bill, Binding, Calendar, DecidedBy, Explanation, Gate, GateStore, HeldPermit, Instead,
     LOCAL_BYTES, MAX_OVERRIDE_BYTES, MAX_OVERRIDES, ManualCalendar, Match, NoMemory, Override, OverrideError,
-    Prepared, RuleCounts, RuleExplained, ShadowCounts, StoreFailure, StoreFailures, Stretch, SystemCalendar,
-    Unfit, WithoutStore,
+    OverrideWarning, Prepared, PutOverride, RuleCounts, RuleExplained, ShadowCounts, StoreFailure,
+    StoreFailures, Stretch, SystemCalendar, Unfit, WithoutStore,
 };
 pub use key::{Grouping, OnMissing, OnRepeated};
 pub use policy::{NamedZone, Policy};

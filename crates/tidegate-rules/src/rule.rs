@@ -168,7 +168,7 @@ impl Rule {
         self.limited().map_or_else(OnStoreFailure::default, |limited| limited.on_store_failure)
     }
 
-    /// What becomes of its keys when a zone has no cell for them.
+    /// What becomes of its keys when a zone has no cell for them. A store without cells forgets no key.
     pub fn when_full(&self) -> WhenFull {
         self.limited().map_or_else(WhenFull::default, |limited| limited.when_full)
     }
@@ -261,6 +261,16 @@ impl Terms {
     /// The largest cost that can ever pass.
     pub(crate) fn capacity(&self) -> u64 {
         capacity(&self.limit)
+    }
+}
+
+/// The limits that fit a cell of a zone, for where this one stands, which does not.
+pub(crate) fn fitting_a_cell(limit: &Limit) -> &'static str {
+    match limit.algorithm() {
+        Algorithm::FixedWindow => {
+            "a token-bucket, or a fixed-window that is aligned to the epoch, of at least 3ms and less than 16777216 units"
+        }
+        _ => "a token-bucket, leaky-bucket or fixed-window",
     }
 }
 

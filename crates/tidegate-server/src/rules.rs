@@ -311,6 +311,13 @@ impl Rules {
         }
     }
 
+    /// Says what is probably not meant so about an override of a rule, if there is anything.
+    pub(crate) fn tell_overridden(&self, rule: &str, warnings: &[String]) {
+        if let Some(tell) = self.tell.get().filter(|_| !warnings.is_empty()) {
+            tell.list(&format!("a key of rule \"{rule}\" has an override"), &[], warnings);
+        }
+    }
+
     fn say(&self, line: &str) {
         self.say_list(line, &Changes { differences: Vec::new(), warnings: Vec::new() });
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tidegate::Key;
 
+use super::override_warning::{OverrideWarning, PutOverride};
 use super::overrides::{Instead, Override, OverrideError};
 use super::{Gate, InForce};
 use crate::attributes::Attributes;
@@ -12,13 +13,16 @@ use crate::key::Keyed;
 impl Gate {
     /// Has something else hold for one key of a rule, until a time in seconds since 1970. The attributes name the
     /// key as those of a request do.
+    ///
+    /// Counts are carried over to a limit of the rule's algorithm and back. Under another algorithm they begin anew, twice,
+    /// and the answer [warns](OverrideWarning) of it.
     pub fn put_override(
         &self,
         rule: &str,
         key: &Attributes<'_>,
         instead: Instead,
         until: i64,
-    ) -> Result<Override, OverrideError> {
+    ) -> Result<PutOverride, OverrideError> {
         self.put_override_if(rule, key, instead, until, |_, _| Ok(()))
     }
 
@@ -31,17 +35,18 @@ impl Gate {
         instead: Instead,
         until: i64,
         may_replace: impl FnOnce(Option<&Override>, &Override) -> Result<(), E>,
-    ) -> Result<Override, E> {
+    ) -> Result<PutOverride, E> {
         let force = self.inner.force.load();
         let named = force.key_of(rule, key)?;
         if let Instead::Limit(limit) = instead {
             let unsupported = |reason| OverrideError::Unsupported { limit: limit.to_string(), reason };
             force.store.store().supports(&limit).map_err(unsupported)?;
         }
-        let one = Override { rule: named.rule, key: named.parts, instead, until };
-        self.inner.overrides.put(named.key, one.clone(), self.inner.calendar.now(), may_replace)?;
+        let warnings = force.policy.named(rule).map(|rule| OverrideWarning::all(rule, instead, &force.store));
+        let put = Override { rule: named.rule, key: named.parts, instead, until };
+        self.inner.overrides.put(named.key, put.clone(), self.inner.calendar.now(), may_replace)?;
         force.store.store().forget_refusals();
-        Ok(one)
+        Ok(PutOverride { put, warnings: warnings.unwrap_or_default() })
     }
 
     /// Lets the rule hold again for one of its keys. Whether anything else did.

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use tidegate::SECOND;
+use tidegate::{SECOND, Zone};
 use tidegate_rules::{Gate, Instead, ManualCalendar};
 
-use crate::changed_numbers::{ana, each, limit_of, passed, rule};
-use crate::requests::{policy, remaining};
+use crate::changed_numbers::{COUNTING, ana, each, limit_of, passed, rule};
+use crate::requests::{policy, remaining, stores};
 
 const END: i64 = 1000;
 
@@ -116,4 +116,66 @@ fn a_reload_and_an_edge_of_the_schedule_leave_the_limit_of_an_override() {
         }
         assert_eq!(remaining(&gate, "a", &ana()), 3, "{what}");
     });
+}
+
+/// What is warned of when a limit is put in place of a rule's.
+fn warned(text: &str, limit: &str) -> Vec<String> {
+    let gate = Gate::new(policy(text), Zone::new(1 << 16));
+    let limit = limit.parse().expect("a limit");
+    let put = gate.put_override("a", &ana(), Instead::Limit(limit), i64::MAX).expect("it is supported");
+    assert_eq!(gate.overrides(), [put.put]);
+    put.warnings.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn an_override_of_another_algorithm_begins_anew_and_is_warned_of() {
+    for algorithm in COUNTING {
+        for (name, store, _) in stores() {
+            let what = format!("{algorithm} on a {name}");
+            let gate = Gate::new(policy(&rule(&limit_of(5, "h", algorithm))), store);
+            assert_eq!(passed(&gate, 9), 5, "{what}");
+            for other in COUNTING {
+                let limit = limit_of(5, "h", other).parse().expect("a limit");
+                let put = gate.put_override("a", &ana(), Instead::Limit(limit), i64::MAX);
+                let warnings = put.expect("it is supported").warnings;
+                let begins_anew = other != algorithm;
+                assert_eq!(passed(&gate, 9), if begins_anew { 5 } else { 0 }, "{what}: {other}");
+                assert_eq!(warnings.len(), usize::from(begins_anew), "{what}: {other}");
+            }
+        }
+    }
+    assert_eq!(
+        warned(&rule("5/h"), "9/h sliding-log"),
+        [
+            "limit \"9/h sliding-log\": is a sliding-log and rule \"a\" a token-bucket, so the counts of this key begin anew \
+          when the override begins and when it ends; write a limit of the same algorithm"
+        ]
+    );
+}
+
+#[test]
+fn an_override_is_warned_of_if_any_window_of_its_rule_has_another_algorithm() {
+    let window =
+        |limit: &str| format!("schedule = [{{ from = '02:00', to = '04:00', limit = '{limit}' }}]\n");
+    let log = rule("5/h sliding-log");
+    assert_eq!(warned(&(log.clone() + &window("6/h sliding-log")), "9/h sliding-log"), [""; 0]);
+    let told = warned(&(log + &window("6/h fixed-window")), "9/h sliding-log");
+    assert!(told.len() == 1 && told[0].contains("and rule \"a\" a fixed-window"), "{told:?}");
+}
+
+#[test]
+fn an_override_that_cannot_be_forgotten_is_put_and_warned_of() {
+    let forgets = rule("5/h fixed-window") + "when_full = 'forget'\n";
+    assert_eq!(warned(&forgets, "9/h fixed-window"), [""; 0]);
+    let told = warned(&forgets, "9/h fixed-window align first-hit");
+    assert_eq!(
+        told,
+        [
+            "limit \"9/h align first-hit fixed-window\": its keys are not kept in the cells of a zone, so when_full = \
+          \"forget\" of rule \"a\" has no effect on this key; write a token-bucket, or a fixed-window that is aligned to the \
+          epoch, of at least 3ms and less than 16777216 units"
+        ]
+    );
+    assert_eq!(warned(&forgets, "9/h sliding-log").len(), 2);
+    assert_eq!(warned(&rule("5/h fixed-window"), "9/h fixed-window align first-hit"), [""; 0]);
 }

@@ -1,11 +1,11 @@
-//! Whether the rules of a file can be counted where the file says, each complaint with its place.
+//! Whether the rules of a file can be counted where the file says, and as they say, each complaint with its place.
 
 use std::ops::Range;
 
-use tidegate::{Limit, Store as _};
+use tidegate::{Limit, Store as _, WhenFull};
 use tidegate_redis::RedisStore;
-use tidegate_rules::config::Complaint;
-use tidegate_rules::{Policy, Rule, Unfit};
+use tidegate_rules::config::{Complaint, MAX_COMPLAINTS};
+use tidegate_rules::{OnStoreFailure, Policy, Rule, Unfit};
 use toml::de::{DeTable, DeValue};
 
 use super::Settings;
@@ -20,6 +20,32 @@ pub(super) fn complaints(text: &str, settings: &Settings, policy: &Policy) -> Ve
         }
         Err(error) => vec![Complaint::alone(error.to_string())],
     }
+}
+
+/// Warnings about rules that want something which the store of these settings does not do.
+pub(super) fn warnings(text: &str, settings: &Settings, policy: &Policy) -> Vec<Complaint> {
+    if settings.store.shared.is_none() {
+        return Vec::new();
+    }
+    let root = DeTable::parse(text).ok();
+    let written = root.as_ref().and_then(|root| root.get_ref().get("rule")?.get_ref().as_array());
+    let said = |nth: usize| Some(written?.get(nth)?.get_ref().as_table()?.get("when_full")?.span());
+    let forgets = policy.rules().iter().enumerate().filter(|(_, rule)| rule.when_full() == WhenFull::Forget);
+    // A candidate has it from the rule that it stands beside.
+    let own = forgets.filter(|(_, rule)| rule.candidate_for().is_none()).take(MAX_COMPLAINTS);
+    own.map(|(nth, rule)| Complaint { span: said(nth), what: forgets_nothing(rule) }).collect()
+}
+
+fn forgets_nothing(rule: &Rule) -> String {
+    let effect = match rule.on_store_failure() {
+        OnStoreFailure::Local => "has an effect only while Redis does not answer and this server decides",
+        OnStoreFailure::Open | OnStoreFailure::Closed => "has no effect",
+    };
+    format!(
+        "rule {:?}: when_full \"forget\" {effect}, as Redis has a state for each key and forgets none; leave it out, or \
+         count in memory",
+        rule.name()
+    )
 }
 
 fn of_rule(text: &str, store: &RedisStore, rule: &Rule) -> Vec<Complaint> {

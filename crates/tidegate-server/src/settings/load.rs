@@ -84,12 +84,14 @@ impl Source {
         };
         let (written, mut complaints) = file::read(&file.text, file.path.parent().unwrap_or(Path::new("")));
         let draft = self.draft(written).map_err(|more| complaints.extend(more));
-        let Reading { policy, errors, warnings: warned } = config::read(&file.text, OtherTables::Any);
+        let Reading { policy, errors, warnings: mut warned } = config::read(&file.text, OtherTables::Any);
         if !errors.iter().all(|error| complaints.contains(error)) {
             complaints.extend(errors);
         }
         if let (Ok(draft), Some(policy)) = (&draft, &policy) {
             complaints.extend(fits::complaints(&file.text, &draft.settings, policy));
+            warned.extend(fits::warnings(&file.text, &draft.settings, policy));
+            config::in_order(&mut warned);
         }
         match (draft, policy) {
             (Ok(Draft { mut settings, token, .. }), Some(policy)) if complaints.is_empty() => {

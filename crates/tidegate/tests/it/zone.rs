@@ -184,3 +184,26 @@ fn one_of_several_that_has_to_share_is_undone_when_another_is_refused() {
     let adjusted = zone.adjust(Subject::new("", &key, &limit), refund);
     assert!(zone.peek(Subject::new("", &key, &limit), Ask::ONE).remaining() <= before + 1, "{adjusted:?}");
 }
+
+/// `Limit::fits_cell` is what rules go by that say when keys may be forgotten.
+#[test]
+fn keys_are_forgotten_under_limits_that_fit_a_cell_and_under_no_others() {
+    for text in [
+        "1/h",
+        "1/h leaky-bucket",
+        "1/h fixed-window",
+        "1/h fixed-window align first-hit",
+        "20000000/d fixed-window",
+        "1/h sliding-log",
+        "1/h sliding-window",
+        "1/h pacer",
+        "1/h concurrency",
+    ] {
+        let (zone, _) = zone(SMALLEST);
+        let limit: Limit = text.parse().unwrap();
+        let limiter = Limiter::on(&zone, "", limit).when_full(WhenFull::Forget);
+        let admitted = (0..2000).filter(|key| limiter.admit(format!("{key}")).is_allowed()).count();
+        assert_eq!(admitted, 2000, "{text}: each is a newcomer");
+        assert_eq!(zone.counts().forgotten > 0, limit.fits_cell(), "{text}");
+    }
+}

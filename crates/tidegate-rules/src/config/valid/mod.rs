@@ -1,6 +1,7 @@
 //! From what was written to rules that hold, or everything that is wrong with them.
 
 mod choice;
+mod forgetting;
 mod key;
 mod terms;
 mod zones;
@@ -70,6 +71,9 @@ impl<'t> Valid<'t> {
             if let Some(base) = base {
                 link(&mut rules, base, id);
             }
+        }
+        for (rule, text) in rules.iter().zip(&written.rules) {
+            self.forgetting(rule.as_ref(), text);
         }
         let rules: Option<Vec<_>> = rules.into_iter().collect();
         rules.filter(|_| self.complaints.found() == 0).map(|rules| AllValid { rules, zones })

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use tidegate_rules::config::positive;
-use tidegate_rules::{Instead, Override, OverrideError};
+use tidegate_rules::{Instead, Override, OverrideError, PutOverride};
 
 use super::keeper::{tag_reply, unmet};
 use super::problem::Problem;
@@ -83,9 +83,11 @@ pub(super) fn put(
         named.check_replacing(old.map(tag), old == Some(new)).map_err(NotChanged::Unmet)
     };
     let put = engine.rules.gate.put_override_if(&asked.rule, &asked.key.0, instead, until, may_replace);
-    let put = put.map_err(NotChanged::problem)?;
+    let PutOverride { put, warnings, .. } = put.map_err(NotChanged::problem)?;
+    let warnings: Vec<_> = warnings.iter().map(ToString::to_string).collect();
+    engine.rules.tell_overridden(&put.rule, &warnings);
     tag_reply(headers, Some(tag(&put)));
-    Ok(Reply::of(&Tagged::new(&put)))
+    Ok(Reply::of(&InForce { put: Tagged::new(&put), warnings }))
 }
 
 pub(super) fn delete(body: &[u8], named: &Precondition, engine: &Engine) -> Result<Reply, Problem> {
@@ -203,6 +205,14 @@ impl<'a> Tagged<'a> {
     fn new(one: &'a Override) -> Tagged<'a> {
         Tagged { one: Told(one), etag: tag(one).to_string() }
     }
+}
+
+/// An override that was put, and what is probably not meant so about it.
+#[derive(serde::Serialize)]
+struct InForce<'a> {
+    #[serde(flatten)]
+    put: Tagged<'a>,
+    warnings: Vec<String>,
 }
 
 /// An override as JSON.

@@ -7,6 +7,7 @@ use tidegate_rules::Policy;
 use tidegate_server::Settings;
 use tidegate_server::settings::Token;
 
+use crate::command::call::Call;
 use crate::wire::http::{Answer, Talk, by, get, post, with_json};
 use crate::wire::{Running, settings};
 
@@ -102,6 +103,7 @@ fn another_limit_holds_for_one_key() {
     assert_eq!(put.status, 200, "{put:?}");
     let mut told = put.json();
     ends_with_a_date(&mut told);
+    assert_eq!(told.as_object_mut().expect("an object").remove("warnings"), Some(json!([])));
     let etag = put.field("etag").expect("a tag");
     let expected = json!({
         "rule": "api", "key": {"ip": "192.0.2.7"}, "limit": "100/h", "decision": null, "until": null, "etag": etag,
@@ -318,4 +320,27 @@ fn long_keys_fill_what_there_is_for_overrides_and_the_next_is_told_what_to_do() 
     assert_eq!(put(&mut keeper, 69).status, 200);
     let again = json!({"rule": "pair", "key": key(69), "decision": "deny", "for": "3h"});
     assert_eq!(keeper.replace(&again).status, 200, "one that replaces another takes no more");
+}
+
+#[test]
+fn an_override_of_another_algorithm_is_warned_of_in_the_answer_and_in_the_log() {
+    let call =
+        Call::from("override_warning").file("tidegate.toml", RULES).variable("TIDEGATE_TOKEN", "sesame");
+    let (process, ready) = call.serve(&["--config", "tidegate.toml"]);
+    let address = ready["http"].as_str().and_then(|text| text.parse().ok()).expect("an address");
+    let mut talk = Talk::at(address);
+    let mut put = |address: &str, limit: &str| {
+        let body = json!({"rule": "api", "key": {"ip": address}, "limit": limit, "for": "2h"});
+        talk.ask(by("sesame", &with_json("PUT", "/v1/overrides", &body.to_string()))).json()["warnings"]
+            .clone()
+    };
+    assert_eq!(put("192.0.2.7", "100/h"), json!([]));
+    let warning = "limit \"100/h sliding-log\": is a sliding-log and rule \"api\" a token-bucket, so the counts of this \
+                   key begin anew when the override begins and when it ends; write a limit of the same algorithm";
+    assert_eq!(put("192.0.2.8", "100/h sliding-log"), json!([warning]));
+    process.signal(rustix::process::Signal::TERM);
+    let said = process.end().err;
+    let told = format!("rules: a key of rule \"api\" has an override\nwarning: {warning}\n");
+    assert_eq!(said.matches("has an override").count(), 1, "{said}");
+    assert!(said.contains(&told), "{said}");
 }

@@ -18,7 +18,7 @@ decision = "allow"
 name = "login"
 when = { path = "/login", method = ["POST", "PUT"] }
 key = ["ip", "user"]
-limit = "5/60s sliding-log"
+limit = "5/60s fixed-window"
 cost = 2
 patience = "500ms"
 on_missing = "skip"
@@ -69,7 +69,7 @@ fn every_rule_is_told_with_all_that_it_says() {
     );
     let login = json!({
         "name": "login", "when": ["path = \"/login\"", "method = [\"POST\", \"PUT\"]"], "key": ["ip", "user"],
-        "limit": "5/m sliding-log", "mode": "enforce", "decision": null, "candidate_for": null, "cost": 2,
+        "limit": "5/m fixed-window", "mode": "enforce", "decision": null, "candidate_for": null, "cost": 2,
         "patience_ms": 500, "on_missing": "skip", "on_store_failure": "closed", "when_full": "forget",
         "zone": "logins", "ipv4_prefix": 24, "ipv6_prefix": 56, "schedule": [], "counts": counts,
     });

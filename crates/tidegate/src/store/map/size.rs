@@ -24,8 +24,14 @@ impl Limit {
     /// assert!(log.bytes_per_key() > 16_000_000, "it remembers each action");
     /// ```
     pub fn bytes_per_key(&self) -> usize {
-        let terms = self.terms();
-        if terms.fits_word() { IN_ZONE } else { shard::MOST_PER_ENTRY + terms.most_held() }
+        if self.fits_cell() { IN_ZONE } else { shard::MOST_PER_ENTRY + self.terms().most_held() }
+    }
+
+    /// Returns true if a state takes one cell of a [`Zone`](crate::Zone), where [`WhenFull`](crate::WhenFull) applies;
+    /// other states are kept in the map beside it. Token buckets and leaky buckets fit, and so do fixed windows that are
+    /// aligned to the epoch, of at least 2<sup>21</sup> ns and fewer than 2<sup>24</sup> units with their `max_debt`.
+    pub fn fits_cell(&self) -> bool {
+        self.terms().fits_word()
     }
 }
 

@@ -83,7 +83,8 @@ pub enum WhenFull {
     #[default]
     Share,
     /// They are forgotten, or not remembered: perhaps admitted too much, never refused early. Counted in
-    /// [`ZoneCounts::forgotten`].
+    /// [`ZoneCounts::forgotten`]. Of a limit that does not [fit a cell](Limit::fits_cell), and in a store without
+    /// cells, nobody is forgotten.
     Forget,
 }
 
@@ -220,7 +221,7 @@ impl Zone {
 
     /// Whether the states of this limit are kept in the zone's own cells, and not in the map beside it.
     pub fn keeps(&self, limit: &Limit) -> bool {
-        limit.terms().fits_word()
+        limit.fits_cell()
     }
 
     /// What happened so far, and how full it is.

@@ -1,0 +1,85 @@
+//! Overrides that hold and are probably not meant so.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tidegate::{Algorithm, Limit, WhenFull};
+
+use super::overrides::{Instead, Override};
+use super::store::InStore;
+use crate::rule::{Limited, Rule, fitting_a_cell};
+
+/// An override in force, and what it is probably not meant to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PutOverride {
+    /// The override.
+    pub put: Override,
+    /// The warnings about it.
+    pub warnings: Vec<OverrideWarning>,
+}
+
+/// A reason to look again at an override. It is in force all the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OverrideWarning {
+    /// Counts of the key begin anew when the override begins and when it ends.
+    OtherAlgorithm {
+        /// The rule.
+        rule: Arc<str>,
+        /// The limit of the override.
+        limit: Limit,
+        /// The algorithm of the rule, or of one of its windows.
+        usual: Algorithm,
+    },
+    /// The rule says that keys may be forgotten, and this one is not.
+    NotForgotten {
+        /// The rule.
+        rule: Arc<str>,
+        /// The limit of the override.
+        limit: Limit,
+    },
+}
+
+impl OverrideWarning {
+    /// Everything to warn of about an override of this rule.
+    pub(super) fn all(rule: &Rule, instead: Instead, store: &InStore) -> Vec<OverrideWarning> {
+        let (Instead::Limit(limit), Some(limited)) = (instead, rule.limited()) else { return Vec::new() };
+        let other = other_algorithm(limited, &limit).map(|usual| OverrideWarning::OtherAlgorithm {
+            rule: rule.name.clone(),
+            limit,
+            usual,
+        });
+        // A remote store forgets no key of the rule, and `check` has said so.
+        let forgets = limited.when_full == WhenFull::Forget && store.elsewhere().is_none();
+        let kept = (forgets && !limit.fits_cell())
+            .then(|| OverrideWarning::NotForgotten { rule: rule.name.clone(), limit });
+        other.into_iter().chain(kept).collect()
+    }
+}
+
+/// The algorithm of a rule, if it has at any time another one than this limit.
+fn other_algorithm(limited: &Limited, limit: &Limit) -> Option<Algorithm> {
+    let mut algorithms = limited.all_terms().map(|terms| terms.limit.algorithm());
+    algorithms.find(|algorithm| *algorithm != limit.algorithm())
+}
+
+impl fmt::Display for OverrideWarning {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OverrideWarning::OtherAlgorithm { rule, limit, usual } => write!(
+                out,
+                "limit \"{limit}\": is a {} and rule {rule:?} a {}, so the counts of this key begin anew when the override \
+                 begins and when it ends; write a limit of the same algorithm",
+                limit.algorithm().name(),
+                usual.name()
+            ),
+            OverrideWarning::NotForgotten { rule, limit } => write!(
+                out,
+                "limit \"{limit}\": its keys are not kept in the cells of a zone, so when_full = \"forget\" of rule \
+                 {rule:?} has no effect on this key; write {}",
+                fitting_a_cell(limit)
+            ),
+        }
+    }
+}
