@@ -75,7 +75,7 @@
 //! | argument | means | without it |
 //! |---|---|---|
 //! | `key = user` | who is counted: one part, or a tuple of up to six | all calls together |
-//! | `cost = items.len() as u64` | how much the call weighs, a `u64` | 1 |
+//! | `cost = items.len() as u64` | how much the call weighs, a `u64`; one that weighs 0 asks nothing: it runs, and spends nothing | 1 |
 //! | `wait = "1s"` | waits for its turn, at most so long | refused at once |
 //! | `otherwise = …` | what to return when refused | the refusal becomes an error |
 //!

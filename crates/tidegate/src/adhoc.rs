@@ -108,7 +108,7 @@ impl AdHoc {
                 *place = self.inner.with(asked.limit, |bound| {
                     // Counts of the limits before are found by name.
                     let zone = self.inner.straight_to(bound).filter(|_| bound.history().is_empty())?;
-                    Some(Placed::new(zone, (bound, &asked.key), asked.ask))
+                    Some(Placed::new(zone, (bound, &asked.key), Some(asked.ask)))
                 });
                 count += 1;
             }

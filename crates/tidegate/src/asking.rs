@@ -21,8 +21,7 @@ pub struct KeyedAsk<K> {
 }
 
 impl<K> KeyedAsk<K> {
-    /// How much it weighs. An action weighs at least 1: for admitting and acquiring, 0 counts as 1; charging
-    /// or refunding 0 does nothing.
+    /// How much it weighs. A cost of 0 asks nothing: it is allowed at once, spends nothing, and waits behind nobody.
     pub fn cost(self, units: u64) -> KeyedAsk<K> {
         KeyedAsk { units, ..self }
     }
@@ -60,9 +59,9 @@ impl<K: IntoKey> IntoAsk for KeyedAsk<K> {
     }
 }
 
-/// So many units, of which an action weighs at least one.
+/// The ask of so many units; none of 0 units, which ask nothing.
 #[inline]
-pub(crate) fn ask_for(units: u64, patience: Option<Duration>) -> Ask {
+pub(crate) fn ask_for(units: u64, patience: Option<Duration>) -> Option<Ask> {
     let patience = patience.map_or(Ticks::ZERO, Ticks::saturating_from);
-    Ask { cost: Cost::new(units).unwrap_or(Cost::ONE), patience }
+    Cost::new(units).ok().map(|cost| Ask { cost, patience })
 }

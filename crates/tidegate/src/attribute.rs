@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use crate::algorithm::Algorithm;
-use crate::asking::{ask, ask_for};
+use crate::asking::ask;
 use crate::key::{IntoKey, KeyPart};
 use crate::limit::{Limit, LimitError};
 use crate::limiter::Limiter;
@@ -186,7 +186,7 @@ impl Keyless for One {
 impl Keyless for Single {
     #[inline]
     fn admit(&self, units: u64) -> Result<Passed, Refusal> {
-        self.admit_with(ask_for(units, None)).into_result().map(|_| FREE)
+        self.admit_units(units).into_result().map(|_| FREE)
     }
 
     fn acquire(&self, units: u64, longest: Duration) -> Turn {
@@ -219,11 +219,7 @@ impl Keyless for Shaper {
 impl Keyed for Limiter {
     fn admit<K: IntoKey + ?Sized>(&self, key: &K, units: u64) -> Result<Passed, Refusal> {
         let decision = self.admit(ask(By(key)).cost(units)).into_result()?;
-        Ok(if decision.permit().is_none() {
-            FREE
-        } else {
-            Passed { _permit: Permit::claimed(self, By(key), decision) }
-        })
+        Ok(if decision.permit().is_none() { FREE } else { Permit::claimed(self, By(key), decision).into() })
     }
 
     fn acquire<K: IntoKey + ?Sized>(&self, key: &K, units: u64, longest: Duration) -> Turn {

@@ -77,6 +77,12 @@ impl Decision {
         Decision { verdict: Verdict::Impossible, permit: None, ..self }
     }
 
+    /// The answer to an ask of nothing, in place of what was decided about one unit.
+    #[must_use]
+    pub(crate) const fn asking_nothing(self) -> Decision {
+        Decision { verdict: Verdict::NOW, permit: None, store_full: false, ..self }
+    }
+
     /// The same decision of a key that is full after this time, whatever the limit says: no wait is longer.
     #[must_use]
     pub(crate) fn at_most(self, wait: Ticks) -> Decision {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::algorithm::Algorithm;
-use crate::asking::ask_for;
 use crate::decision::Decision;
 use crate::limit::{Draft, Limit, LimitError, Rate};
 use crate::single::Single;
@@ -82,7 +81,7 @@ impl Pacer {
     /// So many permits now, or not at all.
     #[must_use = "a decision that nobody reads limits nobody"]
     pub fn admit(&self, permits: u64) -> Decision {
-        self.single.admit_with(ask_for(permits, None))
+        self.single.admit_units(permits)
     }
 
     /// Goes on at another rate. What is owed stays; what is saved keeps its share of the most that can be.

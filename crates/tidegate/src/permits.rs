@@ -1,7 +1,6 @@
 //! So many at a time: permits that come back by themselves.
 
 use std::fmt;
-use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -86,7 +85,7 @@ impl Permits {
     pub fn enter(&self, ask: impl IntoAsk) -> Result<Permit, Refusal> {
         let visit = self.limiter.visit(ask);
         let decision = self.limiter.admit_named(visit.name(), visit.ask());
-        Permit::of(&self.limiter, visit.name(), decision.into_result()?)
+        Ok(Permit::of(&self.limiter, visit.name(), decision.into_result()?))
     }
 
     /// Waits for a place; to be awaited on any runtime, or to block a thread with.
@@ -128,23 +127,21 @@ impl Permits {
 pub struct Permit {
     limiter: Limiter,
     name: Name,
-    id: PermitId,
-    is_back: bool,
+    id: Option<PermitId>,
 }
 
 impl Permit {
-    fn of(limiter: &Limiter, name: &Name, decision: Decision) -> Result<Permit, Refusal> {
-        let id = decision.permit().ok_or(Refusal::of(decision))?;
-        Ok(Permit { limiter: limiter.clone(), name: name.clone(), id, is_back: false })
+    fn of(limiter: &Limiter, name: &Name, decision: Decision) -> Permit {
+        Permit { limiter: limiter.clone(), name: name.clone(), id: decision.permit() }
     }
 
-    /// The permit of what a limiter decided about this key; none if its limit is not about places in flight.
-    pub(crate) fn claimed(limiter: &Limiter, key: impl IntoAsk, decision: Decision) -> Option<Permit> {
-        Permit::of(limiter, limiter.visit(key).name(), decision).ok()
+    /// The permit of what a limiter decided about this key.
+    pub(crate) fn claimed(limiter: &Limiter, key: impl IntoAsk, decision: Decision) -> Permit {
+        Permit::of(limiter, limiter.visit(key).name(), decision)
     }
 
-    /// The number, to be written down elsewhere.
-    pub fn id(&self) -> PermitId {
+    /// The number, to be written down elsewhere; `None` if it was asked for with a cost of 0 and holds no place.
+    pub fn id(&self) -> Option<PermitId> {
         self.id
     }
 
@@ -154,13 +151,12 @@ impl Permit {
     }
 
     fn give_back(&mut self) -> bool {
-        let is_first = !mem::replace(&mut self.is_back, true);
-        is_first && self.limiter.release_named(&self.name, self.id)
+        self.id.take().is_some_and(|id| self.limiter.release_named(&self.name, id))
     }
 
     /// Starts the lease anew. Whether it was still running; an ended one stays ended.
     pub fn renew(&self) -> bool {
-        self.limiter.renew_named(&self.name, self.id)
+        self.id.is_some_and(|id| self.limiter.renew_named(&self.name, id))
     }
 }
 
@@ -199,9 +195,8 @@ impl Future for Entering {
     type Output = Result<Permit, Refusal>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.visit.poll(context).map(|result| {
-            result.and_then(|waited| Permit::of(&self.limiter, self.visit.name(), waited.decision))
-        })
+        let passed = self.visit.poll(context);
+        passed.map_ok(|waited| Permit::of(&self.limiter, self.visit.name(), waited.decision))
     }
 }
 

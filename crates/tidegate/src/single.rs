@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use crate::algorithm::{Decide, State};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
+use crate::asking::ask_for;
 use crate::decision::Decision;
 use crate::limit::{Limit, LimitError, Terms};
 use crate::receipt::Receipt;
@@ -117,6 +118,12 @@ impl Single {
         if self.inner.room.is_empty() { self.inner.spend(ask) } else { self.admit_behind(ask) }
     }
 
+    /// Decides about so many units, and spends them if allowed.
+    #[inline]
+    pub(crate) fn admit_units(&self, units: u64) -> Decision {
+        ask_for(units, None).map_or_else(|| self.peek().asking_nothing(), |ask| self.admit_with(ask))
+    }
+
     /// Decides like [`Single::admit_with`]; with the take, if it was allowed, by which just that take can be refunded.
     pub fn admit_tracked(&self, ask: Ask) -> (Decision, Option<TrackedTake>) {
         let account = self.inner.account(&nobody());
@@ -214,8 +221,7 @@ impl Single {
 
     /// Waits until so many units pass together.
     pub fn acquire_units(&self, units: u64) -> Acquire {
-        let ask = crate::asking::ask_for(units, None);
-        Acquire::new(Visit::new(self.venue(), nobody(), ask, None))
+        Acquire::new(Visit::new(self.venue(), nobody(), ask_for(units, None), None))
     }
 
     fn venue(&self) -> Arc<dyn Venue> {

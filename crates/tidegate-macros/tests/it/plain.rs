@@ -72,6 +72,30 @@ fn a_heavy_call_spends_its_cost() {
     assert!(upload(&[1; 11]).expect_err("more than it can hold").is_impossible());
 }
 
+/// As of the layers of `tidegate-tower`.
+#[test]
+fn a_call_that_costs_nothing_passes_and_spends_nothing() {
+    #[rate_limit("2/h", cost = items.len() as u64)]
+    fn upload(items: &[u8]) -> Result<usize, Refusal> {
+        Ok(items.len())
+    }
+    #[rate_limit("2/h", key = user, cost = items.len() as u64, wait = "1h")]
+    fn store(user: &str, items: &[u8]) -> Result<usize, Refusal> {
+        Ok(items.len())
+    }
+    #[rate_limit("1/h concurrency", cost = units)]
+    fn nested(units: u64, inner: &dyn Fn() -> bool) -> Result<bool, Refusal> {
+        Ok(inner())
+    }
+
+    assert_eq!((upload(&[]), upload(&[]), upload(&[1; 2])), (Ok(0), Ok(0), Ok(2)));
+    assert_eq!((upload(&[]), upload(&[1]).is_err()), (Ok(0), true));
+    assert_eq!((store("ana", &[]), store("ana", &[1; 2]), store("ana", &[])), (Ok(0), Ok(2), Ok(0)));
+    assert_eq!(nested(1, &|| nested(0, &|| true) == Ok(true)), Ok(true));
+    assert_eq!(nested(0, &|| nested(1, &|| true) == Ok(true)), Ok(true));
+    assert_eq!(nested(1, &|| nested(1, &|| true).is_err()), Ok(true));
+}
+
 #[test]
 fn every_algorithm_can_be_named() {
     #[rate_limit("2/h sliding-log")]

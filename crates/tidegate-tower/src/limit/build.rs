@@ -145,7 +145,7 @@ impl RateLimit {
         self.set(|settings| settings.way.set_name(name))
     }
 
-    /// How much each request weighs, 1 unless set; a request that weighs 0 is not limited.
+    /// How much each request weighs, 1 unless set. One that weighs 0 asks nothing: it passes, and spends nothing.
     #[must_use]
     pub fn cost(self, cost: impl Fn(Head<'_>) -> u64 + Send + Sync + 'static) -> RateLimit {
         self.set(|settings| settings.cost = Some(Arc::new(cost)))

@@ -39,7 +39,10 @@ impl<'a, I: Iterator<Item: IntoAsk>> AdmitEach<'a, I> {
             let mut at = inner.memory.clock().now();
             for (decided, ask) in self.decided.iter_mut().zip(&mut self.asks) {
                 let (account, ask) = inner.read(ask);
-                *decided = Some(inner.admit_as_of(&account, ask, &mut at));
+                *decided = Some(match ask {
+                    Some(ask) => inner.admit_as_of(&account, ask, &mut at),
+                    None => inner.ask_nothing(&account),
+                });
             }
             return;
         };

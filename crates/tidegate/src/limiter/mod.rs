@@ -80,7 +80,8 @@ impl Limiter {
         Limiter { inner: Arc::new(Inner { memory, namespace, forgets, limit, room }) }
     }
 
-    /// What becomes of its subjects when a zone has no cell for them, here and in all clones.
+    /// What becomes of its subjects when a zone has no cell for them, here and in all clones. No effect on limits that do
+    /// not [fit a cell](Limit::fits_cell), and on a map.
     #[must_use]
     pub fn when_full(self, when_full: WhenFull) -> Limiter {
         self.inner.forgets.store((when_full == WhenFull::Forget).into(), Ordering::Relaxed);
@@ -113,7 +114,10 @@ impl Limiter {
     #[inline]
     pub fn admit(&self, ask: impl IntoAsk) -> Decision {
         let (key, units, patience) = ask.into_parts();
-        self.inner.admit_key(&key, ask_for(units, patience))
+        match ask_for(units, patience) {
+            Some(ask) => self.inner.admit_key(&key, ask),
+            None => self.inner.ask_nothing(&self.inner.account(&self.inner.name(&key))),
+        }
     }
 
     /// Decides like [`Limiter::admit`]; with the take, if it was allowed, by which just that take can be refunded.
@@ -122,11 +126,14 @@ impl Limiter {
     /// before. A [`TrackedTake`] gives back at most what of its own take is still owed.
     pub fn admit_tracked(&self, ask: impl IntoAsk) -> (Decision, Option<TrackedTake>) {
         let (account, ask) = self.inner.read(ask);
-        let holder = self.inner.holder(&account);
-        if let Some(wait) = self.inner.wait_behind(&account, ask) {
-            return (holder.look(&account, ask).put_off(wait), None);
+        let Some(ask) = ask else {
+            let decision = self.inner.ask_nothing(&account);
+            return (decision, Some(TrackedTake::new(self.venue(), account, None)));
+        };
+        if let Some(decision) = self.inner.put_off(&account, ask) {
+            return (decision, None);
         }
-        let (decision, receipt) = holder.take_tracked(&account, ask);
+        let (decision, receipt) = self.inner.holder(&account).take_tracked(&account, ask);
         let take = decision.is_allowed().then(|| TrackedTake::new(self.venue(), account, receipt));
         (decision, take)
     }
@@ -161,8 +168,7 @@ impl Limiter {
     #[must_use = "a decision that nobody reads limits nobody"]
     pub fn peek(&self, ask: impl IntoAsk) -> Decision {
         let (account, ask) = self.inner.read(ask);
-        let decision = self.inner.holder(&account).look(&account, ask);
-        self.inner.wait_behind(&account, ask).map_or(decision, |wait| decision.put_off(wait))
+        ask.map_or_else(|| self.inner.ask_nothing(&account), |ask| self.inner.peek(&account, ask))
     }
 
     /// Gives back what was not used: as much as the ask weighs, at most what is owed.
@@ -231,8 +237,9 @@ impl Limiter {
         Visit::new(self.venue(), self.inner.name(&key), ask_for(units, None), patience)
     }
 
-    pub(crate) fn admit_named(&self, name: &Name, ask: Ask) -> Decision {
-        self.inner.admit(&self.inner.account(name), ask)
+    pub(crate) fn admit_named(&self, name: &Name, ask: Option<Ask>) -> Decision {
+        let account = self.inner.account(name);
+        ask.map_or_else(|| self.inner.ask_nothing(&account), |ask| self.inner.admit(&account, ask))
     }
 
     pub(crate) fn release_named(&self, name: &Name, permit: PermitId) -> bool {
@@ -253,8 +260,9 @@ impl Limiter {
 }
 
 impl Inner {
+    /// The subject, and the ask unless it asks nothing.
     #[inline]
-    fn read(&self, ask: impl IntoAsk) -> (Account, Ask) {
+    fn read(&self, ask: impl IntoAsk) -> (Account, Option<Ask>) {
         let (key, units, patience) = ask.into_parts();
         (self.account(&self.name(&key)), ask_for(units, patience))
     }
@@ -296,20 +304,28 @@ impl Inner {
     }
 
     fn admit(&self, account: &Account, ask: Ask) -> Decision {
-        let holder = self.memory.holder(account.terms());
-        match self.wait_behind(account, ask) {
-            Some(wait) => holder.look(account, ask).put_off(wait),
-            None => holder.spend(account, ask),
-        }
+        self.put_off(account, ask).unwrap_or_else(|| self.holder(account).spend(account, ask))
     }
 
     /// The same as of a reading of the clock from a moment ago; that becomes a later one if it was too long ago.
     fn admit_as_of(&self, account: &Account, ask: Ask, at: &mut Timestamp) -> Decision {
-        let holder = self.memory.holder(account.terms());
-        match self.wait_behind(account, ask) {
-            Some(wait) => holder.look(account, ask).put_off(wait),
-            None => holder.spend_as_of(account, ask, at),
-        }
+        self.put_off(account, ask).unwrap_or_else(|| self.holder(account).spend_as_of(account, ask, at))
+    }
+
+    fn peek(&self, account: &Account, ask: Ask) -> Decision {
+        self.put_off(account, ask).unwrap_or_else(|| self.holder(account).look(account, ask))
+    }
+
+    /// The denial of an ask because others wait for the same subject; `None` if nobody does.
+    fn put_off(&self, account: &Account, ask: Ask) -> Option<Decision> {
+        let wait = self.wait_behind(account, ask)?;
+        Some(self.holder(account).look(account, ask).put_off(wait))
+    }
+
+    /// The answer to an ask of nothing, which only looks.
+    #[cold]
+    fn ask_nothing(&self, account: &Account) -> Decision {
+        self.peek(account, Ask::ONE).asking_nothing()
     }
 
     #[inline]

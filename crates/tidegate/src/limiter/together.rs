@@ -3,8 +3,9 @@
 use super::Limiter;
 use crate::ask::Ask;
 use crate::decisions::Decisions;
-use crate::store::name::Name;
+use crate::store::name::{Account, Name};
 use crate::store::together::{Bid, take_all};
+use crate::time::Ticks;
 use crate::wait::Venue as _;
 
 /// One ask of one limiter; made by [`Limiter::ask`].
@@ -13,12 +14,22 @@ use crate::wait::Venue as _;
 pub struct LimiterAsk {
     limiter: Limiter,
     name: Name,
-    ask: Ask,
+    /// Nothing, if its cost is 0.
+    ask: Option<Ask>,
 }
 
 impl LimiterAsk {
-    pub(super) fn new(limiter: Limiter, name: Name, ask: Ask) -> LimiterAsk {
+    pub(super) fn new(limiter: Limiter, name: Name, ask: Option<Ask>) -> LimiterAsk {
         LimiterAsk { limiter, name, ask }
+    }
+
+    /// Its part in a take of several, unless it asks nothing.
+    fn bid<'a>(&'a self, account: &'a Account) -> Option<Bid<'a>> {
+        Some(Bid { holder: self.limiter.inner.holder(account), account, ask: self.ask? })
+    }
+
+    fn wait_behind(&self, account: &Account) -> Option<Ticks> {
+        self.limiter.inner.wait_behind(account, self.ask?)
     }
 }
 
@@ -39,22 +50,18 @@ pub fn admit_all(asks: impl IntoIterator<Item = LimiterAsk>) -> Decisions {
     let asks: Vec<_> = asks.into_iter().collect();
     let accounts: Vec<_> = asks.iter().map(|ask| ask.limiter.inner.account(&ask.name)).collect();
     let both = || asks.iter().zip(&accounts);
-    let waits: Vec<_> =
-        both().map(|(ask, account)| ask.limiter.inner.wait_behind(account, ask.ask)).collect();
-    if waits.iter().all(Option::is_none) {
-        let bids: Vec<_> = both()
-            .map(|(asked, account)| Bid {
-                holder: asked.limiter.inner.holder(account),
-                account,
-                ask: asked.ask,
-            })
-            .collect();
-        return take_all(&bids);
-    }
-    // Somebody waits for one of the subjects: it is theirs, and nothing is spent.
-    let looked = both().zip(waits).map(|((ask, account), wait)| {
-        let decision = ask.limiter.inner.holder(account).look(account, ask.ask);
-        wait.map_or(decision, |wait| decision.put_off(wait))
+    let bids: Vec<_> = both().filter_map(|(asked, account)| asked.bid(account)).collect();
+    let waits: Vec<_> = both().map(|(asked, account)| asked.wait_behind(account)).collect();
+    let taken = waits.iter().all(Option::is_none).then(|| take_all(&bids));
+    let mut taken = taken.iter().flat_map(Decisions::each);
+    let each = both().zip(waits).map(|((asked, account), wait)| match (asked.ask, wait) {
+        // One that asks nothing passes whatever becomes of the others.
+        (None, _) => asked.limiter.inner.ask_nothing(account),
+        // While callers wait for one of the subjects, nothing is spent.
+        (Some(ask), None) => {
+            taken.next().copied().unwrap_or_else(|| asked.limiter.inner.holder(account).look(account, ask))
+        }
+        (Some(ask), Some(wait)) => asked.limiter.inner.holder(account).look(account, ask).put_off(wait),
     });
-    Decisions::new(looked.collect())
+    Decisions::new(each.collect())
 }

@@ -8,6 +8,7 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 
 use super::room::{Coming, Entered, Passed, Ticket};
+use super::taken::Taken;
 use super::{TrackedTake, Venue};
 use crate::ask::Ask;
 use crate::decision::Decision;
@@ -117,7 +118,8 @@ impl fmt::Debug for AcquireTracked {
 pub(crate) struct Visit {
     venue: Arc<dyn Venue>,
     name: Name,
-    ask: Ask,
+    /// Nothing, if its cost is 0.
+    ask: Option<Ask>,
     is_tracked: bool,
     patience: Option<Ticks>,
     progress: Progress,
@@ -130,10 +132,15 @@ enum Progress {
 }
 
 impl Visit {
-    pub(crate) fn new(venue: Arc<dyn Venue>, name: Name, ask: Ask, patience: Option<Duration>) -> Visit {
+    pub(crate) fn new(
+        venue: Arc<dyn Venue>,
+        name: Name,
+        ask: Option<Ask>,
+        patience: Option<Duration>,
+    ) -> Visit {
         let patience = patience.map(Ticks::saturating_from);
         // A place is waited for in the line, never reserved ahead.
-        let ask = Ask { patience: Ticks::ZERO, ..ask };
+        let ask = ask.map(|ask| Ask { patience: Ticks::ZERO, ..ask });
         Visit { venue, name, ask, is_tracked: false, patience, progress: Progress::Outside }
     }
 
@@ -146,7 +153,7 @@ impl Visit {
         &self.name
     }
 
-    pub(crate) fn ask(&self) -> Ask {
+    pub(crate) fn ask(&self) -> Option<Ask> {
         self.ask
     }
 
@@ -156,19 +163,13 @@ impl Visit {
 
     fn poll_passed(&mut self, context: &mut Context<'_>) -> Poll<Result<Passed, Refusal>> {
         let poll = match self.progress {
-            Progress::Outside => {
-                let room = self.venue.room();
-                let Visit { name, ask, is_tracked, patience, .. } = self;
-                let (ask, is_tracked, patience) = (*ask, *is_tracked, *patience);
-                let coming = Coming { name, ask, is_tracked, patience };
-                match room.enter(&self.venue, coming, context.waker()) {
-                    Entered::Settled(result) => Poll::Ready(result),
-                    Entered::Waits(ticket) => {
-                        self.progress = Progress::InLine(ticket);
-                        Poll::Pending
-                    }
+            Progress::Outside => match self.enter(context.waker()) {
+                Entered::Settled(result) => Poll::Ready(result),
+                Entered::Waits(ticket) => {
+                    self.progress = Progress::InLine(ticket);
+                    Poll::Pending
                 }
-            }
+            },
             Progress::InLine(ticket) => self.venue.room().poll(ticket, context.waker()),
             Progress::Over => panic!("a wait was awaited again after it was over"),
         };
@@ -176,6 +177,17 @@ impl Visit {
             self.progress = Progress::Over;
         }
         poll
+    }
+
+    /// Asks, and gets a place in the line if it has to wait.
+    fn enter(&self, waker: &Waker) -> Entered {
+        let Visit { venue, name, is_tracked, patience, .. } = self;
+        let Some(ask) = self.ask else {
+            let taken = Taken::nothing(&**venue, venue.account(name));
+            return Entered::Settled(Ok(Passed::at_once(taken)));
+        };
+        let coming = Coming { name, ask, is_tracked: *is_tracked, patience: *patience };
+        venue.room().enter(venue, coming, waker)
     }
 }
 

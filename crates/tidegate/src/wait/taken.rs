@@ -22,6 +22,11 @@ impl Taken {
         Taken { decision, account: account.clone(), receipt: None }
     }
 
+    /// The take of an ask of nothing.
+    pub(super) fn nothing(venue: &dyn Venue, account: Account) -> Taken {
+        Taken { decision: venue.look(&account, Ask::ONE).asking_nothing(), account, receipt: None }
+    }
+
     /// Takes if it passes, now or as of the given time; if not, there is only a decision.
     pub(super) fn take(
         venue: &dyn Venue,

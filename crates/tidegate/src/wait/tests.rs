@@ -41,7 +41,7 @@ impl Booth {
     }
 
     fn acquire(self: &Arc<Booth>, key: &str, units: u64) -> Acquire {
-        Acquire::new(Visit::new(self.clone(), name(key), Ask::new(Cost::of(units)), None))
+        Acquire::new(Visit::new(self.clone(), name(key), Some(Ask::new(Cost::of(units))), None))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The library from outside: the conformance kit over the pure functions, and what a user sees.
 
+mod asking_nothing;
 mod batches;
 mod changing;
 mod documents;

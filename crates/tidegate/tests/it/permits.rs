@@ -55,7 +55,7 @@ fn no_handle_and_no_store_gives_permits_that_can_be_counted() {
         let permit = permits.enter("ana").ok()?;
         let id = permit.id();
         std::mem::forget(permit);
-        Some(id)
+        id
     };
     attack("permits", enter, |permit| permits.release("ana", permit));
 
@@ -72,7 +72,7 @@ fn a_place_that_was_waited_for_has_a_permit_that_cannot_be_counted() {
         let permit = permits.acquire("ana").within(std::time::Duration::ZERO).blocking().ok()?;
         let id = permit.id();
         std::mem::forget(permit);
-        Some(id)
+        id
     };
     attack("waiting", enter, |permit| permits.release("ana", permit));
 }

@@ -49,7 +49,8 @@ fn attributes<'a>(call: &Call<'a, '_>) -> Result<Attributes<'a>, String> {
     while let (Some(option), Some(value)) = (call.words.get(at), call.words.get(at + 1)) {
         if option.eq_ignore_ascii_case(b"COST") {
             let units = unsigned(value, "COST takes a whole number")?;
-            attributes = attributes.cost(Cost::new(units).map_err(|_| "ERR COST is at least 1".to_owned())?);
+            attributes = attributes
+                .cost(Cost::new(units).map_err(|_| "ERR COST is at least 1; leave it out for 1".to_owned())?);
         } else if option.eq_ignore_ascii_case(b"PATIENCE") {
             let ms = unsigned(value, "PATIENCE takes whole milliseconds")?;
             attributes = attributes.patience(Duration::from_millis(ms));

@@ -4,7 +4,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use http::{Method, Request, StatusCode};
-use tidegate::{Limit, Limiter, ManualClock};
+use tidegate::{Limit, Limiter, ManualClock, Zone};
+use tidegate_rules::{Gate, Policy};
 use tidegate_tower::key::{self, Extract as _, Grouped as _};
 use tidegate_tower::{RateLimit, Settle};
 
@@ -48,6 +49,27 @@ fn a_request_weighs_what_the_function_says_and_nothing_is_free() {
     assert_eq!(left("7"), (429, left_is("6")));
     assert_eq!(left("6"), (200, left_is("0")));
     assert_eq!(left("0"), (200, None));
+}
+
+/// As of a function under `#[rate_limit(cost = …)]`.
+#[test]
+fn a_request_that_weighs_nothing_passes_and_spends_nothing_whatever_decides() {
+    let rules = "[[rule]]\nname = 'all'\nlimit = '1/h'\n[[rule]]\nname = 'one'\nlimit = '1/h concurrency'";
+    let gate = Gate::new(Policy::from_toml(rules).unwrap(), Zone::new(1 << 16));
+    for layer in [
+        RateLimit::new(HOURLY, key::everyone()),
+        RateLimit::new(HOURLY, key::header("x-user")),
+        RateLimit::each(key::everyone(), |_| HOURLY),
+        RateLimit::rules(gate),
+    ] {
+        let layer = layer.cost(|head| u64::from(head.path() != "/free"));
+        let mut service = Counting::default().behind(&layer);
+        let mut status = |path: &str| {
+            let request = Request::builder().uri(path).header("x-user", "ana").body(()).unwrap();
+            now(&mut service, request).status().as_u16()
+        };
+        assert_eq!(["/free", "/x", "/free", "/x", "/free"].map(&mut status), [200, 200, 200, 429, 200]);
+    }
 }
 
 #[test]

@@ -21,7 +21,8 @@ use crate::time::Timestamp;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placed {
     spot: Spot,
-    ask: Ask,
+    /// Nothing, if its cost is 0.
+    ask: Option<Ask>,
 }
 
 impl Placed {
@@ -30,7 +31,7 @@ impl Placed {
     pub(crate) fn new(
         zone: &Zone,
         (limit, key): (&BoundLimit, &(impl IntoKey + ?Sized)),
-        ask: Ask,
+        ask: Option<Ask>,
     ) -> Placed {
         let table = &zone.inner.core.table;
         let spot = table.spot(limit.name().prefix.hash(key));
@@ -52,7 +53,7 @@ impl Zone {
         super::subjects::with_word!(limit.terms(), terms => {
             for (placed, decided) in placed.iter().flatten().zip(decided) {
                 let who = Who { spot: &placed.spot, terms, limit, key: None, when_full, at: None };
-                *decided = Some(core.settle_as_of(&mut at, &who, placed.ask));
+                *decided = Some(core.settle_placed(&mut at, &who, placed.ask));
             }
         });
     }
@@ -70,12 +71,21 @@ impl Zone {
     ) -> Decision {
         super::subjects::with_word!(limit.terms(), terms => {
             let who = Who { spot: &placed.spot, terms, limit, key: None, when_full, at: None };
-            self.inner.core.settle_as_of(at, &who, placed.ask)
+            self.inner.core.settle_placed(at, &who, placed.ask)
         })
     }
 }
 
 impl Core {
+    /// Decides like [`Core::settle_as_of`]; an ask of nothing only looks.
+    #[inline(always)]
+    fn settle_placed<W: OneWord>(&self, at: &mut Timestamp, who: &Who<'_, W>, ask: Option<Ask>) -> Decision {
+        match ask {
+            Some(ask) => self.settle_as_of(at, who, ask),
+            None => self.look(&Who { at: Some(*at), ..*who }, Ask::ONE).asking_nothing(),
+        }
+    }
+
     /// Decides as of a reading of the clock from a moment ago. Only a debt that looks too large is not judged by it
     /// alone: that may be because the reading is old.
     #[inline(always)]
