@@ -94,6 +94,7 @@ async function onBuy() {
   if (Number.isInteger(answer.left)) sale.left = answer.left;
   if (answer.result === "not_open") sale.opensAt = now() + answer.opens_in_ms;
   if (answer.result === "limited" && (answer.left !== 0 || mayHaveOne)) rest(answer.retry_after_ms);
+  if (answer.result === "paused") rest(answer.retry_after_ms);
   // "None left" is no answer to somebody who may have the last one.
   const isNoAnswer = mayHaveOne && answer.result === "limited";
   const { isFinal, hasOrder } = say(isNoAnswer ? { ...answer, left: undefined } : answer);

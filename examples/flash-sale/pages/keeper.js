@@ -10,7 +10,6 @@ const EVERY_MS = 1000;
 const PATIENCE_MS = 4000;
 
 const page = (id) => document.getElementById(id);
-const token = new URLSearchParams(location.search).get("token") ?? "";
 
 const rates = new Chart(page("rates"), page("rates-legend"), [
   ["requests", "Requests"],
@@ -31,9 +30,8 @@ let lastNumbers = "There were no numbers yet";
 let isAsking = false;
 
 async function ask() {
-  const query = new URLSearchParams({ token });
-  const response = await fetch(`/api/keeper/numbers?${query}`, { cache: "no-store", signal: AbortSignal.timeout(PATIENCE_MS) });
-  if (response.status === 403) throw new Error("This link is not valid: open the one that the shop printed when it started.");
+  const response = await fetch("/keeper/numbers", { cache: "no-store", signal: AbortSignal.timeout(PATIENCE_MS) });
+  if (response.status === 403) throw new Error("This visit is over: open the address that the shop printed when it started.");
   if (!response.ok) throw new Error(`The shop answered with an error (${response.status}).`);
   return response.json();
 }

@@ -27,6 +27,11 @@ const MEANINGS = {
     answer.left === 0
       ? { ...MEANINGS.sold_out(), isFinal: false }
       : { tone: "warn", text: `Too many requests, try again in ${seconds(answer.retry_after_ms ?? 1000)}. ${left(answer)}` },
+  paused: (answer) => ({
+    tone: "warn",
+    text: `You did not pay in time, so others come first. Try again in ${seconds(answer.retry_after_ms)}.`,
+    isFinal: true,
+  }),
   rested: () => ({ tone: "", text: "You can try again now." }),
   again: (answer) => ({
     tone: "warn",

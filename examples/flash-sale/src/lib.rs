@@ -20,6 +20,7 @@ pub mod outcome;
 pub mod payment;
 pub mod proof;
 pub mod queue;
+mod reservations;
 pub mod rush;
 pub mod sale;
 pub mod seen;

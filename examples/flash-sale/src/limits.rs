@@ -15,9 +15,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::ConnectInfo;
+use axum::http::Request;
 use tidegate::{Limit, Limiter, Zone};
 use tidegate_rules::{Gate, Policy, SystemCalendar, Unfit};
-use tidegate_tower::key::{self, Extract};
+use tidegate_tower::key::{self, Extract, Extracted, Part};
 use tidegate_tower::{Head, RateLimit};
 
 use crate::http::{Buyer, Degraded, Wanted};
@@ -72,12 +73,14 @@ impl fmt::Display for Limiting {
 }
 
 /// The layers.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Limits {
     /// For each buyer and each address.
     pub(crate) rules: RateLimit,
     /// For all together.
     pub(crate) bucket: RateLimit,
+    /// By which addresses requests are counted.
+    client: Arc<dyn Extract>,
 }
 
 impl Limits {
@@ -96,7 +99,23 @@ impl Limits {
             .wait(PATIENCE)
             .exempt(|head| wanted(head).limiting != Limiting::Bucket)
             .otherwise(move |refused| answer.answer(refused));
-        Ok(Limits { rules, bucket })
+        Ok(Limits { rules, bucket, client: Arc::new(address()) })
+    }
+
+    /// Returns the address that a request is counted for, as rules see it: a network of IPv6 counts as one. Requests
+    /// without any share one name.
+    pub(crate) fn address_of<B>(&self, request: &Request<B>) -> String {
+        match self.client.extract(Head::of(request)) {
+            Extracted::Now(Part::Address(ip, grouping)) => grouping.group(ip),
+            _ => String::new(),
+        }
+    }
+}
+
+impl fmt::Debug for Limits {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Limits { rules, bucket, client: _ } = self;
+        out.debug_struct("Limits").field("rules", rules).field("bucket", bucket).finish_non_exhaustive()
     }
 }
 

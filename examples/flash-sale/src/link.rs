@@ -22,6 +22,7 @@ enum Purpose {
     Buy,
     Pay,
     Keeper,
+    KeeperVisit,
 }
 
 /// Signs, and knows its own signatures. Clones have the same secret.
@@ -83,6 +84,18 @@ impl Signer {
         self.knows(Purpose::Keeper, &[], token)
     }
 
+    /// The cookie of the shopkeeper: good until then by the database's clock, so that one that leaks ends by itself.
+    pub(crate) fn keeper_visit(&self, until: i64) -> String {
+        format!("{until}.{}", self.sign(Purpose::KeeperVisit, &[&until.to_string()]))
+    }
+
+    /// Whether a cookie is the shopkeeper's at this time.
+    pub(crate) fn is_keeper_visit(&self, cookie: &str, now: i64) -> bool {
+        let Some((until, sign)) = cookie.split_once('.') else { return false };
+        self.knows(Purpose::KeeperVisit, &[until], sign)
+            && until.parse::<i64>().is_ok_and(|until| now < until)
+    }
+
     fn sign(&self, purpose: Purpose, parts: &[&str]) -> String {
         let tag = hmac::sign(&self.key, &message(purpose, parts));
         tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
@@ -118,6 +131,7 @@ fn message(purpose: Purpose, parts: &[&str]) -> Vec<u8> {
         Purpose::Buy => "buy",
         Purpose::Pay => "pay",
         Purpose::Keeper => "keeper",
+        Purpose::KeeperVisit => "keeper visit",
     };
     let mut message = Vec::with_capacity(128);
     for part in [purpose].iter().chain(parts) {
@@ -177,7 +191,7 @@ mod tests {
         let signer = Signer::new("secret");
         let sign = signer.sign(Purpose::Pay, &["ana"]);
         assert!(signer.knows(Purpose::Pay, &["ana"], &sign));
-        for purpose in [Purpose::Visitor, Purpose::Buy, Purpose::Keeper] {
+        for purpose in [Purpose::Visitor, Purpose::Buy, Purpose::Keeper, Purpose::KeeperVisit] {
             assert!(!signer.knows(purpose, &["ana"], &sign), "{purpose:?}");
         }
     }
@@ -193,6 +207,19 @@ mod tests {
         assert_eq!(signer.user_of(&cookie.replace("ana", "bob")), None);
         assert_eq!(signer.user_of(&cookie.to_uppercase()), None);
         assert_eq!(signer.user_of(&cookie[..cookie.len() - 1]), None);
+    }
+
+    #[test]
+    fn a_visit_of_the_shopkeeper_ends() {
+        let signer = Signer::new("secret");
+        let cookie = signer.keeper_visit(1000);
+        assert!(signer.is_keeper_visit(&cookie, 999));
+        assert!(!signer.is_keeper_visit(&cookie, 1000));
+        for forged in [cookie.replace("1000", "2000"), cookie.replace("1000", "+1000"), "1000.".to_owned()] {
+            assert!(!signer.is_keeper_visit(&forged, 0), "{forged}");
+        }
+        assert!(!signer.is_keeper_visit(&signer.keeper_token(), 0));
+        assert!(!signer.is_keeper(&cookie));
     }
 
     #[test]

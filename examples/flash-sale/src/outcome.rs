@@ -48,6 +48,11 @@ pub enum Outcome {
     Over,
     /// What this wish had reserved was not paid in time, and went back.
     Expired,
+    /// This user has let a reservation expire, and may not have another one yet.
+    Paused {
+        /// For how many milliseconds from now.
+        wait: i64,
+    },
     /// The key belongs to a wish for another sale.
     KeyUsed {
         /// For this one.
@@ -57,7 +62,24 @@ pub enum Outcome {
     UnknownSale,
 }
 
+/// What a look at the books says to a wish.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Prospect {
+    /// It is known what becomes of it: nothing is to be taken.
+    Settled(Outcome),
+    /// A piece may be taken.
+    Open {
+        /// Of so many, as last seen.
+        left: i64,
+    },
+}
+
 impl Outcome {
+    /// Whether a piece was reserved just now, and not by an earlier try of the same wish.
+    pub fn is_new(&self) -> bool {
+        matches!(self, Outcome::Reserved { replayed: false, .. })
+    }
+
     /// Whether a piece belongs to this buyer now.
     pub fn is_of_this_buyer(&self) -> bool {
         matches!(self, Outcome::Reserved { .. } | Outcome::AlreadyBought { .. })

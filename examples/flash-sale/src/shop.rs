@@ -8,7 +8,7 @@ use crate::database::{Database, Fault, Tries};
 use crate::expiry;
 use crate::hint::{Hint, Hinted};
 use crate::meter::Meter;
-use crate::outcome::{Outcome, Wish};
+use crate::outcome::{Outcome, Prospect, Wish};
 use crate::payment::{self, Payment};
 use crate::strategy::{self, Strategy};
 
@@ -54,10 +54,22 @@ impl Shop {
                 }
             }
             // What they were told, they are told again; and after a fault nobody knows what was done.
-            Ok(Outcome::Expired) | Err(_) => {}
+            Ok(Outcome::Expired | Outcome::Paused { .. }) | Err(_) => {}
             Ok(_) => hint.give_back(wish.sale, wish.user).await,
         }
         outcome
+    }
+
+    /// Looks what can be said to a wish without taking anything. Only a wish that is settled by it counts as an attempt.
+    pub async fn look(&self, wish: &Wish<'_>) -> Result<Prospect, Fault> {
+        let began = Instant::now();
+        let settled = match strategy::look(&self.database, wish).await {
+            Ok(Prospect::Open { left }) => return Ok(Prospect::Open { left }),
+            Ok(Prospect::Settled(outcome)) => Ok(outcome),
+            Err(fault) => Err(fault),
+        };
+        self.meter.attempted(began.elapsed(), &settled);
+        settled.map(Prospect::Settled)
     }
 
     /// Pays for an order of this user.

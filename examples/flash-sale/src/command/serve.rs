@@ -1,6 +1,7 @@
 //! `flash-sale serve`: a shop, until somebody ends it.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::num::NonZeroU16;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -15,7 +16,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::{Failed, values};
 use crate::database::Database;
 use crate::hint::Hint;
-use crate::http::{self, App, Settings};
+use crate::http::{self, App, PER_ADDRESS, Settings};
 use crate::limits::{Limiting, RULES};
 use crate::link::Signer;
 use crate::sale::{NewSale, Sale};
@@ -76,6 +77,9 @@ pub(super) struct ServeArguments {
     /// How the line moves, and how many may stand in it.
     #[arg(long, default_value = "200/s queue 2000", value_parser = values::queue, value_name = "LIMIT")]
     queue: Limit,
+    /// The most places that one address has in line, and the most pieces that it reserves within the time to pay.
+    #[arg(long, default_value_t = PER_ADDRESS, value_name = "NUMBER")]
+    per_address: NonZeroU16,
     /// Rules for each buyer and each address, in place of the shop's own.
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
@@ -85,6 +89,12 @@ pub(super) struct ServeArguments {
     /// What links are signed with; without it they are good until the shop ends.
     #[arg(long, env = "FLASH_SALE_SECRET", hide_env_values = true, value_parser = secret)]
     secret: Option<String>,
+    /// The time within which the head of a request has to come, or its connection is closed.
+    #[arg(long, default_value = "10s", value_parser = values::some_time, value_name = "TIME")]
+    header_timeout: Duration,
+    /// Buyers reach the shop by TLS, through a proxy: browsers send its cookies by TLS only.
+    #[arg(long)]
+    behind_tls: bool,
     /// Lets requests choose by x-strategy and x-limiter: for measuring, never for a shop.
     #[arg(long)]
     experiment: bool,
@@ -118,7 +128,10 @@ pub(super) async fn run(arguments: ServeArguments) -> Result<ExitCode, Failed> {
         rules,
         signer,
         sale: Some(sale.id),
+        per_address: arguments.per_address,
         is_experiment: arguments.experiment,
+        header_timeout: arguments.header_timeout,
+        is_behind_tls: arguments.behind_tls,
     };
     let app = App::new(shop, settings).await?;
     let listener = TcpListener::bind(arguments.listen).await;

@@ -95,6 +95,7 @@ impl Answer {
             Outcome::Expired => Answer::new(StatusCode::GONE, "expired").message(
                 "what was reserved under this key was not paid in time and went back; buy again with a new key",
             ),
+            Outcome::Paused { wait } => paused(wait),
             Outcome::KeyUsed { sale } => Answer::new(StatusCode::UNPROCESSABLE_ENTITY, "key_used")
                 .message(format!("this key was used for sale {sale}; write a new one for this sale")),
             Outcome::UnknownSale => unknown_sale(),
@@ -137,6 +138,23 @@ pub(crate) fn unavailable() -> Answer {
     Answer::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable")
         .message("the shop cannot say at the moment; repeat the same request, nothing is done twice")
         .retry_after(Duration::from_secs(1))
+}
+
+fn paused(wait: i64) -> Answer {
+    let wait = Duration::from_millis(u64::try_from(wait).unwrap_or(0));
+    let why = "what you reserved was not paid in time, so others come first";
+    Answer::new(StatusCode::TOO_MANY_REQUESTS, "paused")
+        .message(format!("{why}; try again in {} s", seconds(wait)))
+        .retry_after(wait)
+}
+
+/// An address has reserved as much as it may.
+pub(crate) fn too_many_reserved(wait: Duration, left: Option<i64>) -> Answer {
+    let why = "this address has reserved as many pieces as it may";
+    Answer::new(StatusCode::TOO_MANY_REQUESTS, "limited")
+        .message(format!("{why}; try again in {} s", seconds(wait)))
+        .with("left", left)
+        .retry_after(wait)
 }
 
 pub(crate) fn not_open(opens_in: i64) -> Answer {
@@ -205,6 +223,7 @@ mod tests {
             (Outcome::NotOpen { opens_in: 1500 }, 403, "not_open"),
             (Outcome::UnknownSale, 404, "unknown_sale"),
             (Outcome::KeyUsed { sale: 2 }, 422, "key_used"),
+            (Outcome::Paused { wait: 1500 }, 429, "paused"),
         ] {
             let answer = told(outcome);
             assert_eq!((answer.status.as_u16(), answer.body["result"].as_str()), (status, Some(result)));
@@ -212,6 +231,7 @@ mod tests {
         }
         assert_eq!(told(Outcome::Conflict { left: 3 }).body["left"], 3);
         assert_eq!(told(Outcome::NotOpen { opens_in: 1500 }).body["opens_in_ms"], 1500);
+        assert_eq!(told(Outcome::Paused { wait: 1500 }).body["retry_after_ms"], 1500);
         let reserved = Outcome::Reserved { order: order(), pay_within: 9, left: 2, replayed: true };
         let line: Value = serde_json::from_str(&told(reserved).into_line()).unwrap();
         assert_eq!(

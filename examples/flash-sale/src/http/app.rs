@@ -1,9 +1,13 @@
 //! Everything that a request may need.
 
 use std::fmt;
+use std::num::NonZeroU16;
+use std::sync::Arc;
+use std::time::Duration;
 
 use tidegate::Limit;
 use tidegate_rules::{Policy, PolicyError, Unfit};
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use super::degraded::Degraded;
@@ -11,9 +15,19 @@ use crate::database::Fault;
 use crate::limits::{Limiting, Limits, RULES};
 use crate::link::Signer;
 use crate::queue::{NoQueue, Queue};
+use crate::reservations::Reservations;
 use crate::seen::Seen;
 use crate::shop::Shop;
 use crate::strategy::Strategy;
+
+/// How long the head of a request may take to come, unless set.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What one address may have, unless set: more than a household wants, and a tenth of a usual stock.
+pub(crate) const PER_ADDRESS: NonZeroU16 = NonZeroU16::new(10).expect("ten is not none");
+
+/// How many buyers at a time are looked up before they join the queue: those whose turn has come need connections, too.
+const LOOKS: usize = 4;
 
 /// How the shop answers.
 #[derive(Clone, Debug)]
@@ -32,8 +46,14 @@ pub struct Settings {
     pub signer: Signer,
     /// The sale in front; the newest, if none is said.
     pub sale: Option<i64>,
+    /// The most places that one address has in the queue, and the most pieces that it reserves within the time to pay.
+    pub per_address: NonZeroU16,
     /// Whether requests may choose their strategy and their limiter.
     pub is_experiment: bool,
+    /// How long the head of a request may take to come.
+    pub header_timeout: Duration,
+    /// Whether buyers reach the shop by TLS, through a proxy: then browsers send its cookies by TLS only.
+    pub is_behind_tls: bool,
 }
 
 impl Settings {
@@ -47,7 +67,10 @@ impl Settings {
             rules: Policy::from_toml(RULES)?,
             signer: Signer::random(),
             sale: None,
+            per_address: PER_ADDRESS,
             is_experiment: false,
+            header_timeout: HEADER_TIMEOUT,
+            is_behind_tls: false,
         })
     }
 }
@@ -60,10 +83,15 @@ pub struct App {
     pub(crate) signer: Signer,
     pub(crate) limits: Limits,
     pub(crate) queue: Queue,
+    pub(crate) reservations: Reservations,
+    /// Held by each look before the queue.
+    pub(crate) looks: Arc<Semaphore>,
     pub(crate) degraded: Degraded,
     pub(crate) strategy: Strategy,
     pub(crate) limiting: Limiting,
     pub(crate) is_experiment: bool,
+    pub(crate) header_timeout: Duration,
+    pub(crate) is_behind_tls: bool,
     /// When it was made, by the database's clock and by ours.
     pub(crate) since: (i64, Instant),
 }
@@ -74,7 +102,7 @@ impl App {
         let seen = Seen::first(&shop.database, settings.sale).await.map_err(NoShop::Database)?;
         let degraded = Degraded::new(seen.clone(), shop.meter.clone());
         let limits = Limits::new(settings.rules, settings.rate, &degraded).map_err(NoShop::Rules)?;
-        let queue = Queue::new(settings.queue).map_err(NoShop::Queue)?;
+        let queue = Queue::new(settings.queue, settings.per_address.get().into()).map_err(NoShop::Queue)?;
         let since = (seen.now(), Instant::now());
         Ok(App {
             shop,
@@ -82,10 +110,14 @@ impl App {
             signer: settings.signer,
             limits,
             queue,
+            reservations: Reservations::new(settings.per_address),
+            looks: Arc::new(Semaphore::new(LOOKS)),
             degraded,
             strategy: settings.strategy,
             limiting: settings.limiting,
             is_experiment: settings.is_experiment,
+            header_timeout: settings.header_timeout,
+            is_behind_tls: settings.is_behind_tls,
             since,
         })
     }

@@ -10,32 +10,19 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::{self, Stream};
 use serde_json::json;
-use tidegate::Refusal;
 use tokio::time::sleep;
 
-use super::answer::{Answer, milliseconds, unavailable, unknown_sale};
+use super::answer::{milliseconds, unavailable, unknown_sale};
 use super::app::App;
 use super::body;
-use super::notes::failed;
+use super::purchase::Purchase;
 use super::receive::{Buyer, Number};
 use super::wanted::Wanted;
 use crate::limits::Limiting;
-use crate::outcome::Wish;
 use crate::queue::Turn;
-use crate::strategy::Strategy;
 
 /// Between two lines that tell the place.
 const EVERY: Duration = Duration::from_millis(250);
-
-/// A wish whose every part was looked at.
-#[derive(Debug)]
-struct Purchase {
-    app: App,
-    sale: i64,
-    user: String,
-    key: String,
-    strategy: Strategy,
-}
 
 pub(super) async fn buy(
     State(app): State<App>,
@@ -50,34 +37,19 @@ pub(super) async fn buy(
         (Ok(key), Ok(())) => key,
         (Err(answer), _) | (_, Err(answer)) => return answer.into_response(),
     };
-    let strategy = wanted.strategy;
-    let purchase = Purchase { app, sale, user: buyer.user, key, strategy };
+    let purchase = Purchase { app, sale, buyer, key, wanted };
     if wanted.limiting != Limiting::Queue {
-        return purchase.carry_out().await.into_response();
+        return purchase.carry_out(None).await.into_response();
     }
-    match purchase.app.queue.join() {
+    if let Some(turn) = purchase.app.queue.rejoin(purchase.place()) {
+        return in_line(turn, purchase);
+    }
+    if let Some(answer) = purchase.settled().await {
+        return answer.into_response();
+    }
+    match purchase.app.queue.join(purchase.place()) {
         Ok(turn) => in_line(turn, purchase),
-        Err(refusal) => purchase.refused(&refusal, &head.headers),
-    }
-}
-
-impl Purchase {
-    /// Buys. Begun, it is carried to its end also if nobody waits for the answer: then the same key learns it later.
-    async fn carry_out(self) -> Answer {
-        let task = tokio::spawn(async move {
-            let wish = Wish { sale: self.sale, user: &self.user, key: &self.key };
-            let outcome = self.app.shop.buy(&wish, self.strategy).await;
-            if let Err(fault) = &outcome {
-                failed("buying", fault);
-            }
-            Answer::to_wish(&self.app.signer, &self.user, outcome)
-        });
-        task.await.unwrap_or_else(|_| unavailable())
-    }
-
-    fn refused(&self, refusal: &Refusal, headers: &axum::http::HeaderMap) -> Response {
-        let wait = refusal.retry_after().unwrap_or(Duration::from_secs(1));
-        self.app.degraded.limited(self.sale, wait, headers).map(Body::from)
+        Err(wait) => purchase.refused(wait, &head.headers),
     }
 }
 
@@ -115,9 +87,12 @@ async fn wait(mut turn: Turn, purchase: Purchase) -> (String, Stage) {
         () = sleep(EVERY) => return (place(&turn), Stage::Waits(turn, purchase)),
     };
     // Nobody is refused in the line unless the machine has no thread to wake people by.
-    let answer = match came {
-        Ok(()) => purchase.carry_out().await,
-        Err(_) => unavailable(),
+    if came.is_err() {
+        return (unavailable().into_line(), Stage::Over);
+    }
+    let answer = match turn.claim().await {
+        Some(claim) => purchase.carry_out(Some(claim)).await,
+        None => purchase.after_another().await,
     };
     (answer.into_line(), Stage::Over)
 }

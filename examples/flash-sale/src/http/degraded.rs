@@ -12,6 +12,7 @@ use serde_json::json;
 use tidegate_tower::{Reason, Refused};
 
 use super::answer::{milliseconds, seconds};
+use super::spelling::sale_number;
 use crate::meter::Meter;
 use crate::seen::Seen;
 
@@ -109,7 +110,7 @@ fn with_body(body: String, kind: HeaderValue) -> Response<Bytes> {
 /// The sale and the last word of a path such as `/api/sales/1/buy`; no sale has a number below one.
 fn asked_for(path: &str) -> (i64, &str) {
     let mut words = path.strip_prefix("/api/sales/").unwrap_or_default().split('/');
-    let sale = words.next().and_then(|word| word.parse().ok());
+    let sale = words.next().and_then(sale_number);
     (sale.unwrap_or(0), words.next().unwrap_or_default())
 }
 

@@ -1,28 +1,55 @@
-//! The shopkeeper's page and its numbers, for whoever has the token.
+//! The shopkeeper's page and its numbers.
+//!
+//! The token in the address is good for a visit: the first request with it gets a cookie and an address without it, so
+//! that it stays neither in the browser's history nor in the logs of proxies. Programs may go on to send the token.
 
 use axum::Json;
 use axum::extract::{Query, State};
-use axum::http::{StatusCode, Uri};
-use axum::response::{IntoResponse, Response};
+use axum::http::header::SET_COOKIE;
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::{AppendHeaders, IntoResponse, Redirect, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::answer::Answer;
 use super::app::App;
+use super::cookie::Cookie;
 use super::pages;
 use crate::meter::Latency;
 
+/// The seconds that a visit lasts.
+const VISIT_S: u32 = 12 * 60 * 60;
+
+/// Sent to the page and to its numbers, and to nothing else of the shop.
+const VISIT: Cookie =
+    Cookie { name: "keeper", path: "/keeper", prefix: "__Secure-", same_site: "Strict", max_age_s: VISIT_S };
+
 #[derive(Deserialize)]
 struct Shown {
-    token: String,
+    token: Option<String>,
 }
 
-pub(super) async fn page(State(app): State<App>, uri: Uri) -> Response {
-    if is_keeper(&app, &uri) { pages::keeper() } else { wrong_token().into_response() }
+/// How a request shows that it is the shopkeeper's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Proof {
+    Token,
+    Visit,
 }
 
-pub(super) async fn numbers(State(app): State<App>, uri: Uri) -> Response {
-    if !is_keeper(&app, &uri) {
+pub(super) async fn page(State(app): State<App>, uri: Uri, headers: HeaderMap) -> Response {
+    match proof(&app, &uri, &headers) {
+        Some(Proof::Token) => {
+            let until = app.seen.now().saturating_add(i64::from(VISIT_S) * 1000);
+            let cookie = VISIT.set(&app.signer.keeper_visit(until), app.is_behind_tls);
+            (AppendHeaders([(SET_COOKIE, cookie)]), Redirect::to(VISIT.path)).into_response()
+        }
+        Some(Proof::Visit) => pages::keeper(),
+        None => wrong_token().into_response(),
+    }
+}
+
+pub(super) async fn numbers(State(app): State<App>, uri: Uri, headers: HeaderMap) -> Response {
+    if proof(&app, &uri, &headers).is_none() {
         return wrong_token().into_response();
     }
     let totals = app.shop.meter.totals();
@@ -53,8 +80,15 @@ fn latency(latency: Latency) -> Value {
     json!({ "p50": milliseconds(latency.median), "p99": milliseconds(latency.p99) })
 }
 
-fn is_keeper(app: &App, uri: &Uri) -> bool {
-    Query::<Shown>::try_from_uri(uri).is_ok_and(|Query(shown)| app.signer.is_keeper(&shown.token))
+/// A token that is wrong is an error, also beside a good cookie.
+fn proof(app: &App, uri: &Uri, headers: &HeaderMap) -> Option<Proof> {
+    let Query(shown) = Query::<Shown>::try_from_uri(uri).ok()?;
+    if let Some(token) = shown.token {
+        return app.signer.is_keeper(&token).then_some(Proof::Token);
+    }
+    let now = app.seen.now();
+    let mut visits = VISIT.values(headers, app.is_behind_tls);
+    visits.any(|cookie| app.signer.is_keeper_visit(cookie, now)).then_some(Proof::Visit)
 }
 
 fn wrong_token() -> Answer {

@@ -1,7 +1,7 @@
 //! The shop over HTTP: pages for people, JSON for programs.
 //!
 //! ```text
-//!   receive: whose link or cookie is it? --> limits --> buy: at once, or in line --> Shop
+//!   receive: whose link or cookie is it? --> limits --> buy: at once, or looked up and in line --> reserve --> Shop
 //! ```
 //!
 //! A request for a page, or for what is left, never reaches the database.
@@ -10,6 +10,7 @@ mod answer;
 mod app;
 mod body;
 mod buy;
+mod cookie;
 mod degraded;
 mod headers;
 mod keeper;
@@ -17,15 +18,18 @@ mod link;
 mod notes;
 mod pages;
 mod pay;
+mod purchase;
 mod receive;
 mod sale;
 mod serve;
+mod spelling;
 mod tasks;
 mod wanted;
 
 pub use app::{App, NoShop, Settings};
 pub use serve::serve;
 
+pub(crate) use app::PER_ADDRESS;
 pub(crate) use degraded::Degraded;
 pub(crate) use receive::Buyer;
 pub(crate) use wanted::Wanted;
@@ -56,6 +60,7 @@ pub fn router(app: App) -> Router {
         .route("/", get(pages::buyer))
         .route("/pages/{file}", get(pages::file))
         .route("/keeper", get(keeper::page))
+        .route("/keeper/numbers", get(keeper::numbers))
         .route("/healthz", get(async || Answer::new(StatusCode::OK, "ok")))
         .route("/api/sale", get(sale::in_front))
         .route("/api/sales/{id}", get(sale::by_number))
@@ -65,6 +70,7 @@ pub fn router(app: App) -> Router {
         .route("/api/keeper/numbers", get(keeper::numbers))
         .fallback(async || answer::unknown_path())
         .method_not_allowed_fallback(async || answer::wrong_method())
+        .layer(from_fn(spelling::refuse_encoded))
         .layer(map_response(headers::complete))
         .with_state(app)
 }

@@ -7,7 +7,8 @@ use axum::response::{AppendHeaders, IntoResponse, Response};
 
 use super::answer::unknown_path;
 use super::app::App;
-use super::receive::{VISITOR, visitor};
+use super::cookie::Cookie;
+use super::receive::visitor;
 use crate::link::new_visitor;
 
 const HTML: &str = "text/html; charset=utf-8";
@@ -18,8 +19,9 @@ const SVG: &str = "image/svg+xml";
 const BUYER: &str = include_str!("../../pages/buyer.html");
 const KEEPER: &str = include_str!("../../pages/keeper.html");
 
-/// A visitor is known for a day.
-const REMEMBERED: &str = "Path=/; Max-Age=86400; HttpOnly; SameSite=Lax";
+/// The cookie that says who a visitor is, for a day.
+pub(super) const VISITOR: Cookie =
+    Cookie { name: "visitor", path: "/", prefix: "__Host-", same_site: "Lax", max_age_s: 24 * 60 * 60 };
 
 /// A file's name, its kind and its text.
 type File = (&'static str, &'static str, &'static str);
@@ -40,13 +42,12 @@ pub(super) async fn buyer(State(app): State<App>, headers: HeaderMap) -> Respons
     if visitor(&app, &headers).is_some() {
         return page(HTML, BUYER);
     }
-    let cookie = format!("{VISITOR}={}; {REMEMBERED}", app.signer.visitor(&new_visitor()));
+    let cookie = VISITOR.set(&app.signer.visitor(&new_visitor()), app.is_behind_tls);
     (AppendHeaders([(SET_COOKIE, cookie)]), page(HTML, BUYER)).into_response()
 }
 
 /// One of the files that pages load.
-pub(super) async fn file(name: Option<Path<String>>) -> Response {
-    let wanted = name.map(|Path(name)| name).unwrap_or_default();
+pub(super) async fn file(Path(wanted): Path<String>) -> Response {
     match FILES.iter().find(|(name, ..)| *name == wanted) {
         Some((_, kind, text)) => page(kind, text),
         None => unknown_path().into_response(),

@@ -3,24 +3,24 @@
 use std::convert::Infallible;
 
 use axum::extract::{FromRequestParts, Path, Query, Request, State};
-use axum::http::HeaderMap;
-use axum::http::header::COOKIE;
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
-use super::answer::{Answer, bad_link, over};
+use super::answer::{Answer, bad_link, over, unknown_sale};
 use super::app::App;
+use super::pages::VISITOR;
+use super::spelling::sale_number;
 use super::wanted::Wanted;
-
-/// The cookie that says who a visitor is.
-pub(super) const VISITOR: &str = "visitor";
 
 /// Somebody for whom the shop has signed.
 #[derive(Clone, Debug)]
 pub(crate) struct Buyer {
     pub(crate) user: String,
+    /// The address that the request is counted for.
+    pub(crate) address: String,
 }
 
 /// Somebody for whom it has not, and what is to be said about it.
@@ -28,6 +28,7 @@ pub(crate) struct Buyer {
 enum Stranger {
     Forged,
     ForgedPayment,
+    UnknownSale,
     TooLate,
     Over,
     NoVisitor,
@@ -48,7 +49,7 @@ struct ToPay {
     sign: String,
 }
 
-/// The number of a sale in a path, if it is one.
+/// The number of a sale in a path, if it is one and written as the shop writes it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Number(pub(super) Option<i64>);
 
@@ -57,7 +58,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Number {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Number, Infallible> {
         let path = Path::<String>::from_request_parts(parts, state).await;
-        Ok(Number(path.ok().and_then(|Path(text)| text.parse().ok())))
+        Ok(Number(path.ok().and_then(|Path(text)| sale_number(&text))))
     }
 }
 
@@ -89,7 +90,7 @@ pub(super) async fn receive_buyer(
 /// A visitor wants a link.
 pub(super) async fn receive_visitor(State(app): State<App>, request: Request, next: Next) -> Response {
     let found = visitor(&app, request.headers()).ok_or(Stranger::NoVisitor);
-    pass_on(&app, found.map(|user| Buyer { user }), request, next).await
+    pass_on(&app, found, request, next).await
 }
 
 /// Somebody pays: by whose link?
@@ -113,45 +114,51 @@ pub(super) async fn refuse_strangers(request: Request, next: Next) -> Response {
 
 /// Who the visitor is, if the cookie is ours.
 pub(super) fn visitor(app: &App, headers: &HeaderMap) -> Option<String> {
-    let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
-    let mut cookies =
-        lines.flat_map(|line| line.split(';')).filter_map(|cookie| cookie.trim().split_once('='));
-    cookies.find_map(|(name, value)| (name == VISITOR).then(|| app.signer.user_of(value))?).map(str::to_owned)
+    let mut cookies = VISITOR.values(headers, app.is_behind_tls);
+    cookies.find_map(|cookie| app.signer.user_of(cookie)).map(str::to_owned)
 }
 
-async fn pass_on(app: &App, found: Result<Buyer, Stranger>, mut request: Request, next: Next) -> Response {
+async fn pass_on(app: &App, found: Result<String, Stranger>, mut request: Request, next: Next) -> Response {
     let wanted = match Wanted::of(app, request.headers()) {
         Ok(wanted) => wanted,
         Err(answer) => return answer.into_response(),
     };
+    let address = app.limits.address_of(&request);
     let extensions = request.extensions_mut();
     extensions.insert(wanted);
     match found {
-        Ok(buyer) => _ = extensions.insert(buyer),
+        Ok(user) => _ = extensions.insert(Buyer { user, address }),
         Err(stranger) => _ = extensions.insert(stranger),
     }
     next.run(request).await
 }
 
-fn buyer(app: &App, sale: Option<i64>, request: &Request) -> Result<Buyer, Stranger> {
+fn buyer(app: &App, sale: Option<i64>, request: &Request) -> Result<String, Stranger> {
+    let sale = sale.ok_or(Stranger::UnknownSale)?;
     let Query(link) = Query::<ToBuy>::try_from_uri(request.uri()).map_err(|_| Stranger::Forged)?;
-    let sale = sale.ok_or(Stranger::Forged)?;
-    if !app.signer.has_made_buy_url(sale, &link.user, (link.until, &link.sign)) {
+    let is_ours = app.signer.has_made_buy_url(sale, &link.user, (link.until, &link.sign));
+    if !is_ours || !is_spelled(request.uri(), &app.signer.buy_url(sale, &link.user, link.until)) {
         return Err(Stranger::Forged);
     }
     if link.until <= app.seen.now() {
         let is_over = app.seen.sale(sale).is_some_and(|view| view.is_settled());
         return Err(if is_over { Stranger::Over } else { Stranger::TooLate });
     }
-    Ok(Buyer { user: link.user })
+    Ok(link.user)
 }
 
-fn payer(app: &App, order: &str, request: &Request) -> Result<Buyer, Stranger> {
+fn payer(app: &App, order: &str, request: &Request) -> Result<String, Stranger> {
     let Query(link) = Query::<ToPay>::try_from_uri(request.uri()).map_err(|_| Stranger::ForgedPayment)?;
-    if !app.signer.has_made_pay_url(order, &link.user, &link.sign) {
+    let is_ours = app.signer.has_made_pay_url(order, &link.user, &link.sign);
+    if !is_ours || !is_spelled(request.uri(), &app.signer.pay_url(order, &link.user)) {
         return Err(Stranger::ForgedPayment);
     }
-    Ok(Buyer { user: link.user })
+    Ok(link.user)
+}
+
+/// Whether an address is written exactly as the shop wrote it.
+fn is_spelled(uri: &Uri, link: &str) -> bool {
+    uri.path_and_query().is_some_and(|written| written.as_str() == link)
 }
 
 impl Stranger {
@@ -163,6 +170,7 @@ impl Stranger {
             Stranger::ForgedPayment => bad_link(
                 "this link was not made by the shop for this order; take the one that came with the order",
             ),
+            Stranger::UnknownSale => unknown_sale(),
             Stranger::TooLate => bad_link("the time of this link is over; ask for a new one at …/link"),
             Stranger::Over => over(),
             Stranger::NoVisitor => {

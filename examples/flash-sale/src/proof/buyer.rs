@@ -78,7 +78,7 @@ impl<'a> Buyer<'a> {
             match self.door.buy(&self.user, key, strategy).await {
                 Err(_) => self.has_lost(),
                 Ok(answer) if answer.is(503, "unavailable") => self.has_lost(),
-                Ok(answer) if answer.is(409, "conflict") => {}
+                Ok(answer) if answer.is(409, "conflict") || answer.is(429, "paused") => {}
                 Ok(answer) if answer.is(409, "already_bought") && answer.order() == before => {}
                 Ok(answer) if answer.is(410, "sold_out") && hopes < HOPES => hopes += 1,
                 Ok(answer) => return self.final_word(key, &answer),

@@ -5,12 +5,23 @@ use tokio::time::timeout;
 
 use crate::database::{Database, Dialect, Fault, Statement, Work, abandon};
 use crate::order;
-use crate::outcome::{Outcome, Wish};
+use crate::outcome::{Outcome, Prospect, Wish};
 
 use super::Strategy;
 use super::seen::Seen;
 
 static LOCK: Statement = Statement::new("SELECT id FROM sales WHERE id = ? FOR UPDATE");
+
+/// Looks what can be said to a wish without taking anything, and locks nothing.
+pub(crate) async fn look(database: &Database, wish: &Wish<'_>) -> Result<Prospect, Fault> {
+    let mut connection = database.connection().await?;
+    let looking = Seen::of(&mut connection, database.dialect(), wish);
+    let seen = timeout(database.patience(), looking).await;
+    let Some(seen) = seen.unwrap_or_else(|_| Err(abandon(connection)))? else {
+        return Ok(Prospect::Settled(Outcome::UnknownSale));
+    };
+    Ok(seen.verdict(wish).map_or(Prospect::Open { left: seen.available }, Prospect::Settled))
+}
 
 /// Tries once, on one connection.
 pub(crate) async fn attempt(

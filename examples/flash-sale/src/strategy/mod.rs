@@ -19,7 +19,7 @@ mod attempt;
 mod naive;
 mod seen;
 
-pub(crate) use attempt::attempt;
+pub(crate) use attempt::{attempt, look};
 pub(crate) use naive::attempt_naively;
 
 use std::fmt;

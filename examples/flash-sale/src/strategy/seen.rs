@@ -9,13 +9,18 @@ use crate::outcome::{Outcome, Wish};
 static LOOK: Statement = Statement::new(
     "SELECT s.available, s.version, s.opens_at, s.closes_at, s.pay_within, {now} AS now_at,
             o.id AS order_id, o.request_key AS order_key, o.state AS order_state, o.expires_at AS order_expires_at,
-            k.sale_id AS key_sale, r.order_id AS returned
+            k.sale_id AS key_sale, r.order_id AS returned,
+            (SELECT count(*) FROM returns m WHERE m.sale_id = s.id AND m.user_id = ?) AS missed,
+            (SELECT max(m.at) FROM returns m WHERE m.sale_id = s.id AND m.user_id = ?) AS missed_at
      FROM sales s
      LEFT JOIN orders o ON o.sale_id = s.id AND o.user_id = ?
      LEFT JOIN orders k ON k.user_id = ? AND k.request_key = ?
      LEFT JOIN returns r ON r.user_id = ? AND r.request_key = ?
      WHERE s.id = ?",
 );
+
+/// Doubled so often, the shortest pause is longer than any sale.
+const MOST_DOUBLINGS: u32 = 20;
 
 /// What was seen.
 #[derive(Debug)]
@@ -30,6 +35,9 @@ pub(super) struct Seen {
     /// The sale for which this key was used.
     key_sale: Option<i64>,
     is_returned: bool,
+    /// How many reservations of this sale the buyer let expire, and when the last one went back.
+    missed: i64,
+    missed_at: Option<i64>,
 }
 
 /// An order that this buyer has.
@@ -49,6 +57,8 @@ impl Seen {
         wish: &Wish<'_>,
     ) -> Result<Option<Seen>, Fault> {
         let row = sqlx::query(LOOK.text(dialect))
+            .bind(wish.user)
+            .bind(wish.user)
             .bind(wish.user)
             .bind(wish.user)
             .bind(wish.key)
@@ -80,6 +90,8 @@ impl Seen {
             order,
             key_sale: row.try_get("key_sale")?,
             is_returned: row.try_get::<Option<String>, _>("returned")?.is_some(),
+            missed: row.try_get("missed")?,
+            missed_at: row.try_get("missed_at")?,
         })
     }
 
@@ -112,6 +124,54 @@ impl Seen {
         if self.now >= self.closes_at {
             return Some(Outcome::Over);
         }
-        (self.available <= 0).then_some(Outcome::SoldOut)
+        if self.available <= 0 {
+            return Some(Outcome::SoldOut);
+        }
+        let wait = self.pause_until()? - self.now;
+        (wait > 0).then_some(Outcome::Paused { wait })
+    }
+
+    /// Returns when a buyer who let reservations expire may reserve again.
+    ///
+    /// The first pause is as long as the piece was kept from others, and each further one twice as long: who was late
+    /// once loses little, and who never pays holds a piece for ever less of the time.
+    fn pause_until(&self) -> Option<i64> {
+        let doublings = u32::try_from(self.missed - 1).unwrap_or(0).min(MOST_DOUBLINGS);
+        Some(self.missed_at?.saturating_add(self.pay_within.saturating_mul(1 << doublings)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_doubles_with_each_reservation_that_expired() {
+        let seen = |missed, now| Seen {
+            available: 5,
+            version: 0,
+            pay_within: 100,
+            opens_at: 0,
+            closes_at: i64::MAX,
+            now,
+            order: None,
+            key_sale: None,
+            is_returned: false,
+            missed,
+            missed_at: (missed > 0).then_some(1000),
+        };
+        let wish = Wish { sale: 1, user: "ana", key: "k" };
+        let verdict = |missed, now| seen(missed, now).verdict(&wish);
+        assert_eq!(verdict(0, 1000), None);
+        for (missed, pause) in [(1, 100), (2, 200), (3, 400), (21, 100 << 20), (1_000_000, 100 << 20)] {
+            assert_eq!(verdict(missed, 1000), Some(Outcome::Paused { wait: pause }), "{missed}");
+            assert_eq!(verdict(missed, 999 + pause), Some(Outcome::Paused { wait: 1 }), "{missed}");
+            assert_eq!(verdict(missed, 1000 + pause), None, "{missed}");
+        }
+        // Longer than any sale, and no sum is too large.
+        let endless = Seen { pay_within: i64::MAX, ..seen(9, 1000) };
+        assert!(matches!(endless.verdict(&wish), Some(Outcome::Paused { .. })));
+        let sold_out = Seen { available: 0, ..seen(1, 1000) };
+        assert_eq!(sold_out.verdict(&wish), Some(Outcome::SoldOut));
     }
 }

@@ -126,6 +126,7 @@ async fn the_shopkeeper_sees_numbers_and_lines_grow() {
     let stall = Stall::open(&["--stock", "40", "--opens-in", "0s"]);
     keeper.open(&stall.keeper()).await;
     keeper.until_said("left", "40").await;
+    assert!(keeper.address().await.ends_with("/keeper"), "the token is not left in the address");
 
     for _ in 0..3 {
         assert_eq!(stall.buy().await.0, 201);

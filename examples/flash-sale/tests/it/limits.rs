@@ -4,16 +4,14 @@ use std::net::SocketAddr;
 
 use axum::extract::ConnectInfo;
 use axum::http::{HeaderValue, Request};
-use bytes::Bytes;
 use flash_sale::http::{App, Settings, router};
 use flash_sale::limits::{Limiting, RULES};
 use flash_sale::sale::NewSale;
-use http_body_util::Full;
 use tidegate_rules::Policy;
 use tower::ServiceExt;
 
 use crate::databases::Running;
-use crate::open::{Got, Open, PLENTY, generous};
+use crate::open::{Got, Open, PLENTY, from, generous};
 
 /// So much for each buyer and for each address that pay.
 fn rules_of_paying(per_user: &str, per_address: &str) -> Policy {
@@ -45,11 +43,6 @@ fn is_limited(got: &Got, by: &str) {
     let (seconds, milliseconds): (u64, _) =
         (got.field("retry-after").parse().unwrap(), got.json()["retry_after_ms"].as_u64().unwrap());
     assert_eq!(seconds, milliseconds.div_ceil(1000));
-}
-
-fn from(address: &'static str, mut wish: Request<Full<Bytes>>) -> Request<Full<Bytes>> {
-    wish.headers_mut().insert("x-forwarded-for", HeaderValue::from_static(address));
-    wish
 }
 
 #[tokio::test]

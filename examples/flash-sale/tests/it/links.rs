@@ -122,8 +122,11 @@ async fn a_link_that_the_shop_has_not_made_for_this_changes_nothing() {
         ("nothing", link.split('?').next().unwrap().to_owned()),
         ("two buyers", format!("{link}&user=bob")),
         ("no number", link.replace(&format!("until={until}"), "until=soon")),
-        ("no sale", link.replace(&format!("/sales/{sale}/"), "/sales/x/")),
-        ("an odd sale", link.replace(&format!("/sales/{sale}/"), "/sales/%ff/")),
+        ("another order", respelled(&link)),
+        ("a letter in percent-encoding", link.replace("user=ana", "user=%61na")),
+        ("a zero in front of the time", link.replace("until=", "until=0")),
+        ("a sign in front of the time", link.replace("until=", "until=%2B")),
+        ("something more", format!("{link}&more=1")),
         (
             "a link to pay",
             shop.signer
@@ -148,6 +151,40 @@ async fn a_link_that_the_shop_has_not_made_for_this_changes_nothing() {
     refuse(&shop, "a sale that is not there", request, (404, "unknown_sale")).await;
 }
 
+/// A link with its parts in another order.
+fn respelled(link: &str) -> String {
+    let (path, query) = link.split_once('?').unwrap();
+    let parts: Vec<_> = query.split('&').rev().collect();
+    format!("{path}?{}", parts.join("&"))
+}
+
+#[tokio::test]
+async fn a_sale_has_one_spelling() {
+    let running = Running::sqlite();
+    let shop = shop(&running).await;
+    let sale = shop.sale;
+    let link = shop.link("ana").await;
+    let cookie = format!("visitor={}", shop.signer.visitor("ana"));
+    for (spelling, result) in [
+        (format!("+{sale}"), "unknown_sale"),
+        (format!("0{sale}"), "unknown_sale"),
+        ("x".to_owned(), "unknown_sale"),
+        (format!("%3{sale}"), "unknown_path"),
+        ("%ff".to_owned(), "unknown_path"),
+    ] {
+        let spelled = |path: &str| path.replace(&format!("/sales/{sale}"), &format!("/sales/{spelling}"));
+        let mut buy = wish(&shop, |_| {}).await;
+        *buy.uri_mut() = shop.request(Method::POST, &spelled(&link)).uri().clone();
+        let mut ask = shop.request(Method::POST, &spelled(&format!("/api/sales/{sale}/link")));
+        ask.headers_mut().insert("cookie", cookie.parse().unwrap());
+        let look = shop.request(Method::GET, &spelled(&format!("/api/sales/{sale}")));
+        for (what, request) in [("buy", buy), ("link", ask), ("look", look)] {
+            refuse(&shop, &format!("{what} {spelling}"), request, (404, result)).await;
+        }
+    }
+    assert_eq!(shop.buy_by(&link, "k").await.status, 201);
+}
+
 #[tokio::test]
 async fn a_payment_by_anybody_else_or_for_nothing_changes_nothing() {
     let running = Running::sqlite();
@@ -157,6 +194,8 @@ async fn a_payment_by_anybody_else_or_for_nothing_changes_nothing() {
     for (what, link) in [
         ("another buyer's", pay.replace("user=ana", "user=bob")),
         ("another order's", pay.replace(&order, "0")),
+        ("its parts in another order", respelled(&pay)),
+        ("a letter in percent-encoding", pay.replace("user=ana", "user=%61na")),
         ("no signature", pay.split("&sign").next().unwrap().to_owned()),
         ("nothing", pay.split('?').next().unwrap().to_owned()),
     ] {
@@ -186,9 +225,18 @@ async fn a_wrong_method_or_path_or_visitor_changes_nothing() {
         let request = shop.request(method, path);
         refuse(&shop, &what, request, (405, "wrong_method")).await;
     }
-    for path in
-        ["/api", "/api/sales/1/buy/", "/api/sales/1/sell", "/pages/../rules.toml", "/pages/none.js", "/.git"]
-    {
+    for path in [
+        "/api",
+        "/api/sales/1/buy/",
+        "/api/sales/1/sell",
+        "/pages/../rules.toml",
+        "/pages/none.js",
+        "/.git",
+        "/pages/%ff",
+        "/pages/shop%2Ecss",
+        "/%",
+        "/api/orders/%ff/pay",
+    ] {
         refuse(&shop, path, shop.request(Method::GET, path), (404, "unknown_path")).await;
     }
     for path in ["/api/sales/999", "/api/sales/x", "/api/sales/-1", "/api/sales/99999999999999999999"] {

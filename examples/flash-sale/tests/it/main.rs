@@ -3,9 +3,13 @@
 //! All of it is for tests only and says so, because then also the helpers may unwrap.
 
 #[cfg(test)]
+mod addresses;
+#[cfg(test)]
 mod books;
 #[cfg(test)]
 mod browser;
+#[cfg(test)]
+mod connections;
 #[cfg(test)]
 mod databases;
 #[cfg(test)]
@@ -15,6 +19,8 @@ mod hinted;
 #[cfg(test)]
 mod http;
 #[cfg(test)]
+mod keeper;
+#[cfg(test)]
 mod killed;
 #[cfg(test)]
 mod limits;
@@ -22,6 +28,8 @@ mod limits;
 mod links;
 #[cfg(test)]
 mod open;
+#[cfg(test)]
+mod pauses;
 #[cfg(test)]
 mod process;
 #[cfg(test)]

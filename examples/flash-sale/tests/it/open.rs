@@ -1,6 +1,7 @@
 //! A shop that is open on a free port, and those who ask it.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU16;
 
 use axum::http::{HeaderMap, Method, Request, StatusCode};
 use bytes::Bytes;
@@ -63,6 +64,7 @@ pub(crate) fn generous() -> Settings {
     let rules = format!("[[rule]]\nname = \"all\"\nkey = [\"ip\"]\nlimit = \"{PLENTY}\"");
     Settings {
         rate: PLENTY.parse().unwrap(),
+        per_address: NonZeroU16::MAX,
         rules: tidegate_rules::Policy::from_toml(&rules).unwrap(),
         signer: Signer::new("a secret of the test"),
         ..Settings::new().unwrap()
@@ -136,6 +138,19 @@ impl Open {
         self.send(self.request(Method::GET, path)).await
     }
 
+    /// The same with a cookie.
+    pub(crate) async fn get_with(&self, path: &str, cookie: &str) -> Got {
+        let mut request = self.request(Method::GET, path);
+        request.headers_mut().insert("cookie", cookie.parse().unwrap());
+        self.send(request).await
+    }
+
+    /// The cookie that the shopkeeper gets for the token.
+    pub(crate) async fn visit_of_the_keeper(&self) -> String {
+        let first = self.get(&format!("/keeper?token={}", self.signer.keeper_token())).await;
+        first.field("set-cookie").split(';').next().unwrap().to_owned()
+    }
+
     pub(crate) async fn post(&self, path: &str) -> Got {
         self.send(self.request(Method::POST, path)).await
     }
@@ -176,6 +191,12 @@ impl Open {
     pub(crate) async fn ended(&mut self) {
         self.server.take().unwrap().await.unwrap();
     }
+}
+
+/// The same request from another address, as a proxy on this machine says.
+pub(crate) fn from(address: &str, mut request: Request<Full<Bytes>>) -> Request<Full<Bytes>> {
+    request.headers_mut().insert("x-forwarded-for", address.parse().unwrap());
+    request
 }
 
 /// Looks until it is so.

@@ -85,7 +85,7 @@ async fn a_shop_says_where_it_is_and_ends_when_it_is_told_to() {
         let page = shop.get(&shop.buyers).await;
         assert!(page.starts_with("HTTP/1.1 200") && page.contains("set-cookie: visitor="), "{page}");
         let keeper = shop.get(&shop.keeper).await;
-        assert!(keeper.starts_with("HTTP/1.1 200"), "{keeper}");
+        assert!(keeper.starts_with("HTTP/1.1 303") && keeper.contains("SameSite=Strict"), "{keeper}");
         let sale = shop.get(&format!("{}api/sale", shop.buyers)).await;
         for part in ["\"name\":\"Lamp\"", "\"price_cents\":1250", "\"stock\":100", "\"state\":\"before\""] {
             assert!(sale.contains(part), "{part}: {sale}");
@@ -145,6 +145,8 @@ async fn what_cannot_be_is_said_before_anything_is_opened() {
         (vec!["--limiter", "magic"], "limiter \"magic\": there is none of this name"),
         (vec!["--rate", "many"], "limit \"many\""),
         (vec!["--queue", "5/s burst 3"], "queue \"5/s burst 3\": nobody stands in line"),
+        (vec!["--per-address", "0"], "--per-address"),
+        (vec!["--header-timeout", "0s"], "time \"0s\""),
         (vec!["--sale", "1", "--stock", "5"], "--sale"),
         (vec!["--secret", ""], "secret: it is empty"),
         (vec!["--rules", "none.toml"], "rules none.toml"),

@@ -27,7 +27,12 @@ struct Waiting {
 impl Waiting {
     /// Comes to the shop.
     async fn come(shop: &Open, user: &str) -> Waiting {
-        let response: Response<Incoming> = shop.begin(shop.wish(user, "k").await).await;
+        Waiting::come_by(shop, user, "k").await
+    }
+
+    /// Comes to the shop with this key.
+    async fn come_by(shop: &Open, user: &str, key: &str) -> Waiting {
+        let response: Response<Incoming> = shop.begin(shop.wish(user, key).await).await;
         assert_eq!(
             (response.status().as_u16(), &response.headers()["content-type"]),
             (200, &"application/x-ndjson".parse().unwrap())
@@ -140,4 +145,79 @@ async fn when_the_shop_ends_those_in_line_are_served_first() {
     }
     shop.ended().await;
     assert_eq!(shop.tally().await.live, 4);
+}
+
+#[tokio::test]
+async fn one_buyer_has_one_place_however_many_requests_ask_for_it() {
+    let running = Running::sqlite();
+    let shop = shop(&running, "1/h queue 20 leaky-bucket").await;
+    Waiting::come(&shop, "ana").await.rest().await;
+    let mut requests = Vec::new();
+    for number in 0..9 {
+        let mut request = Waiting::come_by(&shop, "eve", &format!("k{number}")).await;
+        assert_eq!(request.line().await.unwrap()["place"], 1, "{number}");
+        requests.push(request);
+    }
+    let mut honest = Waiting::come(&shop, "bob").await;
+    assert_eq!(honest.line().await.unwrap()["place"], 2, "behind a buyer, not behind nine requests");
+    // The place is theirs until the last of them hangs up.
+    let mut last = requests.pop().unwrap();
+    drop(requests);
+    assert_eq!(last.line().await.unwrap()["place"], 1);
+    drop(last);
+    eventually("the place of eve", async || honest.line().await.unwrap()["place"] == 1).await;
+}
+
+/// The status and the result that a request ends with, in line or not.
+async fn end_of(shop: &Open, user: &str, key: &str) -> (u64, String, Value) {
+    let got = shop.send(shop.wish(user, key).await).await;
+    let last: Value = serde_json::from_str(got.text.lines().last().unwrap()).unwrap();
+    let status = last["status"].as_u64().unwrap_or(got.status.as_u16().into());
+    (status, last["result"].as_str().unwrap().to_owned(), last["order"].clone())
+}
+
+#[tokio::test]
+async fn requests_that_share_a_turn_are_one_order() {
+    let running = Running::sqlite();
+    let shop = shop(&running, "2/s queue 10 leaky-bucket").await;
+    Waiting::come(&shop, "ana").await.rest().await;
+    let keys = ["a", "b", "c", "d", "e", "f"];
+    let told = join_all(keys.map(|key| end_of(&shop, "eve", key))).await;
+    let (bought, others): (Vec<_>, Vec<_>) = told.iter().partition(|(status, ..)| *status == 201);
+    assert_eq!((bought.len(), others.len()), (1, 5), "{told:?}");
+    for (status, result, order) in others {
+        assert_eq!((*status, result.as_str(), order), (409, "already_bought", &bought[0].2), "{told:?}");
+    }
+    assert_eq!((shop.tally().await.live, &shop.numbers().await["totals"]["sold"]), (2, &2.into()));
+}
+
+#[tokio::test]
+async fn whoever_has_bought_stands_in_no_line() {
+    let running = Running::sqlite();
+    let shop = shop(&running, "1/h queue 1 leaky-bucket").await;
+    let first = Waiting::come(&shop, "ana").await.rest().await;
+    let order = &first[0]["order"];
+    let mut full = Waiting::come(&shop, "bob").await;
+    assert_eq!(full.line().await.unwrap()["place"], 1);
+    // The line is full, and she hears of her order all the same.
+    let again = shop.buy("ana", "k").await;
+    assert_eq!((again.said(), again.field("idempotent-replayed")), ((201, "reserved".to_owned()), "true"));
+    let other = shop.buy("ana", "another").await;
+    assert_eq!(other.said(), (409, "already_bought".to_owned()));
+    assert_eq!((&again.json()["order"], &other.json()["order"]), (order, order));
+    assert_eq!(shop.buy("cleo", "k").await.said(), (429, "limited".to_owned()));
+}
+
+#[tokio::test]
+async fn nobody_waits_in_line_for_what_is_sold_out() {
+    let running = Running::sqlite();
+    let settings = Settings {
+        limiting: Limiting::Queue,
+        queue: "1/h queue 9 leaky-bucket".parse().unwrap(),
+        ..generous()
+    };
+    let shop = Open::on(&running, &NewSale::of(1), settings).await;
+    Waiting::come(&shop, "ana").await.rest().await;
+    // Its status is enough: a place in this line would last an hour.
+    assert_eq!(shop.begin(shop.wish("bob", "k").await).await.status(), 410);
 }

@@ -28,6 +28,11 @@ impl Page {
         self.client.goto(url).await.unwrap();
     }
 
+    /// Where the window is.
+    pub(super) async fn address(&self) -> String {
+        self.client.current_url().await.unwrap().to_string()
+    }
+
     /// What a part of the page says to those who can see it.
     pub(super) async fn text(&self, id: &str) -> String {
         self.part(id).await.text().await.unwrap()

@@ -1,0 +1,120 @@
+//! One wish on its way through the shop: looked up, counted for its address, carried out.
+
+use std::time::Duration;
+
+use axum::http::HeaderMap;
+use axum::response::Response;
+
+use super::answer::{Answer, too_many_reserved, unavailable};
+use super::app::App;
+use super::notes::failed;
+use super::receive::Buyer;
+use super::wanted::Wanted;
+use crate::database::Fault;
+use crate::limits::Limiting;
+use crate::link::LONGEST;
+use crate::outcome::{Outcome, Prospect, Wish};
+use crate::queue::{Claim, Wanted as PlaceWanted};
+
+/// A wish whose every part was looked at.
+#[derive(Debug)]
+pub(super) struct Purchase {
+    pub(super) app: App,
+    pub(super) sale: i64,
+    pub(super) buyer: Buyer,
+    pub(super) key: String,
+    pub(super) wanted: Wanted,
+}
+
+impl Purchase {
+    /// Returns the place in the queue that it needs.
+    pub(super) fn place(&self) -> PlaceWanted<'_> {
+        PlaceWanted { sale: self.sale, user: &self.buyer.user, address: &self.buyer.address }
+    }
+
+    /// Returns the answer if no piece is to be taken: who has an order, or may have none, need not wait for a turn.
+    ///
+    /// Few look at the same time, so a crowd before the queue leaves connections to those whose turn has come.
+    pub(super) async fn settled(&self) -> Option<Answer> {
+        match self.look().await {
+            Ok(Prospect::Open { .. }) => None,
+            Ok(Prospect::Settled(outcome)) => Some(self.answer(Ok(outcome))),
+            Err(fault) => Some(self.answer(Err(fault))),
+        }
+    }
+
+    /// Returns the answer to a request whose turn was used by another request of the same buyer.
+    pub(super) async fn after_another(&self) -> Answer {
+        let prospect = self.look().await;
+        self.answer(prospect.map(|prospect| match prospect {
+            Prospect::Settled(outcome) => outcome,
+            Prospect::Open { left } => Outcome::Conflict { left },
+        }))
+    }
+
+    /// Buys. Begun, it is carried to its end also if nobody waits for the answer: then the same key learns it later.
+    pub(super) async fn carry_out(self, claim: Option<Claim>) -> Answer {
+        let task = tokio::spawn(async move {
+            let answer = self.reserve().await;
+            drop(claim);
+            answer
+        });
+        task.await.unwrap_or_else(|_| unavailable())
+    }
+
+    /// Sends it away, to come again after this wait.
+    pub(super) fn refused(&self, wait: Duration, headers: &HeaderMap) -> Response {
+        self.app.degraded.limited(self.sale, wait, headers).map(Into::into)
+    }
+
+    async fn reserve(&self) -> Answer {
+        if self.wanted.limiting == Limiting::Off {
+            return self.answer(self.app.shop.buy(&self.wish(), self.wanted.strategy).await);
+        }
+        let take = match self.app.reservations.take(&self.buyer.address, self.pay_within()) {
+            Ok(take) => take,
+            Err(wait) => return self.without_reserving(wait).await,
+        };
+        let outcome = self.app.shop.buy(&self.wish(), self.wanted.strategy).await;
+        // After any other fault a piece may be reserved, so it counts.
+        let is_reserved = match &outcome {
+            Ok(outcome) => outcome.is_new(),
+            Err(fault) => !fault.is_in_the_way(),
+        };
+        if !is_reserved {
+            take.refund();
+        }
+        self.answer(outcome)
+    }
+
+    /// Answers for an address that may reserve nothing now: what was reserved before is still theirs.
+    async fn without_reserving(&self, wait: Duration) -> Answer {
+        if let Some(answer) = self.settled().await {
+            return answer;
+        }
+        self.app.shop.meter.refused();
+        too_many_reserved(wait, self.app.seen.left(self.sale))
+    }
+
+    async fn look(&self) -> Result<Prospect, Fault> {
+        let _permit = self.app.looks.acquire().await;
+        self.app.shop.look(&self.wish()).await
+    }
+
+    fn wish(&self) -> Wish<'_> {
+        Wish { sale: self.sale, user: &self.buyer.user, key: &self.key }
+    }
+
+    /// For how long a piece is reserved; of a sale that was not seen yet, no longer than a link is good.
+    fn pay_within(&self) -> Duration {
+        let pay_within = self.app.seen.sale(self.sale).map_or(LONGEST, |view| view.sale.pay_within);
+        Duration::from_millis(u64::try_from(pay_within).unwrap_or(0))
+    }
+
+    fn answer(&self, outcome: Result<Outcome, Fault>) -> Answer {
+        if let Err(fault) = &outcome {
+            failed("buying", fault);
+        }
+        Answer::to_wish(&self.app.signer, &self.buyer.user, outcome)
+    }
+}

@@ -1,0 +1,119 @@
+//! A queue of buyers: one leaves at a time, evenly, by a leaky bucket; everybody knows their place.
+//!
+//! A buyer has one place per sale, however many requests ask for it: a second request joins the turn of the first.
+//! An address has a bounded number of places, so no address fills the queue with visitors of its own making.
+//! A place goes back when the last of its requests hangs up, and all behind move up. So a place only ever falls.
+
+mod line;
+mod turn;
+
+pub use turn::{Claim, Turn};
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use tidegate::{Algorithm, Limit, Limiter, Timestamp};
+
+use line::{Line, Place, lock};
+use turn::Coming;
+
+/// One bucket for all.
+const EVERYBODY: &str = "everybody";
+
+/// The wait that is reported if the limiter reports none.
+const A_WHILE: Duration = Duration::from_secs(1);
+
+/// A queue. Clones are the same one.
+#[derive(Clone, Debug)]
+pub struct Queue {
+    limiter: Limiter,
+    /// Between two who leave.
+    interval: Duration,
+    per_address: usize,
+    line: Arc<Mutex<Line>>,
+}
+
+/// A request for a place.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// Of which sale.
+    pub sale: i64,
+    /// For whom.
+    pub user: &'a str,
+    /// The address it comes from, or the group of addresses that counts as one.
+    pub address: &'a str,
+}
+
+/// The limit is of no use for a queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoQueue(String);
+
+impl Queue {
+    /// A queue that moves as a leaky bucket says, such as `200/s queue 2000 leaky-bucket`, with at most so many places
+    /// for each address.
+    pub fn new(limit: Limit, per_address: usize) -> Result<Queue, NoQueue> {
+        if limit.algorithm() != Algorithm::LeakyBucket {
+            return Err(NoQueue(limit.to_string()));
+        }
+        let [_, interval, ..] = limit.numbers();
+        let interval = Timestamp::from_ticks(interval).since(Timestamp::EPOCH).to_duration();
+        Ok(Queue { limiter: Limiter::new(limit), interval, per_address, line: Arc::default() })
+    }
+
+    /// Joins the turn that this buyer has already, if any.
+    pub fn rejoin(&self, wanted: Wanted<'_>) -> Option<Turn> {
+        let place = lock(&self.line).share(wanted)?;
+        Some(self.turn(place))
+    }
+
+    /// Joins the turn that this buyer has already, or takes the last place.
+    ///
+    /// If the queue is full, or this address has as many places as it may, the error is the time after which to try
+    /// again.
+    pub fn join(&self, wanted: Wanted<'_>) -> Result<Turn, Duration> {
+        // The lock makes the order of the numbers that of the limiter's own queue.
+        let mut line = lock(&self.line);
+        if let Some(place) = line.share(wanted) {
+            drop(line);
+            return Ok(self.turn(place));
+        }
+        if let Some(ahead) = line.places_ahead_of_a_free_one(wanted.address, self.per_address) {
+            return Err(self.interval.saturating_mul(u32::try_from(ahead).unwrap_or(u32::MAX)).max(A_WHILE));
+        }
+        let mut acquire = self.limiter.acquire(EVERYBODY);
+        let early = Pin::new(&mut acquire).poll(&mut Context::from_waker(Waker::noop()));
+        let acquire = match early {
+            Poll::Ready(Err(refusal)) => return Err(refusal.retry_after().unwrap_or(A_WHILE)),
+            Poll::Ready(Ok(_)) => None,
+            Poll::Pending => Some(acquire),
+        };
+        let number = line.next_number(acquire.is_some());
+        let coming = Coming::new(acquire, number, &self.line).shared();
+        let place = line.hold(wanted, number, coming);
+        drop(line);
+        Ok(self.turn(place))
+    }
+
+    fn turn(&self, place: Place) -> Turn {
+        Turn::new(place, self.interval, &self.line)
+    }
+}
+
+impl fmt::Display for NoQueue {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            out,
+            "queue \"{}\": nobody stands in line under it; write \"200/s queue 2000 leaky-bucket\"",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for NoQueue {}
+
+#[cfg(test)]
+mod tests;

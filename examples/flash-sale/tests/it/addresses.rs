@@ -1,0 +1,108 @@
+//! What one address may have, however many visitors it makes.
+
+use std::num::NonZeroU16;
+
+use flash_sale::http::Settings;
+use flash_sale::limits::Limiting;
+use flash_sale::sale::NewSale;
+
+use crate::databases::Running;
+use crate::open::{Got, Open, from, generous};
+
+const EVIL: &str = "192.0.2.66";
+
+/// A shop in which an address may have three of everything.
+async fn shop(running: &Running, settings: Settings) -> Open {
+    let settings = Settings { per_address: NonZeroU16::new(3).unwrap(), ..settings };
+    Open::on(running, &NewSale::of(20), settings).await
+}
+
+async fn buy(shop: &Open, address: &str, (user, key): (&str, &str)) -> Got {
+    shop.send(from(address, shop.wish(user, key).await)).await
+}
+
+#[tokio::test]
+async fn one_address_does_not_reserve_the_stock() {
+    let running = Running::sqlite();
+    let shop = shop(&running, generous()).await;
+    for user in ["e0", "e1", "e2"] {
+        assert_eq!(buy(&shop, EVIL, (user, "k")).await.said(), (201, "reserved".to_owned()));
+    }
+    for user in ["e3", "e4", "e5", "e6"] {
+        let refused = buy(&shop, EVIL, (user, "k")).await;
+        assert_eq!(refused.said(), (429, "limited".to_owned()), "{refused:?}");
+        let wait: u64 = refused.field("retry-after").parse().unwrap();
+        assert!((1..=120).contains(&wait), "{refused:?}");
+        let message = refused.json()["message"].as_str().unwrap().to_owned();
+        assert_eq!(
+            message,
+            format!("this address has reserved as many pieces as it may; try again in {wait} s")
+        );
+    }
+    assert_eq!(shop.tally().await.live, 3);
+    // What it has is still its own.
+    let again = buy(&shop, EVIL, ("e0", "k")).await;
+    assert_eq!((again.said(), again.field("idempotent-replayed")), ((201, "reserved".to_owned()), "true"));
+    assert_eq!(buy(&shop, EVIL, ("e1", "other")).await.said(), (409, "already_bought".to_owned()));
+    let paid = shop.post(again.json()["pay"].as_str().unwrap()).await;
+    assert_eq!(paid.said(), (200, "paid".to_owned()));
+    // Others buy.
+    assert_eq!(buy(&shop, "203.0.113.9", ("ana", "k")).await.said(), (201, "reserved".to_owned()));
+    let totals = shop.numbers().await["totals"].clone();
+    assert_eq!((&totals["refused"], &totals["sold"]), (&4.into(), &4.into()));
+}
+
+#[tokio::test]
+async fn only_what_is_reserved_counts_for_an_address() {
+    let running = Running::sqlite();
+    let shop = shop(&running, generous()).await;
+    for key in ["a", "b", "c", "d", "a"] {
+        assert_ne!(buy(&shop, EVIL, ("ana", key)).await.status, 429, "{key}");
+    }
+    for user in ["bob", "cleo"] {
+        assert_eq!(buy(&shop, EVIL, (user, "k")).await.status, 201, "{user}");
+    }
+    assert_eq!(buy(&shop, EVIL, ("dan", "k")).await.status, 429);
+}
+
+#[tokio::test]
+async fn a_network_of_ipv6_is_one_address() {
+    let running = Running::sqlite();
+    let shop = shop(&running, generous()).await;
+    for number in 1..=3 {
+        let address = format!("2001:db8:1:2::{number}");
+        assert_eq!(buy(&shop, &address, (&format!("e{number}"), "k")).await.status, 201, "{address}");
+    }
+    assert_eq!(buy(&shop, "2001:db8:1:2:ffff::1", ("e4", "k")).await.status, 429);
+    assert_eq!(buy(&shop, "2001:db8:1:3::1", ("ana", "k")).await.status, 201);
+}
+
+#[tokio::test]
+async fn an_experiment_without_a_limiter_counts_no_addresses() {
+    let running = Running::sqlite();
+    let shop = shop(&running, Settings { limiting: Limiting::Off, ..generous() }).await;
+    for number in 0..9 {
+        assert_eq!(buy(&shop, EVIL, (&format!("e{number}"), "k")).await.status, 201);
+    }
+}
+
+#[tokio::test]
+async fn one_address_does_not_fill_the_line() {
+    let running = Running::sqlite();
+    let queue = "1/h queue 20 leaky-bucket".parse().unwrap();
+    let shop = shop(&running, Settings { limiting: Limiting::Queue, queue, ..generous() }).await;
+    // The first is served at once, and stands in no line.
+    assert_eq!(buy(&shop, EVIL, ("e0", "k")).await.status, 200);
+    let mut line = Vec::new();
+    for user in ["e1", "e2", "e3"] {
+        line.push(shop.begin(from(EVIL, shop.wish(user, "k").await)).await);
+    }
+    assert!(line.iter().all(|response| response.status() == 200));
+    for number in 4..40 {
+        // Its status is enough: a place in this line would last an hour.
+        let refused = shop.begin(from(EVIL, shop.wish(&format!("e{number}"), "k").await)).await;
+        assert_eq!(refused.status(), 429, "{number}");
+    }
+    let honest = shop.begin(from("203.0.113.9", shop.wish("ana", "k").await)).await;
+    assert_eq!(honest.status(), 200);
+}
