@@ -29,8 +29,9 @@ pub(super) async fn admit(body: &[u8], headers: &mut HeaderMap, engine: &Engine)
             put_fields_on(out, headers, engine.settings.headers, spoken(binding));
         }
         if admission.is_allowed() {
-            fields::put_object(out, (&admission).into(), Permits::of(&admission).as_ref());
-            return Reply::json(out.split().freeze());
+            let permits = Permits::of(&admission);
+            fields::put_object(out, (&admission).into(), permits.as_ref());
+            return Reply::json(out.split().freeze()).telling(permits);
         }
         headers.insert(header::CACHE_CONTROL, NO_STORE);
         let status = match admission.binding() {
@@ -43,7 +44,7 @@ pub(super) async fn admit(body: &[u8], headers: &mut HeaderMap, engine: &Engine)
                 StatusCode::FORBIDDEN
             }
         };
-        Reply { status, kind: Kind::Problem, body: out.split().freeze() }
+        Reply::new(status, Kind::Problem, out.split().freeze())
     }))
 }
 

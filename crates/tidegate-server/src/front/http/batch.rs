@@ -112,7 +112,7 @@ async fn each(
     stretches: &[Range<usize>],
     (engine, batch): (&Engine, &Batch),
 ) -> Result<Reply, Problem> {
-    let (mut answers, mut is_allowed) = (BytesMut::new(), true);
+    let (mut answers, mut permits, mut is_allowed) = (BytesMut::new(), Vec::new(), true);
     for (nth, range) in stretches.iter().enumerate() {
         if nth > 0 {
             yield_now().await;
@@ -122,11 +122,12 @@ async fn each(
         is_allowed &= admissions.iter().all(Admission::is_allowed);
         for admission in &admissions {
             put_answer(&mut answers, told(admission));
+            permits.extend(Permits::of(admission));
         }
     }
     let mut out = BytesMut::with_capacity(answers.len() + 40);
     put(&mut out, is_allowed, &answers);
-    Ok(Reply::json(out.freeze()))
+    Ok(Reply::json(out.freeze()).telling(permits))
 }
 
 async fn together(
@@ -139,7 +140,7 @@ async fn together(
     let Some((index, _)) = binding(&admissions) else {
         admissions.iter().for_each(|admission| put_answer(&mut answers, told(admission)));
         put(out, true, &answers);
-        return Ok(Reply::json(out.split().freeze()));
+        return Ok(Reply::json(out.split().freeze()).telling(admissions.iter().filter_map(Permits::of)));
     };
     admissions.iter().for_each(|admission| put_answer(&mut answers, held_up(admission)));
     headers.insert(header::CACHE_CONTROL, NO_STORE);
@@ -159,7 +160,7 @@ async fn together(
     put_number(out, index as u64);
     out.extend_from_slice(b",");
     put_members(out, false, &answers);
-    Ok(Reply { status, kind: Kind::Problem, body: out.split().freeze() })
+    Ok(Reply::new(status, Kind::Problem, out.split().freeze()))
 }
 
 /// What is said to each of a stretch. A remote store is asked about all at once, about each after those before it.

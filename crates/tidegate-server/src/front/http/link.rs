@@ -8,10 +8,11 @@
 //!
 //! All of them run in one task; the words are atomic because the task may be handed to its thread.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::front::Scope;
+use crate::permit::Permits;
 use crate::worker::Post;
 
 const STAGE_BITS: u32 = 3;
@@ -28,6 +29,9 @@ pub(super) struct Link {
     is_more_coming: AtomicBool,
     /// Whether there is a token, and the client has not shown it.
     is_unauthenticated: AtomicBool,
+    /// Places in flight of which an answer tells that the client has not taken yet.
+    untold: Mutex<Vec<Permits>>,
+    has_untold: AtomicBool,
 }
 
 /// What a connection is at.
@@ -60,7 +64,28 @@ impl Link {
             is_late: AtomicBool::new(false),
             is_more_coming: AtomicBool::new(false),
             is_unauthenticated: AtomicBool::new(has_token),
+            untold: Mutex::default(),
+            has_untold: AtomicBool::new(false),
         }
+    }
+
+    /// The next answer tells of these places. Unless it is written, they are given back: whoever is gone before does not
+    /// know their permits, and would hold them until their leases are over.
+    #[inline]
+    pub(super) fn tell_of(&self, permits: Vec<Permits>) {
+        if !permits.is_empty() {
+            self.untold.lock().unwrap_or_else(PoisonError::into_inner).extend(permits);
+            self.has_untold.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// The answer is written.
+    #[inline]
+    pub(super) fn answered(&self) {
+        if self.has_untold.swap(false, Ordering::Relaxed) {
+            self.untold.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        }
+        self.enter(Stage::Idle);
     }
 
     #[inline]
@@ -112,6 +137,14 @@ impl Link {
 
     pub(super) fn is_more_coming(&self) -> bool {
         self.is_more_coming.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        for permits in self.untold.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            permits.release_later(&self.post.engine);
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::engine::Engine;
 use crate::meter::{Count, Meter};
 
 pub(super) fn page(engine: &Engine) -> Reply {
-    Reply { status: StatusCode::OK, kind: reply::Kind::Metrics, body: text(engine).into() }
+    Reply::new(StatusCode::OK, reply::Kind::Metrics, text(engine))
 }
 
 fn text(engine: &Engine) -> String {

@@ -56,9 +56,9 @@ impl Problem {
         if self.is_last {
             headers.insert(header::CONNECTION, CLOSE);
         }
-        let body = self.json().into();
+        let body = self.json();
         headers.extend(self.field);
-        Reply { status: self.status, kind: Kind::Problem, body }
+        Reply::new(self.status, Kind::Problem, body)
     }
 
     /// The bytes of a whole answer, for when hyper has given up.

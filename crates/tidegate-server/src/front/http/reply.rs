@@ -7,6 +7,8 @@ use http_body_util::Full;
 use hyper::StatusCode;
 use hyper::header::{self, HeaderMap, HeaderValue};
 
+use crate::permit::Permits;
+
 /// The body of every answer.
 pub(super) type Body = Full<Bytes>;
 /// An answer as hyper wants it.
@@ -18,6 +20,8 @@ pub(super) struct Reply {
     pub(super) status: StatusCode,
     pub(super) kind: Kind,
     pub(super) body: Bytes,
+    /// The places in flight of which it tells.
+    pub(super) permits: Vec<Permits>,
 }
 
 /// What a body is.
@@ -32,7 +36,16 @@ pub(super) enum Kind {
 impl Reply {
     /// That all is well, in JSON.
     pub(super) fn json(body: impl Into<Bytes>) -> Reply {
-        Reply { status: StatusCode::OK, kind: Kind::Json, body: body.into() }
+        Reply::new(StatusCode::OK, Kind::Json, body)
+    }
+
+    pub(super) fn new(status: StatusCode, kind: Kind, body: impl Into<Bytes>) -> Reply {
+        Reply { status, kind, body: body.into(), permits: Vec::new() }
+    }
+
+    /// The same, which tells of these places.
+    pub(super) fn telling(self, permits: impl IntoIterator<Item = Permits>) -> Reply {
+        Reply { permits: permits.into_iter().collect(), ..self }
     }
 
     /// The same for something that is written as JSON.

@@ -222,5 +222,5 @@ pub(super) fn text(headers: &mut HeaderMap, engine: &Engine) -> Result<Reply, Pr
             "the rules come from no file; start the server with --config FILE, or ask for application/json";
         Problem::new(StatusCode::NOT_FOUND, detail)
     })?;
-    Ok(Reply { status: StatusCode::OK, kind: Kind::Toml, body: text.into() })
+    Ok(Reply::new(StatusCode::OK, Kind::Toml, text))
 }

@@ -54,13 +54,14 @@ pub(super) async fn answer(request: Request<Incoming>, link: &Link) -> Response 
         }
         asked => asked.and_then(|(route, body)| reply_to(route, &body, &mut headers, link)),
     };
-    let reply = replied.unwrap_or_else(|problem| {
+    let mut reply = replied.unwrap_or_else(|problem| {
         meter.bad_requests.add(u64::from(problem.is_of_the_caller()));
         problem.reply(&mut headers)
     });
     if link.post.engine.is_stopping() || link.serves_one_request() {
         headers.insert(header::CONNECTION, CLOSE);
     }
+    link.tell_of(std::mem::take(&mut reply.permits));
     reply.response(headers)
 }
 

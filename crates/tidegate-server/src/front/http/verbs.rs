@@ -1,6 +1,6 @@
 //! The verbs of a store, asked over HTTP.
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use hyper::StatusCode;
 use hyper::header::{self, HeaderMap, HeaderValue};
 use tidegate::{Ask, Decision, Key, StoreError};
@@ -66,22 +66,22 @@ fn taken(
             put_fields_on(out, headers, dialect, spoken(known, &decision));
         }
         if decision.is_allowed() {
-            return Reply::json(allowed(out, (decision, by), key, known));
+            return allowed(out, (decision, by), key, known);
         }
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         let cost = ask.cost.get();
         let limit = known.limit.limit();
         fields::put_refusal(out, Refused { rule: None, decision, limit, cost, decided_by: by });
-        Reply { status: StatusCode::TOO_MANY_REQUESTS, kind: Kind::Problem, body: out.split().freeze() }
+        Reply::new(StatusCode::TOO_MANY_REQUESTS, Kind::Problem, out.split().freeze())
     })
 }
 
 #[inline]
-fn allowed(out: &mut BytesMut, (decision, by): (Decision, &'static str), key: &str, known: &Known) -> Bytes {
+fn allowed(out: &mut BytesMut, (decision, by): (Decision, &'static str), key: &str, known: &Known) -> Reply {
     let permit = |id| Permits::of_key(key.as_bytes(), known.limit.limit(), id).taken_by(by);
     let permits = decision.permit().map(permit);
     fields::put_object(out, Told::from(Answer(decision)).by(by), permits.as_ref());
-    out.split().freeze()
+    Reply::json(out.split().freeze()).telling(permits)
 }
 
 /// The limit that this text says, if its states can be held where they are.

@@ -68,7 +68,7 @@ impl Write for Wire {
         }
         let written = ready!(Pin::new(&mut wire.stream).poll_write(cx, bytes))?;
         if written == bytes.len() && wire.link.stage() == Stage::Answer {
-            wire.link.enter(Stage::Idle);
+            wire.link.answered();
         }
         Poll::Ready(Ok(written))
     }

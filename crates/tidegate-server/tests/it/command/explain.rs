@@ -51,6 +51,21 @@ fn of_rule<'t>(text: &'t str, rule: &str) -> &'t str {
 }
 
 #[test]
+fn a_part_of_the_key_that_is_repeated_is_told_with_what_follows() {
+    let told = |on_repeated: &str| {
+        let text = format!(
+            "[[rule]]\nname = 'a'\nkey = ['query.u']\nlimit = '2/h'\non_repeated = '{on_repeated}'\n"
+        );
+        let call = Call::from(&format!("explain_repeated_{on_repeated}")).file("tidegate.toml", &text);
+        call.run(&["explain", "query.u=x", "query.u=y"]).out
+    };
+    assert!(told("share").contains("query.u is repeated, so counted with all that repeat it"));
+    assert!(told("first").contains("query.u = x, the first of several"));
+    assert!(told("last").contains("query.u = y, the last of several"));
+    assert!(told("deny").contains("refused, because query.u is repeated and on_repeated is \"deny\""));
+}
+
+#[test]
 fn the_answer_comes_first_and_then_why() {
     let (code, text, talk) = explain("explain_api", &["ip=192.0.2.7", "path=/api//x", "method=GET"]);
     assert_eq!((code, talk.as_str()), (Some(0), ""));
@@ -145,7 +160,7 @@ fn questions_that_make_no_sense_are_told_what_would_do() {
             &["ip=192.0.2.7:80"],
             "\"ip=192.0.2.7:80\": ip is no address; send one such as 192.0.2.7 or 2001:db8::1, without a port",
         ),
-        (&["header.A=1", "header.a=2"], "\"header.a=2\": header.a is there twice; leave one of them out"),
+        (&["user=ana", "user=bob"], "\"user=bob\": user is there twice; leave one of them out"),
         (&["ip=::1", "ip=::1"], "\"ip=::1\": ip is there twice; leave one of them out"),
         (
             &["--at", "tomorrow"],

@@ -20,8 +20,8 @@ fn what_is_wrong_with_a_request_is_said() {
         (r#"{"attributes":{},"key":"ana"}"#, "unknown field `key`, expected one of `attributes`, `cost`,"),
         (r#"{"attributes":[]}"#, "invalid type: sequence, expected an object of texts such as"),
         (r#"{"attributes":null}"#, "invalid type: null, expected an object of texts"),
-        (r#"{"attributes":{"user":7}}"#, "invalid type: integer `7`, expected a string"),
-        (r#"{"attributes":{"user":null}}"#, "invalid type: null, expected a string"),
+        (r#"{"attributes":{"user":7}}"#, "invalid type: integer `7`, expected a text"),
+        (r#"{"attributes":{"user":null}}"#, "invalid type: null, expected a text"),
         (
             r#"{"attributes":{"user":"a","user":"b"}}"#,
             r#"attribute "user" is there twice; leave one of them out"#,

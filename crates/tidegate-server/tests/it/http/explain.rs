@@ -39,6 +39,29 @@ fn explain(talk: &mut Talk, attributes: &Value) -> Value {
 }
 
 #[test]
+fn values_of_a_name_that_comes_twice_are_a_list_and_share_one_count() {
+    let running = Running::under("[[rule]]\nname = \"a\"\nkey = [\"query.account\"]\nlimit = \"2/h\"\n");
+    let mut talk = Talk::to(&running);
+    let mut admit = |account: Value| {
+        let body = json!({"attributes": {"query.account": account}}).to_string();
+        talk.post("/v1/admit", &body).status
+    };
+    for guess in 0..4 {
+        let status = if guess < 2 { 200 } else { 429 };
+        assert_eq!(admit(json!([format!("x{guess}"), "victim"])), status, "{guess}");
+    }
+    assert_eq!(
+        [admit(json!("victim")), admit(json!(["victim", "victim"])), admit(json!([]))],
+        [200, 200, 200]
+    );
+    assert_eq!((admit(json!("victim")), admit(json!([1]))), (429, 400));
+    let told = explain(&mut talk, &json!({"query.account": ["x", "victim"]}));
+    assert_eq!(told["rules"][0]["repeated"], json!(["query.account"]));
+    let twice = talk.post("/v1/admit", r#"{"attributes":{"user":["ana","bob"]}}"#);
+    assert_eq!((twice.status, twice.detail().contains("is there twice")), (400, true), "{twice:?}");
+}
+
+#[test]
 fn every_rule_is_told_with_what_it_has_to_do_with_the_request() {
     let running = Running::under(RULES);
     let mut talk = Talk::to(&running);
@@ -51,7 +74,7 @@ fn every_rule_is_told_with_what_it_has_to_do_with_the_request() {
         json!({
             "name": "office", "applies": false,
             "when": [{"condition": "ip = \"10.0.0.0/8\"", "value": "192.0.2.7", "holds": false}],
-            "mode": "enforce", "decision": "allow", "key": {}, "limit": null, "window": null, "changes_at": null,
+            "mode": "enforce", "decision": "allow", "key": {}, "repeated": [], "limit": null, "window": null, "changes_at": null,
             "overridden": false, "cost": 1, "remaining": null, "retry_after_ms": null, "reset_after_ms": null,
             "allowed": null, "candidate_for": null, "worst_case": null,
         })
@@ -66,7 +89,7 @@ fn every_rule_is_told_with_what_it_has_to_do_with_the_request() {
         json!({
             "name": "login", "applies": true,
             "when": [{"condition": "path = \"/login\"", "value": "/login", "holds": true}],
-            "mode": "enforce", "decision": null, "key": {"ip": "192.0.2.7", "user": null}, "limit": "2/m",
+            "mode": "enforce", "decision": null, "key": {"ip": "192.0.2.7", "user": null}, "repeated": [], "limit": "2/m",
             "window": null, "changes_at": null, "overridden": false, "cost": 2, "remaining": 2,
             "retry_after_ms": null, "reset_after_ms": 0, "allowed": true, "candidate_for": null, "worst_case": null,
         })

@@ -62,7 +62,7 @@ fn every_rule_is_told_with_all_that_it_says() {
         told["rules"][0],
         json!({
             "name": "office", "when": ["ip = \"10.0.0.0/8\""], "key": [], "limit": null, "mode": "enforce",
-            "decision": "allow", "candidate_for": null, "cost": null, "patience_ms": null, "on_missing": null,
+            "decision": "allow", "candidate_for": null, "cost": null, "patience_ms": null, "on_missing": null, "on_repeated": null,
             "on_store_failure": null, "when_full": null, "zone": null, "ipv4_prefix": null, "ipv6_prefix": null,
             "schedule": [], "counts": counts,
         })
@@ -70,7 +70,7 @@ fn every_rule_is_told_with_all_that_it_says() {
     let login = json!({
         "name": "login", "when": ["path = \"/login\"", "method = [\"POST\", \"PUT\"]"], "key": ["ip", "user"],
         "limit": "5/m fixed-window", "mode": "enforce", "decision": null, "candidate_for": null, "cost": 2,
-        "patience_ms": 500, "on_missing": "skip", "on_store_failure": "closed", "when_full": "forget",
+        "patience_ms": 500, "on_missing": "skip", "on_repeated": "share", "on_store_failure": "closed", "when_full": "forget",
         "zone": "logins", "ipv4_prefix": 24, "ipv6_prefix": 56, "schedule": [], "counts": counts,
     });
     let mut told_login = told["rules"][1].clone();

@@ -6,6 +6,8 @@ use rustix::net::sockopt::set_socket_linger;
 use testbed::{Direction, Flow, Proxy, Redis, until};
 
 use super::place::{Node, PATIENCE, redis};
+use crate::wire::http::post;
+use crate::wire::resp::Value;
 
 const LIMIT: &str = "3/1h concurrency";
 const RULES: &str = "[[rule]]\nname = \"places\"\nkey = [\"user\"]\nlimit = \"3/1h concurrency\"\n";
@@ -30,6 +32,14 @@ fn a_client_that_resets_while_the_store_is_asked_holds_no_place() {
     let proxy = Proxy::start(redis.address());
     let store = format!("[store]\nkind = \"redis\"\nurl = \"{}\"\ndeadline = \"5s\"\n", proxy.url());
     let node = Node::start("untold", &(store + RULES));
+    // A limit is listed before its first take, which has an answer of its own.
+    let mut client = node.resp();
+    for first in [&["TG.TAKE", "ana", "LIMIT", LIMIT][..], &["TG.ADMIT", "user", "ana"]] {
+        let taken = client.ask(first);
+        let Some(Value::Bulk(permit)) = taken.field("permit") else { panic!("no permit in {taken:?}") };
+        let permit = String::from_utf8(permit.clone()).expect("it is text");
+        assert_eq!(client.ask(&["TG.RELEASE", &permit]), Value::Integer(1));
+    }
     assert_eq!(free(&node), [3, 3]);
     let asked = [
         b"*4\r\n$7\r\nTG.TAKE\r\n$3\r\nana\r\n$5\r\nLIMIT\r\n$16\r\n3/1h concurrency\r\n".repeat(3),
@@ -49,8 +59,7 @@ fn a_client_that_resets_while_the_store_is_asked_holds_no_place() {
             which => {
                 let mut talk = node.http();
                 let (path, body) = if which == 2 { ("/v1/take", &*take) } else { ("/v1/admit", admit) };
-                let head = format!("POST {path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n");
-                talk.send(format!("{head}content-length: {}\r\n\r\n{body}", body.len()));
+                talk.send(post(path, body));
                 talk.writer()
             }
         };
