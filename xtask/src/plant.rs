@@ -55,6 +55,10 @@ fn load() -> Result<Vec<Fault>, Failure> {
 fn chosen(mut faults: Vec<Fault>, arguments: &[String]) -> Result<Vec<Fault>, Failure> {
     match arguments {
         [] => {}
+        // A number is that of one fault.
+        [word] if word.starts_with(|first: char| first.is_ascii_digit()) => {
+            faults.retain(|fault| fault.name.starts_with(word));
+        }
         [word] => faults.retain(|fault| fault.name.contains(word)),
         [_, extra, ..] => {
             return Err(Failure::usage(format!("`plant` takes one word, but also got \"{extra}\"")));

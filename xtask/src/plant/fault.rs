@@ -110,9 +110,9 @@ fn block(lines: &mut Lines<'_>) -> Result<String, Failure> {
     }
 }
 
-/// The crate that a file belongs to: `crates/NAME/…`, or `NAME/…`.
+/// The crate that a file belongs to: `crates/NAME/…`, `examples/NAME/…`, or `NAME/…`.
 fn package_of(file: &str) -> &str {
-    let path = file.strip_prefix("crates/").unwrap_or(file);
+    let path = ["crates/", "examples/"].iter().find_map(|folder| file.strip_prefix(folder)).unwrap_or(file);
     path.split('/').next().unwrap_or_default()
 }
 

@@ -111,8 +111,9 @@ impl Scratch {
 
     /// Runs the tests that match, as cargo would.
     pub(super) fn run(&self, program: &Path, test: &Test) -> Result<Ending, Failure> {
-        let package = self.tree.join("crates").join(&test.package);
-        let package = if package.is_dir() { package } else { self.tree.join(&test.package) };
+        let places = ["crates", "examples", ""].map(|folder| self.tree.join(folder).join(&test.package));
+        let package = places.into_iter().find(|place| place.is_dir());
+        let package = package.ok_or_else(|| Failure::new(format!("there is no crate {:?}", test.package)))?;
         let mut command = Command::new(program);
         command.arg(&test.filter).current_dir(&package);
         command.env("CARGO_MANIFEST_DIR", &package).env("TIDEGATE_TRACES", "2000");
