@@ -78,9 +78,12 @@ fn ask(gate: &Gate, request: &Attributes<'_>) -> Vec<HeldPermit> {
         !is_pacer && decision.is_some_and(|decision| told.cost > decision.limit())
     });
     let is_decided = told.rules.iter().filter(obeyed).any(|told| told.rule.decision().is_some());
+    let full = || gate.counts().iter().map(|(_, counts)| counts.store_full).sum::<u64>();
+    let full_before = full();
     let answer = admit(gate, request);
-    if answer.binding().is_some_and(|binding| binding.decision.is_store_full()) {
-        // Whoever only looks needs no room.
+    if full() > full_before {
+        // Whoever only looks needs no room. A rule that has none for the key denies, where it would say that this can
+        // never pass: then another one decides.
         return answer.permits().to_vec();
     }
     assert_eq!(answer.is_allowed(), told.is_allowed, "{answer:?}\n{told:?}");
