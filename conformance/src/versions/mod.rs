@@ -13,9 +13,11 @@
 mod admitted;
 mod change;
 mod judge;
+mod play;
 mod stores;
 mod table;
 
+pub use play::{Histories, HistoryClock};
 pub use stores::{OnStore, Shared};
 pub use table::Table;
 
@@ -61,7 +63,7 @@ pub trait Versions {
     /// The state that is stored for the key under this limit, whichever servers decide by it.
     fn state(&self, limit: &Limit) -> State;
 
-    /// Returns true if each call is a round trip: then states are read again only after takes, and after some peeks.
+    /// Returns true if each call is a round trip: then denials, peeks and figures are tried again after some asks only.
     fn is_remote(&self) -> bool {
         false
     }
@@ -367,7 +369,9 @@ impl<V: Versions> History<V> {
             }
             Verdict::Allowed { .. } | Verdict::Impossible => {}
         }
-        self.figures_are_exact(server)?;
+        if self.looks_again() {
+            self.figures_are_exact(server)?;
+        }
         self.nothing_is_left_after_a_refill()
     }
 

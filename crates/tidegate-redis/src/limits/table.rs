@@ -67,23 +67,28 @@ impl Inner {
         if self.is_ready(limit, extra) {
             return Ok(());
         }
-        let rule = match &limit.prepared_scope {
-            Scope::InsteadOf(rule) if limit.history.get().is_none() => Some(self.rule_of(rule, due).await?),
-            _ => None,
+        let before = match &limit.prepared_scope {
+            _ if limit.history.get().is_some() => None,
+            Scope::InsteadOf(before) => Some(self.limit_before(before, due).await?),
+            Scope::BackTo { rule, before } => {
+                self.limit_before(rule, due).await?;
+                Some(self.limit_before(before, due).await?)
+            }
+            Scope::Rule | Scope::Dynamic | Scope::Release => None,
         };
         let _turn = limit.listing.turns.lock().await;
         if self.is_ready(limit, extra) {
             return Ok(());
         }
-        if limit.history.get().is_none() && rule.is_none() {
+        if limit.history.get().is_none() && before.is_none() {
             return self.announce(limit, limit.ahead(extra), due).await;
         }
         let now = self.note(limit, limit.ahead(extra), due).await?;
-        if let Some((rule_limit, rule)) = rule {
-            let history = rule.history.followed_by(&rule_limit, &limit.limit, now);
-            let older = rule.history.before().iter().zip(rule.names);
-            let older = older.filter(|(before, _)| history.before()[1..].contains(before));
-            let names = std::iter::once(rule.name).chain(older.map(|(_, name)| name)).collect();
+        if let Some(LimitBefore { limit: newest, name, history: older, names }) = before {
+            let history = older.followed_by(&newest, &limit.limit, now);
+            let kept =
+                older.before().iter().zip(names).filter(|(old, _)| history.before()[1..].contains(old));
+            let names = std::iter::once(name).chain(kept.map(|(_, name)| name)).collect();
             limit.came_into_force(LimitHistory { force: InForce::default(), history, names }, now);
         }
         Ok(())
@@ -107,12 +112,12 @@ impl Inner {
         if limit.history.get().is_some() { Ok(()) } else { self.make_ready(limit, Ticks::ZERO, due).await }
     }
 
-    /// The limit of a rule, and the limits before it.
-    async fn rule_of(&self, rule: &PreparedLimit, due: Instant) -> Result<(Limit, RuleHistory), StoreError> {
-        let stored = self.stored_limit(rule).map_err(|error| StoreError::unfit(error.to_string()))?;
+    /// Puts a limit in force that another one follows.
+    async fn limit_before(&self, before: &PreparedLimit, due: Instant) -> Result<LimitBefore, StoreError> {
+        let stored = self.stored_limit(before).map_err(|error| StoreError::unfit(error.to_string()))?;
         Box::pin(self.put_in_force(&stored, due)).await?;
         let LimitHistory { history, names, .. } = stored.history.get().cloned().unwrap_or_default();
-        Ok((stored.limit, RuleHistory { name: stored.name.clone(), history, names }))
+        Ok(LimitBefore { limit: stored.limit, name: stored.name.clone(), history, names })
     }
 
     /// Lists limits under which states were written although they are not listed, or not for long enough: after a flush,
@@ -212,8 +217,9 @@ impl TableAnswer {
     }
 }
 
-/// The name of a rule's limit, and the limits before it.
-struct RuleHistory {
+/// A limit that another one follows, and the limits before it.
+struct LimitBefore {
+    limit: Limit,
     name: LimitName,
     history: tidegate::History,
     names: Vec<LimitName>,

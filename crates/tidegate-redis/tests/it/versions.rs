@@ -1,16 +1,12 @@
 //! The laws of a rule whose numbers change, on three stores that share a server: one process for each set of numbers.
 
-use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 use std::time::Duration;
 
-use conformance::random::Random;
-use conformance::versions::{Met, Versions, keep_their_promises};
+use conformance::versions::{Histories, HistoryClock, Versions};
 use testbed::Redis;
 use tidegate::{
-    Algorithm, Ask, Clock, Decision, Key, Limit, PreparedLimit, State, Store as _, StoreError, Timestamp,
+    Algorithm, Ask, Decision, Key, Limit, PreparedLimit, State, Store as _, StoreError, Timestamp,
 };
 use tidegate_redis::{Options, RedisStore};
 use tokio::runtime::{Builder, Runtime};
@@ -28,18 +24,7 @@ const AT_ONCE: usize = 16;
 const DEADLINE: Duration = Duration::from_secs(3600);
 
 thread_local! {
-    static NOW: Cell<Timestamp> = const { Cell::new(Timestamp::EPOCH) };
     static RUNTIME: Runtime = Builder::new_current_thread().build().expect("a runtime");
-}
-
-/// The time of the history that a thread plays.
-#[derive(Debug)]
-struct HistoryClock;
-
-impl Clock for HistoryClock {
-    fn now(&self) -> Timestamp {
-        NOW.get()
-    }
 }
 
 /// Servers with one store each.
@@ -95,7 +80,7 @@ impl Versions for OnRule<'_> {
     }
 
     fn set_time(&mut self, now: Timestamp) {
-        NOW.set(now);
+        HistoryClock::set(now);
     }
 
     fn announce(&mut self, server: usize, limit: &Limit) {
@@ -134,37 +119,11 @@ impl Versions for OnRule<'_> {
     }
 }
 
-/// The number of histories: the environment's, or enough for every commit.
-fn histories() -> u64 {
-    std::env::var("TIDEGATE_TRACES").ok().and_then(|traces| traces.parse().ok()).unwrap_or(50)
-}
-
 fn hold(kind: &str) {
-    let (seed, servers) = (Random::seed_from_environment(), Servers::start());
-    let (histories, next) = (histories(), AtomicU64::new(0));
-    let play = || {
-        let mut met = Met::default();
-        loop {
-            let history = next.fetch_add(1, Ordering::Relaxed);
-            if history >= histories {
-                return met;
-            }
-            let history_seed = Random::new(seed.wrapping_add(history)).number();
-            let on = OnRule::new(&servers, format!("rule {history}"));
-            match keep_their_promises(on, kind, history_seed, OPERATIONS) {
-                Ok(more) => met.add(more),
-                Err(broken) => panic!("{kind}, history {history} of seed {seed}: {broken}"),
-            }
-        }
-    };
-    let mut met = Met::default();
-    thread::scope(|scope| {
-        let players: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(play)).collect();
-        players.into_iter().for_each(|player| met.add(player.join().expect("every law holds")));
-    });
-    println!("versions {kind} (redis): {histories} histories, {met:?} (seed {seed})");
-    assert!(met.carried > met.changes / 20, "{met:?}");
-    assert!(met.denials > 0 && met.lagging > 0 && met.waits > 0, "{met:?}");
+    let (servers, histories) =
+        (Servers::start(), Histories { kind, count: 50, operations: OPERATIONS, at_once: AT_ONCE });
+    let met = histories.play(|history, _| OnRule::new(&servers, format!("rule {history}")));
+    assert!(met.lagging > 0, "{met:?}");
 }
 
 macro_rules! versions {

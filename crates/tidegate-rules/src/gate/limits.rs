@@ -22,23 +22,39 @@ use crate::rule::Rule;
 pub(super) struct NodeLimit {
     whole: PreparedLimit,
     share: OnceLock<PreparedLimit>,
-    /// The limit that this one was put in place of, for one key.
-    before: Option<Arc<NodeLimit>>,
+    origin: Origin,
+}
+
+/// Why a limit is in force.
+#[derive(Debug)]
+enum Origin {
+    /// A rule has it.
+    Rule,
+    /// An override puts it in place of another one, for one key.
+    Override { before: Arc<NodeLimit> },
+    /// An override has ended, and the rule holds again for its key.
+    BackToRule { rule: Arc<NodeLimit>, before: Arc<NodeLimit> },
 }
 
 impl NodeLimit {
     /// The limit of a rule.
     pub(super) fn of_rule(rule: &str, limit: Limit) -> Arc<NodeLimit> {
-        NodeLimit::new(PreparedLimit::of_rule(rule, limit), None)
+        NodeLimit::new(PreparedLimit::of_rule(rule, limit), Origin::Rule)
     }
 
     /// A limit for one key in place of this one.
     pub(super) fn instead(self: &Arc<Self>, limit: Limit) -> Arc<NodeLimit> {
-        NodeLimit::new(self.whole.instead(limit), Some(Arc::clone(self)))
+        NodeLimit::new(self.whole.instead(limit), Origin::Override { before: Arc::clone(self) })
     }
 
-    fn new(whole: PreparedLimit, before: Option<Arc<NodeLimit>>) -> Arc<NodeLimit> {
-        Arc::new(NodeLimit { whole, share: OnceLock::new(), before })
+    /// The limit of the rule, for one key that had this one in place of it.
+    pub(super) fn back_to(self: &Arc<Self>, rule: &Arc<NodeLimit>) -> Arc<NodeLimit> {
+        let origin = Origin::BackToRule { rule: Arc::clone(rule), before: Arc::clone(self) };
+        NodeLimit::new(self.whole.back_to(&rule.whole), origin)
+    }
+
+    fn new(whole: PreparedLimit, origin: Origin) -> Arc<NodeLimit> {
+        Arc::new(NodeLimit { whole, share: OnceLock::new(), origin })
     }
 
     /// The limit of all nodes together.
@@ -50,16 +66,25 @@ impl NodeLimit {
     pub(super) fn share(&self, nodes: NonZeroU64) -> &PreparedLimit {
         self.share.get_or_init(|| {
             let limit = self.whole.limit().shared_among(nodes);
-            match &self.before {
-                None => PreparedLimit::of_rule(self.whole.namespace(), limit),
-                Some(before) => before.share(nodes).instead(limit),
+            match &self.origin {
+                Origin::Rule => PreparedLimit::of_rule(self.whole.namespace(), limit),
+                Origin::Override { before } => before.share(nodes).instead(limit),
+                Origin::BackToRule { rule, before } => before.share(nodes).back_to(rule.share(nodes)),
             }
         })
     }
 
     /// The number of limits that it was put in place of, one after the other.
     pub(super) fn changes(&self) -> usize {
-        std::iter::successors(self.before.as_deref(), |limit| limit.before.as_deref()).count()
+        std::iter::successors(self.before(), |limit| limit.before()).count()
+    }
+
+    /// The limit that this one was put in place of, for one key.
+    fn before(&self) -> Option<&NodeLimit> {
+        match &self.origin {
+            Origin::Rule => None,
+            Origin::Override { before } | Origin::BackToRule { before, .. } => Some(before),
+        }
     }
 }
 

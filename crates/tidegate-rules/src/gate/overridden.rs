@@ -86,7 +86,7 @@ impl Overridden {
             _ if self.has_ended(now) && last.as_ref().is_none_or(|last| last.changes() >= MAX_CHANGES) => {
                 of_rule
             }
-            last => LimitInUse::Changing(self.change(last.as_ref(), limit, &of_rule)),
+            last => LimitInUse::Changing(self.change(last.as_ref(), (limit, &of_rule), now)),
         }
     }
 
@@ -95,11 +95,11 @@ impl Overridden {
     fn change(
         &self,
         last: Option<&Arc<NodeLimit>>,
-        limit: &Limit,
-        of_rule: &Arc<NodeLimit>,
+        (limit, of_rule): (&Limit, &Arc<NodeLimit>),
+        now: i64,
     ) -> Arc<NodeLimit> {
-        let before = last.filter(|last| last.changes() < MAX_CHANGES);
-        let next = before.unwrap_or(of_rule).instead(*limit);
+        let before = last.filter(|last| last.changes() < MAX_CHANGES).unwrap_or(of_rule);
+        let next = if self.has_ended(now) { before.back_to(of_rule) } else { before.instead(*limit) };
         let found = self.last_used.compare_and_swap(&last.cloned(), Some(Arc::clone(&next)));
         match &*found {
             Some(found) if found.whole().limit() == limit => Arc::clone(found),

@@ -60,9 +60,10 @@ impl BoundLimit {
                 }
                 announced.history
             }
-            Scope::InsteadOf(rule) => {
-                let of_rule = rule.bound_at(table, now);
-                of_rule.history.followed_by(rule.limit(), prepared.limit(), now)
+            Scope::InsteadOf(before) => followed_by(table, before, prepared, now),
+            Scope::BackTo { rule, before } => {
+                let _ = rule.bound_at(table, now);
+                followed_by(table, before, prepared, now)
             }
         };
         let namespace = Namespace::new(prepared.namespace());
@@ -174,6 +175,17 @@ impl BoundLimit {
         let until = self.table.note(listed, self.since, (Timestamp::from_ticks(clear_at), now));
         self.noted_until.fetch_max(until.ticks(), Ordering::Relaxed);
     }
+}
+
+/// The limits before one that is in force for single keys in place of another.
+fn followed_by(
+    table: &Arc<LimitTable>,
+    before: &PreparedLimit,
+    prepared: &PreparedLimit,
+    now: Timestamp,
+) -> History {
+    let bound = before.bound_at(table, now);
+    bound.history.followed_by(before.limit(), prepared.limit(), now)
 }
 
 /// FNV-1a over the packed numbers, with a last mix so that its first letters tell limits apart. It names states in

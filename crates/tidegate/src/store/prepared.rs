@@ -70,9 +70,17 @@ pub enum Scope {
     Dynamic,
     /// It is the limit of a rule, in force from its first use on: counts are carried over from the limit before.
     Rule,
-    /// It is in force for single keys in place of a rule's limit, from its first use on: counts are carried over from
-    /// the limit of the rule.
+    /// It is in force for single keys in place of another limit, from its first use on: counts are carried over from
+    /// that limit.
     InsteadOf(PreparedLimit),
+    /// It is the limit of a rule, in force again for single keys in place of another limit: counts are carried over from
+    /// that limit, and the limit of the rule comes into force, too.
+    BackTo {
+        /// The limit of the rule.
+        rule: PreparedLimit,
+        /// The limit that it replaces.
+        before: PreparedLimit,
+    },
     /// It names the permits of a rule, for a permit that is given back: nothing comes into force by it.
     Release,
 }
@@ -108,6 +116,13 @@ impl PreparedLimit {
     #[must_use]
     pub fn instead(&self, limit: Limit) -> PreparedLimit {
         PreparedLimit::new(&self.0.namespace, limit, Scope::InsteadOf(self.clone()))
+    }
+
+    /// The limit of the rule, for single keys that had this one in place of it, from its first use on.
+    #[must_use]
+    pub fn back_to(&self, rule: &PreparedLimit) -> PreparedLimit {
+        let scope = Scope::BackTo { rule: rule.clone(), before: self.clone() };
+        PreparedLimit::new(&rule.0.namespace, rule.0.limit, scope)
     }
 
     fn new(namespace: &str, limit: Limit, scope: Scope) -> PreparedLimit {
