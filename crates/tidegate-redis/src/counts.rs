@@ -17,6 +17,7 @@ pub(crate) struct Counts {
     pub(crate) scripts_sent: Count,
     pub(crate) redirected: Count,
     pub(crate) given_back: Count,
+    pub(crate) not_returned: Count,
 }
 
 /// A number that only grows.

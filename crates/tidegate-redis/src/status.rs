@@ -36,6 +36,11 @@ pub struct Status {
     pub redirected: u64,
     /// Takes that were given back, because others of the same request were refused.
     pub given_back: u64,
+    /// Places of requests that are gone that are on their way back.
+    pub returning: u64,
+    /// Places of requests that are gone that were not given back, because too many were on their way: they come back with
+    /// their leases.
+    pub not_returned: u64,
 }
 
 impl Status {
@@ -59,6 +64,8 @@ impl Status {
             scripts_sent: counts.scripts_sent.get(),
             redirected: counts.redirected.get(),
             given_back: counts.given_back.get(),
+            returning: inner.returns.len() as u64,
+            not_returned: counts.not_returned.get(),
         }
     }
 }

@@ -22,7 +22,7 @@ use crate::link::{Answered, Seat, Trunk};
 use crate::open::{OpenError, check};
 use crate::options::Options;
 use crate::refusals::Refusals;
-use crate::returns::OnTheirWay;
+use crate::returns::{GiveBack, Returns, Tasks};
 use crate::script::{self, Bid, Call, Target, Time, Unsupported};
 use crate::status::Status;
 use crate::take::MOST_TOGETHER;
@@ -61,7 +61,8 @@ pub(crate) struct Inner {
     pub(crate) listings: Arc<Listings>,
     pub(crate) server_time: Arc<ServerTime>,
     pub(crate) turns: Turns,
-    pub(crate) on_their_way: OnTheirWay,
+    pub(crate) tasks: Tasks,
+    pub(crate) returns: Arc<Returns>,
     /// Tells the time in place of the server.
     pub(crate) clock: Option<Arc<dyn Clock>>,
     running: OnceLock<Result<Running, String>>,
@@ -98,7 +99,8 @@ impl RedisStore {
             listings: Arc::default(),
             server_time: Arc::new(ServerTime::new()),
             turns: Turns::default(),
-            on_their_way: OnTheirWay::default(),
+            tasks: Tasks::default(),
+            returns: Arc::default(),
             clock,
             running: OnceLock::new(),
         };
@@ -187,6 +189,9 @@ impl Inner {
         let (listings, server_time) = (self.listings.clone(), self.server_time.clone());
         let upkeep = Arc::new(Upkeep { listings, server_time, exchange: exchange.clone() });
         go_on(background.handle(), move || upkeep.clone().run());
+        let (returns, counts, clock) = (self.returns.clone(), self.counts.clone(), self.clock.clone());
+        let give_back = Arc::new(GiveBack { returns, exchange: exchange.clone(), counts, clock });
+        go_on(background.handle(), move || give_back.clone().run());
         Ok(Running { exchange, background, counter })
     }
 
@@ -290,7 +295,7 @@ impl Store for RedisStore {
 
     fn release_later(&self, subject: Subject<'_>, permit: PermitId) {
         if let Ok(target) = self.inner.target(&subject) {
-            self.inner.give_back_later(target, permit, Instant::now());
+            self.inner.give_back_later(target, permit);
         }
     }
 

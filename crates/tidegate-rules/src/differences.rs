@@ -98,7 +98,7 @@ fn limited_changes(old: &Limited, new: &Limited) -> impl Iterator<Item = String>
         (key.on_missing, key.on_repeated, limited.on_store_failure, limited.when_full, patience)
     };
     let changes = [
-        (algorithm(old) != algorithm(new), "another algorithm: its counts begin anew"),
+        (algorithm(old) != algorithm(new), "another algorithm: counts are not carried over"),
         (old.zone != new.zone, "another zone: its counts begin anew"),
         (old.key.grouping != new.key.grouping, "addresses in other groups: their counts begin anew"),
         (old.schedule != new.schedule, "another schedule"),
@@ -128,7 +128,10 @@ mod tests {
             ("limit = '1/s'\ncost = 2", "1/s -> 1/s, cost 2"),
             ("limit = '1/s'\nmode = 'shadow'", "1/s -> 1/s, in shadow"),
             ("limit = '1/s'\nwhen = { path = '/x' }", "when {  } -> { path = \"/x\" }"),
-            ("limit = '1/s sliding-log'", "1/s -> 1/s sliding-log; another algorithm: its counts begin anew"),
+            (
+                "limit = '1/s sliding-log'",
+                "1/s -> 1/s sliding-log; another algorithm: counts are not carried over",
+            ),
             ("limit = '1/s'\nzone = 'z'", "another zone: its counts begin anew"),
             ("limit = '1/s'\nipv6_prefix = 56", "addresses in other groups: their counts begin anew"),
             (

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::slice;
 
 use tidegate::Key;
 
@@ -9,6 +10,9 @@ use crate::seen::{Seen, Slot};
 
 /// The most parts of a key: which of them are missing is said in one byte.
 pub(crate) const MAX_PARTS: usize = 8;
+
+/// The most keys that are looked at for a request with several values of its parts.
+const MAX_KEYS_OF_VALUES: usize = 64;
 
 /// What a key is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,6 +114,34 @@ impl KeyParts {
             both => values[0] = Cow::Owned(vec![both.0, both.1]),
         }
         Keyed::By(Key::from_parts(&values))
+    }
+
+    /// The keys that a request with several values of a part would have with one of them each, if all such requests are
+    /// counted together; none if there are too many of them.
+    pub(crate) fn keys_of_values(&self, seen: &Seen<'_>) -> Option<Vec<Key>> {
+        if self.on_repeated != OnRepeated::Share || self.repeated(seen).next().is_none() {
+            return Some(Vec::new());
+        }
+        let mut keys: Vec<Vec<Cow<'_, [u8]>>> = vec![Vec::new()];
+        for part in &self.parts {
+            let values: Vec<Cow<'_, [u8]>> = match self.value(part, seen) {
+                // A key with a part that is missing is no other's.
+                None => return Some(Vec::new()),
+                Some(_) if seen.is_repeated(part.slot) => {
+                    seen.spellings(part.slot).map(Cow::Borrowed).collect()
+                }
+                Some(value) => vec![value],
+            };
+            if keys.len() * values.len() > MAX_KEYS_OF_VALUES {
+                return None;
+            }
+            let mut longer = Vec::with_capacity(keys.len() * values.len());
+            for key in &keys {
+                longer.extend(values.iter().map(|value| [&key[..], slice::from_ref(value)].concat()));
+            }
+            keys = longer;
+        }
+        Some(keys.iter().map(Key::from_parts).collect())
     }
 
     /// The parts of which a request has several values.

@@ -15,6 +15,8 @@ pub(crate) enum Wrong {
     /// It has so many bytes.
     NameIsLong(usize),
     Twice,
+    /// It is there twice where its values are written as a list.
+    NoList,
     NoAddress,
 }
 
@@ -67,6 +69,8 @@ impl fmt::Display for Wrong {
                 write!(out, "has a name of {bytes} bytes; at most {MAX_NAME_BYTES}, as in rules")
             }
             Wrong::Twice => out.write_str("is there twice; leave one of them out"),
+            Wrong::NoList => out
+                .write_str("is there twice; send all of its values as a list, as in [\"first\", \"second\"]"),
             Wrong::NoAddress => {
                 out.write_str("is no address; send one such as 192.0.2.7 or 2001:db8::1, without a port")
             }

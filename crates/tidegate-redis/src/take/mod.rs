@@ -64,10 +64,8 @@ impl Inner {
             return Answer::ready(refused.remembered());
         }
         Answer::later(async move {
-            let mut unclaimed = Unclaimed::of(self, &request.bids);
             let reported = self.take_there(&request, false).await?;
             self.remember(&request, &reported, &eras);
-            unclaimed.claim();
             Ok(request.spread(&reported.decisions).into())
         })
     }
@@ -82,10 +80,8 @@ impl Inner {
             return Answer::later(async move { taken.await.map(TrackedDecisions::without_receipts) });
         };
         Answer::later(async move {
-            let mut unclaimed = Unclaimed::of(self, &request.bids);
             let reported = self.take_there(&request, true).await?;
             self.remember(&request, &reported, &eras);
-            unclaimed.claim();
             let shares = request.shares(&reported.proofs, |proof| &mut proof.taken);
             let receipts = shares.into_iter().map(|share| {
                 let (cost, proof) = share?;
@@ -175,16 +171,25 @@ impl Inner {
     async fn take_there(&self, request: &Request<'_>, is_tracked: bool) -> Result<Reported, StoreError> {
         let due = self.due()?;
         self.make_all_ready(&request.limits, due).await?;
-        match &*self.groups(&request.bids)? {
+        let groups = self.groups(&request.bids)?;
+        let mut unclaimed = Unclaimed::of(self, &request.bids);
+        let reported = match &*groups {
             [] | [_] => {
                 let group = (0..request.bids.len()).collect();
-                let outcome = self.take_group(group, (request, is_tracked), due).await?;
+                let outcome = self.take_group(group, (request, is_tracked), due).await;
+                // Of one script nothing was done then. Others of several may have been, and not given back.
+                if outcome.as_ref().is_err_and(StoreError::is_retryable) {
+                    unclaimed.claim();
+                }
+                let outcome = outcome?;
                 let proofs = if is_tracked { proofs(std::slice::from_ref(&outcome)) } else { Vec::new() };
-                Ok(Reported { decisions: outcome.decisions, lasting: outcome.lasting, proofs })
+                Reported { decisions: outcome.decisions, lasting: outcome.lasting, proofs }
             }
-            groups if request.bids.len() <= MOST_IN_SCRIPT => self.take_at_once(groups, request, due).await,
-            groups => self.take_in_turn(groups, request).await,
-        }
+            groups if request.bids.len() <= MOST_IN_SCRIPT => self.take_at_once(groups, request, due).await?,
+            groups => self.take_in_turn(groups, request).await?,
+        };
+        unclaimed.claim();
+        Ok(reported)
     }
 
     /// The memory that these bids, which share a slot, would be taken from now.

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use conformance::random::Random;
-use tidegate::{Answer, Ask, Store as _};
+use tidegate::{Answer, Ask, Store as _, StoreError};
 use tidegate_redis::RedisStore;
 
 use crate::setup::{Someone, eventually, redis, store, wait};
@@ -60,4 +60,36 @@ fn a_place_that_is_given_back_later_comes_back_once_the_server_is_there_again() 
     redis.resume();
     eventually("the place is free again", || free(&store, &ana).filter(|free| *free == 1));
     assert!(ana.is_allowed(&store));
+}
+
+#[test]
+fn takes_that_fail_while_the_server_is_away_leave_room_for_places_that_are_held() {
+    let redis = redis();
+    let store = store(&redis.url());
+    let ana = Someone::new("ana", "1/1h concurrency");
+    let permit = ana.take(&store).unwrap().each()[0].permit().expect("a permit");
+    redis.stop();
+    eventually("nobody is asked", || ana.take(&store).err().filter(StoreError::is_retryable));
+    let in_doubt = store.status().returning;
+    for _ in 0..6000 {
+        assert!(ana.take(&store).is_err());
+    }
+    assert!(store.status().returning < in_doubt + 1000, "most of them were not sent: {:?}", store.status());
+    store.release_later(ana.subject(), permit);
+    redis.resume();
+    eventually("the place is free again", || free(&store, &ana).filter(|free| *free == 1));
+    assert_eq!(store.status().not_returned, 0);
+}
+
+#[test]
+fn places_of_a_whole_batch_come_back() {
+    let redis = redis();
+    let store = store(&redis.url());
+    let all = Someone::new("all", "10000/1h concurrency");
+    let permits: Vec<_> =
+        (0..9000).map(|_| all.take(&store).unwrap().each()[0].permit().expect("a permit")).collect();
+    for permit in permits {
+        store.release_later(all.subject(), permit);
+    }
+    eventually("every place is free again", || free(&store, &all).filter(|free| *free == 10_000));
 }

@@ -23,7 +23,7 @@ pub struct PutOverride {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OverrideWarning {
-    /// Counts of the key begin anew when the override begins and when it ends.
+    /// Counts of the key are not carried over to the override, nor back to the rule.
     OtherAlgorithm {
         /// The rule.
         rule: Arc<str>,
@@ -69,8 +69,8 @@ impl fmt::Display for OverrideWarning {
         match self {
             OverrideWarning::OtherAlgorithm { rule, limit, usual } => write!(
                 out,
-                "limit \"{limit}\": is a {} and rule {rule:?} a {}, so the counts of this key begin anew when the override \
-                 begins and when it ends; write a limit of the same algorithm",
+                "limit \"{limit}\": is a {} and rule {rule:?} a {}, so what this key has used does not count under the \
+                 override, nor the other way round; write a limit of the same algorithm",
                 limit.algorithm().name(),
                 usual.name()
             ),

@@ -8,8 +8,10 @@ use arc_swap::ArcSwap;
 use tidegate::{Key, Limit};
 
 use super::overridden::Overridden;
+use crate::key::KeyParts;
 use crate::policy::Policy;
 use crate::rule::Rule;
+use crate::seen::Seen;
 
 /// The most of them at a time.
 pub const MAX_OVERRIDES: usize = 10_000;
@@ -133,6 +135,29 @@ impl Overrides {
         }
         let found = all.get(rule.name())?.get(key)?;
         (found.one().is_about(rule) && found.matters_at(now())).then(|| Arc::clone(found))
+    }
+
+    /// Returns true if one of the values that a request has of a repeated part is denied by an override. Nobody gets rid
+    /// of that by sending another value beside it.
+    pub(crate) fn deny_a_value(
+        &self,
+        rule: &Rule,
+        (key, seen): (&KeyParts, &Seen<'_>),
+        now: impl Fn() -> i64,
+    ) -> bool {
+        let all = self.all.load();
+        if all.is_empty() {
+            return false;
+        }
+        let Some(of_rule) = all.get(rule.name()) else { return false };
+        let denies = |found: &Overridden| {
+            found.one().is_about(rule) && matches!(found.instead(now()), Some(Instead::Deny))
+        };
+        match key.keys_of_values(seen) {
+            Some(keys) => keys.iter().any(|key| of_rule.get(key).is_some_and(|found| denies(found))),
+            // More values than anybody looks at could be one that is denied.
+            None => of_rule.values().any(|found| denies(found)),
+        }
     }
 
     /// Ends those whose rule is gone or counts by other parts, under which the same key has another meaning. Counts of a

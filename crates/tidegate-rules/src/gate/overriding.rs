@@ -14,7 +14,7 @@ impl Gate {
     /// Has something else hold for one key of a rule, until a time in seconds since 1970. The attributes name the
     /// key as those of a request do.
     ///
-    /// Counts are carried over to a limit of the rule's algorithm and back. Under another algorithm they begin anew, twice,
+    /// Counts are carried over to a limit of the rule's algorithm and back. To and from another algorithm they are not,
     /// and the answer [warns](OverrideWarning) of it.
     pub fn put_override(
         &self,

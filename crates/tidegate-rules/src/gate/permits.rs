@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 
-use tidegate::{Algorithm, Answer, Key, PreparedLimit, StoreError, Subject};
+use tidegate::{Algorithm, Answer, Key, PreparedLimit, StoreError, Subject, Zones};
 
 use super::admission::HeldPermit;
 use super::joined::all;
@@ -37,11 +37,11 @@ impl Gate {
         let force = self.in_force();
         for permit in permits {
             let Some(limit) = self.limit_to_release(&force, permit) else { continue };
-            let holder = force.holder_of(permit, &limit);
             match force.store.elsewhere() {
-                Some(elsewhere) if permit.is_local => drop(elsewhere.local.release(holder, permit.id)),
-                None if permit.is_local => {}
-                _ => force.store.store().release_later(holder, permit.id),
+                Some(_) if !permit.is_local => {
+                    force.store.store().release_later(limit.subject(&permit.key), permit.id);
+                }
+                _ => drop(force.release_in_memory(permit, &limit)),
             }
         }
     }
@@ -56,8 +56,11 @@ impl Gate {
     fn limit_to_release(&self, force: &InForce, permit: &HeldPermit) -> Option<PreparedLimit> {
         let gives_permits = permit.limit.algorithm() == Algorithm::Concurrency;
         let of_permit = || gives_permits.then(|| PreparedLimit::permits_of(&permit.rule, permit.limit));
-        // What a permit says is the text of a client: nothing is put in force by it.
-        self.limit_in_force(force, permit).map(|limit| limit.whole().clone()).or_else(of_permit)
+        // What a permit says is the text of a client: nothing is put in force by it. A permit keeps the lease that it was
+        // given, and a place that the store does not hear of goes on to come back for that long.
+        let in_force = self.limit_in_force(force, permit).map(|limit| limit.whole().clone());
+        let is_shorter = |limit: &PreparedLimit| limit.limit().regained_in() < permit.limit.regained_in();
+        in_force.filter(|limit| !gives_permits || !is_shorter(limit)).or_else(of_permit)
     }
 
     /// Starts a permit's lease anew, as long as its rule says now. Whether it was still holding its place; not if its
@@ -65,12 +68,12 @@ impl Gate {
     pub async fn renew(&self, permit: &HeldPermit) -> Result<bool, StoreError> {
         let force = self.in_force();
         let Some(limit) = self.limit_in_force(&force, permit) else { return Ok(false) };
-        let holder = force.holder_of(permit, limit.whole());
         match force.store.elsewhere() {
+            Some(_) if !permit.is_local => {
+                force.store.store().renew(limit.whole().subject(&permit.key), permit.id).await
+            }
             // A share has fewer places, and the same set of holders and the same lease.
-            Some(elsewhere) if permit.is_local => Ok(elsewhere.local.renew(holder, permit.id)),
-            None if permit.is_local => Ok(false),
-            _ => force.store.store().renew(holder, permit.id).await,
+            _ => Ok(force.renew_in_memory(permit, limit.whole())),
         }
     }
 
@@ -109,16 +112,70 @@ impl Gate {
 impl InForce {
     fn release<'a>(&'a self, permit: &'a HeldPermit, limit: Option<&'a PreparedLimit>) -> Answer<'a, bool> {
         let Some(limit) = limit else { return Answer::ready(false) };
-        let holder = self.holder_of(permit, limit);
         match self.store.elsewhere() {
-            Some(elsewhere) if permit.is_local => Answer::ready(elsewhere.local.release(holder, permit.id)),
-            None if permit.is_local => Answer::ready(false),
-            _ => self.store.store().release(holder, permit.id),
+            Some(_) if !permit.is_local => self.store.store().release(limit.subject(&permit.key), permit.id),
+            _ => Answer::ready(self.release_in_memory(permit, limit)),
         }
     }
 
-    fn holder_of<'a>(&'a self, permit: &'a HeldPermit, limit: &'a PreparedLimit) -> Subject<'a> {
-        let zone = self.policy.named(&permit.rule).and_then(|rule| rule.zone());
-        limit.subject(&permit.key).in_zone(zone)
+    fn release_in_memory(&self, permit: &HeldPermit, limit: &PreparedLimit) -> bool {
+        self.in_memory(permit).is_some_and(|zones| {
+            self.holders(zones, permit, limit).any(|holder| zones.release(holder, permit.id))
+        })
+    }
+
+    fn renew_in_memory(&self, permit: &HeldPermit, limit: &PreparedLimit) -> bool {
+        self.in_memory(permit).is_some_and(|zones| {
+            self.holders(zones, permit, limit).any(|holder| zones.renew(holder, permit.id))
+        })
+    }
+
+    /// The store in memory that holds a permit.
+    fn in_memory(&self, permit: &HeldPermit) -> Option<&Zones> {
+        match self.store.elsewhere() {
+            Some(elsewhere) => Some(&elsewhere.local),
+            None => self.store.zones_in_memory().filter(|_| !permit.is_local),
+        }
+    }
+
+    /// Who may hold a place: the zone of its rule, and every other one, as the rule may have had another zone when the
+    /// place was taken, or is gone.
+    fn holders<'a>(
+        &'a self,
+        zones: &'a Zones,
+        permit: &'a HeldPermit,
+        limit: &'a PreparedLimit,
+    ) -> impl Iterator<Item = Subject<'a>> {
+        let of_rule = self.policy.named(&permit.rule).and_then(|rule| rule.zone());
+        let all = std::iter::once(None).chain(zones.names().map(Some));
+        let others = all.filter(move |zone| *zone != of_rule);
+        std::iter::once(of_rule).chain(others).map(|zone| limit.subject(&permit.key).in_zone(zone))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tidegate::Zone;
+
+    use super::*;
+    use crate::{Attributes, Policy};
+
+    fn policy(lease: &str) -> Policy {
+        let text = format!("[[rule]]\nname = 'a'\nlimit = '1/{lease} concurrency'\n");
+        Policy::from_toml(&text).expect("a rule")
+    }
+
+    #[test]
+    fn a_place_goes_back_for_as_long_as_its_own_lease_and_that_of_its_rule() {
+        let gate = Gate::new(policy("60s"), Zone::new(1 << 16));
+        let held = gate.admit_now(&Attributes::new()).expect("memory answers at once").permits()[0].clone();
+        for (lease, longest) in [("60s", 60), ("1s", 60), ("1h", 3600)] {
+            gate.replace(policy(lease)).expect("no zones");
+            let limit = gate.limit_to_release(&gate.in_force(), &held).expect("it gives permits");
+            assert_eq!(limit.limit().regained_in(), Duration::from_secs(longest), "{lease}");
+        }
+        assert_eq!(gate.release_now(&held).ok(), Some(true));
     }
 }

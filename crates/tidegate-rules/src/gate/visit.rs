@@ -111,6 +111,9 @@ pub(super) fn part<'p>(
     };
     // A candidate decides nothing, so nothing holds instead.
     let found = match limited.candidate_for {
+        None if around.overrides.deny_a_value(rule, (&limited.key, seen), around.now) => {
+            return Some(Part::Denied(terms.mode));
+        }
         None => around.overrides.of(rule, &key, || (around.now)()),
         Some(_) => None,
     };

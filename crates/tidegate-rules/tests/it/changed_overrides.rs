@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tidegate::{SECOND, Zone};
-use tidegate_rules::{Gate, Instead, ManualCalendar};
+use tidegate_rules::{Attributes, Gate, Instead, ManualCalendar};
 
 use crate::changed_numbers::{COUNTING, ana, each, limit_of, passed, rule};
 use crate::requests::{policy, remaining, stores};
@@ -147,8 +147,8 @@ fn an_override_of_another_algorithm_begins_anew_and_is_warned_of() {
     assert_eq!(
         warned(&rule("5/h"), "9/h sliding-log"),
         [
-            "limit \"9/h sliding-log\": is a sliding-log and rule \"a\" a token-bucket, so the counts of this key begin anew \
-          when the override begins and when it ends; write a limit of the same algorithm"
+            "limit \"9/h sliding-log\": is a sliding-log and rule \"a\" a token-bucket, so what this key has used \
+          does not count under the override, nor the other way round; write a limit of the same algorithm"
         ]
     );
 }
@@ -178,4 +178,43 @@ fn an_override_that_cannot_be_forgotten_is_put_and_warned_of() {
     );
     assert_eq!(warned(&forgets, "9/h sliding-log").len(), 2);
     assert_eq!(warned(&rule("5/h fixed-window"), "9/h fixed-window align first-hit"), [""; 0]);
+}
+
+#[test]
+fn a_value_that_an_override_denies_is_denied_among_others() {
+    let text = "[[rule]]\nname = 'a'\nkey = ['header.x-key', 'query.team', 'user']\nlimit = '100/h'\n";
+    let gate = Gate::new(policy(text), Zone::new(1 << 16));
+    let evil = Attributes::new().set("header.x-key", "evil").set("query.team", "red").set("user", "ana");
+    gate.put_override("a", &evil, Instead::Deny, i64::MAX / 2).expect("it is supported");
+    let many: Vec<_> = (0..65).map(|number| number.to_string()).collect();
+    let some = |values: &[&'static str]| values.iter().map(|value| (*value).to_owned()).collect::<Vec<_>>();
+    for (keys, teams, user, is_allowed) in [
+        (some(&["good"]), some(&["red"]), Some("ana"), true),
+        (some(&["evil"]), some(&["red"]), Some("ana"), false),
+        (some(&["evil", "good"]), some(&["red"]), Some("ana"), false),
+        (some(&["good", "evil"]), some(&["blue", "red"]), Some("ana"), false),
+        (some(&["good", "evil"]), some(&["blue", "green"]), Some("ana"), true),
+        (some(&["good", "evil"]), some(&["red"]), Some("bob"), true),
+        (some(&["good", "evil"]), some(&["red"]), None, true),
+        (some(&["good", "better"]), some(&["red"]), Some("ana"), true),
+        (many.clone(), some(&["red"]), Some("ana"), false),
+    ] {
+        let mut request = Attributes::new();
+        for key in &keys {
+            request = request.add("header.x-key", key.clone());
+        }
+        for team in &teams {
+            request = request.add("query.team", team.clone());
+        }
+        if let Some(user) = user {
+            request = request.set("user", user);
+        }
+        let admission = gate.admit_now(&request).expect("memory answers at once");
+        assert_eq!(admission.is_allowed(), is_allowed, "{keys:?} {teams:?} {user:?}");
+        let explained = gate.explain_now(&request).expect("memory answers at once");
+        assert_eq!(explained.is_allowed, is_allowed, "{keys:?} {teams:?} {user:?}");
+    }
+    assert_eq!(gate.remove_override("a", &evil), Ok(true));
+    let several = Attributes::new().add("header.x-key", "good").add("header.x-key", "evil");
+    assert!(gate.admit_now(&several.set("query.team", "red").set("user", "ana")).unwrap().is_allowed());
 }

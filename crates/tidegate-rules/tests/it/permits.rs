@@ -94,3 +94,25 @@ fn a_holder_cannot_count_on_to_the_permit_of_its_neighbour() {
     assert!(!ask(&gate).is_allowed(), "both places are still held");
     assert_eq!(gate.release_now(&neighbours).ok(), Some(true));
 }
+
+#[test]
+fn a_place_is_found_in_the_zone_that_it_was_taken_in() {
+    let in_zone = |zone: &str| {
+        format!("[zone.old]\nsize = '64KiB'\n[zone.new]\nsize = '64KiB'\n{}{zone}", rule("2/1h concurrency"))
+    };
+    let texts = ["", "zone = 'old'\n", "zone = 'new'\n"].map(in_zone);
+    let without = "[zone.old]\nsize = '64KiB'\n[zone.new]\nsize = '64KiB'\n";
+    for before in &texts {
+        for after in texts.iter().map(String::as_str).chain([without]) {
+            let (gate, _) = gate_with_clock(before);
+            let held = [taken(&gate), taken(&gate)];
+            gate.replace(policy(after)).expect("there is memory");
+            let is_renewed = after != without;
+            assert_eq!(gate.renew_now(&held[0]).ok(), Some(is_renewed), "{before} then {after}");
+            assert_eq!(gate.release_now(&held[0]).ok(), Some(true), "{before} then {after}");
+            gate.release_later(&held[1..]);
+            gate.replace(policy(before)).expect("there is memory");
+            let _both = [taken(&gate), taken(&gate)];
+        }
+    }
+}

@@ -105,12 +105,17 @@ fn run(command: &str, place: &Place) -> String {
     lines.map(|line| line.trim_end().to_owned() + "\n").collect::<String>().trim_end().to_owned() + "\n"
 }
 
-/// Whether a line is as shown, where `…` stands for anything.
+/// Whether a line is as shown, where each `…` stands for anything.
 fn is_as_shown(printed: &str, shown: &str) -> bool {
-    match shown.split_once('…') {
-        Some((begins, ends)) => printed.starts_with(begins) && printed.ends_with(ends),
-        None => printed == shown,
+    let Some((begins, rest)) = shown.split_once('…') else { return printed == shown };
+    let Some(mut left) = printed.strip_prefix(begins) else { return false };
+    let mut parts: Vec<_> = rest.split('…').collect();
+    let last = parts.pop().unwrap_or_default();
+    for part in parts {
+        let Some((_, behind)) = left.split_once(part) else { return false };
+        left = behind;
     }
+    left.ends_with(last)
 }
 
 /// The permit in an answer.

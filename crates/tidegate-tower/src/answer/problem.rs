@@ -49,7 +49,7 @@ pub(super) const UNDECIDED: &str = concat!(
 /// The body of one who is never let in.
 pub(super) const FORBIDDEN: &str = concat!(
     r#"{"type":"about:blank","title":"Forbidden","status":403,"#,
-    r#""detail":"A rule refuses this, however seldom it is asked."}"#,
+    r#""detail":"A rule refuses this request, however rare it is."}"#,
 );
 
 /// The body of one about whom the program does not know who is connected.

@@ -32,6 +32,7 @@ impl<S> GuardedService<S> {
 impl<S, B, R> Service<Request<B>> for GuardedService<S>
 where
     S: Service<Request<B>, Response = Response<R>> + Clone,
+    S::Error: 'static,
 {
     type Response = Response<Answered<R>>;
     type Error = S::Error;
@@ -78,6 +79,7 @@ pin_project! {
 impl<F, R, E> Future for GuardedFuture<F>
 where
     F: Future<Output = Result<Response<R>, E>>,
+    E: 'static,
 {
     type Output = Result<Response<Answered<R>>, E>;
 
@@ -95,7 +97,7 @@ where
                         let outcome = settings.outcome(response);
                         passage.answered().into_iter().for_each(|passage| passage.done(outcome));
                     }
-                    (Some(passage), Err(_)) => passage.failed(),
+                    (Some(passage), Err(error)) => passage.failed(error),
                     (None, _) => {}
                 }
                 Poll::Ready(answer.map(|response| response.map(Answered::theirs)))

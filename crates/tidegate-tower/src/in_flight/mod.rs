@@ -44,9 +44,8 @@ mod service;
 
 pub use body::Kept;
 pub(crate) use ongoing::Ongoing;
-use outcome::is_our_refusal;
-pub(crate) use outcome::judge;
 pub use outcome::outcome_of;
+pub(crate) use outcome::{is_our_refusal, judge};
 pub use service::{InFlightFuture, InFlightService};
 
 use std::fmt;

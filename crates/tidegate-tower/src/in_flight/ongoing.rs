@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use tidegate::{Outcome, Passage, Place};
 
+use crate::outgoing::Held;
+
 /// What is told how a call ended.
 pub(crate) trait Listens {
     fn lasted(&self) -> Duration;
@@ -60,10 +62,11 @@ impl<L: Listens> Ongoing<L> {
 
     /// The service gave an error in place of an answer.
     ///
-    /// Behind layers of tower that is a time-out, shed load or a connection that nobody accepted: want of capacity.
-    pub(crate) fn failed(self) {
+    /// Behind layers of tower that is a time-out, shed load or a connection that nobody accepted: want of capacity. A call
+    /// that [`Outgoing`](crate::Outgoing) has held back was not made, and says nothing.
+    pub(crate) fn failed<E: 'static>(self, error: &E) {
         if let Some(listener) = self.answered() {
-            listener.tell(Outcome::Overloaded);
+            listener.tell(if Held::is_cause_of(error) { Outcome::Ignored } else { Outcome::Overloaded });
         }
     }
 }

@@ -33,6 +33,7 @@ impl<S> InFlightService<S> {
 impl<S, B, R> Service<Request<B>> for InFlightService<S>
 where
     S: Service<Request<B>, Response = Response<R>> + Clone,
+    S::Error: 'static,
     R: Body,
 {
     type Response = Response<Answered<Kept<R>>>;
@@ -101,6 +102,7 @@ pin_project! {
 impl<S, B, R> Future for InFlightFuture<S, B>
 where
     S: Service<Request<B>, Response = Response<R>>,
+    S::Error: 'static,
     R: Body,
 {
     type Output = Result<Response<Answered<Kept<R>>>, S::Error>;
@@ -130,7 +132,7 @@ where
                 StageProjection::Readying { place, pending } => {
                     let (service, _) = pending.as_mut().expect("it is called once");
                     if let Err(error) = ready!(service.poll_ready(context)) {
-                        fail(place.take());
+                        fail(place.take(), &error);
                         return Poll::Ready(Err(error));
                     }
                     let (mut service, request) = pending.take().expect("it was there just now");
@@ -145,7 +147,7 @@ where
                         return Poll::Ready(Ok(this.settings.conclude(response, place)));
                     }
                     Err(error) => {
-                        fail(place.take());
+                        fail(place.take(), &error);
                         return Poll::Ready(Err(error));
                     }
                 },
@@ -164,9 +166,9 @@ fn polled<F: Future>(
     place.as_mut().expect("polled again after it was over").work(|| future.poll(context))
 }
 
-fn fail(place: Option<Ongoing<Place>>) {
+fn fail<E: 'static>(place: Option<Ongoing<Place>>, error: &E) {
     if let Some(place) = place {
-        place.failed();
+        place.failed(error);
     }
 }
 

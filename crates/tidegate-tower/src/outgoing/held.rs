@@ -1,7 +1,11 @@
 //! A call that was not made, and until when.
 
+use std::any::Any;
+use std::error::Error;
 use std::fmt;
 use std::time::Duration;
+
+use super::BoxError;
 
 /// A call was held back, because it would have had to wait for longer than it may.
 ///
@@ -26,6 +30,13 @@ pub(super) enum Reason {
 impl Held {
     pub(super) fn new(reason: Reason, retry_after: Option<Duration>) -> Held {
         Held { retry_after, reason }
+    }
+
+    /// Returns true if an error of a service is this one, in whatever boxes layers have put it.
+    pub(crate) fn is_cause_of(error: &dyn Any) -> bool {
+        let boxed = error.downcast_ref::<BoxError>().map(|boxed| &**boxed as &(dyn Error + 'static));
+        let held = error.downcast_ref::<Held>().map(|held| held as &(dyn Error + 'static));
+        std::iter::successors(boxed.or(held), |error| (*error).source()).any(|error| error.is::<Held>())
     }
 
     /// The wait after which the call could have left, or at least; `None` if nobody knows.
@@ -66,11 +77,38 @@ impl fmt::Display for Held {
     }
 }
 
-impl std::error::Error for Held {}
+impl Error for Held {}
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// An error of another layer.
+    #[derive(Debug)]
+    struct Wrapped(BoxError);
+
+    impl fmt::Display for Wrapped {
+        fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+            self.0.fmt(out)
+        }
+    }
+
+    impl Error for Wrapped {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            Some(&*self.0)
+        }
+    }
+
+    #[test]
+    fn it_is_found_in_the_boxes_of_other_layers() {
+        let held = Held::new(Reason::Paced, None);
+        let boxed: BoxError = held.into();
+        let wrapped: BoxError = Wrapped(Wrapped(held.into()).into()).into();
+        assert!(
+            [Held::is_cause_of(&held), Held::is_cause_of(&boxed), Held::is_cause_of(&wrapped)] == [true; 3]
+        );
+        assert!(!Held::is_cause_of(&BoxError::from("another")) && !Held::is_cause_of(&()));
+    }
 
     #[test]
     fn an_error_says_why_and_until_when() {

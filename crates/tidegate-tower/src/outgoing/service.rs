@@ -13,6 +13,7 @@ use super::desk::{Came, Departure, Desk, Waiting};
 use super::held::{Held, Reason};
 use super::told::Told;
 use crate::head::{Head, ResponseHead};
+use crate::in_flight::is_our_refusal;
 use crate::key::{Course, Identified, Identify, LaterParts, Parts};
 
 /// An error of any kind, as layers of tower hand them on.
@@ -212,7 +213,11 @@ where
                 StageProjection::Calling { future, departure, wall } => {
                     let answer = ready!(future.poll(context));
                     if let (Some(departure), Ok(response)) = (departure.take(), &answer) {
-                        departure.answered(&Told::by(ResponseHead::of(response), *wall));
+                        let head = ResponseHead::of(response);
+                        // What a layer in between refuses is not the server's word.
+                        if !is_our_refusal(head) {
+                            departure.answered(&Told::by(head, *wall));
+                        }
                     }
                     return Poll::Ready(answer.map_err(Into::into));
                 }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::Failed;
+use super::{Failed, USUAL_DATABASE};
 use crate::database::{Database, Dialect};
 
 /// Looks for everything that may never be: pieces sold twice, orders without a sale, payments without an order.
@@ -13,7 +13,7 @@ use crate::database::{Database, Dialect};
 #[derive(Args, Debug)]
 pub(super) struct AuditArguments {
     /// Where the shop keeps its books: sqlite:FILE, postgres://… or mysql://…
-    #[arg(long, env = "DATABASE_URL", hide_env_values = true, value_name = "URL")]
+    #[arg(long, env = "DATABASE_URL", hide_env_values = true, value_name = "URL", default_value = USUAL_DATABASE)]
     database: String,
 }
 

@@ -10,6 +10,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+/// The database of `serve` and `audit`, unless another is named.
+const USUAL_DATABASE: &str = "sqlite:flash-sale.db";
+
 /// What went wrong, in words for whoever sits at the terminal.
 type Failed = Box<dyn Error + Send + Sync>;
 

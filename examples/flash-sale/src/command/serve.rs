@@ -13,7 +13,7 @@ use tidegate_rules::Policy;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{Failed, values};
+use super::{Failed, USUAL_DATABASE, values};
 use crate::database::Database;
 use crate::hint::Hint;
 use crate::http::{self, App, PER_ADDRESS, Settings};
@@ -35,7 +35,7 @@ pub(super) struct ServeArguments {
         env = "DATABASE_URL",
         hide_env_values = true,
         value_name = "URL",
-        default_value = "sqlite:flash-sale.db"
+        default_value = USUAL_DATABASE
     )]
     database: String,
     /// The most connections to the database.

@@ -15,8 +15,8 @@ pub(super) fn other_algorithms<'a>(
     windows.filter(move |(terms, _)| terms.limit.algorithm() != usual).map(move |(terms, window)| {
         let span = window.limit.as_ref().map(|written| written.span.clone());
         let what = format!(
-            "rule {:?}: is a {} in this window and a {} otherwise, so counts begin anew when the window begins and \
-             when it ends; write limits of one algorithm",
+            "rule {:?}: is a {} in this window and a {} otherwise, so what a key has used does not count in the \
+             window, nor the other way round; write limits of one algorithm",
             rule.name(),
             terms.limit.algorithm().name(),
             usual.name()

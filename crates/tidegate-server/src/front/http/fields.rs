@@ -119,7 +119,7 @@ pub(super) fn begin_forbidden(out: &mut BytesMut, rule: Option<&str>) {
     out.extend_from_slice(FORBIDDEN);
     let _ = write!(
         out,
-        "Rule \\\"{}\\\" refuses this, however seldom it is asked; it stays so until the rule or its override changes.",
+        "Rule \\\"{}\\\" refuses this request, however rare it is; POST /v1/explain with the same attributes says why.",
         rule.unwrap_or_default()
     );
     out.extend_from_slice(b"\",");

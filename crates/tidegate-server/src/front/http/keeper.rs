@@ -47,13 +47,14 @@ pub(super) fn tag_reply(headers: &mut HeaderMap, tag: Option<Tag>) {
 
 /// What is said about a change whose conditions are not met. `thing` is what it would have changed, and `path` shows it.
 pub(super) fn unmet(why: Unmet, thing: &str, path: &str) -> Problem {
-    let again = format!("GET {path} again, make the change in what it shows now, and send the new ETag");
+    let again =
+        format!("GET {path} again, make the change in what it shows now, and send the new entity tag");
     let (status, detail) = match why {
         Unmet::NotNamed => (
             StatusCode::PRECONDITION_REQUIRED,
             format!(
                 "{thing} would be replaced, and the request does not say that it was seen; GET {path} first and send \
-                 its ETag as If-Match, or send If-Match: * to replace whatever is there"
+                 its entity tag, with the quotes, as If-Match, or send If-Match: * to replace whatever is there"
             ),
         ),
         Unmet::Changed => (

@@ -97,8 +97,9 @@ impl<'a> Values<'a> {
 
     fn put(self, attributes: Attributes<'a>, name: &Cow<'a, str>) -> Result<Attributes<'a>, String> {
         let put = match self {
+            _ if attributes.has(name) && attribute::may_repeat(name) => Err(Wrong::NoList),
+            _ if attributes.has(name) => Err(Wrong::Twice),
             Values::One(value) => attribute::put(attributes, name.clone(), value),
-            Values::Several(_) if attributes.has(name) => Err(Wrong::Twice),
             Values::Several(values) => values
                 .into_iter()
                 .try_fold(attributes, |known, Text(value)| attribute::add(known, name.clone(), value)),

@@ -14,7 +14,6 @@ use super::session::{Call, Refused};
 use crate::attribute::{self, Wrong};
 use crate::elsewhere::not_available;
 use crate::engine::at_once;
-use crate::permit::Permits;
 use crate::settings::{MAX_ATTRIBUTES, MAX_KEY_BYTES};
 
 /// `TG.ADMIT [COST n] [PATIENCE ms] attribute value …`
@@ -26,7 +25,8 @@ pub(super) fn admit(call: &mut Call<'_, '_>) -> Refused {
     }
     let admission = at_once(call.post.engine.rules.admit(&attributes))
         .map_err(|error| format!("ERR {}", not_available(&error)))?;
-    fields::admission(&mut call.replies, &admission);
+    let permits = fields::admission(&mut call.replies, &admission);
+    call.session.untold.note(permits, &call.post.engine);
     Ok(())
 }
 
@@ -34,11 +34,12 @@ fn admit_elsewhere(call: &mut Call<'_, '_>, attributes: Attributes<'static>) {
     let (post, protocol) = (call.post.clone(), call.session.protocol);
     call.answer_when_known(Command::Admit, async move {
         let admitted = post.engine.rules.admit(&attributes).await;
+        let mut permits = None;
         let bytes = written(protocol, |replies| match &admitted {
-            Ok(admission) => fields::admission(replies, admission),
+            Ok(admission) => permits = fields::admission(replies, admission),
             Err(error) => replies.error(&format!("ERR {}", not_available(error))),
         });
-        Reply::telling(bytes, admitted.ok().as_ref().and_then(Permits::of), &post.engine)
+        Reply::telling(bytes, permits, &post.engine)
     });
 }
 
@@ -83,7 +84,7 @@ fn attributes<'a>(call: &Call<'a, '_>) -> Result<Attributes<'a>, String> {
 }
 
 fn put<'a>(attributes: Attributes<'a>, name: &'a [u8], value: &'a [u8]) -> Result<Attributes<'a>, String> {
-    let put = attribute::name(name).and_then(|text| attribute::put(attributes, text, value));
+    let put = attribute::name(name).and_then(|text| attribute::add(attributes, text, value));
     put.map_err(|wrong| {
         let not = match wrong {
             Wrong::NoAddress => format!(", not '{}'", echo(value)),

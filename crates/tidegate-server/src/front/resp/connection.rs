@@ -266,7 +266,7 @@ impl Connection {
     fn poll_answers(&mut self, context: &mut Context<'_>, output: &mut Vec<u8>) -> Poll<()> {
         if let Some(later) = &mut self.session.later {
             ready!(later.poll(context));
-            later.tell(output);
+            self.session.untold.append(later.tell(output));
         }
         Poll::Ready(())
     }
@@ -296,9 +296,7 @@ impl Connection {
     /// The client has all replies.
     #[inline]
     fn all_is_written(&mut self) {
-        if let Some(later) = &mut self.session.later {
-            later.written();
-        }
+        self.session.untold.told();
     }
 
     /// Goes on as far as the client lets it, and for a turn at most.

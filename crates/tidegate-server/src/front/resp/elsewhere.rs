@@ -1,6 +1,6 @@
 //! A session whose states are elsewhere: what it waits for, and what goes on meanwhile.
 
-use tidegate::{Ask, Decision, Key, Limit};
+use tidegate::{Ask, Key, Limit};
 
 use super::command::Command;
 use super::later::{Reply, written};
@@ -10,7 +10,6 @@ use super::takes::Style;
 use crate::dynamic::DynamicLimit;
 use crate::elsewhere::Asked;
 use crate::engine::at_once;
-use crate::permit::Permits;
 
 impl Session {
     /// Whether answers from elsewhere are waited for.
@@ -42,7 +41,11 @@ impl Call<'_, '_> {
     ) {
         let answer = async move { answer.await.into() };
         match &mut self.session.later {
-            None => self.replies.append(&at_once(answer).told()),
+            None => {
+                let (bytes, untold) = at_once::<Reply>(answer).into_parts();
+                self.replies.append(&bytes);
+                self.session.untold.append(untold);
+            }
             Some(later) => later.put(self.replies.len(), command, Box::pin(answer)),
         }
     }
@@ -57,9 +60,8 @@ impl Call<'_, '_> {
             let decided = post.engine.take_all(&asked, post.meter()).await;
             decided.each.first().inspect(|decision| post.meter().decided(decision));
             let limit = asked[0].limit.limit();
-            let bytes = written(protocol, |replies| style.tell(replies, &decided, limit, &key));
-            let permit = decided.each.first().and_then(Decision::permit);
-            let permits = permit.map(|id| Permits::of_key(&key, limit, id).taken_by(decided.by));
+            let mut permits = None;
+            let bytes = written(protocol, |replies| permits = style.tell(replies, &decided, (limit, &key)));
             Reply::telling(bytes, permits, &post.engine)
         });
     }

@@ -35,10 +35,15 @@ pub(super) fn looked_at(replies: &mut Replies<'_>, decision: &Decision) {
     ]);
 }
 
-/// All fields, and the permit if there is one.
-pub(super) fn decision(replies: &mut Replies<'_>, decision: &Decision, limit: &Limit, key: &[u8]) {
+/// All fields, and the permit if there is one. Returns the places of which it tells.
+pub(super) fn decision(
+    replies: &mut Replies<'_>,
+    decision: &Decision,
+    limit: &Limit,
+    key: &[u8],
+) -> Option<Permits> {
     let permit = decision.permit().map(|id| Permits::of_key(key, limit, id));
-    with_permit(replies, Answer(*decision).into(), permit);
+    with_permit(replies, Answer(*decision).into(), permit)
 }
 
 /// The same about what was decided by somebody else than memory.
@@ -47,23 +52,24 @@ pub(super) fn decided(
     (decision, by): (&Decision, &'static str),
     limit: &Limit,
     key: &[u8],
-) {
+) -> Option<Permits> {
     let permit = decision.permit().map(|id| Permits::of_key(key, limit, id).taken_by(by));
-    with_permit(replies, Told::from(Answer(*decision)).by(by), permit);
+    with_permit(replies, Told::from(Answer(*decision)).by(by), permit)
 }
 
 /// All fields of what the rules say, and the permit if there is one.
-pub(super) fn admission(replies: &mut Replies<'_>, admission: &Admission) {
-    with_permit(replies, admission.into(), Permits::of(admission));
+pub(super) fn admission(replies: &mut Replies<'_>, admission: &Admission) -> Option<Permits> {
+    with_permit(replies, admission.into(), Permits::of(admission))
 }
 
-fn with_permit(replies: &mut Replies<'_>, told: Told<'_>, permit: Option<Permits>) {
+fn with_permit(replies: &mut Replies<'_>, told: Told<'_>, permit: Option<Permits>) -> Option<Permits> {
     replies.map(FIELDS + usize::from(permit.is_some()));
     fields(replies, told);
-    if let Some(permit) = permit {
+    if let Some(permit) = &permit {
         replies.bulk(b"permit");
         replies.bulk(permit.to_string().as_bytes());
     }
+    permit
 }
 
 /// All fields of what is left, and how an adjustment went.

@@ -156,6 +156,7 @@ fn session(post: &Arc<Post>, pieces: &[&[u8]]) -> (Vec<u8>, Next) {
             let mut answered = Vec::new();
             let progress = session.run(&kept, post, &mut desk, &mut answered);
             out.append(&mut answered);
+            session.untold.told();
             kept.drain(..progress.bytes);
             match progress.next {
                 Next::Read { bytes } => {

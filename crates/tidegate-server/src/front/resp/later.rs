@@ -11,6 +11,7 @@ use std::task::{Context, Poll};
 
 use super::command::{Command, Spec};
 use super::reply::{Protocol, Replies, UNDECIDED};
+use super::untold::Untold;
 use crate::engine::Engine;
 use crate::permit::Permits;
 
@@ -22,47 +23,26 @@ type Coming = Pin<Box<dyn Future<Output = Reply> + Send>>;
 /// The bytes of a reply, and the places in flight of which it tells.
 pub(super) struct Reply {
     bytes: Vec<u8>,
-    untold: Option<Untold>,
-}
-
-/// Places in flight of which a client has not heard. Unless they are told, they are given back: whoever hangs up before
-/// does not know their permits, and would hold them until their leases are over.
-pub(super) struct Untold {
-    engine: Arc<Engine>,
-    permits: Option<Permits>,
+    untold: Untold,
 }
 
 impl Reply {
     /// Tells of these places, if there are any.
     pub(super) fn telling(bytes: Vec<u8>, permits: Option<Permits>, engine: &Arc<Engine>) -> Reply {
-        let untold = permits.map(|permits| Untold { engine: Arc::clone(engine), permits: Some(permits) });
+        let mut untold = Untold::default();
+        untold.note(permits, engine);
         Reply { bytes, untold }
     }
 
-    /// The bytes, for a client that reads them now.
-    pub(super) fn told(self) -> Vec<u8> {
-        self.untold.into_iter().for_each(Untold::told);
-        self.bytes
+    /// The bytes, and the places of which they tell.
+    pub(super) fn into_parts(self) -> (Vec<u8>, Untold) {
+        (self.bytes, self.untold)
     }
 }
 
 impl From<Vec<u8>> for Reply {
     fn from(bytes: Vec<u8>) -> Reply {
-        Reply { bytes, untold: None }
-    }
-}
-
-impl Untold {
-    fn told(mut self) {
-        self.permits = None;
-    }
-}
-
-impl Drop for Untold {
-    fn drop(&mut self) {
-        if let Some(permits) = self.permits.take() {
-            permits.release_later(&self.engine);
-        }
+        Reply { bytes, untold: Untold::default() }
     }
 }
 
@@ -75,8 +55,6 @@ pub(super) struct Later {
     slots: Vec<(usize, Slot)>,
     /// Whether what is waited for has others wait.
     is_alone: bool,
-    /// Places of which replies tell that are not written yet.
-    untold: Vec<Untold>,
 }
 
 enum Slot {
@@ -126,8 +104,9 @@ impl Later {
         if are_there { Poll::Ready(()) } else { Poll::Pending }
     }
 
-    /// Writes all that was kept and all that has come, in its order.
-    pub(super) fn tell(&mut self, out: &mut Vec<u8>) {
+    /// Writes all that was kept and all that has come, in its order. Returns the places of which it tells.
+    pub(super) fn tell(&mut self, out: &mut Vec<u8>) -> Untold {
+        let mut all = Untold::default();
         let (text, mut told) = (std::mem::take(&mut self.text), 0);
         for (at, slot) in self.slots.drain(..) {
             out.extend_from_slice(&text[told..at]);
@@ -135,7 +114,7 @@ impl Later {
             match slot {
                 Slot::There(Reply { bytes, untold }) if !bytes.is_empty() => {
                     out.extend_from_slice(&bytes);
-                    self.untold.extend(untold);
+                    all.append(untold);
                 }
                 Slot::There(_) | Slot::Coming(_) => {
                     // The version of the protocol makes no difference to an error.
@@ -144,14 +123,7 @@ impl Later {
             }
         }
         out.extend_from_slice(&text[told..]);
-    }
-}
-
-impl Later {
-    /// All that was answered is written.
-    #[inline]
-    pub(super) fn written(&mut self) {
-        self.untold.drain(..).for_each(Untold::told);
+        all
     }
 }
 

@@ -24,6 +24,7 @@ mod stretch;
 mod takes;
 mod throttle;
 mod transaction;
+mod untold;
 
 use std::sync::Arc;
 

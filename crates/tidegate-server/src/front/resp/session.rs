@@ -13,6 +13,7 @@ use super::reply::{Protocol, Replies, echo};
 use super::stretch::{Executed, Stretch};
 use super::takes::{Style, Takes};
 use super::transaction::{self, Queue};
+use super::untold::Untold;
 use super::{admit, ask, greet, several, throttle};
 use crate::unfinished::UNCOUNTED_BYTES;
 use crate::worker::Post;
@@ -45,6 +46,8 @@ pub(super) struct Session {
     pub(super) queue: Option<Queue>,
     /// What is waited for, where states are elsewhere.
     pub(super) later: Option<Box<Later>>,
+    /// Places of which replies tell that are not written yet.
+    pub(super) untold: Untold,
     /// What is left of a request that is executed a stretch at a time.
     pub(super) stretch: Stretch,
     wrong_tokens: u32,
@@ -109,6 +112,7 @@ impl Session {
             name: Vec::new(),
             queue: None,
             later: post.engine.elsewhere.as_ref().map(|_| Box::default()),
+            untold: Untold::default(),
             stretch: Stretch::default(),
             wrong_tokens: 0,
             pauses: false,
@@ -160,13 +164,13 @@ impl Session {
                 }
                 Err(_) if self.is_waiting() => break Next::Wait,
                 Err(error) => {
-                    takes.settle(input, post, &mut Replies::new(out, self.protocol));
+                    takes.settle(input, post, &mut Replies::new(out, self.protocol), &mut self.untold);
                     protocol_error(error, out);
                     break Next::CutOff;
                 }
             }
         };
-        takes.settle(input, post, &mut Replies::new(out, self.protocol));
+        takes.settle(input, post, &mut Replies::new(out, self.protocol), &mut self.untold);
         post.meter().resp_commands.add(commands);
         match &mut self.later {
             Some(later) if later.is_waiting() => {
@@ -305,7 +309,7 @@ impl Call<'_, '_> {
 
     /// Answers everything that was put aside, so that what follows comes behind it.
     pub(super) fn settle(&mut self) {
-        self.takes.settle(self.input, self.post, &mut self.replies);
+        self.takes.settle(self.input, self.post, &mut self.replies, &mut self.session.untold);
     }
 
     /// Queues a take of the key in this word, where states are in memory; decides at once if the key would be gone by
@@ -323,7 +327,7 @@ impl Call<'_, '_> {
                 self.settle();
                 let key = self.words.get(key).unwrap_or_default();
                 self.takes.put(0..key.len(), ask, style);
-                self.takes.settle(key, self.post, &mut self.replies);
+                self.takes.settle(key, self.post, &mut self.replies, &mut self.session.untold);
             }
         }
     }

@@ -162,7 +162,7 @@ impl Session {
             }
         };
         // Their keys are in these bytes.
-        takes.settle(&bytes, post, &mut Replies::new(out, self.protocol));
+        takes.settle(&bytes, post, &mut Replies::new(out, self.protocol), &mut self.untold);
         if executed != Executed::Whole {
             self.stretch.queued = Some(Queued { bytes, begin });
         }

@@ -11,9 +11,11 @@ use tidegate::{AdHocAsk, Algorithm, Ask, Decision, Draft, Limit, PreparedLimit};
 use super::fields::{decided, decision, throttled};
 use super::parse::Words;
 use super::reply::{Replies, UNDECIDED, echo};
+use super::untold::Untold;
 use crate::dynamic::{DynamicLimit, LimitCache};
 use crate::elsewhere::Decided;
 use crate::engine::Engine;
+use crate::permit::Permits;
 use crate::worker::Post;
 
 /// How many takes are put aside at most.
@@ -52,13 +54,19 @@ pub(super) enum Style {
 }
 
 impl Style {
-    /// Tells what was decided elsewhere about a key under a limit.
-    pub(super) fn tell(self, replies: &mut Replies<'_>, told: &Decided, limit: &Limit, key: &[u8]) {
+    /// Tells what was decided elsewhere about a key under a limit. Returns the places of which it tells.
+    pub(super) fn tell(
+        self,
+        replies: &mut Replies<'_>,
+        told: &Decided,
+        (limit, key): (&Limit, &[u8]),
+    ) -> Option<Permits> {
         match (self, told.each.first()) {
             (Style::Throttle, Some(decision)) => throttled(replies, decision),
-            (Style::Fields, Some(decision)) => decided(replies, (decision, told.by), limit, key),
+            (Style::Fields, Some(decision)) => return decided(replies, (decision, told.by), limit, key),
             (_, None) => replies.error(UNDECIDED),
         }
+        None
     }
 }
 
@@ -135,14 +143,23 @@ impl Takes {
 
     /// Decides about all that were put aside, and tells each in its turn.
     #[inline]
-    pub(super) fn settle(&mut self, input: &[u8], post: &Post, replies: &mut Replies<'_>) {
+    pub(super) fn settle(
+        &mut self,
+        input: &[u8],
+        post: &Post,
+        replies: &mut Replies<'_>,
+        untold: &mut Untold,
+    ) {
         let (limits, meter, adhoc) = (&self.limits, post.meter(), &post.engine.adhoc);
         let key = |take: &Pending| &input[take.key.clone()];
         let mut tell = |take: &Pending, decided: Decision| {
             meter.decided(&decided);
             match take.style {
                 Style::Throttle => throttled(replies, &decided),
-                Style::Fields => decision(replies, &decided, limits[take.limit].limit(), key(take)),
+                Style::Fields => {
+                    let permits = decision(replies, &decided, limits[take.limit].limit(), key(take));
+                    untold.note(permits, &post.engine);
+                }
             }
         };
         match &*self.pending {

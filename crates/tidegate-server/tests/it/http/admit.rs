@@ -120,7 +120,7 @@ fn what_a_rule_always_refuses_is_forbidden_without_a_time_to_try_again() {
         refused.json(),
         json!({
             "type": "about:blank", "title": "Forbidden", "status": 403,
-            "detail": "Rule \"robots\" refuses this, however seldom it is asked; it stays so until the rule or its override changes.",
+            "detail": "Rule \"robots\" refuses this request, however rare it is; POST /v1/explain with the same attributes says why.",
             "allowed": false, "limit": null, "remaining": null, "retry_after_ms": null, "reset_after_ms": null,
             "delay_ms": null, "rule": "robots", "decided_by": "memory",
         })

@@ -26,7 +26,10 @@ fn what_is_wrong_with_a_request_is_said() {
             r#"{"attributes":{"user":"a","user":"b"}}"#,
             r#"attribute "user" is there twice; leave one of them out"#,
         ),
-        (r#"{"attributes":{"header.A":"a","header.a":"b"}}"#, r#"attribute "header.a" is there twice"#),
+        (
+            r#"{"attributes":{"header.A":"a","header.a":"b"}}"#,
+            r#"attribute "header.a" is there twice; send all of its values as a list"#,
+        ),
         (r#"{"attributes":{"ip":"192.0.2.7","ip":"192.0.2.7"}}"#, r#"attribute "ip" is there twice"#),
         (r#"{"attributes":{"ip":"unknown"}}"#, r#"attribute "ip" is no address; send one such as 192.0.2.7"#),
         (r#"{"attributes":{"ip":""}}"#, r#"attribute "ip" is no address"#),

@@ -37,7 +37,10 @@ fn the_second_of_two_operators_does_not_write_over_the_first() {
     assert!(stale.detail().contains("GET /v1/rules again"), "{stale:?}");
     let unseen = put_unseen(&mut talk, &theirs);
     assert_eq!((unseen.status, &unseen.json()["title"]), (428, &json!("Precondition Required")));
-    assert!(unseen.detail().contains("GET /v1/rules first and send its ETag as If-Match"), "{unseen:?}");
+    assert!(
+        unseen.detail().contains("GET /v1/rules first and send its entity tag, with the quotes, as If-Match"),
+        "{unseen:?}"
+    );
     assert!(unseen.detail().ends_with("or send If-Match: * to replace whatever is there"), "{unseen:?}");
     assert_eq!(fs::read_to_string(&file).unwrap(), NEW);
     assert_eq!(text_in_force(&mut talk).body, NEW);

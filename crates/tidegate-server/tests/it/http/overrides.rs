@@ -335,8 +335,8 @@ fn an_override_of_another_algorithm_is_warned_of_in_the_answer_and_in_the_log() 
             .clone()
     };
     assert_eq!(put("192.0.2.7", "100/h"), json!([]));
-    let warning = "limit \"100/h sliding-log\": is a sliding-log and rule \"api\" a token-bucket, so the counts of this \
-                   key begin anew when the override begins and when it ends; write a limit of the same algorithm";
+    let warning = "limit \"100/h sliding-log\": is a sliding-log and rule \"api\" a token-bucket, so what this key \
+                   has used does not count under the override, nor the other way round; write a limit of the same algorithm";
     assert_eq!(put("192.0.2.8", "100/h sliding-log"), json!([warning]));
     process.signal(rustix::process::Signal::TERM);
     let said = process.end().err;

@@ -1,5 +1,7 @@
 //! The guard around a real server.
 
+mod clients;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 

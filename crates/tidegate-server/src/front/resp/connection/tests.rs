@@ -175,3 +175,52 @@ fn an_unfinished_request_after_auth_is_counted_as_soon_as_it_is_long_and_given_b
         assert_eq!(all.held(), 0);
     });
 }
+
+/// The places that are in use, by another client.
+async fn in_use(bench: &Bench) -> u64 {
+    let (mut connection, mut client) = connect(bench).await;
+    client
+        .write_all(b"TG.PEEK ana LIMIT \"4000/1h concurrency\"\r\n")
+        .await
+        .expect("it fits into the socket");
+    let mut told = String::new();
+    while !told.contains("delay") {
+        assert!(turn(&mut connection).await.is_pending());
+        told += &heard(&client);
+    }
+    let remaining = told.split("remaining\r\n:").nth(1).and_then(|rest| rest.split('\r').next());
+    4000 - remaining.and_then(|number| number.parse::<u64>().ok()).unwrap_or_else(|| panic!("{told}"))
+}
+
+#[test]
+fn a_client_that_goes_without_reading_holds_only_what_was_written_to_it() {
+    let bench = Bench::new(Settings::default());
+    bench.runtime.block_on(async {
+        let take = "*4\r\n$7\r\nTG.TAKE\r\n$3\r\nana\r\n$5\r\nLIMIT\r\n$19\r\n4000/1h concurrency\r\n";
+        let (mut connection, mut client) = connect(&bench).await;
+        client.write_all(take.repeat(3).as_bytes()).await.expect("it fits into the socket");
+        let mut told = String::new();
+        while told.matches("permit").count() < 3 {
+            assert!(turn(&mut connection).await.is_pending());
+            told += &heard(&client);
+        }
+        drop((connection, client));
+        assert_eq!(in_use(&bench).await, 3, "who has read its permits may come back with them");
+
+        let (mut connection, client) = connect(&bench).await;
+        set_socket_send_buffer_size(&connection.stream, 4096).expect("a socket can be told");
+        while connection.output.is_empty() {
+            let _ = client.try_write(take.repeat(50).as_bytes());
+            assert!(turn(&mut connection).await.is_pending());
+        }
+        let unwritten =
+            String::from_utf8_lossy(&connection.output[connection.written..]).matches("permit").count();
+        let before = in_use(&bench).await;
+        drop((connection, client));
+        let after = in_use(&bench).await;
+        assert!(
+            unwritten > 0 && before - after >= unwritten as u64,
+            "{before} and {after}, {unwritten} unwritten"
+        );
+    });
+}
