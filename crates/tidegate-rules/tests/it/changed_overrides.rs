@@ -71,6 +71,30 @@ fn what_was_used_under_an_override_counts_when_it_ends() {
 }
 
 #[test]
+fn a_rule_whose_only_key_had_an_override_is_in_force_afterwards() {
+    each(|algorithm, what, (store, clock)| {
+        let calendar = Arc::new(ManualCalendar::at(0));
+        let gate = Gate::with_calendar(policy(&rule(&limit_of(5, "d", algorithm))), store, calendar.clone());
+        put(&gate, &limit_of(100, "s", algorithm));
+        assert_eq!(passed(&gate, 1), 1, "{what}");
+        end(&gate, &calendar, true);
+        let reload = |amount| {
+            let text = rule(&limit_of(amount, "d", algorithm));
+            gate.replace(policy(&text)).expect("memory holds every limit");
+        };
+        reload(8);
+        // Nobody else asks, so the limit of the rule comes into force with this key, which goes back to it.
+        let used = passed(&gate, 3) as u64;
+        assert_eq!(used, 3, "{what}");
+        // The override is forgotten, and what the key has used of the rule's limit is not.
+        clock.advance(60 * SECOND);
+        calendar.set(60);
+        reload(20);
+        assert_eq!(remaining(&gate, "a", &ana()), 20 - 1 - used, "{what}: one was used under the override");
+    });
+}
+
+#[test]
 fn a_limit_that_is_used_up_under_an_override_is_not_fresh_when_the_override_ends() {
     each(|algorithm, what, (store, clock)| {
         let gate = Gate::new(policy(&rule(&limit_of(5, "h", algorithm))), store);

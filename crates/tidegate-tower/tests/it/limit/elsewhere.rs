@@ -2,6 +2,7 @@
 
 mod together;
 
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
@@ -9,7 +10,7 @@ use std::task::{Poll, Waker};
 use http::{Request, StatusCode};
 use tidegate::{
     Adjusted, Adjustment, Answer, Ask, Cost, Decision, Decisions, ManualClock, Map, OpenReceipt, PermitId,
-    Store, StoreError, Subject, TrackedDecisions,
+    PreparedLimit, Store, StoreError, Subject, TrackedDecisions,
 };
 use tidegate_rules::{Gate, GateStore, Policy};
 use tidegate_tower::{RateLimit, Settle, key};
@@ -21,12 +22,20 @@ use super::by_rules::lost;
 use super::{Counting, Task, field, of};
 
 /// A map that answers when it is told to, which no real store does on demand.
-#[derive(Debug)]
 struct Slow {
     map: Map,
     answers: AtomicUsize,
     fails: AtomicBool,
     waiting: Mutex<Vec<Waker>>,
+    background: Mutex<Vec<Background>>,
+}
+
+type Background = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+impl std::fmt::Debug for Slow {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Slow").field("map", &self.map).finish_non_exhaustive()
+    }
 }
 
 impl Slow {
@@ -36,6 +45,7 @@ impl Slow {
             answers: AtomicUsize::new(0),
             fails: AtomicBool::new(false),
             waiting: Mutex::default(),
+            background: Mutex::default(),
         })
     }
 
@@ -43,6 +53,13 @@ impl Slow {
     fn answer(&self, questions: usize) {
         self.answers.fetch_add(questions, Ordering::SeqCst);
         self.waiting.lock().unwrap().drain(..).for_each(Waker::wake);
+    }
+
+    /// Brings what goes on in the background to its end, with one answer each. Returns how many there were.
+    fn finish(&self) -> usize {
+        let background: Vec<_> = self.background.lock().unwrap().drain(..).collect();
+        self.answer(background.len());
+        Task::new(background).run().len()
     }
 
     /// How many questions wait for an answer.
@@ -102,6 +119,10 @@ impl Store for Slow {
         self.map.release(subject, permit);
     }
 
+    fn in_background(&self, task: Background) {
+        self.background.lock().unwrap().push(task);
+    }
+
     fn renew<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {
         Answer::later(self.later(move |map| map.renew(subject, permit)))
     }
@@ -148,6 +169,21 @@ fn the_store_is_waited_for_before_and_after_the_service() {
         (StatusCode::TOO_MANY_REQUESTS, Some("1800"))
     );
     assert_eq!(counting.asked(), 1);
+}
+
+#[test]
+fn a_correction_that_is_under_way_goes_on_when_the_client_hangs_up() {
+    let (store, counting) = (Slow::new(), Counting::default());
+    let layer = by(&store, "[[rule]]\nname = 'a'\nlimit = '10/h'\n").after(|_| Settle::Charge(3));
+    let mut service = counting.behind(&layer);
+    let mut task = Task::new([service.call(of("ana"))]);
+    assert!(task.run().is_empty());
+    store.answer(1);
+    assert!(task.run().is_empty(), "the charge is on its way");
+    assert!(task.forget(0));
+    assert_eq!(store.finish(), 1);
+    let (key, limit) = (tidegate::Key::from_parts::<&str>([]), "10/h".parse().unwrap());
+    assert_eq!(store.map.peek(Subject::new("a", &key, &limit), Ask::ONE).remaining(), 6);
 }
 
 #[test]
@@ -217,6 +253,7 @@ fn a_place_in_flight_goes_back_with_the_response_and_one_that_was_dropped_at_onc
     // This one is dropped when it has its place and has been answered, but nothing was sent yet.
     let dropped = call(&mut service, 1).expect_err("it gives its place back just now");
     drop(dropped);
+    assert_eq!(store.finish(), 1);
     assert_eq!(call(&mut service, 2).ok(), Some(200));
 }
 
@@ -257,7 +294,9 @@ fn a_place_of_a_candidate_goes_back_at_a_denial() {
         let _ = Task::new([service.call(of("ana"))]).run();
     }
     let (key, limit) = (tidegate::Key::from_parts::<&str>([]), "3/1h concurrency".parse().unwrap());
-    let left = store.map.peek(Subject::new("tried", &key, &limit), Ask::ONE).remaining();
+    // Permits of a rule are one set, whatever the numbers.
+    let permits = PreparedLimit::permits_of("tried", limit);
+    let left = store.map.peek(permits.subject(&key), Ask::ONE).remaining();
     assert_eq!(left, 3, "a place was lost");
 }
 
