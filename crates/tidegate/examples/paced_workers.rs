@@ -5,13 +5,14 @@
 use std::sync::{Mutex, mpsc};
 use std::thread;
 
-use tidegate::{Clock, MILLISECOND, Pacer, SECOND, SystemClock, Timestamp};
+use tidegate::{Clock, MILLISECOND, Pacer, SECOND, SystemClock};
 
 fn main() {
     let pacer = Pacer::per_second(20).warm_up(SECOND);
     println!("{}\n", pacer.limit());
     let jobs = Mutex::new(1..=16);
     let clock = SystemClock::new();
+    let start = clock.now();
     let (tell, started) = mpsc::channel();
 
     thread::scope(|scope| {
@@ -21,7 +22,7 @@ fn main() {
             scope.spawn(move || {
                 while let Some(job) = next(jobs) {
                     let waited = pacer.acquire(1).blocking().expect("there is room for three in line");
-                    let at = clock.now().since(Timestamp::EPOCH).to_duration();
+                    let at = clock.now().since(start).to_duration();
                     tell.send((at, job, worker, waited.duration)).expect("somebody listens");
                 }
             });

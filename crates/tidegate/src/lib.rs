@@ -88,6 +88,7 @@ pub use store::{
 };
 pub use time::{
     Clock, CounterClock, DAY, HOUR, MILLISECOND, MINUTE, ManualClock, SECOND, SystemClock, Ticks, Timestamp,
+    WallAlignment,
 };
 pub use wait::{Acquire, AcquireTracked, TrackedTake, Waited};
 

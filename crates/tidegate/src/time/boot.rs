@@ -28,6 +28,24 @@ pub(crate) fn wall() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO)
 }
 
+/// 2024-01-01T00:00Z, a Monday, since 1970: the epoch of every store that goes by the clocks of a machine. So days begin at
+/// midnight UTC and weeks on Monday, in memory, in a file and on Redis.
+pub(crate) const EPOCH: Duration = Duration::from_secs(1_704_067_200);
+
+/// A wall clock from 2050 on is not believed: ten years later time would end.
+const FIRST_NOT_BELIEVED: Duration = Duration::from_secs(2_524_608_000);
+
+/// The time since the epoch by a wall clock, unless it shows a time before 2024 or after 2049: nobody has set it then.
+pub(crate) fn since_epoch(wall: Duration) -> Option<Duration> {
+    wall.checked_sub(EPOCH).filter(|_| wall < FIRST_NOT_BELIEVED)
+}
+
+/// The time since the epoch by the wall clock of this machine, if it is believed.
+pub(crate) fn wall_since_epoch() -> Option<Duration> {
+    // Neither can be played with a real clock.
+    if cfg!(any(miri, tidegate_models)) { None } else { since_epoch(wall()) }
+}
+
 /// The bytes of 32 hexadecimal digits, among which there may be dashes.
 fn parse(text: &str) -> Option<BootId> {
     let mut digits = text.trim().chars().filter(|character| *character != '-');
@@ -101,6 +119,13 @@ mod tests {
         let id = boot_id().expect("a kernel that names its start");
         assert_ne!(id, [0; 16]);
         assert_eq!(boot_id(), Some(id));
+    }
+
+    #[test]
+    fn a_wall_clock_is_believed_from_2024_to_2049() {
+        let seconds = |seconds| since_epoch(Duration::from_secs(seconds)).map(|since| since.as_secs());
+        assert_eq!([0, 1_704_067_199, 2_524_608_000, u64::MAX].map(seconds), [None; 4]);
+        assert_eq!([1_704_067_200, 2_524_607_999].map(seconds), [Some(0), Some(820_540_799)]);
     }
 
     #[test]

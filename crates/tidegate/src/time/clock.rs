@@ -8,7 +8,7 @@ use std::task::Waker;
 use std::time::Duration;
 use std::{fmt, io};
 
-use super::boot::since_boot;
+use super::boot::{since_boot, wall_since_epoch};
 use super::{Ticks, Timestamp, timer};
 
 /// Tells the time since its own epoch.
@@ -43,23 +43,35 @@ impl<C: Clock + ?Sized> Clock for Arc<C> {
     }
 }
 
-/// The system's clock, which nobody sets; its epoch is the moment it was made.
+/// The system's clock, which nobody sets; its epoch is 2024-01-01T00:00Z, so days begin at midnight UTC.
 ///
-/// On Linux it goes on while the machine sleeps.
+/// The wall clock is read once, when this one is made; to set it later changes nothing. If it shows a time before 2024 or
+/// after 2049, it is not believed, and the epoch is a second before the clock was made. On Linux this clock goes on while
+/// the machine sleeps.
 #[derive(Clone, Debug)]
 pub struct SystemClock {
-    epoch: Duration,
+    at_boot: u64,
 }
 
+/// The least time that a clock shows when it is made; also under a wall clock that is not believed. The clock of a process
+/// may be a little behind that of the machine, and there is no time before zero.
+pub(crate) const BEGINNING: Duration = Duration::from_secs(1);
+
 impl SystemClock {
-    /// A clock whose epoch is now.
+    /// A clock that begins with what the wall clock shows.
     pub fn new() -> SystemClock {
-        SystemClock { epoch: since_boot() }
+        SystemClock::showing(wall_since_epoch().unwrap_or_default().max(BEGINNING))
     }
 
-    /// The time since the start of the machine at which this clock shows zero.
-    pub(super) fn epoch_since_boot(&self) -> Ticks {
-        Ticks::saturating_from(self.epoch)
+    /// A clock that shows this time since its epoch.
+    fn showing(since_epoch: Duration) -> SystemClock {
+        let ticks = Ticks::saturating_from(since_epoch).get();
+        SystemClock { at_boot: ticks.wrapping_sub(Ticks::saturating_from(since_boot()).get()) }
+    }
+
+    /// The ticks that this clock showed when the machine started; those of a time before the epoch wrap around.
+    pub(super) fn at_boot(&self) -> u64 {
+        self.at_boot
     }
 }
 
@@ -71,7 +83,7 @@ impl Default for SystemClock {
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        Timestamp::after_epoch(since_boot().saturating_sub(self.epoch))
+        Timestamp::from_ticks(Ticks::saturating_from(since_boot()).get().wrapping_add(self.at_boot))
     }
 }
 
@@ -83,7 +95,7 @@ mod tests {
 
     use super::*;
     use crate::time::woken::{Woken, waker};
-    use crate::{ManualClock, SECOND};
+    use crate::{MILLISECOND, ManualClock, SECOND};
 
     #[test]
     fn the_system_clock_never_goes_back() {
@@ -97,11 +109,20 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(any(miri, tidegate_models), ignore = "it needs the system's clock")]
+    fn the_system_clock_shows_the_time_since_2024() {
+        let shown = || SystemClock::new().now().since(Timestamp::EPOCH).to_duration();
+        let (before, now, after) = (wall_since_epoch(), shown(), wall_since_epoch());
+        let (before, after) = before.zip(after).expect("a clock that somebody has set");
+        assert!(before <= now + MILLISECOND && now <= after + MILLISECOND, "{before:?} {now:?} {after:?}");
+    }
+
+    #[test]
     #[cfg_attr(miri, ignore = "the timer's thread never ends")]
     fn a_clock_wakes_at_its_time_without_any_doing() {
         let (woken, wakes) = mpsc::channel();
         let clock = SystemClock::new();
-        let at = Timestamp::after_epoch(Duration::from_millis(3));
+        let at = clock.now().saturating_add(Ticks::saturating_from(Duration::from_millis(3)));
         clock.wake_at(at, waker(move || woken.send(()).expect("the test waits"))).unwrap();
         wakes.recv_timeout(10 * SECOND).unwrap();
         assert!(clock.now() >= at);

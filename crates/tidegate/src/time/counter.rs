@@ -8,13 +8,13 @@ use std::sync::LazyLock;
 use std::{fs, io};
 
 use super::steered::{Dials, Steered};
-use super::{Clock, SystemClock, Ticks, Timestamp};
+use super::{Clock, SystemClock, Timestamp};
 #[cfg(target_arch = "x86_64")]
 use x86_64::{is_steady, time_stamp};
 
 /// The clock of the process, which is as good as [`SystemClock`] and faster to read.
 ///
-/// All of them are the same one: its epoch is the first use of any. It never goes back. A processor may
+/// All of them are the same one; its epoch is that of [`SystemClock`]. It never goes back. A processor may
 /// read its counter some hundred nanoseconds ahead, so that of two threads one may see less than the other has
 /// told it; deciding forgives readings that are out of order, and far more than that. From the system's clock
 /// it differs by some microseconds; where that jumps, it follows within a twentieth of a second.
@@ -34,9 +34,9 @@ impl CounterClock {
         CounterClock
     }
 
-    /// The time since the start of the machine at which this clock shows zero.
-    pub(crate) fn epoch_since_boot() -> Ticks {
-        SYSTEM.epoch_since_boot()
+    /// The ticks that this clock showed when the machine started; those of a time before the epoch wrap around.
+    pub(crate) fn at_boot() -> u64 {
+        SYSTEM.at_boot()
     }
 }
 
@@ -162,8 +162,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::time::OUT_OF_ORDER;
     use crate::time::boot::since_boot;
+    use crate::time::{OUT_OF_ORDER, Ticks};
 
     #[test]
     fn between_threads_time_is_out_of_order_by_no_more_than_is_forgiven() {
@@ -193,13 +193,14 @@ mod tests {
         let error = Ticks::saturating_from(Duration::from_millis(5));
         let system = SystemClock::new();
         let process = Process::new(system.clone(), is_trusted());
+        let end = system.now().saturating_add(Ticks::saturating_from(until));
         let is_done = (0..100_000_000).any(|_| {
             let before = system.now();
             let now = process.now();
             let after = system.now();
             assert!(now >= before.saturating_sub(error), "{now:?} after {before:?}");
             assert!(now <= after.saturating_add(error), "{now:?} before {after:?}");
-            after >= Timestamp::after_epoch(until)
+            after >= end
         });
         assert!(is_done);
         assert!(match process {
@@ -209,14 +210,14 @@ mod tests {
     }
 
     #[test]
-    fn the_epoch_is_where_the_clock_of_the_process_meets_that_of_the_machine() {
-        let epoch = CounterClock::epoch_since_boot();
-        let before = Timestamp::after_epoch(since_boot());
-        let process = CounterClock::new().now().saturating_add(epoch);
-        let after = Timestamp::after_epoch(since_boot());
+    fn the_clock_of_the_process_goes_with_that_of_the_machine() {
+        let at_boot = CounterClock::at_boot();
+        let by_machine =
+            || Timestamp::from_ticks(Ticks::saturating_from(since_boot()).get().wrapping_add(at_boot));
+        let (before, process, after) = (by_machine(), CounterClock::new().now(), by_machine());
         assert!(process.saturating_add(OUT_OF_ORDER) > before, "{process:?} after {before:?}");
         assert!(process < after.saturating_add(OUT_OF_ORDER), "{process:?} before {after:?}");
-        assert_eq!(CounterClock::epoch_since_boot(), epoch);
+        assert_eq!(CounterClock::at_boot(), at_boot);
     }
 
     #[test]

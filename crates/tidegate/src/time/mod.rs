@@ -13,15 +13,18 @@ mod shifted;
 mod source;
 mod steered;
 mod timer;
+mod wall_alignment;
 #[cfg(test)]
 mod woken;
 
+pub(crate) use clock::BEGINNING;
 pub use clock::{Clock, SystemClock};
 pub use counter::CounterClock;
 pub use manual::ManualClock;
 pub(crate) use shifted::{Mark, Shifted};
 pub(crate) use source::Source;
 pub(crate) use timer::wake_all;
+pub use wall_alignment::WallAlignment;
 
 use std::fmt;
 use std::time::Duration;

@@ -29,8 +29,8 @@ struct Ready {
 }
 
 impl Greeting<'_> {
-    /// Says it all; the clock began when the program did.
-    pub(super) fn give(&self, clock: &SystemClock, json: bool) {
+    /// Says it all; the program started at this time of the clock.
+    pub(super) fn give(&self, (clock, started): (&SystemClock, Timestamp), json: bool) {
         say(format_args!("tidegate {}", env!("CARGO_PKG_VERSION")));
         say(format_args!("settings  {}", self.loaded.origin));
         say(format_args!("store     {}", store(&self.loaded.settings.store)));
@@ -51,7 +51,7 @@ impl Greeting<'_> {
                 None => say(format_args!("{front}      off")),
             }
         }
-        let took = clock.now().since(Timestamp::EPOCH).to_duration();
+        let took = clock.now().since(started).to_duration();
         say(format_args!("ready in {} ms", took.as_micros().div_ceil(1000)));
         if json {
             let text = |address: Option<SocketAddr>| address.map(|address| address.to_string());

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use tidegate::{SystemClock, Zone};
+use tidegate::{Clock as _, SystemClock, WallAlignment, Zone};
 use tidegate_rules::config::Bytes;
 use tokio::runtime::Builder;
 
@@ -62,6 +62,7 @@ pub(super) struct Serve {
 impl Serve {
     pub(super) fn run(self) -> Result<ExitCode, Failure> {
         let clock = SystemClock::new();
+        let started = clock.now();
         let config = self.config.filter(|path| !path.is_empty()).map(PathBuf::from);
         let source = Source::new(config, self.written.0);
         let loaded = source.load()?;
@@ -74,10 +75,13 @@ impl Serve {
         memory::suffices_for(&loaded.settings).map_err(Failure::misused)?;
         let zone = open(&loaded.settings.store)?;
         loaded.settings.store.file.iter().for_each(|file| folder::warn_if_open(file));
+        if zone.wall_alignment() != WallAlignment::Aligned {
+            say(format_args!("warning: {}", zone.wall_alignment()));
+        }
         let server = Server::start(loaded.settings.clone(), zone).map_err(with_owner)?;
         let store = server.watch_store(|line| say(line));
         server.read_rules_from(source, loaded.text.clone(), Tell::new(|lines| say(lines)), Every::default());
-        Greeting { loaded: &loaded, server: &server, store }.give(&clock, self.json);
+        Greeting { loaded: &loaded, server: &server, store }.give((&clock, started), self.json);
         notify::say("READY=1");
         let code = runtime.block_on(signals.stop(server));
         // Whoever is told twice to stop does not wait for threads.

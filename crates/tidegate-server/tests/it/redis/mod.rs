@@ -3,6 +3,7 @@
 mod away;
 mod crowd;
 mod many;
+mod midnight;
 mod order;
 mod pieces;
 mod place;

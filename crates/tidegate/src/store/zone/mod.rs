@@ -38,7 +38,7 @@ use super::Map;
 use super::limit_table::LimitTable;
 use super::receipts::Receipts;
 use crate::limit::Limit;
-use crate::time::{Clock, Source};
+use crate::time::{Clock, Source, WallAlignment};
 use cells::Cells;
 use table::{BUCKET_BYTES, Table};
 
@@ -190,6 +190,12 @@ impl Zone {
     /// less than they should. It costs about two readings of the clock.
     pub fn keep_time(&self) {
         self.inner.core.clock.leave_mark();
+    }
+
+    /// Returns whether days begin at midnight UTC in this zone, for a log. They do not if the wall clock was wrong when the
+    /// process started, or when the file was made.
+    pub fn wall_alignment(&self) -> WallAlignment {
+        WallAlignment::of(&self.inner.core.clock)
     }
 
     /// Waits until everything that was decided so far is on disk, if the zone is in a file. What is not there yet

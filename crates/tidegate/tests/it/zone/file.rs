@@ -162,10 +162,10 @@ fn a_file_of_the_format_before_is_rejected_with_what_to_do() {
     let folder = Folder::new();
     drop(open(&folder.zone()));
     let mut bytes = fs::read(folder.zone()).expect("a zone");
-    bytes[16] = 1;
+    bytes[16] = 2;
     fs::write(folder.zone(), &bytes).expect("a zone");
     let error = Zone::in_file(folder.zone(), 1 << 16).expect_err("another format").to_string();
-    assert!(error.contains("has format 1, and this program writes 2"), "{error}");
+    assert!(error.contains("has format 2, and this program writes 3"), "{error}");
     assert!(error.contains("move the file away to begin with all counts anew"), "{error}");
     assert_eq!(fs::read(folder.zone()).expect("a zone"), bytes, "it is as it was");
 }

@@ -7,12 +7,8 @@
 use std::time::Duration;
 
 use super::record::Record;
-use crate::time::boot::{BootId, boot_id, since_boot, wall};
-use crate::time::{OUT_OF_ORDER, Ticks};
-
-/// The time of a new zone. The clock of a process may be a little behind that of the machine, and there is no time
-/// before zero.
-const BEGINNING: Duration = Duration::from_secs(1);
+use crate::time::boot::{BootId, boot_id, since_boot, since_epoch, wall};
+use crate::time::{BEGINNING, OUT_OF_ORDER, Ticks};
 
 /// By less than this the wall clock and the machine's may drift apart without the wall clock having been set.
 const SET: Duration = Duration::from_secs(1);
@@ -48,9 +44,9 @@ impl Reading {
     }
 }
 
-/// What the clocks of a new zone begin with.
+/// What the clocks of a new zone begin with: the time since 2024, if the wall clock is believed.
 pub(super) fn begin(now: &Reading) -> Record {
-    now.record(1, Ticks::saturating_from(BEGINNING).get())
+    now.record(1, Ticks::saturating_from(since_epoch(now.wall).unwrap_or_default().max(BEGINNING)).get())
 }
 
 /// The record by which the zone goes on: that in force, or else a new one that is to be written.
@@ -134,7 +130,17 @@ mod tests {
     }
 
     #[test]
-    fn a_new_zone_is_a_second_old_however_long_the_machine_has_run() {
+    fn a_new_zone_shows_the_time_since_2024_if_the_wall_clock_is_believed() {
+        for since in [SECOND, DAY, 25 * YEAR] {
+            assert_eq!(begin(&reading(HERE, HOUR, IN_2024 + since)).zone, ticks(since));
+        }
+        for wall in [Duration::ZERO, IN_2024 - SECOND, IN_2024 + 27 * YEAR, Duration::MAX] {
+            assert_eq!(begin(&reading(HERE, HOUR, wall)).zone, ticks(SECOND), "{wall:?}");
+        }
+    }
+
+    #[test]
+    fn a_new_zone_is_at_least_a_second_old_however_long_the_machine_has_run() {
         for since_boot in [Duration::ZERO, SECOND, HOUR, 30 * YEAR] {
             let record = begin(&reading(HERE, since_boot, IN_2024));
             assert_eq!(record.zone, ticks(SECOND));

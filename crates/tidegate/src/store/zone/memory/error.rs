@@ -287,8 +287,8 @@ mod tests {
     fn flaws_of_other_programs_say_which_can_go_on() {
         let rest = "run the version that wrote it, or move the file away to begin with all counts anew";
         for (flaw, expected) in [
-            (Flaw::Newer { version: 3 }, "has format 3, and this program knows 2"),
-            (Flaw::Older { version: 1 }, "has format 1, and this program writes 2"),
+            (Flaw::Newer { version: 4 }, "has format 4, and this program knows 3"),
+            (Flaw::Older { version: 2 }, "has format 2, and this program writes 3"),
             (Flaw::Hash { id: 2 }, "finds keys by hash 2, which is unknown here"),
             (Flaw::Tick { id: 3 }, "counts time in unit 3, which is unknown here"),
             (Flaw::Cell { bytes: 32 }, "has cells of 32 bytes, which are unknown here"),

@@ -108,7 +108,7 @@ impl ZoneFile {
 
     /// The time of the zone less that of the process, in ticks, without regard to overflow.
     pub(crate) fn shift(&self) -> u64 {
-        CounterClock::epoch_since_boot().get().wrapping_add(self.record.offset)
+        self.record.offset.wrapping_sub(CounterClock::at_boot())
     }
 
     /// The clock of the zone, which keeps its file open and its record up to date.

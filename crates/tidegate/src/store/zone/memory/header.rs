@@ -35,7 +35,7 @@ const CHECKED: usize = 80;
 
 const MAGIC: [u8; 16] = *b"tidegate zone\n\0\0";
 /// The newest format that is known here.
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
 /// As the machine has it in memory.
 const ORDER: [u8; 4] = 0x0a0b_0c0d_u32.to_ne_bytes();
 /// SipHash-1-3 with 128 bits.

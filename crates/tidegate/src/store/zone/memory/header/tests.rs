@@ -39,7 +39,7 @@ fn a_header_comes_back_from_its_bytes() {
 #[test]
 fn the_bytes_are_where_the_format_says() {
     let mut expected = Vec::from(*b"tidegate zone\n\0\0");
-    expected.extend(2_u32.to_le_bytes());
+    expected.extend(3_u32.to_le_bytes());
     expected.extend(0x0a0b_0c0d_u32.to_ne_bytes());
     for number in [1, 1, 16, 8_u32] {
         expected.extend(number.to_le_bytes());
@@ -102,8 +102,8 @@ fn a_file_is_as_long_as_it_was_made() {
 #[test]
 fn what_is_not_known_is_refused_by_name() {
     let flaw = |at, bytes: &[u8]| Header::decode(&page_with(at, bytes), LENGTH).unwrap_err();
-    assert_eq!(flaw(16, &[3, 0, 0, 0]), Flaw::Newer { version: 3 });
-    assert_eq!(flaw(16, &[1, 0, 0, 0]), Flaw::Older { version: 1 });
+    assert_eq!(flaw(16, &[4, 0, 0, 0]), Flaw::Newer { version: 4 });
+    assert_eq!(flaw(16, &[2, 0, 0, 0]), Flaw::Older { version: 2 });
     assert_eq!(flaw(16, &[0, 0, 0, 1]), Flaw::Newer { version: 1 << 24 });
     assert_eq!(flaw(20, &0x0a0b_0c0d_u32.swap_bytes().to_ne_bytes()), Flaw::ByteOrder);
     assert_eq!(flaw(24, &[2, 0, 0, 0]), Flaw::Hash { id: 2 });
