@@ -12,6 +12,7 @@ const OPERATIONS: u64 = 60;
 fn hold<V: Versions + Default>(kind: &str, count: u64) {
     let met = Histories { kind, count, operations: OPERATIONS, at_once: 1 }.play(|_, _| V::default());
     assert!(met.carried > met.changes / 10 && met.lagging > met.asks / 10, "{met:?}");
+    assert!(met.waits > met.denials / 10, "{met:?}");
 }
 
 macro_rules! versions {
