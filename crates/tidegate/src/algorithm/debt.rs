@@ -50,13 +50,12 @@ impl<M: Metered + std::fmt::Debug> Decide for M {
 
     #[inline]
     fn decide(&self, clear_at: &mut Timestamp, now: Timestamp, ask: Ask) -> Decision {
-        let owed = self.debt().owed(*clear_at, now);
-        let (verdict, after) = judge(self, owed, now, ask);
+        let owed = self.debt().clamp(clear_at, now);
+        let (verdict, end) = judge(self, owed, now, ask);
         if verdict.is_allowed() {
-            *clear_at = now.saturating_add(after);
-            return report(self, verdict, after, now);
+            *clear_at = end;
+            return report(self, verdict, end.since(now), now);
         }
-        self.debt().clamp(clear_at, now);
         report(self, verdict, owed, now)
     }
 
@@ -121,13 +120,13 @@ impl<M: Metered + std::fmt::Debug> OneWord for M {
 
     /// Whoever charged it last may have read the clock a little later.
     fn worst_state(&self, clear_at: Timestamp, now: Timestamp) -> Timestamp {
-        clear_at.min(now.saturating_add(self.debt().depth().saturating_add(OUT_OF_ORDER)))
+        clear_at.min(now.saturating_add(self.debt().deepest))
     }
 
     fn decide_sharing(&self, clear_at: Timestamp, now: Timestamp, ask: Ask) -> (Decision, u64) {
         let owed = clear_at.since(now);
-        let (verdict, after) = judge(self, owed, now, ask);
-        let left = if verdict.is_allowed() { after } else { owed };
+        let (verdict, end) = judge(self, owed, now, ask);
+        let left = if verdict.is_allowed() { end.since(now) } else { owed };
         (report(self, verdict, left, now), now.saturating_add(left).max(clear_at).ticks())
     }
 
@@ -166,15 +165,15 @@ impl<M: Metered + std::fmt::Debug> Carry for M {
     }
 }
 
-/// The verdict, and the debt that an allowed ask leaves.
+/// The verdict, and the clear time that an allowed ask leaves.
 #[inline]
-fn judge<M: Metered>(meter: &M, owed: Ticks, now: Timestamp, ask: Ask) -> (Verdict<Ticks>, Ticks) {
-    let Some(price) = meter.debt().price(ask.units()) else { return (Verdict::Impossible, owed) };
-    let after = owed.saturating_add(price);
-    if after > now.left() {
-        return (Verdict::Impossible, owed);
+fn judge<M: Metered>(meter: &M, owed: Ticks, now: Timestamp, ask: Ask) -> (Verdict<Ticks>, Timestamp) {
+    let start = now.saturating_add(owed);
+    let end = meter.debt().price(ask.units()).and_then(|price| start.checked_add(price));
+    match end {
+        Some(end) => (meter.verdict(owed, end.since(now), ask.patience), end),
+        None => (Verdict::Impossible, start),
     }
-    (meter.verdict(owed, after, ask.patience), after)
 }
 
 #[inline]
@@ -188,6 +187,8 @@ pub(crate) struct Debt {
     interval: NonZeroU64,
     capacity: Ticks,
     max_debt: Ticks,
+    /// The largest debt that spending explains, with readings of the clock out of order.
+    deepest: Ticks,
 }
 
 impl Debt {
@@ -203,7 +204,8 @@ impl Debt {
         if max_debt.get() > Ticks::TEN_YEARS.get() {
             return Err(Problem::MaxDebtTooLong);
         }
-        Ok(Debt { interval, capacity, max_debt })
+        let deepest = capacity.saturating_add(max_debt).saturating_add(OUT_OF_ORDER);
+        Ok(Debt { interval, capacity, max_debt, deepest })
     }
 
     /// The numbers, for [`Packed`](super::Packed).
@@ -244,7 +246,7 @@ impl Debt {
     #[inline]
     pub(crate) fn owed(&self, clear_at: Timestamp, now: Timestamp) -> Ticks {
         let owed = clear_at.since(now);
-        if owed > self.depth().saturating_add(OUT_OF_ORDER) { self.depth() } else { owed }
+        if owed > self.deepest { self.depth() } else { owed }
     }
 
     /// The debt under these prices of a key that owes so much under the old ones.
@@ -260,10 +262,15 @@ impl Debt {
         self.time_of(units).min(most)
     }
 
-    /// Writes a debt that is too large back as a full one; anything else stays as it is.
+    /// Returns the debt. Writes one that is too large back as a full one; any other state stays as it is.
     #[inline]
-    pub(crate) fn clamp(&self, clear_at: &mut Timestamp, now: Timestamp) {
-        *clear_at = (*clear_at).min(now.saturating_add(self.owed(*clear_at, now)));
+    fn clamp(&self, clear_at: &mut Timestamp, now: Timestamp) -> Ticks {
+        let owed = clear_at.since(now);
+        if owed > self.deepest {
+            *clear_at = now.saturating_add(self.depth());
+            return self.depth();
+        }
+        owed
     }
 
     /// What could still be taken at this instant.
