@@ -83,8 +83,8 @@ pub use refusal::Refusal;
 pub use shaper::Shaper;
 pub use single::Single;
 pub use store::{
-    Answer, DroppedCounts, Map, Memory, OpenReceipt, PreparedLimit, ReceiptCounts, Scope, Store, StoreError,
-    Subject, TrackedDecisions, WhenFull, Zone, ZoneCounts, ZoneError, Zones,
+    Answer, DroppedCounts, Map, Memory, OpenReceipt, PreparedLimit, ReceiptCounts, Scope, StateCounts, Store,
+    StoreError, Subject, TrackedDecisions, WhenFull, Zone, ZoneCounts, ZoneError, Zones,
 };
 pub use time::{
     Clock, CounterClock, DAY, HOUR, MILLISECOND, MINUTE, ManualClock, SECOND, SystemClock, Ticks, Timestamp,

@@ -16,6 +16,7 @@
 
 use std::collections::BTreeMap;
 
+use super::journal::Journal;
 use super::state::Stored;
 use super::{Carry, Decide, Packed, Words};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
@@ -53,6 +54,8 @@ pub struct Holders {
     /// The longest lease that was given to one of them. Under a rule they are one set whatever its numbers, and each
     /// keeps the lease that it was given.
     longest_lease: Ticks,
+    /// The changes that a store has not written down yet, if it writes them down one by one.
+    journal: Journal,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,6 +188,14 @@ impl Stored for Concurrency {
     fn most_held(&self) -> usize {
         size_of::<Holders>() + (self.max as usize + 1) * Holders::GROWTH
     }
+
+    fn words_after(&self, words: usize) -> usize {
+        words.max(2) + 3
+    }
+
+    fn most_words(&self) -> usize {
+        2 + 3 * (self.max as usize + 1)
+    }
 }
 
 impl Carry for Concurrency {
@@ -218,8 +229,7 @@ impl Decide for Concurrency {
     }
 
     fn clear_at(&self, holders: &Holders) -> Timestamp {
-        let numbers_free_at = Timestamp::from_ticks(holders.next.saturating_mul(2));
-        holders.last_end().map_or(numbers_free_at, |(until, _)| numbers_free_at.max(until))
+        holders.clear_at()
     }
 
     /// The permit of a take that has just been allowed is the newest.
@@ -278,12 +288,42 @@ impl Holders {
         Some(holders)
     }
 
-    pub(super) fn words(&self) -> Vec<u64> {
-        let lease = |(&(until, permit), &units): (&(Timestamp, PermitId), &u64)| {
-            [until.ticks(), units, permit.number()]
-        };
-        let first = [self.next, self.longest_lease.get()];
-        first.into_iter().chain(self.by_end.iter().flat_map(lease)).collect()
+    pub(super) fn each_word(&self, put: &mut impl FnMut(u64)) {
+        self.sequence().into_iter().for_each(&mut *put);
+        self.leases().for_each(|(permit, lease)| {
+            [lease[0], lease[1], permit.number()].into_iter().for_each(&mut *put);
+        });
+    }
+
+    /// The place of the next permit in the sequence, and the longest lease that was given.
+    pub(crate) fn sequence(&self) -> [u64; 2] {
+        [self.next, self.longest_lease.get()]
+    }
+
+    /// The number of holders.
+    pub(crate) fn len(&self) -> usize {
+        self.by_permit.len()
+    }
+
+    /// The end of a holder's lease, and its places.
+    pub(crate) fn lease_of(&self, permit: PermitId) -> Option<[u64; 2]> {
+        self.by_permit.get(&permit).map(|holder| [holder.until.ticks(), holder.units])
+    }
+
+    /// All permits with the ends of their leases and their places, soonest first.
+    pub(crate) fn leases(&self) -> impl Iterator<Item = (PermitId, [u64; 2])> {
+        self.by_end.iter().map(|(&(until, permit), &units)| (permit, [until.ticks(), units]))
+    }
+
+    /// The changes since a store wrote them down.
+    pub(crate) fn journal(&mut self) -> &mut Journal {
+        &mut self.journal
+    }
+
+    /// The time from which on it is worth nothing.
+    pub(crate) fn clear_at(&self) -> Timestamp {
+        let numbers_free_at = Timestamp::from_ticks(self.next.saturating_mul(2));
+        self.last_end().map_or(numbers_free_at, |(until, _)| numbers_free_at.max(until))
     }
 
     /// The next of the sequence under this nonce. It is passed over if it is zero, or the permit of a holder: no two
@@ -313,6 +353,7 @@ impl Holders {
 
     fn insert(&mut self, permit: PermitId, holder: Holder) {
         self.units += holder.units;
+        self.journal.entered(permit);
         self.by_end.insert((holder.until, permit), holder.units);
         self.by_permit.insert(permit, holder);
     }
@@ -320,6 +361,7 @@ impl Holders {
     fn remove(&mut self, permit: PermitId) -> Option<Holder> {
         let holder = self.by_permit.remove(&permit)?;
         self.by_end.remove(&(holder.until, permit));
+        self.journal.left(permit);
         self.units -= holder.units;
         Some(holder)
     }
@@ -420,8 +462,13 @@ mod tests {
         let mut holders = Holders::default();
         let mut enter = |nonce| limit.decide_with_nonce(&mut holders, now, Ask::ONE, nonce).permit().unwrap();
         let permits = [enter(u64::MAX), enter(1 << 63), enter(12)];
-        let mut read = Holders::from_words(&holders.words()).unwrap();
-        assert_eq!(read.words(), holders.words());
+        let words = |holders: &Holders| {
+            let mut words = Vec::new();
+            holders.each_word(&mut |word| words.push(word));
+            words
+        };
+        let mut read = Holders::from_words(&words(&holders)).unwrap();
+        assert_eq!(words(&read), words(&holders));
         let [one, other] =
             [&mut read, &mut holders].map(|state| limit.decide_with_nonce(state, now, Ask::ONE, 77).permit());
         assert_eq!(one, other, "the sequence goes on");

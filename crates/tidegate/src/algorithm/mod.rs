@@ -7,6 +7,7 @@ pub(crate) mod carry;
 pub mod concurrency;
 pub mod debt;
 pub mod fixed_window;
+pub(crate) mod journal;
 pub mod leaky_bucket;
 pub mod pacer;
 pub(crate) mod refund;

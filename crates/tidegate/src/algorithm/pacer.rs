@@ -326,7 +326,11 @@ impl Packed for Pacer {
     }
 }
 
-impl Stored for Pacer {}
+impl Stored for Pacer {
+    fn words_after(&self, _: usize) -> usize {
+        4
+    }
+}
 
 impl Decide for Pacer {
     type State = Pace;
@@ -464,10 +468,10 @@ impl Pace {
         Some(Pace(Some(Reckoning { at: Timestamp::from_ticks(at), owed: Ticks::new(owed), saved, scale })))
     }
 
-    pub(super) fn words(&self) -> Vec<u64> {
-        self.0.map_or_else(Vec::new, |last| {
-            vec![last.at.ticks(), last.owed.get(), last.saved, last.scale.get()]
-        })
+    /// The words, if there is anything to remember.
+    #[inline]
+    pub(super) fn words(&self) -> Option<[u64; 4]> {
+        self.0.map(|last| [last.at.ticks(), last.owed.get(), last.saved, last.scale.get()])
     }
 }
 

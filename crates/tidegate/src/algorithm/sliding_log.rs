@@ -137,6 +137,14 @@ impl Stored for SlidingLog {
     fn most_held(&self) -> usize {
         Log::most_held(self.amount as usize)
     }
+
+    fn words_after(&self, words: usize) -> usize {
+        words.max(1) + 2
+    }
+
+    fn most_words(&self) -> usize {
+        1 + 2 * (self.amount as usize + 1)
+    }
 }
 
 impl Decide for SlidingLog {
@@ -258,9 +266,31 @@ impl Log {
         Some(Log { entries: kept, forgotten: *forgotten })
     }
 
-    pub(super) fn words(&self) -> Vec<u64> {
-        let entries = self.entries.iter().flat_map(|entry| [entry.at.ticks(), entry.total]);
-        [self.forgotten].into_iter().chain(entries).collect()
+    #[inline]
+    pub(super) fn each_word(&self, put: &mut impl FnMut(u64)) {
+        put(self.forgotten);
+        for entry in &self.entries {
+            put(entry.at.ticks());
+            put(entry.total);
+        }
+    }
+
+    /// The number of entries.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The time of an entry and the running total up to it; the oldest is the first.
+    #[inline]
+    pub(crate) fn entry(&self, index: usize) -> Option<[u64; 2]> {
+        self.entries.get(index).map(|entry| [entry.at.ticks(), entry.total])
+    }
+
+    /// The running total before the oldest entry.
+    #[inline]
+    pub(crate) fn forgotten(&self) -> u64 {
+        self.forgotten
     }
 
     /// The memory behind it, in bytes.

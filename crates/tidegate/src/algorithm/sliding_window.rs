@@ -243,6 +243,10 @@ impl Stored for SlidingWindow {
     fn most_held(&self) -> usize {
         (self.slots as usize + 1) * size_of::<u64>()
     }
+
+    fn words_after(&self, words: usize) -> usize {
+        words.max(self.slots as usize + 3)
+    }
 }
 
 impl Decide for SlidingWindow {
@@ -355,8 +359,15 @@ impl Slots {
         Some(Slots { newest: *newest, width: *width, counts: counts.into() })
     }
 
-    pub(super) fn words(&self) -> Vec<u64> {
-        [self.newest, self.width].into_iter().chain(self.counts.iter().copied()).collect()
+    #[inline]
+    pub(super) fn each_word(&self, put: &mut impl FnMut(u64)) {
+        put(self.newest);
+        put(self.width);
+        self.counts.iter().for_each(|count| put(*count));
+    }
+
+    pub(super) fn word_count(&self) -> usize {
+        2 + self.counts.len()
     }
 
     /// The memory behind it, in bytes.

@@ -64,15 +64,49 @@ impl State {
 
     /// What is remembered as plain numbers: [`State::from_words`] says which.
     pub fn words(&self) -> Vec<u64> {
+        let mut words = Vec::with_capacity(self.word_count());
+        self.each_word(&mut |word| words.push(word));
+        words
+    }
+
+    /// Hands on each of [`State::words`], in their order.
+    #[inline]
+    pub(crate) fn each_word(&self, put: &mut impl FnMut(u64)) {
         match &self.0 {
-            Kind::Unseen => Vec::new(),
-            Kind::Tokens(clear_at) | Kind::Queue(clear_at) => vec![clear_at.ticks()],
-            Kind::Window(window) => window.words().to_vec(),
-            Kind::Log(log) => log.words(),
-            Kind::Slots(slots) => slots.words(),
-            Kind::Pace(pace) => pace.words(),
-            Kind::Holders(holders) => holders.words(),
+            Kind::Unseen => {}
+            Kind::Tokens(clear_at) | Kind::Queue(clear_at) => put(clear_at.ticks()),
+            Kind::Window(window) => window.words().into_iter().for_each(put),
+            Kind::Log(log) => log.each_word(put),
+            Kind::Slots(slots) => slots.each_word(put),
+            Kind::Pace(pace) => pace.words().into_iter().flatten().for_each(put),
+            Kind::Holders(holders) => holders.each_word(put),
         }
+    }
+
+    /// The number of [`State::words`].
+    #[inline]
+    pub(crate) fn word_count(&self) -> usize {
+        match &self.0 {
+            Kind::Unseen => 0,
+            Kind::Tokens(_) | Kind::Queue(_) => 1,
+            Kind::Window(_) => 2,
+            Kind::Log(log) => 1 + 2 * log.len(),
+            Kind::Slots(slots) => slots.word_count(),
+            Kind::Pace(pace) => pace.words().map_or(0, |words| words.len()),
+            Kind::Holders(holders) => 2 + 3 * holders.len(),
+        }
+    }
+
+    /// The log, if it is one.
+    #[inline]
+    pub(crate) fn as_log(&self) -> Option<&Log> {
+        if let Kind::Log(log) = &self.0 { Some(log) } else { None }
+    }
+
+    /// The holders, if that is what it is.
+    #[inline]
+    pub(crate) fn as_holders(&mut self) -> Option<&mut Holders> {
+        if let Kind::Holders(holders) = &mut self.0 { Some(holders) } else { None }
     }
 
     /// The memory that it takes, in bytes.
@@ -133,11 +167,33 @@ pub(crate) trait Stored: Decide {
     fn most_held(&self) -> usize {
         0
     }
+
+    /// The most words of a state that one take leaves, of which there were so many before.
+    fn words_after(&self, words: usize) -> usize;
+
+    /// The most words of a state of this limit, with what room is made for before one more take.
+    fn most_words(&self) -> usize {
+        self.words_after(0)
+    }
 }
 
-impl Stored for TokenBucket {}
-impl Stored for LeakyBucket {}
-impl Stored for FixedWindow {}
+macro_rules! of_one_word {
+    ($($algorithm:ident)+) => {$(
+        impl Stored for $algorithm {
+            fn words_after(&self, _: usize) -> usize {
+                1
+            }
+        }
+    )+};
+}
+
+of_one_word! { TokenBucket LeakyBucket }
+
+impl Stored for FixedWindow {
+    fn words_after(&self, _: usize) -> usize {
+        2
+    }
+}
 
 macro_rules! kept {
     ($($algorithm:ident: $kind:ident)+) => {$(

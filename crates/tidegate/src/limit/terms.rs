@@ -321,6 +321,17 @@ impl Terms {
         with_terms!(self, terms => terms.most_held())
     }
 
+    /// The most [words](State::words) of a state after one more take.
+    #[inline]
+    pub(crate) fn words_after(&self, state: &State) -> usize {
+        with_terms!(self, terms => terms.words_after(state.word_count()))
+    }
+
+    /// The most words of a state, with what room is made for before one more take.
+    pub(crate) fn most_words(&self) -> usize {
+        with_terms!(self, terms => terms.most_words())
+    }
+
     /// How long one more has to wait at the end of a line after its head may pass, where that is a sum: `head`
     /// units stand at its head, `all` in the whole of it.
     pub(crate) fn wait_in_line(&self, head: u64, all: u64, ask: Ask) -> Option<Ticks> {

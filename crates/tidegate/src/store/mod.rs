@@ -29,7 +29,7 @@ pub(crate) use nonce::nonce_for;
 pub use prepared::{DroppedCounts, PreparedLimit, Scope};
 pub use receipts::{OpenReceipt, ReceiptCounts, TrackedDecisions};
 pub(crate) use reported::Reported;
-pub use zone::{WhenFull, Zone, ZoneCounts, ZoneError};
+pub use zone::{StateCounts, WhenFull, Zone, ZoneCounts, ZoneError};
 pub use zones::Zones;
 
 use std::fmt;
@@ -210,7 +210,8 @@ pub trait Store: fmt::Debug + Send + Sync {
     fn reset_limit<'a>(&'a self, subject: Subject<'a>) -> Answer<'a, bool>;
 
     /// Whether it can hold what this limit counts, exactly as the limit says; if not, what is wrong and what would
-    /// do, to be read behind the limit's text. Every store in memory holds every limit.
+    /// do, to be read behind the limit's text. A store in memory holds every limit, but for a zone whose state file belongs
+    /// to another process.
     fn supports(&self, _limit: &Limit) -> Result<(), String> {
         Ok(())
     }

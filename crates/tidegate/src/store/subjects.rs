@@ -10,6 +10,7 @@ use crate::algorithm::State;
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, PermitId};
 use crate::decisions::Decisions;
+use crate::limit::Limit;
 use crate::receipt::Receipt;
 use crate::store::name::{Account, Name, Namespace};
 use crate::time::{RECENT, Timestamp};
@@ -83,6 +84,13 @@ fn reset(memory: &Memory, subject: &Subject<'_>) -> Result<bool, StoreError> {
     let namespace = Namespace::new(subject.namespace());
     let name = Name::new(&namespace, subject.key());
     memory.forget(&namespace, &name).map_err(StoreError::from)
+}
+
+impl Map {
+    /// A map keeps states under every limit.
+    fn supports(&self, _: &Limit) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 macro_rules! serves_subjects {
@@ -257,6 +265,10 @@ macro_rules! serves_subjects {
 
             fn reset_limit<'a>(&'a self, subject: Subject<'a>) -> Answer<'a, bool> {
                 Answer::ready($store::reset_limit(self, subject))
+            }
+
+            fn supports(&self, limit: &Limit) -> Result<(), String> {
+                $store::supports(self, limit)
             }
         }
     };

@@ -3,7 +3,8 @@
 use std::io;
 use std::sync::Arc;
 
-use super::{Memory, Zone};
+use super::{Memory, Zone, ZoneError};
+use crate::limit::Limit;
 use crate::time::Source;
 
 /// A store in memory and zones beside it that have names; clones share them.
@@ -33,10 +34,33 @@ impl Zones {
     }
 
     /// With one more zone of so many bytes, which goes by the clock of the first. States of more than one word
-    /// ([`Zone::keeps`]) take at most as much again. An error if the system gives no memory.
+    /// ([`Zone::keeps`]) take at most as much again. Beside a zone in a file it is in files of its own. An error if the
+    /// system gives no memory, or if these files cannot be used, with a [`ZoneError`] as its cause.
     pub fn with(self, name: &str, bytes: usize) -> io::Result<Zones> {
-        let zone = Zone::try_on_clock(bytes, self.first.clock().clone())?.beside(bytes).named(name);
+        let zone = match self.in_files(name, bytes).map_err(io::Error::other)? {
+            Some(zone) => zone,
+            None => Zone::try_on_clock(bytes, self.first.clock().clone())?.beside(bytes).named(name),
+        };
         Ok(self.and((name.into(), Memory::from(&zone))))
+    }
+
+    #[cfg(not(tidegate_models))]
+    fn in_files(&self, name: &str, bytes: usize) -> Result<Option<Zone>, ZoneError> {
+        self.first.zone().map_or(Ok(None), |first| first.named_beside(name, bytes))
+    }
+
+    #[cfg(tidegate_models)]
+    fn in_files(&self, _: &str, _: usize) -> Result<Option<Zone>, ZoneError> {
+        Ok(None)
+    }
+
+    /// Whether all of them can keep states under this limit: [`Zone::supports`].
+    pub fn supports(&self, limit: &Limit) -> Result<(), String> {
+        let named = self.named.iter().map(|(_, memory)| memory);
+        std::iter::once(&self.first)
+            .chain(named)
+            .filter_map(Memory::zone)
+            .try_for_each(|zone| zone.supports(limit))
     }
 
     /// With one that another store has under this name already, so that it keeps what it holds. The same store if

@@ -3,6 +3,7 @@
 mod file;
 mod flood;
 mod newcomers;
+mod states;
 
 use std::sync::Arc;
 

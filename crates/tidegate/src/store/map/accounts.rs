@@ -168,7 +168,7 @@ impl Map {
     }
 
     #[inline]
-    fn place_of(&self, name: &[u8], limit: u64) -> Place {
+    pub(super) fn place_of(&self, name: &[u8], limit: u64) -> Place {
         let mut hasher = self.inner.hashing.build_hasher();
         hasher.write(name);
         let base = hasher.finish();
@@ -227,8 +227,13 @@ impl Inner {
         if !self.budget.grow(growth) {
             return full(entry.state(), at);
         }
+        if !self.budget.reserve_block(entry, terms) {
+            self.budget.shrink(growth);
+            return full(entry.state(), at);
+        }
         let answer = self.change_entry(entry, terms, growth, |state| change(state, at));
         note(account, entry.clear_at(), now);
+        self.budget.save(entry);
         answer
     }
 
@@ -268,8 +273,8 @@ impl Inner {
         (state, clear_at): (State, Timestamp),
         now: Now,
     ) -> bool {
-        let named = named(account);
-        let Err(state) = shard.insert((hash, named), (state, clear_at), now, &self.budget) else {
+        let (named, at) = (named(account), (now, account.terms()));
+        let Err(state) = shard.insert((hash, named), (state, clear_at), at, &self.budget) else {
             return true;
         };
         shard.tend(OTHER_STEPS, now, &self.budget);
@@ -280,7 +285,7 @@ impl Inner {
                 other.tend(OTHER_STEPS, now, &self.budget);
             }
         }
-        shard.insert((hash, named), (state, clear_at), now, &self.budget).is_ok()
+        shard.insert((hash, named), (state, clear_at), at, &self.budget).is_ok()
     }
 
     /// Now and then, looks after this shard and, without waiting, after another one.

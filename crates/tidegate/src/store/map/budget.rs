@@ -1,7 +1,13 @@
 //! How much a map may hold, and how much it does.
 //!
-//! An eighth of the bytes is kept for tables that move to another size, so that a full map can always shrink.
+//! An eighth of the bytes is kept for tables that move to another size, so that a full map can always shrink. A map whose
+//! states survive the process is bounded by its state file.
 
+use std::sync::Arc;
+
+use super::shard::{Entry, StateRef};
+use crate::limit::Terms;
+use crate::store::zone::memory::states::{StateFile, StateName};
 use crate::sync::{AtomicUsize, Ordering};
 
 /// The bounds of a map and what counts towards them.
@@ -11,11 +17,69 @@ pub(super) struct Budget {
     max_bytes: usize,
     keys: AtomicUsize,
     bytes: AtomicUsize,
+    /// The file in which each state has a block, if states survive the process.
+    states: Option<Arc<StateFile>>,
 }
 
 impl Budget {
     pub(super) fn new(max_keys: usize, max_bytes: usize) -> Budget {
-        Budget { max_keys, max_bytes, keys: AtomicUsize::new(0), bytes: AtomicUsize::new(0) }
+        let (keys, bytes) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Budget { max_keys, max_bytes, keys, bytes, states: None }
+    }
+
+    /// The bounds of a map whose states are in a file: there is as much room as the file has.
+    pub(super) fn of_file(states: Arc<StateFile>) -> Budget {
+        Budget { states: Some(states), ..Budget::new(usize::MAX, usize::MAX) }
+    }
+
+    /// The file in which states survive.
+    pub(super) fn states(&self) -> Option<&StateFile> {
+        self.states.as_deref()
+    }
+
+    /// Takes room for an entry and writes its state down. Returns false if there is no room.
+    pub(super) fn add(&self, entry: &mut Entry, named: StateRef<'_>, terms: &Terms) -> bool {
+        let bytes = entry.bytes();
+        if !self.add_key(bytes) {
+            return false;
+        }
+        let Some(states) = &self.states else { return true };
+        let name = StateName { digest: named.limit, name: named.name, algorithm: terms.algorithm() };
+        let words = terms.words_after(entry.state());
+        let (state, clear_at, block) = entry.parts_mut();
+        *block = states.insert(name, (state, clear_at), words);
+        let has_block = block.is_some();
+        if !has_block {
+            self.remove_key(bytes);
+        }
+        has_block
+    }
+
+    /// Counts an entry no longer, and frees its block.
+    pub(super) fn remove(&self, mut entry: Entry) {
+        self.remove_key(entry.bytes());
+        if let (Some(states), Some(block)) = (&self.states, entry.parts_mut().2.take()) {
+            states.remove(block);
+        }
+    }
+
+    /// Sees to it that a state can be written down after one more take. Returns false if the file has no room for that.
+    #[inline]
+    pub(super) fn reserve_block(&self, entry: &mut Entry, terms: &Terms) -> bool {
+        let Some(states) = &self.states else { return true };
+        let words = terms.words_after(entry.state());
+        let (state, clear_at, block) = entry.parts_mut();
+        block.as_mut().is_none_or(|block| states.reserve(block, (state, clear_at), words))
+    }
+
+    /// Writes a state down that has changed.
+    #[inline]
+    pub(super) fn save(&self, entry: &mut Entry) {
+        let Some(states) = &self.states else { return };
+        let (state, clear_at, block) = entry.parts_mut();
+        if let Some(block) = block {
+            states.save(*block, state, clear_at);
+        }
     }
 
     pub(super) fn max_keys(&self) -> usize {

@@ -23,6 +23,8 @@ use std::sync::Arc;
 use super::holder::Holder;
 use super::limit_table::LimitTable;
 use super::receipts::Receipts;
+use super::zone::memory::Flaw;
+use super::zone::memory::states::StateFile;
 use crate::limit::Terms;
 use crate::sync::{Apart, AtomicUsize, Mutex};
 use crate::time::{Clock, Source};
@@ -37,6 +39,9 @@ const MAX_BYTES: usize = 256 << 20;
 const KEYS_PER_SHARD: usize = 1 << 14;
 const FEWEST_SHARDS: usize = if cfg!(any(tidegate_models, miri)) { 2 } else { 64 };
 const MOST_SHARDS: usize = 4096;
+/// No state takes fewer bytes of a state file.
+const LEAST_PER_STATE: usize = 128;
+
 /// A store in memory for whole keys and states of any algorithm; clones share it.
 ///
 /// ```
@@ -118,18 +123,58 @@ impl Map {
         Map::build(clock, limits, MAX_KEYS, MAX_BYTES)
     }
 
+    /// The map beside a zone in a file, with all states of the state file; it is as large as that.
+    /// A file that is not whole comes back.
+    pub(crate) fn in_file(
+        clock: Source,
+        limits: Arc<LimitTable>,
+        states: Arc<StateFile>,
+    ) -> Result<Map, (Flaw, Arc<StateFile>)> {
+        let keys = states.bytes() / LEAST_PER_STATE;
+        let map = Map::with_budget(clock, limits, Budget::of_file(Arc::clone(&states)), keys);
+        let (inner, now) = (&map.inner, map.inner.now());
+        let loaded = states.load(&mut |loaded| {
+            let place = map.place_of(loaded.name, loaded.digest);
+            // What is clear is the same as none.
+            !now.is_long_past(loaded.clear_at)
+                && inner.shards[place.shard].0.lock().adopt(place.hash, loaded, now, &inner.budget)
+        });
+        match loaded {
+            Ok(()) => {
+                states.take_possession();
+                Ok(map)
+            }
+            Err(flaw) => Err((flaw, states)),
+        }
+    }
+
+    /// A map that has no room for any state, for a zone whose state file belongs to another process.
+    pub(crate) fn without_room(clock: Source, limits: Arc<LimitTable>) -> Map {
+        Map::build(clock, limits, 0, 0)
+    }
+
+    /// The file in which its states survive, if they do.
+    pub(crate) fn states(&self) -> Option<&StateFile> {
+        self.inner.budget.states()
+    }
+
     /// The table of the limits that its namespaces have had.
     pub(crate) fn limits(&self) -> &Arc<LimitTable> {
         &self.inner.limits
     }
 
     fn build(clock: Source, limits: Arc<LimitTable>, max_keys: usize, max_bytes: usize) -> Map {
-        let shards = (max_keys / KEYS_PER_SHARD).clamp(FEWEST_SHARDS, MOST_SHARDS).next_power_of_two();
+        Map::with_budget(clock, limits, Budget::new(max_keys, max_bytes), max_keys)
+    }
+
+    /// A map of these bounds, with shards for so many keys.
+    fn with_budget(clock: Source, limits: Arc<LimitTable>, budget: Budget, keys: usize) -> Map {
+        let shards = (keys / KEYS_PER_SHARD).clamp(FEWEST_SHARDS, MOST_SHARDS).next_power_of_two();
         let inner = Inner {
             shards: (0..shards).map(|_| Apart(Mutex::new(Shard::default()))).collect(),
             hashing: Hashing::default(),
             clock,
-            budget: Budget::new(max_keys, max_bytes),
+            budget,
             limits,
             receipts: Receipts::new(),
             next_searched: AtomicUsize::new(0),

@@ -21,6 +21,7 @@ use super::budget::Budget;
 use crate::algorithm::State;
 use crate::limit::Terms;
 use crate::store::name::StoredName;
+use crate::store::zone::memory::states::{Block, Loaded};
 use crate::time::{OUT_OF_ORDER, Timestamp};
 
 /// How many entries a table has on average before another one is added; one that waits for its turn has twice
@@ -50,10 +51,18 @@ pub(super) struct Entry {
     limit: u64,
     name: StoredName,
     state: State,
+    /// Where the state is written down, if it survives the process.
+    block: Option<Block>,
 }
 
 impl Entry {
-    fn bytes(&self) -> usize {
+    /// The state, its clear time and its block, for whoever writes it down.
+    #[inline]
+    pub(super) fn parts_mut(&mut self) -> (&mut State, Timestamp, &mut Option<Block>) {
+        (&mut self.state, self.clear_at, &mut self.block)
+    }
+
+    pub(super) fn bytes(&self) -> usize {
         self.name.bytes_held() + self.state.bytes_held()
     }
 
@@ -104,7 +113,7 @@ impl Now {
 
     /// Whether a time has come for everybody, also for those who have read the clock before others did.
     #[inline]
-    fn is_long_past(self, time: Timestamp) -> bool {
+    pub(super) fn is_long_past(self, time: Timestamp) -> bool {
         self.is_past(time.saturating_add(OUT_OF_ORDER))
     }
 }
@@ -138,7 +147,7 @@ impl Shard {
         &mut self,
         (hash, named): (u64, StateRef<'_>),
         (state, clear_at): (State, Timestamp),
-        now: Now,
+        (now, terms): (Now, &Terms),
         budget: &Budget,
     ) -> Result<(), State> {
         if self.entries >= self.tables.len() * ENTRIES_PER_TABLE {
@@ -149,13 +158,39 @@ impl Shard {
             return Err(state);
         }
         let StateRef { limit, name } = named;
-        let entry = Entry { hash, clear_at, limit, name: StoredName::new(name), state };
-        if !budget.add_key(entry.bytes()) {
+        let mut entry = Entry { hash, clear_at, limit, name: StoredName::new(name), state, block: None };
+        if !budget.add(&mut entry, named, terms) {
             return Err(entry.state);
         }
         self.tables[table].insert_unique(hash, entry, |entry| entry.hash);
         self.entries += 1;
         Ok(())
+    }
+
+    /// Takes over a state that was found in the state file. Returns false if a later one of this name is here already.
+    pub(super) fn adopt(&mut self, hash: u64, loaded: Loaded<'_>, now: Now, budget: &Budget) -> bool {
+        let Loaded { block, digest: limit, name, state, clear_at } = loaded;
+        if let Some(known) = self.find_mut(hash, StateRef { limit, name }) {
+            let (Some(states), Some(old)) = (budget.states(), known.block) else { return false };
+            if !states.is_later(block, old) {
+                return false;
+            }
+            states.remove(old);
+            budget.shrink(known.bytes());
+            (known.state, known.clear_at, known.block) = (state, clear_at, Some(block));
+            return budget.grow(known.bytes());
+        }
+        if self.entries >= self.tables.len() * ENTRIES_PER_TABLE {
+            self.split(now, budget);
+        }
+        let table = table_of(hash, self.tables.len());
+        let entry = Entry { hash, clear_at, limit, name: StoredName::new(name), state, block: Some(block) };
+        if !self.reserve(table, 1, budget) || !budget.add_key(entry.bytes()) {
+            return false;
+        }
+        self.tables[table].insert_unique(hash, entry, |entry| entry.hash);
+        self.entries += 1;
+        true
     }
 
     /// Forgets what is remembered under a name. Whether there was anything.
@@ -164,7 +199,7 @@ impl Shard {
         let Some(table) = self.tables.get_mut(table) else { return false };
         let found = table.find_entry(hash, |entry| entry.is_of(state));
         found.is_ok_and(|entry| {
-            budget.remove_key(entry.remove().0.bytes());
+            budget.remove(entry.remove().0);
             self.entries -= 1;
             true
         })
@@ -195,7 +230,7 @@ impl Shard {
         while bucket < end {
             if entries.get_bucket(bucket).is_some_and(|entry| entry.is_clear(now)) {
                 if let Ok(entry) = entries.get_bucket_entry(bucket) {
-                    budget.remove_key(entry.remove().0.bytes());
+                    budget.remove(entry.remove().0);
                     self.entries -= 1;
                 }
             }
@@ -282,7 +317,7 @@ impl Shard {
 /// Moves an entry to another table, unless it is clear.
 fn move_to(table: &mut HashTable<Entry>, entry: Entry, entries: &mut usize, now: Now, budget: &Budget) {
     if entry.is_clear(now) {
-        budget.remove_key(entry.bytes());
+        budget.remove(entry);
         *entries -= 1;
     } else {
         table.insert_unique(entry.hash, entry, |entry| entry.hash);

@@ -290,7 +290,11 @@ fn one_call_moves_a_few_hundred_entries_however_many_there_are() {
     let mut insert = |shard: &mut Shard, now: u64| {
         names += 1;
         let hash = hash_of(names);
-        assert!(shard.insert((hash, named(&names.to_le_bytes())), state(), at(now), &budget).is_ok());
+        assert!(
+            shard
+                .insert((hash, named(&names.to_le_bytes())), state(), (at(now), ONE.terms()), &budget)
+                .is_ok()
+        );
     };
     // Grown and emptied again and again, so that tables are full of holes.
     for round in 0..if cfg!(miri) { 2 } else { 8 } {
@@ -319,7 +323,11 @@ fn the_first_table_has_its_size_before_the_others_come() {
     let mut shard = Shard::default();
     for name in 0..many() as u64 {
         let state = (State::default(), Timestamp::LAST);
-        assert!(shard.insert((hash_of(name), named(&name.to_le_bytes())), state, now, &budget).is_ok());
+        assert!(
+            shard
+                .insert((hash_of(name), named(&name.to_le_bytes())), state, (now, ONE.terms()), &budget)
+                .is_ok()
+        );
         if shard.tables() > 2 {
             assert_eq!(shard.buckets_of_first(), Some(512), "with {} tables", shard.tables());
         }
@@ -346,7 +354,11 @@ fn every_entry_is_found_while_tables_move() {
     let most = many() / 10;
     for name in 0..most {
         let state = (State::default(), Timestamp::LAST);
-        assert!(shard.insert((hash(name), named(&name.to_le_bytes())), state, now, &budget).is_ok());
+        assert!(
+            shard
+                .insert((hash(name), named(&name.to_le_bytes())), state, (now, ONE.terms()), &budget)
+                .is_ok()
+        );
         for seen in (0..=name).step_by(7) {
             assert!(shard.find(hash(seen), named(&seen.to_le_bytes())).is_some(), "{seen} of {name}");
             assert!(shard.find_mut(hash(seen), named(&seen.to_le_bytes())).is_some());

@@ -179,10 +179,22 @@ impl<'a> Held<'a> {
         }
         let (inner, growth) = (*inner, self.growth(bid));
         let grows = inner.budget.grow(growth);
-        if !grows && is_new {
+        let fits = grows && self.reserve_block(bid);
+        if grows && !fits {
+            inner.budget.shrink(growth);
+        }
+        if !fits && is_new {
             self.forget(bid);
         }
-        grows
+        fits
+    }
+
+    /// Sees to it that the state can be written down after one take.
+    fn reserve_block(&mut self, bid: usize) -> bool {
+        let Bid { account, .. } = &self.bids[bid];
+        let HeldShard { inner, shard, .. } = &mut self.shards[self.owner[bid]];
+        let entry = shard.find_mut(self.places[bid].hash, named(account));
+        entry.is_none_or(|entry| inner.budget.reserve_block(entry, account.terms()))
     }
 
     fn take_reserved(&mut self, bid: usize) -> Decision {
@@ -195,6 +207,7 @@ impl<'a> Held<'a> {
             Some(entry) => {
                 let answer = inner.change_entry(entry, account.terms(), growth, decide);
                 note(account, entry.clear_at(), *now);
+                inner.budget.save(entry);
                 answer
             }
             None => decide(&mut State::default()),
@@ -257,6 +270,7 @@ impl<'a> Held<'a> {
             let held = entry.state().bytes_held();
             entry.change(account.terms(), |kept| *kept = state);
             inner.budget.settle(held, entry.state().bytes_held());
+            inner.budget.save(entry);
         }
     }
 

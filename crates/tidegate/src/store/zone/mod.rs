@@ -14,6 +14,7 @@ mod cells;
 mod change;
 mod core;
 mod counters;
+mod files;
 mod memo;
 pub(crate) mod memory;
 mod refund;
@@ -25,11 +26,10 @@ mod tests;
 
 pub(crate) use batch::Placed;
 pub use counters::ZoneCounts;
+pub use files::StateCounts;
 pub use memory::ZoneError;
 pub(crate) use subjects::StatePrefix;
 
-#[cfg(not(tidegate_models))]
-use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::{fmt, io};
 
@@ -40,6 +40,8 @@ use super::receipts::Receipts;
 use crate::limit::Limit;
 use crate::time::{Clock, Source, WallAlignment};
 use cells::Cells;
+use files::Files;
+use memory::states::StateFile;
 use table::{BUCKET_BYTES, Table};
 
 /// How many buckets are looked at to estimate how full a zone is.
@@ -50,7 +52,7 @@ const SAMPLED_BUCKETS: usize = 4096;
 /// It holds about one subject per 24 bytes that owes something, and forgets nobody before. When there is no cell
 /// left for a newcomer it is decided together with others who have none: it may be refused early, and nobody is
 /// admitted too much. States that need more than one word (logs, sliding windows, pacers, permits) are kept in a
-/// [`Map`] beside it.
+/// [`Map`] beside it, and of a zone in a file also in a state file.
 ///
 /// ```
 /// use tidegate::{Limit, Limiter, Zone, admit_all};
@@ -74,6 +76,8 @@ struct Inner {
     receipts: Receipts,
     /// The most bytes of the map, unless it is as large as maps usually are.
     map_bytes: Option<usize>,
+    /// The files that it is in, if it is.
+    files: Option<Files>,
 }
 
 /// What becomes of the subjects of a rule when a zone has no cell for them.
@@ -131,45 +135,6 @@ impl Zone {
         Zone::on(cells, LimitTable::new(), clock, "")
     }
 
-    /// The zone in this file, which is made if there is none: its states survive the process, however it ends, and
-    /// other processes on this machine may use it at the same time.
-    ///
-    /// The file takes so many bytes and 148 KiB. It has to lie on a disk of this machine, or in its memory. What is
-    /// there and is no whole zone of this size is an error that says what to do, and stays as it is. Time goes on
-    /// while the process is not running, also across a restart of the machine. States of more than one word
-    /// ([`Zone::keeps`]) live in the map beside the zone and end with the process. A process that forks without
-    /// starting another program opens the file anew in the child.
-    ///
-    /// A restart of the machine is bridged by the wall clock. If that is set while the zone is in use, the file is told
-    /// with the next decision, at most once per second; see [`Zone::keep_time`] for a zone that is idle.
-    #[cfg(not(tidegate_models))]
-    pub fn in_file(path: impl AsRef<Path>, bytes: usize) -> Result<Zone, ZoneError> {
-        let file = Zone::file(path.as_ref(), bytes)?;
-        let clock = file.clock();
-        Ok(Zone::of_file(file, clock, path.as_ref()))
-    }
-
-    /// The same with another clock, whose time has to go on from one process to the next.
-    #[cfg(not(tidegate_models))]
-    pub fn in_file_with_clock(
-        path: impl AsRef<Path>,
-        bytes: usize,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Zone, ZoneError> {
-        Ok(Zone::of_file(Zone::file(path.as_ref(), bytes)?, Source::Given(clock), path.as_ref()))
-    }
-
-    #[cfg(not(tidegate_models))]
-    fn file(path: &Path, bytes: usize) -> Result<Arc<memory::ZoneFile>, ZoneError> {
-        memory::ZoneFile::open(path, Table::buckets_in(bytes) as u64, BUCKET_BYTES).map(Arc::new)
-    }
-
-    #[cfg(not(tidegate_models))]
-    fn of_file(file: Arc<memory::ZoneFile>, clock: Source, path: &Path) -> Zone {
-        let limits = LimitTable::in_file(file.seed(), memory::SharedRecords::new(Arc::clone(&file)));
-        Zone::on(Cells::of_file(file), limits, clock, &path.display().to_string())
-    }
-
     /// Gives the zone a name, by which an operator knows it.
     ///
     /// # Panics
@@ -202,16 +167,25 @@ impl Zone {
     /// survives the process all the same, but not a machine that loses power.
     pub fn flush(&self) -> io::Result<()> {
         self.keep_time();
-        self.inner.core.table.cells.flush()
+        self.inner.core.table.cells.flush()?;
+        self.inner.map.get().and_then(Map::states).map_or(Ok(()), StateFile::flush)
     }
 
     fn on(cells: Cells, limits: LimitTable, clock: Source, name: &str) -> Zone {
+        Zone::with_files(cells, Arc::new(limits), clock, (name, None))
+    }
+
+    fn with_files(
+        cells: Cells,
+        limits: Arc<LimitTable>,
+        clock: Source,
+        (name, files): (&str, Option<Files>),
+    ) -> Zone {
         let first_attempt = memory::fresh_seed()[0] as u32;
         let receipts = if cells.is_in_file() { Receipts::of_shared() } else { Receipts::new() };
         let core = Core::new(Table::new(cells), clock, first_attempt);
         let map = OnceLock::new();
-        let inner =
-            Inner { name: name.into(), core, limits: Arc::new(limits), map, receipts, map_bytes: None };
+        let inner = Inner { name: name.into(), core, limits, map, receipts, map_bytes: None, files };
         Zone { inner: Arc::new(inner) }
     }
 

@@ -10,10 +10,10 @@ use std::thread;
 use tidegate::{AdHoc, Ask, HOUR, Limit, Limiter, ManualClock, SECOND, Zone, ask};
 
 /// A folder of its own for each test, gone with it.
-struct Folder(PathBuf);
+pub(super) struct Folder(PathBuf);
 
 impl Folder {
-    fn new() -> Folder {
+    pub(super) fn new() -> Folder {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let name = format!("tidegate-it-{}-{}", process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let path = std::env::temp_dir().join(name);
@@ -21,8 +21,12 @@ impl Folder {
         Folder(path)
     }
 
-    fn zone(&self) -> PathBuf {
+    pub(super) fn zone(&self) -> PathBuf {
         self.0.join("zone.tg")
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
     }
 }
 
@@ -162,10 +166,10 @@ fn a_file_of_the_format_before_is_rejected_with_what_to_do() {
     let folder = Folder::new();
     drop(open(&folder.zone()));
     let mut bytes = fs::read(folder.zone()).expect("a zone");
-    bytes[16] = 2;
+    bytes[16] = 3;
     fs::write(folder.zone(), &bytes).expect("a zone");
     let error = Zone::in_file(folder.zone(), 1 << 16).expect_err("another format").to_string();
-    assert!(error.contains("has format 2, and this program writes 3"), "{error}");
+    assert!(error.contains("has format 3, and this program writes 4"), "{error}");
     assert!(error.contains("move the file away to begin with all counts anew"), "{error}");
     assert_eq!(fs::read(folder.zone()).expect("a zone"), bytes, "it is as it was");
 }

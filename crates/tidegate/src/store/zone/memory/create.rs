@@ -1,4 +1,4 @@
-//! Makes a zone's file, all at once or not at all.
+//! Makes a zone's file or a state file, all at once or not at all.
 //!
 //! It is made under another name in the same folder, with all its bytes on disk, and gets its own only when it is
 //! whole. So nobody ever opens half a zone, and a disk that is full says so now and not by a signal later.
@@ -11,7 +11,7 @@ use std::process;
 
 use super::epoch::{Reading, begin};
 use super::error::{Attempt, Problem, ZoneError};
-use super::header::{Geometry, Header};
+use super::header::{Geometry, Header, Identity};
 use super::record::PLACES;
 use super::seed::fresh_seed;
 use super::system;
@@ -19,11 +19,29 @@ use super::system;
 /// Its owner may read and write it.
 const MODE: u32 = 0o600;
 
-/// Makes a new zone, unless there is something in its place.
-pub(super) fn create(path: &Path, geometry: Geometry, now: &Reading) -> Result<(), ZoneError> {
-    let failed = |error| ZoneError::failed(path, Attempt::Create, error);
-    let header = Header::new(geometry, fresh_seed(), now.wall.as_secs());
+/// Makes a new zone, unless there is something in its place. It begins a set of files, unless it belongs to one.
+pub(super) fn create(
+    path: &Path,
+    geometry: Geometry,
+    identity: Option<Identity>,
+    now: &Reading,
+) -> Result<(), ZoneError> {
+    let identity = identity.unwrap_or_else(|| Identity::first(fresh_seed()[0]));
+    let header = Header::new(geometry, identity, fresh_seed(), now.wall.as_secs());
     let header = header.ok_or_else(|| ZoneError::new(path, Problem::TooLarge))?;
+    create_whole(path, header.length, &|file| {
+        file.write_all_at(&header.encode(), 0)?;
+        file.write_all_at(&begin(now).encode(), PLACES[0] as u64)
+    })
+}
+
+/// Makes a file of so many bytes, all zero but for what is filled in, unless there is something in its place.
+pub(super) fn create_whole(
+    path: &Path,
+    length: u64,
+    fill: &dyn Fn(&File) -> io::Result<()>,
+) -> Result<(), ZoneError> {
+    let failed = |error| ZoneError::failed(path, Attempt::Create, error);
     path.file_name().ok_or_else(|| ZoneError::new(path, Problem::NoName))?;
     let folder = folder_of(path);
     let opened = File::open(folder).map_err(failed)?;
@@ -31,7 +49,13 @@ pub(super) fn create(path: &Path, geometry: Geometry, now: &Reading) -> Result<(
         return Err(ZoneError::new(path, Problem::OnNetwork(name)));
     }
     let temporary = Temporary::new(folder).map_err(failed)?;
-    fill(&temporary.file, &header, now).map_err(|error| ZoneError::not_made(path, header.length, error))?;
+    let written = || {
+        temporary.file.set_permissions(Permissions::from_mode(MODE))?;
+        system::allocate(&temporary.file, length)?;
+        fill(&temporary.file)?;
+        temporary.file.sync_all()
+    };
+    written().map_err(|error| ZoneError::not_made(path, length, error))?;
     match system::publish(&temporary.path, path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         published => published.and_then(|()| opened.sync_all()).map_err(failed),
@@ -43,15 +67,6 @@ fn folder_of(path: &Path) -> &Path {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
     }
-}
-
-/// Writes all of a zone that has no cells in use, to the disk.
-fn fill(file: &File, header: &Header, now: &Reading) -> io::Result<()> {
-    file.set_permissions(Permissions::from_mode(MODE))?;
-    system::allocate(file, header.length)?;
-    file.write_all_at(&header.encode(), 0)?;
-    file.write_all_at(&begin(now).encode(), PLACES[0] as u64)?;
-    file.sync_all()
 }
 
 /// A file under a name that nobody else uses, which it loses in any case.

@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::header::{Flaw, VERSION};
+use super::states::VERSION as STATES_VERSION;
 
 /// A file cannot be used as a zone. What it holds is as it was.
 ///
@@ -31,6 +32,8 @@ pub(super) enum Problem {
     NoName,
     /// It is a link that leads nowhere.
     LeadsNowhere,
+    /// It is a link where only a file of its own may be.
+    Link,
     /// It belongs to another user than the one of this process.
     OtherOwner { owner: u32, user: u32 },
     /// Others can write to it; these are its permissions.
@@ -103,15 +106,27 @@ impl ZoneError {
 
     /// Whether the file is a zone that was damaged: cut off, lengthened, or changed by somebody else.
     pub fn is_damaged(&self) -> bool {
-        use Flaw::{Checksum, Clock, Contradiction, Length, Short};
+        use Flaw::{Blocks, Checksum, Clock, Contradiction, Length, Short};
         let Problem::Flaw(flaw) = self.problem else { return false };
-        matches!(flaw, Short { .. } | Checksum | Contradiction | Clock | Length { .. })
+        matches!(flaw, Short { .. } | Checksum | Contradiction | Clock | Length { .. } | Blocks { .. })
     }
 
     /// Whether there is something else in this place: another kind of file, an empty one, a folder, a device.
     pub fn is_not_a_zone(&self) -> bool {
-        let is_other = matches!(self.problem, Problem::Flaw(Flaw::Empty | Flaw::Foreign));
-        is_other || matches!(self.problem, Problem::Folder | Problem::NotFile(_) | Problem::LeadsNowhere)
+        let is_other = matches!(
+            self.problem,
+            Problem::Flaw(Flaw::Empty | Flaw::Foreign | Flaw::EmptyStates | Flaw::ForeignStates)
+        );
+        is_other
+            || matches!(
+                self.problem,
+                Problem::Folder | Problem::NotFile(_) | Problem::LeadsNowhere | Problem::Link
+            )
+    }
+
+    /// Whether the user of this process may not use the file: it belongs to another user, or the system forbids it.
+    pub fn is_forbidden(&self) -> bool {
+        matches!(self.problem, Problem::OtherOwner { .. } | Problem::Forbidden(_))
     }
 
     /// Whether the file lies on another machine, or may.
@@ -147,6 +162,7 @@ impl fmt::Display for Problem {
             Problem::LeadsNowhere => {
                 out.write_str("is a link to a file that does not exist; remove the link, or name that file")
             }
+            Problem::Link => out.write_str("is a link, which is not followed here; remove it"),
             Problem::OtherOwner { owner, user } => {
                 write!(
                     out,
@@ -241,6 +257,24 @@ impl fmt::Display for Flaw {
             Flaw::Length { made, found } => {
                 write!(out, "has {found} bytes, and was made with {made}; {DAMAGED}")
             }
+            Flaw::OtherZone => {
+                write!(out, "belongs to a zone of another name; name another path, or move the file away")
+            }
+            Flaw::OtherSet => write!(
+                out,
+                "belongs to another store: the first file was replaced, or this one was copied; \
+                 put both back together, or move this file away to begin with its counts anew"
+            ),
+            Flaw::Blocks { at } => {
+                write!(out, "was damaged: its blocks contradict each other at byte {at}; {DAMAGED}")
+            }
+            Flaw::EmptyStates => out.write_str("is empty; remove it, and a state file is made in its place"),
+            Flaw::ForeignStates => {
+                out.write_str("is no state file, and a zone keeps its states there; move the file away")
+            }
+            Flaw::NewerStates { version } => {
+                write!(out, "has format {version}, and this program knows {STATES_VERSION}; {OTHER_PROGRAM}")
+            }
             Flaw::Size { held, wanted } => {
                 let (held_in, wanted_in) = (Bytes(held), Bytes(wanted));
                 write!(
@@ -287,8 +321,8 @@ mod tests {
     fn flaws_of_other_programs_say_which_can_go_on() {
         let rest = "run the version that wrote it, or move the file away to begin with all counts anew";
         for (flaw, expected) in [
-            (Flaw::Newer { version: 4 }, "has format 4, and this program knows 3"),
-            (Flaw::Older { version: 2 }, "has format 2, and this program writes 3"),
+            (Flaw::Newer { version: 5 }, "has format 5, and this program knows 4"),
+            (Flaw::Older { version: 2 }, "has format 2, and this program writes 4"),
             (Flaw::Hash { id: 2 }, "finds keys by hash 2, which is unknown here"),
             (Flaw::Tick { id: 3 }, "counts time in unit 3, which is unknown here"),
             (Flaw::Cell { bytes: 32 }, "has cells of 32 bytes, which are unknown here"),

@@ -2,14 +2,14 @@
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::super::atomic::Cell;
 use super::epoch::Reading;
 use super::error::ZoneError;
-use super::header::{CELL_BYTES, CELLS_AT, Geometry, Header, LIMITS_AT, LIMITS_BYTES};
+use super::header::{CELLS_AT, Geometry, Header, Identity, LIMITS_AT, LIMITS_BYTES};
 use super::mapping::{Mapping, Part, Shareable};
 use super::record::Record;
 use super::wall::{SystemClocks, WallWatch};
@@ -18,6 +18,7 @@ use crate::time::{CounterClock, Shifted, Source};
 /// A zone's file, which other processes may have open at the same time.
 #[derive(Debug)]
 pub(crate) struct ZoneFile {
+    path: PathBuf,
     /// The file itself, for its lock.
     file: File,
     mapping: Arc<Mapping>,
@@ -31,21 +32,46 @@ pub(crate) struct ZoneFile {
 }
 
 impl ZoneFile {
-    /// Opens the zone in this file, or makes one if there is no file.
-    pub(crate) fn open(path: &Path, buckets: u64, bucket_bytes: usize) -> Result<ZoneFile, ZoneError> {
-        let bucket_cells = u32::try_from(bucket_bytes / CELL_BYTES as usize).expect("buckets are small");
-        assert!(buckets > 0 && bucket_cells > 0, "a zone has cells");
-        open(path, Geometry { bucket_cells, buckets })
+    /// Opens the zone in this file, or makes one if there is no file. It is the first of its set, unless it belongs to
+    /// one.
+    pub(crate) fn open(
+        path: &Path,
+        buckets: u64,
+        bucket_bytes: usize,
+        identity: Option<Identity>,
+    ) -> Result<ZoneFile, ZoneError> {
+        open(path, Geometry::of(buckets, bucket_bytes), identity)
+    }
+
+    /// Looks whether the zone in this file could be opened, and changes nothing. Nothing if there is no file.
+    pub(crate) fn check(
+        path: &Path,
+        buckets: u64,
+        bucket_bytes: usize,
+        identity: Option<Identity>,
+    ) -> Result<Option<Identity>, ZoneError> {
+        check(path, Geometry::of(buckets, bucket_bytes), identity)
     }
 
     /// Takes over what was found to be whole; `words` are the latest, the deepest and until when limits are not listed.
     pub(super) fn new(
+        path: &Path,
         file: File,
         (mapping, words): (Arc<Mapping>, Part<AtomicU64>),
-        header: Header,
-        record: Record,
+        (header, record): (Header, Record),
     ) -> ZoneFile {
-        ZoneFile { file, mapping, words, header, record, is_locked: AtomicBool::new(false) }
+        let (path, is_locked) = (path.to_owned(), AtomicBool::new(false));
+        ZoneFile { path, file, mapping, words, header, record, is_locked }
+    }
+
+    /// The path by which it was opened.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The set of files that it belongs to, and its place in it.
+    pub(crate) fn identity(&self) -> Identity {
+        self.header.identity
     }
 
     /// The words of the table of limits.
@@ -129,20 +155,34 @@ use super::open::renew_record;
 use super::system::{try_lock, unlock};
 
 #[cfg(target_os = "linux")]
-fn open(path: &Path, wanted: Geometry) -> Result<ZoneFile, ZoneError> {
+fn open(path: &Path, wanted: Geometry, identity: Option<Identity>) -> Result<ZoneFile, ZoneError> {
     super::open::require_atomic_cells(path, Cell::is_lock_free())?;
-    super::open::open(path, wanted, &Reading::now)
+    super::open::open(path, wanted, identity, &Reading::now)
+}
+
+#[cfg(target_os = "linux")]
+fn check(path: &Path, wanted: Geometry, identity: Option<Identity>) -> Result<Option<Identity>, ZoneError> {
+    super::open::require_atomic_cells(path, Cell::is_lock_free())?;
+    super::open::check(path, wanted, identity)
 }
 
 #[cfg(not(target_os = "linux"))]
-use elsewhere::{open, renew_record, try_lock, unlock};
+use elsewhere::{check, open, renew_record, try_lock, unlock};
 
 #[cfg(not(target_os = "linux"))]
 mod elsewhere {
     use super::super::error::Problem;
-    use super::{File, Geometry, Path, Reading, Record, ZoneError, ZoneFile, io};
+    use super::{File, Geometry, Identity, Path, Reading, Record, ZoneError, ZoneFile, io};
 
-    pub(super) fn open(path: &Path, _wanted: Geometry) -> Result<ZoneFile, ZoneError> {
+    pub(super) fn open(path: &Path, _: Geometry, _: Option<Identity>) -> Result<ZoneFile, ZoneError> {
+        Err(ZoneError::new(path, Problem::NotHere))
+    }
+
+    pub(super) fn check(
+        path: &Path,
+        _: Geometry,
+        _: Option<Identity>,
+    ) -> Result<Option<Identity>, ZoneError> {
         Err(ZoneError::new(path, Problem::NotHere))
     }
 

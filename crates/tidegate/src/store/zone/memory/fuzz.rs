@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::bytes::checksum;
 use super::epoch::{Reading, settle};
 use super::error::{Problem, ZoneError};
-use super::header::{FIXED_BYTES, Flaw, Geometry, HEADER_BYTES, Header, WORDS_AT};
+use super::header::{FIXED_BYTES, Flaw, Geometry, HEADER_BYTES, Header, Identity, WORDS_AT};
 use super::record::{PLACES, RECORD_BYTES, Record};
 use crate::time::Ticks;
 
@@ -34,7 +34,7 @@ pub fn zone_header(bytes: &[u8]) {
 
 fn whole_page() -> [u8; HEADER_BYTES] {
     let mut page = [0; HEADER_BYTES];
-    let header = Header::new(GEOMETRY, [1, 2], 3).expect("a small zone");
+    let header = Header::new(GEOMETRY, Identity::first(7), [1, 2], 3).expect("a small zone");
     page[..FIXED_BYTES].copy_from_slice(&header.encode());
     for (place, sequence) in PLACES.into_iter().zip(1..) {
         let record = Record { sequence, boot: Some([1; 16]), offset: 4, wall: 5, zone: 6 };

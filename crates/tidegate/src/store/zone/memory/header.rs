@@ -1,7 +1,7 @@
 //! The first page of a zone's file, as bytes.
 //!
 //! ```text
-//!      0  what never changes: format, geometry, seed; a checksum
+//!      0  what never changes: format, geometry, seed, set and name; a checksum
 //!    128  a clock record                        ] see `record.rs`: the newer
 //!    256  a clock record                        ] of those that hold is in force
 //!    512  latest, deepest, unlisted until: three words that the zone itself keeps
@@ -31,11 +31,11 @@ pub(super) const WORDS: usize = 3;
 
 /// The bytes of what never changes, with its checksum.
 pub(super) const FIXED_BYTES: usize = CHECKED + 8;
-const CHECKED: usize = 80;
+const CHECKED: usize = 96;
 
 const MAGIC: [u8; 16] = *b"tidegate zone\n\0\0";
 /// The newest format that is known here.
-pub(super) const VERSION: u32 = 3;
+pub(super) const VERSION: u32 = 4;
 /// As the machine has it in memory.
 const ORDER: [u8; 4] = 0x0a0b_0c0d_u32.to_ne_bytes();
 /// SipHash-1-3 with 128 bits.
@@ -53,6 +53,13 @@ pub(super) struct Geometry {
 }
 
 impl Geometry {
+    /// So many buckets of so many bytes.
+    pub(super) fn of(buckets: u64, bucket_bytes: usize) -> Geometry {
+        let bucket_cells = u32::try_from(bucket_bytes / CELL_BYTES as usize).expect("buckets are small");
+        assert!(buckets > 0 && bucket_cells > 0, "a zone has cells");
+        Geometry { bucket_cells, buckets }
+    }
+
     /// The bytes of all cells, if they can be counted.
     pub(super) fn bytes(self) -> Option<u64> {
         let bucket = u64::from(self.bucket_cells) * u64::from(CELL_BYTES);
@@ -65,10 +72,43 @@ impl Geometry {
     }
 }
 
+/// The files that belong together, and one zone among them.
+///
+/// A zone, the zones beside it that have names, and the state files of all of them are one set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    /// The number of the set.
+    pub(super) set: u64,
+    /// A number for the name of the zone; zero for the first.
+    pub(super) zone: u64,
+}
+
+impl Identity {
+    /// The first zone of this set.
+    pub(super) const fn first(set: u64) -> Identity {
+        Identity { set, zone: 0 }
+    }
+
+    /// The zone of this name in the same set.
+    pub(crate) fn named(self, name: &str) -> Identity {
+        Identity { zone: checksum(name.as_bytes()).max(1), ..self }
+    }
+
+    /// Whether a file of this identity is what was asked for.
+    pub(super) fn is_of(self, wanted: Identity) -> Result<(), Flaw> {
+        match self {
+            found if found.zone != wanted.zone => Err(Flaw::OtherZone),
+            found if found.set != wanted.set => Err(Flaw::OtherSet),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// What never changes about a zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) geometry: Geometry,
+    pub(super) identity: Identity,
     pub(super) seed: [u64; 2],
     /// The bytes of the whole file.
     pub(super) length: u64,
@@ -78,7 +118,7 @@ pub(super) struct Header {
 
 /// What is wrong with a file that should be a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Flaw {
+pub(crate) enum Flaw {
     /// There is nothing in it.
     Empty,
     /// It begins like a zone and ends before its header does.
@@ -109,12 +149,29 @@ pub(super) enum Flaw {
     Length { made: u64, found: u64 },
     /// It has another number of buckets than was asked for; in bytes of all cells.
     Size { held: u64, wanted: u64 },
+    /// It belongs to a zone of another name.
+    OtherZone,
+    /// It belongs to another set of files.
+    OtherSet,
+    /// Its blocks contradict each other; this many bytes after the header.
+    Blocks { at: u64 },
+    /// There is nothing in a state file.
+    EmptyStates,
+    /// It is no state file.
+    ForeignStates,
+    /// A later version wrote a state file.
+    NewerStates { version: u32 },
 }
 
 impl Header {
     /// The header of a zone that is made now, unless it is larger than can be counted.
-    pub(super) fn new(geometry: Geometry, seed: [u64; 2], created: u64) -> Option<Header> {
-        Some(Header { geometry, seed, length: geometry.file_bytes()?, created })
+    pub(super) fn new(
+        geometry: Geometry,
+        identity: Identity,
+        seed: [u64; 2],
+        created: u64,
+    ) -> Option<Header> {
+        Some(Header { geometry, identity, seed, length: geometry.file_bytes()?, created })
     }
 
     pub(super) fn encode(&self) -> [u8; FIXED_BYTES] {
@@ -127,7 +184,8 @@ impl Header {
             writer.u32(number);
         }
         let [first, second] = self.seed;
-        for number in [first, second, self.geometry.buckets, self.length, self.created] {
+        let Identity { set, zone } = self.identity;
+        for number in [first, second, self.geometry.buckets, self.length, self.created, set, zone] {
             writer.u64(number);
         }
         writer.checksum();
@@ -162,7 +220,7 @@ impl Header {
             return Err(Flaw::ByteOrder);
         }
         let [hash, tick, cell_bytes, bucket_cells] = [(); 4].map(|()| reader.u32());
-        let [first, second, buckets, length, created] = [(); 5].map(|()| reader.u64());
+        let [first, second, buckets, length, created, set, zone] = [(); 7].map(|()| reader.u64());
         if reader.u64() != checksum(&page[..CHECKED]) {
             return Err(Flaw::Checksum);
         }
@@ -179,7 +237,8 @@ impl Header {
         if version != VERSION || order != ORDER || geometry.file_bytes() != Some(length) {
             return Err(Flaw::Contradiction);
         }
-        Ok(Header { geometry, seed: [first, second], length, created })
+        let identity = Identity { set, zone };
+        Ok(Header { geometry, identity, seed: [first, second], length, created })
     }
 
     /// Whether it is what was asked for.

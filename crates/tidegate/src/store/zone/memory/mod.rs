@@ -6,6 +6,7 @@
 //!  create.rs   a new one, all or nothing  record.rs   what ties the zone's time to the machine's, as bytes
 //!  system.rs   the system's calls         epoch.rs    what time it is in the zone
 //!  records.rs  the table of limits        wall.rs     a wall clock that is set while the zone is in use
+//!  states/     states of more than one word, in a file beside the zone's
 //! ```
 //!
 //! The files on the right read no clock and no file, but for the mapping itself and `wall.rs`.
@@ -32,6 +33,7 @@ mod open;
 mod record;
 mod records;
 mod seed;
+pub(crate) mod states;
 #[cfg(target_os = "linux")]
 mod system;
 mod wall;
@@ -40,6 +42,7 @@ pub use error::ZoneError;
 pub(crate) use file::ZoneFile;
 #[cfg(fuzzing)]
 pub use fuzz::zone_header;
+pub(crate) use header::{Flaw, Identity};
 pub(crate) use mapping::{Mapping, Part, Shareable};
 pub(crate) use records::SharedRecords;
 pub(crate) use seed::fresh_seed;

@@ -13,7 +13,7 @@ use super::create::create;
 use super::epoch::{Reading, after_setting, is_sane, settle};
 use super::error::{Attempt, Problem, ZoneError};
 use super::file::ZoneFile;
-use super::header::{Flaw, Geometry, HEADER_BYTES, Header, WORDS, WORDS_AT};
+use super::header::{Flaw, Geometry, HEADER_BYTES, Header, Identity, WORDS, WORDS_AT};
 use super::mapping::Mapping;
 use super::record::Record;
 use super::system::{self, Lock};
@@ -24,16 +24,38 @@ const ATTEMPTS: usize = 16;
 /// Everything that others than its owner need to write to a file.
 const WRITE_BY_OTHERS: u32 = 0o022;
 
-/// Opens the zone in this file, or makes one if there is no file. The clocks are read when it is their turn.
-pub(super) fn open(path: &Path, wanted: Geometry, read: &dyn Fn() -> Reading) -> Result<ZoneFile, ZoneError> {
+/// Opens the zone in this file, or makes one if there is no file. It is the first of its set, unless it belongs to one.
+/// The clocks are read when it is their turn.
+pub(super) fn open(
+    path: &Path,
+    wanted: Geometry,
+    identity: Option<Identity>,
+    read: &dyn Fn() -> Reading,
+) -> Result<ZoneFile, ZoneError> {
+    let links = if identity.is_some() { Links::Reject } else { Links::Follow };
     for _ in 0..ATTEMPTS {
-        if let Some(file) = find(path)? {
-            return take(path, file, wanted, read);
+        if let Some(file) = find(path, links)? {
+            return take(path, file, (wanted, identity), read);
         }
         // Whoever else made one in the meantime was first, and theirs is opened.
-        create(path, wanted, &read())?;
+        create(path, wanted, identity, &read())?;
     }
     Err(ZoneError::failed(path, Attempt::Open, io::ErrorKind::NotFound.into()))
+}
+
+/// Looks whether the zone in this file could be opened, and changes nothing. Nothing if there is no file.
+pub(super) fn check(
+    path: &Path,
+    wanted: Geometry,
+    identity: Option<Identity>,
+) -> Result<Option<Identity>, ZoneError> {
+    let links = if identity.is_some() { Links::Reject } else { Links::Follow };
+    let Some(file) = find(path, links)? else { return Ok(None) };
+    let header = require_zone(path, &file, (wanted, identity))?;
+    let page = first_page(&file).map_err(|error| ZoneError::failed(path, Attempt::Read, error))?;
+    let torn = || ZoneError::new(path, Problem::Flaw(Flaw::Clock));
+    page.first_chunk().and_then(Record::in_force).ok_or_else(torn)?;
+    Ok(Some(header.identity))
 }
 
 /// Denies what would be changed by locks of one process: another process with the same file open does not see them, and
@@ -42,9 +64,21 @@ pub(super) fn require_atomic_cells(path: &Path, is_lock_free: bool) -> Result<()
     if is_lock_free { Ok(()) } else { Err(ZoneError::new(path, Problem::NotAtomic)) }
 }
 
+/// Whether a path may be a link to the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Links {
+    /// A user has named the path.
+    Follow,
+    /// The path follows from another one, so only an intruder can have put a link there.
+    Reject,
+}
+
 /// The file, if there is one. What is not a file is not even opened: that alone can do something to a device.
-fn find(path: &Path) -> Result<Option<File>, ZoneError> {
+pub(super) fn find(path: &Path, links: Links) -> Result<Option<File>, ZoneError> {
     let failed = |error| ZoneError::failed(path, Attempt::Open, error);
+    if links == Links::Reject && path.is_symlink() {
+        return Err(ZoneError::new(path, Problem::Link));
+    }
     match fs::metadata(path) {
         Ok(metadata) => require_file(path, &metadata)?,
         Err(error) if error.kind() == io::ErrorKind::NotFound && path.is_symlink() => {
@@ -53,7 +87,8 @@ fn find(path: &Path) -> Result<Option<File>, ZoneError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed(error)),
     }
-    let opened = OpenOptions::new().read(true).write(true).custom_flags(system::NO_WAITING).open(path);
+    let flags = if links == Links::Reject { system::NO_LINK } else { system::NO_WAITING };
+    let opened = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path);
     opened.map(Some).map_err(failed)
 }
 
@@ -74,17 +109,12 @@ fn require_file(path: &Path, metadata: &Metadata) -> Result<(), ZoneError> {
     Err(ZoneError::new(path, problem))
 }
 
-fn take(
-    path: &Path,
-    file: File,
-    wanted: Geometry,
-    read: &dyn Fn() -> Reading,
-) -> Result<ZoneFile, ZoneError> {
+/// Requires a file on this machine that only the user of this process can write to. Returns its length.
+pub(super) fn require_own(path: &Path, file: &File) -> Result<u64, ZoneError> {
     let reading = |error| ZoneError::failed(path, Attempt::Read, error);
-    let flawed = |flaw| ZoneError::new(path, Problem::Flaw(flaw));
     let metadata = file.metadata().map_err(reading)?;
     require_file(path, &metadata)?;
-    if let Some(name) = system::network(&file).map_err(reading)? {
+    if let Some(name) = system::network(file).map_err(reading)? {
         return Err(ZoneError::new(path, Problem::OnNetwork(name)));
     }
     let user = system::user();
@@ -94,9 +124,32 @@ fn take(
     if metadata.mode() & WRITE_BY_OTHERS != 0 {
         return Err(ZoneError::new(path, Problem::OthersMayWrite(metadata.mode() & 0o7777)));
     }
-    let page = first_page(&file).map_err(reading)?;
-    let header = Header::decode(&page, metadata.len()).map_err(flawed)?;
+    Ok(metadata.len())
+}
+
+/// The header of a whole zone that is what was asked for.
+pub(super) fn require_zone(
+    path: &Path,
+    file: &File,
+    (wanted, identity): (Geometry, Option<Identity>),
+) -> Result<Header, ZoneError> {
+    let flawed = |flaw| ZoneError::new(path, Problem::Flaw(flaw));
+    let length = require_own(path, file)?;
+    let page = first_page(file).map_err(|error| ZoneError::failed(path, Attempt::Read, error))?;
+    let header = Header::decode(&page, length).map_err(flawed)?;
+    let identity = identity.unwrap_or(Identity::first(header.identity.set));
+    header.identity.is_of(identity).map_err(flawed)?;
     header.fits(wanted).map_err(flawed)?;
+    Ok(header)
+}
+
+fn take(
+    path: &Path,
+    file: File,
+    (wanted, identity): (Geometry, Option<Identity>),
+    read: &dyn Fn() -> Reading,
+) -> Result<ZoneFile, ZoneError> {
+    let header = require_zone(path, &file, (wanted, identity))?;
     let length = usize::try_from(header.length).map_err(|_| ZoneError::new(path, Problem::TooLarge))?;
     system::reserve(&file, header.length).map_err(|error| ZoneError::not_made(path, header.length, error))?;
     let mapping =
@@ -104,7 +157,7 @@ fn take(
     let mapping = Arc::new(mapping);
     let words = mapping.part(WORDS_AT, WORDS);
     let record = set_clock(path, &file, &words[0], read)?;
-    Ok(ZoneFile::new(file, (mapping, words), header, record))
+    Ok(ZoneFile::new(path, file, (mapping, words), (header, record)))
 }
 
 /// The record by which the zone goes on; it is in the file. Nobody else does this at the same time.
@@ -145,7 +198,7 @@ pub(super) fn renew_record(file: &File, now: &Reading) -> io::Result<Record> {
 }
 
 /// As much of the first page as there is.
-fn first_page(mut file: &File) -> io::Result<Vec<u8>> {
+pub(super) fn first_page(mut file: &File) -> io::Result<Vec<u8>> {
     let mut page = Vec::with_capacity(HEADER_BYTES);
     file.rewind()?;
     file.take(HEADER_BYTES as u64).read_to_end(&mut page)?;

@@ -15,6 +15,9 @@ use rustix::process::geteuid;
 /// Opening waits for nobody, and takes no terminal.
 pub(super) const NO_WAITING: i32 = OFlags::NONBLOCK.union(OFlags::NOCTTY).bits() as i32;
 
+/// The same, and no link is followed.
+pub(super) const NO_LINK: i32 = NO_WAITING | OFlags::NOFOLLOW.bits() as i32;
+
 /// File systems whose files lie on another machine, or may, by the number that the kernel has for them.
 const NETWORKS: [(u32, &str); 22] = [
     (0x0000_517b, "smb"),

@@ -7,7 +7,7 @@ const LENGTH: u64 = CELLS_AT as u64 + 1000 * 128;
 const STEP: usize = if cfg!(miri) { 127 } else { 1 };
 
 fn header() -> Header {
-    Header::new(GEOMETRY, [11, 22], 1_700_000_000).expect("a small zone")
+    Header::new(GEOMETRY, Identity::first(33), [11, 22], 1_700_000_000).expect("a small zone")
 }
 
 fn page_of(fixed: &[u8]) -> [u8; HEADER_BYTES] {
@@ -39,17 +39,17 @@ fn a_header_comes_back_from_its_bytes() {
 #[test]
 fn the_bytes_are_where_the_format_says() {
     let mut expected = Vec::from(*b"tidegate zone\n\0\0");
-    expected.extend(3_u32.to_le_bytes());
+    expected.extend(4_u32.to_le_bytes());
     expected.extend(0x0a0b_0c0d_u32.to_ne_bytes());
     for number in [1, 1, 16, 8_u32] {
         expected.extend(number.to_le_bytes());
     }
-    for number in [11, 22, 1000, LENGTH, 1_700_000_000_u64] {
+    for number in [11, 22, 1000, LENGTH, 1_700_000_000_u64, 33, 0] {
         expected.extend(number.to_le_bytes());
     }
     expected.extend(checksum(&expected).to_le_bytes());
     assert_eq!(header().encode().as_slice(), expected);
-    assert_eq!((HEADER_BYTES, FIXED_BYTES, WORDS_AT), (4096, 88, 512));
+    assert_eq!((HEADER_BYTES, FIXED_BYTES, WORDS_AT), (4096, 104, 512));
     assert_eq!((LIMITS_AT, LIMITS_BYTES, CELLS_AT), (4096, 147_456, 151_552));
 }
 
@@ -102,7 +102,7 @@ fn a_file_is_as_long_as_it_was_made() {
 #[test]
 fn what_is_not_known_is_refused_by_name() {
     let flaw = |at, bytes: &[u8]| Header::decode(&page_with(at, bytes), LENGTH).unwrap_err();
-    assert_eq!(flaw(16, &[4, 0, 0, 0]), Flaw::Newer { version: 4 });
+    assert_eq!(flaw(16, &[5, 0, 0, 0]), Flaw::Newer { version: 5 });
     assert_eq!(flaw(16, &[2, 0, 0, 0]), Flaw::Older { version: 2 });
     assert_eq!(flaw(16, &[0, 0, 0, 1]), Flaw::Newer { version: 1 << 24 });
     assert_eq!(flaw(20, &0x0a0b_0c0d_u32.swap_bytes().to_ne_bytes()), Flaw::ByteOrder);
@@ -131,6 +131,6 @@ fn another_geometry_than_was_asked_for_is_refused() {
 #[test]
 fn a_zone_larger_than_can_be_counted_has_no_header() {
     for buckets in [u64::MAX, u64::MAX / 128 + 1, u64::MAX / 128] {
-        assert_eq!(Header::new(Geometry { bucket_cells: 8, buckets }, [0, 0], 0), None);
+        assert_eq!(Header::new(Geometry { bucket_cells: 8, buckets }, Identity::first(1), [0, 0], 0), None);
     }
 }

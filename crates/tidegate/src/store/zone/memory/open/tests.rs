@@ -32,7 +32,7 @@ fn made() -> Reading {
 }
 
 fn open_small(path: &Path) -> Result<ZoneFile, ZoneError> {
-    open(path, SMALL, &made)
+    open(path, SMALL, None, &made)
 }
 
 /// A folder with the file of a small zone.
@@ -47,7 +47,7 @@ fn folder_with_zone() -> (Folder, PathBuf) {
 fn refused(path: &Path, wanted: Geometry) -> ZoneError {
     let bytes = || if path.is_file() { fs::read(path).ok() } else { None };
     let before = bytes();
-    let error = open(path, wanted, &made).expect_err("it is refused");
+    let error = open(path, wanted, None, &made).expect_err("it is refused");
     assert_eq!(bytes(), before, "it was changed");
     error
 }
@@ -242,7 +242,7 @@ fn a_zone_of_another_size_is_refused_and_the_size_that_would_do_is_told() {
     let folder = Folder::new();
     let path = folder.path("zone.tg");
     let made_with = |buckets| Geometry { bucket_cells: 8, buckets };
-    open(&path, made_with(65536), &made).unwrap();
+    open(&path, made_with(65536), None, &made).unwrap();
     let error = refused(&path, made_with(32768));
     assert!(error.is_wrong_size() && !error.is_damaged());
     assert_eq!(
@@ -250,7 +250,7 @@ fn a_zone_of_another_size_is_refused_and_the_size_that_would_do_is_told() {
         "holds 8 MiB, but 4 MiB were asked for; ask for 8388608 bytes, or move the file away to begin with all \
          counts anew"
     );
-    ZoneFile::open(&path, 8_388_608 / 128, 128).unwrap();
+    ZoneFile::open(&path, 8_388_608 / 128, 128, None).unwrap();
     assert_eq!(
         words(&path, &refused(&path, Geometry { bucket_cells: 4, buckets: 65536 })),
         "has buckets of 8 cells, and this program has 4; run the version that wrote it, or move the file away to \
@@ -288,11 +288,11 @@ fn a_zone_is_refused_after_any_change_of_a_byte_that_matters() {
         bytes[at] ^= 1 << (at % 8);
         fs::write(&changed, &bytes).unwrap();
         match (at, open_small(&changed)) {
-            (0..88 | 128..184, Err(error)) => {
+            (0..104 | 128..184, Err(error)) => {
                 assert!(error.is_damaged() || error.is_not_a_zone() || (16..20).contains(&at), "{error}");
                 assert_eq!(fs::read(&changed).unwrap(), bytes, "it was changed");
             }
-            (0..88 | 128..184, Ok(_)) => panic!("byte {at} matters"),
+            (0..104 | 128..184, Ok(_)) => panic!("byte {at} matters"),
             (_, opened) => assert_eq!(opened.expect("this byte does not matter").seed(), seed),
         }
     }

@@ -62,7 +62,7 @@ impl InUse {
 }
 
 fn opened(path: &Path, clocks: &SetClocks) -> WallWatch {
-    let file = open(path, SMALL, &|| clocks.read(HERE)).unwrap();
+    let file = open(path, SMALL, None, &|| clocks.read(HERE)).unwrap();
     WallWatch::new(Arc::new(file), Box::new(clocks.clone()))
 }
 
@@ -73,7 +73,7 @@ fn record(path: &Path) -> Record {
 
 fn zone_after_reboot(path: &Path, wall: Duration) -> u64 {
     let since_boot = Ticks::saturating_from(MINUTE);
-    open(path, SMALL, &|| Reading { boot: ELSEWHERE, since_boot, wall }).unwrap();
+    open(path, SMALL, None, &|| Reading { boot: ELSEWHERE, since_boot, wall }).unwrap();
     record(path).zone
 }
 

@@ -19,7 +19,7 @@ fn while_the_machine_runs_the_file_of_a_clock_stays_as_it_is() {
     let before = fs::read(&path).unwrap();
     let later = || reading(HERE, HOUR + MINUTE, IN_2024 + MINUTE);
     let offset = open_small(&path).unwrap().shift();
-    assert_eq!(open(&path, SMALL, &later).unwrap().shift(), offset);
+    assert_eq!(open(&path, SMALL, None, &later).unwrap().shift(), offset);
     assert_eq!(fs::read(&path).unwrap(), before);
 }
 
@@ -38,7 +38,7 @@ fn restarts_are_bridged_one_after_the_other() {
     for restart in 1..=5_u8 {
         wall += HOUR;
         let now = || reading(Some([restart + 1; 16]), MINUTE, wall);
-        let zone = open(&path, SMALL, &now).unwrap();
+        let zone = open(&path, SMALL, None, &now).unwrap();
         let expected = ticks(SECOND + u32::from(restart) * HOUR);
         assert_eq!(zone_time(&path, MINUTE), expected);
         let at_boot = expected.wrapping_sub(ticks(MINUTE));
@@ -53,7 +53,7 @@ fn a_restart_with_the_wall_clock_set_back_goes_on_from_the_mark() {
     let zone = open_small(&path).unwrap();
     zone.latest().store(ticks(5 * HOUR), Ordering::Relaxed);
     drop(zone);
-    open(&path, SMALL, &|| reading(ELSEWHERE, MINUTE, IN_2024 - HOUR)).unwrap();
+    open(&path, SMALL, None, &|| reading(ELSEWHERE, MINUTE, IN_2024 - HOUR)).unwrap();
     assert_eq!(zone_time(&path, MINUTE), ticks(5 * HOUR));
 }
 
@@ -64,7 +64,8 @@ fn a_mark_that_is_nonsense_is_replaced() {
         let (_folder, path) = folder_with_zone();
         open_small(&path).unwrap().latest().store(u64::MAX, Ordering::Relaxed);
         let nine_years = Duration::from_secs(9 * 365 * 24 * 3600);
-        let zone = open(&path, SMALL, &|| reading(boot, HOUR + nine_years, IN_2024 + nine_years)).unwrap();
+        let zone =
+            open(&path, SMALL, None, &|| reading(boot, HOUR + nine_years, IN_2024 + nine_years)).unwrap();
         let latest = zone.latest().load(Ordering::Relaxed);
         assert!(latest <= zone_time(&path, HOUR + nine_years), "{latest}");
     }
@@ -75,11 +76,11 @@ fn a_mark_that_is_nonsense_is_replaced() {
 fn a_clock_record_that_was_half_written_leaves_the_other() {
     let (_folder, path) = folder_with_zone();
     let restarted = || reading(ELSEWHERE, MINUTE, IN_2024 + HOUR);
-    open(&path, SMALL, &restarted).unwrap();
+    open(&path, SMALL, None, &restarted).unwrap();
     let mut bytes = fs::read(&path).unwrap();
     bytes[PLACES[1] + 20] ^= 1;
     fs::write(&path, &bytes).unwrap();
-    open(&path, SMALL, &restarted).unwrap();
+    open(&path, SMALL, None, &restarted).unwrap();
     assert_eq!(zone_time(&path, MINUTE), ticks(SECOND + HOUR));
 }
 
@@ -88,7 +89,7 @@ fn a_clock_record_that_was_half_written_leaves_the_other() {
 fn the_clock_of_a_zone_goes_on_and_leaves_its_mark() {
     let folder = Folder::new();
     let path = folder.path("zone.tg");
-    let open = || Arc::new(ZoneFile::open(&path, 2, 128).unwrap());
+    let open = || Arc::new(ZoneFile::open(&path, 2, 128, None).unwrap());
     let mut last = Timestamp::EPOCH;
     for _ in 0..20 {
         let zone = open();
@@ -111,7 +112,7 @@ const SECOND_PROCESS: &str = "TIDEGATE_TEST_ZONE";
 #[cfg_attr(miri, ignore = "it needs processes")]
 fn two_processes_have_one_zone_and_one_time() {
     if let Some(path) = env::var_os(SECOND_PROCESS) {
-        let zone = Arc::new(ZoneFile::open(Path::new(&path), 2, 128).unwrap());
+        let zone = Arc::new(ZoneFile::open(Path::new(&path), 2, 128, None).unwrap());
         let cells = zone.cells::<AtomicU64>();
         cells[0].store(zone.seed()[0], Ordering::Relaxed);
         cells[1].store(zone.clock().now().ticks(), Ordering::Relaxed);
@@ -119,7 +120,7 @@ fn two_processes_have_one_zone_and_one_time() {
     }
     let folder = Folder::new();
     let path = folder.path("zone.tg");
-    let zone = Arc::new(ZoneFile::open(&path, 2, 128).unwrap());
+    let zone = Arc::new(ZoneFile::open(&path, 2, 128, None).unwrap());
     let before = zone.clock().now();
     let (_, name) = module_path!().split_once("::").unwrap();
     let mut second = Command::new(env::current_exe().unwrap());

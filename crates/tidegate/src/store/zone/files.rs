@@ -1,0 +1,232 @@
+//! A zone in files: its own, the state file beside it, and those of the zones that have names.
+//!
+//! ```text
+//!   zone.tg               cells: states of one word
+//!   zone.tg.states        blocks: states of more than one word
+//!   zone.tg.NAME.zone     the same of a zone with a name
+//!   zone.tg.NAME.states
+//! ```
+//!
+//! All of them are one set and go by the clock of the first.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::Zone;
+use super::memory::states::{self, Opened};
+use super::memory::{Identity, ZoneError, ZoneFile};
+use super::table::{BUCKET_BYTES, Table};
+use crate::limit::Limit;
+use crate::store::Map;
+use crate::store::limit_table::LimitTable;
+use crate::time::{Clock, Source};
+
+/// The files of a zone.
+#[derive(Debug)]
+pub(super) struct Files {
+    path: PathBuf,
+    identity: Identity,
+    /// The process that has the state file, if it is another one.
+    owner: Option<u64>,
+    /// The states were torn by a machine that lost power, and begin anew.
+    lost_states: bool,
+}
+
+/// The states of more than one word that a zone keeps in the map beside it, and in its state file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StateCounts {
+    /// How many there are, those included that are clear and not yet dropped.
+    pub keys: usize,
+    /// The bytes of memory that they take.
+    pub memory_bytes: usize,
+    /// The bytes of the state file that are in use; zero if there is none.
+    pub file_used_bytes: usize,
+    /// The bytes of the state file; zero if there is none.
+    pub file_bytes: usize,
+}
+
+#[cfg(not(tidegate_models))]
+impl Zone {
+    /// The zone in this file, which is made if there is none: its states survive the process, however it ends.
+    ///
+    /// The file takes so many bytes and 148 KiB. States of more than one word ([`Zone::keeps`]) are in a second file of as
+    /// many bytes, at least 64 KiB, which has the same name and `.states` behind it. Both have to lie on a disk of this
+    /// machine, or in its memory. What is there and is no whole zone of this size is an error that says what to do, and stays
+    /// as it is. Time goes on while the process is not running, also across a restart of the machine.
+    ///
+    /// Other processes on this machine may use the zone at the same time. They share states of one word; those of more
+    /// belong to the process that opened the zone first: [`Zone::supports`]. A process that forks without starting another
+    /// program opens the file anew in the child.
+    ///
+    /// A restart of the machine is bridged by the wall clock. If that is set while the zone is in use, the file is told
+    /// with the next decision, at most once per second; see [`Zone::keep_time`] for a zone that is idle.
+    pub fn in_file(path: impl AsRef<Path>, bytes: usize) -> Result<Zone, ZoneError> {
+        let path = path.as_ref();
+        let file = open(path, bytes, None)?;
+        let clock = file.clock();
+        Zone::of_file(file, clock, &path.display().to_string())
+    }
+
+    /// The same with another clock, whose time has to go on from one process to the next.
+    pub fn in_file_with_clock(
+        path: impl AsRef<Path>,
+        bytes: usize,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Zone, ZoneError> {
+        let path = path.as_ref();
+        Zone::of_file(open(path, bytes, None)?, Source::Given(clock), &path.display().to_string())
+    }
+
+    /// A zone of this name and size beside this one, in files of its own if this one is in files.
+    pub(crate) fn named_beside(&self, name: &str, bytes: usize) -> Result<Option<Zone>, ZoneError> {
+        let Some(Files { path, identity, .. }) = &self.inner.files else { return Ok(None) };
+        let file = open(&path_of(path, name), bytes, Some(identity.named(name)))?;
+        Zone::of_file(file, self.clock().clone(), name).map(Some)
+    }
+
+    /// Looks whether [`Zone::in_file`] could open the files of a zone with these bytes, and those of the zones with names
+    /// beside it. Changes nothing. Files that are not there are no error.
+    pub fn check_files<'a>(
+        path: impl AsRef<Path>,
+        bytes: usize,
+        named: impl IntoIterator<Item = (&'a str, usize)>,
+    ) -> Result<(), ZoneError> {
+        let path = path.as_ref();
+        let Some(first) = check(path, bytes, None)? else { return Ok(()) };
+        for (name, bytes) in named {
+            check(&path_of(path, name), bytes, Some(first.named(name)))?;
+        }
+        Ok(())
+    }
+
+    fn of_file(file: Arc<ZoneFile>, clock: Source, name: &str) -> Result<Zone, ZoneError> {
+        use super::cells::Cells;
+        use super::memory::SharedRecords;
+
+        let limits = Arc::new(LimitTable::in_file(file.seed(), SharedRecords::new(Arc::clone(&file))));
+        let bytes = file.cells::<super::table::Bucket>().len() * BUCKET_BYTES;
+        let beside = open_states(&file, bytes, &clock, &limits)?;
+        let Beside { map, owner, lost_states } = beside;
+        let files = Files { path: file.path().to_owned(), identity: file.identity(), owner, lost_states };
+        let zone = Zone::with_files(Cells::of_file(file), limits, clock, (name, Some(files)));
+        // A zone that was just made has no map yet.
+        let _ = zone.inner.map.set(map);
+        Ok(zone)
+    }
+}
+
+impl Zone {
+    /// Whether states under this limit can be kept here; if not, what is wrong and what would do. States of more than one
+    /// word belong to one process per file. Where another one has the file they are denied, as in a store that is full.
+    pub fn supports(&self, limit: &Limit) -> Result<(), String> {
+        let Some((files, owner)) = self.inner.files.as_ref().and_then(|files| Some((files, files.owner?)))
+        else {
+            return Ok(());
+        };
+        if limit.fits_cell() {
+            return Ok(());
+        }
+        let (algorithm, path) = (limit.algorithm(), states::path_beside(&files.path));
+        Err(format!(
+            "states of {algorithm} that take more than one word belong to one process, and process {owner} has {path:?}; \
+             stop that process, or give this one a file of its own"
+        ))
+    }
+
+    /// The process that has the state file of this zone, if it is another one.
+    pub fn states_owned_by(&self) -> Option<u64> {
+        self.inner.files.as_ref().and_then(|files| files.owner)
+    }
+
+    /// Returns true if the states of more than one word begin anew, because the machine lost power while they were being
+    /// written to its disk.
+    pub fn lost_states(&self) -> bool {
+        self.inner.files.as_ref().is_some_and(|files| files.lost_states)
+    }
+
+    /// The states of more than one word.
+    pub fn state_counts(&self) -> StateCounts {
+        let Some(map) = self.inner.map.get() else { return StateCounts::default() };
+        let (used, all) = map.states().map_or((0, 0), |states| (states.used_bytes(), states.bytes()));
+        StateCounts { keys: map.keys(), memory_bytes: map.bytes(), file_used_bytes: used, file_bytes: all }
+    }
+}
+
+impl Limit {
+    /// The bytes that the state of one key takes at most in the files of a [`Zone`](crate::Zone), with a name of so many
+    /// bytes: that of its rule and of its key. None if it is larger than a state file can be.
+    ///
+    /// ```
+    /// use tidegate::{Limit, MINUTE};
+    ///
+    /// assert_eq!(Limit::per_second(10).file_bytes_per_key(20), Some(24));
+    /// assert_eq!(Limit::sliding_window(100, MINUTE).file_bytes_per_key(20), Some(512));
+    /// assert_eq!(Limit::sliding_log(1_000, MINUTE).file_bytes_per_key(20), Some(16_384));
+    /// ```
+    pub fn file_bytes_per_key(&self, name_bytes: usize) -> Option<usize> {
+        if self.fits_cell() {
+            return Some(self.bytes_per_key());
+        }
+        states::bytes_of(self.algorithm(), self.terms().most_words(), name_bytes)
+    }
+}
+
+/// The map beside a zone in a file.
+struct Beside {
+    map: Map,
+    owner: Option<u64>,
+    lost_states: bool,
+}
+
+fn open_states(
+    file: &ZoneFile,
+    zone_bytes: usize,
+    clock: &Source,
+    limits: &Arc<LimitTable>,
+) -> Result<Beside, ZoneError> {
+    let (path, bytes) = (states::path_beside(file.path()), states::bytes_beside(zone_bytes));
+    let open = || states::open(&path, bytes, file.identity());
+    let owned_by = |process| {
+        let map = Map::without_room(clock.clone(), Arc::clone(limits));
+        Beside { map, owner: Some(process), lost_states: false }
+    };
+    let states = match open()? {
+        Opened::Own(states) => states,
+        Opened::OwnedBy(process) => return Ok(owned_by(process)),
+    };
+    let has_restarted = states.has_restarted();
+    let (flaw, flawed) = match Map::in_file(clock.clone(), Arc::clone(limits), states) {
+        Ok(map) => return Ok(Beside { map, owner: None, lost_states: false }),
+        Err((flaw, states)) => (flaw, states),
+    };
+    if !has_restarted {
+        return Err(flawed.flawed(flaw));
+    }
+    flawed.empty();
+    match Map::in_file(clock.clone(), Arc::clone(limits), flawed) {
+        Ok(map) => Ok(Beside { map, owner: None, lost_states: true }),
+        Err((flaw, states)) => Err(states.flawed(flaw)),
+    }
+}
+
+fn open(path: &Path, bytes: usize, identity: Option<Identity>) -> Result<Arc<ZoneFile>, ZoneError> {
+    ZoneFile::open(path, Table::buckets_in(bytes) as u64, BUCKET_BYTES, identity).map(Arc::new)
+}
+
+fn check(path: &Path, bytes: usize, identity: Option<Identity>) -> Result<Option<Identity>, ZoneError> {
+    let buckets = Table::buckets_in(bytes);
+    let found = ZoneFile::check(path, buckets as u64, BUCKET_BYTES, identity)?;
+    if let Some(identity) = found {
+        let bytes = states::bytes_beside(buckets * BUCKET_BYTES);
+        states::check(&states::path_beside(path), bytes, identity)?;
+    }
+    Ok(found)
+}
+
+/// The file of a zone with a name beside the first.
+fn path_of(first: &Path, name: &str) -> PathBuf {
+    let mut path = first.as_os_str().to_owned();
+    path.push(format!(".{name}.zone"));
+    path.into()
+}

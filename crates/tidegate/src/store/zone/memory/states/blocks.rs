@@ -1,0 +1,130 @@
+//! Which blocks of a state file are free: a buddy allocator.
+//!
+//! A block of class k lies at a multiple of its size. It is split into two of class k - 1, and two free halves of a block
+//! are merged again. The class of a block is one word in the file, so a split and a merge are each valid by one store:
+//! before it the first half is a whole block, and what the second half says is not read.
+
+use std::collections::BTreeSet;
+
+use super::block::{Block, CLASSES, META, Meta, PUBLISH, UNIT_WORDS, class_words};
+use super::region::Region;
+
+/// The free blocks of a state file.
+#[derive(Debug)]
+pub(super) struct Blocks {
+    /// The first units of free blocks, by class.
+    free: [BTreeSet<u32>; CLASSES],
+    /// The units of the file.
+    units: u32,
+    /// The units of free blocks.
+    free_units: u32,
+    /// A block in which a state is written while its own block is written anew; its unit and its class.
+    spare: Option<(u32, u8)>,
+    /// The largest class of a log or a table that was found when the file was opened.
+    wanted_spare: Option<u8>,
+}
+
+impl Blocks {
+    /// No block is free yet.
+    pub(super) fn new(units: u32) -> Blocks {
+        Blocks {
+            free: std::array::from_fn(|_| BTreeSet::new()),
+            units,
+            free_units: 0,
+            spare: None,
+            wanted_spare: None,
+        }
+    }
+
+    /// The units of blocks that are in use.
+    pub(super) fn used_units(&self) -> u32 {
+        self.units - self.free_units
+    }
+
+    /// Takes a free block of this class; none if there is none.
+    pub(super) fn allocate(&mut self, region: &Region, class: u8) -> Option<u32> {
+        let found = (usize::from(class)..CLASSES).find(|class| !self.free[*class].is_empty())?;
+        let unit = self.free[found].pop_first()?;
+        for half in (class..found as u8).rev() {
+            self.split(region, unit, half);
+        }
+        let meta = Meta::free(class).encode();
+        if region.get(start(unit) + META) != meta {
+            region.publish(start(unit) + META, meta);
+        }
+        self.free_units -= 1 << class;
+        Some(unit)
+    }
+
+    /// Makes the second half of a free block a free block of its own, of this class.
+    fn split(&mut self, region: &Region, unit: u32, class: u8) {
+        let second = unit + (1 << class);
+        region.set(start(second) + PUBLISH, 0);
+        region.set(start(second) + META, Meta::free(class).encode());
+        region.publish(start(unit) + META, Meta::free(class).encode());
+        self.free[usize::from(class)].insert(second);
+    }
+
+    /// Gives back a block that is not valid any more, and merges it with its neighbours.
+    pub(super) fn give_back(&mut self, region: &Region, unit: u32, class: u8) {
+        self.free_units += 1 << class;
+        let (mut unit, mut class) = (unit, class);
+        while usize::from(class) + 1 < CLASSES && self.free[usize::from(class)].remove(&(unit ^ (1 << class)))
+        {
+            unit &= !(1 << class);
+            class += 1;
+            region.publish(start(unit) + META, Meta::free(class).encode());
+        }
+        self.free[usize::from(class)].insert(unit);
+    }
+
+    /// Sees to it that there is a spare block of at least this class. Returns false if there is no room for one.
+    pub(super) fn keep_spare(&mut self, region: &Region, class: u8) -> bool {
+        if self.spare.is_some_and(|(_, spare)| spare >= class) {
+            return true;
+        }
+        let Some(unit) = self.allocate(region, class) else { return false };
+        if let Some((unit, class)) = self.spare.replace((unit, class)) {
+            self.give_back(region, unit, class);
+        }
+        true
+    }
+
+    /// Notes that there has to be a spare block of at least this class once all blocks are known.
+    pub(super) fn want_spare(&mut self, class: u8) {
+        self.wanted_spare = self.wanted_spare.max(Some(class));
+    }
+
+    /// The class of the spare block that is wanted.
+    pub(super) fn wanted_spare(&self) -> Option<u8> {
+        self.wanted_spare
+    }
+
+    /// The spare block, which is free.
+    pub(super) fn spare(&self) -> Option<(u32, u8)> {
+        self.spare
+    }
+}
+
+/// The place of the first word of a unit.
+pub(super) fn start(unit: u32) -> usize {
+    unit as usize * UNIT_WORDS
+}
+
+/// The class of the block at this unit: as it says, or the largest that fits where nothing was ever written. None if there
+/// can be no such block.
+pub(super) fn class_at(region: &Region, unit: u32) -> Option<u8> {
+    let left = region.len() - start(unit);
+    let fits = |class: u8| unit.trailing_zeros() >= u32::from(class) && class_words(class) <= left;
+    match region.get(start(unit) + META) {
+        0 => (0..CLASSES as u8).rev().find(|class| fits(*class)),
+        word => Meta::decode(word).map(|meta| meta.class).filter(|class| fits(*class)),
+    }
+}
+
+/// Frees the block of a state.
+pub(super) fn release(blocks: &mut Blocks, region: &Region, block: Block) {
+    region.publish(block.start() + PUBLISH, 0);
+    region.then();
+    blocks.give_back(region, block.unit(), block.class());
+}

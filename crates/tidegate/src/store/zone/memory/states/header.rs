@@ -1,0 +1,166 @@
+//! The first page of a state file, as bytes.
+//!
+//! ```text
+//!     0  what never changes: format, size, set and zone; a checksum
+//!   512  the process that owns the file, and the start of the machine under which it was last written
+//!  4096  blocks
+//! ```
+
+use super::super::bytes::{Reader, Writer, checksum};
+use super::super::header::{Flaw, HEADER_BYTES, Identity};
+
+/// Where the blocks begin.
+pub(super) const BLOCKS_AT: usize = HEADER_BYTES;
+/// Where three words are: the process, and the start of the machine in two.
+pub(super) const OWNER_AT: usize = 512;
+pub(super) const OWNER_WORDS: usize = 3;
+
+/// The bytes of what never changes, with its checksum.
+pub(super) const FIXED_BYTES: usize = CHECKED + 8;
+const CHECKED: usize = 64;
+
+const MAGIC: [u8; 16] = *b"tidegate states\n";
+/// The newest format that is known here.
+pub(in super::super) const VERSION: u32 = 1;
+const ORDER: [u8; 4] = 0x0a0b_0c0d_u32.to_ne_bytes();
+
+/// What never changes about a state file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Header {
+    pub(super) identity: Identity,
+    /// The bytes of all blocks.
+    pub(super) bytes: u64,
+    /// The wall clock when the file was made, in seconds since 1970; for people to read.
+    pub(super) created: u64,
+}
+
+impl Header {
+    /// The bytes of the whole file, if they can be counted.
+    pub(super) fn length(&self) -> Option<u64> {
+        self.bytes.checked_add(BLOCKS_AT as u64)
+    }
+
+    pub(super) fn encode(&self) -> [u8; FIXED_BYTES] {
+        let mut bytes = [0; FIXED_BYTES];
+        let mut writer = Writer::new(&mut bytes);
+        writer.put(&MAGIC);
+        writer.u32(VERSION);
+        writer.put(&ORDER);
+        for number in [self.identity.set, self.identity.zone, self.bytes, self.created, 0] {
+            writer.u64(number);
+        }
+        writer.checksum();
+        bytes
+    }
+
+    /// Reads the first bytes of a file that has so many in all.
+    pub(super) fn decode(bytes: &[u8], file_bytes: u64) -> Result<Header, Flaw> {
+        let page = bytes.get(..HEADER_BYTES).filter(|_| file_bytes >= HEADER_BYTES as u64);
+        let Some(page) = page else { return Err(too_short(bytes, file_bytes)) };
+        let mut reader = Reader::new(page);
+        if reader.take::<16>() != MAGIC {
+            return Err(Flaw::ForeignStates);
+        }
+        let version = reader.u32();
+        if version > VERSION {
+            return Err(Flaw::NewerStates { version });
+        }
+        let order = reader.take::<4>();
+        if order.iter().eq(ORDER.iter().rev()) {
+            return Err(Flaw::ByteOrder);
+        }
+        let [set, zone, blocks, created, reserved] = [(); 5].map(|()| reader.u64());
+        if reader.u64() != checksum(&page[..CHECKED]) {
+            return Err(Flaw::Checksum);
+        }
+        let header = Header { identity: Identity { set, zone }, bytes: blocks, created };
+        let is_sane = version == VERSION && order == ORDER && reserved == 0 && blocks % 64 == 0 && blocks > 0;
+        let Some(length) = header.length().filter(|_| is_sane) else { return Err(Flaw::Contradiction) };
+        if length != file_bytes {
+            return Err(Flaw::Length { made: length, found: file_bytes });
+        }
+        Ok(header)
+    }
+
+    /// Whether it is what was asked for.
+    pub(super) fn fits(&self, bytes: u64, identity: Identity) -> Result<(), Flaw> {
+        self.identity.is_of(identity)?;
+        if self.bytes != bytes {
+            return Err(Flaw::Size { held: self.bytes, wanted: bytes });
+        }
+        Ok(())
+    }
+}
+
+/// A file without a whole header is a state file that was cut off only if it begins like one.
+fn too_short(bytes: &[u8], file_bytes: u64) -> Flaw {
+    let seen = bytes.len().min(MAGIC.len());
+    match bytes.len() {
+        0 => Flaw::EmptyStates,
+        _ if bytes[..seen] != MAGIC[..seen] => Flaw::ForeignStates,
+        _ => Flaw::Short { bytes: file_bytes },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header() -> Header {
+        Header { identity: Identity { set: 7, zone: 8 }, bytes: 65_536, created: 1_700_000_000 }
+    }
+
+    fn page_of(fixed: &[u8]) -> Vec<u8> {
+        let mut page = vec![0; HEADER_BYTES];
+        page[..fixed.len()].copy_from_slice(fixed);
+        page
+    }
+
+    fn page_with(at: usize, bytes: &[u8]) -> Vec<u8> {
+        let mut page = page_of(&header().encode());
+        page[at..][..bytes.len()].copy_from_slice(bytes);
+        let sum = checksum(&page[..CHECKED]);
+        page[CHECKED..][..8].copy_from_slice(&sum.to_le_bytes());
+        page
+    }
+
+    const LENGTH: u64 = 65_536 + 4096;
+
+    #[test]
+    fn a_header_comes_back_from_its_bytes() {
+        let page = page_of(&header().encode());
+        assert_eq!(Header::decode(&page, LENGTH), Ok(header()));
+        assert_eq!(header().fits(65_536, Identity { set: 7, zone: 8 }), Ok(()));
+    }
+
+    #[test]
+    fn no_change_of_a_byte_goes_unseen() {
+        let mut page = page_of(&header().encode());
+        for at in 0..FIXED_BYTES {
+            for flip in 1..=255 {
+                page[at] ^= flip;
+                assert!(Header::decode(&page, LENGTH).is_err(), "byte {at} ^ {flip}");
+                page[at] ^= flip;
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_something_else_is_told_apart() {
+        let flaw = |page: &[u8], length| Header::decode(page, length).unwrap_err();
+        let whole = page_of(&header().encode());
+        assert_eq!(flaw(&[], 0), Flaw::EmptyStates);
+        assert_eq!(flaw(b"tidegate zone\n\0\0", 16), Flaw::ForeignStates);
+        assert_eq!(flaw(&whole[..20], 20), Flaw::Short { bytes: 20 });
+        assert_eq!(flaw(&whole, LENGTH - 1), Flaw::Length { made: LENGTH, found: LENGTH - 1 });
+        assert_eq!(flaw(&page_with(16, &[2, 0, 0, 0]), LENGTH), Flaw::NewerStates { version: 2 });
+        assert_eq!(flaw(&page_with(16, &[0, 0, 0, 0]), LENGTH), Flaw::Contradiction);
+        assert_eq!(flaw(&page_with(40, &[1]), LENGTH), Flaw::Contradiction);
+        let order = ORDER.iter().rev().copied().collect::<Vec<_>>();
+        assert_eq!(flaw(&page_with(20, &order), LENGTH), Flaw::ByteOrder);
+        let fits = |bytes, set, zone| header().fits(bytes, Identity { set, zone });
+        assert_eq!(fits(64, 7, 8), Err(Flaw::Size { held: 65_536, wanted: 64 }));
+        assert_eq!(fits(65_536, 6, 8), Err(Flaw::OtherSet));
+        assert_eq!(fits(65_536, 7, 0), Err(Flaw::OtherZone));
+    }
+}

@@ -1,0 +1,362 @@
+//! The states of more than one word that survive a process: a file beside the zone's.
+//!
+//! ```text
+//!  header.rs  the first page, as bytes          halves.rs  windows and pacers: two copies
+//!  region.rs  the words behind it; every store  ring.rs    logs: entries one behind the other
+//!  block.rs   what a block begins with          table.rs   permits: holders, each in its place
+//!  blocks.rs  which blocks are free             load.rs    all states, when the file is opened
+//!  open.rs    the file itself
+//! ```
+//!
+//! The map beside the zone holds each state and writes every change through to its block, under the lock of the shard, before
+//! the caller has its answer. A change is valid by one store of one word. A process that is killed between two stores leaves
+//! the state before the change or the state after it.
+//!
+//! One process owns the file, by a lock for as long as it has the file open.
+
+mod block;
+mod blocks;
+#[cfg(fuzzing)]
+mod fuzz;
+mod halves;
+mod header;
+mod load;
+#[cfg(target_os = "linux")]
+mod open;
+mod region;
+mod ring;
+mod table;
+#[cfg(all(test, not(tidegate_models)))]
+mod tests;
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+pub(crate) use block::Block;
+#[cfg(fuzzing)]
+pub use fuzz::state_file;
+pub(super) use header::VERSION;
+pub(crate) use load::Loaded;
+
+use super::error::{Problem, ZoneError};
+use super::header::Flaw;
+use super::mapping::{Mapping, Part};
+use crate::algorithm::{Algorithm, State};
+use crate::sync::Mutex;
+use crate::time::Timestamp;
+use crate::time::boot::boot_id;
+use block::{DIGEST, HEAD_WORDS, Layout, META, Meta, PUBLISH, PublishWord, UNIT_WORDS, class_of, name_words};
+use blocks::Blocks;
+use region::Region;
+
+/// The least bytes of the blocks of a state file.
+const LEAST_BYTES: usize = 1 << 16;
+const UNIT_BYTES: usize = UNIT_WORDS * size_of::<u64>();
+
+/// A state file that this process owns.
+#[derive(Debug)]
+pub(crate) struct StateFile {
+    path: PathBuf,
+    /// The file, which has the lock.
+    file: Option<File>,
+    mapping: Arc<Mapping>,
+    /// The process that owns the file, and the start of the machine under which it was last opened.
+    owner: Part<AtomicU64>,
+    region: Region,
+    blocks: Mutex<Blocks>,
+}
+
+/// A state file that was opened, or is another process's.
+#[derive(Debug)]
+pub(crate) enum Opened {
+    /// It is ours.
+    Own(Arc<StateFile>),
+    /// This process has it.
+    OwnedBy(u64),
+}
+
+/// The name of a state, as its block has it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StateName<'a> {
+    /// The digest of its limit.
+    pub(crate) digest: u64,
+    /// The namespace and the key.
+    pub(crate) name: &'a [u8],
+    pub(crate) algorithm: Algorithm,
+}
+
+/// The bytes of the blocks of the state file beside a zone of so many bytes.
+pub(crate) fn bytes_beside(zone_bytes: usize) -> u64 {
+    (zone_bytes.max(LEAST_BYTES) / UNIT_BYTES * UNIT_BYTES) as u64
+}
+
+/// The path of the state file beside a zone's file.
+pub(crate) fn path_beside(zone: &Path) -> PathBuf {
+    let mut path = zone.as_os_str().to_owned();
+    path.push(".states");
+    path.into()
+}
+
+/// The bytes in a state file of a state of so many words, whose name has so many bytes.
+pub(crate) fn bytes_of(algorithm: Algorithm, words: usize, name_bytes: usize) -> Option<usize> {
+    class_for(algorithm, words, name_bytes).map(|class| UNIT_BYTES << class)
+}
+
+fn class_for(algorithm: Algorithm, words: usize, name_bytes: usize) -> Option<u8> {
+    class_of(HEAD_WORDS + name_words(name_bytes) + Layout::of(algorithm).body_words(words))
+}
+
+impl StateFile {
+    fn over(path: &Path, file: Option<File>, mapping: Arc<Mapping>, bytes: usize) -> StateFile {
+        let region = Region::new(&mapping, header::BLOCKS_AT, bytes);
+        let units = u32::try_from(bytes / UNIT_BYTES).unwrap_or(u32::MAX - 1);
+        let blocks = Mutex::new(Blocks::new(units));
+        let owner = mapping.part(header::OWNER_AT, header::OWNER_WORDS);
+        StateFile { path: path.to_owned(), file, mapping, owner, region, blocks }
+    }
+
+    /// Whether the machine has restarted since the file was last opened, so that blocks may be torn: the disk follows the
+    /// memory in any order.
+    pub(crate) fn has_restarted(&self) -> bool {
+        let [_, first, second] = [0, 1, 2].map(|at| self.owner[at].load(Ordering::Relaxed));
+        boot_words().is_none_or(|boot| boot != [first, second])
+    }
+
+    /// Notes that this process owns the file, and that its blocks are whole.
+    pub(crate) fn take_possession(&self) {
+        let boot = boot_words().unwrap_or_default();
+        for (word, value) in self.owner.iter().zip([u64::from(std::process::id()), boot[0], boot[1]]) {
+            word.store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// The error about a file with this flaw.
+    pub(crate) fn flawed(&self, flaw: Flaw) -> ZoneError {
+        ZoneError::new(&self.path, Problem::Flaw(flaw))
+    }
+
+    /// The bytes of all blocks.
+    pub(crate) fn bytes(&self) -> usize {
+        self.region.len() * size_of::<u64>()
+    }
+
+    /// The bytes of the blocks that are in use.
+    pub(crate) fn used_bytes(&self) -> usize {
+        self.blocks.lock().used_units() as usize * UNIT_BYTES
+    }
+
+    /// Waits until everything is on disk.
+    pub(crate) fn flush(&self) -> io::Result<()> {
+        self.mapping.flush()
+    }
+
+    /// Takes a block for a state that may grow to so many words, and writes the state there unless it is a key never seen.
+    /// None if there is no room for it.
+    pub(crate) fn insert(
+        &self,
+        name: StateName<'_>,
+        (state, clear_at): (&mut State, Timestamp),
+        words: usize,
+    ) -> Option<Block> {
+        let block = self.allocate(name, words)?;
+        self.save(block, state, clear_at);
+        Some(block)
+    }
+
+    /// A block with a name, and with nothing in it.
+    fn allocate(&self, StateName { digest, name, algorithm }: StateName<'_>, words: usize) -> Option<Block> {
+        let class = class_for(algorithm, words, name.len())?;
+        let mut blocks = self.blocks.lock();
+        if Layout::of(algorithm) != Layout::Halves && !blocks.keep_spare(&self.region, class) {
+            return None;
+        }
+        let unit = blocks.allocate(&self.region, class)?;
+        let Some(block) = Block::new(unit, class, algorithm, name.len()) else {
+            blocks.give_back(&self.region, unit, class);
+            return None;
+        };
+        drop(blocks);
+        self.name(block, StateName { digest, name, algorithm });
+        Some(block)
+    }
+
+    /// Writes the words before the body. The block is not valid.
+    fn name(&self, block: Block, StateName { digest, name, algorithm }: StateName<'_>) {
+        let start = block.start();
+        let (algorithm, name_bytes) = (algorithm as u8, name.len() as u32);
+        self.region.set(start + META, Meta { class: block.class(), algorithm, name_bytes }.encode());
+        self.region.set(start + DIGEST, digest);
+        self.region.set_bytes(start + HEAD_WORDS, name);
+    }
+
+    /// Sees to it that the block of a state has room for so many words: it may get another one. Returns false if there is no
+    /// room for that, and nothing has changed then.
+    #[inline]
+    pub(crate) fn reserve(
+        &self,
+        block: &mut Block,
+        (state, clear_at): (&mut State, Timestamp),
+        words: usize,
+    ) -> bool {
+        block.layout().body_words(words) <= block.body_words()
+            || self.move_to(block, (state, clear_at), words)
+    }
+
+    #[cold]
+    fn move_to(&self, block: &mut Block, (state, clear_at): (&mut State, Timestamp), words: usize) -> bool {
+        let old = *block;
+        let Some((digest, algorithm, name)) = self.name_of(old) else { return false };
+        let Some(new) = self.allocate(StateName { digest, name: &name, algorithm }, words) else {
+            return false;
+        };
+        let word = self.word(old);
+        if word.is_valid() {
+            self.write_all(new, (state, clear_at), word.sequence() + 1);
+        }
+        blocks::release(&mut self.blocks.lock(), &self.region, old);
+        *block = new;
+        true
+    }
+
+    /// Writes a state as it is now. Its block has room for it.
+    #[inline]
+    pub(crate) fn save(&self, block: Block, state: &mut State, clear_at: Timestamp) {
+        let word = self.word(block);
+        if state.word_count() == 0 {
+            if word.is_valid() {
+                self.region.publish(block.start() + PUBLISH, 0);
+            }
+            return;
+        }
+        if !word.is_valid() {
+            return self.write_all(block, (state, clear_at), word.sequence() + 1);
+        }
+        let is_written = match block.layout() {
+            Layout::Halves => {
+                halves::write(&self.region, block, word, state, clear_at);
+                true
+            }
+            Layout::Ring => state.as_log().is_some_and(|log| ring::append(&self.region, block, word, log)),
+            Layout::Table => {
+                state.as_holders().is_some_and(|holders| table::update(&self.region, block, holders))
+            }
+        };
+        if !is_written {
+            self.rewrite(block, (state, clear_at), word);
+        }
+    }
+
+    /// Writes all of a state into a block of which nothing is valid, and publishes it.
+    fn write_all(&self, block: Block, (state, clear_at): (&mut State, Timestamp), sequence: u64) {
+        let word = PublishWord(PublishWord::new(sequence, 0, 0, 0).0 & !1);
+        match block.layout() {
+            Layout::Halves => halves::write(&self.region, block, word, state, clear_at),
+            Layout::Ring => {
+                if let Some(log) = state.as_log() {
+                    ring::write_all(&self.region, block, word, log, clear_at);
+                }
+            }
+            Layout::Table => {
+                if let Some(holders) = state.as_holders() {
+                    table::write_all(&self.region, block, word, holders);
+                }
+            }
+        }
+    }
+
+    /// Writes a state that has changed in a way which no single store can publish: into the spare block, then into its own.
+    #[cold]
+    fn rewrite(&self, block: Block, (state, clear_at): (&mut State, Timestamp), word: PublishWord) {
+        let mut blocks = self.blocks.lock();
+        blocks.keep_spare(&self.region, block.class());
+        let spare = blocks.spare().filter(|(_, class)| *class >= block.class());
+        let spare = self.name_of(block).zip(spare).and_then(|((digest, algorithm, name), (unit, class))| {
+            let spare = Block::new(unit, class, algorithm, name.len())?;
+            self.name(spare, StateName { digest, name: &name, algorithm });
+            self.region.then();
+            self.write_all(spare, (state, clear_at), word.sequence() + 1);
+            Some(spare)
+        });
+        self.region.publish(block.start() + PUBLISH, 0);
+        self.region.then();
+        self.write_all(block, (state, clear_at), word.sequence() + 2);
+        if let Some(spare) = spare {
+            self.region.publish(spare.start() + PUBLISH, 0);
+            self.region.then();
+            // The next state that is allocated there says its own class, and so does a walk over the blocks until then.
+            self.region.publish(spare.start() + META, Meta::free(spare.class()).encode());
+        }
+        drop(blocks);
+    }
+
+    /// Frees the block of a state that is forgotten.
+    pub(crate) fn remove(&self, block: Block) {
+        blocks::release(&mut self.blocks.lock(), &self.region, block);
+    }
+
+    /// Returns true if one block of a name is later than another.
+    pub(crate) fn is_later(&self, block: Block, other: Block) -> bool {
+        self.word(block).is_later_than(self.word(other))
+    }
+
+    #[inline]
+    fn word(&self, block: Block) -> PublishWord {
+        PublishWord(self.region.get(block.start() + PUBLISH))
+    }
+
+    /// The digest, the algorithm and the name of a block.
+    fn name_of(&self, block: Block) -> Option<(u64, Algorithm, Vec<u8>)> {
+        let meta = Meta::decode(self.region.get(block.start() + META))?;
+        let algorithm = *Algorithm::ALL.get(usize::from(meta.algorithm))?;
+        let mut name = Vec::new();
+        self.region.bytes(block.start() + HEAD_WORDS, meta.name_bytes as usize, &mut name);
+        Some((self.region.get(block.start() + DIGEST), algorithm, name))
+    }
+}
+
+impl Drop for StateFile {
+    fn drop(&mut self) {
+        // A mapping keeps a lock alive even when the file is closed.
+        if let Some(file) = &self.file {
+            self.owner[0].store(0, Ordering::Relaxed);
+            unlock(file);
+        }
+    }
+}
+
+/// The start of the machine in two words, if it can be known.
+fn boot_words() -> Option<[u64; 2]> {
+    let id = boot_id()?;
+    let (first, second) = id.split_at(size_of::<u64>());
+    let word = |bytes: &[u8]| bytes.try_into().map(u64::from_le_bytes).ok();
+    Some([word(first)?, word(second)?])
+}
+
+#[cfg(target_os = "linux")]
+use super::system::unlock;
+#[cfg(target_os = "linux")]
+pub(crate) use open::{check, open};
+
+#[cfg(not(target_os = "linux"))]
+use elsewhere::unlock;
+#[cfg(not(target_os = "linux"))]
+pub(crate) use elsewhere::{check, open};
+
+#[cfg(not(target_os = "linux"))]
+mod elsewhere {
+    use super::super::header::Identity;
+    use super::{File, Opened, Path, Problem, ZoneError};
+
+    pub(crate) fn open(path: &Path, _: u64, _: Identity) -> Result<Opened, ZoneError> {
+        Err(ZoneError::new(path, Problem::NotHere))
+    }
+
+    pub(crate) fn check(path: &Path, _: u64, _: Identity) -> Result<bool, ZoneError> {
+        Err(ZoneError::new(path, Problem::NotHere))
+    }
+
+    pub(super) fn unlock(_: &File) {}
+}

@@ -1,0 +1,104 @@
+//! The words of a state file behind its header.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+use super::super::mapping::{Mapping, Part};
+
+/// The words in which the blocks lie. Every store goes through here.
+///
+/// A process may be killed between any two stores. What it has stored is in the file, in the order of the program.
+#[derive(Debug)]
+pub(super) struct Region {
+    words: Part<AtomicU64>,
+    #[cfg(test)]
+    pub(super) watch: Watch,
+}
+
+impl Region {
+    pub(super) fn new(mapping: &Arc<Mapping>, offset: usize, bytes: usize) -> Region {
+        let words = mapping.part(offset, bytes / size_of::<u64>());
+        Region {
+            words,
+            #[cfg(test)]
+            watch: Watch::default(),
+        }
+    }
+
+    /// The number of words.
+    pub(super) fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    #[inline]
+    pub(super) fn get(&self, at: usize) -> u64 {
+        self.words[at].load(Ordering::Relaxed)
+    }
+
+    /// Stores a word that is valid only once another one is published.
+    #[inline]
+    pub(super) fn set(&self, at: usize, word: u64) {
+        #[cfg(test)]
+        self.watch.before_store(&self.words);
+        self.words[at].store(word, Ordering::Relaxed);
+    }
+
+    /// Stores a word that makes valid what was stored before.
+    #[inline]
+    pub(super) fn publish(&self, at: usize, word: u64) {
+        #[cfg(test)]
+        self.watch.before_store(&self.words);
+        self.words[at].store(word, Ordering::Release);
+    }
+
+    /// Keeps the stores behind it from coming before those ahead of it.
+    #[inline]
+    pub(super) fn then(&self) {
+        fence(Ordering::Release);
+    }
+
+    /// Stores bytes, padded to whole words.
+    pub(super) fn set_bytes(&self, at: usize, bytes: &[u8]) {
+        for (at, chunk) in (at..).zip(bytes.chunks(size_of::<u64>())) {
+            let mut word = [0; size_of::<u64>()];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.set(at, u64::from_ne_bytes(word));
+        }
+    }
+
+    /// Reads so many bytes.
+    pub(super) fn bytes(&self, at: usize, count: usize, into: &mut Vec<u8>) {
+        into.clear();
+        let words = count.div_ceil(size_of::<u64>());
+        (at..at + words).for_each(|at| into.extend(self.get(at).to_ne_bytes()));
+        into.truncate(count);
+    }
+}
+
+/// Called before each store, for tests that end a process anywhere.
+#[cfg(test)]
+#[derive(Default)]
+pub(super) struct Watch(std::sync::Mutex<Option<Watcher>>);
+
+#[cfg(test)]
+pub(super) type Watcher = Box<dyn FnMut(&[AtomicU64]) + Send>;
+
+#[cfg(test)]
+impl Watch {
+    pub(super) fn set(&self, watcher: Option<Watcher>) {
+        *self.0.lock().expect("no watcher panics") = watcher;
+    }
+
+    fn before_store(&self, words: &[AtomicU64]) {
+        if let Some(watcher) = &mut *self.0.lock().expect("no watcher panics") {
+            watcher(words);
+        }
+    }
+}
+
+#[cfg(test)]
+impl std::fmt::Debug for Watch {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Watch")
+    }
+}

@@ -1,0 +1,139 @@
+//! The entries of a log in a ring.
+//!
+//! ```text
+//!   period | entry | entry | entry | entry | entry | entry |        an entry: time, running total
+//!                    base    head                    next
+//!                    total before the head           the next entry is written here
+//! ```
+//!
+//! A take writes one entry behind the last and publishes head and length. The entry before the head holds the total that
+//! was forgotten. A change that these steps cannot say, such as a refund inside the log, is not written here.
+
+use super::block::{Block, PUBLISH, PublishWord};
+use super::region::Region;
+use crate::algorithm::sliding_log::Log;
+use crate::time::{Ticks, Timestamp};
+
+const ENTRY: usize = 2;
+
+/// The words of a body for logs of so many words: the base and the next entry have a place, too.
+pub(super) const fn body_words(words: usize) -> usize {
+    1 + ENTRY * (words.saturating_sub(1) / ENTRY + 2)
+}
+
+/// A ring of entries in a block.
+struct Ring<'a> {
+    region: &'a Region,
+    /// The place of the first entry.
+    start: usize,
+    entries: usize,
+}
+
+impl<'a> Ring<'a> {
+    #[inline]
+    fn of(region: &'a Region, block: Block) -> Ring<'a> {
+        Ring { region, start: block.body() + 1, entries: (block.body_words() - 1) / ENTRY }
+    }
+
+    /// The entry so many places behind another one.
+    #[inline]
+    fn behind(&self, index: usize, more: usize) -> usize {
+        let sum = index + more;
+        if sum < self.entries { sum } else { sum - self.entries }
+    }
+
+    #[inline]
+    fn base(&self, head: usize) -> usize {
+        self.behind(head, self.entries - 1)
+    }
+
+    #[inline]
+    fn get(&self, index: usize) -> [u64; 2] {
+        let at = self.start + index * ENTRY;
+        [self.region.get(at), self.region.get(at + 1)]
+    }
+
+    #[inline]
+    fn set(&self, index: usize, [time, total]: [u64; 2]) {
+        let at = self.start + index * ENTRY;
+        self.region.set(at, time);
+        self.region.set(at + 1, total);
+    }
+}
+
+/// Writes all of a log into a block of which nothing is valid.
+pub(super) fn write_all(region: &Region, block: Block, word: PublishWord, log: &Log, clear_at: Timestamp) {
+    let ring = Ring::of(region, block);
+    let newest = log.len().checked_sub(1).and_then(|last| log.entry(last)).map_or(0, |[time, _]| time);
+    region.set(block.body(), clear_at.since(Timestamp::from_ticks(newest)).get());
+    ring.set(0, [0, log.forgotten()]);
+    (0..log.len()).filter_map(|index| log.entry(index)).zip(1..).for_each(|(entry, at)| ring.set(at, entry));
+    region.publish(block.start() + PUBLISH, word.with(0, 1, log.len()).0);
+}
+
+/// Writes what has changed since the last time. Returns false if that takes more than entries which left and came.
+#[inline]
+pub(super) fn append(region: &Region, block: Block, word: PublishWord, log: &Log) -> bool {
+    let ring = Ring::of(region, block);
+    let (head, length) = (word.head(), word.length());
+    let Some(first) = log.entry(0) else {
+        return ring.get(ring.base(head))[1] == log.forgotten() && push(&ring, block, word, (head, 0), log);
+    };
+    let Some(left) = (0..length).find(|left| ring.get(ring.behind(head, *left))[0] >= first[0]) else {
+        // Nothing of it is left: the last one is the base of what came.
+        let last = ring.behind(head, length);
+        return ring.get(ring.base(last))[1] == log.forgotten() && push(&ring, block, word, (last, 0), log);
+    };
+    let (kept, new_head) = (length - left, ring.behind(head, left));
+    if ring.get(ring.base(new_head))[1] != log.forgotten() {
+        return false;
+    }
+    let kept = kept.min(log.len());
+    let newest = ring.behind(new_head, kept - 1);
+    match log.entry(kept - 1) {
+        Some(entry) if entry == ring.get(newest) => push(&ring, block, word, (new_head, kept), log),
+        // More at the instant of the newest entry: one word says so.
+        Some([time, total]) if left == 0 && log.len() == length && ring.get(newest)[0] == time => {
+            let is_same_before =
+                kept < 2 || log.entry(kept - 2) == Some(ring.get(ring.behind(new_head, kept - 2)));
+            if is_same_before {
+                region.publish(ring.start + newest * ENTRY + 1, total);
+            }
+            is_same_before
+        }
+        _ => false,
+    }
+}
+
+/// Writes the entries of a log behind those that are kept, and publishes them.
+#[inline]
+fn push(ring: &Ring<'_>, block: Block, word: PublishWord, (head, kept): (usize, usize), log: &Log) -> bool {
+    // What is in force stays as it is until the new entries are published, and so does its base.
+    if word.length() + (log.len() - kept) + 1 > ring.entries {
+        return false;
+    }
+    for index in kept..log.len() {
+        if let Some(entry) = log.entry(index) {
+            ring.set(ring.behind(head, index), entry);
+        }
+    }
+    let next = word.with(0, head, log.len());
+    if next != word {
+        ring.region.publish(block.start() + PUBLISH, next.0);
+    }
+    true
+}
+
+/// The words of the log and its clear time; none if that cannot be.
+pub(super) fn read(region: &Region, block: Block, word: PublishWord) -> Option<(Vec<u64>, Timestamp)> {
+    let ring = Ring::of(region, block);
+    let (head, length) = (word.head(), word.length());
+    if head >= ring.entries || length + 1 > ring.entries || word.half() != 0 {
+        return None;
+    }
+    let entries = (0..length).flat_map(|index| ring.get(ring.behind(head, index)));
+    let words: Vec<_> = std::iter::once(ring.get(ring.base(head))[1]).chain(entries).collect();
+    let newest = words.len().checked_sub(2).filter(|_| length > 0).map(|at| Timestamp::from_ticks(words[at]));
+    let period = Ticks::new(region.get(block.body()));
+    Some((words, newest.map_or(Timestamp::EPOCH, |newest| newest.saturating_add(period))))
+}

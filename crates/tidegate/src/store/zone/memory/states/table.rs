@@ -1,0 +1,106 @@
+//! Holders of permits, each in a place of its own.
+//!
+//! ```text
+//!   next of the sequence | longest lease | end, units, number | end, units, number | …
+//! ```
+//!
+//! A place is in use while its number is not zero, and the number is written last. A release clears it; a renewal changes
+//! the end of the lease, which is one word. The sequence goes on before a holder is written, so no number comes twice.
+
+use super::block::{Block, PUBLISH, PublishWord};
+use super::region::Region;
+use crate::algorithm::concurrency::Holders;
+use crate::decision::PermitId;
+
+const FIRST: usize = 2;
+const PLACE: usize = 3;
+const NUMBER: usize = 2;
+
+/// The words of a body for holders of so many words.
+pub(super) const fn body_words(words: usize) -> usize {
+    if words < FIRST { FIRST } else { words }
+}
+
+fn places(block: Block) -> usize {
+    (block.body_words() - FIRST) / PLACE
+}
+
+fn place_at(block: Block, place: u32) -> usize {
+    block.body() + FIRST + place as usize * PLACE
+}
+
+/// Writes all holders into a block of which nothing is valid.
+pub(super) fn write_all(region: &Region, block: Block, word: PublishWord, holders: &mut Holders) {
+    holders.journal().begin();
+    let sequence = holders.sequence();
+    let leases: Vec<_> = holders.leases().collect();
+    for (at, word) in (block.body()..).zip(sequence) {
+        region.set(at, word);
+    }
+    for (permit, lease) in &leases {
+        let at = place_at(block, holders.journal().place(*permit));
+        for (at, word) in (at..).zip([lease[0], lease[1], permit.number()]) {
+            region.set(at, word);
+        }
+    }
+    for place in leases.len()..places(block) {
+        region.set(place_at(block, place as u32) + NUMBER, 0);
+    }
+    region.publish(block.start() + PUBLISH, word.with(0, 0, 0).0);
+}
+
+/// Writes the holders that came and left since the last time. Returns false if nobody knows which.
+#[inline]
+pub(super) fn update(region: &Region, block: Block, holders: &mut Holders) -> bool {
+    if !holders.journal().is_kept() || holders.len() > places(block) {
+        return false;
+    }
+    for (at, word) in (block.body()..).zip(holders.sequence()) {
+        if region.get(at) != word {
+            region.set(at, word);
+        }
+    }
+    region.then();
+    let mut changes = holders.journal().take();
+    for (permit, place) in changes.left.iter().copied() {
+        let at = place_at(block, place);
+        let again = changes.entered.iter().position(|entered| *entered == permit);
+        match again.and_then(|index| Some((index, holders.lease_of(permit)?))) {
+            Some((index, [until, _])) => {
+                changes.entered.swap_remove(index);
+                holders.journal().place_again(permit, place);
+                region.publish(at, until);
+            }
+            None => {
+                region.publish(at + NUMBER, 0);
+                holders.journal().free(place);
+            }
+        }
+    }
+    region.then();
+    for permit in changes.entered.iter().copied() {
+        let Some([until, units]) = holders.lease_of(permit) else { continue };
+        let at = place_at(block, holders.journal().place(permit));
+        region.set(at, until);
+        region.set(at + 1, units);
+        region.publish(at + NUMBER, permit.number());
+    }
+    holders.journal().put_back(changes);
+    true
+}
+
+/// The words of the holders; none if that cannot be.
+pub(super) fn read(region: &Region, block: Block, word: PublishWord) -> Option<Vec<u64>> {
+    if word.half() != 0 || word.head() != 0 || word.length() != 0 || block.body_words() < FIRST {
+        return None;
+    }
+    let mut words = vec![region.get(block.body()), region.get(block.body() + 1)];
+    for place in 0..places(block) {
+        let at = place_at(block, place as u32);
+        let number = region.get(at + NUMBER);
+        if PermitId::from_number(number).is_some() {
+            words.extend([region.get(at), region.get(at + 1), number]);
+        }
+    }
+    Some(words)
+}
