@@ -24,6 +24,7 @@ mod scratch;
 mod server;
 mod server_descriptors;
 mod someone;
+mod states_kill;
 mod stopping;
 mod stopwatch;
 mod waiting;
@@ -53,7 +54,7 @@ struct Drill {
     run: fn(&Options, &mut Report) -> Outcome,
 }
 
-const DRILLS: [Drill; 14] = [
+const DRILLS: [Drill; 15] = [
     Drill {
         name: "zone-flood",
         summary: "100 million distinct keys on a zone of 64 MiB: nobody above its bound, memory and time stay",
@@ -71,6 +72,12 @@ const DRILLS: [Drill; 14] = [
         summary: "a process is killed a hundred times at its work on a zone in a file: no key above its bound",
         unit: None,
         run: zone_kill::run,
+    },
+    Drill {
+        name: "states-kill",
+        summary: "a server is killed a hundred times under load on every algorithm, two named zones and permits",
+        unit: None,
+        run: states_kill::run,
     },
     Drill {
         name: "zone-quiet",

@@ -6,10 +6,11 @@ use crate::suggest::closest;
 use crate::workspace::cargo;
 
 /// Name and purpose of each drill that the `drills` crate knows.
-const DRILLS: [(&str, &str); 14] = [
+const DRILLS: [(&str, &str); 15] = [
     ("zone-flood", "100 million distinct keys on a zone of 64 MiB"),
     ("zone-newcomers", "threads and processes that meet over new keys"),
     ("zone-kill", "a process killed a hundred times at its work on a zone in a file"),
+    ("states-kill", "a server killed a hundred times under every algorithm, in three zones, with permits"),
     ("zone-quiet", "no system call and no allocation in two million decisions"),
     ("zone-clock", "clocks that jump, stand still and disagree"),
     ("server-descriptors", "a server with few descriptors and many clients"),
@@ -24,7 +25,8 @@ const DRILLS: [(&str, &str); 14] = [
 ];
 
 /// Drills that need another program beside theirs, and whose.
-const WITH: [(&str, &str); 3] = [
+const WITH: [(&str, &str); 4] = [
+    ("states-kill", "tidegate-server"),
     ("server-descriptors", "tidegate-server"),
     ("redis-crowd", "tidegate-server"),
     ("flash-sale", "flash-sale"),

@@ -13,8 +13,9 @@ use crate::run::{describe, succeed};
 use crate::workspace::{has_cargo_tool, has_nightly_tool, nightly_cargo, root, target_folder};
 
 /// What is fuzzed, one after the other.
-const TARGETS: [Target; 6] = [
+const TARGETS: [Target; 7] = [
     Target { name: "zone_header", words: None },
+    Target { name: "state_file", words: None },
     Target { name: "resp_parse", words: Some("resp.txt") },
     Target { name: "resp_session", words: Some("resp.txt") },
     Target { name: "resp_split", words: Some("resp.txt") },

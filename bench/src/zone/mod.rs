@@ -16,6 +16,7 @@ mod plot;
 mod scaling;
 mod side;
 mod sides;
+mod states;
 mod table;
 mod turnover;
 mod visits;
@@ -36,12 +37,17 @@ const THREADS: [usize; 2] = [1, 2];
 /// A part of the bench: its name, what it does, and how.
 type Section = (&'static str, &'static str, fn(&Options) -> Vec<Goal>);
 
-const SECTIONS: [Section; 5] = [
+const SECTIONS: [Section; 6] = [
     ("hot", "one hot key, and two in turn", hot::run),
     (
         "million",
         "1,000,000 keys: one by one, in batches, in a file; what a second thread is worth",
         million::run,
+    ),
+    (
+        "states",
+        "states of more than one word, in memory and in a file; a start with a full file",
+        states::run,
     ),
     ("curve", "1,000 to 10,000,000 keys", curve::run),
     ("memory", "resident memory while keys come and go, in processes of their own", turnover::run),

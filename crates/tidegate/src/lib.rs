@@ -96,6 +96,7 @@ pub use wait::{Acquire, AcquireTracked, TrackedTake, Waited};
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzzing {
+    pub use crate::store::zone::memory::states::state_file;
     pub use crate::store::zone::memory::zone_header;
 }
 

@@ -223,6 +223,7 @@ impl Inner {
             let remembered = is_clear || self.remember(shard, (place.hash, account), state, now);
             return if remembered { answer } else { full(&State::default(), at) };
         };
+        self.budget.prefetch_block(entry);
         let growth = terms.growth(entry.state());
         if !self.budget.grow(growth) {
             return full(entry.state(), at);

@@ -72,6 +72,14 @@ impl Budget {
         block.as_mut().is_none_or(|block| states.reserve(block, (state, clear_at), words))
     }
 
+    /// Asks the processor to have the block of a state at hand soon.
+    #[inline]
+    pub(super) fn prefetch_block(&self, entry: &Entry) {
+        if let (Some(states), Some(block)) = (&self.states, entry.block()) {
+            states.prefetch(block);
+        }
+    }
+
     /// Writes a state down that has changed.
     #[inline]
     pub(super) fn save(&self, entry: &mut Entry) {

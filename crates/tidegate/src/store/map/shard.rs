@@ -62,6 +62,11 @@ impl Entry {
         (&mut self.state, self.clear_at, &mut self.block)
     }
 
+    #[inline]
+    pub(super) fn block(&self) -> Option<Block> {
+        self.block
+    }
+
     pub(super) fn bytes(&self) -> usize {
         self.name.bytes_held() + self.state.bytes_held()
     }

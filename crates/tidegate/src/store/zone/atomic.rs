@@ -32,6 +32,14 @@ fn first(
     None
 }
 
+/// Asks the processor to have the line of this value at hand soon.
+#[inline(always)]
+pub(in crate::store::zone) fn prefetch<T>(value: &T) {
+    #[cfg(all(target_arch = "x86_64", not(miri), not(tidegate_models)))]
+    x86_64::prefetch(std::ptr::from_ref(value));
+    let _ = value;
+}
+
 #[cfg(not(tidegate_models))]
 mod real {
     use super::{Content, LINE};
@@ -52,9 +60,7 @@ mod real {
         /// Asks the processor to have a line at hand soon.
         #[inline(always)]
         pub(in crate::store::zone) fn prefetch(line: &[Cell; LINE]) {
-            #[cfg(all(target_arch = "x86_64", not(miri)))]
-            super::x86_64::prefetch(line.as_ptr());
-            let _ = line;
+            super::prefetch(line);
         }
     }
 

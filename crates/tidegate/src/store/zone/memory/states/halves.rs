@@ -1,12 +1,15 @@
 //! Two copies of a state, of which one is in force.
 //!
-//! A change writes the copy that is not in force and publishes it. Each copy begins with the time from which on the
-//! state is worth nothing.
+//! A change of one word is one store into the copy in force. Any other writes the copy that is not in force and publishes
+//! it. Each copy begins with the time from which on the state is worth nothing.
 
 use super::block::{Block, PUBLISH, PublishWord};
 use super::region::Region;
 use crate::algorithm::State;
 use crate::time::Timestamp;
+
+/// The words of a copy that is written before it is known whether it is needed.
+const SMALL: usize = 8;
 
 /// The words of a body for states of so many words.
 pub(super) const fn body_words(words: usize) -> usize {
@@ -16,20 +19,57 @@ pub(super) const fn body_words(words: usize) -> usize {
 /// Writes a state, unless it is what is in force already.
 #[inline]
 pub(super) fn write(region: &Region, block: Block, word: PublishWord, state: &State, clear_at: Timestamp) {
+    // Of a small body both copies are in one or two cache lines: it is cheaper to write a copy than to look first.
+    if block.body_words() / 2 <= SMALL {
+        write_copy::<true>(region, block, word, state, clear_at);
+    } else {
+        write_copy::<false>(region, block, word, state, clear_at);
+    }
+}
+
+#[inline]
+fn write_copy<const AT_ONCE: bool>(
+    region: &Region,
+    block: Block,
+    word: PublishWord,
+    state: &State,
+    clear_at: Timestamp,
+) {
     let each = block.body_words() / 2;
     let (half, idle) = (word.half() as usize, 1 - word.half() as usize);
-    let (in_force, at) = (block.body() + half * each, block.body() + idle * each);
-    let (mut length, mut is_other) = (0, !word.is_valid());
-    let mut put = |word: u64| {
-        is_other |= region.get(in_force + length) != word;
-        region.set(at + length, word);
+    let (in_force, aside) = (block.body() + half * each, block.body() + idle * each);
+    let (mut length, mut others, mut other) = (0, 0, (0, 0));
+    each_word(state, clear_at, |word| {
+        if region.get(in_force + length) != word {
+            (others, other) = (others + 1, (in_force + length, word));
+        }
+        if AT_ONCE {
+            region.set(aside + length, word);
+        }
         length += 1;
-    };
+    });
+    if word.is_valid() && length == word.length() + 1 && others < 2 {
+        // One word that has changed is valid by itself, and it is most often one: a count.
+        if others == 1 {
+            region.publish(other.0, other.1);
+        }
+        return;
+    }
+    if !AT_ONCE {
+        let mut at = aside;
+        each_word(state, clear_at, |word| {
+            region.set(at, word);
+            at += 1;
+        });
+    }
+    region.publish(block.start() + PUBLISH, word.with(idle as u64, 0, length - 1).0);
+}
+
+/// Hands on the words of a copy.
+#[inline]
+fn each_word(state: &State, clear_at: Timestamp, mut put: impl FnMut(u64)) {
     put(clear_at.ticks());
     state.each_word(&mut put);
-    if is_other || length != word.length() + 1 {
-        region.publish(block.start() + PUBLISH, word.with(idle as u64, 0, length - 1).0);
-    }
 }
 
 /// The words in force and their clear time; none if that cannot be.

@@ -54,6 +54,8 @@ use region::Region;
 
 /// The least bytes of the blocks of a state file.
 const LEAST_BYTES: usize = 1 << 16;
+/// The most units of a block that are worth a prefetch.
+const MOST_PREFETCHED: usize = 4;
 const UNIT_BYTES: usize = UNIT_WORDS * size_of::<u64>();
 
 /// A state file that this process owns.
@@ -219,6 +221,12 @@ impl StateFile {
         blocks::release(&mut self.blocks.lock(), &self.region, old);
         *block = new;
         true
+    }
+
+    /// Asks the processor to have a block at hand when its state was decided.
+    #[inline]
+    pub(crate) fn prefetch(&self, block: Block) {
+        self.region.prefetch(block.start(), (1 << block.class()).min(MOST_PREFETCHED));
     }
 
     /// Writes a state as it is now. Its block has room for it.

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
+use super::super::super::atomic::prefetch;
 use super::super::mapping::{Mapping, Part};
+use super::block::UNIT_WORDS;
 
 /// The words in which the blocks lie. Every store goes through here.
 ///
@@ -33,6 +35,12 @@ impl Region {
     #[inline]
     pub(super) fn get(&self, at: usize) -> u64 {
         self.words[at].load(Ordering::Relaxed)
+    }
+
+    /// Asks the processor to have so many lines at hand soon.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, at: usize, lines: usize) {
+        self.words[at..at + lines * UNIT_WORDS].chunks_exact(UNIT_WORDS).for_each(|line| prefetch(&line[0]));
     }
 
     /// Stores a word that is valid only once another one is published.

@@ -259,7 +259,8 @@ fn a_file_that_is_full_denies_newcomers_and_keeps_what_it_has() {
     assert_eq!(map.keys(), held);
     assert_eq!(take(&map, 0).remaining(), 0);
     clock.advance(SECOND * 7200);
-    assert!(take(&map, 99).is_allowed(), "whoever is clear makes room");
+    // A newcomer looks for room in some shards, and in the next ones when it comes again.
+    assert!((0..64).any(|_| take(&map, 99).is_allowed()), "a clear state makes room");
 }
 
 #[test]
