@@ -212,6 +212,41 @@ fn states_again(states: &StateFile) -> Arc<StateFile> {
     Arc::new(StateFile::over(Path::new("states"), None, Arc::clone(&states.mapping), bytes))
 }
 
+/// A process that is killed while a state moves leaves both blocks.
+#[test]
+fn of_two_blocks_of_a_name_the_later_one_counts() {
+    let (limit, clock): (Limit, _) = ("5/h sliding-log".parse().unwrap(), Arc::new(ManualClock::new()));
+    clock.advance(1000 * SECOND);
+    let key = Key::new("ana");
+    for later in [0, 1] {
+        let states = file_of(None, BYTES);
+        let map = map_on(&states, &clock);
+        let take = || {
+            clock.advance(SECOND);
+            assert!(map.take(Subject::new("rule", &key, &limit), Ask::ONE).0.is_allowed());
+            map.state(Subject::new("rule", &key, &limit))
+        };
+        let (mut old, mut new) = (take(), take());
+        let mut found = None;
+        states_again(&states)
+            .load(&mut |loaded| found.insert((loaded.digest, loaded.name.to_vec())).0 > 0)
+            .unwrap();
+        let (digest, name) = found.expect("one state");
+        let name = StateName { digest, name: &name, algorithm: limit.algorithm() };
+        let states = file_of(None, BYTES);
+        let blocks = {
+            let _ = states.load(&mut |_| true);
+            [(); 2].map(|()| states.allocate(name, 9).expect("there is room"))
+        };
+        let clear_at = limit.terms().clear_at(&new);
+        states.write_all(blocks[later], (&mut new, clear_at), 2);
+        states.write_all(blocks[1 - later], (&mut old, clear_at), 1);
+        let map = map_on(&states_again(&states), &clock);
+        assert_eq!(map.peek(Subject::new("rule", &key, &limit), Ask::ONE).remaining(), 3, "{later}");
+        assert_eq!(map.keys(), 1);
+    }
+}
+
 #[test]
 fn blocks_come_back_and_merge() {
     let (limit, clock): (Limit, _) = ("20/10s sliding-log".parse().unwrap(), Arc::new(ManualClock::new()));
