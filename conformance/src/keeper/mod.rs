@@ -3,10 +3,14 @@
 //! Laws, oracles and traces ask any of them through the same code. All speak of a [`Subject`], as stores do.
 
 mod crowd;
+#[cfg(target_os = "linux")]
+mod reopened;
 mod states;
 mod twins;
 
 pub use crowd::{Crowd, Sheltering};
+#[cfg(target_os = "linux")]
+pub use reopened::Reopened;
 pub use states::States;
 pub use twins::twin_zones;
 

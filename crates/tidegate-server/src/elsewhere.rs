@@ -67,11 +67,6 @@ impl Elsewhere {
         GateStore::from(Arc::new(self.store.clone())).named(REDIS).nodes(self.nodes).local_in(zone)
     }
 
-    /// What is wrong with a limit that it cannot hold, behind the limit's text.
-    pub(crate) fn supports(&self, limit: &Limit) -> Result<(), String> {
-        self.store.supports(limit).map_err(|why| format!("limit \"{limit}\": {why}"))
-    }
-
     /// Decides all or none, and spends if allowed; without the store if it does not answer.
     pub(crate) async fn take(&self, asks: &[Asked], local: &AdHoc, meter: &Meter) -> Decided {
         let subjects: Vec<_> =

@@ -7,7 +7,8 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tidegate::{
-    AdHoc, Adjusted, Adjustment, Ask, Clock, CounterClock, Decision, Key, Limit, StoreError, Timestamp, Zone,
+    AdHoc, Adjusted, Adjustment, Ask, Clock, CounterClock, Decision, Key, Limit, Store as _, StoreError,
+    Timestamp, Zone,
 };
 use tidegate_rules::Unfit;
 
@@ -67,7 +68,13 @@ impl Engine {
         }))
     }
 
-    /// Prepares a limit that came with a request for all its decisions.
+    /// Prepares a limit that came with a request, if its states can be held where they are.
+    pub(crate) fn accept(&self, limit: Limit) -> Result<DynamicLimit, String> {
+        self.supports(&limit)?;
+        Ok(self.prepare(limit))
+    }
+
+    /// Prepares a limit that was accepted for all its decisions.
     pub(crate) fn prepare(&self, limit: Limit) -> DynamicLimit {
         DynamicLimit::new(limit, self.elsewhere.as_ref().map(|elsewhere| elsewhere.nodes))
     }
@@ -140,10 +147,13 @@ impl Engine {
         self.elsewhere.as_ref().map_or(MEMORY, |_| REDIS)
     }
 
-    /// That states of this limit can be held where they are.
-    #[inline]
-    pub(crate) fn supports(&self, limit: &Limit) -> Result<(), String> {
-        self.elsewhere.as_ref().map_or(Ok(()), |elsewhere| elsewhere.supports(limit))
+    /// That states of this limit can be held where they are: in the shared store, or else in the zone.
+    fn supports(&self, limit: &Limit) -> Result<(), String> {
+        let supported = match &self.elsewhere {
+            Some(elsewhere) => elsewhere.store.supports(limit),
+            None => self.zone.supports(limit),
+        };
+        supported.map_err(|why| format!("limit \"{limit}\": {why}"))
     }
 
     /// How many requests were decided without a store elsewhere, as it did not answer.

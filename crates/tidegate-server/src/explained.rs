@@ -63,20 +63,23 @@ struct WorstCase {
     /// The time in which all is regained.
     period: Option<u64>,
     bytes_per_key: usize,
+    /// The bytes of a key in the files of the store; none without a file.
+    disk_bytes_per_key: Option<usize>,
 }
 
 impl<'a> Explained<'a> {
-    pub(crate) fn new(explanation: &'a Explanation) -> Explained<'a> {
+    /// The explanation of a server whose store is in a file, or is not.
+    pub(crate) fn new(explanation: &'a Explanation, is_in_file: bool) -> Explained<'a> {
         Explained {
             allowed: explanation.is_allowed,
             rule: explanation.rule.as_deref(),
-            rules: explanation.rules.iter().map(OfRule::new).collect(),
+            rules: explanation.rules.iter().map(|told| OfRule::new(told, is_in_file)).collect(),
         }
     }
 }
 
 impl<'a> OfRule<'a> {
-    fn new(told: &'a RuleExplained) -> OfRule<'a> {
+    fn new(told: &'a RuleExplained, is_in_file: bool) -> OfRule<'a> {
         let answer = told.decision.map(Answer);
         OfRule {
             name: told.rule.name(),
@@ -96,7 +99,10 @@ impl<'a> OfRule<'a> {
             reset_after_ms: answer.map(Answer::reset_after_ms),
             allowed: allowed(told),
             candidate_for: told.candidate_for.as_deref(),
-            worst_case: told.limit.as_ref().map(WorstCase::new),
+            worst_case: told.limit.as_ref().map(|limit| {
+                let disk = is_in_file.then(|| disk_bytes_per_key(told.rule.name(), limit)).flatten();
+                WorstCase::new(limit, disk)
+            }),
         }
     }
 }
@@ -115,7 +121,7 @@ impl<'a> Condition<'a> {
 }
 
 impl WorstCase {
-    fn new(limit: &Limit) -> WorstCase {
+    fn new(limit: &Limit, disk_bytes_per_key: Option<usize>) -> WorstCase {
         WorstCase {
             instant: match limit.most_in(Duration::ZERO) {
                 Most::InFlight(most) => Some(most),
@@ -125,6 +131,7 @@ impl WorstCase {
             minute: units(limit.most_in_trailing(tidegate::MINUTE)),
             period: units(limit.most_in_trailing(limit.regained_in())),
             bytes_per_key: limit.bytes_per_key(),
+            disk_bytes_per_key,
         }
     }
 }
@@ -149,6 +156,15 @@ pub(crate) fn decision(fixed: Fixed) -> &'static str {
         Fixed::Allow => "allow",
         Fixed::Deny => "deny",
     }
+}
+
+/// The bytes of a key that are assumed where none is known: an IPv6 address or a UUID, and what frames it.
+const USUAL_KEY_BYTES: usize = 24;
+
+/// The bytes that one key of a rule takes in the files of the store, at most. None if that is more than a state file
+/// can have.
+pub(crate) fn disk_bytes_per_key(rule: &str, limit: &Limit) -> Option<usize> {
+    limit.file_bytes_per_key(rule.len() + USUAL_KEY_BYTES)
 }
 
 /// A number, if there is one whatever each request costs.

@@ -14,6 +14,7 @@ mod dynamic;
 mod elsewhere;
 mod engine;
 mod explained;
+mod files;
 mod front;
 mod memory;
 mod meter;

@@ -9,12 +9,20 @@ use crate::settings::Settings;
 /// Refuses a store and zones that are larger than all memory, before the system ends the process for them. What is
 /// in a file need not be in memory as a whole.
 pub(crate) fn suffices_for(settings: &Settings) -> Result<(), String> {
-    let store = if settings.store.file.is_some() { 0 } else { settings.store.size };
-    let zones = settings.policy.zones().iter().fold(0, |sum: usize, zone| sum.saturating_add(zone.bytes));
+    let (store, zones) = in_memory(settings);
     match all() {
         Some(all) if store.saturating_add(zones) > all => Err(too_much(store, zones, all)),
         _ => Ok(()),
     }
+}
+
+/// The bytes of the store and of the zones with names that are in no file.
+fn in_memory(settings: &Settings) -> (usize, usize) {
+    if settings.store.file.is_some() {
+        return (0, 0);
+    }
+    let zones = settings.policy.zones().iter().fold(0, |sum: usize, zone| sum.saturating_add(zone.bytes));
+    (settings.store.size, zones)
 }
 
 fn too_much(store: usize, zones: usize, all: usize) -> String {
@@ -40,7 +48,18 @@ fn all() -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use tidegate_rules::Policy;
+
     use super::*;
+
+    #[test]
+    fn zones_in_files_need_not_be_in_memory_as_a_whole() {
+        let policy = Policy::from_toml("[zone.a]\nsize = '1MiB'\n[zone.b]\nsize = '2MiB'\n").unwrap();
+        let mut settings = Settings { policy, ..Settings::default() };
+        assert_eq!(in_memory(&settings), (64 << 20, 3 << 20));
+        settings.store.file = Some("zone.tg".into());
+        assert_eq!(in_memory(&settings), (0, 0));
+    }
 
     #[test]
     fn whoever_is_refused_is_told_what_is_too_large() {

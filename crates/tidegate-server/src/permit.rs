@@ -137,6 +137,7 @@ impl Permit {
     }
 
     async fn release(&self, engine: &Engine) -> Result<bool, StoreError> {
+        self.require_owner(engine)?;
         match (&self.holder, &engine.elsewhere) {
             (Holder::Rule(rule, key), _) => engine.rules.gate.release(&self.held(rule, key)).await,
             (Holder::AdHoc(key), Some(elsewhere)) if !self.is_local => {
@@ -161,6 +162,7 @@ impl Permit {
     }
 
     async fn renew(&self, engine: &Engine) -> Result<bool, StoreError> {
+        self.require_owner(engine)?;
         match (&self.holder, &engine.elsewhere) {
             (Holder::Rule(rule, key), _) => engine.rules.gate.renew(&self.held(rule, key)).await,
             (Holder::AdHoc(key), Some(elsewhere)) if !self.is_local => {
@@ -169,6 +171,14 @@ impl Permit {
             (Holder::AdHoc(key), _) => {
                 Ok(engine.adhoc.renew(key, engine.prepare(self.limit).in_memory(), self.id))
             }
+        }
+    }
+
+    /// The error of a server that cannot know the place, as another process has the state file.
+    fn require_owner(&self, engine: &Engine) -> Result<(), StoreError> {
+        match &engine.elsewhere {
+            None => engine.accept(self.limit).map(drop).map_err(StoreError::unfit),
+            Some(_) => Ok(()),
         }
     }
 

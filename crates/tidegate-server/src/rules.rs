@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use tidegate::{MAX_PREDECESSORS, StoreError};
+use tidegate::{MAX_PREDECESSORS, StoreError, Zone};
 use tidegate_rules::{
     Admission, Attributes, Batch, DecidedBy, Gate, GateStore, Policy, Prepared, Stretch, SystemCalendar,
     Unfit, differences,
@@ -19,6 +19,7 @@ use tidegate_rules::{
 
 pub(crate) use outcome::{Changes, NotWritten, Occasion, Reloaded, Status};
 
+use crate::files;
 use crate::memory;
 use crate::precondition::Tag;
 use crate::reload::{Look, Tell, read_regular};
@@ -204,7 +205,8 @@ impl Rules {
             .is_some_and(|whole| !text.is_empty() && whole.len() > text.len() && whole.starts_with(text))
     }
 
-    /// What a text says, if it holds and there is memory for it. An empty one comes from a full disk or a slip more often than from somebody
+    /// What a text says, if it holds, there is memory for it, and files that exist fit it: else the next start would fail.
+    /// An empty one comes from a full disk or a slip more often than from somebody
     /// who wants no rules any more, so it does not replace any.
     fn load(&self, source: &Source, text: &str) -> Result<(Loaded, Prepared), SettingsError> {
         if text.trim().is_empty() && self.gate.with_policy(|policy| !policy.rules().is_empty()) {
@@ -216,6 +218,7 @@ impl Rules {
         let mut loaded = source.load_text(text)?;
         let in_file = |what: String| SettingsError::alone(format!("{}: {what}", source.path().display()));
         memory::suffices_for(&loaded.settings).map_err(in_file)?;
+        files::check(&loaded.settings).map_err(|error| in_file(files::described(&error)))?;
         let policy = std::mem::take(&mut loaded.settings.policy);
         let prepared = self.gate.prepare(policy).map_err(|error| in_file(error.to_string()))?;
         Ok((loaded, prepared))
@@ -256,7 +259,8 @@ impl Rules {
 
     /// Puts other rules in force.
     fn replace(&self, (loaded, prepared): (Loaded, Prepared), now: &Settings) -> Changes {
-        let Loaded { settings, text, warnings, .. } = loaded;
+        let Loaded { settings, text, mut warnings, .. } = loaded;
+        let before = self.gate.zones();
         let policy = prepared.policy();
         let mut lines = self.gate.with_policy(|old| differences(old, policy));
         if policy.rules().is_empty() && !lines.is_empty() {
@@ -264,6 +268,9 @@ impl Rules {
         }
         lines.extend(self.other_settings(&settings, now));
         prepared.put_in_force();
+        let is_new = |(name, _): &(String, Zone)| !before.iter().any(|(known, _)| known == name);
+        warnings
+            .extend(self.gate.zones().into_iter().filter(is_new).filter_map(|(_, zone)| files::lost(&zone)));
         let mut known = self.known();
         known.set_text(text);
         known.status.replaced += 1;

@@ -16,6 +16,7 @@ use tokio::time::sleep;
 use crate::accept;
 use crate::elsewhere::Elsewhere;
 use crate::engine::Engine;
+use crate::files;
 use crate::front::Front;
 use crate::outage;
 use crate::reload::{self, Pace, Tell};
@@ -126,6 +127,11 @@ impl Server {
         reload::aside(move || engine.rules.reload(&engine.settings, Occasion::Asked))
     }
 
+    /// A warning for each zone with a name whose states were lost with the power of the machine.
+    pub(crate) fn lost_states(&self) -> Vec<String> {
+        self.engine.rules.gate.zones().iter().filter_map(|(_, zone)| files::lost(zone)).collect()
+    }
+
     /// Where it speaks RESP.
     pub fn resp(&self) -> Option<SocketAddr> {
         self.address(Front::Resp)
@@ -150,8 +156,11 @@ impl Server {
         self.engine.stop();
         self.stop.send_replace(true);
         self.workers.into_iter().for_each(Worker::join);
-        // What was decided is in the file already; the disk follows by itself if this fails.
-        let _ = self.engine.zone.flush();
+        let named = self.engine.rules.gate.zones();
+        for zone in [&self.engine.zone].into_iter().chain(named.iter().map(|(_, zone)| zone)) {
+            // What was decided is in the files already; the disk follows by itself if this fails.
+            let _ = zone.flush();
+        }
     }
 }
 
@@ -213,7 +222,8 @@ pub enum StartError {
         /// What the system says.
         source: io::Error,
     },
-    /// The rules do not fit where they are counted: no memory for a zone, or a limit that the store cannot hold.
+    /// The rules do not fit where they are counted: no memory for a zone, files that cannot be used, or a limit that the
+    /// store cannot hold.
     Unfit(Unfit),
     /// What was said about a store that is shared makes no sense.
     Store(OpenError),

@@ -161,6 +161,7 @@ impl InStore {
             }
             zones.with(&zone.name, zone.bytes).map_err(|cause| NoMemory { zone: zone.clone(), cause })
         })?;
+        Unfit::unless_kept(&zones, policy)?;
         Ok(InStore::Memory { first: first.clone(), zones })
     }
 

@@ -4,16 +4,17 @@ use std::error::Error;
 use std::sync::Arc;
 use std::{fmt, io};
 
-use tidegate::Store;
+use tidegate::{Store, ZoneError, Zones};
 
 use crate::config::Bytes;
 use crate::policy::{NamedZone, Policy};
+use crate::rule::Rule;
 
 /// A policy that holds by itself, and not on this store.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Unfit {
-    /// The system has no memory for one of its zones.
+    /// One of its zones cannot be had: the system has no memory, or its files cannot be used.
     NoMemory(NoMemory),
     /// The store cannot count by a limit of one of its rules.
     Unsupported {
@@ -22,6 +23,13 @@ pub enum Unfit {
         /// The limit, as text.
         limit: String,
         /// What the store says: what is wrong with it, and what would do.
+        reason: String,
+    },
+    /// Rules need states of more than one word, and the state file of a zone belongs to another process.
+    NotOwner {
+        /// All rules that need them, in the order of the file.
+        rules: Vec<Arc<str>>,
+        /// What the zone says about the first of them: which process has the file, and what to do.
         reason: String,
     },
     /// More rules apply to the same requests than the store decides together.
@@ -53,6 +61,20 @@ impl Unfit {
             Some((rule, count)) => Err(Unfit::TooManyTogether { rule: rule.name.clone(), count, most }),
         }
     }
+
+    /// The error that names every rule whose states these zones cannot keep, if there is one.
+    pub(super) fn unless_kept(zones: &Zones, policy: &Policy) -> Result<(), Unfit> {
+        let not_kept = |rule: &Rule| {
+            let mut terms = rule.limited().into_iter().flat_map(|limited| limited.all_terms());
+            let reason = terms.find_map(|terms| zones.supports(&terms.limit).err())?;
+            Some((rule.name.clone(), reason))
+        };
+        let (rules, reasons): (Vec<_>, Vec<_>) = policy.rules().iter().filter_map(not_kept).unzip();
+        match reasons.into_iter().next() {
+            None => Ok(()),
+            Some(reason) => Err(Unfit::NotOwner { rules, reason }),
+        }
+    }
 }
 
 impl From<NoMemory> for Unfit {
@@ -68,6 +90,11 @@ impl fmt::Display for Unfit {
             Unfit::Unsupported { rule, limit, reason } => {
                 write!(out, "rule {rule:?}: limit {limit:?}: {reason}")
             }
+            Unfit::NotOwner { rules, reason } => {
+                let names: Vec<_> = rules.iter().map(|rule| format!("{rule:?}")).collect();
+                let word = if rules.len() == 1 { "rule" } else { "rules" };
+                write!(out, "{word} {}: {reason}", names.join(", "))
+            }
             Unfit::TooManyTogether { rule, count, most } => write!(
                 out,
                 "rule {rule:?}: at least {count} rules with a limit apply to its requests, and the store decides at most \
@@ -81,12 +108,12 @@ impl Error for Unfit {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Unfit::NoMemory(error) => error.source(),
-            Unfit::Unsupported { .. } | Unfit::TooManyTogether { .. } => None,
+            Unfit::Unsupported { .. } | Unfit::NotOwner { .. } | Unfit::TooManyTogether { .. } => None,
         }
     }
 }
 
-/// The system has no memory for a zone of a policy.
+/// A zone of a policy that cannot be had: the system has no memory for it, or its files cannot be used.
 #[derive(Debug)]
 pub struct NoMemory {
     pub(super) zone: NamedZone,
@@ -98,17 +125,29 @@ impl NoMemory {
     pub fn zone(&self) -> &NamedZone {
         &self.zone
     }
+
+    /// The error of the zone's files, if they are the reason.
+    pub fn files(&self) -> Option<&ZoneError> {
+        self.cause.get_ref().and_then(|cause| cause.downcast_ref())
+    }
 }
 
 impl fmt::Display for NoMemory {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (name, bytes) = (&self.zone.name, Bytes(self.zone.bytes));
+        if let Some(error) = self.files() {
+            return write!(out, "zone {name:?}: {error}");
+        }
         write!(out, "zone {name:?}: the system has no {bytes} of memory for it; write a smaller size")
     }
 }
 
 impl Error for NoMemory {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.cause)
+        match self.files() {
+            // Its text is in this one already.
+            Some(error) => error.source(),
+            None => Some(&self.cause),
+        }
     }
 }

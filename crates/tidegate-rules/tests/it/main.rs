@@ -28,3 +28,4 @@ mod store_failure_counts;
 mod store_failure_permits;
 mod store_supports;
 mod written;
+mod zone_files;

@@ -11,6 +11,7 @@ use tidegate_rules::config::{Complaint, MAX_COMPLAINTS};
 
 use super::failure::Failure;
 use super::output::{print_line, say};
+use crate::files;
 use crate::settings::{Loaded, Place, Said, SettingsError, Source, TOKEN};
 
 /// What a file with errors ends with.
@@ -19,7 +20,8 @@ const WRONG: u8 = 2;
 const ABOUT: &str = "\
 Say everything that is wrong with a file of settings and rules
 
-Reads the file as `tidegate serve --config FILE` would, and starts nothing. Flags and variables of serve do not count, \
+Reads the file as `tidegate serve --config FILE` would, and starts nothing. Files of the store that exist are looked at, too: a zone \
+of another size keeps a server from starting. Flags and variables of serve do not count, \
 but for TIDEGATE_TOKEN: a file that opens a port to other machines needs a token, and the token itself stands in no file.
 
 Ends with 0 if the file would do, with 2 if it would not, and with --strict with 1 if there are warnings.";
@@ -66,8 +68,23 @@ impl Check {
     pub(super) fn run(&self) -> Result<ExitCode, Failure> {
         is_there(&self.file)?;
         match Source::new(Some(self.file.clone()), token(env::var_os(TOKEN.variable))).load() {
-            Ok(loaded) => Ok(self.holds(&loaded)),
+            Ok(loaded) => Ok(self.with_files(loaded)),
             Err(error) => Ok(self.does_not_hold(&error)),
+        }
+    }
+
+    /// Looks at the files of the store as well. Those of another user may be right for a server of that user, so they are
+    /// only warned of.
+    fn with_files(&self, mut loaded: Loaded) -> ExitCode {
+        match files::check(&loaded.settings) {
+            Ok(()) => self.holds(&loaded),
+            Err(error) if error.is_forbidden() => {
+                let what = files::described(&error);
+                loaded.warnings.push(what.clone());
+                loaded.warned.push(Complaint::alone(what));
+                self.holds(&loaded)
+            }
+            Err(error) => self.does_not_hold(&SettingsError::alone(files::described(&error))),
         }
     }
 

@@ -1,5 +1,7 @@
 //! `tidegate doctor`: looks at what a server would rely on, and says what to change.
 
+mod files;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -7,21 +9,22 @@ use std::sync::Arc;
 
 use clap::Args;
 use serde::Serialize;
-use tidegate_redis::doctor::{Finding, Gravity, examine};
+use tidegate_redis::doctor::{self, Gravity, examine};
 use tidegate_rules::{Gate, Policy, SystemCalendar};
 use tokio::runtime::Builder;
 
 use super::failure::Failure;
 use super::output::{print_line, say};
 use super::written::Written;
-use crate::settings::{SharedSettings, Source};
+use crate::settings::{Settings, SharedSettings, Source};
 
 const ABOUT: &str = "\
 Look at what a server would rely on, and say what to change
 
 Reads settings as `tidegate serve` would, and starts no server. If counts are shared in Redis or Valkey it is reached as the server \
 would: address and password, version and role, what it forgets when its memory is full, its clock, how far away it is, what the user \
-may do, every script on keys of the doctor's own, which it removes; behind Sentinels and in a cluster also who names whom.
+may do, every script on keys of the doctor's own, which it removes; behind Sentinels and in a cluster also who names whom. If counts \
+are in a file, each file of the store is looked at: whether it fits, its bytes, and the process that has it open.
 
 Ends with 0 if all is well, with 1 if something is bad, and with --strict also if there are warnings.";
 
@@ -48,6 +51,9 @@ pub(super) struct Doctor {
     #[command(flatten)]
     written: Written,
 }
+
+/// What it is about, how grave it is, and the finding itself.
+type Finding = (String, Gravity, String);
 
 /// What was found, for programs.
 #[derive(Serialize)]
@@ -77,14 +83,10 @@ impl Doctor {
                 rows.extend(
                     look(shared)?
                         .into_iter()
-                        .map(|Finding { about, gravity, what, .. }| (about, gravity, what)),
+                        .map(|doctor::Finding { about, gravity, what, .. }| (about, gravity, what)),
                 );
             }
-            None => rows.push((
-                "store".to_owned(),
-                Gravity::Good,
-                "counts are in this server's own memory; there is nobody else to look at".to_owned(),
-            )),
+            None => rows.extend(own(&loaded.settings)),
         }
         let worst = rows.iter().map(|(_, gravity, _)| *gravity).max().unwrap_or(Gravity::Good);
         let is_ok = worst < Gravity::Bad && !(self.strict && worst > Gravity::Good);
@@ -108,8 +110,20 @@ impl Doctor {
     }
 }
 
+/// Findings about counts that no other server shares.
+fn own(settings: &Settings) -> Vec<Finding> {
+    match &settings.store.file {
+        Some(path) => files::look(settings, path),
+        None => {
+            let what = "counts are in this server's own memory; there is nothing else to look at. They end with the process; \
+                        --store-file FILE keeps them";
+            vec![("store".to_owned(), Gravity::Good, what.to_owned())]
+        }
+    }
+}
+
 /// Asks the servers themselves.
-fn look(shared: &SharedSettings) -> Result<Vec<Finding>, Failure> {
+fn look(shared: &SharedSettings) -> Result<Vec<doctor::Finding>, Failure> {
     let runtime = Builder::new_current_thread().build();
     let runtime = runtime.map_err(|error| Failure::failed(format!("cannot wait for answers: {error}")))?;
     let found = runtime.block_on(examine(shared.options()));
@@ -117,7 +131,7 @@ fn look(shared: &SharedSettings) -> Result<Vec<Finding>, Failure> {
 }
 
 /// Whether the store can hold what the rules count.
-fn rules(policy: Policy, shared: &SharedSettings) -> Result<(String, Gravity, String), Failure> {
+fn rules(policy: Policy, shared: &SharedSettings) -> Result<Finding, Failure> {
     let store = shared.open().map_err(|error| Failure::misused(error.to_string()))?;
     let count = policy.rules().len();
     let gate = Gate::try_new(policy, Arc::new(store), Arc::new(SystemCalendar));

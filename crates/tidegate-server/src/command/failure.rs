@@ -1,13 +1,14 @@
 //! Why a command did not do what it was told, and the code that it ends with.
 
-use std::error::Error;
 use std::io::ErrorKind::{AddrInUse, PermissionDenied};
 use std::process::ExitCode;
 
 use tidegate::{LimitError, ZoneError};
+use tidegate_rules::Unfit;
 
 use super::output::say;
 use crate::StartError;
+use crate::files::{self, with_cause};
 use crate::settings::SettingsError;
 
 /// It failed.
@@ -72,6 +73,9 @@ impl From<StartError> for Failure {
             StartError::Bind { source, .. } if matches!(source.kind(), AddrInUse | PermissionDenied) => {
                 Failure::failed(error.to_string())
             }
+            StartError::Unfit(Unfit::NoMemory(error)) if error.files().is_some() => {
+                Failure::failed(with_cause(error))
+            }
             StartError::Unfit(_) => Failure::failed(error.to_string()),
             StartError::Bind { .. } | StartError::Threads(_) => Failure::failed(with_cause(&error)),
         }
@@ -80,14 +84,6 @@ impl From<StartError> for Failure {
 
 impl From<ZoneError> for Failure {
     fn from(error: ZoneError) -> Failure {
-        Failure::failed(format!("store file {}", with_cause(&error)))
-    }
-}
-
-/// An error and, on a line of its own, what the system says.
-fn with_cause(error: &dyn Error) -> String {
-    match error.source() {
-        Some(cause) => format!("{error}\n  cause: {cause}"),
-        None => error.to_string(),
+        Failure::failed(files::described(&error))
     }
 }

@@ -12,7 +12,7 @@ use super::Settings;
 
 /// Complaints about limits that the store of these settings cannot hold.
 pub(super) fn complaints(text: &str, settings: &Settings, policy: &Policy) -> Vec<Complaint> {
-    let Some(shared) = &settings.store.shared else { return Vec::new() };
+    let Some(shared) = &settings.store.shared else { return no_file_names(settings, policy) };
     match shared.open() {
         Ok(store) => {
             let each = policy.rules().iter().flat_map(|rule| of_rule(text, &store, rule));
@@ -20,6 +20,21 @@ pub(super) fn complaints(text: &str, settings: &Settings, policy: &Policy) -> Ve
         }
         Err(error) => vec![Complaint::alone(error.to_string())],
     }
+}
+
+/// Complaints about zones whose files would be in another folder than the first.
+fn no_file_names(settings: &Settings, policy: &Policy) -> Vec<Complaint> {
+    if settings.store.file.is_none() {
+        return Vec::new();
+    }
+    let wrong = policy.zones().iter().filter(|zone| zone.name.contains('/'));
+    let complaint = |name: &str| {
+        let dashed = name.replace('/', "-");
+        Complaint::alone(format!(
+            "zone {name:?}: a zone in a file has no \"/\" in its name; write [zone.{dashed:?}], or leave store.file out"
+        ))
+    };
+    wrong.map(|zone| complaint(&zone.name)).collect()
 }
 
 /// Warnings about rules that want something which the store of these settings does not do.

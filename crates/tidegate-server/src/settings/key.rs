@@ -371,7 +371,7 @@ impl Key {
             flag: "store-file",
             variable: "TIDEGATE_STORE_FILE",
             placeholder: "FILE",
-            help: "A file in which counts survive restarts; it is made if there is none",
+            help: "A file in which the counts of every algorithm survive restarts and kill -9; it is made if there is none, with a second one beside it (FILE.states) and two for each zone with a name",
             default: None,
             example: "\"zone.tg\"",
             set: |draft, said| said.path().map(|path| draft.settings.store.file = Some(path)),

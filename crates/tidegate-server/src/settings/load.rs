@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use tidegate_rules::config::{self, Complaint, OtherTables, Reading};
 
 use super::complaint::SettingsError;
+use super::key::Table;
 use super::token::TokenSource;
 use super::url::covered;
 use super::written::{Draft, Place, Said};
@@ -142,6 +143,12 @@ impl ConfigFile {
             ))),
         }
     }
+}
+
+/// Returns true if this text names a store file, whatever else it says about a server.
+pub(crate) fn names_store_file(text: &str) -> bool {
+    let (written, _) = file::read(text, Path::new(""));
+    written.iter().any(|said| said.key.table == Table::Store && said.key.name == "file")
 }
 
 /// The text of a file of settings.

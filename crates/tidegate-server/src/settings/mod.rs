@@ -27,7 +27,7 @@ use tidegate_rules::Policy;
 
 pub(crate) use complaint::SettingsError;
 pub(crate) use key::{Key, TOKEN};
-pub(crate) use load::{Loaded, Source, text_of};
+pub(crate) use load::{Loaded, Source, names_store_file, text_of};
 pub use shared::{Credentials, Hidden, SharedSettings};
 pub use tidegate_tower::Dialect;
 pub use token::Token;

@@ -9,6 +9,7 @@ mod process;
 mod redis;
 mod reload;
 mod resp;
+mod state_owner;
 mod transaction;
 mod unfinished;
 mod wire;

@@ -47,6 +47,20 @@ macro_rules! laws {
                 }
             )+
         }
+
+        #[cfg(target_os = "linux")]
+        mod in_files_that_are_opened_again {
+            use conformance::keeper::Reopened;
+
+            use super::*;
+
+            $(
+                #[test]
+                fn $name() {
+                    hold($kind, crate::map::traces(20_000).div_ceil(100), Crowd::<Reopened>::new);
+                }
+            )+
+        }
     };
 }
 
@@ -88,4 +102,10 @@ fn laws_of_giving_back_hold_for_all_on_a_map() {
 #[test]
 fn laws_of_giving_back_hold_for_all_on_a_zone() {
     giving_back_holds(crate::map::traces(20_000), Crowd::<Zone>::new);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn laws_of_giving_back_hold_for_all_in_files_that_are_opened_again() {
+    giving_back_holds(crate::map::traces(20_000).div_ceil(100), Crowd::<conformance::keeper::Reopened>::new);
 }

@@ -71,6 +71,20 @@ macro_rules! oracles {
                 }
             )+
         }
+
+        #[cfg(target_os = "linux")]
+        mod in_files_that_are_opened_again {
+            use conformance::keeper::Reopened;
+
+            use super::*;
+
+            $(
+                #[test]
+                fn $name() {
+                    agree($kind, crate::map::traces(20_000).div_ceil(100), Crowd::<Reopened>::new);
+                }
+            )+
+        }
     };
 }
 

@@ -52,6 +52,17 @@ versions! {
 #[test]
 fn laws_of_versions_hold_across_restarts_on_a_file() {
     for kind in ["token-bucket", "leaky-bucket", "fixed-window"] {
-        hold::<on_file::OnFile>(kind, 200);
+        hold::<on_file::OnFile<3>>(kind, 200);
+    }
+}
+
+/// One server on a file, which is started again with other numbers: states of every size.
+#[cfg(target_os = "linux")]
+#[test]
+fn laws_of_versions_hold_for_every_algorithm_across_restarts_on_a_file() {
+    for kind in conformance::promise::KINDS {
+        let histories = Histories { kind, count: 200, operations: OPERATIONS, at_once: 1 };
+        let met = histories.play(|_, _| on_file::OnFile::<1>::default());
+        assert!(met.carried > met.changes / 10 && met.waits > met.denials / 10, "{kind}: {met:?}");
     }
 }

@@ -24,7 +24,7 @@ use super::failure::Failure;
 use super::output::{print_line, say};
 use crate::date;
 use crate::explained::Explained;
-use crate::settings::text_of;
+use crate::settings::{names_store_file, text_of};
 
 /// What a file with errors ends with.
 const WRONG: u8 = 2;
@@ -38,7 +38,7 @@ Say which rules apply to a request, and why, and what they would answer
 Puts the rules of a file in force on an empty store and asks about one request; no server is needed, and none is asked. \
 A request is what is known about it: ip, path, method, host, user, header.NAME, cookie.NAME, query.NAME, or any other \
 name that rules look at. For every limit it says the worst case: the most that can pass at one instant and in any span \
-of a length, and the memory that one key takes. Without a request it prints the worst case of every rule.";
+of a length, the memory that one key takes, and its bytes on disk if the file names a store file. Without a request it prints the worst case of every rule.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -79,8 +79,8 @@ impl Explain {
         let cost = Cost::new(self.cost).unwrap_or_default();
         let request = request::read(&self.known)?.cost(cost);
         let calendar = self.calendar()?;
-        let policy = match self.policy()? {
-            Ok(policy) => policy,
+        let (policy, is_in_file) = match self.policy()? {
+            Ok(read) => read,
             Err(code) => return Ok(code),
         };
         if !self.json && self.known.is_empty() {
@@ -90,19 +90,24 @@ impl Explain {
         request::unknown(&request, &policy).iter().for_each(say);
         let gate = Gate::try_new(policy, Zone::new(ZONE_BYTES), calendar)
             .map_err(|error| Failure::failed(error.to_string()))?;
-        self.explain(&gate, &request)
+        self.explain(&gate, &request, is_in_file)
             .map_err(|error| Failure::failed(format!("the store does not answer: {error}")))
     }
 
-    fn explain(&self, gate: &Gate, request: &Attributes<'_>) -> Result<ExitCode, StoreError> {
+    fn explain(
+        &self,
+        gate: &Gate,
+        request: &Attributes<'_>,
+        is_in_file: bool,
+    ) -> Result<ExitCode, StoreError> {
         let explanation = gate.explain_now(request)?;
         if self.json {
-            let told = Explained::new(&explanation);
+            let told = Explained::new(&explanation, is_in_file);
             print_line(serde_json::to_string(&told).expect("numbers and text are JSON"));
         } else {
             // Nobody else has this store, so what is spent here is spent by nobody.
             let answer = gate.admit_now(request)?;
-            print_line(text::Text { answer: &answer, explanation: &explanation });
+            print_line(text::Text { answer: &answer, explanation: &explanation, is_in_file });
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -117,8 +122,8 @@ impl Explain {
         Ok(Arc::new(ManualCalendar::at(date::read(text).ok_or_else(wrong)?)))
     }
 
-    /// The rules of the file; what it says about a server does not matter here.
-    fn policy(&self) -> Result<Result<Policy, ExitCode>, Failure> {
+    /// The rules of the file, and whether it names a store file; what else it says about a server does not matter here.
+    fn policy(&self) -> Result<Result<(Policy, bool), ExitCode>, Failure> {
         // An empty variable says nothing.
         let file = Path::new(if self.config.is_empty() { OsStr::new(USUAL_FILE) } else { &self.config });
         is_there(file)?;
@@ -130,6 +135,7 @@ impl Explain {
         for error in &reading.errors {
             say(format_args!("error: {}", error.shown(&name, &text)));
         }
-        Ok(reading.policy.ok_or(ExitCode::from(WRONG)))
+        let with_file = |policy| (policy, names_store_file(&text));
+        Ok(reading.policy.map(with_file).ok_or(ExitCode::from(WRONG)))
     }
 }

@@ -2,12 +2,13 @@
 
 use std::fmt;
 
-use tidegate::{Decision, Verdict};
+use tidegate::{Decision, Limit, Verdict};
 use tidegate_rules::{Admission, Explanation, Fixed, Match, Mode, OnMissing, OnRepeated, RuleExplained};
 
 use super::spans::{number, span};
 use super::worst::WorstCase;
 use crate::date;
+use crate::explained::disk_bytes_per_key;
 
 /// A longer condition is cut.
 const MAX_CONDITION: usize = 100;
@@ -18,6 +19,8 @@ pub(super) struct Text<'a> {
     pub(super) answer: &'a Admission,
     /// What each of them has to do with it.
     pub(super) explanation: &'a Explanation,
+    /// The file of rules names a store file.
+    pub(super) is_in_file: bool,
 }
 
 impl fmt::Display for Text<'_> {
@@ -34,7 +37,7 @@ impl fmt::Display for Text<'_> {
         if !asked.is_empty() {
             out.write_str("\n\napplies:")?;
         }
-        asked.into_iter().try_for_each(|told| whole(out, told))?;
+        asked.into_iter().try_for_each(|told| whole(out, told, self.is_in_file))?;
         let first = decides.map_or("", |first| first.rule.name());
         in_short(out, &format!("would apply, but {first:?} decides first:"), &passed)?;
         in_short(out, "does not apply:", &others)
@@ -86,7 +89,7 @@ fn answer(out: &mut fmt::Formatter<'_>, answer: &Admission, any_applies: bool) -
 }
 
 /// Everything about a rule that has a say.
-fn whole(out: &mut fmt::Formatter<'_>, told: &RuleExplained) -> fmt::Result {
+fn whole(out: &mut fmt::Formatter<'_>, told: &RuleExplained, is_in_file: bool) -> fmt::Result {
     write!(out, "\n\n  {}", told.rule.name())?;
     for (index, line) in conditions(told).iter().enumerate() {
         field(out, if index == 0 { "when" } else { "" }, line)?;
@@ -108,7 +111,15 @@ fn whole(out: &mut fmt::Formatter<'_>, told: &RuleExplained) -> fmt::Result {
     }
     field(out, "says", &says(told))?;
     field(out, "most", &WorstCase(limit).to_string())?;
-    field(out, "memory", &format!("{} bytes per key", number(limit.bytes_per_key() as u64)))
+    field(out, "memory", &format!("{} bytes per key", number(limit.bytes_per_key() as u64)))?;
+    if is_in_file { field(out, "disk", &on_disk(told.rule.name(), limit)) } else { Ok(()) }
+}
+
+fn on_disk(rule: &str, limit: &Limit) -> String {
+    match disk_bytes_per_key(rule, limit) {
+        Some(bytes) => format!("{} bytes per key", number(bytes as u64)),
+        None => "more bytes per key than a state file can have; write a smaller limit".to_owned(),
+    }
 }
 
 /// Its conditions, a line each, with what the request has instead if one does not hold.

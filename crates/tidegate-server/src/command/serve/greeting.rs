@@ -111,7 +111,9 @@ fn store(store: &StoreSettings) -> String {
         return format!("{url}, {servers}; {size} in memory for when it is away");
     }
     match &store.file {
-        Some(path) => format!("{} in {}", Bytes(store.size), path.display()),
+        Some(path) => {
+            format!("{} in {}; survives restarts and kill -9", Bytes(store.size), path.display())
+        }
         None => format!("{} in memory; --store-file FILE survives restarts", Bytes(store.size)),
     }
 }

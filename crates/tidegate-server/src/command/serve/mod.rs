@@ -6,6 +6,7 @@ mod host;
 mod notify;
 mod owner;
 mod signals;
+mod start;
 
 use std::ffi::OsString;
 use std::io;
@@ -13,8 +14,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use tidegate::{Clock as _, SystemClock, WallAlignment, Zone};
-use tidegate_rules::config::Bytes;
+use tidegate::{Clock as _, SystemClock};
 use tokio::runtime::Builder;
 
 use super::failure::Failure;
@@ -22,15 +22,15 @@ use super::written::Written;
 use crate::command::output::say;
 use crate::memory;
 use crate::reload::{Every, Tell};
-use crate::settings::{Source, StoreSettings};
-use crate::{Server, StartError};
+use crate::settings::Source;
 use greeting::Greeting;
 use signals::Signals;
 
 const ABOUT: &str = "\
 Start a server that speaks RESP and HTTP
 
-Without any setting it listens on this machine only and holds its counts in memory. A flag counts before a variable \
+Without any setting it listens on this machine only and holds its counts in memory. With --store-file FILE the counts of every \
+algorithm and of every zone survive restarts and kill -9; a machine that loses power may lose the last of them. A flag counts before a variable \
 of the environment, that before the file, and the file before the default. Ctrl-C or SIGTERM stops it: what has begun \
 is finished first.
 
@@ -68,17 +68,17 @@ impl Serve {
         let loaded = source.load()?;
         loaded.warnings.iter().for_each(|warning| say(format_args!("warning: {warning}")));
         let cannot_run = |error: io::Error| Failure::failed(format!("cannot wait for signals: {error}"));
-        let runtime = Builder::new_current_thread().enable_io().build().map_err(cannot_run)?;
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(cannot_run)?;
         // Signals count from here on, also while the store is opened.
-        let signals = runtime.block_on(async { Signals::new() }).map_err(cannot_run)?;
+        let mut signals = runtime.block_on(async { Signals::new() }).map_err(cannot_run)?;
         host::let_open(loaded.settings.bounds.max_connections);
         memory::suffices_for(&loaded.settings).map_err(Failure::misused)?;
-        let zone = open(&loaded.settings.store)?;
-        loaded.settings.store.file.iter().for_each(|file| folder::warn_if_open(file));
-        if zone.wall_alignment() != WallAlignment::Aligned {
-            say(format_args!("warning: {}", zone.wall_alignment()));
-        }
-        let server = Server::start(loaded.settings.clone(), zone).map_err(with_owner)?;
+        let pause = || runtime.block_on(signals.stops_within(start::RETRY));
+        let Some(server) = start::start(&loaded.settings, pause)? else {
+            say("stopped");
+            return Ok(ExitCode::SUCCESS);
+        };
+        server.lost_states().iter().for_each(|warning| say(format_args!("warning: {warning}")));
         let store = server.watch_store(|line| say(line));
         server.read_rules_from(source, loaded.text.clone(), Tell::new(|lines| say(lines)), Every::default());
         Greeting { loaded: &loaded, server: &server, store }.give((&clock, started), self.json);
@@ -87,32 +87,5 @@ impl Serve {
         // Whoever is told twice to stop does not wait for threads.
         runtime.shutdown_background();
         Ok(code)
-    }
-}
-
-fn open(store: &StoreSettings) -> Result<Zone, Failure> {
-    match &store.file {
-        Some(path) => Ok(Zone::in_file(path, store.size)?),
-        None => Zone::try_new(store.size).map_err(|_| {
-            let size = Bytes(store.size);
-            Failure::failed(format!(
-                "a store of {size}: the system has no such memory; choose a smaller --store-size"
-            ))
-        }),
-    }
-}
-
-/// The failure, and who has the port if that is why.
-fn with_owner(error: StartError) -> Failure {
-    let owner = match &error {
-        StartError::Bind { address, source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
-            owner::owner(*address)
-        }
-        _ => None,
-    };
-    let failure = Failure::from(error);
-    match owner {
-        Some(owner) => failure.explained(&format!("taken by: {owner}")),
-        None => failure,
     }
 }

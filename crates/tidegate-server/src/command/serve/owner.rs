@@ -2,22 +2,19 @@
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
+use std::path::PathBuf;
+
+use crate::command::holder::holder;
 
 /// The name and the number of the process that listens there, if it can be seen.
 pub(super) fn owner(address: SocketAddr) -> Option<String> {
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(|path| fs::read_to_string(path).unwrap_or_default());
     let sockets: Vec<_> = tables.iter().flat_map(|table| listeners(table, address)).collect();
-    fs::read_dir("/proc").ok()?.flatten().find_map(|process| {
-        holds_one(&process.path(), &sockets).then(|| {
-            let name = fs::read_to_string(process.path().join("comm")).unwrap_or_default();
-            format!("{} (process {})", name.trim(), process.file_name().display())
-        })
-    })
+    holder(&sockets)
 }
 
 /// The sockets of a table that keep others from listening there, as links to them look.
-fn listeners(table: &str, address: SocketAddr) -> impl Iterator<Item = String> {
+fn listeners(table: &str, address: SocketAddr) -> impl Iterator<Item = PathBuf> {
     table.lines().filter_map(move |line| {
         let fields: Vec<_> = line.split_whitespace().collect();
         let [_, local, _, LISTENING, .., _, _, _, _] = fields[..] else { return None };
@@ -25,7 +22,8 @@ fn listeners(table: &str, address: SocketAddr) -> impl Iterator<Item = String> {
         let is_port = u16::from_str_radix(port, 16).ok()? == address.port();
         let ip = read_ip(ip)?;
         let clashes = ip == address.ip() || ip.is_unspecified() || address.ip().is_unspecified();
-        (is_port && clashes).then(|| format!("socket:[{}]", fields.get(9).copied().unwrap_or_default()))
+        (is_port && clashes)
+            .then(|| format!("socket:[{}]", fields.get(9).copied().unwrap_or_default()).into())
     })
 }
 
@@ -45,12 +43,4 @@ fn read_ip(text: &str) -> Option<IpAddr> {
         16 => Some(<[u8; 16]>::try_from(bytes).ok()?.into()),
         _ => None,
     }
-}
-
-fn holds_one(process: &Path, sockets: &[String]) -> bool {
-    let Ok(files) = fs::read_dir(process.join("fd")) else { return false };
-    files.flatten().any(|file| {
-        fs::read_link(file.path())
-            .is_ok_and(|target| sockets.iter().any(|socket| target == Path::new(socket)))
-    })
 }

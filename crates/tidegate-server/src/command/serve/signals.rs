@@ -2,9 +2,11 @@
 
 use std::io;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::spawn_blocking;
+use tokio::time::sleep;
 
 use super::notify;
 use crate::Server;
@@ -28,6 +30,14 @@ impl Signals {
         let stop =
             Stop { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? };
         Ok(Signals { stop, hang_up: signal(SignalKind::hangup())? })
+    }
+
+    /// Waits for so long. Returns true, and at once, if a signal to stop comes.
+    pub(super) async fn stops_within(&mut self, time: Duration) -> bool {
+        tokio::select! {
+            () = self.stop.told() => true,
+            () = sleep(time) => false,
+        }
     }
 
     /// Waits for the first signal to stop, and stops the server; a second one leaves it where it is.

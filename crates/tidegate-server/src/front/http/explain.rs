@@ -12,5 +12,6 @@ pub(super) async fn explain(body: &[u8], engine: &Engine) -> Result<Reply, Probl
     let request: Request<'_> = json::read_like(EXAMPLE, body)?;
     let explained = engine.rules.gate.explain(&request.into_attributes()).await;
     let explanation = explained.map_err(|error| unavailable(&error))?;
-    Ok(Reply::of(&Explained::new(&explanation)))
+    let is_in_file = engine.elsewhere.is_none() && engine.settings.store.file.is_some();
+    Ok(Reply::of(&Explained::new(&explanation, is_in_file)))
 }

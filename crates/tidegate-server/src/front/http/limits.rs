@@ -25,13 +25,14 @@ thread_local! {
     static KNOWN: RefCell<LimitCache<Known>> = RefCell::default();
 }
 
-/// Uses the limit that this text says, prepared for this engine. A thread serves one of them.
+/// Uses the limit that this text says, prepared for this engine, which has to support it. A thread serves one engine.
 #[inline]
 pub(super) fn with<T>(engine: &Engine, text: &str, use_it: impl FnOnce(&Known) -> T) -> Result<T, Problem> {
     KNOWN.with_borrow_mut(|known| {
         let known = known.get_or_read(text.as_bytes(), || {
             let limit = parsed(text)?;
-            Ok(Known { limit: engine.prepare(limit), policy: policy_value(ADHOC, &limit) })
+            let accepted = engine.accept(limit).map_err(Problem::bad_request)?;
+            Ok(Known { limit: accepted, policy: policy_value(ADHOC, &limit) })
         })?;
         Ok(use_it(known))
     })

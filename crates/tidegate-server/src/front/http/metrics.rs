@@ -3,9 +3,9 @@
 mod page;
 mod rules;
 mod store;
+mod zones;
 
 use hyper::StatusCode;
-use tidegate::{Zone, ZoneCounts};
 
 use self::page::{Kind, Page};
 use super::reply::{self, Reply};
@@ -22,7 +22,7 @@ fn text(engine: &Engine) -> String {
     about_the_fronts(&mut page, engine);
     rules::put(&mut page, engine);
     store::put(&mut page, engine);
-    about_the_zones(&mut page, engine);
+    zones::put(&mut page, engine);
     page.into_text()
 }
 
@@ -63,86 +63,3 @@ fn about_the_fronts(page: &mut Page, engine: &Engine) {
         "Connections that were cut off: for what they sent, for being slow, or because there were too many.";
     page.counter("tidegate_cut_connections_total", cut, sum(|meter| &meter.cut_off));
 }
-
-/// The zone of the store has no label, those that rules name have theirs.
-fn about_the_zones(page: &mut Page, engine: &Engine) {
-    let named = engine.rules.gate.zones();
-    let all: Vec<_> = [("", &engine.zone)]
-        .into_iter()
-        .chain(named.iter().map(|(name, zone)| (&**name, zone)))
-        .map(|(name, zone)| (name, zone, zone.counts()))
-        .collect();
-    for family in ZONE_FAMILIES {
-        page.family(family.name, family.kind, family.help);
-        for (name, zone, counts) in &all {
-            let label = [("zone", *name)];
-            let labels = if name.is_empty() { &[][..] } else { &label[..] };
-            page.labelled(family.name, labels, (family.number)(zone, counts));
-        }
-    }
-}
-
-/// What is told about every zone.
-struct ZoneFamily {
-    name: &'static str,
-    kind: Kind,
-    help: &'static str,
-    number: fn(&Zone, &ZoneCounts) -> u64,
-}
-
-const ZONE_FAMILIES: [ZoneFamily; 9] = [
-    ZoneFamily {
-        name: "tidegate_zone_bytes",
-        kind: Kind::Gauge,
-        help: "The size of the zone.",
-        number: |zone, _| zone.bytes() as u64,
-    },
-    ZoneFamily {
-        name: "tidegate_zone_cells",
-        kind: Kind::Gauge,
-        help: "Cells of the zone, one for each key that owes something.",
-        number: |_, counts| counts.cells as u64,
-    },
-    ZoneFamily {
-        name: "tidegate_zone_live_cells",
-        kind: Kind::Gauge,
-        help: "Cells that are in use, estimated from a sample.",
-        number: |_, counts| counts.live as u64,
-    },
-    ZoneFamily {
-        name: "tidegate_zone_shared_cells",
-        kind: Kind::Gauge,
-        help: "Cells that several keys share, estimated from a sample.",
-        number: |_, counts| counts.shared as u64,
-    },
-    ZoneFamily {
-        name: "tidegate_zone_inserts_total",
-        kind: Kind::Counter,
-        help: "Keys that got a cell.",
-        number: |_, counts| counts.inserts,
-    },
-    ZoneFamily {
-        name: "tidegate_zone_conversions_total",
-        kind: Kind::Counter,
-        help: "Cells that became shared because there was none free.",
-        number: |_, counts| counts.conversions,
-    },
-    ZoneFamily {
-        name: "tidegate_zone_shared_decisions_total",
-        kind: Kind::Counter,
-        help: "Decisions about keys without a cell of their own, which may have been refused early.",
-        number: |_, counts| counts.shared_decisions,
-    },
-    ZoneFamily {
-        name: "tidegate_zone_forgotten_total",
-        kind: Kind::Counter,
-        help: "Keys that were forgotten because their rule says so.",
-        number: |_, counts| counts.forgotten,
-    },
-    ZoneFamily {
-        name: "tidegate_zone_retries_total",
-        kind: Kind::Counter,
-        help: "Exchanges that another thread was faster with.",
-        number: |_, counts| counts.retries,
-    },
-];

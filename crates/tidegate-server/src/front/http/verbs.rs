@@ -86,9 +86,7 @@ fn allowed(out: &mut BytesMut, (decision, by): (Decision, &'static str), key: &s
 
 /// The limit that this text says, if its states can be held where they are.
 fn limit_of(engine: &Engine, text: &str) -> Result<DynamicLimit, Problem> {
-    let limit = limits::with(engine, text, |known| known.limit.clone())?;
-    engine.supports(limit.limit()).map_err(Problem::bad_request)?;
-    Ok(limit)
+    limits::with(engine, text, |known| known.limit.clone())
 }
 
 /// What the header fields say about a limit that came with the request.

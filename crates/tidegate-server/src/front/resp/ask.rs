@@ -40,10 +40,7 @@ pub(super) fn take(call: &mut Call<'_, '_>) -> Refused {
     let remote = call.session.later.is_some().then(|| limit.clone());
     match remote {
         None => call.take(1, asked.ask, Style::Fields),
-        Some(limit) => {
-            call.supports(limit.limit())?;
-            call.take_elsewhere(1, asked.ask, (limit, Style::Fields));
-        }
+        Some(limit) => call.take_elsewhere(1, asked.ask, (limit, Style::Fields)),
     }
     Ok(())
 }
@@ -163,9 +160,7 @@ pub(super) fn not_deleted(error: &StoreError) -> String {
 
 /// The limit that this text says, if its states can be held where they are.
 fn limit_of(call: &mut Call<'_, '_>, text: &[u8]) -> Result<DynamicLimit, String> {
-    let limit = call.takes.limit_of_text(text, &call.post.engine)?.clone();
-    call.supports(limit.limit())?;
-    Ok(limit)
+    call.takes.limit_of_text(text, &call.post.engine).cloned()
 }
 
 /// What the store said, or that it said nothing.

@@ -1,11 +1,11 @@
 //! A session whose states are elsewhere: what it waits for, and what goes on meanwhile.
 
-use tidegate::{Ask, Key, Limit};
+use tidegate::{Ask, Key};
 
 use super::command::Command;
 use super::later::{Reply, written};
 use super::parse::Words;
-use super::session::{Call, Refused, Session};
+use super::session::{Call, Session};
 use super::takes::Style;
 use crate::dynamic::DynamicLimit;
 use crate::elsewhere::Asked;
@@ -27,12 +27,6 @@ impl Session {
 }
 
 impl Call<'_, '_> {
-    /// That states of this limit can be held where they are.
-    #[inline]
-    pub(super) fn supports(&self, limit: &Limit) -> Refused {
-        self.post.engine.supports(limit).map_err(|why| format!("ERR {why}"))
-    }
-
     /// Has this command answered: at once where states are in memory, else when the answer has come.
     pub(super) fn answer_when_known<R: Into<Reply>>(
         &mut self,

@@ -25,7 +25,6 @@ pub(super) fn take_all(call: &mut Call<'_, '_>) -> Refused {
         return Err("ERR TG.TAKEALL tells no permits; take under a concurrency limit by TG.TAKE".to_owned());
     }
     if call.session.later.is_some() {
-        limits.iter().try_for_each(|limit| call.supports(limit.limit()))?;
         take_elsewhere(call, &asks, &limits);
         return Ok(());
     }

@@ -98,7 +98,7 @@ impl Takes {
         let is_quoted = words.place(0).is_none();
         if is_quoted || self.numbers.limit.is_none() || (&*known.0, known.1) != written {
             let numbers = read(words)?;
-            let prepare = || throttle_limit(numbers).map(|limit| engine.prepare(limit));
+            let prepare = || accepted(throttle_limit(numbers)?, engine);
             let bytes = numbers.map(u64::to_le_bytes);
             let limit = self.known_numbers.get_or_read(bytes.as_flattened(), prepare)?.clone();
             let read = (written.0.to_vec(), written.1);
@@ -110,7 +110,7 @@ impl Takes {
     /// The limit that this text says.
     pub(super) fn limit_of_text(&mut self, text: &[u8], engine: &Engine) -> Result<&DynamicLimit, String> {
         if self.text.limit.is_none() || self.text.read != text {
-            let prepare = || limit_of(text).map(|limit| engine.prepare(limit));
+            let prepare = || accepted(limit_of(text)?, engine);
             let limit = self.known_texts.get_or_read(text, prepare)?.clone();
             self.text = Recent { read: text.to_vec(), limit: Some(limit), index: None };
         }
@@ -186,6 +186,11 @@ impl Takes {
         self.numbers.index = None;
         self.text.index = None;
     }
+}
+
+/// The limit prepared for this engine, which has to support it.
+fn accepted(limit: Limit, engine: &Engine) -> Result<DynamicLimit, String> {
+    engine.accept(limit).map_err(|why| format!("ERR {why}"))
 }
 
 fn throttle_limit([burst, count, period]: Numbers) -> Result<Limit, String> {

@@ -31,9 +31,6 @@ pub(super) fn throttle(call: &mut Call<'_, '_>) -> Refused {
     }
     let limit = call.takes.limit_of_numbers(words.from(2), &call.post.engine, numbers)?;
     let remote = call.session.later.is_some().then(|| limit.clone());
-    if let Some(limit) = &remote {
-        call.supports(limit.limit())?;
-    }
     match (Cost::new(quantity), remote) {
         (Ok(cost), None) => call.take(1, Ask::new(cost), Style::Throttle),
         (Ok(cost), Some(limit)) => call.take_elsewhere(1, Ask::new(cost), (limit, Style::Throttle)),

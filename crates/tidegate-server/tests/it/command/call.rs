@@ -24,6 +24,11 @@ impl Call {
         Call { folder, variables: Vec::new() }
     }
 
+    /// From the folder of another call, with an empty environment.
+    pub(crate) fn beside(other: &Call) -> Call {
+        Call { folder: other.folder.clone(), variables: Vec::new() }
+    }
+
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }

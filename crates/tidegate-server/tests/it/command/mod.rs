@@ -10,5 +10,6 @@ mod init;
 mod scripts;
 mod serve;
 mod settings;
+mod store_files;
 mod take;
 mod zone_file;

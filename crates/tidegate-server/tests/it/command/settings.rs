@@ -54,7 +54,7 @@ fn every_key_of_the_file_has_a_variable_and_a_flag() {
     let (process, _) = with_all.ready(&["serve", "--json"]);
     let origin = process.says("settings  ");
     assert_eq!(origin.matches("TIDEGATE_").count(), all.len(), "{origin}");
-    assert_eq!(process.says("store "), "store     8 MiB in zone.tg");
+    assert_eq!(process.says("store "), "store     8 MiB in zone.tg; survives restarts and kill -9");
     drop(process);
 
     let flags: Vec<_> = all.iter().flat_map(|(key, value)| [flag(key), (*value).to_owned()]).collect();

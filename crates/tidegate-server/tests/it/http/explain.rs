@@ -82,7 +82,7 @@ fn every_rule_is_told_with_what_it_has_to_do_with_the_request() {
     let mut login = told["rules"][1].clone();
     assert_eq!(
         login["worst_case"].take(),
-        json!({"instant": 2, "second": 2, "minute": 3, "period": 3, "bytes_per_key": 24})
+        json!({"instant": 2, "second": 2, "minute": 3, "period": 3, "bytes_per_key": 24, "disk_bytes_per_key": null})
     );
     assert_eq!(
         login,

@@ -1,10 +1,10 @@
 //! A zone in files: its own, the state file beside it, and those of the zones that have names.
 //!
 //! ```text
-//!   zone.tg               cells: states of one word
-//!   zone.tg.states        blocks: states of more than one word
-//!   zone.tg.NAME.zone     the same of a zone with a name
-//!   zone.tg.NAME.states
+//!   zone.tg                   cells: states of one word
+//!   zone.tg.states            blocks: states of more than one word
+//!   zone.tg.NAME.zone         the same of a zone with a name
+//!   zone.tg.NAME.zone.states
 //! ```
 //!
 //! All of them are one set and go by the clock of the first.
@@ -63,7 +63,7 @@ impl Zone {
     /// with the next decision, at most once per second; see [`Zone::keep_time`] for a zone that is idle.
     pub fn in_file(path: impl AsRef<Path>, bytes: usize) -> Result<Zone, ZoneError> {
         let path = path.as_ref();
-        let file = open(path, bytes, None)?;
+        let file = open_first(path, bytes)?;
         let clock = file.clock();
         Zone::of_file(file, clock, &path.display().to_string())
     }
@@ -75,13 +75,13 @@ impl Zone {
         clock: Arc<dyn Clock>,
     ) -> Result<Zone, ZoneError> {
         let path = path.as_ref();
-        Zone::of_file(open(path, bytes, None)?, Source::Given(clock), &path.display().to_string())
+        Zone::of_file(open_first(path, bytes)?, Source::Given(clock), &path.display().to_string())
     }
 
     /// A zone of this name and size beside this one, in files of its own if this one is in files.
     pub(crate) fn named_beside(&self, name: &str, bytes: usize) -> Result<Option<Zone>, ZoneError> {
         let Some(Files { path, identity, .. }) = &self.inner.files else { return Ok(None) };
-        let file = open(&path_of(path, name), bytes, Some(identity.named(name)))?;
+        let file = open(&path_of(path, name)?, bytes, Some(identity.named(name)))?;
         Zone::of_file(file, self.clock().clone(), name).map(Some)
     }
 
@@ -93,11 +93,19 @@ impl Zone {
         named: impl IntoIterator<Item = (&'a str, usize)>,
     ) -> Result<(), ZoneError> {
         let path = path.as_ref();
-        let Some(first) = check(path, bytes, None)? else { return Ok(()) };
+        let first = check(path, bytes, None)?;
         for (name, bytes) in named {
-            check(&path_of(path, name), bytes, Some(first.named(name)))?;
+            let path = path_of(path, name)?;
+            match first {
+                Some(first) => drop(check(&path, bytes, Some(first.named(name)))?),
+                // The first file would be a new one, and begin another set.
+                None => absent(&path).and_then(|()| absent(&states::path_beside(&path)))?,
+            }
         }
-        Ok(())
+        match first {
+            Some(_) => Ok(()),
+            None => absent(&states::path_beside(path)),
+        }
     }
 
     fn of_file(file: Arc<ZoneFile>, clock: Source, name: &str) -> Result<Zone, ZoneError> {
@@ -210,6 +218,21 @@ fn open_states(
     }
 }
 
+/// Opens the first zone of a set. A state file without its zone is left of another set: nothing is made beside it.
+fn open_first(path: &Path, bytes: usize) -> Result<Arc<ZoneFile>, ZoneError> {
+    let states = states::path_beside(path);
+    // A zone is made before its state file, so it is looked for after that.
+    if states.exists() && !path.exists() {
+        absent(&states)?;
+    }
+    open(path, bytes, None)
+}
+
+/// Requires that there is no such file, which would belong to another set.
+fn absent(path: &Path) -> Result<(), ZoneError> {
+    if path.exists() { Err(ZoneError::of_another_set(path)) } else { Ok(()) }
+}
+
 fn open(path: &Path, bytes: usize, identity: Option<Identity>) -> Result<Arc<ZoneFile>, ZoneError> {
     ZoneFile::open(path, Table::buckets_in(bytes) as u64, BUCKET_BYTES, identity).map(Arc::new)
 }
@@ -224,9 +247,10 @@ fn check(path: &Path, bytes: usize, identity: Option<Identity>) -> Result<Option
     Ok(found)
 }
 
-/// The file of a zone with a name beside the first.
-fn path_of(first: &Path, name: &str) -> PathBuf {
+/// The file of a zone with a name beside the first. A name with a slash would lead into another folder.
+fn path_of(first: &Path, name: &str) -> Result<PathBuf, ZoneError> {
     let mut path = first.as_os_str().to_owned();
     path.push(format!(".{name}.zone"));
-    path.into()
+    let path = PathBuf::from(path);
+    if name.contains(['/', '\0']) { Err(ZoneError::of_unfit_name(&path)) } else { Ok(path) }
 }

@@ -4,17 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use conformance::versions::Versions;
-use tidegate::{
-    Algorithm, Ask, Decision, Key, Limit, ManualClock, PreparedLimit, State, Subject, Timestamp, Zone,
-};
+use conformance::versions::{Shared, Versions};
+use tidegate::{Ask, Decision, Key, Limit, ManualClock, PreparedLimit, State, Subject, Timestamp, Zone};
 
 const BYTES: usize = 1 << 12;
-const SERVERS: usize = 3;
 
-/// Three servers on one file. A server that reads its rules is started again.
+/// Servers on one file. A server that reads its rules is started again.
 #[derive(Debug)]
-pub(crate) struct OnFile {
+pub(crate) struct OnFile<const SERVERS: usize> {
     path: PathBuf,
     clock: Arc<ManualClock>,
     key: Key,
@@ -27,39 +24,44 @@ struct Server {
     limit: PreparedLimit,
 }
 
-impl Default for OnFile {
-    fn default() -> OnFile {
+impl<const SERVERS: usize> Default for OnFile<SERVERS> {
+    fn default() -> OnFile<SERVERS> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let name =
             format!("tidegate-versions-{}-{}.tg", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         // In memory where there is a file system for that: nothing here is about a disk.
         let folder = Some(PathBuf::from("/dev/shm")).filter(|shared| shared.is_dir());
         let path = folder.unwrap_or_else(std::env::temp_dir).join(name);
-        OnFile { path, clock: Arc::new(ManualClock::new()), key: Key::new("k"), servers: Default::default() }
+        let servers = std::array::from_fn(|_| None);
+        OnFile { path, clock: Arc::new(ManualClock::new()), key: Key::new("k"), servers }
     }
 }
 
-impl Drop for OnFile {
+impl<const SERVERS: usize> Drop for OnFile<SERVERS> {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
+        let _ = std::fs::remove_file(format!("{}.states", self.path.display()));
     }
 }
 
-impl OnFile {
+impl<const SERVERS: usize> OnFile<SERVERS> {
     fn server(&self, server: usize) -> &Server {
         self.servers[server].as_ref().expect("a server announces its limit first")
     }
 }
 
-impl Versions for OnFile {
+impl<const SERVERS: usize> Versions for OnFile<SERVERS> {
     fn name(&self) -> &'static str {
         "zone in a file"
     }
 
-    /// States of more than one word end with their process.
+    fn servers(&self) -> usize {
+        SERVERS
+    }
+
+    /// States of more than one word belong to one process.
     fn holds(&self, limit: &Limit) -> bool {
-        let in_cells = [Algorithm::TokenBucket, Algorithm::LeakyBucket, Algorithm::FixedWindow];
-        in_cells.contains(&limit.algorithm()) && Zone::new(0).keeps(limit)
+        <Zone as Shared>::carries(limit) && (SERVERS == 1 || limit.fits_cell())
     }
 
     fn set_time(&mut self, now: Timestamp) {

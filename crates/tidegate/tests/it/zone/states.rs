@@ -186,6 +186,16 @@ fn a_second_process_shares_states_of_one_word_and_has_no_others() {
     assert_eq!(third.supports(&log), Ok(()), "whoever comes next has them");
 }
 
+#[test]
+fn a_zone_whose_name_leads_into_another_folder_has_no_file() {
+    let (folder, clock) = (Folder::new(), clock());
+    let error = Zones::new(&open(&folder.zone(), &clock)).with("../logins", BYTES).unwrap_err();
+    assert!(
+        error.to_string().ends_with("a zone in a file has a name without slashes; choose another name"),
+        "{error}"
+    );
+}
+
 fn message(error: &ZoneError) -> String {
     let text = error.to_string();
     text.split_once(": ").map_or(text.clone(), |(_, message)| message.to_owned())
@@ -210,17 +220,23 @@ fn files_of_another_size_set_or_name_are_refused_with_what_to_do() {
 
     fs::rename(&path, with_suffix(&path, ".old")).unwrap();
     fs::rename(with_suffix(&path, ".states"), with_suffix(&path, ".old.states")).unwrap();
-    assert!(check(BYTES).is_ok(), "a first file that is not there is made, and says nothing about others");
-    drop(open(&path, &clock));
     let other_set = "belongs to another store: the first file was replaced, or this one was copied; put both back together, \
                      or move this file away to begin with its counts anew";
+    assert_eq!(message(&check(BYTES).unwrap_err()), other_set, "the first file would be a new one");
+    drop(open(&path, &clock));
     assert!(zones(&path, BYTES).unwrap_err().to_string().ends_with(other_set));
     assert_eq!(message(&check(BYTES).unwrap_err()), other_set);
-    drop(zones(&path, 1 << 20).err());
 
     fs::copy(with_suffix(&path, ".old.states"), with_suffix(&path, ".states")).unwrap();
     assert_eq!(message(&Zone::in_file(&path, BYTES).unwrap_err()), other_set);
     fs::remove_file(&path).unwrap();
+    assert_eq!(
+        message(&Zone::in_file(&path, BYTES).unwrap_err()),
+        other_set,
+        "a state file without its zone"
+    );
+    assert!(!path.exists(), "nothing is made beside it");
+    assert_eq!(message(&Zone::check_files(&path, BYTES, []).unwrap_err()), other_set);
     fs::copy(with_suffix(&path, ".logins.zone"), &path).unwrap();
     let other_name = "belongs to a zone of another name; name another path, or move the file away";
     assert_eq!(message(&Zone::in_file(&path, BYTES).unwrap_err()), other_name);

@@ -30,6 +30,8 @@ pub(super) enum Problem {
     NotFile(&'static str),
     /// The path has no last part.
     NoName,
+    /// The name of its zone cannot be a part of a file's.
+    UnfitName,
     /// It is a link that leads nowhere.
     LeadsNowhere,
     /// It is a link where only a file of its own may be.
@@ -69,6 +71,16 @@ pub(super) enum Attempt {
 impl ZoneError {
     pub(super) fn new(path: &Path, problem: Problem) -> ZoneError {
         ZoneError { path: path.to_owned(), problem, source: None }
+    }
+
+    /// A file that was left of another store.
+    pub(crate) fn of_another_set(path: &Path) -> ZoneError {
+        ZoneError::new(path, Problem::Flaw(Flaw::OtherSet))
+    }
+
+    /// The file of a zone whose name cannot be a part of a file's.
+    pub(crate) fn of_unfit_name(path: &Path) -> ZoneError {
+        ZoneError::new(path, Problem::UnfitName)
     }
 
     /// What the system did not do.
@@ -158,6 +170,9 @@ impl fmt::Display for Problem {
             Problem::Flaw(flaw) => flaw.fmt(out),
             Problem::Folder => out.write_str("is a folder; name a file in it"),
             Problem::NotFile(what) => write!(out, "is a {what}, not a file; name another path"),
+            Problem::UnfitName => {
+                out.write_str("a zone in a file has a name without slashes; choose another name")
+            }
             Problem::NoName => out.write_str("names no file; name one"),
             Problem::LeadsNowhere => {
                 out.write_str("is a link to a file that does not exist; remove the link, or name that file")

@@ -1,0 +1,91 @@
+//! Policies on a zone in files, of which one process has the states of more than one word.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{fs, process};
+
+use tidegate::Zone;
+use tidegate_rules::{Attributes, Gate, Instead, SystemCalendar, Unfit};
+
+use crate::requests::{admit, policy};
+
+const ZONE_BYTES: usize = 1 << 16;
+
+/// The file of a zone in a new folder of this name.
+fn file(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", process::id()));
+    // It is not there the first time.
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("a folder can be made");
+    folder.join("zone.tg")
+}
+
+fn open(file: &Path) -> Zone {
+    Zone::in_file(file, ZONE_BYTES).expect("the file of a zone")
+}
+
+fn rule(name: &str, limit: &str) -> String {
+    format!("[[rule]]\nname = '{name}'\nkey = ['user']\nlimit = '{limit}'\n")
+}
+
+fn try_new(text: &str, zone: &Zone) -> Result<Gate, Unfit> {
+    Gate::try_new(policy(text), zone, Arc::new(SystemCalendar))
+}
+
+fn ana() -> Attributes<'static> {
+    Attributes::new().set("user", "ana")
+}
+
+#[test]
+fn a_policy_whose_states_another_handle_has_is_rejected_with_the_names_of_all_such_rules() {
+    let file = file("not-owner");
+    let (_owner, other) = (open(&file), open(&file));
+    let window = "schedule = [{ from = '11-11T00:00', to = '11-12T00:00', limit = '9/s sliding-window' }]\n";
+    let wrong = [rule("a", "5/m sliding-log"), rule("b", "5/s"), rule("c", "9/s sliding-window") + window];
+    let states = fs::canonicalize(&file).expect("it is there").with_file_name("zone.tg.states");
+    let reason = format!(
+        "states of sliding-log that take more than one word belong to one process, and process {} has {states:?}; \
+         stop that process, or give this one a file of its own",
+        process::id()
+    );
+    let error = try_new(&wrong.concat(), &other).expect_err("another handle has the states");
+    assert!(matches!(&error, Unfit::NotOwner { rules, .. } if rules.len() == 2), "{error:?}");
+    assert_eq!(error.to_string(), format!("rules \"a\", \"c\": {reason}"));
+    let error = try_new(&wrong[0], &other).expect_err("another handle has the states");
+    assert_eq!(error.to_string(), format!("rule \"a\": {reason}"));
+}
+
+#[test]
+fn a_policy_of_one_word_states_is_in_force_on_both_handles_and_goes_on_when_a_reload_is_rejected() {
+    let file = file("one-word");
+    let (owner, other) = (open(&file), open(&file));
+    let gates = [&owner, &other].map(|zone| try_new(&rule("a", "2/h"), zone).expect("it fits"));
+    assert!(gates.iter().all(|gate| admit(gate, &ana()).is_allowed()));
+    let log = rule("a", "2/h sliding-log");
+    let error = gates[1].replace(policy(&log)).expect_err("another handle has the states");
+    assert!(matches!(error, Unfit::NotOwner { .. }), "{error}");
+    assert!(!admit(&gates[1], &ana()).is_allowed(), "the policy before it is in force");
+    gates[0].replace(policy(&log)).expect("it is the owner");
+    let log = Instead::Limit("5/h sliding-log".parse().expect("a limit"));
+    let error = gates[1].put_override("a", &ana(), log, i64::MAX).expect_err("another handle has the states");
+    assert!(
+        error.to_string().starts_with("limit \"5/h sliding-log\": states of sliding-log that"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_zone_whose_files_cannot_be_used_is_named_with_what_is_wrong_with_them() {
+    let file = file("named-zone");
+    let zoned = |size: &str| format!("[zone.logins]\nsize = '{size}'\n{}zone = 'logins'\n", rule("a", "5/s"));
+    let zone = open(&file);
+    drop(try_new(&zoned("64KiB"), &zone).expect("it is made"));
+    let error = try_new(&zoned("128KiB"), &zone).expect_err("it has another size");
+    let text = error.to_string();
+    assert!(
+        text.starts_with("zone \"logins\": \"") && text.contains("zone.tg.logins.zone\": holds 64 KiB"),
+        "{text}"
+    );
+    let Unfit::NoMemory(error) = error else { panic!("{error:?}") };
+    assert!(error.files().is_some_and(tidegate::ZoneError::is_wrong_size));
+}

@@ -1,0 +1,51 @@
+//! The files in which a server without a shared store keeps its counts.
+
+use std::error::Error;
+
+use tidegate::{Zone, ZoneError};
+
+use crate::settings::Settings;
+
+/// Looks whether a server could open the files of these settings, and changes nothing. Files that are not there are no
+/// error.
+pub(crate) fn check(settings: &Settings) -> Result<(), ZoneError> {
+    check_zones(settings, settings.policy.zones().iter().map(|zone| (&*zone.name, zone.bytes)))
+}
+
+/// The same for the first zone and these of those with names.
+pub(crate) fn check_zones<'a>(
+    settings: &Settings,
+    named: impl IntoIterator<Item = (&'a str, usize)>,
+) -> Result<(), ZoneError> {
+    let Some(path) = settings.store.file.as_ref().filter(|_| settings.store.shared.is_none()) else {
+        return Ok(());
+    };
+    // Settings are also checked on machines that cannot have such files.
+    if cfg!(not(target_os = "linux")) {
+        return Ok(());
+    }
+    Zone::check_files(path, settings.store.size, named)
+}
+
+/// The error of a store's file as people read it.
+pub(crate) fn described(error: &ZoneError) -> String {
+    format!("store file {}", with_cause(error))
+}
+
+/// An error and, on a line of its own, the cause that the system gives.
+pub(crate) fn with_cause(error: &dyn Error) -> String {
+    match error.source() {
+        Some(cause) => format!("{error}\n  cause: {cause}"),
+        None => error.to_string(),
+    }
+}
+
+/// The warning about a zone whose states were lost with the power of the machine, if they were.
+pub(crate) fn lost(zone: &Zone) -> Option<String> {
+    zone.lost_states().then(|| {
+        format!(
+            "zone {:?}: the machine lost power while states of more than one word were being written; those begin anew",
+            zone.name()
+        )
+    })
+}
