@@ -247,7 +247,9 @@ impl StateFile {
                 halves::write(&self.region, block, word, state, clear_at);
                 true
             }
-            Layout::Ring => state.as_log().is_some_and(|log| ring::append(&self.region, block, word, log)),
+            Layout::Ring => {
+                state.as_log().is_some_and(|log| ring::append(&self.region, block, word, log, clear_at))
+            }
             Layout::Table => {
                 state.as_holders().is_some_and(|holders| table::update(&self.region, block, holders))
             }

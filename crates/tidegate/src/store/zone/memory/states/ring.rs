@@ -64,16 +64,35 @@ impl<'a> Ring<'a> {
 /// Writes all of a log into a block of which nothing is valid.
 pub(super) fn write_all(region: &Region, block: Block, word: PublishWord, log: &Log, clear_at: Timestamp) {
     let ring = Ring::of(region, block);
-    let newest = log.len().checked_sub(1).and_then(|last| log.entry(last)).map_or(0, |[time, _]| time);
-    region.set(block.body(), clear_at.since(Timestamp::from_ticks(newest)).get());
+    set_period(region, block, log, clear_at);
     ring.set(0, [0, log.forgotten()]);
     (0..log.len()).filter_map(|index| log.entry(index)).zip(1..).for_each(|(entry, at)| ring.set(at, entry));
     region.publish(block.start() + PUBLISH, word.with(0, 1, log.len()).0);
 }
 
+/// Writes the time between the newest entry and the end of its effect, which is the same for all logs of a limit. An
+/// empty log does not say it.
+#[inline]
+fn set_period(region: &Region, block: Block, log: &Log, clear_at: Timestamp) {
+    let newest = log.len().checked_sub(1).and_then(|last| log.entry(last));
+    if let Some([time, _]) = newest {
+        let period = clear_at.since(Timestamp::from_ticks(time)).get();
+        if region.get(block.body()) != period {
+            region.set(block.body(), period);
+        }
+    }
+}
+
 /// Writes what has changed since the last time. Returns false if that takes more than entries which left and came.
 #[inline]
-pub(super) fn append(region: &Region, block: Block, word: PublishWord, log: &Log) -> bool {
+pub(super) fn append(
+    region: &Region,
+    block: Block,
+    word: PublishWord,
+    log: &Log,
+    clear_at: Timestamp,
+) -> bool {
+    set_period(region, block, log, clear_at);
     let ring = Ring::of(region, block);
     let (head, length) = (word.head(), word.length());
     let Some(first) = log.entry(0) else {

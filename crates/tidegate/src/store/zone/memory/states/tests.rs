@@ -212,6 +212,27 @@ fn states_again(states: &StateFile) -> Arc<StateFile> {
     Arc::new(StateFile::over(Path::new("states"), None, Arc::clone(&states.mapping), bytes))
 }
 
+/// The period of a log is written with its entries, also of one that was written while it was empty.
+#[test]
+fn a_log_that_was_rewritten_while_it_was_empty_is_clear_when_its_limit_says() {
+    let states = file_of(None, BYTES);
+    let _ = states.load(&mut |_| true);
+    let log = |words: &[u64]| State::from_words(Algorithm::SlidingLog, words).expect("the words of a log");
+    let name = StateName { digest: 1, name: b"ana", algorithm: Algorithm::SlidingLog };
+    let at = Timestamp::from_ticks;
+    let block = states.insert(name, (&mut log(&[5, 100, 6]), at(1100)), 9).expect("there is room");
+    states.save(block, &mut log(&[7]), Timestamp::EPOCH);
+    states.save(block, &mut log(&[7, 200, 8]), at(1200));
+    let mut found = Vec::new();
+    states_again(&states)
+        .load(&mut |loaded| {
+            found.push((loaded.state.words(), loaded.clear_at));
+            true
+        })
+        .unwrap();
+    assert_eq!(found, [(vec![7, 200, 8], at(1200))]);
+}
+
 /// A process that is killed while a state moves leaves both blocks.
 #[test]
 fn of_two_blocks_of_a_name_the_later_one_counts() {
