@@ -154,10 +154,10 @@ mod tests {
         assert_eq!(described(TARGETS[0]), format!("{run} -- -max_len=5000 {rest}"));
         let run = "cargo +nightly fuzz run resp_parse /folder/corpus/resp_parse";
         let words = "-dict=fuzz/dictionaries/resp.txt";
-        assert_eq!(described(TARGETS[1]), format!("{run} -- -max_len=5000 {words} {rest}"));
+        assert_eq!(described(TARGETS[2]), format!("{run} -- -max_len=5000 {words} {rest}"));
         let run = "cargo +nightly fuzz run policy /folder/corpus/policy fuzz/seeds/policy";
         let words = "-dict=fuzz/dictionaries/policy.txt";
-        assert_eq!(described(TARGETS[5]), format!("{run} -- -max_len=5000 {words} {rest}"));
+        assert_eq!(described(TARGETS[6]), format!("{run} -- -max_len=5000 {words} {rest}"));
     }
 
     #[test]

@@ -145,7 +145,7 @@ impl InStore {
         match (self, made) {
             (InStore::Memory { first, zones: old }, InStore::Memory { zones: made, .. }) => {
                 let zones = made.names().fold(Zones::new(first), |zones, name| {
-                    let here = old.named(name).map_or(made, |_| old);
+                    let here = if goes_on(old, name) { old } else { made };
                     zones.with_that_of(here, name)
                 });
                 InStore::Memory { first: first.clone(), zones }
@@ -156,7 +156,7 @@ impl InStore {
 
     fn with_zones(first: &Memory, old: &Zones, policy: &Policy) -> Result<InStore, Unfit> {
         let zones = policy.zones().iter().try_fold(Zones::new(first), |zones, zone| {
-            if old.named(&zone.name).is_some() {
+            if goes_on(old, &zone.name) {
                 return Ok(zones.with_that_of(old, &zone.name));
             }
             zones.with(&zone.name, zone.bytes).map_err(|cause| NoMemory { zone: zone.clone(), cause })
@@ -221,6 +221,12 @@ impl InStore {
             InStore::Elsewhere(_) => Vec::new(),
         }
     }
+}
+
+/// Returns true if a zone of this name is here and owns its states. One that was opened while another handle had its state
+/// file is opened again: that handle may be gone.
+fn goes_on(zones: &Zones, name: &str) -> bool {
+    zones.named(name).is_some_and(|zone| zone.states_owned_by().is_none())
 }
 
 impl fmt::Debug for InStore {

@@ -44,9 +44,8 @@ fn a_policy_whose_states_another_handle_has_is_rejected_with_the_names_of_all_su
     let wrong = [rule("a", "5/m sliding-log"), rule("b", "5/s"), rule("c", "9/s sliding-window") + window];
     let states = fs::canonicalize(&file).expect("it is there").with_file_name("zone.tg.states");
     let reason = format!(
-        "states of sliding-log that take more than one word belong to one process, and process {} has {states:?}; \
-         stop that process, or give this one a file of its own",
-        process::id()
+        "states of sliding-log that take more than one word belong to one process, and this one has {states:?} open \
+         already; use that zone, or try again when it is closed"
     );
     let error = try_new(&wrong.concat(), &other).expect_err("another handle has the states");
     assert!(matches!(&error, Unfit::NotOwner { rules, .. } if rules.len() == 2), "{error:?}");
@@ -88,4 +87,24 @@ fn a_zone_whose_files_cannot_be_used_is_named_with_what_is_wrong_with_them() {
     );
     let Unfit::NoMemory(error) = error else { panic!("{error:?}") };
     assert!(error.files().is_some_and(tidegate::ZoneError::is_wrong_size));
+}
+
+/// The zone that was opened meanwhile stayed without its states until the next start.
+#[test]
+fn a_zone_that_comes_back_while_the_old_one_is_in_use_gets_its_states_with_the_next_policy() {
+    let file = file("comes-back");
+    let zone = open(&file);
+    let with = |limit: &str| format!("[zone.z]\nsize = '64KiB'\n{}zone = 'z'\n", rule("a", limit));
+    let gate = try_new(&with("2/h"), &zone).expect("it fits");
+    let in_use = gate.zones();
+    gate.replace(policy(&rule("a", "2/h"))).expect("it fits");
+    gate.replace(policy(&with("2/h"))).expect("states of one word are shared");
+    let error = gate.replace(policy(&with("2/h sliding-log"))).expect_err("the old zone is in use");
+    assert!(
+        error.to_string().ends_with("open already; use that zone, or try again when it is closed"),
+        "{error}"
+    );
+    drop(in_use);
+    gate.replace(policy(&with("2/h sliding-log"))).expect("the old zone is closed");
+    assert_eq!((0..3).filter(|_| admit(&gate, &ana()).is_allowed()).count(), 2);
 }

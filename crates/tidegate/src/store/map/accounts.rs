@@ -60,7 +60,7 @@ impl Map {
         let (terms, read) = (account.terms(), *at);
         let (decision, decided_at) = self.touch_as_of(
             account,
-            Some(ask),
+            Question { ask: Some(ask), grows: true },
             |now| if now.since(read) < RECENT { read } else { now },
             |state, now| (terms.decide(state, now, ask, nonce_for(terms)), now),
             |state, now| (terms.peek(state, now, ask).store_full(), now),
@@ -97,7 +97,8 @@ impl Map {
 
     pub(crate) fn adjust_in(&self, account: &Account, adjustment: Adjustment) -> Adjusted {
         let adjust = |state: &mut State, now| account.terms().adjust(state, now, adjustment);
-        self.touch(account, (None, Some(Ask::ONE)), adjust, |_, _| Adjusted::Capped)
+        let question = Question { ask: Some(Ask::ONE), grows: matches!(adjustment, Adjustment::Charge(_)) };
+        self.touch_as_of(account, question, |now| now, adjust, |_, _| Adjusted::Capped)
     }
 
     pub(crate) fn give_back_to(&self, account: &Account, receipt: Receipt) -> Adjusted {
@@ -140,7 +141,8 @@ impl Map {
         change: impl FnOnce(&mut State, Timestamp) -> R,
         full: impl FnOnce(&State, Timestamp) -> R,
     ) -> R {
-        self.touch_as_of(account, ask, |now| at.unwrap_or(now), change, full)
+        let question = Question { ask, grows: ask.is_some() };
+        self.touch_as_of(account, question, |now| at.unwrap_or(now), change, full)
     }
 
     /// The same as of a time that is known once the clock was read.
@@ -148,7 +150,7 @@ impl Map {
     fn touch_as_of<R: Reported>(
         &self,
         account: &Account,
-        ask: Option<Ask>,
+        Question { ask, grows }: Question,
         as_of: impl FnOnce(Timestamp) -> Timestamp,
         change: impl FnOnce(&mut State, Timestamp) -> R,
         full: impl FnOnce(&State, Timestamp) -> R,
@@ -156,7 +158,7 @@ impl Map {
         let place = self.place(account);
         let mut shard = self.shard(place);
         let now = self.inner.now();
-        let moment = Moment { now, at: as_of(now.time), ask };
+        let moment = Moment { now, at: as_of(now.time), ask, grows };
         let answer = self.inner.change(&mut shard, place, account, moment, (change, full));
         self.inner.tend(shard, place.shard, now);
         answer
@@ -211,7 +213,7 @@ impl Inner {
         shard: &mut Shard,
         place: Place,
         account: &Account,
-        Moment { now, at, .. }: Moment,
+        Moment { now, at, grows, .. }: Moment,
         (change, full): (impl FnOnce(&mut State, Timestamp) -> R, impl FnOnce(&State, Timestamp) -> R),
     ) -> R {
         let terms = account.terms();
@@ -224,11 +226,11 @@ impl Inner {
             return if remembered { answer } else { full(&State::default(), at) };
         };
         self.budget.prefetch_block(entry);
-        let growth = terms.growth(entry.state());
+        let growth = if grows { terms.growth(entry.state()) } else { 0 };
         if !self.budget.grow(growth) {
             return full(entry.state(), at);
         }
-        if !self.budget.reserve_block(entry, terms) {
+        if grows && !self.budget.reserve_block(entry, terms) {
             self.budget.shrink(growth);
             return full(entry.state(), at);
         }
@@ -313,6 +315,15 @@ pub(super) struct Moment {
     pub(super) at: Timestamp,
     /// The ask that it is about; none if it is about a take under this limit only, so that nothing has to begin.
     pub(super) ask: Option<Ask>,
+    /// Whether it may make the state larger. What gives back never does, so it needs no room.
+    pub(super) grows: bool,
+}
+
+/// The ask that a change is about, and whether it may make the state larger.
+#[derive(Clone, Copy, Debug)]
+struct Question {
+    ask: Option<Ask>,
+    grows: bool,
 }
 
 /// The name of an account's state.

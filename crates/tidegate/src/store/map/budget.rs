@@ -66,8 +66,12 @@ impl Budget {
     /// Sees to it that a state can be written down after one more take. Returns false if the file has no room for that.
     #[inline]
     pub(super) fn reserve_block(&self, entry: &mut Entry, terms: &Terms) -> bool {
+        self.states.is_none() || self.reserve_words(entry, terms.words_after(entry.state()))
+    }
+
+    /// Sees to it that a state of so many words can be written down in place of this one.
+    pub(super) fn reserve_words(&self, entry: &mut Entry, words: usize) -> bool {
         let Some(states) = &self.states else { return true };
-        let words = terms.words_after(entry.state());
         let (state, clear_at, block) = entry.parts_mut();
         block.as_mut().is_none_or(|block| states.reserve(block, (state, clear_at), words))
     }

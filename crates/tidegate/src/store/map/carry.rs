@@ -23,7 +23,7 @@ impl Inner {
         moment: Moment,
         (change, full): (impl FnOnce(&mut State, Timestamp) -> R, impl FnOnce(&State, Timestamp) -> R),
     ) -> R {
-        let (terms, Moment { now, at, ask }) = (account.terms(), moment);
+        let (terms, Moment { now, at, ask, .. }) = (account.terms(), moment);
         let begun = if ask.is_some() { shard.begun(place, account, at) } else { Begun::FULL };
         let ask = ask.unwrap_or(Ask::ONE);
         if begun.is_full() {

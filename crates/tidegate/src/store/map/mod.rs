@@ -141,7 +141,7 @@ impl Map {
         });
         match loaded {
             Ok(()) => {
-                states.take_possession();
+                states.note_whole();
                 Ok(map)
             }
             Err(flaw) => Err((flaw, states)),

@@ -87,6 +87,11 @@ impl Entry {
         &self.state
     }
 
+    /// Changes the time from which on it may be dropped. Returns the one before.
+    pub(super) fn keep_until(&mut self, clear_at: Timestamp) -> Timestamp {
+        std::mem::replace(&mut self.clear_at, clear_at)
+    }
+
     /// Changes the state.
     #[inline]
     pub(super) fn change<R>(&mut self, terms: &Terms, change: impl FnOnce(&mut State) -> R) -> R {

@@ -383,3 +383,23 @@ fn shards_multiply_with_the_keys_that_may_come() {
     assert_eq!(shards(2 * FEWEST_SHARDS * KEYS_PER_SHARD), 2 * FEWEST_SHARDS);
     assert_eq!([shards(MOST_SHARDS * KEYS_PER_SHARD), shards(usize::MAX)], [MOST_SHARDS; 2]);
 }
+
+/// Room for the second of two limits was made by dropping the clear state of the first, whose take was then remembered nowhere.
+#[test]
+fn a_take_of_several_in_a_full_map_is_remembered_or_denied() {
+    let (one, two): (Limit, Limit) =
+        ("1/h sliding-log".parse().unwrap(), "1/2h sliding-log".parse().unwrap());
+    let long: Limit = "1/10h sliding-log".parse().unwrap();
+    for round in 0..20_u64 {
+        let (map, clock) = map();
+        let map = map.max_keys(10);
+        clock.advance(SECOND);
+        let key = Key::new(round);
+        let [first, second] = [&one, &two].map(|limit| Subject::new("n", &key, limit));
+        assert!(map.take(first, Ask::ONE).0.is_allowed());
+        assert_eq!((0..20).filter(|number: &usize| take(&map, number + 100, &long).is_allowed()).count(), 9);
+        clock.advance(3 * 3600 * SECOND);
+        let both = map.take_all(&[(first, Ask::ONE), (second, Ask::ONE)]);
+        assert_eq!(map.peek(first, Ask::ONE).is_allowed(), !both.is_allowed(), "round {round}");
+    }
+}

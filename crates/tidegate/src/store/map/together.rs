@@ -36,6 +36,8 @@ pub(crate) struct Held<'a> {
     has_twins: bool,
     /// Proof of each take, if it is wanted.
     receipts: Option<Vec<Option<Receipt>>>,
+    /// The clear times of states that are kept from being dropped until they are taken from.
+    pinned: Vec<Option<Timestamp>>,
 }
 
 struct HeldShard<'a> {
@@ -80,7 +82,8 @@ impl<'a> Held<'a> {
             last = Some(bid);
         }
         let shards = locked.into_iter().map(|shard| HeldShard::new(at, shard)).collect();
-        Held { bids, places, owner, shards, has_twins, receipts: None }
+        let pinned = vec![None; bids.len()];
+        Held { bids, places, owner, shards, has_twins, receipts: None, pinned }
     }
 
     /// Keeps proof of each take from now on.
@@ -134,7 +137,7 @@ impl<'a> Held<'a> {
             shard,
             self.places[bid],
             account,
-            Moment { now: *now, at: *at, ask: Some(*ask) },
+            Moment { now: *now, at: *at, ask: Some(*ask), grows: true },
             (
                 |state: &mut State, now| decide(account, state, (now, *ask), is_tracked),
                 |state: &State, now| (account.terms().peek(state, now, *ask).store_full(), None),
@@ -186,7 +189,17 @@ impl<'a> Held<'a> {
         if !fits && is_new {
             self.forget(bid);
         }
+        if fits && !is_new {
+            self.pin(bid);
+        }
         fits
+    }
+
+    /// Keeps a state from being dropped while room is made for the others, also one that is clear.
+    fn pin(&mut self, bid: usize) {
+        let held = &mut self.shards[self.owner[bid]];
+        let entry = held.shard.find_mut(self.places[bid].hash, named(self.bids[bid].account));
+        self.pinned[bid] = entry.map(|entry| entry.keep_until(Timestamp::LAST));
     }
 
     /// Sees to it that the state can be written down after one take.
@@ -210,7 +223,8 @@ impl<'a> Held<'a> {
                 inner.budget.save(entry);
                 answer
             }
-            None => decide(&mut State::default()),
+            // Room was made for it. If it is gone all the same, nothing would remember the take.
+            None => (account.terms().peek(&State::default(), *at, *ask).store_full(), None),
         };
         self.keep(bid, receipt);
         decision
@@ -223,11 +237,14 @@ impl<'a> Held<'a> {
     }
 
     fn unreserve(&mut self, bid: usize) {
-        let held = &self.shards[self.owner[bid]];
-        held.inner.budget.shrink(self.growth(bid));
-        let entry = held.shard.find(self.places[bid].hash, named(self.bids[bid].account));
-        if entry.is_some_and(|entry| *entry.state() == State::default()) {
-            self.forget(bid);
+        let growth = self.growth(bid);
+        let held = &mut self.shards[self.owner[bid]];
+        held.inner.budget.shrink(growth);
+        let entry = held.shard.find_mut(self.places[bid].hash, named(self.bids[bid].account));
+        match (entry, self.pinned[bid].take()) {
+            (Some(entry), Some(clear_at)) => drop(entry.keep_until(clear_at)),
+            // It was made for this take.
+            _ => self.forget(bid),
         }
     }
 
@@ -266,12 +283,19 @@ impl<'a> Held<'a> {
         let Some(state) = state else { return self.forget(bid) };
         let Bid { account, .. } = &self.bids[bid];
         let HeldShard { inner, shard, .. } = &mut self.shards[self.owner[bid]];
-        if let Some(entry) = shard.find_mut(self.places[bid].hash, named(account)) {
-            let held = entry.state().bytes_held();
-            entry.change(account.terms(), |kept| *kept = state);
-            inner.budget.settle(held, entry.state().bytes_held());
-            inner.budget.save(entry);
+        let Some(entry) = shard.find_mut(self.places[bid].hash, named(account)) else { return };
+        if !inner.budget.reserve_words(entry, state.word_count()) {
+            // A larger block was given up for a carried state, which is so only if the state before was clear. One that
+            // is not stays charged.
+            if account.terms().clear_at(&state) <= self.shards[self.owner[bid]].at {
+                self.forget(bid);
+            }
+            return;
         }
+        let held = entry.state().bytes_held();
+        entry.change(account.terms(), |kept| *kept = state);
+        inner.budget.settle(held, entry.state().bytes_held());
+        inner.budget.save(entry);
     }
 
     /// Unlocks everything; with proof of each take, if it was wanted.

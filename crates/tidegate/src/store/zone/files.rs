@@ -136,9 +136,13 @@ impl Zone {
             return Ok(());
         }
         let (algorithm, path) = (limit.algorithm(), states::path_beside(&files.path));
+        let (holder, remedy) = if owner == u64::from(std::process::id()) {
+            (format!("this one has {path:?} open already"), "use that zone, or try again when it is closed")
+        } else {
+            (format!("process {owner} has {path:?}"), "stop that process, or give this one a file of its own")
+        };
         Err(format!(
-            "states of {algorithm} that take more than one word belong to one process, and process {owner} has {path:?}; \
-             stop that process, or give this one a file of its own"
+            "states of {algorithm} that take more than one word belong to one process, and {holder}; {remedy}"
         ))
     }
 

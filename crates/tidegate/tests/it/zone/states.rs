@@ -12,6 +12,8 @@ use tidegate::{
 
 use super::file::Folder;
 
+const MICROSECOND: std::time::Duration = std::time::Duration::from_micros(1);
+
 /// A limit of each algorithm, in each of its ways to keep states.
 const LIMITS: [&str; 11] = [
     "6/h",
@@ -169,7 +171,7 @@ fn a_second_process_shares_states_of_one_word_and_has_no_others() {
     assert_eq!(second.states_owned_by(), Some(u64::from(std::process::id())));
     assert_eq!(second.supports(&bucket), Ok(()));
     let why = second.supports(&log).unwrap_err();
-    for part in ["sliding-log", "belong to one process", "zone.tg.states", "; stop that process, or give"] {
+    for part in ["sliding-log", "belong to one process", "zone.tg.states", "; use that zone, or try again"] {
         assert!(why.contains(part), "{why}");
     }
     let zones = Zones::new(&second).with("logins", BYTES).unwrap();
@@ -329,4 +331,84 @@ fn memory_and_files_are_counted() {
     let map = Zone::new(BYTES);
     assert_eq!(map.state_counts().file_bytes, 0);
     zone.flush().expect("both files are written");
+}
+
+/// A large log that was put back into a small block wrote over its neighbours, and the next start rejected the file.
+#[test]
+fn a_batch_that_is_undone_after_counts_were_carried_leaves_a_whole_file() {
+    let (folder, clock) = (Folder::new(), clock());
+    let zone = open(&folder.zone(), &clock);
+    let [first, second] = ["1000/s sliding-log", "900/s sliding-log"].map(limit);
+    let limiter = Limiter::on(&zone, "log", first);
+    for _ in 0..500 {
+        clock.advance(MICROSECOND);
+        assert!(limiter.admit("ana").is_allowed());
+    }
+    limiter.set_limit(second);
+    clock.advance(SECOND * 3 / 2);
+    assert_eq!((0..3).filter(|_| limiter.admit("ana").is_allowed()).count(), 3);
+    limiter.set_limit(first);
+    let too_long = "k".repeat(600_000);
+    let denied = tidegate::admit_all([limiter.ask("ana"), limiter.ask(&*too_long)]);
+    assert!(!denied.is_allowed());
+    let left = limiter.peek("ana").remaining();
+    drop((limiter, zone));
+    let zone = open(&folder.zone(), &clock);
+    assert_eq!(Limiter::on(&zone, "log", first).peek("ana").remaining(), left);
+}
+
+/// A release asked for room for one more holder, and was lost in a file without any.
+#[test]
+fn permits_come_back_and_are_renewed_in_a_file_that_is_full() {
+    let (folder, clock) = (Folder::new(), clock());
+    let zone = Zone::in_file_with_clock(folder.zone(), 1 << 16, clock.clone()).expect("a zone");
+    let (permits, filler) = (limit("1000/h concurrency"), limit("1/10h sliding-window slots 1"));
+    let key = Key::new("ana");
+    let subject = Subject::new("export", &key, &permits);
+    let take = || zone.take(subject, Ask::ONE).0.permit();
+    let mut held: Vec<_> = (0..50).filter_map(|_| take()).collect();
+    for number in 0..10_000_u32 {
+        let key = Key::new(number);
+        let _ = zone.take(Subject::new("filler", &key, &filler), Ask::ONE);
+    }
+    held.extend(std::iter::from_fn(take));
+    let last = zone.take(subject, Ask::ONE).0;
+    assert!(last.is_store_full() && held.len() < 1000, "{}", held.len());
+    assert!(held.iter().all(|permit| zone.renew(subject, *permit)));
+    assert!(held.iter().all(|permit| zone.release(subject, *permit)));
+    assert_eq!(zone.peek(subject, Ask::ONE).remaining(), 1000);
+}
+
+/// A step back changes the leases of all holders at once.
+#[test]
+fn many_leases_that_a_clock_has_cut_are_all_in_the_file() {
+    let (folder, clock, limit) = (Folder::new(), clock(), limit("500/h concurrency"));
+    let key = Key::new("ana");
+    let subject = Subject::new("export", &key, &limit);
+    let zone = open(&folder.zone(), &clock);
+    let mut held: Vec<_> = (0..300).filter_map(|_| zone.take(subject, Ask::ONE).0.permit()).collect();
+    clock.step_back(2 * HOUR);
+    held.extend(zone.take(subject, Ask::ONE).0.permit());
+    let reset = zone.peek(subject, Ask::ONE).reset_after();
+    drop(zone);
+    let zone = open(&folder.zone(), &clock);
+    assert_eq!((held.len(), zone.peek(subject, Ask::ONE).reset_after()), (301, reset));
+    assert!(held.iter().all(|permit| zone.release(subject, *permit)));
+}
+
+/// One large key kept a spare block as large as its own for as long as the process ran.
+#[test]
+fn the_spare_block_is_as_large_as_the_logs_that_are_left() {
+    let (folder, clock, log) = (Folder::new(), clock(), limit("5000/h sliding-log"));
+    let zone = open(&folder.zone(), &clock);
+    let (large, small) = (Key::new("ana"), Key::new("bob"));
+    assert!(zone.take(Subject::new("log", &small, &log), Ask::ONE).0.is_allowed());
+    let before = zone.state_counts().file_used_bytes;
+    for _ in 0..2000 {
+        clock.advance(MICROSECOND);
+        assert!(zone.take(Subject::new("log", &large, &log), Ask::ONE).0.is_allowed());
+    }
+    assert!(zone.state_counts().file_used_bytes > 64 << 10);
+    assert!(zone.reset(Subject::new("log", &large, &log)).unwrap());
+    assert_eq!(zone.state_counts().file_used_bytes, before);
 }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::block::{Block, CLASSES, META, Meta, PUBLISH, UNIT_WORDS, class_words};
+use super::block::{Block, CLASSES, Layout, META, Meta, PUBLISH, UNIT_WORDS, class_words};
 use super::region::Region;
 
 /// The free blocks of a state file.
@@ -20,8 +20,8 @@ pub(super) struct Blocks {
     free_units: u32,
     /// A block in which a state is written while its own block is written anew; its unit and its class.
     spare: Option<(u32, u8)>,
-    /// The largest class of a log or a table that was found when the file was opened.
-    wanted_spare: Option<u8>,
+    /// How many logs and tables there are of each class.
+    users: [u32; CLASSES],
 }
 
 impl Blocks {
@@ -32,7 +32,7 @@ impl Blocks {
             units,
             free_units: 0,
             spare: None,
-            wanted_spare: None,
+            users: [0; CLASSES],
         }
     }
 
@@ -90,14 +90,33 @@ impl Blocks {
         true
     }
 
-    /// Notes that there has to be a spare block of at least this class once all blocks are known.
-    pub(super) fn want_spare(&mut self, class: u8) {
-        self.wanted_spare = self.wanted_spare.max(Some(class));
+    /// Counts a log or a table of this class, for which there has to be a spare block.
+    pub(super) fn count_user(&mut self, class: u8) {
+        self.users[usize::from(class)] += 1;
     }
 
-    /// The class of the spare block that is wanted.
+    /// Counts one of them no longer. The spare block is as large as the largest that is left needs.
+    fn discount_user(&mut self, region: &Region, class: u8) {
+        self.users[usize::from(class)] = self.users[usize::from(class)].saturating_sub(1);
+        self.shrink_spare(region);
+    }
+
+    /// The class of the spare block that logs and tables need.
     pub(super) fn wanted_spare(&self) -> Option<u8> {
-        self.wanted_spare
+        (0..CLASSES as u8).rev().find(|class| self.users[usize::from(*class)] > 0)
+    }
+
+    /// Gives back what the spare block has too much.
+    pub(super) fn shrink_spare(&mut self, region: &Region) {
+        let wanted = self.wanted_spare();
+        if let Some((unit, class)) =
+            self.spare.filter(|(_, class)| wanted.is_none_or(|wanted| *class > wanted))
+        {
+            self.spare = None;
+            self.give_back(region, unit, class);
+            // It was just given back, so there is room for a smaller one.
+            let _ = wanted.is_none_or(|wanted| self.keep_spare(region, wanted));
+        }
     }
 
     /// The spare block, which is free.
@@ -127,4 +146,7 @@ pub(super) fn release(blocks: &mut Blocks, region: &Region, block: Block) {
     region.publish(block.start() + PUBLISH, 0);
     region.then();
     blocks.give_back(region, block.unit(), block.class());
+    if block.layout() != Layout::Halves {
+        blocks.discount_user(region, block.class());
+    }
 }

@@ -31,10 +31,11 @@ impl StateFile {
             } else {
                 let loaded = self.read(unit, class, word, &mut name).ok_or(flaw)?;
                 let block = loaded.block;
+                if block.layout() != Layout::Halves {
+                    self.blocks.lock().count_user(class);
+                }
                 if !visit(loaded) {
                     self.remove(block);
-                } else if block.layout() != Layout::Halves {
-                    self.blocks.lock().want_spare(class);
                 }
             }
             unit += 1 << class;

@@ -127,10 +127,14 @@ impl StateFile {
         boot_words().is_none_or(|boot| boot != [first, second])
     }
 
-    /// Notes that this process owns the file, and that its blocks are whole.
-    pub(crate) fn take_possession(&self) {
-        let boot = boot_words().unwrap_or_default();
-        for (word, value) in self.owner.iter().zip([u64::from(std::process::id()), boot[0], boot[1]]) {
+    /// Notes that this process owns the file.
+    fn note_process(&self) {
+        self.owner[0].store(u64::from(std::process::id()), Ordering::Relaxed);
+    }
+
+    /// Notes that the blocks are whole under this start of the machine.
+    pub(crate) fn note_whole(&self) {
+        for (word, value) in self.owner[1..].iter().zip(boot_words().unwrap_or_default()) {
             word.store(value, Ordering::Relaxed);
         }
     }
@@ -175,11 +179,17 @@ impl StateFile {
         if Layout::of(algorithm) != Layout::Halves && !blocks.keep_spare(&self.region, class) {
             return None;
         }
-        let unit = blocks.allocate(&self.region, class)?;
-        let Some(block) = Block::new(unit, class, algorithm, name.len()) else {
-            blocks.give_back(&self.region, unit, class);
-            return None;
-        };
+        let unit = blocks.allocate(&self.region, class);
+        let block = unit.and_then(|unit| Block::new(unit, class, algorithm, name.len()));
+        match (block, unit) {
+            (Some(block), _) if block.layout() != Layout::Halves => blocks.count_user(class),
+            (Some(_), _) => {}
+            (None, unit) => {
+                unit.iter().for_each(|unit| blocks.give_back(&self.region, *unit, class));
+                blocks.shrink_spare(&self.region);
+            }
+        }
+        let block = block?;
         drop(blocks);
         self.name(block, StateName { digest, name, algorithm });
         Some(block)
@@ -232,8 +242,12 @@ impl StateFile {
     /// Writes a state as it is now. Its block has room for it.
     #[inline]
     pub(crate) fn save(&self, block: Block, state: &mut State, clear_at: Timestamp) {
-        let word = self.word(block);
-        if state.word_count() == 0 {
+        let (word, words) = (self.word(block), state.word_count());
+        if block.layout().body_words(words) > block.body_words() {
+            debug_assert!(false, "room was made for a state before it was changed");
+            return;
+        }
+        if words == 0 {
             if word.is_valid() {
                 self.region.publish(block.start() + PUBLISH, 0);
             }

@@ -63,5 +63,7 @@ fn take(path: &Path, file: File, bytes: u64, identity: Identity) -> Result<Opene
     }
     let mapping = Mapping::of_file(&file, mapped);
     let mapping = mapping.map_err(|error| ZoneError::failed(path, Attempt::Map, error))?;
-    Ok(Opened::Own(Arc::new(StateFile::over(path, Some(file), Arc::new(mapping), blocks))))
+    let states = StateFile::over(path, Some(file), Arc::new(mapping), blocks);
+    states.note_process();
+    Ok(Opened::Own(Arc::new(states)))
 }

@@ -15,6 +15,9 @@ use crate::decision::PermitId;
 const FIRST: usize = 2;
 const PLACE: usize = 3;
 const NUMBER: usize = 2;
+/// The most pairs of holders that are compared to find those whose lease was changed. More of them come from a clock that
+/// stepped back, which changes all leases: then all holders are written anew.
+const MOST_COMPARED: usize = 1 << 12;
 
 /// The words of a body for holders of so many words.
 pub(super) const fn body_words(words: usize) -> usize {
@@ -62,6 +65,9 @@ pub(super) fn update(region: &Region, block: Block, holders: &mut Holders) -> bo
     }
     region.then();
     let mut changes = holders.journal().take();
+    if changes.left.len().saturating_mul(changes.entered.len()) > MOST_COMPARED {
+        return false;
+    }
     for (permit, place) in changes.left.iter().copied() {
         let at = place_at(block, place);
         let again = changes.entered.iter().position(|entered| *entered == permit);
