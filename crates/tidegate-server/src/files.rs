@@ -40,12 +40,18 @@ pub(crate) fn with_cause(error: &dyn Error) -> String {
     }
 }
 
-/// The warning about a zone whose states were lost with the power of the machine, if they were.
+/// The warning about a zone whose states of more than one word begin anew, if they do.
 pub(crate) fn lost(zone: &Zone) -> Option<String> {
-    zone.lost_states().then(|| {
+    let name = zone.name();
+    if zone.lost_states() {
+        return Some(format!(
+            "zone {name:?}: the machine lost power while states of more than one word were being written; those begin anew"
+        ));
+    }
+    zone.missed_states().then(|| {
         format!(
-            "zone {:?}: the machine lost power while states of more than one word were being written; those begin anew",
-            zone.name()
+            "zone {name:?}: its state file was missing and is made anew: counts of sliding logs, sliding windows, pacers \
+             and permits begin anew"
         )
     })
 }

@@ -30,6 +30,8 @@ pub(super) struct Files {
     owner: Option<u64>,
     /// The states were torn by a machine that lost power, and begin anew.
     lost_states: bool,
+    /// The state file was missing beside its zone, and was made anew.
+    missed_states: bool,
 }
 
 /// The states of more than one word that a zone keeps in the map beside it, and in its state file.
@@ -114,9 +116,11 @@ impl Zone {
 
         let limits = Arc::new(LimitTable::in_file(file.seed(), SharedRecords::new(Arc::clone(&file))));
         let bytes = file.cells::<super::table::Bucket>().len() * BUCKET_BYTES;
+        let missed_states = file.was_there() && !states::path_beside(file.path()).exists();
         let beside = open_states(&file, bytes, &clock, &limits)?;
         let Beside { map, owner, lost_states } = beside;
-        let files = Files { path: file.path().to_owned(), identity: file.identity(), owner, lost_states };
+        let (path, identity) = (file.path().to_owned(), file.identity());
+        let files = Files { path, identity, owner, lost_states, missed_states };
         let zone = Zone::with_files(Cells::of_file(file), limits, clock, (name, Some(files)));
         // A zone that was just made has no map yet.
         let _ = zone.inner.map.set(map);
@@ -138,6 +142,11 @@ impl Zone {
         let (algorithm, path) = (limit.algorithm(), states::path_beside(&files.path));
         let (holder, remedy) = if owner == u64::from(std::process::id()) {
             (format!("this one has {path:?} open already"), "use that zone, or try again when it is closed")
+        } else if cfg!(target_os = "linux") && !Path::new(&format!("/proc/{owner}")).exists() {
+            (
+                format!("process {owner}, which has ended since, had {path:?} when this one opened the zone"),
+                "start this one again",
+            )
         } else {
             (format!("process {owner} has {path:?}"), "stop that process, or give this one a file of its own")
         };
@@ -155,6 +164,12 @@ impl Zone {
     /// written to its disk.
     pub fn lost_states(&self) -> bool {
         self.inner.files.as_ref().is_some_and(|files| files.lost_states)
+    }
+
+    /// Returns true if the state file was missing beside a zone that was there, so that the states of more than one word
+    /// begin anew.
+    pub fn missed_states(&self) -> bool {
+        self.inner.files.as_ref().is_some_and(|files| files.missed_states)
     }
 
     /// The states of more than one word.
@@ -244,7 +259,8 @@ fn open(path: &Path, bytes: usize, identity: Option<Identity>) -> Result<Arc<Zon
 fn check(path: &Path, bytes: usize, identity: Option<Identity>) -> Result<Option<Identity>, ZoneError> {
     let buckets = Table::buckets_in(bytes);
     let found = ZoneFile::check(path, buckets as u64, BUCKET_BYTES, identity)?;
-    if let Some(identity) = found {
+    // A zone with a name that is made anew goes on with the state file that is there.
+    if let Some(identity) = found.or(identity) {
         let bytes = states::bytes_beside(buckets * BUCKET_BYTES);
         states::check(&states::path_beside(path), bytes, identity)?;
     }

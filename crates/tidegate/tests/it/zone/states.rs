@@ -292,6 +292,23 @@ fn a_state_file_that_is_not_whole_is_refused_and_stays_as_it_is() {
     assert_eq!(zone.peek(Subject::new("log", &key, &log), Ask::ONE).remaining(), 0, "the copy is as good");
 }
 
+#[test]
+fn a_state_file_that_is_missing_beside_its_zone_is_made_anew_and_that_is_known() {
+    let (folder, clock) = (Folder::new(), clock());
+    let zones = |first: &Zone| Zones::new(first).with("logins", BYTES).unwrap();
+    let missed =
+        |first: &Zone| [first.missed_states(), zones(first).named("logins").unwrap().missed_states()];
+    assert_eq!(missed(&open(&folder.zone(), &clock)), [false, false], "all of them are new");
+    assert_eq!(missed(&open(&folder.zone(), &clock)), [false, false]);
+    fs::remove_file(with_suffix(&folder.zone(), ".states")).unwrap();
+    assert_eq!(missed(&open(&folder.zone(), &clock)), [true, false]);
+    fs::remove_file(with_suffix(&folder.zone(), ".logins.zone.states")).unwrap();
+    assert_eq!(missed(&open(&folder.zone(), &clock)), [false, true]);
+    fs::remove_file(with_suffix(&folder.zone(), ".logins.zone")).unwrap();
+    let wrong = Zone::check_files(folder.zone(), BYTES, [("logins", BYTES / 2)]).unwrap_err();
+    assert!(wrong.is_wrong_size(), "the state file is looked at without its zone: {wrong}");
+}
+
 /// The disk follows the memory in any order, so a machine that lost power may have torn the file.
 #[test]
 fn blocks_that_a_restart_of_the_machine_has_torn_begin_anew_and_say_so() {

@@ -27,6 +27,8 @@ pub(crate) struct ZoneFile {
     header: Header,
     /// The record by which the zone was opened.
     record: Record,
+    /// Whether it was made when it was opened.
+    is_new: bool,
     /// Whether a thread of this process has the lock of the file: the system tells processes apart, and not threads.
     is_locked: AtomicBool,
 }
@@ -58,15 +60,20 @@ impl ZoneFile {
         path: &Path,
         file: File,
         (mapping, words): (Arc<Mapping>, Part<AtomicU64>),
-        (header, record): (Header, Record),
+        (header, record, is_new): (Header, Record, bool),
     ) -> ZoneFile {
         let (path, is_locked) = (path.to_owned(), AtomicBool::new(false));
-        ZoneFile { path, file, mapping, words, header, record, is_locked }
+        ZoneFile { path, file, mapping, words, header, record, is_new, is_locked }
     }
 
     /// The path by which it was opened.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Returns true if it was there before it was opened.
+    pub(crate) fn was_there(&self) -> bool {
+        !self.is_new
     }
 
     /// The set of files that it belongs to, and its place in it.

@@ -33,9 +33,9 @@ pub(super) fn open(
     read: &dyn Fn() -> Reading,
 ) -> Result<ZoneFile, ZoneError> {
     let links = if identity.is_some() { Links::Reject } else { Links::Follow };
-    for _ in 0..ATTEMPTS {
+    for attempt in 0..ATTEMPTS {
         if let Some(file) = find(path, links)? {
-            return take(path, file, (wanted, identity), read);
+            return take(path, (file, attempt > 0), (wanted, identity), read);
         }
         // Whoever else made one in the meantime was first, and theirs is opened.
         create(path, wanted, identity, &read())?;
@@ -145,7 +145,7 @@ pub(super) fn require_zone(
 
 fn take(
     path: &Path,
-    file: File,
+    (file, is_new): (File, bool),
     (wanted, identity): (Geometry, Option<Identity>),
     read: &dyn Fn() -> Reading,
 ) -> Result<ZoneFile, ZoneError> {
@@ -157,7 +157,7 @@ fn take(
     let mapping = Arc::new(mapping);
     let words = mapping.part(WORDS_AT, WORDS);
     let record = set_clock(path, &file, &words[0], read)?;
-    Ok(ZoneFile::new(path, file, (mapping, words), (header, record)))
+    Ok(ZoneFile::new(path, file, (mapping, words), (header, record, is_new)))
 }
 
 /// The record by which the zone goes on; it is in the file. Nobody else does this at the same time.
