@@ -51,8 +51,7 @@ fn http(server: &Server) -> Talk {
 /// The beginning of the error about the limit.
 fn error() -> String {
     format!(
-        "limit \"{LOG}\": states of sliding-log that take more than one word belong to one process, and process {} has ",
-        process::id()
+        "limit \"{LOG}\": states of sliding-log that take more than one word belong to one process, and this one has "
     )
 }
 
