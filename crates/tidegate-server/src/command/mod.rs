@@ -8,6 +8,7 @@ mod completions;
 mod doctor;
 mod explain;
 mod failure;
+mod folder;
 mod holder;
 mod init;
 mod man;

@@ -3,20 +3,26 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tidegate::ZoneError;
+use tidegate::{Zone, ZoneError};
 use tidegate_redis::doctor::Gravity;
 use tidegate_rules::config::Bytes;
 use tidegate_rules::{Policy, Rule};
 
 use super::Finding;
+use crate::command::folder;
 use crate::command::holder::holder;
 use crate::files;
 use crate::settings::Settings;
 
-/// A finding for each file of a store that is in this one.
+/// A finding for each file of a store that is in this one, and for their folder.
 pub(super) fn look(settings: &Settings, path: &Path) -> Vec<Finding> {
     let policy = &settings.policy;
     let first = files::check_zones(settings, []);
+    if let Err(error) = &first
+        && !path.exists()
+    {
+        return vec![finding(gravity(error), files::with_cause(error))];
+    }
     let mut found: Vec<_> = of_zone(path, settings.store.size, first.as_ref().err(), policy).into();
     for zone in policy.zones() {
         // A zone with a name is compared with the first, which has a finding of its own if it is wrong.
@@ -29,26 +35,76 @@ pub(super) fn look(settings: &Settings, path: &Path) -> Vec<Finding> {
             policy,
         ));
     }
+    found.extend(unused(policy, path));
+    found.extend(room(settings, path));
+    found.extend(folder::warning(path).map(|what| finding(Gravity::Warning, what)));
     found
+}
+
+/// Files of zones that the rules do not name any more.
+fn unused(policy: &Policy, path: &Path) -> Vec<Finding> {
+    let named = policy.zones().iter().map(|zone| beside(path, &format!("{}.zone", zone.name)));
+    let used: Vec<_> =
+        named.chain([path.to_owned()]).flat_map(|zone| [beside(&zone, "states"), zone]).collect();
+    let unused = Zone::files_beside(path).into_iter().filter(|file| !used.contains(file));
+    let what = |file| {
+        format!(
+            "{file:?}: belongs to a zone that the rules do not name; it goes on if the zone comes back, or delete it"
+        )
+    };
+    unused.map(|file| finding(Gravity::Good, what(file))).collect()
+}
+
+/// Whether there is room for the files that are to be made.
+fn room(settings: &Settings, path: &Path) -> Option<Finding> {
+    let zones = settings.policy.zones().iter();
+    let named = zones.map(|zone| (beside(path, &format!("{}.zone", zone.name)), zone.bytes));
+    let all = named.chain([(path.to_owned(), settings.store.size)]);
+    let files = all.flat_map(|(zone, bytes)| [(beside(&zone, "states"), bytes), (zone, bytes)]);
+    let wanted: u64 = files.filter(|(file, _)| !file.exists()).map(|(_, bytes)| bytes as u64).sum();
+    let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+    let system = rustix::fs::statvfs(folder).ok()?;
+    no_room(folder, wanted, system.f_bavail.saturating_mul(system.f_frsize))
+}
+
+fn no_room(folder: &Path, wanted: u64, free: u64) -> Option<Finding> {
+    let [wanted_in, free_in] =
+        [wanted, free].map(|bytes| Bytes(usize::try_from(bytes).unwrap_or(usize::MAX)));
+    (free < wanted).then(|| {
+        let what = format!(
+            "{folder:?}: the files need {wanted_in}, and {free_in} are free; make room, or choose a smaller --store-size"
+        );
+        finding(Gravity::Bad, what)
+    })
+}
+
+fn finding(gravity: Gravity, what: String) -> Finding {
+    ("store file".to_owned(), gravity, what)
+}
+
+/// What another user has is perhaps well for the user of the server.
+fn gravity(error: &ZoneError) -> Gravity {
+    if error.is_forbidden() { Gravity::Warning } else { Gravity::Bad }
 }
 
 /// Findings about the file of a zone and the state file beside it.
 fn of_zone(path: &Path, bytes: usize, error: Option<&ZoneError>, policy: &Policy) -> [Finding; 2] {
     let states = beside(path, "states");
+    let of_blocks = error.is_none().then(|| Zone::check_states(path).err()).flatten();
+    let error = error.or(of_blocks.as_ref());
     // The text of an error begins with the path that it is about.
     let of_states = error.filter(|error| error.to_string().starts_with(&format!("{states:?}:")));
     let of_cells = error.filter(|_| of_states.is_none());
     let (cells, mut kept) = (of_file(path, bytes, of_cells), of_file(&states, bytes, of_states));
     if let Some(holder) = holder(&fs::canonicalize(&states).into_iter().collect::<Vec<_>>()) {
-        kept.2 += &format!("; {holder} has it, and another server {}", without(policy));
+        kept.2 += &format!("; {holder} has it open; a second server {}", without(policy));
     }
     [cells, kept]
 }
 
 fn of_file(path: &Path, bytes: usize, error: Option<&ZoneError>) -> Finding {
     let (gravity, what) = match (error, fs::metadata(path)) {
-        (Some(error), _) if error.is_forbidden() => (Gravity::Warning, files::with_cause(error)),
-        (Some(error), _) => (Gravity::Bad, files::with_cause(error)),
+        (Some(error), _) => (gravity(error), files::with_cause(error)),
         (None, Ok(found)) => {
             let length = usize::try_from(found.len()).unwrap_or(usize::MAX);
             (Gravity::Good, format!("{path:?}: present, {}", Bytes(length)))
@@ -57,10 +113,10 @@ fn of_file(path: &Path, bytes: usize, error: Option<&ZoneError>) -> Finding {
             (Gravity::Good, format!("{path:?}: is not there yet; a server makes it for {}", Bytes(bytes)))
         }
     };
-    ("store file".to_owned(), gravity, what)
+    finding(gravity, what)
 }
 
-/// What a server does that finds the state file with another process.
+/// What a second server does that finds the state file with another process.
 fn without(policy: &Policy) -> String {
     let needs = |rule: &&Rule| {
         let scheduled = rule.schedule().map(|then| then.limit);
@@ -69,9 +125,9 @@ fn without(policy: &Policy) -> String {
     let names: Vec<_> =
         policy.rules().iter().filter(needs).map(|rule| format!("{:?}", rule.name())).collect();
     match names.len() {
-        0 => "shares its counts, as no rule has states of more than one word".to_owned(),
-        1 => format!("waits for it, as rule {} needs it", names[0]),
-        _ => format!("waits for it, as rules {} need it", names.join(", ")),
+        0 => "could start beside it, as no rule has states of more than one word".to_owned(),
+        1 => format!("waits for it to end, as rule {} needs the file", names[0]),
+        _ => format!("waits for it to end, as rules {} need the file", names.join(", ")),
     }
 }
 
@@ -80,4 +136,19 @@ fn beside(path: &Path, part: &str) -> PathBuf {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{part}"));
     beside.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_need_more_than_is_free_are_bad() {
+        let found = |wanted, free| no_room(Path::new("data"), wanted, free);
+        assert_eq!((found(64 << 20, 64 << 20), found(0, 0)), (None, None));
+        let (about, gravity, what) = found(64 << 20, 3 << 20).expect("too little");
+        assert_eq!((about.as_str(), gravity), ("store file", Gravity::Bad));
+        let said = "\"data\": the files need 64 MiB, and 3 MiB are free; make room, or choose a smaller --store-size";
+        assert_eq!(what, said);
+    }
 }

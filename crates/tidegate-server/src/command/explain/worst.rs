@@ -7,6 +7,7 @@ use tidegate::{Algorithm, Limit, Most, SECOND};
 use tidegate_rules::{Fixed, Mode, Policy, Rule};
 
 use super::spans::{number, span};
+use crate::explained::disk_bytes_per_key;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -52,7 +53,8 @@ fn leaves_evenly(limit: &Limit) -> bool {
 /// The worst case of every rule of a policy, a row each.
 pub(super) struct Table<'a>(pub(super) &'a Policy);
 
-const HEAD: [&str; 7] = ["rule", "limit", "at once", "any 1s", "any 1m", "in its period", "bytes per key"];
+const HEAD: [&str; 8] =
+    ["rule", "limit", "at once", "any 1s", "any 1m", "in its period", "bytes per key", "on disk"];
 /// What stands for a request that a pacer grants whatever it costs.
 const GRANT: &str = "+1";
 /// Columns that are words; the others are numbers, and end where others end.
@@ -97,9 +99,10 @@ fn of_rule(rule: &Rule, rows: &mut Vec<[String; HEAD.len()]>) {
     match rule.decision() {
         Some(Fixed::Allow) => rows.push(words(name, "always allows")),
         Some(Fixed::Deny) => rows.push(words(name, "always refuses")),
-        None => rows.extend(rule.limit().map(|limit| of_limit(name, limit))),
+        None => rows.extend(rule.limit().map(|limit| of_limit(name, rule.name(), limit))),
     }
-    rows.extend(rule.schedule().map(|then| of_limit(format!("  {}", then.window), then.limit)));
+    let scheduled = rule.schedule();
+    rows.extend(scheduled.map(|then| of_limit(format!("  {}", then.window), rule.name(), then.limit)));
 }
 
 fn words(name: String, says: &str) -> [String; HEAD.len()] {
@@ -108,7 +111,7 @@ fn words(name: String, says: &str) -> [String; HEAD.len()] {
     row
 }
 
-fn of_limit(name: String, limit: &Limit) -> [String; HEAD.len()] {
+fn of_limit(name: String, rule: &str, limit: &Limit) -> [String; HEAD.len()] {
     let period = limit.regained_in();
     let in_period = match limit.most_in_trailing(period) {
         Most::Units(_) | Most::UnitsAndOneGrant(_) => {
@@ -127,6 +130,7 @@ fn of_limit(name: String, limit: &Limit) -> [String; HEAD.len()] {
         cell(limit.most_in_trailing(MINUTE)),
         in_period,
         number(limit.bytes_per_key() as u64),
+        disk_bytes_per_key(rule, limit).map_or_else(|| "-".to_owned(), |bytes| number(bytes as u64)),
     ]
 }
 

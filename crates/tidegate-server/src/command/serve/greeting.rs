@@ -33,7 +33,12 @@ impl Greeting<'_> {
     pub(super) fn give(&self, (clock, started): (&SystemClock, Timestamp), json: bool) {
         say(format_args!("tidegate {}", env!("CARGO_PKG_VERSION")));
         say(format_args!("settings  {}", self.loaded.origin));
-        say(format_args!("store     {}", store(&self.loaded.settings.store)));
+        let settings = &self.loaded.settings;
+        say(format_args!("store     {}", store(&settings.store)));
+        let is_own = settings.store.shared.is_none();
+        for zone in settings.policy.zones().iter().filter(|_| is_own) {
+            say(format_args!("            and {} for zone {:?}", Bytes(zone.bytes), zone.name));
+        }
         if let (Some(status), Some(shared)) = (&self.store, &self.loaded.settings.store.shared)
             && !status.is_available
         {

@@ -1,6 +1,5 @@
 //! `tidegate serve`: a server until it is told to stop.
 
-mod folder;
 mod greeting;
 mod host;
 mod notify;

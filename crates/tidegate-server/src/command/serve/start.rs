@@ -8,8 +8,9 @@ use tidegate::{WallAlignment, Zone};
 use tidegate_rules::config::Bytes;
 use tidegate_rules::{Policy, Unfit};
 
-use super::{folder, owner};
+use super::owner;
 use crate::command::failure::Failure;
+use crate::command::folder;
 use crate::command::output::say;
 use crate::files;
 use crate::settings::{Settings, StoreSettings};
@@ -33,12 +34,16 @@ pub(super) fn start(
     for pause in 0..=pauses {
         let (zone, is_last) = (open(&settings.store)?, pause == pauses);
         warn(&zone, settings, pause == 0);
-        let waiting = waiting_for(&zone, settings, longest);
+        let (waiting, shared_with) = (waiting_for(&zone, settings, longest), zone.states_owned_by());
         if is_last || !needs_states(&zone, &settings.policy) {
             match Server::start(settings.clone(), zone) {
                 // Files of zones with names are free a moment after the first.
                 Err(StartError::Unfit(Unfit::NotOwner { .. })) if !is_last => {}
-                started => return started.map(Some).map_err(with_owner),
+                Ok(server) => {
+                    shared_with.iter().for_each(|process| say(sharing(*process)));
+                    return Ok(Some(server));
+                }
+                Err(error) => return Err(with_owner(error, shared_with)),
             }
         }
         if pause == 0 {
@@ -69,7 +74,8 @@ fn warn(zone: &Zone, settings: &Settings, is_first: bool) {
     if !is_first {
         return;
     }
-    settings.store.file.iter().for_each(|file| folder::warn_if_open(file));
+    let in_open_folder = settings.store.file.as_deref().and_then(folder::warning);
+    in_open_folder.iter().for_each(|warning| say(format_args!("warning: {warning}")));
     if zone.wall_alignment() != WallAlignment::Aligned {
         say(format_args!("warning: {}", zone.wall_alignment()));
     }
@@ -93,8 +99,16 @@ fn waiting_for(zone: &Zone, settings: &Settings, longest: Duration) -> String {
     )
 }
 
+/// What a server says that shares its file with another process.
+fn sharing(process: u64) -> String {
+    format!(
+        "warning: process {process} serves from the same store file. Counts of one word are shared; limits whose states take \
+         more (sliding-log, sliding-window, pacer, concurrency) are errors here"
+    )
+}
+
 /// The failure, and who has the port if that is why.
-fn with_owner(error: StartError) -> Failure {
+fn with_owner(error: StartError, shared_with: Option<u64>) -> Failure {
     let owner = match &error {
         StartError::Bind { address, source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
             owner::owner(*address)
@@ -102,8 +116,12 @@ fn with_owner(error: StartError) -> Failure {
         _ => None,
     };
     let failure = Failure::from(error);
-    match owner {
-        Some(owner) => failure.explained(&format!("taken by: {owner}")),
-        None => failure,
+    match (owner, shared_with) {
+        (Some(owner), Some(process)) => failure.explained(&format!(
+            "taken by: {owner}; process {process} already serves from this store file: stop it, or give this server other \
+             ports"
+        )),
+        (Some(owner), None) => failure.explained(&format!("taken by: {owner}")),
+        (None, _) => failure,
     }
 }

@@ -133,10 +133,12 @@ fn without_a_request_every_rule_has_a_row() {
         .lines()
         .map(|line| line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect())
         .collect();
-    assert_eq!(rows[0], ["rule", "limit", "at once", "any 1s", "any 1m", "in its period", "bytes per key"]);
+    let head = ["rule", "limit", "at once", "any 1s", "any 1m", "in its period", "bytes per key", "on disk"];
+    assert_eq!(rows[0], head);
     assert_eq!(rows[1], ["office", "always allows"]);
     assert_eq!((rows[2][0], rows[2][1], rows[2][2]), ("api", "10/s burst 20", "20"));
     assert_eq!(rows[4][..6], ["partner (shadow)", "5/m sliding-log", "5", "5", "5", "5 in 1m"]);
+    assert_eq!((rows[2][7], rows[4][7]), ("24", "256"));
     assert_eq!(rows.len(), 5);
     let widths: Vec<_> = text.lines().map(|line| line.chars().count()).collect();
     assert!(widths[2] == widths[0] && widths[3] == widths[0], "{text}");

@@ -158,7 +158,16 @@ fn a_server_that_waits_in_vain_names_the_rules_and_a_signal_ends_the_wait() {
 #[test]
 fn a_server_without_such_rules_starts_at_once_and_shares_counts_of_one_word() {
     let call = Call::from("shares_one_word").file("tidegate.toml", RULES_OF_ONE_WORD);
-    let [(_first, one), (_second, other)] = [(); 2].map(|()| call.serve(&[]));
+    let [(first, one), (second, other)] = [(); 2].map(|()| call.serve(&[]));
+    let warning = second.says("warning: process ");
+    assert!(
+        warning.contains(&format!("process {} serves from the same store file", first.id())),
+        "{warning}"
+    );
+    let port = one["resp"].as_str().expect("an address").to_owned();
+    let third = call.run(&["serve", "--resp", &port, "--http", "off"]);
+    let said = format!("process {} already serves from this store file", first.id());
+    assert!(third.code == Some(1) && third.err.contains(&said), "{third:?}");
     let [mut one, mut other] = [one, other].map(|ready| client(&ready));
     let admitted = [&mut one, &mut other].map(|asked| asked.say("TG.ADMIT user ana").number("remaining"));
     assert_eq!(admitted, [4, 3]);
@@ -197,7 +206,8 @@ fn doctor_looks_at_each_file_and_names_the_process_that_has_it() {
     let held = call.run(&["doctor", "--strict"]);
     assert_eq!(held.code, Some(0), "{held:?}");
     let said = format!(
-        "; tidegate (process {}) has it, and another server waits for it, as rules \"login\", \"upload\" need it\n",
+        "; tidegate (process {}) has it open; a second server waits for it to end, as rules \"login\", \"upload\" need the \
+         file\n",
         process.id()
     );
     assert_eq!(
@@ -210,6 +220,54 @@ fn doctor_looks_at_each_file_and_names_the_process_that_has_it() {
     let wrong = Call::beside(&call).file("tidegate.toml", &settings("128KiB", "64KiB")).run(&["doctor"]);
     assert_eq!(wrong.code, Some(1), "{wrong:?}");
     assert!(wrong.out.contains("bad      store file: \"./zone.tg\": holds 64 KiB"), "{}", wrong.out);
+}
+
+#[test]
+fn doctor_names_files_of_other_zones_and_damaged_states() {
+    let call = after_a_server("doctor_more");
+    let without = Call::beside(&call).file("tidegate.toml", RULES_OF_ONE_WORD).run(&["doctor", "--strict"]);
+    assert_eq!(without.code, Some(0), "{without:?}");
+    let said =
+        "belongs to a zone that the rules do not name; it goes on if the zone comes back, or delete it\n";
+    assert_eq!(without.out.matches(said).count(), 2, "{}", without.out);
+
+    let call = Call::beside(&call).file("tidegate.toml", &settings("64KiB", "64KiB"));
+    let states = call.folder().join("zone.tg.states");
+    let whole = fs::read(&states).expect("a state file");
+    let mut torn = whole.clone();
+    torn[4096 + 8] = 0xf0;
+    fs::write(&states, &torn).expect("it can be written");
+    let damaged = call.run(&["doctor"]);
+    let said = "bad      store file: \"./zone.tg.states\": was damaged: its blocks contradict each other at byte 0; ";
+    assert!(damaged.code == Some(1) && damaged.out.contains(said), "{damaged:?}");
+    fs::write(&states, &whole).expect("it can be written");
+}
+
+/// A server that made another first file would forget the counts in those that are left.
+#[test]
+fn check_doctor_and_start_agree_that_the_first_file_is_missing() {
+    let call = after_a_server("first_file_missing");
+    fs::remove_file(call.folder().join("zone.tg")).expect("it was there");
+    let said = "zone.tg\": is missing, and other files of its store are there: ";
+    for command in [&["check"][..], &["doctor"], &["serve", "--resp", "127.0.0.1:0", "--http", "off"]] {
+        let ended = call.run(command);
+        let all = ended.out.clone() + &ended.err;
+        assert!(ended.code != Some(0) && all.contains(said), "{command:?}: {ended:?}");
+        assert_eq!(all.matches("zone.tg.logins.zone.states").count(), 1, "{command:?}: {all}");
+    }
+    assert!(!call.folder().join("zone.tg").exists(), "nothing was made");
+}
+
+#[test]
+fn a_start_says_that_a_state_file_was_missing() {
+    let call = after_a_server("state_file_missing");
+    fs::remove_file(call.folder().join("zone.tg.logins.zone.states")).expect("it was there");
+    let (process, _) = call.serve(&[]);
+    let said = process.says("warning: zone \"logins\": its state file was missing");
+    assert!(
+        said.contains("counts of sliding logs, sliding windows, pacers and permits begin anew"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn a_server_does_not_start_on_the_file_of_another_user_which_root_can_try() {
     assert_eq!(
         ended.err,
         "error: store file \"zone.tg\": belongs to user 65534, who can change its counts at any time, and this process runs as \
-         user 0; run it as user 65534, or move the file away to begin with all counts anew\n"
+         user 0; run it as user 65534, or stop what uses it and move it and \"zone.tg.*\" away to begin with all counts anew\n"
     );
     chown(&file, Some(0), None).expect("root may");
     said(&call);

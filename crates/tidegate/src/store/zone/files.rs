@@ -9,6 +9,8 @@
 //!
 //! All of them are one set and go by the clock of the first.
 
+use std::ffi::OsString;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -95,19 +97,23 @@ impl Zone {
         named: impl IntoIterator<Item = (&'a str, usize)>,
     ) -> Result<(), ZoneError> {
         let path = path.as_ref();
-        let first = check(path, bytes, None)?;
+        let Some(first) = check(path, bytes, None)? else { return alone(path) };
         for (name, bytes) in named {
-            let path = path_of(path, name)?;
-            match first {
-                Some(first) => drop(check(&path, bytes, Some(first.named(name)))?),
-                // The first file would be a new one, and begin another set.
-                None => absent(&path).and_then(|()| absent(&states::path_beside(&path)))?,
-            }
+            check(&path_of(path, name)?, bytes, Some(first.named(name)))?;
         }
-        match first {
-            Some(_) => Ok(()),
-            None => absent(&states::path_beside(path)),
-        }
+        Ok(())
+    }
+
+    /// The files that belong to the zone in this file: its state file, and the files of all zones with names beside it, also
+    /// of those that are not in use any more.
+    pub fn files_beside(path: impl AsRef<Path>) -> Vec<PathBuf> {
+        files_beside(path.as_ref())
+    }
+
+    /// Looks at every state in the state file of a zone, and changes nothing. [`Zone::in_file`] does so, too, and
+    /// [`Zone::check_files`] does not. A file that another process has open is not looked at.
+    pub fn check_states(path: impl AsRef<Path>) -> Result<(), ZoneError> {
+        states::check_blocks(&states::path_beside(path.as_ref())).map_err(ZoneError::of_states)
     }
 
     fn of_file(file: Arc<ZoneFile>, clock: Source, name: &str) -> Result<Zone, ZoneError> {
@@ -213,7 +219,7 @@ fn open_states(
     limits: &Arc<LimitTable>,
 ) -> Result<Beside, ZoneError> {
     let (path, bytes) = (states::path_beside(file.path()), states::bytes_beside(zone_bytes));
-    let open = || states::open(&path, bytes, file.identity());
+    let open = || states::open(&path, bytes, file.identity()).map_err(ZoneError::of_states);
     let owned_by = |process| {
         let map = Map::without_room(clock.clone(), Arc::clone(limits));
         Beside { map, owner: Some(process), lost_states: false }
@@ -237,19 +243,30 @@ fn open_states(
     }
 }
 
-/// Opens the first zone of a set. A state file without its zone is left of another set: nothing is made beside it.
+/// Opens the first zone of a set. Files without the first one are left of another set: nothing is made beside them.
 fn open_first(path: &Path, bytes: usize) -> Result<Arc<ZoneFile>, ZoneError> {
-    let states = states::path_beside(path);
-    // A zone is made before its state file, so it is looked for after that.
-    if states.exists() && !path.exists() {
-        absent(&states)?;
-    }
+    alone(path)?;
     open(path, bytes, None)
 }
 
-/// Requires that there is no such file, which would belong to another set.
-fn absent(path: &Path) -> Result<(), ZoneError> {
-    if path.exists() { Err(ZoneError::of_another_set(path)) } else { Ok(()) }
+/// Requires that a first file is there, or none of its set.
+fn alone(path: &Path) -> Result<(), ZoneError> {
+    // The first file is made before the others, so it is looked for after them.
+    let others = files_beside(path);
+    if others.is_empty() || path.exists() { Ok(()) } else { Err(ZoneError::missing(path, others)) }
+}
+
+fn files_beside(path: &Path) -> Vec<PathBuf> {
+    let Some(first) = path.file_name().and_then(|name| name.to_str()) else { return Vec::new() };
+    let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+    let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let is_beside = |name: &OsString| {
+        let rest = name.to_str().and_then(|name| name.strip_prefix(first)?.strip_prefix('.'));
+        rest.is_some_and(|rest| rest == "states" || rest.ends_with(".zone") || rest.ends_with(".zone.states"))
+    };
+    let mut names: Vec<_> = names.filter(is_beside).collect();
+    names.sort_unstable();
+    names.iter().map(|name| path.with_file_name(name)).collect()
 }
 
 fn open(path: &Path, bytes: usize, identity: Option<Identity>) -> Result<Arc<ZoneFile>, ZoneError> {
@@ -262,7 +279,7 @@ fn check(path: &Path, bytes: usize, identity: Option<Identity>) -> Result<Option
     // A zone with a name that is made anew goes on with the state file that is there.
     if let Some(identity) = found.or(identity) {
         let bytes = states::bytes_beside(buckets * BUCKET_BYTES);
-        states::check(&states::path_beside(path), bytes, identity)?;
+        states::check(&states::path_beside(path), bytes, identity).map_err(ZoneError::of_states)?;
     }
     Ok(found)
 }

@@ -121,6 +121,12 @@ fn permits_keep_their_numbers_and_their_leases() {
     assert!(permits.iter().all(|permit| zone.release(subject, *permit)), "each has its number");
     assert!(permits.iter().all(|permit| !zone.release(subject, *permit)), "and gives its place back once");
     assert_eq!(zone.peek(subject, Ask::ONE).remaining(), 3);
+    let [one, other] = [(); 2].map(|()| zone.take(subject, Ask::ONE).0.permit().unwrap());
+    assert!(zone.release(subject, one));
+    drop(zone);
+    let zone = open(&folder.zone(), &clock);
+    assert_eq!(zone.peek(subject, Ask::ONE).remaining(), 2, "what was released does not come back");
+    assert!(!zone.release(subject, one) && zone.release(subject, other));
 }
 
 #[test]
@@ -203,6 +209,13 @@ fn message(error: &ZoneError) -> String {
     text.split_once(": ").map_or(text.clone(), |(_, message)| message.to_owned())
 }
 
+/// The way to begin with new files of a zone.
+fn anew(path: &Path) -> String {
+    format!("stop what uses it and move it and \"{}.*\" away to begin with all counts anew", path.display())
+}
+
+const STATES_ANEW: &str = "stop what uses it and move it away: counts of sliding logs, sliding windows, pacers and permits begin anew";
+
 #[test]
 fn files_of_another_size_set_or_name_are_refused_with_what_to_do() {
     let (folder, clock) = (Folder::new(), clock());
@@ -213,35 +226,55 @@ fn files_of_another_size_set_or_name_are_refused_with_what_to_do() {
     assert!(check(BYTES).is_ok());
 
     let refused = zones(&path, BYTES / 2).unwrap_err();
-    let expected = "holds 256 KiB, but 128 KiB were asked for; ask for 262144 bytes, or move the file away to begin with all \
-                    counts anew";
-    assert!(refused.to_string().ends_with(expected), "{refused}");
-    assert_eq!(message(&check(BYTES / 2).unwrap_err()), expected);
-    assert_eq!(message(&Zone::check_files(&path, BYTES / 2, []).unwrap_err()), expected);
+    let expected = |path: &Path| {
+        let anew = anew(path);
+        format!("holds 256 KiB, but 128 KiB were asked for; ask for 256 KiB (262144 bytes), or {anew}")
+    };
+    let named = with_suffix(&path, ".logins.zone");
+    assert!(refused.to_string().ends_with(&expected(&named)), "{refused}");
+    assert_eq!(message(&check(BYTES / 2).unwrap_err()), expected(&named));
+    assert_eq!(message(&Zone::check_files(&path, BYTES / 2, []).unwrap_err()), expected(&path));
     assert!(Zone::in_file(&path, BYTES / 2).unwrap_err().is_wrong_size());
 
     fs::rename(&path, with_suffix(&path, ".old")).unwrap();
     fs::rename(with_suffix(&path, ".states"), with_suffix(&path, ".old.states")).unwrap();
-    let other_set = "belongs to another store: the first file was replaced, or this one was copied; put both back together, \
-                     or move this file away to begin with its counts anew";
-    assert_eq!(message(&check(BYTES).unwrap_err()), other_set, "the first file would be a new one");
+    // The first file would be a new one, and the others would not belong to it.
+    let left = ["", ".states"].map(|part| with_suffix(&named, part));
+    let missing = |left: &[PathBuf]| {
+        let left: Vec<_> = left.iter().map(|path| format!("{path:?}")).collect();
+        format!(
+            "is missing, and other files of its store are there: {}; put it back, or move these away to begin with all counts \
+             anew",
+            left.join(", ")
+        )
+    };
+    assert_eq!(message(&check(BYTES).unwrap_err()), missing(&left));
+    assert_eq!(message(&Zone::in_file(&path, BYTES).unwrap_err()), missing(&left));
+    assert!(!path.exists(), "nothing is made beside them");
+
+    let aside = left.clone().map(|path| with_suffix(&path, ".aside"));
+    left.iter().zip(&aside).for_each(|(from, to)| fs::rename(from, to).unwrap());
     drop(open(&path, &clock));
-    assert!(zones(&path, BYTES).unwrap_err().to_string().ends_with(other_set));
-    assert_eq!(message(&check(BYTES).unwrap_err()), other_set);
+    left.iter().zip(&aside).for_each(|(to, from)| fs::rename(from, to).unwrap());
+    let other_set = "belongs to another store: the first file was replaced, or this one was copied; put back the files that \
+                     belong together, or ";
+    let of_named = format!("{other_set}{}", anew(&named));
+    assert!(zones(&path, BYTES).unwrap_err().to_string().ends_with(&of_named));
+    assert_eq!(message(&check(BYTES).unwrap_err()), of_named);
 
     fs::copy(with_suffix(&path, ".old.states"), with_suffix(&path, ".states")).unwrap();
-    assert_eq!(message(&Zone::in_file(&path, BYTES).unwrap_err()), other_set);
+    let of_states = format!("{other_set}{STATES_ANEW}");
+    assert_eq!(message(&Zone::in_file(&path, BYTES).unwrap_err()), of_states);
     fs::remove_file(&path).unwrap();
-    assert_eq!(
-        message(&Zone::in_file(&path, BYTES).unwrap_err()),
-        other_set,
-        "a state file without its zone"
-    );
-    assert!(!path.exists(), "nothing is made beside it");
-    assert_eq!(message(&Zone::check_files(&path, BYTES, []).unwrap_err()), other_set);
+    let [one, other] = left;
+    let left = [one, other, with_suffix(&path, ".states")];
+    assert_eq!(message(&Zone::in_file(&path, BYTES).unwrap_err()), missing(&left));
+    assert!(!path.exists(), "nothing is made beside them");
+    assert_eq!(message(&Zone::check_files(&path, BYTES, []).unwrap_err()), missing(&left));
+    assert_eq!(Zone::files_beside(&path), left);
     fs::copy(with_suffix(&path, ".logins.zone"), &path).unwrap();
-    let other_name = "belongs to a zone of another name; name another path, or move the file away";
-    assert_eq!(message(&Zone::in_file(&path, BYTES).unwrap_err()), other_name);
+    let other_name = "belongs to a zone of another name; put it back in its place, or ";
+    assert_eq!(message(&Zone::in_file(&path, BYTES).unwrap_err()), format!("{other_name}{}", anew(&path)));
 }
 
 #[test]
@@ -259,11 +292,11 @@ fn a_state_file_that_is_not_whole_is_refused_and_stays_as_it_is() {
         assert_eq!(fs::read(&states).unwrap(), bytes, "{error}");
         message(&error)
     };
-    let damaged = "put back a copy, or move the file away to begin with all counts anew";
+    let damaged = format!("put back a copy of all files of the store, or {STATES_ANEW}");
     assert_eq!(refused(b""), "is empty; remove it, and a state file is made in its place");
     assert_eq!(
         refused(b"something else"),
-        "is no state file, and a zone keeps its states there; move the file away"
+        "is not a state file, and a zone keeps its states there; move it away, and a state file is made in its place"
     );
     assert_eq!(refused(&whole[..100]), format!("was cut off after 100 bytes; {damaged}"));
     let (made, found) = (whole.len(), whole.len() - 1);
@@ -277,6 +310,18 @@ fn a_state_file_that_is_not_whole_is_refused_and_stays_as_it_is() {
     assert!(refused(&with(16, 2)).starts_with("has format 3, and this program knows 1; run the version"));
     let torn = format!("was damaged: its blocks contradict each other at byte 0; {damaged}");
     assert_eq!(refused(&with(4096 + 8, 0xf0)), torn);
+    assert_eq!(message(&Zone::check_states(&path).unwrap_err()), torn);
+    assert_eq!(fs::read(&states).unwrap(), with(4096 + 8, 0xf0), "to look changes nothing");
+    fs::write(&states, &whole).unwrap();
+    assert!(Zone::check_states(&path).is_ok());
+    assert_eq!(fs::read(&states).unwrap(), whole);
+
+    fs::remove_file(&states).unwrap();
+    fs::create_dir(&states).unwrap();
+    let error = Zone::in_file_with_clock(&path, BYTES, clock.clone()).unwrap_err();
+    assert_eq!(message(&error), "is a folder where a zone keeps its states; move it away");
+    fs::remove_dir(&states).unwrap();
+    fs::write(&states, &whole).unwrap();
 
     fs::remove_file(&states).unwrap();
     symlink(folder.path().join("other"), &states).unwrap();

@@ -15,15 +15,27 @@ use super::states::VERSION as STATES_VERSION;
 #[non_exhaustive]
 pub struct ZoneError {
     path: PathBuf,
+    kind: FileKind,
     problem: Problem,
     source: Option<io::Error>,
 }
 
-/// What is wrong.
+/// What is kept in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FileKind {
+    /// Cells, and other files beside it.
+    Zone,
+    /// States of more than one word.
+    States,
+}
+
+/// What is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Problem {
     /// What the file has in it.
     Flaw(Flaw),
+    /// It is missing, and these of its set are there.
+    Missing(Vec<PathBuf>),
     /// It is a folder.
     Folder,
     /// It is something else that is not a file: this.
@@ -70,12 +82,17 @@ pub(super) enum Attempt {
 
 impl ZoneError {
     pub(super) fn new(path: &Path, problem: Problem) -> ZoneError {
-        ZoneError { path: path.to_owned(), problem, source: None }
+        ZoneError { path: path.to_owned(), kind: FileKind::Zone, problem, source: None }
     }
 
-    /// A file that was left of another store.
-    pub(crate) fn of_another_set(path: &Path) -> ZoneError {
-        ZoneError::new(path, Problem::Flaw(Flaw::OtherSet))
+    /// The same error, about a state file.
+    pub(crate) fn of_states(self) -> ZoneError {
+        ZoneError { kind: FileKind::States, ..self }
+    }
+
+    /// The first file of a set is missing, and these others are there.
+    pub(crate) fn missing(path: &Path, others: Vec<PathBuf>) -> ZoneError {
+        ZoneError::new(path, Problem::Missing(others))
     }
 
     /// The file of a zone whose name cannot be a part of a file's.
@@ -95,18 +112,14 @@ impl ZoneError {
             (Attempt::Map, io::ErrorKind::Unsupported) => Problem::NotHere,
             _ => Problem::Failed(attempt),
         };
-        ZoneError { path: path.to_owned(), problem, source: Some(source) }
+        ZoneError { source: Some(source), ..ZoneError::new(path, problem) }
     }
 
     /// A file of so many bytes that could not be made.
     pub(super) fn not_made(path: &Path, bytes: u64, source: io::Error) -> ZoneError {
         use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
         if matches!(source.kind(), StorageFull | QuotaExceeded | FileTooLarge) {
-            return ZoneError {
-                path: path.to_owned(),
-                problem: Problem::NoRoom(bytes),
-                source: Some(source),
-            };
+            return ZoneError { source: Some(source), ..ZoneError::new(path, Problem::NoRoom(bytes)) };
         }
         ZoneError::failed(path, Attempt::Create, source)
     }
@@ -119,7 +132,7 @@ impl ZoneError {
     /// Whether the file is a zone that was damaged: cut off, lengthened, or changed by somebody else.
     pub fn is_damaged(&self) -> bool {
         use Flaw::{Blocks, Checksum, Clock, Contradiction, Length, Short};
-        let Problem::Flaw(flaw) = self.problem else { return false };
+        let Problem::Flaw(flaw) = &self.problem else { return false };
         matches!(flaw, Short { .. } | Checksum | Contradiction | Clock | Length { .. } | Blocks { .. })
     }
 
@@ -148,14 +161,58 @@ impl ZoneError {
 
     #[cfg(test)]
     pub(super) fn problem(&self) -> Problem {
-        self.problem
+        self.problem.clone()
     }
 }
 
 impl fmt::Display for ZoneError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{:?}: {}", self.path, self.problem)
+        write!(out, "{:?}: ", self.path)?;
+        match (&self.problem, self.kind) {
+            (Problem::Flaw(flaw), _) => match remedy(flaw) {
+                Remedy::Only(remedy) => write!(out, "{flaw}; {remedy}"),
+                Remedy::Or(remedy) => write!(out, "{flaw}; {remedy}, or {}", BeginAnew(self)),
+                Remedy::Size(held) => {
+                    write!(out, "{flaw}; ask for {} ({held} bytes), or {}", Bytes(held), BeginAnew(self))
+                }
+            },
+            (Problem::OtherOwner { owner, .. }, _) => {
+                write!(out, "{}; run it as user {owner}, or {}", self.problem, BeginAnew(self))
+            }
+            (Problem::Folder, FileKind::States) => {
+                out.write_str("is a folder where a zone keeps its states; move it away")
+            }
+            (Problem::NotFile(what), FileKind::States) => {
+                write!(out, "is a {what} where a zone keeps its states; move it away")
+            }
+            (problem, _) => problem.fmt(out),
+        }
     }
+}
+
+/// The way to begin with new files where these cannot be used.
+struct BeginAnew<'a>(&'a ZoneError);
+
+impl fmt::Display for BeginAnew<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ZoneError { path, kind, .. } = self.0;
+        match kind {
+            FileKind::Zone => write!(
+                out,
+                "stop what uses it and move it and {:?} away to begin with all counts anew",
+                beside(path, ".*")
+            ),
+            FileKind::States => out.write_str(
+                "stop what uses it and move it away: counts of sliding logs, sliding windows, pacers and permits begin anew",
+            ),
+        }
+    }
+}
+
+fn beside(path: &Path, more: &str) -> PathBuf {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(more);
+    beside.into()
 }
 
 impl Error for ZoneError {
@@ -168,6 +225,12 @@ impl fmt::Display for Problem {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Problem::Flaw(flaw) => flaw.fmt(out),
+            Problem::Missing(others) => write!(
+                out,
+                "is missing, and other files of its store are there: {}; put it back, or move these away to begin with all \
+                 counts anew",
+                others.iter().map(|path| format!("{path:?}")).collect::<Vec<_>>().join(", ")
+            ),
             Problem::Folder => out.write_str("is a folder; name a file in it"),
             Problem::NotFile(what) => write!(out, "is a {what}, not a file; name another path"),
             Problem::UnfitName => {
@@ -181,8 +244,7 @@ impl fmt::Display for Problem {
             Problem::OtherOwner { owner, user } => {
                 write!(
                     out,
-                    "belongs to user {owner}, who can change its counts at any time, and this process runs as user {user}; \
-                     run it as user {owner}, or move the file away to begin with all counts anew"
+                    "belongs to user {owner}, who can change its counts at any time, and this process runs as user {user}"
                 )
             }
             Problem::OthersMayWrite(mode) => {
@@ -230,72 +292,78 @@ impl fmt::Display for Attempt {
     }
 }
 
-/// Where another program wrote the file, that one can go on with it.
-const OTHER_PROGRAM: &str =
-    "run the version that wrote it, or move the file away to begin with all counts anew";
-/// Where the file was damaged, nothing but a copy brings the counts back.
-const DAMAGED: &str = "put back a copy, or move the file away to begin with all counts anew";
+/// What to do about a flaw.
+enum Remedy {
+    /// This.
+    Only(&'static str),
+    /// This, or begin anew.
+    Or(&'static str),
+    /// To ask for the size that it has, or begin anew.
+    Size(u64),
+}
+
+fn remedy(flaw: &Flaw) -> Remedy {
+    use Flaw::*;
+    match flaw {
+        Empty => Remedy::Only("remove it, and a zone is made in its place"),
+        EmptyStates => Remedy::Only("remove it, and a state file is made in its place"),
+        Foreign => Remedy::Only("name another path, or move the file away"),
+        ForeignStates => Remedy::Only("move it away, and a state file is made in its place"),
+        // Where another program wrote the file, that one can go on with it.
+        Newer { .. }
+        | NewerStates { .. }
+        | Older { .. }
+        | Hash { .. }
+        | Tick { .. }
+        | Cell { .. }
+        | Bucket { .. } => Remedy::Or("run the version that wrote it"),
+        ByteOrder => Remedy::Or("use it there"),
+        // Where the file was damaged, nothing but a copy brings the counts back.
+        Short { .. } | Checksum | Contradiction | Clock | Length { .. } | Blocks { .. } => {
+            Remedy::Or("put back a copy of all files of the store")
+        }
+        OtherZone => Remedy::Or("put it back in its place"),
+        OtherSet => Remedy::Or("put back the files that belong together"),
+        Size { held, .. } => Remedy::Size(*held),
+    }
+}
 
 impl fmt::Display for Flaw {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Flaw::Empty => out.write_str("is empty; remove it, and a zone is made in its place"),
-            Flaw::Short { bytes } => write!(out, "was cut off after {bytes} bytes; {DAMAGED}"),
-            Flaw::Foreign => out.write_str("is not a zone; name another path, or move the file away"),
+            Flaw::Empty | Flaw::EmptyStates => out.write_str("is empty"),
+            Flaw::Short { bytes } => write!(out, "was cut off after {bytes} bytes"),
+            Flaw::Foreign => out.write_str("is not a zone"),
+            Flaw::ForeignStates => out.write_str("is not a state file, and a zone keeps its states there"),
             Flaw::Newer { version } => {
-                write!(out, "has format {version}, and this program knows {VERSION}; {OTHER_PROGRAM}")
-            }
-            Flaw::Older { version } => {
-                write!(out, "has format {version}, and this program writes {VERSION}; {OTHER_PROGRAM}")
-            }
-            Flaw::ByteOrder => {
-                write!(
-                    out,
-                    "was written by a machine of the other byte order; use it there, or move the file away to begin with all counts anew"
-                )
-            }
-            Flaw::Hash { id } => {
-                write!(out, "finds keys by hash {id}, which is unknown here; {OTHER_PROGRAM}")
-            }
-            Flaw::Tick { id } => {
-                write!(out, "counts time in unit {id}, which is unknown here; {OTHER_PROGRAM}")
-            }
-            Flaw::Cell { bytes } => {
-                write!(out, "has cells of {bytes} bytes, which are unknown here; {OTHER_PROGRAM}")
-            }
-            Flaw::Bucket { cells, wanted } => {
-                write!(out, "has buckets of {cells} cells, and this program has {wanted}; {OTHER_PROGRAM}")
-            }
-            Flaw::Checksum => write!(out, "was damaged: the checksum of its header is wrong; {DAMAGED}"),
-            Flaw::Contradiction => write!(out, "was damaged: its header contradicts itself; {DAMAGED}"),
-            Flaw::Clock => write!(out, "was damaged: neither of its clock records is whole; {DAMAGED}"),
-            Flaw::Length { made, found } => {
-                write!(out, "has {found} bytes, and was made with {made}; {DAMAGED}")
-            }
-            Flaw::OtherZone => {
-                write!(out, "belongs to a zone of another name; name another path, or move the file away")
-            }
-            Flaw::OtherSet => write!(
-                out,
-                "belongs to another store: the first file was replaced, or this one was copied; \
-                 put both back together, or move this file away to begin with its counts anew"
-            ),
-            Flaw::Blocks { at } => {
-                write!(out, "was damaged: its blocks contradict each other at byte {at}; {DAMAGED}")
-            }
-            Flaw::EmptyStates => out.write_str("is empty; remove it, and a state file is made in its place"),
-            Flaw::ForeignStates => {
-                out.write_str("is no state file, and a zone keeps its states there; move the file away")
+                write!(out, "has format {version}, and this program knows {VERSION}")
             }
             Flaw::NewerStates { version } => {
-                write!(out, "has format {version}, and this program knows {STATES_VERSION}; {OTHER_PROGRAM}")
+                write!(out, "has format {version}, and this program knows {STATES_VERSION}")
+            }
+            Flaw::Older { version } => {
+                write!(out, "has format {version}, and this program writes {VERSION}")
+            }
+            Flaw::ByteOrder => out.write_str("was written by a machine of the other byte order"),
+            Flaw::Hash { id } => write!(out, "finds keys by hash {id}, which is unknown here"),
+            Flaw::Tick { id } => write!(out, "counts time in unit {id}, which is unknown here"),
+            Flaw::Cell { bytes } => write!(out, "has cells of {bytes} bytes, which are unknown here"),
+            Flaw::Bucket { cells, wanted } => {
+                write!(out, "has buckets of {cells} cells, and this program has {wanted}")
+            }
+            Flaw::Checksum => out.write_str("was damaged: the checksum of its header is wrong"),
+            Flaw::Contradiction => out.write_str("was damaged: its header contradicts itself"),
+            Flaw::Clock => out.write_str("was damaged: neither of its clock records is whole"),
+            Flaw::Length { made, found } => write!(out, "has {found} bytes, and was made with {made}"),
+            Flaw::OtherZone => out.write_str("belongs to a zone of another name"),
+            Flaw::OtherSet => {
+                out.write_str("belongs to another store: the first file was replaced, or this one was copied")
+            }
+            Flaw::Blocks { at } => {
+                write!(out, "was damaged: its blocks contradict each other at byte {at}")
             }
             Flaw::Size { held, wanted } => {
-                let (held_in, wanted_in) = (Bytes(held), Bytes(wanted));
-                write!(
-                    out,
-                    "holds {held_in}, but {wanted_in} were asked for; ask for {held} bytes, or move the file away to begin with all counts anew"
-                )
+                write!(out, "holds {}, but {} were asked for", Bytes(held), Bytes(wanted))
             }
         }
     }
@@ -334,7 +402,8 @@ mod tests {
 
     #[test]
     fn flaws_of_other_programs_say_which_can_go_on() {
-        let rest = "run the version that wrote it, or move the file away to begin with all counts anew";
+        let anew = "stop what uses it and move it and \"zone.tg.*\" away to begin with all counts anew";
+        let rest = format!("run the version that wrote it, or {anew}");
         for (flaw, expected) in [
             (Flaw::Newer { version: 5 }, "has format 5, and this program knows 4"),
             (Flaw::Older { version: 2 }, "has format 2, and this program writes 4"),
@@ -350,13 +419,13 @@ mod tests {
         }
         assert_eq!(
             message(Problem::Flaw(Flaw::ByteOrder)),
-            "\"zone.tg\": was written by a machine of the other byte order; use it there, or move the file away to \
-             begin with all counts anew"
+            format!("\"zone.tg\": was written by a machine of the other byte order; use it there, or {anew}")
         );
         assert_eq!(
             message(Problem::Flaw(Flaw::Contradiction)),
-            "\"zone.tg\": was damaged: its header contradicts itself; put back a copy, or move the file away to \
-             begin with all counts anew"
+            format!(
+                "\"zone.tg\": was damaged: its header contradicts itself; put back a copy of all files of the store, or {anew}"
+            )
         );
     }
 

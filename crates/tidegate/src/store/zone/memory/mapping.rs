@@ -46,6 +46,13 @@ unsafe impl Send for Mapping {}
 // SAFETY: shared references reach the memory only as what is `Shareable`, which is changed in atomic steps.
 unsafe impl Sync for Mapping {}
 
+/// Where the bytes are that are written to a mapping of a file.
+#[derive(Clone, Copy, Debug)]
+enum Writes {
+    InFile,
+    InCopy,
+}
+
 impl Mapping {
     /// So many bytes, all zero, which take up memory only once they are written to. From two megabytes on they are
     /// aligned for huge pages. An error if the system gives no memory.
@@ -63,7 +70,13 @@ impl Mapping {
     /// The first so many bytes of a file, which has them: what is written here is in the file, and the other way
     /// round. Whoever cuts off the file later has the process killed by its next access.
     pub(crate) fn of_file(file: &File, length: usize) -> io::Result<Mapping> {
-        let start = system::of_file(file, length)?;
+        let start = system::of_file(file, length, Writes::InFile)?;
+        Ok(Mapping { start, length, held: length })
+    }
+
+    /// The same bytes as they are now: what is written here is not in the file.
+    pub(crate) fn copy_of_file(file: &File, length: usize) -> io::Result<Mapping> {
+        let start = system::of_file(file, length, Writes::InCopy)?;
         Ok(Mapping { start, length, held: length })
     }
 
@@ -141,6 +154,8 @@ mod linux {
 
     use rustix::mm::{self, Advice, MapFlags, MsyncFlags, ProtFlags};
 
+    use super::Writes;
+
     /// The size and the alignment of a huge page; every smaller page fits into it a whole number of times.
     pub(super) const HUGE: usize = 2 << 20;
 
@@ -187,8 +202,12 @@ mod linux {
     }
 
     #[expect(unsafe_code, reason = "the system's call has no safe form")]
-    pub(super) fn of_file(file: &File, length: usize) -> io::Result<NonNull<u8>> {
-        let (access, flags) = (ProtFlags::READ.union(ProtFlags::WRITE), MapFlags::SHARED);
+    pub(super) fn of_file(file: &File, length: usize, writes: Writes) -> io::Result<NonNull<u8>> {
+        let flags = match writes {
+            Writes::InFile => MapFlags::SHARED,
+            Writes::InCopy => MapFlags::PRIVATE,
+        };
+        let access = ProtFlags::READ.union(ProtFlags::WRITE);
         // SAFETY: nothing is told about where, so nothing that is in use is replaced.
         let start = unsafe { mm::mmap(ptr::null_mut(), length, access, flags, file, 0) }?;
         NonNull::new(start.cast()).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
@@ -216,7 +235,7 @@ mod elsewhere {
     use std::io;
     use std::ptr::NonNull;
 
-    use super::PAGE;
+    use super::{PAGE, Writes};
 
     #[expect(unsafe_code, reason = "the allocator has no safe form")]
     pub(super) fn anonymous(bytes: usize) -> Option<(NonNull<u8>, usize)> {
@@ -226,7 +245,7 @@ mod elsewhere {
         Some((NonNull::new(start)?, bytes))
     }
 
-    pub(super) fn of_file(_file: &File, _length: usize) -> io::Result<NonNull<u8>> {
+    pub(super) fn of_file(_file: &File, _length: usize, _: Writes) -> io::Result<NonNull<u8>> {
         Err(io::ErrorKind::Unsupported.into())
     }
 

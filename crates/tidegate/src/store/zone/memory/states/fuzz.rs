@@ -12,7 +12,7 @@ use super::super::header::{Flaw, HEADER_BYTES};
 use super::super::mapping::Mapping;
 use super::block::UNIT_WORDS;
 use super::header::{BLOCKS_AT, FIXED_BYTES, Header};
-use super::{StateFile, StateName};
+use super::{Rewrite, StateFile, StateName};
 use crate::algorithm::{Algorithm, State};
 use crate::time::Timestamp;
 
@@ -49,6 +49,11 @@ fn examine_blocks(bytes: &[u8]) {
     let states = StateFile::over(Path::new("states"), None, Arc::clone(&mapping), length);
     for (at, chunk) in bytes.chunks_exact(8).take(length / 8).enumerate() {
         states.region.set(at, u64::from_le_bytes(chunk.try_into().expect("eight bytes")));
+    }
+    // Any block may seem to be written anew from any other.
+    if let Some([block, spare, ..]) = bytes.last_chunk::<8>() {
+        let [block, spare] = [block, spare].map(|unit| u32::from(*unit) % (units as u32 + 1));
+        states.region.publish_rewrite(Some(Rewrite { block, spare }));
     }
     let mut kept = Vec::new();
     let loaded = states.load(&mut |loaded| {

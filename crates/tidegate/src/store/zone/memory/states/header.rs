@@ -3,6 +3,7 @@
 //! ```text
 //!     0  what never changes: format, size, set and zone; a checksum
 //!   512  the process that owns the file, and the start of the machine under which it was last written
+//!   536  the rewrite that goes on
 //!  4096  blocks
 //! ```
 
@@ -14,6 +15,8 @@ pub(super) const BLOCKS_AT: usize = HEADER_BYTES;
 /// Where three words are: the process, and the start of the machine in two.
 pub(super) const OWNER_AT: usize = 512;
 pub(super) const OWNER_WORDS: usize = 3;
+/// Where the word is that says which block is being written anew, and from which.
+pub(super) const REWRITE_AT: usize = OWNER_AT + OWNER_WORDS * size_of::<u64>();
 
 /// The bytes of what never changes, with its checksum.
 pub(super) const FIXED_BYTES: usize = CHECKED + 8;

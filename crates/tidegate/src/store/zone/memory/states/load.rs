@@ -2,7 +2,7 @@
 
 use super::block::{Block, DIGEST, HEAD_WORDS, Layout, META, Meta, PUBLISH, PublishWord, UNIT_WORDS};
 use super::blocks::{Blocks, class_at, start};
-use super::{Flaw, StateFile, halves, ring, table};
+use super::{Flaw, Rewrite, StateFile, halves, ring, table};
 use crate::algorithm::{Algorithm, State};
 use crate::time::Timestamp;
 
@@ -17,9 +17,11 @@ pub(crate) struct Loaded<'a> {
 }
 
 impl StateFile {
-    /// Hands on every state, in the order of the file. Nothing is written but that free neighbours are merged. `visit` says
+    /// Hands on every state, in the order of the file. Nothing is written but the end of a rewrite that was cut off, and that
+    /// free neighbours are merged. `visit` says
     /// whether the state keeps its block; if not, that is free.
     pub(crate) fn load(&self, visit: &mut dyn FnMut(Loaded<'_>) -> bool) -> Result<(), Flaw> {
+        self.end_rewrite();
         let units = (self.region.len() / UNIT_WORDS) as u32;
         let (mut unit, mut name) = (0, Vec::new());
         while unit < units {
@@ -41,10 +43,46 @@ impl StateFile {
             unit += 1 << class;
         }
         let mut blocks = self.blocks.lock();
-        // A file that is full to the last block, and whose process was killed while it used the spare one, has no room for
-        // another: it is taken as soon as there is.
+        // There is room for a spare block, unless the file was not written here; then one is taken as soon as there is.
         let _ = blocks.wanted_spare().is_none_or(|class| blocks.keep_spare(&self.region, class));
         Ok(())
+    }
+
+    /// Ends a rewrite that a kill has cut off, if its state is still valid in the spare block.
+    fn end_rewrite(&self) {
+        let Some(rewrite) = self.region.rewrite() else { return };
+        let mut name = Vec::new();
+        if let Some((spare, block)) = self.spare_and_block(rewrite, &mut name) {
+            let Loaded { block: spare, mut state, clear_at, .. } = spare;
+            if !self.is_later(block, spare) {
+                self.overwrite(block, (&mut state, clear_at), self.word(spare).sequence() + 1);
+            }
+            self.free_spare(spare);
+        }
+        self.region.publish_rewrite(None);
+    }
+
+    /// What is in the spare block of a rewrite, and the block of the same name from which it came. None if the spare block is
+    /// not valid, or the file was damaged.
+    fn spare_and_block<'a>(
+        &self,
+        Rewrite { block, spare }: Rewrite,
+        name: &'a mut Vec<u8>,
+    ) -> Option<(Loaded<'a>, Block)> {
+        let units = (self.region.len() / UNIT_WORDS) as u32;
+        if block >= units || spare >= units || block == spare {
+            return None;
+        }
+        let (block_class, spare_class) = (class_at(&self.region, block)?, class_at(&self.region, spare)?);
+        let word =
+            Some(PublishWord(self.region.get(start(spare) + PUBLISH))).filter(|word| word.is_valid())?;
+        let loaded = self.read(spare, spare_class, word, name)?;
+        let of_spare = self.name_of(loaded.block)?;
+        let block = Block::new(block, block_class, of_spare.1, loaded.name.len())?;
+        if block.layout().body_words(loaded.state.word_count()) > block.body_words() {
+            return None;
+        }
+        (self.name_of(block)? == of_spare).then_some((loaded, block))
     }
 
     fn read<'a>(&self, unit: u32, class: u8, word: PublishWord, name: &'a mut Vec<u8>) -> Option<Loaded<'a>> {

@@ -50,7 +50,7 @@ use crate::time::Timestamp;
 use crate::time::boot::boot_id;
 use block::{DIGEST, HEAD_WORDS, Layout, META, Meta, PUBLISH, PublishWord, UNIT_WORDS, class_of, name_words};
 use blocks::Blocks;
-use region::Region;
+use region::{Region, Rewrite};
 
 /// The least bytes of the blocks of a state file.
 const LEAST_BYTES: usize = 1 << 16;
@@ -113,7 +113,7 @@ fn class_for(algorithm: Algorithm, words: usize, name_bytes: usize) -> Option<u8
 
 impl StateFile {
     fn over(path: &Path, file: Option<File>, mapping: Arc<Mapping>, bytes: usize) -> StateFile {
-        let region = Region::new(&mapping, header::BLOCKS_AT, bytes);
+        let region = Region::new(&mapping, bytes);
         let units = u32::try_from(bytes / UNIT_BYTES).unwrap_or(u32::MAX - 1);
         let blocks = Mutex::new(Blocks::new(units));
         let owner = mapping.part(header::OWNER_AT, header::OWNER_WORDS);
@@ -141,7 +141,7 @@ impl StateFile {
 
     /// The error about a file with this flaw.
     pub(crate) fn flawed(&self, flaw: Flaw) -> ZoneError {
-        ZoneError::new(&self.path, Problem::Flaw(flaw))
+        ZoneError::new(&self.path, Problem::Flaw(flaw)).of_states()
     }
 
     /// The bytes of all blocks.
@@ -292,6 +292,7 @@ impl StateFile {
     }
 
     /// Writes a state that has changed in a way which no single store can publish: into the spare block, then into its own.
+    /// The header says so meanwhile, so that a start can end what a kill has cut off.
     #[cold]
     fn rewrite(&self, block: Block, (state, clear_at): (&mut State, Timestamp), word: PublishWord) {
         let mut blocks = self.blocks.lock();
@@ -299,21 +300,34 @@ impl StateFile {
         let spare = blocks.spare().filter(|(_, class)| *class >= block.class());
         let spare = self.name_of(block).zip(spare).and_then(|((digest, algorithm, name), (unit, class))| {
             let spare = Block::new(unit, class, algorithm, name.len())?;
+            self.region.publish_rewrite(Some(Rewrite { block: block.unit(), spare: unit }));
+            self.region.then();
             self.name(spare, StateName { digest, name: &name, algorithm });
             self.region.then();
             self.write_all(spare, (state, clear_at), word.sequence() + 1);
             Some(spare)
         });
+        // Logs and tables get a block only where there is a spare one, so there is none only in a file that was not written
+        // here.
+        self.overwrite(block, (state, clear_at), word.sequence() + 2);
+        spare.iter().for_each(|spare| self.free_spare(*spare));
+        drop(blocks);
+    }
+
+    /// Writes all of a state into a block, which is not valid meanwhile.
+    fn overwrite(&self, block: Block, state: (&mut State, Timestamp), sequence: u64) {
         self.region.publish(block.start() + PUBLISH, 0);
         self.region.then();
-        self.write_all(block, (state, clear_at), word.sequence() + 2);
-        if let Some(spare) = spare {
-            self.region.publish(spare.start() + PUBLISH, 0);
-            self.region.then();
-            // The next state that is allocated there says its own class, and so does a walk over the blocks until then.
-            self.region.publish(spare.start() + META, Meta::free(spare.class()).encode());
-        }
-        drop(blocks);
+        self.write_all(block, state, sequence);
+    }
+
+    /// Ends a rewrite: the spare block is free again.
+    fn free_spare(&self, spare: Block) {
+        self.region.publish(spare.start() + PUBLISH, 0);
+        self.region.then();
+        // The next state that is allocated there says its own class, and so does a walk over the blocks until then.
+        self.region.publish(spare.start() + META, Meta::free(spare.class()).encode());
+        self.region.publish_rewrite(None);
     }
 
     /// Frees the block of a state that is forgotten.
@@ -362,12 +376,12 @@ fn boot_words() -> Option<[u64; 2]> {
 #[cfg(target_os = "linux")]
 use super::system::unlock;
 #[cfg(target_os = "linux")]
-pub(crate) use open::{check, open};
+pub(crate) use open::{check, check_blocks, open};
 
 #[cfg(not(target_os = "linux"))]
 use elsewhere::unlock;
 #[cfg(not(target_os = "linux"))]
-pub(crate) use elsewhere::{check, open};
+pub(crate) use elsewhere::{check, check_blocks, open};
 
 #[cfg(not(target_os = "linux"))]
 mod elsewhere {
@@ -379,6 +393,10 @@ mod elsewhere {
     }
 
     pub(crate) fn check(path: &Path, _: u64, _: Identity) -> Result<bool, ZoneError> {
+        Err(ZoneError::new(path, Problem::NotHere))
+    }
+
+    pub(crate) fn check_blocks(path: &Path) -> Result<(), ZoneError> {
         Err(ZoneError::new(path, Problem::NotHere))
     }
 

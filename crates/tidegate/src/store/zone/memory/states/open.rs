@@ -39,6 +39,29 @@ pub(crate) fn check(path: &Path, bytes: u64, identity: Identity) -> Result<bool,
     Ok(true)
 }
 
+/// Looks at all blocks of a state file, in a copy of them. A file that another process has open is not looked at, and after a
+/// restart of the machine blocks may be torn.
+pub(crate) fn check_blocks(path: &Path) -> Result<(), ZoneError> {
+    let Some(file) = find(path, Links::Reject)? else { return Ok(()) };
+    let failed = |error| ZoneError::failed(path, Attempt::Read, error);
+    let length = require_own(path, &file)?;
+    let page = first_page(&file).map_err(failed)?;
+    let header = Header::decode(&page, length).map_err(|flaw| ZoneError::new(path, Problem::Flaw(flaw)))?;
+    let bytes = usize::try_from(header.bytes).map_err(|_| ZoneError::new(path, Problem::TooLarge))?;
+    if !system::try_lock(&file) {
+        return Ok(());
+    }
+    let copy = Mapping::copy_of_file(&file, usize::try_from(length).unwrap_or(usize::MAX));
+    let copy = copy.map_err(|error| ZoneError::failed(path, Attempt::Map, error));
+    let copy = copy.map(|mapping| StateFile::over(path, None, Arc::new(mapping), bytes));
+    let checked = copy.and_then(|copy| match copy.has_restarted() {
+        true => Ok(()),
+        false => copy.load(&mut |_| true).map_err(|flaw| copy.flawed(flaw)),
+    });
+    system::unlock(&file);
+    checked
+}
+
 /// Requires a whole state file that is what was asked for. Returns its length.
 fn require(path: &Path, file: &File, bytes: u64, identity: Identity) -> Result<u64, ZoneError> {
     let flawed = |flaw| ZoneError::new(path, Problem::Flaw(flaw));

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 use super::super::super::atomic::prefetch;
 use super::super::mapping::{Mapping, Part};
 use super::block::UNIT_WORDS;
+use super::header::{BLOCKS_AT, REWRITE_AT};
 
 /// The words in which the blocks lie. Every store goes through here.
 ///
@@ -13,15 +14,27 @@ use super::block::UNIT_WORDS;
 #[derive(Debug)]
 pub(super) struct Region {
     words: Part<AtomicU64>,
+    /// The rewrite that goes on, in the header.
+    rewrite: Part<AtomicU64>,
     #[cfg(test)]
     pub(super) watch: Watch,
 }
 
+/// A block that is written anew, while its state is valid in the spare block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Rewrite {
+    /// The first unit of the block.
+    pub(super) block: u32,
+    /// The first unit of the spare block.
+    pub(super) spare: u32,
+}
+
 impl Region {
-    pub(super) fn new(mapping: &Arc<Mapping>, offset: usize, bytes: usize) -> Region {
-        let words = mapping.part(offset, bytes / size_of::<u64>());
+    pub(super) fn new(mapping: &Arc<Mapping>, bytes: usize) -> Region {
+        let words = mapping.part(BLOCKS_AT, bytes / size_of::<u64>());
         Region {
             words,
+            rewrite: mapping.part(REWRITE_AT, 1),
             #[cfg(test)]
             watch: Watch::default(),
         }
@@ -47,7 +60,7 @@ impl Region {
     #[inline]
     pub(super) fn set(&self, at: usize, word: u64) {
         #[cfg(test)]
-        self.watch.before_store(&self.words);
+        self.watch.before_store(self);
         self.words[at].store(word, Ordering::Relaxed);
     }
 
@@ -55,8 +68,23 @@ impl Region {
     #[inline]
     pub(super) fn publish(&self, at: usize, word: u64) {
         #[cfg(test)]
-        self.watch.before_store(&self.words);
+        self.watch.before_store(self);
         self.words[at].store(word, Ordering::Release);
+    }
+
+    /// The rewrite that was begun and not ended.
+    pub(super) fn rewrite(&self) -> Option<Rewrite> {
+        // No block is written anew from itself, so this is not zero while one is.
+        let word = self.rewrite[0].load(Ordering::Relaxed);
+        (word != 0).then_some(Rewrite { block: word as u32, spare: (word >> 32) as u32 })
+    }
+
+    /// Says which rewrite goes on.
+    pub(super) fn publish_rewrite(&self, rewrite: Option<Rewrite>) {
+        #[cfg(test)]
+        self.watch.before_store(self);
+        let word = rewrite.map_or(0, |Rewrite { block, spare }| u64::from(block) | u64::from(spare) << 32);
+        self.rewrite[0].store(word, Ordering::Release);
     }
 
     /// Keeps the stores behind it from coming before those ahead of it.
@@ -89,7 +117,7 @@ impl Region {
 pub(super) struct Watch(std::sync::Mutex<Option<Watcher>>);
 
 #[cfg(test)]
-pub(super) type Watcher = Box<dyn FnMut(&[AtomicU64]) + Send>;
+pub(super) type Watcher = Box<dyn FnMut(&Region) + Send>;
 
 #[cfg(test)]
 impl Watch {
@@ -97,9 +125,9 @@ impl Watch {
         *self.0.lock().expect("no watcher panics") = watcher;
     }
 
-    fn before_store(&self, words: &[AtomicU64]) {
+    fn before_store(&self, region: &Region) {
         if let Some(watcher) = &mut *self.0.lock().expect("no watcher panics") {
-            watcher(words);
+            watcher(region);
         }
     }
 }

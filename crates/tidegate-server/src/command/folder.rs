@@ -1,30 +1,26 @@
-//! Warns about a zone's file that other users of the machine can remove.
+//! A zone's file that other users of the machine can remove.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
-
-use crate::command::output::say;
 
 /// The permission of everyone to create and remove files in a folder.
 const ANYONE_WRITES: u32 = 0o002;
 /// With this bit only the owner of a file removes it, as in `/tmp`.
 const STICKY: u32 = 0o1000;
 
-/// Prints a warning if anyone can write to the folder of this file.
+/// The warning about a folder of this file to which anyone can write.
 ///
 /// The server starts all the same: volumes of containers are often folders of this kind with one user.
-pub(super) fn warn_if_open(file: &Path) {
+pub(super) fn warning(file: &Path) -> Option<String> {
     // A link that is in a private folder may lead to one that is not.
     let real = fs::canonicalize(file).ok();
-    let open = [Some(file), real.as_deref()].into_iter().flatten().find_map(open_mode);
-    if let Some(mode) = open {
-        say(format_args!(
-            "warning: anyone can write to the folder of {} (mode {mode:o}) and remove the file, so that a restart begins \
-             with all counts anew; use a folder of its own, or run `chmod o-w` on this one",
-            file.display()
-        ));
-    }
+    let mode = [Some(file), real.as_deref()].into_iter().flatten().find_map(open_mode)?;
+    Some(format!(
+        "anyone can write to the folder of {} (mode {mode:o}) and remove the file, so that a restart begins with all counts \
+         anew; use a folder of its own, or run `chmod o-w` on this one",
+        file.display()
+    ))
 }
 
 /// Returns the permissions of the folder of this file if anyone can remove the file.
