@@ -35,6 +35,10 @@ pub(super) fn run(_: &Options, programs: &Programs) -> Result<Vec<Goal>, String>
     }
     let table = Table::measure(&mut candidates, Turn::Closed(1, TURN))?;
     table.print(&format!("pipeline 1, {CONNECTIONS} connections and ten times as many; base: {PING}"), PING);
-    let ratio = table.ratio(OURS_TENFOLD, OURS, |sample| sample.rate);
-    Ok(vec![Goal::at_least("server/ten-times-the-connections", ratio, 0.9, 1.0)])
+    let kept = |tenfold, few| table.ratio(tenfold, few, |sample| sample.rate);
+    let (ours, peer) = (kept(OURS_TENFOLD, OURS), kept(PING_TENFOLD, PING));
+    println!(
+        "\nreplies/s with {TENFOLD} connections ÷ with {CONNECTIONS}: tidegate {ours:.3}, redis-server {peer:.3}"
+    );
+    Ok(vec![Goal::at_least("server/ten-times-the-connections", ours, 0.9, 1.0)])
 }

@@ -1,11 +1,13 @@
 //! What a trace is played on.
 
 mod adhoc;
+mod fallback;
 mod kept;
 mod limiter;
 mod single;
 
 pub use adhoc::OnAdHoc;
+pub use fallback::OnFallback;
 pub use kept::Kept;
 pub use limiter::OnLimiter;
 pub use single::OnSingle;

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use redis::Value;
 use tidegate::{
     Adjusted, Adjustment, Answer, Ask, Clock, Cost, Decision, Decisions, Limit, OpenReceipt, PermitId, State,
-    Store, StoreError, Subject, Ticks, Timestamp, TrackedDecisions,
+    Store, StoreError, Subject, Ticks, Timestamp,
 };
 use tokio::time::Instant;
 
@@ -271,10 +271,6 @@ impl Store for RedisStore {
 
     fn adjust<'a>(&'a self, subject: Subject<'a>, adjustment: Adjustment) -> Answer<'a, Adjusted> {
         Answer::later(self.inner.adjust(subject, adjustment))
-    }
-
-    fn take_tracked<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> Answer<'a, TrackedDecisions> {
-        self.inner.take_tracked(asks)
     }
 
     fn refund<'a>(

@@ -99,7 +99,7 @@ fn limited_changes(old: &Limited, new: &Limited) -> impl Iterator<Item = String>
     };
     let changes = [
         (algorithm(old) != algorithm(new), "another algorithm: counts are not carried over"),
-        (old.zone != new.zone, "another zone: its counts begin anew"),
+        (old.zone != new.zone, "another zone: it goes on with the counts that are there, or begins anew"),
         (old.key.grouping != new.key.grouping, "addresses in other groups: their counts begin anew"),
         (old.schedule != new.schedule, "another schedule"),
         (rest(old) != rest(new), "other settings"),
@@ -132,7 +132,10 @@ mod tests {
                 "limit = '1/s sliding-log'",
                 "1/s -> 1/s sliding-log; another algorithm: counts are not carried over",
             ),
-            ("limit = '1/s'\nzone = 'z'", "another zone: its counts begin anew"),
+            (
+                "limit = '1/s'\nzone = 'z'",
+                "another zone: it goes on with the counts that are there, or begins anew",
+            ),
             ("limit = '1/s'\nipv6_prefix = 56", "addresses in other groups: their counts begin anew"),
             (
                 "limit = '1/s'\nschedule = [{ from = '01:00', to = '02:00', limit = '3/s' }]",

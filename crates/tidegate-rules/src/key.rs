@@ -1,10 +1,10 @@
 //! Whom a rule counts: the parts of its key.
 
-use std::borrow::Cow;
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::slice;
 
-use tidegate::Key;
+use tidegate::{Key, KeyPart};
 
 use crate::seen::{Seen, Slot};
 
@@ -94,26 +94,31 @@ impl KeyParts {
     /// A key with a part missing or repeated has one part more than one with all, which says which of them are: so it is
     /// no other's, whatever anybody sends.
     pub(crate) fn key(&self, seen: &Seen<'_>) -> Keyed {
-        let mut values = Vec::with_capacity(1 + self.parts.len());
         let (mut missing, mut repeated) = (0_u8, 0_u8);
-        values.push(Cow::Borrowed(&[][..]));
         for (bit, part) in self.parts.iter().enumerate() {
             let is_shared = self.on_repeated == OnRepeated::Share && seen.is_repeated(part.slot);
-            let value = if is_shared { None } else { self.value(part, seen) };
             repeated |= u8::from(is_shared) << bit;
-            missing |= u8::from(value.is_none() && !is_shared) << bit;
-            values.push(value.unwrap_or_default());
+            missing |= u8::from(!is_shared && self.value(part, seen).is_none()) << bit;
         }
         if self.on_repeated == OnRepeated::Deny && self.repeated(seen).next().is_some() {
             return Keyed::Deny;
         }
-        match (missing, repeated) {
-            (0, 0) => return Keyed::By(Key::from_parts(&values[1..])),
-            (missing, _) if missing != 0 && self.on_missing == OnMissing::Skip => return Keyed::Skip,
-            (missing, 0) => values[0] = Cow::Owned(vec![missing]),
-            both => values[0] = Cow::Owned(vec![both.0, both.1]),
-        }
-        Keyed::By(Key::from_parts(&values))
+        let both = [missing, repeated];
+        let first = match both {
+            [0, 0] => None,
+            _ if missing != 0 && self.on_missing == OnMissing::Skip => return Keyed::Skip,
+            [_, 0] => Some(&both[..1]),
+            _ => Some(&both[..]),
+        };
+        let values = self.parts.iter().enumerate().map(|(bit, part)| {
+            let has_none = (missing | repeated) >> bit & 1 == 1;
+            if has_none {
+                PartValue::Bytes(&[])
+            } else {
+                self.value(part, seen).unwrap_or(PartValue::Bytes(&[]))
+            }
+        });
+        Keyed::By(Key::from_parts(first.map(PartValue::Bytes).into_iter().chain(values)))
     }
 
     /// The keys that a request with several values of a part would have with one of them each, if all such requests are
@@ -122,13 +127,13 @@ impl KeyParts {
         if self.on_repeated != OnRepeated::Share || self.repeated(seen).next().is_none() {
             return Some(Vec::new());
         }
-        let mut keys: Vec<Vec<Cow<'_, [u8]>>> = vec![Vec::new()];
+        let mut keys: Vec<Vec<PartValue<'_>>> = vec![Vec::new()];
         for part in &self.parts {
-            let values: Vec<Cow<'_, [u8]>> = match self.value(part, seen) {
+            let values: Vec<PartValue<'_>> = match self.value(part, seen) {
                 // A key with a part that is missing is no other's.
                 None => return Some(Vec::new()),
                 Some(_) if seen.is_repeated(part.slot) => {
-                    seen.spellings(part.slot).map(Cow::Borrowed).collect()
+                    seen.spellings(part.slot).map(PartValue::Bytes).collect()
                 }
                 Some(value) => vec![value],
             };
@@ -152,18 +157,38 @@ impl KeyParts {
     /// The parts of a request's key by name, those that are missing without a value; of one that is repeated the value
     /// that would count.
     pub(crate) fn named(&self, seen: &Seen<'_>) -> Vec<(&str, Option<String>)> {
-        let text = |value: Cow<'_, [u8]>| String::from_utf8_lossy(&value).into_owned();
+        let text = |value: PartValue<'_>| match value {
+            PartValue::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+            PartValue::Address(address) => address.to_string(),
+        };
         self.parts.iter().map(|part| (&*part.name, self.value(part, seen).map(text))).collect()
     }
 
-    fn value<'s>(&self, part: &Part, seen: &'s Seen<'_>) -> Option<Cow<'s, [u8]>> {
+    fn value<'s>(&self, part: &Part, seen: &'s Seen<'_>) -> Option<PartValue<'s>> {
         match part.slot {
             Slot::Ip => {
                 let grouping = seen.grouping().map_or(self.grouping, |least| self.grouping.at_least(least));
-                seen.ip().map(|ip| Cow::Owned(grouping.group(ip).into_bytes()))
+                seen.ip().map(|ip| PartValue::Address(grouping.group(ip)))
             }
-            slot if self.on_repeated == OnRepeated::Last => seen.last(slot).map(Cow::Borrowed),
-            slot => seen.value(slot).map(Cow::Borrowed),
+            slot if self.on_repeated == OnRepeated::Last => seen.last(slot).map(PartValue::Bytes),
+            slot => seen.value(slot).map(PartValue::Bytes),
+        }
+    }
+}
+
+/// The value of a part of a key.
+#[derive(Clone, Copy, Debug)]
+enum PartValue<'s> {
+    Bytes(&'s [u8]),
+    Address(AddressGroup),
+}
+
+impl KeyPart for PartValue<'_> {
+    fn with_bytes(&self, use_bytes: &mut dyn FnMut(&[u8])) {
+        match self {
+            PartValue::Bytes(bytes) => use_bytes(bytes),
+            PartValue::Address(AddressGroup { first, bits: None }) => first.with_bytes(use_bytes),
+            PartValue::Address(address) => address.to_string().with_bytes(use_bytes),
         }
     }
 }
@@ -175,27 +200,41 @@ impl Grouping {
         Grouping { ipv4_bits: self.ipv4_bits.min(ipv4_bits), ipv6_bits: self.ipv6_bits.min(ipv6_bits) }
     }
 
-    /// The group of an address as text, such as `192.0.2.0/24`: the address itself if it is alone in its group.
-    ///
-    /// ```
-    /// use tidegate_rules::Grouping;
-    ///
-    /// let group = |ip: &str| ip.parse().map(|ip| Grouping::default().group(ip));
-    /// assert_eq!(group("192.0.2.7")?, "192.0.2.7");
-    /// assert_eq!(group("2001:db8:1:2::3")?, "2001:db8:1:2::/64");
-    /// # Ok::<(), std::net::AddrParseError>(())
-    /// ```
-    pub fn group(self, ip: IpAddr) -> String {
+    /// The group of an address.
+    pub fn group(self, ip: IpAddr) -> AddressGroup {
         match ip.to_canonical() {
             IpAddr::V4(ip) if self.ipv4_bits < 32 => {
                 let mask = u32::MAX.checked_shl(32 - u32::from(self.ipv4_bits)).unwrap_or(0);
-                format!("{}/{}", Ipv4Addr::from_bits(ip.to_bits() & mask), self.ipv4_bits)
+                AddressGroup {
+                    first: Ipv4Addr::from_bits(ip.to_bits() & mask).into(),
+                    bits: Some(self.ipv4_bits),
+                }
             }
             IpAddr::V6(ip) if self.ipv6_bits < 128 => {
                 let mask = u128::MAX.checked_shl(128 - u32::from(self.ipv6_bits)).unwrap_or(0);
-                format!("{}/{}", Ipv6Addr::from_bits(ip.to_bits() & mask), self.ipv6_bits)
+                AddressGroup {
+                    first: Ipv6Addr::from_bits(ip.to_bits() & mask).into(),
+                    bits: Some(self.ipv6_bits),
+                }
             }
-            ip => ip.to_string(),
+            first => AddressGroup { first, bits: None },
+        }
+    }
+}
+
+/// Addresses that are counted as one: an address, or a network such as `192.0.2.0/24`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AddressGroup {
+    first: IpAddr,
+    /// The bits that all of them share; none if there is one address only.
+    bits: Option<u8>,
+}
+
+impl fmt::Display for AddressGroup {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.bits {
+            Some(bits) => write!(out, "{}/{bits}", self.first),
+            None => self.first.fmt(out),
         }
     }
 }
@@ -297,8 +336,9 @@ mod tests {
 
     #[test]
     fn addresses_are_counted_in_groups() {
-        let group =
-            |ip: &str, ipv4_bits, ipv6_bits| Grouping { ipv4_bits, ipv6_bits }.group(ip.parse().unwrap());
+        let group = |ip: &str, ipv4_bits, ipv6_bits| {
+            Grouping { ipv4_bits, ipv6_bits }.group(ip.parse().unwrap()).to_string()
+        };
         assert_eq!(group("192.0.2.7", 32, 64), "192.0.2.7");
         assert_eq!(group("::ffff:192.0.2.7", 32, 64), "192.0.2.7");
         assert_eq!(group("192.0.2.7", 24, 64), "192.0.2.0/24");

@@ -27,7 +27,6 @@ mod attributes;
 mod condition;
 pub mod config;
 mod differences;
-pub mod fallback;
 mod gate;
 mod index;
 mod key;
@@ -42,12 +41,12 @@ pub use condition::Condition;
 pub use config::PolicyError;
 pub use differences::differences;
 pub use gate::{
-    Admission, Batch, Bill, Binding, Calendar, DecidedBy, Explanation, Gate, GateStore, HeldPermit, Instead,
-    LOCAL_BYTES, MAX_OVERRIDE_BYTES, MAX_OVERRIDES, ManualCalendar, Match, NoMemory, Override, OverrideError,
-    OverrideWarning, Prepared, PutOverride, RuleCounts, RuleExplained, ShadowCounts, StoreFailure,
-    StoreFailures, Stretch, SystemCalendar, Unfit, WithoutStore,
+    Admission, Batch, Bill, Binding, Calendar, Explanation, Gate, GateStore, HeldPermit, Instead,
+    MAX_OVERRIDE_BYTES, MAX_OVERRIDES, ManualCalendar, Match, NoMemory, Override, OverrideError,
+    OverrideWarning, Prepared, PutOverride, RuleCounts, RuleExplained, ShadowCounts, Stretch, SystemCalendar,
+    Unfit,
 };
 pub use key::{Grouping, OnMissing, OnRepeated};
 pub use policy::{NamedZone, Policy};
-pub use rule::{Fixed, Mode, OnStoreFailure, Rule, Scheduled};
+pub use rule::{Fixed, Mode, Rule, Scheduled};
 pub use top::Heavy;

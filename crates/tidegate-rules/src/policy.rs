@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::attributes::Attributes;
 use crate::condition::Reading;
-use crate::index::{Index, RuleId};
+use crate::index::{Index, RuleId, RuleIds};
 use crate::rule::{Limited, Mode, Rule};
 use crate::seen::{Seen, Slots};
 
@@ -139,12 +139,12 @@ impl Policy {
     }
 
     /// The rules that apply, in the order of the file.
-    pub(crate) fn applying(&self, seen: &Seen<'_>) -> Vec<RuleId> {
+    pub(crate) fn applying(&self, seen: &Seen<'_>) -> RuleIds {
         let mut found = self.index.candidates(seen);
-        found.retain(|id| {
-            let (rule, is_any) = (self.rule(*id), self.rule(*id).reading() == Reading::Any);
+        found.retain(|&mut id| {
+            let (rule, is_any) = (self.rule(id), self.rule(id).reading() == Reading::Any);
             // What a rule was found by holds in one spelling.
-            let is_known = |place| is_any && self.index.stands_under(*id, place);
+            let is_known = |place| is_any && self.index.stands_under(id, place);
             let mut conditions = rule.conditions.iter().enumerate();
             conditions.all(|(place, condition)| is_known(place) || condition.holds(seen, rule.reading()))
         });

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate::{Algorithm, Ask, Cost, Limit, State, Timestamp, WhenFull};
+use tidegate::{Algorithm, Ask, Cost, Limit, OnStoreFailure, State, Timestamp, WhenFull};
 
 use crate::attributes::Attributes;
 use crate::condition::{Condition, Reading};
@@ -46,18 +46,6 @@ pub enum Mode {
     Enforce,
     /// It decides and counts, and refuses nobody.
     Shadow,
-}
-
-/// What happens when the store cannot answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnStoreFailure {
-    /// It is allowed.
-    Open,
-    /// It is refused.
-    Closed,
-    /// A zone of this process decides, by this process's share of the limit.
-    #[default]
-    Local,
 }
 
 /// A rule that counts.

@@ -7,9 +7,14 @@
 use std::borrow::Cow;
 use std::net::IpAddr;
 
+use smallvec::SmallVec;
+
 use crate::attributes::{Attributes, IP, canonical};
 use crate::index::QuickMap;
 use crate::key::Grouping;
+
+/// So many values of a request need no allocation.
+const FEW: usize = 6;
 
 /// The number of an attribute in a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -73,7 +78,7 @@ impl Slots {
     }
 
     pub(crate) fn see<'a>(&self, attributes: &'a Attributes<'_>) -> Seen<'a> {
-        let mut values = Vec::with_capacity(self.values.len().min(attributes.each().len()));
+        let mut values = SmallVec::new();
         let mut last_of_several: Vec<(Slot, usize)> = Vec::new();
         for (name, value) in attributes.each() {
             let Some((slot, plain)) = self.values.get(name) else { continue };
@@ -86,9 +91,8 @@ impl Slots {
                 Plain::AsItIs => values.push((slot, Cow::Borrowed(value))),
                 Plain::Host => values.push((slot, plain_host(value))),
                 Plain::Method => {
-                    let upper = value.to_ascii_uppercase();
-                    if upper != value {
-                        values.push((slot, Cow::Owned(upper)));
+                    if value.iter().any(u8::is_ascii_lowercase) {
+                        values.push((slot, Cow::Owned(value.to_ascii_uppercase())));
                     }
                     values.push((slot, Cow::Borrowed(value)));
                 }
@@ -104,7 +108,7 @@ impl Slots {
 pub(crate) struct Seen<'a> {
     ip: Option<IpAddr>,
     grouping: Option<Grouping>,
-    values: Vec<(Slot, Cow<'a, [u8]>)>,
+    values: SmallVec<[(Slot, Cow<'a, [u8]>); FEW]>,
     /// Where the last value of each attribute is that has several.
     last_of_several: Vec<(Slot, usize)>,
 }
@@ -164,6 +168,9 @@ fn without_query(path: &[u8]) -> &[u8] {
 /// Every reading of a request's path, each once. The first is the one that keys count by: that of the backend which
 /// leaves out most. The last is the path as it came.
 fn each_spelling<'a>(path: &'a [u8], mut see: impl FnMut(Cow<'a, [u8]>)) {
+    if has_one_spelling(path) {
+        return see(Cow::Borrowed(path));
+    }
     let raw = without_query(path);
     let target = without_authority(raw);
     let is_odd = |byte: &u8| matches!(byte, b'%' | b';' | b'\0');
@@ -194,6 +201,29 @@ fn each_spelling<'a>(path: &'a [u8], mut see: impl FnMut(Cow<'a, [u8]>)) {
         see(Cow::Borrowed(raw));
     }
 }
+
+/// Returns true for a path that is plain already, in one pass: nearly all are.
+fn has_one_spelling(path: &[u8]) -> bool {
+    let mut before = 0;
+    let is_plain = path.iter().all(|byte| {
+        let is_odd = IS_ODD[usize::from(*byte)] || (before == b'/' && matches!(byte, b'/' | b'.'));
+        before = *byte;
+        !is_odd
+    });
+    is_plain && path.first() == Some(&b'/')
+}
+
+/// The bytes that end a path, begin an encoding or parameters, or may follow a scheme.
+const IS_ODD: [bool; 256] = {
+    let mut table = [false; 256];
+    let odd = b"?#%;:\0";
+    let mut at = 0;
+    while at < odd.len() {
+        table[odd[at] as usize] = true;
+        at += 1;
+    }
+    table
+};
 
 /// The path of a target that also names a host, as in `http://example.com/login`; any other as it is.
 fn without_authority(target: &[u8]) -> &[u8] {

@@ -1,16 +1,9 @@
 //! A decision in the units of the protocols: whole milliseconds and seconds, rounded up.
 
-use tidegate::{Adjusted, Decision, Ticks, Verdict};
+use tidegate::{Adjusted, DecidedBy, Decision, Ticks, Verdict};
 use tidegate_rules::Admission;
 
-/// Who decided: a store in memory.
-pub(crate) const MEMORY: &str = "memory";
-/// Who decided while a store elsewhere did not answer: this server for its part.
-pub(crate) const LOCAL: &str = "local";
-/// The same: nobody, and it is allowed.
-pub(crate) const OPEN: &str = "open";
-/// The same: nobody, and it is refused.
-pub(crate) const CLOSED: &str = "closed";
+use crate::engine::Decided;
 
 const TICKS_PER_MILLISECOND: u64 = 16_000_000;
 const TICKS_PER_SECOND: u64 = 1000 * TICKS_PER_MILLISECOND;
@@ -84,16 +77,17 @@ pub(crate) struct Told<'a> {
     /// Nothing if it was refused.
     pub(crate) delay_ms: Option<u64>,
     pub(crate) rule: Option<&'a str>,
-    pub(crate) decided_by: &'static str,
+    pub(crate) decided_by: DecidedBy,
 }
 
-impl Told<'_> {
-    /// The same, decided by somebody else than memory. Where nobody counted, nothing is left to be told.
-    pub(crate) fn by(self, decided_by: &'static str) -> Self {
-        if decided_by == OPEN && self.is_allowed {
-            return Told { decided_by, limit: None, remaining: None, reset_after_ms: None, ..self };
+/// A decision about a limit that came with its ask. Where nothing counted there is no remaining quota.
+impl From<Decided> for Told<'static> {
+    fn from(Decided { decision, by: decided_by }: Decided) -> Told<'static> {
+        let told = Told { decided_by, ..Told::from(Answer(decision)) };
+        if decided_by == DecidedBy::Open && told.is_allowed {
+            return Told { limit: None, remaining: None, reset_after_ms: None, ..told };
         }
-        Told { decided_by, ..self }
+        told
     }
 }
 
@@ -107,7 +101,7 @@ impl From<Answer> for Told<'static> {
             reset_after_ms: Some(answer.reset_after_ms()),
             delay_ms: answer.delay_ms(),
             rule: None,
-            decided_by: MEMORY,
+            decided_by: DecidedBy::Memory,
         }
     }
 }
@@ -120,7 +114,7 @@ impl<'a> From<&'a Admission> for Told<'a> {
                 is_allowed,
                 delay_ms: is_allowed.then(|| in_ms(binding.delay)),
                 rule,
-                decided_by: admission.decided_by().as_str(),
+                decided_by: admission.decided_by(),
                 ..Told::from(Answer(binding.decision))
             },
             // Nothing was counted.
@@ -135,7 +129,7 @@ impl<'a> From<&'a Admission> for Told<'a> {
                     _ => None,
                 },
                 rule,
-                decided_by: admission.decided_by().as_str(),
+                decided_by: admission.decided_by(),
             },
         }
     }

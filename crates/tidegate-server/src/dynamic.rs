@@ -1,48 +1,11 @@
 //! Limits that come with requests: most callers send one of a few, again and again, so the last ones stay prepared.
 
-use std::num::NonZeroU64;
-
-use tidegate::{Limit, PreparedLimit};
-
 /// The namespace of limits that come with requests.
 pub(crate) const NAMESPACE: &str = "";
 /// The limits that a cache holds.
 const SLOTS: usize = 64;
 /// The bytes of a text that choose its slot.
 const HASHED_BYTES: usize = 32;
-
-/// A limit that came with a request, prepared for all its decisions.
-#[derive(Clone, Debug)]
-pub(crate) struct DynamicLimit {
-    whole: PreparedLimit,
-    /// This server's share, which decides while the remote store does not answer; none if states are in memory.
-    share: Option<PreparedLimit>,
-}
-
-impl DynamicLimit {
-    /// The limit of a server that shares its states with so many nodes, if it does.
-    pub(crate) fn new(limit: Limit, nodes: Option<NonZeroU64>) -> DynamicLimit {
-        let prepare = |limit| PreparedLimit::dynamic(NAMESPACE, limit);
-        DynamicLimit { whole: prepare(limit), share: nodes.map(|nodes| prepare(limit.shared_among(nodes))) }
-    }
-
-    #[inline]
-    pub(crate) fn limit(&self) -> &Limit {
-        self.whole.limit()
-    }
-
-    /// The limit of all servers that share the states.
-    #[inline]
-    pub(crate) fn whole(&self) -> &PreparedLimit {
-        &self.whole
-    }
-
-    /// The limit by which the memory of this server decides.
-    #[inline]
-    pub(crate) fn in_memory(&self) -> &PreparedLimit {
-        self.share.as_ref().unwrap_or(&self.whole)
-    }
-}
 
 /// What was read from texts lately, one in each slot.
 #[derive(Debug)]
@@ -87,6 +50,8 @@ fn slot_of(text: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use tidegate::Limit;
+
     use super::*;
 
     fn read(cache: &mut LimitCache<Limit>, text: &str) -> Result<Limit, String> {
@@ -112,16 +77,5 @@ mod tests {
         for _ in 0..2 {
             assert_eq!(read(&mut cache, "60/min"), Err("60/min".to_owned()));
         }
-    }
-
-    #[test]
-    fn a_share_is_prepared_only_beside_a_remote_store() {
-        let (limit, three) = (Limit::per_second(30), NonZeroU64::new(3).unwrap());
-        let shared = DynamicLimit::new(limit, Some(three));
-        assert_eq!(
-            (shared.whole().limit(), shared.in_memory().limit()),
-            (&limit, &limit.shared_among(three))
-        );
-        assert_eq!(DynamicLimit::new(limit, None).in_memory().limit(), &limit);
     }
 }

@@ -11,7 +11,6 @@ mod bench;
 pub mod command;
 mod date;
 mod dynamic;
-mod elsewhere;
 mod engine;
 mod explained;
 mod files;

@@ -18,11 +18,6 @@ pub(crate) struct Meter {
     pub(crate) impossible: Count,
     /// Refused because the store had no room for another subject.
     pub(crate) store_full: Count,
-    /// Asks that came with their limit, decided by a store elsewhere, or without it while it did not answer.
-    pub(crate) decided_elsewhere: Count,
-    pub(crate) decided_local: Count,
-    pub(crate) decided_open: Count,
-    pub(crate) decided_closed: Count,
     pub(crate) resp_connections: Count,
     pub(crate) http_connections: Count,
     pub(crate) resp_commands: Count,

@@ -13,11 +13,10 @@
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
-use tidegate::{Algorithm, Key, Limit, PermitId, StoreError};
+use tidegate::{Algorithm, DecidedBy, Key, Limit, PermitId, StoreError};
 use tidegate_rules::{Admission, HeldPermit};
 
-use crate::answer;
-use crate::engine::Engine;
+use crate::engine::{Decided, Engine};
 use crate::settings::MAX_KEY_BYTES;
 
 /// The longest text of a permit, in bytes.
@@ -51,15 +50,11 @@ pub(crate) enum Holder {
 pub(crate) struct Permits(Vec<Permit>);
 
 impl Permits {
-    /// The place of one key.
-    pub(crate) fn of_key(key: &[u8], limit: &Limit, id: PermitId) -> Permits {
-        Permits(vec![Permit { holder: Holder::AdHoc(key.to_vec()), limit: *limit, id, is_local: false }])
-    }
-
-    /// The same, given by this server by itself or by the store.
-    pub(crate) fn taken_by(mut self, by: &str) -> Permits {
-        self.0.iter_mut().for_each(|permit| permit.is_local = by == answer::LOCAL);
-        self
+    /// The place that a decision gave to one key, if it gave one.
+    pub(crate) fn of_key(key: &[u8], limit: &Limit, decided: &Decided) -> Option<Permits> {
+        let is_local = decided.by == DecidedBy::Local;
+        let permit = |id| Permit { holder: Holder::AdHoc(key.to_vec()), limit: *limit, id, is_local };
+        decided.decision.permit().map(|id| Permits(vec![permit(id)]))
     }
 
     /// Those that a request took under rules. What does not happen has none to give back: whoever is refused does
@@ -137,48 +132,35 @@ impl Permit {
     }
 
     async fn release(&self, engine: &Engine) -> Result<bool, StoreError> {
-        self.require_owner(engine)?;
-        match (&self.holder, &engine.elsewhere) {
-            (Holder::Rule(rule, key), _) => engine.rules.gate.release(&self.held(rule, key)).await,
-            (Holder::AdHoc(key), Some(elsewhere)) if !self.is_local => {
-                elsewhere.release(&Key::new(key), &engine.prepare(self.limit), self.id).await
-            }
-            (Holder::AdHoc(key), _) => {
-                Ok(engine.adhoc.release(key, engine.prepare(self.limit).in_memory(), self.id))
+        let limit = engine.accept(self.limit).map_err(StoreError::unfit)?;
+        match &self.holder {
+            Holder::Rule(rule, key) => engine.gate().release(&self.held(rule, key)).await,
+            Holder::AdHoc(key) => {
+                let key = Key::new(key);
+                engine.release(limit.subject(&key).in_local_store(self.is_local), self.id).await
             }
         }
     }
 
     fn release_later(&self, engine: &Engine) {
-        match (&self.holder, &engine.elsewhere) {
-            (Holder::Rule(rule, key), _) => engine.rules.gate.release_later(&[self.held(rule, key)]),
-            (Holder::AdHoc(key), Some(elsewhere)) if !self.is_local => {
-                elsewhere.release_later(&Key::new(key), &engine.prepare(self.limit), self.id);
+        match (&self.holder, engine.accept(self.limit)) {
+            (Holder::Rule(rule, key), _) => engine.gate().release_later(&[self.held(rule, key)]),
+            (Holder::AdHoc(key), Ok(limit)) => {
+                let key = Key::new(key);
+                engine.release_later(limit.subject(&key).in_local_store(self.is_local), self.id);
             }
-            (Holder::AdHoc(key), _) => {
-                engine.adhoc.release(key, engine.prepare(self.limit).in_memory(), self.id);
-            }
+            (Holder::AdHoc(_), Err(_)) => {}
         }
     }
 
     async fn renew(&self, engine: &Engine) -> Result<bool, StoreError> {
-        self.require_owner(engine)?;
-        match (&self.holder, &engine.elsewhere) {
-            (Holder::Rule(rule, key), _) => engine.rules.gate.renew(&self.held(rule, key)).await,
-            (Holder::AdHoc(key), Some(elsewhere)) if !self.is_local => {
-                elsewhere.renew(&Key::new(key), &engine.prepare(self.limit), self.id).await
+        let limit = engine.accept(self.limit).map_err(StoreError::unfit)?;
+        match &self.holder {
+            Holder::Rule(rule, key) => engine.gate().renew(&self.held(rule, key)).await,
+            Holder::AdHoc(key) => {
+                let key = Key::new(key);
+                engine.renew(limit.subject(&key).in_local_store(self.is_local), self.id).await
             }
-            (Holder::AdHoc(key), _) => {
-                Ok(engine.adhoc.renew(key, engine.prepare(self.limit).in_memory(), self.id))
-            }
-        }
-    }
-
-    /// The error of a server that cannot know the place, as another process has the state file.
-    fn require_owner(&self, engine: &Engine) -> Result<(), StoreError> {
-        match &engine.elsewhere {
-            None => engine.accept(self.limit).map(drop).map_err(StoreError::unfit),
-            Some(_) => Ok(()),
         }
     }
 
@@ -223,6 +205,8 @@ fn bytes(text: &str) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use tidegate::{Ask, State, Timestamp};
+
     use super::*;
 
     #[test]
@@ -232,9 +216,10 @@ mod tests {
             [("ana", "8/30s concurrency"), ("", "1/1m30s concurrency"), ("a.b\n", "2/7d concurrency")]
         {
             let limit: Limit = limit.parse().unwrap();
-            for by in [answer::MEMORY, answer::LOCAL] {
-                let permits = Permits::of_key(key.as_bytes(), &limit, id).taken_by(by);
-                assert_eq!(permits.to_string().starts_with(LOCAL), by == answer::LOCAL);
+            let decision = limit.peek(&State::default(), Timestamp::EPOCH, Ask::ONE).with_permit(id);
+            for by in [DecidedBy::Memory, DecidedBy::Local] {
+                let permits = Permits::of_key(key.as_bytes(), &limit, &Decided { decision, by }).unwrap();
+                assert_eq!(permits.to_string().starts_with(LOCAL), by == DecidedBy::Local);
                 assert_eq!(Permits::parse(permits.to_string().as_bytes()), Some(permits));
             }
             let held = |rule: &str, is_local| {

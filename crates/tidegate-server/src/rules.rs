@@ -8,13 +8,12 @@ mod write;
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tidegate::{MAX_PREDECESSORS, StoreError, Zone};
 use tidegate_rules::{
-    Admission, Attributes, Batch, DecidedBy, Gate, GateStore, Policy, Prepared, Stretch, SystemCalendar,
-    Unfit, differences,
+    Admission, Attributes, Batch, Gate, GateStore, Policy, Prepared, Stretch, SystemCalendar, Unfit,
+    differences,
 };
 
 pub(crate) use outcome::{Changes, NotWritten, Occasion, Reloaded, Status};
@@ -29,8 +28,6 @@ use crate::settings::{Loaded, Settings, SettingsError, Source};
 #[derive(Debug)]
 pub(crate) struct Rules {
     pub(crate) gate: Gate,
-    /// Requests about which a store elsewhere was asked, and answered.
-    by_store: AtomicU64,
     turn: Mutex<()>,
     known: Mutex<Known>,
     /// Who hears what came of a reading, if anybody.
@@ -61,13 +58,7 @@ impl Rules {
     pub(crate) fn new(settings: &mut Settings, store: impl Into<GateStore>) -> Result<Rules, Unfit> {
         let calendar = Arc::new(SystemCalendar);
         let gate = Gate::try_new(std::mem::take(&mut settings.policy), store, calendar)?;
-        Ok(Rules {
-            gate,
-            by_store: AtomicU64::new(0),
-            turn: Mutex::default(),
-            known: Mutex::default(),
-            tell: OnceLock::new(),
-        })
+        Ok(Rules { gate, turn: Mutex::default(), known: Mutex::default(), tell: OnceLock::new() })
     }
 
     /// From now on they can be read again, from where they came. Not if that is a pipe or a device: it has said what
@@ -110,13 +101,8 @@ impl Rules {
         Ok(admissions)
     }
 
-    /// Counts who decided. What does not happen holds no place in flight, also none that is only measured.
+    /// What does not happen holds no place in flight, also none that is only measured.
     async fn settle(&self, admissions: &[Admission]) {
-        let by_store = |admission: &&Admission| matches!(admission.decided_by(), DecidedBy::Store(_));
-        match admissions.iter().filter(by_store).count() {
-            0 => {}
-            more => drop(self.by_store.fetch_add(more as u64, Ordering::Relaxed)),
-        }
         if admissions.iter().all(Admission::is_allowed) {
             return;
         }
@@ -124,11 +110,6 @@ impl Rules {
             // If the store is gone, the lease ends by itself.
             let _ = self.gate.release(permit).await;
         }
-    }
-
-    /// Requests about which a store elsewhere was asked, and answered.
-    pub(crate) fn by_store(&self) -> u64 {
-        self.by_store.load(Ordering::Relaxed)
     }
 
     pub(crate) fn status(&self) -> Status {

@@ -14,8 +14,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::accept;
-use crate::elsewhere::Elsewhere;
-use crate::engine::Engine;
+use crate::engine::{self, Engine};
 use crate::files;
 use crate::front::Front;
 use crate::outage;
@@ -62,11 +61,11 @@ impl Server {
     pub fn start(settings: Settings, zone: Zone) -> Result<Server, StartError> {
         let listeners = bind(&settings)?;
         let addresses = listeners.iter().map(|(front, _, address)| (*front, *address)).collect();
-        let elsewhere = settings.store.shared.as_ref().map(Elsewhere::new).transpose();
-        let elsewhere = elsewhere.map_err(StartError::Store)?;
-        let engine = Engine::new(settings, zone, elsewhere).map_err(StartError::Unfit)?;
+        let redis = settings.store.shared.as_ref().map(engine::open).transpose();
+        let redis = redis.map_err(StartError::Store)?;
+        let engine = Engine::new(settings, zone, redis).map_err(StartError::Unfit)?;
         let (stop, stopped) = watch::channel(false);
-        let workers: io::Result<Vec<_>> = (0..engine.settings.threads.get())
+        let workers: io::Result<Vec<_>> = (0..engine.settings().threads.get())
             .map(|number| Worker::start(number, engine.clone(), stopped.clone()))
             .collect();
         let workers = workers.map_err(StartError::Threads)?;
@@ -93,7 +92,7 @@ impl Server {
 
     /// From now on its rules are read again, from where they came, whenever a look finds that this has changed.
     pub(crate) fn read_rules_from(&self, source: Source, text: Option<String>, tell: Tell, pace: impl Pace) {
-        self.engine.rules.come_from(source, text, tell);
+        self.engine.rules().come_from(source, text, tell);
         let (watching, mut stopped) = (reload::watch(self.engine.clone(), pace), self.stop.subscribe());
         self.workers[0].handle().spawn(async move {
             tokio::select! {
@@ -103,9 +102,9 @@ impl Server {
         });
     }
 
-    /// How a store elsewhere is, once it was reached or was not. From now on somebody is told when that changes.
+    /// The status of a remote store, once it was reached or was not. From now on changes of it are reported.
     pub(crate) fn watch_store(&self, tell: impl Fn(&str) + Send + Sync + 'static) -> Option<Status> {
-        let store = self.engine.elsewhere.as_ref()?.store.clone();
+        let store = self.engine.redis()?.clone();
         let (engine, mut stopped) = (self.engine.clone(), self.stop.subscribe());
         let (looked, first) = mpsc::channel();
         self.workers[0].handle().spawn(async move {
@@ -124,12 +123,12 @@ impl Server {
     /// Reads its rules again now, and puts them in force if they hold. Nothing if there is no thread for it.
     pub(crate) fn reload(&self) -> impl Future<Output = Option<Reloaded>> + use<> {
         let engine = self.engine.clone();
-        reload::aside(move || engine.rules.reload(&engine.settings, Occasion::Asked))
+        reload::aside(move || engine.rules().reload(engine.settings(), Occasion::Asked))
     }
 
     /// A warning for each zone with a name whose states were lost with the power of the machine.
     pub(crate) fn lost_states(&self) -> Vec<String> {
-        self.engine.rules.gate.zones().iter().filter_map(|(_, zone)| files::lost(zone)).collect()
+        self.engine.gate().zones().iter().filter_map(|(_, zone)| files::lost(zone)).collect()
     }
 
     /// Where it speaks RESP.
@@ -156,8 +155,8 @@ impl Server {
         self.engine.stop();
         self.stop.send_replace(true);
         self.workers.into_iter().for_each(Worker::join);
-        let named = self.engine.rules.gate.zones();
-        for zone in [&self.engine.zone].into_iter().chain(named.iter().map(|(_, zone)| zone)) {
+        let named = self.engine.gate().zones();
+        for zone in [self.engine.zone()].into_iter().chain(named.iter().map(|(_, zone)| zone)) {
             // What was decided is in the files already; the disk follows by itself if this fails.
             let _ = zone.flush();
         }
@@ -168,7 +167,7 @@ impl Server {
 async fn keep_time(engine: Arc<Engine>) {
     loop {
         sleep(KEEP_TIME_EVERY).await;
-        engine.zone.keep_time();
+        engine.zone().keep_time();
     }
 }
 

@@ -3,20 +3,93 @@
 use std::time::Duration;
 
 use crate::decision::{Decision, Verdict};
+use crate::few::Few;
 use crate::refusal::Refusal;
+use crate::store::OpenReceipt;
 
 /// What was decided about several asks at once: all were allowed, or nothing was spent.
 ///
 /// After a refusal each decision says what its own limit thought of its own ask.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Decisions {
-    each: Vec<Decision>,
+    each: Few<Decision>,
+    by: DecidedBy,
+    /// By what each was decided; empty if `by` decided all of them.
+    by_each: Vec<DecidedBy>,
+    receipts: Vec<Option<OpenReceipt>>,
     is_remembered: bool,
 }
 
+/// The store or policy that made a decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DecidedBy {
+    /// A store in memory; also where no limit had to be asked.
+    Memory,
+    /// The remote store.
+    Remote,
+    /// The local store, by this node's share of the limit, because the remote store failed.
+    Local,
+    /// No count: the remote store failed and the policy is open, so it is decided as for a key that has spent nothing.
+    Open,
+    /// No count: the remote store failed and the policy is closed.
+    Closed,
+}
+
+impl DecidedBy {
+    /// The word for it in replies, header fields and metrics. The remote store is a Redis there.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            DecidedBy::Memory => "memory",
+            DecidedBy::Remote => "redis",
+            DecidedBy::Local => "local",
+            DecidedBy::Open => "open",
+            DecidedBy::Closed => "closed",
+        }
+    }
+
+    /// Returns true if the remote store failed and something else decided in its place.
+    pub const fn is_fallback(self) -> bool {
+        matches!(self, DecidedBy::Local | DecidedBy::Open | DecidedBy::Closed)
+    }
+}
+
 impl Decisions {
-    pub(crate) fn new(each: Vec<Decision>) -> Decisions {
-        Decisions { each, is_remembered: false }
+    pub(crate) fn new(each: impl Into<Few<Decision>>) -> Decisions {
+        let (each, by) = (each.into(), DecidedBy::Memory);
+        Decisions { each, by, by_each: Vec::new(), receipts: Vec::new(), is_remembered: false }
+    }
+
+    /// Decisions of which each was made by something else.
+    pub(crate) fn by_each(each: Vec<Decision>, by_each: Vec<DecidedBy>) -> Decisions {
+        Decisions { by_each, ..Decisions::new(each) }
+    }
+
+    /// The same, made by this store.
+    pub(crate) fn by(self, by: DecidedBy) -> Decisions {
+        Decisions { by, ..self }
+    }
+
+    /// The same with a receipt for each ask that spent, in the order of the asks; for a store, if a subject is
+    /// [tracked](crate::Subject::tracked) and all asks were allowed.
+    #[must_use]
+    pub fn with_receipts(self, receipts: Vec<Option<OpenReceipt>>) -> Decisions {
+        Decisions { receipts, ..self }
+    }
+
+    /// Takes the receipts out: one for each ask, in their order, or none at all if no subject was tracked or nothing
+    /// was spent. There is none where nothing could come back.
+    pub fn take_receipts(&mut self) -> Vec<Option<OpenReceipt>> {
+        std::mem::take(&mut self.receipts)
+    }
+
+    /// The store or policy that decided about the ask at this place.
+    pub fn decided_by(&self, place: usize) -> DecidedBy {
+        self.by_each.get(place).copied().unwrap_or(self.by)
+    }
+
+    /// Returns true if the remote store failed and something else decided in its place.
+    pub fn is_fallback(&self) -> bool {
+        (0..self.each.len()).any(|place| self.decided_by(place).is_fallback())
     }
 
     /// Each decision, in the order of the asks.
@@ -68,18 +141,18 @@ impl Decisions {
     /// Which ask decided the matter: of a refusal the one with the longest wait, else the one whose limit has
     /// the smallest part of it left. `None` if there were no asks.
     pub fn binding(&self) -> Option<usize> {
-        Decisions::binding_of(&self.each)
+        Decisions::binding_of(self.each.iter())
     }
 
     /// The same for some of the decisions.
-    pub fn binding_of(decisions: &[Decision]) -> Option<usize> {
-        let refused = (0..decisions.len()).filter(|nth| !decisions[*nth].is_allowed());
-        let longest = refused.min_by_key(|nth| {
-            let wait = decisions[*nth].retry_after();
+    pub fn binding_of<'d>(decisions: impl Iterator<Item = &'d Decision> + Clone) -> Option<usize> {
+        let refused = decisions.clone().enumerate().filter(|(_, decision)| !decision.is_allowed());
+        let longest = refused.min_by_key(|(_, decision)| {
+            let wait = decision.retry_after();
             std::cmp::Reverse(wait.unwrap_or(Duration::MAX))
         });
-        longest
-            .or_else(|| (0..decisions.len()).min_by(|one, other| left(&decisions[*one], &decisions[*other])))
+        let smallest = || decisions.enumerate().min_by(|(_, one), (_, other)| left(one, other));
+        longest.or_else(smallest).map(|(place, _)| place)
     }
 
     /// The decisions, or the refusal, for `?`.
@@ -98,10 +171,10 @@ fn left(one: &Decision, other: &Decision) -> std::cmp::Ordering {
     product(one, other).cmp(&product(other, one))
 }
 
-/// For stores elsewhere, which decide about each themselves.
+/// For a remote store, which makes each decision itself.
 impl From<Vec<Decision>> for Decisions {
     fn from(each: Vec<Decision>) -> Decisions {
-        Decisions::new(each)
+        Decisions::new(each).by(DecidedBy::Remote)
     }
 }
 

@@ -43,6 +43,7 @@ mod asking;
 pub mod attribute;
 mod decision;
 mod decisions;
+mod few;
 mod from_refusal;
 mod history;
 mod key;
@@ -58,6 +59,7 @@ mod receipt;
 mod refusal;
 mod shaper;
 mod single;
+mod small_bytes;
 mod store;
 mod sync;
 pub mod time;
@@ -69,7 +71,7 @@ pub use algorithm::{Algorithm, State};
 pub use ask::{Adjusted, Adjustment, Ask, Cost, CostError};
 pub use asking::{IntoAsk, KeyedAsk, ask};
 pub use decision::{Decision, PermitId, Verdict};
-pub use decisions::Decisions;
+pub use decisions::{DecidedBy, Decisions};
 pub use from_refusal::FromRefusal;
 pub use history::{Begun, History, MAX_PREDECESSORS, Predecessor};
 pub use key::{IntoKey, Key, KeyPart};
@@ -83,8 +85,9 @@ pub use refusal::Refusal;
 pub use shaper::Shaper;
 pub use single::Single;
 pub use store::{
-    Answer, DroppedCounts, Map, Memory, OpenReceipt, PreparedLimit, ReceiptCounts, Scope, StateCounts, Store,
-    StoreError, Subject, TrackedDecisions, WhenFull, Zone, ZoneCounts, ZoneError, Zones,
+    Answer, DecisionMeter, DroppedCounts, FallbackStore, Map, Memory, OnStoreFailure, OpenReceipt,
+    PreparedLimit, ReceiptCounts, Scope, StateCounts, Store, StoreError, StoreFailure, StoreFailures,
+    StoreMeter, Subject, WhenFull, WithoutStore, Zone, ZoneCounts, ZoneError, Zones,
 };
 pub use time::{
     Clock, CounterClock, DAY, HOUR, MILLISECOND, MINUTE, ManualClock, SECOND, SystemClock, Ticks, Timestamp,

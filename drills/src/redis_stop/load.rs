@@ -10,8 +10,9 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use testbed::{By, Decided};
+use tidegate::{FallbackStore, WithoutStore, Zone};
 use tidegate_redis::{Options, RedisStore};
-use tidegate_rules::{Attributes, Gate, GateStore, Policy, WithoutStore};
+use tidegate_rules::{Attributes, Gate, Policy};
 use tokio::sync::oneshot;
 
 use super::calls::{Call, Calls};
@@ -74,11 +75,11 @@ impl Load {
         let options = Options::new(url.parse().map_err(|error| format!("{url}: {error}"))?);
         let store = RedisStore::open(options).map_err(|error| error.to_string())?;
         let nodes = NonZeroU64::new(NODES).ok_or("there is no node")?;
-        let elsewhere = GateStore::elsewhere(Arc::new(store.clone())).named("redis").nodes(nodes);
+        let with_fallback = FallbackStore::new(Arc::new(store.clone()), &Zone::new(16 << 20)).nodes(nodes);
         let policy = Policy::from_toml(POLICY).map_err(|error| error.to_string())?;
         let shared = Arc::new(Shared {
             watch: Stopwatch::start(),
-            gate: Gate::new(policy, elsewhere),
+            gate: Gate::new(policy, with_fallback),
             // So that it is not the log that grows.
             calls: Mutex::new(Vec::with_capacity(1 << 18)),
             errors: AtomicU64::new(0),

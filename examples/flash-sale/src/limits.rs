@@ -106,7 +106,7 @@ impl Limits {
     /// without any share one name.
     pub(crate) fn address_of<B>(&self, request: &Request<B>) -> String {
         match self.client.extract(Head::of(request)) {
-            Extracted::Now(Part::Address(ip, grouping)) => grouping.group(ip),
+            Extracted::Now(Part::Address(ip, grouping)) => grouping.group(ip).to_string(),
             _ => String::new(),
         }
     }

@@ -12,7 +12,6 @@ mod request;
 mod several;
 mod twins;
 
-use tidegate::TrackedDecisions;
 use tidegate::{Adjusted, Answer, Ask, Cost, Decision, Decisions, OpenReceipt, StoreError, Subject};
 
 use crate::link::Seat;
@@ -63,32 +62,20 @@ impl Inner {
             self.counts.cached.add();
             return Answer::ready(refused.remembered());
         }
+        let is_tracked = Subject::are_tracked(asks);
         Answer::later(async move {
-            let reported = self.take_there(&request, false).await?;
+            let reported = self.take_there(&request, is_tracked).await?;
             self.remember(&request, &reported, &eras);
-            Ok(request.spread(&reported.decisions).into())
-        })
-    }
-
-    /// Takes like [`Inner::take`], with a receipt for each take.
-    pub(crate) fn take_tracked<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> Answer<'a, TrackedDecisions> {
-        let request =
-            Request::new(self, asks).ok().filter(|_| !asks.is_empty() && asks.len() <= MOST_TOGETHER);
-        let known = request.map(|request| (self.certain(&request), request));
-        let Some(((None, eras), request)) = known else {
-            let taken = self.take(asks);
-            return Answer::later(async move { taken.await.map(TrackedDecisions::without_receipts) });
-        };
-        Answer::later(async move {
-            let reported = self.take_there(&request, true).await?;
-            self.remember(&request, &reported, &eras);
+            let decisions: Decisions = request.spread(&reported.decisions).into();
+            if !is_tracked {
+                return Ok(decisions);
+            }
             let shares = request.shares(&reported.proofs, |proof| &mut proof.taken);
             let receipts = shares.into_iter().map(|share| {
                 let (cost, proof) = share?;
                 Some(OpenReceipt::remote(cost, proof))
             });
-            let decisions = request.spread(&reported.decisions).into();
-            Ok(TrackedDecisions { decisions, receipts: receipts.collect() })
+            Ok(decisions.with_receipts(receipts.collect()))
         })
     }
 

@@ -36,7 +36,7 @@ fn a_take_that_is_dropped_while_it_is_asked_for_holds_no_place() {
     for _ in 0..400 {
         let (asks, polls) = ([(all.subject(), Ask::ONE)], random.between(1, 200));
         let decisions = match random.percent(50) {
-            true => drop_after(polls, store.take_tracked(&asks)).map(|taken| taken.decisions),
+            true => drop_after(polls, store.take(&[(all.subject().tracked(), Ask::ONE)])),
             false => drop_after(polls, store.take(&asks)),
         };
         answered += u64::from(decisions.is_some());

@@ -11,10 +11,10 @@ use crate::setup::{Someone, given_time, options, redis, store, wait};
 
 impl Someone {
     fn take_tracked(&self, store: &RedisStore, units: u64) -> OpenReceipt {
-        let ask = [(self.subject(), Ask::new(Cost::of(units)))];
-        let mut taken = wait(store.take_tracked(&ask)).expect("the server answers");
-        assert!(taken.decisions.is_allowed());
-        taken.receipts.pop().flatten().expect("a receipt")
+        let ask = [(self.subject().tracked(), Ask::new(Cost::of(units)))];
+        let mut taken = wait(store.take(&ask)).expect("the server answers");
+        assert!(taken.is_allowed());
+        taken.take_receipts().pop().flatten().expect("a receipt")
     }
 
     fn refund(&self, store: &RedisStore, receipt: &mut OpenReceipt, units: u64) -> Adjusted {
@@ -90,7 +90,7 @@ fn of_a_bucket_the_price_less_the_time_since_comes_back() {
     clock.advance(SECOND * 3 / 2);
     assert_eq!((ana.refund(&store, &mut three, 2), reset_after()), (Adjusted::Capped, SECOND / 4));
     let patient = Ask::new(Cost::of(5)).patience(9 * SECOND);
-    let mut last = wait(store.take_tracked(&[(ana.subject(), patient)])).unwrap().receipts;
+    let mut last = wait(store.take(&[(ana.subject().tracked(), patient)])).unwrap().take_receipts();
     let last = last.first_mut().and_then(Option::as_mut).expect("a receipt");
     assert_eq!(ana.refund(&store, last, 5), Adjusted::Capped, "it waits, and others may do so");
     assert!(reset_after() > Duration::from_secs(5));

@@ -186,11 +186,12 @@ fn several_limits_that_carry_stand_or_fall_together() {
     let asks = |units| [(wide.subject(&ana), Ask::new(Cost::of(units))), (narrow.subject(&ana), Ask::ONE)];
     assert!(!wait(store.take(&asks(12))).unwrap().is_allowed());
     assert_eq!((remaining(&store, wide.subject(&ana)), remaining(&store, narrow.subject(&ana))), (11, 1));
-    let tracked = asks(11);
-    let mut taken = wait(store.take_tracked(&tracked)).unwrap();
-    assert!(taken.decisions.is_allowed());
+    let tracked = asks(11).map(|(subject, ask)| (subject.tracked(), ask));
+    let mut taken = wait(store.take(&tracked)).unwrap();
+    assert!(taken.is_allowed());
     assert_eq!((remaining(&store, wide.subject(&ana)), remaining(&store, narrow.subject(&ana))), (0, 0));
-    let receipt = taken.receipts[0].as_mut().expect("a receipt");
+    let mut receipts = taken.take_receipts();
+    let receipt = receipts[0].as_mut().expect("a receipt");
     wait(store.refund(wide.subject(&ana), receipt, Cost::of(4))).unwrap();
     assert_eq!(remaining(&store, wide.subject(&ana)), 4);
 }

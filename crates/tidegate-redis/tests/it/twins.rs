@@ -51,9 +51,9 @@ fn each_of_two_has_a_receipt_of_its_own() {
     for text in ["5/h", "5/h fixed-window", "5/h sliding-log", "5/h sliding-window"] {
         let (limit, key): (Limit, _) = (text.parse().expect(text), Key::new(text));
         let subject = Subject::new("user", &key, &limit);
-        let asks = units([1, 3]).map(|ask| (subject, ask));
-        let mut taken = wait(store.take_tracked(&asks)).unwrap();
-        for (receipt, (units, left)) in taken.receipts.iter_mut().zip([(1, 2), (3, 5)]) {
+        let asks = units([1, 3]).map(|ask| (subject.tracked(), ask));
+        let mut receipts = wait(store.take(&asks)).unwrap().take_receipts();
+        for (receipt, (units, left)) in receipts.iter_mut().zip([(1, 2), (3, 5)]) {
             let receipt = receipt.as_mut().expect("a receipt");
             let refunded = wait(store.refund(subject, receipt, Cost::of(units + 1))).unwrap();
             assert_eq!(refunded, tidegate::Adjusted::Capped, "{text}: no more than its own part");

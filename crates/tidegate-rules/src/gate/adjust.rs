@@ -1,14 +1,11 @@
 //! What turned out to be more or less than was spent: corrects what is on a [`Bill`], and nothing else.
 
-use std::sync::Arc;
+use tidegate::{Adjusted, Cost, PreparedLimit, StoreError};
 
-use tidegate::{Adjusted, Adjustment, Answer, Cost, OpenReceipt, StoreError};
-
-use super::bill::{Bill, Entry, Paid};
+use super::bill::{Bill, Paid};
 use super::joined::all;
-use super::limits::{LimitInUse, NodeLimit};
 use super::{Gate, InForce, at_once};
-use crate::rule::{Mode, OnStoreFailure};
+use crate::rule::Mode;
 
 /// In which direction something is corrected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +18,7 @@ enum Way {
 struct Correction {
     place: usize,
     /// The limit to charge.
-    limit: Arc<NodeLimit>,
+    limit: PreparedLimit,
     cost: Cost,
 }
 
@@ -29,8 +26,8 @@ impl Gate {
     /// Charges so many units more for a request to every rule that took something for it; each weighs them as it did
     /// the request. Nobody is refused by it: what is owed goes as far as `max_debt`.
     ///
-    /// A rule that has another limit by now charges by that one; a rule that is gone, by the one that it had. If a store
-    /// elsewhere fails, rules that go on by themselves are charged here, and the error says that the store may not have
+    /// A rule that has another limit by now charges by that one; a rule that is gone, by the one that it had. If a
+    /// remote store fails, rules whose policy is `local` are charged here, and the error says that the store may not have
     /// been; the same is not sent again.
     pub async fn charge(&self, bill: &mut Bill, units: u64) -> Result<Adjusted, StoreError> {
         self.settle(bill, units, Way::Charge).await
@@ -59,7 +56,7 @@ impl Gate {
         at_once(self.refund(bill, units))
     }
 
-    /// All entries at the same time: a store elsewhere is not waited for once for each of them.
+    /// All entries at the same time: a remote store is not waited for once for each of them.
     async fn settle(&self, bill: &mut Bill, units: u64, way: Way) -> Result<Adjusted, StoreError> {
         let Some(force) = bill.force.clone() else { return Ok(Adjusted::Whole) };
         let (corrections, mut all_of_it) = self.corrections(&force, bill, (units, way));
@@ -72,12 +69,9 @@ impl Gate {
             let entry = &bill.entries[correction.place];
             match answer {
                 Ok(Adjusted::Capped) if entry.mode == Mode::Enforce => all_of_it = Adjusted::Capped,
-                Ok(_) => {}
-                Err(error) => {
-                    force.charge_here(entry, correction, way);
-                    // Whoever is only measured stops nobody, not even by failing.
-                    failed = if entry.mode == Mode::Enforce { Some(error) } else { failed };
-                }
+                // Whoever is only measured stops nobody, not even by failing.
+                Err(error) if entry.mode == Mode::Enforce => failed = Some(error),
+                Ok(_) | Err(_) => {}
             }
         }
         failed.map_or(Ok(all_of_it), Err)
@@ -95,9 +89,9 @@ impl Gate {
         for (place, entry) in bill.entries.iter_mut().enumerate() {
             let in_force = self.limit_of(&now, entry.name(force), &entry.key);
             // Another algorithm counts by itself and has nothing to do with what was taken.
-            let algorithm = |limit: &NodeLimit| limit.whole().limit().algorithm();
+            let algorithm = |limit: &PreparedLimit| limit.limit().algorithm();
             let in_force = in_force.filter(|limit| algorithm(limit) == algorithm(&entry.limit));
-            let limit = in_force.map_or_else(|| Arc::clone(&entry.limit), LimitInUse::into_arc);
+            let limit = PreparedLimit::clone(in_force.as_deref().unwrap_or(&entry.limit));
             let asked = units.saturating_mul(entry.weight);
             let cost = match way {
                 Way::Charge => asked,
@@ -115,27 +109,24 @@ impl Gate {
         }
         (corrections, all_of_it)
     }
-
-    /// Whether it answers at once, and cannot fail: its store is in memory.
-    pub fn is_in_memory(&self) -> bool {
-        self.inner.force.load().store.elsewhere().is_none()
-    }
 }
 
 /// What became of one correction.
 type Corrected = Result<Adjusted, StoreError>;
 
 impl InForce {
-    /// Charges every entry; what was charged as a whole is on the bill, with its receipt if the store is in memory.
+    /// Charges every entry; what was charged as a whole is on the bill, with its receipt if the store keeps one.
     async fn charge_all(&self, bill: &mut Bill, corrections: &[Correction]) -> Vec<Corrected> {
         let entries = &bill.entries;
-        let answers = corrections.iter().map(|each| self.charge(&entries[each.place], each));
+        let answers = corrections.iter().map(|Correction { place, limit, cost }| {
+            self.store.store().charge(entries[*place].subject(self, limit), *cost)
+        });
         let answers = all(answers.collect()).await;
         let mut corrected = Vec::with_capacity(corrections.len());
         for (correction, answer) in corrections.iter().zip(answers) {
             corrected.push(answer.map(|(adjusted, receipt)| {
                 if adjusted == Adjusted::Whole {
-                    let (entry, limit) = (&mut bill.entries[correction.place], Arc::clone(&correction.limit));
+                    let (entry, limit) = (&mut bill.entries[correction.place], correction.limit.clone());
                     entry.paid = entry.paid.saturating_add(correction.cost.get());
                     entry.receipts.extend(receipt.map(|receipt| Paid { limit, receipt }));
                 }
@@ -143,28 +134,6 @@ impl InForce {
             }));
         }
         corrected
-    }
-
-    fn charge<'a>(
-        &'a self,
-        entry: &'a Entry,
-        correction: &'a Correction,
-    ) -> Answer<'a, (Adjusted, Option<OpenReceipt>)> {
-        let Correction { limit, cost, .. } = correction;
-        match (self.store.elsewhere(), self.store.zones_in_memory()) {
-            (Some(elsewhere), _) if entry.is_local => {
-                let subject = entry.subject(self, limit.share(elsewhere.nodes));
-                Answer::ready(elsewhere.local.charge_tracked(subject, *cost))
-            }
-            (None, Some(zones)) => {
-                Answer::ready(zones.charge_tracked(entry.subject(self, limit.whole()), *cost))
-            }
-            _ => {
-                let subject = entry.subject(self, limit.whole());
-                let adjusted = self.store.store().adjust(subject, Adjustment::Charge(*cost));
-                Answer::later(async move { adjusted.await.map(|adjusted| (adjusted, None)) })
-            }
-        }
     }
 
     /// Refunds every entry by its receipts, the newest first. They are off the bill before anything is sent.
@@ -179,7 +148,9 @@ impl InForce {
                 if let Ok(part) = Cost::new(left.min(paid.receipt.units())) {
                     left -= part.get();
                     places.push(place);
-                    answers.push(self.refund(&bill.entries[correction.place], paid, part));
+                    let Paid { limit, receipt } = paid;
+                    let subject = bill.entries[correction.place].subject(self, limit);
+                    answers.push(self.store.store().refund(subject, receipt, part));
                 }
             }
             corrected.push(Ok(if left == 0 { Adjusted::Whole } else { Adjusted::Capped }));
@@ -196,28 +167,5 @@ impl InForce {
             bill.entries[correction.place].receipts.extend(receipts.into_iter().filter(is_open));
         }
         corrected
-    }
-
-    /// Refunds the state that was charged, by its receipt.
-    fn refund<'a>(&'a self, entry: &'a Entry, paid: &'a mut Paid, cost: Cost) -> Answer<'a, Adjusted> {
-        let Paid { limit, receipt } = paid;
-        match self.store.elsewhere() {
-            Some(elsewhere) if entry.is_local => {
-                let subject = entry.subject(self, limit.share(elsewhere.nodes));
-                Answer::ready(elsewhere.local.refund(subject, receipt, cost))
-            }
-            _ => self.store.store().refund(entry.subject(self, limit.whole()), receipt, cost),
-        }
-    }
-
-    /// Charges this node's own share in place of a store that fails, as it decides now. Nothing goes back to it: it
-    /// has taken nothing.
-    fn charge_here(&self, entry: &Entry, correction: &Correction, way: Way) {
-        let Some(elsewhere) = self.store.elsewhere() else { return };
-        let is_local = entry.on_store_failure(self) == OnStoreFailure::Local;
-        if way == Way::Charge && is_local && entry.mode == Mode::Enforce {
-            let subject = entry.subject(self, correction.limit.share(elsewhere.nodes));
-            elsewhere.local.adjust(subject, Adjustment::Charge(correction.cost));
-        }
     }
 }

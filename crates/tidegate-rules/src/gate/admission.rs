@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tidegate::{Decision, Key, Limit, PermitId, Ticks, Verdict};
+use tidegate::{DecidedBy, Decision, Key, Limit, PermitId, Ticks, Verdict};
 
 /// What was decided about a request, and by which rule.
 #[derive(Clone, Debug)]
@@ -10,35 +10,6 @@ pub struct Admission {
     pub(crate) outcome: Outcome,
     pub(crate) decided_by: DecidedBy,
     pub(crate) permits: Vec<HeldPermit>,
-}
-
-/// Who decided about a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum DecidedBy {
-    /// This process, from its memory; also where no limit had to be asked.
-    Memory,
-    /// The store elsewhere that has this name.
-    Store(&'static str),
-    /// This process by its share of the limit, because the store failed.
-    Local,
-    /// No count: the store failed, and the rule is open, so it decides as for a key that has spent nothing.
-    Open,
-    /// Nobody: the store failed, and the rule refuses everybody then.
-    Closed,
-}
-
-impl DecidedBy {
-    /// A word for it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            DecidedBy::Memory => "memory",
-            DecidedBy::Store(name) => name,
-            DecidedBy::Local => "local",
-            DecidedBy::Open => "open",
-            DecidedBy::Closed => "closed",
-        }
-    }
 }
 
 /// How it was decided.

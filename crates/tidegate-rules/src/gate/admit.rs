@@ -2,22 +2,23 @@
 
 use std::sync::atomic::Ordering;
 
+use smallvec::SmallVec;
 #[cfg(doc)]
 use tidegate::Store;
-use tidegate::{
-    Ask, Decision, Decisions, Limit, OpenReceipt, StoreError, Subject, Ticks, Timestamp, TrackedDecisions,
-    Verdict,
-};
+use tidegate::{DecidedBy, Decision, Decisions, OpenReceipt, StoreError, Ticks, Timestamp, Verdict};
 
-use super::admission::{Admission, Binding, DecidedBy, HeldPermit, Outcome};
+use super::admission::{Admission, Binding, HeldPermit, Outcome};
 use super::batch::Moment;
 use super::bill::Entry;
-use super::together::Together;
+use super::together::{Decided, EachDecided, Together};
 use super::visit::{Asked, Circumstances, Visit};
 use super::{Gate, InForce, at_once};
 use crate::attributes::Attributes;
 use crate::rule::{Fixed, Mode};
 use crate::top::Outcome as Asking;
+
+/// The answers to some requests; that to a single one needs no allocation.
+pub(super) type Admissions = SmallVec<[Admission; 1]>;
 
 /// What is asked, and the date by which it is answered.
 #[derive(Clone, Copy)]
@@ -55,9 +56,9 @@ impl<'g> Measured<'g> {
         measured
     }
 
-    fn note(&mut self, asked: &Asked<'_>, decision: &Decision, (mode, receipt): (Mode, Option<OpenReceipt>)) {
+    fn note(&mut self, asked: &Asked<'_>, decided: &Decided, (mode, receipt): (Mode, Option<OpenReceipt>)) {
         if let Some(bill) = &mut self.bill {
-            bill.extend(Entry::of(asked, decision, receipt).map(|entry| Entry { mode, ..entry }));
+            bill.extend(Entry::of(asked, decided, receipt).map(|entry| Entry { mode, ..entry }));
         }
     }
 }
@@ -89,7 +90,7 @@ impl Gate {
     pub async fn admit_all(&self, requests: &[Attributes<'_>]) -> Result<Vec<Admission>, StoreError> {
         let force = self.in_force();
         let moment = Moment::of(&force);
-        self.decide(&force, requests, &mut Measured::new(self), &moment).await
+        self.decide(&force, requests, &mut Measured::new(self), &moment).await.map(SmallVec::into_vec)
     }
 
     pub(super) async fn decide(
@@ -98,41 +99,41 @@ impl Gate {
         requests: &[Attributes<'_>],
         measured: &mut Measured<'_>,
         moment: &Moment,
-    ) -> Result<Vec<Admission>, StoreError> {
+    ) -> Result<Admissions, StoreError> {
         // One date for all rules, also if it changes meanwhile.
         let now = || moment.date(self);
         let around = Circumstances { overrides: &self.inner.overrides, now: &now };
-        let visits: Vec<_> = requests.iter().map(|request| Visit::new(force, request, &around)).collect();
+        let visits: SmallVec<[_; 1]> =
+            requests.iter().map(|request| Visit::new(force, request, &around)).collect();
         let is_forbidden = |visit: &Visit<'_>| matches!(visit.fixed, Some((_, Fixed::Deny)));
         if visits.iter().any(is_forbidden) {
             return Ok(visits.iter().map(|visit| force.unasked(visit, is_forbidden(visit))).collect());
         }
-        let together = Together::of(&visits, Asked::subject);
-        let decided = match &*together.asks {
-            [] => None,
-            asks => match (self.take(force, asks, moment.at, measured).await, force.store.elsewhere()) {
-                (Ok(TrackedDecisions { decisions, receipts }), _) => {
-                    measured.receipts = receipts.into_iter();
-                    Some(decisions)
-                }
-                (Err(_), Some(elsewhere)) => {
-                    return Ok(self.admit_without_store(force, &visits, elsewhere, &mut measured.bill));
-                }
-                (Err(error), None) => return Err(error),
-            },
-        };
-        let each = decided.as_ref().map_or(&[][..], Decisions::each);
-        let refused = each.iter().filter(|decision| !decision.is_allowed()).count();
-        let each = together.told(each);
+        let together = Together::of(&visits, measured.bill.is_some());
+        let (mut each, mut refused) = (EachDecided::new(), 0);
+        if !together.asks.is_empty() {
+            let mut decisions = force.store.take(&together.asks, moment.at).await?;
+            refused = decisions.each().iter().filter(|decision| !decision.is_allowed()).count();
+            measured.has_failed = decisions.is_fallback();
+            measured.receipts = decisions.take_receipts().into_iter();
+            each = together.decided(&decisions);
+        }
         let asked = visits.iter().flat_map(|visit| &visit.enforced);
-        measured.unclaimed.extend(asked.zip(&each).filter_map(|(asked, decision)| hold(asked, decision)));
+        measured.unclaimed.extend(asked.zip(&each).filter_map(|(asked, decided)| hold(asked, decided)));
         let mut rest = &*each;
-        let mut admissions = Vec::with_capacity(requests.len());
+        let mut admissions = Admissions::with_capacity(requests.len());
         for (visit, request) in visits.iter().zip(requests) {
             let (own, others) = rest.split_at(visit.enforced.len());
             rest = others;
             let request = Request { attributes: request, now: &now, at: moment.at };
-            admissions.push(self.conclude(force, visit, (request, own, refused), measured).await);
+            let admission = self.conclude(force, visit, (request, own, refused), measured).await;
+            // What does not happen was allowed in place of the store by nothing.
+            let happens = refused == 0 || !admission.is_allowed();
+            let is_counted = !own.is_empty() && (happens || !admission.decided_by.is_fallback());
+            if let Some(meter) = force.store.store().meter().filter(|_| is_counted) {
+                meter.decided.count(admission.decided_by, admission.is_allowed());
+            }
+            admissions.push(admission);
         }
         measured.unclaimed.clear();
         Ok(admissions)
@@ -148,63 +149,34 @@ impl Gate {
         at_once(self.admit_all(requests))
     }
 
-    /// What the store says, with receipts if there is a bill; whether it answers is noted. A store that has not decided
-    /// about each ask has not answered.
-    async fn take(
-        &self,
-        force: &InForce,
-        asks: &[(Subject<'_>, Ask)],
-        at: Option<Timestamp>,
-        measured: &Measured<'_>,
-    ) -> Result<TrackedDecisions, StoreError> {
-        let answer = match measured.bill {
-            Some(_) => force.store.store().take_tracked(asks).await,
-            None => force.store.take(asks, at).await.map(TrackedDecisions::without_receipts),
-        };
-        let answer = answer.and_then(|taken| {
-            let (decided, asked) = (taken.decisions.each().len(), asks.len());
-            let missing = || format!("the store decided about {decided} of {asked} limits");
-            if decided == asked { Ok(taken) } else { Err(StoreError::outcome_unknown(missing())) }
-        });
-        match &answer {
-            Ok(taken) if taken.decisions.is_remembered() => {}
-            Ok(_) => self.inner.failures.ended(),
-            Err(error) => self.inner.failures.note(error, self.inner.calendar.now()),
-        }
-        answer
-    }
-
     /// Counts what was decided, asks those who are not obeyed, and makes the answer.
     async fn conclude(
         &self,
         force: &InForce,
         visit: &Visit<'_>,
-        (request, own, refused): (Request<'_>, &[Decision], usize),
+        (request, own, refused): (Request<'_>, &[Decided], usize),
         measured: &mut Measured<'_>,
     ) -> Admission {
-        for (asked, decision) in visit.enforced.iter().zip(own) {
-            if refused == 0 || !decision.is_allowed() {
-                self.count(force, asked, decision);
-                measured.permits.extend(hold(asked, decision));
+        for (asked, decided) in visit.enforced.iter().zip(own) {
+            if refused == 0 || !decided.is_allowed() {
+                self.count(force, asked, decided);
+                measured.permits.extend(hold(asked, decided));
             }
             if refused == 0 {
                 let receipt = measured.receipts.next().flatten();
-                measured.note(asked, decision, (Mode::Enforce, receipt));
+                measured.note(asked, decided, (Mode::Enforce, receipt));
             }
-            let is_only = !decision.is_allowed() && refused == 1;
+            let is_only = !decided.is_allowed() && refused == 1 && !measured.has_failed;
             if refused == 0 || is_only {
-                self.ask_candidates(force, asked, (request, decision.is_allowed()), measured).await;
+                self.ask_candidates(force, asked, (request, decided.is_allowed()), measured).await;
             }
         }
         if refused == 0 {
             for asked in &visit.shadows {
-                match self.ask_alone(force, (asked, request.at), measured).await {
-                    Some(decision) => {
-                        let said = (request, decision.is_allowed());
-                        self.ask_candidates(force, asked, said, measured).await;
-                    }
-                    None => force.leave_candidates_unmeasured(asked),
-                }
+                let decided = self.ask_alone(force, (asked, request.at), measured).await;
+                // Candidates of a rule that could not be asked are not asked either, and counted as unmeasured.
+                let is_allowed = decided.is_some_and(|decision| decision.is_allowed());
+                self.ask_candidates(force, asked, (request, is_allowed), measured).await;
             }
             visit.refused_in_shadow.iter().for_each(|id| force.meter(*id).fixed(Mode::Shadow, false));
         }
@@ -212,14 +184,12 @@ impl Gate {
         if own.is_empty() {
             return Admission { permits, ..self.without_limits(force, visit, refused > 0) };
         }
-        let place = Decisions::binding_of(own).unwrap_or(0);
-        let asked = &visit.enforced[place];
-        let outcome = limited((asked, asked.limit()), place, own);
-        Admission { outcome, decided_by: force.store.decided_by(), permits }
+        let (outcome, decided_by) = binding(visit, own);
+        Admission { outcome, decided_by, permits }
     }
 
     /// The answer to a request that no limit had to be asked about, though others may have refused one beside it.
-    pub(super) fn without_limits(&self, force: &InForce, visit: &Visit<'_>, is_refused: bool) -> Admission {
+    fn without_limits(&self, force: &InForce, visit: &Visit<'_>, is_refused: bool) -> Admission {
         let answer = force.unasked(visit, !is_refused);
         let is_measured = !visit.shadows.is_empty() || !visit.refused_in_shadow.is_empty();
         if !is_refused && !is_measured && matches!(answer.outcome, Outcome::Free) {
@@ -235,21 +205,21 @@ impl Gate {
         (asked, at): (&Asked<'_>, Option<Timestamp>),
         measured: &mut Measured<'_>,
     ) -> Option<Decision> {
-        let ask = [asked.subject()];
-        let answer =
-            if measured.has_failed { None } else { Some(self.take(force, &ask, at, measured).await) };
-        let Some(Ok(TrackedDecisions { decisions, mut receipts })) = answer else {
+        let subject = asked.subject().without_fallback();
+        let ask = [(if measured.bill.is_some() { subject.tracked() } else { subject }, asked.ask)];
+        let answer = if measured.has_failed { None } else { Some(force.store.take(&ask, at).await) };
+        let Some(Ok(mut decisions)) = answer else {
             // Whoever is only measured stops nobody, not even by failing.
             measured.has_failed = true;
             force.meter(asked.id).unmeasured();
             return None;
         };
-        let decision = *decisions.each().first()?;
-        self.count(force, asked, &decision);
-        measured.permits.extend(hold(asked, &decision));
-        measured.unclaimed.extend(hold(asked, &decision));
-        measured.note(asked, &decision, (Mode::Shadow, receipts.pop().flatten()));
-        Some(decision)
+        let decided = Decided { decision: *decisions.each().first()?, by: decisions.decided_by(0) };
+        self.count(force, asked, &decided);
+        measured.permits.extend(hold(asked, &decided));
+        measured.unclaimed.extend(hold(asked, &decided));
+        measured.note(asked, &decided, (Mode::Shadow, decisions.take_receipts().pop().flatten()));
+        Some(decided.decision)
     }
 
     async fn ask_candidates(
@@ -268,9 +238,18 @@ impl Gate {
         }
     }
 
-    pub(super) fn count(&self, force: &InForce, asked: &Asked<'_>, decision: &Decision) {
-        force.meter(asked.id).decided(asked.mode, decision);
-        let asking = if decision.is_allowed() { Asking::Allowed } else { Asking::Refused };
+    fn count(&self, force: &InForce, asked: &Asked<'_>, decided: &Decided) {
+        let meter = force.meter(asked.id);
+        meter.by.count(decided.by, decided.is_allowed());
+        if decided.is_uncounted() {
+            // No limit has counted, so nothing is noted about the key, nor how near the limit is.
+            return meter.fixed(asked.mode, true);
+        }
+        meter.decided(asked.mode, &decided.decision);
+        if matches!(decided.by, DecidedBy::Open | DecidedBy::Closed) {
+            return;
+        }
+        let asking = if decided.is_allowed() { Asking::Allowed } else { Asking::Refused };
         self.inner.top.note(|| self.inner.now(), &asked.rule.name, &asked.key, asking);
     }
 }
@@ -290,53 +269,50 @@ impl InForce {
         };
         Admission::without_limits(outcome)
     }
-
-    /// Nobody asks whoever is only measured about this request.
-    pub(super) fn leave_unmeasured(&self, visit: &Visit<'_>) {
-        visit.shadows.iter().for_each(|asked| self.meter(asked.id).unmeasured());
-        visit.enforced.iter().chain(&visit.shadows).for_each(|asked| self.leave_candidates_unmeasured(asked));
-    }
-
-    fn leave_candidates_unmeasured(&self, asked: &Asked<'_>) {
-        asked.limited.candidates.iter().for_each(|id| self.meter(*id).unmeasured());
-    }
 }
 
 /// The answer to the only request there was.
-pub(super) fn only(mut admissions: Vec<Admission>) -> Admission {
+pub(super) fn only(mut admissions: Admissions) -> Admission {
     // Whatever stood here in its place would allow or deny by accident.
     admissions.pop().unwrap_or_else(|| unreachable!("every request that is decided about has an answer"))
 }
 
 impl Admission {
-    pub(super) fn without_limits(outcome: Outcome) -> Admission {
+    fn without_limits(outcome: Outcome) -> Admission {
         Admission { outcome, decided_by: DecidedBy::Memory, permits: Vec::new() }
     }
 }
 
-/// The answer that speaks of one limit, of all nodes or of this one: that at this place among all that decided.
-pub(super) fn limited((asked, limit): (&Asked<'_>, &Limit), place: usize, own: &[Decision]) -> Outcome {
-    let delays = own.iter().map(|decision| match decision.verdict_in_ticks() {
+/// The rule that an answer speaks of, and what decided about it: one that counts nothing only if there is no other.
+fn binding(visit: &Visit<'_>, own: &[Decided]) -> (Outcome, DecidedBy) {
+    let delays = own.iter().map(|decided| match decided.decision.verdict_in_ticks() {
         Verdict::Allowed { delay } => delay,
         _ => Ticks::ZERO,
     });
-    Outcome::Limited(Binding {
+    let delay = delays.max().unwrap_or(Ticks::ZERO);
+    let counted = || own.iter().zip(&visit.enforced).filter(|(decided, _)| !decided.is_uncounted());
+    let binding = Decisions::binding_of(counted().map(|(decided, _)| &decided.decision));
+    let Some((Decided { decision, by }, asked)) = binding.and_then(|place| counted().nth(place)) else {
+        return (Outcome::Open { rule: visit.enforced[0].rule.name.clone(), delay }, DecidedBy::Open);
+    };
+    let binding = Binding {
         rule: asked.rule.name.clone(),
-        limit: *limit,
+        limit: *asked.limit.limit_of(*by),
         cost: asked.ask.cost.get(),
-        decision: own[place],
-        delay: delays.max().unwrap_or(Ticks::ZERO),
-        is_allowed: own.iter().all(Decision::is_allowed),
-    })
+        decision: *decision,
+        delay,
+        is_allowed: own.iter().all(Decided::is_allowed),
+    };
+    (Outcome::Limited(binding), *by)
 }
 
 /// The place in flight that was taken, if it was one.
-pub(super) fn hold(asked: &Asked<'_>, decision: &Decision) -> Option<HeldPermit> {
-    decision.permit().map(|id| HeldPermit {
+fn hold(asked: &Asked<'_>, decided: &Decided) -> Option<HeldPermit> {
+    decided.decision.permit().map(|id| HeldPermit {
         rule: asked.rule.name.clone(),
         key: asked.key.clone(),
         limit: *asked.limit(),
         id,
-        is_local: false,
+        is_local: decided.by == DecidedBy::Local,
     })
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+use smallvec::SmallVec;
 use tidegate::{StoreError, Timestamp};
 
 use super::admission::Admission;
@@ -95,7 +96,8 @@ impl Batch {
     /// [`Gate::admit_all`] by the policy of this batch.
     pub async fn admit_all(&self, requests: &[Attributes<'_>]) -> Result<Vec<Admission>, StoreError> {
         let moment = Moment::of(&self.force);
-        self.gate.decide(&self.force, requests, &mut Measured::new(&self.gate), &moment).await
+        let decided = self.gate.decide(&self.force, requests, &mut Measured::new(&self.gate), &moment).await;
+        decided.map(SmallVec::into_vec)
     }
 }
 

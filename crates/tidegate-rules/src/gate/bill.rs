@@ -6,17 +6,17 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tidegate::{Algorithm, Decision, Key, OpenReceipt, PreparedLimit, StoreError, Subject};
+use tidegate::{Algorithm, DecidedBy, Key, OpenReceipt, PreparedLimit, StoreError, Subject};
 
 use super::admission::Admission;
 use super::admit::{Measured, only};
 use super::batch::Moment;
-use super::limits::NodeLimit;
+use super::together::Decided;
 use super::visit::Asked;
 use super::{Gate, InForce, at_once};
 use crate::attributes::Attributes;
 use crate::index::RuleId;
-use crate::rule::{Mode, OnStoreFailure};
+use crate::rule::Mode;
 
 /// What a request took of each limit; see [`Gate::admit_billed`].
 ///
@@ -33,12 +33,12 @@ pub(super) struct Entry {
     pub(super) rule: RuleId,
     pub(super) key: Key,
     /// The limit of all nodes together, also where this one has decided by its share.
-    pub(super) limit: Arc<NodeLimit>,
+    pub(super) limit: PreparedLimit,
     /// What each unit of the request weighs under this rule.
     pub(super) weight: u64,
     /// What it took, and nobody has given back yet.
     pub(super) paid: u64,
-    /// Whether this process has taken it from its own share, as the store failed.
+    /// True if the local store took it from this node's share, as the remote store failed.
     pub(super) is_local: bool,
     /// Whether it is obeyed.
     pub(super) mode: Mode,
@@ -49,7 +49,7 @@ pub(super) struct Entry {
 /// A receipt, and the limit whose state was charged.
 #[derive(Debug)]
 pub(super) struct Paid {
-    pub(super) limit: Arc<NodeLimit>,
+    pub(super) limit: PreparedLimit,
     pub(super) receipt: OpenReceipt,
 }
 
@@ -103,17 +103,18 @@ impl Bill {
 }
 
 impl Entry {
-    /// What a decision took; nothing if it refused, or gave a place in flight.
-    pub(super) fn of(asked: &Asked<'_>, decision: &Decision, receipt: Option<OpenReceipt>) -> Option<Entry> {
-        let is_taken = decision.is_allowed() && asked.limit().algorithm() != Algorithm::Concurrency;
-        let limit = || asked.limit.clone().into_arc();
+    /// What a decision took; nothing if it refused, counts nothing, or gave a place in flight.
+    pub(super) fn of(asked: &Asked<'_>, decided: &Decided, receipt: Option<OpenReceipt>) -> Option<Entry> {
+        let is_counted = decided.is_allowed() && !decided.is_uncounted();
+        let is_taken = is_counted && asked.limit().algorithm() != Algorithm::Concurrency;
+        let limit = || PreparedLimit::clone(&asked.limit);
         is_taken.then(|| Entry {
             rule: asked.id,
             key: asked.key.clone(),
             limit: limit(),
             weight: asked.weight,
             paid: asked.ask.cost.get(),
-            is_local: false,
+            is_local: decided.by == DecidedBy::Local,
             mode: asked.mode,
             receipts: receipt.into_iter().map(|receipt| Paid { limit: limit(), receipt }).collect(),
         })
@@ -124,14 +125,15 @@ impl Entry {
         force.policy.rule(self.rule).name()
     }
 
-    pub(super) fn on_store_failure(&self, force: &InForce) -> OnStoreFailure {
-        force.policy.rule(self.rule).on_store_failure()
-    }
-
     /// Its key under this limit, where it was taken.
     pub(super) fn subject<'a>(&'a self, force: &'a InForce, limit: &'a PreparedLimit) -> Subject<'a> {
         let rule = force.policy.rule(self.rule);
-        limit.subject(&self.key).when_full(rule.when_full()).in_zone(rule.zone())
+        let subject = limit.subject(&self.key).when_full(rule.when_full()).in_zone(rule.zone());
+        match self.mode {
+            Mode::Enforce => subject.on_store_failure(rule.on_store_failure()),
+            Mode::Shadow => subject.without_fallback(),
+        }
+        .in_local_store(self.is_local)
     }
 }
 

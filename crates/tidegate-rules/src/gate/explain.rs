@@ -132,7 +132,7 @@ impl Gate {
         let around = Circumstances { overrides: &self.inner.overrides, now: &now };
         match part(force, id, seen, attributes, &around) {
             Some(Part::Counts(asked, _)) => {
-                let (subject, ask) = asked.subject();
+                let (subject, ask) = (asked.subject(), asked.ask);
                 told.limit = Some(*asked.limit());
                 told.decision = Some(force.store.store().peek(subject, ask).await?);
             }
@@ -169,7 +169,7 @@ fn conclude(rules: Vec<RuleExplained>) -> Explanation {
     let binding = if is_allowed {
         obeyed().min_by(|one, other| (left(one).0 * left(other).1).cmp(&(left(other).0 * left(one).1)))
     } else {
-        tidegate::Decisions::binding_of(&decisions).and_then(|binding| obeyed().nth(binding))
+        tidegate::Decisions::binding_of(decisions.iter()).and_then(|binding| obeyed().nth(binding))
     };
     let rule = binding.map(|told| told.rule.name().to_owned());
     Explanation { is_allowed, rule, rules }

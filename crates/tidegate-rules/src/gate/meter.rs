@@ -2,10 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tidegate::{Decision, Verdict};
+use tidegate::{Decision, DecisionMeter, Verdict, WithoutStore};
 
-use super::admission::DecidedBy;
-use super::failures::{WithoutStore, WithoutStoreMeter};
 use crate::rule::Mode;
 
 /// What was counted for one rule, in lines of its own.
@@ -17,7 +15,8 @@ pub(crate) struct RuleMeter {
     looser: AtomicU64,
     stricter: AtomicU64,
     unmeasured: AtomicU64,
-    without_store: WithoutStoreMeter,
+    /// By what it was decided.
+    pub(super) by: DecisionMeter,
 }
 
 /// What was decided, while a rule was obeyed or while it was not.
@@ -102,11 +101,6 @@ impl RuleMeter {
         add(&self.unmeasured);
     }
 
-    /// What was decided beside that the store had no part in it.
-    pub(crate) fn decided_without_store(&self, by: DecidedBy, is_allowed: bool) {
-        self.without_store.decided(by, is_allowed);
-    }
-
     /// What a candidate says beside what its rule said.
     pub(crate) fn compared(&self, candidate: bool, rule: bool) {
         match (candidate, rule) {
@@ -128,7 +122,7 @@ impl RuleMeter {
             stricter: get(&self.stricter),
             unmeasured: get(&self.unmeasured),
             shadow,
-            without_store: self.without_store.counts(),
+            without_store: self.by.without_store(),
         }
     }
 

@@ -13,10 +13,7 @@ mod admit;
 mod batch;
 mod bill;
 mod calendar;
-mod elsewhere;
 mod explain;
-mod failing;
-mod failures;
 mod joined;
 mod limits;
 mod meter;
@@ -37,15 +34,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::{ArcSwap, Guard};
-use tidegate::{Clock as _, CounterClock, StoreError, Timestamp, Zone};
+use tidegate::{Clock as _, CounterClock, StoreError, StoreFailures, StoreMeter, Timestamp, Zone};
 
-pub use admission::{Admission, Binding, DecidedBy, HeldPermit};
+pub use admission::{Admission, Binding, HeldPermit};
 pub use batch::{Batch, Stretch};
 pub use bill::Bill;
 pub use calendar::{Calendar, ManualCalendar, SystemCalendar};
-pub use elsewhere::LOCAL_BYTES;
 pub use explain::{Explanation, Match, RuleExplained};
-pub use failures::{StoreFailure, StoreFailures, WithoutStore};
 pub use meter::{RuleCounts, ShadowCounts};
 pub use override_warning::{OverrideWarning, PutOverride};
 pub use overrides::{Instead, MAX_OVERRIDE_BYTES, MAX_OVERRIDES, Override, OverrideError};
@@ -56,7 +51,6 @@ use crate::index::RuleId;
 use crate::policy::Policy;
 use crate::rule::Rule;
 use crate::top::{Heavy, Outcome as Asking, Top};
-use failures::Failures;
 use limits::RuleLimit;
 use meter::RuleMeter;
 use overrides::Overrides;
@@ -88,7 +82,6 @@ struct Inner {
     calendar: Arc<dyn Calendar>,
     clock: CounterClock,
     top: Top,
-    failures: Failures,
     /// Requests to which no rule applied.
     free: AtomicU64,
     /// Rules of policies that were replaced, whose limits dropped counts; until somebody asks for them.
@@ -133,7 +126,7 @@ impl Prepared {
 enum Held {
     /// For moments only: there are few of these, and each holds up whoever replaces the policy.
     Shortly(Guard<Arc<InForce>>),
-    /// While a store elsewhere is waited for.
+    /// While a remote store is waited for.
     Long(Arc<InForce>),
 }
 
@@ -191,7 +184,6 @@ impl Gate {
             calendar,
             clock: CounterClock::new(),
             top: Top::new(),
-            failures: Failures::default(),
             free: AtomicU64::new(0),
             dropped_counts: Mutex::default(),
         };
@@ -232,9 +224,9 @@ impl Gate {
     /// The policy in force, to answer by.
     fn in_force(&self) -> Held {
         let force = self.inner.force.load();
-        match force.store.elsewhere() {
-            None => Held::Shortly(force),
-            Some(_) => Held::Long(Guard::into_inner(force)),
+        match force.store.is_in_memory() {
+            true => Held::Shortly(force),
+            false => Held::Long(Guard::into_inner(force)),
         }
     }
 
@@ -268,9 +260,15 @@ impl Gate {
         self.inner.free.load(Ordering::Relaxed)
     }
 
-    /// What was decided without the store because it failed, and how it fails.
+    /// The failures of a remote store, and the decisions in its place. A store in memory has none.
     pub fn store_failures(&self) -> StoreFailures {
-        self.inner.failures.told()
+        let force = self.inner.force.load();
+        force.store.store().meter().map(StoreMeter::failures).unwrap_or_default()
+    }
+
+    /// Returns true if it answers at once, and cannot fail: its store is in memory.
+    pub fn is_in_memory(&self) -> bool {
+        self.inner.force.load().store.is_in_memory()
     }
 
     /// The keys with the most refusals lately.

@@ -12,9 +12,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use tidegate::{History, Limit, Predecessor, Timestamp};
+use tidegate::{History, Limit, Predecessor, PreparedLimit, Timestamp};
 
-use super::limits::{LimitInUse, NodeLimit};
+use super::limits::LimitInUse;
 use super::overrides::{Instead, Override};
 
 /// The most changes of one key's limit that are remembered one after the other; counts of older ones are not carried.
@@ -27,7 +27,7 @@ pub(crate) struct Overridden {
     /// When it ends, or was removed.
     end: i64,
     /// The limit by which the key was last decided because of it; none before its first request.
-    last_used: ArcSwapOption<NodeLimit>,
+    last_used: ArcSwapOption<PreparedLimit>,
 }
 
 impl Overridden {
@@ -64,7 +64,7 @@ impl Overridden {
         let Some(last_used) = self.last_used.load_full() else { return false };
         let limit = match &self.one.instead {
             Instead::Limit(limit) => limit,
-            Instead::Allow | Instead::Deny => last_used.whole().limit(),
+            Instead::Allow | Instead::Deny => last_used.limit(),
         };
         let since_end = Duration::from_secs(now.saturating_sub(self.end).cast_unsigned());
         let ended = Predecessor::new(limit, Timestamp::EPOCH);
@@ -81,9 +81,9 @@ impl Overridden {
     pub(super) fn limit<'p>(&self, limit: &Limit, of_rule: LimitInUse<'p>, now: i64) -> LimitInUse<'p> {
         let last = self.last_used.load_full();
         match last {
-            Some(last) if last.whole().limit() == limit => LimitInUse::Changing(last),
+            Some(last) if last.limit() == limit => LimitInUse::Changing(last),
             // It has decided nothing, or too much to remember.
-            _ if self.has_ended(now) && last.as_ref().is_none_or(|last| last.changes() >= MAX_CHANGES) => {
+            _ if self.has_ended(now) && last.as_ref().is_none_or(|last| changes(last) >= MAX_CHANGES) => {
                 of_rule
             }
             last => LimitInUse::Changing(self.change(last.as_ref(), (limit, &of_rule), now)),
@@ -94,16 +94,22 @@ impl Overridden {
     #[cold]
     fn change(
         &self,
-        last: Option<&Arc<NodeLimit>>,
-        (limit, of_rule): (&Limit, &Arc<NodeLimit>),
+        last: Option<&Arc<PreparedLimit>>,
+        (limit, of_rule): (&Limit, &PreparedLimit),
         now: i64,
-    ) -> Arc<NodeLimit> {
-        let before = last.filter(|last| last.changes() < MAX_CHANGES).unwrap_or(of_rule);
+    ) -> Arc<PreparedLimit> {
+        let before = last.filter(|last| changes(last) < MAX_CHANGES).map_or(of_rule, |last| last);
         let next = if self.has_ended(now) { before.back_to(of_rule) } else { before.instead(*limit) };
+        let next = Arc::new(next);
         let found = self.last_used.compare_and_swap(&last.cloned(), Some(Arc::clone(&next)));
         match &*found {
-            Some(found) if found.whole().limit() == limit => Arc::clone(found),
+            Some(found) if found.limit() == limit => Arc::clone(found),
             _ => next,
         }
     }
+}
+
+/// The number of limits that this one was put in place of, one after the other.
+fn changes(limit: &PreparedLimit) -> usize {
+    std::iter::successors(limit.before(), |limit| limit.before()).count()
 }

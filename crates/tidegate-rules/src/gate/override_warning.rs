@@ -51,7 +51,7 @@ impl OverrideWarning {
             usual,
         });
         // A remote store forgets no key of the rule, and `check` has said so.
-        let forgets = limited.when_full == WhenFull::Forget && store.elsewhere().is_none();
+        let forgets = limited.when_full == WhenFull::Forget && store.is_in_memory();
         let kept = (forgets && !limit.fits_cell())
             .then(|| OverrideWarning::NotForgotten { rule: rule.name.clone(), limit });
         other.into_iter().chain(kept).collect()

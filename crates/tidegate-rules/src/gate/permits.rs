@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 
-use tidegate::{Algorithm, Answer, Key, PreparedLimit, StoreError, Subject, Zones};
+use tidegate::{Algorithm, Answer, Key, PreparedLimit, StoreError, Subject};
 
 use super::admission::HeldPermit;
 use super::joined::all;
@@ -37,12 +37,7 @@ impl Gate {
         let force = self.in_force();
         for permit in permits {
             let Some(limit) = self.limit_to_release(&force, permit) else { continue };
-            match force.store.elsewhere() {
-                Some(_) if !permit.is_local => {
-                    force.store.store().release_later(limit.subject(&permit.key), permit.id);
-                }
-                _ => drop(force.release_in_memory(permit, &limit)),
-            }
+            force.store.store().release_later(force.holding(permit, &limit), permit.id);
         }
     }
 
@@ -58,7 +53,7 @@ impl Gate {
         let of_permit = || gives_permits.then(|| PreparedLimit::permits_of(&permit.rule, permit.limit));
         // What a permit says is the text of a client: nothing is put in force by it. A permit keeps the lease that it was
         // given, and a place that the store does not hear of goes on to come back for that long.
-        let in_force = self.limit_in_force(force, permit).map(|limit| limit.whole().clone());
+        let in_force = self.limit_in_force(force, permit).map(|limit| PreparedLimit::clone(&limit));
         let is_shorter = |limit: &PreparedLimit| limit.limit().regained_in() < permit.limit.regained_in();
         in_force.filter(|limit| !gives_permits || !is_shorter(limit)).or_else(of_permit)
     }
@@ -68,13 +63,7 @@ impl Gate {
     pub async fn renew(&self, permit: &HeldPermit) -> Result<bool, StoreError> {
         let force = self.in_force();
         let Some(limit) = self.limit_in_force(&force, permit) else { return Ok(false) };
-        match force.store.elsewhere() {
-            Some(_) if !permit.is_local => {
-                force.store.store().renew(limit.whole().subject(&permit.key), permit.id).await
-            }
-            // A share has fewer places, and the same set of holders and the same lease.
-            _ => Ok(force.renew_in_memory(permit, limit.whole())),
-        }
+        force.store.store().renew(force.holding(permit, &limit), permit.id).await
     }
 
     /// [`Gate::release`] for a store that answers at once.
@@ -90,7 +79,7 @@ impl Gate {
     /// The limit by which the rule of a permit counts what is in flight. What the permit says is a client's text.
     fn limit_in_force<'f>(&self, force: &'f InForce, permit: &HeldPermit) -> Option<LimitInUse<'f>> {
         let limit = self.limit_of(force, &permit.rule, &permit.key)?;
-        (limit.whole().limit().algorithm() == Algorithm::Concurrency).then_some(limit)
+        (limit.limit().algorithm() == Algorithm::Concurrency).then_some(limit)
     }
 
     /// The limit by which a rule counts this key now; none if the rule is gone, or counts no more.
@@ -112,44 +101,13 @@ impl Gate {
 impl InForce {
     fn release<'a>(&'a self, permit: &'a HeldPermit, limit: Option<&'a PreparedLimit>) -> Answer<'a, bool> {
         let Some(limit) = limit else { return Answer::ready(false) };
-        match self.store.elsewhere() {
-            Some(_) if !permit.is_local => self.store.store().release(limit.subject(&permit.key), permit.id),
-            _ => Answer::ready(self.release_in_memory(permit, limit)),
-        }
+        self.store.store().release(self.holding(permit, limit), permit.id)
     }
 
-    fn release_in_memory(&self, permit: &HeldPermit, limit: &PreparedLimit) -> bool {
-        self.in_memory(permit).is_some_and(|zones| {
-            self.holders(zones, permit, limit).any(|holder| zones.release(holder, permit.id))
-        })
-    }
-
-    fn renew_in_memory(&self, permit: &HeldPermit, limit: &PreparedLimit) -> bool {
-        self.in_memory(permit).is_some_and(|zones| {
-            self.holders(zones, permit, limit).any(|holder| zones.renew(holder, permit.id))
-        })
-    }
-
-    /// The store in memory that holds a permit.
-    fn in_memory(&self, permit: &HeldPermit) -> Option<&Zones> {
-        match self.store.elsewhere() {
-            Some(elsewhere) => Some(&elsewhere.local),
-            None => self.store.zones_in_memory().filter(|_| !permit.is_local),
-        }
-    }
-
-    /// Who may hold a place: the zone of its rule, and every other one, as the rule may have had another zone when the
-    /// place was taken, or is gone.
-    fn holders<'a>(
-        &'a self,
-        zones: &'a Zones,
-        permit: &'a HeldPermit,
-        limit: &'a PreparedLimit,
-    ) -> impl Iterator<Item = Subject<'a>> {
-        let of_rule = self.policy.named(&permit.rule).and_then(|rule| rule.zone());
-        let all = std::iter::once(None).chain(zones.names().map(Some));
-        let others = all.filter(move |zone| *zone != of_rule);
-        std::iter::once(of_rule).chain(others).map(|zone| limit.subject(&permit.key).in_zone(zone))
+    /// The key of a permit where it was taken: in the zone of its rule, unless the rule has had another one.
+    fn holding<'a>(&'a self, permit: &'a HeldPermit, limit: &'a PreparedLimit) -> Subject<'a> {
+        let zone = self.policy.named(&permit.rule).and_then(|rule| rule.zone());
+        limit.subject(&permit.key).in_zone(zone).in_local_store(permit.is_local)
     }
 }
 

@@ -1,27 +1,25 @@
-//! Where the counts of a policy are.
+//! The store of a policy in force.
 
 use std::fmt;
-use std::num::NonZeroU64;
 use std::sync::Arc;
 
-use tidegate::{Answer, Ask, Decisions, Map, Memory, Store, Subject, Timestamp, Zone, Zones};
+use tidegate::{Answer, Ask, Decisions, FallbackStore, Map, Memory, Store, Subject, Timestamp, Zone, Zones};
 
-use super::admission::DecidedBy;
-use super::elsewhere::{Draft, Elsewhere, Local};
 use super::unfit::{NoMemory, Unfit};
 use crate::policy::Policy;
 
-/// A store that a gate can use: a [`Zone`] or a [`Map`] in memory, or any other [`Store`] elsewhere, which may fail.
+/// A store that a gate can use: a [`Zone`] or a [`Map`] in memory, or a remote store with a fallback, which each rule
+/// chooses by its `on_store_failure`.
 ///
 /// ```
 /// use std::num::NonZeroU64;
 /// use std::sync::Arc;
-/// use tidegate::Map;
-/// use tidegate_rules::{Gate, GateStore, Policy};
+/// use tidegate::{FallbackStore, Map, Zone};
+/// use tidegate_rules::{Gate, Policy};
 ///
-/// let shared = Arc::new(Map::new()); // in place of a store that other nodes reach as well
+/// let remote = Arc::new(Map::new()); // in place of a store that other nodes reach as well
 /// let three = NonZeroU64::new(3).expect("not zero");
-/// let store = GateStore::elsewhere(shared).named("redis").nodes(three).local_bytes(1 << 20);
+/// let store = FallbackStore::new(remote, &Zone::new(1 << 20)).nodes(three);
 /// let gate = Gate::new(Policy::from_toml("[[rule]]\nname = 'site'\nlimit = '30/s'")?, store);
 /// # Ok::<(), tidegate_rules::PolicyError>(())
 /// ```
@@ -31,47 +29,12 @@ pub struct GateStore(Kind);
 #[derive(Clone, Debug)]
 enum Kind {
     Memory(Memory),
-    Elsewhere(Draft),
+    Remote(FallbackStore),
 }
 
-/// What there is to say about a store elsewhere; memory does not fail, and none of it matters there.
-impl GateStore {
-    /// A store that may take a while and may fail. Then each rule has its own way to go on, as it says in
-    /// `on_store_failure`.
-    pub fn elsewhere(store: Arc<dyn Store>) -> GateStore {
-        GateStore(Kind::Elsewhere(Draft::new(store)))
-    }
-
-    /// How many nodes share it; 1 unless set. While it fails, each of them decides by
-    /// [its share](tidegate::Limit::shared_among) of a rule's limit.
-    #[must_use]
-    pub fn nodes(self, nodes: NonZeroU64) -> GateStore {
-        self.with(|draft| draft.nodes = nodes)
-    }
-
-    /// How much memory there is for what is decided without the store; [`LOCAL_BYTES`](crate::LOCAL_BYTES) unless set.
-    #[must_use]
-    pub fn local_bytes(self, bytes: usize) -> GateStore {
-        self.with(|draft| draft.local = Local::Bytes(bytes))
-    }
-
-    /// Memory that is there already, for what is decided without the store.
-    #[must_use]
-    pub fn local_in(self, memory: impl Into<Memory>) -> GateStore {
-        self.with(|draft| draft.local = Local::Given(memory.into()))
-    }
-
-    /// What it is called where an answer says who decided.
-    #[must_use]
-    pub fn named(self, name: &'static str) -> GateStore {
-        self.with(|draft| draft.name = name)
-    }
-
-    fn with(mut self, change: impl FnOnce(&mut Draft)) -> GateStore {
-        if let Kind::Elsewhere(draft) = &mut self.0 {
-            change(draft);
-        }
-        self
+impl From<FallbackStore> for GateStore {
+    fn from(store: FallbackStore) -> GateStore {
+        GateStore(Kind::Remote(store))
     }
 }
 
@@ -99,42 +62,34 @@ impl From<Map> for GateStore {
     }
 }
 
-impl From<Arc<dyn Store>> for GateStore {
-    fn from(store: Arc<dyn Store>) -> GateStore {
-        GateStore::elsewhere(store)
-    }
-}
-
-impl<S: Store + 'static> From<Arc<S>> for GateStore {
-    fn from(store: Arc<S>) -> GateStore {
-        GateStore::elsewhere(store)
-    }
-}
-
-/// The store of a policy in force, with the zones that its rules name.
+/// The store of a policy in force.
 #[derive(Clone)]
-pub(super) enum InStore {
-    Memory { first: Memory, zones: Zones },
-    Elsewhere(Elsewhere),
+pub(super) struct InStore {
+    store: Arc<dyn Store>,
+    /// The same store, if it is in memory, with the zones that rules name.
+    memory: Option<InMemory>,
+}
+
+#[derive(Clone)]
+struct InMemory {
+    first: Memory,
+    zones: Zones,
 }
 
 impl InStore {
     pub(super) fn new(store: &GateStore, policy: &Policy) -> Result<InStore, Unfit> {
         match &store.0 {
             Kind::Memory(first) => InStore::with_zones(first, &Zones::new(first), policy),
-            Kind::Elsewhere(draft) => {
-                Unfit::unless_supported(&*draft.store, policy)?;
-                Ok(InStore::Elsewhere(Elsewhere::new(draft)?))
-            }
+            Kind::Remote(store) => InStore { store: Arc::new(store.clone()), memory: None }.under(policy),
         }
     }
 
     /// The same for another policy; zones of the same name go on with what they hold, in the size they have.
     pub(super) fn under(&self, policy: &Policy) -> Result<InStore, Unfit> {
-        match self {
-            InStore::Memory { first, zones } => InStore::with_zones(first, zones, policy),
-            InStore::Elsewhere(elsewhere) => {
-                Unfit::unless_supported(&*elsewhere.store, policy)?;
+        match &self.memory {
+            Some(InMemory { first, zones }) => InStore::with_zones(first, zones, policy),
+            None => {
+                Unfit::unless_supported(&*self.store, policy)?;
                 Ok(self.clone())
             }
         }
@@ -142,13 +97,13 @@ impl InStore {
 
     /// What was made for another policy, with the zones that are here already.
     pub(super) fn going_on_as(&self, made: &InStore) -> InStore {
-        match (self, made) {
-            (InStore::Memory { first, zones: old }, InStore::Memory { zones: made, .. }) => {
+        match (&self.memory, &made.memory) {
+            (Some(InMemory { first, zones: old }), Some(InMemory { zones: made, .. })) => {
                 let zones = made.names().fold(Zones::new(first), |zones, name| {
                     let here = if goes_on(old, name) { old } else { made };
                     zones.with_that_of(here, name)
                 });
-                InStore::Memory { first: first.clone(), zones }
+                InStore::in_memory(first, zones)
             }
             _ => made.clone(),
         }
@@ -162,22 +117,26 @@ impl InStore {
             zones.with(&zone.name, zone.bytes).map_err(|cause| NoMemory { zone: zone.clone(), cause })
         })?;
         Unfit::unless_kept(&zones, policy)?;
-        Ok(InStore::Memory { first: first.clone(), zones })
+        Ok(InStore::in_memory(first, zones))
+    }
+
+    fn in_memory(first: &Memory, zones: Zones) -> InStore {
+        let (store, first) = (Arc::new(zones.clone()), first.clone());
+        InStore { store, memory: Some(InMemory { first, zones }) }
     }
 
     pub(super) fn store(&self) -> &dyn Store {
-        match self {
-            InStore::Memory { zones, .. } => zones,
-            InStore::Elsewhere(elsewhere) => &*elsewhere.store,
-        }
+        &*self.store
+    }
+
+    /// Returns true if it answers at once, and cannot fail.
+    pub(super) fn is_in_memory(&self) -> bool {
+        self.memory.is_some()
     }
 
     /// The time by the clock of a store in memory; a remote one reads its own for each take.
     pub(super) fn now(&self) -> Option<Timestamp> {
-        match self {
-            InStore::Memory { zones, .. } => Some(zones.now()),
-            InStore::Elsewhere(_) => None,
-        }
+        self.memory.as_ref().map(|memory| memory.zones.now())
     }
 
     /// Takes all or none; in memory as of this time, if there is one.
@@ -186,40 +145,15 @@ impl InStore {
         asks: &'a [(Subject<'a>, Ask)],
         at: Option<Timestamp>,
     ) -> Answer<'a, Decisions> {
-        match (self, at) {
-            (InStore::Memory { zones, .. }, Some(at)) => Answer::ready(zones.take_all_as_of(at, asks)),
-            _ => self.store().take(asks),
+        match (&self.memory, at) {
+            (Some(memory), Some(at)) => Answer::ready(memory.zones.take_all_as_of(at, asks)),
+            _ => self.store.take(asks),
         }
-    }
-
-    /// The store in memory, if it is one.
-    pub(super) fn zones_in_memory(&self) -> Option<&Zones> {
-        match self {
-            InStore::Memory { zones, .. } => Some(zones),
-            InStore::Elsewhere(_) => None,
-        }
-    }
-
-    /// The store that may fail, if it is one.
-    pub(super) fn elsewhere(&self) -> Option<&Elsewhere> {
-        match self {
-            InStore::Memory { .. } => None,
-            InStore::Elsewhere(elsewhere) => Some(elsewhere),
-        }
-    }
-
-    /// Who decides as long as it answers.
-    pub(super) fn decided_by(&self) -> DecidedBy {
-        self.elsewhere().map_or(DecidedBy::Memory, |elsewhere| DecidedBy::Store(elsewhere.name))
     }
 
     pub(super) fn zones(&self) -> Vec<(String, Zone)> {
-        match self {
-            InStore::Memory { zones, .. } => {
-                zones.names().filter_map(|name| Some((name.to_owned(), zones.named(name)?.clone()))).collect()
-            }
-            InStore::Elsewhere(_) => Vec::new(),
-        }
+        let Some(InMemory { zones, .. }) = &self.memory else { return Vec::new() };
+        zones.names().filter_map(|name| Some((name.to_owned(), zones.named(name)?.clone()))).collect()
     }
 }
 
@@ -231,7 +165,7 @@ fn goes_on(zones: &Zones, name: &str) -> bool {
 
 impl fmt::Debug for InStore {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.store().fmt(out)
+        self.store.fmt(out)
     }
 }
 

@@ -4,43 +4,66 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use tidegate::{Algorithm, Ask, Cost, Decision, Subject};
+use smallvec::SmallVec;
+use tidegate::{Algorithm, Ask, Cost, DecidedBy, Decision, Decisions, Subject};
 
 use super::visit::{Asked, Visit};
+
+/// The decision about one rule of a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Decided {
+    pub(super) decision: Decision,
+    pub(super) by: DecidedBy,
+}
+
+impl Decided {
+    pub(super) fn is_allowed(&self) -> bool {
+        self.decision.is_allowed()
+    }
+
+    /// Returns true if a limit allowed it that counts nothing while the remote store is down.
+    pub(super) fn is_uncounted(&self) -> bool {
+        self.by == DecidedBy::Open && self.is_allowed()
+    }
+}
+
+/// The decisions about all rules of some requests; a few need no allocation.
+pub(super) type EachDecided = SmallVec<[Decided; FEW]>;
+
+/// The asks of a request that need no allocation.
+const FEW: usize = 4;
 
 /// All asks, and which of them each rule of each request stands for.
 #[derive(Debug)]
 pub(super) struct Together<'v> {
-    pub(super) asks: Vec<(Subject<'v>, Ask)>,
-    places: Vec<usize>,
+    pub(super) asks: SmallVec<[(Subject<'v>, Ask); FEW]>,
+    /// The ask of each rule of each request; none if each has its own.
+    places: Option<Vec<usize>>,
 }
 
 impl<'v> Together<'v> {
-    /// All asks of these requests, each under the limit that `subject` gives it.
-    pub(super) fn of<'p: 'v>(
-        visits: &'v [Visit<'p>],
-        subject: impl Fn(&'v Asked<'p>) -> (Subject<'v>, Ask),
-    ) -> Together<'v> {
+    /// All asks of these requests, with receipts if they are tracked.
+    pub(super) fn of<'p: 'v>(visits: &'v [Visit<'p>], is_tracked: bool) -> Together<'v> {
         let each = visits.iter().flat_map(|visit| &visit.enforced);
+        let each = each.map(|asked| {
+            let subject = asked.subject();
+            (asked, if is_tracked { subject.tracked() } else { subject })
+        });
         match visits {
             // The rules of one request are different ones.
             [] | [_] => {
-                let asks: Vec<_> = each.map(subject).collect();
-                Together { places: (0..asks.len()).collect(), asks }
+                let asks = each.map(|(asked, subject)| (subject, asked.ask)).collect();
+                Together { places: None, asks }
             }
-            _ => Together::joined(each, subject),
+            _ => Together::joined(each),
         }
     }
 
-    fn joined<'p: 'v>(
-        each: impl Iterator<Item = &'v Asked<'p>>,
-        subject: impl Fn(&'v Asked<'p>) -> (Subject<'v>, Ask),
-    ) -> Together<'v> {
+    fn joined<'p: 'v>(each: impl Iterator<Item = (&'v Asked<'p>, Subject<'v>)>) -> Together<'v> {
         let mut known: HashMap<_, usize> = HashMap::new();
-        let mut together = Together { asks: Vec::new(), places: Vec::new() };
-        for asked in each {
-            let (subject, ask) = subject(asked);
-            let next = together.asks.len();
+        let (mut asks, mut places) = (SmallVec::<[(_, _); FEW]>::new(), Vec::new());
+        for (asked, subject) in each {
+            let next = asks.len();
             // Each has a permit of its own.
             let has_permit = asked.limit().algorithm() == Algorithm::Concurrency;
             let place = match known.entry((asked.id, &asked.key)) {
@@ -48,23 +71,25 @@ impl<'v> Together<'v> {
                 Entry::Occupied(_) => next,
                 Entry::Vacant(free) => *free.insert(next),
             };
-            together.places.push(place);
-            match together.asks.get_mut(place) {
-                Some((_, both)) => *both = join(*both, ask),
-                None => together.asks.push((subject, ask)),
+            places.push(place);
+            match asks.get_mut(place) {
+                Some((_, both)) => *both = join(*both, asked.ask),
+                None => asks.push((subject, asked.ask)),
             }
         }
-        together
+        Together { asks, places: Some(places) }
     }
 
-    /// The ask that each rule of each request is part of.
-    pub(super) fn asks_of_each(&self) -> Vec<Ask> {
-        self.places.iter().map(|place| self.asks[*place].1).collect()
-    }
-
-    /// What was decided about each rule of each request.
-    pub(super) fn told(&self, decisions: &[Decision]) -> Vec<Decision> {
-        self.places.iter().filter_map(|place| decisions.get(*place)).copied().collect()
+    /// The decision about each rule of each request.
+    pub(super) fn decided(&self, decisions: &Decisions) -> EachDecided {
+        let decided = |place: usize| {
+            let decision = *decisions.each().get(place)?;
+            Some(Decided { decision, by: decisions.decided_by(place) })
+        };
+        match &self.places {
+            None => (0..self.asks.len()).filter_map(decided).collect(),
+            Some(places) => places.iter().copied().filter_map(decided).collect(),
+        }
     }
 }
 

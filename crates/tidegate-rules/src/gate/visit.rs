@@ -1,8 +1,7 @@
 //! One request before the rules that apply to it: what it asks of each.
 
-use std::num::NonZeroU64;
-
-use tidegate::{Ask, Key, Limit, PreparedLimit, Subject};
+use smallvec::SmallVec;
+use tidegate::{Ask, Key, Limit, Subject};
 
 use super::InForce;
 use super::limits::LimitInUse;
@@ -10,7 +9,7 @@ use super::overrides::{Instead, Overrides};
 use crate::attributes::Attributes;
 use crate::index::RuleId;
 use crate::key::Keyed;
-use crate::rule::{Action, Fixed, Limited, Mode, OnStoreFailure, Rule};
+use crate::rule::{Action, Fixed, Limited, Mode, Rule};
 use crate::seen::Seen;
 
 /// What a request asks of the rules that apply to it.
@@ -20,7 +19,7 @@ pub(super) struct Visit<'p> {
     pub(super) fixed: Option<(RuleId, Fixed)>,
     /// Rules that would refuse, if they were obeyed.
     pub(super) refused_in_shadow: Vec<RuleId>,
-    pub(super) enforced: Vec<Asked<'p>>,
+    pub(super) enforced: SmallVec<[Asked<'p>; 2]>,
     pub(super) shadows: Vec<Asked<'p>>,
 }
 
@@ -127,7 +126,7 @@ pub(super) fn part<'p>(
             Some(Instead::Deny) => return Some(Part::Denied(terms.mode)),
         },
     };
-    let ask = terms.ask(limit.whole().limit(), attributes);
+    let ask = terms.ask(limit.limit(), attributes);
     let (weight, mode) = (terms.cost, terms.mode);
     Some(Part::Counts(Asked { id, rule, limited, key, limit, ask, weight, mode }, mode))
 }
@@ -135,26 +134,12 @@ pub(super) fn part<'p>(
 impl<'p> Asked<'p> {
     /// The limit of all nodes together.
     pub(super) fn limit(&self) -> &Limit {
-        self.limit.whole().limit()
+        self.limit.limit()
     }
 
-    pub(super) fn subject(&self) -> (Subject<'_>, Ask) {
-        self.under(self.limit.whole())
-    }
-
-    /// The same under the share of this node.
-    pub(super) fn subject_of_share(&self, nodes: NonZeroU64) -> (Subject<'_>, Ask) {
-        self.under(self.limit.share(nodes))
-    }
-
-    fn under<'a>(&'a self, limit: &'a PreparedLimit) -> (Subject<'a>, Ask) {
-        let subject = limit.subject(&self.key).when_full(self.limited.when_full);
-        (subject.in_zone(self.limited.zone.as_deref()), self.ask)
-    }
-
-    /// What happens when the store cannot answer.
-    pub(super) fn on_store_failure(&self) -> OnStoreFailure {
-        self.limited.on_store_failure
+    pub(super) fn subject(&self) -> Subject<'_> {
+        let subject = self.limit.subject(&self.key).when_full(self.limited.when_full);
+        subject.in_zone(self.limited.zone.as_deref()).on_store_failure(self.limited.on_store_failure)
     }
 
     /// The same asked of a candidate for this rule.

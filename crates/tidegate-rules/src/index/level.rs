@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use super::nested::{Networks, Prefixes};
 use super::trie::Trie;
-use super::{QuickMap, RuleId};
+use super::{QuickMap, RuleId, RuleIds};
 use crate::condition::{Condition, Pattern};
 use crate::seen::{Seen, Slot};
 
@@ -123,7 +123,7 @@ impl Level {
     }
 
     /// Adds the rules that may apply.
-    pub(super) fn find(&self, seen: &Seen<'_>, found: &mut Vec<RuleId>) {
+    pub(super) fn find(&self, seen: &Seen<'_>, found: &mut RuleIds) {
         found.extend_from_slice(&self.always);
         if let Some(ip) = seen.ip() {
             self.networks.each_around(ip, |id| self.find_in(id, seen, found));
@@ -138,7 +138,7 @@ impl Level {
         }
     }
 
-    fn find_in(&self, id: BucketId, seen: &Seen<'_>, found: &mut Vec<RuleId>) {
+    fn find_in(&self, id: BucketId, seen: &Seen<'_>, found: &mut RuleIds) {
         match &self.buckets[id as usize] {
             Bucket::Few(rules) => found.extend_from_slice(rules),
             Bucket::Many(level) => level.find(seen, found),
@@ -201,9 +201,9 @@ mod tests {
         let standing: Vec<_> = (0..).zip(&rules).map(|(id, rule)| Standing::new(id, rule)).collect();
         let level = Level::new(&standing, |_, _| {});
         let find = |request: Attributes<'_>| {
-            let mut found = Vec::new();
+            let mut found = RuleIds::new();
             level.find(&slots.see(&request), &mut found);
-            found
+            found.to_vec()
         };
         assert_eq!(find(Attributes::new().set("user", "u3").set("shop", "s7")), [3 * 20 + 7]);
         assert_eq!(find(Attributes::new().set("user", "u3")), [0; 0]);

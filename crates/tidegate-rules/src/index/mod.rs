@@ -10,6 +10,8 @@ mod nested;
 mod quick;
 mod trie;
 
+use smallvec::SmallVec;
+
 use crate::condition::Condition;
 use crate::seen::Seen;
 use level::{Level, Standing};
@@ -17,6 +19,9 @@ pub(crate) use quick::QuickMap;
 
 /// The number of a rule in its policy.
 pub(crate) type RuleId = u32;
+
+/// The rules of a request; a few need no allocation.
+pub(crate) type RuleIds = SmallVec<[RuleId; level::FEW]>;
 
 /// Which rules may apply.
 #[derive(Clone, Debug, Default)]
@@ -39,8 +44,8 @@ impl Index {
     }
 
     /// The rules that may apply, in the order of their numbers, none twice.
-    pub(crate) fn candidates(&self, seen: &Seen<'_>) -> Vec<RuleId> {
-        let mut found = Vec::with_capacity(level::FEW);
+    pub(crate) fn candidates(&self, seen: &Seen<'_>) -> RuleIds {
+        let mut found = RuleIds::new();
         self.first.find(seen, &mut found);
         found.sort_unstable();
         found.dedup();

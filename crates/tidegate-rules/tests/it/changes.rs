@@ -7,7 +7,9 @@ use std::time::Duration;
 use conformance::random::Random;
 use conformance::versions::{Histories, HistoryClock, Shared, Versions};
 use testbed::{Flavour, Redis};
-use tidegate::{Algorithm, Ask, Decision, Key, Limit, Map, PreparedLimit, State, Subject, Timestamp, Zone};
+use tidegate::{
+    Algorithm, Ask, Decision, FallbackStore, Key, Limit, Map, PreparedLimit, State, Subject, Timestamp, Zone,
+};
 use tidegate_redis::{Options, RedisStore};
 use tidegate_rules::{Attributes, Gate, GateStore, Instead, ManualCalendar, Policy};
 use tokio::runtime::{Builder, Runtime};
@@ -87,7 +89,7 @@ impl Place for Arc<RedisStore> {
     const OPERATIONS: u64 = 30;
 
     fn store(&self) -> GateStore {
-        GateStore::elsewhere(self.clone())
+        FallbackStore::new(self.clone(), &Zone::new(1 << 20)).into()
     }
 
     fn state(&self, rule: &str, limit: &Limit, key: &Key) -> State {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 use tidegate::{
-    Adjusted, Adjustment, Answer, Ask, Cost, Decision, Decisions, Limit, ManualClock, Map, OpenReceipt,
-    PermitId, Store, StoreError, Subject, TrackedDecisions, Zone,
+    Adjusted, Adjustment, Answer, Ask, Cost, Decision, Decisions, FallbackStore, Limit, ManualClock, Map,
+    OpenReceipt, PermitId, Store, StoreError, Subject, Zone,
 };
-use tidegate_rules::{Gate, GateStore, ManualCalendar};
+use tidegate_rules::{Gate, ManualCalendar};
 
 use crate::requests::policy;
 
@@ -82,8 +82,10 @@ impl Store for Faulty {
             }
             let decisions = self.answer(move |map| map.take_all(asks)).await?;
             let is_short = self.health.load(Ordering::SeqCst) == Health::Short as u8;
-            let decided = decisions.each().len() - usize::from(is_short);
-            Ok(decisions.each()[..decided].to_vec().into())
+            match decisions.each() {
+                [decided @ .., _] if is_short => Ok(decided.to_vec().into()),
+                _ => Ok(decisions),
+            }
         })
     }
 
@@ -93,16 +95,6 @@ impl Store for Faulty {
 
     fn adjust<'a>(&'a self, subject: Subject<'a>, adjustment: Adjustment) -> Answer<'a, Adjusted> {
         Answer::later(self.answer(move |map| map.adjust(subject, adjustment)))
-    }
-
-    fn take_tracked<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> Answer<'a, TrackedDecisions> {
-        self.takes.fetch_add(1, Ordering::SeqCst);
-        Answer::later(async move {
-            if asks.len() > Store::most_together(self) {
-                return Err(StoreError::unfit("too many limits"));
-            }
-            self.answer(move |map| map.take_tracked(asks)).await
-        })
     }
 
     fn refund<'a>(
@@ -151,7 +143,6 @@ pub(crate) struct Node {
     pub(crate) gate: Gate,
     pub(crate) store: Arc<Faulty>,
     pub(crate) clock: Arc<ManualClock>,
-    pub(crate) calendar: Arc<ManualCalendar>,
 }
 
 /// So many nodes with one policy on one store.
@@ -161,9 +152,9 @@ pub(crate) fn nodes(text: &str, count: u64) -> Vec<Node> {
     let node = |_| {
         let local = Zone::with_clock(1 << 16, clock.clone());
         let of_all = NonZeroU64::new(count).expect("a node");
-        let gate_store = GateStore::elsewhere(store.clone()).named("redis").nodes(of_all).local_in(&local);
-        let gate = Gate::with_calendar(policy(text), gate_store, calendar.clone());
-        Node { gate, store: store.clone(), clock: clock.clone(), calendar: calendar.clone() }
+        let with_fallback = FallbackStore::new(store.clone(), &local).nodes(of_all);
+        let gate = Gate::with_calendar(policy(text), with_fallback, calendar.clone());
+        Node { gate, store: store.clone(), clock: clock.clone() }
     };
     (0..count).map(node).collect()
 }

@@ -3,10 +3,8 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tidegate::{Cost, SECOND, Verdict};
-use tidegate_rules::{
-    Admission, Attributes, DecidedBy, Gate, Instead, RuleCounts, StoreFailure, WithoutStore,
-};
+use tidegate::{Clock as _, Cost, DecidedBy, FallbackStore, SECOND, StoreFailure, Verdict, WithoutStore};
+use tidegate_rules::{Admission, Attributes, Gate, Instead, RuleCounts};
 
 use crate::faulty::{Health, Node, nodes, one_of};
 use crate::requests::{admit, remaining};
@@ -52,7 +50,7 @@ fn one_that_is_closed_refuses_until_the_store_is_asked_again() {
     assert_eq!((told.limit(), told.remaining()), (10, 0));
     node.store.is(Health::Up);
     assert_eq!(remaining(&node.gate, "api", &ana()), 10, "nothing was spent");
-    assert_eq!(ask(&node).decided_by(), DecidedBy::Store("redis"));
+    assert_eq!(ask(&node).decided_by(), DecidedBy::Remote);
 }
 
 #[test]
@@ -154,7 +152,7 @@ fn a_share_without_room_for_another_key_denies_for_a_second() {
     store.is(Health::Down);
     let local = tidegate::Map::with_clock(clock).max_keys(1);
     let policy = crate::requests::policy(&rule("api", "10/h", "local"));
-    let gate = Gate::new(policy, tidegate_rules::GateStore::elsewhere(store).local_in(&local));
+    let gate = Gate::new(policy, FallbackStore::new(store, &local));
     assert!(admit(&gate, &ana()).is_allowed());
     let answer = admit(&gate, &Attributes::new().set("user", "bob"));
     assert_eq!((answer.verdict(), answer.decided_by()), (REFUSED, DecidedBy::Local));
@@ -257,7 +255,7 @@ fn rules_that_need_no_store_answer_as_ever() {
 fn when_the_store_is_back_its_counts_decide_again() {
     let node = one_of(&rule("api", "9/h", "local"), 3);
     for _ in 0..4 {
-        assert_eq!(ask(&node).decided_by(), DecidedBy::Store("redis"));
+        assert_eq!(ask(&node).decided_by(), DecidedBy::Remote);
     }
     node.store.is(Health::Down);
     assert_eq!((passing(&node), node.gate.store_failures().is_failing), (3, true));
@@ -285,11 +283,11 @@ fn how_the_store_fails_is_told() {
     let node = one_of(&rule("api", "9/h", "local"), 3);
     assert_eq!(node.gate.store_failures(), Default::default());
     node.store.is(Health::Down);
-    node.calendar.set(1_700_000_000);
+    node.clock.advance(5 * SECOND);
     ask(&node);
     let told = node.gate.store_failures();
     let error = "the store cannot be reached: the plug is out".to_owned();
-    assert_eq!(told.last, Some(StoreFailure { at: 1_700_000_000, error }));
+    assert_eq!(told.last, Some(StoreFailure { at: node.clock.now(), error }));
     assert_eq!((told.is_failing, told.failed, told.decided.total()), (true, 1, 1));
 }
 
@@ -311,14 +309,14 @@ fn more_limits_than_the_store_decides_together_go_by_what_the_rules_say() {
         let (text, request) = apart(policy);
         let node = one_of(&text, 3);
         node.store.most_together.store(4, Ordering::SeqCst);
-        assert_eq!(admit(&node.gate, &request).decided_by(), DecidedBy::Store("redis"));
+        assert_eq!(admit(&node.gate, &request).decided_by(), DecidedBy::Remote);
         node.store.most_together.store(3, Ordering::SeqCst);
         let answer = admit(&node.gate, &request);
         assert_eq!((answer.decided_by(), answer.is_allowed()), (by, is_allowed));
         let told = node.gate.store_failures();
         assert_eq!((told.failed, told.decided.total(), told.is_failing), (1, 1, true));
         let few = ana().set("a", "x");
-        assert_eq!(admit(&node.gate, &few).decided_by(), DecidedBy::Store("redis"));
+        assert_eq!(admit(&node.gate, &few).decided_by(), DecidedBy::Remote);
         let both = node.gate.admit_all_now(&[request.clone(), few]).expect("no error, whatever is asked");
         assert_eq!(both.iter().all(Admission::is_allowed), is_allowed);
     }

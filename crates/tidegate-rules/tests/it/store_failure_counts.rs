@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tidegate_rules::{Attributes, DecidedBy, Gate, RuleCounts, WithoutStore};
+use tidegate::{DecidedBy, WithoutStore};
+use tidegate_rules::{Attributes, Gate, RuleCounts};
 
 use crate::faulty::{Health, Node, nodes, one_of};
 use crate::random::{Random, seed, tries};
@@ -54,7 +55,7 @@ fn what_was_counted_is_what_was_answered() {
             continue;
         };
         failed += u64::from(is_down);
-        assert_eq!(answer.decided_by() == DecidedBy::Store("redis"), !is_down);
+        assert_eq!(answer.decided_by() == DecidedBy::Remote, !is_down);
         assert_eq!(is_down.then_some(rule), is_down.then(|| answer.decided_by().as_str()));
         let (of_rule, allowed, denied) = told.entry(rule).or_default();
         tally(of_rule, answer.decided_by(), answer.is_allowed());

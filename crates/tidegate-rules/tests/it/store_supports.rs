@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use tidegate_rules::{Attributes, Gate, GateStore, Instead, OverrideError, SystemCalendar, Unfit};
+use tidegate::{FallbackStore, Zone};
+use tidegate_rules::{Attributes, Gate, Instead, OverrideError, SystemCalendar, Unfit};
 
 use crate::faulty::{Faulty, TOO_FAST, one_of};
 use crate::requests::{admit, policy};
@@ -25,7 +26,7 @@ fn a_policy_that_the_store_cannot_hold_does_not_come_into_force() {
     let error = node.gate.replace(policy(&too_fast)).expect_err("it is too fast");
     assert!(matches!(&error, Unfit::Unsupported { rule, .. } if &**rule == "api"));
     assert_eq!(error.to_string(), expected);
-    let store = GateStore::from(node.store.clone());
+    let store = FallbackStore::new(node.store.clone(), &Zone::new(1 << 16));
     let error = Gate::try_new(policy(&too_fast), store, Arc::new(SystemCalendar));
     assert_eq!(error.expect_err("it is too fast").to_string(), expected);
     let window = format!("from = '11-11T00:00', to = '11-12T00:00', limit = '{TOO_FAST}'");
@@ -66,15 +67,4 @@ fn refusals_that_the_store_remembers_are_forgotten_when_something_else_holds() {
     assert_eq!(forgotten(&node.store), 3);
     assert!(admit(&node.gate, &ana()).is_allowed());
     assert_eq!(forgotten(&node.store), 3);
-}
-
-#[test]
-fn memory_that_the_system_has_not_is_an_error_at_the_start() {
-    let node = one_of(&rule("10/s"), 3);
-    let store = GateStore::elsewhere(node.store.clone()).local_bytes(1 << 60);
-    let error = Gate::try_new(policy(&rule("10/s")), store, Arc::new(SystemCalendar));
-    assert_eq!(
-        error.expect_err("no machine has that much").to_string(),
-        "zone \"local\": the system has no 1073741824 GiB of memory for it; write a smaller size"
-    );
 }

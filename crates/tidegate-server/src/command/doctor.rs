@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use serde::Serialize;
+use tidegate::{FallbackStore, Map};
 use tidegate_redis::doctor::{self, Gravity, examine};
 use tidegate_rules::{Gate, Policy, SystemCalendar};
 use tokio::runtime::Builder;
@@ -134,7 +135,8 @@ fn look(shared: &SharedSettings) -> Result<Vec<doctor::Finding>, Failure> {
 fn rules(policy: Policy, shared: &SharedSettings) -> Result<Finding, Failure> {
     let store = shared.open().map_err(|error| Failure::misused(error.to_string()))?;
     let count = policy.rules().len();
-    let gate = Gate::try_new(policy, Arc::new(store), Arc::new(SystemCalendar));
+    let store = FallbackStore::new(Arc::new(store), &Map::new());
+    let gate = Gate::try_new(policy, store, Arc::new(SystemCalendar));
     Ok(match gate {
         Ok(_) => {
             ("rules".to_owned(), Gravity::Good, format!("the store can hold what all {count} of them count"))

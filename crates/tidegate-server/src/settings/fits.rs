@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
+use tidegate::OnStoreFailure;
 use tidegate::{Limit, Store as _, WhenFull};
 use tidegate_redis::RedisStore;
 use tidegate_rules::config::{Complaint, MAX_COMPLAINTS};
-use tidegate_rules::{OnStoreFailure, Policy, Rule, Unfit};
+use tidegate_rules::{Policy, Rule, Unfit};
 use toml::de::{DeTable, DeValue};
 
 use super::Settings;

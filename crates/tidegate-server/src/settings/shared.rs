@@ -5,8 +5,8 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tidegate::OnStoreFailure;
 use tidegate_redis::{OpenError, Options, RedisStore, Url, UrlError};
-use tidegate_rules::OnStoreFailure;
 use tidegate_rules::config::{nearest, positive};
 
 use super::token::secret_in;

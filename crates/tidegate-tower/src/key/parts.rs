@@ -152,7 +152,7 @@ impl IntoKey for &Parts<'_> {
 fn with_address(ip: IpAddr, grouping: Grouping, use_part: &mut dyn FnMut(&[u8])) {
     match ip {
         IpAddr::V4(ip) if grouping.ipv4_bits >= 32 => use_part(Ipv4Text::of(ip).as_bytes()),
-        ip => use_part(grouping.group(ip).as_bytes()),
+        ip => use_part(grouping.group(ip).to_string().as_bytes()),
     }
 }
 

@@ -17,9 +17,9 @@ use axum::routing::any;
 use conformance::random::Random;
 use http_body_util::BodyExt as _;
 use testbed::{Flavour, Redis};
-use tidegate::Zone;
+use tidegate::{FallbackStore, Zone};
 use tidegate_redis::{Options, RedisStore};
-use tidegate_rules::{Attributes, Gate, GateStore, Policy};
+use tidegate_rules::{Attributes, Gate, Policy};
 use tidegate_tower::key::Extract as _;
 use tidegate_tower::{RateLimit, Settle, key};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -255,7 +255,7 @@ fn memory() -> Gate {
 fn on_redis(redis: &Redis) -> Gate {
     let options = Options { deadline: Duration::from_secs(2), ..Options::new(redis.url().parse().unwrap()) };
     let store = RedisStore::open(options).unwrap_or_else(|error| panic!("{error}"));
-    Gate::new(Policy::from_toml(RULES).unwrap(), GateStore::elsewhere(Arc::new(store)))
+    Gate::new(Policy::from_toml(RULES).unwrap(), FallbackStore::new(Arc::new(store), &Zone::new(1 << 24)))
 }
 
 /// Every request costs what its settlement says.
@@ -310,7 +310,8 @@ async fn requests_that_end_while_redis_is_lost_hold_no_place_there_and_none_here
     let options =
         Options { deadline: Duration::from_millis(20), ..Options::new(redis.url().parse().unwrap()) };
     let store = RedisStore::open(options).unwrap_or_else(|error| panic!("{error}"));
-    let gate = Gate::new(Policy::from_toml(RULES).unwrap(), GateStore::elsewhere(Arc::new(store)));
+    let store = FallbackStore::new(Arc::new(store), &Zone::new(1 << 24));
+    let gate = Gate::new(Policy::from_toml(RULES).unwrap(), store);
     let mut world = World::new(gate, Settle::Charge(CHARGED));
     for number in 0..REQUESTS {
         match random.between(0, 19) {

@@ -3,6 +3,7 @@
 use super::Limiter;
 use crate::ask::Ask;
 use crate::decisions::Decisions;
+use crate::few::Few;
 use crate::store::name::{Account, Name};
 use crate::store::together::{Bid, take_all};
 use crate::time::Ticks;
@@ -63,5 +64,5 @@ pub fn admit_all(asks: impl IntoIterator<Item = LimiterAsk>) -> Decisions {
         }
         (Some(ask), Some(wait)) => asked.limiter.inner.holder(account).look(account, ask).put_off(wait),
     });
-    Decisions::new(each.collect())
+    Decisions::new(each.collect::<Few<_>>())
 }

@@ -33,6 +33,20 @@ impl<'a, T> Answer<'a, T> {
     pub fn later(future: impl Future<Output = Result<T, StoreError>> + Send + 'a) -> Answer<'a, T> {
         Answer(Kind::Later(Box::pin(future)))
     }
+
+    /// The answer that is made of this one: at once if it is there, else when it comes.
+    pub(crate) fn then<U>(
+        self,
+        make: impl FnOnce(Result<T, StoreError>) -> Result<U, StoreError> + Send + 'a,
+    ) -> Answer<'a, U>
+    where
+        T: Send + 'a,
+    {
+        match self.0 {
+            Kind::Ready(Some(answer)) => Answer(Kind::Ready(Some(make(answer)))),
+            kind => Answer::later(async move { make(Answer(kind).await) }),
+        }
+    }
 }
 
 /// The answer never moves while it is awaited: it is a value that is there, or boxed.
@@ -75,6 +89,10 @@ mod tests {
         assert!(matches!(now(Answer::ready(7)), Poll::Ready(Ok(7))));
         assert!(matches!(now(Answer::later(async { Ok(7) })), Poll::Ready(Ok(7))));
         assert!(now(Answer::<u8>::later(std::future::pending())).is_pending());
+        let next = |answer: Result<u8, StoreError>| answer.map(|seven| seven + 1);
+        assert!(matches!(now(Answer::ready(7).then(next)), Poll::Ready(Ok(8))));
+        assert!(matches!(now(Answer::later(async { Ok(7) }).then(next)), Poll::Ready(Ok(8))));
+        assert_eq!(format!("{:?}", Answer::ready(7).then(next)), "Answer(ready)");
         assert_eq!(format!("{:?}", Answer::ready(7)), "Answer(ready)");
         assert_eq!(format!("{:?}", Answer::<u8>::later(std::future::pending())), "Answer(later)");
     }

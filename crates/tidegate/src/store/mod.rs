@@ -6,6 +6,7 @@
 mod answer;
 pub(crate) mod bound;
 mod error;
+mod fallback;
 mod holder;
 pub(crate) mod limit_table;
 pub(crate) mod map;
@@ -22,12 +23,15 @@ mod zones;
 
 pub use answer::Answer;
 pub use error::StoreError;
+pub use fallback::{
+    DecisionMeter, FallbackStore, OnStoreFailure, StoreFailure, StoreFailures, StoreMeter, WithoutStore,
+};
 pub(crate) use holder::Holder;
 pub use holder::Memory;
 pub use map::Map;
 pub(crate) use nonce::nonce_for;
 pub use prepared::{DroppedCounts, PreparedLimit, Scope};
-pub use receipts::{OpenReceipt, ReceiptCounts, TrackedDecisions};
+pub use receipts::{OpenReceipt, ReceiptCounts};
 pub(crate) use reported::Reported;
 pub use zone::{StateCounts, WhenFull, Zone, ZoneCounts, ZoneError};
 pub use zones::Zones;
@@ -55,6 +59,19 @@ pub struct Subject<'a> {
     key: &'a Key,
     when_full: WhenFull,
     zone: Option<&'a str>,
+    fallback: Fallback,
+    is_local: bool,
+    is_tracked: bool,
+}
+
+/// What decides about a subject while the remote store is down.
+#[derive(Clone, Copy, Debug)]
+enum Fallback {
+    /// The policy of the store.
+    OfStore,
+    Policy(OnStoreFailure),
+    /// Nothing: the failure is an error.
+    None,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -80,7 +97,8 @@ impl<'a> Subject<'a> {
     }
 
     const fn of(limit: SubjectLimit<'a>, key: &'a Key) -> Subject<'a> {
-        Subject { limit, key, when_full: WhenFull::Share, zone: None }
+        let (when_full, fallback) = (WhenFull::Share, Fallback::OfStore);
+        Subject { limit, key, when_full, zone: None, fallback, is_local: false, is_tracked: false }
     }
 
     /// The same for a zone that has no cell for it; no other store cares.
@@ -93,6 +111,41 @@ impl<'a> Subject<'a> {
     #[must_use]
     pub const fn in_zone(self, zone: Option<&'a str>) -> Subject<'a> {
         Subject { zone, ..self }
+    }
+
+    /// The same with its own policy for a remote store that is down, in place of that of the [`FallbackStore`].
+    #[must_use]
+    pub const fn on_store_failure(self, policy: OnStoreFailure) -> Subject<'a> {
+        Subject { fallback: Fallback::Policy(policy), ..self }
+    }
+
+    /// The same without a fallback: while the remote store is down, nothing is decided or counted about it.
+    #[must_use]
+    pub const fn without_fallback(self) -> Subject<'a> {
+        Subject { fallback: Fallback::None, ..self }
+    }
+
+    /// The same in the local store of a [`FallbackStore`], if that took it while the remote store was down: a permit or
+    /// a receipt goes back there. No other store has such states.
+    #[must_use]
+    pub const fn in_local_store(self, is_local: bool) -> Subject<'a> {
+        Subject { is_local, ..self }
+    }
+
+    /// The same with a receipt for a take. If one of several subjects is tracked, all of them get receipts.
+    #[must_use]
+    pub const fn tracked(self) -> Subject<'a> {
+        Subject { is_tracked: true, ..self }
+    }
+
+    /// Returns true if a take of one of these asks wants receipts.
+    pub fn are_tracked(asks: &[(Subject<'_>, Ask)]) -> bool {
+        asks.iter().any(|(subject, _)| subject.is_tracked)
+    }
+
+    /// The same under another limit.
+    const fn under(self, limit: &'a PreparedLimit) -> Subject<'a> {
+        Subject { limit: SubjectLimit::Prepared(limit), ..self }
     }
 
     /// The name of the rule, or of the place that dynamic limits count in.
@@ -132,7 +185,7 @@ impl<'a> Subject<'a> {
     /// The state in the store of this table.
     fn account(&self, table: &Arc<LimitTable>, now: impl FnOnce() -> Timestamp) -> Account {
         let under = |limit: &Arc<BoundLimit>| {
-            let name = Name::new(limit.namespace(), self.key);
+            let name = Name::of_key(limit.namespace(), self.key);
             name.under(Arc::clone(limit)).when_full(self.when_full)
         };
         match self.limit {
@@ -158,7 +211,9 @@ impl<'a> Subject<'a> {
 /// # assert!(matches!(future.poll(&mut context), std::task::Poll::Ready(Ok(true))));
 /// ```
 pub trait Store: fmt::Debug + Send + Sync {
-    /// Takes all or none: spends only if every ask passes.
+    /// Takes all or none: spends only if every ask passes. If a subject is [tracked](Subject::tracked), the decisions
+    /// carry a receipt for each take, by which [`Store::refund`] gives back just that one. A store that keeps no receipts
+    /// gives none, and what was taken there stays charged.
     fn take<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> Answer<'a, Decisions>;
 
     /// What taking would say, without spending.
@@ -167,11 +222,9 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Charges what turned out to be more, or gives back what was not used.
     fn adjust<'a>(&'a self, subject: Subject<'a>, adjustment: Adjustment) -> Answer<'a, Adjusted>;
 
-    /// Takes all or none like [`Store::take`], with a receipt for each take, by which [`Store::refund`] gives back just
-    /// that one. A store that keeps no receipts gives none, and what was taken there stays charged.
-    fn take_tracked<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> Answer<'a, TrackedDecisions> {
-        let taken = self.take(asks);
-        Answer::later(async move { taken.await.map(TrackedDecisions::without_receipts) })
+    /// Charges more for a take, with a receipt if all of it was charged and the store keeps receipts of charges.
+    fn charge<'a>(&'a self, subject: Subject<'a>, cost: Cost) -> Answer<'a, (Adjusted, Option<OpenReceipt>)> {
+        self.adjust(subject, Adjustment::Charge(cost)).then(|adjusted| Ok((adjusted?, None)))
     }
 
     /// Gives units of one take back, at most what of it is still owed and was not refunded before.
@@ -225,4 +278,9 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Other limits hold from now on: refusals that it remembers, so as not to ask again, are worth nothing any more.
     /// A store that remembers none has nothing to do.
     fn forget_refusals(&self) {}
+
+    /// The counts of a remote store that has a fallback. A store in memory cannot fail, and has none.
+    fn meter(&self) -> Option<&StoreMeter> {
+        None
+    }
 }

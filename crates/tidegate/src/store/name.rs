@@ -7,11 +7,13 @@
 //!
 //! Each part has its length before it, so different names never share their bytes.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use super::bound::BoundLimit;
-use crate::key::{IntoKey, encode};
+use crate::key::{IntoKey, Key, encode};
 use crate::limit::Terms;
+use crate::small_bytes::{ByteWriter, SmallBytes};
 use crate::store::WhenFull;
 
 /// Names up to this length need no allocation while they are written.
@@ -20,32 +22,40 @@ const SHORT: usize = 64;
 /// A key of a namespace.
 #[derive(Clone, Debug)]
 pub(crate) struct Name {
-    short: [u8; SHORT],
-    length: usize,
-    /// All of it, once it is longer than `short`.
-    long: Vec<u8>,
+    bytes: ByteWriter<SHORT>,
     key_at: usize,
 }
 
 impl Name {
     #[inline]
     pub(crate) fn new(namespace: &Namespace, key: &(impl IntoKey + ?Sized)) -> Name {
-        let mut name = Name { short: [0; SHORT], length: 0, long: Vec::new(), key_at: 0 };
-        name.write(&namespace.bytes);
-        name.key_at = name.length;
-        key.each_part(&mut |part| encode(part, |piece| name.write(piece)));
-        name
+        let mut bytes = ByteWriter::new();
+        bytes.write(&namespace.bytes);
+        let key_at = bytes.len();
+        key.each_part(&mut |part| encode(part, |piece| bytes.write(piece)));
+        Name { bytes, key_at }
+    }
+
+    /// The same of a key that is encoded already.
+    #[inline]
+    pub(crate) fn of_key(namespace: &Namespace, key: &Key) -> Name {
+        let mut bytes = ByteWriter::new();
+        bytes.write(&namespace.bytes);
+        let key_at = bytes.len();
+        bytes.write(key.as_bytes());
+        Name { bytes, key_at }
     }
 
     /// The state of this key under a limit of a store.
     #[inline]
     pub(crate) fn under(self, limit: Arc<BoundLimit>) -> Account {
-        Account { name: self, terms: *limit.terms(), limit: Some(limit), when_full: WhenFull::Share }
+        let terms = *limit.terms();
+        Account { limit: Some(limit), ..self.under_any(terms) }
     }
 
     /// The same where a key has one state whatever the limit.
     pub(crate) fn under_any(self, terms: Terms) -> Account {
-        Account { name: self, terms, limit: None, when_full: WhenFull::Share }
+        Account { name: self, terms, limit: None, when_full: WhenFull::Share, hash: Cell::new(None) }
     }
 
     /// The key alone.
@@ -55,21 +65,7 @@ impl Name {
 
     #[inline]
     pub(crate) fn bytes(&self) -> &[u8] {
-        if self.long.is_empty() { &self.short[..self.length] } else { &self.long }
-    }
-
-    #[inline]
-    fn write(&mut self, piece: &[u8]) {
-        let end = self.length + piece.len();
-        if self.long.is_empty() && end <= SHORT {
-            self.short[self.length..end].copy_from_slice(piece);
-        } else {
-            if self.long.is_empty() {
-                self.long.extend_from_slice(&self.short[..self.length]);
-            }
-            self.long.extend_from_slice(piece);
-        }
-        self.length = end;
+        self.bytes.bytes()
     }
 }
 
@@ -81,9 +77,21 @@ pub(crate) struct Account {
     /// The limit in its store; none where a key has one state whatever the limit.
     limit: Option<Arc<BoundLimit>>,
     when_full: WhenFull,
+    /// The hash of the key under this limit, once a zone has asked for it.
+    hash: Cell<Option<[u64; 2]>>,
 }
 
 impl Account {
+    /// The hash of the key under its limit, made once.
+    #[inline]
+    pub(crate) fn hash(&self) -> [u64; 2] {
+        self.hash.get().unwrap_or_else(|| {
+            let hash = self.limit().name().prefix.hash_encoded(self.name.key());
+            self.hash.set(Some(hash));
+            hash
+        })
+    }
+
     #[inline]
     pub(crate) fn terms(&self) -> &Terms {
         &self.terms
@@ -120,47 +128,8 @@ impl Account {
     }
 }
 
-/// The bytes of a name as they are kept. Short ones lie within: a million small allocations that come and go are
-/// more work for an allocator than all the rest.
-#[derive(Debug)]
-pub(crate) enum StoredName {
-    Short { length: u8, bytes: [u8; StoredName::SHORT] },
-    Long(Box<[u8]>),
-}
-
-impl StoredName {
-    /// With its length and what tells it from a long one, four words.
-    const SHORT: usize = 30;
-    /// What the allocator needs beside the bytes of a long name.
-    const ALLOCATION: usize = 16;
-
-    pub(crate) fn new(name: &[u8]) -> StoredName {
-        let mut bytes = [0; StoredName::SHORT];
-        match bytes.get_mut(..name.len()) {
-            Some(short) => {
-                short.copy_from_slice(name);
-                StoredName::Short { length: name.len() as u8, bytes }
-            }
-            None => StoredName::Long(name.into()),
-        }
-    }
-
-    #[inline]
-    pub(crate) fn as_bytes(&self) -> &[u8] {
-        match self {
-            StoredName::Short { length, bytes } => &bytes[..usize::from(*length)],
-            StoredName::Long(bytes) => bytes,
-        }
-    }
-
-    /// The memory behind it, in bytes.
-    pub(crate) fn bytes_held(&self) -> usize {
-        match self {
-            StoredName::Short { .. } => 0,
-            StoredName::Long(bytes) => bytes.len() + StoredName::ALLOCATION,
-        }
-    }
-}
+/// The bytes of a name as they are kept: with their length, four words.
+pub(crate) type StoredName = SmallBytes<30>;
 
 /// The name of a limit among those that share a store, ready to be written.
 #[derive(Clone, Debug)]
@@ -194,7 +163,6 @@ impl Namespace {
 #[cfg(all(test, not(tidegate_models)))]
 mod tests {
     use super::*;
-    use crate::Key;
 
     #[test]
     fn namespace_and_key_each_tell_names_apart() {
@@ -206,17 +174,6 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_kept_as_it_is_and_a_short_one_within_four_words() {
-        assert_eq!(size_of::<StoredName>(), 32);
-        for length in 0..100 {
-            let name: Vec<u8> = (0..length).collect();
-            let stored = StoredName::new(&name);
-            assert_eq!(stored.as_bytes(), name);
-            assert_eq!(stored.bytes_held(), if length <= 30 { 0 } else { usize::from(length) + 16 });
-        }
-    }
-
-    #[test]
     fn a_name_is_the_same_however_long_it_is() {
         let namespace = Namespace::new("n");
         for length in (0..SHORT + 10).chain([1000]) {
@@ -225,6 +182,7 @@ mod tests {
             let name = Name::new(&namespace, &(&text, "end"));
             assert_eq!(name.key(), key.as_bytes());
             assert_eq!(name.bytes(), [b"\x01n", key.as_bytes()].concat());
+            assert_eq!(Name::of_key(&namespace, &key).bytes(), name.bytes());
         }
     }
 }

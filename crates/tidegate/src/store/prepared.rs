@@ -5,6 +5,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -12,6 +13,7 @@ use super::Subject;
 use super::bound::{BoundLimit, digest};
 use super::limit_table::{LimitTable, StateLimit};
 use crate::algorithm::Algorithm;
+use crate::decisions::DecidedBy;
 use crate::key::Key;
 use crate::limit::{Limit, Terms};
 use crate::time::Timestamp;
@@ -42,7 +44,14 @@ struct Inner {
     bound: OnceLock<Arc<BoundLimit>>,
     /// What a store outside of this crate keeps about it.
     remote: OnceLock<Box<dyn Any + Send + Sync>>,
+    share: OnceLock<Share>,
     dropped_counts: DroppedCounts,
+}
+
+/// The share of one of so many nodes.
+struct Share {
+    nodes: NonZeroU64,
+    limit: PreparedLimit,
 }
 
 /// A flag that counts under older limits of a rule are carried no more, for a log; clones share it.
@@ -126,10 +135,62 @@ impl PreparedLimit {
     }
 
     fn new(namespace: &str, limit: Limit, scope: Scope) -> PreparedLimit {
-        let (bound, remote) = (OnceLock::new(), OnceLock::new());
+        PreparedLimit::noting(namespace, limit, scope, DroppedCounts::default())
+    }
+
+    fn noting(namespace: &str, limit: Limit, scope: Scope, dropped_counts: DroppedCounts) -> PreparedLimit {
+        let (bound, remote, share) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         let digest = digest(&state_limit(limit.terms(), &scope));
-        let (namespace, dropped_counts) = (namespace.into(), DroppedCounts::default());
-        PreparedLimit(Arc::new(Inner { namespace, limit, scope, digest, bound, remote, dropped_counts }))
+        let namespace = namespace.into();
+        PreparedLimit(Arc::new(Inner {
+            namespace,
+            limit,
+            scope,
+            digest,
+            bound,
+            remote,
+            share,
+            dropped_counts,
+        }))
+    }
+
+    /// The [share](Limit::shared_among) of one of so many nodes, which replaces and is replaced as this limit is. It is
+    /// prepared once, for the first number of nodes.
+    #[must_use]
+    pub fn share(&self, nodes: NonZeroU64) -> PreparedLimit {
+        let share = self.0.share.get_or_init(|| Share { nodes, limit: self.prepare_share(nodes) });
+        if share.nodes == nodes { share.limit.clone() } else { self.prepare_share(nodes) }
+    }
+
+    #[cold]
+    fn prepare_share(&self, nodes: NonZeroU64) -> PreparedLimit {
+        let Inner { namespace, limit, scope, dropped_counts, .. } = &*self.0;
+        let scope = match scope {
+            Scope::Dynamic => Scope::Dynamic,
+            Scope::Rule => Scope::Rule,
+            Scope::InsteadOf(before) => Scope::InsteadOf(before.share(nodes)),
+            Scope::BackTo { rule, before } => {
+                Scope::BackTo { rule: rule.share(nodes), before: before.share(nodes) }
+            }
+            Scope::Release => Scope::Release,
+        };
+        PreparedLimit::noting(namespace, limit.shared_among(nodes), scope, dropped_counts.clone())
+    }
+
+    /// The limit that a decision made by this speaks of: the share if the local store decided by it.
+    pub fn limit_of(&self, by: DecidedBy) -> &Limit {
+        match (by, self.0.share.get()) {
+            (DecidedBy::Local, Some(share)) => share.limit.limit(),
+            _ => &self.0.limit,
+        }
+    }
+
+    /// The limit that it was put in place of, for single keys.
+    pub fn before(&self) -> Option<&PreparedLimit> {
+        match &self.0.scope {
+            Scope::InsteadOf(before) | Scope::BackTo { before, .. } => Some(before),
+            Scope::Dynamic | Scope::Rule | Scope::Release => None,
+        }
     }
 
     /// The name of the rule, or of the place that dynamic limits count in.

@@ -3,13 +3,12 @@
 
 use super::receipts::take_all_tracked;
 use super::together::{Bid, take_all, take_all_as_of};
-use super::{
-    Answer, Holder, Map, Memory, OpenReceipt, Store, StoreError, Subject, TrackedDecisions, Zone, Zones,
-};
+use super::{Answer, Holder, Map, Memory, OpenReceipt, Store, StoreError, Subject, Zone, Zones};
 use crate::algorithm::State;
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, PermitId};
 use crate::decisions::Decisions;
+use crate::few::Few;
 use crate::limit::Limit;
 use crate::receipt::Receipt;
 use crate::store::name::{Account, Name, Namespace};
@@ -30,6 +29,11 @@ trait Holding {
 
     /// Who holds this subject.
     fn holding(&self, subject: &Subject<'_>, account: &Account) -> Holder<'_>;
+
+    /// The subjects that may hold a permit of this one.
+    fn holders<'a>(&'a self, subject: Subject<'a>) -> impl Iterator<Item = Subject<'a>> {
+        std::iter::once(subject)
+    }
 }
 
 macro_rules! holds_all {
@@ -66,6 +70,14 @@ impl Holding for Zones {
     fn holding(&self, subject: &Subject<'_>, account: &Account) -> Holder<'_> {
         self.of(subject.zone()).holder(account.terms())
     }
+
+    /// The zone that it names, and every other one: its rule may have had another zone when the permit was taken, or is
+    /// gone.
+    fn holders<'a>(&'a self, subject: Subject<'a>) -> impl Iterator<Item = Subject<'a>> {
+        let all = std::iter::once(None).chain(self.names().map(Some));
+        let others = all.filter(move |zone| *zone != subject.zone());
+        std::iter::once(subject).chain(others.map(move |zone| subject.in_zone(zone)))
+    }
 }
 
 /// The asks of subjects, each with who holds it.
@@ -73,7 +85,7 @@ fn bids<'a>(
     store: &'a impl Holding,
     accounts: &'a [Account],
     asks: &'a [(Subject<'_>, Ask)],
-) -> Vec<Bid<'a>> {
+) -> Few<Bid<'a>> {
     let each = accounts.iter().zip(asks);
     each.map(|(account, (subject, ask))| Bid { holder: store.holding(subject, account), account, ask: *ask })
         .collect()
@@ -106,16 +118,25 @@ macro_rules! serves_subjects {
                 (decision, receipt.map(|receipt| Receipt { era, ..receipt }))
             }
 
-            /// Takes all or none: spends only if every ask passes.
+            /// Takes all or none: spends only if every ask passes. With receipts, by which [`refund`](Self::refund)
+            /// gives back just that take, if a subject is [tracked](Subject::tracked).
             #[must_use = "a decision that nobody reads limits nobody"]
             pub fn take_all(&self, asks: &[(Subject<'_>, Ask)]) -> Decisions {
+                let is_tracked = Subject::are_tracked(asks);
                 if let [(subject, ask)] = asks {
                     let account = Holding::account(self, subject);
-                    return Decisions::new(vec![self.holding(subject, &account).spend(&account, *ask)]);
+                    let holder = self.holding(subject, &account);
+                    if !is_tracked {
+                        return Decisions::new(Few::from_iter([holder.spend(&account, *ask)]));
+                    }
+                    let (decision, receipt) = holder.take_tracked(&account, *ask);
+                    let receipts = if decision.is_allowed() { vec![receipt] } else { Vec::new() };
+                    return Decisions::new(Few::from_iter([decision])).with_receipts(receipts);
                 }
-                let accounts: Vec<_> =
+                let accounts: Few<_> =
                     asks.iter().map(|(subject, _)| Holding::account(self, subject)).collect();
-                take_all(&bids(self, &accounts, asks))
+                let bids = bids(self, &accounts, asks);
+                if is_tracked { take_all_tracked(&bids) } else { take_all(&bids) }
             }
 
             /// The time by its clock, for [`take_all_as_of`](Self::take_all_as_of).
@@ -133,9 +154,9 @@ macro_rules! serves_subjects {
                 if let [(subject, ask)] = asks {
                     let account = Holding::account_as_of(self, subject, Some(at));
                     let holder = self.holding(subject, &account);
-                    return Decisions::new(vec![holder.spend_as_of(&account, *ask, &mut at)]);
+                    return Decisions::new(Few::from_iter([holder.spend_as_of(&account, *ask, &mut at)]));
                 }
-                let accounts: Vec<_> =
+                let accounts: Few<_> =
                     asks.iter().map(|(subject, _)| Holding::account_as_of(self, subject, Some(at))).collect();
                 take_all_as_of(Some(at), &bids(self, &accounts, asks))
             }
@@ -159,21 +180,6 @@ macro_rules! serves_subjects {
                 self.holding(&subject, &account).give_back_to(&account, receipt)
             }
 
-            /// Takes all or none, with a receipt for each take, by which [`refund`](Self::refund) gives back just that one.
-            pub fn take_tracked(&self, asks: &[(Subject<'_>, Ask)]) -> TrackedDecisions {
-                let accounts: Vec<_> =
-                    asks.iter().map(|(subject, _)| Holding::account(self, subject)).collect();
-                let bids = bids(self, &accounts, asks);
-                match &*bids {
-                    [Bid { holder, account, ask }] => {
-                        let (decision, receipt) = holder.take_tracked(account, *ask);
-                        let receipts = if decision.is_allowed() { vec![receipt] } else { Vec::new() };
-                        TrackedDecisions { decisions: Decisions::new(vec![decision]), receipts }
-                    }
-                    bids => take_all_tracked(bids),
-                }
-            }
-
             /// Charges what turned out to be more, with a receipt if all of it was charged.
             pub fn charge_tracked(
                 &self,
@@ -192,14 +198,18 @@ macro_rules! serves_subjects {
 
             /// Gives a place in flight back. Whether the permit was still holding one.
             pub fn release(&self, subject: Subject<'_>, permit: PermitId) -> bool {
-                let account = Holding::account(self, &subject);
-                self.holding(&subject, &account).release_in(&account, permit)
+                self.holders(subject).any(|subject| {
+                    let account = Holding::account(self, &subject);
+                    self.holding(&subject, &account).release_in(&account, permit)
+                })
             }
 
             /// Starts a permit's lease anew. Whether it was still holding its place.
             pub fn renew(&self, subject: Subject<'_>, permit: PermitId) -> bool {
-                let account = Holding::account(self, &subject);
-                self.holding(&subject, &account).renew_in(&account, permit)
+                self.holders(subject).any(|subject| {
+                    let account = Holding::account(self, &subject);
+                    self.holding(&subject, &account).renew_in(&account, permit)
+                })
             }
 
             /// Forgets a key under every limit that its namespace has had. Whether anything was remembered about it.
@@ -235,8 +245,12 @@ macro_rules! serves_subjects {
                 Answer::ready($store::adjust(self, subject, adjustment))
             }
 
-            fn take_tracked<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> Answer<'a, TrackedDecisions> {
-                Answer::ready($store::take_tracked(self, asks))
+            fn charge<'a>(
+                &'a self,
+                subject: Subject<'a>,
+                cost: Cost,
+            ) -> Answer<'a, (Adjusted, Option<OpenReceipt>)> {
+                Answer::ready(self.charge_tracked(subject, cost))
             }
 
             fn refund<'a>(
@@ -249,11 +263,11 @@ macro_rules! serves_subjects {
             }
 
             fn release<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {
-                Answer::ready($store::release(self, subject, permit))
+                Answer::ready(!subject.is_local && $store::release(self, subject, permit))
             }
 
             fn renew<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {
-                Answer::ready($store::renew(self, subject, permit))
+                Answer::ready(!subject.is_local && $store::renew(self, subject, permit))
             }
 
             fn reset<'a>(&'a self, subject: Subject<'a>) -> Answer<'a, bool> {

@@ -15,6 +15,7 @@ use crate::algorithm::State;
 use crate::ask::Ask;
 use crate::decision::Decision;
 use crate::decisions::Decisions;
+use crate::few::Few;
 use crate::receipt::Receipt;
 use crate::time::Timestamp;
 
@@ -44,41 +45,52 @@ pub(crate) fn take_with_receipts(bids: &[Bid<'_>]) -> (Decisions, Vec<Option<Rec
 }
 
 fn take(at: Option<Timestamp>, bids: &[Bid<'_>], receipts: Option<&mut Vec<Option<Receipt>>>) -> Decisions {
-    let mut maps = Vec::new();
-    let mut zones = Vec::new();
+    let (mut map_places, mut map_bids) = (Few::new(), Few::new());
+    let (mut zone_places, mut zone_bids) = (Few::new(), Few::new());
     for (index, Bid { holder, account, ask }) in bids.iter().enumerate() {
         match holder {
-            Holder::Map(map) => maps.push((index, map::Bid { map, account, ask: *ask })),
-            Holder::Zone(zone) => zones.push((index, ZoneBid { zone, account, ask: *ask, at })),
+            Holder::Map(map) => {
+                map_places.push(index);
+                map_bids.push(map::Bid { map, account, ask: *ask });
+            }
+            Holder::Zone(zone) => {
+                zone_places.push(index);
+                zone_bids.push(ZoneBid { zone, account, ask: *ask, at });
+            }
         }
     }
-    let (map_places, map_bids): (Vec<_>, Vec<_>) = maps.into_iter().unzip();
-    let (zone_places, zone_bids): (Vec<_>, Vec<_>) = zones.into_iter().unzip();
     let mut held = Held::lock(at, &map_bids);
     if receipts.is_some() {
         held.keep_receipts();
     }
-    let mut of_maps: Vec<_> = (0..map_bids.len()).map(|bid| held.peek(bid)).collect();
-    let mut of_zones: Vec<_> = zone_bids.iter().map(ZoneBid::peek).collect();
     let map_twins = Twins::of(map_bids.iter().map(|bid| (bid.account, bid.ask)));
     let zone_twins = Twins::of(zone_bids.iter().map(|bid| (bid.account, bid.ask)));
+    let has_twins = !(map_twins.is_empty() && zone_twins.is_empty());
+    // What is taken from first need not be looked at before: if it denies, nothing is spent yet.
+    let is_alone = map_bids.is_empty() && !has_twins;
+    let looked_at = zone_bids.len().saturating_sub(usize::from(is_alone));
+    let mut of_maps: Few<_> = (0..map_bids.len()).map(|bid| held.peek(bid)).collect();
+    let mut of_zones: Few<_> = zone_bids[..looked_at].iter().map(ZoneBid::peek).collect();
     let deny_twins = |held: &Held<'_>, of_maps: &mut [Decision], of_zones: &mut [Decision]| {
         let peek = |bid: usize, ask| ZoneBid { ask, ..zone_bids[bid] }.peek();
         map_twins.deny(of_maps, |bid, ask| held.peek_as(bid, ask), |bid| held.state_of(bid));
         zone_twins.deny(of_zones, peek, |bid| zone_bids[bid].state());
     };
-    let mut passes = of_maps.iter().chain(&of_zones).all(Decision::is_allowed);
-    if passes && !(map_twins.is_empty() && zone_twins.is_empty()) {
+    let mut passes = of_maps.iter().chain(&*of_zones).all(Decision::is_allowed);
+    if passes && has_twins {
         let (mut of_maps, mut of_zones) = (of_maps.clone(), of_zones.clone());
         deny_twins(&held, &mut of_maps, &mut of_zones);
-        passes = of_maps.iter().chain(&of_zones).all(Decision::is_allowed);
+        passes = of_maps.iter().chain(&*of_zones).all(Decision::is_allowed);
     }
     let taken = if passes {
         spend(&mut held, &mut of_maps, &zone_bids, &mut of_zones)
     } else {
-        record_refusals(&mut held, &mut of_maps, &zone_bids, &mut of_zones);
+        of_zones.extend(zone_bids[looked_at..].iter().map(ZoneBid::peek));
         ZoneTakes::Nothing
     };
+    if matches!(taken, ZoneTakes::Nothing) {
+        record_refusals(&mut held, &mut of_maps, &zone_bids, &mut of_zones);
+    }
     match taken {
         ZoneTakes::All(_) => {
             map_twins.report_last(&mut of_maps);
@@ -86,13 +98,15 @@ fn take(at: Option<Timestamp>, bids: &[Bid<'_>], receipts: Option<&mut Vec<Optio
         }
         // Limits that have seen the denial of one ask report the wait of that one.
         ZoneTakes::Nothing => deny_twins(&held, &mut of_maps, &mut of_zones),
-        ZoneTakes::Some(_) => {}
+        ZoneTakes::Some { .. } => {}
     }
     let of_map_takes = held.tend();
     match (taken, receipts) {
         // A take that is undone under the lock of its state leaves those before it where they were.
-        (ZoneTakes::Some(taken), Some(_)) => undo(taken, &zone_bids, &mut of_zones, ZoneBid::undo_locked),
-        (ZoneTakes::Some(taken), None) => undo(taken, &zone_bids, &mut of_zones, ZoneBid::undo),
+        (ZoneTakes::Some { receipts, first }, wanted) => {
+            let undo_one = if wanted.is_some() { ZoneBid::undo_locked } else { ZoneBid::undo };
+            undo((receipts, first), &zone_bids, &mut of_zones, undo_one);
+        }
         (ZoneTakes::All(of_zone_takes), Some(receipts)) => {
             receipts.extend(bids.iter().map(|_| None));
             let of_zone_takes = of_zone_takes.into_iter().map(Some);
@@ -104,12 +118,13 @@ fn take(at: Option<Timestamp>, bids: &[Bid<'_>], receipts: Option<&mut Vec<Optio
         }
         (ZoneTakes::All(_) | ZoneTakes::Nothing, _) => {}
     }
-    let mut decisions: Vec<_> = bids.iter().map(|_| None).collect();
-    for (place, decision) in map_places.into_iter().zip(of_maps).chain(zone_places.into_iter().zip(of_zones))
-    {
-        decisions[place] = Some(decision);
+    if map_places.is_empty() {
+        return Decisions::new(of_zones);
     }
-    Decisions::new(decisions.into_iter().flatten().collect())
+    let of_both = map_places.into_iter().zip(of_maps).chain(zone_places.into_iter().zip(of_zones));
+    let mut decisions: Few<_> = of_both.collect();
+    decisions.sort_unstable_by_key(|(place, _)| *place);
+    Decisions::new(decisions.into_iter().map(|(_, decision)| decision).collect::<Few<_>>())
 }
 
 /// What was taken from zones.
@@ -117,9 +132,9 @@ enum ZoneTakes {
     /// Nothing: one was seen not to pass.
     Nothing,
     /// From all of them, and from all maps.
-    All(Vec<Receipt>),
+    All(Few<Receipt>),
     /// From the first of them, because one does not pass after all: these are to be undone.
-    Some(Vec<Receipt>),
+    Some { receipts: Few<Receipt>, first: Option<Receipt> },
 }
 
 /// Each limit that denies by itself sees that it does.
@@ -137,15 +152,24 @@ fn record_refusals(
     }
 }
 
-/// Spends on all, which have passed.
+/// Spends on one after the other: first on what was not looked at, if that is one of them.
 fn spend(
     held: &mut Held<'_>,
     of_maps: &mut [Decision],
     zone_bids: &[ZoneBid<'_>],
-    of_zones: &mut [Decision],
+    of_zones: &mut Few<Decision>,
 ) -> ZoneTakes {
-    let mut receipts = Vec::with_capacity(zone_bids.len());
-    for (bid, decision) in zone_bids.iter().zip(of_zones.iter_mut()) {
+    let looked_at = of_zones.len();
+    let (mut receipts, mut first) = (Few::new(), None);
+    if let Some(bid) = zone_bids.get(looked_at) {
+        let (taken, receipt) = bid.take();
+        of_zones.push(taken);
+        first = receipt;
+        if !taken.is_allowed() {
+            return ZoneTakes::Nothing;
+        }
+    }
+    for (bid, decision) in zone_bids[..looked_at].iter().zip(of_zones.iter_mut()) {
         let (taken, receipt) = bid.take();
         *decision = taken;
         receipts.extend(receipt);
@@ -153,24 +177,28 @@ fn spend(
             break;
         }
     }
-    if receipts.len() == zone_bids.len() && held.spend(of_maps) {
+    if receipts.len() == looked_at && held.spend(of_maps) {
+        receipts.extend(first);
         return ZoneTakes::All(receipts);
     }
-    ZoneTakes::Some(receipts)
+    ZoneTakes::Some { receipts, first }
 }
 
 /// Undoes takes, and corrects the decisions. No map is locked any more: a take by receipt locks the receipts first.
 fn undo<'b>(
-    taken: Vec<Receipt>,
+    (taken, first): (Few<Receipt>, Option<Receipt>),
     zone_bids: &[ZoneBid<'b>],
     of_zones: &mut [Decision],
     undo: impl Fn(&ZoneBid<'b>, Receipt),
 ) {
-    let lost = zone_bids.get(taken.len()).map(|_| taken.len());
+    let looked_at = zone_bids.len() - usize::from(first.is_some());
+    let lost = (taken.len() < looked_at).then_some(taken.len());
     // The last first: then each finds the state as its take has left it.
-    for (bid, receipt) in zone_bids.iter().zip(taken).rev() {
+    let undone: Vec<_> = zone_bids.iter().zip(taken).collect();
+    for (bid, receipt) in undone.into_iter().rev() {
         undo(bid, receipt);
     }
+    zone_bids.last().zip(first).into_iter().for_each(|(bid, receipt)| undo(bid, receipt));
     for (index, (bid, decision)) in zone_bids.iter().zip(of_zones).enumerate() {
         if lost != Some(index) {
             *decision = bid.peek();

@@ -7,6 +7,7 @@ use super::name::Account;
 use crate::algorithm::{Algorithm, State};
 use crate::ask::{Ask, Cost};
 use crate::decision::{Decision, Verdict};
+use crate::few::Few;
 use crate::limit::Terms;
 use crate::time::{Ticks, Timestamp};
 
@@ -28,7 +29,7 @@ struct Group<'a> {
 
 impl<'a> Twins<'a> {
     pub(super) fn of(asks: impl Iterator<Item = (&'a Account, Ask)>) -> Twins<'a> {
-        let asks: Vec<_> = asks.collect();
+        let asks: Few<_> = asks.collect();
         if !has_any(&asks) {
             return Twins { groups: Vec::new() };
         }

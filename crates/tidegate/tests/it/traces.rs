@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirEntry};
 
-use conformance::arm::{Arm, OnAdHoc, OnLimiter, OnMap, OnSingle, OnZone, Pure};
+use conformance::arm::{Arm, OnAdHoc, OnFallback, OnLimiter, OnMap, OnSingle, OnZone, Pure};
 use conformance::trace::{Action, Batches, Trace};
 use conformance::{generate, promise, trace};
 use tidegate::{Map, Ticks, Zone};
@@ -80,6 +80,16 @@ fn every_recorded_trace_is_played_as_written_by_a_map() {
 #[test]
 fn every_recorded_trace_is_played_as_written_by_a_zone() {
     play_all(&mut OnZone::new(), &[]);
+}
+
+#[test]
+fn every_recorded_trace_is_played_as_written_by_a_remote_store_with_a_fallback() {
+    play_all(&mut OnFallback::up(), &["give-back"]);
+}
+
+#[test]
+fn every_recorded_trace_is_played_as_written_by_the_fallback_of_a_store_that_is_down() {
+    play_all(&mut OnFallback::down(), &["give-back"]);
 }
 
 #[test]

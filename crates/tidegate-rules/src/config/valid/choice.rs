@@ -1,12 +1,12 @@
 //! Words of which one has to be chosen.
 
-use tidegate::WhenFull;
+use tidegate::{OnStoreFailure, WhenFull};
 
 use super::super::nearest::nearest;
 use super::super::written::Written;
 use super::Valid;
 use crate::key::{OnMissing, OnRepeated};
-use crate::rule::{Mode, OnStoreFailure};
+use crate::rule::Mode;
 
 pub(super) const MODES: [(&str, Mode); 2] = [("enforce", Mode::Enforce), ("shadow", Mode::Shadow)];
 pub(super) const MISSING: [(&str, OnMissing); 2] = [("share", OnMissing::Share), ("skip", OnMissing::Skip)];

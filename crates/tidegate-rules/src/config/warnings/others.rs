@@ -1,10 +1,10 @@
 //! Rules that make another one useless or safe: those that decide before it, back it, or are stricter.
 
-use tidegate::{Algorithm, WhenFull};
+use tidegate::{Algorithm, OnStoreFailure, WhenFull};
 
 use super::names::forged;
 use crate::key::{OnMissing, Part};
-use crate::rule::{Action, Limited, Mode, OnStoreFailure, Rule};
+use crate::rule::{Action, Limited, Mode, Rule};
 
 /// So many patterns are compared to find a rule that covers another. There may be thousands of rules, too many to
 /// compare each with each: of those that are left nothing is said.

@@ -1,4 +1,4 @@
-use super::super::limits::{LimitInUse, NodeLimit};
+use super::super::limits::LimitInUse;
 use super::*;
 
 fn one(user: &str, until: i64) -> (Key, Override) {
@@ -139,10 +139,10 @@ fn one_that_decided_matters_for_one_refill_after_its_end_and_makes_room_when_tha
     let ana = Override { instead: Instead::Limit(limit), ..ana };
     for (has_decided, until) in [(false, 100), (true, 160)] {
         assert_eq!(put(&overrides, key.clone(), ana.clone(), 0), Ok(()));
-        let of_rule = NodeLimit::of_rule("api", *rule.limit().unwrap());
+        let of_rule = tidegate::PreparedLimit::of_rule("api", *rule.limit().unwrap());
         if has_decided {
             let found = overrides.of(rule, &key, || 0).unwrap();
-            found.limit(&limit, LimitInUse::Changing(of_rule), 0);
+            found.limit(&limit, LimitInUse::Constant(&of_rule), 0);
         }
         let matters = |now| overrides.of(rule, &key, || now).is_some();
         assert!(matters(until - 1) && !matters(until), "{has_decided}");

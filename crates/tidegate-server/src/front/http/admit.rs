@@ -13,8 +13,7 @@ use super::json;
 use super::problem::Problem;
 use super::reply::{self, Kind, Reply};
 use super::request::{EXAMPLE, Request};
-use crate::elsewhere::not_available;
-use crate::engine::Engine;
+use crate::engine::{Engine, not_available};
 use crate::permit::Permits;
 
 pub(super) const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
@@ -22,11 +21,11 @@ pub(super) const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 /// Decides about one request, and spends if it is allowed.
 pub(super) async fn admit(body: &[u8], headers: &mut HeaderMap, engine: &Engine) -> Result<Reply, Problem> {
     let request: Request<'_> = json::read_like(EXAMPLE, body)?;
-    let admitted = engine.rules.admit(&request.into_attributes()).await;
+    let admitted = engine.rules().admit(&request.into_attributes()).await;
     let admission = admitted.map_err(|error| unavailable(&error))?;
     Ok(reply::written(|out| {
         if let Some(binding) = admission.binding() {
-            put_fields_on(out, headers, engine.settings.headers, spoken(binding));
+            put_fields_on(out, headers, engine.settings().headers, spoken(binding));
         }
         if admission.is_allowed() {
             let permits = Permits::of(&admission);
@@ -55,7 +54,7 @@ pub(super) fn refused<'a>(binding: &'a Binding, admission: &Admission) -> Refuse
         decision: binding.decision,
         limit: &binding.limit,
         cost: binding.cost,
-        decided_by: admission.decided_by().as_str(),
+        decided_by: admission.decided_by(),
     }
 }
 

@@ -63,7 +63,7 @@ pub(super) async fn admit(body: &[u8], headers: &mut HeaderMap, engine: &Engine)
     if count > most {
         return Err(too_many(all));
     }
-    let batch = engine.rules.gate.batch();
+    let batch = engine.gate().batch();
     let stretches = stretches(&batch, &kept, most).await.ok_or_else(|| too_many(all))?;
     if all {
         together(&kept, headers, (engine, &batch)).await
@@ -135,7 +135,7 @@ async fn together(
     headers: &mut HeaderMap,
     (engine, batch): (&Engine, &Batch),
 ) -> Result<Reply, Problem> {
-    let admissions = engine.rules.admit_all(batch, requests).await.map_err(|error| unavailable(&error))?;
+    let admissions = engine.rules().admit_all(batch, requests).await.map_err(|error| unavailable(&error))?;
     let (out, mut answers) = (&mut BytesMut::new(), BytesMut::new());
     let Some((index, _)) = binding(&admissions) else {
         admissions.iter().for_each(|admission| put_answer(&mut answers, told(admission)));
@@ -169,15 +169,8 @@ async fn in_order(
     (engine, batch): (&Engine, &Batch),
 ) -> Result<Vec<Admission>, StoreError> {
     let stretch = batch.stretch();
-    if engine.elsewhere.is_some() {
-        let asked = requests.iter().map(|request| Box::pin(engine.rules.admit_in(&stretch, request)));
-        return all(asked.collect()).await.into_iter().collect();
-    }
-    let mut admissions = Vec::with_capacity(requests.len());
-    for request in requests {
-        admissions.push(engine.rules.admit_in(&stretch, request).await?);
-    }
-    Ok(admissions)
+    let asked = requests.iter().map(|request| Box::pin(engine.rules().admit_in(&stretch, request)));
+    all(asked.collect()).await.into_iter().collect()
 }
 
 /// What comes of all of these, begun in their order.

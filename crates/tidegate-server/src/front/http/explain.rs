@@ -10,8 +10,7 @@ use crate::explained::Explained;
 
 pub(super) async fn explain(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
     let request: Request<'_> = json::read_like(EXAMPLE, body)?;
-    let explained = engine.rules.gate.explain(&request.into_attributes()).await;
+    let explained = engine.gate().explain(&request.into_attributes()).await;
     let explanation = explained.map_err(|error| unavailable(&error))?;
-    let is_in_file = engine.elsewhere.is_none() && engine.settings.store.file.is_some();
-    Ok(Reply::of(&Explained::new(&explanation, is_in_file)))
+    Ok(Reply::of(&Explained::new(&explanation, engine.is_in_file())))
 }

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 use bytes::{BufMut as _, BytesMut};
-use tidegate::{Algorithm, Decision, Limit, Verdict};
+use tidegate::{Algorithm, DecidedBy, Decision, Limit, Verdict};
 use tidegate_tower::answer::put_number;
 
 use super::limits::ADHOC;
-use crate::answer::{Answer, CLOSED, LOCAL, Told};
+use crate::answer::{Answer, Told};
 use crate::permit::Permits;
 
 const QUOTA_EXCEEDED: &[u8] = br#"{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Quota exceeded","status":429,"detail":""#;
@@ -35,7 +35,7 @@ pub(super) fn put(out: &mut BytesMut, told: Told<'_>) {
         None => out.extend_from_slice(b"null"),
     }
     out.extend_from_slice(b",\"decided_by\":\"");
-    out.extend_from_slice(told.decided_by.as_bytes());
+    out.extend_from_slice(told.decided_by.as_str().as_bytes());
     out.extend_from_slice(b"\"");
 }
 
@@ -71,20 +71,20 @@ pub(super) struct Refused<'a> {
     pub(super) decision: Decision,
     pub(super) limit: &'a Limit,
     pub(super) cost: u64,
-    pub(super) decided_by: &'static str,
+    pub(super) decided_by: DecidedBy,
 }
 
 impl Refused<'_> {
     /// Whether it was denied for want of the store: only that could say more.
     fn is_for_want_of_the_store(&self) -> bool {
         let is_denied = matches!(self.decision.verdict_in_ticks(), Verdict::Denied { .. });
-        is_denied && (self.decided_by == CLOSED || self.is_above_the_share())
+        is_denied && (self.decided_by == DecidedBy::Closed || self.is_above_the_share())
     }
 
     /// Whether the cost is more than this server's share of the limit, by which it decides without the store. The limit
     /// of a pacer is no bound for the cost.
     fn is_above_the_share(&self) -> bool {
-        self.decided_by == LOCAL
+        self.decided_by == DecidedBy::Local
             && self.cost > self.decision.limit()
             && self.limit.algorithm() != Algorithm::Pacer
     }
@@ -204,7 +204,13 @@ mod tests {
         let decision = adhoc.take("ana", &adhoc.prepare(limit), ask);
         put_refusal(
             &mut out,
-            Refused { rule: None, decision, limit: &limit, cost: ask.cost.get(), decided_by: "memory" },
+            Refused {
+                rule: None,
+                decision,
+                limit: &limit,
+                cost: ask.cost.get(),
+                decided_by: DecidedBy::Memory,
+            },
         );
         serde_json::from_slice(&out).unwrap()
     }

@@ -44,7 +44,7 @@ pub fn http_body(bytes: &[u8]) {
     let post = Post::alone(Engine::new(SETTINGS.clone(), zone, None).expect("there is memory"));
     let (engine, headers) = (&post.engine, &mut HeaderMap::new());
     let replies = [
-        verbs::take(bytes, headers, &post),
+        at_once(verbs::take(bytes, headers, &post)),
         at_once(verbs::peek(bytes, headers, engine)),
         at_once(verbs::adjust(bytes, engine)),
         at_once(verbs::reset(bytes, engine)),

@@ -3,20 +3,20 @@
 use std::cell::RefCell;
 
 use hyper::header::HeaderValue;
-use tidegate::{Limit, LimitError};
+use tidegate::{Limit, LimitError, PreparedLimit};
 use tidegate_tower::answer::policy_value;
 
 use super::problem::Problem;
-use crate::dynamic::{DynamicLimit, LimitCache};
+use crate::dynamic::LimitCache;
 use crate::engine::Engine;
 
 /// The name of a limit that came with the request.
 pub(super) const ADHOC: &str = "adhoc";
 
 /// A limit that was read, and what is said about it in every answer.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Known {
-    pub(super) limit: DynamicLimit,
+    pub(super) limit: PreparedLimit,
     /// The value of `RateLimit-Policy`.
     pub(super) policy: HeaderValue,
 }
@@ -25,16 +25,16 @@ thread_local! {
     static KNOWN: RefCell<LimitCache<Known>> = RefCell::default();
 }
 
-/// Uses the limit that this text says, prepared for this engine, which has to support it. A thread serves one engine.
+/// The limit that this text says, prepared for this engine, which has to support it. A thread serves one engine.
 #[inline]
-pub(super) fn with<T>(engine: &Engine, text: &str, use_it: impl FnOnce(&Known) -> T) -> Result<T, Problem> {
+pub(super) fn known(engine: &Engine, text: &str) -> Result<Known, Problem> {
     KNOWN.with_borrow_mut(|known| {
         let known = known.get_or_read(text.as_bytes(), || {
             let limit = parsed(text)?;
             let accepted = engine.accept(limit).map_err(Problem::bad_request)?;
             Ok(Known { limit: accepted, policy: policy_value(ADHOC, &limit) })
         })?;
-        Ok(use_it(known))
+        Ok(known.clone())
     })
 }
 
@@ -62,7 +62,7 @@ mod tests {
     fn what_is_said_about_a_limit_goes_by_its_name() {
         let engine = engine();
         for _ in 0..2 {
-            let policy = with(&engine, "30/60s burst 15", |known| known.policy.clone()).unwrap();
+            let policy = known(&engine, "30/60s burst 15").unwrap().policy;
             assert_eq!(policy, "\"adhoc\";q=15;w=30");
         }
     }
@@ -71,7 +71,7 @@ mod tests {
     fn a_text_that_is_no_limit_is_pointed_into_and_not_remembered() {
         let engine = engine();
         for _ in 0..2 {
-            let problem = with(&engine, "60/min", |_| ()).unwrap_err();
+            let problem = known(&engine, "60/min").unwrap_err();
             let said = r#"unknown unit \"min\"; write \"60/m\" or \"60/60s\" (at character 4)"#;
             assert!(format!("{problem:?}").contains(said), "{problem:?}");
         }

@@ -65,7 +65,7 @@ enum Word {
 struct Until(i64);
 
 pub(super) fn list(engine: &Engine) -> Reply {
-    let all = engine.rules.gate.overrides();
+    let all = engine.gate().overrides();
     Reply::of(&List { overrides: all.iter().map(Tagged::new).collect() })
 }
 
@@ -77,15 +77,15 @@ pub(super) fn put(
 ) -> Result<Reply, Problem> {
     let asked: Put<'_> = json::read_like(EXAMPLE, body)?;
     let instead = asked.instead()?;
-    let until = asked.until(engine.rules.gate.date()).map_err(Problem::bad_request)?;
+    let until = asked.until(engine.gate().date()).map_err(Problem::bad_request)?;
     has_these_parts(&asked.rule, &asked.key, engine)?;
     let may_replace = |old: Option<&Override>, new: &Override| {
         named.check_replacing(old.map(tag), old == Some(new)).map_err(NotChanged::Unmet)
     };
-    let put = engine.rules.gate.put_override_if(&asked.rule, &asked.key.0, instead, until, may_replace);
+    let put = engine.gate().put_override_if(&asked.rule, &asked.key.0, instead, until, may_replace);
     let PutOverride { put, warnings, .. } = put.map_err(NotChanged::problem)?;
     let warnings: Vec<_> = warnings.iter().map(ToString::to_string).collect();
-    engine.rules.tell_overridden(&put.rule, &warnings);
+    engine.rules().tell_overridden(&put.rule, &warnings);
     tag_reply(headers, Some(tag(&put)));
     Ok(Reply::of(&InForce { put: Tagged::new(&put), warnings }))
 }
@@ -94,7 +94,7 @@ pub(super) fn delete(body: &[u8], named: &Precondition, engine: &Engine) -> Resu
     let asked: Delete<'_> = json::read_like(r#"{"rule":"api","key":{"ip":"192.0.2.7"}}"#, body)?;
     has_these_parts(&asked.rule, &asked.key, engine)?;
     let may_remove = |old: Option<&Override>| named.check(old.map(tag)).map_err(NotChanged::Unmet);
-    let removed = engine.rules.gate.remove_override_if(&asked.rule, &asked.key.0, may_remove);
+    let removed = engine.gate().remove_override_if(&asked.rule, &asked.key.0, may_remove);
     let removed = removed.map_err(NotChanged::problem)?;
     Ok(Reply::json(format!(r#"{{"removed":{removed}}}"#)))
 }
@@ -167,7 +167,7 @@ impl Put<'_> {
 
 /// That a key has no parts which the rule does not look at: they would make no difference.
 fn has_these_parts(rule: &str, key: &Named<'_>, engine: &Engine) -> Result<(), Problem> {
-    let odd = engine.rules.gate.with_policy(|policy| {
+    let odd = engine.gate().with_policy(|policy| {
         let rule = policy.rules().iter().find(|known| known.name() == rule)?;
         key.0.names().find(|name| rule.key().all(|part| part != *name)).map(str::to_owned)
     });

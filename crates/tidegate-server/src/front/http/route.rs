@@ -124,10 +124,10 @@ impl Route {
     /// Whether its answer may take a while: a remote store is asked, or others come in between.
     #[inline]
     pub(super) fn is_awaited(self, engine: &Engine) -> bool {
-        self == Route::AdmitBatch || (self.asks_the_store() && engine.elsewhere.is_some())
+        self == Route::AdmitBatch || (self.asks_the_store() && !engine.answers_at_once())
     }
 
-    /// Whether its answer depends on states, which may be elsewhere.
+    /// Whether its answer depends on states, which may be remote.
     #[inline]
     fn asks_the_store(self) -> bool {
         matches!(

@@ -6,10 +6,8 @@ use std::time::Duration;
 use hyper::StatusCode;
 use hyper::header::HeaderMap;
 use serde::Serialize;
-use tidegate::WhenFull;
-use tidegate_rules::{
-    NamedZone, OnMissing, OnRepeated, OnStoreFailure, Rule, RuleCounts, Scheduled, ShadowCounts, WithoutStore,
-};
+use tidegate::{OnStoreFailure, WhenFull, WithoutStore};
+use tidegate_rules::{NamedZone, OnMissing, OnRepeated, Rule, RuleCounts, Scheduled, ShadowCounts};
 
 use super::keeper::tag_reply;
 use super::problem::Problem;
@@ -110,22 +108,27 @@ struct Status {
 
 /// The rules in force, and what was counted for each.
 pub(super) fn list(headers: &mut HeaderMap, engine: &Engine) -> Reply {
-    tag_reply(headers, engine.rules.tag());
-    let counts = engine.rules.gate.counts();
+    tag_reply(headers, engine.rules().tag());
+    let counts = engine.gate().counts();
     let rules = counts.iter().map(|(rule, counted)| {
         let base = rule.candidate_for().and_then(|base| counts.get(base));
         OfRule::new(rule, base.map(|(base, _)| base.name()), *counted)
     });
-    let status = engine.rules.status();
+    let status = engine.rules().status();
     let status = Status { replaced: status.replaced, rejected: status.rejected, wrong: status.wrong };
-    engine.rules.gate.with_policy(|policy| {
+    engine.gate().with_policy(|policy| {
         let sizes: HashMap<_, _> =
-            engine.rules.gate.zones().into_iter().map(|(name, zone)| (name, zone.bytes())).collect();
+            engine.gate().zones().into_iter().map(|(name, zone)| (name, zone.bytes())).collect();
         let zones = policy.zones().iter().map(|NamedZone { name, bytes }| {
             let bytes_in_use = sizes.get(&**name).copied().unwrap_or(*bytes);
             Zone { name, bytes: *bytes, bytes_in_use }
         });
-        Reply::of(&Page { file: engine.rules.file(), rules: rules.collect(), zones: zones.collect(), status })
+        Reply::of(&Page {
+            file: engine.rules().file(),
+            rules: rules.collect(),
+            zones: zones.collect(),
+            status,
+        })
     })
 }
 
@@ -216,8 +219,8 @@ impl From<ShadowCounts> for InShadow {
 
 /// The file as it is in force.
 pub(super) fn text(headers: &mut HeaderMap, engine: &Engine) -> Result<Reply, Problem> {
-    tag_reply(headers, engine.rules.tag());
-    let text = engine.rules.text().ok_or_else(|| {
+    tag_reply(headers, engine.rules().tag());
+    let text = engine.rules().text().ok_or_else(|| {
         let detail =
             "the rules come from no file; start the server with --config FILE, or ask for application/json";
         Problem::new(StatusCode::NOT_FOUND, detail)

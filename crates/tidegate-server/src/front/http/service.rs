@@ -50,9 +50,9 @@ pub(super) async fn answer(request: Request<Incoming>, link: &Link) -> Response 
         }
         Ok((route, body)) if route.is_awaited(&link.post.engine) => {
             // It is much larger, which whoever waits for nobody need not be.
-            Box::pin(reply_later(route, &body, &mut headers, link)).await
+            Box::pin(reply_to(route, &body, &mut headers, link)).await
         }
-        asked => asked.and_then(|(route, body)| reply_to(route, &body, &mut headers, link)),
+        asked => asked.and_then(|(route, body)| at_once(reply_to(route, &body, &mut headers, link))),
     };
     let mut reply = replied.unwrap_or_else(|problem| {
         meter.bad_requests.add(u64::from(problem.is_of_the_caller()));
@@ -225,30 +225,8 @@ fn is_welcome(head: &Parts, engine: &Engine) -> bool {
     }
 }
 
-/// What the store has to be asked for, which may take a while where it is elsewhere.
-async fn reply_later(
-    route: Route,
-    body: &[u8],
-    headers: &mut HeaderMap,
-    link: &Link,
-) -> Result<Reply, Problem> {
-    let engine = &*link.post.engine;
-    match (route, &engine.elsewhere) {
-        (Route::Take, Some(elsewhere)) => verbs::take_elsewhere(body, headers, &link.post, elsewhere).await,
-        (Route::Peek, _) => verbs::peek(body, headers, engine).await,
-        (Route::Adjust, _) => verbs::adjust(body, engine).await,
-        (Route::Reset, _) => verbs::reset(body, engine).await,
-        (Route::Release, _) => verbs::release(body, engine).await,
-        (Route::Renew, _) => verbs::renew(body, engine).await,
-        (Route::Admit, _) => admit::admit(body, headers, engine).await,
-        (Route::AdmitBatch, _) => batch::admit(body, headers, engine).await,
-        (Route::Explain, _) => explain::explain(body, engine).await,
-        _ => reply_to(route, body, headers, link),
-    }
-}
-
-#[inline]
-fn reply_to(route: Route, body: &[u8], headers: &mut HeaderMap, link: &Link) -> Result<Reply, Problem> {
+/// The reply of a route. It may take a while where a remote store is asked, or others are served in between.
+async fn reply_to(route: Route, body: &[u8], headers: &mut HeaderMap, link: &Link) -> Result<Reply, Problem> {
     let engine = &*link.post.engine;
     match route {
         Route::Live => Ok(Reply::json(r#"{"live":true}"#)),
@@ -256,12 +234,15 @@ fn reply_to(route: Route, body: &[u8], headers: &mut HeaderMap, link: &Link) -> 
         Route::ReadyInDetail => ready::page(engine, ready::Told::InDetail),
         Route::Metrics => Ok(metrics::page(engine)),
         Route::OpenApi => Ok(Reply::json(OPENAPI)),
-        Route::Take => verbs::take(body, headers, &link.post),
-        Route::Admit => at_once(admit::admit(body, headers, engine)),
-        Route::Peek | Route::Adjust | Route::Reset | Route::Release | Route::Renew | Route::Explain => {
-            at_once(reply_later(route, body, headers, link))
-        }
-        Route::AdmitBatch => unreachable!("a batch lets others in between, and is awaited"),
+        Route::Take => verbs::take(body, headers, &link.post).await,
+        Route::Peek => verbs::peek(body, headers, engine).await,
+        Route::Adjust => verbs::adjust(body, engine).await,
+        Route::Reset => verbs::reset(body, engine).await,
+        Route::Release => verbs::release(body, engine).await,
+        Route::Renew => verbs::renew(body, engine).await,
+        Route::Admit => admit::admit(body, headers, engine).await,
+        Route::AdmitBatch => batch::admit(body, headers, engine).await,
+        Route::Explain => explain::explain(body, engine).await,
         Route::Top => top::top(body, engine),
         Route::Rules => Ok(rules::list(headers, engine)),
         Route::RulesText => rules::text(headers, engine),

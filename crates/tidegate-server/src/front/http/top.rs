@@ -39,7 +39,7 @@ struct Asked<'a> {
 
 pub(super) fn top(query: &[u8], engine: &Engine) -> Result<Reply, Problem> {
     let asked = Asked::read(query).map_err(Problem::bad_request)?;
-    let gate = &engine.rules.gate;
+    let gate = engine.gate();
     let is_known = |name: &str| {
         gate.with_policy(|policy| policy.rules().iter().map(Rule::name).any(|rule| rule == name))
     };

@@ -1,9 +1,8 @@
 //! The verbs of a store, asked over HTTP.
 
-use bytes::BytesMut;
 use hyper::StatusCode;
 use hyper::header::{self, HeaderMap, HeaderValue};
-use tidegate::{Ask, Decision, Key, StoreError};
+use tidegate::{DecidedBy, Decision, Key, StoreError};
 use tidegate_tower::answer::{Promised, Spoken, put_fields_on};
 
 use super::admit::unavailable;
@@ -12,81 +11,37 @@ use super::json::{self, Adjust, OfPermit, Reset, Take};
 use super::limits::{self, ADHOC, Known};
 use super::problem::Problem;
 use super::reply::{self, Kind, Reply};
-use crate::answer::{self, Answer, MEMORY, OPEN, Told};
-use crate::dynamic::DynamicLimit;
-use crate::elsewhere::{self, Elsewhere, not_available};
-use crate::engine::Engine;
+use crate::answer;
+use crate::engine::{Asked, Decided, Engine, not_available};
 use crate::permit::Permits;
 use crate::worker::Post;
 
 /// Decides, and spends if allowed.
-#[inline]
-pub(super) fn take(body: &[u8], headers: &mut HeaderMap, post: &Post) -> Result<Reply, Problem> {
+pub(super) async fn take(body: &[u8], headers: &mut HeaderMap, post: &Post) -> Result<Reply, Problem> {
     let asked: Take<'_> = json::read(body)?;
     let (key, ask) = (json::key(&asked.key)?, asked.ask());
-    limits::with(&post.engine, &asked.limit, |known| {
-        let decision = post.engine.adhoc.take(key, known.limit.whole(), ask);
-        taken(headers, (known, key, ask), (decision, MEMORY), post)
-    })
-}
-
-/// The same where states are elsewhere.
-pub(super) async fn take_elsewhere(
-    body: &[u8],
-    headers: &mut HeaderMap,
-    post: &Post,
-    elsewhere: &Elsewhere,
-) -> Result<Reply, Problem> {
-    let asked: Take<'_> = json::read(body)?;
-    let (key, ask) = (json::key(&asked.key)?, asked.ask());
-    let limit = limit_of(&post.engine, &asked.limit)?;
-    let asks = [elsewhere::Asked { key: Key::new(key), limit, ask }];
-    let decided = elsewhere.take(&asks, &post.engine.adhoc, post.meter()).await;
-    let nothing =
-        || Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the store has decided nothing; try again");
-    let decision = *decided.each.first().ok_or_else(nothing)?;
-    limits::with(&post.engine, &asked.limit, |known| {
-        taken(headers, (known, key, ask), (decision, decided.by), post)
-    })
-}
-
-/// Says what was decided about a key, and by whom.
-#[inline]
-fn taken(
-    headers: &mut HeaderMap,
-    (known, key, ask): (&Known, &str, Ask),
-    (decision, by): (Decision, &'static str),
-    post: &Post,
-) -> Reply {
-    post.meter().decided(&decision);
-    let dialect = post.engine.settings.headers;
-    reply::written(|out| {
+    let known = limits::known(&post.engine, &asked.limit)?;
+    let asked = Asked { key: Key::new(key), limit: known.limit.clone(), ask };
+    let decided = post.engine.take(asked).await.map_err(|error| unavailable(&error))?;
+    post.meter().decided(&decided.decision);
+    let dialect = post.engine.settings().headers;
+    Ok(reply::written(|out| {
+        let Decided { decision, by } = decided;
         // Where nothing counts there is no remaining quota to report; a denial has its reason all the same.
-        if by != OPEN || !decision.is_allowed() {
-            put_fields_on(out, headers, dialect, spoken(known, &decision));
+        if by != DecidedBy::Open || !decision.is_allowed() {
+            put_fields_on(out, headers, dialect, spoken(&known, &decision));
         }
+        let limit = known.limit.limit();
         if decision.is_allowed() {
-            return allowed(out, (decision, by), key, known);
+            let permits = Permits::of_key(key.as_bytes(), limit, &decided);
+            fields::put_object(out, decided.into(), permits.as_ref());
+            return Reply::json(out.split().freeze()).telling(permits);
         }
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         let cost = ask.cost.get();
-        let limit = known.limit.limit();
         fields::put_refusal(out, Refused { rule: None, decision, limit, cost, decided_by: by });
         Reply::new(StatusCode::TOO_MANY_REQUESTS, Kind::Problem, out.split().freeze())
-    })
-}
-
-#[inline]
-fn allowed(out: &mut BytesMut, (decision, by): (Decision, &'static str), key: &str, known: &Known) -> Reply {
-    let permit = |id| Permits::of_key(key.as_bytes(), known.limit.limit(), id).taken_by(by);
-    let permits = decision.permit().map(permit);
-    fields::put_object(out, Told::from(Answer(decision)).by(by), permits.as_ref());
-    Reply::json(out.split().freeze()).telling(permits)
-}
-
-/// The limit that this text says, if its states can be held where they are.
-fn limit_of(engine: &Engine, text: &str) -> Result<DynamicLimit, Problem> {
-    limits::with(engine, text, |known| known.limit.clone())
+    }))
 }
 
 /// What the header fields say about a limit that came with the request.
@@ -99,31 +54,29 @@ fn spoken<'a>(known: &'a Known, decision: &'a Decision) -> Spoken<'a> {
 pub(super) async fn peek(body: &[u8], headers: &mut HeaderMap, engine: &Engine) -> Result<Reply, Problem> {
     let asked: Take<'_> = json::read(body)?;
     let key = Key::new(json::key(&asked.key)?);
-    let limit = limit_of(engine, &asked.limit)?;
-    let decision = engine.peek(&key, &limit, asked.ask()).await.map_err(|error| unavailable(&error))?;
-    limits::with(engine, &asked.limit, |known| {
-        reply::written(|out| {
-            put_fields_on(out, headers, engine.settings.headers, spoken(known, &decision));
-            // It was not refused: it was only looked at.
-            headers.remove(header::RETRY_AFTER);
-            fields::put_object(out, Told::from(Answer(decision)).by(engine.decided_by()), None);
-            Reply::json(out.split().freeze())
-        })
-    })
+    let known = limits::known(engine, &asked.limit)?;
+    let decided = engine.peek(&key, &known.limit, asked.ask()).await.map_err(|error| unavailable(&error))?;
+    Ok(reply::written(|out| {
+        put_fields_on(out, headers, engine.settings().headers, spoken(&known, &decided.decision));
+        // It was not refused: it was only looked at.
+        headers.remove(header::RETRY_AFTER);
+        fields::put_object(out, decided.into(), None);
+        Reply::json(out.split().freeze())
+    }))
 }
 
 /// Charges or gives back, and says what is left.
 pub(super) async fn adjust(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
     let asked: Adjust<'_> = json::read(body)?;
     let key = Key::new(json::key(&asked.key)?);
-    let limit = limit_of(engine, &asked.limit)?;
-    let adjusted = engine.adjust(&key, &limit, asked.amount.0).await;
+    let known = limits::known(engine, &asked.limit)?;
+    let adjusted = engine.adjust(&key, &known.limit, asked.amount.0).await;
     let (adjusted, left) = adjusted.map_err(|error| unavailable(&error))?;
     Ok(reply::written(|out| {
         out.extend_from_slice(b"{\"adjusted\":\"");
         out.extend_from_slice(answer::adjusted(adjusted).as_bytes());
         out.extend_from_slice(b"\",");
-        fields::put(out, Told::from(Answer(left)).by(engine.decided_by()));
+        fields::put(out, left.into());
         out.extend_from_slice(b"}");
         Reply::json(out.split().freeze())
     }))
@@ -134,7 +87,7 @@ pub(super) async fn reset(body: &[u8], engine: &Engine) -> Result<Reply, Problem
     let asked: Reset<'_> = json::read_like(r#"{"key":"ana"}"#, body)?;
     let key = Key::new(json::key(&asked.key)?);
     let reset = match &asked.limit {
-        Some(text) => engine.reset_limit(&key, &limit_of(engine, text)?).await,
+        Some(text) => engine.reset_limit(&key, &limits::known(engine, text)?.limit).await,
         None => engine.reset(&key).await,
     };
     reset.map(|reset| word("reset", reset)).map_err(|error| not_reset(&error))

@@ -12,28 +12,15 @@ use super::later::{Reply, written};
 use super::reply::echo;
 use super::session::{Call, Refused};
 use crate::attribute::{self, Wrong};
-use crate::elsewhere::not_available;
-use crate::engine::at_once;
+use crate::engine::not_available;
 use crate::settings::{MAX_ATTRIBUTES, MAX_KEY_BYTES};
 
 /// `TG.ADMIT [COST n] [PATIENCE ms] attribute value …`
 pub(super) fn admit(call: &mut Call<'_, '_>) -> Refused {
     let attributes = attributes(call)?;
-    if call.session.later.is_some() {
-        admit_elsewhere(call, attributes.into_owned());
-        return Ok(());
-    }
-    let admission = at_once(call.post.engine.rules.admit(&attributes))
-        .map_err(|error| format!("ERR {}", not_available(&error)))?;
-    let permits = fields::admission(&mut call.replies, &admission);
-    call.session.untold.note(permits, &call.post.engine);
-    Ok(())
-}
-
-fn admit_elsewhere(call: &mut Call<'_, '_>, attributes: Attributes<'static>) {
-    let (post, protocol) = (call.post.clone(), call.session.protocol);
+    let (post, protocol, attributes) = (call.post.clone(), call.session.protocol, attributes.into_owned());
     call.answer_when_known(Command::Admit, async move {
-        let admitted = post.engine.rules.admit(&attributes).await;
+        let admitted = post.engine.rules().admit(&attributes).await;
         let mut permits = None;
         let bytes = written(protocol, |replies| match &admitted {
             Ok(admission) => permits = fields::admission(replies, admission),
@@ -41,6 +28,7 @@ fn admit_elsewhere(call: &mut Call<'_, '_>, attributes: Attributes<'static>) {
         });
         Reply::telling(bytes, permits, &post.engine)
     });
+    Ok(())
 }
 
 /// What is known about the request.

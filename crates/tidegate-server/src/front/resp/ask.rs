@@ -1,6 +1,7 @@
 //! `TG.TAKE` and its relatives: one key under one limit.
 
-use tidegate::{Adjustment, Ask, Cost, Key, StoreError};
+use tidegate::{Adjustment, Ask, Cost, Key, PreparedLimit, StoreError};
+use tokio::task::yield_now;
 
 use super::command::Command;
 use super::fields::{adjusted, decided};
@@ -8,11 +9,10 @@ use super::later::written;
 use super::parse::Words;
 use super::reply::{Protocol, Replies, echo};
 use super::session::{Call, Refused};
+use super::stretch::STRETCH_KEYS;
 use super::takes::Style;
 use super::throttle::too_long;
-use crate::answer::{Answer, Told};
-use crate::dynamic::DynamicLimit;
-use crate::elsewhere::not_available;
+use crate::engine::not_available;
 use crate::permit::Permits;
 use crate::settings::MAX_KEY_BYTES;
 
@@ -36,12 +36,8 @@ pub(super) enum Options {
 /// `TG.TAKE key LIMIT text [COST n] [PATIENCE ms]`
 pub(super) fn take(call: &mut Call<'_, '_>) -> Refused {
     let asked = only(call)?;
-    let limit = call.takes.limit_of_text(asked.text, &call.post.engine)?;
-    let remote = call.session.later.is_some().then(|| limit.clone());
-    match remote {
-        None => call.take(1, asked.ask, Style::Fields),
-        Some(limit) => call.take_elsewhere(1, asked.ask, (limit, Style::Fields)),
-    }
+    call.takes.limit_of_text(asked.text, &call.post.engine)?;
+    call.take(1, asked.ask, Style::Fields);
     Ok(())
 }
 
@@ -54,7 +50,7 @@ pub(super) fn peek(call: &mut Call<'_, '_>) -> Refused {
     call.answer_when_known(Command::Peek, async move {
         let looked = post.engine.peek(&Key::new(&key), &limit, ask).await;
         told(protocol, looked, |replies, looked| {
-            decided(replies, (&looked, post.engine.decided_by()), limit.limit(), &key);
+            decided(replies, &looked, limit.limit(), &key);
         })
     });
     Ok(())
@@ -77,7 +73,7 @@ pub(super) fn adjust(call: &mut Call<'_, '_>) -> Refused {
     call.answer_when_known(Command::Adjust, async move {
         let went = post.engine.adjust(&key, &limit, adjustment).await;
         told(protocol, went, |replies, (went, left)| {
-            adjusted(replies, Told::from(Answer(left)).by(post.engine.decided_by()), went);
+            adjusted(replies, left.into(), went);
         })
     });
     Ok(())
@@ -123,23 +119,31 @@ pub(super) fn reset(call: &mut Call<'_, '_>) -> Refused {
     Ok(())
 }
 
-/// `DEL key …`: how many were known. In memory they are deleted a stretch at a time.
+/// `DEL key …`: how many were known. They are deleted a stretch at a time, with pauses for others.
 pub(super) fn delete(call: &mut Call<'_, '_>) -> Refused {
     let keys = call.words.from(1);
     if let Some(long) = keys.iter().find(|key| key.len() > MAX_KEY_BYTES) {
         return Err(too_long(long));
     }
-    if call.session.later.is_none() {
-        // The loop of the session deletes them, with pauses for others.
-        call.session.stretch.delete(keys);
-        return Ok(());
+    let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(keys.len()));
+    for key in keys.iter() {
+        bytes.extend_from_slice(key);
+        ends.push(bytes.len());
     }
-    let keys: Vec<_> = keys.iter().map(Key::new).collect();
+    let held_bytes = bytes.capacity() + ends.capacity() * size_of::<usize>();
+    call.session.stretch.visit(keys.len().min(STRETCH_KEYS));
     let (post, protocol) = (call.post.clone(), call.session.protocol);
     call.answer_when_known(Command::Reset, async move {
-        let mut known = Ok(0);
-        for key in &keys {
-            known = match (known, post.engine.reset(key).await) {
+        let (mut known, mut begin) = (Ok(0), 0);
+        for (nth, end) in ends.into_iter().enumerate() {
+            if nth > 0 && nth.is_multiple_of(STRETCH_KEYS) {
+                // The first poll comes before the connection waits, so that pause is none.
+                yield_now().await;
+                yield_now().await;
+            }
+            let key = Key::new(&bytes[begin..end]);
+            begin = end;
+            known = match (known, post.engine.reset(&key).await) {
                 (Ok(known), Ok(was_known)) => Ok(known + i64::from(was_known)),
                 (Err(error), _) | (_, Err(error)) => Err(error),
             };
@@ -149,17 +153,18 @@ pub(super) fn delete(call: &mut Call<'_, '_>) -> Refused {
             Err(error) => replies.error(&not_deleted(&error)),
         })
     });
+    call.session.later.hold(held_bytes);
     Ok(())
 }
 
 /// The error about keys that were not deleted.
-pub(super) fn not_deleted(error: &StoreError) -> String {
+fn not_deleted(error: &StoreError) -> String {
     let how = if error.is_unfit() { ": TG.RESET key LIMIT text" } else { "" };
     format!("ERR {}{how}", not_available(error))
 }
 
 /// The limit that this text says, if its states can be held where they are.
-fn limit_of(call: &mut Call<'_, '_>, text: &[u8]) -> Result<DynamicLimit, String> {
+fn limit_of(call: &mut Call<'_, '_>, text: &[u8]) -> Result<PreparedLimit, String> {
     call.takes.limit_of_text(text, &call.post.engine).cloned()
 }
 

@@ -130,7 +130,7 @@ impl Connection {
             post: post.clone(),
             session,
             input: Vec::new(),
-            share: post.engine.unfinished.share(),
+            share: post.engine.unfinished().share(),
             needed: 0,
             output: Vec::new(),
             written: 0,
@@ -261,13 +261,11 @@ impl Connection {
         if self.ending.is_some() { 0 } else { input.len() - progress.bytes }
     }
 
-    /// Waits for the answers of a store elsewhere, which has a deadline. Whoever hangs up meanwhile is seen then: it may
+    /// Waits for the answers of a remote store, which has a deadline. Whoever hangs up meanwhile is seen then: it may
     /// have said all it wants to say, and still listen.
     fn poll_answers(&mut self, context: &mut Context<'_>, output: &mut Vec<u8>) -> Poll<()> {
-        if let Some(later) = &mut self.session.later {
-            ready!(later.poll(context));
-            self.session.untold.append(later.tell(output));
-        }
+        ready!(self.session.later.poll(context));
+        self.session.untold.append(self.session.later.tell(output));
         Poll::Ready(())
     }
 
@@ -415,7 +413,7 @@ impl Future for Connection {
 
 /// How long a client may take.
 fn patience(post: &Post, wait: Wait) -> Duration {
-    let bounds = &post.engine.settings.bounds;
+    let bounds = &post.engine.settings().bounds;
     match wait {
         Wait::Request => bounds.idle,
         Wait::Token | Wait::Rest => bounds.arrival,

@@ -5,6 +5,7 @@ use tidegate_rules::Admission;
 
 use super::reply::{Replies, or_none, saturated};
 use crate::answer::{Answer, Told};
+use crate::engine::Decided;
 use crate::permit::Permits;
 
 /// How many fields every answer has.
@@ -36,25 +37,13 @@ pub(super) fn looked_at(replies: &mut Replies<'_>, decision: &Decision) {
 }
 
 /// All fields, and the permit if there is one. Returns the places of which it tells.
-pub(super) fn decision(
-    replies: &mut Replies<'_>,
-    decision: &Decision,
-    limit: &Limit,
-    key: &[u8],
-) -> Option<Permits> {
-    let permit = decision.permit().map(|id| Permits::of_key(key, limit, id));
-    with_permit(replies, Answer(*decision).into(), permit)
-}
-
-/// The same about what was decided by somebody else than memory.
 pub(super) fn decided(
     replies: &mut Replies<'_>,
-    (decision, by): (&Decision, &'static str),
+    decided: &Decided,
     limit: &Limit,
     key: &[u8],
 ) -> Option<Permits> {
-    let permit = decision.permit().map(|id| Permits::of_key(key, limit, id).taken_by(by));
-    with_permit(replies, Told::from(Answer(*decision)).by(by), permit)
+    with_permit(replies, (*decided).into(), Permits::of_key(key, limit, decided))
 }
 
 /// All fields of what the rules say, and the permit if there is one.
@@ -107,5 +96,5 @@ fn fields(replies: &mut Replies<'_>, told: Told<'_>) {
         None => replies.null(),
     }
     replies.bulk(b"decided_by");
-    replies.bulk(told.decided_by.as_bytes());
+    replies.bulk(told.decided_by.as_str().as_bytes());
 }

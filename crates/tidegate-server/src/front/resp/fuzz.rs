@@ -3,6 +3,7 @@
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, LazyLock};
+use std::task::{Context, Waker};
 
 use tidegate::{ManualClock, Zone};
 
@@ -65,7 +66,7 @@ fn every_request_has_one_answer(bytes: &[u8]) {
         rest = frame(rest).expect("what is answered is a whole frame");
         frames += 1;
     }
-    let commands = post.engine.meters.sum(|meter| &meter.resp_commands);
+    let commands = post.engine.meters().sum(|meter| &meter.resp_commands);
     assert!(frames == commands || (end == Next::CutOff && frames == commands + 1), "{frames} for {commands}");
 }
 
@@ -92,8 +93,8 @@ fn a_stranger_gets_nothing(bytes: &[u8]) {
     let post = post(CROWDED_BYTES, Token::new(&unguessable(bytes)));
     let (out, _) = session(&post, &[bytes]);
     let decided =
-        post.engine.meters.sum(|meter| &meter.allowed) + post.engine.meters.sum(|meter| &meter.denied);
-    assert_eq!((decided, post.engine.zone.counts().live), (0, 0));
+        post.engine.meters().sum(|meter| &meter.allowed) + post.engine.meters().sum(|meter| &meter.denied);
+    assert_eq!((decided, post.engine.zone().counts().live), (0, 0));
     let out = &out[..position(&out, b"HTTP/1.1 400 ").unwrap_or(out.len())];
     let lines = out.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     for line in lines {
@@ -163,7 +164,11 @@ fn session(post: &Arc<Post>, pieces: &[&[u8]]) -> (Vec<u8>, Next) {
                     assert!(bytes > kept.len());
                     needed = bytes;
                 }
-                Next::Send | Next::Wait => {}
+                Next::Send => {}
+                Next::Wait => {
+                    while session.later.poll(&mut Context::from_waker(Waker::noop())).is_pending() {}
+                    session.later.tell(&mut out).told();
+                }
                 end @ (Next::End | Next::CutOff) => return (out, end),
             }
         }

@@ -1,16 +1,19 @@
-//! Answers that come from a store elsewhere: several at once, told in the order of their requests.
+//! Replies that are there at once, or will come: several at once, in the order of their requests.
 //!
-//! Takes that were pipelined are asked together. What looks or changes waits until those before it are answered, and
+//! Each answer is polled once. A store in memory has answered by then, and the reply is written. A remote store has begun,
+//! and the reply is kept a place. Takes that were pipelined are asked together. What looks or changes waits until those before it are answered, and
 //! has those behind it wait: a client sees its own requests happen one after the other. Nothing more is read
 //! meanwhile, and the store has a deadline, so nobody waits for long and nothing piles up.
 
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use super::command::{Command, Spec};
+use super::parse::Words;
 use super::reply::{Protocol, Replies, UNDECIDED};
+use super::session::{Call, Session};
 use super::untold::Untold;
 use crate::engine::Engine;
 use crate::permit::Permits;
@@ -34,9 +37,13 @@ impl Reply {
         Reply { bytes, untold }
     }
 
-    /// The bytes, and the places of which they tell.
-    pub(super) fn into_parts(self) -> (Vec<u8>, Untold) {
-        (self.bytes, self.untold)
+    /// Writes the reply. Returns the places of which it tells.
+    fn write(self, replies: &mut Replies<'_>) -> Untold {
+        if self.bytes.is_empty() {
+            replies.error(UNDECIDED);
+        }
+        replies.append(&self.bytes);
+        self.untold
     }
 }
 
@@ -55,6 +62,8 @@ pub(super) struct Later {
     slots: Vec<(usize, Slot)>,
     /// Whether what is waited for has others wait.
     is_alone: bool,
+    /// The bytes of keys that are not visited yet.
+    held_bytes: usize,
 }
 
 enum Slot {
@@ -78,8 +87,18 @@ impl Later {
             })
     }
 
+    /// Counts bytes that what is waited for holds, if anything is.
+    pub(super) fn hold(&mut self, bytes: usize) {
+        self.held_bytes = if self.is_waiting() { bytes } else { 0 };
+    }
+
+    /// Returns the bytes that what is waited for holds.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.held_bytes
+    }
+
     /// Has the answer to this command come at this place of what is answered.
-    pub(super) fn put(&mut self, at: usize, command: Command, coming: Coming) {
+    fn put(&mut self, at: usize, command: Command, coming: Coming) {
         self.is_alone = way(command) == Way::Alone;
         self.slots.push((at, Slot::Coming(coming)));
     }
@@ -107,19 +126,16 @@ impl Later {
     /// Writes all that was kept and all that has come, in its order. Returns the places of which it tells.
     pub(super) fn tell(&mut self, out: &mut Vec<u8>) -> Untold {
         let mut all = Untold::default();
+        self.held_bytes = 0;
         let (text, mut told) = (std::mem::take(&mut self.text), 0);
         for (at, slot) in self.slots.drain(..) {
             out.extend_from_slice(&text[told..at]);
             told = at;
+            // The version of the protocol makes no difference to an error.
+            let replies = &mut Replies::new(out, Protocol::Resp2);
             match slot {
-                Slot::There(Reply { bytes, untold }) if !bytes.is_empty() => {
-                    out.extend_from_slice(&bytes);
-                    all.append(untold);
-                }
-                Slot::There(_) | Slot::Coming(_) => {
-                    // The version of the protocol makes no difference to an error.
-                    Replies::new(out, Protocol::Resp2).error(UNDECIDED);
-                }
+                Slot::There(reply) => all.append(reply.write(replies)),
+                Slot::Coming(_) => replies.error(UNDECIDED),
             }
         }
         out.extend_from_slice(&text[told..]);
@@ -127,10 +143,49 @@ impl Later {
     }
 }
 
+impl Session {
+    /// Returns true while replies of a remote store are pending.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.later.is_waiting()
+    }
+
+    /// Returns true if a request has to wait for the replies to those before it.
+    #[inline]
+    pub(super) fn holds_up(&self, words: Words<'_>) -> bool {
+        // What is put into a queue asks no store.
+        self.is_waiting() && self.queue.is_none() && self.later.holds_up(words.get(0).unwrap_or_default())
+    }
+
+    /// Has this command answered: at once if the answer is there, else when it comes.
+    pub(super) fn answer_when_known<R: Into<Reply>>(
+        &mut self,
+        replies: &mut Replies<'_>,
+        command: Command,
+        answer: impl Future<Output = R> + Send + 'static,
+    ) {
+        let mut answer: Coming = Box::pin(async move { answer.await.into() });
+        match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(reply) => self.untold.append(reply.write(replies)),
+            Poll::Pending => self.later.put(replies.len(), command, answer),
+        }
+    }
+}
+
+impl Call<'_, '_> {
+    /// Has this command answered: at once if the answer is there, else when it comes.
+    pub(super) fn answer_when_known<R: Into<Reply>>(
+        &mut self,
+        command: Command,
+        answer: impl Future<Output = R> + Send + 'static,
+    ) {
+        self.session.answer_when_known(&mut self.replies, command, answer);
+    }
+}
+
 /// How a command gets on with others that are waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// It asks nobody elsewhere.
+    /// It asks no store.
     Here,
     Together,
     Alone,

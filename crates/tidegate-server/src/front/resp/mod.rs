@@ -10,7 +10,6 @@ mod ask;
 mod catalogue;
 mod command;
 mod connection;
-mod elsewhere;
 mod fields;
 #[cfg(fuzzing)]
 pub(crate) mod fuzz;

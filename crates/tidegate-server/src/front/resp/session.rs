@@ -44,8 +44,8 @@ pub(super) struct Session {
     pub(super) name: Vec<u8>,
     /// What waits for `EXEC`, after `MULTI`.
     pub(super) queue: Option<Queue>,
-    /// What is waited for, where states are elsewhere.
-    pub(super) later: Option<Box<Later>>,
+    /// Replies of a remote store that are pending.
+    pub(super) later: Later,
     /// Places of which replies tell that are not written yet.
     pub(super) untold: Untold,
     /// What is left of a request that is executed a stretch at a time.
@@ -78,7 +78,7 @@ pub(super) enum Next {
     Read { bytes: usize },
     /// There are enough replies to be sent; more requests may be there.
     Send,
-    /// Answers have to come from elsewhere before there is anything to be sent; more requests may be there.
+    /// Answers of a remote store have to come before there is anything to be sent; more requests may be there.
     Wait,
     /// The connection ends when the replies are sent: the client asked for that.
     End,
@@ -111,7 +111,7 @@ impl Session {
             caller: caller(post),
             name: Vec::new(),
             queue: None,
-            later: post.engine.elsewhere.as_ref().map(|_| Box::default()),
+            later: Later::default(),
             untold: Untold::default(),
             stretch: Stretch::default(),
             wrong_tokens: 0,
@@ -164,21 +164,19 @@ impl Session {
                 }
                 Err(_) if self.is_waiting() => break Next::Wait,
                 Err(error) => {
-                    takes.settle(input, post, &mut Replies::new(out, self.protocol), &mut self.untold);
+                    takes.settle(input, post, &mut Replies::new(out, self.protocol), self);
                     protocol_error(error, out);
                     break Next::CutOff;
                 }
             }
         };
-        takes.settle(input, post, &mut Replies::new(out, self.protocol), &mut self.untold);
+        takes.settle(input, post, &mut Replies::new(out, self.protocol), self);
         post.meter().resp_commands.add(commands);
-        match &mut self.later {
-            Some(later) if later.is_waiting() => {
-                later.keep(out);
-                Progress { bytes, next: Next::Wait }
-            }
-            _ => Progress { bytes, next },
+        if self.is_waiting() {
+            self.later.keep(out);
+            return Progress { bytes, next: Next::Wait };
         }
+        Progress { bytes, next }
     }
 
     /// Whether this is the token; who guesses too often is cut off.
@@ -203,7 +201,8 @@ impl Session {
     /// Returns the bytes of requests that were received and not executed.
     #[inline]
     pub(super) fn held_bytes(&self) -> usize {
-        self.queue.as_ref().map_or(0, Queue::held_bytes) + self.stretch.held_bytes()
+        let queue = self.queue.as_ref().map_or(0, Queue::held_bytes);
+        queue + self.stretch.held_bytes() + self.later.held_bytes()
     }
 
     pub(super) fn end(&mut self) {
@@ -309,17 +308,17 @@ impl Call<'_, '_> {
 
     /// Answers everything that was put aside, so that what follows comes behind it.
     pub(super) fn settle(&mut self) {
-        self.takes.settle(self.input, self.post, &mut self.replies, &mut self.session.untold);
+        self.takes.settle(self.input, self.post, &mut self.replies, self.session);
     }
 
-    /// Queues a take of the key in this word, where states are in memory; decides at once if the key would be gone by
-    /// then.
+    /// Puts a take of the key in this word aside, to be decided together with those behind it. It is decided at once if the
+    /// key would be gone by then, or if the store does not answer at once and has nothing to gain.
     #[inline]
     pub(super) fn take(&mut self, key: usize, ask: Ask, style: Style) {
         match self.words.place(key) {
             Some(place) => {
                 self.takes.put(self.begin + place.start..self.begin + place.end, ask, style);
-                if self.takes.are_many() {
+                if self.takes.are_many() || !self.post.engine.answers_at_once() {
                     self.settle();
                 }
             }
@@ -327,7 +326,7 @@ impl Call<'_, '_> {
                 self.settle();
                 let key = self.words.get(key).unwrap_or_default();
                 self.takes.put(0..key.len(), ask, style);
-                self.takes.settle(key, self.post, &mut self.replies, &mut self.session.untold);
+                self.takes.settle(key, self.post, &mut self.replies, self.session);
             }
         }
     }

@@ -1,16 +1,14 @@
 //! `TG.TAKEALL`: several keys under several limits, all or none.
 
-use tidegate::{AdHocAsk, Algorithm, Decision, Decisions, Key};
+use tidegate::{Algorithm, Decisions, Key};
 
-use super::ask::{Asked, Options, asked, unsigned};
+use super::ask::{self, Options, asked, unsigned};
 use super::command::Command;
 use super::fields::binding;
 use super::later::written;
 use super::reply::{Replies, UNDECIDED, echo};
 use super::session::{Call, Refused};
-use crate::answer::{Answer, MEMORY, Told};
-use crate::dynamic::DynamicLimit;
-use crate::elsewhere;
+use crate::engine::{Asked, Decided, not_available};
 use crate::meter::Meter;
 
 /// Limits that stand or fall together: each shard of a map is locked for all of them.
@@ -19,51 +17,38 @@ pub(super) const MAX_TOGETHER: usize = 64;
 /// `TG.TAKEALL n key LIMIT text [COST c] …`, n times
 pub(super) fn take_all(call: &mut Call<'_, '_>) -> Refused {
     let asks = read(call)?;
-    let mut limit_of = |asked: &Asked<'_>| call.takes.limit_of_text(asked.text, &call.post.engine).cloned();
-    let limits: Vec<_> = asks.iter().map(&mut limit_of).collect::<Result<_, _>>()?;
-    if limits.iter().any(|limit| limit.limit().algorithm() == Algorithm::Concurrency) {
+    let mut prepare = |asked: &ask::Asked<'_>| {
+        let limit = call.takes.limit_of_text(asked.text, &call.post.engine)?.clone();
+        Ok(Asked { key: Key::new(asked.key), limit, ask: asked.ask })
+    };
+    let asks: Vec<_> = asks.iter().map(&mut prepare).collect::<Result<_, String>>()?;
+    if asks.iter().any(|asked| asked.limit.limit().algorithm() == Algorithm::Concurrency) {
         return Err("ERR TG.TAKEALL tells no permits; take under a concurrency limit by TG.TAKE".to_owned());
     }
-    if call.session.later.is_some() {
-        take_elsewhere(call, &asks, &limits);
-        return Ok(());
-    }
-    let together: Vec<_> = asks
-        .iter()
-        .zip(&limits)
-        .map(|(asked, limit)| AdHocAsk { key: asked.key, limit: limit.whole(), ask: asked.ask })
-        .collect();
-    let decisions = call.post.engine.adhoc.take_all(&together);
-    tell(&mut call.replies, (decisions.each(), MEMORY), call.post.meter());
+    let (post, protocol) = (call.post.clone(), call.session.protocol);
+    call.answer_when_known(Command::TakeAll, async move {
+        let decisions = post.engine.take_all(&asks).await;
+        written(protocol, |replies| match decisions {
+            Ok(decisions) => tell(replies, &decisions, post.meter()),
+            Err(error) => replies.error(&format!("ERR {}", not_available(&error))),
+        })
+    });
     Ok(())
 }
 
-fn take_elsewhere(call: &mut Call<'_, '_>, asks: &[Asked<'_>], limits: &[DynamicLimit]) {
-    let asks = asks.iter().zip(limits).map(|(asked, limit)| elsewhere::Asked {
-        key: Key::new(asked.key),
-        limit: limit.clone(),
-        ask: asked.ask,
-    });
-    let (post, protocol, asks) = (call.post.clone(), call.session.protocol, asks.collect::<Vec<_>>());
-    call.answer_when_known(Command::TakeAll, async move {
-        let decided = post.engine.take_all(&asks, post.meter()).await;
-        written(protocol, |replies| tell(replies, (&decided.each, decided.by), post.meter()))
-    });
-}
-
 /// Tells the decision that speaks for all.
-fn tell(replies: &mut Replies<'_>, (each, by): (&[Decision], &'static str), meter: &Meter) {
-    let index = Decisions::binding_of(each).unwrap_or(0);
-    match each.get(index) {
-        Some(decision) => {
-            meter.decided(decision);
-            binding(replies, Told::from(Answer(*decision)).by(by), index);
+fn tell(replies: &mut Replies<'_>, decisions: &Decisions, meter: &Meter) {
+    let index = decisions.binding().unwrap_or(0);
+    match Decided::at(index, decisions) {
+        Some(decided) => {
+            meter.decided(&decided.decision);
+            binding(replies, decided.into(), index);
         }
         None => replies.error(UNDECIDED),
     }
 }
 
-fn read<'a>(call: &Call<'a, '_>) -> Result<Vec<Asked<'a>>, String> {
+fn read<'a>(call: &Call<'a, '_>) -> Result<Vec<ask::Asked<'a>>, String> {
     let count =
         unsigned(call.words.get(1).unwrap_or_default(), "TG.TAKEALL begins with how many limits there are")?;
     if !(1..=MAX_TOGETHER as u64).contains(&count) {
@@ -88,7 +73,8 @@ mod tests {
 
     #[test]
     fn a_command_about_which_nothing_was_decided_is_an_error_and_not_silence() {
-        let replied = written(Protocol::Resp2, |replies| tell(replies, (&[], MEMORY), &Meter::default()));
+        let replied =
+            written(Protocol::Resp2, |replies| tell(replies, &Vec::new().into(), &Meter::default()));
         assert!(replied.starts_with(b"-ERR nothing was decided"), "{}", replied.escape_ascii());
     }
 }

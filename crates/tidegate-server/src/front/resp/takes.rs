@@ -4,17 +4,19 @@
 //! comes, or everything was read.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate::{AdHocAsk, Algorithm, Ask, Decision, Draft, Limit, PreparedLimit};
+use tidegate::{AdHocAsk, Algorithm, Ask, Draft, Key, Limit, PreparedLimit};
 
-use super::fields::{decided, decision, throttled};
+use super::command::Command;
+use super::fields::{decided, throttled};
+use super::later::{Reply, written};
 use super::parse::Words;
 use super::reply::{Replies, UNDECIDED, echo};
-use super::untold::Untold;
-use crate::dynamic::{DynamicLimit, LimitCache};
-use crate::elsewhere::Decided;
-use crate::engine::Engine;
+use super::session::Session;
+use crate::dynamic::LimitCache;
+use crate::engine::{Asked, Decided, Engine, not_available};
 use crate::permit::Permits;
 use crate::worker::Post;
 
@@ -30,9 +32,9 @@ pub(super) struct Takes {
     numbers: Recent<(Vec<u8>, [usize; 2])>,
     text: Recent<Vec<u8>>,
     /// Limits from numbers that were read lately, by the numbers.
-    known_numbers: LimitCache<DynamicLimit>,
+    known_numbers: LimitCache<PreparedLimit>,
     /// Limits from texts that were read lately.
-    known_texts: LimitCache<DynamicLimit>,
+    known_texts: LimitCache<PreparedLimit>,
 }
 
 /// A take that was put aside.
@@ -54,19 +56,21 @@ pub(super) enum Style {
 }
 
 impl Style {
-    /// Tells what was decided elsewhere about a key under a limit. Returns the places of which it tells.
-    pub(super) fn tell(
+    /// Writes the decision about a key under a limit. Returns the places of which it tells.
+    #[inline]
+    fn write(
         self,
         replies: &mut Replies<'_>,
         told: &Decided,
         (limit, key): (&Limit, &[u8]),
     ) -> Option<Permits> {
-        match (self, told.each.first()) {
-            (Style::Throttle, Some(decision)) => throttled(replies, decision),
-            (Style::Fields, Some(decision)) => return decided(replies, (decision, told.by), limit, key),
-            (_, None) => replies.error(UNDECIDED),
+        match self {
+            Style::Throttle => {
+                throttled(replies, &told.decision);
+                None
+            }
+            Style::Fields => decided(replies, told, limit, key),
         }
-        None
     }
 }
 
@@ -78,7 +82,7 @@ pub(super) type Numbers = [u64; 3];
 #[derive(Debug, Default)]
 struct Recent<T> {
     read: T,
-    limit: Option<DynamicLimit>,
+    limit: Option<PreparedLimit>,
     index: Option<usize>,
 }
 
@@ -91,7 +95,7 @@ impl Takes {
         words: Words<'_>,
         engine: &Engine,
         read: impl FnOnce(Words<'_>) -> Result<Numbers, String>,
-    ) -> Result<&DynamicLimit, String> {
+    ) -> Result<&PreparedLimit, String> {
         let written = (words.span(0, 2), [0, 1].map(|word| words.get(word).map_or(0, <[u8]>::len)));
         let known = &self.numbers.read;
         // Between words that were quoted there is nothing to tell them apart.
@@ -108,7 +112,7 @@ impl Takes {
     }
 
     /// The limit that this text says.
-    pub(super) fn limit_of_text(&mut self, text: &[u8], engine: &Engine) -> Result<&DynamicLimit, String> {
+    pub(super) fn limit_of_text(&mut self, text: &[u8], engine: &Engine) -> Result<&PreparedLimit, String> {
         if self.text.limit.is_none() || self.text.read != text {
             let prepare = || accepted(limit_of(text)?, engine);
             let limit = self.known_texts.get_or_read(text, prepare)?.clone();
@@ -129,7 +133,7 @@ impl Takes {
             (Some(known), _) => known,
             (None, limit) => {
                 let limit = limit.as_ref().expect("a take comes behind its limit");
-                self.limits.push(limit.whole().clone());
+                self.limits.push(limit.clone());
                 *index.insert(self.limits.len() - 1)
             }
         };
@@ -146,39 +150,35 @@ impl Takes {
     pub(super) fn settle(
         &mut self,
         input: &[u8],
-        post: &Post,
+        post: &Arc<Post>,
         replies: &mut Replies<'_>,
-        untold: &mut Untold,
+        session: &mut Session,
     ) {
-        let (limits, meter, adhoc) = (&self.limits, post.meter(), &post.engine.adhoc);
+        if self.pending.is_empty() {
+            return;
+        }
+        let (limits, meter) = (&self.limits, post.meter());
         let key = |take: &Pending| &input[take.key.clone()];
-        let mut tell = |take: &Pending, decided: Decision| {
-            meter.decided(&decided);
-            match take.style {
-                Style::Throttle => throttled(replies, &decided),
-                Style::Fields => {
-                    let permits = decision(replies, &decided, limits[take.limit].limit(), key(take));
-                    untold.note(permits, &post.engine);
-                }
+        let asks = self.pending.iter().map(|take| AdHocAsk {
+            key: key(take),
+            limit: &limits[take.limit],
+            ask: take.ask,
+        });
+        let mut rest = self.pending.iter();
+        let is_decided = post.engine.take_each(asks, |decided| {
+            if let Some(take) = rest.next() {
+                meter.decided(&decided.decision);
+                let permits = take.style.write(replies, &decided, (limits[take.limit].limit(), key(take)));
+                session.untold.note(permits, &post.engine);
             }
-        };
-        match &*self.pending {
-            [] => return,
-            // Nothing is gained by preparing for more.
-            [only] => tell(only, adhoc.take(key(only), &limits[only.limit], only.ask)),
-            several => {
-                let asks = several.iter().map(|take| AdHocAsk {
-                    key: key(take),
-                    limit: &limits[take.limit],
-                    ask: take.ask,
-                });
-                let mut told = several.iter();
-                adhoc.take_each(asks, |decided| {
-                    if let Some(take) = told.next() {
-                        tell(take, decided);
-                    }
-                });
-                told.for_each(|_| replies.error(UNDECIDED));
+        });
+        for take in rest {
+            if is_decided {
+                replies.error(UNDECIDED);
+            } else {
+                let asked =
+                    Asked { key: Key::new(key(take)), limit: limits[take.limit].clone(), ask: take.ask };
+                take_later(asked, (key(take), take.style), (post, replies), session);
             }
         }
         self.pending.clear();
@@ -188,8 +188,32 @@ impl Takes {
     }
 }
 
+/// Has a take decided by a store that does not answer at once.
+#[cold]
+fn take_later(
+    asked: Asked,
+    (key, style): (&[u8], Style),
+    (post, replies): (&Arc<Post>, &mut Replies<'_>),
+    session: &mut Session,
+) {
+    let (key, post, protocol, limit) =
+        (key.to_vec(), Arc::clone(post), session.protocol, *asked.limit.limit());
+    session.answer_when_known(replies, Command::Take, async move {
+        let decided = post.engine.take(asked).await;
+        let mut permits = None;
+        let bytes = written(protocol, |replies| match &decided {
+            Ok(decided) => {
+                post.meter().decided(&decided.decision);
+                permits = style.write(replies, decided, (&limit, &key));
+            }
+            Err(error) => replies.error(&format!("ERR {}", not_available(error))),
+        });
+        Reply::telling(bytes, permits, &post.engine)
+    });
+}
+
 /// The limit prepared for this engine, which has to support it.
-fn accepted(limit: Limit, engine: &Engine) -> Result<DynamicLimit, String> {
+fn accepted(limit: Limit, engine: &Engine) -> Result<PreparedLimit, String> {
     engine.accept(limit).map_err(|why| format!("ERR {why}"))
 }
 

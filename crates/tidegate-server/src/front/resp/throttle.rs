@@ -12,7 +12,7 @@ use super::parse::{Words, integer};
 use super::reply::echo;
 use super::session::{Call, Refused};
 use super::takes::{Numbers, Style};
-use crate::elsewhere::not_available;
+use crate::engine::not_available;
 use crate::settings::MAX_KEY_BYTES;
 
 const USAGE: &str =
@@ -29,12 +29,10 @@ pub(super) fn throttle(call: &mut Call<'_, '_>) -> Refused {
     if key.len() > MAX_KEY_BYTES {
         return Err(too_long(key));
     }
-    let limit = call.takes.limit_of_numbers(words.from(2), &call.post.engine, numbers)?;
-    let remote = call.session.later.is_some().then(|| limit.clone());
-    match (Cost::new(quantity), remote) {
-        (Ok(cost), None) => call.take(1, Ask::new(cost), Style::Throttle),
-        (Ok(cost), Some(limit)) => call.take_elsewhere(1, Ask::new(cost), (limit, Style::Throttle)),
-        (Err(_), _) => look(call, key)?,
+    call.takes.limit_of_numbers(words.from(2), &call.post.engine, numbers)?;
+    match Cost::new(quantity) {
+        Ok(cost) => call.take(1, Ask::new(cost), Style::Throttle),
+        Err(_) => look(call, key)?,
     }
     Ok(())
 }
@@ -48,7 +46,7 @@ fn look(call: &mut Call<'_, '_>, key: &[u8]) -> Refused {
     call.answer_when_known(Command::Throttle, async move {
         let looked = post.engine.peek(&key, &limit, Ask::ONE).await;
         written(protocol, |replies| match looked {
-            Ok(looked) => looked_at(replies, &looked),
+            Ok(looked) => looked_at(replies, &looked.decision),
             Err(error) => replies.error(&format!("ERR {}", not_available(&error))),
         })
     });

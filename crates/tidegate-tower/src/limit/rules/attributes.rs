@@ -46,7 +46,7 @@ pub(super) fn with_part<'a>(attributes: Attributes<'a>, name: &'a str, part: &'a
             Some(grouping) => attributes.ip(*ip).grouped(grouping),
             None => attributes.ip(*ip),
         },
-        Part::Address(ip, grouping) => attributes.set(name, grouping.group(*ip)),
+        Part::Address(ip, grouping) => attributes.set(name, grouping.group(*ip).to_string()),
         Part::Bytes(bytes) => attributes.set(name, &**bytes),
         Part::Number(number) => attributes.set(name, number.to_string()),
         Part::Repeated(values) => values.iter().fold(attributes, |known, value| known.add(name, &**value)),

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Response;
-use tidegate::{StoreError, Verdict};
-use tidegate_rules::{Admission, Attributes, Bill, Binding, DecidedBy, Gate};
+use tidegate::{DecidedBy, StoreError, Verdict};
+use tidegate_rules::{Admission, Attributes, Bill, Binding, Gate};
 
 use super::noted::{Course, Noted};
 use super::paused::Step;

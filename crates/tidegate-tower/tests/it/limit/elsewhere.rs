@@ -9,10 +9,10 @@ use std::task::{Poll, Waker};
 
 use http::{Request, StatusCode};
 use tidegate::{
-    Adjusted, Adjustment, Answer, Ask, Cost, Decision, Decisions, ManualClock, Map, OpenReceipt, PermitId,
-    PreparedLimit, Store, StoreError, Subject, TrackedDecisions,
+    Adjusted, Adjustment, Answer, Ask, Cost, Decision, Decisions, FallbackStore, ManualClock, Map,
+    OpenReceipt, PermitId, PreparedLimit, Store, StoreError, Subject, Zone,
 };
-use tidegate_rules::{Gate, GateStore, Policy};
+use tidegate_rules::{Gate, Policy};
 use tidegate_tower::{RateLimit, Settle, key};
 use tokio::sync::watch;
 use tower::Service;
@@ -98,10 +98,6 @@ impl Store for Slow {
         Answer::later(self.later(move |map| map.adjust(subject, adjustment)))
     }
 
-    fn take_tracked<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> Answer<'a, TrackedDecisions> {
-        Answer::later(self.later(move |map| map.take_tracked(asks)))
-    }
-
     fn refund<'a>(
         &'a self,
         subject: Subject<'a>,
@@ -138,7 +134,7 @@ impl Store for Slow {
 
 fn by(store: &Arc<Slow>, text: &str) -> RateLimit {
     let policy = Policy::from_toml(text).unwrap_or_else(|error| panic!("{error}"));
-    let gate = Gate::new(policy, GateStore::elsewhere(store.clone()).local_bytes(1 << 16));
+    let gate = Gate::new(policy, FallbackStore::new(store.clone(), &Zone::new(1 << 16)));
     RateLimit::rules(gate).attribute("user", key::header("x-user"))
 }
 
@@ -213,7 +209,7 @@ fn while_it_fails(policy: &str, cost: u64) -> (u16, Option<String>) {
     let text = format!("[[rule]]\nname = 'a'\nlimit = '4/h'\non_store_failure = '{policy}'\n");
     let rules = Policy::from_toml(&text).unwrap_or_else(|error| panic!("{error}"));
     let two = std::num::NonZeroU64::new(2).unwrap();
-    let gate = Gate::new(rules, GateStore::elsewhere(store).nodes(two).local_bytes(1 << 16));
+    let gate = Gate::new(rules, FallbackStore::new(store, &Zone::new(1 << 16)).nodes(two));
     let mut service = Counting::default().behind(&RateLimit::rules(gate).cost(move |_| cost));
     let over = Task::new([service.call(of("ana"))]).run();
     let response = over[0].1.as_ref().unwrap();

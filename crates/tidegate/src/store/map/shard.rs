@@ -68,7 +68,7 @@ impl Entry {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.name.bytes_held() + self.state.bytes_held()
+        self.name.heap_bytes() + self.state.bytes_held()
     }
 
     fn is_of(&self, StateRef { limit, name }: StateRef<'_>) -> bool {

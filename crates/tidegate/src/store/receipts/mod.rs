@@ -15,8 +15,8 @@ mod open;
 mod shard;
 mod together;
 
+pub use open::OpenReceipt;
 pub(crate) use open::Whereabouts;
-pub use open::{OpenReceipt, TrackedDecisions};
 pub(crate) use together::take_all_tracked;
 
 use std::fmt;

@@ -5,7 +5,6 @@ use std::fmt;
 
 use super::Ticket;
 use crate::ask::Cost;
-use crate::decisions::Decisions;
 use crate::receipt::Receipt;
 
 /// Proof of one take, by which its units can be refunded, in parts and in any order among other takes.
@@ -17,23 +16,6 @@ use crate::receipt::Receipt;
 pub struct OpenReceipt {
     units: u64,
     pub(crate) whereabouts: Whereabouts,
-}
-
-/// The decisions about several asks, with a receipt for each take.
-#[derive(Debug)]
-pub struct TrackedDecisions {
-    /// The decisions.
-    pub decisions: Decisions,
-    /// A receipt for each ask that spent, in the order of the asks; empty if nothing was spent. There is none where
-    /// nothing could come back.
-    pub receipts: Vec<Option<OpenReceipt>>,
-}
-
-impl TrackedDecisions {
-    /// Decisions of which nothing can be refunded.
-    pub fn without_receipts(decisions: Decisions) -> TrackedDecisions {
-        TrackedDecisions { decisions, receipts: Vec::new() }
-    }
 }
 
 /// What a store knows about the units of a take.

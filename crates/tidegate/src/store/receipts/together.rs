@@ -1,13 +1,14 @@
 //! Several tracked takes that stand or fall together.
 
 use super::shard::Shard;
-use super::{Receipts, StateId, Ticket, TrackedDecisions};
+use super::{Receipts, StateId, Ticket};
 use crate::algorithm::Interval;
+use crate::decisions::Decisions;
 use crate::store::together::{Bid, take_with_receipts};
 use crate::sync::MutexGuard;
 
 /// Spends on all, or on none; with a receipt for each take.
-pub(crate) fn take_all_tracked(bids: &[Bid<'_>]) -> TrackedDecisions {
+pub(crate) fn take_all_tracked(bids: &[Bid<'_>]) -> Decisions {
     let mut locks = Locks::of(bids);
     let (decisions, receipts) = take_with_receipts(bids);
     let open = bids.iter().zip(receipts).map(|(bid, receipt)| {
@@ -15,7 +16,7 @@ pub(crate) fn take_all_tracked(bids: &[Bid<'_>]) -> TrackedDecisions {
         bid.holder.receipts().open(bid.account, receipt?, enter)
     });
     let receipts = open.collect();
-    TrackedDecisions { decisions, receipts }
+    decisions.with_receipts(receipts)
 }
 
 /// A part of the table of some store.

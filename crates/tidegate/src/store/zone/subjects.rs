@@ -83,7 +83,7 @@ impl StatePrefix {
     }
 
     /// The same for a key that is written down, each part with its length.
-    pub(super) fn hash_encoded(&self, key: &[u8]) -> [u64; 2] {
+    pub(crate) fn hash_encoded(&self, key: &[u8]) -> [u64; 2] {
         let mut sip = self.sip;
         sip.write(key);
         sip.finish()
@@ -225,7 +225,7 @@ impl Zone {
     /// Where the state of an account is, and its key, by which it is found under the limits before.
     pub(super) fn place<'a>(&self, account: &'a Account) -> (Spot, CarriedKey<'a>) {
         let key = account.name().key();
-        let spot = self.inner.core.table.spot(account.limit().name().prefix.hash_encoded(key));
+        let spot = self.inner.core.table.spot(account.hash());
         (spot, CarriedKey::Encoded(key))
     }
 }

@@ -1,6 +1,7 @@
 //! What was counted for each rule.
 
-use tidegate_rules::{Mode, Rule, RuleCounts, ShadowCounts, WithoutStore};
+use tidegate::{DecidedBy, WithoutStore};
+use tidegate_rules::{Mode, Rule, RuleCounts, ShadowCounts};
 
 use super::page::{Kind, Page};
 use crate::engine::Engine;
@@ -26,7 +27,7 @@ struct Beside {
     stricter: u64,
 }
 
-/// What was said under one name without a store elsewhere.
+/// What was said under one name in place of a remote store.
 #[derive(Debug, PartialEq, Eq)]
 struct Without {
     name: String,
@@ -34,10 +35,10 @@ struct Without {
 }
 
 pub(super) fn put(page: &mut Page, engine: &Engine) {
-    let gate = &engine.rules.gate;
+    let gate = engine.gate();
     let counts = gate.counts();
     page.gauge("tidegate_rules", "Rules in force.", counts.len() as u64);
-    let status = engine.rules.status();
+    let status = engine.rules().status();
     let replaced = "How often other rules came into force.";
     page.counter("tidegate_rules_replaced_total", replaced, status.replaced);
     let rejected = "How often a file of rules did not hold.";
@@ -48,7 +49,7 @@ pub(super) fn put(page: &mut Page, engine: &Engine) {
     let free = "Requests to which no rule applied.";
     page.counter("tidegate_unmatched_total", free, gate.unmatched());
     put_counted(page, &counts);
-    if engine.elsewhere.is_some() {
+    if engine.redis().is_some() {
         put_without_store(page, &counts);
     }
 }
@@ -75,19 +76,23 @@ fn put_counted(page: &mut Page, counts: &[(Rule, RuleCounts)]) {
     }
 }
 
-/// What was said without a store elsewhere, while it did not answer.
+/// What was said in place of a remote store, while it did not answer.
 fn put_without_store(page: &mut Page, counts: &[(Rule, RuleCounts)]) {
     let name = "tidegate_rule_without_store_total";
     page.family(name, Kind::Counter, "Requests that a rule decided without the store, by how.");
     for Without { name: rule, counts } in without_store(counts) {
         for (by, verdict, number) in [
-            ("local", "allowed", counts.local_allowed),
-            ("local", "denied", counts.local_denied),
-            ("open", "allowed", counts.open),
-            ("open", "denied", counts.open_denied),
-            ("closed", "denied", counts.closed),
+            (DecidedBy::Local, "allowed", counts.local_allowed),
+            (DecidedBy::Local, "denied", counts.local_denied),
+            (DecidedBy::Open, "allowed", counts.open),
+            (DecidedBy::Open, "denied", counts.open_denied),
+            (DecidedBy::Closed, "denied", counts.closed),
         ] {
-            page.labelled(name, &[("rule", &rule), ("decided_by", by), ("verdict", verdict)], number);
+            page.labelled(
+                name,
+                &[("rule", &rule), ("decided_by", by.as_str()), ("verdict", verdict)],
+                number,
+            );
         }
     }
 }

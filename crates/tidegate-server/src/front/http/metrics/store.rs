@@ -1,18 +1,17 @@
-//! What was counted about a store elsewhere; nothing where states are in memory.
+//! The counts of a remote store; nothing where states are in memory.
 
+use tidegate::{DecidedBy, DecisionMeter};
 use tidegate_redis::Status;
 
 use super::page::{Kind, Page};
-use crate::elsewhere::REDIS;
 use crate::engine::Engine;
-use crate::meter::{Count, Meter};
 
 pub(super) fn put(page: &mut Page, engine: &Engine) {
-    let Some(elsewhere) = &engine.elsewhere else { return };
-    let status = elsewhere.store.status();
+    let Some((redis, meter)) = engine.redis().zip(engine.store_meter()) else { return };
+    let status = redis.status();
     let available = "1 while the store answers, 0 while requests are decided without it.";
     page.gauge("tidegate_store_available", available, status.is_available.into());
-    put_decisions(page, engine);
+    put_decisions(page, &meter.decided);
     let name = "tidegate_store_errors_total";
     page.family(name, Kind::Counter, "Questions to the store without an answer, by what went wrong.");
     for (kind, number) in errors(&status) {
@@ -37,18 +36,17 @@ fn errors(status: &Status) -> [(&'static str, u64); 6] {
 }
 
 /// Who decided: about asks that came with their limit, and about requests that rules were asked about.
-fn put_decisions(page: &mut Page, engine: &Engine) {
-    let sum = |which: fn(&Meter) -> &Count| engine.meters.sum(which);
-    let without = engine.rules.gate.store_failures().decided;
+fn put_decisions(page: &mut Page, decided: &DecisionMeter) {
+    let without = decided.without_store();
     let name = "tidegate_store_decisions_total";
     let help = "Decisions by who made them: the store, or this server by its share, always yes, always no.";
     page.family(name, Kind::Counter, help);
     for (by, number) in [
-        (REDIS, sum(|meter| &meter.decided_elsewhere) + engine.rules.by_store()),
-        ("local", sum(|meter| &meter.decided_local) + without.local_allowed + without.local_denied),
-        ("open", sum(|meter| &meter.decided_open) + without.open),
-        ("closed", sum(|meter| &meter.decided_closed) + without.closed),
+        (DecidedBy::Remote, decided.remote()),
+        (DecidedBy::Local, without.local_allowed + without.local_denied),
+        (DecidedBy::Open, without.open + without.open_denied),
+        (DecidedBy::Closed, without.closed),
     ] {
-        page.labelled(name, &[("decided_by", by)], number);
+        page.labelled(name, &[("decided_by", by.as_str())], number);
     }
 }

@@ -1,23 +1,23 @@
-//! What was decided without the store, and why.
+//! The counts of a remote store with a fallback: its failures, and by what callers were answered.
 
 use std::error::Error;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use tidegate::StoreError;
+use crate::decisions::DecidedBy;
+use crate::store::StoreError;
+use crate::time::Timestamp;
 
-use super::admission::DecidedBy;
-
-/// Decisions without the store, by what the rules say in `on_store_failure`.
+/// Decisions in place of the remote store, by policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WithoutStore {
     /// Allowed by this node's share of the limit.
     pub local_allowed: u64,
-    /// Refused by this node's share of the limit, for whatever reason.
+    /// Denied by this node's share of the limit, for whatever reason.
     pub local_denied: u64,
     /// Allowed without a count.
     pub open: u64,
-    /// Denied although the rule is open, because the cost can never pass.
+    /// Denied although the policy is open, because the cost can never pass.
     pub open_denied: u64,
     /// Denied without a count.
     pub closed: u64,
@@ -30,31 +30,32 @@ impl WithoutStore {
     }
 }
 
-/// How the store of a gate fails; a store in memory never does.
+/// The failures of a remote store, and the decisions made in its place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoreFailures {
-    /// Whether it failed when it was last asked.
+    /// True if it failed when it was last asked.
     pub is_failing: bool,
-    /// How often it failed.
+    /// The number of takes that failed.
     pub failed: u64,
-    /// Requests that were decided without it.
+    /// Requests that were decided in its place.
     pub decided: WithoutStore,
-    /// The last failure, if there was one.
+    /// The last failure.
     pub last: Option<StoreFailure>,
 }
 
-/// One failure of a store.
+/// One failure of a remote store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreFailure {
-    /// When it was, in seconds since 1970.
-    pub at: i64,
-    /// What went wrong, in one line.
+    /// The time by the clock of the local store.
+    pub at: Timestamp,
+    /// The error with its causes, in one line.
     pub error: String,
 }
 
-/// Counts of [`WithoutStore`].
+/// Counts of decisions by what made them.
 #[derive(Debug, Default)]
-pub(super) struct WithoutStoreMeter {
+pub struct DecisionMeter {
+    remote: AtomicU64,
     local_allowed: AtomicU64,
     local_denied: AtomicU64,
     open: AtomicU64,
@@ -62,20 +63,28 @@ pub(super) struct WithoutStoreMeter {
     closed: AtomicU64,
 }
 
-impl WithoutStoreMeter {
-    pub(super) fn decided(&self, by: DecidedBy, is_allowed: bool) {
+impl DecisionMeter {
+    /// Counts one answer to a caller. What memory decides is not counted: nothing else could have.
+    pub fn count(&self, by: DecidedBy, is_allowed: bool) {
         let count = match (by, is_allowed) {
+            (DecidedBy::Memory, _) => return,
+            (DecidedBy::Remote, _) => &self.remote,
             (DecidedBy::Local, true) => &self.local_allowed,
             (DecidedBy::Local, false) => &self.local_denied,
             (DecidedBy::Open, true) => &self.open,
             (DecidedBy::Open, false) => &self.open_denied,
             (DecidedBy::Closed, _) => &self.closed,
-            (DecidedBy::Memory | DecidedBy::Store(_), _) => return,
         };
         count.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn counts(&self) -> WithoutStore {
+    /// The number of answers of the remote store.
+    pub fn remote(&self) -> u64 {
+        self.remote.load(Ordering::Relaxed)
+    }
+
+    /// The answers in place of the remote store.
+    pub fn without_store(&self) -> WithoutStore {
         let get = |count: &AtomicU64| count.load(Ordering::Relaxed);
         WithoutStore {
             local_allowed: get(&self.local_allowed),
@@ -87,40 +96,43 @@ impl WithoutStoreMeter {
     }
 }
 
-/// What there is to tell about a store's failures.
+/// Counts of a [`FallbackStore`](super::FallbackStore). It counts its failures itself. A take may answer several callers,
+/// or a part of one, so those who answer them count that in [`StoreMeter::decided`].
 #[derive(Debug, Default)]
-pub(super) struct Failures {
-    pub(super) decided: WithoutStoreMeter,
+pub struct StoreMeter {
+    /// Answers to callers.
+    pub decided: DecisionMeter,
     is_failing: AtomicBool,
     failed: AtomicU64,
     last: Mutex<Option<StoreFailure>>,
 }
 
-impl Failures {
+impl StoreMeter {
+    /// The failures so far.
+    pub fn failures(&self) -> StoreFailures {
+        StoreFailures {
+            is_failing: self.is_failing.load(Ordering::Relaxed),
+            failed: self.failed.load(Ordering::Relaxed),
+            decided: self.decided.without_store(),
+            last: self.last.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        }
+    }
+
     /// The store has answered.
-    pub(super) fn ended(&self) {
-        // Whoever only reads does not disturb the others.
+    pub(super) fn answered(&self) {
+        // A load alone does not take the cache line from other threads.
         if self.is_failing.load(Ordering::Relaxed) {
             self.is_failing.store(false, Ordering::Relaxed);
         }
     }
 
     /// The store has failed.
-    pub(super) fn note(&self, error: &StoreError, at: i64) {
+    pub(super) fn failed(&self, error: &StoreError, at: Timestamp) {
         self.failed.fetch_add(1, Ordering::Relaxed);
         self.is_failing.store(true, Ordering::Relaxed);
         // Many fail at once, and one of them is as good as the other.
         if let Ok(mut last) = self.last.try_lock() {
             *last = Some(StoreFailure { at, error: in_one_line(error) });
-        }
-    }
-
-    pub(super) fn told(&self) -> StoreFailures {
-        StoreFailures {
-            is_failing: self.is_failing.load(Ordering::Relaxed),
-            failed: self.failed.load(Ordering::Relaxed),
-            decided: self.decided.counts(),
-            last: self.last.lock().unwrap_or_else(PoisonError::into_inner).clone(),
         }
     }
 }

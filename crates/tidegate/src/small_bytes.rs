@@ -1,0 +1,124 @@
+//! Bytes that lie within their value while they are few: a million small allocations that come and go are more work for an
+//! allocator than all the rest of a decision.
+
+/// Up to `N` bytes within, more on the heap.
+#[derive(Clone)]
+pub(crate) enum SmallBytes<const N: usize> {
+    Inline { length: u8, bytes: [u8; N] },
+    Heap(Box<[u8]>),
+}
+
+impl<const N: usize> SmallBytes<N> {
+    /// The bytes that an allocator needs beside those that it gives.
+    const ALLOCATION: usize = 16;
+    const FITS: () = assert!(N <= u8::MAX as usize, "the length is one byte");
+
+    #[inline]
+    pub(crate) fn new(from: &[u8]) -> SmallBytes<N> {
+        let () = SmallBytes::<N>::FITS;
+        let mut bytes = [0; N];
+        match bytes.get_mut(..from.len()) {
+            Some(inline) => {
+                inline.copy_from_slice(from);
+                SmallBytes::Inline { length: from.len() as u8, bytes }
+            }
+            None => SmallBytes::Heap(from.into()),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        match self {
+            SmallBytes::Inline { length, bytes } => &bytes[..usize::from(*length)],
+            SmallBytes::Heap(bytes) => bytes,
+        }
+    }
+
+    /// The bytes of memory behind it.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        match self {
+            SmallBytes::Inline { .. } => 0,
+            SmallBytes::Heap(bytes) => bytes.len() + SmallBytes::<N>::ALLOCATION,
+        }
+    }
+}
+
+impl<const N: usize> std::fmt::Debug for SmallBytes<N> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "\"{}\"", self.as_bytes().escape_ascii())
+    }
+}
+
+/// Bytes that are written piece by piece, on the stack while they are few.
+#[derive(Clone, Debug)]
+pub(crate) struct ByteWriter<const N: usize> {
+    short: [u8; N],
+    length: usize,
+    /// All of them, once they are more than `N`.
+    long: Vec<u8>,
+}
+
+impl<const N: usize> ByteWriter<N> {
+    #[inline]
+    pub(crate) fn new() -> ByteWriter<N> {
+        ByteWriter { short: [0; N], length: 0, long: Vec::new() }
+    }
+
+    #[inline]
+    pub(crate) fn write(&mut self, piece: &[u8]) {
+        let end = self.length + piece.len();
+        if self.long.is_empty() && end <= N {
+            self.short[self.length..end].copy_from_slice(piece);
+        } else {
+            self.write_long(piece);
+        }
+        self.length = end;
+    }
+
+    #[cold]
+    fn write_long(&mut self, piece: &[u8]) {
+        if self.long.is_empty() {
+            self.long.extend_from_slice(&self.short[..self.length]);
+        }
+        self.long.extend_from_slice(piece);
+    }
+
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.length
+    }
+
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        if self.long.is_empty() { &self.short[..self.length] } else { &self.long }
+    }
+}
+
+#[cfg(all(test, not(tidegate_models)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_the_same_within_and_on_the_heap() {
+        assert_eq!((size_of::<SmallBytes<30>>(), size_of::<SmallBytes<38>>()), (32, 40));
+        for length in 0..100 {
+            let bytes: Vec<u8> = (0..length).collect();
+            let small = SmallBytes::<30>::new(&bytes);
+            assert_eq!(small.as_bytes(), bytes);
+            assert_eq!(small.heap_bytes(), if length <= 30 { 0 } else { usize::from(length) + 16 });
+        }
+    }
+
+    #[test]
+    fn pieces_are_one_behind_the_other_however_many_there_are() {
+        for pieces in 0..40 {
+            let mut writer = ByteWriter::<16>::new();
+            let mut expected = Vec::new();
+            for piece in 0..pieces {
+                writer.write(&[piece, piece]);
+                expected.extend([piece, piece]);
+            }
+            assert_eq!((writer.bytes(), writer.len()), (&*expected, expected.len()));
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The decision about one limit while the remote store is down.
+
+use crate::algorithm::State;
+use crate::ask::Ask;
+use crate::decision::{Decision, Verdict};
+use crate::decisions::DecidedBy;
+use crate::limit::Limit;
+use crate::time::{SECOND, Ticks, Timestamp};
+
+/// The wait that is reported where only the remote store could decide: it is asked again then.
+const RETRY_AFTER: Ticks = Ticks::saturating_from(SECOND);
+
+/// The policy for a remote store that is down.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnStoreFailure {
+    /// Decides as for a key that has spent nothing: fail-open.
+    Open,
+    /// Denies: fail-closed.
+    Closed,
+    /// Decides in memory of this node, by its share of the limit.
+    #[default]
+    Local,
+}
+
+impl OnStoreFailure {
+    /// The decision of a policy that counts nothing; none if it is local. It holds no permit.
+    pub(super) fn uncounted(self, limit: &Limit, ask: Ask) -> Option<Decision> {
+        match self {
+            OnStoreFailure::Open => Some(open(limit, ask)),
+            OnStoreFailure::Closed => Some(closed(limit, ask)),
+            OnStoreFailure::Local => None,
+        }
+    }
+
+    pub(super) fn decides(self) -> DecidedBy {
+        match self {
+            OnStoreFailure::Open => DecidedBy::Open,
+            OnStoreFailure::Closed => DecidedBy::Closed,
+            OnStoreFailure::Local => DecidedBy::Local,
+        }
+    }
+}
+
+/// The decision of a policy that is local, from that of this node's share.
+///
+/// What is too much for the share passes when the remote store is back, unless it is too much for the whole limit.
+pub(super) fn by_share((limit, ask): (&Limit, Ask), (share, decision): (&Limit, Decision)) -> Decision {
+    let is_impossible = |decision: &Decision| decision.verdict_in_ticks() == Verdict::Impossible;
+    if is_impossible(&decision) && !is_impossible(&open(limit, ask)) {
+        return closed(share, Ask::ONE);
+    }
+    decision
+}
+
+fn open(limit: &Limit, ask: Ask) -> Decision {
+    limit.peek(&State::default(), Timestamp::EPOCH, ask)
+}
+
+fn closed(limit: &Limit, ask: Ask) -> Decision {
+    open(limit, ask).put_off(RETRY_AFTER)
+}
+
+#[cfg(all(test, not(tidegate_models)))]
+mod tests {
+    use std::num::NonZeroU64;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{Algorithm, Cost};
+
+    const DENIED: Verdict = Verdict::Denied { retry_after: SECOND };
+
+    #[test]
+    fn a_cost_between_the_share_and_the_limit_is_denied_for_a_second_under_every_algorithm() {
+        let nodes = NonZeroU64::new(3).unwrap();
+        for algorithm in Algorithm::ALL.into_iter().filter(|algorithm| *algorithm != Algorithm::Pacer) {
+            // The queue of a leaky bucket is one less than what passes at once.
+            let queue = if algorithm == Algorithm::LeakyBucket { " queue 29" } else { "" };
+            let limit: Limit = format!("30/h{queue} {}", algorithm.name()).parse().unwrap();
+            let share = limit.shared_among(nodes);
+            let verdict = |units| {
+                let ask = Ask::new(Cost::of(units));
+                by_share((&limit, ask), (&share, open(&share, ask))).verdict()
+            };
+            assert_eq!(verdict(10), Verdict::Allowed { delay: Duration::ZERO }, "{limit}");
+            assert_eq!([verdict(11), verdict(30)], [DENIED; 2], "{limit}");
+            assert_eq!(verdict(31), Verdict::Impossible, "{limit}");
+        }
+    }
+
+    #[test]
+    fn what_can_never_pass_is_impossible_whatever_the_policy() {
+        let (limit, dear) = (Limit::per_hour(10), Ask::new(Cost::of(11)));
+        assert_eq!(open(&limit, dear).verdict(), Verdict::Impossible);
+        assert_eq!(closed(&limit, dear).verdict(), Verdict::Impossible);
+        assert_eq!((open(&limit, Ask::ONE).is_allowed(), closed(&limit, Ask::ONE).verdict()), (true, DENIED));
+    }
+
+    #[test]
+    fn no_place_in_flight_is_held_where_nothing_counts() {
+        let limit = Limit::concurrency(2, SECOND);
+        assert_eq!(open(&limit, Ask::ONE).permit(), None);
+        assert_eq!(closed(&limit, Ask::ONE).permit(), None);
+    }
+}
