@@ -50,6 +50,12 @@ pub(super) fn passes(gate: &Gate, request: &Attributes<'_>) -> bool {
     black_box(gate).admit_now(black_box(request)).is_ok_and(|answer| answer.is_allowed())
 }
 
+/// A gate of ten rules, and a request to which two of them apply.
+pub(super) fn two_rules() -> (Gate, Attributes<'static>) {
+    let text = rules(2, &format!("key = ['ip']\nlimit = '{ROOMY}'"));
+    (Gate::new(Policy::from_toml(&text).expect("rules"), Zone::new(1 << 20)), request())
+}
+
 /// What is asked: a name, the rules, and whether they let pass.
 fn gates() -> Vec<(String, String, u64)> {
     let mut gates = vec![

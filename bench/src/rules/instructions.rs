@@ -1,4 +1,4 @@
-//! Instructions of one request, those that valgrind sees in [`counted`].
+//! Instructions and allocations of one request, those that valgrind sees in [`counted`].
 
 use std::hint::black_box;
 use std::io::{self, ErrorKind};
@@ -7,14 +7,47 @@ use std::process::ExitCode;
 use tidegate::Zone;
 use tidegate_rules::Gate;
 
-use super::admit::passes;
+use super::admit::{passes, two_rules};
 use super::sets::SETS;
-use crate::callgrind::instructions;
+use crate::callgrind::{allocations, instructions};
+use crate::goal::Goal;
 
 const COUNTED: &str = "*rules::instructions::counted*";
 const TIMES: u32 = 10_000;
 /// Finding the rules, and a whole answer of a gate on a zone.
 const CALLS: [&str; 2] = ["matching", "admit"];
+
+/// The name of the request that has a goal: eight attributes, and two of ten rules apply.
+const JUDGED: &str = "two rules";
+/// The instructions of that admit before there was one path per decision, with this toolchain on x86-64.
+const INSTRUCTIONS_BEFORE: f64 = 0.0;
+
+/// Counts an admit to which two of ten rules apply.
+pub(super) fn run() -> Vec<Goal> {
+    let admit = |times: u32| ["rules", "ask", "admit", JUDGED, "10", &times.to_string()].map(str::to_owned);
+    let counted = |count: fn(&[&str]) -> io::Result<u64>| -> io::Result<f64> {
+        let times = |times| count(&admit(times).each_ref().map(String::as_str));
+        Ok((times(TIMES)? - times(0)?) as f64 / f64::from(TIMES))
+    };
+    let both = counted(|arguments| instructions(COUNTED, arguments))
+        .and_then(|instructions| Ok((instructions, counted(allocations)?)));
+    match both {
+        Ok((instructions, allocations)) => {
+            println!(
+                "an admit to which two of ten rules apply: {instructions:.0} instructions, {allocations:.2} allocations\n"
+            );
+            let ratio = instructions / INSTRUCTIONS_BEFORE;
+            vec![
+                Goal::at_most("rules/admit-instructions", ratio, 0.45, 0.45),
+                Goal::at_most("rules/admit-allocations", allocations, 2.0, 1.0),
+            ]
+        }
+        Err(error) => {
+            println!("instructions and allocations are skipped: {error}\n");
+            Vec::new()
+        }
+    }
+}
 
 /// Prints what valgrind counts for all sets.
 pub(super) fn compare() -> ExitCode {
@@ -52,6 +85,11 @@ fn few_and_many(call: &str, set: &str) -> io::Result<[f64; 2]> {
 
 /// Asks a set of so many rules so many times.
 pub(super) fn ask([call, name, rules, times]: [&str; 4]) -> ExitCode {
+    if let ("admit", JUDGED, Ok(times)) = (call, name, times.parse()) {
+        let (gate, request) = two_rules();
+        println!("{JUDGED}: {} in {times} requests", counted(times, || usize::from(passes(&gate, &request))));
+        return ExitCode::SUCCESS;
+    }
     let set = SETS.iter().find(|set| set.name == name);
     let (Some(set), Ok(rules), Ok(times)) = (set, rules.parse(), times.parse()) else {
         eprintln!("usage: rules ask {} SET RULES TIMES", CALLS.join("|"));

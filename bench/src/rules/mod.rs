@@ -20,9 +20,10 @@ use crate::stopwatch::instant;
 /// A part of the bench: its name, what it does, and how.
 type Section = (&'static str, &'static str, fn() -> Vec<Goal>);
 
-const SECTIONS: [Section; 3] = [
+const SECTIONS: [Section; 4] = [
     ("matching", "finding the two rules that apply among 10 to 10,000", matching::run),
     ("admit", "a whole answer of a gate beside one take without rules", admit::run),
+    ("counts", "instructions and allocations of an admit, by valgrind", instructions::run),
     ("peer", "a whole answer beside limitador's", peer::run),
 ];
 

@@ -19,6 +19,10 @@ pub(super) enum Call {
     Throttle,
     /// The script with this name.
     Script(String),
+    /// `TG.TAKE`, with the numbers of `CL.THROTTLE`.
+    TgTake,
+    /// `TG.ADMIT`, of a user and a path.
+    Admit,
     /// `POST /v1/take`.
     Take,
     /// `POST /throttle`, throttlecrab's.
@@ -56,6 +60,9 @@ impl Call {
             Call::Ping => Scanner::word(),
             Call::ClThrottle | Call::Script(_) => Scanner::five_integers(b'0'),
             Call::Throttle => Scanner::five_integers(b'1'),
+            // Eight names, six integers, the rule and what decided.
+            Call::TgTake => Scanner::fields(26),
+            Call::Admit => Scanner::fields(27),
             Call::Take | Call::HttpThrottle => Scanner::http(),
         }
     }
@@ -67,6 +74,8 @@ impl Call {
             Call::ClThrottle => command(&["CL.THROTTLE", key, burst, count, period]),
             Call::Throttle => command(&["THROTTLE", key, burst, count, period]),
             Call::Script(name) => command(&["EVALSHA", name, "1", key, burst, count, period]),
+            Call::TgTake => command(&["TG.TAKE", key, "LIMIT", "30/h burst 101"]),
+            Call::Admit => command(&["TG.ADMIT", "user", key, "path", "/api/orders"]),
             Call::Take => post("/v1/take", &format!(r#"{{"key":"{key}","limit":"30/60s burst 15"}}"#)),
             Call::HttpThrottle => {
                 let terms = r#""max_burst":15,"count_per_period":30,"period":60"#;

@@ -4,6 +4,7 @@
 //! They take turns: while one is measured, the others are stopped.
 //! `server SECTION...` measures only these, `--plot` draws what a request costs by the depth of the pipeline.
 
+mod admit;
 mod call;
 pub(crate) mod candidate;
 mod connections;
@@ -34,8 +35,9 @@ const PING: &str = "redis-server PING";
 /// A part of the bench: its name, what it does, and how.
 type Section = (&'static str, &'static str, fn(&Options, &Programs) -> Result<Vec<Goal>, String>);
 
-const SECTIONS: [Section; 5] = [
+const SECTIONS: [Section; 6] = [
     ("resp", "CL.THROTTLE at pipeline 1, 16 and 64, a million keys and a hot one", resp::run),
+    ("admit", "TG.ADMIT with two rules beside TG.TAKE", admit::run),
     ("http", "POST /v1/take", http::run),
     ("latency", "latencies at half of the peak, open loop", latency::run),
     ("connections", "ten times the connections of the peak", connections::run),

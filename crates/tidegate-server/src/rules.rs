@@ -18,6 +18,7 @@ use tidegate_rules::{
 
 pub(crate) use outcome::{Changes, NotWritten, Occasion, Reloaded, Status};
 
+use crate::engine::at_once;
 use crate::files;
 use crate::memory;
 use crate::precondition::Tag;
@@ -77,6 +78,11 @@ impl Rules {
         let admission = self.gate.admit(request).await?;
         self.settle(std::slice::from_ref(&admission)).await;
         Ok(admission)
+    }
+
+    /// The same if the store answers at once, as one in memory does; nothing is decided if it does not.
+    pub(crate) fn admit_at_once(&self, request: &Attributes<'_>) -> Option<Result<Admission, StoreError>> {
+        self.gate.is_in_memory().then(|| at_once(self.admit(request)))
     }
 
     /// What they say to a request of a batch.

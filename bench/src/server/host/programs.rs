@@ -28,7 +28,12 @@ impl Programs {
 
     /// Our own server, freshly started.
     pub(crate) fn tidegate(&self) -> Option<Server> {
-        self.tidegate.as_deref().and_then(|program| or_complain(tidegate::start(program)))
+        self.tidegate.as_deref().and_then(|program| or_complain(tidegate::start(program, None)))
+    }
+
+    /// The same with these rules.
+    pub(crate) fn tidegate_with_rules(&self, rules: &str) -> Option<Server> {
+        self.tidegate.as_deref().and_then(|program| or_complain(tidegate::start(program, Some(rules))))
     }
 
     /// A Redis, freshly started.

@@ -1,5 +1,6 @@
 //! Our own server, which says where it listens.
 
+use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -9,12 +10,18 @@ use std::thread;
 
 use super::{Process, START_WITHIN, Server};
 
-/// Starts it with its default zone and one thread; what it says to people is told if it does not start.
-pub(super) fn start(program: &Path) -> Result<Server, String> {
+/// Starts it with its default zone, one thread and these rules; its messages are part of the error if it does not start.
+pub(super) fn start(program: &Path, rules: Option<&str>) -> Result<Server, String> {
     let mut command = Command::new(program);
     command.args(["serve", "--resp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--threads", "1", "--json"]);
-    // A configuration in the folder of whoever measures is not to be read.
-    command.current_dir(program.parent().unwrap_or(Path::new(".")));
+    let folder = program.parent().unwrap_or(Path::new("."));
+    // A configuration in the current folder is not to be read.
+    command.current_dir(folder);
+    if let Some(rules) = rules {
+        let file = folder.join("bench-rules.toml");
+        fs::write(&file, rules).map_err(|error| format!("{}: {error}", file.display()))?;
+        command.arg("--config").arg(file);
+    }
     let mut process = Process::start(command.stderr(Stdio::piped()), Stdio::piped())?;
     let output = process.0.stdout.take().expect("the output is a pipe that is taken once");
     let mut talk = process.0.stderr.take().expect("the talk is a pipe that is taken once");

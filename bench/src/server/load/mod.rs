@@ -119,6 +119,11 @@ impl Scanner {
         Scanner::Resp(Resp::five_integers(allows))
     }
 
+    /// Names and values by turns in so many lines; the first name is `allowed`.
+    pub(crate) fn fields(lines: u8) -> Scanner {
+        Scanner::Resp(Resp::fields(lines))
+    }
+
     /// Replies of RESP of any shape, of which nothing but their number is known.
     pub(crate) fn any() -> Scanner {
         Scanner::Replies(Replies::default())

@@ -15,23 +15,29 @@ pub(crate) struct Resp {
     problem: Vec<u8>,
 }
 
-/// How a reply begins, its number of lines, and the digit that says that it allows.
+/// How a reply begins, its number of lines, the line of its verdict, and the digit that says that it allows.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     first: u8,
     lines: u8,
+    verdict_at: u8,
     allows: u8,
 }
 
 impl Resp {
     /// `+PONG`, or another line like it; each is counted as allowed.
     pub(crate) fn word() -> Resp {
-        Resp::new(Shape { first: b'+', lines: 1, allows: 0 })
+        Resp::new(Shape { first: b'+', lines: 1, verdict_at: 0, allows: 0 })
     }
 
     /// Five integers, of which the first is this digit if the request is allowed.
     pub(crate) fn five_integers(allows: u8) -> Resp {
-        Resp::new(Shape { first: b'*', lines: 6, allows })
+        Resp::new(Shape { first: b'*', lines: 6, verdict_at: 1, allows })
+    }
+
+    /// Names and values by turns in so many lines; the first name is `allowed`.
+    pub(crate) fn fields(lines: u8) -> Resp {
+        Resp::new(Shape { first: b'*', lines, verdict_at: 3, allows: b'1' })
     }
 
     fn new(shape: Shape) -> Resp {
@@ -57,8 +63,10 @@ impl Resp {
                 return Err(format!("unexpected reply {:?}", String::from_utf8_lossy(part)));
             }
             (0, _) if !self.problem.is_empty() => self.problem.extend_from_slice(part),
-            (1, 0) => self.verdict = part.get(1).copied().unwrap_or_default(),
-            (1, 1) => self.verdict = *first,
+            (line, 0) if line == self.shape.verdict_at => {
+                self.verdict = part.get(1).copied().unwrap_or_default();
+            }
+            (line, 1) if line == self.shape.verdict_at => self.verdict = *first,
             _ => {}
         }
         self.column += part.len();
@@ -103,6 +111,19 @@ mod tests {
         let mut tally = Tally::default();
         Resp::five_integers(b'1').scan(&[ALLOWED, DENIED].concat(), &mut tally).unwrap();
         assert_eq!(tally, Tally { replies: 2, allowed: 1 });
+    }
+
+    #[test]
+    fn fields_are_counted_by_their_lines_and_allowed_is_the_first() {
+        let reply = |allowed| format!("*4\r\n$7\r\nallowed\r\n:{allowed}\r\n$5\r\nlimit\r\n:16\r\n");
+        let stream = [reply(1), reply(0), reply(1)].concat();
+        for size in 1..=stream.len() {
+            let (mut scanner, mut tally) = (Resp::fields(7), Tally::default());
+            for part in stream.as_bytes().chunks(size) {
+                scanner.scan(part, &mut tally).unwrap();
+            }
+            assert_eq!(tally, Tally { replies: 3, allowed: 2 }, "cut to {size}");
+        }
     }
 
     #[test]

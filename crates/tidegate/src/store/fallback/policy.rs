@@ -45,11 +45,8 @@ impl OnStoreFailure {
 ///
 /// What is too much for the share passes when the remote store is back, unless it is too much for the whole limit.
 pub(super) fn by_share((limit, ask): (&Limit, Ask), (share, decision): (&Limit, Decision)) -> Decision {
-    let is_impossible = |decision: &Decision| decision.verdict_in_ticks() == Verdict::Impossible;
-    if is_impossible(&decision) && !is_impossible(&open(limit, ask)) {
-        return closed(share, Ask::ONE);
-    }
-    decision
+    let is_too_much = |limit| open(limit, ask).verdict_in_ticks() == Verdict::Impossible;
+    if is_too_much(share) && !is_too_much(limit) { closed(share, Ask::ONE) } else { decision }
 }
 
 fn open(limit: &Limit, ask: Ask) -> Decision {
