@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::slice;
 
+use smallvec::SmallVec;
 use tidegate::{Key, KeyPart};
 
 use crate::seen::{Seen, Slot};
@@ -95,30 +96,26 @@ impl KeyParts {
     /// no other's, whatever anybody sends.
     pub(crate) fn key(&self, seen: &Seen<'_>) -> Keyed {
         let (mut missing, mut repeated) = (0_u8, 0_u8);
+        let mut values: SmallVec<[PartValue<'_>; MAX_PARTS]> = SmallVec::new();
         for (bit, part) in self.parts.iter().enumerate() {
             let is_shared = self.on_repeated == OnRepeated::Share && seen.is_repeated(part.slot);
+            let value = if is_shared { None } else { self.value(part, seen) };
             repeated |= u8::from(is_shared) << bit;
-            missing |= u8::from(!is_shared && self.value(part, seen).is_none()) << bit;
+            missing |= u8::from(!is_shared && value.is_none()) << bit;
+            values.push(value.unwrap_or(PartValue::Bytes(&[])));
         }
         if self.on_repeated == OnRepeated::Deny && self.repeated(seen).next().is_some() {
             return Keyed::Deny;
         }
         let both = [missing, repeated];
         let first = match both {
-            [0, 0] => None,
+            [0, 0] => return Keyed::By(Key::from_parts(&values)),
             _ if missing != 0 && self.on_missing == OnMissing::Skip => return Keyed::Skip,
-            [_, 0] => Some(&both[..1]),
-            _ => Some(&both[..]),
+            [_, 0] => &both[..1],
+            _ => &both[..],
         };
-        let values = self.parts.iter().enumerate().map(|(bit, part)| {
-            let has_none = (missing | repeated) >> bit & 1 == 1;
-            if has_none {
-                PartValue::Bytes(&[])
-            } else {
-                self.value(part, seen).unwrap_or(PartValue::Bytes(&[]))
-            }
-        });
-        Keyed::By(Key::from_parts(first.map(PartValue::Bytes).into_iter().chain(values)))
+        let with_first = std::iter::once(PartValue::Bytes(first)).chain(values.iter().copied());
+        Keyed::By(Key::from_parts(with_first))
     }
 
     /// The keys that a request with several values of a part would have with one of them each, if all such requests are

@@ -81,8 +81,12 @@ impl Rules {
     }
 
     /// The same if the store answers at once, as one in memory does; nothing is decided if it does not.
-    pub(crate) fn admit_at_once(&self, request: &Attributes<'_>) -> Option<Result<Admission, StoreError>> {
-        self.gate.is_in_memory().then(|| at_once(self.admit(request)))
+    pub(crate) fn admit_at_once(&self, request: &Attributes<'_>) -> Option<Admission> {
+        let admission = self.gate.admit_in_memory(request)?;
+        if !admission.permits().is_empty() {
+            at_once(self.settle(std::slice::from_ref(&admission)));
+        }
+        Some(admission)
     }
 
     /// What they say to a request of a batch.

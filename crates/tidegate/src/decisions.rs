@@ -6,6 +6,7 @@ use crate::decision::{Decision, Verdict};
 use crate::few::Few;
 use crate::refusal::Refusal;
 use crate::store::OpenReceipt;
+use crate::time::Ticks;
 
 /// What was decided about several asks at once: all were allowed, or nothing was spent.
 ///
@@ -145,14 +146,25 @@ impl Decisions {
     }
 
     /// The same for some of the decisions.
-    pub fn binding_of<'d>(decisions: impl Iterator<Item = &'d Decision> + Clone) -> Option<usize> {
-        let refused = decisions.clone().enumerate().filter(|(_, decision)| !decision.is_allowed());
-        let longest = refused.min_by_key(|(_, decision)| {
-            let wait = decision.retry_after();
-            std::cmp::Reverse(wait.unwrap_or(Duration::MAX))
-        });
-        let smallest = || decisions.enumerate().min_by(|(_, one), (_, other)| left(one, other));
-        longest.or_else(smallest).map(|(place, _)| place)
+    pub fn binding_of<'d>(decisions: impl Iterator<Item = &'d Decision>) -> Option<usize> {
+        let (mut longest, mut smallest): (Option<(usize, Ticks)>, Option<(usize, u64, u64)>) = (None, None);
+        for (place, decision) in decisions.enumerate() {
+            let wait = match decision.verdict_in_ticks() {
+                Verdict::Allowed { .. } => {
+                    let (left, whole) = (decision.remaining(), decision.limit().max(1));
+                    if smallest.is_none_or(|(_, least, of)| part(left, of) < part(least, whole)) {
+                        smallest = Some((place, left, whole));
+                    }
+                    continue;
+                }
+                Verdict::Denied { retry_after } => retry_after,
+                Verdict::Impossible => Ticks::MAX,
+            };
+            if longest.is_none_or(|(_, known)| wait > known) {
+                longest = Some((place, wait));
+            }
+        }
+        longest.map(|(place, _)| place).or(smallest.map(|(place, ..)| place))
     }
 
     /// The decisions, or the refusal, for `?`.
@@ -164,11 +176,9 @@ impl Decisions {
     }
 }
 
-/// Compares what two limits have left as parts of the whole.
-fn left(one: &Decision, other: &Decision) -> std::cmp::Ordering {
-    let product =
-        |left: &Decision, whole: &Decision| u128::from(left.remaining()) * u128::from(whole.limit().max(1));
-    product(one, other).cmp(&product(other, one))
+/// What is left of one limit, times the whole of another: of two such products the smaller is of the smaller part.
+fn part(left: u64, other_whole: u64) -> u128 {
+    u128::from(left) * u128::from(other_whole)
 }
 
 /// For a remote store, which makes each decision itself.

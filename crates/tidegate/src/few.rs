@@ -18,11 +18,6 @@ pub(crate) enum Few<T> {
 
 impl<T> Few<T> {
     #[inline]
-    pub(crate) fn new() -> Few<T> {
-        Few::Zero
-    }
-
-    #[inline]
     pub(crate) fn push(&mut self, last: T) {
         *self = match std::mem::replace(self, Few::Zero) {
             Few::Zero => Few::One([last]),
@@ -122,7 +117,7 @@ mod tests {
         for length in 0..12_u32 {
             let expected: Vec<u32> = (0..length).collect();
             let collected: Few<u32> = (0..length).collect();
-            let mut pushed = Few::new();
+            let mut pushed = Few::Zero;
             pushed.extend(0..length);
             for mut few in [collected, pushed, Few::from(expected.clone())] {
                 assert_eq!(*few, *expected);

@@ -43,7 +43,7 @@ impl Key {
     pub fn new(parts: impl IntoKey) -> Key {
         let mut bytes = ByteWriter::<SHORT>::new();
         parts.each_part(&mut |part| encode(part, |piece| bytes.write(piece)));
-        Key(SmallBytes::new(bytes.bytes()))
+        Key(bytes.into_small())
     }
 
     /// The key of a list of parts whose number is known only at run time.
@@ -52,7 +52,7 @@ impl Key {
         for part in parts {
             part.with_bytes(&mut |part| encode(part, |piece| bytes.write(piece)));
         }
-        Key(SmallBytes::new(bytes.bytes()))
+        Key(bytes.into_small())
     }
 
     /// The key with these encoded bytes, if they are what [`Key::as_bytes`] gives.

@@ -88,6 +88,17 @@ impl<const N: usize> ByteWriter<N> {
         self.length
     }
 
+    /// The bytes as a value, without copying them again.
+    #[inline]
+    pub(crate) fn into_small(self) -> SmallBytes<N> {
+        let () = SmallBytes::<N>::FITS;
+        if self.long.is_empty() {
+            SmallBytes::Inline { length: self.length as u8, bytes: self.short }
+        } else {
+            SmallBytes::Heap(self.long.into_boxed_slice())
+        }
+    }
+
     #[inline]
     pub(crate) fn bytes(&self) -> &[u8] {
         if self.long.is_empty() { &self.short[..self.length] } else { &self.long }
@@ -119,6 +130,7 @@ mod tests {
                 expected.extend([piece, piece]);
             }
             assert_eq!((writer.bytes(), writer.len()), (&*expected, expected.len()));
+            assert_eq!(writer.into_small().as_bytes(), expected);
         }
     }
 }

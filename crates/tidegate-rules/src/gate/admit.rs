@@ -2,7 +2,6 @@
 
 use std::sync::atomic::Ordering;
 
-use smallvec::SmallVec;
 #[cfg(doc)]
 use tidegate::Store;
 use tidegate::{DecidedBy, Decision, Decisions, OpenReceipt, StoreError, Ticks, Timestamp, Verdict};
@@ -10,20 +9,21 @@ use tidegate::{DecidedBy, Decision, Decisions, OpenReceipt, StoreError, Ticks, T
 use super::admission::{Admission, Binding, HeldPermit, Outcome};
 use super::batch::Moment;
 use super::bill::Entry;
-use super::together::{Decided, EachDecided, Together};
+use super::together::{Decided, OwnDecisions, Together};
 use super::visit::{Asked, Circumstances, Visit};
 use super::{Gate, InForce, at_once};
 use crate::attributes::Attributes;
 use crate::rule::{Fixed, Mode};
 use crate::top::Outcome as Asking;
 
-/// The answers to some requests; that to a single one needs no allocation.
-pub(super) type Admissions = SmallVec<[Admission; 1]>;
-
-/// What is asked, and the date by which it is answered.
+/// One request, the rules that apply to it, the decisions about them, and the date by which it is answered.
 #[derive(Clone, Copy)]
-struct Request<'a> {
+struct Request<'a, 'p> {
     attributes: &'a Attributes<'a>,
+    visit: &'a Visit<'p>,
+    own: OwnDecisions<'a>,
+    /// The denials of all requests that stand or fall together.
+    denied: usize,
     now: &'a (dyn Fn() -> i64 + Sync),
     at: Option<Timestamp>,
 }
@@ -56,7 +56,7 @@ impl<'g> Measured<'g> {
         measured
     }
 
-    fn note(&mut self, asked: &Asked<'_>, decided: &Decided, (mode, receipt): (Mode, Option<OpenReceipt>)) {
+    fn note(&mut self, asked: &Asked<'_>, decided: Decided<'_>, mode: Mode, receipt: Option<OpenReceipt>) {
         if let Some(bill) = &mut self.bill {
             bill.extend(Entry::of(asked, decided, receipt).map(|entry| Entry { mode, ..entry }));
         }
@@ -79,9 +79,8 @@ impl Gate {
     /// does not answer at once where that was asked for.
     /// Whoever drops this before it is answered may have spent, once; places in flight are given back.
     pub async fn admit(&self, attributes: &Attributes<'_>) -> Result<Admission, StoreError> {
-        let (force, request) = (self.in_force(), std::slice::from_ref(attributes));
         // One request reads the clock as it goes: nothing else has to be decided at its instant.
-        self.decide(&force, request, &mut Measured::new(self), &Moment::default()).await.map(only)
+        self.decide_one(&self.in_force(), attributes, &mut Measured::new(self), &Moment::default()).await
     }
 
     /// Decides about several requests that stand or fall together: all are allowed, or nothing was spent. After a
@@ -90,7 +89,60 @@ impl Gate {
     pub async fn admit_all(&self, requests: &[Attributes<'_>]) -> Result<Vec<Admission>, StoreError> {
         let force = self.in_force();
         let moment = Moment::of(&force);
-        self.decide(&force, requests, &mut Measured::new(self), &moment).await.map(SmallVec::into_vec)
+        self.decide(&force, requests, &mut Measured::new(self), &moment).await
+    }
+
+    /// Decides about one request: without any future if the store is in memory.
+    pub(super) async fn decide_one(
+        &self,
+        force: &InForce,
+        attributes: &Attributes<'_>,
+        measured: &mut Measured<'_>,
+        moment: &Moment,
+    ) -> Result<Admission, StoreError> {
+        match self.decide_now(force, attributes, measured, moment) {
+            Some(admission) => Ok(admission),
+            None => {
+                let request = std::slice::from_ref(attributes);
+                Box::pin(self.decide(force, request, measured, moment)).await.map(only)
+            }
+        }
+    }
+
+    /// The same at once; nothing is decided if the store is a remote one.
+    #[inline]
+    pub(super) fn decide_now(
+        &self,
+        force: &InForce,
+        attributes: &Attributes<'_>,
+        measured: &mut Measured<'_>,
+        moment: &Moment,
+    ) -> Option<Admission> {
+        if !force.store.is_in_memory() {
+            return None;
+        }
+        let now = || moment.date(self);
+        let around = Circumstances { overrides: &self.inner.overrides, now: &now };
+        let visit = Visit::new(force, attributes, &around);
+        if visit.is_forbidden() {
+            return Some(force.unasked(&visit, true));
+        }
+        let together = Together::of(std::slice::from_ref(&visit), measured.bill.is_some());
+        let mut decisions = force.store.take_now(&together.asks, moment.at)?;
+        let denied = decisions.each().iter().filter(|decision| !decision.is_allowed()).count();
+        measured.receipts = decisions.take_receipts().into_iter();
+        let own = OwnDecisions::all(&decisions);
+        let request = Request { attributes, visit: &visit, own, denied, now: &now, at: moment.at };
+        self.count_enforced(force, request, measured);
+        if visit.is_measured() {
+            at_once(async {
+                self.measure(force, request, measured).await;
+                Ok(())
+            })
+            .ok()?;
+            measured.unclaimed.clear();
+        }
+        Some(self.answer(force, request, measured))
     }
 
     pub(super) async fn decide(
@@ -99,41 +151,34 @@ impl Gate {
         requests: &[Attributes<'_>],
         measured: &mut Measured<'_>,
         moment: &Moment,
-    ) -> Result<Admissions, StoreError> {
+    ) -> Result<Vec<Admission>, StoreError> {
         // One date for all rules, also if it changes meanwhile.
         let now = || moment.date(self);
         let around = Circumstances { overrides: &self.inner.overrides, now: &now };
-        let visits: SmallVec<[_; 1]> =
-            requests.iter().map(|request| Visit::new(force, request, &around)).collect();
-        let is_forbidden = |visit: &Visit<'_>| matches!(visit.fixed, Some((_, Fixed::Deny)));
-        if visits.iter().any(is_forbidden) {
-            return Ok(visits.iter().map(|visit| force.unasked(visit, is_forbidden(visit))).collect());
+        let visits: Vec<_> = requests.iter().map(|request| Visit::new(force, request, &around)).collect();
+        if visits.iter().any(Visit::is_forbidden) {
+            return Ok(visits.iter().map(|visit| force.unasked(visit, visit.is_forbidden())).collect());
         }
         let together = Together::of(&visits, measured.bill.is_some());
-        let (mut each, mut refused) = (EachDecided::new(), 0);
+        let mut decisions = Decisions::from(Vec::new());
         if !together.asks.is_empty() {
-            let mut decisions = force.store.take(&together.asks, moment.at).await?;
-            refused = decisions.each().iter().filter(|decision| !decision.is_allowed()).count();
+            decisions = force.store.take(&together.asks, moment.at).await?;
             measured.has_failed = decisions.is_fallback();
             measured.receipts = decisions.take_receipts().into_iter();
-            each = together.decided(&decisions);
         }
+        let denied = decisions.each().iter().filter(|decision| !decision.is_allowed()).count();
         let asked = visits.iter().flat_map(|visit| &visit.enforced);
-        measured.unclaimed.extend(asked.zip(&each).filter_map(|(asked, decided)| hold(asked, decided)));
-        let mut rest = &*each;
-        let mut admissions = Admissions::with_capacity(requests.len());
-        for (visit, request) in visits.iter().zip(requests) {
-            let (own, others) = rest.split_at(visit.enforced.len());
-            rest = others;
-            let request = Request { attributes: request, now: &now, at: moment.at };
-            let admission = self.conclude(force, visit, (request, own, refused), measured).await;
-            // What does not happen was allowed in place of the store by nothing.
-            let happens = refused == 0 || !admission.is_allowed();
-            let is_counted = !own.is_empty() && (happens || !admission.decided_by.is_fallback());
-            if let Some(meter) = force.store.store().meter().filter(|_| is_counted) {
-                meter.decided.count(admission.decided_by, admission.is_allowed());
-            }
-            admissions.push(admission);
+        let all = together.own(&decisions, 0..asked.clone().count());
+        measured.unclaimed.extend(asked.zip(all.iter()).filter_map(|(asked, decided)| hold(asked, decided)));
+        let (mut first, mut admissions) = (0, Vec::with_capacity(requests.len()));
+        for (visit, attributes) in visits.iter().zip(requests) {
+            let rules = first..first + visit.enforced.len();
+            first = rules.end;
+            let own = together.own(&decisions, rules);
+            let request = Request { attributes, visit, own, denied, now: &now, at: moment.at };
+            self.count_enforced(force, request, measured);
+            self.measure(force, request, measured).await;
+            admissions.push(self.answer(force, request, measured));
         }
         measured.unclaimed.clear();
         Ok(admissions)
@@ -141,7 +186,12 @@ impl Gate {
 
     /// [`Gate::admit`] for a store that answers at once, as those in memory do.
     pub fn admit_now(&self, attributes: &Attributes<'_>) -> Result<Admission, StoreError> {
-        at_once(self.admit(attributes))
+        self.admit_in_memory(attributes).map_or_else(|| at_once(self.admit(attributes)), Ok)
+    }
+
+    /// [`Gate::admit`] if the store is in memory; a remote store is not asked.
+    pub fn admit_in_memory(&self, attributes: &Attributes<'_>) -> Option<Admission> {
+        self.decide_now(&self.in_force(), attributes, &mut Measured::new(self), &Moment::default())
     }
 
     /// [`Gate::admit_all`] for a store that answers at once, as those in memory do.
@@ -149,43 +199,58 @@ impl Gate {
         at_once(self.admit_all(requests))
     }
 
-    /// Counts what was decided, asks those who are not obeyed, and makes the answer.
-    async fn conclude(
-        &self,
-        force: &InForce,
-        visit: &Visit<'_>,
-        (request, own, refused): (Request<'_>, &[Decided], usize),
-        measured: &mut Measured<'_>,
-    ) -> Admission {
-        for (asked, decided) in visit.enforced.iter().zip(own) {
-            if refused == 0 || !decided.is_allowed() {
+    /// Counts what enforced rules decided, and notes the permits and receipts of their takes.
+    fn count_enforced(&self, force: &InForce, request: Request<'_, '_>, measured: &mut Measured<'_>) {
+        let happens = request.denied == 0;
+        for (asked, decided) in request.visit.enforced.iter().zip(request.own.iter()) {
+            if happens || !decided.is_allowed() {
                 self.count(force, asked, decided);
                 measured.permits.extend(hold(asked, decided));
             }
-            if refused == 0 {
+            if happens {
                 let receipt = measured.receipts.next().flatten();
-                measured.note(asked, decided, (Mode::Enforce, receipt));
-            }
-            let is_only = !decided.is_allowed() && refused == 1 && !measured.has_failed;
-            if refused == 0 || is_only {
-                self.ask_candidates(force, asked, (request, decided.is_allowed()), measured).await;
+                measured.note(asked, decided, Mode::Enforce, receipt);
             }
         }
-        if refused == 0 {
+    }
+
+    /// Asks the candidates and the rules in shadow mode.
+    async fn measure(&self, force: &InForce, request: Request<'_, '_>, measured: &mut Measured<'_>) {
+        let (visit, happens) = (request.visit, request.denied == 0);
+        for (asked, decided) in visit.enforced.iter().zip(request.own.iter()) {
+            let is_only = !decided.is_allowed() && request.denied == 1 && !measured.has_failed;
+            if happens || is_only {
+                self.ask_candidates(force, asked, request, decided.is_allowed(), measured).await;
+            }
+        }
+        if happens {
             for asked in &visit.shadows {
-                let decided = self.ask_alone(force, (asked, request.at), measured).await;
+                let decided = self.ask_alone(force, asked, request.at, measured).await;
                 // Candidates of a rule that could not be asked are not asked either, and counted as unmeasured.
                 let is_allowed = decided.is_some_and(|decision| decision.is_allowed());
-                self.ask_candidates(force, asked, (request, is_allowed), measured).await;
+                self.ask_candidates(force, asked, request, is_allowed, measured).await;
             }
             visit.refused_in_shadow.iter().for_each(|id| force.meter(*id).fixed(Mode::Shadow, false));
         }
+    }
+
+    /// The answer to a request whose decisions are counted.
+    #[inline]
+    fn answer(&self, force: &InForce, request: Request<'_, '_>, measured: &mut Measured<'_>) -> Admission {
         let permits = std::mem::take(&mut measured.permits);
+        let Request { visit, own, .. } = request;
+        let happens = request.denied == 0;
         if own.is_empty() {
-            return Admission { permits, ..self.without_limits(force, visit, refused > 0) };
+            return Admission { permits, ..self.without_limits(force, visit, !happens) };
         }
         let (outcome, decided_by) = binding(visit, own);
-        Admission { outcome, decided_by, permits }
+        let admission = Admission { outcome, decided_by, permits };
+        // An admission that does not take place was not decided in place of the remote store.
+        let is_counted = happens || !admission.is_allowed() || !decided_by.is_fallback();
+        if let Some(meter) = force.store.store().meter().filter(|_| is_counted) {
+            meter.decided.count(decided_by, admission.is_allowed());
+        }
+        admission
     }
 
     /// The answer to a request that no limit had to be asked about, though others may have refused one beside it.
@@ -202,50 +267,53 @@ impl Gate {
     async fn ask_alone(
         &self,
         force: &InForce,
-        (asked, at): (&Asked<'_>, Option<Timestamp>),
+        asked: &Asked<'_>,
+        at: Option<Timestamp>,
         measured: &mut Measured<'_>,
     ) -> Option<Decision> {
         let subject = asked.subject().without_fallback();
         let ask = [(if measured.bill.is_some() { subject.tracked() } else { subject }, asked.ask)];
         let answer = if measured.has_failed { None } else { Some(force.store.take(&ask, at).await) };
         let Some(Ok(mut decisions)) = answer else {
-            // Whoever is only measured stops nobody, not even by failing.
+            // A rule that is only measured denies nothing, not even by failing.
             measured.has_failed = true;
             force.meter(asked.id).unmeasured();
             return None;
         };
-        let decided = Decided { decision: *decisions.each().first()?, by: decisions.decided_by(0) };
-        self.count(force, asked, &decided);
-        measured.permits.extend(hold(asked, &decided));
-        measured.unclaimed.extend(hold(asked, &decided));
-        measured.note(asked, &decided, (Mode::Shadow, decisions.take_receipts().pop().flatten()));
-        Some(decided.decision)
+        let receipt = decisions.take_receipts().pop().flatten();
+        let decided = Decided::at(0, &decisions);
+        self.count(force, asked, decided);
+        measured.permits.extend(hold(asked, decided));
+        measured.unclaimed.extend(hold(asked, decided));
+        measured.note(asked, decided, Mode::Shadow, receipt);
+        Some(*decided.decision)
     }
 
     async fn ask_candidates(
         &self,
         force: &InForce,
         asked: &Asked<'_>,
-        (request, is_allowed): (Request<'_>, bool),
+        request: Request<'_, '_>,
+        is_allowed: bool,
         measured: &mut Measured<'_>,
     ) {
         for id in &asked.limited.candidates {
-            let Request { attributes, now, at } = request;
+            let Request { attributes, now, at, .. } = request;
             let Some(candidate) = asked.of_candidate(force, *id, attributes, now) else { continue };
-            if let Some(decision) = self.ask_alone(force, (&candidate, at), measured).await {
+            if let Some(decision) = self.ask_alone(force, &candidate, at, measured).await {
                 force.meter(*id).compared(decision.is_allowed(), is_allowed);
             }
         }
     }
 
-    fn count(&self, force: &InForce, asked: &Asked<'_>, decided: &Decided) {
+    fn count(&self, force: &InForce, asked: &Asked<'_>, decided: Decided<'_>) {
         let meter = force.meter(asked.id);
         meter.by.count(decided.by, decided.is_allowed());
         if decided.is_uncounted() {
             // No limit has counted, so nothing is noted about the key, nor how near the limit is.
             return meter.fixed(asked.mode, true);
         }
-        meter.decided(asked.mode, &decided.decision);
+        meter.decided(asked.mode, decided.decision);
         if matches!(decided.by, DecidedBy::Open | DecidedBy::Closed) {
             return;
         }
@@ -272,7 +340,7 @@ impl InForce {
 }
 
 /// The answer to the only request there was.
-pub(super) fn only(mut admissions: Admissions) -> Admission {
+fn only(mut admissions: Vec<Admission>) -> Admission {
     // Whatever stood here in its place would allow or deny by accident.
     admissions.pop().unwrap_or_else(|| unreachable!("every request that is decided about has an answer"))
 }
@@ -283,31 +351,32 @@ impl Admission {
     }
 }
 
-/// The rule that an answer speaks of, and what decided about it: one that counts nothing only if there is no other.
-fn binding(visit: &Visit<'_>, own: &[Decided]) -> (Outcome, DecidedBy) {
+/// The rule that an answer is about, and what decided about it: one that counts nothing only if there is no other.
+#[inline]
+fn binding(visit: &Visit<'_>, own: OwnDecisions<'_>) -> (Outcome, DecidedBy) {
     let delays = own.iter().map(|decided| match decided.decision.verdict_in_ticks() {
         Verdict::Allowed { delay } => delay,
         _ => Ticks::ZERO,
     });
     let delay = delays.max().unwrap_or(Ticks::ZERO);
     let counted = || own.iter().zip(&visit.enforced).filter(|(decided, _)| !decided.is_uncounted());
-    let binding = Decisions::binding_of(counted().map(|(decided, _)| &decided.decision));
+    let binding = Decisions::binding_of(counted().map(|(decided, _)| decided.decision));
     let Some((Decided { decision, by }, asked)) = binding.and_then(|place| counted().nth(place)) else {
         return (Outcome::Open { rule: visit.enforced[0].rule.name.clone(), delay }, DecidedBy::Open);
     };
     let binding = Binding {
         rule: asked.rule.name.clone(),
-        limit: *asked.limit.limit_of(*by),
+        limit: *asked.limit.limit_of(by),
         cost: asked.ask.cost.get(),
         decision: *decision,
         delay,
-        is_allowed: own.iter().all(Decided::is_allowed),
+        is_allowed: own.iter().all(|decided| decided.is_allowed()),
     };
-    (Outcome::Limited(binding), *by)
+    (Outcome::Limited(binding), by)
 }
 
 /// The place in flight that was taken, if it was one.
-fn hold(asked: &Asked<'_>, decided: &Decided) -> Option<HeldPermit> {
+fn hold(asked: &Asked<'_>, decided: Decided<'_>) -> Option<HeldPermit> {
     decided.decision.permit().map(|id| HeldPermit {
         rule: asked.rule.name.clone(),
         key: asked.key.clone(),

@@ -3,11 +3,10 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use smallvec::SmallVec;
 use tidegate::{StoreError, Timestamp};
 
 use super::admission::Admission;
-use super::admit::{Measured, only};
+use super::admit::Measured;
 use super::{Gate, InForce};
 use crate::attributes::Attributes;
 
@@ -97,7 +96,7 @@ impl Batch {
     pub async fn admit_all(&self, requests: &[Attributes<'_>]) -> Result<Vec<Admission>, StoreError> {
         let moment = Moment::of(&self.force);
         let decided = self.gate.decide(&self.force, requests, &mut Measured::new(&self.gate), &moment).await;
-        decided.map(SmallVec::into_vec)
+        decided
     }
 }
 
@@ -105,8 +104,7 @@ impl Stretch<'_> {
     /// [`Gate::admit`] by the policy of the batch, at the instant of this stretch.
     pub async fn admit(&self, request: &Attributes<'_>) -> Result<Admission, StoreError> {
         let Batch { gate, force } = self.batch;
-        let request = std::slice::from_ref(request);
-        gate.decide(force, request, &mut Measured::new(gate), &self.moment).await.map(only)
+        gate.decide_one(force, request, &mut Measured::new(gate), &self.moment).await
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tidegate::{Algorithm, DecidedBy, Key, OpenReceipt, PreparedLimit, StoreError, Subject};
 
 use super::admission::Admission;
-use super::admit::{Measured, only};
+use super::admit::Measured;
 use super::batch::Moment;
 use super::together::Decided;
 use super::visit::Asked;
@@ -76,8 +76,7 @@ impl Gate {
     pub async fn admit_billed(&self, attributes: &Attributes<'_>) -> Result<(Admission, Bill), StoreError> {
         let force = self.in_force();
         let mut measured = Measured::billed(self);
-        let request = std::slice::from_ref(attributes);
-        let admission = only(self.decide(&force, request, &mut measured, &Moment::default()).await?);
+        let admission = self.decide_one(&force, attributes, &mut measured, &Moment::default()).await?;
         let entries = measured.bill.take().filter(|taken| admission.is_allowed() && !taken.is_empty());
         let bill = entries.map(|entries| Bill { force: Some(force.to_arc()), entries });
         Ok((admission, bill.unwrap_or_default()))
@@ -104,7 +103,7 @@ impl Bill {
 
 impl Entry {
     /// What a decision took; nothing if it refused, counts nothing, or gave a place in flight.
-    pub(super) fn of(asked: &Asked<'_>, decided: &Decided, receipt: Option<OpenReceipt>) -> Option<Entry> {
+    pub(super) fn of(asked: &Asked<'_>, decided: Decided<'_>, receipt: Option<OpenReceipt>) -> Option<Entry> {
         let is_counted = decided.is_allowed() && !decided.is_uncounted();
         let is_taken = is_counted && asked.limit().algorithm() != Algorithm::Concurrency;
         let limit = || PreparedLimit::clone(&asked.limit);

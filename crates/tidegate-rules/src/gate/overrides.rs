@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
@@ -123,16 +124,18 @@ type All = HashMap<Arc<str>, HashMap<Key, Arc<Overridden>>>;
 #[derive(Debug, Default)]
 pub(crate) struct Overrides {
     all: ArcSwap<All>,
+    /// Most policies have no override, and a request finds that out by one load.
+    has_any: AtomicBool,
     changing: Mutex<()>,
 }
 
 impl Overrides {
     /// The override of a key, if it matters now; the date is only asked for if there is one.
     pub(crate) fn of(&self, rule: &Rule, key: &Key, now: impl FnOnce() -> i64) -> Option<Arc<Overridden>> {
-        let all = self.all.load();
-        if all.is_empty() {
+        if !self.has_any.load(Ordering::Acquire) {
             return None;
         }
+        let all = self.all.load();
         let found = all.get(rule.name())?.get(key)?;
         (found.one().is_about(rule) && found.matters_at(now())).then(|| Arc::clone(found))
     }
@@ -145,10 +148,10 @@ impl Overrides {
         (key, seen): (&KeyParts, &Seen<'_>),
         now: impl Fn() -> i64,
     ) -> bool {
-        let all = self.all.load();
-        if all.is_empty() {
+        if !self.has_any.load(Ordering::Acquire) {
             return false;
         }
+        let all = self.all.load();
         let Some(of_rule) = all.get(rule.name()) else { return false };
         let denies = |found: &Overridden| {
             found.one().is_about(rule) && matches!(found.instead(now()), Some(Instead::Deny))
@@ -240,7 +243,9 @@ impl Overrides {
         }
         let changed = change(&mut all);
         all.retain(|_, of_rule| !of_rule.is_empty());
+        let has_any = !all.is_empty();
         self.all.store(Arc::new(all));
+        self.has_any.store(has_any, Ordering::Release);
         changed
     }
 }

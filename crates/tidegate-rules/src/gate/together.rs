@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::ops::Range;
 
 use smallvec::SmallVec;
 use tidegate::{Algorithm, Ask, Cost, DecidedBy, Decision, Decisions, Subject};
@@ -11,12 +12,17 @@ use super::visit::{Asked, Visit};
 
 /// The decision about one rule of a request.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Decided {
-    pub(super) decision: Decision,
+pub(super) struct Decided<'d> {
+    pub(super) decision: &'d Decision,
     pub(super) by: DecidedBy,
 }
 
-impl Decided {
+impl<'d> Decided<'d> {
+    /// The decision about the ask at this place.
+    pub(super) fn at(place: usize, decisions: &'d Decisions) -> Decided<'d> {
+        Decided { decision: &decisions.each()[place], by: decisions.decided_by(place) }
+    }
+
     pub(super) fn is_allowed(&self) -> bool {
         self.decision.is_allowed()
     }
@@ -27,8 +33,30 @@ impl Decided {
     }
 }
 
-/// The decisions about all rules of some requests; a few need no allocation.
-pub(super) type EachDecided = SmallVec<[Decided; FEW]>;
+/// The decisions about the rules of one request, in their order.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OwnDecisions<'d> {
+    decisions: &'d Decisions,
+    /// The place of each among all decisions; none if all of them are of this request.
+    places: Option<&'d [usize]>,
+}
+
+impl<'d> OwnDecisions<'d> {
+    /// All decisions, of the only request.
+    pub(super) fn all(decisions: &'d Decisions) -> OwnDecisions<'d> {
+        OwnDecisions { decisions, places: None }
+    }
+
+    pub(super) fn is_empty(self) -> bool {
+        self.places.map_or(self.decisions.each().is_empty(), <[usize]>::is_empty)
+    }
+
+    pub(super) fn iter(self) -> impl Iterator<Item = Decided<'d>> + Clone {
+        let count = self.places.map_or(self.decisions.each().len(), <[usize]>::len);
+        (0..count)
+            .map(move |rule| Decided::at(self.places.map_or(rule, |places| places[rule]), self.decisions))
+    }
+}
 
 /// The asks of a request that need no allocation.
 const FEW: usize = 4;
@@ -80,16 +108,9 @@ impl<'v> Together<'v> {
         Together { asks, places: Some(places) }
     }
 
-    /// The decision about each rule of each request.
-    pub(super) fn decided(&self, decisions: &Decisions) -> EachDecided {
-        let decided = |place: usize| {
-            let decision = *decisions.each().get(place)?;
-            Some(Decided { decision, by: decisions.decided_by(place) })
-        };
-        match &self.places {
-            None => (0..self.asks.len()).filter_map(decided).collect(),
-            Some(places) => places.iter().copied().filter_map(decided).collect(),
-        }
+    /// The decisions about these rules, counted over all requests.
+    pub(super) fn own<'d>(&'d self, decisions: &'d Decisions, rules: Range<usize>) -> OwnDecisions<'d> {
+        OwnDecisions { decisions, places: self.places.as_ref().map(|places| &places[rules]) }
     }
 }
 

@@ -90,6 +90,19 @@ impl<'p> Visit<'p> {
         }
         visit
     }
+
+    /// Returns true if a rule denies it without counting.
+    pub(super) fn is_forbidden(&self) -> bool {
+        matches!(self.fixed, Some((_, Fixed::Deny)))
+    }
+
+    /// Returns true if a rule in shadow mode or a candidate has to be asked or counted.
+    pub(super) fn is_measured(&self) -> bool {
+        let has_candidates = |asked: &Asked<'_>| !asked.limited.candidates.is_empty();
+        !self.shadows.is_empty()
+            || !self.refused_in_shadow.is_empty()
+            || self.enforced.iter().any(has_candidates)
+    }
 }
 
 /// What a rule that applies has to do with a request; nothing if it does not count.

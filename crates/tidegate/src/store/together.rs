@@ -27,6 +27,13 @@ pub(crate) struct Bid<'a> {
     pub(crate) ask: Ask,
 }
 
+impl<'a> Bid<'a> {
+    fn of_map(&self) -> Option<map::Bid<'a>> {
+        let Holder::Map(map) = self.holder else { return None };
+        Some(map::Bid { map, account: self.account, ask: self.ask })
+    }
+}
+
 /// Spends on all, or on none.
 pub(crate) fn take_all(bids: &[Bid<'_>]) -> Decisions {
     take_all_as_of(None, bids)
@@ -45,20 +52,12 @@ pub(crate) fn take_with_receipts(bids: &[Bid<'_>]) -> (Decisions, Vec<Option<Rec
 }
 
 fn take(at: Option<Timestamp>, bids: &[Bid<'_>], receipts: Option<&mut Vec<Option<Receipt>>>) -> Decisions {
-    let (mut map_places, mut map_bids) = (Few::new(), Few::new());
-    let (mut zone_places, mut zone_bids) = (Few::new(), Few::new());
-    for (index, Bid { holder, account, ask }) in bids.iter().enumerate() {
-        match holder {
-            Holder::Map(map) => {
-                map_places.push(index);
-                map_bids.push(map::Bid { map, account, ask: *ask });
-            }
-            Holder::Zone(zone) => {
-                zone_places.push(index);
-                zone_bids.push(ZoneBid { zone, account, ask: *ask, at });
-            }
-        }
-    }
+    let places = |is_in_map: bool| {
+        let all = bids.iter().enumerate();
+        all.filter(move |(_, bid)| matches!(bid.holder, Holder::Map(_)) == is_in_map).map(|(place, _)| place)
+    };
+    let map_bids: Few<_> = bids.iter().filter_map(Bid::of_map).collect();
+    let zone_bids: Few<_> = bids.iter().filter_map(|bid| ZoneBid::of(bid, at)).collect();
     let mut held = Held::lock(at, &map_bids);
     if receipts.is_some() {
         held.keep_receipts();
@@ -110,18 +109,16 @@ fn take(at: Option<Timestamp>, bids: &[Bid<'_>], receipts: Option<&mut Vec<Optio
         (ZoneTakes::All(of_zone_takes), Some(receipts)) => {
             receipts.extend(bids.iter().map(|_| None));
             let of_zone_takes = of_zone_takes.into_iter().map(Some);
-            for (place, receipt) in
-                zone_places.iter().zip(of_zone_takes).chain(map_places.iter().zip(of_map_takes))
-            {
-                receipts[*place] = receipt;
+            for (place, receipt) in places(false).zip(of_zone_takes).chain(places(true).zip(of_map_takes)) {
+                receipts[place] = receipt;
             }
         }
         (ZoneTakes::All(_) | ZoneTakes::Nothing, _) => {}
     }
-    if map_places.is_empty() {
+    if of_maps.is_empty() {
         return Decisions::new(of_zones);
     }
-    let of_both = map_places.into_iter().zip(of_maps).chain(zone_places.into_iter().zip(of_zones));
+    let of_both = places(true).zip(of_maps).chain(places(false).zip(of_zones));
     let mut decisions: Few<_> = of_both.collect();
     decisions.sort_unstable_by_key(|(place, _)| *place);
     Decisions::new(decisions.into_iter().map(|(_, decision)| decision).collect::<Few<_>>())
@@ -160,7 +157,7 @@ fn spend(
     of_zones: &mut Few<Decision>,
 ) -> ZoneTakes {
     let looked_at = of_zones.len();
-    let (mut receipts, mut first) = (Few::new(), None);
+    let mut first = None;
     if let Some(bid) = zone_bids.get(looked_at) {
         let (taken, receipt) = bid.take();
         of_zones.push(taken);
@@ -169,14 +166,13 @@ fn spend(
             return ZoneTakes::Nothing;
         }
     }
-    for (bid, decision) in zone_bids[..looked_at].iter().zip(of_zones.iter_mut()) {
+    // A take that is denied has no receipt, and ends it.
+    let takes = zone_bids[..looked_at].iter().zip(of_zones.iter_mut()).map_while(|(bid, decision)| {
         let (taken, receipt) = bid.take();
         *decision = taken;
-        receipts.extend(receipt);
-        if !taken.is_allowed() {
-            break;
-        }
-    }
+        receipt
+    });
+    let mut receipts: Few<_> = takes.collect();
     if receipts.len() == looked_at && held.spend(of_maps) {
         receipts.extend(first);
         return ZoneTakes::All(receipts);
@@ -215,7 +211,12 @@ struct ZoneBid<'a> {
     at: Option<Timestamp>,
 }
 
-impl ZoneBid<'_> {
+impl<'a> ZoneBid<'a> {
+    fn of(bid: &Bid<'a>, at: Option<Timestamp>) -> Option<ZoneBid<'a>> {
+        let Holder::Zone(zone) = bid.holder else { return None };
+        Some(ZoneBid { zone, account: bid.account, ask: bid.ask, at })
+    }
+
     fn peek(&self) -> Decision {
         self.zone.look_as_of(self.account, self.ask, self.at)
     }

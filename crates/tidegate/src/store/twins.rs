@@ -7,7 +7,6 @@ use super::name::Account;
 use crate::algorithm::{Algorithm, State};
 use crate::ask::{Ask, Cost};
 use crate::decision::{Decision, Verdict};
-use crate::few::Few;
 use crate::limit::Terms;
 use crate::time::{Ticks, Timestamp};
 
@@ -28,11 +27,16 @@ struct Group<'a> {
 }
 
 impl<'a> Twins<'a> {
-    pub(super) fn of(asks: impl Iterator<Item = (&'a Account, Ask)>) -> Twins<'a> {
-        let asks: Few<_> = asks.collect();
-        if !has_any(&asks) {
-            return Twins { groups: Vec::new() };
+    #[inline]
+    pub(super) fn of(asks: impl ExactSizeIterator<Item = (&'a Account, Ask)> + Clone) -> Twins<'a> {
+        if has_any(asks.clone()) {
+            Twins::grouped(&asks.collect::<Vec<_>>())
+        } else {
+            Twins { groups: Vec::new() }
         }
+    }
+
+    fn grouped(asks: &[(&'a Account, Ask)]) -> Twins<'a> {
         let state = |place: usize| {
             let account = asks[place].0;
             (account.limit().table_address(), account.digest(), account.name().bytes())
@@ -84,12 +88,17 @@ impl<'a> Twins<'a> {
 }
 
 /// Returns false if no state is asked for twice; few asks are compared without sorting them.
-fn has_any(asks: &[(&Account, Ask)]) -> bool {
-    let is_again = |place: usize| {
-        let (account, _) = asks[place];
-        asks[..place].iter().any(|(other, _)| account.is_same_state(other))
-    };
-    asks.len() > FEW || (1..asks.len()).any(is_again)
+#[inline]
+fn has_any<'a>(mut asks: impl ExactSizeIterator<Item = (&'a Account, Ask)> + Clone) -> bool {
+    if asks.len() > FEW {
+        return true;
+    }
+    while let Some((account, _)) = asks.next() {
+        if asks.clone().any(|(other, _)| account.is_same_state(other)) {
+            return true;
+        }
+    }
+    false
 }
 
 impl Group<'_> {

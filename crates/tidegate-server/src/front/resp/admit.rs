@@ -2,26 +2,25 @@
 
 use std::time::Duration;
 
-use tidegate::{Cost, StoreError};
-use tidegate_rules::{Admission, Attributes};
+use tidegate::Cost;
+use tidegate_rules::Attributes;
 
 use super::ask::unsigned;
 use super::command::Command;
 use super::fields;
 use super::later::{Reply, written};
-use super::reply::{Replies, echo};
+use super::reply::echo;
 use super::session::{Call, Refused};
 use crate::attribute::{self, Wrong};
 use crate::engine::not_available;
-use crate::permit::Permits;
 use crate::settings::{MAX_ATTRIBUTES, MAX_KEY_BYTES};
 
 /// `TG.ADMIT [COST n] [PATIENCE ms] attribute value …`
 pub(super) fn admit(call: &mut Call<'_, '_>) -> Refused {
     let attributes = attributes(call)?;
     // Nothing has to outlive this call if the answer is there.
-    if let Some(admitted) = call.post.engine.rules().admit_at_once(&attributes) {
-        let permits = write(&mut call.replies, &admitted);
+    if let Some(admission) = call.post.engine.rules().admit_at_once(&attributes) {
+        let permits = fields::admission(&mut call.replies, &admission);
         call.session.untold.note(permits, &call.post.engine);
         return Ok(());
     }
@@ -29,21 +28,13 @@ pub(super) fn admit(call: &mut Call<'_, '_>) -> Refused {
     call.answer_when_known(Command::Admit, async move {
         let admitted = post.engine.rules().admit(&attributes).await;
         let mut permits = None;
-        let bytes = written(protocol, |replies| permits = write(replies, &admitted));
+        let bytes = written(protocol, |replies| match &admitted {
+            Ok(admission) => permits = fields::admission(replies, admission),
+            Err(error) => replies.error(&format!("ERR {}", not_available(error))),
+        });
         Reply::telling(bytes, permits, &post.engine)
     });
     Ok(())
-}
-
-/// Writes the reply. Returns the places of which it tells.
-fn write(replies: &mut Replies<'_>, admitted: &Result<Admission, StoreError>) -> Option<Permits> {
-    match admitted {
-        Ok(admission) => fields::admission(replies, admission),
-        Err(error) => {
-            replies.error(&format!("ERR {}", not_available(error)));
-            None
-        }
-    }
 }
 
 /// What is known about the request.

@@ -62,7 +62,16 @@ impl<'a> HeldShard<'a> {
 }
 
 impl<'a> Held<'a> {
+    #[inline]
     pub(crate) fn lock(at: Option<Timestamp>, bids: &'a [Bid<'a>]) -> Held<'a> {
+        if bids.is_empty() {
+            let (places, owner, shards, pinned) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+            return Held { bids, places, owner, shards, has_twins: false, receipts: None, pinned };
+        }
+        Held::lock_all(at, bids)
+    }
+
+    fn lock_all(at: Option<Timestamp>, bids: &'a [Bid<'a>]) -> Held<'a> {
         let places: Vec<_> = bids.iter().map(|bid| bid.map.place(bid.account)).collect();
         let address = |bid: usize| std::ptr::from_ref::<Inner>(&bids[bid].map.inner) as usize;
         let lock = |bid: usize| (address(bid), places[bid].shard);
