@@ -39,6 +39,8 @@ impl Slot {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Slots {
     values: QuickMap<Box<str>, (u32, Plain)>,
+    /// The bits of all names: most names that no rule looks at are not even hashed.
+    bits: u64,
     /// Whether any of them is the address.
     has_ip: bool,
 }
@@ -66,7 +68,9 @@ impl Slots {
             _ => Plain::AsItIs,
         };
         let next = self.values.len() as u32;
-        Slot::Value(self.values.entry(canonical(name.into()).into()).or_insert((next, plain)).0)
+        let name = canonical(name.into());
+        self.bits |= name_bit(&name);
+        Slot::Value(self.values.entry(name.into()).or_insert((next, plain)).0)
     }
 
     /// The names of all of them, in the order of the alphabet.
@@ -81,6 +85,9 @@ impl Slots {
         let mut values = SmallVec::new();
         let mut last_of_several: Vec<(Slot, usize)> = Vec::new();
         for (name, value) in attributes.each() {
+            if self.bits & name_bit(name) == 0 {
+                continue;
+            }
             let Some((slot, plain)) = self.values.get(name) else { continue };
             let slot = Slot::Value(*slot);
             if values.iter().any(|(known, _)| *known == slot) {
@@ -101,6 +108,12 @@ impl Slots {
         }
         Seen { ip: attributes.address(), grouping: attributes.grouping, values, last_of_several }
     }
+}
+
+/// The bit of a name, by its length and its first byte.
+fn name_bit(name: &str) -> u64 {
+    let first = name.as_bytes().first().copied().unwrap_or_default();
+    1 << ((name.len() + 7 * usize::from(first)) % 64)
 }
 
 /// What the rules of a policy see of a request.

@@ -55,6 +55,7 @@ impl DecidedBy {
 }
 
 impl Decisions {
+    #[inline]
     pub(crate) fn new(each: impl Into<Few<Decision>>) -> Decisions {
         let (each, by) = (each.into(), DecidedBy::Memory);
         Decisions { each, by, by_each: Vec::new(), receipts: Vec::new(), is_remembered: false }

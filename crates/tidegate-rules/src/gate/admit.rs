@@ -118,9 +118,7 @@ impl Gate {
         measured: &mut Measured<'_>,
         moment: &Moment,
     ) -> Option<Admission> {
-        if !force.store.is_in_memory() {
-            return None;
-        }
+        let zones = force.store.memory()?;
         let now = || moment.date(self);
         let around = Circumstances { overrides: &self.inner.overrides, now: &now };
         let visit = Visit::new(force, attributes, &around);
@@ -128,7 +126,10 @@ impl Gate {
             return Some(force.unasked(&visit, true));
         }
         let together = Together::of(std::slice::from_ref(&visit), measured.bill.is_some());
-        let mut decisions = force.store.take_now(&together.asks, moment.at)?;
+        let mut decisions = match moment.at {
+            Some(at) => zones.take_all_as_of(at, &together.asks),
+            None => zones.take_all(&together.asks),
+        };
         let denied = decisions.each().iter().filter(|decision| !decision.is_allowed()).count();
         measured.receipts = decisions.take_receipts().into_iter();
         let own = OwnDecisions::all(&decisions);
@@ -186,10 +187,14 @@ impl Gate {
 
     /// [`Gate::admit`] for a store that answers at once, as those in memory do.
     pub fn admit_now(&self, attributes: &Attributes<'_>) -> Result<Admission, StoreError> {
-        self.admit_in_memory(attributes).map_or_else(|| at_once(self.admit(attributes)), Ok)
+        match self.admit_in_memory(attributes) {
+            Some(admission) => Ok(admission),
+            None => at_once(self.admit(attributes)),
+        }
     }
 
     /// [`Gate::admit`] if the store is in memory; a remote store is not asked.
+    #[inline]
     pub fn admit_in_memory(&self, attributes: &Attributes<'_>) -> Option<Admission> {
         self.decide_now(&self.in_force(), attributes, &mut Measured::new(self), &Moment::default())
     }
@@ -205,9 +210,11 @@ impl Gate {
         for (asked, decided) in request.visit.enforced.iter().zip(request.own.iter()) {
             if happens || !decided.is_allowed() {
                 self.count(force, asked, decided);
-                measured.permits.extend(hold(asked, decided));
+                if let Some(permit) = hold(asked, decided) {
+                    measured.permits.push(permit);
+                }
             }
-            if happens {
+            if happens && measured.bill.is_some() {
                 let receipt = measured.receipts.next().flatten();
                 measured.note(asked, decided, Mode::Enforce, receipt);
             }
@@ -376,6 +383,7 @@ fn binding(visit: &Visit<'_>, own: OwnDecisions<'_>) -> (Outcome, DecidedBy) {
 }
 
 /// The place in flight that was taken, if it was one.
+#[inline]
 fn hold(asked: &Asked<'_>, decided: Decided<'_>) -> Option<HeldPermit> {
     decided.decision.permit().map(|id| HeldPermit {
         rule: asked.rule.name.clone(),

@@ -2,7 +2,7 @@
 
 use tidegate::{Ask, Decision, Limit, StoreError};
 
-use super::visit::{Circumstances, Part, part};
+use super::visit::{Circumstances, Keys, Part, part};
 use super::{Gate, InForce, at_once};
 use crate::attributes::Attributes;
 use crate::condition::{Condition, Reading};
@@ -130,7 +130,7 @@ impl Gate {
         told.is_overridden = base.is_none() && overridden.is_some_and(|found| found.instead(date).is_some());
         let now = || date;
         let around = Circumstances { overrides: &self.inner.overrides, now: &now };
-        match part(force, id, seen, attributes, &around) {
+        match part(force, id, &mut Keys::of(seen), attributes, &around) {
             Some(Part::Counts(asked, _)) => {
                 let (subject, ask) = (asked.subject(), asked.ask);
                 told.limit = Some(*asked.limit());

@@ -145,16 +145,16 @@ impl InStore {
         asks: &'a [(Subject<'a>, Ask)],
         at: Option<Timestamp>,
     ) -> Answer<'a, Decisions> {
-        self.take_now(asks, at).map_or_else(|| self.store.take(asks), Answer::ready)
+        match (self.memory(), at) {
+            (Some(zones), Some(at)) => Answer::ready(zones.take_all_as_of(at, asks)),
+            _ => self.store.take(asks),
+        }
     }
 
-    /// The same at once; nothing is taken from a remote store.
-    pub(super) fn take_now(&self, asks: &[(Subject<'_>, Ask)], at: Option<Timestamp>) -> Option<Decisions> {
-        let zones = &self.memory.as_ref()?.zones;
-        Some(match at {
-            Some(at) => zones.take_all_as_of(at, asks),
-            None => zones.take_all(asks),
-        })
+    /// The store, if it is in memory.
+    #[inline]
+    pub(super) fn memory(&self) -> Option<&Zones> {
+        self.memory.as_ref().map(|memory| &memory.zones)
     }
 
     pub(super) fn zones(&self) -> Vec<(String, Zone)> {

@@ -71,6 +71,7 @@ pub(super) struct Together<'v> {
 
 impl<'v> Together<'v> {
     /// All asks of these requests, with receipts if they are tracked.
+    #[inline]
     pub(super) fn of<'p: 'v>(visits: &'v [Visit<'p>], is_tracked: bool) -> Together<'v> {
         let each = visits.iter().flat_map(|visit| &visit.enforced);
         let each = each.map(|asked| {

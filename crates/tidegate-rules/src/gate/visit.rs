@@ -8,7 +8,7 @@ use super::limits::LimitInUse;
 use super::overrides::{Instead, Overrides};
 use crate::attributes::Attributes;
 use crate::index::RuleId;
-use crate::key::Keyed;
+use crate::key::{KeyParts, Keyed};
 use crate::rule::{Action, Fixed, Limited, Mode, Rule};
 use crate::seen::Seen;
 
@@ -44,6 +44,26 @@ pub(super) struct Circumstances<'a> {
     pub(super) now: &'a (dyn Fn() -> i64 + Sync),
 }
 
+/// The keys of one request. The last one is kept with its parts: rules often count by the same.
+#[derive(Debug)]
+pub(super) struct Keys<'s, 'v, 'p> {
+    seen: &'s Seen<'v>,
+    last: Option<(&'p KeyParts, Keyed)>,
+}
+
+impl<'s, 'v, 'p> Keys<'s, 'v, 'p> {
+    pub(super) fn of(seen: &'s Seen<'v>) -> Keys<'s, 'v, 'p> {
+        Keys { seen, last: None }
+    }
+
+    fn by(&mut self, parts: &'p KeyParts) -> &Keyed {
+        if self.last.as_ref().is_some_and(|(last, _)| *last != parts) {
+            self.last = None;
+        }
+        &self.last.get_or_insert_with(|| (parts, parts.key(self.seen))).1
+    }
+}
+
 /// What a rule that counts has to do with a request.
 pub(super) enum Part<'p> {
     /// A part of its key is missing, or an override says so: nothing.
@@ -55,40 +75,47 @@ pub(super) enum Part<'p> {
 }
 
 impl<'p> Visit<'p> {
+    #[inline]
     pub(super) fn new(
         force: &'p InForce,
         attributes: &Attributes<'_>,
         around: &Circumstances<'_>,
     ) -> Visit<'p> {
+        let mut visit = Visit::default();
+        visit.match_rules(force, attributes, around);
+        visit
+    }
+
+    /// Asks each rule that applies, until one answers without counting.
+    fn match_rules(&mut self, force: &'p InForce, attributes: &Attributes<'_>, around: &Circumstances<'_>) {
         let policy = &force.policy;
         let seen = policy.see(attributes);
         let applying = policy.applying(&seen);
-        let mut visit = Visit::default();
         for id in &applying {
             if let (Action::Decide(fixed), mode) = (&policy.rule(*id).action, policy.rule(*id).mode) {
                 match (mode, fixed) {
                     (Mode::Enforce, fixed) => {
-                        visit.fixed = Some((*id, *fixed));
-                        return visit;
+                        self.fixed = Some((*id, *fixed));
+                        return;
                     }
-                    (Mode::Shadow, Fixed::Deny) => visit.refused_in_shadow.push(*id),
+                    (Mode::Shadow, Fixed::Deny) => self.refused_in_shadow.push(*id),
                     (Mode::Shadow, Fixed::Allow) => {}
                 }
             }
         }
+        let mut keys = Keys::of(&seen);
         for id in applying {
-            match part(force, id, &seen, attributes, around) {
+            match part(force, id, &mut keys, attributes, around) {
                 Some(Part::Denied(Mode::Enforce)) => {
-                    visit.fixed = Some((id, Fixed::Deny));
-                    return visit;
+                    self.fixed = Some((id, Fixed::Deny));
+                    return;
                 }
-                Some(Part::Denied(Mode::Shadow)) => visit.refused_in_shadow.push(id),
-                Some(Part::Counts(asked, Mode::Enforce)) => visit.enforced.push(asked),
-                Some(Part::Counts(asked, Mode::Shadow)) => visit.shadows.push(asked),
+                Some(Part::Denied(Mode::Shadow)) => self.refused_in_shadow.push(id),
+                Some(Part::Counts(asked, Mode::Enforce)) => self.enforced.push(asked),
+                Some(Part::Counts(asked, Mode::Shadow)) => self.shadows.push(asked),
                 Some(Part::None) | None => {}
             }
         }
-        visit
     }
 
     /// Returns true if a rule denies it without counting.
@@ -109,21 +136,21 @@ impl<'p> Visit<'p> {
 pub(super) fn part<'p>(
     force: &'p InForce,
     id: RuleId,
-    seen: &Seen<'_>,
+    keys: &mut Keys<'_, '_, 'p>,
     attributes: &Attributes<'_>,
     around: &Circumstances<'_>,
 ) -> Option<Part<'p>> {
     let rule = force.policy.rule(id);
     let limited = rule.limited()?;
     let (terms, _) = limited.now(|| (around.now)());
-    let key = match limited.key.key(seen) {
-        Keyed::By(key) => key,
+    let key = match keys.by(&limited.key) {
+        Keyed::By(key) => key.clone(),
         Keyed::Skip => return Some(Part::None),
         Keyed::Deny => return Some(Part::Denied(terms.mode)),
     };
     // A candidate decides nothing, so nothing holds instead.
     let found = match limited.candidate_for {
-        None if around.overrides.deny_a_value(rule, (&limited.key, seen), around.now) => {
+        None if around.overrides.deny_a_value(rule, (&limited.key, keys.seen), around.now) => {
             return Some(Part::Denied(terms.mode));
         }
         None => around.overrides.of(rule, &key, || (around.now)()),
