@@ -7,6 +7,7 @@
 mod algorithms;
 mod one;
 mod question;
+mod served;
 mod several;
 mod side;
 mod size;
@@ -25,11 +26,12 @@ use crate::stopwatch::instant;
 /// A part of the bench: its name, what it does, and how.
 type Section = (&'static str, &'static str, fn(Flavour) -> Result<Vec<Goal>, String>);
 
-const SECTIONS: [Section; 5] = [
+const SECTIONS: [Section; 6] = [
     ("one", "a token bucket beside a plain script", one::run),
     ("algorithms", "the other algorithms", algorithms::run),
     ("several", "one, three and five limits in one request", several::run),
     ("store", "our store, with refusals that it remembers and without", store::run),
+    ("served", "our server with its limits in the Redis", served::run),
     ("size", "bytes that a key takes", size::run),
 ];
 

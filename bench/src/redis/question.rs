@@ -119,7 +119,7 @@ fn load(text: &str, server: &Server) -> Result<String, String> {
 }
 
 /// A command as an array of bulk strings.
-fn command(words: &[&str]) -> Vec<u8> {
+pub(super) fn command(words: &[&str]) -> Vec<u8> {
     let texts = words.iter().map(|word| format!("${}\r\n{word}\r\n", word.len()));
     format!("*{}\r\n{}", words.len(), texts.collect::<String>()).into_bytes()
 }

@@ -5,15 +5,16 @@ use std::sync::Arc;
 use tidegate::{Ask, Subject};
 
 use crate::exchange::Question;
-use crate::script::{self, Bid, Target, Time, Unsupported};
+use crate::script::{self, Bid, TakeAsk, Target, Time, Unsupported};
 
 /// The text of the script that takes all or none of these, and the call of it as a store sends it, byte by byte.
 pub fn take(asks: &[(Subject<'_>, Ask)], prefix: &str) -> Result<(&'static str, Vec<u8>), String> {
     let bid = |(subject, ask): &(Subject<'_>, Ask)| {
         Ok(Bid::new(Target::new(prefix.as_bytes(), &subject.prepared_limit(), subject.key())?, *ask))
     };
-    let bids: Result<Vec<_>, Unsupported> = asks.iter().map(bid).collect();
-    let call = script::take(&bids.map_err(|error| error.to_string())?, Time::Server);
+    let bids: Result<_, Unsupported> = asks.iter().map(bid).collect();
+    let ask = TakeAsk::new(bids.map_err(|error| error.to_string())?);
+    let call = script::take(&[ask], Time::Server);
     let text = call.script.text.as_str();
     Ok((text, Question::Run(Arc::new(call)).command(false).get_packed_command()))
 }

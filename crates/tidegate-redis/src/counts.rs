@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::fault::Fault;
+
 /// Counters that everybody may raise and read.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
@@ -18,6 +20,21 @@ pub(crate) struct Counts {
     pub(crate) redirected: Count,
     pub(crate) given_back: Count,
     pub(crate) not_returned: Count,
+}
+
+impl Counts {
+    /// The count of a request that ended so.
+    pub(crate) fn outcome(&self, fault: Option<&Fault>) -> &Count {
+        match fault {
+            None => &self.answered,
+            Some(Fault::TimedOut(_)) => &self.timed_out,
+            Some(Fault::Lost(_)) => &self.lost,
+            Some(Fault::Refused(_)) => &self.refused,
+            Some(Fault::Down(_)) => &self.unreachable,
+            Some(Fault::Busy) => &self.overloaded,
+            Some(Fault::Unreadable(_)) => &self.unreadable,
+        }
+    }
 }
 
 /// A number that only grows.

@@ -1,19 +1,23 @@
-//! One question and its answer, within the deadline.
+//! One call to the server and its reply, within the deadlines of its callers.
 //!
-//! Asked again is only what the server has refused to do: a script that it does not know, a slot that is elsewhere. What
-//! was sent and not answered may have been done, and is never sent again.
+//! A call is repeated only if the server has refused to do it: a script that it does not know, a slot that another node
+//! has. What was sent and not answered may have been done, and is never sent again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use redis::Cmd;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep};
 
+use crate::callers::{Caller, Callers, InFlightPermit, ReplySender};
 use crate::counts::Counts;
 use crate::fault::{Fault, Remedy};
+use crate::join::join_all;
 use crate::link::{Answered, Link};
-use crate::script::{Call, Script, TableFields};
+use crate::request_queue::TakeBatch;
+use crate::script::{self, Call, Script, StateName, TableFields};
 use crate::topology::Topology;
 
 /// How often a question follows redirections.
@@ -27,7 +31,7 @@ pub(crate) enum Question {
     /// Run a script.
     Run(Arc<Call>),
     /// Forget these keys, which share a slot.
-    Forget(Arc<[Vec<u8>]>),
+    Forget(Arc<[StateName]>),
     /// Read fields of a table.
     ReadFields(Arc<TableFields>),
 }
@@ -48,7 +52,7 @@ impl Question {
             Question::Forget(keys) => keys.first(),
             Question::ReadFields(fields) => Some(&fields.table),
         };
-        key.map_or(0, |key| crate::script::slot(key))
+        key.map_or(0, |key| script::slot(key))
     }
 
     pub(crate) fn command(&self, with_text: bool) -> Cmd {
@@ -56,13 +60,13 @@ impl Question {
             Question::Forget(keys) => {
                 let mut command = redis::cmd("DEL");
                 keys.iter().for_each(|key| {
-                    command.arg(key.as_slice());
+                    command.arg(&**key);
                 });
                 command
             }
             Question::ReadFields(fields) => {
                 let mut command = redis::cmd("HMGET");
-                command.arg(fields.table.as_slice()).arg(&fields.names);
+                command.arg(&*fields.table).arg(&fields.names);
                 command
             }
             Question::Run(call) => {
@@ -76,23 +80,26 @@ impl Question {
                     command
                 };
                 command.arg(call.keys.len());
-                for part in call.keys.iter().chain(&call.arguments) {
-                    command.arg(part.as_slice());
-                }
+                call.keys.iter().for_each(|key| {
+                    command.arg(&**key);
+                });
+                call.arguments.iter().for_each(|argument| {
+                    command.arg(argument.as_slice());
+                });
                 command
             }
         }
     }
 }
 
-/// Asks questions.
+/// Sends calls to the server and hands the replies to their callers.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     pub(crate) topology: Topology,
     pub(crate) counts: Arc<Counts>,
     deadline: Duration,
     max_in_flight: usize,
-    in_flight: AtomicUsize,
+    in_flight: Arc<AtomicUsize>,
     /// The order in which questions find their server while it is not known yet.
     turns: tokio::sync::Mutex<()>,
 }
@@ -101,9 +108,10 @@ impl Exchange {
     pub(crate) fn new(
         topology: Topology,
         counts: Arc<Counts>,
-        (deadline, max_in_flight): (Duration, usize),
+        deadline: Duration,
+        max_in_flight: usize,
     ) -> Exchange {
-        let (in_flight, turns) = (AtomicUsize::new(0), tokio::sync::Mutex::default());
+        let (in_flight, turns) = (Arc::default(), tokio::sync::Mutex::default());
         Exchange { topology, counts, deadline, max_in_flight, in_flight, turns }
     }
 
@@ -111,51 +119,94 @@ impl Exchange {
         self.in_flight.load(Ordering::Relaxed)
     }
 
-    /// When a question that is asked now has to be answered.
+    /// The deadline of a request that begins now.
     pub(crate) fn due(&self) -> Instant {
         Instant::now() + self.deadline
     }
 
-    /// Asks, and waits for the answer until it is due.
-    pub(crate) async fn ask(&self, question: &Question, due: Instant) -> Result<Answered, Fault> {
+    /// Lets a caller wait for a call. Without time or room for it, the caller is answered at once.
+    pub(crate) fn admit<T>(&self, due: Instant, reply: ReplySender<T>, now: Instant) -> Option<Caller<T>> {
         // A decision that needs more than one call has one deadline. Nothing is sent that could only be given up.
-        if due <= Instant::now() {
-            self.counts.unreachable.add();
-            return Err(Fault::Down("no time is left within the deadline".to_owned()));
+        let is_late = due <= now;
+        let permit = InFlightPermit::take(&self.in_flight, self.max_in_flight).filter(|_| !is_late);
+        if permit.is_none() {
+            let late = || Fault::Down("no time is left within the deadline".to_owned());
+            let fault = if is_late { late() } else { Fault::Busy };
+            self.counts.outcome(Some(&fault)).add();
+            let _ = reply.send(Err(fault));
+            return None;
         }
-        let Some(_place) = Place::take(self) else {
-            self.counts.overloaded.add();
-            return Err(Fault::Busy);
-        };
-        let answer = self.ask_around(question, due).await;
-        let count = match &answer {
-            Ok(_) => &self.counts.answered,
-            Err(Fault::TimedOut(_)) => &self.counts.timed_out,
-            Err(Fault::Lost(_)) => &self.counts.lost,
-            Err(Fault::Refused(_)) => &self.counts.refused,
-            Err(Fault::Down(_)) => &self.counts.unreachable,
-            Err(Fault::Busy) => &self.counts.overloaded,
-            Err(Fault::Unreadable(_)) => &self.counts.unreadable,
-        };
-        count.add();
-        answer
+        Some(Caller { due, reply, permit })
     }
 
-    /// The same, beside the decisions: it is not counted, and takes the place of none of them.
+    /// Asks one question, and answers its caller.
+    pub(crate) async fn ask(&self, question: &Question, caller: Caller<Answered>) {
+        let mut callers = Callers::new(self.counts.clone());
+        callers.push(caller);
+        let answer = self.call(question, &mut callers).await;
+        callers.answer(0, answer.map(|(answered, _)| answered));
+    }
+
+    /// The same beside the decisions: it is not counted, and does not count as in flight.
     pub(crate) async fn ask_beside(&self, question: &Question) -> Result<Answered, Fault> {
-        self.ask_around(question, self.due()).await
+        let mut callers = Callers::new(Arc::default());
+        let (reply, _) = oneshot::channel::<Result<Answered, Fault>>();
+        callers.push(Caller { due: self.due(), reply, permit: None });
+        Ok(self.call(question, &mut callers).await?.0)
     }
 
-    async fn ask_around(&self, question: &Question, due: Instant) -> Result<Answered, Fault> {
+    /// Takes several asks in one call, and answers the caller of each.
+    pub(crate) async fn take(&self, batch: TakeBatch) {
+        let alone = self.take_batch(batch).await;
+        if !alone.is_empty() {
+            join_all(alone.into_iter().map(|batch| self.take_batch(batch))).await;
+        }
+    }
+
+    /// The same. Returns the asks that are left to be asked alone.
+    async fn take_batch(&self, batch: TakeBatch) -> Vec<TakeBatch> {
+        let TakeBatch { asks, mut callers, kind, .. } = batch;
+        let question = Question::Run(Arc::new(script::take(&asks, kind.time)));
+        let fault = match self.call(&question, &mut callers).await {
+            Ok((answered, link)) => {
+                let sizes = asks.iter().map(|ask| ask.bids.len());
+                match script::read_takes(answered.value, sizes) {
+                    Ok(replies) => {
+                        for (place, reply) in replies.into_iter().enumerate() {
+                            callers.answer(place, reply.map_err(|error| link.refused(&error, answered.seat)));
+                        }
+                        return Vec::new();
+                    }
+                    Err(unreadable) => Fault::Unreadable(unreadable.to_string()),
+                }
+            }
+            Err(fault) => fault,
+        };
+        // A call that is refused as a whole has done nothing. One ask may be the reason: then the others do not fail
+        // with it.
+        if asks.len() == 1 || !fault.may_be_of_one_ask() {
+            callers.fail(&fault);
+            return Vec::new();
+        }
+        let each = asks.into_iter().zip(callers.split());
+        each.filter_map(|(ask, caller)| Some(TakeBatch::alone(kind, ask, caller?))).collect()
+    }
+
+    /// Calls the server that has the keys, wherever that leads.
+    async fn call<T>(
+        &self,
+        question: &Question,
+        callers: &mut Callers<T>,
+    ) -> Result<(Answered, Arc<Link>), Fault> {
         let slot = question.slot();
         let not_known = || Fault::Down("the server was not found in time".to_owned());
-        let mut link = timeout_at(due, self.link(slot)).await.map_err(|_| not_known())??;
+        let mut link = callers.within(self.link(slot), not_known).await??;
         let mut asking = false;
         let mut last = Fault::Down("redirected too often".to_owned());
         for _ in 0..MOST_STEPS {
-            let refusal = match self.call(&link, question, asking, due).await {
+            let refusal = match self.call_link(&link, question, asking, callers).await {
                 Err(Fault::Refused(refusal)) => refusal,
-                answer => return answer,
+                answer => return answer.map(|answered| (answered, link)),
             };
             match refusal.remedy() {
                 Remedy::SendScript => link.unlearn(),
@@ -172,35 +223,30 @@ impl Exchange {
                     (link, asking) = (next, true);
                 }
                 Remedy::AskAgain => {
-                    if timeout_at(due, sleep(BEFORE_ASKING_AGAIN)).await.is_err() {
-                        return Err(Fault::Refused(refusal));
-                    }
+                    let refused = || Fault::Refused(refusal.clone());
+                    callers.within(sleep(BEFORE_ASKING_AGAIN), refused).await?;
                 }
-                Remedy::LookAround => {
-                    link.doubt();
-                    return Err(Fault::Refused(refusal));
-                }
-                Remedy::None => return Err(Fault::Refused(refusal)),
+                Remedy::LookAround | Remedy::None => return Err(Fault::Refused(refusal)),
             }
             last = Fault::Refused(refusal);
         }
         Err(last)
     }
 
-    /// Who has a slot; those who wait for that go on in their order.
+    /// The server that has a slot; those who wait for that go on in their order.
     async fn link(&self, slot: u16) -> Result<Arc<Link>, Fault> {
         let _turn = self.turns.lock().await;
         self.topology.link(slot).await
     }
 
-    /// Asks one server. A script that it is not known to have goes along as text: one that it denied would have to be
+    /// Calls one server. A script that it is not known to have goes along as text: one that it denied would have to be
     /// asked again, behind questions that came later.
-    async fn call(
+    async fn call_link<T>(
         &self,
         link: &Arc<Link>,
         question: &Question,
         asking: bool,
-        due: Instant,
+        callers: &mut Callers<T>,
     ) -> Result<Answered, Fault> {
         let unknown = question.script().filter(|script| !link.knows(script));
         if unknown.is_some() {
@@ -209,26 +255,10 @@ impl Exchange {
         let command = question.command(unknown.is_some());
         let answer =
             async { if asking { link.call_asking(&command).await } else { link.call(&command).await } };
-        let answer = timeout_at(due, answer).await.map_err(|_| link.timed_out())?;
+        let answer = callers.within(answer, || link.timed_out()).await?;
         if let (Ok(_), Some(script)) = (&answer, unknown) {
             link.learn(script);
         }
         answer
-    }
-}
-
-/// A place among those in flight, given back when it is dropped.
-struct Place<'a>(&'a AtomicUsize);
-
-impl<'a> Place<'a> {
-    fn take(exchange: &'a Exchange) -> Option<Place<'a>> {
-        let place = Place(&exchange.in_flight);
-        (place.0.fetch_add(1, Ordering::Relaxed) < exchange.max_in_flight).then_some(place)
-    }
-}
-
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

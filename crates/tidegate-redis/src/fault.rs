@@ -129,6 +129,12 @@ impl Fault {
         Fault::Lost(describe(address, error))
     }
 
+    /// Returns true if one ask of a call may be the reason why the server has refused all of it.
+    pub(crate) fn may_be_of_one_ask(&self) -> bool {
+        matches!(self, Fault::Refused(refusal)
+            if refusal.code == "NOPERM" || !refusal.is_of_server() && refusal.remedy() == Remedy::None)
+    }
+
     /// Whether it may have been done all the same.
     pub(crate) fn is_unknown(&self) -> bool {
         matches!(self, Fault::TimedOut(_) | Fault::Lost(_) | Fault::Unreadable(_))

@@ -9,7 +9,7 @@ mod adjust;
 mod background;
 #[doc(hidden)]
 pub mod bench;
-mod counter;
+mod callers;
 mod counts;
 mod dial;
 pub mod doctor;
@@ -21,6 +21,7 @@ mod link;
 mod open;
 mod options;
 mod refusals;
+mod request_queue;
 mod reset;
 mod returns;
 mod script;

@@ -46,7 +46,8 @@ pub(crate) struct Refusals {
 
 #[derive(Debug, Default)]
 struct Shard {
-    known: HashMap<Box<[u8]>, Known>,
+    /// By the hash of the name.
+    known: HashMap<u64, Known>,
     /// Rises whenever something was forgotten: what was asked before is not remembered any more.
     era: u64,
     /// The last question about each name that is asked for now, by the hash of the name: only its answer is remembered.
@@ -57,6 +58,7 @@ struct Shard {
 
 #[derive(Debug)]
 struct Known {
+    name: Box<[u8]>,
     limit: Limit,
     ask: Ask,
     decision: Decision,
@@ -84,6 +86,8 @@ pub(crate) enum Lasting {
 /// When a question was asked, for the answer to be remembered.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Era {
+    /// The hash of the name.
+    hash: u64,
     number: u64,
     /// The number of the question.
     asked: u64,
@@ -114,12 +118,14 @@ impl Refusals {
         (limit, ask): (&Limit, Ask),
         seat: Option<Seat>,
     ) -> (Option<Decision>, Era) {
-        let now = self.clock.now();
-        let mut shard = self.shard(name);
-        let era = Era { number: shard.era, asked: 0, asked_at: now, seat };
-        let Some(known) = shard.known.get(name) else { return (None, era) };
+        let (now, hash) = (self.clock.now(), self.hasher.hash_one(name));
+        let mut shard = self.shard(hash);
+        let era = Era { hash, number: shard.era, asked: 0, asked_at: now, seat };
+        let Some(known) = shard.known.get(&hash).filter(|known| *known.name == *name) else {
+            return (None, era);
+        };
         if now >= known.until || seat.is_some_and(|seat| known.seat != Some(seat)) {
-            shard.known.remove(name);
+            shard.known.remove(&hash);
             return (None, era);
         }
         (known.refusal(limit, ask, now), era)
@@ -127,15 +133,15 @@ impl Refusals {
 
     /// The server is asked about this state, which the answer may change: what was known of it ends, and only the last
     /// answer of several is remembered.
-    pub(crate) fn asks(&self, name: &[u8], era: &mut Era) {
-        let (mut shard, hash) = (self.shard(name), self.hasher.hash_one(name));
-        shard.known.remove(name);
+    pub(crate) fn asks(&self, era: &mut Era) {
+        let mut shard = self.shard(era.hash);
+        shard.known.remove(&era.hash);
         if shard.asked.len() >= MOST_ASKED {
             shard.asked.clear();
         }
         shard.questions += 1;
         era.asked = shard.questions;
-        shard.asked.insert(hash, era.asked);
+        shard.asked.insert(era.hash, era.asked);
     }
 
     /// Remembers a refusal, unless something was forgotten since it was asked for.
@@ -146,10 +152,10 @@ impl Refusals {
         (decision, era): (&Decision, Era),
         lasting: Lasting,
     ) {
-        let (mut shard, hash) = (self.shard(name), self.hasher.hash_one(name));
-        let is_last = shard.asked.get(&hash) == Some(&era.asked);
+        let mut shard = self.shard(era.hash);
+        let is_last = shard.asked.get(&era.hash) == Some(&era.asked);
         if is_last {
-            shard.asked.remove(&hash);
+            shard.asked.remove(&era.hash);
         }
         let Verdict::Denied { retry_after } = decision.verdict_in_ticks() else { return };
         let is_unsure = limit.algorithm() == Algorithm::Concurrency || limit.counts_denied();
@@ -160,17 +166,18 @@ impl Refusals {
         let until = era.asked_at.saturating_add(retry_after.min(self.longest));
         let is_last = is_last && shard.era == era.number;
         if until > known_at && is_last && shard.has_room(known_at) {
-            let (limit, decision, Era { asked_at, seat, .. }) = (*limit, *decision, era);
-            let known = Known { limit, ask, decision, lasting, asked_at, known_at, until, seat };
-            shard.known.insert(name.into(), known);
+            let (name, limit, decision, Era { asked_at, seat, .. }) = (name.into(), *limit, *decision, era);
+            let known = Known { name, limit, ask, decision, lasting, asked_at, known_at, until, seat };
+            shard.known.insert(era.hash, known);
         }
     }
 
     /// Forgets one subject.
     pub(crate) fn forget(&self, name: &[u8]) {
-        let mut shard = self.shard(name);
+        let hash = self.hasher.hash_one(name);
+        let mut shard = self.shard(hash);
         shard.era += 1;
-        shard.known.remove(name);
+        shard.known.remove(&hash);
     }
 
     /// Forgets all.
@@ -182,9 +189,8 @@ impl Refusals {
         }
     }
 
-    fn shard(&self, name: &[u8]) -> MutexGuard<'_, Shard> {
-        let place = self.hasher.hash_one(name) as usize % SHARDS;
-        self.shards[place].lock().unwrap_or_else(PoisonError::into_inner)
+    fn shard(&self, hash: u64) -> MutexGuard<'_, Shard> {
+        self.shards[hash as usize % SHARDS].lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -5,7 +5,7 @@ use tidegate::{StoreError, Subject};
 use tokio::time::Instant;
 
 use crate::exchange::Question;
-use crate::script;
+use crate::script::{self, StateName};
 use crate::store::Inner;
 
 impl Inner {
@@ -16,7 +16,7 @@ impl Inner {
     }
 
     /// The names of a key's states under every limit of its namespace.
-    async fn names_of(&self, subject: &Subject<'_>, due: Instant) -> Result<Vec<Vec<u8>>, StoreError> {
+    async fn names_of(&self, subject: &Subject<'_>, due: Instant) -> Result<Vec<StateName>, StoreError> {
         let own = self.target(subject)?.name;
         let listed = self.listed_names(subject.namespace(), due).await?;
         let mut names: Vec<_> = listed.iter().map(|name| name.state(self.prefix(), subject.key())).collect();
@@ -46,7 +46,7 @@ impl Inner {
     }
 
     /// Forgets these states, which share a slot. Returns true if there was one.
-    async fn forget_states(&self, names: Vec<Vec<u8>>, due: Instant) -> Result<bool, StoreError> {
+    async fn forget_states(&self, names: Vec<StateName>, due: Instant) -> Result<bool, StoreError> {
         names.iter().for_each(|name| self.forget(name));
         let answer = self.run(script::reset(&names, self.time()), due).await;
         names.iter().for_each(|name| self.forget(name));

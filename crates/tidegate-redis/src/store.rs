@@ -12,7 +12,6 @@ use tidegate::{
 use tokio::time::Instant;
 
 use crate::background::{Background, go_on};
-use crate::counter::Counter;
 use crate::counts::Counts;
 use crate::dial::Dialer;
 use crate::exchange::{Exchange, Question};
@@ -22,8 +21,9 @@ use crate::link::{Answered, Seat, Trunk};
 use crate::open::{OpenError, check};
 use crate::options::Options;
 use crate::refusals::Refusals;
+use crate::request_queue::RequestQueue;
 use crate::returns::{GiveBack, Returns, Tasks};
-use crate::script::{self, Bid, Call, Target, Time, Unsupported};
+use crate::script::{self, AskReply, Bid, Call, TakeAsk, Target, Time, Unsupported};
 use crate::status::Status;
 use crate::take::MOST_TOGETHER;
 use crate::topology::Topology;
@@ -71,7 +71,7 @@ pub(crate) struct Inner {
 pub(crate) struct Running {
     pub(crate) exchange: Arc<Exchange>,
     pub(crate) background: Background,
-    counter: Counter,
+    requests: RequestQueue,
 }
 
 impl RedisStore {
@@ -88,8 +88,10 @@ impl RedisStore {
 
     fn with_clock(options: Options, clock: Option<Arc<dyn Clock>>) -> Result<RedisStore, OpenError> {
         check(&options)?;
-        let has_slots = matches!(options.url.place, Place::Cluster(_));
-        let new = if has_slots { Refusals::across_slots } else { Refusals::new };
+        let new = match options.url.place {
+            Place::Cluster(_) => Refusals::across_slots,
+            _ => Refusals::new,
+        };
         let refusals = options.caches_refusals.then(new);
         let inner = Inner {
             options,
@@ -183,16 +185,16 @@ impl Inner {
             doubts: tokio::sync::Notify::new(),
         });
         let topology = Topology::new(&self.options, &trunk);
-        let bounds = (self.options.deadline, self.options.max_in_flight);
-        let exchange = Arc::new(Exchange::new(topology, self.counts.clone(), bounds));
-        let counter = Counter::open(&exchange, background.handle());
+        let Options { deadline, max_in_flight, .. } = self.options;
+        let exchange = Arc::new(Exchange::new(topology, self.counts.clone(), deadline, max_in_flight));
+        let requests = RequestQueue::open(&exchange, background.handle());
         let (listings, server_time) = (self.listings.clone(), self.server_time.clone());
         let upkeep = Arc::new(Upkeep { listings, server_time, exchange: exchange.clone() });
         go_on(background.handle(), move || upkeep.clone().run());
         let (returns, counts, clock) = (self.returns.clone(), self.counts.clone(), self.clock.clone());
         let give_back = Arc::new(GiveBack { returns, exchange: exchange.clone(), counts, clock });
         go_on(background.handle(), move || give_back.clone().run());
-        Ok(Running { exchange, background, counter })
+        Ok(Running { exchange, background, requests })
     }
 
     pub(crate) fn prefix(&self) -> &[u8] {
@@ -210,7 +212,13 @@ impl Inner {
 
     /// Asks the server on the thread of the connections.
     pub(crate) async fn ask(&self, question: Question, due: Instant) -> Result<Answered, Fault> {
-        self.running()?.counter.ask(question, due).await.unwrap_or_else(|| Err(closed()))
+        self.running()?.requests.ask(question, due).await.unwrap_or_else(|| Err(closed()))
+    }
+
+    /// Has the server decide one ask, in one call with others that are queued at the same moment.
+    pub(crate) async fn run_take(&self, ask: TakeAsk, due: Instant) -> Result<AskReply, StoreError> {
+        let reply = self.running()?.requests.take(ask, self.time(), due).await;
+        Ok(reply.unwrap_or_else(|| Err(closed()))?)
     }
 
     /// When a decision that begins now has to be made.
@@ -220,6 +228,11 @@ impl Inner {
 
     pub(crate) async fn run(&self, call: Call, due: Instant) -> Result<Value, StoreError> {
         Ok(self.ask(Question::Run(Arc::new(call)), due).await?.value)
+    }
+
+    /// Returns true if keys of different slots may be on different servers.
+    pub(crate) fn has_slots(&self) -> bool {
+        matches!(self.options.url.place, Place::Cluster(_))
     }
 
     /// The memory that a slot is in now, if its server is connected.

@@ -51,7 +51,8 @@ fn or_complain<T>(found: Result<T, String>) -> Option<T> {
     found.map_err(|problem| eprintln!("server: left out: {problem}")).ok()
 }
 
-fn build_tidegate() -> Result<PathBuf, String> {
+/// Our own server, built.
+pub(crate) fn build_tidegate() -> Result<PathBuf, String> {
     let target = target_folder()?;
     let mut cargo = cargo(&target);
     cargo.args(["build", "--release", "--locked", "-p", "tidegate-server", "--bin", "tidegate"]);

@@ -10,6 +10,11 @@ use std::thread;
 
 use super::{Process, START_WITHIN, Server};
 
+/// Starts this build of it with one thread and this configuration.
+pub(crate) fn start_with(program: &Path, config: &str) -> Result<Server, String> {
+    start(program, Some(config))
+}
+
 /// Starts it with its default zone, one thread and these rules; its messages are part of the error if it does not start.
 pub(super) fn start(program: &Path, rules: Option<&str>) -> Result<Server, String> {
     let mut command = Command::new(program);

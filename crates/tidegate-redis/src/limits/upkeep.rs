@@ -22,7 +22,7 @@ use super::listing::{Listed, Listing, Listings};
 use crate::exchange::{Exchange, Question};
 use crate::join::join_all;
 use crate::link::Answered;
-use crate::script::{self, ListedEntry, TableEntry, Time, whole_micros_at};
+use crate::script::{self, ListedEntry, StateName, TableEntry, Time, whole_micros_at};
 
 /// The time in which states are written before tables are read. Each is read once in that time, at most.
 const BETWEEN_READS: Duration = Duration::from_secs(1);
@@ -95,9 +95,9 @@ fn is_lost(listed: &Listed, found: Option<&ListedEntry>, now: Timestamp) -> bool
 
 /// The listings of each table, so many at once.
 fn by_table(listings: Vec<Arc<Listing>>) -> Vec<Vec<Arc<Listing>>> {
-    let mut tables: HashMap<Vec<u8>, Vec<_>> = HashMap::new();
+    let mut tables: HashMap<StateName, Vec<_>> = HashMap::new();
     for listing in listings {
-        tables.entry(listing.entry.table().to_vec()).or_default().push(listing);
+        tables.entry(listing.entry.table().clone()).or_default().push(listing);
     }
     tables
         .into_values()

@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
-use redis::{Cmd, Pipeline, Value};
+use redis::{Cmd, Pipeline, ServerError, Value};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout};
@@ -30,7 +30,7 @@ use tokio::time::{Instant, timeout};
 use crate::background::go_on;
 use crate::counts::Counts;
 use crate::dial::Dialer;
-use crate::fault::{Fault, Refusal};
+use crate::fault::{Fault, Refusal, Remedy};
 use crate::script::Script;
 use crate::url::Address;
 
@@ -208,14 +208,7 @@ impl Link {
         match answer {
             Ok(Value::ServerError(error)) => {
                 self.answered();
-                let refusal = Refusal::new(&self.address, &error);
-                let fault = Fault::Refused(refusal.clone());
-                if refusal.is_of_connection() {
-                    self.lose(seat.connection, fault.to_string());
-                } else if refusal.is_of_server() {
-                    *self.complaint() = Some(fault.to_string());
-                }
-                Err(fault)
+                Err(self.refused(&error, seat))
             }
             Ok(value) => {
                 self.answered();
@@ -228,6 +221,22 @@ impl Link {
                 Err(fault)
             }
         }
+    }
+
+    /// The server has refused a call, or one ask of it.
+    pub(crate) fn refused(&self, error: &ServerError, seat: Seat) -> Fault {
+        let refusal = Refusal::new(&self.address, error);
+        let is_doubted = refusal.remedy() == Remedy::LookAround;
+        let fault = Fault::Refused(refusal.clone());
+        if refusal.is_of_connection() {
+            self.lose(seat.connection, fault.to_string());
+        } else if refusal.is_of_server() {
+            *self.complaint() = Some(fault.to_string());
+        }
+        if is_doubted {
+            self.trunk.doubts.notify_one();
+        }
+        fault
     }
 
     fn answered(&self) {
@@ -247,11 +256,6 @@ impl Link {
             }
         }
         Fault::TimedOut(self.address.clone())
-    }
-
-    /// Somebody doubts that this is the right server.
-    pub(crate) fn doubt(&self) {
-        self.trunk.doubts.notify_one();
     }
 
     /// Gives a connection up, unless there is a newer one.

@@ -17,7 +17,7 @@ fn refused(limit: &Limit, taken: u64, asked: Ask) -> Decision {
 /// The server is asked about a name.
 fn asked_for(refusals: &Refusals, name: &[u8], asked: (&Limit, Ask)) -> Era {
     let (_, mut era) = refusals.certain(name, asked, None);
-    refusals.asks(name, &mut era);
+    refusals.asks(&mut era);
     era
 }
 
@@ -127,8 +127,9 @@ fn across_slots_nobody_is_refused_for_long_because_of_what_was_given_back() {
     let refusals = Refusals::across_slots();
     let era = asked_for(&refusals, b"k", (&limit, ask(1)));
     refusals.note(b"k", (&limit, ask(1)), (&decision, era), Lasting::AnyAsk);
-    let shard = refusals.shard(b"k");
-    let known = shard.known.get(&b"k"[..]).expect("it is remembered");
+    let hash = refusals.hasher.hash_one(&b"k"[..]);
+    let shard = refusals.shard(hash);
+    let known = shard.known.get(&hash).expect("it is remembered");
     assert_eq!(known.until.since(known.asked_at), LONGEST_ACROSS_SLOTS);
 }
 
@@ -139,9 +140,10 @@ fn a_refusal_ends_after_a_while_and_with_the_memory_that_it_came_from() {
     let (refusals, seats) = (Refusals::new(), [1, 2].map(|number| Some(Seat::for_tests(number, 0))));
     let is_known = |seat| refusals.certain(b"k", (&limit, ask(1)), seat).0.is_some();
     let (_, mut era) = refusals.certain(b"k", (&limit, ask(1)), seats[0]);
-    refusals.asks(b"k", &mut era);
+    refusals.asks(&mut era);
     refusals.note(b"k", (&limit, ask(1)), (&decision, era), Lasting::AnyAsk);
-    let lasts = refusals.shard(b"k").known.get(&b"k"[..]).map(|known| known.until.since(known.asked_at));
+    let hash = refusals.hasher.hash_one(&b"k"[..]);
+    let lasts = refusals.shard(hash).known.get(&hash).map(|known| known.until.since(known.asked_at));
     assert_eq!(lasts, Some(LONGEST));
     assert!(is_known(seats[0]));
     assert!(is_known(None), "while there is no connection nothing says that the state is gone");

@@ -1,18 +1,22 @@
 //! One ask of a script: the state that it is about, the limit of that, and what a key without a live state begins with.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use tidegate::{Algorithm, Ask, Limit, PermitId, PreparedLimit, State, Timestamp};
 
 use super::TICKS;
 use super::change::{NUMBER_BITS, permit_id};
-use super::key::LimitName;
+use super::key::{LimitName, StateName};
 use super::limits::{Unsupported, held, permit_name};
 use super::pack::Pack;
+use super::text::Kind;
 
 /// A state in a server, and the limit that it belongs to.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
     /// The name of the state.
-    pub(crate) name: Vec<u8>,
+    pub(crate) name: StateName,
     /// The limit, as a script holds it.
     pub(crate) limit: Limit,
     /// Holders are one set whatever the numbers: permits of a rule.
@@ -68,6 +72,57 @@ impl Bid {
         let [most, ..] = self.target.limit.numbers();
         self.ask.cost.get().min(most + 1)
     }
+}
+
+/// One ask for all of its bids or none, of which several go in one call.
+#[derive(Clone, Debug)]
+pub(crate) struct TakeAsk {
+    pub(crate) bids: Arc<[Bid]>,
+    /// A state is asked for more than once. Such an ask is a call of its own: its states are copied before they are written.
+    pub(crate) has_twins: bool,
+}
+
+impl TakeAsk {
+    pub(crate) fn new(bids: Arc<[Bid]>) -> TakeAsk {
+        let has_twins = bids.len() > 1 && names(&bids).len() < bids.len();
+        TakeAsk { bids, has_twins }
+    }
+
+    /// The length of the names of its states.
+    pub(crate) fn name_bytes(&self) -> usize {
+        self.bids.iter().map(|bid| bid.target.name.len()).sum()
+    }
+
+    /// The states that it asks for.
+    pub(crate) fn states(&self) -> States {
+        let is_debt = |bid: &Bid| Kind::of(bid.target.limit.algorithm()) == Kind::Debt;
+        match self.bids.iter().filter(|bid| is_debt(bid)).count() {
+            0 => States::Others,
+            // The script that only knows buckets knows neither copies nor what a key begins with.
+            all if all == self.bids.len()
+                && !self.has_twins
+                && self.bids.iter().all(|bid| bid.begin.is_none()) =>
+            {
+                States::Debts
+            }
+            _ => States::Mixed,
+        }
+    }
+}
+
+/// The states of an ask, by the scripts that know them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum States {
+    /// Buckets, which have a script of their own.
+    Debts,
+    /// No buckets.
+    Others,
+    Mixed,
+}
+
+/// The names of states, each once.
+pub(super) fn names(bids: &[Bid]) -> HashSet<&StateName> {
+    bids.iter().map(|bid| &bid.target.name).collect()
 }
 
 /// The state that a key without a live one begins with, and the time until which that is known.

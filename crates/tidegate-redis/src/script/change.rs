@@ -3,7 +3,7 @@
 use tidegate::{Adjustment, Algorithm, Cost, Decision, Limit, PermitId, State, Timestamp};
 
 use super::bid::{Begin, Target};
-use super::key::{letter, mark_name};
+use super::key::{StateName, letter, mark_name};
 use super::limits::{holders_letter, pace_price, pack_adjustment, pack_priced_pace, permit_name};
 use super::pack::Pack;
 use super::text::{Job, Kind};
@@ -96,7 +96,7 @@ pub(crate) fn adjust(target: &Target, adjustment: Adjustment, begin: Option<&Beg
 }
 
 /// Forgets states of one slot. The answer is how many there were.
-pub(crate) fn reset(states: &[Vec<u8>], time: Time) -> Call {
+pub(crate) fn reset(states: &[StateName], time: Time) -> Call {
     let keys = states.iter().flat_map(|state| [state.clone(), mark_name(state)]).collect();
     let mut arguments = vec![b"reset".to_vec()];
     arguments.extend(time.arguments());

@@ -14,6 +14,8 @@
 //! state's mark of it. The limits that a namespace has had are listed in
 //! a hash, `tg:limits:user`, by which a key is found under all of them.
 
+use std::sync::Arc;
+
 use tidegate::{Algorithm, Key, PreparedLimit};
 
 /// How many slots a cluster has.
@@ -22,6 +24,9 @@ const SLOTS: u16 = 16_384;
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 /// The letter of the algorithm, and those of the digest.
 pub(super) const LIMIT_LETTERS: usize = 12;
+
+/// The name of a state, or of another key in the server.
+pub(crate) type StateName = Arc<[u8]>;
 
 /// The part of names that is the same for all keys under one limit: algorithm, digest and namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -46,7 +51,7 @@ impl LimitName {
     }
 
     /// The name of a key's state under this limit.
-    pub(crate) fn state(&self, prefix: &[u8], key: &Key) -> Vec<u8> {
+    pub(crate) fn state(&self, prefix: &[u8], key: &Key) -> StateName {
         let key = key.as_bytes();
         let mut name = Vec::with_capacity(prefix.len() + 7 + self.0.len() + key.len());
         name.extend_from_slice(prefix);
@@ -55,20 +60,20 @@ impl LimitName {
         name.push(b'}');
         name.extend_from_slice(&self.0);
         name.extend_from_slice(key);
-        name
+        name.into()
     }
 }
 
 /// The name of the mark of a state: it says when units were last taken off it without a receipt.
-pub(crate) fn mark_name(state: &[u8]) -> Vec<u8> {
+pub(crate) fn mark_name(state: &[u8]) -> StateName {
     // No prefix has a brace, so the first one ends the tag.
     let tag_end = state.iter().position(|byte| *byte == b'}').map_or(0, |brace| brace + 1);
-    [&state[..tag_end], b"r", &state[tag_end..]].concat()
+    [&state[..tag_end], b"r", &state[tag_end..]].concat().into()
 }
 
 /// The name of the table of the limits that a namespace has had.
-pub(crate) fn table_name(prefix: &[u8], namespace: &str) -> Vec<u8> {
-    [prefix, b"limits:", namespace.as_bytes()].concat()
+pub(crate) fn table_name(prefix: &[u8], namespace: &str) -> StateName {
+    [prefix, b"limits:", namespace.as_bytes()].concat().into()
 }
 
 /// The algorithm and the digest of the numbers of a limit. They are part of what is stored, and never change.

@@ -132,11 +132,13 @@ pub(crate) fn longest_use(limit: &Limit) -> Ticks {
 }
 
 /// What a script is told about an ask under a limit that it holds.
-pub(super) fn pack_take(bid: &Bid) -> Pack {
+///
+/// The numbers of a debt stand behind those of others in one argument; the other algorithms have an argument for each.
+pub(super) fn pack_take(bid: &Bid, others: Vec<u8>) -> Vec<u8> {
     let (target, limit, ask) = (&bid.target, &bid.target.limit, bid.ask);
     let (cost, patience, numbers) = (ask.cost.get(), ask.patience.get(), limit.numbers());
-    match limit.algorithm() {
-        Algorithm::TokenBucket | Algorithm::LeakyBucket => pack_debt(limit, ask),
+    let pack = match limit.algorithm() {
+        Algorithm::TokenBucket | Algorithm::LeakyBucket => pack_debt(limit, ask, others),
         Algorithm::Pacer => pack_pace(limit, cost, patience),
         Algorithm::Concurrency => {
             let [most, lease, ..] = numbers;
@@ -146,7 +148,8 @@ pub(super) fn pack_take(bid: &Bid) -> Pack {
         }
         // Whatever is more than all, is too much.
         _ => pack_counter(limit, cost.min(numbers[0] + 1)),
-    }
+    };
+    pack.into_bytes()
 }
 
 /// The letter of holders: under a rule they are one set, in which each keeps the lease that it was given.
@@ -171,9 +174,9 @@ pub(super) fn pack_adjustment(limit: &Limit, cost: Cost, is_charge: bool) -> Pac
 }
 
 /// Price, the most that may be owed after paying it, and the most that can be owed at all.
-fn pack_debt(limit: &Limit, ask: Ask) -> Pack {
+fn pack_debt(limit: &Limit, ask: Ask, others: Vec<u8>) -> Pack {
     let [_, interval, capacity, max_debt, undelayed] = limit.numbers();
-    let pack = Pack::new(letter(limit.algorithm()));
+    let pack = Pack::behind(others, letter(limit.algorithm()));
     let price = interval.checked_mul(ask.cost.get()).filter(|price| *price <= capacity);
     let pack = match price {
         Some(price) => {

@@ -1,6 +1,6 @@
-//! What is said to the server, and what it answers: one script call for any number of limits.
+//! What is said to the server, and what it answers: one script call for any number of asks and limits.
 //!
-//! A script looks at every state, spends only if all let pass, and sends back what it saw: the time and the states as
+//! A script looks at every state of an ask, spends only if all allow, and sends back what it saw: the time and the states as
 //! they were. The library then decides about those states once more, so that every figure of a [`Decision`] is its own;
 //! the scripts only have to find the same verdict and the same next state.
 //!
@@ -22,11 +22,13 @@ mod text;
 mod unreadable;
 mod words;
 
-pub(crate) use bid::{Begin, Bid, Target};
+pub(crate) use bid::{Begin, Bid, States, TakeAsk, Target};
 pub(crate) use change::{Taken, adjust, give_back, refund, release, renew, reset};
-pub(crate) use key::{LimitName, mark_name, slot, table_name};
+pub(crate) use key::{LimitName, StateName, mark_name, slot, table_name};
 pub(crate) use limits::{Unsupported, held, longest_use, supports};
-pub(crate) use reply::{Decided, TakeReply, read_adjust, read_peek, read_take, read_whether};
+pub(crate) use reply::{
+    AskReply, Decided, TakeReply, read_adjust, read_peek, read_take, read_takes, read_whether,
+};
 pub(crate) use states::{read_states, states};
 pub(crate) use table::{
     Announced, InForce, ListedEntry, TableEntry, TableFields, list_limits, read_fields, read_history,
@@ -62,8 +64,8 @@ pub(crate) fn whole_micros(wait: Ticks) -> Ticks {
     span(wait.get().div_ceil(TICKS).saturating_mul(TICKS))
 }
 
-/// Who tells the time.
-#[derive(Clone, Copy, Debug)]
+/// The clock by which a script decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Time {
     /// The server.
     Server,
@@ -91,7 +93,7 @@ pub(crate) struct Call {
     /// What to run.
     pub(crate) script: &'static Script,
     /// On which keys.
-    pub(crate) keys: Vec<Vec<u8>>,
+    pub(crate) keys: Vec<StateName>,
     /// With which arguments.
     pub(crate) arguments: Vec<Vec<u8>>,
 }

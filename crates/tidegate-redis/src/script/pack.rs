@@ -9,9 +9,13 @@ pub(super) struct Pack(Vec<u8>);
 impl Pack {
     /// An argument about an algorithm, named by its letter.
     pub(super) fn new(letter: u8) -> Pack {
-        let mut bytes = Vec::with_capacity(72);
-        bytes.push(letter);
-        Pack(bytes)
+        Pack::behind(Vec::with_capacity(72), letter)
+    }
+
+    /// The same behind others in one argument.
+    pub(super) fn behind(mut others: Vec<u8>, letter: u8) -> Pack {
+        others.push(letter);
+        Pack(others)
     }
 
     /// A whole number. One above 2^53 is not whole any more in a script: there it means "too much", and has to be so for

@@ -1,14 +1,33 @@
 //! Reading what a server answers, and deciding about it.
 
-use redis::Value;
-use tidegate::{Adjusted, Algorithm, Decision, Limit, State, Timestamp};
+use redis::{ServerError, Value};
+use tidegate::{Adjusted, Algorithm, Decision, State, Timestamp};
 
 use super::bid::Bid;
 use super::change::{Taken, permit_of};
 use super::words::{digits, numbers_of, words_of_holders, words_of_numbers, words_of_text};
 use super::{EPOCH, TICKS, Unreadable};
 
-/// The answer to [`take`](super::take).
+/// The part of the reply to [`take`](super::take) that is about one ask.
+#[derive(Debug)]
+pub(crate) struct AskReply {
+    now: Timestamp,
+    spent: Spent,
+    states: Vec<Value>,
+}
+
+/// Whether a script has spent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Spent {
+    All,
+    None,
+    /// It does not say so: about buckets there is no doubt.
+    Untold,
+    /// It did nothing, for it has to know more.
+    Unknown,
+}
+
+/// The outcome of one ask.
 #[derive(Debug)]
 pub(crate) enum TakeReply {
     Decided(Decided),
@@ -33,24 +52,99 @@ pub(crate) struct Decided {
     pub(crate) is_begun: Vec<bool>,
 }
 
-/// Reads the answer to [`take`](super::take).
-pub(crate) fn read_take(reply: Value, bids: &[Bid]) -> Result<TakeReply, Unreadable> {
-    let seen = Seen::read(reply, bids)?;
-    let now = seen.now;
+/// Splits the reply to [`take`](super::take) by its asks, which have so many bids each.
+pub(crate) fn read_takes(
+    reply: Value,
+    sizes: impl ExactSizeIterator<Item = usize> + Clone,
+) -> Result<Vec<Result<AskReply, ServerError>>, Unreadable> {
+    match reply {
+        Value::BulkString(line) if sizes.len() == 1 => Ok(vec![Ok(AskReply::of_line(&line)?)]),
+        Value::Array(mut parts)
+            if parts.len() == sizes.clone().sum::<usize>() + 2 && ends_with_time(&parts) =>
+        {
+            let now = time_of_parts(&parts.split_off(parts.len() - 2))?;
+            let mut states = parts.into_iter();
+            Ok(sizes.map(|size| AskReply::of_debts(now, states.by_ref().take(size))).collect())
+        }
+        Value::Array(mut parts) if parts.len() == sizes.len() + 2 => {
+            let asks = parts.split_off(2);
+            let now = time_of_parts(&parts)?;
+            asks.into_iter().zip(sizes).map(|(ask, size)| AskReply::of_ask(now, ask, size)).collect()
+        }
+        other => Err(Unreadable::new("no decision", &other)),
+    }
+}
+
+/// Buckets are told without anything about each ask, and the time stands behind them.
+fn ends_with_time(parts: &[Value]) -> bool {
+    matches!(parts.last(), Some(Value::BulkString(_)))
+}
+
+impl AskReply {
+    /// The seconds, the microseconds and what is owed, in one line.
+    fn of_line(line: &[u8]) -> Result<AskReply, Unreadable> {
+        let mut words = line.splitn(3, |byte| *byte == b' ');
+        let (Some(seconds), Some(micros), Some(owed)) = (words.next(), words.next(), words.next()) else {
+            return Err(Unreadable::new("no time", &line));
+        };
+        let now = time_of(seconds, micros).ok_or_else(|| Unreadable::new("no time", &line))?;
+        let owed = if owed.is_empty() { Value::Nil } else { Value::BulkString(owed.to_vec()) };
+        Ok(AskReply { now, spent: Spent::Untold, states: vec![owed] })
+    }
+
+    /// The debts of one ask; its error stands in the place of the first.
+    fn of_debts(now: Timestamp, states: impl Iterator<Item = Value>) -> Result<AskReply, ServerError> {
+        let mut states: Vec<_> = states.collect();
+        match states.first_mut() {
+            Some(Value::ServerError(error)) => Err(error.clone()),
+            _ => Ok(AskReply { now, spent: Spent::Untold, states }),
+        }
+    }
+
+    /// Whether an ask was spent, and its states.
+    fn of_ask(now: Timestamp, ask: Value, size: usize) -> Result<Result<AskReply, ServerError>, Unreadable> {
+        let mut parts = match ask {
+            Value::ServerError(error) => return Ok(Err(error)),
+            Value::Array(parts) if parts.len() == size + 1 => parts,
+            other => return Err(Unreadable::new("no decision", &other)),
+        };
+        let states = parts.split_off(1);
+        let spent = match parts.pop() {
+            Some(Value::Int(0)) => Spent::None,
+            Some(Value::Int(1)) => Spent::All,
+            Some(Value::Int(2)) => Spent::Unknown,
+            other => return Err(Unreadable::new("neither that it spent nor that it did not", &other)),
+        };
+        Ok(Ok(AskReply { now, spent, states }))
+    }
+
+    fn seen_states(&self, bids: &[Bid]) -> Result<Vec<SeenState>, Unreadable> {
+        let each = bids.iter().zip(&self.states);
+        let seen = each.map(|(bid, value)| {
+            let seen = read_state(value, bid.target.limit.algorithm());
+            seen.ok_or_else(|| Unreadable::new("no state", value))
+        });
+        seen.collect()
+    }
+}
+
+/// Reads the outcome of one ask.
+pub(crate) fn read_take(reply: &AskReply, bids: &[Bid]) -> Result<TakeReply, Unreadable> {
+    let (now, seen_states) = (reply.now, reply.seen_states(bids)?);
     let is_begun: Vec<_> =
-        bids.iter().zip(&seen.states).map(|(bid, seen)| bid.begin.is_some() && seen.is_missing).collect();
-    if seen.spent == Spent::Unknown {
+        bids.iter().zip(&seen_states).map(|(bid, seen)| bid.begin.is_some() && seen.is_missing).collect();
+    if reply.spent == Spent::Unknown {
         return Ok(TakeReply::Unknown { now, is_live: is_begun.iter().map(|is_begun| !is_begun).collect() });
     }
-    let states: Vec<_> = bids.iter().zip(&seen.states).map(|(bid, seen)| bid.state(seen)).collect();
+    let states: Vec<_> = bids.iter().zip(&seen_states).map(|(bid, seen)| bid.state(seen)).collect();
     let passes = |(bid, state): (&Bid, &State)| bid.target.limit.peek(state, now, bid.ask).is_allowed();
-    let is_spent = match seen.spent {
+    let is_spent = match reply.spent {
         Spent::All => true,
         Spent::None | Spent::Unknown => false,
         Spent::Untold => bids.iter().zip(&states).all(passes),
     };
     let mut decided = Decided { now, decisions: Vec::new(), taken: Vec::new(), states: Vec::new(), is_begun };
-    for ((bid, seen_state), state) in bids.iter().zip(seen.states).zip(states) {
+    for ((bid, seen_state), state) in bids.iter().zip(seen_states).zip(states) {
         let limit = &bid.target.limit;
         if is_spent {
             let (decision, taken) = spent(bid, &seen_state, (state.clone(), now))?;
@@ -98,11 +192,10 @@ impl Bid {
 
 /// Reads the answer to [`peek`](super::peek): the time, and the state of each.
 pub(crate) fn read_peek(reply: Value, bids: &[Bid]) -> Result<(Timestamp, Vec<State>), Unreadable> {
-    let seen = Seen::read(reply, bids)?;
-    if seen.states.len() != bids.len() {
-        return Err(Unreadable::new("too little to look at", &seen.now));
-    }
-    Ok((seen.now, seen.states.into_iter().map(|seen| seen.state).collect()))
+    let seen = read_takes(reply, std::iter::once(bids.len()))?.pop();
+    let Some(Ok(seen)) = seen else { return Err(Unreadable::new("no state", &seen)) };
+    let states = seen.seen_states(bids)?.into_iter().map(|seen| seen.state).collect();
+    Ok((seen.now, states))
 }
 
 /// Reads the answer to [`adjust`](super::adjust) and [`give_back`](super::give_back); `None` if nothing was done, as a
@@ -125,79 +218,11 @@ pub(crate) fn read_whether(reply: Value) -> Result<bool, Unreadable> {
     }
 }
 
-/// What a script saw.
-struct Seen {
-    now: Timestamp,
-    spent: Spent,
-    states: Vec<SeenState>,
-}
-
-/// Whether a script has spent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Spent {
-    All,
-    None,
-    /// It does not say so: about buckets there is no doubt.
-    Untold,
-    /// It did nothing, for it has to know more.
-    Unknown,
-}
-
 /// The state that a decision was about; of a log or of holders, as much of it as the decision needs.
 struct SeenState {
     state: State,
     is_missing: bool,
     permit: Option<tidegate::PermitId>,
-}
-
-impl Seen {
-    fn read(reply: Value, bids: &[Bid]) -> Result<Seen, Unreadable> {
-        let limits = bids.iter().map(|bid| &bid.target.limit);
-        match reply {
-            Value::BulkString(line) => Seen::of_line(&line, limits),
-            Value::Array(mut parts) if parts.len() == bids.len() + 2 => {
-                let time = parts.split_off(bids.len());
-                Seen::of_parts(&time, Spent::Untold, (parts, limits))
-            }
-            Value::Array(mut parts) if parts.len() == bids.len() + 3 => {
-                let states = parts.split_off(3);
-                let spent = match parts.pop() {
-                    Some(Value::Int(0)) => Spent::None,
-                    Some(Value::Int(1)) => Spent::All,
-                    Some(Value::Int(2)) => Spent::Unknown,
-                    other => {
-                        return Err(Unreadable::new("neither that it spent nor that it did not", &other));
-                    }
-                };
-                Seen::of_parts(&parts, spent, (states, limits))
-            }
-            other => Err(Unreadable::new("no decision", &other)),
-        }
-    }
-
-    /// The seconds, the microseconds and what is owed, in one line.
-    fn of_line<'a>(line: &[u8], limits: impl Iterator<Item = &'a Limit>) -> Result<Seen, Unreadable> {
-        let mut words = line.splitn(3, |byte| *byte == b' ');
-        let (Some(seconds), Some(micros), Some(owed)) = (words.next(), words.next(), words.next()) else {
-            return Err(Unreadable::new("no time", &line));
-        };
-        let text = |word: &[u8]| Value::BulkString(word.to_vec());
-        let owed = if owed.is_empty() { Value::Nil } else { text(owed) };
-        Seen::of_parts(&[text(seconds), text(micros)], Spent::Untold, (vec![owed], limits))
-    }
-
-    fn of_parts<'a>(
-        time: &[Value],
-        spent: Spent,
-        (states, limits): (Vec<Value>, impl Iterator<Item = &'a Limit>),
-    ) -> Result<Seen, Unreadable> {
-        let now = time_of_parts(time)?;
-        let states = states.into_iter().zip(limits);
-        let states = states.map(|(value, limit)| read_state(&value, limit.algorithm()).ok_or(value));
-        let states: Result<Vec<_>, _> = states.collect();
-        let states = states.map_err(|value| Unreadable::new("no state", &value))?;
-        Ok(Seen { now, spent, states })
-    }
 }
 
 /// The time in the two parts with which a script tells it.

@@ -3,13 +3,13 @@
 use redis::Value;
 use tidegate::{Algorithm, State};
 
-use super::key::letter;
+use super::key::{StateName, letter};
 use super::text::Job;
 use super::words::{digits, numbers_of, words_of_numbers, words_of_text};
 use super::{Call, TICKS, Time, Unreadable};
 
 /// Reads the states of these names, which share a slot. [`read_states`] reads the answer.
-pub(crate) fn states(names: Vec<Vec<u8>>, algorithms: &[Algorithm], time: Time) -> Call {
+pub(crate) fn states(names: Vec<StateName>, algorithms: &[Algorithm], time: Time) -> Call {
     let letters = algorithms.iter().map(|algorithm| letter(*algorithm));
     let mut arguments = vec![std::iter::once(b'n').chain(letters).collect()];
     arguments.extend(time.arguments());

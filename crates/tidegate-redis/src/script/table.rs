@@ -12,7 +12,7 @@
 use redis::Value;
 use tidegate::{Algorithm, History, Predecessor, PreparedLimit, Ticks, Timestamp};
 
-use super::key::{LIMIT_LETTERS, LimitName, letter, slot, table_name};
+use super::key::{LIMIT_LETTERS, LimitName, StateName, letter, slot, table_name};
 use super::limits::held_numbers;
 use super::reply::{text_of, time_of_parts};
 use super::text::Job;
@@ -24,7 +24,7 @@ const OTHERS: &str = "~";
 /// The limits of one namespace and one of them, as they are in the table.
 #[derive(Clone, Debug)]
 pub(crate) struct TableEntry {
-    table: Vec<u8>,
+    table: StateName,
     field: String,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct ListedEntry {
 /// Fields of one table.
 #[derive(Debug)]
 pub(crate) struct TableFields {
-    pub(crate) table: Vec<u8>,
+    pub(crate) table: StateName,
     pub(crate) names: Vec<String>,
 }
 
@@ -85,7 +85,7 @@ impl TableEntry {
     }
 
     /// The table that it is in.
-    pub(crate) fn table(&self) -> &[u8] {
+    pub(crate) fn table(&self) -> &StateName {
         &self.table
     }
 
@@ -97,9 +97,9 @@ impl TableEntry {
     /// The fields of several limits of one table, and the one of limits for which there was no room, which is the last.
     /// [`read_fields`] reads the answer.
     pub(crate) fn fields<'e>(entries: impl Iterator<Item = &'e TableEntry>) -> TableFields {
-        let (mut table, mut names) = (Vec::new(), Vec::new());
+        let (mut table, mut names) = (StateName::default(), Vec::new());
         for entry in entries {
-            table.clone_from(&entry.table);
+            table = entry.table.clone();
             names.push(entry.field.clone());
         }
         names.push(OTHERS.to_owned());

@@ -1,28 +1,49 @@
-//! Asking: what is to be taken, or only looked at.
+//! Asks: limits that are to be taken from, or only looked at.
 
-use std::collections::HashSet;
-
-use super::bid::{Begin, Bid, Target};
+use super::bid::{Begin, Bid, States, TakeAsk, names};
 use super::limits::pack_take;
 use super::text::{Job, Kind, Kinds};
-use super::{Call, Time};
+use super::{Call, StateName, Time};
 
-/// Takes all or none. [`read_take`](super::read_take) reads the answer.
-pub(crate) fn take(bids: &[Bid], time: Time) -> Call {
-    let mut keys: Vec<_> = bids.iter().map(|bid| bid.target.name.clone()).collect();
-    let mut arguments = packs(bids);
-    let job = job(bids, &keys);
+/// The letter before the sizes of several asks, and the one where some may ask for one state.
+const SIZES: u8 = b'a';
+const SIZES_WITH_TWINS: u8 = b'w';
+
+/// Takes each of these asks by itself, in their order; all bids of an ask or none. [`read_takes`](super::read_takes)
+/// reads the answer.
+///
+/// Several asks that go together have at most 255 bids each, and no twins.
+pub(crate) fn take(asks: &[TakeAsk], time: Time) -> Call {
+    let bids = || asks.iter().flat_map(|ask| &*ask.bids);
+    let mut keys: Vec<_> = bids().map(|bid| bid.target.name.clone()).collect();
+    let kinds: Kinds = bids().map(kind_of).collect();
+    let is_plain = asks.iter().all(|ask| ask.states() == States::Debts);
+    let job = match asks {
+        [ask] if is_plain && ask.bids.len() == 1 => Job::TakeDebt,
+        [_] if is_plain => Job::TakeDebts,
+        _ if is_plain => Job::TakeDebtsEach,
+        _ => Job::Take(kinds),
+    };
+    let mut arguments = Vec::with_capacity(bids().count() + 3);
     match job {
+        Job::Take(_) => arguments.extend(bids().map(|bid| pack_take(bid, Vec::new()))),
         // Every argument costs the server something.
-        Job::TakeDebts => arguments = vec![arguments.concat()],
-        Job::Take(_) => keys.extend(copies(&keys)),
-        _ => {}
+        _ => arguments.push(bids().fold(Vec::new(), |packs, bid| pack_take(bid, packs))),
     }
-    if bids.iter().any(|bid| bid.begin.is_some()) {
+    if bids().any(|bid| bid.begin.is_some()) {
         let begin = |bid: &Bid| {
             bid.begin.as_ref().map_or_else(Begin::none, |begin| begin.argument(&bid.target.limit))
         };
-        arguments.extend(bids.iter().map(begin));
+        arguments.extend(bids().map(begin));
+    }
+    match asks {
+        [ask] if ask.has_twins => keys.extend(copies(&ask.bids)),
+        [_] => {}
+        _ => {
+            let sizes = asks.iter().map(|ask| u8::try_from(ask.bids.len()).unwrap_or(u8::MAX));
+            let letter = if may_share_states(&keys) { SIZES_WITH_TWINS } else { SIZES };
+            arguments.push(std::iter::once(letter).chain(sizes).collect());
+        }
     }
     arguments.extend(time.arguments());
     Call { script: job.script(), keys, arguments }
@@ -31,46 +52,29 @@ pub(crate) fn take(bids: &[Bid], time: Time) -> Call {
 /// What a take of each by itself would say. [`read_peek`](super::read_peek) reads the answer.
 pub(crate) fn peek(bids: &[Bid], time: Time) -> Call {
     let keys = bids.iter().map(|bid| bid.target.name.clone()).collect();
-    let mut arguments = packs(bids);
+    let mut arguments: Vec<_> = bids.iter().map(|bid| pack_take(bid, Vec::new())).collect();
     arguments.extend(time.arguments());
-    Call { script: Job::Peek(kinds_of(bids)).script(), keys, arguments }
+    Call { script: Job::Peek(bids.iter().map(kind_of).collect()).script(), keys, arguments }
 }
 
-fn packs(bids: &[Bid]) -> Vec<Vec<u8>> {
-    let mut packs = Vec::with_capacity(bids.len() + 2);
-    packs.extend(bids.iter().map(|bid| pack_take(bid).into_bytes()));
-    packs
-}
-
-fn kinds_of(bids: &[Bid]) -> Kinds {
-    bids.iter().map(|bid| kind_of(&bid.target)).collect()
-}
-
-fn kind_of(target: &Target) -> Kind {
-    Kind::of(target.limit.algorithm())
-}
-
-fn job(bids: &[Bid], keys: &[Vec<u8>]) -> Job {
-    let kinds = kinds_of(bids);
-    let is_plain = kinds == Kinds::DEBTS && bids.iter().all(|bid| bid.begin.is_none());
-    match bids {
-        [_] if is_plain => Job::TakeDebt,
-        _ if is_plain && !has_twins(keys) => Job::TakeDebts,
-        _ => Job::Take(kinds),
-    }
-}
-
-/// Returns true if a state is asked for more than once.
-fn has_twins(keys: &[Vec<u8>]) -> bool {
-    let mut seen = HashSet::with_capacity(keys.len());
-    keys.len() > 1 && !keys.iter().all(|key| seen.insert(key))
+fn kind_of(bid: &Bid) -> Kind {
+    Kind::of(bid.target.limit.algorithm())
 }
 
 /// Where states are copied to if one is asked for more than once; that they are there tells the script so.
-fn copies(keys: &[Vec<u8>]) -> Vec<Vec<u8>> {
-    if !has_twins(keys) {
-        return Vec::new();
-    }
-    let mut seen = HashSet::new();
-    keys.iter().filter(|key| seen.insert(*key)).map(|key| [key, &b"~"[..]].concat()).collect()
+fn copies(bids: &[Bid]) -> impl Iterator<Item = StateName> {
+    names(bids).into_iter().map(|name| [name, &b"~"[..]].concat().into())
+}
+
+/// Returns true if a name occurs twice, and hardly ever if none does.
+fn may_share_states(names: &[StateName]) -> bool {
+    let mut fingerprints: Vec<_> = names.iter().map(|name| fingerprint(name)).collect();
+    fingerprints.sort_unstable();
+    fingerprints.windows(2).any(|two| two[0] == two[1])
+}
+
+fn fingerprint(name: &[u8]) -> u64 {
+    let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    let words = name.chunks(8).map(|part| part.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)));
+    words.fold(name.len() as u64, mix)
 }

@@ -9,7 +9,10 @@ use redis::{Connection, Value};
 use testbed::{Flavour, Redis};
 use tidegate::{Ask, Decision, Subject};
 
-use super::{Bid, Call, TakeReply, Taken, Target, Unreadable, all, read_peek, read_take};
+use super::{
+    AskReply, Bid, Call, StateName, TakeAsk, TakeReply, Taken, Target, Time, Unreadable, all, read_peek,
+    read_take, read_takes,
+};
 
 pub(super) const PREFIX: &[u8] = b"tg:";
 
@@ -23,9 +26,23 @@ pub(super) fn bids(asks: &[(Subject<'_>, Ask)]) -> Vec<Bid> {
     asks.iter().map(|(subject, ask)| Bid::new(target(subject), *ask)).collect()
 }
 
+/// The call of one ask.
+pub(super) fn take(bids: Vec<Bid>, time: Time) -> Call {
+    super::take(&[TakeAsk::new(bids.into())], time)
+}
+
 /// What was decided, and what each take is given back with.
 pub(super) fn decided(
     reply: Value,
+    asks: &[(Subject<'_>, Ask)],
+) -> Result<(Vec<Decision>, Vec<Option<Taken>>), Unreadable> {
+    let reply = read_takes(reply, std::iter::once(asks.len()))?.remove(0);
+    decided_ask(&reply.expect("no error"), asks)
+}
+
+/// The same about one of several asks.
+pub(super) fn decided_ask(
+    reply: &AskReply,
     asks: &[(Subject<'_>, Ask)],
 ) -> Result<(Vec<Decision>, Vec<Option<Taken>>), Unreadable> {
     match read_take(reply, &bids(asks))? {
@@ -78,11 +95,15 @@ impl Server {
     }
 
     /// Forgets keys and runs a call, many times in one round trip.
-    pub(super) fn run_all(&mut self, calls: &[(Vec<Vec<u8>>, Call)]) -> Vec<Value> {
+    pub(super) fn run_all(&mut self, calls: &[(Vec<StateName>, Call)]) -> Vec<Value> {
         let mut pipeline = redis::pipe();
         for (forgotten, call) in calls {
             if !forgotten.is_empty() {
-                pipeline.cmd("DEL").arg(forgotten).ignore();
+                pipeline.cmd("DEL");
+                forgotten.iter().for_each(|name| {
+                    pipeline.arg(&**name);
+                });
+                pipeline.ignore();
             }
             pipeline.add_command(command_of(call));
         }
@@ -94,8 +115,11 @@ impl Server {
 fn command_of(call: &Call) -> redis::Cmd {
     let mut command = redis::cmd("EVAL");
     command.arg(&call.script.text).arg(call.keys.len());
-    for word in call.keys.iter().chain(&call.arguments) {
-        command.arg(word);
-    }
+    call.keys.iter().for_each(|key| {
+        command.arg(&**key);
+    });
+    call.arguments.iter().for_each(|argument| {
+        command.arg(argument);
+    });
     command
 }

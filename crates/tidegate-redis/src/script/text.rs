@@ -1,4 +1,5 @@
-//! The scripts, put together from pieces: a call carries nothing that its limits do not need.
+//! The scripts, assembled from sections of the files in `lua/`, one for each algorithm: a script has nothing that its
+//! limits do not need.
 
 use std::sync::OnceLock;
 
@@ -20,6 +21,8 @@ pub(super) enum Job {
     TakeDebt,
     /// Take from several buckets, all of them different.
     TakeDebts,
+    /// The same for several asks.
+    TakeDebtsEach,
     /// Take from limits of these kinds.
     Take(Kinds),
     /// Look at limits of these kinds.
@@ -76,8 +79,6 @@ impl Kind {
 pub(super) struct Kinds(u8);
 
 impl Kinds {
-    pub(super) const DEBTS: Kinds = Kinds(1 << Kind::Debt as u8);
-
     const fn only(kind: Kind) -> Kinds {
         Kinds(1 << kind as u8)
     }
@@ -106,13 +107,14 @@ static SCRIPTS: [OnceLock<Script>; PLACES] = [const { OnceLock::new() }; PLACES]
 #[cfg(test)]
 /// Every script that is likely to be run: those for any mix of algorithms are put together when they are needed.
 pub(crate) fn all() -> impl Iterator<Item = &'static Script> {
-    let jobs = [Job::TakeDebt, Job::TakeDebts, Job::RefundDebt, Job::Release, Job::Renew, Job::Nothing];
+    let takes = [Job::TakeDebt, Job::TakeDebts, Job::TakeDebtsEach];
+    let jobs = [Job::RefundDebt, Job::Release, Job::Renew, Job::Nothing];
     let others = [Job::Reset, Job::ReadStates, Job::NoteLimit, Job::AnnounceLimit, Job::ListLimits];
     let of_kind = |kind| {
         let only = Kinds::only(kind);
         [Job::Take(only), Job::Peek(only), Job::Adjust(kind), Job::GiveBack(kind)]
     };
-    jobs.into_iter().chain(others).chain(KINDS.into_iter().flat_map(of_kind)).map(Job::script)
+    takes.into_iter().chain(jobs).chain(others).chain(KINDS.into_iter().flat_map(of_kind)).map(Job::script)
 }
 
 impl Job {
@@ -141,102 +143,127 @@ impl Job {
             Job::AnnounceLimit => 152,
             Job::ListLimits => 153,
             Job::Reset => 154,
+            Job::TakeDebtsEach => 155,
         }
     }
 
     fn text(self) -> String {
-        let pieces = match self {
-            Job::TakeDebt => vec!["debt_one"],
-            Job::TakeDebts => vec!["time", "debt_many"],
-            Job::Take(kinds) => with_kinds(kinds, &["take"]),
-            Job::Peek(kinds) => with_kinds(kinds, &["peek"]),
-            Job::Adjust(kind) => with_kinds(Kinds::only(kind), adjust_pieces(kind)),
-            Job::GiveBack(kind) => with_kinds(Kinds::only(kind), give_back_pieces(kind)),
-            Job::RefundDebt => with_kinds(Kinds::only(Kind::Debt), &["mark_check", "debt_refund"]),
-            Job::Release => with_kinds(Kinds::only(Kind::Holders), &["release"]),
-            Job::Renew => with_kinds(Kinds::only(Kind::Holders), &["renew"]),
-            Job::Reset => vec!["time", "mark", "reset"],
-            Job::ReadStates => vec!["time", "states"],
-            Job::NoteLimit => vec!["time", "limits", "limits_note"],
-            Job::AnnounceLimit => vec!["time", "limits", "limits_announce"],
-            Job::ListLimits => vec!["time", "limits", "limits_list"],
-            Job::Nothing => vec!["nothing"],
+        let sections = match self {
+            Job::TakeDebt => vec!["debt.take one"],
+            Job::TakeDebts => vec!["time.time", "debt.take"],
+            Job::TakeDebtsEach => vec!["time.time", "debt.take each"],
+            Job::Take(kinds) => with_kinds(kinds, &["take.take"]),
+            Job::Peek(kinds) => with_kinds(kinds, &["take.peek"]),
+            Job::Adjust(kind) => with_kinds(Kinds::only(kind), adjust_sections(kind)),
+            Job::GiveBack(kind) => with_kinds(Kinds::only(kind), give_back_sections(kind)),
+            Job::RefundDebt => with_kinds(Kinds::only(Kind::Debt), &["mark.check", "debt.refund"]),
+            Job::Release => with_kinds(Kinds::only(Kind::Holders), &["holders.release"]),
+            Job::Renew => with_kinds(Kinds::only(Kind::Holders), &["holders.renew"]),
+            Job::Reset => vec!["time.time", "mark.write", "states.reset"],
+            Job::ReadStates => vec!["time.time", "states.read"],
+            Job::NoteLimit => vec!["time.time", "limits.table", "limits.note"],
+            Job::AnnounceLimit => vec!["time.time", "limits.table", "limits.announce"],
+            Job::ListLimits => vec!["time.time", "limits.table", "limits.list"],
+            Job::Nothing => vec!["take.nothing"],
         };
         let mut text = String::new();
-        for name in pieces {
+        for name in sections {
             append(&mut text, name);
         }
         text
     }
 }
 
-/// What limits of these kinds need, and then this.
+/// The sections that limits of these kinds need, and then these.
 fn with_kinds(kinds: Kinds, then: &[&'static str]) -> Vec<&'static str> {
-    let mut pieces = vec!["time", "head"];
-    if kinds.has(Kind::Debt) || kinds.has(Kind::Pace) {
-        pieces.push("pairs");
-    }
-    if kinds.has(Kind::Slots) || kinds.has(Kind::Pace) {
-        pieces.push("big");
-    }
-    let own = [("debt", Kind::Debt), ("window", Kind::Window), ("log", Kind::Log)];
-    let own =
-        own.into_iter().chain([("slots", Kind::Slots), ("pacer", Kind::Pace), ("holders", Kind::Holders)]);
-    pieces.extend(own.filter(|(_, kind)| kinds.has(*kind)).map(|(name, _)| name));
-    pieces.extend(then);
-    pieces
+    let has = |kind| kinds.has(kind);
+    let needed = [
+        ("time.time", true),
+        ("time.asks", true),
+        ("numbers.pairs", has(Kind::Debt) || has(Kind::Pace)),
+        ("numbers.big", has(Kind::Slots) || has(Kind::Pace)),
+        ("debt.look", has(Kind::Debt)),
+        ("window.look", has(Kind::Window)),
+        ("log.look", has(Kind::Log)),
+        ("slots.look", has(Kind::Slots)),
+        ("pacer.look", has(Kind::Pace)),
+        ("holders.look", has(Kind::Holders)),
+    ];
+    let needed = needed.into_iter().filter(|(_, is_needed)| *is_needed).map(|(name, _)| name);
+    needed.chain(then.iter().copied()).collect()
 }
 
-fn adjust_pieces(kind: Kind) -> &'static [&'static str] {
+fn adjust_sections(kind: Kind) -> &'static [&'static str] {
     match kind {
-        Kind::Debt => &["mark", "mark_refund", "debt_adjust"],
-        Kind::Window => &["mark", "mark_refund", "window_adjust", "window_adjust_end"],
-        Kind::Log => &["mark", "mark_refund", "log_adjust"],
-        Kind::Slots => &["mark", "mark_refund", "slots_adjust", "slots_adjust_end"],
-        Kind::Pace => &["mark", "mark_refund", "pacer_adjust", "pacer_adjust_end"],
-        Kind::Holders => &["nothing"],
+        Kind::Debt => &["mark.write", "mark.refund", "debt.adjust"],
+        Kind::Window => &["mark.write", "mark.refund", "window.change", "window.adjust"],
+        Kind::Log => &["mark.write", "mark.refund", "log.adjust"],
+        Kind::Slots => &["mark.write", "mark.refund", "slots.change", "slots.adjust"],
+        Kind::Pace => &["mark.write", "mark.refund", "pacer.change", "pacer.adjust"],
+        Kind::Holders => &["take.nothing"],
     }
 }
 
-fn give_back_pieces(kind: Kind) -> &'static [&'static str] {
+fn give_back_sections(kind: Kind) -> &'static [&'static str] {
     match kind {
-        Kind::Debt => &["mark_check", "debt_give_back"],
-        Kind::Window => &["mark_check", "window_adjust", "window_give_back_end"],
-        Kind::Log => &["mark_check", "log_give_back"],
-        Kind::Slots => &["mark_check", "slots_adjust", "slots_give_back_end"],
-        Kind::Pace => &["mark_check", "pacer_adjust", "pacer_give_back_end"],
-        Kind::Holders => &["release"],
+        Kind::Debt => &["mark.check", "debt.give back"],
+        Kind::Window => &["mark.check", "window.change", "window.give back"],
+        Kind::Log => &["mark.check", "log.give back"],
+        Kind::Slots => &["mark.check", "slots.change", "slots.give back"],
+        Kind::Pace => &["mark.check", "pacer.change", "pacer.give back"],
+        Kind::Holders => &["holders.release"],
     }
 }
 
-macro_rules! pieces {
+macro_rules! files {
     ($($name:literal)+) => {
-        /// The text of a piece.
-        fn piece(name: &str) -> &'static str {
+        /// The text of a file.
+        fn file(name: &str) -> &'static str {
             match name {
                 $($name => include_str!(concat!("lua/", $name, ".lua")),)+
-                _ => unreachable!("no piece {name}"),
+                _ => unreachable!("no file {name}.lua"),
             }
         }
     };
 }
 
-pieces! {
-    "big" "debt" "debt_adjust" "debt_give_back" "debt_judge" "debt_many" "debt_one" "debt_read" "debt_refund"
-    "debt_write" "head" "holders" "limits" "limits_announce" "limits_list" "limits_note" "log" "log_adjust"
-    "log_give_back" "mark" "mark_check" "mark_refund" "nothing" "pacer" "pacer_adjust" "pacer_adjust_end" "pacer_give_back_end" "pairs" "peek" "release"
-    "renew" "reset" "slots" "slots_adjust" "slots_adjust_end" "slots_give_back_end" "states" "take" "time" "window"
-    "window_adjust" "window_adjust_end" "window_give_back_end"
+files! { "debt" "holders" "limits" "log" "mark" "numbers" "pacer" "slots" "states" "take" "time" "window" }
+
+/// Writes the section `file.name` without its comments. A section begins with the line `--== name`. The line `--- name`
+/// stands for another section of the same file, and `--- file.name` for one of another file.
+fn append(text: &mut String, section: &str) {
+    let (of, name) = section.split_once('.').unwrap_or_else(|| unreachable!("no file in {section}"));
+    let mut lines = file(of).lines().skip_while(|line| line.strip_prefix("--== ") != Some(name));
+    assert!(lines.next().is_some(), "no section {section}");
+    for line in lines.take_while(|line| !line.starts_with("--== ")).map(str::trim) {
+        match line.strip_prefix("--- ") {
+            Some(other) if other.contains('.') => append(text, other),
+            Some(own) => append(text, &format!("{of}.{own}")),
+            None if line.starts_with("--") || line.is_empty() => {}
+            None => {
+                text.push_str(line);
+                text.push('\n');
+            }
+        }
+    }
 }
 
-/// Writes a piece without its comments; `--- name` stands for another piece.
-fn append(text: &mut String, name: &str) {
-    for line in piece(name).lines().map(str::trim) {
-        if let Some(name) = line.strip_prefix("--- ") {
-            append(text, name);
-        } else if !line.starts_with("--") && !line.is_empty() {
-            text.push_str(line);
-            text.push('\n');
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_section_has_those_that_it_names_and_no_comments() {
+        let mut text = String::new();
+        append(&mut text, "debt.take one");
+        assert!(text.starts_with("local call, unpacked = redis.call"), "{text}");
+        assert!(text.contains("local price, price_ticks") && text.contains("'KEEPTTL'"), "{text}");
+        assert!(!text.contains("--"), "{text}");
+    }
+
+    #[test]
+    #[should_panic(expected = "no section debt.takes")]
+    fn a_section_that_is_not_there_is_a_mistake() {
+        append(&mut String::new(), "debt.takes");
     }
 }

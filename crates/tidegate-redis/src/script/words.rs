@@ -8,6 +8,9 @@ use super::TICKS;
 /// The last whole microsecond there is. Who would outlast it has no end.
 const LAST_MICRO: u64 = u64::MAX / TICKS;
 
+/// The most numbers in a state that is kept as text: those of a pacer.
+const MOST_IN_TEXT: usize = 6;
+
 /// A whole number, and nothing else.
 pub(super) fn digits(text: &[u8]) -> Option<u64> {
     let is_number = text.iter().all(u8::is_ascii_digit);
@@ -22,9 +25,13 @@ pub(super) fn numbers_of(parts: &[Value]) -> Option<Vec<u64>> {
 
 /// Debts, windows and paces are kept as numbers with colons between them.
 pub(super) fn words_of_text(text: &[u8], algorithm: Algorithm) -> Option<Vec<u64>> {
-    let numbers: Option<Vec<_>> = text.split(|byte| *byte == b':').map(digits).collect();
+    let (mut numbers, mut count) = ([0; MOST_IN_TEXT], 0);
+    for part in text.split(|byte| *byte == b':') {
+        *numbers.get_mut(count)? = digits(part)?;
+        count += 1;
+    }
     let pair = |whole: u64, ticks: u64| whole.checked_mul(TICKS)?.checked_add(ticks);
-    match (algorithm, &*numbers?) {
+    match (algorithm, &numbers[..count]) {
         (Algorithm::TokenBucket | Algorithm::LeakyBucket, [whole]) => Some(vec![pair(*whole, 0)?]),
         (Algorithm::TokenBucket | Algorithm::LeakyBucket, [whole, ticks]) => {
             Some(vec![pair(*whole, *ticks)?])

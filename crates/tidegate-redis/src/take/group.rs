@@ -3,6 +3,8 @@
 //! Where counts of limits before may matter, the script answers that a key has no live state, and is asked again with
 //! what the key begins with.
 
+use std::sync::Arc;
+
 use tidegate::{Decision, StoreError, Timestamp};
 use tokio::time::Instant;
 
@@ -12,7 +14,7 @@ use super::{Group, Outcome};
 use crate::fault::Fault;
 use crate::limits::{StatesBefore, StoredLimit};
 use crate::refusals::Lasting;
-use crate::script::{self, Begin, Bid, Decided, TakeReply};
+use crate::script::{self, Begin, Bid, Decided, TakeAsk, TakeReply};
 use crate::store::{Inner, read};
 
 /// How often a take is asked with what keys begin with. Each time a state has become clear meanwhile.
@@ -20,7 +22,9 @@ const MOST_TIMES: usize = 8;
 
 /// The bids of a group, and what is known about their keys.
 struct Asked<'r> {
-    bids: Vec<Bid>,
+    bids: Arc<[Bid]>,
+    /// A state is asked for more than once.
+    has_twins: bool,
     limits: Vec<&'r StoredLimit>,
     keys: Vec<&'r tidegate::Key>,
     /// The states under the limits before, as far as they were read.
@@ -43,13 +47,22 @@ impl<'r> Asked<'r> {
             let begin = request.limits[*place].carries().then(Begin::unknown);
             Bid { begin, ..request.bids[*place].clone() }
         };
+        let is_whole =
+            group.len() == request.bids.len() && request.limits.iter().all(|limit| !limit.carries());
         Asked {
-            bids: group.iter().map(bid).collect(),
+            bids: if is_whole { request.bids.clone() } else { group.iter().map(bid).collect() },
+            has_twins: request.has_twins,
             limits: group.iter().map(|place| &*request.limits[*place]).collect(),
             keys: group.iter().map(|place| request.keys[*place]).collect(),
             before: group.iter().map(|_| None).collect(),
             due,
         }
+    }
+
+    /// The ask, to be decided together with others.
+    fn ask(&self) -> TakeAsk {
+        let bids = self.bids.clone();
+        if self.has_twins { TakeAsk::new(bids) } else { TakeAsk { bids, has_twins: false } }
     }
 
     fn saw(&self, now: Timestamp) {
@@ -78,7 +91,7 @@ impl<'r> Asked<'r> {
     async fn learn(&mut self, inner: &Inner, is_live: &[bool], now: Timestamp) -> Result<(), StoreError> {
         let limits = self.limits.clone();
         self.read_before(inner, |place| !is_live[place] && limits[place].matters_at(now)).await?;
-        for place in (0..self.bids.len()).filter(|place| !is_live[*place]) {
+        for place in (0..is_live.len()).filter(|place| !is_live[*place]) {
             self.begin(place, now);
         }
         Ok(())
@@ -87,7 +100,8 @@ impl<'r> Asked<'r> {
     fn begin(&mut self, place: usize, now: Timestamp) {
         let before = self.before[place].clone().unwrap_or_default();
         let ask = self.bids[place].ask;
-        self.bids[place].begin = Some(self.limits[place].begin(&before, now, ask));
+        let begin = self.limits[place].begin(&before, now, ask);
+        Arc::make_mut(&mut self.bids)[place].begin = Some(begin);
     }
 
     /// Corrects decisions that counts of the limits before have a part in. Returns false if what a key began with has
@@ -129,9 +143,9 @@ impl<'r> Asked<'r> {
     }
 
     /// How far a refusal of each bid can be remembered.
-    fn lasting(&self, decided: &Decided, has_twins: bool) -> Vec<Lasting> {
+    fn lasting(&self, decided: &Decided) -> Vec<Lasting> {
         let lasting = |place: usize| match () {
-            () if has_twins => Lasting::Never,
+            () if self.has_twins => Lasting::Never,
             // Another ask may be denied for as long as the state lasts, and then by counts of the limits before.
             () if decided.is_begun[place] || self.limits[place].carries() => Lasting::SameAsk,
             () => Lasting::AnyAsk,
@@ -154,9 +168,9 @@ impl Inner {
         let turn = self.turns.enter(carrying.map(|bid| &*bid.target.name));
         for _ in 0..MOST_TIMES {
             let seat = may_go_back.then(|| self.seat(&asked.bids)).flatten();
-            let call = script::take(&asked.bids, self.time());
-            let answer = self.run(call, due).await.inspect_err(|_| self.may_have_written(&asked.limits))?;
-            let mut decided = match read(script::read_take(answer, &asked.bids))? {
+            let reply = self.run_take(asked.ask(), due).await;
+            let reply = reply.inspect_err(|_| self.may_have_written(&asked.limits))?;
+            let mut decided = match read(script::read_take(&reply, &asked.bids))? {
                 TakeReply::Decided(decided) => decided,
                 TakeReply::Unknown { now, is_live } => {
                     asked.saw(now);
@@ -172,13 +186,13 @@ impl Inner {
             if !is_spent && !asked.correct(self, &mut decided, Figures::Waits).await? {
                 continue;
             }
-            if request.has_twins {
+            if asked.has_twins {
                 self.report_twins(&asked, &mut decided, is_spent).await?;
             }
             let taken = asked.limits.iter().copied().zip(&decided.taken);
             let taken = taken.filter_map(|(limit, taken)| Some((limit, taken.as_ref()?)));
             self.note_taken(taken, (now, due)).await;
-            let lasting = asked.lasting(&decided, request.has_twins);
+            let lasting = asked.lasting(&decided);
             return Ok(Outcome { group, decisions: decided.decisions, taken: decided.taken, lasting, seat });
         }
         Err(Fault::Busy.into())

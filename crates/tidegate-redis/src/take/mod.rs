@@ -140,9 +140,7 @@ impl Inner {
         {
             return (Some(request.spread(&decisions).into()), eras);
         }
-        for (bid, era) in request.bids.iter().zip(&mut eras) {
-            refusals.asks(&bid.target.name, era);
-        }
+        eras.iter_mut().for_each(|era| refusals.asks(era));
         (None, eras)
     }
 
@@ -158,7 +156,7 @@ impl Inner {
     async fn take_there(&self, request: &Request<'_>, is_tracked: bool) -> Result<Reported, StoreError> {
         let due = self.due()?;
         self.make_all_ready(&request.limits, due).await?;
-        let groups = self.groups(&request.bids)?;
+        let groups = if request.bids.len() == 1 { Vec::new() } else { self.groups(&request.bids) };
         let mut unclaimed = Unclaimed::of(self, &request.bids);
         let reported = match &*groups {
             [] | [_] => {
@@ -185,7 +183,7 @@ impl Inner {
     }
 
     fn seat_of(&self, name: &[u8]) -> Option<Seat> {
-        self.seat_in(script::slot(name))
+        self.seat_in(if self.has_slots() { script::slot(name) } else { 0 })
     }
 }
 

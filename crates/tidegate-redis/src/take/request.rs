@@ -9,13 +9,16 @@ use std::sync::Arc;
 use tidegate::{Algorithm, Ask, Cost, Decision, Key, Subject};
 
 use crate::limits::StoredLimit;
-use crate::script::{Bid, Taken, Unsupported};
+use crate::script::{Bid, StateName, Taken, Unsupported};
 use crate::store::Inner;
+
+/// Up to so many names are compared one by one.
+const FEW: usize = 8;
 
 /// The bids of one request, in the order of its asks.
 #[derive(Debug)]
 pub(super) struct Request<'a> {
-    pub(super) bids: Vec<Bid>,
+    pub(super) bids: Arc<[Bid]>,
     pub(super) limits: Vec<Arc<StoredLimit>>,
     pub(super) keys: Vec<&'a Key>,
     /// For each ask, the place of its bid and its cost.
@@ -26,37 +29,48 @@ pub(super) struct Request<'a> {
 
 impl<'a> Request<'a> {
     pub(super) fn new(inner: &Inner, asks: &[(Subject<'a>, Ask)]) -> Result<Request<'a>, Unsupported> {
-        let count = asks.len();
-        let mut request = Request {
-            bids: Vec::with_capacity(count),
-            limits: Vec::with_capacity(count),
-            keys: Vec::with_capacity(count),
-            asks: Vec::with_capacity(count),
-            has_twins: false,
-        };
-        let mut places: HashMap<Vec<u8>, usize> = HashMap::new();
+        let mut bids = Vec::with_capacity(asks.len());
+        let mut limits = Vec::with_capacity(asks.len());
         for (subject, ask) in asks {
             let limit = inner.stored(subject)?;
-            let bid = Bid::new(limit.target(inner.prefix(), subject.key()), *ask);
-            let known = if count > 1 { places.get(&bid.target.name).copied() } else { None };
-            match known {
-                Some(place) if is_one_ask(bid.target.limit.algorithm()) => {
-                    request.bids[place].ask = both(request.bids[place].ask, *ask);
-                    request.asks.push((place, ask.cost));
-                    continue;
-                }
-                Some(_) => request.has_twins = true,
-                None if count > 1 => {
-                    places.insert(bid.target.name.clone(), request.bids.len());
-                }
-                None => {}
-            }
-            request.asks.push((request.bids.len(), ask.cost));
-            request.bids.push(bid);
-            request.limits.push(limit);
-            request.keys.push(subject.key());
+            bids.push(Bid::new(limit.target(inner.prefix(), subject.key()), *ask));
+            limits.push(limit);
+        }
+        let mut request = Request {
+            bids: bids.into(),
+            limits,
+            keys: asks.iter().map(|(subject, _)| subject.key()).collect(),
+            asks: asks.iter().map(|(_, ask)| ask.cost).enumerate().collect(),
+            has_twins: false,
+        };
+        let first = firsts(&request.bids);
+        if first.iter().enumerate().any(|(place, first)| place != *first) {
+            request.unite(&first);
         }
         Ok(request)
+    }
+
+    /// Makes one ask of those for one state that are one, by the place of the first bid on each state.
+    fn unite(&mut self, first: &[usize]) {
+        let (mut bids, mut places): (Vec<Bid>, Vec<usize>) = (Vec::new(), Vec::new());
+        for (place, bid) in self.bids.iter().enumerate() {
+            let is_first = first[place] == place;
+            if is_first || !is_one_ask(bid.target.limit.algorithm()) {
+                self.has_twins |= !is_first;
+                self.limits.swap(bids.len(), place);
+                self.keys.swap(bids.len(), place);
+                places.push(bids.len());
+                bids.push(bid.clone());
+            } else {
+                let united = places[first[place]];
+                bids[united].ask = both(bids[united].ask, bid.ask);
+                places.push(united);
+            }
+        }
+        self.limits.truncate(bids.len());
+        self.keys.truncate(bids.len());
+        self.asks.iter_mut().zip(places).for_each(|(ask, place)| ask.0 = place);
+        self.bids = bids.into();
     }
 
     /// The decision about each ask.
@@ -80,6 +94,16 @@ impl<'a> Request<'a> {
         };
         self.asks.iter().map(share).collect()
     }
+}
+
+/// For each bid, the place of the first one on the same state.
+fn firsts(bids: &[Bid]) -> Vec<usize> {
+    if bids.len() <= FEW {
+        let first = |name: &StateName| bids.iter().position(|other| other.target.name == *name);
+        return bids.iter().map(|bid| first(&bid.target.name).unwrap_or_default()).collect();
+    }
+    let mut places = HashMap::with_capacity(bids.len());
+    bids.iter().enumerate().map(|(place, bid)| *places.entry(&bid.target.name).or_insert(place)).collect()
 }
 
 /// Returns true if several asks for one state are one ask of the summed cost.

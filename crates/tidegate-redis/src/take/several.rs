@@ -7,23 +7,19 @@ use tokio::time::Instant;
 
 use super::request::Request;
 use super::{Group, MOST_IN_SCRIPT, Outcome, Reported, proofs};
-use crate::fault::Fault;
 use crate::refusals::Lasting;
 use crate::script::{self, Bid, Taken, Target};
 use crate::store::Inner;
 
 impl Inner {
     /// The bids of each script: of one slot, and not too many.
-    pub(super) fn groups(&self, bids: &[Bid]) -> Result<Vec<Group>, Fault> {
+    pub(super) fn groups(&self, bids: &[Bid]) -> Vec<Group> {
         let mut by_slot: BTreeMap<u16, Group> = BTreeMap::new();
-        if bids.len() < 2 || !self.running()?.exchange.topology.has_slots() {
-            by_slot.insert(0, (0..bids.len()).collect());
-        } else {
-            for (place, bid) in bids.iter().enumerate() {
-                by_slot.entry(script::slot(&bid.target.name)).or_default().push(place);
-            }
+        for (place, bid) in bids.iter().enumerate() {
+            let slot = if self.has_slots() { script::slot(&bid.target.name) } else { 0 };
+            by_slot.entry(slot).or_default().push(place);
         }
-        Ok(by_slot.values().flat_map(|group| group.chunks(MOST_IN_SCRIPT)).map(<[usize]>::to_vec).collect())
+        by_slot.values().flat_map(|group| group.chunks(MOST_IN_SCRIPT)).map(<[usize]>::to_vec).collect()
     }
 
     /// Takes each group by itself, all at once. Unless all of them let pass, those who did get back what they gave.

@@ -14,7 +14,7 @@ use tidegate::{
 };
 use tidegate_redis::RedisStore;
 
-use crate::setup::{cluster_url, given_time, reason, sentinel_url, wait, wait_for_all};
+use crate::setup::{cluster_url, given_time, reason, sentinel_url, wait, wait_for_all_at_once};
 
 /// The server tells the time in microseconds.
 const MICROSECOND: Ticks = Ticks::saturating_from(Duration::from_micros(1));
@@ -88,12 +88,12 @@ impl Arm for OnRedis {
         answer!(self.store.take(&asks)).each()[0].into()
     }
 
-    /// All questions are handed in before the first answer is waited for, as a server does with a pipeline.
+    /// All takes are queued before the first is sent, so that they go together.
     fn take_each(&mut self, takes: &[Take<'_>]) -> Vec<Answer> {
         let keys: Vec<_> = takes.iter().map(|take| self.key(take.key)).collect();
         let subject = |key| self.limit.subject(key);
         let asks: Vec<_> = keys.iter().zip(takes).map(|(key, take)| [(subject(key), take.ask)]).collect();
-        let answers = wait_for_all(asks.iter().map(|asks| self.store.take(asks)));
+        let answers = wait_for_all_at_once(&self.store, asks.iter().map(|asks| self.store.take(asks)));
         let decided = answers.into_iter().map(|answer| match answer {
             Ok(decisions) => decisions.each()[0].into(),
             Err(error) => panic!("{}", reason(&error)),

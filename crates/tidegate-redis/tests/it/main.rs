@@ -14,5 +14,6 @@ mod sentinel;
 mod setup;
 mod states;
 mod tables;
+mod together;
 mod twins;
 mod versions;

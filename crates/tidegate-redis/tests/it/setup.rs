@@ -1,8 +1,9 @@
 //! Stores for tests.
 
 use std::future::poll_fn;
-use std::sync::Arc;
-use std::task::Poll;
+use std::pin::Pin;
+use std::sync::{Arc, mpsc};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use testbed::{Flavour, Redis};
@@ -69,6 +70,60 @@ pub(crate) fn wait_for_all<F: Future>(futures: impl IntoIterator<Item = F>) -> V
         if are_there { Poll::Ready(()) } else { Poll::Pending }
     }));
     outputs.into_iter().flatten().collect()
+}
+
+/// The same with the thread of the connections held up until all of these are queued, so that it finds them at once. What
+/// the server has to know about their limits it must know already.
+pub(crate) fn wait_for_all_at_once<F: Future>(
+    store: &RedisStore,
+    futures: impl IntoIterator<Item = F>,
+) -> Vec<F::Output> {
+    let mut futures: Vec<_> = futures.into_iter().map(|future| Some(Box::pin(future))).collect();
+    let held = HeldUp::new(store);
+    let mut outputs: Vec<_> = futures.iter().map(|_| None).collect();
+    for (future, output) in futures.iter_mut().zip(&mut outputs) {
+        *output = future.as_mut().and_then(|future| poll_once(future.as_mut()));
+        future.take_if(|_| output.is_some());
+    }
+    drop(held);
+    let rest = wait_for_all(futures.into_iter().flatten());
+    outputs
+        .iter_mut()
+        .filter(|output| output.is_none())
+        .zip(rest)
+        .for_each(|(one, there)| *one = Some(there));
+    outputs.into_iter().flatten().collect()
+}
+
+/// Polls a future once, without anything that is woken.
+pub(crate) fn poll_once<F: Future>(future: Pin<&mut F>) -> Option<F::Output> {
+    match future.poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => Some(output),
+        Poll::Pending => None,
+    }
+}
+
+/// The thread of a store's connections, which does nothing until this is dropped.
+pub(crate) struct HeldUp(Option<mpsc::Sender<()>>);
+
+impl HeldUp {
+    pub(crate) fn new(store: &RedisStore) -> HeldUp {
+        store.connect();
+        let (go_on, gate) = mpsc::channel();
+        let (begins, begun) = mpsc::channel();
+        store.in_background(Box::pin(async move {
+            let _ = begins.send(());
+            let _: Result<(), _> = gate.recv();
+        }));
+        begun.recv().expect("the thread runs");
+        HeldUp(Some(go_on))
+    }
+}
+
+impl Drop for HeldUp {
+    fn drop(&mut self) {
+        self.0.take();
+    }
 }
 
 /// A subject of its own.

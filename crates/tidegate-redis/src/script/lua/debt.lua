@@ -1,5 +1,155 @@
+-- Token bucket and leaky bucket. The state is the time at which the debt is repaid, in whole microseconds, and the ticks
+-- behind it if there are any.
+
+--== read
+-- From `old`, `packs` from the byte `from` on, and `now`: when everything is repaid, no deeper than the limit can hold.
+-- `was` is the second in which it would have been repaid anyway.
+local price, price_ticks, bar, bar_ticks, depth, depth_ticks = unpacked('<dHdHdH', packs, from)
+local clear, ticks, cut, was = now, 0, false, nil
+if old then
+  clear = tonumber(old)
+  if not clear then
+    local whole, part = string.match(old, '^(%d+):(%d+)$')
+    if not whole or part * 1 > 15999 then
+      return redis.error_reply('TIDEGATE a debt is not a time; delete the key, or use another prefix')
+    end
+    clear, ticks = whole * 1, part * 1
+  end
+  was = (clear - clear % 1000000) / 1000000
+  if clear <= now or clear > now + depth or clear % 1 ~= 0 then
+    if clear > 1152921504606846 or not string.find(old, '^%d+:?%d*$') then
+      return redis.error_reply('TIDEGATE a debt is not a time; delete the key, or use another prefix')
+    end
+    local deepest = now + depth + 100000
+    if clear < now then
+      clear, ticks = now, 0
+    elseif clear > deepest or clear == deepest and ticks > depth_ticks then
+      clear, ticks, cut = now + depth, depth_ticks, true
+      if clear > 1152921504606846 or clear == 1152921504606846 and ticks > 15615 then
+        clear, ticks = 1152921504606846, 15615
+      end
+    end
+  end
+end
+
+--== judge
+--- read
+-- When everything would be repaid after paying the price, and whether that is soon enough.
+local passes = false
+if not cut then
+  clear, ticks = clear + price, ticks + price_ticks
+  if ticks > 15999 then clear, ticks = clear + 1, ticks - 16000 end
+  local last = now + bar
+  passes = (clear < last or clear == last and ticks <= bar_ticks)
+    and (clear < 1152921504606846 or clear == 1152921504606846 and ticks <= 15615)
+end
+
+--== write
+-- The key lives until the second is over in which the debt is repaid, so a debt that grows within it keeps its end.
+local low = clear % 1000000
+local high = (clear - low) / 1000000
+local text = ticks == 0 and format('%d%06d', high, low) or format('%d%06d:%d', high, low, ticks)
+if high == was then
+  call('SET', key, text, 'KEEPTTL')
+else
+  call('PSETEX', key, format('%d', (clear - low - now) / 1000 + 1000 + grace), text)
+end
+
+--== take one
+local call, unpacked = redis.call, struct.unpack
+local time, grace = ARGV[2], 5
+if time then
+  time, grace = {time, ARGV[3]}, 3600005
+else
+  time = call('TIME')
+end
+local now = time[1] * 1000000 + time[2] - 1704067200000000
+if now < 0 then now = 0 end
+local key, packs, from = KEYS[1], ARGV[1], 2
+local old = call('GET', key)
+--- judge
+if passes or cut then
+  local format = string.format
+  --- write
+end
+return time[1] .. ' ' .. time[2] .. ' ' .. (old or '')
+
+--== take
+-- Takes from several buckets, all or none. All packs are in one argument.
+local first, last, written = 1, #KEYS, nil
+--- olds
+--- ask
+--- end
+
+--== take each
+-- The same for several asks, whose sizes are another argument, a byte each: they are independent, and each sees those
+-- before it. Only if asks share a state, it is kept what was written.
+local sizes, first = ARGV[2], 1
+local written = string.byte(sizes) == 119 and {}
+--- olds
+local function take(first, last)
+  --- ask
+  return olds
+end
+--- take.each
+for i = 2, #sizes do
+  local last = first + string.byte(sizes, i) - 1
+  local reply = each(first, last)
+  if reply.err then olds[first] = reply end
+  first = last + 1
+end
+--- end
+
+--== olds
+-- Tables of the size that most calls need do not have to grow.
+local keys, packs, missing = KEYS, ARGV[1], nil
+local ready = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+local olds = call('MGET', unpack(keys))
+n = #keys
+for i = 1, n do
+  if not olds[i] then
+    missing = missing or {}
+    missing[#missing + 1] = keys[i]
+  end
+end
+-- MGET sees nothing where something else than a string is.
+if missing and call('EXISTS', unpack(missing)) == 0 then missing = nil end
+
+--== ask
+local all, cuts = true, nil
+for i = first, last do
+  local old, from = olds[i], 31 * i - 29
+  if written and written[keys[i]] then
+    old = written[keys[i]]
+    olds[i] = old
+  end
+  if missing and not old and call('EXISTS', keys[i]) == 1 then
+    return redis.error_reply('WRONGTYPE a debt is not a string; delete the key, or use another prefix')
+  end
+  --- judge
+  local place = 3 * i
+  ready[place - 2], ready[place - 1], ready[place], all = clear, ticks, was, all and passes
+  if cut then
+    cuts = cuts or {}
+    cuts[i] = true
+  end
+end
+for i = first, (all or cuts) and last or 0 do
+  if all or cuts[i] then
+    local key, place = keys[i], 3 * i
+    local clear, ticks, was = ready[place - 2], ready[place - 1], ready[place]
+    --- write
+    if written then written[key] = text end
+  end
+end
+
+--== end
+olds[n + 1], olds[n + 2] = time[1], time[2]
+return olds
+
+--== look
 local function write_debt(key, clear, ticks, was)
-  --- debt_write
+  --- write
 end
 -- What is no debt at all is left to be found out when it is read.
 local function debt_is_live(old)
@@ -14,7 +164,7 @@ look.t = function(key, packs, begin)
     if not begin.known then return stale end
     old, tell = begin.state, nil
   end
-  --- debt_judge
+  --- judge
   if not tell then was = nil end
   return {passes = passes, tell = tell, clear = clear, ticks = ticks, cut = cut, was = was}
 end
@@ -23,3 +173,67 @@ refuse.t = function(key, _, view)
   if view.cut then write_debt(key, view.clear, view.ticks, view.was) end
 end
 look.l, spend.l, refuse.l = look.t, spend.t, refuse.t
+
+--== adjust
+local key, packs, from = KEYS[1], ARGV[1], 2
+local old, begin = call('GET', key), begin_of(ARGV[3])
+local begun = begin and not debt_is_live(old)
+if begun then
+  if not begin.known then return 3 end
+  old = begin.state
+end
+--- read
+local owed, owed_ticks = minus(clear, ticks, now, 0)
+local whole
+if ARGV[2] == 'charge' then
+  local most, most_ticks = least(depth, depth_ticks, minus(1152921504606846, 15615, now, 0))
+  local room, room_ticks = minus(most, most_ticks, owed, owed_ticks)
+  whole = not less(room, room_ticks, price, price_ticks)
+  owed, owed_ticks = plus(owed, owed_ticks, least(price, price_ticks, room, room_ticks))
+else
+  whole = not less(owed, owed_ticks, price, price_ticks)
+  owed, owed_ticks = minus(owed, owed_ticks, price, price_ticks)
+end
+if old or owed + owed_ticks > 0 then write_debt(key, now + owed, owed_ticks) end
+return whole and 1 or 0
+
+--== give back
+-- The last take comes back as far as time has not repaid it. Of one that others have followed, or have given back before,
+-- no more can have been repaid than time has passed since; but somebody who was promised a later time would have company
+-- there, so nothing comes back while anybody may wait.
+local key = KEYS[1]
+local old = call('GET', key)
+local paid, paid_ticks, clear, ticks, quiet, quiet_ticks = unpacked('<dHdHdH', ARGV[1], 2)
+local whole, part = match(old or '', '^(%d+):?(%d*)$')
+if not whole then return 0 end
+local stands, stands_ticks = whole * 1, part == '' and 0 or part * 1
+local owed, owed_ticks = minus(stands, stands_ticks, now, 0)
+local back, back_ticks
+if stands == clear and stands_ticks == ticks then
+  back, back_ticks = least(paid, paid_ticks, owed, owed_ticks)
+elseif now >= taken_at and not less(quiet, quiet_ticks, owed, owed_ticks) then
+  back, back_ticks = minus(paid, paid_ticks, now - taken_at, 0)
+  back, back_ticks = least(back, back_ticks, owed, owed_ticks)
+else
+  return 0
+end
+if back + back_ticks > 0 then write_debt(key, minus(stands, stands_ticks, back, back_ticks)) end
+return back == paid and back_ticks == paid_ticks and 1 or 0
+
+--== refund
+-- Other processes use the same state, so the order of its debts is not known. No more of a take can have been repaid than
+-- time has passed since. A request that was promised a later time would have company there, so nothing comes back while
+-- any may wait.
+local key = KEYS[1]
+local old = call('GET', key)
+local price, price_ticks, paid, paid_ticks, quiet, quiet_ticks = unpacked('<dHdHdH', ARGV[1], 2)
+local whole, part = match(old or '', '^(%d+):?(%d*)$')
+if not whole or now < taken_at then return 0 end
+local stands, stands_ticks = whole * 1, part == '' and 0 or part * 1
+local owed, owed_ticks = minus(stands, stands_ticks, now, 0)
+if less(quiet, quiet_ticks, owed, owed_ticks) then return 0 end
+local back, back_ticks = minus(paid, paid_ticks, now - taken_at, 0)
+back, back_ticks = least(back, back_ticks, owed, owed_ticks)
+back, back_ticks = least(back, back_ticks, price, price_ticks)
+if back + back_ticks > 0 then write_debt(key, minus(stands, stands_ticks, back, back_ticks)) end
+return back == price and back_ticks == price_ticks and 1 or 0

@@ -1,3 +1,6 @@
+-- Concurrency limit.
+
+--== look
 -- A sorted set: leases by their end, named by their places; and '#', whose score is minus the places of all. Under a rule
 -- each keeps the lease that it was given, whatever the rule's numbers are by then: '+' has minus the longest of these,
 -- and one more, so that it is never zero.
@@ -84,3 +87,29 @@ spend.c = function(key, pack, view)
 end
 refuse.c = function(key, _, view) settle(key, view) end
 look.o, spend.o, refuse.o = look.c, spend.c, refuse.c
+
+--== release
+local key, name = KEYS[1], string.sub(ARGV[1], 10)
+local view = holders_of(key)
+if view.err then return view end
+drop_ended(key, view)
+if call('ZREM', key, name) == 0 then return 0 end
+count_places(key, view.places - tonumber(match(name, '^(%d+):')))
+return 1
+
+--== renew
+local key, name = KEYS[1], string.sub(ARGV[1], 10)
+local view = holders_of(key)
+if view.err then return view end
+drop_ended(key, view)
+if not call('ZSCORE', key, name) then return 0 end
+local lease = unpacked('<d', ARGV[1], 2)
+if string.byte(ARGV[1]) == 111 then
+  local alone = view.places == tonumber(match(name, '^(%d+):'))
+  local longest = alone and lease or longest_lease(key, ARGV[1], lease)
+  call('ZADD', key, format('%.0f', -longest - 1), '+')
+end
+call('ZADD', key, format('%.0f', lease_end(lease)), name)
+local last = tonumber(call('ZRANGE', key, -1, -1, 'WITHSCORES')[2])
+call('PEXPIRE', key, format('%.0f', (last - now) / 1000 + grace))
+return 1

@@ -1,3 +1,6 @@
+-- The table of limits of a namespace.
+
+--== table
 -- The limits that a namespace has had, in a hash. A field is the name and the numbers of a limit. Its value says in which
 -- order the limits of a rule came into force, and zero of others; since when it is in force; and until when a state under
 -- it can matter. The field '~' says until when states under limits can matter for which there was no room.
@@ -59,3 +62,55 @@ local function enter(field, entry, known, count)
     write('~', {order = 0, since = 0, till = math.max(entry.till, others.till)})
   end
 end
+
+--== note
+-- Lists a limit for so long from now on. One that is listed for longer stays so. One that is listed without its place among
+-- the limits of its rule gets it back.
+local field, ahead, order, since = match(ARGV[1], '^n(.+) (%d+) (%d+) (%d+)$')
+local entry, own = read_entry(call('HGET', key, field)), {order = order * 1, since = since * 1, till = now + ahead}
+if entry then
+  if newer(own, entry) then entry.order, entry.since = own.order, own.since end
+  entry.till = math.max(entry.till, own.till)
+  write(field, entry)
+else
+  enter(field, own, sweep())
+end
+return {time[1], time[2]}
+
+--== announce
+-- Puts the limit of a rule in force, unless it is already. Its order and since when it is in force; whether states under
+-- limits of its algorithm matter that are older than those that follow; and the limits before it, newest first.
+local field, ahead = match(ARGV[1], '^n(.+) (%d+) %d+ %d+$')
+local known, count = sweep()
+local rules = rules_of(known)
+local newest, entry = rules[1] or {order = 0, since = 0}, known[field]
+local till = math.max(now + ahead, entry and entry.till or 0)
+if newest.name == field then
+  write(field, {order = newest.order, since = newest.since, till = till})
+else
+  newest = {order = newest.order + 1, since = math.max(now, newest.since), till = till}
+  if entry then write(field, newest) else enter(field, newest, known, count) end
+end
+local reply = {time[1], time[2], newest.order, newest.since, 0}
+for i = 1, #rules do
+  if rules[i].name ~= field then
+    if #reply < 13 then
+      reply[#reply + 1], reply[#reply + 2] = rules[i].name, rules[i].since
+    elseif rules[i].live and string.byte(rules[i].name) == string.byte(field) then
+      reply[5] = 1
+    end
+  end
+end
+return reply
+
+--== list
+-- The fields of all limits under which a key may have a state; whether there are others comes first.
+local all, reply = call('HGETALL', key), {0}
+for i = 1, #all, 2 do
+  if all[i] ~= '~' then
+    reply[#reply + 1] = all[i]
+  elseif (read_entry(all[i + 1]) or {}).live then
+    reply[1] = 1
+  end
+end
+return reply

@@ -1,3 +1,6 @@
+-- Sliding log.
+
+--== look
 local function pad(total) return format('%016.0f', total) end
 -- The first of the entries `low` to `high` whose running total is at least this; one past them if none is.
 local function search(key, low, high, total)
@@ -133,3 +136,63 @@ refuse.g = function(key, pack, view)
     write_alone(key, view.left, view.total, limit.period)
   end
 end
+
+--== adjust
+local key, amount, period, _, cost = KEYS[1], unpacked('<ddBd', ARGV[1], 2)
+local view = live_log(key, period, begin_of(ARGV[3]))
+if view.err then return view end
+if view.stale then return 3 end
+if view.begun then
+  view = write_begun(key, view, period)
+  expire_log(key, view.at, period)
+end
+if ARGV[2] == 'charge' then
+  record(key, view, {amount = amount, period = period}, math.min(cost, amount))
+  return cost <= amount - view.count and 1 or 0
+end
+local refunded = math.min(cost, view.count)
+local whole, total = refunded == cost and 1 or 0, view.total - refunded
+if view.brought and total > view.left then
+  write_alone(key, view.left, total, period)
+elseif view.brought or total == 0 then
+  call('DEL', key)
+elseif refunded > 0 then
+  local first = math.max(1, view.rank - 1)
+  local last = search(key, first, call('ZCARD', key) - 1, total)
+  local entry = call('ZRANGE', key, last, last, 'WITHSCORES')
+  local base = tonumber(call('ZRANGE', key, 0, 0)[1])
+  if base == total then
+    call('DEL', key)
+  elseif tonumber(entry[1]) == total then
+    call('ZREMRANGEBYRANK', key, last + 1, -1)
+  else
+    call('ZREMRANGEBYRANK', key, last, -1)
+    call('ZADD', key, entry[2], pad(total))
+  end
+end
+return whole
+
+--== give back
+-- Takes units off the entries of one instant. Those that follow are numbered anew, if they are few.
+local key, at, clear, cost = KEYS[1], unpacked('<ddd', ARGV[1], 2)
+if now >= clear then return 0 end
+local instant = format('%.0f', at)
+local first = math.max(1, call('ZCOUNT', key, '-inf', '(' .. instant))
+local last = call('ZCOUNT', key, '-inf', instant) - 1
+local size = call('ZCARD', key)
+if last < first or size - 1 - last > 64 then return 0 end
+local before = tonumber(call('ZRANGE', key, first - 1, first - 1)[1])
+local through = tonumber(call('ZRANGE', key, last, last)[1])
+local taken = math.min(cost, through - before)
+local goal = through - taken
+local cut = search(key, first, last, goal + 1)
+local previous = tonumber(call('ZRANGE', key, cut - 1, cut - 1)[1])
+local later = call('ZRANGE', key, last + 1, -1, 'WITHSCORES')
+if goal == before and first == 1 and not later[1] then
+  call('DEL', key)
+  return taken == cost and 1 or 0
+end
+call('ZREMRANGEBYRANK', key, cut, -1)
+if previous < goal then call('ZADD', key, instant, pad(goal)) end
+for i = 1, #later, 2 do call('ZADD', key, later[i + 1], pad(tonumber(later[i]) - taken)) end
+return taken == cost and 1 or 0

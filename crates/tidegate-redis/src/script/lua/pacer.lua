@@ -1,3 +1,6 @@
+-- Pacer.
+
+--== look
 -- Reads what was owed and saved; nil if it is not readable. Under one limit what is saved has one unit.
 local function read_pace(p, old)
   p.last, p.owed, p.owed_ticks = 0, 0, 0
@@ -117,3 +120,45 @@ refuse.p = function(key, _, p)
     call('SET', key, text, 'PX', format('%.0f', math.max(0, clear - now) / 1000 + grace))
   end
 end
+
+--== change
+-- Puts the price back. Once a warming pacer has nothing saved, the permits are taken to have been fresh.
+local function refund(key, p)
+  local time, time_ticks, saved, saved_ticks
+  if p.warms then
+    saved, saved_ticks = p.saved, p.saved_ticks
+    if saved + saved_ticks > 0 then saved, saved_ticks = plus(saved, saved_ticks, p.price, p.price_ticks) end
+    time, time_ticks = time_of(p, least(saved, saved_ticks, p.full, p.full_ticks))
+  else
+    time, time_ticks = least(p.price, p.price_ticks, p.owed, p.owed_ticks)
+    saved, saved_ticks = plus(p.saved, p.saved_ticks, minus(p.price, p.price_ticks, time, time_ticks))
+  end
+  local whole = not less(p.owed, p.owed_ticks, time, time_ticks)
+    and not less(p.full, p.full_ticks, saved, saved_ticks)
+  local owed, owed_ticks = minus(p.owed, p.owed_ticks, time, time_ticks)
+  saved, saved_ticks = least(saved, saved_ticks, p.full, p.full_ticks)
+  write_pace(key, p, owed, owed_ticks, saved, saved_ticks)
+  return whole and 1 or 0
+end
+local function charge(key, p)
+  local owed, owed_ticks = plus(p.owed, p.owed_ticks, time_of(p, p.saved, p.saved_ticks))
+  local most, most_ticks = least(315360000000000, 0, minus(1152921504606846, 15615, p.at, 0))
+  local whole = not less(most, most_ticks, owed, owed_ticks)
+  owed, owed_ticks = least(owed, owed_ticks, most, most_ticks)
+  write_pace(key, p, owed, owed_ticks, minus(p.saved, p.saved_ticks, p.price, p.price_ticks))
+  return whole and 1 or 0
+end
+local p = pace_of(KEYS[1], ARGV[1], begin_of(ARGV[3]))
+if p.err then return p end
+if p.stale then return 3 end
+
+--== adjust
+return (ARGV[2] == 'charge' and charge or refund)(KEYS[1], p)
+
+--== give back
+-- Only the last grant comes back: the next ones have been told to wait for it.
+local clear, ticks = unpacked('<dH', ARGV[1], 76)
+local rests, rests_ticks = rested_at(p, p.last, p.first_owed, p.first_owed_ticks, p.kept, p.kept_ticks)
+local used_up = p.warms and p.saved + p.saved_ticks == 0
+if not p.tell or used_up or rests ~= clear or rests_ticks ~= ticks or not less(now, 0, clear, ticks) then return 0 end
+return refund(KEYS[1], p)

@@ -1,3 +1,6 @@
+-- Sliding window.
+
+--== look
 -- The state is an array: number of the newest slot, length of a slot, and the counts, newest first.
 local function read_slots(raw)
   local fine, slots = pcall(cmsgpack.unpack, raw)
@@ -83,3 +86,35 @@ end
 refuse.s = function(key, _, view)
   if view.moved then write_slots(key, view.slots) end
 end
+
+--== change
+local key, _, width, count, _, most, cost = KEYS[1], unpacked('<dddBdd', ARGV[1], 2)
+local view = slots_of(key, {width = width, slots = count, most = most}, begin_of(ARGV[3]))
+if view.err then return view end
+if view.stale then return 3 end
+local slots = settled(view)
+
+--== adjust
+if ARGV[2] == 'charge' then
+  local total = 0
+  for i = 3, #slots do total = total + slots[i] end
+  local charged = math.min(cost, math.max(0, most - total))
+  slots[3], cost = slots[3] + charged, cost - charged
+else
+  for i = 3, #slots do
+    local refunded = math.min(cost, slots[i])
+    slots[i], cost = slots[i] - refunded, cost - refunded
+  end
+end
+if view.tell or slots_end(slots) or ARGV[2] == 'charge' then write_slots(key, slots) end
+return cost == 0 and 1 or 0
+
+--== give back
+if not view.tell then return 0 end
+local age, returned = slots[1] - math.floor(unpacked('<d', ARGV[1], 43) / width), 0
+if age >= 0 and age <= count then
+  returned = math.min(cost, slots[age + 3])
+  slots[age + 3] = slots[age + 3] - returned
+end
+write_slots(key, slots)
+return returned == cost and 1 or 0

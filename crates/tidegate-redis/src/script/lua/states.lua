@@ -1,3 +1,6 @@
+-- Whole states.
+
+--== read
 -- Whole states, each as its algorithm keeps it: the letters are in the argument, behind one that says nothing.
 local reply = {time[1], time[2]}
 for i = 1, #KEYS do
@@ -10,3 +13,10 @@ for i = 1, #KEYS do
   end
 end
 return reply
+
+--== reset
+local found = 0
+for i = 1, #KEYS, 2 do
+  if mark(KEYS[i], KEYS[i + 1]) then found = found + call('DEL', KEYS[i]) end
+end
+return found

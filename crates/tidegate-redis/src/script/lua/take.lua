@@ -1,75 +1,113 @@
-local views, all, begins, unknown = {}, true, {}, false
+-- Asks under limits of any algorithm.
+
+--== take
+-- One ask takes under all of its limits, or under none. Several asks are independent: each sees those before it, and has
+-- its own verdict and its own error. The sizes of several asks are one argument behind the others, a byte each.
+local begins, sizes = {}, match(ARGV[n], '^[aw]') and ARGV[n]
+if sizes then n = n - 1 end
 if string.byte(ARGV[n]) == 98 then
   n = n / 2
   for i = 1, n do begins[i] = begin_of(ARGV[n + i]) end
 end
-local function look_again(i) return look[string.sub(ARGV[i], 1, 1)](KEYS[i], ARGV[i], begins[i]) end
-for i = 1, n do
-  local view = look_again(i)
-  if view.err then return view end
-  views[i], all, unknown = view, all and view.passes, unknown or view.stale
-end
--- What a key without a live state begins with has to be known first.
-local reply = {time[1], time[2], unknown and 2 or all and 1 or 0}
-if unknown then
-  for i = 1, n do reply[i + 3] = views[i].tell or false end
-  return reply
-end
-if not all then
-  -- Each that refused sees the refusal, as if it had been asked alone; of twins, one after the other.
-  local touched = {}
-  for i = 1, n do
+local function look_at(i) return look[string.sub(ARGV[i], 1, 1)](KEYS[i], ARGV[i], begins[i]) end
+-- Each limit that denied sees the denial, as if it had been asked alone; of twins, one after the other.
+local function deny(first, last, views)
+  local reply, touched = {0}, {}
+  for i = first, last do
     local view = views[i]
     if not view.passes then
-      local again = touched[KEYS[i]] and look_again(i) or view
+      local again = touched[KEYS[i]] and look_at(i) or view
       if not again.passes then
         refuse[string.sub(ARGV[i], 1, 1)](KEYS[i], ARGV[i], again)
         view = again
       end
       touched[KEYS[i]] = true
     end
-    reply[i + 3] = view.tell or false
+    reply[#reply + 1] = view.tell or false
   end
   return reply
 end
-if #KEYS == n then
+-- One state is asked for twice by one ask. What the first takes may be too much for the second: then all is put back as
+-- it was, from copies.
+local function take_twins()
+  local reply, copied, refused = {1}, {}, nil
   for i = 1, n do
-    spend[string.sub(ARGV[i], 1, 1)](KEYS[i], ARGV[i], views[i])
-    reply[i + 3] = views[i].tell or false
+    local key = KEYS[i]
+    if not copied[key] then copied[key] = call('COPY', key, key .. '~', 'REPLACE') end
+  end
+  for i = 1, n do
+    local view = look_at(i)
+    reply[i + 1] = view.tell or false
+    if not view.passes then
+      refuse[string.sub(ARGV[i], 1, 1)](KEYS[i], ARGV[i], view)
+      refused, reply[i + 1] = i, view.tell or false
+      break
+    end
+    spend[string.sub(ARGV[i], 1, 1)](KEYS[i], ARGV[i], view)
+  end
+  for key, was_there in pairs(copied) do
+    if refused and was_there == 1 then
+      call('RENAME', key .. '~', key)
+    elseif refused then
+      call('DEL', key)
+    elseif was_there == 1 then
+      call('DEL', key .. '~')
+    end
+  end
+  if refused then
+    reply[1] = 0
+    for i = 1, n do
+      if i ~= refused then reply[i + 1] = look_at(i).tell or false end
+    end
   end
   return reply
 end
--- One and the same state is asked for twice. What the first takes may be too much for the second: then all is put
--- back as it was, from copies.
-local copied = {}
+-- Takes under the limits `first` to `last`: whether all was spent, and the state of each as it was.
+local function take(first, last)
+  local views, all, unknown = {}, true, false
+  for i = first, last do
+    local view = look_at(i)
+    if view.err then return view end
+    views[i], all, unknown = view, all and view.passes, unknown or view.stale
+  end
+  if not unknown and not all then return deny(first, last, views) end
+  if not unknown and #KEYS > n then return take_twins() end
+  -- What a key without a live state begins with has to be known first.
+  local reply = {unknown and 2 or 1}
+  for i = first, last do
+    if not unknown then spend[string.sub(ARGV[i], 1, 1)](KEYS[i], ARGV[i], views[i]) end
+    reply[#reply + 1] = views[i].tell or false
+  end
+  return reply
+end
+if not sizes then
+  local reply = take(1, n)
+  return reply.err and reply or {time[1], time[2], reply}
+end
+--- each
+local first, replies = 1, {time[1], time[2]}
+for i = 2, #sizes do
+  local last = first + string.byte(sizes, i) - 1
+  replies[i + 1], first = each(first, last), last + 1
+end
+return replies
+
+--== each
+-- An error of one of several asks is its own: those before it are done, and those behind it will be.
+local function each(first, last)
+  local fine, reply = pcall(take, first, last)
+  if fine or type(reply) == 'table' then return reply end
+  return {err = match(reply, '^@?user_script: ?%d+: (%u+ .*)$') or 'ERR ' .. reply}
+end
+
+--== peek
+local reply = {time[1], time[2], {0}}
 for i = 1, n do
-  local key = KEYS[i]
-  if not copied[key] then copied[key] = call('COPY', key, key .. '~', 'REPLACE') end
-end
-local refused
-for i = 1, n do
-  local view = look_again(i)
-  reply[i + 3] = view.tell or false
-  if not view.passes then
-    refuse[string.sub(ARGV[i], 1, 1)](KEYS[i], ARGV[i], view)
-    refused, reply[i + 3] = i, view.tell or false
-    break
-  end
-  spend[string.sub(ARGV[i], 1, 1)](KEYS[i], ARGV[i], view)
-end
-for key, was_there in pairs(copied) do
-  if refused and was_there == 1 then
-    call('RENAME', key .. '~', key)
-  elseif refused then
-    call('DEL', key)
-  elseif was_there == 1 then
-    call('DEL', key .. '~')
-  end
-end
-if refused then
-  reply[3] = 0
-  for i = 1, n do
-    if i ~= refused then reply[i + 3] = look_again(i).tell or false end
-  end
+  local view = look[string.sub(ARGV[i], 1, 1)](KEYS[i], ARGV[i])
+  if view.err then return view end
+  reply[3][i + 1] = view.tell or false
 end
 return reply
+
+--== nothing
+return tonumber(string.sub(ARGV[1], 2))

@@ -1,3 +1,6 @@
+-- What every script begins with.
+
+--== time
 -- The time in whole microseconds since 2024. A test gives it as the last two arguments, which begin with digits.
 local call, format, match, unpacked = redis.call, string.format, string.match, struct.unpack
 local n, time, grace = #ARGV, nil, 5
@@ -8,3 +11,13 @@ else
 end
 local now = time[1] * 1000000 + time[2] - 1704067200000000
 if now < 0 then now = 0 end
+
+--== asks
+local look, spend, refuse = {}, {}, {}
+-- The state that a key without a live one begins with, and the time until which that is known. Only asks under limits
+-- that others were before have one.
+local function begin_of(pack)
+  if not pack or #pack < 9 or string.byte(pack) ~= 98 then return nil end
+  return {known = now < unpacked('<d', pack, 2), state = #pack > 9 and string.sub(pack, 10) or nil}
+end
+local stale = {stale = true}

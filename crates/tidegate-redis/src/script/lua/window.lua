@@ -1,3 +1,6 @@
+-- Fixed window.
+
+--== look
 local function write_window(key, ends, count)
   call('SET', key, format('%.0f:%.0f', ends, count), 'PX', format('%.0f', (ends - now) / 1000 + grace))
 end
@@ -40,3 +43,26 @@ spend.f = function(key, _, view) write_window(key, view.ends, view.after) end
 refuse.f = function(key, _, view)
   if view.moved then write_window(key, view.ends, view.count) end
 end
+
+--== change
+local function adjust_window(key, view, cost, most, first_hit)
+  local after = math.max(0, math.min(most, view.count + cost))
+  if after == 0 and first_hit == 1 then
+    call('DEL', key)
+  else
+    write_window(key, view.ends, after)
+  end
+  return after == view.count + cost and 1 or 0
+end
+local _, period, first_hit, most, cost = unpacked('<ddBdd', ARGV[1], 2)
+local view = window(KEYS[1], period, first_hit, most, begin_of(ARGV[3]))
+if view.err then return view end
+if view.stale then return 3 end
+
+--== adjust
+if not view.ends then return 0 end
+return adjust_window(KEYS[1], view, ARGV[2] == 'charge' and cost or -cost, most, first_hit)
+
+--== give back
+if now >= view.stored or view.stored ~= unpacked('<d', ARGV[1], 35) or not view.ends then return 0 end
+return adjust_window(KEYS[1], view, -cost, most, first_hit)

@@ -4,8 +4,8 @@ use testbed::Flavour;
 use tidegate::{Decision, State, Timestamp};
 
 use super::world::{Answer, Event, Who, World};
-use super::{Server, decided, seen, target};
-use crate::script::{Call, TICKS, read_adjust, read_whether};
+use super::{Server, decided_ask, seen, target};
+use crate::script::{Call, StateName, TICKS, read_adjust, read_takes, read_whether};
 
 /// How many calls are sent at once, at most.
 const BATCH: usize = 40;
@@ -77,7 +77,7 @@ fn play(server: &mut Server, calls: usize, start: Timestamp) {
 type Step = (Timestamp, Event, Answer);
 
 /// One more thing that happens: to the library at once, to the server with the whole batch.
-fn step(world: &mut World) -> (Step, (Vec<Vec<u8>>, Call)) {
+fn step(world: &mut World) -> (Step, (Vec<StateName>, Call)) {
     let mut forgotten = Vec::new();
     let is_unseen = |world: &World, who: &Who| world.map.state(world.subject(who)) == State::default();
     if world.pass_time() {
@@ -104,12 +104,20 @@ fn check(
 ) -> Vec<Decision> {
     match (event, expected) {
         (Event::Take(asks), Answer::Decided(expected)) => {
-            let subjects: Vec<_> = asks.iter().map(|(who, ask)| (world.subject(who), *ask)).collect();
-            let (decisions, taken) =
-                decided(reply, &subjects).unwrap_or_else(|error| panic!("{error}\n{case}"));
-            same(&decisions, expected, case);
-            world.note(asks, expected, (&decisions, &taken));
-            decisions
+            let replies = read_takes(reply, asks.iter().map(Vec::len));
+            let replies = replies.unwrap_or_else(|error| panic!("{error}\n{case}"));
+            let (mut all, mut expected) = (Vec::new(), &expected[..]);
+            for (ask, reply) in asks.iter().zip(replies) {
+                let reply = reply.unwrap_or_else(|error| panic!("{error:?}\n{case}"));
+                let (decisions, taken) = decided_ask(&reply, &world.subjects(ask))
+                    .unwrap_or_else(|error| panic!("{error}\n{case}"));
+                let (own, rest) = expected.split_at(ask.len());
+                same(&decisions, own, case);
+                world.note(ask, own, (&decisions, &taken));
+                all.extend(decisions);
+                expected = rest;
+            }
+            all
         }
         (Event::Peek(who, ask), Answer::Decided(expected)) => {
             let decision = seen(reply, &[(world.subject(who), *ask)]).map(|each| each[0]);

@@ -6,11 +6,9 @@ use redis::Value;
 use testbed::Flavour;
 use tidegate::{Adjusted, Adjustment, Ask, Cost, Decision, Key, Limit, Subject, Timestamp, Verdict};
 
-use super::{Server, bids, decided, seen, target};
+use super::{Server, bids, decided, seen, take, target};
 use crate::script::text::{Job, Kinds};
-use crate::script::{
-    TICKS, Taken, Time, adjust, give_back, peek, read_adjust, release, renew, supports, take,
-};
+use crate::script::{TICKS, Taken, Time, adjust, give_back, peek, read_adjust, release, renew, supports};
 
 /// One limit of each algorithm, all of which let three pass in a day.
 const DAILY: [&str; 9] = [
@@ -31,7 +29,7 @@ fn limit(text: &str) -> Limit {
 
 /// Takes by the server's clock.
 fn taken(server: &mut Server, asks: &[(Subject<'_>, Ask)]) -> (Vec<Decision>, Vec<Option<Taken>>) {
-    let call = take(&bids(asks), Time::Server);
+    let call = take(bids(asks), Time::Server);
     decided(server.run(&call).expect("an answer"), asks).expect("a readable answer")
 }
 
@@ -103,8 +101,8 @@ fn every_call(subject: Subject<'_>, permit: tidegate::PermitId, given: &Taken) -
     let fine = Subject::new("fine", subject.key(), &fine);
     let one = Ask::ONE;
     let mut calls = vec![
-        take(&bids(&[(subject, one)]), Time::Server),
-        take(&bids(&[(fine, one), (subject, one)]), Time::Server),
+        take(bids(&[(subject, one)]), Time::Server),
+        take(bids(&[(fine, one), (subject, one)]), Time::Server),
         peek(&bids(&[(subject, one)]), Time::Server),
         give_back(&target(&subject), given, Time::Server),
     ];
@@ -157,7 +155,7 @@ fn what_somebody_else_put_under_a_key_is_an_error_and_stays() {
             let fine = Limit::per_second(5);
             let fine = Subject::new("fine", subject.key(), &fine);
             assert_eq!(server.command(&[b"EXISTS", &target(&fine).name]), Ok(Value::Int(0)), "{text}");
-            let single = take(&bids(&[(subject, Ask::ONE)]), Time::Server);
+            let single = take(bids(&[(subject, Ask::ONE)]), Time::Server);
             let error = server.run(&single).expect_err("a refusal to look");
             assert!(
                 error.contains("TIDEGATE") || error.contains("WRONGTYPE"),
@@ -204,7 +202,7 @@ fn a_log_gives_a_take_back_while_few_have_followed_it() {
     let at = |micros: u64| Time::Given(Timestamp::from_ticks((90_000_000_000_000 + micros) * TICKS));
     let take_at = |server: &mut Server, micros| {
         let asks = [(subject, Ask::new(Cost::of(3)))];
-        let reply = server.run(&take(&bids(&asks), at(micros))).expect("an answer");
+        let reply = server.run(&take(bids(&asks), at(micros))).expect("an answer");
         let (decisions, given) = decided(reply, &asks).expect("readable");
         (decisions[0].remaining(), given[0].expect("it was allowed"))
     };
@@ -239,7 +237,7 @@ fn a_bucket_gives_a_take_back_that_others_have_followed() {
         let subject = Subject::new("user", &key, &limit);
         let take_at = |server: &mut Server, micros| {
             let asks = [(subject, Ask::ONE.patience(9 * tidegate::HOUR))];
-            let reply = server.run(&take(&bids(&asks), at(micros))).expect("an answer");
+            let reply = server.run(&take(bids(&asks), at(micros))).expect("an answer");
             let (decisions, taken) = decided(reply, &asks).expect("readable");
             (decisions[0], taken[0].expect("it passed"))
         };
@@ -286,7 +284,7 @@ fn a_log_goes_on_when_its_running_total_begins_anew() {
     let take_one = |server: &mut Server| {
         let asks = [(subject, Ask::ONE)];
         let time = Time::Given(Timestamp::from_ticks(now * TICKS));
-        let reply = server.run(&take(&bids(&asks), time)).expect("an answer");
+        let reply = server.run(&take(bids(&asks), time)).expect("an answer");
         decided(reply, &asks).expect("readable").0[0]
     };
     let first = take_one(&mut server);

@@ -6,19 +6,20 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use tidegate::{
-    Adjusted, Adjustment, Algorithm, Ask, Clock as _, Cost, Decision, Decisions, Key, Limit, ManualClock,
-    Map, PermitId, Receipt, State, Subject, Ticks, Timestamp,
+    Adjusted, Adjustment, Algorithm, Ask, Clock as _, Cost, Decision, Key, Limit, ManualClock, Map, PermitId,
+    Receipt, State, Subject, Ticks, Timestamp,
 };
 
 use super::limits::LIMITS;
 use super::{bids, target};
 use crate::script::limits::held;
-use crate::script::{self, Call, TICKS, Taken, Time};
+use crate::script::{self, Call, TICKS, TakeAsk, Taken, Time};
 
 /// One thing that happens.
 #[derive(Clone, Debug)]
 pub(super) enum Event {
-    Take(Vec<(Who, Ask)>),
+    /// Independent asks in one call, each of all of its limits or none.
+    Take(Vec<Vec<(Who, Ask)>>),
     Peek(Who, Ask),
     Adjust(Who, Adjustment),
     GiveBack(Who, usize),
@@ -30,7 +31,7 @@ impl Event {
     /// All that it is about.
     pub(super) fn subjects(&self) -> Vec<Who> {
         match self {
-            Event::Take(asks) => asks.iter().map(|(who, _)| *who).collect(),
+            Event::Take(asks) => asks.iter().flatten().map(|(who, _)| *who).collect(),
             Event::Peek(who, _) | Event::Adjust(who, _) | Event::GiveBack(who, _) => vec![*who],
             Event::Release(who, ..) | Event::Renew(who, ..) => vec![*who],
         }
@@ -180,25 +181,32 @@ impl World {
         Ask { cost: self.cost(limit), patience: conformance::ticks(patience) }
     }
 
+    /// The bids of one ask.
+    fn bids(&mut self, only_debts: bool) -> Vec<(Who, Ask)> {
+        let size = match self.random.u32(..10) {
+            0..6 => 1,
+            6..9 => self.random.usize(2..4),
+            _ => self.random.usize(2..8),
+        };
+        let mut bids: Vec<(Who, Ask)> = Vec::new();
+        while bids.len() < size {
+            let who = self.who();
+            let is_debt = matches!(who.limit.algorithm(), Algorithm::TokenBucket | Algorithm::LeakyBucket);
+            // A state that one ask wants twice is the store's business.
+            let is_known = bids.iter().any(|(known, _)| known.key == who.key && known.limit == who.limit);
+            if (is_debt || !only_debts) && (size == 1 || !(is_known || self.leaves_nothing(&who))) {
+                bids.push((who, self.ask(&who.limit)));
+            }
+        }
+        bids
+    }
+
     pub(super) fn event(&mut self) -> Event {
         match self.random.u32(..100) {
             0..62 => {
-                let asks = match self.random.u32(..10) {
-                    0..6 => 1,
-                    6..9 => self.random.usize(2..4),
-                    _ => self.random.usize(2..8),
-                };
-                let mut bids: Vec<(Who, Ask)> = Vec::new();
-                while bids.len() < asks {
-                    let who = self.who();
-                    // A state that is asked for twice is the store's business.
-                    let is_known =
-                        bids.iter().any(|(known, _)| known.key == who.key && known.limit == who.limit);
-                    if asks == 1 || !(is_known || self.leaves_nothing(&who)) {
-                        bids.push((who, self.ask(&who.limit)));
-                    }
-                }
-                Event::Take(bids)
+                let asks = if self.random.bool() { 1 } else { self.random.usize(2..8) };
+                let only_debts = self.random.u32(..3) == 0;
+                Event::Take((0..asks).map(|_| self.bids(only_debts)).collect())
             }
             62..72 => {
                 let who = self.who();
@@ -229,7 +237,7 @@ impl World {
                 if self.is_good_for(&who, place) && (is_last || !is_debt) {
                     Event::GiveBack(who, place)
                 } else {
-                    Event::Take(vec![(who, Ask::ONE)])
+                    Event::Take(vec![vec![(who, Ask::ONE)]])
                 }
             }
             _ if !self.permits.is_empty() => {
@@ -242,7 +250,7 @@ impl World {
                     Event::Renew(who, there, here)
                 }
             }
-            _ => Event::Take(vec![(self.who(), Ask::ONE)]),
+            _ => Event::Take(vec![vec![(self.who(), Ask::ONE)]]),
         }
     }
 
@@ -262,8 +270,9 @@ impl World {
         let time = Time::Given(self.now());
         match event {
             Event::Take(asks) => {
-                let asks: Vec<_> = asks.iter().map(|(who, ask)| (self.subject(who), *ask)).collect();
-                script::take(&bids(&asks), time)
+                let bids_of = |ask: &Vec<(Who, Ask)>| bids(&self.subjects(ask)).into();
+                let asks: Vec<_> = asks.iter().map(|ask| TakeAsk::new(bids_of(ask))).collect();
+                script::take(&asks, time)
             }
             Event::Peek(who, ask) => script::peek(&bids(&[(self.subject(who), *ask)]), time),
             Event::Adjust(who, adjustment) => {
@@ -278,23 +287,26 @@ impl World {
         }
     }
 
+    /// The subjects of an ask.
+    pub(super) fn subjects<'a>(&'a self, ask: &'a [(Who, Ask)]) -> Vec<(Subject<'a>, Ask)> {
+        ask.iter().map(|(who, ask)| (self.subject(who), *ask)).collect()
+    }
+
+    fn take(&mut self, ask: &[(Who, Ask)]) -> Vec<Decision> {
+        let [(who, ask)] = *ask else { return self.map.take_all(&self.subjects(ask)).each().to_vec() };
+        let (decision, receipt) = self.map.take(self.subject(&who), ask);
+        if let Some(receipt) = receipt {
+            let (at, refunds_before) = (self.now(), self.refunded.len());
+            let receipt = Some(receipt);
+            self.given.push(Given { who, at, refunds_before, receipt, taken: None });
+        }
+        vec![decision]
+    }
+
     /// What the library says.
     pub(super) fn answer(&mut self, event: &Event) -> Answer {
         match event {
-            Event::Take(asks) if asks.len() == 1 => {
-                let (who, ask) = asks[0];
-                let (decision, receipt) = self.map.take(self.subject(&who), ask);
-                if let Some(receipt) = receipt {
-                    let (at, refunds_before) = (self.now(), self.refunded.len());
-                    let receipt = Some(receipt);
-                    self.given.push(Given { who, at, refunds_before, receipt, taken: None });
-                }
-                Answer::Decided(vec![decision])
-            }
-            Event::Take(asks) => {
-                let asks: Vec<_> = asks.iter().map(|(who, ask)| (self.subject(who), *ask)).collect();
-                Answer::Decided(Decisions::each(&self.map.take_all(&asks)).to_vec())
-            }
+            Event::Take(asks) => Answer::Decided(asks.iter().flat_map(|ask| self.take(ask)).collect()),
             Event::Peek(who, ask) => Answer::Decided(vec![self.map.peek(self.subject(who), *ask)]),
             Event::Adjust(who, adjustment) => {
                 if matches!(adjustment, Adjustment::Refund(_)) {

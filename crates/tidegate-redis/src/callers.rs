@@ -1,0 +1,147 @@
+//! The callers that wait for one call to the server, each until its own deadline.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout_at};
+
+use crate::counts::Counts;
+use crate::fault::Fault;
+
+/// The sender of a reply, or of the reason why there is none.
+pub(crate) type ReplySender<T> = oneshot::Sender<Result<T, Fault>>;
+
+/// A caller that waits for a reply.
+#[derive(Debug)]
+pub(crate) struct Caller<T> {
+    pub(crate) due: Instant,
+    pub(crate) reply: ReplySender<T>,
+    /// None for a call beside the decisions.
+    pub(crate) permit: Option<InFlightPermit>,
+}
+
+/// The callers that wait for one call, in the order of its asks. Each of them is answered once.
+#[derive(Debug)]
+pub(crate) struct Callers<T> {
+    waiting: Vec<Option<Caller<T>>>,
+    counts: Arc<Counts>,
+}
+
+impl<T> Callers<T> {
+    pub(crate) fn new(counts: Arc<Counts>) -> Callers<T> {
+        Callers { waiting: Vec::new(), counts }
+    }
+
+    pub(crate) fn push(&mut self, caller: Caller<T>) {
+        self.waiting.push(Some(caller));
+    }
+
+    /// Each caller by itself; `None` for those that were answered.
+    pub(crate) fn split(self) -> impl Iterator<Item = Option<Callers<T>>> {
+        let Callers { waiting, counts } = self;
+        waiting.into_iter().map(move |caller| {
+            let waiting = vec![Some(caller?)];
+            Some(Callers { waiting, counts: counts.clone() })
+        })
+    }
+
+    /// Waits for a future while any caller does. A caller whose deadline passes gets this fault, and the others go on
+    /// waiting. Returns the fault if none is left.
+    pub(crate) async fn within<F: Future>(
+        &mut self,
+        future: F,
+        late: impl Fn() -> Fault,
+    ) -> Result<F::Output, Fault> {
+        let mut future = pin!(future);
+        while let Some(due) = self.waiting.iter().flatten().map(|caller| caller.due).min() {
+            if let Ok(output) = timeout_at(due, future.as_mut()).await {
+                return Ok(output);
+            }
+            let (fault, now) = (late(), Instant::now().max(due));
+            for place in 0..self.waiting.len() {
+                if self.waiting[place].as_ref().is_some_and(|caller| caller.due <= now) {
+                    self.answer(place, Err(fault.clone()));
+                }
+            }
+        }
+        Err(late())
+    }
+
+    /// Answers one caller, unless it was answered.
+    pub(crate) fn answer(&mut self, place: usize, answer: Result<T, Fault>) {
+        if let Some(Caller { reply, permit, .. }) = self.waiting.get_mut(place).and_then(Option::take) {
+            self.counts.outcome(answer.as_ref().err()).add();
+            // A caller that has its answer does not count as in flight.
+            drop(permit);
+            // A caller that has gone away does not get it.
+            let _ = reply.send(answer);
+        }
+    }
+
+    /// Answers all that are left.
+    pub(crate) fn fail(&mut self, fault: &Fault) {
+        for place in 0..self.waiting.len() {
+            self.answer(place, Err(fault.clone()));
+        }
+    }
+}
+
+/// A permit of the bound of requests in flight, given back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct InFlightPermit(Arc<AtomicUsize>);
+
+impl InFlightPermit {
+    /// Takes a permit, if fewer than so many are taken.
+    pub(crate) fn take(in_flight: &Arc<AtomicUsize>, at_most: usize) -> Option<InFlightPermit> {
+        let permit = InFlightPermit(in_flight.clone());
+        (in_flight.fetch_add(1, Ordering::Relaxed) < at_most).then_some(permit)
+    }
+}
+
+impl Drop for InFlightPermit {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_caller_whose_deadline_passes_leaves_the_others_waiting() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            let (mut callers, now) = (Callers::<u32>::new(Arc::default()), Instant::now());
+            let [(late, late_reply), (other, other_reply)] = [oneshot::channel(), oneshot::channel()];
+            callers.push(Caller { due: now, reply: late, permit: None });
+            callers.push(Caller { due: now + Duration::from_secs(3600), reply: other, permit: None });
+            // What is waited for comes when the first was answered.
+            let came = callers.within(late_reply, || Fault::Busy).await;
+            assert_eq!(came, Ok(Ok(Err(Fault::Busy))));
+            callers.answer(1, Ok(7));
+            assert_eq!(other_reply.await, Ok(Ok(7)));
+            assert_eq!(callers.within(pending::<()>(), || Fault::Busy).await, Err(Fault::Busy), "none waits");
+            assert_eq!((callers.counts.answered.get(), callers.counts.overloaded.get()), (1, 1));
+        });
+    }
+
+    #[test]
+    fn a_permit_comes_back_before_its_caller_has_the_answer() {
+        let in_flight = Arc::default();
+        let (reply, mut replied) = oneshot::channel();
+        let permit = InFlightPermit::take(&in_flight, 1);
+        assert!(permit.is_some() && InFlightPermit::take(&in_flight, 1).is_none());
+        assert_eq!(in_flight.load(Ordering::Relaxed), 1);
+        let mut callers = Callers::<u32>::new(Arc::default());
+        callers.push(Caller { due: Instant::now(), reply, permit });
+        callers.fail(&Fault::Busy);
+        assert_eq!(in_flight.load(Ordering::Relaxed), 0);
+        assert_eq!(replied.try_recv(), Ok(Err(Fault::Busy)));
+    }
+}

@@ -1,0 +1,173 @@
+//! The queue of requests to the server. Takes that are queued at the same moment leave in one script call.
+//!
+//! ```text
+//!   callers, on any thread        the thread of the connections
+//!   take ana  --.                 .--> one call: ana, bob      (buckets)
+//!   take bob  ---+-> the queue ---+--> one call: cy            (any algorithm)
+//!   take cy   --'                 '--> reset ana, behind them
+//! ```
+//!
+//! Nothing waits for a call to fill: all that is queued is sent as soon as the thread gets to it, so a lone ask leaves at
+//! once. While the thread writes, more asks are queued, and they leave together. Each ask of a call has its own deadline,
+//! verdict and failure. A request that is no take leaves behind all takes before it.
+
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+use crate::callers::{Caller, Callers, ReplySender};
+use crate::exchange::{Exchange, Question};
+use crate::fault::Fault;
+use crate::link::Answered;
+use crate::script::{self, AskReply, States, TakeAsk, Time};
+
+/// The most requests that are drained from the queue at once.
+const AT_ONCE: usize = 256;
+/// The most asks in one call: a script stops all other clients of the server while it runs.
+pub(crate) const MOST_ASKS: usize = 32;
+/// The most limits of all asks in one call. An ask with more is a call of its own.
+const MOST_LIMITS: usize = 128;
+/// The most bytes of names in one call. An ask with more is a call of its own.
+const MOST_BYTES: usize = 16 << 10;
+
+/// A request that was queued.
+enum QueuedRequest {
+    Take { ask: TakeAsk, time: Time, due: Instant, reply: ReplySender<AskReply> },
+    Other { question: Question, due: Instant, reply: ReplySender<Answered> },
+}
+
+/// The queue of requests to the thread of the connections.
+#[derive(Debug)]
+pub(crate) struct RequestQueue {
+    /// As long as there are callers: each of them waits for its own reply.
+    requests: mpsc::UnboundedSender<QueuedRequest>,
+}
+
+impl RequestQueue {
+    pub(crate) fn open(exchange: &Arc<Exchange>, handle: &Handle) -> RequestQueue {
+        let (requests, queued) = mpsc::unbounded_channel();
+        handle.spawn(send_queued(exchange.clone(), queued));
+        RequestQueue { requests }
+    }
+
+    /// Returns the reply; `None` if the thread has ended.
+    pub(crate) async fn ask(&self, question: Question, due: Instant) -> Option<Result<Answered, Fault>> {
+        let (reply, replied) = oneshot::channel();
+        self.requests.send(QueuedRequest::Other { question, due, reply }).ok()?;
+        replied.await.ok()
+    }
+
+    /// The same for a take, which may leave in one call with others.
+    pub(crate) async fn take(
+        &self,
+        ask: TakeAsk,
+        time: Time,
+        due: Instant,
+    ) -> Option<Result<AskReply, Fault>> {
+        let (reply, replied) = oneshot::channel();
+        self.requests.send(QueuedRequest::Take { ask, time, due, reply }).ok()?;
+        replied.await.ok()
+    }
+}
+
+/// Begins all that is queued, before any of it is written.
+async fn send_queued(exchange: Arc<Exchange>, mut queued: mpsc::UnboundedReceiver<QueuedRequest>) {
+    let mut drained = Vec::with_capacity(AT_ONCE);
+    while queued.recv_many(&mut drained, AT_ONCE).await > 0 {
+        let (now, mut open) = (Instant::now(), OpenBatches::default());
+        for request in drained.drain(..) {
+            match request {
+                QueuedRequest::Take { ask, time, due, reply } => {
+                    if let Some(caller) = exchange.admit(due, reply, now) {
+                        open.add(&exchange, ask, time, caller);
+                    }
+                }
+                QueuedRequest::Other { question, due, reply } => {
+                    open.send(&exchange);
+                    if let Some(caller) = exchange.admit(due, reply, now) {
+                        let exchange = exchange.clone();
+                        tokio::spawn(async move { exchange.ask(&question, caller).await });
+                    }
+                }
+            }
+        }
+        open.send(&exchange);
+    }
+}
+
+/// Takes that go in one call.
+pub(crate) struct TakeBatch {
+    pub(crate) asks: Vec<TakeAsk>,
+    pub(crate) callers: Callers<AskReply>,
+    pub(crate) kind: BatchKind,
+    limits: usize,
+    bytes: usize,
+}
+
+/// The takes that one call decides: those of one slot, as of one time, by one script.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BatchKind {
+    slot: u16,
+    pub(crate) time: Time,
+    states: States,
+}
+
+impl TakeBatch {
+    /// A batch of one ask, with its caller.
+    pub(crate) fn alone(kind: BatchKind, ask: TakeAsk, callers: Callers<AskReply>) -> TakeBatch {
+        TakeBatch { limits: ask.bids.len(), bytes: ask.name_bytes(), asks: vec![ask], callers, kind }
+    }
+
+    fn has_room_for(&self, ask: &TakeAsk) -> bool {
+        !ask.has_twins
+            && self.asks.len() < MOST_ASKS
+            && self.limits + ask.bids.len() <= MOST_LIMITS
+            && self.bytes + ask.name_bytes() <= MOST_BYTES
+    }
+}
+
+/// Batches that further takes may join.
+#[derive(Default)]
+struct OpenBatches(Vec<TakeBatch>);
+
+impl OpenBatches {
+    fn add(&mut self, exchange: &Arc<Exchange>, ask: TakeAsk, time: Time, caller: Caller<AskReply>) {
+        let has_slots = exchange.topology.has_slots();
+        let slot = ask.bids.first().filter(|_| has_slots).map_or(0, |bid| script::slot(&bid.target.name));
+        // Asks about one state stay in order: an ask joins only the newest batch of its kind, and behind an ask about
+        // buckets and others, all go the same way.
+        let is_mixed = |batch: &TakeBatch| batch.kind.states == States::Mixed;
+        let is_behind_mixed = self.0.iter().any(is_mixed);
+        let states = if is_behind_mixed { States::Mixed } else { ask.states() };
+        if ask.has_twins || states == States::Mixed && !is_behind_mixed {
+            self.send(exchange);
+        }
+        let kind = BatchKind { slot, time, states };
+        let newest = self.0.iter().rposition(|batch| batch.kind == kind);
+        if let Some(place) = newest.filter(|place| self.0[*place].has_room_for(&ask)) {
+            let batch = &mut self.0[place];
+            batch.limits += ask.bids.len();
+            batch.bytes += ask.name_bytes();
+            batch.asks.push(ask);
+            batch.callers.push(caller);
+            return;
+        }
+        let has_twins = ask.has_twins;
+        let mut callers = Callers::new(exchange.counts.clone());
+        callers.push(caller);
+        self.0.push(TakeBatch::alone(kind, ask, callers));
+        if has_twins {
+            self.send(exchange);
+        }
+    }
+
+    /// Sends all of them, in the order in which they were opened.
+    fn send(&mut self, exchange: &Arc<Exchange>) {
+        for batch in self.0.drain(..) {
+            let exchange = exchange.clone();
+            tokio::spawn(async move { exchange.take(batch).await });
+        }
+    }
+}

@@ -1,1 +1,0 @@
-return tonumber(string.sub(ARGV[1], 2))
