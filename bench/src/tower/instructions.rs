@@ -11,7 +11,10 @@ use axum::extract::ConnectInfo;
 use axum::http::{Request, StatusCode};
 use tower::Service;
 
-use super::sides::{BARE, GOVERNOR, GOVERNOR_REFUSES, PEER, SIDES, TIDEGATE, TIDEGATE_REFUSES, side};
+use super::sides::{
+    BARE, GOVERNOR, GOVERNOR_PLAIN, GOVERNOR_REFUSES, PEER, SIDES, TIDEGATE, TIDEGATE_PLAIN,
+    TIDEGATE_REFUSES, side,
+};
 use crate::callgrind::instructions;
 use crate::goal::Goal;
 
@@ -40,7 +43,8 @@ pub(super) fn run() -> Result<Vec<Goal>, String> {
     println!();
     let added = |name| mean(name) - mean(BARE);
     Ok(vec![
-        Goal::at_most("tower/fields", added(TIDEGATE) / added(GOVERNOR), 1.0, 0.7),
+        Goal::at_most("tower/plain", added(TIDEGATE_PLAIN) / added(GOVERNOR_PLAIN), 1.15, 1.0),
+        Goal::at_most("tower/fields", added(TIDEGATE) / added(GOVERNOR), 0.75, 0.7),
         Goal::at_most("tower/refusing", mean(TIDEGATE_REFUSES) / mean(GOVERNOR_REFUSES), 1.0, 0.7),
     ])
 }

@@ -41,9 +41,10 @@ impl<B> Answered<B> {
         Answered { body: Either::Theirs { body }, held: None }
     }
 
-    /// The same, and something is held until it has ended or was dropped.
-    pub(crate) fn theirs_holding(body: B, held: Held) -> Answered<B> {
-        Answered { body: Either::Theirs { body }, held: Some(held) }
+    /// The body of the service, and what is held until it has ended or was dropped.
+    #[inline]
+    pub(crate) fn theirs_holding(body: B, held: Option<Held>) -> Answered<B> {
+        Answered { body: Either::Theirs { body }, held }
     }
 
     /// Whether it is not the service's, which was never asked.

@@ -158,40 +158,44 @@ fn with_address(ip: IpAddr, grouping: Grouping, use_part: &mut dyn FnMut(&[u8]))
 
 /// `192.0.2.7`, as the library writes it, without the machinery of formatting.
 pub(crate) struct Ipv4Text {
-    bytes: [u8; 15],
+    bytes: [u8; 16],
     length: usize,
 }
 
 impl Ipv4Text {
     #[inline]
     fn of(ip: Ipv4Addr) -> Ipv4Text {
-        let mut text = Ipv4Text { bytes: [0; 15], length: 0 };
-        for (place, octet) in ip.octets().into_iter().enumerate() {
-            if place > 0 {
-                text.put(b'.');
-            }
-            if octet >= 100 {
-                text.put(b'0' + octet / 100);
-            }
-            if octet >= 10 {
-                text.put(b'0' + octet / 10 % 10);
-            }
-            text.put(b'0' + octet % 10);
+        let mut text = Ipv4Text { bytes: [0; 16], length: 0 };
+        for octet in ip.octets() {
+            let (digits, length) = OCTETS[usize::from(octet)];
+            text.bytes[text.length..text.length + 4].copy_from_slice(&digits);
+            text.length += usize::from(length);
         }
         text
     }
 
     #[inline]
-    fn put(&mut self, byte: u8) {
-        self.bytes[self.length] = byte;
-        self.length += 1;
-    }
-
-    #[inline]
     pub(crate) fn as_bytes(&self) -> &[u8] {
-        &self.bytes[..self.length]
+        // Without the dot behind the last octet.
+        &self.bytes[..self.length - 1]
     }
 }
+
+/// The digits of each octet with a dot behind them, and how many bytes these are.
+const OCTETS: [([u8; 4], u8); 256] = {
+    let mut octets = [([0; 4], 0); 256];
+    let mut octet = 0;
+    while octet < 256 {
+        let digits = [b'0' + (octet / 100) as u8, b'0' + (octet / 10 % 10) as u8, b'0' + (octet % 10) as u8];
+        octets[octet] = match octet {
+            0..10 => ([digits[2], b'.', 0, 0], 2),
+            10..100 => ([digits[1], digits[2], b'.', 0], 3),
+            _ => ([digits[0], digits[1], digits[2], b'.'], 4),
+        };
+        octet += 1;
+    }
+    octets
+};
 
 #[cfg(test)]
 mod tests {

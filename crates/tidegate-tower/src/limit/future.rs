@@ -1,8 +1,12 @@
-//! The response of a request, from the layer's decision to the service's answer.
+//! The response of a request, from the decision to the answer of the service.
+//!
+//! ```text
+//!   waiting -> ready -> running -> settling
+//!      `-> denied
+//! ```
 
 use std::fmt;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -10,37 +14,46 @@ use http::{Request, Response};
 use pin_project_lite::pin_project;
 use tower_service::Service;
 
-use super::noted::Noted;
-use super::paused::{Ended, Paused, Step};
-use super::rules::Settling;
-use super::settings::Settings;
+use super::on_response::{OnResponse, Settling};
+use super::outcome::{CallOutcome, Wait};
 use crate::body::{Answered, refusal};
+use crate::head::Head;
+
+const OVER: &str = "polled again after it was over";
 
 pin_project! {
     /// The response of a [`RateLimited`](super::RateLimited) service.
     ///
-    /// Dropped while it waits, it gives its place back.
+    /// Dropped while it waits, it leaves the queue.
     pub struct ResponseFuture<S, B>
     where
         S: Service<Request<B>>,
     {
         #[pin]
-        state: State<S::Future, S, B, S::Response>,
+        state: CallState<S::Future, S, B, S::Response>,
     }
 }
 
 pin_project! {
-    #[project = StateProjection]
-    enum State<F, S, B, R> {
+    #[project = CallStateProjection]
+    enum CallState<F, S, B, R> {
+        /// The decider waits.
+        Waiting { wait: Box<dyn Wait>, call: Option<Box<PendingCall<S, B>>> },
+        /// The request was allowed, and the service is not ready yet.
+        Ready { on_response: Option<OnResponse>, call: Option<Box<PendingCall<S, B>>> },
         /// The service answers.
-        Running { #[pin] future: F, noted: Noted },
-        /// The service has answered, and something has to be sent before its answer goes on.
-        Settling { settling: Settling, over: Option<Box<(R, Noted)>> },
-        /// The service is not asked.
-        Refused { response: Option<Response<Bytes>> },
-        /// The service is not asked yet.
-        Paused { paused: Option<Box<Paused<S, B>>> },
+        Running { #[pin] future: F, on_response: OnResponse },
+        /// The service has answered, and a remote store has to before the response goes on.
+        Settling { settling: Settling, over: Option<Box<(R, OnResponse)>> },
+        /// The service is not called.
+        Denied { response: Option<Response<Bytes>> },
     }
+}
+
+/// A request that waits, with a clone of the service that is not asked for readiness before its wait is over.
+struct PendingCall<S, B> {
+    request: Request<B>,
+    service: S,
 }
 
 impl<S, B> ResponseFuture<S, B>
@@ -48,21 +61,17 @@ where
     S: Service<Request<B>>,
 {
     #[inline]
-    pub(super) fn running(future: S::Future, noted: Noted) -> Self {
-        ResponseFuture { state: State::Running { future, noted } }
+    pub(super) fn running(future: S::Future, on_response: OnResponse) -> Self {
+        ResponseFuture { state: CallState::Running { future, on_response } }
     }
 
-    pub(super) fn refused(response: Response<Bytes>) -> Self {
-        ResponseFuture { state: State::Refused { response: Some(response) } }
+    pub(super) fn denied(response: Response<Bytes>) -> Self {
+        ResponseFuture { state: CallState::Denied { response: Some(response) } }
     }
 
-    pub(super) fn paused(
-        step: Box<Step>,
-        request: Request<B>,
-        (service, settings): (S, Arc<Settings>),
-    ) -> Self {
-        let paused = Some(Box::new(Paused { step: *step, request, service, settings }));
-        ResponseFuture { state: State::Paused { paused } }
+    pub(super) fn waiting(wait: Box<dyn Wait>, request: Request<B>, service: S) -> Self {
+        let call = Some(Box::new(PendingCall { request, service }));
+        ResponseFuture { state: CallState::Waiting { wait, call } }
     }
 }
 
@@ -76,49 +85,45 @@ where
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         loop {
             let next = match self.as_mut().project().state.project() {
-                StateProjection::Running { future, noted } => {
+                CallStateProjection::Running { future, on_response } => {
                     let response = ready!(future.poll(context))?;
-                    let mut noted = std::mem::replace(noted, Noted::Nothing);
-                    match noted.settle(&response) {
-                        None => return Poll::Ready(Ok(noted.conclude(response))),
+                    let mut on_response = std::mem::take(on_response);
+                    match on_response.settle(&response) {
+                        None => return Poll::Ready(Ok(on_response.conclude(response))),
                         Some(settling) => {
-                            State::Settling { settling, over: Some(Box::new((response, noted))) }
+                            CallState::Settling { settling, over: Some(Box::new((response, on_response))) }
                         }
                     }
                 }
-                StateProjection::Settling { settling, over } => {
+                CallStateProjection::Settling { settling, over } => {
                     ready!(Pin::new(settling).poll(context));
-                    let (response, noted) = *over.take().expect("polled again after it was over");
-                    return Poll::Ready(Ok(noted.conclude(response)));
+                    let (response, on_response) = *over.take().expect(OVER);
+                    return Poll::Ready(Ok(on_response.conclude(response)));
                 }
-                StateProjection::Refused { response } => {
-                    let response = response.take().expect("polled again after it was over");
-                    return Poll::Ready(Ok(refusal(response)));
+                CallStateProjection::Denied { response } => {
+                    return Poll::Ready(Ok(refusal(response.take().expect(OVER))));
                 }
-                StateProjection::Paused { paused } => {
-                    let waiting = paused.as_mut().expect("polled again after it was over");
-                    let ended = ready!(waiting.poll(context));
-                    let over = paused.take().expect("it was there just now");
-                    match ended {
-                        Ended::Ready(noted) => over.run(noted),
-                        Ended::Refused(response) => return Poll::Ready(Ok(refusal(response))),
-                        Ended::Failed(error) => return Poll::Ready(Err(error)),
+                CallStateProjection::Waiting { wait, call } => {
+                    let head = Head::of(&call.as_ref().expect(OVER).request);
+                    match ready!(wait.poll(head, context)) {
+                        CallOutcome::Pass(on_response) => {
+                            CallState::Ready { on_response: Some(on_response), call: call.take() }
+                        }
+                        CallOutcome::Deny(response) => CallState::Denied { response: Some(response) },
+                        CallOutcome::Wait(next) => CallState::Waiting { wait: next, call: call.take() },
                     }
+                }
+                CallStateProjection::Ready { on_response, call } => {
+                    let readiness = ready!(call.as_mut().expect(OVER).service.poll_ready(context));
+                    let (call, mut on_response) = (call.take().expect(OVER), on_response.take().expect(OVER));
+                    readiness?;
+                    let PendingCall { request, mut service } = *call;
+                    on_response.set_served();
+                    CallState::Running { future: service.call(request), on_response }
                 }
             };
             self.as_mut().project().state.set(next);
         }
-    }
-}
-
-impl<S, B> Paused<S, B>
-where
-    S: Service<Request<B>>,
-{
-    /// Asks the service, which is ready.
-    fn run(mut self, noted: Noted) -> State<S::Future, S, B, S::Response> {
-        let noted = noted.served();
-        State::Running { future: self.service.call(self.request), noted }
     }
 }
 
@@ -128,10 +133,11 @@ where
 {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match &self.state {
-            State::Running { .. } => "running",
-            State::Settling { .. } => "settling",
-            State::Refused { .. } => "refused",
-            State::Paused { .. } => "paused",
+            CallState::Waiting { .. } => "waiting",
+            CallState::Ready { .. } => "ready",
+            CallState::Running { .. } => "running",
+            CallState::Settling { .. } => "settling",
+            CallState::Denied { .. } => "denied",
         };
         out.debug_struct("ResponseFuture").field("state", &state).finish_non_exhaustive()
     }

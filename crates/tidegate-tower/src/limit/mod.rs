@@ -1,4 +1,4 @@
-//! Limits requests by whom they come from.
+//! Limits requests by their key or by rules.
 //!
 //! ```
 //! use tidegate::{Limit, SECOND};
@@ -11,57 +11,36 @@
 //!     .exempt_options();
 //! # let _ = layer;
 //! ```
+//!
+//! Each file imports only files below it:
+//!
+//! ```text
+//!   layer           RateLimit: settings and deciders are put together
+//!   service         RateLimited: a request comes, and is decided
+//!   future          CallState: waiting -> ready -> running -> settling, or denied
+//!   decider         by key or by rules
+//!   by_key/rules    decide, and own their waits: for a key and in a queue; for attributes, a gate, a time
+//!   outcome         CallOutcome: pass, deny, wait
+//!   on_response     header fields, corrections and permits, when the service has answered
+//!   per_request     a limiter for each limit that comes with requests
+//!   named_limiter   a limiter and what replies say about it
+//!   settings        settle
+//! ```
 
-mod build;
-mod each;
-mod fixed;
+mod by_key;
+mod by_rules;
+mod decider;
 mod future;
-mod noted;
-mod paused;
-mod rules;
+mod layer;
+mod named_limiter;
+mod on_response;
+mod outcome;
+mod per_request;
 mod service;
 mod settings;
 mod settle;
 
 pub use future::ResponseFuture;
+pub use layer::RateLimit;
 pub use service::RateLimited;
 pub use settle::Settle;
-
-use std::fmt;
-use std::sync::Arc;
-
-use tower_layer::Layer;
-
-use settings::Settings;
-
-/// A layer that lets requests pass as a limit allows; clones share what was counted.
-///
-/// Whoever is refused gets 429 with `Retry-After` and `application/problem+json`, or `RESOURCE_EXHAUSTED` if it is a
-/// call of gRPC; the service is not asked. All answers tell what is left, see [`Dialect`](crate::Dialect).
-///
-/// The layer is ready when the service is. A request that waits holds no readiness: it waits with a clone of the
-/// service, which is asked whether it is ready when the wait is over. A request that is refused leaves it to others.
-///
-/// Under a limit such as `8/30s concurrency` a request holds its place until its response is over. The limit's time, here
-/// 30 seconds, has to be longer than the longest response: the place is free after it in any case. A connection that is
-/// upgraded (101) gives its place back when the head of the response is sent.
-///
-/// In a nested router of axum the path is what is left of it: take the layer outside, or look at axum's `OriginalUri`.
-#[derive(Clone)]
-pub struct RateLimit {
-    settings: Arc<Settings>,
-}
-
-impl<S> Layer<S> for RateLimit {
-    type Service = RateLimited<S>;
-
-    fn layer(&self, inner: S) -> RateLimited<S> {
-        RateLimited::new(inner, Arc::clone(&self.settings))
-    }
-}
-
-impl fmt::Debug for RateLimit {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.settings.fmt(out)
-    }
-}

@@ -1,16 +1,14 @@
 //! The service behind the layer.
 
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::{Request, Response};
 use tower_service::Service;
 
+use super::decider::Decider;
 use super::future::ResponseFuture;
-use super::noted::Noted;
-use super::paused::Step;
-use super::settings::{Settings, Way};
+use super::outcome::{CallOutcome, Wait};
 use crate::body::Answered;
 use crate::head::Head;
 
@@ -18,12 +16,35 @@ use crate::head::Head;
 #[derive(Clone, Debug)]
 pub struct RateLimited<S> {
     inner: S,
-    settings: Arc<Settings>,
+    decider: Decider,
 }
 
 impl<S> RateLimited<S> {
-    pub(super) fn new(inner: S, settings: Arc<Settings>) -> RateLimited<S> {
-        RateLimited { inner, settings }
+    pub(super) fn new(inner: S, decider: Decider) -> RateLimited<S> {
+        RateLimited { inner, decider }
+    }
+}
+
+impl<S: Clone> RateLimited<S> {
+    /// Replies to a denied request, and drops the readiness that was reserved for it, which is of use to others.
+    #[inline(never)]
+    fn deny<B>(&mut self, response: Response<Bytes>) -> ResponseFuture<S, B>
+    where
+        S: Service<Request<B>>,
+    {
+        self.inner = self.inner.clone();
+        ResponseFuture::denied(response)
+    }
+
+    /// Lets a request wait, and drops the readiness that was reserved for it.
+    #[inline(never)]
+    fn wait<B>(&mut self, wait: Box<dyn Wait>, request: Request<B>) -> ResponseFuture<S, B>
+    where
+        S: Service<Request<B>>,
+    {
+        let inner = self.inner.clone();
+        self.inner = inner.clone();
+        ResponseFuture::waiting(wait, request, inner)
     }
 }
 
@@ -40,52 +61,15 @@ where
         self.inner.poll_ready(context)
     }
 
-    fn call(&mut self, request: Request<B>) -> ResponseFuture<S, B> {
-        match Beginning::of(&self.settings, Head::of(&request)) {
-            Beginning::Pass(noted) => {
-                let noted = noted.served();
-                ResponseFuture::running(self.inner.call(request), noted)
-            }
-            Beginning::Refuse(response) => {
-                // What was reserved for this request is of use to others.
-                self.inner = self.inner.clone();
-                ResponseFuture::refused(response)
-            }
-            Beginning::Pause(step) => {
-                // Who waits holds no readiness: that which was reserved for this request is dropped.
-                let inner = self.inner.clone();
-                self.inner = inner.clone();
-                ResponseFuture::paused(step, request, (inner, Arc::clone(&self.settings)))
-            }
-        }
-    }
-}
-
-/// What becomes of a request.
-pub(super) enum Beginning {
-    /// The service is asked, and this is done with its response.
-    Pass(Noted),
-    /// This is the answer.
-    Refuse(Response<Bytes>),
-    /// Something has to be waited for.
-    Pause(Box<Step>),
-}
-
-impl Beginning {
-    pub(super) fn pause(step: Step) -> Beginning {
-        Beginning::Pause(Box::new(step))
-    }
-
     #[inline]
-    fn of(settings: &Arc<Settings>, head: Head<'_>) -> Beginning {
-        let units = settings.units(head);
-        if units == 0 {
-            return Beginning::Pass(Noted::Nothing);
-        }
-        match &settings.way {
-            Way::Fixed(fixed) => fixed.begin(settings, head, units),
-            Way::Each(each) => each.begin(settings, head, units),
-            Way::Rules(rules) => rules.begin(settings, head, units),
+    fn call(&mut self, request: Request<B>) -> ResponseFuture<S, B> {
+        match self.decider.decide(Head::of(&request)) {
+            CallOutcome::Pass(mut on_response) => {
+                on_response.set_served();
+                ResponseFuture::running(self.inner.call(request), on_response)
+            }
+            CallOutcome::Deny(response) => self.deny(response),
+            CallOutcome::Wait(wait) => self.wait(wait, request),
         }
     }
 }

@@ -28,11 +28,22 @@ pub enum Settle {
 
 type After = dyn Fn(ResponseHead<'_>) -> Settle + Send + Sync;
 
+/// How far a request has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// The service was not called for it yet.
+    Unserved,
+    /// The service was called.
+    Served,
+    /// It has a response, by which it is settled.
+    Settled,
+}
+
 /// By what requests are settled; clones of a layer share it.
 #[derive(Clone, Default)]
 pub(super) struct Settlement {
     after: Option<Arc<After>>,
-    /// By what those without a response are settled, if somebody has said so.
+    /// By what those without a response are settled, if it was set.
     abandoned: Option<Settle>,
     /// The most that `after` has charged so far.
     most_charged: Arc<AtomicU64>,
@@ -63,11 +74,20 @@ impl Settlement {
         settle
     }
 
-    /// By what a request is settled that the service was asked for, and that has no response.
+    /// Returns by what a request is settled that is dropped in this phase.
+    pub(super) fn if_dropped(&self, phase: Phase) -> Settle {
+        match phase {
+            Phase::Unserved => self.of_unserved(),
+            Phase::Served => self.of_abandoned(),
+            Phase::Settled => Settle::Keep,
+        }
+    }
+
+    /// Returns by what a request is settled that the service was called for and that has no response.
     ///
-    /// Unless somebody has said so: what was taken stays, and the most is charged that `after` would charge. That is what
-    /// it says about a response without anything in it, or the most that it has charged before.
-    pub(super) fn of_abandoned(&self) -> Settle {
+    /// Unless it was set: the take stays, and the most is charged that `after` would charge. That is what it says about an
+    /// empty response, or the most that it has charged before.
+    fn of_abandoned(&self) -> Settle {
         if let Some(settle) = self.abandoned {
             return settle;
         }
@@ -85,22 +105,12 @@ impl Settlement {
         }
     }
 
-    /// By what a request is settled that is gone before the service was asked for it: nothing was done that could be
-    /// charged.
+    /// Returns by what a request is settled that is dropped before the service was called for it: nothing was done that
+    /// could be charged.
     pub(super) fn of_unserved(&self) -> Settle {
         match self.abandoned {
             Some(settle @ (Settle::Refund | Settle::RefundUnits(_))) => settle,
             _ => Settle::Keep,
-        }
-    }
-}
-
-impl Settle {
-    /// The same for a request that weighed so much.
-    pub(super) fn at_most(self, weight: u64) -> Settle {
-        match self {
-            Settle::RefundUnits(units) => Settle::RefundUnits(units.min(weight)),
-            other => other,
         }
     }
 }

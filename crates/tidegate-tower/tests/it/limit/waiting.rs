@@ -1,14 +1,16 @@
 //! Requests that wait: in order, without a thread or a task each, and whoever goes away gives its place back.
 
 use std::convert::Infallible;
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use http_body_util::Full;
-use tidegate::{Limit, Limiter, MILLISECOND, ManualClock, SECOND};
+use tidegate::{Clock, Enqueued, Limit, Limiter, MILLISECOND, ManualClock, SECOND, Timestamp};
 use tidegate_tower::{RateLimit, key};
 use tower::Service;
 use tower_layer::Layer as _;
@@ -76,6 +78,50 @@ fn ten_thousand_wait_in_one_task_and_leave_in_order_also_when_a_tenth_goes_away(
     }
     assert_eq!(*noting.0.lock().unwrap(), expected);
     assert!(threads() < before + FEW, "a thread for each who left");
+}
+
+/// A clock that counts its readings: a limiter reads it for each decision.
+#[derive(Debug, Default)]
+struct CountingClock {
+    clock: ManualClock,
+    readings: AtomicUsize,
+}
+
+impl CountingClock {
+    /// A limiter whose only unit is spent, and its clock.
+    fn behind_spent_limiter() -> (Limiter, Arc<CountingClock>) {
+        let clock = Arc::new(CountingClock::default());
+        let limiter = Limiter::with_clock(Limit::per_second(1).burst(1), clock.clone());
+        clock.readings.store(0, Ordering::SeqCst);
+        assert!(limiter.admit("ana").is_allowed());
+        assert_eq!(clock.readings.swap(0, Ordering::SeqCst), 1, "one decision is one reading");
+        (limiter, clock)
+    }
+}
+
+impl Clock for CountingClock {
+    fn now(&self) -> Timestamp {
+        self.readings.fetch_add(1, Ordering::SeqCst);
+        self.clock.now()
+    }
+
+    fn wake_at(&self, at: Timestamp, waker: Waker) -> io::Result<bool> {
+        self.clock.wake_at(at, waker)
+    }
+}
+
+#[test]
+fn a_request_that_waits_is_decided_by_joining_the_queue_and_not_once_more() {
+    let (limiter, clock) = CountingClock::behind_spent_limiter();
+    let queued = limiter.acquire("ana").within(9 * SECOND).enqueue();
+    assert!(matches!(queued, Enqueued::Waiting(_)));
+    let joining = clock.readings.load(Ordering::SeqCst);
+
+    let (limiter, clock) = CountingClock::behind_spent_limiter();
+    let layer = RateLimit::with(limiter, key::header("x-user")).wait(9 * SECOND);
+    let mut task = Task::new([Counting::default().behind(&layer).call(of("ana"))]);
+    assert_eq!(task.run().len(), 0, "it waits");
+    assert_eq!(clock.readings.load(Ordering::SeqCst), joining);
 }
 
 #[test]

@@ -54,7 +54,7 @@ pub(super) fn with_part<'a>(attributes: Attributes<'a>, name: &'a str, part: &'a
     }
 }
 
-/// Groups that are larger than those in which everybody counts addresses. How small groups are is for each rule to say.
+/// Returns groups that are larger than the default ones. Smaller groups are for each rule to say.
 fn larger(Grouping { ipv4_bits, ipv6_bits }: Grouping) -> Option<Grouping> {
     let usual = Grouping::default();
     let bits = |asked, usual, whole| if asked < usual { asked } else { whole };
@@ -63,8 +63,8 @@ fn larger(Grouping { ipv4_bits, ipv6_bits }: Grouping) -> Option<Grouping> {
     (ipv4_bits < 32 || ipv6_bits < 128).then_some(Grouping { ipv4_bits, ipv6_bits })
 }
 
-/// Why nobody can decide by these rules about a request of which this was found: an address that they look at is not
-/// known, and nobody has said that this is meant.
+/// Returns why there can be no decision by these rules about a request of which this was found: an address that they match
+/// is not known, and the extractor does not say that this is meant.
 pub(super) fn lack(
     policy: &Policy,
     attributes: &Attributes<'_>,

@@ -1,4 +1,4 @@
-//! What is sent to a store elsewhere, all of it at the same time.
+//! Requests to a remote store that settle a request, all at the same time.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -7,14 +7,14 @@ use tidegate_rules::{Bill, Gate};
 
 use crate::limit::settle::Settle;
 
-/// Something that is sent to a store elsewhere.
+/// A request to a remote store.
 pub(super) type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Something that is sent to a store elsewhere before a response goes on. Dropped before its end, it goes on without anybody
-/// who waits: nobody escapes a charge by hanging up meanwhile.
+/// A request to a remote store that is awaited before the response goes on. Dropped before its end, it goes on in the
+/// background: a client does not escape a charge by hanging up meanwhile.
 pub(in crate::limit) struct Settling {
     gate: Gate,
-    /// Nothing once it is over.
+    /// `None` once it is over.
     task: Option<Task>,
 }
 
@@ -44,7 +44,7 @@ impl Drop for Settling {
     }
 }
 
-/// All of them; none waits for another.
+/// Awaits all of them; none waits for another.
 pub(super) async fn all(mut each: Vec<Task>) {
     std::future::poll_fn(|context| {
         each.retain_mut(|one| one.as_mut().poll(context).is_pending());
@@ -53,13 +53,13 @@ pub(super) async fn all(mut each: Vec<Task>) {
     .await;
 }
 
-/// Corrects what a request took.
-pub(super) async fn correct(gate: Gate, mut bill: Bill, (settle, units): (Settle, u64)) {
-    // Whoever is served already is not stopped by a store that fails.
+/// Corrects the takes of a request of this cost.
+pub(in crate::limit) async fn correct(gate: Gate, mut bill: Bill, settle: Settle, cost: u64) {
+    // A request that was served already is not stopped by a store that fails.
     let _ = match settle {
         Settle::Keep => return,
-        Settle::Refund => gate.refund(&mut bill, units).await,
-        Settle::RefundUnits(units) => gate.refund(&mut bill, units).await,
+        Settle::Refund => gate.refund(&mut bill, cost).await,
+        Settle::RefundUnits(units) => gate.refund(&mut bill, units.min(cost)).await,
         Settle::Charge(units) => gate.charge(&mut bill, units).await,
     };
 }

@@ -1,0 +1,229 @@
+//! Decides about requests by their key, under one limit or under a limit that comes with each request.
+//!
+//! ```text
+//!   the key is found at once, or awaited -> allowed or denied at once, or queued
+//! ```
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tidegate::{
+    Acquire, Algorithm, Decision, Enqueued, Key, Limit, Limiter, Refusal, Single, Ticks, TrackedTake, Zone,
+};
+
+use super::named_limiter::{Counter, NamedLimiter};
+use super::on_response::OnResponse;
+use super::outcome::{CallOutcome, Wait};
+use super::per_request::PerRequest;
+use super::settings::Settings;
+use crate::answer::Refused;
+use crate::head::Head;
+use crate::key::{Course, Identified, Identify, LaterParts, Parts};
+
+/// The size of a layer's own zone, good for half a million keys; the system gives the memory as it is used.
+pub(super) const ZONE_BYTES: usize = 16 << 20;
+/// When to try again after a denial without a decision of the limit.
+const LATER: Ticks = Ticks::saturating_from(Duration::from_secs(1));
+
+/// A decider by keys; clones share what was counted.
+#[derive(Clone)]
+pub(super) struct ByKey {
+    pub(super) settings: Arc<Settings>,
+    key: Arc<dyn Identify>,
+    limiters: Limiters,
+}
+
+/// The limiters of a decider by keys.
+#[derive(Clone)]
+pub(super) enum Limiters {
+    /// One for all requests.
+    One(Arc<NamedLimiter>),
+    /// One for each limit that comes with a request.
+    PerRequest(PerRequest),
+}
+
+impl Limiters {
+    /// Returns a limiter with memory of its own; with one state if all requests have the same key.
+    pub(super) fn own(limit: Limit, key: &impl Identify, name: &str) -> Limiters {
+        // A permit has to be released, which takes a limiter by keys.
+        let counter = match key.is_same_for_all() && limit.algorithm() != Algorithm::Concurrency {
+            true => Counter::Shared(Single::new(limit)),
+            false => Counter::PerKey(Limiter::on(&Zone::new(ZONE_BYTES), "", limit)),
+        };
+        Limiters::of(counter, name)
+    }
+
+    pub(super) fn of(counter: Counter, name: &str) -> Limiters {
+        Limiters::One(Arc::new(NamedLimiter::new(counter, name)))
+    }
+}
+
+impl ByKey {
+    pub(super) fn new(key: impl Identify, limiters: Limiters) -> ByKey {
+        ByKey { settings: Arc::default(), key: Arc::new(key), limiters }
+    }
+
+    /// Returns the limit of all requests, if there is one.
+    pub(super) fn limit(&self) -> Option<Limit> {
+        match &self.limiters {
+            Limiters::One(limiter) => Some(limiter.limit()),
+            Limiters::PerRequest(_) => None,
+        }
+    }
+
+    pub(super) fn set_name(&mut self, name: &str) {
+        self.limiters = match &self.limiters {
+            Limiters::One(limiter) => Limiters::One(Arc::new(limiter.named(name))),
+            Limiters::PerRequest(limiters) => Limiters::PerRequest(limiters.named(name)),
+        };
+    }
+
+    #[inline]
+    pub(super) fn decide(self: &Arc<Self>, head: Head<'_>, cost: u64) -> CallOutcome {
+        match &self.limiters {
+            Limiters::One(limiter) if limiter.is_shared() => {
+                self.decide_under(limiter, head, &Parts::one(""), cost)
+            }
+            _ => match self.key.identify(head) {
+                Identified::Now(key) => self.decide_for(head, &key, cost),
+                Identified::Later(key) => CallOutcome::wait(WaitForKey { by: Arc::clone(self), key, cost }),
+            },
+        }
+    }
+
+    /// Decides about a request whose key is known.
+    #[inline]
+    fn decide_for(&self, head: Head<'_>, key: &Parts<'_>, cost: u64) -> CallOutcome {
+        match key.course() {
+            Course::Count => {}
+            Course::Skip => return CallOutcome::Pass(OnResponse::Nothing),
+            Course::Refuse(reason) => {
+                return CallOutcome::Deny(self.settings.deny(&Refused::because(head, reason)));
+            }
+        }
+        match &self.limiters {
+            Limiters::One(limiter) => self.decide_under(limiter, head, key, cost),
+            Limiters::PerRequest(limiters) => self.decide_under(&limiters.limiter_of(head), head, key, cost),
+        }
+    }
+
+    #[inline]
+    fn decide_under(
+        &self,
+        limiter: &Arc<NamedLimiter>,
+        head: Head<'_>,
+        key: &Parts<'_>,
+        cost: u64,
+    ) -> CallOutcome {
+        let settings = &self.settings;
+        let max_wait = settings.max_wait(head);
+        if !max_wait.is_zero() {
+            return self.enqueue(limiter, limiter.acquire(key, cost).within(max_wait), head, key);
+        }
+        if settings.settlement.may_correct() {
+            return match limiter.admit_tracked(key, cost) {
+                (decision, Some(take)) => {
+                    CallOutcome::Pass(OnResponse::settled(settings, limiter, decision, take, key.key()))
+                }
+                (decision, None) => deny(settings, limiter, head, decision),
+            };
+        }
+        let decision = limiter.admit(key, cost);
+        match decision.is_allowed() {
+            true => CallOutcome::Pass(OnResponse::kept(settings, limiter, decision, || key.key())),
+            false => deny(settings, limiter, head, decision),
+        }
+    }
+
+    /// Joins the queue at the call, by one decision: requests pass in the order of their calls, whenever they are polled.
+    fn enqueue(
+        &self,
+        limiter: &Arc<NamedLimiter>,
+        acquire: Acquire,
+        head: Head<'_>,
+        key: &Parts<'_>,
+    ) -> CallOutcome {
+        let over = |passed| waited(&self.settings, limiter, head, passed, || key.key());
+        let wait = |turn| {
+            let (settings, limiter) = (Arc::clone(&self.settings), Arc::clone(limiter));
+            CallOutcome::wait(WaitInQueue { settings, limiter, key: key.key(), turn })
+        };
+        if self.settings.settlement.may_correct() {
+            return match acquire.tracked().enqueue() {
+                Enqueued::Passed((waited, take)) => over(Ok((waited.decision, Some(take)))),
+                Enqueued::Denied(refusal) => over(Err(refusal)),
+                Enqueued::Waiting(queued) => wait(Box::pin(async {
+                    let (waited, take) = queued.await?;
+                    Ok((waited.decision, Some(take)))
+                })),
+            };
+        }
+        match acquire.enqueue() {
+            Enqueued::Passed(waited) => over(Ok((waited.decision, None))),
+            Enqueued::Denied(refusal) => over(Err(refusal)),
+            Enqueued::Waiting(queued) => wait(Box::pin(async { Ok((queued.await?.decision, None)) })),
+        }
+    }
+}
+
+/// A wait for the key.
+struct WaitForKey {
+    by: Arc<ByKey>,
+    key: LaterParts,
+    cost: u64,
+}
+
+impl Wait for WaitForKey {
+    fn poll(&mut self, head: Head<'_>, context: &mut Context<'_>) -> Poll<CallOutcome> {
+        let key = ready!(Pin::new(&mut self.key).poll(context));
+        Poll::Ready(self.by.decide_for(head, &key, self.cost))
+    }
+}
+
+/// The result of a wait in a queue: the decision, with a receipt of the take if a response may refund it.
+type Passed = Result<(Decision, Option<TrackedTake>), Refusal>;
+
+/// A wait in the queue of a limiter.
+struct WaitInQueue {
+    settings: Arc<Settings>,
+    limiter: Arc<NamedLimiter>,
+    key: Key,
+    turn: Pin<Box<dyn Future<Output = Passed> + Send>>,
+}
+
+impl Wait for WaitInQueue {
+    fn poll(&mut self, head: Head<'_>, context: &mut Context<'_>) -> Poll<CallOutcome> {
+        let passed = ready!(self.turn.as_mut().poll(context));
+        Poll::Ready(waited(&self.settings, &self.limiter, head, passed, || self.key.clone()))
+    }
+}
+
+fn waited(
+    settings: &Arc<Settings>,
+    limiter: &Arc<NamedLimiter>,
+    head: Head<'_>,
+    passed: Passed,
+    key: impl FnOnce() -> Key,
+) -> CallOutcome {
+    match passed {
+        Ok((decision, Some(take))) => {
+            CallOutcome::Pass(OnResponse::settled(settings, limiter, decision, take, key()))
+        }
+        Ok((decision, None)) => CallOutcome::Pass(OnResponse::kept(settings, limiter, decision, key)),
+        Err(refusal) => {
+            let decision = refusal.decision();
+            // Allowed, if the system has no timer thread that could wake the waiter.
+            let decision = if decision.is_allowed() { decision.put_off(LATER) } else { decision };
+            deny(settings, limiter, head, decision)
+        }
+    }
+}
+
+#[inline(never)]
+fn deny(settings: &Settings, limiter: &NamedLimiter, head: Head<'_>, decision: Decision) -> CallOutcome {
+    CallOutcome::Deny(
+        limiter.with_promise(|promise| settings.deny(&Refused::by_limit(head, promise, decision))),
+    )
+}

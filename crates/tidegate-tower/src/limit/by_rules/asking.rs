@@ -1,0 +1,66 @@
+//! A question to rules on a remote store.
+//!
+//! Dropped before it is answered, it may have taken. The gate releases permits by itself. Units stay taken, unless the
+//! layer says that an abandoned request gets them back: then the question goes on in the background, and its takes are
+//! refunded.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tidegate::StoreError;
+use tidegate_rules::{Admission, Bill, Gate};
+
+use crate::limit::on_response::{HeldPermits, correct};
+use crate::limit::settle::Settle;
+
+/// The answer of a gate, with its takes if they may have to be corrected.
+pub(super) type Billed = Result<(Admission, Bill), StoreError>;
+
+/// The answer of a gate on a remote store.
+type Answer = Pin<Box<dyn Future<Output = Billed> + Send>>;
+
+/// A question to rules on a remote store.
+pub(super) struct Asking {
+    gate: Gate,
+    /// By what the request is settled if this is dropped.
+    abandoned: Settle,
+    cost: u64,
+    /// `None` once it is there.
+    answer: Option<Answer>,
+}
+
+impl Asking {
+    pub(super) fn new(gate: Gate, answer: Answer, abandoned: Settle, cost: u64) -> Asking {
+        Asking { gate, abandoned, cost, answer: Some(answer) }
+    }
+
+    pub(super) fn cost(&self) -> u64 {
+        self.cost
+    }
+}
+
+impl Future for Asking {
+    type Output = Billed;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Billed> {
+        let answer = self.answer.as_mut().expect("polled again after it was over");
+        let answer = answer.as_mut().poll(context);
+        if answer.is_ready() {
+            self.answer = None;
+        }
+        answer
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        let (gate, abandoned, cost) = (self.gate.clone(), self.abandoned, self.cost);
+        let Some(answer) = self.answer.take().filter(|_| abandoned != Settle::Keep) else { return };
+        self.gate.in_background(Box::pin(async move {
+            if let Ok((admission, bill)) = answer.await {
+                drop(HeldPermits::of(&gate, admission.permits()));
+                correct(gate, bill, abandoned, cost).await;
+            }
+        }));
+    }
+}

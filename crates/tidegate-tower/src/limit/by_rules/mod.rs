@@ -1,0 +1,243 @@
+//! Decides about requests by rules.
+//!
+//! ```text
+//!   attributes at once, or awaited -> the gate, in memory or remote -> allowed, denied, or delayed
+//! ```
+
+mod asking;
+mod attributes;
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Response;
+use tidegate::{DecidedBy, Verdict};
+use tidegate_rules::{Admission, Attributes, Bill, Gate};
+
+use super::on_response::{HeldPermits, OnResponse, RuleSet, TakenByRules};
+use super::outcome::{CallOutcome, Wait};
+use super::settings::Settings;
+use super::settle::Phase;
+use crate::answer::{Reason, Refused};
+use crate::delay::Delay;
+use crate::head::Head;
+use crate::key::{Extract, Extracted, LaterEach, Part, peer};
+use asking::{Asking, Billed};
+
+/// A decider by rules; clones share what was counted.
+#[derive(Clone)]
+pub(super) struct ByRules {
+    pub(super) settings: Arc<Settings>,
+    rules: Arc<RuleSet>,
+    /// Finds the address of the connection, for the attribute `ip`.
+    peer: Arc<dyn Extract>,
+    attributes: Vec<(Arc<str>, Arc<dyn Extract>)>,
+}
+
+impl ByRules {
+    pub(super) fn new(gate: Gate) -> ByRules {
+        let rules = Arc::new(RuleSet::new(gate));
+        ByRules { settings: Arc::default(), rules, peer: Arc::new(peer()), attributes: Vec::new() }
+    }
+
+    pub(super) fn set_peer(&mut self, peer: Arc<dyn Extract>) {
+        self.peer = peer;
+    }
+
+    pub(super) fn add(&mut self, name: &str, extract: Arc<dyn Extract>) {
+        match name {
+            attributes::IP => self.set_peer(extract),
+            _ => self.attributes.push((name.into(), extract)),
+        }
+    }
+
+    pub(super) fn decide(self: &Arc<Self>, head: Head<'_>, cost: u64) -> CallOutcome {
+        let each = [&self.peer].into_iter().chain(self.attributes.iter().map(|(_, extract)| extract));
+        let found: Vec<_> = each.map(|extract| extract.extract(head)).collect();
+        if found.iter().any(|found| matches!(found, Extracted::Later(_))) {
+            let (by, parts) = (Arc::clone(self), LaterEach::of(found));
+            return CallOutcome::wait(WaitForAttributes { by, parts, cost });
+        }
+        let parts: Vec<_> = found.into_iter().map(Extracted::known).collect();
+        self.ask(head, &parts, cost)
+    }
+
+    /// Decides about a request whose attributes are known.
+    fn ask(self: &Arc<Self>, head: Head<'_>, parts: &[Part<'_>], cost: u64) -> CallOutcome {
+        if parts.contains(&Part::Refuse) {
+            return self.deny_because(head, Reason::Missing);
+        }
+        let (gate, settlement) = (&self.rules.gate, &self.settings.settlement);
+        let is_billed = settlement.may_correct();
+        if self.rules.is_in_memory {
+            let answer = self.with_attributes(head, parts, cost, |attributes| match is_billed {
+                true => gate.admit_billed_now(&attributes),
+                false => gate.admit_now(&attributes).map(without_bill),
+            });
+            return match answer {
+                Ok(answer) => self.answered(head, answer, cost),
+                Err(reason) => self.deny_because(head, reason),
+            };
+        }
+        match self.with_attributes(head, parts, cost, |attributes| attributes.into_owned()) {
+            Ok(attributes) => {
+                let answer = Box::pin(ask_remote(gate.clone(), attributes, is_billed));
+                let asking = Asking::new(gate.clone(), answer, settlement.of_unserved(), cost);
+                CallOutcome::wait(WaitForGate { by: Arc::clone(self), asking })
+            }
+            Err(reason) => self.deny_because(head, reason),
+        }
+    }
+
+    /// Hands over the attributes; or returns why there can be no decision by them.
+    fn with_attributes<T>(
+        &self,
+        head: Head<'_>,
+        parts: &[Part<'_>],
+        cost: u64,
+        use_them: impl FnOnce(Attributes<'_>) -> T,
+    ) -> Result<T, Reason> {
+        self.rules.gate.with_policy(|policy| {
+            let names = [attributes::IP].into_iter().chain(self.attributes.iter().map(|(name, _)| &**name));
+            let mut attributes = attributes::of_head(policy, head, cost);
+            for (name, part) in names.zip(parts) {
+                attributes = attributes::with_part(attributes, name, part);
+                if let Some(reason) = attributes::lack(policy, &attributes, (name, part)) {
+                    return Err(reason);
+                }
+            }
+            Ok(use_them(match self.max_wait(head) {
+                Some(max_wait) => attributes.patience(max_wait),
+                None => attributes,
+            }))
+        })
+    }
+
+    /// Returns the longest wait of a request, if anything is said beside the rules.
+    fn max_wait(&self, head: Head<'_>) -> Option<Duration> {
+        match self.settings.max_wait.is_zero() {
+            true => head.timeout(),
+            false => Some(self.settings.max_wait(head)),
+        }
+    }
+
+    /// Goes on as the gate says.
+    fn answered(&self, head: Head<'_>, answer: Billed, cost: u64) -> CallOutcome {
+        let Ok((admission, bill)) = answer else { return self.deny_because(head, Reason::Undecided) };
+        // A candidate may have given a permit beside a denial.
+        let permits = HeldPermits::of(&self.rules.gate, admission.permits());
+        let delay = match admission.verdict() {
+            Verdict::Allowed { delay } if admission.is_allowed() => delay,
+            _ => return CallOutcome::Deny(self.deny(head, &admission)),
+        };
+        let taken = Box::new(TakenByRules {
+            settings: Arc::clone(&self.settings),
+            rules: Arc::clone(&self.rules),
+            binding: admission.binding().cloned(),
+            bill,
+            cost,
+            permits,
+            phase: Phase::Unserved,
+        });
+        if delay.is_zero() {
+            return CallOutcome::Pass(OnResponse::ByRules(taken));
+        }
+        let delay = Delay::lasting(Arc::clone(&self.settings.clock), delay);
+        CallOutcome::wait(WaitForTime { delay, taken: Some(taken) })
+    }
+
+    fn deny(&self, head: Head<'_>, admission: &Admission) -> Response<Bytes> {
+        let Some(binding) = admission.binding() else {
+            return self.settings.deny(&Refused::because(head, Reason::Forbidden));
+        };
+        let promise = self.rules.promise(binding);
+        let refused = Refused::by_limit(head, &promise, binding.decision);
+        // The remote store failed, and the rule fails closed.
+        let is_undecided = admission.decided_by() == DecidedBy::Closed && refused.retry_after().is_some();
+        self.settings.deny(&if is_undecided { refused.for_reason(Reason::Capacity) } else { refused })
+    }
+
+    fn deny_because(&self, head: Head<'_>, reason: Reason) -> CallOutcome {
+        CallOutcome::Deny(self.settings.deny(&Refused::because(head, reason)))
+    }
+}
+
+/// A wait for attributes.
+struct WaitForAttributes {
+    by: Arc<ByRules>,
+    parts: LaterEach,
+    cost: u64,
+}
+
+impl Wait for WaitForAttributes {
+    fn poll(&mut self, head: Head<'_>, context: &mut Context<'_>) -> Poll<CallOutcome> {
+        let parts = ready!(Pin::new(&mut self.parts).poll(context));
+        Poll::Ready(self.by.ask(head, &parts, self.cost))
+    }
+}
+
+/// A wait for the answer of a gate on a remote store.
+struct WaitForGate {
+    by: Arc<ByRules>,
+    asking: Asking,
+}
+
+impl Wait for WaitForGate {
+    fn poll(&mut self, head: Head<'_>, context: &mut Context<'_>) -> Poll<CallOutcome> {
+        let answer = ready!(Pin::new(&mut self.asking).poll(context));
+        Poll::Ready(self.by.answered(head, answer, self.asking.cost()))
+    }
+}
+
+/// A wait of a request that rules allowed, until the time that is reserved for it.
+struct WaitForTime {
+    delay: Delay,
+    /// `None` once it is over.
+    taken: Option<Box<TakenByRules>>,
+}
+
+impl Wait for WaitForTime {
+    fn poll(&mut self, head: Head<'_>, context: &mut Context<'_>) -> Poll<CallOutcome> {
+        let waited = ready!(Pin::new(&mut self.delay).poll(context));
+        let taken = self.taken.take().expect("polled again after it was over");
+        Poll::Ready(match waited {
+            Ok(()) => CallOutcome::Pass(OnResponse::ByRules(taken)),
+            // The system has no timer thread that could wake the request.
+            Err(_) => CallOutcome::Deny(taken.settings.deny(&Refused::because(head, Reason::Undecided))),
+        })
+    }
+}
+
+async fn ask_remote(gate: Gate, attributes: Attributes<'static>, is_billed: bool) -> Billed {
+    match is_billed {
+        true => gate.admit_billed(&attributes).await,
+        false => gate.admit(&attributes).await.map(without_bill),
+    }
+}
+
+fn without_bill(admission: Admission) -> (Admission, Bill) {
+    (admission, Bill::default())
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{Request, StatusCode};
+    use tidegate::{StoreError, Zone};
+    use tidegate_rules::Policy;
+
+    use super::*;
+
+    #[test]
+    fn a_request_without_a_decision_is_denied() {
+        let policy = Policy::from_toml("[[rule]]\nname = 'a'\nlimit = '5/s'").unwrap();
+        let by = ByRules::new(Gate::new(policy, Zone::new(1 << 16)));
+        let answer = Err(StoreError::unavailable("the plug is out"));
+        match by.answered(Head::of(&Request::new(())), answer, 1) {
+            CallOutcome::Deny(response) => assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE),
+            CallOutcome::Pass(_) | CallOutcome::Wait(_) => panic!("it was not denied"),
+        }
+    }
+}

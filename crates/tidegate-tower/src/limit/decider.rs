@@ -1,0 +1,63 @@
+//! What decides about the requests of a layer.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::by_key::ByKey;
+use super::by_rules::ByRules;
+use super::on_response::OnResponse;
+use super::outcome::CallOutcome;
+use super::settings::Settings;
+use crate::head::Head;
+
+/// What decides about the requests of a layer, with its settings; clones share both.
+#[derive(Clone)]
+pub(super) enum Decider {
+    ByKey(Arc<ByKey>),
+    ByRules(Arc<ByRules>),
+}
+
+impl Decider {
+    #[inline]
+    pub(super) fn decide(&self, head: Head<'_>) -> CallOutcome {
+        let cost = self.settings().cost(head);
+        if cost == 0 {
+            return CallOutcome::Pass(OnResponse::Nothing);
+        }
+        match self {
+            Decider::ByKey(by) => by.decide(head, cost),
+            Decider::ByRules(by) => by.decide(head, cost),
+        }
+    }
+
+    #[inline]
+    fn settings(&self) -> &Settings {
+        match self {
+            Decider::ByKey(by) => &by.settings,
+            Decider::ByRules(by) => &by.settings,
+        }
+    }
+
+    /// Returns the settings of this clone alone.
+    pub(super) fn settings_mut(&mut self) -> &mut Settings {
+        Arc::make_mut(match self {
+            Decider::ByKey(by) => &mut Arc::make_mut(by).settings,
+            Decider::ByRules(by) => &mut Arc::make_mut(by).settings,
+        })
+    }
+}
+
+impl fmt::Debug for Decider {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = out.debug_struct("RateLimit");
+        match self {
+            Decider::ByKey(by) => match by.limit() {
+                Some(limit) => shown.field("limit", &limit),
+                None => shown.field("limit", &"of each request"),
+            },
+            Decider::ByRules(_) => shown.field("limit", &"by rules"),
+        };
+        let settings = self.settings();
+        shown.field("wait", &settings.max_wait).field("fields", &settings.dialect).finish_non_exhaustive()
+    }
+}

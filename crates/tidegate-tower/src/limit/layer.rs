@@ -1,0 +1,281 @@
+//! The layer and its settings.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Response;
+use tidegate::{Clock, Limit, Limiter, Zone};
+use tidegate_rules::Gate;
+use tower_layer::Layer;
+
+use super::by_key::{ByKey, Limiters, ZONE_BYTES};
+use super::by_rules::ByRules;
+use super::decider::Decider;
+use super::named_limiter::Counter;
+use super::per_request::PerRequest;
+use super::service::RateLimited;
+use super::settings::Settings;
+use super::settle::Settle;
+use crate::answer::{Dialect, Refused};
+use crate::head::{Head, ResponseHead};
+use crate::key::{Extract, Identify};
+
+/// What a limit is called in header fields unless it is named.
+const DEFAULT_NAME: &str = "default";
+
+/// A layer that allows requests as a limit does; clones share what was counted.
+///
+/// A denied request gets 429 with `Retry-After` and `application/problem+json`, or `RESOURCE_EXHAUSTED` if it is a call of
+/// gRPC; the service is not called. All replies have header fields with the remaining quota, see [`Dialect`].
+///
+/// The layer is ready when the service is. A request that waits holds no readiness: it waits with a clone of the
+/// service, which is asked for readiness when the wait is over. A denied request leaves it to others.
+///
+/// Under a limit such as `8/30s concurrency` a request holds its permit until its response is over. The limit's lease, here
+/// 30 seconds, has to be longer than the longest response: the permit ends with it in any case. A connection that is
+/// upgraded (101) releases its permit when the head of the response is sent.
+///
+/// In a nested router of axum the path is what is left of it: take the layer outside, or look at axum's `OriginalUri`.
+#[derive(Clone)]
+pub struct RateLimit {
+    decider: Decider,
+}
+
+impl<S> Layer<S> for RateLimit {
+    type Service = RateLimited<S>;
+
+    fn layer(&self, inner: S) -> RateLimited<S> {
+        RateLimited::new(inner, self.decider.clone())
+    }
+}
+
+impl fmt::Debug for RateLimit {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.decider.fmt(out)
+    }
+}
+
+impl RateLimit {
+    /// Returns a layer that limits each key, in memory of its own.
+    ///
+    /// With [`key::everyone`](crate::key::everyone) it limits all requests together.
+    ///
+    /// The memory is a [`Zone`] of 16 MiB, of which the system gives as much as is used: good for half a million keys
+    /// with a debt at the same time. When there are more, no key is admitted too much, and new keys may be denied early.
+    /// For another size make the limiter:
+    ///
+    /// ```
+    /// use tidegate::{Limit, Limiter, Zone};
+    /// use tidegate_tower::{RateLimit, key};
+    ///
+    /// let limiter = Limiter::on(&Zone::new(64 << 20), "api", Limit::per_minute(100)); // two million keys
+    /// let layer = RateLimit::with(limiter, key::header("x-api-key"));
+    /// # let _ = layer;
+    /// ```
+    pub fn new(limit: Limit, key: impl Identify) -> RateLimit {
+        let limiters = Limiters::own(limit, &key, DEFAULT_NAME);
+        RateLimit::by_key(key, limiters)
+    }
+
+    /// Returns a layer with a limiter that other code uses, too.
+    ///
+    /// A text, a number and an IPv4 address are the same key in both; an IPv6 address is the text of its network, such as
+    /// `2001:db8:1:2::/64`.
+    pub fn with(limiter: Limiter, key: impl Identify) -> RateLimit {
+        RateLimit::by_key(key, Limiters::of(Counter::PerKey(limiter), DEFAULT_NAME))
+    }
+
+    fn by_key(key: impl Identify, limiters: Limiters) -> RateLimit {
+        RateLimit { decider: Decider::ByKey(Arc::new(ByKey::new(key, limiters))) }
+    }
+
+    /// Returns a layer whose limit comes with each request, as the function says: by the caller's plan, by the route. It
+    /// has memory of its own.
+    ///
+    /// A debt belongs to the key and the limit. So a caller has no debt under one limit for requests under another, and
+    /// starts full under a new plan.
+    ///
+    /// The memory is that of [`RateLimit::new`], for all limits together; [`RateLimit::each_on`] has another one.
+    /// With [`RateLimit::wait`] there is a queue for each key under each of the first 64 limits. Requests under further
+    /// limits are limited as well, but a waiting one may be overtaken.
+    pub fn each(key: impl Identify, limit: impl Fn(Head<'_>) -> Limit + Send + Sync + 'static) -> RateLimit {
+        RateLimit::each_on(&Zone::new(ZONE_BYTES), key, limit)
+    }
+
+    /// Returns the same in a zone that other code uses, too. There it shares states with limiters that are named by the
+    /// limit's text, such as `10/s burst 20`.
+    pub fn each_on(
+        zone: &Zone,
+        key: impl Identify,
+        limit: impl Fn(Head<'_>) -> Limit + Send + Sync + 'static,
+    ) -> RateLimit {
+        let limiters = PerRequest::new(zone, DEFAULT_NAME, Arc::new(limit));
+        RateLimit::by_key(key, Limiters::PerRequest(limiters))
+    }
+
+    /// Returns a layer that limits requests by the rules of a gate, whose store may be remote.
+    ///
+    /// Rules match `method`, `path`, `host`, `ip` (see [`RateLimit::peer`]), `header.x`, `cookie.x`, `query.x`, and the
+    /// attributes of [`RateLimit::attribute`]. A request that a rule always denies gets 403. Permits are released when the
+    /// response is over; in a remote store, when the response begins.
+    ///
+    /// A request waits only if a rule says so; [`RateLimit::wait`] makes the longest wait of a rule shorter, and not longer.
+    /// A client that hangs up while its request waits has spent.
+    pub fn rules(gate: Gate) -> RateLimit {
+        RateLimit { decider: Decider::ByRules(Arc::new(ByRules::new(gate))) }
+    }
+
+    /// Sets where rules find the address of the client, which is their attribute `ip`; [`key::peer`](crate::key::peer())
+    /// unless set.
+    ///
+    /// If a rule matches it and no server has noted it, the reply is an error 500 that says so: rules that deny addresses
+    /// would deny none. [`or_skip`](Extract::or_skip) says that it is meant. Text that is no address is denied with 400.
+    ///
+    /// Addresses are counted in groups as each rule says (`ipv4_prefix`, `ipv6_prefix`), or in those of the extractor if
+    /// they are larger: networks of IPv4, and of IPv6 with less than 64 bits. Smaller groups only a rule can have.
+    /// Conditions match the whole address.
+    ///
+    /// # Panics
+    /// If the layer was not made by [`RateLimit::rules`]: it would have no effect.
+    #[must_use]
+    pub fn peer(mut self, peer: impl Extract) -> RateLimit {
+        match &mut self.decider {
+            Decider::ByRules(by) => Arc::make_mut(by).set_peer(Arc::new(peer)),
+            Decider::ByKey(_) => panic!(
+                "peer: only rules look for it, and this layer has none; give the peer as the key, or make the layer by \
+                 RateLimit::rules"
+            ),
+        }
+        self
+    }
+
+    /// Adds an attribute for rules, such as the user that an outer layer has found out, or replaces one that is there by
+    /// itself: in a nested router of axum the whole path is
+    /// `.attribute("path", key::extension(|uri: &OriginalUri| uri.path().to_owned()))`.
+    /// `ip` is [`RateLimit::peer`].
+    ///
+    /// Each rule says in `on_missing` what holds if it is missing or if the extractor [skips](Extract::or_skip) it. An
+    /// address is the text of its group, such as `2001:db8:1:2::/64`.
+    ///
+    /// # Panics
+    /// If the layer was not made by [`RateLimit::rules`]: it would have no effect.
+    #[must_use]
+    pub fn attribute(mut self, name: &str, value: impl Extract) -> RateLimit {
+        match &mut self.decider {
+            Decider::ByRules(by) => Arc::make_mut(by).add(name, Arc::new(value)),
+            Decider::ByKey(_) => panic!(
+                "attribute {name:?}: only rules look at it, and this layer has none; give it as a part of the key, or \
+                 make the layer by RateLimit::rules"
+            ),
+        }
+        self
+    }
+
+    /// Sets the name of the limit in header fields and problems; `default` unless set. Rules have names of their own.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> RateLimit {
+        if let Decider::ByKey(by) = &mut self.decider {
+            Arc::make_mut(by).set_name(name);
+        }
+        self
+    }
+
+    /// Sets the cost of each request, 1 unless set. A request of cost 0 is not limited: it passes, and spends nothing.
+    #[must_use]
+    pub fn cost(self, cost: impl Fn(Head<'_>) -> u64 + Send + Sync + 'static) -> RateLimit {
+        self.set(|settings| settings.cost = Some(Arc::new(cost)))
+    }
+
+    /// Queues requests that would be denied, at most so long, in FIFO order.
+    ///
+    /// A caller's `grpc-timeout` shortens the wait. A request that would have to wait longer is denied at once; one whose
+    /// client hangs up leaves the queue.
+    #[must_use]
+    pub fn wait(self, longest: Duration) -> RateLimit {
+        self.set(|settings| settings.max_wait = longest)
+    }
+
+    /// Does not limit `OPTIONS`, which browsers send before other requests.
+    #[must_use]
+    pub fn exempt_options(self) -> RateLimit {
+        self.set(|settings| settings.exempts_options = true)
+    }
+
+    /// Does not limit requests for which the function returns true.
+    #[must_use]
+    pub fn exempt(self, exempt: impl Fn(Head<'_>) -> bool + Send + Sync + 'static) -> RateLimit {
+        self.set(|settings| settings.exempt = Some(Arc::new(exempt)))
+    }
+
+    /// Sets the header fields with the remaining quota.
+    #[must_use]
+    pub fn fields(self, dialect: Dialect) -> RateLimit {
+        self.set(|settings| settings.dialect = dialect)
+    }
+
+    /// Corrects the cost of a request when the response is there, by its head.
+    ///
+    /// A refund is by the receipt of the request's own take: at most what of it is still owed comes back, in whatever order
+    /// requests are answered. So the requests that are kept obey the limit by themselves, and a client that holds back
+    /// requests which will be refunded gains nothing.
+    ///
+    /// Not called for requests that were not limited or were denied. For requests without a response see
+    /// [`RateLimit::abandoned`].
+    #[must_use]
+    pub fn after(self, after: impl Fn(ResponseHead<'_>) -> Settle + Send + Sync + 'static) -> RateLimit {
+        self.set(|settings| settings.settlement.set_after(Arc::new(after)))
+    }
+
+    /// Sets by what a request is settled that has no response: its client has hung up, its service has panicked or returned
+    /// an error in place of a response. It is settled when the request is dropped.
+    ///
+    /// Unless set, a client does not escape a charge by hanging up: the take stays, and beside it the most is charged that
+    /// [`RateLimit::after`] would charge. That is what it says about an empty response with status 499 (client closed
+    /// request), or the most that it has charged so far in this layer, whichever is more; a refund that it says there is not
+    /// done. Say `.abandoned(Settle::Keep)` where nothing is to be charged, or `.abandoned(Settle::Charge(n))` where the
+    /// most is known.
+    ///
+    /// A request that is dropped before the service was called for it, because it waited or because rules on a remote store
+    /// were still asked, is never charged; a refund that is set here is done.
+    ///
+    /// ```
+    /// use tidegate::Limit;
+    /// use tidegate_tower::{RateLimit, Settle, key};
+    ///
+    /// let layer = RateLimit::new(Limit::per_hour(10_000), key::header("x-user"))
+    ///     .after(|response| match response.headers().get("x-tokens").and_then(|field| field.to_str().ok()) {
+    ///         Some(tokens) => Settle::Charge(tokens.parse().unwrap_or(4_096)),
+    ///         None => Settle::Keep,
+    ///     })
+    ///     // An answer has 4,096 tokens at most.
+    ///     .abandoned(Settle::Charge(4_096));
+    /// # let _ = layer;
+    /// ```
+    #[must_use]
+    pub fn abandoned(self, settle: Settle) -> RateLimit {
+        self.set(|settings| settings.settlement.set_abandoned(settle))
+    }
+
+    /// Sets the reply to denied requests, in place of ours; header fields with the remaining quota are added to it, and
+    /// `Retry-After` unless it has one.
+    #[must_use]
+    pub fn otherwise(
+        self,
+        answer: impl Fn(&Refused<'_>) -> Response<Bytes> + Send + Sync + 'static,
+    ) -> RateLimit {
+        self.set(|settings| settings.otherwise = Some(Arc::new(answer)))
+    }
+
+    /// Waits by another clock where rules delay requests; for tests. Limiters and stores have clocks of their own.
+    #[must_use]
+    pub fn with_clock(self, clock: Arc<dyn Clock>) -> RateLimit {
+        self.set(|settings| settings.clock = clock)
+    }
+
+    fn set(mut self, change: impl FnOnce(&mut Settings)) -> RateLimit {
+        change(self.decider.settings_mut());
+        self
+    }
+}

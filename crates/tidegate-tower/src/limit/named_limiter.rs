@@ -1,0 +1,158 @@
+//! A limiter and what replies say about its limit.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tidegate::{Acquire, Ask, Cost, Decision, Key, Limit, Limiter, PermitId, Single, TrackedTake, ask};
+
+use super::settle::Settle;
+use crate::answer::Promise;
+use crate::body::Held;
+use crate::key::Parts;
+
+/// A limiter and what replies say about its limit.
+pub(super) struct NamedLimiter {
+    counter: Counter,
+    promise: Promise,
+    replaced: Mutex<Option<Replaced>>,
+}
+
+/// The states of a limiter.
+#[derive(Clone)]
+pub(super) enum Counter {
+    /// One state for all requests.
+    Shared(Single),
+    /// A state for each key.
+    PerKey(Limiter),
+}
+
+/// A limit that replaced the first one, and what replies say about it.
+type Replaced = (Limit, Arc<Promise>);
+
+impl NamedLimiter {
+    pub(super) fn new(counter: Counter, name: &str) -> NamedLimiter {
+        let promise = Promise::new(name, &counter.limit());
+        NamedLimiter { counter, promise, replaced: Mutex::default() }
+    }
+
+    /// Returns the same limiter under another name; both count together.
+    pub(super) fn named(&self, name: &str) -> NamedLimiter {
+        NamedLimiter::new(self.counter.clone(), name)
+    }
+
+    pub(super) fn limit(&self) -> Limit {
+        self.counter.limit()
+    }
+
+    /// Returns whether all requests have one state, so that none needs a key.
+    #[inline]
+    pub(super) fn is_shared(&self) -> bool {
+        matches!(self.counter, Counter::Shared(_))
+    }
+
+    #[inline]
+    pub(super) fn admit(&self, key: &Parts<'_>, cost: u64) -> Decision {
+        match &self.counter {
+            Counter::Shared(single) => single.admit_with(one_ask(cost)),
+            // The zone remembers where it found the bytes of a key.
+            Counter::PerKey(limiter) => match key.only_address() {
+                Some(text) => limiter.admit(ask(text.as_bytes()).cost(cost)),
+                None => limiter.admit(ask(key).cost(cost)),
+            },
+        }
+    }
+
+    /// Decides like `admit`, with a receipt that a response may refund.
+    pub(super) fn admit_tracked(&self, key: &Parts<'_>, cost: u64) -> (Decision, Option<TrackedTake>) {
+        match &self.counter {
+            Counter::Shared(single) => single.admit_tracked(one_ask(cost)),
+            Counter::PerKey(limiter) => limiter.admit_tracked(ask(key).cost(cost)),
+        }
+    }
+
+    pub(super) fn acquire(&self, key: &Parts<'_>, cost: u64) -> Acquire {
+        match &self.counter {
+            Counter::Shared(single) => single.acquire_units(cost),
+            Counter::PerKey(limiter) => limiter.acquire(ask(key).cost(cost)),
+        }
+    }
+
+    /// Returns a guard of the permit that a decision gave; dropping it releases the permit.
+    pub(super) fn hold(&self, key: &Key, decision: &Decision) -> Option<Held> {
+        let Counter::PerKey(limiter) = &self.counter else { return None };
+        let permit = decision.permit()?;
+        Some(Box::new(HeldPermit { limiter: limiter.clone(), key: key.clone(), permit }))
+    }
+
+    /// Corrects what a take has spent, and returns what a request would be answered then.
+    pub(super) fn settle(&self, key: &Key, settle: Settle, take: Option<TrackedTake>) -> Decision {
+        match (settle, take) {
+            (Settle::Refund, Some(take)) => drop(take.refund()),
+            (Settle::RefundUnits(units), Some(mut take)) => drop(take.refund_units(units)),
+            (Settle::Charge(units), _) => self.charge(key, units),
+            (Settle::Keep, _) | (Settle::Refund | Settle::RefundUnits(_), None) => {}
+        }
+        match &self.counter {
+            Counter::Shared(single) => single.peek(),
+            Counter::PerKey(limiter) => limiter.peek(key),
+        }
+    }
+
+    fn charge(&self, key: &Key, units: u64) {
+        match &self.counter {
+            Counter::Shared(single) => single.charge(units),
+            Counter::PerKey(limiter) => limiter.charge(ask(key).cost(units)),
+        };
+    }
+
+    /// Hands over what replies say about the limit in force.
+    #[inline]
+    pub(super) fn with_promise<T>(&self, use_it: impl FnOnce(&Promise) -> T) -> T {
+        let replaced = match &self.counter {
+            Counter::Shared(_) => None,
+            Counter::PerKey(limiter) => limiter.replaced_limit(),
+        };
+        match replaced {
+            None => use_it(&self.promise),
+            Some(limit) => use_it(&self.promise_of(limit)),
+        }
+    }
+
+    /// Returns what replies say about a limit that replaced the first one.
+    fn promise_of(&self, limit: Limit) -> Arc<Promise> {
+        let mut replaced = self.replaced.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*replaced {
+            Some((known, promise)) if *known == limit => Arc::clone(promise),
+            _ => {
+                let promise = Arc::new(Promise::new(self.promise.name(), &limit));
+                Arc::clone(&replaced.insert((limit, promise)).1)
+            }
+        }
+    }
+}
+
+impl Counter {
+    fn limit(&self) -> Limit {
+        match self {
+            Counter::Shared(single) => single.limit(),
+            Counter::PerKey(limiter) => limiter.limit(),
+        }
+    }
+}
+
+/// A permit of a limiter, released when this is dropped.
+struct HeldPermit {
+    limiter: Limiter,
+    key: Key,
+    permit: PermitId,
+}
+
+impl Drop for HeldPermit {
+    fn drop(&mut self) {
+        self.limiter.release(&self.key, self.permit);
+    }
+}
+
+#[inline]
+fn one_ask(cost: u64) -> Ask {
+    Ask::new(Cost::new(cost).unwrap_or_default())
+}

@@ -1,0 +1,111 @@
+//! What is done with the response of a request that was allowed.
+
+mod by_limiter;
+mod by_rules;
+mod permits;
+mod settling;
+
+use std::sync::Arc;
+
+use http::Response;
+use tidegate::{Decision, Key, TrackedTake};
+
+use super::named_limiter::NamedLimiter;
+use super::settings::Settings;
+use super::settle::Phase;
+use crate::answer::{Dialect, put_left};
+use crate::body::Answered;
+use crate::head::ResponseHead;
+use by_limiter::TakenByLimiter;
+pub(super) use by_rules::{RuleSet, TakenByRules};
+pub(super) use permits::HeldPermits;
+pub(super) use settling::{Settling, correct};
+
+/// What is done with the response of a request that was allowed.
+#[derive(Default)]
+pub(super) enum OnResponse {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Header fields get the remaining quota.
+    Fields { limiter: Arc<NamedLimiter>, dialect: Dialect, decision: Decision },
+    /// The take of a limiter is settled, or its permit is held until the response is over.
+    ByLimiter(Box<TakenByLimiter>),
+    /// The takes of rules are settled, and their permits are held until the response is over.
+    ByRules(Box<TakenByRules>),
+}
+
+impl OnResponse {
+    /// Returns what is done after a take that the response does not correct.
+    #[inline]
+    pub(super) fn kept(
+        settings: &Arc<Settings>,
+        limiter: &Arc<NamedLimiter>,
+        decision: Decision,
+        key: impl FnOnce() -> Key,
+    ) -> OnResponse {
+        if decision.permit().is_some() {
+            let taken = TakenByLimiter::new(settings, limiter, decision, None, key());
+            return OnResponse::ByLimiter(Box::new(taken));
+        }
+        match settings.dialect {
+            Dialect::None => OnResponse::Nothing,
+            dialect => OnResponse::Fields { limiter: Arc::clone(limiter), dialect, decision },
+        }
+    }
+
+    /// Returns what is done after a take that the response may correct.
+    pub(super) fn settled(
+        settings: &Arc<Settings>,
+        limiter: &Arc<NamedLimiter>,
+        decision: Decision,
+        take: TrackedTake,
+        key: Key,
+    ) -> OnResponse {
+        OnResponse::ByLimiter(Box::new(TakenByLimiter::new(settings, limiter, decision, Some(take), key)))
+    }
+
+    /// Notes that the service is called now.
+    #[inline]
+    pub(super) fn set_served(&mut self) {
+        match self {
+            OnResponse::Nothing | OnResponse::Fields { .. } => {}
+            OnResponse::ByLimiter(taken) => taken.phase = Phase::Served,
+            OnResponse::ByRules(taken) => taken.phase = Phase::Served,
+        }
+    }
+
+    /// Starts what has to be awaited before the response goes on, if there is anything.
+    #[inline]
+    pub(super) fn settle<R>(&mut self, response: &Response<R>) -> Option<Settling> {
+        match self {
+            OnResponse::Nothing | OnResponse::Fields { .. } | OnResponse::ByLimiter(_) => None,
+            OnResponse::ByRules(taken) => taken.settle(ResponseHead::of(response)),
+        }
+    }
+
+    /// Settles the request and writes header fields.
+    #[inline]
+    pub(super) fn conclude<R>(self, response: Response<R>) -> Response<Answered<R>> {
+        match self {
+            OnResponse::Nothing => response.map(Answered::theirs),
+            more => more.conclude_taken(response),
+        }
+    }
+
+    #[inline(never)]
+    fn conclude_taken<R>(self, mut response: Response<R>) -> Response<Answered<R>> {
+        let held = match self {
+            OnResponse::Nothing => None,
+            OnResponse::Fields { limiter, dialect, decision } => {
+                limiter.with_promise(|promise| {
+                    put_left(response.headers_mut(), dialect, promise.spoken(&decision));
+                });
+                None
+            }
+            OnResponse::ByLimiter(taken) => taken.conclude(&mut response),
+            OnResponse::ByRules(taken) => taken.conclude(&mut response),
+        };
+        response.map(|body| Answered::theirs_holding(body, held))
+    }
+}

@@ -1,0 +1,31 @@
+//! The outcome of asking a decider about a request, and its waits.
+
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::Response;
+
+use super::on_response::OnResponse;
+use crate::head::Head;
+
+/// The outcome of asking a decider about a request: at its call, or when a wait of it is over.
+pub(super) enum CallOutcome {
+    /// The service is called, and this is done with its response.
+    Pass(OnResponse),
+    /// The service is not called, and this is the reply.
+    Deny(Response<Bytes>),
+    /// The request has to wait.
+    Wait(Box<dyn Wait>),
+}
+
+/// A wait of one request. It is made by the decider that needs it, and has all that this decider goes on with.
+pub(super) trait Wait: Send {
+    /// Polls the wait of the request with this head.
+    fn poll(&mut self, head: Head<'_>, context: &mut Context<'_>) -> Poll<CallOutcome>;
+}
+
+impl CallOutcome {
+    pub(super) fn wait(wait: impl Wait + 'static) -> CallOutcome {
+        CallOutcome::Wait(Box::new(wait))
+    }
+}
