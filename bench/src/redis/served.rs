@@ -157,7 +157,7 @@ impl<'a> Side<'a> {
     fn of(
         server: &'a Server,
         (name, build): (&'static str, &'static str),
-        write: impl FnMut(&str) -> Vec<u8>,
+        write: impl Fn(&str) -> Vec<u8>,
     ) -> Result<Side<'a>, String> {
         let clients = Clients::connect(server.resp, CONNECTIONS, &Scanner::any())?;
         let requests = Requests::about(shuffled(MANY), write);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tidegate::{Algorithm, Ask, Begun, Decision, History, Limit, Predecessor, State, Timestamp};
+use tidegate::{Algorithm, Ask, Begun, Decision, History, Limit, OwnDecision, Predecessor, State, Timestamp};
 
 use super::{SERVERS, Versions};
 
@@ -32,9 +32,8 @@ impl Table {
     fn report(&self, server: usize, decision: Decision, ask: Ask) -> Decision {
         let (limit, history) = self.server(server);
         let own = Versions::state(self, limit);
-        history.report(limit, (&own, decision), (self.now, ask), |_, before| {
-            self.stored(before.algorithm(), before.numbers())
-        })
+        let own = OwnDecision { state: &own, decision, now: self.now, ask };
+        history.report(limit, own, |_, before| self.stored(before.algorithm(), before.numbers()))
     }
 
     fn stored(&self, algorithm: Algorithm, numbers: [u64; 5]) -> State {

@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use redis::Cmd;
+use tidegate_support::join_all;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
 use crate::callers::{Caller, Callers, InFlightPermit, ReplySender};
 use crate::counts::Counts;
 use crate::fault::{Fault, Remedy};
-use crate::join::join_all;
 use crate::link::{Answered, Link};
 use crate::request_queue::TakeBatch;
 use crate::script::{self, Call, Script, StateName, TableFields};
@@ -159,7 +159,7 @@ impl Exchange {
     pub(crate) async fn take(&self, batch: TakeBatch) {
         let alone = self.take_batch(batch).await;
         if !alone.is_empty() {
-            join_all(alone.into_iter().map(|batch| self.take_batch(batch))).await;
+            join_all(alone.into_iter().map(|batch| Box::pin(self.take_batch(batch)))).await;
         }
     }
 

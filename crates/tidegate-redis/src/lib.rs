@@ -15,7 +15,6 @@ mod dial;
 pub mod doctor;
 mod exchange;
 mod fault;
-mod join;
 mod limits;
 mod link;
 mod open;

@@ -11,12 +11,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tidegate::{Clock, PermitId};
+use tidegate_support::join_all;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
 use crate::counts::Counts;
 use crate::exchange::{Exchange, Question};
-use crate::join::join_all;
 use crate::script::{self, Bid, Target};
 use crate::store::{Inner, time_by};
 
@@ -142,7 +142,7 @@ impl GiveBack {
         loop {
             match self.returns.due(Instant::now()) {
                 Ok(due) => {
-                    join_all(due.into_iter().map(|one| self.give_back(one))).await;
+                    join_all(due.into_iter().map(|one| Box::pin(self.give_back(one)))).await;
                 }
                 Err(None) => self.returns.came.notified().await,
                 Err(Some(next)) => {

@@ -14,7 +14,7 @@ pub fn differences(old: &Policy, new: &Policy) -> Vec<String> {
     for rule in old.rules() {
         match after.get(rule.name()) {
             None => lines.push(format!("- rule {:?}: its counts are not looked at any more", rule.name())),
-            Some(now) => lines.extend(changes((old, rule), (new, now))),
+            Some(now) => lines.extend(changes(old, rule, new, now)),
         }
     }
     for rule in new.rules().iter().filter(|rule| !before.contains_key(rule.name())) {
@@ -69,7 +69,7 @@ fn base_change(old: Option<&str>, new: Option<&str>) -> Option<String> {
 }
 
 /// What changed in a rule that is in both.
-fn changes((before, old): (&Policy, &Rule), (after, new): (&Policy, &Rule)) -> Option<String> {
+fn changes(before: &Policy, old: &Rule, after: &Policy, new: &Rule) -> Option<String> {
     let mut parts = Vec::new();
     if in_short(old) != in_short(new) {
         parts.push(format!("{} -> {}", in_short(old), in_short(new)));

@@ -6,6 +6,7 @@ use std::slice;
 
 use smallvec::SmallVec;
 use tidegate::{Key, KeyPart};
+use tidegate_support::AbsentParts;
 
 use crate::seen::{Seen, Slot};
 
@@ -92,30 +93,32 @@ impl Default for KeyParts {
 impl KeyParts {
     /// What a request is counted by.
     ///
-    /// A key with a part missing or repeated has one part more than one with all, which says which of them are: so it is
-    /// no other's, whatever anybody sends.
+    /// A key with a part missing or repeated has a mark in front, so it is no other's.
     pub(crate) fn key(&self, seen: &Seen<'_>) -> Keyed {
-        let (mut missing, mut repeated) = (0_u8, 0_u8);
+        let mut absent = AbsentParts::default();
         let mut values: SmallVec<[PartValue<'_>; MAX_PARTS]> = SmallVec::new();
-        for (bit, part) in self.parts.iter().enumerate() {
+        for (index, part) in self.parts.iter().enumerate() {
             let is_shared = self.on_repeated == OnRepeated::Share && seen.is_repeated(part.slot);
             let value = if is_shared { None } else { self.value(part, seen) };
-            repeated |= u8::from(is_shared) << bit;
-            missing |= u8::from(!is_shared && value.is_none()) << bit;
+            if is_shared {
+                absent.repeated(index);
+            } else if value.is_none() {
+                absent.missing(index);
+            }
             values.push(value.unwrap_or(PartValue::Bytes(&[])));
         }
         if self.on_repeated == OnRepeated::Deny && self.repeated(seen).next().is_some() {
             return Keyed::Deny;
         }
-        let both = [missing, repeated];
-        let first = match both {
-            [0, 0] => return Keyed::By(Key::from_parts(&values)),
-            _ if missing != 0 && self.on_missing == OnMissing::Skip => return Keyed::Skip,
-            [_, 0] => &both[..1],
-            _ => &both[..],
-        };
-        let with_first = std::iter::once(PartValue::Bytes(first)).chain(values.iter().copied());
-        Keyed::By(Key::from_parts(with_first))
+        if absent.any_missing() && self.on_missing == OnMissing::Skip {
+            return Keyed::Skip;
+        }
+        Keyed::By(match absent.mark() {
+            None => Key::from_parts(&values),
+            Some(mark) => {
+                Key::from_parts(std::iter::once(PartValue::Bytes(mark)).chain(values.iter().copied()))
+            }
+        })
     }
 
     /// The keys that a request with several values of a part would have with one of them each, if all such requests are

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 
 use smallvec::SmallVec;
+use tidegate_support::decoded;
 
 use crate::attributes::{Attributes, IP, canonical};
 use crate::index::QuickMap;
@@ -203,7 +204,7 @@ fn each_spelling<'a>(path: &'a [u8], mut see: impl FnMut(Cow<'a, [u8]>)) {
     };
     let bare = target.contains(&b';').then(|| without_parameters(target));
     for text in [bare.as_deref(), Some(target)].into_iter().flatten() {
-        for plain in [Some(decoded(text)), with_slashes_kept(text)].into_iter().flatten() {
+        for plain in [Some(decoded(text).into_owned()), with_slashes_kept(text)].into_iter().flatten() {
             note(walked(until_nul(&plain)));
             note(walked(&plain));
         }
@@ -278,7 +279,7 @@ fn with_slashes_kept(path: &[u8]) -> Option<Vec<u8>> {
                 rest = more;
             }
         }
-        decoded(&again)
+        decoded(&again).into_owned()
     })
 }
 
@@ -290,7 +291,7 @@ pub(crate) fn plain_beginning(path: &[u8]) -> Vec<u8> {
         Some(slash) if decoded.first() == Some(&b'/') => {
             [&walked(&decoded[..=slash])[..], &decoded[slash + 1..]].concat()
         }
-        _ => decoded,
+        _ => decoded.into_owned(),
     }
 }
 
@@ -317,25 +318,6 @@ fn walked(path: &[u8]) -> Vec<u8> {
         plain.extend_from_slice(piece);
     }
     if plain.is_empty() { b"/".to_vec() } else { plain }
-}
-
-/// Bytes with `%41` as `A`; what is no such code stays.
-pub(crate) fn decoded(bytes: &[u8]) -> Vec<u8> {
-    let digit = |at: usize| bytes.get(at).and_then(|byte| char::from(*byte).to_digit(16));
-    let (mut plain, mut at) = (Vec::with_capacity(bytes.len()), 0);
-    while let Some(byte) = bytes.get(at) {
-        match (byte, digit(at + 1), digit(at + 2)) {
-            (b'%', Some(high), Some(low)) => {
-                plain.push((high * 16 + low) as u8);
-                at += 3;
-            }
-            _ => {
-                plain.push(*byte);
-                at += 1;
-            }
-        }
-    }
-    plain
 }
 
 /// A host in small letters, without a port and without the dot at its end.

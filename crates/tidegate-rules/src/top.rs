@@ -103,7 +103,7 @@ impl Top {
         let id = self.secret.hash_one(name);
         if let Ok(mut shelf) = self.shelves[(id % SHELVES as u64) as usize].try_lock() {
             shelf.turn_to(window);
-            shelf.add(outcome, id, name, weight);
+            shelf.add(outcome, id, name.0, name.1, weight);
         }
     }
 

@@ -2,10 +2,8 @@
 
 use std::error::Error as _;
 use std::num::NonZeroU64;
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tidegate::{
@@ -16,11 +14,13 @@ use tidegate::{
 use tidegate_redis::{OpenError, RedisStore};
 use tidegate_rules::{Gate, Unfit};
 
-use crate::dynamic::NAMESPACE;
 use crate::meter::Meters;
 use crate::rules::Rules;
 use crate::settings::{Settings, SharedSettings, Token};
 use crate::unfinished::Unfinished;
+
+/// The namespace of limits that come with requests.
+const NAMESPACE: &str = "";
 
 /// The states, what was counted, and whether the server goes on.
 #[derive(Debug)]
@@ -289,14 +289,5 @@ pub(crate) fn not_available(error: &StoreError) -> String {
         format!("the store is not available: {why}; try again")
     } else {
         format!("the store is not available: {why}; it may have been done, so look before trying again")
-    }
-}
-
-/// The output of a future that does not wait, as where states are in memory.
-#[inline]
-pub(crate) fn at_once<T>(future: impl Future<Output = T>) -> T {
-    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(value) => value,
-        Poll::Pending => unreachable!("memory answers at once"),
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde::ser::{Serialize, Serializer};
 use tidegate::{Limit, Most};
 use tidegate_rules::{Explanation, Fixed, Match, Mode, RuleExplained};
+use tidegate_support::{in_ms, retry_after};
 
-use crate::answer::Answer;
 use crate::date;
 
 /// What every rule has to do with a request.
@@ -80,7 +80,6 @@ impl<'a> Explained<'a> {
 
 impl<'a> OfRule<'a> {
     fn new(told: &'a RuleExplained, is_in_file: bool) -> OfRule<'a> {
-        let answer = told.decision.map(Answer);
         OfRule {
             name: told.rule.name(),
             applies: told.applies,
@@ -95,8 +94,8 @@ impl<'a> OfRule<'a> {
             overridden: told.is_overridden,
             cost: told.cost,
             remaining: told.decision.map(|decision| decision.remaining()),
-            retry_after_ms: answer.and_then(Answer::retry_after_ms),
-            reset_after_ms: answer.map(Answer::reset_after_ms),
+            retry_after_ms: told.decision.as_ref().and_then(retry_after).map(in_ms),
+            reset_after_ms: told.decision.map(|decision| in_ms(decision.reset_after_in_ticks())),
             allowed: allowed(told),
             candidate_for: told.candidate_for.as_deref(),
             worst_case: told.limit.as_ref().map(|limit| {

@@ -10,7 +10,6 @@ mod attribute;
 mod bench;
 pub mod command;
 mod date;
-mod dynamic;
 mod engine;
 mod explained;
 mod files;

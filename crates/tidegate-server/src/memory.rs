@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use tidegate_rules::config::Bytes;
+use tidegate_support::Bytes;
 
 use crate::settings::Settings;
 

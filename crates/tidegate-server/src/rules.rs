@@ -17,8 +17,8 @@ use tidegate_rules::{
 };
 
 pub(crate) use outcome::{Changes, NotWritten, Occasion, Reloaded, Status};
+use tidegate_support::at_once;
 
-use crate::engine::at_once;
 use crate::files;
 use crate::memory;
 use crate::precondition::Tag;
@@ -175,7 +175,7 @@ impl Rules {
                 Reloaded::Unfinished
             }
             Ok(text) => match self.load(&source, &text) {
-                Ok((loaded, prepared)) => self.take_over(&source, (loaded, prepared), now, is_asked),
+                Ok((loaded, prepared)) => self.take_over(&source, loaded, prepared, now, is_asked),
                 Err(error) => self.reject(&source, &error, is_asked),
             },
             Err(error) if error.kind() == io::ErrorKind::NotFound && self.text().is_none() => {
@@ -219,7 +219,8 @@ impl Rules {
     fn take_over(
         &self,
         source: &Source,
-        (loaded, prepared): (Loaded, Prepared),
+        loaded: Loaded,
+        prepared: Prepared,
         now: &Settings,
         is_asked: bool,
     ) -> Reloaded {
@@ -242,14 +243,14 @@ impl Rules {
             Some(_) if was_wrong => format!("{file} holds again"),
             Some(_) => format!("{file} was read again"),
         };
-        let changes = self.replace((loaded, prepared), now);
+        let changes = self.replace(loaded, prepared, now);
         let nothing = if changes.differences.is_empty() { ": no rule has changed" } else { "" };
         self.say_list(&format!("{first}{nothing}"), &changes);
         Reloaded::Replaced
     }
 
     /// Puts other rules in force.
-    fn replace(&self, (loaded, prepared): (Loaded, Prepared), now: &Settings) -> Changes {
+    fn replace(&self, loaded: Loaded, prepared: Prepared, now: &Settings) -> Changes {
         let Loaded { settings, text, mut warnings, .. } = loaded;
         let before = self.gate.zones();
         let policy = prepared.policy();

@@ -71,7 +71,7 @@ impl AdHoc {
     #[expect(clippy::needless_pass_by_value, reason = "a tuple of parts is written in place")]
     pub fn take(&self, key: impl IntoKey, limit: &PreparedLimit, ask: Ask) -> Decision {
         self.inner.with(limit, |bound| match self.inner.straight_to(bound) {
-            Some(zone) => zone.spend_on(&key, (bound, WhenFull::Share), ask),
+            Some(zone) => zone.spend_on(&key, bound, WhenFull::Share, ask),
             None => {
                 let account = account(&key, bound);
                 self.inner.holder(&account).spend(&account, ask)
@@ -108,7 +108,7 @@ impl AdHoc {
                 *place = self.inner.with(asked.limit, |bound| {
                     // Counts of the limits before are found by name.
                     let zone = self.inner.straight_to(bound).filter(|_| bound.history().is_empty())?;
-                    Some(Placed::new(zone, (bound, &asked.key), Some(asked.ask)))
+                    Some(Placed::new(zone, bound, &asked.key, Some(asked.ask)))
                 });
                 count += 1;
             }
@@ -119,7 +119,7 @@ impl AdHoc {
             let at = at.insert(at.filter(|at| now.since(*at) < RECENT).unwrap_or(now));
             for (place, asked) in places[..count].iter().zip(&mut rest) {
                 tell(self.inner.with(asked.limit, |bound| match (self.inner.memory.zone(), place) {
-                    (Some(zone), Some(placed)) => zone.spend_placed(at, placed, (bound, WhenFull::Share)),
+                    (Some(zone), Some(placed)) => zone.spend_placed(at, placed, bound, WhenFull::Share),
                     _ => {
                         let account = account(&asked.key, bound);
                         self.inner.holder(&account).spend_as_of(&account, asked.ask, at)

@@ -1,4 +1,5 @@
-//! What `#[rate_limit]` of `tidegate-macros` is made of; not for use by hand.
+//! The parts of `#[rate_limit]` of `tidegate-macros`, and what `tidegate-support` shares with limits; not for use by
+//! hand.
 //!
 //! The attribute knows the words that were written, not the types behind them. So its code asks a limiter by
 //! one of two traits, with a key or without, and the compiler says in their words if it is of the wrong kind.
@@ -23,7 +24,7 @@ use crate::wait::{Acquire, block_on};
 pub use std::sync::LazyLock;
 pub use std::time::Duration as Span;
 
-pub use crate::limit::distance;
+pub use crate::limit::{TIME_UNITS, distance};
 
 /// A span of time such as `1m30s`, in the grammar of limits.
 pub fn span(text: &str) -> Result<Duration, LimitError> {

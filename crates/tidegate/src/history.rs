@@ -197,19 +197,17 @@ impl History {
     pub fn report(
         &self,
         limit: &Limit,
-        (state, decision): (&State, Decision),
-        (now, ask): (Timestamp, Ask),
+        own: OwnDecision<'_>,
         state_of: impl FnMut(usize, &Predecessor) -> State,
     ) -> Decision {
-        self.report_terms(limit.terms(), (state, decision), (now, ask), state_of)
+        self.report_terms(limit.terms(), own, state_of)
     }
 
     /// [`History::report`] for stores.
     pub(crate) fn report_terms(
         &self,
         terms: &Terms,
-        (state, decision): (&State, Decision),
-        (now, ask): (Timestamp, Ask),
+        OwnDecision { state, decision, now, ask }: OwnDecision<'_>,
         state_of: impl FnMut(usize, &Predecessor) -> State,
     ) -> Decision {
         let clear_at = terms.clear_at(state).max(now);
@@ -223,6 +221,19 @@ impl History {
         let then = begun.peek_terms(terms, clear_at, ask);
         decision.followed_by(&then, clear_at.since(now))
     }
+}
+
+/// A decision by a live state of the limit in force alone.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnDecision<'a> {
+    /// The state after the decision.
+    pub state: &'a State,
+    /// The decision.
+    pub decision: Decision,
+    /// The time of the decision.
+    pub now: Timestamp,
+    /// The ask that was decided.
+    pub ask: Ask,
 }
 
 /// The states that a key begins with under a limit: what it used under the limits before.

@@ -73,7 +73,7 @@ pub use asking::{IntoAsk, KeyedAsk, ask};
 pub use decision::{Decision, PermitId, Verdict};
 pub use decisions::{DecidedBy, Decisions};
 pub use from_refusal::FromRefusal;
-pub use history::{Begun, History, MAX_PREDECESSORS, Predecessor};
+pub use history::{Begun, History, MAX_PREDECESSORS, OwnDecision, Predecessor};
 pub use key::{IntoKey, Key, KeyPart};
 pub use limit::{Alignment, DelayAfter, Draft, Limit, LimitError, Most, Pay, Rate, WindowMode};
 pub use limiter::{AdmitEach, Limiter, LimiterAsk, admit_all};

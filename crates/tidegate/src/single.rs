@@ -423,7 +423,8 @@ impl Venue for Inner {
     fn refund(&self, account: &Account, receipt: &mut OpenReceipt, cost: Option<Cost>) -> Adjusted {
         let terms = account.terms();
         receipt.settle(
-            (terms, cost),
+            terms,
+            cost,
             || self.clock.now(),
             |receipt| {
                 let give_back =

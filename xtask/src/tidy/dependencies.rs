@@ -13,18 +13,23 @@ struct Member {
     at_most: usize,
 }
 
-const MEMBERS: [Member; 13] = [
+const MEMBERS: [Member; 14] = [
     Member { name: "tidegate", may_use: &[], at_most: 3 },
     Member { name: "tidegate-macros", may_use: &["tidegate"], at_most: 4 },
     Member { name: "tidegate-plot", may_use: &[], at_most: usize::MAX },
-    Member { name: "tidegate-redis", may_use: &["tidegate"], at_most: 8 },
-    Member { name: "tidegate-rules", may_use: &["tidegate"], at_most: 8 },
+    Member { name: "tidegate-redis", may_use: &["tidegate", "tidegate-support"], at_most: 8 },
+    Member { name: "tidegate-rules", may_use: &["tidegate", "tidegate-support"], at_most: 8 },
     Member {
         name: "tidegate-server",
-        may_use: &["tidegate", "tidegate-redis", "tidegate-rules", "tidegate-tower"],
+        may_use: &["tidegate", "tidegate-redis", "tidegate-rules", "tidegate-support"],
         at_most: usize::MAX,
     },
-    Member { name: "tidegate-tower", may_use: &["tidegate", "tidegate-rules"], at_most: 10 },
+    Member { name: "tidegate-support", may_use: &["tidegate"], at_most: 4 },
+    Member {
+        name: "tidegate-tower",
+        may_use: &["tidegate", "tidegate-rules", "tidegate-support"],
+        at_most: 11,
+    },
     Member { name: "conformance", may_use: &["tidegate"], at_most: usize::MAX },
     Member {
         name: "bench",
@@ -54,7 +59,7 @@ const MEMBERS: [Member; 13] = [
     },
     Member {
         name: "flash-sale",
-        may_use: &["tidegate", "tidegate-plot", "tidegate-rules", "tidegate-tower"],
+        may_use: &["tidegate", "tidegate-plot", "tidegate-rules", "tidegate-support", "tidegate-tower"],
         at_most: usize::MAX,
     },
     Member { name: "testbed", may_use: &["tidegate"], at_most: usize::MAX },

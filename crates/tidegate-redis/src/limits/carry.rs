@@ -8,7 +8,7 @@
 //!
 //! This is only done until one full refill after a change: then nothing is carried any more.
 
-use tidegate::{Ask, Begun, Decision, Key, State, StoreError, Timestamp, Verdict};
+use tidegate::{Ask, Begun, Decision, Key, OwnDecision, State, StoreError, Timestamp, Verdict};
 use tokio::time::Instant;
 
 use super::StoredLimit;
@@ -56,7 +56,9 @@ impl StoredLimit {
     ) -> Decision {
         let Some(known) = self.history.get() else { return decision };
         let decision = self.denied_until_clear(state, &decision, now).unwrap_or(decision);
-        known.history.report(&self.limit, (state, decision), (now, ask), |index, _| before.get(index))
+        known
+            .history
+            .report(&self.limit, OwnDecision { state, decision, now, ask }, |index, _| before.get(index))
     }
 
     /// Returns true if counts of the limits before may matter once this live state is clear.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use redis::Value;
 use tidegate::{Limit, PreparedLimit, SECOND, Scope, StoreError, Ticks, Timestamp};
+use tidegate_support::join_all;
 use tokio::time::Instant;
 
 use super::listing::Listed;
@@ -103,8 +104,8 @@ impl Inner {
         if limits.iter().all(|limit| self.is_ready(limit, Ticks::ZERO)) {
             return Ok(());
         }
-        let ready = limits.iter().map(|limit| self.make_ready(limit, Ticks::ZERO, due));
-        crate::join::join_all(ready).await.into_iter().collect()
+        let ready = limits.iter().map(|limit| Box::pin(self.make_ready(limit, Ticks::ZERO, due)));
+        join_all(ready).await.into_iter().collect()
     }
 
     /// Puts a limit in force, unless that was done. States under it may then be read.
@@ -139,7 +140,7 @@ impl Inner {
             }
         }
         if !unlisted.is_empty() {
-            crate::join::join_all(unlisted.iter().map(|(limit, ahead)| self.note(limit, *ahead, due))).await;
+            join_all(unlisted.iter().map(|(limit, ahead)| Box::pin(self.note(limit, *ahead, due)))).await;
         }
     }
 

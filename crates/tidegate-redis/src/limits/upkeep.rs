@@ -15,12 +15,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate::{Ticks, Timestamp};
+use tidegate_support::join_all;
 use tokio::time::sleep;
 
 use super::ServerTime;
 use super::listing::{Listed, Listing, Listings};
 use crate::exchange::{Exchange, Question};
-use crate::join::join_all;
 use crate::link::Answered;
 use crate::script::{self, ListedEntry, StateName, TableEntry, Time, whole_micros_at};
 
@@ -47,7 +47,7 @@ impl Upkeep {
             sleep(BETWEEN_READS).await;
             let tables = by_table(self.listings.take_written());
             for some in tables.chunks(TABLES_AT_ONCE) {
-                join_all(some.iter().map(|listings| self.look_after(listings))).await;
+                join_all(some.iter().map(|listings| Box::pin(self.look_after(listings)))).await;
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use tidegate::{Ask, Decision, StoreError, Verdict};
+use tidegate_support::join_all;
 use tokio::time::Instant;
 
 use super::request::Request;
@@ -29,10 +30,11 @@ impl Inner {
         request: &Request<'_>,
         due: Instant,
     ) -> Result<Reported, StoreError> {
-        let taking = groups.iter().map(|group| self.take_group(group.clone(), (request, true), due));
+        let taking =
+            groups.iter().map(|group| Box::pin(self.take_group(group.clone(), (request, true), due)));
         let mut outcomes = Vec::with_capacity(groups.len());
         let mut failed: Option<StoreError> = None;
-        for outcome in crate::join::join_all(taking).await {
+        for outcome in join_all(taking).await {
             match outcome {
                 Ok(outcome) => outcomes.push(outcome),
                 // That something may have been spent weighs more than that something was not.
@@ -112,8 +114,10 @@ impl Inner {
         let takes: Vec<_> = takes.filter_map(|(place, taken)| Some((*place, taken.as_ref()?))).collect();
         // What cannot be given back stays spent: a key gets too little then, never too much.
         for some in takes.chunks(MOST_IN_SCRIPT) {
-            let back = some.iter().map(|(place, taken)| self.give_back(&request.bids[*place].target, taken));
-            crate::join::join_all(back).await;
+            let back = some
+                .iter()
+                .map(|(place, taken)| Box::pin(self.give_back(&request.bids[*place].target, taken)));
+            join_all(back).await;
         }
     }
 

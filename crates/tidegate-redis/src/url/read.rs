@@ -1,5 +1,7 @@
 //! Reads a URL.
 
+use tidegate_support::{decoded, is_percent_encoded};
+
 use super::{Address, PORT, Place, SENTINEL_PORT, Url, UrlError};
 
 /// The schemes that there are, for messages.
@@ -73,21 +75,10 @@ fn plain(text: &str, what: &str) -> Result<String, UrlError> {
              itself"
         ))
     };
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let digits = [rest.next(), rest.next()];
-        let value = digits.iter().try_fold(0_u8, |value, digit| {
-            let digit = char::from((*digit)?).to_digit(16)?;
-            Some(value * 16 + u8::try_from(digit).ok()?)
-        });
-        bytes.push(value.ok_or_else(wrong)?);
+    if !is_percent_encoded(text.as_bytes()) {
+        return Err(wrong());
     }
-    String::from_utf8(bytes).map_err(|_| wrong())
+    String::from_utf8(decoded(text.as_bytes()).into_owned()).map_err(|_| wrong())
 }
 
 fn read_address(text: &str, default_port: u16) -> Result<Address, UrlError> {

@@ -37,7 +37,7 @@ impl PathPattern {
                                 .to_owned(),
                         );
                     }
-                    let bytes = crate::seen::decoded(piece.as_bytes());
+                    let bytes = tidegate_support::decoded(piece.as_bytes());
                     let is_gone = bytes.is_empty() && pieces.peek().is_some();
                     if is_gone || matches!(&bytes[..], b"." | b"..") || bytes.contains(&b'/') {
                         return Err(format!(

@@ -5,10 +5,6 @@
 //!                                               -> complaints, all at once
 //! ```
 
-mod complaint;
-mod duration;
-mod nearest;
-mod size;
 #[cfg(test)]
 mod tests;
 mod valid;
@@ -19,14 +15,10 @@ mod written;
 use std::error::Error;
 use std::fmt;
 
+use tidegate_support::syntax;
 use toml::de::DeTable;
 
-pub use complaint::{Complaint, MAX_COMPLAINTS, TextPlace, in_order};
-pub use duration::{duration, positive};
-pub(crate) use nearest::distance;
-pub use nearest::nearest;
-pub use size::{Bytes, byte_count, size};
-pub use written::{decimal, kind_of, syntax, unknown};
+pub use tidegate_support::{Complaint, TextPlace};
 
 use crate::gate::{Calendar as _, SystemCalendar};
 use crate::policy::Policy;

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use tidegate_support::MAX_COMPLAINTS;
+
 use super::valid::MAX_RULES;
 use super::*;
 

@@ -1,6 +1,7 @@
 //! A window of a schedule, from its texts.
 
-use super::complaint::{Complaint, Complaints};
+use tidegate_support::{Complaint, Complaints};
+
 use super::written::{WindowText, Written};
 use crate::schedule::{Days, Moment, Window, time_zone};
 

@@ -1,9 +1,9 @@
 //! What turned out to be more or less than was spent: corrects what is on a [`Bill`], and nothing else.
 
 use tidegate::{Adjusted, Cost, PreparedLimit, StoreError};
+use tidegate_support::join_all;
 
 use super::bill::{Bill, Paid};
-use super::joined::all;
 use super::{Gate, InForce, at_once};
 use crate::rule::Mode;
 
@@ -121,7 +121,7 @@ impl InForce {
         let answers = corrections.iter().map(|Correction { place, limit, cost }| {
             self.store.store().charge(entries[*place].subject(self, limit), *cost)
         });
-        let answers = all(answers.collect()).await;
+        let answers = join_all(answers).await;
         let mut corrected = Vec::with_capacity(corrections.len());
         for (correction, answer) in corrections.iter().zip(answers) {
             corrected.push(answer.map(|(adjusted, receipt)| {
@@ -155,7 +155,7 @@ impl InForce {
             }
             corrected.push(Ok(if left == 0 { Adjusted::Whole } else { Adjusted::Capped }));
         }
-        for (place, answer) in places.into_iter().zip(all(answers).await) {
+        for (place, answer) in places.into_iter().zip(join_all(answers).await) {
             corrected[place] = match (std::mem::replace(&mut corrected[place], Ok(Adjusted::Whole)), answer) {
                 (Err(error), _) | (_, Err(error)) => Err(error),
                 (Ok(Adjusted::Whole), Ok(adjusted)) => Ok(adjusted),

@@ -14,7 +14,6 @@ mod batch;
 mod bill;
 mod calendar;
 mod explain;
-mod joined;
 mod limits;
 mod meter;
 mod overridden;
@@ -299,15 +298,10 @@ impl InForce {
     }
 }
 
-/// The answer of something that does not wait.
+/// Returns the answer of a store in memory, which does not wait.
 fn at_once<T>(future: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
-    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-    match std::pin::pin!(future).poll(&mut context) {
-        std::task::Poll::Ready(answer) => answer,
-        std::task::Poll::Pending => {
-            Err(StoreError::unavailable("this store does not answer at once; await it"))
-        }
-    }
+    tidegate_support::at_once(future)
+        .unwrap_or_else(|| Err(StoreError::unavailable("this store does not answer at once; await it")))
 }
 
 impl fmt::Debug for Gate {

@@ -3,9 +3,9 @@
 use std::pin::Pin;
 
 use tidegate::{Algorithm, Answer, Key, PreparedLimit, StoreError, Subject};
+use tidegate_support::join_all;
 
 use super::admission::HeldPermit;
-use super::joined::all;
 use super::limits::LimitInUse;
 use super::overrides::Instead;
 use super::{Gate, InForce, at_once};
@@ -23,12 +23,8 @@ impl Gate {
     pub async fn release_all(&self, permits: &[HeldPermit]) -> Vec<Result<bool, StoreError>> {
         let force = self.in_force();
         let limits: Vec<_> = permits.iter().map(|permit| self.limit_to_release(&force, permit)).collect();
-        all(permits
-            .iter()
-            .zip(&limits)
-            .map(|(permit, limit)| force.release(permit, limit.as_ref()))
-            .collect())
-        .await
+        join_all(permits.iter().zip(&limits).map(|(permit, limit)| force.release(permit, limit.as_ref())))
+            .await
     }
 
     /// Gives places back without an answer, for those who cannot wait for one: their request is gone. What the store does

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::{fmt, io};
 
 use tidegate::{Store, ZoneError, Zones};
+use tidegate_support::Bytes;
 
-use crate::config::Bytes;
 use crate::policy::{NamedZone, Policy};
 use crate::rule::Rule;
 

@@ -6,8 +6,7 @@ use std::ops::Range;
 use jiff::civil::DateTime;
 use jiff::tz::{self, TimeZone, TimeZoneDatabase};
 use jiff::{SignedDuration, Timestamp};
-
-use crate::config::distance;
+use tidegate_support::distance;
 
 /// How many letters of a name may be wrong, and how many right ones stand against each wrong one.
 const MAX_DISTANCE: usize = 2;

@@ -34,16 +34,16 @@ impl Shelf {
     }
 
     /// Counts for the rule and key of this name, of which `id` is the hash.
-    pub(super) fn add(&mut self, outcome: Outcome, id: u64, name: (&str, &[u8]), weight: u64) {
+    pub(super) fn add(&mut self, outcome: Outcome, id: u64, rule: &str, key: &[u8], weight: u64) {
         let places = &mut self.current[outcome as usize];
         if let Some(place) = places.iter_mut().find(|place| place.id == id) {
             place.tally.grow(weight);
         } else if places.len() < PLACES {
             let mut place = Place::default();
-            place.take_over(id, name, weight);
+            place.take_over(id, rule, key, weight);
             places.push(place);
         } else if let Some(lowest) = places.iter_mut().min_by_key(|place| place.tally.count) {
-            lowest.take_over(id, name, weight);
+            lowest.take_over(id, rule, key, weight);
         }
     }
 
@@ -71,7 +71,7 @@ pub(super) struct Place {
 
 impl Place {
     /// Goes on as another, with what was counted so far as the error. Strings keep their memory.
-    fn take_over(&mut self, id: u64, (rule, key): (&str, &[u8]), weight: u64) {
+    fn take_over(&mut self, id: u64, rule: &str, key: &[u8], weight: u64) {
         self.id = id;
         self.tally = Tally { count: self.tally.count, taken_over: self.tally.count, variance: 0 };
         self.tally.grow(weight);

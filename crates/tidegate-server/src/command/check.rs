@@ -7,7 +7,7 @@ use std::{env, fs, io};
 
 use clap::Args;
 use serde::Serialize;
-use tidegate_rules::config::{Complaint, MAX_COMPLAINTS};
+use tidegate_support::{Complaint, MAX_COMPLAINTS};
 
 use super::failure::Failure;
 use super::output::{print_line, say};

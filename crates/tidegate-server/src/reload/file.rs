@@ -37,7 +37,7 @@ pub(crate) fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     }
     let names = std::iter::repeat_with(|| name_beside(&target)).take(MAX_NAMES);
     let (file, beside) = create_one_of(names)?;
-    put_in_place(file, &beside, text, (&target, &before))
+    put_in_place(file, &beside, text, &target, &before)
 }
 
 /// A name that nobody knows before.
@@ -63,12 +63,7 @@ fn create_one_of(names: impl Iterator<Item = PathBuf>) -> io::Result<(File, Path
 }
 
 /// Writes what is beside a file, and moves it there.
-fn put_in_place(
-    file: File,
-    beside: &Path,
-    text: &str,
-    (target, before): (&Path, &Metadata),
-) -> io::Result<()> {
+fn put_in_place(file: File, beside: &Path, text: &str, target: &Path, before: &Metadata) -> io::Result<()> {
     let written = write_as(file, text, before).and_then(|()| fs::rename(beside, target));
     if written.is_err() {
         // What is left is of no use to anybody.
@@ -136,7 +131,7 @@ mod tests {
         let before = fs::metadata(folder.path("file")).unwrap();
         fs::create_dir(folder.path("target")).unwrap();
         let (file, beside) = create_one_of([folder.path("beside")].into_iter()).unwrap();
-        assert!(put_in_place(file, &beside, "text", (&folder.path("target"), &before)).is_err());
+        assert!(put_in_place(file, &beside, "text", &folder.path("target"), &before).is_err());
         assert_eq!(folder.names(), ["file", "target"]);
     }
 }

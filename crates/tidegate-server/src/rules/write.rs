@@ -22,13 +22,13 @@ impl Rules {
             let known = self.known();
             known.source.clone().filter(|_| known.text.is_some()).ok_or(NotWritten::NoFile)?
         };
-        let loaded = self.load(&source, text).map_err(NotWritten::Rejected)?;
+        let (loaded, prepared) = self.load(&source, text).map_err(NotWritten::Rejected)?;
         named.check_replacing(self.tag(), self.is_in_force(Some(text))).map_err(NotWritten::Unmet)?;
         if !named.is_for_anything() && self.is_changed(&source) {
             return Err(NotWritten::Changed);
         }
         write_whole(source.path(), text).map_err(NotWritten::Io)?;
-        let changes = self.replace(loaded, now);
+        let changes = self.replace(loaded, prepared, now);
         self.say_list(&format!("{} was written", source.path().display()), &changes);
         Ok(changes)
     }

@@ -1,7 +1,6 @@
 //! Words of which one has to be chosen.
 
-use tidegate_rules::config::nearest;
-use tidegate_tower::Dialect;
+use tidegate_support::{Dialect, nearest};
 
 /// How answers over HTTP say what is left.
 pub(super) fn dialect(text: &str) -> Result<Dialect, String> {

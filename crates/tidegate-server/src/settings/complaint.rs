@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-use tidegate_rules::config::{Complaint, in_order};
+use tidegate_support::{Complaint, in_order};
 
 use super::load::ConfigFile;
 

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use tidegate_rules::config::{Bytes, byte_count};
+use tidegate_support::{Bytes, byte_count};
 
 /// Twice the longest request, which is a file of rules: with less it could never arrive.
 const MIN_UNFINISHED: usize = 8 << 20;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 
-use tidegate_rules::config::{self, Complaint, decimal, kind_of, syntax};
+use tidegate_support::{Complaint, decimal, kind_of, syntax};
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
@@ -112,5 +112,5 @@ fn unknown(table: Option<Table>, name: &str) -> String {
         Some(table) => Key::ALL.iter().filter(|key| key.table == table).map(|key| key.name).collect(),
         None => Table::ALL.map(Table::name).into_iter().chain(OF_RULES).collect(),
     };
-    config::unknown(if table.is_some() { "key" } else { "table" }, name, known.iter().copied())
+    tidegate_support::unknown(if table.is_some() { "key" } else { "table" }, name, known.iter().copied())
 }

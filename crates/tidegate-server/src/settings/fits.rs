@@ -5,8 +5,8 @@ use std::ops::Range;
 use tidegate::OnStoreFailure;
 use tidegate::{Limit, Store as _, WhenFull};
 use tidegate_redis::RedisStore;
-use tidegate_rules::config::{Complaint, MAX_COMPLAINTS};
 use tidegate_rules::{Policy, Rule, Unfit};
+use tidegate_support::{Complaint, MAX_COMPLAINTS};
 use toml::de::{DeTable, DeValue};
 
 use super::Settings;

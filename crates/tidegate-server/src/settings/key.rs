@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tidegate_rules::config::{duration, positive, size};
+use tidegate_support::{duration, positive, size};
 
 use super::address::address;
 use super::choice::dialect;

@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use tidegate_rules::config::{self, Complaint, OtherTables, Reading};
+use tidegate_rules::config::{self, OtherTables, Reading};
+use tidegate_support::{Complaint, in_order};
 
 use super::complaint::SettingsError;
 use super::key::Table;
@@ -92,7 +93,7 @@ impl Source {
         if let (Ok(draft), Some(policy)) = (&draft, &policy) {
             complaints.extend(fits::complaints(&file.text, &draft.settings, policy));
             warned.extend(fits::warnings(&file.text, &draft.settings, policy));
-            config::in_order(&mut warned);
+            in_order(&mut warned);
         }
         match (draft, policy) {
             (Ok(Draft { mut settings, token, .. }), Some(policy)) if complaints.is_empty() => {

@@ -29,7 +29,7 @@ pub(crate) use complaint::SettingsError;
 pub(crate) use key::{Key, TOKEN};
 pub(crate) use load::{Loaded, Source, names_store_file, text_of};
 pub use shared::{Credentials, Hidden, SharedSettings};
-pub use tidegate_tower::Dialect;
+pub use tidegate_support::Dialect;
 pub use token::Token;
 pub(crate) use token::TokenSource;
 pub(crate) use written::{Place, Said};

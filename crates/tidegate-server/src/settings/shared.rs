@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tidegate::OnStoreFailure;
 use tidegate_redis::{OpenError, Options, RedisStore, Url, UrlError};
-use tidegate_rules::config::{nearest, positive};
+use tidegate_support::{nearest, positive};
 
 use super::token::secret_in;
 use super::url::has_secret;

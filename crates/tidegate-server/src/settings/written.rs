@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use tidegate_rules::config::Complaint;
+use tidegate_support::Complaint;
 
 use super::key::{Key, TOKEN, Table};
 use super::shared::SharedDraft;

@@ -8,9 +8,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Response;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use tidegate_support::ceil_ms;
 
 use super::Retry;
-use super::fields::{number, value};
 
 const STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
@@ -39,7 +39,7 @@ pub(super) fn answer(code: Code, message: &str, retry: Retry, kind: Option<&Head
     let headers = response.headers_mut();
     let kind = kind.cloned().unwrap_or(HeaderValue::from_static("application/grpc"));
     headers.insert(header::CONTENT_TYPE, kind);
-    headers.insert(STATUS, number(code as u64));
+    headers.insert(STATUS, HeaderValue::from(code as u64));
     headers.insert(MESSAGE, value(&percent_encoded(message.as_bytes())));
     put_retry(headers, code, message, retry);
     response
@@ -50,14 +50,18 @@ fn put_retry(headers: &mut HeaderMap, code: Code, message: &str, retry: Retry) {
         Retry::After(wait) => {
             let details = status(code as u64, message, &[(RETRY_INFO, &retry_info(wait))]);
             headers.insert(DETAILS, value(&base64(&details)));
-            let ms = wait.as_nanos().div_ceil(1_000_000);
-            headers.insert(PUSHBACK, number(u64::try_from(ms).unwrap_or(u64::MAX)));
+            headers.insert(PUSHBACK, ceil_ms(wait).into());
         }
         Retry::Never => {
             headers.insert(PUSHBACK, HeaderValue::from_static("-1"));
         }
         Retry::Unknown => {}
     }
+}
+
+/// A value that was made here: plain letters, digits and punctuation.
+fn value(bytes: &[u8]) -> HeaderValue {
+    HeaderValue::from_bytes(bytes).expect("plain ASCII may be in a header field")
 }
 
 /// `google.rpc.Status { code = 1, message = 2, details = 3 }`, each detail as `google.protobuf.Any`.

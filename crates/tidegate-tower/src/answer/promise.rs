@@ -1,24 +1,25 @@
-//! What is said about a limit in every answer, made once.
+//! The parts of a reply that depend on the limit alone, made once.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use http::HeaderValue;
-use tidegate::{Algorithm, Ask, Decision, Limit, State, Timestamp};
-
-use super::fields::{MAX_INTEGER, Promised, Spoken, put_parts};
-use super::paper::{Line, Paper};
-use super::problem;
+use http::{HeaderValue, StatusCode};
+use tidegate::{Ask, Decision, Limit, State, Timestamp};
+use tidegate_support::{LimitStatus, PolicyHeader, Problem, ProblemKind, RecentCache, policy_value};
 
 /// The longest name.
 const MAX_NAME: usize = 128;
 
-/// A limit as callers are told about it.
+/// A limit as callers see it.
 #[derive(Clone, Debug)]
 pub(crate) struct Promise {
     name: Box<str>,
     policy: HeaderValue,
-    /// The problem of one who has to wait.
+    /// The document of a denial that passes later.
     pub(super) exceeded: Bytes,
-    /// The problem of one who asked for more than there can be.
+    /// The document of a denial that never passes.
     pub(super) too_much: Bytes,
 }
 
@@ -26,7 +27,7 @@ impl Promise {
     pub(crate) fn new(name: &str, limit: &Limit) -> Promise {
         let name = plain(name);
         let policy = policy_value(&name, limit);
-        let (exceeded, too_much) = (problem::exceeded(&name), problem::too_much(&name, most(limit)));
+        let (exceeded, too_much) = (exceeded(&name), too_much(&name, limit));
         Promise { name: name.into(), policy, exceeded, too_much }
     }
 
@@ -35,38 +36,58 @@ impl Promise {
     }
 
     #[inline]
-    pub(crate) fn spoken<'a>(&'a self, decision: &'a Decision) -> Spoken<'a> {
-        Spoken { name: &self.name, policy: Promised::Made(&self.policy), decision }
+    pub(crate) fn status<'a>(&'a self, decision: &'a Decision) -> LimitStatus<'a> {
+        LimitStatus { name: &self.name, policy: PolicyHeader::Made(&self.policy), decision }
     }
 }
 
-/// The value of `RateLimit-Policy`, such as `"api";q=15;w=30`: how much there is, of what if not requests, and in how
-/// many whole seconds it is regained.
-pub fn policy_value(name: &str, limit: &Limit) -> HeaderValue {
-    policy_value_on(&mut Line::new(), name, limit)
+/// A cache of promises: rules come and go, and overrides have limits of their own.
+#[derive(Debug, Default)]
+pub(crate) struct Promises(Mutex<RecentCache<Known>>);
+
+/// A limit and its name as it was given, which may be reported otherwise.
+#[derive(Debug)]
+struct Known {
+    limit: Limit,
+    name: Box<str>,
+    promise: Arc<Promise>,
 }
 
-/// The same for whoever has a buffer for it.
-pub(super) fn policy_value_on(paper: &mut impl Paper, name: &str, limit: &Limit) -> HeaderValue {
-    paper.put(b"\"");
-    paper.put(name.as_bytes());
-    put_parts(paper, [("\";q=", most(limit).min(MAX_INTEGER))]);
-    if limit.algorithm() == Algorithm::Concurrency {
-        paper.put(b";qu=\"concurrent-requests\"");
+impl Promises {
+    /// Returns the promise of a limit of this name.
+    pub(crate) fn of(&self, name: &str, limit: &Limit) -> Arc<Promise> {
+        let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_it = |known: &Known| known.limit == *limit && *known.name == *name;
+        let make = || {
+            let promise = Arc::new(Promise::new(name, limit));
+            Ok::<_, Infallible>(Known { limit: *limit, name: name.into(), promise })
+        };
+        let Ok(known) = recent.get_or_make((name, limit), is_it, make);
+        Arc::clone(&known.promise)
     }
-    put_parts(paper, [(";w=", regained_in_seconds(limit))]);
-    paper.value()
 }
 
-/// The whole seconds in which everything is regained, at least one.
-pub(super) fn regained_in_seconds(limit: &Limit) -> u64 {
-    let regained = limit.regained_in();
-    (regained.as_secs() + u64::from(regained.subsec_nanos() > 0)).max(1)
+/// The problem document of a limit. It does not depend on the moment, which is in `Retry-After`, so it is made once.
+fn quota_exceeded(name: &str, detail: fmt::Arguments<'_>) -> Bytes {
+    let problem = Problem { kind: ProblemKind::QuotaExceeded, status: StatusCode::TOO_MANY_REQUESTS, detail };
+    problem.document(Some(name)).into()
 }
 
-/// The most that can pass at one instant.
-fn most(limit: &Limit) -> u64 {
-    limit.peek(&State::default(), Timestamp::EPOCH, Ask::ONE).limit()
+/// The problem document of a request that has to wait for this limit.
+pub(super) fn exceeded(name: &str) -> Bytes {
+    quota_exceeded(
+        name,
+        format_args!("Refused by \"{name}\"; Retry-After says in how many seconds the same request passes."),
+    )
+}
+
+/// The problem document of a request whose cost is more than this limit can hold.
+fn too_much(name: &str, limit: &Limit) -> Bytes {
+    let most = limit.peek(&State::default(), Timestamp::EPOCH, Ask::ONE).limit();
+    quota_exceeded(
+        name,
+        format_args!("This request can never pass: \"{name}\" holds at most {most}; ask for less."),
+    )
 }
 
 /// A name that may stand within quotes anywhere.
@@ -79,23 +100,35 @@ fn plain(name: &str) -> String {
 mod tests {
     use super::*;
 
-    fn policy_of(text: &str) -> String {
-        policy_value("api", &text.parse().unwrap()).to_str().unwrap().to_owned()
-    }
-
-    #[test]
-    fn a_limit_says_its_amount_and_in_how_many_seconds_it_is_regained() {
-        assert_eq!(policy_of("30/60s burst 15"), "\"api\";q=15;w=30");
-        assert_eq!(policy_of("10/s burst 15"), "\"api\";q=15;w=2");
-        assert_eq!(policy_of("10/s burst 1"), "\"api\";q=1;w=1");
-        assert_eq!(policy_of("8/30s concurrency"), "\"api\";q=8;qu=\"concurrent-requests\";w=30");
-        assert_eq!(policy_of("unlimited pacer"), "\"api\";q=999999999999999;w=1");
-    }
-
     #[test]
     fn a_name_is_made_plain_and_not_too_long() {
         let name = |name: &str| Promise::new(name, &Limit::per_second(1)).name().to_owned();
         assert_eq!(name("a\"b\\c\u{e4}\r\nd e~"), "a_b_c___d e~");
         assert_eq!(name(&"x".repeat(1000)).len(), MAX_NAME);
+    }
+
+    #[test]
+    fn each_limit_has_its_own_promise_and_the_last_ones_are_kept() {
+        let promises = Promises::default();
+        for _ in 0..2 {
+            for amount in 1..=200 {
+                let promise = promises.of(&format!("{}", amount % 2), &Limit::per_second(amount));
+                assert_eq!(promise.name(), (amount % 2).to_string());
+                let limit = Limit::per_second(amount);
+                assert!(format!("{promise:?}").contains(&format!("q={amount};")), "{limit}");
+                assert!(Arc::ptr_eq(&promise, &promises.of(promise.name(), &limit)));
+            }
+        }
+        assert!(promises.0.lock().unwrap().entries().count() <= RecentCache::<Known>::ENTRIES);
+    }
+
+    #[test]
+    fn a_name_that_is_made_plain_is_found_again_and_two_that_look_alike_are_two() {
+        let (promises, limit) = (Promises::default(), Limit::per_second(1));
+        let first = promises.of("k\u{e4}se", &limit);
+        assert_eq!(first.name(), "k_se");
+        assert!(Arc::ptr_eq(&first, &promises.of("k\u{e4}se", &limit)));
+        promises.of("k_se", &limit);
+        assert_eq!(promises.0.lock().unwrap().entries().count(), 2);
     }
 }

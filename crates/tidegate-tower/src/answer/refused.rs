@@ -6,11 +6,11 @@ use bytes::Bytes;
 use http::header::{self, HeaderValue};
 use http::{Response, StatusCode};
 use tidegate::{Decision, Verdict};
+use tidegate_support::{LimitStatus, Problem, ProblemKind, ceil_seconds};
 
-use super::fields::{Spoken, number};
+use super::Retry;
 use super::grpc::{self, Code};
-use super::promise::Promise;
-use super::{Retry, problem};
+use super::promise::{Promise, exceeded};
 use crate::head::Head;
 
 const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
@@ -107,9 +107,9 @@ impl<'a> Refused<'a> {
         }
     }
 
-    /// What header fields tell about it.
-    pub(crate) fn spoken(&self) -> Option<Spoken<'_>> {
-        Some(self.promise?.spoken(self.decision.as_ref()?))
+    /// The decision as header fields report it.
+    pub(crate) fn limit_status(&self) -> Option<LimitStatus<'_>> {
+        Some(self.promise?.status(self.decision.as_ref()?))
     }
 
     fn retry(&self) -> Retry {
@@ -125,17 +125,33 @@ impl<'a> Refused<'a> {
     }
 
     fn body(&self) -> Bytes {
-        match (self.reason, self.promise) {
-            (Reason::Quota, Some(promise)) if self.is_too_much() => promise.too_much.clone(),
-            (Reason::Quota, Some(promise)) => promise.exceeded.clone(),
-            (Reason::Quota, None) => problem::exceeded(""),
-            (Reason::Capacity, _) => Bytes::from_static(problem::REDUCED_CAPACITY.as_bytes()),
-            (Reason::StoreFull, _) => Bytes::from_static(problem::STORE_FULL.as_bytes()),
-            (Reason::Undecided, _) => Bytes::from_static(problem::UNDECIDED.as_bytes()),
-            (Reason::Forbidden, _) => Bytes::from_static(problem::FORBIDDEN.as_bytes()),
-            (Reason::Missing, _) => Bytes::from_static(problem::UNNAMED.as_bytes()),
-            (Reason::NoPeer, _) => Bytes::from_static(problem::NO_PEER.as_bytes()),
-        }
+        let (kind, detail) = match (self.reason, self.promise) {
+            (Reason::Quota, Some(promise)) if self.is_too_much() => return promise.too_much.clone(),
+            (Reason::Quota, Some(promise)) => return promise.exceeded.clone(),
+            (Reason::Quota, None) => return exceeded(""),
+            (Reason::Capacity, _) => {
+                (ProblemKind::ReducedCapacity, "There is no room for this request now; try again later.")
+            }
+            (Reason::StoreFull, _) => {
+                (ProblemKind::ReducedCapacity, "The store has no room for another key; try again later.")
+            }
+            (Reason::Undecided, _) => {
+                (ProblemKind::Plain, "Nobody could decide about this request; try again later.")
+            }
+            (Reason::Forbidden, _) => {
+                (ProblemKind::Plain, "A rule refuses this request, however rare it is.")
+            }
+            (Reason::Missing, _) => (
+                ProblemKind::Plain,
+                "The request lacks what it is counted by, or has several values of it; send it once.",
+            ),
+            (Reason::NoPeer, _) => (
+                ProblemKind::Plain,
+                "Requests are counted by address here, and the server does not note who is connected. \
+                 Say where it does by key::peer_in; with axum serve into_make_service_with_connect_info.",
+            ),
+        };
+        Problem { kind, status: self.status(), detail }.document(None).into()
     }
 
     fn code(&self) -> Code {
@@ -173,8 +189,7 @@ pub(crate) fn refuse(refused: &Refused<'_>) -> Response<Bytes> {
     *response.status_mut() = refused.status();
     response.headers_mut().insert(header::CONTENT_TYPE, PROBLEM);
     if let (Some(wait), None) = (refused.retry_after, refused.decision) {
-        let seconds = wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0));
-        response.headers_mut().insert(header::RETRY_AFTER, number(seconds.max(1)));
+        response.headers_mut().insert(header::RETRY_AFTER, ceil_seconds(wait).max(1).into());
     }
     response
 }

@@ -72,7 +72,8 @@ impl<B: Body> Kept<B> {
     pub(super) fn place(
         body: B,
         place: Place,
-        (outcome, reads_trailers): (Outcome, bool),
+        outcome: Outcome,
+        reads_trailers: bool,
         length: Option<u64>,
     ) -> Kept<B> {
         let to_come = length.or_else(|| body.size_hint().exact());

@@ -184,7 +184,7 @@ impl Settings {
         let reads_trailers = self.outcome.is_none() && head.is_grpc() && !is_our_refusal(head);
         let length = head.header(http::header::CONTENT_LENGTH);
         let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
-        response.map(|body| Answered::theirs(Kept::place(body, place, (outcome, reads_trailers), length)))
+        response.map(|body| Answered::theirs(Kept::place(body, place, outcome, reads_trailers, length)))
     }
 }
 

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use http::header::{self, AsHeaderName, HeaderName};
 use tidegate_rules::OnRepeated;
+use tidegate_support::decoded_query;
 
 use super::part::Part;
 use super::{Extract, Extracted};
@@ -101,31 +102,8 @@ pub(crate) fn query<'r>(head: Head<'r>, name: &str) -> impl Iterator<Item = Cow<
     parts.filter_map(move |part| {
         let equals = part.iter().position(|byte| *byte == b'=').unwrap_or(part.len());
         let value = part.get(equals + 1..).unwrap_or_default();
-        (*decoded(&part[..equals]) == *name.as_bytes()).then(|| decoded(value))
+        (*decoded_query(&part[..equals]) == *name.as_bytes()).then(|| decoded_query(value))
     })
-}
-
-/// `%41` as `A`, and `+` as a space.
-fn decoded(text: &[u8]) -> Cow<'_, [u8]> {
-    if !text.iter().any(|byte| matches!(byte, b'%' | b'+')) {
-        return Cow::Borrowed(text);
-    }
-    let digit = |at: usize| text.get(at).and_then(|byte| char::from(*byte).to_digit(16));
-    let (mut plain, mut at) = (Vec::with_capacity(text.len()), 0);
-    while let Some(byte) = text.get(at) {
-        let code = if *byte == b'%' { digit(at + 1).zip(digit(at + 2)) } else { None };
-        match (code, byte) {
-            (Some((high, low)), _) => {
-                plain.push((high * 16 + low) as u8);
-                at += 3;
-                continue;
-            }
-            (None, b'+') => plain.push(b' '),
-            (None, byte) => plain.push(*byte),
-        }
-        at += 1;
-    }
-    Cow::Owned(plain)
 }
 
 #[cfg(test)]

@@ -1,15 +1,16 @@
 //! All parts of a key together.
 //!
-//! Different parts never give the same key: each is written with its length before it. A key with something missing or
-//! repeated has one part more, which says what is, so it is no other's, whatever anybody sends.
+//! Different parts never give the same key: each is written with its length before it. A key with a part missing or
+//! repeated has a mark in front, as in rules, so that a layer and a rule count a request under the same key.
 
 use std::net::{IpAddr, Ipv4Addr};
 
 use tidegate::{IntoKey, Key};
 use tidegate_rules::Grouping;
+use tidegate_support::{AbsentParts, Digits};
 
 use super::part::Part;
-use crate::answer::{Digits, Reason};
+use crate::answer::Reason;
 
 /// The most parts of a key.
 pub(super) const MOST: usize = 6;
@@ -103,26 +104,24 @@ impl<'r> Parts<'r> {
 impl IntoKey for Parts<'_> {
     #[inline]
     fn each_part(&self, use_part: &mut dyn FnMut(&[u8])) {
-        let (mut missing, mut repeated) = (0_u8, 0_u8);
-        for (bit, part) in self.each().iter().enumerate() {
+        let mut absent = AbsentParts::default();
+        for (index, part) in self.each().iter().enumerate() {
+            match part {
+                Part::Bytes(_) | Part::Address(..) | Part::Number(_) => {}
+                Part::Missing | Part::NoPeer | Part::Skip | Part::Refuse => absent.missing(index),
+                Part::Repeated(_) => absent.repeated(index),
+            }
+        }
+        if let Some(mark) = absent.mark() {
+            use_part(mark);
+        }
+        for part in self.each() {
             match part {
                 Part::Bytes(bytes) => use_part(bytes),
                 Part::Address(ip, grouping) => with_address(*ip, *grouping, use_part),
                 Part::Number(number) => use_part(Digits::of(*number).as_bytes()),
-                Part::Missing | Part::NoPeer | Part::Skip | Part::Refuse => {
-                    missing |= 1 << bit;
-                    use_part(&[]);
-                }
-                Part::Repeated(_) => {
-                    repeated |= 1 << bit;
-                    use_part(&[]);
-                }
+                _ => use_part(&[]),
             }
-        }
-        match (missing, repeated) {
-            (0, 0) => {}
-            (missing, 0) => use_part(&[missing]),
-            (missing, repeated) => use_part(&[missing, repeated]),
         }
     }
 
@@ -218,8 +217,8 @@ mod tests {
             }
         }
         let keys: std::collections::HashSet<_> = all.iter().map(Parts::key).collect();
-        // What has something missing has one part more, which is below 8; a key that is whole may look like that
-        // only if it has as many parts as another extractor would have: those never meet in one limiter.
+        // A key with a part missing has one part more, which is below 8; a whole key may look like that only if it has
+        // as many parts as another extractor would have: those never meet in one limiter.
         let of_length = |length| all.iter().filter(move |parts| parts.each().len() == length);
         for length in 1..=3 {
             let keys: std::collections::HashSet<_> = of_length(length).map(Parts::key).collect();

@@ -6,9 +6,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Method, Response};
 use tidegate::{Clock, CounterClock};
+use tidegate_support::put_fields;
 
 use super::settle::Settlement;
-use crate::answer::{Dialect, Refused, put_fields, refuse};
+use crate::answer::{Dialect, Refused, refuse};
 use crate::head::Head;
 
 type CostOf = dyn Fn(Head<'_>) -> u64 + Send + Sync;
@@ -58,8 +59,8 @@ impl Settings {
             None => refuse(refused),
             Some(answer) => answer(refused),
         };
-        if let Some(spoken) = refused.spoken() {
-            put_fields(response.headers_mut(), self.dialect, spoken);
+        if let Some(status) = refused.limit_status() {
+            put_fields(response.headers_mut(), self.dialect, status);
         }
         response
     }

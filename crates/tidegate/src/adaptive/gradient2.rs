@@ -20,7 +20,7 @@ use super::round::Tally;
 use crate::time::Ticks;
 
 /// Moves a limit after a round, by the latencies with little in flight and now.
-pub(super) fn follow(level: &mut Level, (base, now): (Ticks, Ticks), tally: &Tally) -> Settled {
+pub(super) fn follow(level: &mut Level, base: Ticks, now: Ticks, tally: &Tally) -> Settled {
     let (own, room) = (u128::from(level.parts()), u128::from(level.root()) * u128::from(ONE));
     let target = own * u128::from(gradient(base, now)) / u128::from(ONE) + room;
     if target < own {
@@ -48,7 +48,7 @@ mod tests {
     fn used(peak: u64, now: u64) -> u64 {
         let mut level = Level::new(&Adapt::gradient2(1..=1000).starting_at(100));
         let tally = Tally { latency: None, done: 100, lost: 0, rounds: 1, peak };
-        follow(&mut level, (Ticks::new(100), Ticks::new(now)), &tally);
+        follow(&mut level, Ticks::new(100), Ticks::new(now), &tally);
         level.places()
     }
 

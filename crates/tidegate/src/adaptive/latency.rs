@@ -8,7 +8,7 @@ use super::{Adapt, Settled};
 use crate::time::Ticks;
 
 /// Moves a limit after a round, by the latencies with little in flight and now.
-pub(super) type Follow = fn(&mut Level, (Ticks, Ticks), &Tally) -> Settled;
+pub(super) type Follow = fn(&mut Level, Ticks, Ticks, &Tally) -> Settled;
 
 /// The state of an algorithm that goes by latency.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ impl ByLatency {
         let settled = if self.losses.cut(&mut self.level, tally) {
             Settled::Cut
         } else if let (Some(base), Some(now), false) = (base, tally.latency, was_resting) {
-            (self.follow)(&mut self.level, (base, now.least), tally)
+            (self.follow)(&mut self.level, base, now.least, tally)
         } else {
             Settled::Smooth
         };

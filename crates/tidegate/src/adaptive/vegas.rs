@@ -19,7 +19,7 @@ use super::round::Tally;
 use crate::time::Ticks;
 
 /// Moves a limit after a round, by the latencies with little in flight and now.
-pub(super) fn follow(level: &mut Level, (base, now): (Ticks, Ticks), tally: &Tally) -> Settled {
+pub(super) fn follow(level: &mut Level, base: Ticks, now: Ticks, tally: &Tally) -> Settled {
     let root = level.root();
     let waiting = waiting(level.places().min(tally.peak), base, now);
     if waiting > 2 * root {
@@ -56,7 +56,7 @@ mod tests {
     fn used(peak: u64, now: u64) -> u64 {
         let mut level = Level::new(&Adapt::vegas(1..=1000).starting_at(100));
         let tally = Tally { latency: None, done: 100, lost: 0, rounds: 1, peak };
-        follow(&mut level, (Ticks::new(100), Ticks::new(now)), &tally);
+        follow(&mut level, Ticks::new(100), Ticks::new(now), &tally);
         level.places()
     }
 

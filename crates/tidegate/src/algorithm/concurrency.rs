@@ -90,7 +90,7 @@ impl Concurrency {
     pub fn renew(&self, holders: &mut Holders, now: Timestamp, permit: PermitId) -> bool {
         holders.drop_ended(now);
         let Some(holder) = holders.remove(permit) else { return false };
-        holders.lease(permit, holder.units, (now, self.lease));
+        holders.lease(permit, holder.units, now, self.lease);
         true
     }
 
@@ -163,7 +163,7 @@ impl Concurrency {
             holders.next = now.ticks() / 2 + 1;
         }
         let permit = holders.next_permit(nonce)?;
-        holders.lease(permit, units, (now, self.lease));
+        holders.lease(permit, units, now, self.lease);
         holders.newest = Some(permit);
         Some(permit)
     }
@@ -346,7 +346,7 @@ impl Holders {
     }
 
     /// Starts a lease of this length.
-    fn lease(&mut self, permit: PermitId, units: u64, (now, lease): (Timestamp, Ticks)) {
+    fn lease(&mut self, permit: PermitId, units: u64, now: Timestamp, lease: Ticks) {
         self.longest_lease = if self.by_end.is_empty() { lease } else { self.longest_lease.max(lease) };
         self.insert(permit, Holder { until: now.saturating_add(lease), units });
     }

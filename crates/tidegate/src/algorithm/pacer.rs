@@ -417,11 +417,11 @@ impl Queue for Pacer {
                 } else {
                     Waiting::None
                 };
-                let back = still_owed(claim, (clear_at, now), Ticks::new(price), waiting)?.get();
+                let back = still_owed(claim, clear_at, now, Ticks::new(price), waiting)?.get();
                 (back, back == price)
             }
             Savings::WarmUp { .. } => {
-                still_owed(claim, (clear_at, now), Ticks::ZERO, Waiting::None)?;
+                still_owed(claim, clear_at, now, Ticks::ZERO, Waiting::None)?;
                 let is_last = matches!(claim, Claim::Queued { own, .. } if own.end == clear_at);
                 if !is_last || now >= clear_at || self.used_up(&reckoning) {
                     return Some(TakenOff::NOTHING);

@@ -91,7 +91,7 @@ impl<M: Metered + std::fmt::Debug> Queue for M {
         let price = self.debt().time_of(units.get());
         let may_wait = clear_at.since(now) > self.nobody_waits_within();
         let waiting = if may_wait { Waiting::Perhaps { acts_at_begin: true } } else { Waiting::None };
-        let back = still_owed(claim, (*clear_at, now), price, waiting)?;
+        let back = still_owed(claim, *clear_at, now, price, waiting)?;
         *clear_at = clear_at.saturating_sub(back);
         Some(TakenOff { back, adjusted: Adjusted::whole_if(back == price) })
     }
@@ -119,7 +119,8 @@ impl Waiting {
 /// What of a price is still owed, by a state that is clear at this time.
 pub(super) fn still_owed(
     claim: &Claim,
-    (clear_at, now): (Timestamp, Timestamp),
+    clear_at: Timestamp,
+    now: Timestamp,
     price: Ticks,
     waiting: Waiting,
 ) -> Option<Ticks> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::Limit;
 use super::draft::{Alignment, Burst, DelayAfter, Pay, Rate, WindowMode};
 use super::problem::Field;
-use super::text::UNITS;
+use super::text::TIME_UNITS;
 use crate::algorithm::Algorithm;
 
 impl fmt::Display for Rate {
@@ -71,7 +71,7 @@ impl Span {
     fn in_units(&self) -> (u128, &'static str) {
         let micros = self.0.as_micros();
         let exact = |unit: &&(&str, u64)| micros % u128::from(unit.1) == 0;
-        let &(unit, scale) = UNITS.iter().rev().find(exact).unwrap_or(&UNITS[0]);
+        let &(unit, scale) = TIME_UNITS.iter().rev().find(exact).unwrap_or(&TIME_UNITS[0]);
         (micros / u128::from(scale), unit)
     }
 }

@@ -20,7 +20,7 @@ const DEFAULT_SLOTS: u64 = 16;
 const DEFAULT_COLD_FACTOR: u64 = 3;
 
 /// A limit as it was written: numbers from outside, not yet known to hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Draft {
     pub(super) algorithm: Algorithm,
     pub(super) rate: Rate,
@@ -38,21 +38,21 @@ pub struct Draft {
 }
 
 /// An amount per period, or no bound at all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Rate {
     Per { amount: u64, period: Duration },
     Unlimited,
 }
 
 /// Savings in units or, for a pacer, as the time in which they are made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Burst {
     Units(u64),
     Span(Duration),
 }
 
 /// How much a leaky bucket lets pass before it delays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DelayAfter {
     /// So many owed units delay nobody.
     Units(u64),
@@ -61,7 +61,7 @@ pub enum DelayAfter {
 }
 
 /// How a sliding window counts its oldest, partly covered slot.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum WindowMode {
     /// Whole: never above the limit.
     #[default]
@@ -71,7 +71,7 @@ pub enum WindowMode {
 }
 
 /// Where fixed windows begin.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Alignment {
     /// At multiples of the period since the epoch.
     #[default]
@@ -81,7 +81,7 @@ pub enum Alignment {
 }
 
 /// Who waits for what a grant of a pacer costs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Pay {
     /// The next one, as in Guava: a big grant is made at once.
     #[default]

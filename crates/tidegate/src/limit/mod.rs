@@ -14,11 +14,12 @@ pub use problem::LimitError;
 pub(crate) use problem::Problem;
 pub use rate::Rate;
 pub(crate) use terms::Terms;
-pub use text::distance;
 pub(crate) use text::parse_span;
+pub use text::{TIME_UNITS, distance};
 pub use worst::Most;
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -71,6 +72,13 @@ pub struct Limit {
 /// const MISPLACED: tidegate::Limit = tidegate::Limit::per_second(10).queue(5);
 /// # let _ = MISPLACED;
 /// ```
+/// The numbers as written make the others.
+impl Hash for Limit {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.draft.hash(hasher);
+    }
+}
+
 impl Limit {
     /// A token bucket of so many per second.
     pub const fn per_second(amount: u64) -> Limit {

@@ -20,7 +20,7 @@ use crate::algorithm::Algorithm;
 /// assert!(error.to_string().contains("unknown unit"));
 /// # Ok::<(), tidegate::LimitError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rate(pub(super) Written);
 
 impl Rate {

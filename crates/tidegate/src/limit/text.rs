@@ -23,7 +23,8 @@ use crate::algorithm::Algorithm;
 
 /// Longer than anything that is a limit.
 const MAX_BYTES: usize = 512;
-pub(super) const UNITS: [(&str, u64); 7] = [
+/// The units of time, each in microseconds.
+pub const TIME_UNITS: [(&str, u64); 7] = [
     ("us", 1),
     ("ms", 1_000),
     ("s", 1_000_000),
@@ -226,7 +227,7 @@ fn read_rate(word: &Word<'_>) -> Parsed<Rate> {
 
 /// A period: a span, or a unit alone.
 fn read_period(word: &Word<'_>) -> Parsed<Duration> {
-    match UNITS.into_iter().find(|(unit, _)| *unit == word.text) {
+    match TIME_UNITS.into_iter().find(|(unit, _)| *unit == word.text) {
         Some((_, micros)) => Ok(Duration::from_micros(micros)),
         None => read_spans(word),
     }
@@ -252,7 +253,7 @@ fn read_spans(word: &Word<'_>) -> Parsed<Duration> {
         let unit_end = rest[digits..].find(|c: char| c.is_ascii_digit()).map_or(rest.len(), |at| digits + at);
         let (number, unit) = (&rest[..digits], &rest[digits..unit_end]);
         let part = Word { text: rest, place: start..start + unit_end };
-        let Some((_, scale)) = UNITS.into_iter().find(|(known, _)| *known == unit) else {
+        let Some((_, scale)) = TIME_UNITS.into_iter().find(|(known, _)| *known == unit) else {
             return unknown_unit(number, unit, start);
         };
         let number = read_number(&Word { text: number, place: start..start + digits })?;

@@ -49,9 +49,9 @@ impl<'a, I: Iterator<Item: IntoAsk>> AdmitEach<'a, I> {
         let mut placed = [None; TOGETHER];
         for (placed, ask) in placed.iter_mut().zip(&mut self.asks) {
             let (key, units, patience) = ask.into_parts();
-            *placed = Some(Placed::new(zone, (&limit, &key), ask_for(units, patience)));
+            *placed = Some(Placed::new(zone, &limit, &key, ask_for(units, patience)));
         }
-        zone.spend_each(&placed, (&limit, inner.when_full()), &mut self.decided);
+        zone.spend_each(&placed, &limit, inner.when_full(), &mut self.decided);
     }
 }
 

@@ -289,7 +289,7 @@ impl Inner {
     #[inline(always)]
     fn admit_under(&self, limit: &BoundLimit, key: &impl IntoKey, ask: Ask) -> Decision {
         match self.straight_to(limit) {
-            Some(zone) => zone.spend_on(key, (limit, self.when_full()), ask),
+            Some(zone) => zone.spend_on(key, limit, self.when_full(), ask),
             None => self.admit(&self.account(&self.name(key)), ask),
         }
     }

@@ -69,7 +69,7 @@ impl BoundLimit {
         let namespace = Namespace::new(prepared.namespace());
         let name = StateName::new(table, &namespace, prepared.state_limit());
         let since = matches!(prepared.scope(), Scope::Rule).then_some(history.since());
-        BoundLimit { since, ..BoundLimit::with_history(table, (namespace, terms), name, history) }
+        BoundLimit { since, ..BoundLimit::with_history(table, namespace, terms, name, history) }
     }
 
     /// The limit of a handle, in force from now on.
@@ -84,7 +84,8 @@ impl BoundLimit {
 
     fn with_history(
         table: &Arc<LimitTable>,
-        (namespace, terms): (Namespace, Terms),
+        namespace: Namespace,
+        terms: Terms,
         name: StateName,
         history: History,
     ) -> BoundLimit {
@@ -171,8 +172,8 @@ impl BoundLimit {
     /// Lists the limit in the table, before such a state is written.
     #[cold]
     pub(crate) fn note(&self, clear_at: u64, now: Timestamp) {
-        let listed = (self.namespace.name(), &self.name.limit);
-        let until = self.table.note(listed, self.since, (Timestamp::from_ticks(clear_at), now));
+        let (namespace, clear_at) = (self.namespace.name(), Timestamp::from_ticks(clear_at));
+        let until = self.table.note(namespace, &self.name.limit, self.since, clear_at, now);
         self.noted_until.fetch_max(until.ticks(), Ordering::Relaxed);
     }
 }

@@ -136,9 +136,11 @@ impl LimitTable {
     /// limit of a rule.
     pub(crate) fn note(
         &self,
-        (namespace, limit): (&str, &StateLimit),
+        namespace: &str,
+        limit: &StateLimit,
         since: Option<Timestamp>,
-        (clear_at, now): (Timestamp, Timestamp),
+        clear_at: Timestamp,
+        now: Timestamp,
     ) -> Timestamp {
         let ahead = clear_at.since(now).max(SHORTEST_NOTE);
         let until = clear_at.saturating_add(ahead);

@@ -135,7 +135,7 @@ fn take(at: Option<Timestamp>, bids: &[Bid<'_>], receipts: Option<&mut Vec<Optio
         // A take that is undone under the lock of its state leaves those before it where they were.
         (ZoneTakes::Some { receipts, first }, wanted) => {
             let undo_one = if wanted.is_some() { ZoneBid::undo_locked } else { ZoneBid::undo };
-            undo((receipts, first), &zone_bids, &mut of_zones, undo_one);
+            undo(receipts, first, &zone_bids, &mut of_zones, undo_one);
         }
         (ZoneTakes::All(of_zone_takes), Some(receipts)) => {
             receipts.extend(bids.iter().map(|_| None));
@@ -213,7 +213,8 @@ fn spend(
 
 /// Undoes takes, and corrects the decisions. No map is locked any more: a take by receipt locks the receipts first.
 fn undo<'b>(
-    (taken, first): (Few<Receipt>, Option<Receipt>),
+    taken: Few<Receipt>,
+    first: Option<Receipt>,
     zone_bids: &[ZoneBid<'b>],
     of_zones: &mut [Decision],
     undo: impl Fn(&ZoneBid<'b>, Receipt),

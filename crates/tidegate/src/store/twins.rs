@@ -69,7 +69,10 @@ impl<'a> Twins<'a> {
             let first = group.places[0];
             let decision = match group.as_one() {
                 Some(ask) => peek(first, ask),
-                None => group.peek_in_order(decisions[first], state(first)),
+                None => {
+                    let (state, now) = state(first);
+                    group.peek_in_order(decisions[first], &state, now)
+                }
             };
             if !decision.is_allowed() {
                 group.places.iter().for_each(|place| decisions[*place] = decision);
@@ -118,8 +121,8 @@ impl Group<'_> {
     }
 
     /// The answer to asks that are decided one after the other.
-    fn peek_in_order(&self, first: Decision, (state, now): (State, Timestamp)) -> Decision {
-        let passes = |wait: u64| self.passes(&state, now.saturating_add(Ticks::new(wait)));
+    fn peek_in_order(&self, first: Decision, state: &State, now: Timestamp) -> Decision {
+        let passes = |wait: u64| self.passes(state, now.saturating_add(Ticks::new(wait)));
         if !first.is_allowed() && !matches!(first.verdict_in_ticks(), Verdict::Denied { .. }) {
             return first;
         }
@@ -127,7 +130,7 @@ impl Group<'_> {
             return first;
         }
         // Once the state is clear, waiting changes nothing any more.
-        let longest = self.terms.clear_at(&state).since(now).get();
+        let longest = self.terms.clear_at(state).since(now).get();
         if !passes(longest) {
             return first.impossible();
         }

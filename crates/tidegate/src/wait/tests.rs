@@ -94,7 +94,7 @@ impl Venue for Booth {
     fn refund(&self, account: &Account, receipt: &mut OpenReceipt, cost: Option<Cost>) -> Adjusted {
         let give_back =
             |receipt| self.with(account, |terms, state| terms.give_back(state, self.clock.now(), receipt));
-        receipt.settle((account.terms(), cost), || self.clock.now(), give_back, |_, _| None)
+        receipt.settle(account.terms(), cost, || self.clock.now(), give_back, |_, _| None)
     }
 
     fn look(&self, account: &Account, ask: Ask) -> Decision {

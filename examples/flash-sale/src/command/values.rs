@@ -30,12 +30,12 @@ pub(super) fn price(cents: i64) -> String {
 
 /// A time such as `10s`, `15m` or `1m30s`; `0s` is none.
 pub(super) fn time(text: &str) -> Result<Duration, String> {
-    tidegate_rules::config::duration(text).map_err(|wrong| format!("time \"{text}\": {wrong}"))
+    tidegate_support::duration(text).map_err(|wrong| format!("time \"{text}\": {wrong}"))
 }
 
 /// The same, but not none.
 pub(super) fn some_time(text: &str) -> Result<Duration, String> {
-    tidegate_rules::config::positive(text).map_err(|wrong| format!("time \"{text}\": {wrong}"))
+    tidegate_support::positive(text).map_err(|wrong| format!("time \"{text}\": {wrong}"))
 }
 
 /// A time as people read it, rounded up.

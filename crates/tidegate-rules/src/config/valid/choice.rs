@@ -1,8 +1,8 @@
 //! Words of which one has to be chosen.
 
 use tidegate::{OnStoreFailure, WhenFull};
+use tidegate_support::nearest;
 
-use super::super::nearest::nearest;
 use super::super::written::Written;
 use super::Valid;
 use crate::key::{OnMissing, OnRepeated};

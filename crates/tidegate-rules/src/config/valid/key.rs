@@ -48,8 +48,8 @@ impl Valid<'_> {
         let on_missing = self.choice("on_missing", text.on_missing.as_ref(), &MISSING);
         let on_repeated = self.choice("on_repeated", text.on_repeated.as_ref(), &REPEATED);
         let usual = Grouping::default();
-        let ipv4_bits = self.bits("ipv4_prefix", text.ipv4_prefix.as_ref(), (usual.ipv4_bits, 32));
-        let ipv6_bits = self.bits("ipv6_prefix", text.ipv6_prefix.as_ref(), (usual.ipv6_bits, 128));
+        let ipv4_bits = self.bits("ipv4_prefix", text.ipv4_prefix.as_ref(), usual.ipv4_bits, 32);
+        let ipv6_bits = self.bits("ipv6_prefix", text.ipv6_prefix.as_ref(), usual.ipv6_bits, 128);
         let written = text.key.as_deref().unwrap_or_default();
         if let Some(beyond) = written.get(MAX_PARTS) {
             self.complain(&beyond.span, format!("key: has more than {MAX_PARTS} parts; use fewer"));
@@ -121,7 +121,8 @@ impl Valid<'_> {
         &mut self,
         name: &str,
         written: Option<&Written<u64>>,
-        (usual, most): (u8, u8),
+        usual: u8,
+        most: u8,
     ) -> Option<u8> {
         let Some(written) = written else { return Some(usual) };
         let bits = u8::try_from(written.value).ok().filter(|bits| (1..=most).contains(bits));

@@ -10,8 +10,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::complaint::{Complaint, Complaints, Lines};
-use super::nearest::nearest;
+use tidegate_support::{Complaint, Complaints, Lines, nearest};
+
 use super::written::{PolicyText, RuleText, Written};
 use crate::index::RuleId;
 use crate::policy::NamedZone;

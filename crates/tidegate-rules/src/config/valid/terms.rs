@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::time::Duration;
 
 use tidegate::{Limit, LimitError};
+use tidegate_support::duration;
 
-use super::super::duration::duration;
 use super::super::window::window;
 use super::super::written::{RuleText, WindowText, Written};
 use super::Valid;

@@ -1,7 +1,7 @@
 //! The zones that rules may name.
 
-use super::super::nearest::nearest;
-use super::super::size::{Bytes, size};
+use tidegate_support::{Bytes, nearest, size};
+
 use super::super::written::{Written, ZoneText};
 use super::Valid;
 use crate::policy::NamedZone;

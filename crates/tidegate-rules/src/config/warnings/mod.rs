@@ -7,7 +7,8 @@ mod windows;
 use std::collections::HashMap;
 use std::time::Duration;
 
-use super::complaint::{Complaint, Complaints};
+use tidegate_support::{Complaint, Complaints};
+
 use super::written::RuleText;
 use crate::condition::Condition;
 use crate::rule::{Action, Fixed, Limited, Mode, Rule};

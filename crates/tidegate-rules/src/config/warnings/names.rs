@@ -1,6 +1,7 @@
 //! Attributes that a rule goes by, and who says what they are.
 
-use super::super::complaint::Complaint;
+use tidegate_support::Complaint;
+
 use super::super::written::RuleText;
 use crate::key::OnMissing;
 use crate::rule::Limited;

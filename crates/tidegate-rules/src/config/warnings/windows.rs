@@ -1,6 +1,7 @@
 //! Windows of a schedule.
 
-use super::super::complaint::Complaint;
+use tidegate_support::Complaint;
+
 use super::super::written::RuleText;
 use crate::rule::{Limited, Rule};
 

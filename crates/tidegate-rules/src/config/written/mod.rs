@@ -2,12 +2,10 @@
 
 mod fields;
 mod reader;
-mod values;
 
 use std::ops::Range;
 
 pub(super) use reader::Reader;
-pub use values::{decimal, kind_of, syntax, unknown};
 
 /// A value, and where it was written.
 #[derive(Clone, Debug)]

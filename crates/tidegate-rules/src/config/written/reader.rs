@@ -2,14 +2,13 @@
 
 use std::ops::Range;
 
+use tidegate_support::{Complaint, Complaints, decimal, kind_of, unknown, written_as_text};
 use toml::Spanned;
 use toml::de::{DeArray, DeString, DeTable, DeValue};
 
 use super::super::OtherTables;
-use super::super::complaint::{Complaint, Complaints};
 use super::super::valid::{MAX_COST, MAX_RULES};
 use super::fields::{ELSEWHERE, Field, RULE, TABLES, WINDOW, ZONE};
-use super::values::{decimal, kind_of, unknown, written_as_text};
 use super::{PolicyText, RuleText, WindowText, Written, ZoneText};
 
 /// The most values of a list.

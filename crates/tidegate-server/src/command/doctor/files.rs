@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use tidegate::{Zone, ZoneError};
 use tidegate_redis::doctor::Gravity;
-use tidegate_rules::config::Bytes;
 use tidegate_rules::{Policy, Rule};
+use tidegate_support::Bytes;
 
 use super::Finding;
 use crate::command::folder;

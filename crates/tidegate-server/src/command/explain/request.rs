@@ -3,8 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 
-use tidegate_rules::config::nearest;
 use tidegate_rules::{Attributes, Policy, Rule};
+use tidegate_support::nearest;
 
 use super::Failure;
 use crate::attribute;

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use serde::Serialize;
 use tidegate::{Clock as _, SystemClock, Timestamp};
 use tidegate_redis::Status;
-use tidegate_rules::config::Bytes;
+use tidegate_support::Bytes;
 
 use crate::Server;
 use crate::command::output::{print_line, say};
@@ -30,7 +30,7 @@ struct Ready {
 
 impl Greeting<'_> {
     /// Says it all; the program started at this time of the clock.
-    pub(super) fn give(&self, (clock, started): (&SystemClock, Timestamp), json: bool) {
+    pub(super) fn give(&self, clock: &SystemClock, started: Timestamp, json: bool) {
         say(format_args!("tidegate {}", env!("CARGO_PKG_VERSION")));
         say(format_args!("settings  {}", self.loaded.origin));
         let settings = &self.loaded.settings;

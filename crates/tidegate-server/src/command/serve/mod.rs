@@ -80,7 +80,7 @@ impl Serve {
         server.lost_states().iter().for_each(|warning| say(format_args!("warning: {warning}")));
         let store = server.watch_store(|line| say(line));
         server.read_rules_from(source, loaded.text.clone(), Tell::new(|lines| say(lines)), Every::default());
-        Greeting { loaded: &loaded, server: &server, store }.give((&clock, started), self.json);
+        Greeting { loaded: &loaded, server: &server, store }.give(&clock, started, self.json);
         notify::say("READY=1");
         let code = runtime.block_on(signals.stop(server));
         // Whoever is told twice to stop does not wait for threads.

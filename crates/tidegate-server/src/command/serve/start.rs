@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use tidegate::{WallAlignment, Zone};
-use tidegate_rules::config::Bytes;
 use tidegate_rules::{Policy, Unfit};
+use tidegate_support::Bytes;
 
 use super::owner;
 use crate::command::failure::Failure;

@@ -11,12 +11,12 @@ use std::process::ExitCode;
 
 use clap::Args;
 use tidegate::Limit;
+use tidegate_support::{ceil_ms, duration};
 
 use super::failure::Failure;
 use super::output::print_line;
 use crate::settings::{TOKEN, Token, TokenSource};
 use reply::Reply;
-use tidegate_rules::config::duration;
 use told::Told;
 
 /// What a refusal ends with.
@@ -85,7 +85,7 @@ impl Take {
         add("COST", &self.cost.to_string());
         if let Some(text) = &self.patience {
             let wrong = |what| Failure::misused(format!("--patience {text:?}: {what}"));
-            add("PATIENCE", &duration(text).map_err(wrong)?.as_millis().to_string());
+            add("PATIENCE", &ceil_ms(duration(text).map_err(wrong)?).to_string());
         }
         Ok(words)
     }

@@ -6,7 +6,7 @@ use hyper::StatusCode;
 use hyper::header::{self, HeaderMap, HeaderValue};
 use tidegate::StoreError;
 use tidegate_rules::{Admission, Binding};
-use tidegate_tower::answer::{Promised, Spoken, put_fields_on};
+use tidegate_support::{LimitStatus, PolicyHeader, put_fields_on};
 
 use super::fields::{self, Refused};
 use super::json;
@@ -25,7 +25,7 @@ pub(super) async fn admit(body: &[u8], headers: &mut HeaderMap, engine: &Engine)
     let admission = admitted.map_err(|error| unavailable(&error))?;
     Ok(reply::written(|out| {
         if let Some(binding) = admission.binding() {
-            put_fields_on(out, headers, engine.settings().headers, spoken(binding));
+            put_fields_on(out, headers, engine.settings().headers, status(binding));
         }
         if admission.is_allowed() {
             let permits = Permits::of(&admission);
@@ -33,7 +33,7 @@ pub(super) async fn admit(body: &[u8], headers: &mut HeaderMap, engine: &Engine)
             return Reply::json(out.split().freeze()).telling(permits);
         }
         headers.insert(header::CACHE_CONTROL, NO_STORE);
-        let status = match admission.binding() {
+        let code = match admission.binding() {
             Some(binding) => {
                 fields::put_refusal(out, refused(binding, &admission));
                 StatusCode::TOO_MANY_REQUESTS
@@ -43,7 +43,7 @@ pub(super) async fn admit(body: &[u8], headers: &mut HeaderMap, engine: &Engine)
                 StatusCode::FORBIDDEN
             }
         };
-        Reply::new(status, Kind::Problem, out.split().freeze())
+        Reply::new(code, Kind::Problem, out.split().freeze())
     }))
 }
 
@@ -58,9 +58,9 @@ pub(super) fn refused<'a>(binding: &'a Binding, admission: &Admission) -> Refuse
     }
 }
 
-/// What the header fields say about the limit of a rule.
-pub(super) fn spoken(binding: &Binding) -> Spoken<'_> {
-    Spoken { name: &binding.rule, policy: Promised::Of(&binding.limit), decision: &binding.decision }
+/// The header fields of the limit of a rule.
+pub(super) fn status(binding: &Binding) -> LimitStatus<'_> {
+    LimitStatus { name: &binding.rule, policy: PolicyHeader::Of(&binding.limit), decision: &binding.decision }
 }
 
 /// What is said when the store does not answer.

@@ -5,10 +5,7 @@
 //! the worker serves others between two stretches.
 
 use std::fmt;
-use std::future::poll_fn;
 use std::ops::Range;
-use std::pin::Pin;
-use std::task::Poll;
 
 use bytes::BytesMut;
 use hyper::StatusCode;
@@ -17,10 +14,10 @@ use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
 use tidegate::{StoreError, Ticks, Verdict};
 use tidegate_rules::{Admission, Attributes, Batch};
-use tidegate_tower::answer::{Dialect, put_fields_on, put_number};
+use tidegate_support::{Dialect, join_all, put_fields_on, put_number};
 use tokio::task::yield_now;
 
-use super::admit::{NO_STORE, refused, spoken, unavailable};
+use super::admit::{NO_STORE, refused, status, unavailable};
 use super::problem::Problem;
 use super::reply::{Kind, Reply};
 use super::request::{Object, Request};
@@ -66,9 +63,9 @@ pub(super) async fn admit(body: &[u8], headers: &mut HeaderMap, engine: &Engine)
     let batch = engine.gate().batch();
     let stretches = stretches(&batch, &kept, most).await.ok_or_else(|| too_many(all))?;
     if all {
-        together(&kept, headers, (engine, &batch)).await
+        together(&kept, headers, engine, &batch).await
     } else {
-        each(&kept, &stretches, (engine, &batch)).await
+        each(&kept, &stretches, engine, &batch).await
     }
 }
 
@@ -110,14 +107,15 @@ fn too_many(all: bool) -> Problem {
 async fn each(
     requests: &[Attributes<'_>],
     stretches: &[Range<usize>],
-    (engine, batch): (&Engine, &Batch),
+    engine: &Engine,
+    batch: &Batch,
 ) -> Result<Reply, Problem> {
     let (mut answers, mut permits, mut is_allowed) = (BytesMut::new(), Vec::new(), true);
     for (nth, range) in stretches.iter().enumerate() {
         if nth > 0 {
             yield_now().await;
         }
-        let admissions = in_order(&requests[range.clone()], (engine, batch)).await;
+        let admissions = in_order(&requests[range.clone()], engine, batch).await;
         let admissions = admissions.map_err(|error| unavailable(&error))?;
         is_allowed &= admissions.iter().all(Admission::is_allowed);
         for admission in &admissions {
@@ -133,7 +131,8 @@ async fn each(
 async fn together(
     requests: &[Attributes<'_>],
     headers: &mut HeaderMap,
-    (engine, batch): (&Engine, &Batch),
+    engine: &Engine,
+    batch: &Batch,
 ) -> Result<Reply, Problem> {
     let admissions = engine.rules().admit_all(batch, requests).await.map_err(|error| unavailable(&error))?;
     let (out, mut answers) = (&mut BytesMut::new(), BytesMut::new());
@@ -147,7 +146,7 @@ async fn together(
     let status = match admissions[index].binding() {
         Some(own) => {
             // What is left of each stands in the body; here is only when to try again.
-            put_fields_on(out, headers, Dialect::None, spoken(own));
+            put_fields_on(out, headers, Dialect::None, status(own));
             fields::begin_refusal(out, refused(own, &admissions[index]));
             StatusCode::TOO_MANY_REQUESTS
         }
@@ -166,28 +165,12 @@ async fn together(
 /// What is said to each of a stretch. A remote store is asked about all at once, about each after those before it.
 async fn in_order(
     requests: &[Attributes<'_>],
-    (engine, batch): (&Engine, &Batch),
+    engine: &Engine,
+    batch: &Batch,
 ) -> Result<Vec<Admission>, StoreError> {
     let stretch = batch.stretch();
     let asked = requests.iter().map(|request| Box::pin(engine.rules().admit_in(&stretch, request)));
-    all(asked.collect()).await.into_iter().collect()
-}
-
-/// What comes of all of these, begun in their order.
-async fn all<T, F: Future<Output = T>>(mut asked: Vec<Pin<Box<F>>>) -> Vec<T> {
-    let mut answers: Vec<Option<T>> = asked.iter().map(|_| None).collect();
-    poll_fn(|context| {
-        let mut are_there = true;
-        for (answer, future) in answers.iter_mut().zip(&mut asked).filter(|(answer, _)| answer.is_none()) {
-            match future.as_mut().poll(context) {
-                Poll::Ready(there) => *answer = Some(there),
-                Poll::Pending => are_there = false,
-            }
-        }
-        if are_there { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
-    answers.into_iter().flatten().collect()
+    join_all(asked).await.into_iter().collect()
 }
 
 /// How long one of those that stand or fall together holds up the others.

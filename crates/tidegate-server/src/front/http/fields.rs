@@ -1,18 +1,15 @@
 //! A decision as JSON.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
-use bytes::{BufMut as _, BytesMut};
+use bytes::BytesMut;
+use hyper::StatusCode;
 use tidegate::{Algorithm, DecidedBy, Decision, Limit, Verdict};
-use tidegate_tower::answer::put_number;
+use tidegate_support::{Problem, ProblemKind, in_ms, put_json, put_number, put_violated};
 
 use super::limits::ADHOC;
-use crate::answer::{Answer, Told};
+use crate::answer::Told;
 use crate::permit::Permits;
-
-const QUOTA_EXCEEDED: &[u8] = br#"{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Quota exceeded","status":429,"detail":""#;
-const REDUCED_CAPACITY: &[u8] = br#"{"type":"https://iana.org/assignments/http-problem-types#temporary-reduced-capacity","title":"Temporarily reduced capacity","status":429,"detail":""#;
-const FORBIDDEN: &[u8] = br#"{"type":"about:blank","title":"Forbidden","status":403,"detail":""#;
 
 /// The fields of every answer, without the braces around them.
 #[inline]
@@ -31,7 +28,7 @@ pub(super) fn put(out: &mut BytesMut, told: Told<'_>) {
     put_or_null(out, told.delay_ms);
     out.extend_from_slice(b",\"rule\":");
     match told.rule {
-        Some(rule) => put_text(out, rule),
+        Some(rule) => put_json(out, rule),
         None => out.extend_from_slice(b"null"),
     }
     out.extend_from_slice(b",\"decided_by\":\"");
@@ -44,12 +41,6 @@ fn put_or_null(out: &mut BytesMut, number: Option<u64>) {
         Some(number) => put_number(out, number),
         None => out.extend_from_slice(b"null"),
     }
-}
-
-/// A text as JSON has it.
-pub(super) fn put_text(out: &mut BytesMut, text: &str) {
-    // A buffer in memory takes whatever is written, and text is always JSON.
-    let _ = serde_json::to_writer(out.writer(), text);
 }
 
 /// An answer as an object, with the permit if there is one.
@@ -93,18 +84,17 @@ impl Refused<'_> {
 /// A refusal as a problem, with the same fields.
 pub(super) fn put_refusal(out: &mut BytesMut, refused: Refused<'_>) {
     begin_refusal(out, refused);
-    put(out, Told { rule: refused.rule, decided_by: refused.decided_by, ..Answer(refused.decision).into() });
+    put(out, Told { rule: refused.rule, decided_by: refused.decided_by, ..refused.decision.into() });
     out.extend_from_slice(b"}");
 }
 
-/// The members that make it a problem.
+/// Writes the members that make it a problem.
 pub(super) fn begin_refusal(out: &mut BytesMut, refused: Refused<'_>) {
     let is_for_want = refused.decision.is_store_full() || refused.is_for_want_of_the_store();
-    out.extend_from_slice(if is_for_want { REDUCED_CAPACITY } else { QUOTA_EXCEEDED });
-    put_detail(out, refused);
-    out.extend_from_slice(b"\",\"violated-policies\":[");
-    put_text(out, refused.rule.unwrap_or(ADHOC));
-    out.extend_from_slice(b"],");
+    let kind = if is_for_want { ProblemKind::ReducedCapacity } else { ProblemKind::QuotaExceeded };
+    Problem { kind, status: StatusCode::TOO_MANY_REQUESTS, detail: Detail(refused) }.put(out);
+    put_violated(out, refused.rule.unwrap_or(ADHOC));
+    out.extend_from_slice(b",");
 }
 
 /// What a rule always refuses, as a problem with the same fields.
@@ -114,77 +104,68 @@ pub(super) fn put_forbidden(out: &mut BytesMut, told: Told<'_>) {
     out.extend_from_slice(b"}");
 }
 
-/// The members that make it a problem.
+/// Writes the members that make it a problem.
 pub(super) fn begin_forbidden(out: &mut BytesMut, rule: Option<&str>) {
-    out.extend_from_slice(FORBIDDEN);
-    let _ = write!(
-        out,
-        "Rule \\\"{}\\\" refuses this request, however rare it is; POST /v1/explain with the same attributes says why.",
+    let detail = format_args!(
+        "Rule \"{}\" refuses this request, however rare it is; POST /v1/explain with the same attributes says why.",
         rule.unwrap_or_default()
     );
-    out.extend_from_slice(b"\",");
+    Problem { kind: ProblemKind::Plain, status: StatusCode::FORBIDDEN, detail }.put(out);
+    out.extend_from_slice(b",");
 }
 
-/// When to try again, or why that is in vain. No character in it has to be escaped: names of rules are plain.
-fn put_detail(out: &mut BytesMut, refused: Refused<'_>) {
-    let Refused { rule, decision, limit, cost, .. } = refused;
-    match decision.verdict_in_ticks() {
-        Verdict::Denied { .. } if decision.is_store_full() => {
-            out.extend_from_slice(b"The store has no room for another key; try again in a while.");
-        }
-        Verdict::Denied { .. } if refused.is_for_want_of_the_store() => {
-            // A buffer in memory takes whatever is written.
-            let _ = match (refused.is_above_the_share(), rule) {
-                (true, Some(rule)) => write!(
-                    out,
-                    "The store is not available, and a cost of {cost} is more than this server's share of rule \\\"{rule}\\\""
-                ),
-                (true, None) => write!(
-                    out,
-                    "The store is not available, and a cost of {cost} is more than this server's share of the limit"
-                ),
-                (false, Some(rule)) => {
-                    write!(
-                        out,
-                        "The store is not available, and nobody passes rule \\\"{rule}\\\" without it"
-                    )
-                }
-                (false, None) => write!(
-                    out,
-                    "The store is not available, and nobody passes a limit that comes with the request without it"
-                ),
-            };
-            out.extend_from_slice(b"; try again in a while.");
-        }
-        Verdict::Denied { .. } => {
-            out.extend_from_slice(b"Refused");
-            if let Some(rule) = rule {
-                let _ = write!(out, " by rule \\\"{rule}\\\"");
+/// When to try again, or why that is in vain.
+struct Detail<'a>(Refused<'a>);
+
+impl fmt::Display for Detail<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Refused { rule, decision, limit, cost, .. } = self.0;
+        match decision.verdict_in_ticks() {
+            Verdict::Denied { .. } if decision.is_store_full() => {
+                out.write_str("The store has no room for another key; try again in a while.")
             }
-            out.extend_from_slice(b"; the same request passes in ");
-            put_number(out, Answer(decision).retry_after_ms().unwrap_or(0));
-            out.extend_from_slice(b" ms if nobody else spends meanwhile.");
-        }
-        // A buffer in memory takes whatever is written.
-        _ if limit.algorithm() == Algorithm::Pacer => {
-            let _ = write!(
+            Verdict::Denied { .. } if self.0.is_for_want_of_the_store() => {
+                out.write_str("The store is not available, and ")?;
+                match (self.0.is_above_the_share(), rule) {
+                    (true, Some(rule)) => {
+                        write!(out, "a cost of {cost} is more than this server's share of rule \"{rule}\"")?;
+                    }
+                    (true, None) => {
+                        write!(out, "a cost of {cost} is more than this server's share of the limit")?;
+                    }
+                    (false, Some(rule)) => write!(out, "nobody passes rule \"{rule}\" without it")?,
+                    (false, None) => {
+                        out.write_str("nobody passes a limit that comes with the request without it")?;
+                    }
+                }
+                out.write_str("; try again in a while.")
+            }
+            Verdict::Denied { retry_after } => {
+                out.write_str("Refused")?;
+                if let Some(rule) = rule {
+                    write!(out, " by rule \"{rule}\"")?;
+                }
+                let ms = in_ms(retry_after);
+                write!(out, "; the same request passes in {ms} ms if nobody else spends meanwhile.")
+            }
+            _ if limit.algorithm() == Algorithm::Pacer => write!(
                 out,
                 "A cost of {cost} takes more patience than this; ask for less, or show more patience_ms."
-            );
-        }
-        _ => {
-            let most = decision.limit();
-            // Of a batch, all or none, the costs on one key add up.
-            let is_sum = cost <= most;
-            let _ = match is_sum {
-                true => write!(out, "These costs, added up for one key, can never pass together: "),
-                false => write!(out, "A cost of {cost} can never pass: "),
-            };
-            let _ = match rule {
-                Some(rule) => write!(out, "rule \\\"{rule}\\\""),
-                None => write!(out, "this limit"),
-            };
-            let _ = write!(out, " holds at most {most}; ask for less, or raise the limit.");
+            ),
+            _ => {
+                let most = decision.limit();
+                // Of a batch, all or none, the costs on one key add up.
+                let is_sum = cost <= most;
+                match is_sum {
+                    true => out.write_str("These costs, added up for one key, can never pass together: ")?,
+                    false => write!(out, "A cost of {cost} can never pass: ")?,
+                }
+                match rule {
+                    Some(rule) => write!(out, "rule \"{rule}\"")?,
+                    None => out.write_str("this limit")?,
+                }
+                write!(out, " holds at most {most}; ask for less, or raise the limit.")
+            }
         }
     }
 }

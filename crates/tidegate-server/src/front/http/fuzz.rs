@@ -9,7 +9,7 @@ use tidegate::{ManualClock, Zone};
 use tidegate_rules::Policy;
 
 use super::{admit, batch, explain, overrides, top, verbs};
-use crate::engine::{Engine, at_once};
+use crate::engine::Engine;
 use crate::precondition::Precondition;
 use crate::settings::Settings;
 use crate::worker::Post;
@@ -44,15 +44,15 @@ pub fn http_body(bytes: &[u8]) {
     let post = Post::alone(Engine::new(SETTINGS.clone(), zone, None).expect("there is memory"));
     let (engine, headers) = (&post.engine, &mut HeaderMap::new());
     let replies = [
-        at_once(verbs::take(bytes, headers, &post)),
-        at_once(verbs::peek(bytes, headers, engine)),
-        at_once(verbs::adjust(bytes, engine)),
-        at_once(verbs::reset(bytes, engine)),
-        at_once(verbs::release(bytes, engine)),
-        at_once(verbs::renew(bytes, engine)),
-        at_once(admit::admit(bytes, headers, engine)),
+        to_the_end(verbs::take(bytes, headers, &post)),
+        to_the_end(verbs::peek(bytes, headers, engine)),
+        to_the_end(verbs::adjust(bytes, engine)),
+        to_the_end(verbs::reset(bytes, engine)),
+        to_the_end(verbs::release(bytes, engine)),
+        to_the_end(verbs::renew(bytes, engine)),
+        to_the_end(admit::admit(bytes, headers, engine)),
         to_the_end(batch::admit(bytes, headers, engine)),
-        at_once(explain::explain(bytes, engine)),
+        to_the_end(explain::explain(bytes, engine)),
         overrides::put(bytes, &Precondition::default(), headers, engine),
         overrides::delete(bytes, &Precondition::default(), engine),
         top::top(bytes, engine),

@@ -4,10 +4,9 @@ use std::cell::RefCell;
 
 use hyper::header::HeaderValue;
 use tidegate::{Limit, LimitError, PreparedLimit};
-use tidegate_tower::answer::policy_value;
+use tidegate_support::{RecentCache, policy_value};
 
 use super::problem::Problem;
-use crate::dynamic::LimitCache;
 use crate::engine::Engine;
 
 /// The name of a limit that came with the request.
@@ -22,19 +21,19 @@ pub(super) struct Known {
 }
 
 thread_local! {
-    static KNOWN: RefCell<LimitCache<Known>> = RefCell::default();
+    static KNOWN: RefCell<RecentCache<(Box<str>, Known)>> = RefCell::default();
 }
 
 /// The limit that this text says, prepared for this engine, which has to support it. A thread serves one engine.
 #[inline]
 pub(super) fn known(engine: &Engine, text: &str) -> Result<Known, Problem> {
     KNOWN.with_borrow_mut(|known| {
-        let known = known.get_or_read(text.as_bytes(), || {
+        let make = || {
             let limit = parsed(text)?;
             let accepted = engine.accept(limit).map_err(Problem::bad_request)?;
-            Ok(Known { limit: accepted, policy: policy_value(ADHOC, &limit) })
-        })?;
-        Ok(known.clone())
+            Ok((text.into(), Known { limit: accepted, policy: policy_value(ADHOC, &limit) }))
+        };
+        known.get_or_make(text, |known| *known.0 == *text, make).map(|known| known.1.clone())
     })
 }
 

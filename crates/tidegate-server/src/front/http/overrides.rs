@@ -8,8 +8,8 @@ use hyper::header::HeaderMap;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
-use tidegate_rules::config::positive;
 use tidegate_rules::{Instead, Override, OverrideError, PutOverride};
+use tidegate_support::{ceil_seconds, positive};
 
 use super::keeper::{tag_reply, unmet};
 use super::problem::Problem;
@@ -142,7 +142,7 @@ impl Put<'_> {
         let until = match (&self.span, self.until) {
             (Some(span), None) => {
                 let span = positive(span).map_err(|what| format!("for {span:?}: {what}"))?;
-                let seconds = span.as_secs() + u64::from(span.subsec_nanos() > 0);
+                let seconds = ceil_seconds(span);
                 now.saturating_add_unsigned(seconds)
             }
             (None, Some(Until(until))) => until,

@@ -73,12 +73,13 @@ impl Problem {
     }
 
     fn json(&self) -> String {
-        let (code, title) = (self.status.as_u16(), self.status.canonical_reason().unwrap_or_default());
-        // As a JSON value, text is quoted and escaped.
-        let detail = serde_json::Value::from(&*self.detail);
-        let more = self.member.as_deref().map(|(name, value)| format!(r#","{name}":{value}"#));
-        let more = more.unwrap_or_default();
-        format!(r#"{{"type":"about:blank","title":"{title}","status":{code},"detail":{detail}{more}}}"#)
+        let mut json = String::new();
+        let kind = tidegate_support::ProblemKind::Plain;
+        tidegate_support::Problem { kind, status: self.status, detail: &self.detail }.put(&mut json);
+        if let Some((name, value)) = self.member.as_deref() {
+            json += &format!(r#","{name}":{value}"#);
+        }
+        json + "}"
     }
 }
 

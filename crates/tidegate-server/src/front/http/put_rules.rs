@@ -7,7 +7,7 @@ use hyper::StatusCode;
 use hyper::header::HeaderMap;
 use serde::Serialize;
 use serde_json::json;
-use tidegate_rules::config::MAX_COMPLAINTS;
+use tidegate_support::MAX_COMPLAINTS;
 use tokio::task::spawn_blocking;
 
 use super::keeper::{tag_reply, unmet};

@@ -1,13 +1,13 @@
 //! `GET /v1/rules`: what is limited for whom, and what was counted.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use hyper::StatusCode;
 use hyper::header::HeaderMap;
 use serde::Serialize;
 use tidegate::{OnStoreFailure, WhenFull, WithoutStore};
 use tidegate_rules::{NamedZone, OnMissing, OnRepeated, Rule, RuleCounts, Scheduled, ShadowCounts};
+use tidegate_support::ceil_ms;
 
 use super::keeper::tag_reply;
 use super::problem::Problem;
@@ -146,7 +146,7 @@ impl<'a> OfRule<'a> {
             decision: rule.decision().map(decision),
             candidate_for,
             cost: limit.map(|_| rule.cost()),
-            patience_ms: rule.patience().map(in_ms),
+            patience_ms: rule.patience().map(ceil_ms),
             on_missing: counting(match rule.on_missing() {
                 OnMissing::Share => "share",
                 OnMissing::Skip => "skip",
@@ -175,14 +175,10 @@ impl<'a> OfRule<'a> {
     }
 }
 
-fn in_ms(span: Duration) -> u64 {
-    span.as_millis().try_into().unwrap_or(u64::MAX)
-}
-
 impl From<Scheduled<'_>> for Window {
     fn from(then: Scheduled<'_>) -> Window {
         let Scheduled { window, limit, mode: of, cost, patience } = then;
-        Window { window, limit: limit.to_string(), mode: mode(of), cost, patience_ms: patience.map(in_ms) }
+        Window { window, limit: limit.to_string(), mode: mode(of), cost, patience_ms: patience.map(ceil_ms) }
     }
 }
 

@@ -5,6 +5,7 @@ use hyper::body::{Body as _, Incoming};
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Request, StatusCode, Uri};
+use tidegate_support::at_once;
 
 use super::link::Link;
 use super::media::{is_said, wants_text};
@@ -14,7 +15,7 @@ use super::route::{Content, Route};
 use super::{
     TOO_MANY_DETAIL, admit, batch, body, explain, host, keeper, metrics, overrides, ready, rules, top, verbs,
 };
-use crate::engine::{Engine, at_once};
+use crate::engine::Engine;
 use crate::front::Scope;
 use crate::precondition::Precondition;
 
@@ -52,7 +53,9 @@ pub(super) async fn answer(request: Request<Incoming>, link: &Link) -> Response 
             // It is much larger, which whoever waits for nobody need not be.
             Box::pin(reply_to(route, &body, &mut headers, link)).await
         }
-        asked => asked.and_then(|(route, body)| at_once(reply_to(route, &body, &mut headers, link))),
+        asked => asked.and_then(|(route, body)| {
+            at_once(reply_to(route, &body, &mut headers, link)).expect("memory answers at once")
+        }),
     };
     let mut reply = replied.unwrap_or_else(|problem| {
         meter.bad_requests.add(u64::from(problem.is_of_the_caller()));

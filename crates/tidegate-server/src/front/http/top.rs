@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use hyper::StatusCode;
 use serde::Serialize;
 use tidegate_rules::{Heavy, Rule};
+use tidegate_support::{decoded_query, is_percent_encoded};
 
 use super::problem::Problem;
 use super::reply::Reply;
@@ -72,20 +73,15 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// A value of a query as it was meant.
+/// A value of a query, decoded; `None` if it is no percent-encoded text.
 fn decoded(value: &str) -> Option<Cow<'_, str>> {
-    if !value.contains(['%', '+']) {
-        return Some(Cow::Borrowed(value));
+    if !is_percent_encoded(value.as_bytes()) {
+        return None;
     }
-    let mut parts = value.split('%');
-    let mut bytes = parts.next()?.replace('+', " ").into_bytes();
-    for part in parts {
-        let (digits, rest) = part.split_at_checked(2)?;
-        let digit = |at: usize| char::from(digits.as_bytes()[at]).to_digit(16);
-        bytes.push((digit(0)? * 16 + digit(1)?) as u8);
-        bytes.extend(rest.replace('+', " ").bytes());
+    match decoded_query(value.as_bytes()) {
+        Cow::Borrowed(_) => Some(Cow::Borrowed(value)),
+        Cow::Owned(bytes) => String::from_utf8(bytes).ok().map(Cow::Owned),
     }
-    String::from_utf8(bytes).ok().map(Cow::Owned)
 }
 
 impl From<Heavy> for Key {

@@ -3,7 +3,7 @@
 use hyper::StatusCode;
 use hyper::header::{self, HeaderMap, HeaderValue};
 use tidegate::{DecidedBy, Decision, Key, StoreError};
-use tidegate_tower::answer::{Promised, Spoken, put_fields_on};
+use tidegate_support::{LimitStatus, PolicyHeader, put_fields_on};
 
 use super::admit::unavailable;
 use super::fields::{self, Refused};
@@ -29,7 +29,7 @@ pub(super) async fn take(body: &[u8], headers: &mut HeaderMap, post: &Post) -> R
         let Decided { decision, by } = decided;
         // Where nothing counts there is no remaining quota to report; a denial has its reason all the same.
         if by != DecidedBy::Open || !decision.is_allowed() {
-            put_fields_on(out, headers, dialect, spoken(&known, &decision));
+            put_fields_on(out, headers, dialect, status(&known, &decision));
         }
         let limit = known.limit.limit();
         if decision.is_allowed() {
@@ -44,10 +44,10 @@ pub(super) async fn take(body: &[u8], headers: &mut HeaderMap, post: &Post) -> R
     }))
 }
 
-/// What the header fields say about a limit that came with the request.
+/// The header fields of a limit that came with the request.
 #[inline]
-fn spoken<'a>(known: &'a Known, decision: &'a Decision) -> Spoken<'a> {
-    Spoken { name: ADHOC, policy: Promised::Made(&known.policy), decision }
+fn status<'a>(known: &'a Known, decision: &'a Decision) -> LimitStatus<'a> {
+    LimitStatus { name: ADHOC, policy: PolicyHeader::Made(&known.policy), decision }
 }
 
 /// What a take would say.
@@ -57,7 +57,7 @@ pub(super) async fn peek(body: &[u8], headers: &mut HeaderMap, engine: &Engine) 
     let known = limits::known(engine, &asked.limit)?;
     let decided = engine.peek(&key, &known.limit, asked.ask()).await.map_err(|error| unavailable(&error))?;
     Ok(reply::written(|out| {
-        put_fields_on(out, headers, engine.settings().headers, spoken(&known, &decided.decision));
+        put_fields_on(out, headers, engine.settings().headers, status(&known, &decided.decision));
         // It was not refused: it was only looked at.
         headers.remove(header::RETRY_AFTER);
         fields::put_object(out, decided.into(), None);

@@ -1,6 +1,6 @@
 //! All commands: their names, how many words they have, and what they are for.
 
-use tidegate_rules::config::nearest;
+use tidegate_support::nearest;
 
 /// The longest name for which a similar command is looked for, in bytes: longer than any command's.
 const MAX_NEAREST_BYTES: usize = 16;

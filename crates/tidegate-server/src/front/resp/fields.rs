@@ -2,9 +2,10 @@
 
 use tidegate::{Adjusted, Decision, Limit};
 use tidegate_rules::Admission;
+use tidegate_support::{in_seconds, retry_after};
 
 use super::reply::{Replies, or_none, saturated};
-use crate::answer::{Answer, Told};
+use crate::answer::Told;
 use crate::engine::Decided;
 use crate::permit::Permits;
 
@@ -14,19 +15,18 @@ const FIELDS: usize = 8;
 /// Limited, limit, remaining, retry after, reset after; in whole seconds.
 #[inline]
 pub(super) fn throttled(replies: &mut Replies<'_>, decision: &Decision) {
-    let answer = Answer(*decision);
     replies.five([
-        i64::from(!answer.is_allowed()),
+        i64::from(!decision.is_allowed()),
         saturated(decision.limit()),
         saturated(decision.remaining()),
-        or_none(answer.retry_after_seconds()),
-        saturated(answer.reset_after_seconds()),
+        or_none(retry_after(decision).map(in_seconds)),
+        saturated(in_seconds(decision.reset_after_in_ticks())),
     ]);
 }
 
 /// The same for somebody who wanted nothing, and therefore is not limited.
 pub(super) fn looked_at(replies: &mut Replies<'_>, decision: &Decision) {
-    let reset_after = Answer(*decision).reset_after_seconds();
+    let reset_after = in_seconds(decision.reset_after_in_ticks());
     replies.five([
         0,
         saturated(decision.limit()),

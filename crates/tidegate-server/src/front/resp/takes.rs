@@ -8,14 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate::{AdHocAsk, Algorithm, Ask, Draft, Key, Limit, PreparedLimit};
+use tidegate_support::RecentCache;
 
 use super::command::Command;
 use super::fields::{decided, throttled};
 use super::later::{Reply, written};
 use super::parse::Words;
-use super::reply::{Replies, UNDECIDED, echo};
+use super::reply::{Protocol, Replies, UNDECIDED, echo};
 use super::session::Session;
-use crate::dynamic::LimitCache;
 use crate::engine::{Asked, Decided, Engine, not_available};
 use crate::permit::Permits;
 use crate::worker::Post;
@@ -32,9 +32,9 @@ pub(super) struct Takes {
     numbers: Recent<(Vec<u8>, [usize; 2])>,
     text: Recent<Vec<u8>>,
     /// Limits from numbers that were read lately, by the numbers.
-    known_numbers: LimitCache<PreparedLimit>,
+    known_numbers: RecentCache<(Numbers, PreparedLimit)>,
     /// Limits from texts that were read lately.
-    known_texts: LimitCache<PreparedLimit>,
+    known_texts: RecentCache<(Box<[u8]>, PreparedLimit)>,
 }
 
 /// A take that was put aside.
@@ -58,12 +58,7 @@ pub(super) enum Style {
 impl Style {
     /// Writes the decision about a key under a limit. Returns the places of which it tells.
     #[inline]
-    fn write(
-        self,
-        replies: &mut Replies<'_>,
-        told: &Decided,
-        (limit, key): (&Limit, &[u8]),
-    ) -> Option<Permits> {
+    fn write(self, replies: &mut Replies<'_>, told: &Decided, limit: &Limit, key: &[u8]) -> Option<Permits> {
         match self {
             Style::Throttle => {
                 throttled(replies, &told.decision);
@@ -102,9 +97,9 @@ impl Takes {
         let is_quoted = words.place(0).is_none();
         if is_quoted || self.numbers.limit.is_none() || (&*known.0, known.1) != written {
             let numbers = read(words)?;
-            let prepare = || accepted(throttle_limit(numbers)?, engine);
-            let bytes = numbers.map(u64::to_le_bytes);
-            let limit = self.known_numbers.get_or_read(bytes.as_flattened(), prepare)?.clone();
+            let prepare = || Ok::<_, String>((numbers, accepted(throttle_limit(numbers)?, engine)?));
+            let known = self.known_numbers.get_or_make(numbers, |known| known.0 == numbers, prepare);
+            let limit = known?.1.clone();
             let read = (written.0.to_vec(), written.1);
             self.numbers = Recent { read, limit: Some(limit), index: None };
         }
@@ -114,8 +109,9 @@ impl Takes {
     /// The limit that this text says.
     pub(super) fn limit_of_text(&mut self, text: &[u8], engine: &Engine) -> Result<&PreparedLimit, String> {
         if self.text.limit.is_none() || self.text.read != text {
-            let prepare = || accepted(limit_of(text)?, engine);
-            let limit = self.known_texts.get_or_read(text, prepare)?.clone();
+            let prepare = || Ok::<_, String>((text.into(), accepted(limit_of(text)?, engine)?));
+            let known = self.known_texts.get_or_make(text, |known| *known.0 == *text, prepare);
+            let limit = known?.1.clone();
             self.text = Recent { read: text.to_vec(), limit: Some(limit), index: None };
         }
         Ok(self.text.limit.as_ref().expect("it was just read"))
@@ -168,7 +164,7 @@ impl Takes {
         let is_decided = post.engine.take_each(asks, |decided| {
             if let Some(take) = rest.next() {
                 meter.decided(&decided.decision);
-                let permits = take.style.write(replies, &decided, (limits[take.limit].limit(), key(take)));
+                let permits = take.style.write(replies, &decided, limits[take.limit].limit(), key(take));
                 session.untold.note(permits, &post.engine);
             }
         });
@@ -178,7 +174,9 @@ impl Takes {
             } else {
                 let asked =
                     Asked { key: Key::new(key(take)), limit: limits[take.limit].clone(), ask: take.ask };
-                take_later(asked, (key(take), take.style), (post, replies), session);
+                let reply =
+                    take_later(asked, key(take).to_vec(), take.style, Arc::clone(post), session.protocol);
+                session.answer_when_known(replies, Command::Take, reply);
             }
         }
         self.pending.clear();
@@ -188,28 +186,19 @@ impl Takes {
     }
 }
 
-/// Has a take decided by a store that does not answer at once.
-#[cold]
-fn take_later(
-    asked: Asked,
-    (key, style): (&[u8], Style),
-    (post, replies): (&Arc<Post>, &mut Replies<'_>),
-    session: &mut Session,
-) {
-    let (key, post, protocol, limit) =
-        (key.to_vec(), Arc::clone(post), session.protocol, *asked.limit.limit());
-    session.answer_when_known(replies, Command::Take, async move {
-        let decided = post.engine.take(asked).await;
-        let mut permits = None;
-        let bytes = written(protocol, |replies| match &decided {
-            Ok(decided) => {
-                post.meter().decided(&decided.decision);
-                permits = style.write(replies, decided, (&limit, &key));
-            }
-            Err(error) => replies.error(&format!("ERR {}", not_available(error))),
-        });
-        Reply::telling(bytes, permits, &post.engine)
+/// Returns the reply of a store that does not answer at once.
+async fn take_later(asked: Asked, key: Vec<u8>, style: Style, post: Arc<Post>, protocol: Protocol) -> Reply {
+    let limit = *asked.limit.limit();
+    let decided = post.engine.take(asked).await;
+    let mut permits = None;
+    let bytes = written(protocol, |replies| match &decided {
+        Ok(decided) => {
+            post.meter().decided(&decided.decision);
+            permits = style.write(replies, decided, &limit, &key);
+        }
+        Err(error) => replies.error(&format!("ERR {}", not_available(error))),
     });
+    Reply::telling(bytes, permits, &post.engine)
 }
 
 /// The limit prepared for this engine, which has to support it.

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use http::Response;
 use tidegate::{Decision, Key, TrackedTake};
 
-use crate::answer::put_left;
 use crate::body::Held;
 use crate::head::ResponseHead;
 use crate::limit::named_limiter::NamedLimiter;
 use crate::limit::settings::Settings;
 use crate::limit::settle::{Phase, Settle};
+use tidegate_support::put_remaining;
 
 /// The take of a limiter that may have to be corrected, or that gave a permit.
 pub(in crate::limit) struct TakenByLimiter {
@@ -44,8 +44,9 @@ impl TakenByLimiter {
         self.phase = Phase::Settled;
         let decision = self.settle(settle).unwrap_or(self.decision);
         let dialect = self.settings.dialect;
-        self.limiter
-            .with_promise(|promise| put_left(response.headers_mut(), dialect, promise.spoken(&decision)));
+        self.limiter.with_promise(|promise| {
+            put_remaining(response.headers_mut(), dialect, promise.status(&decision))
+        });
         self.held.take()
     }
 

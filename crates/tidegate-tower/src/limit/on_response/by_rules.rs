@@ -7,11 +7,12 @@ use tidegate_rules::{Bill, Binding, Gate};
 
 use super::permits::HeldPermits;
 use super::settling::{self, Settling, Task};
-use crate::answer::{Dialect, Promise, Promises, put_left};
+use crate::answer::{Dialect, Promise, Promises};
 use crate::body::Held;
 use crate::head::ResponseHead;
 use crate::limit::settings::Settings;
 use crate::limit::settle::{Phase, Settle};
+use tidegate_support::{join_all, put_remaining};
 
 /// Rules on a store, and what replies say about their limits.
 pub(in crate::limit) struct RuleSet {
@@ -62,7 +63,8 @@ impl TakenByRules {
         if let Some(permits) = self.permits.take() {
             each.push(Box::pin(permits.release()));
         }
-        (!each.is_empty()).then(|| Settling::new(self.rules.gate.clone(), Box::pin(settling::all(each))))
+        let all = async |each| drop(join_all::<Task>(each).await);
+        (!each.is_empty()).then(|| Settling::new(self.rules.gate.clone(), Box::pin(all(each))))
     }
 
     /// Corrects the takes without a caller that waits: at once in memory.
@@ -81,7 +83,7 @@ impl TakenByRules {
     pub(super) fn conclude<R>(mut self, response: &mut Response<R>) -> Option<Held> {
         if let (Some(binding), true) = (&self.binding, self.settings.dialect != Dialect::None) {
             let promise = self.rules.promise(binding);
-            put_left(response.headers_mut(), self.settings.dialect, promise.spoken(&binding.decision));
+            put_remaining(response.headers_mut(), self.settings.dialect, promise.status(&binding.decision));
         }
         self.permits.take().map(|permits| Box::new(permits) as Held)
     }

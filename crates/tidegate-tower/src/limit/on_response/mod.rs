@@ -13,13 +13,14 @@ use tidegate::{Decision, Key, TrackedTake};
 use super::named_limiter::NamedLimiter;
 use super::settings::Settings;
 use super::settle::Phase;
-use crate::answer::{Dialect, put_left};
+use crate::answer::Dialect;
 use crate::body::Answered;
 use crate::head::ResponseHead;
 use by_limiter::TakenByLimiter;
 pub(super) use by_rules::{RuleSet, TakenByRules};
 pub(super) use permits::HeldPermits;
 pub(super) use settling::{Settling, correct};
+use tidegate_support::put_remaining;
 
 /// What is done with the response of a request that was allowed.
 #[derive(Default)]
@@ -99,7 +100,7 @@ impl OnResponse {
             OnResponse::Nothing => None,
             OnResponse::Fields { limiter, dialect, decision } => {
                 limiter.with_promise(|promise| {
-                    put_left(response.headers_mut(), dialect, promise.spoken(&decision));
+                    put_remaining(response.headers_mut(), dialect, promise.status(&decision));
                 });
                 None
             }

@@ -44,15 +44,6 @@ impl Drop for Settling {
     }
 }
 
-/// Awaits all of them; none waits for another.
-pub(super) async fn all(mut each: Vec<Task>) {
-    std::future::poll_fn(|context| {
-        each.retain_mut(|one| one.as_mut().poll(context).is_pending());
-        if each.is_empty() { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
-}
-
 /// Corrects the takes of a request of this cost.
 pub(in crate::limit) async fn correct(gate: Gate, mut bill: Bill, settle: Settle, cost: u64) {
     // A request that was served already is not stopped by a store that fails.

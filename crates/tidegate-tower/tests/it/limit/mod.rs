@@ -11,6 +11,7 @@ mod per_request;
 mod readiness;
 mod refunds;
 mod repeated;
+mod same_key;
 mod settings;
 mod settling;
 mod waiting;

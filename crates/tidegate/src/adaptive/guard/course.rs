@@ -86,7 +86,7 @@ impl Course {
     }
 
     /// A call that passed in this epoch has ended.
-    pub(super) fn end(&mut self, epoch: u64, outcome: Outcome, (now, settings): (Timestamp, &Settings)) {
+    pub(super) fn end(&mut self, epoch: u64, outcome: Outcome, now: Timestamp, settings: &Settings) {
         self.advance(now, settings);
         if epoch != self.epoch {
             return;

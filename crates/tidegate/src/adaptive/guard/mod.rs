@@ -194,7 +194,7 @@ impl Passage {
         if !std::mem::replace(&mut self.is_done, true) {
             let Shared { settings, clock, course } = &*self.shared;
             let mut course = course.lock();
-            course.end(self.epoch, outcome, (clock.now(), settings));
+            course.end(self.epoch, outcome, clock.now(), settings);
         }
     }
 }

@@ -146,7 +146,7 @@ impl FallbackStore {
         for (((subject, ask), policy), uncounted) in each().zip(uncounted) {
             decisions.push(uncounted.unwrap_or_else(|| {
                 let (decision, share) = by_share.next().expect("every local ask has a share");
-                policy::by_share((subject.limit(), *ask), (share.limit(), *decision))
+                policy::by_share(subject.limit(), *ask, share.limit(), *decision)
             }));
             by_each.push(policy.decides());
             open.push(if *policy == OnStoreFailure::Local { receipts.next().flatten() } else { None });

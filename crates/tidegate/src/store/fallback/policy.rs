@@ -44,7 +44,7 @@ impl OnStoreFailure {
 /// The decision of a policy that is local, from that of this node's share.
 ///
 /// What is too much for the share passes when the remote store is back, unless it is too much for the whole limit.
-pub(super) fn by_share((limit, ask): (&Limit, Ask), (share, decision): (&Limit, Decision)) -> Decision {
+pub(super) fn by_share(limit: &Limit, ask: Ask, share: &Limit, decision: Decision) -> Decision {
     let is_too_much = |limit| open(limit, ask).verdict_in_ticks() == Verdict::Impossible;
     if is_too_much(share) && !is_too_much(limit) { closed(share, Ask::ONE) } else { decision }
 }
@@ -77,7 +77,7 @@ mod tests {
             let share = limit.shared_among(nodes);
             let verdict = |units| {
                 let ask = Ask::new(Cost::of(units));
-                by_share((&limit, ask), (&share, open(&share, ask))).verdict()
+                by_share(&limit, ask, &share, open(&share, ask)).verdict()
             };
             assert_eq!(verdict(10), Verdict::Allowed { delay: Duration::ZERO }, "{limit}");
             assert_eq!([verdict(11), verdict(30)], [DENIED; 2], "{limit}");

@@ -11,7 +11,7 @@ fn at(second: u32) -> Timestamp {
 
 /// Notes a state under this limit that is clear at this second.
 fn note(table: &LimitTable, namespace: &str, text: &str, clear_at: u32, now: u32) -> Timestamp {
-    table.note((namespace, &limit(text)), None, (at(clear_at), at(now)))
+    table.note(namespace, &limit(text), None, at(clear_at), at(now))
 }
 
 fn listed(table: &LimitTable, namespace: &str, now: u32) -> Vec<StateLimit> {
@@ -127,7 +127,7 @@ fn a_rule_whose_record_was_used_for_another_limit_is_listed_again() {
     let table = LimitTable::new();
     let (since, _) = announce(&table, "5/s", 0);
     table.open(1).expect("a lock of one thread").replace(0, Record { numbers: [1; 5], ..Record::default() });
-    table.note(("rule", &limit("5/s")), Some(since), (at(30_001), at(30_000)));
+    table.note("rule", &limit("5/s"), Some(since), at(30_001), at(30_000));
     assert_eq!(announce(&table, "7/s", 30_000), (at(30_000), vec![numbers("5/s")]));
 }
 
@@ -139,7 +139,7 @@ fn limits_of_rules_and_of_requests_take_no_room_of_each_other() {
         note(&table, "", &format!("{nth}/h"), 9000, 0);
     }
     assert_eq!(announce(&table, "5/h", 1), (at(1), vec![]));
-    table.note(("rule", &limit("5/h")), Some(at(1)), (at(3000), at(1)));
+    table.note("rule", &limit("5/h"), Some(at(1)), at(3000), at(1));
     assert_eq!(announce(&table, "6/h", 2).1, [numbers("5/h")]);
     let table = LimitTable::new();
     for nth in 0..=MAX_LIMITS {

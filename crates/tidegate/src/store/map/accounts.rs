@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, Hasher};
 
-use super::shard::{Entry, Now, Shard, StateRef};
+use super::shard::{Entry, Newcomer, Now, Shard, StateRef};
 use super::{Inner, Map, Place};
 use crate::algorithm::State;
 use crate::ask::{Adjusted, Adjustment, Ask};
@@ -32,7 +32,8 @@ impl Map {
         let terms = account.terms();
         self.touch(
             account,
-            (None, Some(ask)),
+            None,
+            Some(ask),
             |state, now| {
                 let decision = terms.decide(state, now, ask, nonce_for(terms));
                 let receipt = terms.receipt(state, now, ask, &decision);
@@ -48,7 +49,8 @@ impl Map {
         let terms = account.terms();
         self.touch(
             account,
-            (None, Some(ask)),
+            None,
+            Some(ask),
             |state, now| terms.decide(state, now, ask, nonce_for(terms)),
             |state, now| terms.peek(state, now, ask).store_full(),
         )
@@ -79,7 +81,8 @@ impl Map {
         let terms = account.terms();
         self.touch(
             account,
-            (at, Some(ask)),
+            at,
+            Some(ask),
             |state, now| {
                 let decision = terms.decide_if_free(state, now, ask, nonce_for(terms));
                 let receipt = terms.receipt(state, now, ask, &decision);
@@ -103,17 +106,17 @@ impl Map {
 
     pub(crate) fn give_back_to(&self, account: &Account, receipt: Receipt) -> Adjusted {
         let give_back = |state: &mut State, now| account.terms().give_back(state, now, receipt);
-        self.touch(account, (None, None), give_back, |_, _| Adjusted::Capped)
+        self.touch(account, None, None, give_back, |_, _| Adjusted::Capped)
     }
 
     pub(crate) fn release_in(&self, account: &Account, permit: PermitId) -> bool {
         let release = |state: &mut State, now| account.terms().release(state, now, permit);
-        self.touch(account, (None, None), release, |_, _| false)
+        self.touch(account, None, None, release, |_, _| false)
     }
 
     pub(crate) fn renew_in(&self, account: &Account, permit: PermitId) -> bool {
         let renew = |state: &mut State, now| account.terms().renew(state, now, permit);
-        self.touch(account, (None, None), renew, |_, _| false)
+        self.touch(account, None, None, renew, |_, _| false)
     }
 
     /// Forgets a key under one limit. Whether anything was known about it.
@@ -137,7 +140,8 @@ impl Map {
     pub(super) fn touch<R: Reported>(
         &self,
         account: &Account,
-        (at, ask): (Option<Timestamp>, Option<Ask>),
+        at: Option<Timestamp>,
+        ask: Option<Ask>,
         change: impl FnOnce(&mut State, Timestamp) -> R,
         full: impl FnOnce(&State, Timestamp) -> R,
     ) -> R {
@@ -158,8 +162,8 @@ impl Map {
         let place = self.place(account);
         let mut shard = self.shard(place);
         let now = self.inner.now();
-        let moment = Moment { now, at: as_of(now.time), ask, grows };
-        let answer = self.inner.change(&mut shard, place, account, moment, (change, full));
+        let moment = Moment { place, now, at: as_of(now.time), ask, grows };
+        let answer = self.inner.change(&mut shard, account, moment, change, full);
         self.inner.tend(shard, place.shard, now);
         answer
     }
@@ -195,15 +199,15 @@ impl Inner {
     pub(super) fn change<R: Reported>(
         &self,
         shard: &mut Shard,
-        place: Place,
         account: &Account,
         moment: Moment,
-        (change, full): (impl FnOnce(&mut State, Timestamp) -> R, impl FnOnce(&State, Timestamp) -> R),
+        change: impl FnOnce(&mut State, Timestamp) -> R,
+        full: impl FnOnce(&State, Timestamp) -> R,
     ) -> R {
         if account.limit().carries_at(moment.at) {
-            return self.change_carrying(shard, place, account, moment, (change, full));
+            return self.change_carrying(shard, account, moment, change, full);
         }
-        self.change_own(shard, place, account, moment, (change, full))
+        self.change_own(shard, account, moment, change, full)
     }
 
     /// Changes the state of an account, or a fresh one.
@@ -211,10 +215,10 @@ impl Inner {
     pub(super) fn change_own<R>(
         &self,
         shard: &mut Shard,
-        place: Place,
         account: &Account,
-        Moment { now, at, grows, .. }: Moment,
-        (change, full): (impl FnOnce(&mut State, Timestamp) -> R, impl FnOnce(&State, Timestamp) -> R),
+        Moment { place, now, at, grows, .. }: Moment,
+        change: impl FnOnce(&mut State, Timestamp) -> R,
+        full: impl FnOnce(&State, Timestamp) -> R,
     ) -> R {
         let terms = account.terms();
         let Some(entry) = shard.find_mut(place.hash, named(account)) else {
@@ -222,7 +226,7 @@ impl Inner {
             let answer = change(&mut state, at);
             // Who is decided as of a moment ago may be followed by others as of the same moment.
             let is_clear = Now { time: at }.is_past(terms.clear_at(&state));
-            let remembered = is_clear || self.remember(shard, (place.hash, account), state, now);
+            let remembered = is_clear || self.remember(shard, place.hash, account, state, now);
             return if remembered { answer } else { full(&State::default(), at) };
         };
         self.budget.prefetch_block(entry);
@@ -259,25 +263,27 @@ impl Inner {
     pub(super) fn remember(
         &self,
         shard: &mut Shard,
-        (hash, account): (u64, &Account),
+        hash: u64,
+        account: &Account,
         state: State,
         now: Now,
     ) -> bool {
         let clear_at = account.terms().clear_at(&state);
         note(account, clear_at, now);
-        self.remember_until(shard, (hash, account), (state, clear_at), now)
+        let newcomer = Newcomer { hash, named: named(account), terms: account.terms() };
+        self.remember_until(shard, newcomer, state, clear_at, now)
     }
 
     /// The same until a time that is given.
     pub(super) fn remember_until(
         &self,
         shard: &mut Shard,
-        (hash, account): (u64, &Account),
-        (state, clear_at): (State, Timestamp),
+        newcomer: Newcomer<'_>,
+        state: State,
+        clear_at: Timestamp,
         now: Now,
     ) -> bool {
-        let (named, at) = (named(account), (now, account.terms()));
-        let Err(state) = shard.insert((hash, named), (state, clear_at), at, &self.budget) else {
+        let Err(state) = shard.insert(newcomer, state, clear_at, now, &self.budget) else {
             return true;
         };
         shard.tend(OTHER_STEPS, now, &self.budget);
@@ -288,7 +294,7 @@ impl Inner {
                 other.tend(OTHER_STEPS, now, &self.budget);
             }
         }
-        shard.insert((hash, named), (state, clear_at), at, &self.budget).is_ok()
+        shard.insert(newcomer, state, clear_at, now, &self.budget).is_ok()
     }
 
     /// Now and then, looks after this shard and, without waiting, after another one.
@@ -307,9 +313,10 @@ impl Inner {
     }
 }
 
-/// The time of a change, and what it is about.
+/// The place and the time of a change, and what it is about.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment {
+    pub(super) place: Place,
     pub(super) now: Now,
     /// The time to decide as of.
     pub(super) at: Timestamp,

@@ -47,7 +47,7 @@ impl Budget {
         let name = StateName { digest: named.limit, name: named.name, algorithm: terms.algorithm() };
         let words = terms.words_after(entry.state());
         let (state, clear_at, block) = entry.parts_mut();
-        *block = states.insert(name, (state, clear_at), words);
+        *block = states.insert(name, state, clear_at, words);
         let has_block = block.is_some();
         if !has_block {
             self.remove_key(bytes);
@@ -73,7 +73,7 @@ impl Budget {
     pub(super) fn reserve_words(&self, entry: &mut Entry, words: usize) -> bool {
         let Some(states) = &self.states else { return true };
         let (state, clear_at, block) = entry.parts_mut();
-        block.as_mut().is_none_or(|block| states.reserve(block, (state, clear_at), words))
+        block.as_mut().is_none_or(|block| states.reserve(block, state, clear_at, words))
     }
 
     /// Asks the processor to have the block of a state at hand soon.

@@ -7,7 +7,7 @@ use super::{Inner, Place};
 use crate::algorithm::State;
 use crate::ask::Ask;
 use crate::decision::Decision;
-use crate::history::Begun;
+use crate::history::{Begun, OwnDecision};
 use crate::store::Reported;
 use crate::store::name::Account;
 use crate::time::Timestamp;
@@ -18,17 +18,17 @@ impl Inner {
     pub(super) fn change_carrying<R: Reported>(
         &self,
         shard: &mut Shard,
-        place: Place,
         account: &Account,
         moment: Moment,
-        (change, full): (impl FnOnce(&mut State, Timestamp) -> R, impl FnOnce(&State, Timestamp) -> R),
+        change: impl FnOnce(&mut State, Timestamp) -> R,
+        full: impl FnOnce(&State, Timestamp) -> R,
     ) -> R {
-        let (terms, Moment { now, at, ask, .. }) = (account.terms(), moment);
+        let (terms, Moment { place, now, at, ask, .. }) = (account.terms(), moment);
         let begun = if ask.is_some() { shard.begun(place, account, at) } else { Begun::FULL };
         let ask = ask.unwrap_or(Ask::ONE);
         if begun.is_full() {
-            let answer = self.change_own(shard, place, account, moment, (change, full));
-            return answer.report(&mut |decision| shard.report_own(place, account, (at, ask), decision));
+            let answer = self.change_own(shard, account, moment, change, full);
+            return answer.report(&mut |decision| shard.report_own(place, account, at, ask, decision));
         }
         let first = begun.state_under(terms, at, ask);
         let mut state = first.clone();
@@ -40,7 +40,7 @@ impl Inner {
         }
         // A clear state of its own makes room for what is carried.
         shard.remove(place.hash, named(account), &self.budget);
-        if self.remember(shard, (place.hash, account), state, now) { answer } else { full(&first, at) }
+        if self.remember(shard, place.hash, account, state, now) { answer } else { full(&first, at) }
     }
 }
 
@@ -57,7 +57,7 @@ impl Shard {
         }
         let begun = self.begun(place, account, now);
         if begun.is_full() {
-            return self.report_own(place, account, (now, ask), decision);
+            return self.report_own(place, account, now, ask, decision);
         }
         begun.peek_terms(account.terms(), now, ask)
     }
@@ -85,13 +85,15 @@ impl Shard {
         &self,
         place: Place,
         account: &Account,
-        (now, ask): (Timestamp, Ask),
+        now: Timestamp,
+        ask: Ask,
         decision: Decision,
     ) -> Decision {
         let Some(own) = self.find(place.hash, named(account)) else { return decision };
         let limit = account.limit();
-        limit.history().report_terms(limit.terms(), (own.state(), decision), (now, ask), |before, _| {
-            self.state_before(place, account, before)
-        })
+        let own = OwnDecision { state: own.state(), decision, now, ask };
+        limit
+            .history()
+            .report_terms(limit.terms(), own, |before, _| self.state_before(place, account, before))
     }
 }

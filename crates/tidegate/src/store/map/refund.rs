@@ -22,7 +22,7 @@ impl Map {
     /// Takes units of one take off its debt, as far as they are still owed.
     pub(crate) fn take_off(&self, account: &Account, claim: Claim, units: Cost) -> Option<TakenOff> {
         let take_off = |state: &mut State, now| account.terms().take_off(state, now, &claim, units);
-        self.touch(account, (None, None), take_off, |_, _| Some(TakenOff::NOTHING))
+        self.touch(account, None, None, take_off, |_, _| Some(TakenOff::NOTHING))
     }
 
     /// Charges what turned out to be more, with proof of it.
@@ -38,6 +38,6 @@ impl Map {
             let receipt = terms.receipt_of(state, now, Ask::new(cost));
             (adjusted, receipt.map(|receipt| Receipt { paid: terms.price(cost), ..receipt }))
         };
-        self.touch(account, (None, Some(Ask::ONE)), charge, |_, _| (Adjusted::Capped, None))
+        self.touch(account, None, Some(Ask::ONE), charge, |_, _| (Adjusted::Capped, None))
     }
 }

@@ -101,6 +101,14 @@ impl Entry {
     }
 }
 
+/// A state that has no entry yet: the hash of its name, the name, and the limit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Newcomer<'a> {
+    pub(super) hash: u64,
+    pub(super) named: StateRef<'a>,
+    pub(super) terms: &'a Terms,
+}
+
 /// The name of a state: the digest of its limit, and the bytes of the namespace and the key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StateRef<'a> {
@@ -155,9 +163,10 @@ impl Shard {
     /// Remembers a state under a new name; gives it back if there is no room for it.
     pub(super) fn insert(
         &mut self,
-        (hash, named): (u64, StateRef<'_>),
-        (state, clear_at): (State, Timestamp),
-        (now, terms): (Now, &Terms),
+        Newcomer { hash, named, terms }: Newcomer<'_>,
+        state: State,
+        clear_at: Timestamp,
+        now: Now,
         budget: &Budget,
     ) -> Result<(), State> {
         if self.entries >= self.tables.len() * ENTRIES_PER_TABLE {

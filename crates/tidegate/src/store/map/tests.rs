@@ -2,7 +2,7 @@
 
 use std::hash::Hasher;
 
-use super::shard::{Now, StateRef};
+use super::shard::{Newcomer, Now, StateRef};
 use super::*;
 use crate::time::{OUT_OF_ORDER, Timestamp};
 use crate::{
@@ -284,7 +284,6 @@ fn two_maps_give_different_permits_at_one_instant() {
 fn one_call_moves_a_few_hundred_entries_however_many_there_are() {
     let budget = Budget::new(usize::MAX, usize::MAX);
     let at = |time: u64| Now { time: Timestamp::from_ticks(time * OUT_OF_ORDER.get() / 5) };
-    let state = || (State::default(), Timestamp::EPOCH);
     let mut shard = Shard::default();
     let (mut names, mut most) = (0_u64, 0);
     let mut insert = |shard: &mut Shard, now: u64| {
@@ -292,7 +291,13 @@ fn one_call_moves_a_few_hundred_entries_however_many_there_are() {
         let hash = hash_of(names);
         assert!(
             shard
-                .insert((hash, named(&names.to_le_bytes())), state(), (at(now), ONE.terms()), &budget)
+                .insert(
+                    newcomer(hash, &names.to_le_bytes()),
+                    State::default(),
+                    Timestamp::EPOCH,
+                    at(now),
+                    &budget
+                )
                 .is_ok()
         );
     };
@@ -322,10 +327,15 @@ fn the_first_table_has_its_size_before_the_others_come() {
     let (budget, now) = (Budget::new(usize::MAX, usize::MAX), Now { time: Timestamp::EPOCH });
     let mut shard = Shard::default();
     for name in 0..many() as u64 {
-        let state = (State::default(), Timestamp::LAST);
         assert!(
             shard
-                .insert((hash_of(name), named(&name.to_le_bytes())), state, (now, ONE.terms()), &budget)
+                .insert(
+                    newcomer(hash_of(name), &name.to_le_bytes()),
+                    State::default(),
+                    Timestamp::LAST,
+                    now,
+                    &budget
+                )
                 .is_ok()
         );
         if shard.tables() > 2 {
@@ -333,6 +343,10 @@ fn the_first_table_has_its_size_before_the_others_come() {
         }
     }
     assert!(shard.tables() > 16 || cfg!(miri));
+}
+
+fn newcomer(hash: u64, name: &[u8]) -> Newcomer<'_> {
+    Newcomer { hash, named: named(name), terms: ONE.terms() }
 }
 
 fn named(name: &[u8]) -> StateRef<'_> {
@@ -353,10 +367,15 @@ fn every_entry_is_found_while_tables_move() {
     let hash = |name: usize| hash_of(name as u64);
     let most = many() / 10;
     for name in 0..most {
-        let state = (State::default(), Timestamp::LAST);
         assert!(
             shard
-                .insert((hash(name), named(&name.to_le_bytes())), state, (now, ONE.terms()), &budget)
+                .insert(
+                    newcomer(hash(name), &name.to_le_bytes()),
+                    State::default(),
+                    Timestamp::LAST,
+                    now,
+                    &budget
+                )
                 .is_ok()
         );
         for seen in (0..=name).step_by(7) {

@@ -6,7 +6,7 @@
 //! put back as they were.
 
 use super::accounts::{Moment, named, note};
-use super::shard::Now;
+use super::shard::{Newcomer, Now};
 use super::{Inner, Map, Place, Shard};
 use crate::algorithm::State;
 use crate::ask::Ask;
@@ -53,7 +53,9 @@ impl<'a> HeldShard<'a> {
     /// The time is read when all are locked; a reading from a moment ago is decided by, unless that was too long ago.
     fn new(
         at: Option<Timestamp>,
-        (inner, index, shard): (&'a Inner, usize, MutexGuard<'a, Shard>),
+        inner: &'a Inner,
+        index: usize,
+        shard: MutexGuard<'a, Shard>,
     ) -> HeldShard<'a> {
         let now = inner.now();
         let at = at.filter(|at| now.time.since(*at) < RECENT).unwrap_or(now.time);
@@ -90,7 +92,8 @@ impl<'a> Held<'a> {
             owner[bid] = locked.len() - 1;
             last = Some(bid);
         }
-        let shards = locked.into_iter().map(|shard| HeldShard::new(at, shard)).collect();
+        let held = |(inner, index, shard)| HeldShard::new(at, inner, index, shard);
+        let shards = locked.into_iter().map(held).collect();
         let pinned = vec![None; bids.len()];
         Held { bids, places, owner, shards, has_twins, receipts: None, pinned }
     }
@@ -144,13 +147,10 @@ impl<'a> Held<'a> {
         let is_tracked = self.receipts.is_some();
         let (decision, receipt) = inner.change(
             shard,
-            self.places[bid],
             account,
-            Moment { now: *now, at: *at, ask: Some(*ask), grows: true },
-            (
-                |state: &mut State, now| decide(account, state, (now, *ask), is_tracked),
-                |state: &State, now| (account.terms().peek(state, now, *ask).store_full(), None),
-            ),
+            Moment { place: self.places[bid], now: *now, at: *at, ask: Some(*ask), grows: true },
+            |state, now| decide(account, state, now, *ask, is_tracked),
+            |state, now| (account.terms().peek(state, now, *ask).store_full(), None),
         );
         self.keep(bid, receipt);
         decision
@@ -185,8 +185,8 @@ impl<'a> Held<'a> {
         let hash = self.places[bid].hash;
         let is_new = shard.find(hash, named(account)).is_none();
         // Until it is taken from, nobody may take it for clear and drop it.
-        let reserved = (State::default(), Timestamp::LAST);
-        if is_new && !inner.remember_until(shard, (hash, account), reserved, *now) {
+        let newcomer = Newcomer { hash, named: named(account), terms: account.terms() };
+        if is_new && !inner.remember_until(shard, newcomer, State::default(), Timestamp::LAST, *now) {
             return false;
         }
         let (inner, growth) = (*inner, self.growth(bid));
@@ -224,7 +224,7 @@ impl<'a> Held<'a> {
         let Bid { account, ask, .. } = &self.bids[bid];
         let HeldShard { inner, now, at, shard, .. } = &mut self.shards[self.owner[bid]];
         let is_tracked = self.receipts.is_some();
-        let decide = |state: &mut State| decide(account, state, (*at, *ask), is_tracked);
+        let decide = |state: &mut State| decide(account, state, *at, *ask, is_tracked);
         let (decision, receipt) = match shard.find_mut(self.places[bid].hash, named(account)) {
             Some(entry) => {
                 let answer = inner.change_entry(entry, account.terms(), growth, decide);
@@ -320,7 +320,8 @@ impl<'a> Held<'a> {
 fn decide(
     account: &Account,
     state: &mut State,
-    (now, ask): (Timestamp, Ask),
+    now: Timestamp,
+    ask: Ask,
     is_tracked: bool,
 ) -> (Decision, Option<Receipt>) {
     let decision = account.terms().decide(state, now, ask, nonce_for(account.terms()));

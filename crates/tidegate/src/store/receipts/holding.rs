@@ -48,7 +48,8 @@ impl<'a> Holder<'a> {
     /// Gives units of one take back, as far as they are still owed; all of them, if it has not acted.
     pub(crate) fn refund(self, account: &Account, open: &mut OpenReceipt, cost: Option<Cost>) -> Adjusted {
         open.settle(
-            (account.terms(), cost),
+            account.terms(),
+            cost,
             || self.clock().now(),
             |receipt| self.give_back_unlocked(account, receipt),
             |claim, units| self.take_off(account, claim, units),
@@ -199,7 +200,8 @@ impl OpenReceipt {
     /// of a take that has not acted.
     pub(crate) fn settle(
         &mut self,
-        (terms, cost): (&Terms, Option<Cost>),
+        terms: &Terms,
+        cost: Option<Cost>,
         now: impl FnOnce() -> Timestamp,
         give_back: impl FnOnce(Receipt) -> Adjusted,
         take_off: impl FnOnce(Claim, Cost) -> Option<TakenOff>,

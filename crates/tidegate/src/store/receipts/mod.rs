@@ -135,7 +135,9 @@ pub(crate) struct Locked<'a> {
 impl Locked<'_> {
     /// Enters the take that was made under this lock.
     fn enter(&mut self, terms: &Terms, at: Timestamp, interval: Option<Interval>) -> Ticket {
-        self.receipts.enter(&mut self.shard, (self.index, self.id), (terms, at), interval)
+        self.shard.see(at);
+        let number = self.shard.enter(self.id, terms, interval);
+        self.receipts.ticket(self.index, number)
     }
 
     /// Units were forgotten, or taken off without a receipt: those of this state are worthless.
@@ -167,15 +169,7 @@ impl Locked<'_> {
 }
 
 impl Receipts {
-    fn enter(
-        &self,
-        shard: &mut Shard,
-        (index, id): (usize, StateId),
-        (terms, now): (&Terms, Timestamp),
-        interval: Option<Interval>,
-    ) -> Ticket {
-        shard.see(now);
-        let number = shard.enter(id, terms, interval);
+    fn ticket(&self, index: usize, number: u64) -> Ticket {
         Ticket { shards: Arc::clone(&self.shards), index, number }
     }
 }

@@ -41,7 +41,9 @@ impl<'a> Locks<'a> {
         let (part, receipts, id) = place(bid);
         let found = self.parts.binary_search_by_key(&part, |(part, _)| *part);
         let shard = &mut self.parts[found.expect("every bid is locked")].1;
-        receipts.enter(shard, (part.1, id), (bid.account.terms(), bid.holder.clock().now()), interval)
+        shard.see(bid.holder.clock().now());
+        let number = shard.enter(id, bid.account.terms(), interval);
+        receipts.ticket(part.1, number)
     }
 }
 

@@ -30,7 +30,8 @@ impl Placed {
     #[inline]
     pub(crate) fn new(
         zone: &Zone,
-        (limit, key): (&BoundLimit, &(impl IntoKey + ?Sized)),
+        limit: &BoundLimit,
+        key: &(impl IntoKey + ?Sized),
         ask: Option<Ask>,
     ) -> Placed {
         let table = &zone.inner.core.table;
@@ -45,7 +46,8 @@ impl Zone {
     pub(crate) fn spend_each(
         &self,
         placed: &[Option<Placed>],
-        (limit, when_full): (&BoundLimit, WhenFull),
+        limit: &BoundLimit,
+        when_full: WhenFull,
         decided: &mut [Option<Decision>],
     ) {
         let core = &self.inner.core;
@@ -67,7 +69,8 @@ impl Zone {
         &self,
         at: &mut Timestamp,
         placed: &Placed,
-        (limit, when_full): (&BoundLimit, WhenFull),
+        limit: &BoundLimit,
+        when_full: WhenFull,
     ) -> Decision {
         super::subjects::with_word!(limit.terms(), terms => {
             let who = Who { spot: &placed.spot, terms, limit, key: None, when_full, at: None };

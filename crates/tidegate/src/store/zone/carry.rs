@@ -11,7 +11,7 @@ use super::table::{Sighting, View};
 use crate::algorithm::{OneWord, State};
 use crate::ask::Ask;
 use crate::decision::Decision;
-use crate::history::{Begun, Predecessor};
+use crate::history::{Begun, OwnDecision, Predecessor};
 use crate::limit::Terms;
 use crate::store::Reported as _;
 use crate::store::bound::BoundLimit;
@@ -23,7 +23,8 @@ impl Core {
         &self,
         who: &Who<'_, W>,
         change: &C,
-        (view, own): (&View<'_>, Sighting),
+        view: &View<'_>,
+        own: Sighting,
         now: Timestamp,
     ) -> Option<C::Answer> {
         let content = own.content;
@@ -33,9 +34,9 @@ impl Core {
         let (answer, after) = if begun.is_full() {
             let (answer, after) = change_own(content, who, now, change);
             let (left, ask) = (who.terms.state_of_word(after.word), change.ask().unwrap_or(Ask::ONE));
-            (answer.report(&mut |decision| self.report_own(who, (&left, decision), (now, ask))), after)
+            (answer.report(&mut |decision| self.report_own(who, &left, decision, now, ask)), after)
         } else {
-            let (answer, word) = begin_carried(who, change, (&begun, Timestamp::EPOCH), now);
+            let (answer, word) = begin_carried(who, change, &begun, Timestamp::EPOCH, now);
             let written = |word| Content::own(who.spot.fingerprint, who.kind(), word);
             (answer, word.map_or(content, written))
         };
@@ -63,7 +64,7 @@ impl Core {
         match who.key {
             Some(key) if who.limit.carries_at(now) => {
                 who.limit.history().begin_terms(who.limit.terms(), now, |place, before| {
-                    self.state_before(key, (who.limit, place), before)
+                    self.state_before(key, who.limit, place, before)
                 })
             }
             _ => Begun::FULL,
@@ -74,7 +75,8 @@ impl Core {
     fn state_before(
         &self,
         key: &dyn FindUnder,
-        (limit, place): (&BoundLimit, usize),
+        limit: &BoundLimit,
+        place: usize,
         before: &Predecessor,
     ) -> State {
         let spot = key.spot_under(&self.table, limit.name_before(place));
@@ -93,8 +95,10 @@ impl Core {
     pub(super) fn report_own<W: OneWord>(
         &self,
         who: &Who<'_, W>,
-        (state, decision): (&W::State, Decision),
-        (now, ask): (Timestamp, Ask),
+        state: &W::State,
+        decision: Decision,
+        now: Timestamp,
+        ask: Ask,
     ) -> Decision {
         let Some(key) = who.key else { return decision };
         let word = who.terms.word_of(state);
@@ -102,8 +106,9 @@ impl Core {
             return decision;
         }
         let state = who.limit.terms().state_of_word(word);
-        let before = |place, before: &Predecessor| self.state_before(key, (who.limit, place), before);
-        who.limit.history().report_terms(who.limit.terms(), (&state, decision), (now, ask), before)
+        let before = |place, before: &Predecessor| self.state_before(key, who.limit, place, before);
+        let own = OwnDecision { state: &state, decision, now, ask };
+        who.limit.history().report_terms(who.limit.terms(), own, before)
     }
 }
 
@@ -112,7 +117,8 @@ impl Core {
 pub(super) fn begin_carried<W: OneWord, C: Change<W>>(
     who: &Who<'_, W>,
     change: &C,
-    (begun, shared_until): (&Begun, Timestamp),
+    begun: &Begun,
+    shared_until: Timestamp,
     now: Timestamp,
 ) -> (C::Answer, Option<u64>) {
     let (terms, ask) = (who.limit.terms(), change.ask().unwrap_or(Ask::ONE));

@@ -146,20 +146,20 @@ impl Core {
         now: Timestamp,
     ) -> Option<C::Answer> {
         if let Some(state) = view.own().find(|own| own.content.is_state()) {
-            return self.change_carrying(who, change, (view, state), now);
+            return self.change_carrying(who, change, view, state, now);
         }
         if let Some(wanted) = view.own().min_by_key(|own| own.number) {
             return self.confirm(who, change, wanted);
         }
         let survey = view.survey(now);
         if let Some(room) = survey.room() {
-            return self.move_in(who, change, (view, view.sighting(room)), now);
+            return self.move_in(who, change, view, view.sighting(room), now);
         }
         if who.when_full == WhenFull::Forget {
             count(&self.counters.of(who.spot.place()).forgotten);
             return Some(change.change(who.terms, &mut Default::default(), now));
         }
-        self.share(who, change, (view, &survey), now)
+        self.share(who, change, view, &survey, now)
     }
 
     /// Wants a place for a newcomer, unless it has nothing to remember.
@@ -167,7 +167,8 @@ impl Core {
         &self,
         who: &Who<'_, W>,
         change: &C,
-        (view, free): (&View<'_>, Sighting),
+        view: &View<'_>,
+        free: Sighting,
         now: Timestamp,
     ) -> Option<C::Answer> {
         let (answer, left) = self.begin(who, change, view, now);
@@ -227,7 +228,8 @@ impl Core {
         &self,
         who: &Who<'_, W>,
         change: &C,
-        (view, survey): (&View<'_>, &Survey),
+        view: &View<'_>,
+        survey: &Survey,
         now: Timestamp,
     ) -> Option<C::Answer> {
         let stripe = self.counters.of(who.spot.place());
@@ -280,7 +282,7 @@ impl Core {
         view: &View<'_>,
         now: Timestamp,
     ) -> (C::Answer, Option<u64>) {
-        begin_carried(who, change, (&self.begun_by(who, change, now), view.shared_until()), now)
+        begin_carried(who, change, &self.begun_by(who, change, now), view.shared_until(), now)
     }
 
     /// What a subject would be told, without a trace.
@@ -296,7 +298,7 @@ impl Core {
         let own = view.own().find(|own| own.content.is_state());
         let own = own.map(|own| who.terms.state_of_word(own.content.word));
         if let Some(state) = own.as_ref().filter(|state| who.terms.clear_at(state) > now) {
-            return self.report_own(who, (state, who.terms.peek(state, now, ask)), (now, ask));
+            return self.report_own(who, state, who.terms.peek(state, now, ask), now, ask);
         }
         let begun = self.begun(who, now);
         let survey = view.survey(now);

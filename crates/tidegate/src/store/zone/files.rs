@@ -127,7 +127,7 @@ impl Zone {
         let Beside { map, owner, lost_states } = beside;
         let (path, identity) = (file.path().to_owned(), file.identity());
         let files = Files { path, identity, owner, lost_states, missed_states };
-        let zone = Zone::with_files(Cells::of_file(file), limits, clock, (name, Some(files)));
+        let zone = Zone::with_files(Cells::of_file(file), limits, clock, name, Some(files));
         // A zone that was just made has no map yet.
         let _ = zone.inner.map.set(map);
         Ok(zone)

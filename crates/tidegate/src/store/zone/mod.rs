@@ -172,14 +172,15 @@ impl Zone {
     }
 
     fn on(cells: Cells, limits: LimitTable, clock: Source, name: &str) -> Zone {
-        Zone::with_files(cells, Arc::new(limits), clock, (name, None))
+        Zone::with_files(cells, Arc::new(limits), clock, name, None)
     }
 
     fn with_files(
         cells: Cells,
         limits: Arc<LimitTable>,
         clock: Source,
-        (name, files): (&str, Option<Files>),
+        name: &str,
+        files: Option<Files>,
     ) -> Zone {
         let first_attempt = memory::fresh_seed()[0] as u32;
         let receipts = if cells.is_in_file() { Receipts::of_shared() } else { Receipts::new() };

@@ -121,7 +121,8 @@ impl Zone {
     pub(crate) fn spend_on(
         &self,
         key: &(impl IntoKey + ?Sized),
-        (limit, when_full): (&BoundLimit, WhenFull),
+        limit: &BoundLimit,
+        when_full: WhenFull,
         ask: Ask,
     ) -> Decision {
         let core = &self.inner.core;

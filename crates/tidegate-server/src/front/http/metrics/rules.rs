@@ -1,6 +1,6 @@
-//! What was counted for each rule.
+//! The counts of each rule.
 
-use tidegate::{DecidedBy, WithoutStore};
+use tidegate::DecidedBy;
 use tidegate_rules::{Mode, Rule, RuleCounts, ShadowCounts};
 
 use super::page::{Kind, Page};
@@ -8,31 +8,10 @@ use crate::engine::Engine;
 
 /// The most rules with labels of their own; the others are counted together.
 const MAX_LABELLED: usize = 1000;
-/// The name of those.
+/// The label of those.
 const OTHER: &str = "other";
 
-/// What was said under one name.
-#[derive(Debug, PartialEq, Eq)]
-struct Said {
-    name: String,
-    counts: ShadowCounts,
-}
-
-/// How a candidate differs from the rule beside it.
-#[derive(Debug, PartialEq, Eq)]
-struct Beside {
-    name: String,
-    base: String,
-    looser: u64,
-    stricter: u64,
-}
-
-/// What was said under one name in place of a remote store.
-#[derive(Debug, PartialEq, Eq)]
-struct Without {
-    name: String,
-    counts: WithoutStore,
-}
+const VERDICTS: [&str; 4] = ["allowed", "denied", "impossible", "store_full"];
 
 pub(super) fn put(page: &mut Page, engine: &Engine) {
     let gate = engine.gate();
@@ -55,83 +34,70 @@ pub(super) fn put(page: &mut Page, engine: &Engine) {
 }
 
 fn put_counted(page: &mut Page, counts: &[(Rule, RuleCounts)]) {
-    let obeyed = said(counts, obeyed);
+    let obeyed = rows(counts, |_, rule, own| Some(("", verdicts(obeyed(rule, own)?))));
+    let measured = rows(counts, |_, rule, own| Some(("", verdicts(measured(rule, own)?))));
     let name = "tidegate_admissions_total";
     page.family(name, Kind::Counter, "Requests by what a rule said to them.");
-    obeyed.iter().for_each(|said| put_verdicts(page, name, said));
+    obeyed.iter().for_each(|row| put_verdicts(page, name, row));
     let name = "tidegate_near_limit_total";
     page.family(name, Kind::Counter, "Requests that passed and left at most a fifth of the limit.");
-    for Said { name: rule, counts } in &obeyed {
-        page.labelled(name, &[("rule", rule)], counts.near);
+    for Row { rule, numbers: [.., near], .. } in &obeyed {
+        page.labelled(name, &[("rule", rule)], *near);
     }
     let name = "tidegate_shadow_decisions_total";
     page.family(name, Kind::Counter, "Requests by what a rule would have said that is only measured.");
-    said(counts, measured).iter().for_each(|said| put_verdicts(page, name, said));
+    measured.iter().for_each(|row| put_verdicts(page, name, row));
     let name = "tidegate_candidate_differences_total";
     page.family(name, Kind::Counter, "Requests to which a candidate says something else than its rule.");
-    for Beside { name: rule, base, looser, stricter } in beside(counts) {
-        let labels = |difference| [("rule", &*rule), ("candidate_for", &*base), ("difference", difference)];
-        page.labelled(name, &labels("looser"), looser);
-        page.labelled(name, &labels("stricter"), stricter);
-    }
-}
-
-/// What was said in place of a remote store, while it did not answer.
-fn put_without_store(page: &mut Page, counts: &[(Rule, RuleCounts)]) {
-    let name = "tidegate_rule_without_store_total";
-    page.family(name, Kind::Counter, "Requests that a rule decided without the store, by how.");
-    for Without { name: rule, counts } in without_store(counts) {
-        for (by, verdict, number) in [
-            (DecidedBy::Local, "allowed", counts.local_allowed),
-            (DecidedBy::Local, "denied", counts.local_denied),
-            (DecidedBy::Open, "allowed", counts.open),
-            (DecidedBy::Open, "denied", counts.open_denied),
-            (DecidedBy::Closed, "denied", counts.closed),
-        ] {
+    let differences = rows(counts, |place, rule, own| {
+        let base = label(counts, rule.candidate_for()?);
+        Some((if place < MAX_LABELLED { base } else { OTHER }, [own.looser, own.stricter]))
+    });
+    for Row { rule, base, numbers } in differences {
+        for (difference, number) in ["looser", "stricter"].into_iter().zip(numbers) {
             page.labelled(
                 name,
-                &[("rule", &rule), ("decided_by", by.as_str()), ("verdict", verdict)],
+                &[("rule", rule), ("candidate_for", base), ("difference", difference)],
                 number,
             );
         }
     }
 }
 
-/// The same by name, in the order of the file; rules that always say the same do not ask the store.
-fn without_store(counts: &[(Rule, RuleCounts)]) -> Vec<Without> {
-    let mut all: Vec<Without> = Vec::new();
-    for (place, (rule, own)) in counts.iter().enumerate() {
-        if rule.limit().is_none() || rule.candidate_for().is_some() {
-            continue;
-        }
-        let (name, more) = (label(counts, place), own.without_store);
-        match all.iter_mut().find(|known| known.name == name) {
-            Some(Without { counts, .. }) => {
-                counts.local_allowed += more.local_allowed;
-                counts.local_denied += more.local_denied;
-                counts.open += more.open;
-                counts.open_denied += more.open_denied;
-                counts.closed += more.closed;
-            }
-            None => all.push(Without { name: name.to_owned(), counts: more }),
-        }
-    }
-    all
-}
-
-fn put_verdicts(page: &mut Page, name: &str, said: &Said) {
-    let counts = &said.counts;
-    for (verdict, number) in [
-        ("allowed", counts.allowed),
-        ("denied", counts.denied),
-        ("impossible", counts.impossible),
-        ("store_full", counts.store_full),
-    ] {
-        page.labelled(name, &[("rule", &said.name), ("verdict", verdict)], number);
+fn put_verdicts(page: &mut Page, name: &str, row: &Row<'_, 5>) {
+    for (verdict, number) in VERDICTS.into_iter().zip(row.numbers) {
+        page.labelled(name, &[("rule", row.rule), ("verdict", verdict)], number);
     }
 }
 
-/// What a rule said while it was obeyed; nothing if it never is and never was.
+/// Writes the decisions in place of a remote store, while it did not answer. Rules that always say the same do not ask
+/// the store.
+fn put_without_store(page: &mut Page, counts: &[(Rule, RuleCounts)]) {
+    let name = "tidegate_rule_without_store_total";
+    page.family(name, Kind::Counter, "Requests that a rule decided without the store, by how.");
+    let without_store = rows(counts, |_, rule, own| {
+        let own = &own.without_store;
+        let asks_store = rule.limit().is_some() && rule.candidate_for().is_none();
+        let numbers = [own.local_allowed, own.local_denied, own.open, own.open_denied, own.closed];
+        asks_store.then_some(("", numbers))
+    });
+    for Row { rule, numbers, .. } in without_store {
+        for ((by, verdict), number) in [
+            (DecidedBy::Local, "allowed"),
+            (DecidedBy::Local, "denied"),
+            (DecidedBy::Open, "allowed"),
+            (DecidedBy::Open, "denied"),
+            (DecidedBy::Closed, "denied"),
+        ]
+        .into_iter()
+        .zip(numbers)
+        {
+            page.labelled(name, &[("rule", rule), ("decided_by", by.as_str()), ("verdict", verdict)], number);
+        }
+    }
+}
+
+/// The counts of a rule while it was obeyed; `None` if it never is and never was.
 fn obeyed(rule: &Rule, all: &RuleCounts) -> Option<ShadowCounts> {
     if rule.candidate_for().is_some() {
         return None;
@@ -147,7 +113,7 @@ fn obeyed(rule: &Rule, all: &RuleCounts) -> Option<ShadowCounts> {
     (may_be(rule, Mode::Enforce) || counts != ShadowCounts::default()).then_some(counts)
 }
 
-/// What it would have said while it was only measured.
+/// The counts of a rule while it was only measured.
 fn measured(rule: &Rule, all: &RuleCounts) -> Option<ShadowCounts> {
     if rule.candidate_for().is_some() {
         let RuleCounts { allowed, denied, impossible, store_full, near, .. } = *all;
@@ -156,59 +122,45 @@ fn measured(rule: &Rule, all: &RuleCounts) -> Option<ShadowCounts> {
     (may_be(rule, Mode::Shadow) || all.shadow != ShadowCounts::default()).then_some(all.shadow)
 }
 
-/// Whether it has this mode, at some time of its schedule or outside of it.
+/// Returns true if it has this mode, at some time of its schedule or outside of it.
 fn may_be(rule: &Rule, mode: Mode) -> bool {
     rule.mode() == mode || rule.schedule().any(|then| then.mode == mode)
 }
 
-/// The name under which a rule is counted, by its place in the file.
+fn verdicts(counts: ShadowCounts) -> [u64; 5] {
+    let ShadowCounts { allowed, denied, impossible, store_full, near } = counts;
+    [allowed, denied, impossible, store_full, near]
+}
+
+/// The numbers under one label, or one pair of labels.
+#[derive(Debug, PartialEq, Eq)]
+struct Row<'a, const N: usize> {
+    rule: &'a str,
+    base: &'a str,
+    numbers: [u64; N],
+}
+
+/// Returns the numbers of each rule and a second label, in the order of the file. A series may be there only once, so a
+/// rule that is called like those without a label of their own is counted with them.
+fn rows<'a, const N: usize>(
+    counts: &'a [(Rule, RuleCounts)],
+    of: impl Fn(usize, &Rule, &RuleCounts) -> Option<(&'a str, [u64; N])>,
+) -> Vec<Row<'a, N>> {
+    let mut rows: Vec<Row<'a, N>> = Vec::new();
+    for (place, (rule, own)) in counts.iter().enumerate() {
+        let Some((base, numbers)) = of(place, rule, own) else { continue };
+        let rule = label(counts, place);
+        match rows.iter_mut().find(|same| rule == OTHER && same.rule == OTHER && same.base == base) {
+            Some(same) => same.numbers.iter_mut().zip(numbers).for_each(|(sum, more)| *sum += more),
+            None => rows.push(Row { rule, base, numbers }),
+        }
+    }
+    rows
+}
+
+/// The label of a rule, by its place in the file.
 fn label(counts: &[(Rule, RuleCounts)], place: usize) -> &str {
     counts.get(place).filter(|_| place < MAX_LABELLED).map_or(OTHER, |(rule, _)| rule.name())
-}
-
-/// What was said under each name, in the order of the file. A series may be there only once, so a rule that is called
-/// like those without a name of their own is counted with them.
-fn said(counts: &[(Rule, RuleCounts)], of: impl Fn(&Rule, &RuleCounts) -> Option<ShadowCounts>) -> Vec<Said> {
-    let mut all: Vec<Said> = Vec::new();
-    for (place, (rule, own)) in counts.iter().enumerate() {
-        let (Some(more), name) = (of(rule, own), label(counts, place)) else { continue };
-        match all.iter_mut().find(|same| name == OTHER && same.name == OTHER) {
-            Some(same) => add(&mut same.counts, more),
-            None => all.push(Said { name: name.to_owned(), counts: more }),
-        }
-    }
-    all
-}
-
-/// How candidates differ, under each pair of names.
-fn beside(counts: &[(Rule, RuleCounts)]) -> Vec<Beside> {
-    let mut all: Vec<Beside> = Vec::new();
-    for (place, (rule, own)) in counts.iter().enumerate() {
-        let Some(base) = rule.candidate_for() else { continue };
-        let name = label(counts, place);
-        let base = if place < MAX_LABELLED { label(counts, base) } else { OTHER };
-        match all.iter_mut().find(|same| name == OTHER && same.name == OTHER && same.base == base) {
-            Some(same) => {
-                same.looser += own.looser;
-                same.stricter += own.stricter;
-            }
-            None => all.push(Beside {
-                name: name.to_owned(),
-                base: base.to_owned(),
-                looser: own.looser,
-                stricter: own.stricter,
-            }),
-        }
-    }
-    all
-}
-
-fn add(sum: &mut ShadowCounts, more: ShadowCounts) {
-    sum.allowed += more.allowed;
-    sum.denied += more.denied;
-    sum.impossible += more.impossible;
-    sum.store_full += more.store_full;
-    sum.near += more.near;
 }
 
 #[cfg(test)]
@@ -224,11 +176,13 @@ mod tests {
         let text: String = (0..MAX_LABELLED + 2).map(|number| rule(format!("r{number}"))).collect();
         let gate = Gate::new(Policy::from_toml(&text).unwrap(), Zone::new(1 << 18));
         assert!(gate.admit_now(&Attributes::new().set("user", "ana")).unwrap().is_allowed());
-        let all = said(&gate.counts(), obeyed);
+        let counts = gate.counts();
+        let all = rows(&counts, |_, rule, own| Some(("", verdicts(obeyed(rule, own)?))));
         assert_eq!(all.len(), MAX_LABELLED + 1);
-        assert_eq!((&*all[MAX_LABELLED - 1].name, all[MAX_LABELLED - 1].counts.allowed), ("r999", 1));
-        assert_eq!((&*all[MAX_LABELLED].name, all[MAX_LABELLED].counts.allowed), (OTHER, 2));
+        assert_eq!((all[MAX_LABELLED - 1].rule, all[MAX_LABELLED - 1].numbers[0]), ("r999", 1));
+        assert_eq!((all[MAX_LABELLED].rule, all[MAX_LABELLED].numbers[0]), (OTHER, 2));
     }
+
     /// The page of a gate after one request of ana.
     fn page(text: &str) -> String {
         let gate = Gate::new(Policy::from_toml(text).unwrap(), Zone::new(1 << 18));

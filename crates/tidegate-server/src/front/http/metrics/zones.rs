@@ -1,4 +1,4 @@
-//! What was counted about each zone, and how full it is.
+//! The counts of each zone, and how full it is.
 
 use tidegate::{StateCounts, Zone, ZoneCounts};
 
@@ -38,83 +38,58 @@ struct ZoneFamily {
     number: fn(&Numbers<'_>) -> u64,
 }
 
+const fn gauge(name: &'static str, help: &'static str, number: fn(&Numbers<'_>) -> u64) -> ZoneFamily {
+    ZoneFamily { name, kind: Kind::Gauge, help, number }
+}
+
+const fn counter(name: &'static str, help: &'static str, number: fn(&Numbers<'_>) -> u64) -> ZoneFamily {
+    ZoneFamily { name, kind: Kind::Counter, help, number }
+}
+
 const ZONE_FAMILIES: [ZoneFamily; 13] = [
-    ZoneFamily {
-        name: "tidegate_zone_bytes",
-        kind: Kind::Gauge,
-        help: "The size of the zone.",
-        number: |of| of.zone.bytes() as u64,
-    },
-    ZoneFamily {
-        name: "tidegate_zone_cells",
-        kind: Kind::Gauge,
-        help: "Cells of the zone, one for each key that owes something.",
-        number: |of| of.counts.cells as u64,
-    },
-    ZoneFamily {
-        name: "tidegate_zone_live_cells",
-        kind: Kind::Gauge,
-        help: "Cells that are in use, estimated from a sample.",
-        number: |of| of.counts.live as u64,
-    },
-    ZoneFamily {
-        name: "tidegate_zone_shared_cells",
-        kind: Kind::Gauge,
-        help: "Cells that several keys share, estimated from a sample.",
-        number: |of| of.counts.shared as u64,
-    },
-    ZoneFamily {
-        name: "tidegate_zone_inserts_total",
-        kind: Kind::Counter,
-        help: "Keys that got a cell.",
-        number: |of| of.counts.inserts,
-    },
-    ZoneFamily {
-        name: "tidegate_zone_conversions_total",
-        kind: Kind::Counter,
-        help: "Cells that became shared because there was none free.",
-        number: |of| of.counts.conversions,
-    },
-    ZoneFamily {
-        name: "tidegate_zone_shared_decisions_total",
-        kind: Kind::Counter,
-        help: "Decisions about keys without a cell of their own, which may have been refused early.",
-        number: |of| of.counts.shared_decisions,
-    },
-    ZoneFamily {
-        name: "tidegate_zone_forgotten_total",
-        kind: Kind::Counter,
-        help: "Keys that were forgotten because their rule says so.",
-        number: |of| of.counts.forgotten,
-    },
-    ZoneFamily {
-        name: "tidegate_zone_retries_total",
-        kind: Kind::Counter,
-        help: "Exchanges that another thread was faster with.",
-        number: |of| of.counts.retries,
-    },
-    ZoneFamily {
-        name: "tidegate_zone_states",
-        kind: Kind::Gauge,
-        help: "States of more than one word: logs, sliding windows, pacers, permits, large fixed windows.",
-        number: |of| of.states.keys as u64,
-    },
-    ZoneFamily {
-        name: "tidegate_zone_states_memory_bytes",
-        kind: Kind::Gauge,
-        help: "Memory that states of more than one word take.",
-        number: |of| of.states.memory_bytes as u64,
-    },
-    ZoneFamily {
-        name: "tidegate_zone_states_file_bytes",
-        kind: Kind::Gauge,
-        help: "The size of the state file; 0 if the zone is in memory.",
-        number: |of| of.states.file_bytes as u64,
-    },
-    ZoneFamily {
-        name: "tidegate_zone_states_file_used_bytes",
-        kind: Kind::Gauge,
-        help: "Bytes of the state file that are in use; 0 if the zone is in memory.",
-        number: |of| of.states.file_used_bytes as u64,
-    },
+    gauge("tidegate_zone_bytes", "The size of the zone.", |of| of.zone.bytes() as u64),
+    gauge("tidegate_zone_cells", "Cells of the zone, one for each key that owes something.", |of| {
+        of.counts.cells as u64
+    }),
+    gauge("tidegate_zone_live_cells", "Cells that are in use, estimated from a sample.", |of| {
+        of.counts.live as u64
+    }),
+    gauge("tidegate_zone_shared_cells", "Cells that several keys share, estimated from a sample.", |of| {
+        of.counts.shared as u64
+    }),
+    counter("tidegate_zone_inserts_total", "Keys that got a cell.", |of| of.counts.inserts),
+    counter(
+        "tidegate_zone_conversions_total",
+        "Cells that became shared because there was none free.",
+        |of| of.counts.conversions,
+    ),
+    counter(
+        "tidegate_zone_shared_decisions_total",
+        "Decisions about keys without a cell of their own, which may have been refused early.",
+        |of| of.counts.shared_decisions,
+    ),
+    counter("tidegate_zone_forgotten_total", "Keys that were forgotten because their rule says so.", |of| {
+        of.counts.forgotten
+    }),
+    counter("tidegate_zone_retries_total", "Exchanges that another thread was faster with.", |of| {
+        of.counts.retries
+    }),
+    gauge(
+        "tidegate_zone_states",
+        "States of more than one word: logs, sliding windows, pacers, permits, large fixed windows.",
+        |of| of.states.keys as u64,
+    ),
+    gauge("tidegate_zone_states_memory_bytes", "Memory that states of more than one word take.", |of| {
+        of.states.memory_bytes as u64
+    }),
+    gauge(
+        "tidegate_zone_states_file_bytes",
+        "The size of the state file; 0 if the zone is in memory.",
+        |of| of.states.file_bytes as u64,
+    ),
+    gauge(
+        "tidegate_zone_states_file_used_bytes",
+        "Bytes of the state file that are in use; 0 if the zone is in memory.",
+        |of| of.states.file_used_bytes as u64,
+    ),
 ];

@@ -18,19 +18,19 @@ use crate::time::{CounterClock, Shifted, Source};
 /// A zone's file, which other processes may have open at the same time.
 #[derive(Debug)]
 pub(crate) struct ZoneFile {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     /// The file itself, for its lock.
-    file: File,
-    mapping: Arc<Mapping>,
+    pub(super) file: File,
+    pub(super) mapping: Arc<Mapping>,
     /// Latest, deepest, and until when limits are not listed.
-    words: Part<AtomicU64>,
-    header: Header,
+    pub(super) words: Part<AtomicU64>,
+    pub(super) header: Header,
     /// The record by which the zone was opened.
-    record: Record,
+    pub(super) record: Record,
     /// Whether it was made when it was opened.
-    is_new: bool,
+    pub(super) is_new: bool,
     /// Whether a thread of this process has the lock of the file: the system tells processes apart, and not threads.
-    is_locked: AtomicBool,
+    pub(super) is_locked: AtomicBool,
 }
 
 impl ZoneFile {
@@ -53,17 +53,6 @@ impl ZoneFile {
         identity: Option<Identity>,
     ) -> Result<Option<Identity>, ZoneError> {
         check(path, Geometry::of(buckets, bucket_bytes), identity)
-    }
-
-    /// Takes over what was found to be whole; `words` are the latest, the deepest and until when limits are not listed.
-    pub(super) fn new(
-        path: &Path,
-        file: File,
-        (mapping, words): (Arc<Mapping>, Part<AtomicU64>),
-        (header, record, is_new): (Header, Record, bool),
-    ) -> ZoneFile {
-        let (path, is_locked) = (path.to_owned(), AtomicBool::new(false));
-        ZoneFile { path, file, mapping, words, header, record, is_new, is_locked }
     }
 
     /// The path by which it was opened.

@@ -33,11 +33,80 @@ pub(super) const WORDS: usize = 3;
 pub(super) const FIXED_BYTES: usize = CHECKED + 8;
 const CHECKED: usize = 96;
 
-const MAGIC: [u8; 16] = *b"tidegate zone\n\0\0";
 /// The newest format that is known here.
 pub(super) const VERSION: u32 = 4;
+const FORMAT: Format = Format {
+    magic: *b"tidegate zone\n\0\0",
+    version: VERSION,
+    checked: CHECKED,
+    empty: Flaw::Empty,
+    foreign: Flaw::Foreign,
+    newer: |version| Flaw::Newer { version },
+};
+
 /// As the machine has it in memory.
-const ORDER: [u8; 4] = 0x0a0b_0c0d_u32.to_ne_bytes();
+pub(super) const ORDER: [u8; 4] = 0x0a0b_0c0d_u32.to_ne_bytes();
+
+/// The beginning of each file of a zone: magic, version and byte order, and a checksum behind the fields that never change.
+pub(super) struct Format {
+    pub(super) magic: [u8; 16],
+    pub(super) version: u32,
+    /// The bytes before the checksum.
+    pub(super) checked: usize,
+    pub(super) empty: Flaw,
+    pub(super) foreign: Flaw,
+    pub(super) newer: fn(u32) -> Flaw,
+}
+
+impl Format {
+    /// Writes magic, version and byte order.
+    pub(super) fn begin<'a>(&self, bytes: &'a mut [u8]) -> Writer<'a> {
+        let mut writer = Writer::new(bytes);
+        writer.put(&self.magic);
+        writer.u32(self.version);
+        writer.put(&ORDER);
+        writer
+    }
+
+    /// Reads the first bytes of a file of this length up to its fields.
+    pub(super) fn fields<'a>(&self, bytes: &'a [u8], file_bytes: u64) -> Result<Reader<'a>, Flaw> {
+        let page = bytes.get(..HEADER_BYTES).filter(|_| file_bytes >= HEADER_BYTES as u64);
+        let Some(page) = page else { return Err(self.too_short(bytes, file_bytes)) };
+        let mut reader = Reader::new(page);
+        if reader.take() != self.magic {
+            return Err(self.foreign);
+        }
+        let version = reader.u32();
+        if version > self.version {
+            return Err((self.newer)(version));
+        }
+        if (1..self.version).contains(&version) {
+            return Err(Flaw::Older { version });
+        }
+        let order = reader.take::<4>();
+        if order.iter().eq(ORDER.iter().rev()) {
+            return Err(Flaw::ByteOrder);
+        }
+        if Reader::new(&page[self.checked..]).u64() != checksum(&page[..self.checked]) {
+            return Err(Flaw::Checksum);
+        }
+        if version != self.version || order != ORDER {
+            return Err(Flaw::Contradiction);
+        }
+        Ok(reader)
+    }
+
+    /// A file without a whole header was cut off only if it begins like one of this format.
+    fn too_short(&self, bytes: &[u8], file_bytes: u64) -> Flaw {
+        let seen = bytes.len().min(self.magic.len());
+        match bytes.len().min(usize::try_from(file_bytes).unwrap_or(usize::MAX)) {
+            0 => self.empty,
+            _ if bytes[..seen] != self.magic[..seen] => self.foreign,
+            _ => Flaw::Short { bytes: file_bytes },
+        }
+    }
+}
+
 /// SipHash-1-3 with 128 bits.
 const HASH: u32 = 1;
 /// Ticks of 1/16 ns.
@@ -176,10 +245,7 @@ impl Header {
 
     pub(super) fn encode(&self) -> [u8; FIXED_BYTES] {
         let mut bytes = [0; FIXED_BYTES];
-        let mut writer = Writer::new(&mut bytes);
-        writer.put(&MAGIC);
-        writer.u32(VERSION);
-        writer.put(&ORDER);
+        let mut writer = FORMAT.begin(&mut bytes);
         for number in [HASH, TICK, CELL_BYTES, self.geometry.bucket_cells] {
             writer.u32(number);
         }
@@ -194,36 +260,9 @@ impl Header {
 
     /// Reads the first bytes of a file that has so many in all.
     pub(super) fn decode(bytes: &[u8], file_bytes: u64) -> Result<Header, Flaw> {
-        let page = bytes.get(..HEADER_BYTES).filter(|_| file_bytes >= HEADER_BYTES as u64);
-        let Some(page) = page else { return Err(too_short(bytes, file_bytes)) };
-        let header = Header::decode_page(page)?;
-        if header.length != file_bytes {
-            return Err(Flaw::Length { made: header.length, found: file_bytes });
-        }
-        Ok(header)
-    }
-
-    fn decode_page(page: &[u8]) -> Result<Header, Flaw> {
-        let mut reader = Reader::new(page);
-        if reader.take::<16>() != MAGIC {
-            return Err(Flaw::Foreign);
-        }
-        let version = reader.u32();
-        if version > VERSION {
-            return Err(Flaw::Newer { version });
-        }
-        if (1..VERSION).contains(&version) {
-            return Err(Flaw::Older { version });
-        }
-        let order = reader.take::<4>();
-        if order.iter().eq(ORDER.iter().rev()) {
-            return Err(Flaw::ByteOrder);
-        }
+        let mut reader = FORMAT.fields(bytes, file_bytes)?;
         let [hash, tick, cell_bytes, bucket_cells] = [(); 4].map(|()| reader.u32());
         let [first, second, buckets, length, created, set, zone] = [(); 7].map(|()| reader.u64());
-        if reader.u64() != checksum(&page[..CHECKED]) {
-            return Err(Flaw::Checksum);
-        }
         if hash != HASH {
             return Err(Flaw::Hash { id: hash });
         }
@@ -234,8 +273,11 @@ impl Header {
             return Err(Flaw::Cell { bytes: cell_bytes });
         }
         let geometry = Geometry { bucket_cells, buckets };
-        if version != VERSION || order != ORDER || geometry.file_bytes() != Some(length) {
+        if geometry.file_bytes() != Some(length) {
             return Err(Flaw::Contradiction);
+        }
+        if length != file_bytes {
+            return Err(Flaw::Length { made: length, found: file_bytes });
         }
         let identity = Identity { set, zone };
         Ok(Header { geometry, identity, seed: [first, second], length, created })
@@ -252,16 +294,6 @@ impl Header {
             return Err(Flaw::Size { held: bytes(self.geometry), wanted: bytes(wanted) });
         }
         Ok(())
-    }
-}
-
-/// A file without a whole header is a zone that was cut off only if it begins like one.
-fn too_short(bytes: &[u8], file_bytes: u64) -> Flaw {
-    let seen = bytes.len().min(MAGIC.len());
-    match bytes.len().min(usize::try_from(file_bytes).unwrap_or(usize::MAX)) {
-        0 => Flaw::Empty,
-        _ if bytes[..seen] != MAGIC[..seen] => Flaw::Foreign,
-        _ => Flaw::Short { bytes: file_bytes },
     }
 }
 

@@ -7,7 +7,7 @@ use std::io::{self, Read, Seek};
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::create::create;
 use super::epoch::{Reading, after_setting, is_sane, settle};
@@ -35,7 +35,8 @@ pub(super) fn open(
     let links = if identity.is_some() { Links::Reject } else { Links::Follow };
     for attempt in 0..ATTEMPTS {
         if let Some(file) = find(path, links)? {
-            return take(path, (file, attempt > 0), (wanted, identity), read);
+            let header = require_zone(path, &file, wanted, identity)?;
+            return take(path, file, header, attempt > 0, read);
         }
         // Whoever else made one in the meantime was first, and theirs is opened.
         create(path, wanted, identity, &read())?;
@@ -51,7 +52,7 @@ pub(super) fn check(
 ) -> Result<Option<Identity>, ZoneError> {
     let links = if identity.is_some() { Links::Reject } else { Links::Follow };
     let Some(file) = find(path, links)? else { return Ok(None) };
-    let header = require_zone(path, &file, (wanted, identity))?;
+    let header = require_zone(path, &file, wanted, identity)?;
     let page = first_page(&file).map_err(|error| ZoneError::failed(path, Attempt::Read, error))?;
     let torn = || ZoneError::new(path, Problem::Flaw(Flaw::Clock));
     page.first_chunk().and_then(Record::in_force).ok_or_else(torn)?;
@@ -131,7 +132,8 @@ pub(super) fn require_own(path: &Path, file: &File) -> Result<u64, ZoneError> {
 pub(super) fn require_zone(
     path: &Path,
     file: &File,
-    (wanted, identity): (Geometry, Option<Identity>),
+    wanted: Geometry,
+    identity: Option<Identity>,
 ) -> Result<Header, ZoneError> {
     let flawed = |flaw| ZoneError::new(path, Problem::Flaw(flaw));
     let length = require_own(path, file)?;
@@ -145,11 +147,11 @@ pub(super) fn require_zone(
 
 fn take(
     path: &Path,
-    (file, is_new): (File, bool),
-    (wanted, identity): (Geometry, Option<Identity>),
+    file: File,
+    header: Header,
+    is_new: bool,
     read: &dyn Fn() -> Reading,
 ) -> Result<ZoneFile, ZoneError> {
-    let header = require_zone(path, &file, (wanted, identity))?;
     let length = usize::try_from(header.length).map_err(|_| ZoneError::new(path, Problem::TooLarge))?;
     system::reserve(&file, header.length).map_err(|error| ZoneError::not_made(path, header.length, error))?;
     let mapping =
@@ -157,7 +159,8 @@ fn take(
     let mapping = Arc::new(mapping);
     let words = mapping.part(WORDS_AT, WORDS);
     let record = set_clock(path, &file, &words[0], read)?;
-    Ok(ZoneFile::new(path, file, (mapping, words), (header, record, is_new)))
+    let (path, is_locked) = (path.to_owned(), AtomicBool::new(false));
+    Ok(ZoneFile { path, file, mapping, words, header, record, is_new, is_locked })
 }
 
 /// The record by which the zone goes on; it is in the file. Nobody else does this at the same time.

@@ -70,14 +70,14 @@ fn examine_blocks(bytes: &[u8]) {
     }
     for (block, mut state, clear_at) in kept {
         let (mut block, words) = (block, state.word_count() + 3);
-        if states.reserve(&mut block, (&mut state, clear_at), words) {
+        if states.reserve(&mut block, &mut state, clear_at, words) {
             states.save(block, &mut state, clear_at);
         }
         states.remove(block);
     }
     let name = StateName { digest: 1, name: b"name", algorithm: Algorithm::Pacer };
     let mut pace = State::from_words(Algorithm::Pacer, &[1, 2, 3, 4]).expect("a pacer's words");
-    let _ = states.insert(name, (&mut pace, Timestamp::LAST), 4);
+    let _ = states.insert(name, &mut pace, Timestamp::LAST, 4);
     let again = StateFile::over(Path::new("states"), None, mapping, length);
     assert_eq!(again.load(&mut |_| true), Ok(()), "what was written is whole");
 }

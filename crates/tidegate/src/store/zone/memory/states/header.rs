@@ -7,8 +7,7 @@
 //!  4096  blocks
 //! ```
 
-use super::super::bytes::{Reader, Writer, checksum};
-use super::super::header::{Flaw, HEADER_BYTES, Identity};
+use super::super::header::{Flaw, Format, HEADER_BYTES, Identity};
 
 /// Where the blocks begin.
 pub(super) const BLOCKS_AT: usize = HEADER_BYTES;
@@ -22,10 +21,16 @@ pub(super) const REWRITE_AT: usize = OWNER_AT + OWNER_WORDS * size_of::<u64>();
 pub(super) const FIXED_BYTES: usize = CHECKED + 8;
 const CHECKED: usize = 64;
 
-const MAGIC: [u8; 16] = *b"tidegate states\n";
 /// The newest format that is known here.
 pub(in super::super) const VERSION: u32 = 1;
-const ORDER: [u8; 4] = 0x0a0b_0c0d_u32.to_ne_bytes();
+const FORMAT: Format = Format {
+    magic: *b"tidegate states\n",
+    version: VERSION,
+    checked: CHECKED,
+    empty: Flaw::EmptyStates,
+    foreign: Flaw::ForeignStates,
+    newer: |version| Flaw::NewerStates { version },
+};
 
 /// What never changes about a state file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,10 +50,7 @@ impl Header {
 
     pub(super) fn encode(&self) -> [u8; FIXED_BYTES] {
         let mut bytes = [0; FIXED_BYTES];
-        let mut writer = Writer::new(&mut bytes);
-        writer.put(&MAGIC);
-        writer.u32(VERSION);
-        writer.put(&ORDER);
+        let mut writer = FORMAT.begin(&mut bytes);
         for number in [self.identity.set, self.identity.zone, self.bytes, self.created, 0] {
             writer.u64(number);
         }
@@ -58,26 +60,10 @@ impl Header {
 
     /// Reads the first bytes of a file that has so many in all.
     pub(super) fn decode(bytes: &[u8], file_bytes: u64) -> Result<Header, Flaw> {
-        let page = bytes.get(..HEADER_BYTES).filter(|_| file_bytes >= HEADER_BYTES as u64);
-        let Some(page) = page else { return Err(too_short(bytes, file_bytes)) };
-        let mut reader = Reader::new(page);
-        if reader.take::<16>() != MAGIC {
-            return Err(Flaw::ForeignStates);
-        }
-        let version = reader.u32();
-        if version > VERSION {
-            return Err(Flaw::NewerStates { version });
-        }
-        let order = reader.take::<4>();
-        if order.iter().eq(ORDER.iter().rev()) {
-            return Err(Flaw::ByteOrder);
-        }
+        let mut reader = FORMAT.fields(bytes, file_bytes)?;
         let [set, zone, blocks, created, reserved] = [(); 5].map(|()| reader.u64());
-        if reader.u64() != checksum(&page[..CHECKED]) {
-            return Err(Flaw::Checksum);
-        }
         let header = Header { identity: Identity { set, zone }, bytes: blocks, created };
-        let is_sane = version == VERSION && order == ORDER && reserved == 0 && blocks % 64 == 0 && blocks > 0;
+        let is_sane = reserved == 0 && blocks % 64 == 0 && blocks > 0;
         let Some(length) = header.length().filter(|_| is_sane) else { return Err(Flaw::Contradiction) };
         if length != file_bytes {
             return Err(Flaw::Length { made: length, found: file_bytes });
@@ -95,18 +81,10 @@ impl Header {
     }
 }
 
-/// A file without a whole header is a state file that was cut off only if it begins like one.
-fn too_short(bytes: &[u8], file_bytes: u64) -> Flaw {
-    let seen = bytes.len().min(MAGIC.len());
-    match bytes.len() {
-        0 => Flaw::EmptyStates,
-        _ if bytes[..seen] != MAGIC[..seen] => Flaw::ForeignStates,
-        _ => Flaw::Short { bytes: file_bytes },
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::super::bytes::checksum;
+    use super::super::super::header::ORDER;
     use super::*;
 
     fn header() -> Header {

@@ -55,7 +55,7 @@ impl StateFile {
         if let Some((spare, block)) = self.spare_and_block(rewrite, &mut name) {
             let Loaded { block: spare, mut state, clear_at, .. } = spare;
             if !self.is_later(block, spare) {
-                self.overwrite(block, (&mut state, clear_at), self.word(spare).sequence() + 1);
+                self.overwrite(block, &mut state, clear_at, self.word(spare).sequence() + 1);
             }
             self.free_spare(spare);
         }

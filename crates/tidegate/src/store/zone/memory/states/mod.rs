@@ -164,7 +164,8 @@ impl StateFile {
     pub(crate) fn insert(
         &self,
         name: StateName<'_>,
-        (state, clear_at): (&mut State, Timestamp),
+        state: &mut State,
+        clear_at: Timestamp,
         words: usize,
     ) -> Option<Block> {
         let block = self.allocate(name, words)?;
@@ -210,15 +211,15 @@ impl StateFile {
     pub(crate) fn reserve(
         &self,
         block: &mut Block,
-        (state, clear_at): (&mut State, Timestamp),
+        state: &mut State,
+        clear_at: Timestamp,
         words: usize,
     ) -> bool {
-        block.layout().body_words(words) <= block.body_words()
-            || self.move_to(block, (state, clear_at), words)
+        block.layout().body_words(words) <= block.body_words() || self.move_to(block, state, clear_at, words)
     }
 
     #[cold]
-    fn move_to(&self, block: &mut Block, (state, clear_at): (&mut State, Timestamp), words: usize) -> bool {
+    fn move_to(&self, block: &mut Block, state: &mut State, clear_at: Timestamp, words: usize) -> bool {
         let old = *block;
         let Some((digest, algorithm, name)) = self.name_of(old) else { return false };
         let Some(new) = self.allocate(StateName { digest, name: &name, algorithm }, words) else {
@@ -226,7 +227,7 @@ impl StateFile {
         };
         let word = self.word(old);
         if word.is_valid() {
-            self.write_all(new, (state, clear_at), word.sequence() + 1);
+            self.write_all(new, state, clear_at, word.sequence() + 1);
         }
         blocks::release(&mut self.blocks.lock(), &self.region, old);
         *block = new;
@@ -254,7 +255,7 @@ impl StateFile {
             return;
         }
         if !word.is_valid() {
-            return self.write_all(block, (state, clear_at), word.sequence() + 1);
+            return self.write_all(block, state, clear_at, word.sequence() + 1);
         }
         let is_written = match block.layout() {
             Layout::Halves => {
@@ -269,12 +270,12 @@ impl StateFile {
             }
         };
         if !is_written {
-            self.rewrite(block, (state, clear_at), word);
+            self.rewrite(block, state, clear_at, word);
         }
     }
 
     /// Writes all of a state into a block of which nothing is valid, and publishes it.
-    fn write_all(&self, block: Block, (state, clear_at): (&mut State, Timestamp), sequence: u64) {
+    fn write_all(&self, block: Block, state: &mut State, clear_at: Timestamp, sequence: u64) {
         let word = PublishWord(PublishWord::new(sequence, 0, 0, 0).0 & !1);
         match block.layout() {
             Layout::Halves => halves::write(&self.region, block, word, state, clear_at),
@@ -294,7 +295,7 @@ impl StateFile {
     /// Writes a state that has changed in a way which no single store can publish: into the spare block, then into its own.
     /// The header says so meanwhile, so that a start can end what a kill has cut off.
     #[cold]
-    fn rewrite(&self, block: Block, (state, clear_at): (&mut State, Timestamp), word: PublishWord) {
+    fn rewrite(&self, block: Block, state: &mut State, clear_at: Timestamp, word: PublishWord) {
         let mut blocks = self.blocks.lock();
         blocks.keep_spare(&self.region, block.class());
         let spare = blocks.spare().filter(|(_, class)| *class >= block.class());
@@ -304,21 +305,21 @@ impl StateFile {
             self.region.then();
             self.name(spare, StateName { digest, name: &name, algorithm });
             self.region.then();
-            self.write_all(spare, (state, clear_at), word.sequence() + 1);
+            self.write_all(spare, state, clear_at, word.sequence() + 1);
             Some(spare)
         });
         // Logs and tables get a block only where there is a spare one, so there is none only in a file that was not written
         // here.
-        self.overwrite(block, (state, clear_at), word.sequence() + 2);
+        self.overwrite(block, state, clear_at, word.sequence() + 2);
         spare.iter().for_each(|spare| self.free_spare(*spare));
         drop(blocks);
     }
 
     /// Writes all of a state into a block, which is not valid meanwhile.
-    fn overwrite(&self, block: Block, state: (&mut State, Timestamp), sequence: u64) {
+    fn overwrite(&self, block: Block, state: &mut State, clear_at: Timestamp, sequence: u64) {
         self.region.publish(block.start() + PUBLISH, 0);
         self.region.then();
-        self.write_all(block, state, sequence);
+        self.write_all(block, state, clear_at, sequence);
     }
 
     /// Ends a rewrite: the spare block is free again.

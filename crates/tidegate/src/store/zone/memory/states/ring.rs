@@ -24,6 +24,7 @@ pub(super) const fn body_words(words: usize) -> usize {
 /// A ring of entries in a block.
 struct Ring<'a> {
     region: &'a Region,
+    block: Block,
     /// The place of the first entry.
     start: usize,
     entries: usize,
@@ -32,7 +33,7 @@ struct Ring<'a> {
 impl<'a> Ring<'a> {
     #[inline]
     fn of(region: &'a Region, block: Block) -> Ring<'a> {
-        Ring { region, start: block.body() + 1, entries: (block.body_words() - 1) / ENTRY }
+        Ring { region, block, start: block.body() + 1, entries: (block.body_words() - 1) / ENTRY }
     }
 
     /// The entry so many places behind another one.
@@ -96,12 +97,12 @@ pub(super) fn append(
     let ring = Ring::of(region, block);
     let (head, length) = (word.head(), word.length());
     let Some(first) = log.entry(0) else {
-        return ring.get(ring.base(head))[1] == log.forgotten() && push(&ring, block, word, (head, 0), log);
+        return ring.get(ring.base(head))[1] == log.forgotten() && push(&ring, word, head, 0, log);
     };
     let Some(left) = (0..length).find(|left| ring.get(ring.behind(head, *left))[0] >= first[0]) else {
         // Nothing of it is left: the last one is the base of what came.
         let last = ring.behind(head, length);
-        return ring.get(ring.base(last))[1] == log.forgotten() && push(&ring, block, word, (last, 0), log);
+        return ring.get(ring.base(last))[1] == log.forgotten() && push(&ring, word, last, 0, log);
     };
     let (kept, new_head) = (length - left, ring.behind(head, left));
     if ring.get(ring.base(new_head))[1] != log.forgotten() {
@@ -110,7 +111,7 @@ pub(super) fn append(
     let kept = kept.min(log.len());
     let newest = ring.behind(new_head, kept - 1);
     match log.entry(kept - 1) {
-        Some(entry) if entry == ring.get(newest) => push(&ring, block, word, (new_head, kept), log),
+        Some(entry) if entry == ring.get(newest) => push(&ring, word, new_head, kept, log),
         // More at the instant of the newest entry: one word says so.
         Some([time, total]) if left == 0 && log.len() == length && ring.get(newest)[0] == time => {
             let is_same_before =
@@ -126,7 +127,7 @@ pub(super) fn append(
 
 /// Writes the entries of a log behind those that are kept, and publishes them.
 #[inline]
-fn push(ring: &Ring<'_>, block: Block, word: PublishWord, (head, kept): (usize, usize), log: &Log) -> bool {
+fn push(ring: &Ring<'_>, word: PublishWord, head: usize, kept: usize, log: &Log) -> bool {
     // What is in force stays as it is until the new entries are published, and so does its base.
     if word.length() + (log.len() - kept) + 1 > ring.entries {
         return false;
@@ -138,7 +139,7 @@ fn push(ring: &Ring<'_>, block: Block, word: PublishWord, (head, kept): (usize, 
     }
     let next = word.with(0, head, log.len());
     if next != word {
-        ring.region.publish(block.start() + PUBLISH, next.0);
+        ring.region.publish(ring.block.start() + PUBLISH, next.0);
     }
     true
 }

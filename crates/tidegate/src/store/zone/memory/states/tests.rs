@@ -193,7 +193,7 @@ fn a_kill_during_a_rewrite_leaves_a_full_file_its_spare_block() {
     let names = [b"ana", b"bob", b"eve", b"ian", b"kim", b"lea", b"max", b"ned"];
     let insert = |name: &&[u8; 3]| {
         let name = StateName { digest: 1, name: *name, algorithm: Algorithm::SlidingLog };
-        states.insert(name, (&mut log(0), clear_at(0)), logs[0].len()).is_some()
+        states.insert(name, &mut log(0), clear_at(0), logs[0].len()).is_some()
     };
     assert_eq!(names.iter().filter(|name| insert(name)).count(), 7, "and one spare block");
     assert_eq!(states.used_bytes(), states.bytes());
@@ -277,7 +277,7 @@ fn a_log_that_was_rewritten_while_it_was_empty_is_clear_when_its_limit_says() {
     let log = |words: &[u64]| State::from_words(Algorithm::SlidingLog, words).expect("the words of a log");
     let name = StateName { digest: 1, name: b"ana", algorithm: Algorithm::SlidingLog };
     let at = Timestamp::from_ticks;
-    let block = states.insert(name, (&mut log(&[5, 100, 6]), at(1100)), 9).expect("there is room");
+    let block = states.insert(name, &mut log(&[5, 100, 6]), at(1100), 9).expect("there is room");
     states.save(block, &mut log(&[7]), Timestamp::EPOCH);
     states.save(block, &mut log(&[7, 200, 8]), at(1200));
     let mut found = Vec::new();
@@ -317,8 +317,8 @@ fn of_two_blocks_of_a_name_the_later_one_counts() {
             [(); 2].map(|()| states.allocate(name, 9).expect("there is room"))
         };
         let clear_at = limit.terms().clear_at(&new);
-        states.write_all(blocks[later], (&mut new, clear_at), 2);
-        states.write_all(blocks[1 - later], (&mut old, clear_at), 1);
+        states.write_all(blocks[later], &mut new, clear_at, 2);
+        states.write_all(blocks[1 - later], &mut old, clear_at, 1);
         let map = map_on(&states_again(&states), &clock);
         assert_eq!(map.peek(Subject::new("rule", &key, &limit), Ask::ONE).remaining(), 3, "{later}");
         assert_eq!(map.keys(), 1);

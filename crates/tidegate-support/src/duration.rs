@@ -2,20 +2,11 @@
 
 use std::time::Duration;
 
-/// Nobody waits longer.
-const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
-/// Every unit in microseconds.
-const UNITS: [(&str, u64); 7] = [
-    ("us", 1),
-    ("ms", 1_000),
-    ("s", 1_000_000),
-    ("m", 60_000_000),
-    ("h", 3_600_000_000),
-    ("d", 86_400_000_000),
-    ("w", 604_800_000_000),
-];
+use tidegate::attribute::TIME_UNITS;
 
-/// Whole numbers with units, added up; at most a year.
+/// The longest duration.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+/// Reads whole numbers with units, added up; at most a year.
 pub fn duration(text: &str) -> Result<Duration, String> {
     if text.is_empty() {
         return Err("there is nothing here; write something like \"10s\"".to_owned());
@@ -29,7 +20,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     if sum > LONGEST { Err("longer than a year; write at most \"365d\"".to_owned()) } else { Ok(sum) }
 }
 
-/// The same, but not nothing.
+/// Reads a duration that is not zero.
 pub fn positive(text: &str) -> Result<Duration, String> {
     match duration(text)? {
         Duration::ZERO => Err("no time at all; write something like \"10s\"".to_owned()),
@@ -49,7 +40,7 @@ fn part(text: &str) -> Result<(Duration, &str), String> {
     if unit.is_empty() {
         return Err(format!("\"{number}\" has no unit; write \"{number}s\" if seconds are meant"));
     }
-    let Some((_, micros)) = UNITS.iter().find(|(name, _)| *name == unit) else {
+    let Some((_, micros)) = TIME_UNITS.iter().find(|(name, _)| *name == unit) else {
         return Err(unknown_unit(number, unit));
     };
     // A number too large to be read is too long in any unit.
@@ -59,7 +50,7 @@ fn part(text: &str) -> Result<(Duration, &str), String> {
 
 fn unknown_unit(number: &str, written: &str) -> String {
     let unit = written.trim();
-    if UNITS.iter().any(|(name, _)| *name == unit) {
+    if TIME_UNITS.iter().any(|(name, _)| *name == unit) {
         return format!("\"{number}{written}\" has a space; write \"{number}{unit}\"");
     }
     let meant = match unit.to_lowercase().as_str() {

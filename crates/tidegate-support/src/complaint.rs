@@ -1,35 +1,35 @@
-//! What is wrong with a text: all of it at once, each with its place and what would do.
+//! Complaints about a text: all of them at once, each with its place and a remedy.
 
 use std::ops::Range;
 
-/// A longer line is not shown.
+/// The longest line that is shown.
 const MAX_SHOWN: usize = 160;
-/// Nobody reads more complaints than these, and one that says how many others there are.
+/// The most complaints that are shown, with one more that counts the others.
 pub const MAX_COMPLAINTS: usize = 100;
 /// Enough to choose the first of them from, however many there are.
 const MAX_KEPT: usize = 10 * MAX_COMPLAINTS;
 
-/// Something that is wrong, or that is probably not meant so.
+/// A fault of a text, or something that was probably not meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Complaint {
     /// The bytes of the text that it is about, if it is about the text.
     pub span: Option<Range<usize>>,
-    /// What it is about, what is wrong and what would do.
+    /// The subject, the fault and a remedy.
     pub what: String,
 }
 
 impl Complaint {
-    /// About these bytes of the text.
+    /// Returns a complaint about these bytes of the text.
     pub fn at(span: Range<usize>, what: impl Into<String>) -> Complaint {
         Complaint { span: Some(span), what: what.into() }
     }
 
-    /// About no place in it.
+    /// Returns a complaint about no place in it.
     pub fn alone(what: impl Into<String>) -> Complaint {
         Complaint { span: None, what: what.into() }
     }
 
-    /// File, line and column, what is wrong, and the line with carets under the place.
+    /// Returns file, line and column, the fault, and the line with carets under the place.
     pub fn shown(&self, file: &str, text: &str) -> String {
         let Some((place, mut shown)) = self.place(text).map(|place| {
             let shown = format!("{file}:{}:{}: {}", place.line, place.column, self.what);
@@ -48,10 +48,10 @@ impl Complaint {
         shown
     }
 
-    /// Where it stands in the text.
+    /// Returns the place in the text.
     pub fn place<'t>(&self, text: &'t str) -> Option<TextPlace<'t>> {
         let span = self.span.as_ref()?;
-        let start = text.floor_char_boundary(span.start);
+        let start = (0..=span.start.min(text.len())).rev().find(|at| text.is_char_boundary(*at))?;
         let before = &text[..start];
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         let whole = text[line_start..].lines().next().unwrap_or("");
@@ -78,54 +78,56 @@ pub struct TextPlace<'t> {
     carets: usize,
 }
 
-/// Where the lines of a text end, for whoever asks for many.
+/// The ends of the lines of a text, for many lookups.
 #[derive(Debug)]
-pub(super) struct Lines(Vec<usize>);
+pub struct Lines(Vec<usize>);
 
 impl Lines {
-    pub(super) fn of(text: &str) -> Lines {
+    /// Finds the ends of all lines.
+    pub fn of(text: &str) -> Lines {
         Lines(text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at).collect())
     }
 
-    /// The number of the line in which this byte is, from 1.
-    pub(super) fn number(&self, at: usize) -> usize {
+    /// Returns the number of the line of this byte, from 1.
+    pub fn number(&self, at: usize) -> usize {
         self.0.partition_point(|end| *end < at) + 1
     }
 }
 
-/// Puts complaints in the order of their places.
+/// Sorts complaints by their places.
 pub fn in_order(complaints: &mut [Complaint]) {
     complaints.sort_by_key(|complaint| complaint.span.as_ref().map_or(usize::MAX, |span| span.start));
 }
 
 /// Complaints as they are found: not all are kept, and all are counted.
 #[derive(Debug, Default)]
-pub(super) struct Complaints {
+pub struct Complaints {
     kept: Vec<Complaint>,
     found: usize,
 }
 
 impl Complaints {
-    pub(super) fn push(&mut self, complaint: Complaint) {
+    /// Adds a complaint.
+    pub fn push(&mut self, complaint: Complaint) {
         self.found += 1;
         if self.kept.len() < MAX_KEPT {
             self.kept.push(complaint);
         }
     }
 
-    /// How many were found.
-    pub(super) fn found(&self) -> usize {
+    /// Returns the number of complaints found.
+    pub fn found(&self) -> usize {
         self.found
     }
 
-    /// Takes back all but the first so many.
-    pub(super) fn take_back(&mut self, all_but: usize) {
+    /// Removes all but the first `all_but` complaints.
+    pub fn take_back(&mut self, all_but: usize) {
         self.found = all_but;
         self.kept.truncate(all_but);
     }
 
-    /// The first of them in the order of their places, and how many others there are.
-    pub(super) fn shown(mut self) -> Vec<Complaint> {
+    /// Returns the first of them in the order of their places, and how many others there are.
+    pub fn shown(mut self) -> Vec<Complaint> {
         in_order(&mut self.kept);
         self.kept.truncate(MAX_COMPLAINTS);
         if self.found > self.kept.len() {

@@ -1,9 +1,11 @@
-//! What somebody probably meant.
+//! Names that were probably meant.
 
-/// How many letters of a word may be wrong.
+use tidegate::attribute::distance;
+
+/// The most letters of a word that may be wrong.
 const MAX_DISTANCE: usize = 2;
 
-/// The known word that is like this one, if one is; capital letters do not count.
+/// Returns the known word that is most like this one, if one is near enough. Capital letters do not count.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = &word.to_lowercase();
     let letters = word.chars().count();
@@ -13,19 +15,15 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     (near.0 <= MAX_DISTANCE.min(letters / 2)).then_some(near.1)
 }
 
-/// How many letters have to be changed, added or dropped to get from one word to another.
-pub(crate) fn distance(from: &str, to: &str) -> usize {
-    let mut row: Vec<usize> = (0..=to.chars().count()).collect();
-    for (index, letter) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = index + 1;
-        for (column, other) in to.chars().enumerate() {
-            let changed = diagonal + usize::from(letter != other);
-            diagonal = row[column + 1];
-            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
+/// Returns the message about an unknown name, with the one that was probably meant.
+pub fn unknown<'n>(what: &str, name: &str, known: impl Iterator<Item = &'n str> + Clone) -> String {
+    match nearest(name, known.clone()) {
+        Some(near) => format!("unknown {what} {name:?}; did you mean {near:?}?"),
+        None if known.clone().count() == 1 => {
+            format!("unknown {what} {name:?}; write {:?}", known.collect::<String>())
         }
+        None => format!("unknown {what} {name:?}; known are {}", known.collect::<Vec<_>>().join(", ")),
     }
-    row[row.len() - 1]
 }
 
 #[cfg(test)]

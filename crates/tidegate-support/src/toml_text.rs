@@ -1,14 +1,13 @@
-//! Values and names as people write them and read about them.
+//! Messages about TOML files.
 
 use std::ops::Range;
 
 use toml::Spanned;
 use toml::de::{DeInteger, DeValue};
 
-use super::super::complaint::Complaint;
-use super::super::nearest::nearest;
+use crate::complaint::Complaint;
 
-/// What is wrong with the syntax, and what would do.
+/// Returns the complaint about a syntax error, with a remedy.
 pub fn syntax(error: &toml::de::Error, text: &str) -> Complaint {
     let mut what = error.message().trim().replace('\n', ", ");
     // That a key is too deep is the only thing said without a place.
@@ -78,18 +77,7 @@ fn is_lone(value: &str) -> bool {
     !value.is_empty() && !value.contains(['"', '\'', '[', ']', '{', '}', '#', ',', '=', '\\'])
 }
 
-/// What is wrong with a name that nobody knows.
-pub fn unknown<'n>(what: &str, name: &str, known: impl Iterator<Item = &'n str> + Clone) -> String {
-    match nearest(name, known.clone()) {
-        Some(near) => format!("unknown {what} {name:?}; did you mean {near:?}?"),
-        None if known.clone().count() == 1 => {
-            format!("unknown {what} {name:?}; write {:?}", known.collect::<String>())
-        }
-        None => format!("unknown {what} {name:?}; known are {}", known.collect::<Vec<_>>().join(", ")),
-    }
-}
-
-/// A whole number as people read it.
+/// Returns a whole number in decimal digits.
 pub fn decimal(number: &DeInteger<'_>) -> String {
     match i128::from_str_radix(number.as_str(), number.radix()) {
         Ok(number) => number.to_string(),
@@ -97,7 +85,7 @@ pub fn decimal(number: &DeInteger<'_>) -> String {
     }
 }
 
-/// What a value is, in words.
+/// Returns the kind of a value, in words.
 pub fn kind_of(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "text",
@@ -110,7 +98,8 @@ pub fn kind_of(value: &DeValue<'_>) -> &'static str {
     }
 }
 
-pub(super) fn written_as_text(value: &Spanned<DeValue<'_>>) -> Option<String> {
+/// Returns a value without quotes as text; `None` for text, lists and tables.
+pub fn written_as_text(value: &Spanned<DeValue<'_>>) -> Option<String> {
     match value.get_ref() {
         DeValue::Integer(number) => Some(decimal(number)),
         DeValue::Float(number) => Some(number.to_string()),

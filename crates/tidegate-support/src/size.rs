@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-/// Less is no store to speak of.
+/// The smallest store.
 const SMALLEST: usize = 4 << 10;
 const UNITS: [(&str, usize); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
 
-/// So many bytes of a store.
+/// Reads the bytes of a store.
 pub fn size(text: &str) -> Result<usize, String> {
     match byte_count(text)? {
         bytes if bytes < SMALLEST => {
@@ -16,7 +16,7 @@ pub fn size(text: &str) -> Result<usize, String> {
     }
 }
 
-/// A number of bytes, as in `64MiB`.
+/// Reads a number of bytes, as in `64MiB`.
 pub fn byte_count(text: &str) -> Result<usize, String> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = (&text[..digits], text[digits..].trim_start());
@@ -50,7 +50,7 @@ pub struct Bytes(pub usize);
 
 impl fmt::Display for Bytes {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match UNITS.iter().find(|(_, scale)| self.0 >= *scale && self.0.is_multiple_of(*scale)) {
+        match UNITS.iter().find(|(_, scale)| self.0 >= *scale && self.0 % *scale == 0) {
             Some((unit, scale)) => write!(out, "{} {unit}", self.0 / scale),
             None => write!(out, "{} bytes", self.0),
         }

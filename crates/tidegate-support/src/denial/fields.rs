@@ -1,0 +1,243 @@
+//! The remaining quota in header fields.
+//!
+//! `Ietf` is draft-ietf-httpapi-ratelimit-headers-10; its strings and integers are those of RFC 9651.
+
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use tidegate::{Decision, Limit};
+
+use super::header_buf::{HeaderBuf, StackBuf, put_number};
+use super::policy::{policy_value_on, regained_in_seconds};
+use crate::rounding::{ceil_seconds, in_seconds, retry_after};
+
+const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+
+/// The largest integer that a structured field can have.
+pub(super) const MAX_INTEGER: u64 = 999_999_999_999_999;
+
+/// The header fields that report the remaining quota.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Dialect {
+    /// `RateLimit-Policy: "api";q=15;w=30` and `RateLimit: "api";r=14;t=2`, as the tenth draft of the IETF has it.
+    #[default]
+    Ietf,
+    /// `RateLimit-Policy: 15;w=30` and `RateLimit: limit=15, remaining=14, reset=2`, as the seventh draft had it.
+    Draft07,
+    /// `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` in seconds from now, as the third draft had it.
+    Draft03,
+    /// `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` in seconds since 1970.
+    XRateLimit,
+    /// None of them; only `Retry-After` on denials.
+    None,
+}
+
+/// A decision of a limit, as header fields report it.
+#[derive(Clone, Copy, Debug)]
+pub struct LimitStatus<'a> {
+    /// The name of the limit: letters, digits and punctuation, but neither `"` nor `\`.
+    pub name: &'a str,
+    /// The value of `RateLimit-Policy`.
+    pub policy: PolicyHeader<'a>,
+    /// The decision.
+    pub decision: &'a Decision,
+}
+
+/// The value of `RateLimit-Policy`.
+#[derive(Clone, Copy, Debug)]
+pub enum PolicyHeader<'a> {
+    /// A value that [`policy_value`](super::policy_value) made before.
+    Made(&'a HeaderValue),
+    /// A value that is made of the limit, if the dialect has one at all.
+    Of(&'a Limit),
+}
+
+/// Writes the remaining quota in this dialect, and `Retry-After` on a denial unless it is there.
+///
+/// Fields of an inner layer stay: a list gets one item more, other fields are left as they are.
+#[inline]
+pub fn put_fields(headers: &mut HeaderMap, dialect: Dialect, status: LimitStatus<'_>) {
+    put_fields_on(&mut StackBuf::new(), headers, dialect, status);
+}
+
+/// Writes the same with a buffer for the values: an empty [`BytesMut`](bytes::BytesMut).
+#[inline]
+pub fn put_fields_on(
+    out: &mut impl HeaderBuf,
+    headers: &mut HeaderMap,
+    dialect: Dialect,
+    status: LimitStatus<'_>,
+) {
+    if let Some(seconds) = retry_after_seconds(status.decision) {
+        if !headers.contains_key(header::RETRY_AFTER) {
+            headers.insert(header::RETRY_AFTER, number_on(out, seconds));
+        }
+    }
+    put_remaining_on(out, headers, dialect, status);
+}
+
+/// Writes the remaining quota and never `Retry-After`, for a response of the service.
+#[inline]
+pub fn put_remaining(headers: &mut HeaderMap, dialect: Dialect, status: LimitStatus<'_>) {
+    put_remaining_on(&mut StackBuf::new(), headers, dialect, status);
+}
+
+#[inline]
+fn put_remaining_on(
+    out: &mut impl HeaderBuf,
+    headers: &mut HeaderMap,
+    dialect: Dialect,
+    status: LimitStatus<'_>,
+) {
+    let decision = status.decision;
+    // The same ask passes then, which may be long before everything is regained.
+    let seconds =
+        retry_after_seconds(decision).unwrap_or_else(|| in_seconds(decision.reset_after_in_ticks()));
+    match dialect {
+        Dialect::Ietf => {
+            let policy = match status.policy {
+                PolicyHeader::Made(value) => value.clone(),
+                PolicyHeader::Of(limit) => policy_value_on(out, status.name, limit),
+            };
+            headers.append(POLICY, policy);
+            headers.append(RATE_LIMIT, remaining(out, status.name, decision.remaining(), seconds));
+        }
+        Dialect::None => {}
+        older => put_older(out, headers, older, status, seconds),
+    }
+}
+
+#[cold]
+fn put_older(
+    out: &mut impl HeaderBuf,
+    headers: &mut HeaderMap,
+    dialect: Dialect,
+    status: LimitStatus<'_>,
+    seconds: u64,
+) {
+    let (limit, remaining) = (status.decision.limit(), status.decision.remaining());
+    match dialect {
+        Dialect::Ietf | Dialect::None => {}
+        Dialect::Draft07 => {
+            // Only one limit can be reported: the first.
+            if headers.contains_key(RATE_LIMIT) || headers.contains_key(POLICY) {
+                return;
+            }
+            // Integers of structured fields, as in the tenth draft.
+            let [limit, remaining] = [limit, remaining].map(|number| number.min(MAX_INTEGER));
+            put_parts(out, [("limit=", limit), (", remaining=", remaining), (", reset=", seconds)]);
+            headers.insert(RATE_LIMIT, out.value());
+            if let Some(window) = window(status.policy) {
+                put_parts(out, [("", limit), (";w=", window)]);
+                headers.insert(POLICY, out.value());
+            }
+        }
+        Dialect::Draft03 => {
+            const NAMES: [HeaderName; 3] = [
+                HeaderName::from_static("ratelimit-limit"),
+                HeaderName::from_static("ratelimit-remaining"),
+                HeaderName::from_static("ratelimit-reset"),
+            ];
+            put_each(out, headers, NAMES, [limit, remaining, seconds]);
+        }
+        Dialect::XRateLimit => {
+            const NAMES: [HeaderName; 3] = [
+                HeaderName::from_static("x-ratelimit-limit"),
+                HeaderName::from_static("x-ratelimit-remaining"),
+                HeaderName::from_static("x-ratelimit-reset"),
+            ];
+            let at = since_1970().saturating_add(seconds);
+            put_each(out, headers, NAMES, [limit, remaining, at]);
+        }
+    }
+}
+
+fn put_each(out: &mut impl HeaderBuf, headers: &mut HeaderMap, names: [HeaderName; 3], numbers: [u64; 3]) {
+    // Numbers of two limits must not be mixed.
+    if names.iter().any(|name| headers.contains_key(name)) {
+        return;
+    }
+    for (name, number) in names.into_iter().zip(numbers) {
+        headers.insert(name, number_on(out, number));
+    }
+}
+
+/// The whole seconds in which everything is regained, as the policy says them.
+fn window(policy: PolicyHeader<'_>) -> Option<u64> {
+    match policy {
+        PolicyHeader::Of(limit) => Some(regained_in_seconds(limit)),
+        // From the right, as a name may say anything.
+        PolicyHeader::Made(value) => value.to_str().ok()?.rsplit_once(";w=")?.1.parse().ok(),
+    }
+}
+
+/// Whole seconds until the same ask passes, at least one; `None` if it was allowed or can never pass.
+#[inline]
+fn retry_after_seconds(decision: &Decision) -> Option<u64> {
+    retry_after(decision).map(|wait| in_seconds(wait).max(1))
+}
+
+/// `"api";r=14;t=2`.
+#[inline]
+fn remaining(out: &mut impl HeaderBuf, name: &str, remaining: u64, seconds: u64) -> HeaderValue {
+    out.put(b"\"");
+    out.put(name.as_bytes());
+    put_parts(out, [("\";r=", remaining.min(MAX_INTEGER)), (";t=", seconds)]);
+    out.value()
+}
+
+/// Appends texts, each with a number behind it.
+#[inline]
+pub(super) fn put_parts<const PARTS: usize>(out: &mut impl HeaderBuf, parts: [(&str, u64); PARTS]) {
+    for (text, number) in parts {
+        out.put(text.as_bytes());
+        put_number(out, number);
+    }
+}
+
+/// The digits of a number, as the value of a field.
+#[inline]
+fn number_on(out: &mut impl HeaderBuf, number: u64) -> HeaderValue {
+    put_number(out, number);
+    out.value()
+}
+
+/// Seconds by the wall clock, rounded up, for a dialect that has a date; nothing is decided by it.
+#[expect(clippy::disallowed_methods, reason = "this dialect prints a time of day")]
+fn since_1970() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, ceil_seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::BytesMut;
+    use tidegate::{Ask, State, Timestamp};
+
+    use super::super::policy_value;
+    use super::*;
+
+    #[test]
+    fn the_window_of_a_policy_is_read_past_whatever_its_name_says() {
+        let limit: Limit = "30/60s burst 15".parse().unwrap();
+        let decision = limit.peek(&State::default(), Timestamp::EPOCH, Ask::ONE);
+        let made = policy_value("a;w=b", &limit);
+        for policy in [PolicyHeader::Made(&made), PolicyHeader::Of(&limit)] {
+            let mut headers = HeaderMap::new();
+            let status = LimitStatus { name: "a;w=b", policy, decision: &decision };
+            put_fields(&mut headers, Dialect::Draft07, status);
+            assert_eq!(headers[POLICY], "15;w=30", "{policy:?}");
+        }
+    }
+
+    #[test]
+    fn the_remaining_quota_is_written_as_formatting_would() {
+        for name in ["", "api", &"x".repeat(40), &"y".repeat(41), &"z".repeat(128)] {
+            for (left, seconds) in [(0, 0), (14, 2), (MAX_INTEGER, u64::MAX), (9, 10), (100, 99)] {
+                let expected = format!("\"{name}\";r={left};t={seconds}");
+                assert_eq!(remaining(&mut StackBuf::new(), name, left, seconds), expected.as_str());
+                assert_eq!(remaining(&mut BytesMut::new(), name, left, seconds), expected.as_str());
+            }
+        }
+    }
+}

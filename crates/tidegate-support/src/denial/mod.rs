@@ -1,0 +1,11 @@
+//! Denials and limits in HTTP: header fields, and problem documents (RFC 9457).
+
+mod fields;
+mod header_buf;
+mod policy;
+mod problem;
+
+pub use fields::{Dialect, LimitStatus, PolicyHeader, put_fields, put_fields_on, put_remaining};
+pub use header_buf::{HeaderBuf, put_number};
+pub use policy::policy_value;
+pub use problem::{Problem, ProblemKind, put_json, put_violated};

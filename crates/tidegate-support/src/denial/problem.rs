@@ -1,0 +1,129 @@
+//! Problem documents (`application/problem+json`, RFC 9457).
+
+use std::fmt::{self, Write};
+
+use http::StatusCode;
+
+/// The kind of a problem: its `type` and its `title`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProblemKind {
+    /// A limit denied the request.
+    QuotaExceeded,
+    /// There is no room for the request, or no store to decide about it.
+    ReducedCapacity,
+    /// No registered type; the status says it all.
+    Plain,
+}
+
+/// The members that every problem begins with.
+#[derive(Clone, Copy, Debug)]
+pub struct Problem<D> {
+    /// Its kind.
+    pub kind: ProblemKind,
+    /// Its status, which is that of the response.
+    pub status: StatusCode,
+    /// Its detail, as plain text.
+    pub detail: D,
+}
+
+impl<D: fmt::Display> Problem<D> {
+    /// Writes an object without the brace that ends it, so that other members can follow.
+    pub fn put(&self, out: &mut impl Write) {
+        let (kind, title) = match self.kind {
+            ProblemKind::QuotaExceeded => {
+                ("https://iana.org/assignments/http-problem-types#quota-exceeded", "Quota exceeded")
+            }
+            ProblemKind::ReducedCapacity => (
+                "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
+                "Temporarily reduced capacity",
+            ),
+            ProblemKind::Plain => ("about:blank", self.status.canonical_reason().unwrap_or_default()),
+        };
+        let status = self.status.as_str();
+        for text in ["{\"type\":\"", kind, "\",\"title\":\"", title, "\",\"status\":", status, ",\"detail\":"]
+        {
+            // A buffer in memory takes all that is written.
+            let _ = out.write_str(text);
+        }
+        put_json(out, &self.detail);
+    }
+
+    /// The document, and behind the detail these names under `violated-policies` if there are any.
+    pub fn document(&self, violated: Option<&str>) -> String {
+        let mut document = String::new();
+        self.put(&mut document);
+        if let Some(name) = violated {
+            put_violated(&mut document, name);
+        }
+        document.push('}');
+        document
+    }
+}
+
+/// Writes the member that names the policy that denied.
+pub fn put_violated(out: &mut impl Write, name: &str) {
+    // A buffer in memory takes all that is written.
+    let _ = out.write_str(",\"violated-policies\":[");
+    put_json(out, name);
+    let _ = out.write_str("]");
+}
+
+/// Writes text as a JSON string.
+pub fn put_json(out: &mut impl Write, text: impl fmt::Display) {
+    // A buffer in memory takes all that is written.
+    let _ = out.write_char('"');
+    let _ = write!(Escaped(out), "{text}");
+    let _ = out.write_char('"');
+}
+
+/// Text within a JSON string.
+struct Escaped<'a, W>(&'a mut W);
+
+impl<W: Write> Write for Escaped<'_, W> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let mut rest = text;
+        while let Some(at) = rest.find(|letter: char| matches!(letter, '"' | '\\' | '\0'..='\x1f')) {
+            self.0.write_str(&rest[..at])?;
+            match rest.as_bytes()[at] {
+                b'"' => self.0.write_str("\\\"")?,
+                b'\\' => self.0.write_str("\\\\")?,
+                b'\n' => self.0.write_str("\\n")?,
+                b'\r' => self.0.write_str("\\r")?,
+                b'\t' => self.0.write_str("\\t")?,
+                0x08 => self.0.write_str("\\b")?,
+                0x0c => self.0.write_str("\\f")?,
+                control => write!(self.0, "\\u{control:04x}")?,
+            }
+            rest = &rest[at + 1..];
+        }
+        self.0.write_str(rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_escaped() {
+        let mut out = String::new();
+        put_json(&mut out, "a\"b\\c\n\r\t\u{8}\u{c}\u{0}\u{1f}\u{7f}\u{e4}");
+        assert_eq!(out, "\"a\\\"b\\\\c\\n\\r\\t\\b\\f\\u0000\\u001f\u{7f}\u{e4}\"");
+    }
+
+    #[test]
+    fn a_document_has_its_kind_status_detail_and_policy() {
+        let status = StatusCode::TOO_MANY_REQUESTS;
+        let problem = Problem { kind: ProblemKind::QuotaExceeded, status, detail: "by \"a\"" };
+        assert_eq!(
+            problem.document(Some("a")),
+            "{\"type\":\"https://iana.org/assignments/http-problem-types#quota-exceeded\",\
+             \"title\":\"Quota exceeded\",\"status\":429,\"detail\":\"by \\\"a\\\"\",\"violated-policies\":[\"a\"]}"
+        );
+        let plain = Problem { kind: ProblemKind::Plain, ..problem };
+        assert_eq!(
+            plain.document(None),
+            r#"{"type":"about:blank","title":"Too Many Requests","status":429,"detail":"by \"a\""}"#
+        );
+    }
+}

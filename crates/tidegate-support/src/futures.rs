@@ -1,0 +1,65 @@
+//! Futures without a runtime.
+
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
+
+/// Returns the outputs of all futures in their order, once each has one. They are first polled in this order, and none
+/// waits for another.
+pub async fn join_all<F: Future + Unpin>(futures: impl IntoIterator<Item = F>) -> Vec<F::Output> {
+    let mut each: Vec<_> = futures.into_iter().map(|future| (future, None)).collect();
+    poll_fn(|context| {
+        let mut is_ready = true;
+        for (future, output) in each.iter_mut().filter(|(_, output)| output.is_none()) {
+            match Pin::new(future).poll(context) {
+                Poll::Ready(value) => *output = Some(value),
+                Poll::Pending => is_ready = false,
+            }
+        }
+        if is_ready { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    each.into_iter().filter_map(|(_, output)| output).collect()
+}
+
+/// Returns the output of a future that is ready at its first poll; `None` if it has to wait.
+#[inline]
+pub fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => Some(output),
+        Poll::Pending => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use super::*;
+
+    /// A future that is ready at its `n`th poll, and gives `n`.
+    fn at_poll(n: u64) -> impl Future<Output = u64> + Unpin {
+        let mut polls = 0;
+        poll_fn(move |_| {
+            polls += 1;
+            if polls < n { Poll::Pending } else { Poll::Ready(n) }
+        })
+    }
+
+    #[test]
+    fn outputs_come_in_the_order_of_the_futures_whichever_is_ready_first() {
+        let mut all = pin!(join_all([3, 1, 2].map(at_poll)));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(all.as_mut().poll(&mut context).is_pending());
+        assert!(all.as_mut().poll(&mut context).is_pending());
+        assert_eq!(all.as_mut().poll(&mut context), Poll::Ready(vec![3, 1, 2]));
+        assert_eq!(at_once(join_all(std::iter::empty::<std::future::Ready<()>>())), Some(Vec::new()));
+    }
+
+    #[test]
+    fn a_future_that_waits_has_no_output_at_once() {
+        assert_eq!(at_once(at_poll(1)), Some(1));
+        assert_eq!(at_once(at_poll(2)), None);
+        assert_eq!(at_once(pending::<()>()), None);
+    }
+}
