@@ -67,8 +67,8 @@ pub(super) fn run(flavour: Flavour) -> Result<Vec<Goal>, String> {
     let mut sides = vec![Side::plain(&redis)?];
     for (build, server) in [("now", Some(&ours)), ("before", before.as_ref())] {
         let Some(server) = server else { continue };
-        sides.push(Side::of(server, (THROTTLE, build), |key| throttle(key))?);
-        sides.push(Side::of(server, (ADMIT, build), |key| admit(key))?);
+        sides.push(Side::of(server, (THROTTLE, build), throttle)?);
+        sides.push(Side::of(server, (ADMIT, build), admit)?);
     }
     for side in &mut sides {
         side.clients.closed(&mut side.requests, DEPTH, Until::Requests(2 * u64::from(MANY)))?;

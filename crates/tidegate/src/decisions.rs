@@ -148,7 +148,8 @@ impl Decisions {
 
     /// The same for some of the decisions.
     pub fn binding_of<'d>(decisions: impl Iterator<Item = &'d Decision>) -> Option<usize> {
-        let (mut longest, mut smallest): (Option<(usize, Ticks)>, Option<(usize, u64, u64)>) = (None, None);
+        let mut longest: Option<(usize, Ticks)> = None;
+        let mut smallest: Option<(usize, u64, u64)> = None;
         for (place, decision) in decisions.enumerate() {
             let wait = match decision.verdict_in_ticks() {
                 Verdict::Allowed { .. } => {

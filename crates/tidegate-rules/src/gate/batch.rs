@@ -95,8 +95,7 @@ impl Batch {
     /// [`Gate::admit_all`] by the policy of this batch.
     pub async fn admit_all(&self, requests: &[Attributes<'_>]) -> Result<Vec<Admission>, StoreError> {
         let moment = Moment::of(&self.force);
-        let decided = self.gate.decide(&self.force, requests, &mut Measured::new(&self.gate), &moment).await;
-        decided
+        self.gate.decide(&self.force, requests, &mut Measured::new(&self.gate), &moment).await
     }
 }
 
