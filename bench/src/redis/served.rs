@@ -20,7 +20,7 @@ use crate::server::load::{Clients, Requests, Scanner, Until, shuffled};
 
 const ROUNDS: usize = 7;
 const TURN: Duration = Duration::from_millis(400);
-/// The number of requests in flight on each connection, and of those of a lone caller.
+/// The number of requests in flight on each connection, and of callers that wait for each reply.
 const DEPTH: usize = 16;
 const ALONE: usize = 1;
 /// The variable that names another build of our server.
@@ -52,7 +52,7 @@ struct Sample {
     latency: f64,
 }
 
-/// Prints a table for requests in a pipeline, and one for lone requests.
+/// Prints a table for requests in a pipeline, and one for callers that wait for each reply.
 pub(super) fn run(flavour: Flavour) -> Result<Vec<Goal>, String> {
     let redis = start(flavour)?;
     let config = format!(
@@ -116,7 +116,7 @@ fn admit(key: &str) -> Vec<u8> {
     command(&["TG.ADMIT", "user", key])
 }
 
-/// Lone requests are those of one connection.
+/// Measures all sides in turns, with so many requests in flight on each connection, and prints.
 fn measure(sides: &mut [Side<'_>], redis: &Server, depth: usize) -> Result<(), String> {
     for round in 0..=ROUNDS {
         for side in &mut *sides {

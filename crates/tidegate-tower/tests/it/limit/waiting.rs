@@ -92,8 +92,10 @@ impl CountingClock {
     fn behind_spent_limiter() -> (Limiter, Arc<CountingClock>) {
         let clock = Arc::new(CountingClock::default());
         let limiter = Limiter::with_clock(Limit::per_second(1).burst(1), clock.clone());
-        clock.readings.store(0, Ordering::SeqCst);
+        // A new key is looked for twice, and each time has its reading.
         assert!(limiter.admit("ana").is_allowed());
+        clock.readings.store(0, Ordering::SeqCst);
+        assert!(!limiter.admit("ana").is_allowed());
         assert_eq!(clock.readings.swap(0, Ordering::SeqCst), 1, "one decision is one reading");
         (limiter, clock)
     }
