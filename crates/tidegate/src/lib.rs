@@ -93,7 +93,7 @@ pub use time::{
     Clock, CounterClock, DAY, HOUR, MILLISECOND, MINUTE, ManualClock, SECOND, SystemClock, Ticks, Timestamp,
     WallAlignment,
 };
-pub use wait::{Acquire, AcquireTracked, TrackedTake, Waited};
+pub use wait::{Acquire, AcquireTracked, Enqueued, Queued, TrackedTake, Waited};
 
 /// What fuzzers reach and nobody else.
 #[cfg(fuzzing)]

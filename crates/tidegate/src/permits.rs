@@ -16,7 +16,7 @@ use crate::refusal::Refusal;
 use crate::store::Memory;
 use crate::store::name::Name;
 use crate::time::{Clock, HOUR};
-use crate::wait::{Visit, block_on};
+use crate::wait::{Acquiring, Enqueued, Visit, block_on};
 
 /// For each subject, at most so many in flight; clones share them.
 ///
@@ -185,9 +185,22 @@ impl Entering {
         Entering { visit: self.visit.within(longest), limiter: self.limiter }
     }
 
+    /// Joins the queue now instead of when it is first polled, as [`Acquire::enqueue`](crate::Acquire::enqueue) does.
+    pub fn enqueue(self) -> Enqueued<Entering> {
+        Enqueued::of(self)
+    }
+
     /// Waits on this thread. Not for use inside of an async runtime, whose thread it would block.
     pub fn blocking(self) -> Result<Permit, Refusal> {
         block_on(self)
+    }
+}
+
+impl Acquiring for Entering {
+    type Passed = Permit;
+
+    fn position(&self) -> Option<usize> {
+        self.visit.position()
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::room::{Coming, Entered, Passed, Ticket};
 use super::taken::Taken;
-use super::{TrackedTake, Venue};
+use super::{Acquiring, Enqueued, TrackedTake, Venue};
 use crate::ask::Ask;
 use crate::decision::Decision;
 use crate::refusal::Refusal;
@@ -63,9 +63,35 @@ impl Acquire {
         AcquireTracked { visit }
     }
 
+    /// Joins the queue now instead of when it is first polled, by one decision: passed, denied, or waiting.
+    ///
+    /// ```
+    /// use tidegate::{Enqueued, Limit, Limiter};
+    ///
+    /// let limiter = Limiter::new(Limit::per_hour(60).burst(1));
+    /// let Enqueued::Passed(waited) = limiter.acquire("ana").enqueue() else { panic!("the burst is free") };
+    /// assert!(waited.duration.is_zero());
+    /// let Enqueued::Waiting(first) = limiter.acquire("ana").enqueue() else { panic!("the burst is spent") };
+    /// let Enqueued::Waiting(second) = limiter.acquire("ana").enqueue() else { panic!("the first one waits") };
+    /// assert_eq!((first.position(), second.position()), (Some(0), Some(1)));
+    /// drop(first);
+    /// assert_eq!(second.position(), Some(0)); // a future: `second.await`, or poll it
+    /// ```
+    pub fn enqueue(self) -> Enqueued<Acquire> {
+        Enqueued::of(self)
+    }
+
     /// Waits on this thread. Not for use inside of an async runtime, whose thread it would block.
     pub fn blocking(self) -> Result<Waited, Refusal> {
         block_on(self)
+    }
+}
+
+impl Acquiring for Acquire {
+    type Passed = Waited;
+
+    fn position(&self) -> Option<usize> {
+        self.visit.position()
     }
 }
 
@@ -90,9 +116,22 @@ pub struct AcquireTracked {
 }
 
 impl AcquireTracked {
+    /// Joins the queue now instead of when it is first polled, as [`Acquire::enqueue`] does.
+    pub fn enqueue(self) -> Enqueued<AcquireTracked> {
+        Enqueued::of(self)
+    }
+
     /// Waits on this thread. Not for use inside of an async runtime, whose thread it would block.
     pub fn blocking(self) -> Result<(Waited, TrackedTake), Refusal> {
         block_on(self)
+    }
+}
+
+impl Acquiring for AcquireTracked {
+    type Passed = (Waited, TrackedTake);
+
+    fn position(&self) -> Option<usize> {
+        self.visit.position()
     }
 }
 
@@ -147,6 +186,13 @@ impl Visit {
     pub(crate) fn within(mut self, longest: Duration) -> Visit {
         self.patience = Some(Ticks::saturating_from(longest));
         self
+    }
+
+    pub(crate) fn position(&self) -> Option<usize> {
+        match self.progress {
+            Progress::InLine(ticket) => self.venue.room().position(ticket),
+            Progress::Outside | Progress::Over => None,
+        }
     }
 
     pub(crate) fn name(&self) -> &Name {

@@ -66,6 +66,11 @@ impl Lines {
         line.waiters.get_mut(&ticket.number).map(|waiter| &mut waiter.waker)
     }
 
+    pub(super) fn position(&self, ticket: Ticket) -> Option<usize> {
+        let waiters = &self.by_number.get(&ticket.line)?.waiters;
+        waiters.contains_key(&ticket.number).then(|| waiters.range(..ticket.number).count())
+    }
+
     pub(super) fn take_settled(&mut self, ticket: Ticket) -> Option<Result<Passed, Refusal>> {
         self.settled.remove(&ticket.number).map(|settled| match settled {
             Settled::Passed { waited, taken } => Ok(Passed { waited, taken: *taken }),

@@ -16,6 +16,7 @@
 mod acquire;
 mod line;
 mod lines;
+mod queued;
 mod room;
 mod taken;
 #[cfg(all(test, not(tidegate_models)))]
@@ -24,6 +25,8 @@ mod tracked;
 
 pub use acquire::{Acquire, AcquireTracked, Waited};
 pub(crate) use acquire::{Visit, block_on};
+pub(crate) use queued::Acquiring;
+pub use queued::{Enqueued, Queued};
 pub(crate) use room::Room;
 pub use tracked::TrackedTake;
 

@@ -146,6 +146,11 @@ impl Room {
         Poll::Pending
     }
 
+    /// Returns how many waiters of the same key are ahead; `None` once the wait is over.
+    pub(super) fn position(&self, ticket: Ticket) -> Option<usize> {
+        self.lines.lock().position(ticket)
+    }
+
     /// Leaves, wherever in the line; what was already taken for this one goes back.
     pub(super) fn leave(&self, venue: &Arc<dyn Venue>, ticket: Ticket) {
         self.with(venue, |lines, now, after| lines.leave(&**venue, now, ticket, after));

@@ -1,6 +1,7 @@
 //! Waiting, as callers see it.
 
 mod adversity;
+mod enqueued;
 mod lines;
 mod permits;
 mod real_time;
