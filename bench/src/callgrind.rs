@@ -1,10 +1,23 @@
 //! Instructions of a function, which are the same on a busy machine: valgrind sees this program run once more.
 
+use std::env;
+use std::io::{self, ErrorKind};
 use std::process::Command;
-use std::{env, io};
 
-/// The instructions of this program with these arguments, in functions whose name fits the pattern.
-pub(crate) fn instructions(counted: &str, arguments: &[&str]) -> io::Result<u64> {
+/// The mean instructions of each of so many times that this program does something with these arguments, in functions
+/// whose name fits the pattern; none if there is no valgrind.
+pub(crate) fn mean(counted: &str, arguments: &[&str], times: u64) -> Result<Option<f64>, String> {
+    match instructions(counted, arguments) {
+        Ok(instructions) => Ok(Some(instructions as f64 / times as f64)),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            println!("skipped: there is no valgrind");
+            Ok(None)
+        }
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn instructions(counted: &str, arguments: &[&str]) -> io::Result<u64> {
     let mut valgrind = Command::new("valgrind");
     valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
     valgrind.arg(format!("--toggle-collect={counted}")).arg(env::current_exe()?).args(arguments);

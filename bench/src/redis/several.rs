@@ -1,13 +1,11 @@
 //! Several limits of one subject in one request, all or none.
 
+use harness::Goal;
 use testbed::Flavour;
 
-use super::one::{ALONE, PEER, PIPELINES};
-use super::question::Who;
-use super::side::{Side, Verdict};
-use super::start;
-use super::table::Sides;
-use crate::goal::Goal;
+use super::sides::{Side, Sides, Verdict, Who};
+use super::{ALONE, PEER, PIPELINES};
+use crate::server::host::Server;
 
 const ONE: &str = "one limit";
 const FIVE: &str = "five limits";
@@ -30,8 +28,8 @@ const FIVE_REFUSED: &[&str] = &[
 ];
 
 /// Prints a table for each pipeline.
-pub(super) fn run(flavour: Flavour) -> Result<Vec<Goal>, String> {
-    let server = start(flavour)?;
+pub(super) fn run(&flavour: &Flavour) -> Result<Vec<Goal>, String> {
+    let server = Server::redis(flavour)?;
     let mut sides = Sides::meet(&SIDES, &server)?;
     let mut alone = f64::NAN;
     for depth in PIPELINES {

@@ -1,7 +1,6 @@
 //! Instructions of one request, those that valgrind sees in [`counted`].
 
 use std::hint::black_box;
-use std::io::{self, ErrorKind};
 use std::process::ExitCode;
 
 use tidegate::Zone;
@@ -9,7 +8,7 @@ use tidegate_rules::Gate;
 
 use super::admit::passes;
 use super::sets::SETS;
-use crate::callgrind::instructions;
+use crate::callgrind::mean;
 
 const COUNTED: &str = "*rules::instructions::counted*";
 const TIMES: u32 = 10_000;
@@ -23,31 +22,22 @@ pub(super) fn compare() -> ExitCode {
     for call in CALLS {
         println!("\n{call:<10} {:>10} {:>12} {:>8}", "10 rules", "1,000 rules", "\u{f7}");
         for set in &SETS {
-            match few_and_many(call, set.name) {
-                Ok([few, many]) => {
+            let count = |rules: &str| {
+                mean(COUNTED, &["rules", "ask", call, set.name, rules, &TIMES.to_string()], TIMES.into())
+            };
+            match count("10").and_then(|few| Ok((few, count("1000")?))) {
+                Ok((Some(few), Some(many))) => {
                     println!("{:<10} {few:>10.0} {many:>12.0} {:>8.2}", set.name, many / few);
                 }
-                Err(error) if error.kind() == ErrorKind::NotFound => {
-                    println!("skipped: there is no valgrind");
-                    return ExitCode::SUCCESS;
-                }
-                Err(error) => {
-                    println!("{:<10} {error}", set.name);
+                Ok(_) => return ExitCode::SUCCESS,
+                Err(problem) => {
+                    println!("{:<10} {problem}", set.name);
                     return ExitCode::FAILURE;
                 }
             }
         }
     }
     ExitCode::SUCCESS
-}
-
-/// The instructions of a request to a few rules and to many.
-fn few_and_many(call: &str, set: &str) -> io::Result<[f64; 2]> {
-    let count = |rules: &str| {
-        let counted = instructions(COUNTED, &["rules", "ask", call, set, rules, &TIMES.to_string()])?;
-        io::Result::Ok(counted as f64 / f64::from(TIMES))
-    };
-    Ok([count("10")?, count("1000")?])
 }
 
 /// Asks a set of so many rules so many times.
