@@ -137,8 +137,17 @@ impl Engine {
         Ok(decisions)
     }
 
-    /// Decides about one ask, and spends if it is allowed.
-    pub(crate) async fn take(&self, asked: Asked) -> Result<Decided, StoreError> {
+    /// Decides about one ask, and spends if it is allowed. A store in memory is asked directly.
+    pub(crate) async fn take(
+        &self,
+        key: &[u8],
+        limit: &PreparedLimit,
+        ask: Ask,
+    ) -> Result<Decided, StoreError> {
+        if let Some(many) = &self.many {
+            return Ok(Decided { decision: many.take(key, limit, ask), by: DecidedBy::Memory });
+        }
+        let asked = Asked { key: Key::new(key), limit: limit.clone(), ask };
         let decisions = self.take_all(&[asked]).await?;
         Decided::at(0, &decisions).ok_or_else(|| StoreError::outcome_unknown("the store has decided nothing"))
     }

@@ -12,7 +12,7 @@ use super::limits::{self, ADHOC, Known};
 use super::problem::Problem;
 use super::reply::{self, Kind, Reply};
 use crate::answer;
-use crate::engine::{Asked, Decided, Engine, not_available};
+use crate::engine::{Decided, Engine, not_available};
 use crate::permit::Permits;
 use crate::worker::Post;
 
@@ -21,8 +21,8 @@ pub(super) async fn take(body: &[u8], headers: &mut HeaderMap, post: &Post) -> R
     let asked: Take<'_> = json::read(body)?;
     let (key, ask) = (json::key(&asked.key)?, asked.ask());
     let known = limits::known(&post.engine, &asked.limit)?;
-    let asked = Asked { key: Key::new(key), limit: known.limit.clone(), ask };
-    let decided = post.engine.take(asked).await.map_err(|error| unavailable(&error))?;
+    let decided = post.engine.take(key.as_bytes(), &known.limit, ask).await;
+    let decided = decided.map_err(|error| unavailable(&error))?;
     post.meter().decided(&decided.decision);
     let dialect = post.engine.settings().headers;
     Ok(reply::written(|out| {

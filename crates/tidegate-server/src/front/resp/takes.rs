@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate::{AdHocAsk, Algorithm, Ask, Draft, Key, Limit, PreparedLimit};
+use tidegate::{AdHocAsk, Algorithm, Ask, Draft, Limit, PreparedLimit};
 use tidegate_support::RecentCache;
 
 use super::command::Command;
@@ -16,7 +16,7 @@ use super::later::{Reply, written};
 use super::parse::Words;
 use super::reply::{Protocol, Replies, UNDECIDED, echo};
 use super::session::Session;
-use crate::engine::{Asked, Decided, Engine, not_available};
+use crate::engine::{Decided, Engine, not_available};
 use crate::permit::Permits;
 use crate::worker::Post;
 
@@ -172,10 +172,9 @@ impl Takes {
             if is_decided {
                 replies.error(UNDECIDED);
             } else {
-                let asked =
-                    Asked { key: Key::new(key(take)), limit: limits[take.limit].clone(), ask: take.ask };
-                let reply =
-                    take_later(asked, key(take).to_vec(), take.style, Arc::clone(post), session.protocol);
+                let (key, limit) = (key(take).to_vec(), limits[take.limit].clone());
+                let late = LateTake { key, limit, ask: take.ask, style: take.style };
+                let reply = late.reply(Arc::clone(post), session.protocol);
                 session.answer_when_known(replies, Command::Take, reply);
             }
         }
@@ -186,19 +185,28 @@ impl Takes {
     }
 }
 
-/// Returns the reply of a store that does not answer at once.
-async fn take_later(asked: Asked, key: Vec<u8>, style: Style, post: Arc<Post>, protocol: Protocol) -> Reply {
-    let limit = *asked.limit.limit();
-    let decided = post.engine.take(asked).await;
-    let mut permits = None;
-    let bytes = written(protocol, |replies| match &decided {
-        Ok(decided) => {
-            post.meter().decided(&decided.decision);
-            permits = style.write(replies, decided, &limit, &key);
-        }
-        Err(error) => replies.error(&format!("ERR {}", not_available(error))),
-    });
-    Reply::telling(bytes, permits, &post.engine)
+/// A take that a remote store decides.
+#[derive(Debug)]
+struct LateTake {
+    key: Vec<u8>,
+    limit: PreparedLimit,
+    ask: Ask,
+    style: Style,
+}
+
+impl LateTake {
+    async fn reply(self, post: Arc<Post>, protocol: Protocol) -> Reply {
+        let decided = post.engine.take(&self.key, &self.limit, self.ask).await;
+        let mut permits = None;
+        let bytes = written(protocol, |replies| match &decided {
+            Ok(decided) => {
+                post.meter().decided(&decided.decision);
+                permits = self.style.write(replies, decided, self.limit.limit(), &self.key);
+            }
+            Err(error) => replies.error(&format!("ERR {}", not_available(error))),
+        });
+        Reply::telling(bytes, permits, &post.engine)
+    }
 }
 
 /// The limit prepared for this engine, which has to support it.
