@@ -70,7 +70,7 @@ impl<'a> Attributes<'a> {
     /// missing, see [`Attributes::try_set`].
     #[must_use]
     pub fn set(mut self, name: impl Into<Cow<'a, str>>, value: impl Into<Value<'a>>) -> Attributes<'a> {
-        let _ = self.put(name.into(), value.into());
+        let _ = self.insert(name, value);
         self
     }
 
@@ -80,8 +80,32 @@ impl<'a> Attributes<'a> {
         name: impl Into<Cow<'a, str>>,
         value: impl Into<Value<'a>>,
     ) -> Result<Attributes<'a>, NoAddress> {
-        self.put(name.into(), value.into())?;
-        Ok(self)
+        self.insert(name, value).map(|()| self)
+    }
+
+    /// [`Attributes::try_set`] in place.
+    pub fn insert(
+        &mut self,
+        name: impl Into<Cow<'a, str>>,
+        value: impl Into<Value<'a>>,
+    ) -> Result<(), NoAddress> {
+        let (name, value) = (canonical(name.into()), value.into());
+        if name == IP {
+            self.ip = address(&value.0);
+            return if self.ip.is_some() { Ok(()) } else { Err(NoAddress) };
+        }
+        match self.each.iter().position(|(of, _)| *of == name) {
+            Some(first) => {
+                self.each[first].1 = value;
+                let mut at = 0;
+                self.each.retain(|(of, _)| {
+                    at += 1;
+                    at <= first + 1 || *of != name
+                });
+            }
+            None => self.each.push((name, value)),
+        }
+        Ok(())
     }
 
     /// One more value of an attribute that a request may have several times: a header field, a cookie, a part of the
@@ -96,15 +120,21 @@ impl<'a> Attributes<'a> {
     /// ```
     #[must_use]
     pub fn add(mut self, name: impl Into<Cow<'a, str>>, value: impl Into<Value<'a>>) -> Attributes<'a> {
+        self.append(name, value);
+        self
+    }
+
+    /// [`Attributes::add`] in place.
+    pub fn append(&mut self, name: impl Into<Cow<'a, str>>, value: impl Into<Value<'a>>) {
         let (name, value) = (canonical(name.into()), value.into());
         if name == IP {
-            return self.set(name, value);
+            self.ip = address(&value.0);
+            return;
         }
         let last = self.each.iter().rev().find(|(of, _)| *of == name);
         if last.is_none_or(|(_, known)| *known != value) {
             self.each.push((name, value));
         }
-        self
     }
 
     /// How much the request weighs, 1 unless said.
@@ -117,6 +147,14 @@ impl<'a> Attributes<'a> {
     #[must_use]
     pub fn patience(self, longest: Duration) -> Attributes<'a> {
         Attributes { patience: Some(longest), ..self }
+    }
+
+    /// Nothing is known, as of another request; the memory of this one is used again.
+    #[must_use]
+    pub fn cleared<'b>(mut self) -> Attributes<'b> {
+        self.each.clear();
+        let each = self.each.into_iter().map(|_| unreachable!("it was cleared")).collect();
+        Attributes { each, ..Attributes::default() }
     }
 
     /// The same with names and values of its own, for whoever asks later.
@@ -160,26 +198,6 @@ impl<'a> Attributes<'a> {
 
     pub(crate) fn each(&self) -> impl ExactSizeIterator<Item = (&str, &[u8])> {
         self.each.iter().map(|(name, value)| (&**name, &*value.0))
-    }
-
-    fn put(&mut self, name: Cow<'a, str>, value: Value<'a>) -> Result<(), NoAddress> {
-        let name = canonical(name);
-        if name == IP {
-            self.ip = address(&value.0);
-            return if self.ip.is_some() { Ok(()) } else { Err(NoAddress) };
-        }
-        match self.each.iter().position(|(of, _)| *of == name) {
-            Some(first) => {
-                self.each[first].1 = value;
-                let mut at = 0;
-                self.each.retain(|(of, _)| {
-                    at += 1;
-                    at <= first + 1 || *of != name
-                });
-            }
-            None => self.each.push((name, value)),
-        }
-        Ok(())
     }
 }
 

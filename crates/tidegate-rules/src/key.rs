@@ -4,7 +4,6 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::slice;
 
-use smallvec::SmallVec;
 use tidegate::{Key, KeyPart};
 use tidegate_support::AbsentParts;
 
@@ -96,16 +95,12 @@ impl KeyParts {
     /// A key with a part missing or repeated has a mark in front, so it is no other's.
     pub(crate) fn key(&self, seen: &Seen<'_>) -> Keyed {
         let mut absent = AbsentParts::default();
-        let mut values: SmallVec<[PartValue<'_>; MAX_PARTS]> = SmallVec::new();
         for (index, part) in self.parts.iter().enumerate() {
-            let is_shared = self.on_repeated == OnRepeated::Share && seen.is_repeated(part.slot);
-            let value = if is_shared { None } else { self.value(part, seen) };
-            if is_shared {
+            if self.on_repeated == OnRepeated::Share && seen.is_repeated(part.slot) {
                 absent.repeated(index);
-            } else if value.is_none() {
+            } else if self.value(part, seen).is_none() {
                 absent.missing(index);
             }
-            values.push(value.unwrap_or(PartValue::Bytes(&[])));
         }
         if self.on_repeated == OnRepeated::Deny && self.repeated(seen).next().is_some() {
             return Keyed::Deny;
@@ -113,12 +108,11 @@ impl KeyParts {
         if absent.any_missing() && self.on_missing == OnMissing::Skip {
             return Keyed::Skip;
         }
-        Keyed::By(match absent.mark() {
-            None => Key::from_parts(&values),
-            Some(mark) => {
-                Key::from_parts(std::iter::once(PartValue::Bytes(mark)).chain(values.iter().copied()))
-            }
-        })
+        let values = self.parts.iter().enumerate().map(|(index, part)| {
+            let value = if absent.contains(index) { None } else { self.value(part, seen) };
+            value.unwrap_or(PartValue::Bytes(&[]))
+        });
+        Keyed::By(Key::from_parts(absent.mark().map(PartValue::Bytes).into_iter().chain(values)))
     }
 
     /// The keys that a request with several values of a part would have with one of them each, if all such requests are

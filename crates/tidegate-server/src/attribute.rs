@@ -26,30 +26,31 @@ pub(crate) fn name(bytes: &[u8]) -> Result<Cow<'_, str>, Wrong> {
 }
 
 /// One more of them; what is said twice could be meant either way.
-pub(crate) fn put<'a, V: Into<Value<'a>>>(
-    attributes: Attributes<'a>,
+pub(crate) fn put<'a>(
+    attributes: &mut Attributes<'a>,
     name: Cow<'a, str>,
-    value: V,
-) -> Result<Attributes<'a>, Wrong> {
+    value: impl Into<Value<'a>>,
+) -> Result<(), Wrong> {
     if attributes.has(&name) {
         return Err(Wrong::Twice);
     }
     check_length(&name)?;
-    attributes.try_set(name, value).map_err(|_| Wrong::NoAddress)
+    attributes.insert(name, value).map_err(|_| Wrong::NoAddress)
 }
 
 /// One more value: a request may have several header fields, cookies and parts of the query of one name, and anything
 /// else once.
-pub(crate) fn add<'a, V: Into<Value<'a>>>(
-    attributes: Attributes<'a>,
+pub(crate) fn add<'a>(
+    attributes: &mut Attributes<'a>,
     name: Cow<'a, str>,
-    value: V,
-) -> Result<Attributes<'a>, Wrong> {
+    value: impl Into<Value<'a>>,
+) -> Result<(), Wrong> {
     if !may_repeat(&name) {
         return put(attributes, name, value);
     }
     check_length(&name)?;
-    Ok(attributes.add(name, value))
+    attributes.append(name, value);
+    Ok(())
 }
 
 /// Whether a request may have several of this name.
@@ -84,16 +85,18 @@ mod tests {
 
     #[test]
     fn each_is_taken_once_under_a_name_that_rules_could_have() {
-        let known = put(Attributes::new(), "header.A".into(), "x").unwrap();
-        let again = |name: &'static str, value: &'static str| put(known.clone(), name.into(), value).err();
+        let mut known = Attributes::new();
+        assert_eq!(put(&mut known, "header.A".into(), "x"), Ok(()));
+        let again =
+            |name: &'static str, value: &'static str| put(&mut known.clone(), name.into(), value).err();
         assert_eq!(again("header.a", "y"), Some(Wrong::Twice));
         assert_eq!(again("ip", "192.0.2.7:80"), Some(Wrong::NoAddress));
         assert_eq!(again("ip", "192.0.2.7"), None);
-        let more = |name: &'static str, value: &'static str| add(known.clone(), name.into(), value);
-        assert_eq!(more("header.a", "y").unwrap().get_all("header.a").count(), 2);
-        let user = put(known.clone(), "user".into(), "ana").unwrap();
-        assert_eq!(add(user, "user".into(), "bob").err(), Some(Wrong::Twice));
-        let long = |bytes: usize| put(Attributes::new(), "n".repeat(bytes).into(), "").err();
+        assert_eq!(add(&mut known, "header.a".into(), "y"), Ok(()));
+        assert_eq!(known.get_all("header.a").count(), 2);
+        assert_eq!(put(&mut known, "user".into(), "ana"), Ok(()));
+        assert_eq!(add(&mut known, "user".into(), "bob").err(), Some(Wrong::Twice));
+        let long = |bytes: usize| put(&mut Attributes::new(), "n".repeat(bytes).into(), "").err();
         assert_eq!((long(MAX_NAME_BYTES), long(MAX_NAME_BYTES + 1)), (None, Some(Wrong::NameIsLong(129))));
         assert_eq!((name(b"user"), name(b"\xff")), (Ok("user".into()), Err(Wrong::NameIsNoText)));
     }

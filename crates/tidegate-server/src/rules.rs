@@ -82,11 +82,11 @@ impl Rules {
 
     /// The same if the store answers at once, as one in memory does; nothing is decided if it does not.
     pub(crate) fn admit_at_once(&self, request: &Attributes<'_>) -> Option<Admission> {
-        let admission = self.gate.admit_in_memory(request)?;
-        if !admission.permits().is_empty() {
-            at_once(self.settle(std::slice::from_ref(&admission)));
+        let admission = self.gate.admit_in_memory(request);
+        if let Some(admission) = admission.as_ref().filter(|admission| !admission.permits().is_empty()) {
+            at_once(self.settle(std::slice::from_ref(admission)));
         }
-        Some(admission)
+        admission
     }
 
     /// What they say to a request of a batch.

@@ -183,6 +183,12 @@ impl Decision {
         self.room.units()
     }
 
+    /// Returns true if [`Decision::remaining`] is at most this, without the division that it takes to know it.
+    #[inline]
+    pub const fn has_at_most(&self, units: u64) -> bool {
+        (self.room.amount as u128) < (units as u128 + 1) * self.room.price.get() as u128
+    }
+
     /// The time until the subject is like new; for a pacer, until the next one does not have to wait.
     #[inline]
     pub const fn reset_after(&self) -> Duration {

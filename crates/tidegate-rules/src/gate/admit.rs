@@ -9,7 +9,7 @@ use tidegate::{DecidedBy, Decision, Decisions, OpenReceipt, StoreError, Ticks, T
 use super::admission::{Admission, Binding, HeldPermit, Outcome};
 use super::batch::Moment;
 use super::bill::Entry;
-use super::together::{Decided, OwnDecisions, Together};
+use super::together::{Decided, Together};
 use super::visit::{Asked, Circumstances, Visit};
 use super::{Gate, InForce, at_once};
 use crate::attributes::Attributes;
@@ -21,7 +21,7 @@ use crate::top::Outcome as Asking;
 struct Request<'a, 'p> {
     attributes: &'a Attributes<'a>,
     visit: &'a Visit<'p>,
-    own: OwnDecisions<'a>,
+    own: &'a [Decided<'a>],
     /// The denials of all requests that stand or fall together.
     denied: usize,
     now: &'a (dyn Fn() -> i64 + Sync),
@@ -121,7 +121,8 @@ impl Gate {
         let zones = force.store.memory()?;
         let now = || moment.date(self);
         let around = Circumstances { overrides: &self.inner.overrides, now: &now };
-        let visit = Visit::new(force, attributes, &around);
+        let mut visit = Visit::default();
+        visit.match_rules(force, attributes, &around);
         if visit.is_forbidden() {
             return Some(force.unasked(&visit, true));
         }
@@ -132,8 +133,8 @@ impl Gate {
         };
         let denied = decisions.each().iter().filter(|decision| !decision.is_allowed()).count();
         measured.receipts = decisions.take_receipts().into_iter();
-        let own = OwnDecisions::all(&decisions);
-        let request = Request { attributes, visit: &visit, own, denied, now: &now, at: moment.at };
+        let own = together.own(&decisions, 0..visit.enforced.len());
+        let request = Request { attributes, visit: &visit, own: &own, denied, now: &now, at: moment.at };
         self.count_enforced(force, request, measured);
         if visit.is_measured() {
             at_once(async {
@@ -170,13 +171,13 @@ impl Gate {
         let denied = decisions.each().iter().filter(|decision| !decision.is_allowed()).count();
         let asked = visits.iter().flat_map(|visit| &visit.enforced);
         let all = together.own(&decisions, 0..asked.clone().count());
-        measured.unclaimed.extend(asked.zip(all.iter()).filter_map(|(asked, decided)| hold(asked, decided)));
+        measured.unclaimed.extend(asked.zip(all).filter_map(|(asked, decided)| hold(asked, decided)));
         let (mut first, mut admissions) = (0, Vec::with_capacity(requests.len()));
         for (visit, attributes) in visits.iter().zip(requests) {
             let rules = first..first + visit.enforced.len();
             first = rules.end;
             let own = together.own(&decisions, rules);
-            let request = Request { attributes, visit, own, denied, now: &now, at: moment.at };
+            let request = Request { attributes, visit, own: &own, denied, now: &now, at: moment.at };
             self.count_enforced(force, request, measured);
             self.measure(force, request, measured).await;
             admissions.push(self.answer(force, request, measured));
@@ -207,7 +208,7 @@ impl Gate {
     /// Counts what enforced rules decided, and notes the permits and receipts of their takes.
     fn count_enforced(&self, force: &InForce, request: Request<'_, '_>, measured: &mut Measured<'_>) {
         let happens = request.denied == 0;
-        for (asked, decided) in request.visit.enforced.iter().zip(request.own.iter()) {
+        for (asked, decided) in request.visit.enforced.iter().zip(request.own.iter().copied()) {
             if happens || !decided.is_allowed() {
                 self.count(force, asked, decided);
                 if let Some(permit) = hold(asked, decided) {
@@ -224,7 +225,7 @@ impl Gate {
     /// Asks the candidates and the rules in shadow mode.
     async fn measure(&self, force: &InForce, request: Request<'_, '_>, measured: &mut Measured<'_>) {
         let (visit, happens) = (request.visit, request.denied == 0);
-        for (asked, decided) in visit.enforced.iter().zip(request.own.iter()) {
+        for (asked, decided) in visit.enforced.iter().zip(request.own) {
             let is_only = !decided.is_allowed() && request.denied == 1 && !measured.has_failed;
             if happens || is_only {
                 self.ask_candidates(force, asked, request, decided.is_allowed(), measured).await;
@@ -250,7 +251,19 @@ impl Gate {
         if own.is_empty() {
             return Admission { permits, ..self.without_limits(force, visit, !happens) };
         }
-        let (outcome, decided_by) = binding(visit, own);
+        let (binding, delay) = binding(visit, own);
+        let decided_by = binding.map_or(DecidedBy::Open, |(decided, _)| decided.by);
+        let outcome = match binding {
+            None => Outcome::Open { rule: visit.enforced[0].rule.name.clone(), delay },
+            Some((Decided { decision, by }, asked)) => Outcome::Limited(Binding {
+                rule: asked.rule.name.clone(),
+                limit: *asked.limit.limit_of(by),
+                cost: asked.ask.cost.get(),
+                decision: *decision,
+                delay,
+                is_allowed: own.iter().all(Decided::is_allowed),
+            }),
+        };
         let admission = Admission { outcome, decided_by, permits };
         // An admission that does not take place was not decided in place of the remote store.
         let is_counted = happens || !admission.is_allowed() || !decided_by.is_fallback();
@@ -358,28 +371,21 @@ impl Admission {
     }
 }
 
-/// The rule that an answer is about, and what decided about it: one that counts nothing only if there is no other.
+/// The rule that an answer is about and the decision about it, and the delay of all of them. A rule that counts nothing
+/// binds only if there is no other, and then none is named.
 #[inline]
-fn binding(visit: &Visit<'_>, own: OwnDecisions<'_>) -> (Outcome, DecidedBy) {
+fn binding<'v, 'p, 'd>(
+    visit: &'v Visit<'p>,
+    own: &[Decided<'d>],
+) -> (Option<(Decided<'d>, &'v Asked<'p>)>, Ticks) {
     let delays = own.iter().map(|decided| match decided.decision.verdict_in_ticks() {
         Verdict::Allowed { delay } => delay,
         _ => Ticks::ZERO,
     });
-    let delay = delays.max().unwrap_or(Ticks::ZERO);
     let counted = || own.iter().zip(&visit.enforced).filter(|(decided, _)| !decided.is_uncounted());
     let binding = Decisions::binding_of(counted().map(|(decided, _)| decided.decision));
-    let Some((Decided { decision, by }, asked)) = binding.and_then(|place| counted().nth(place)) else {
-        return (Outcome::Open { rule: visit.enforced[0].rule.name.clone(), delay }, DecidedBy::Open);
-    };
-    let binding = Binding {
-        rule: asked.rule.name.clone(),
-        limit: *asked.limit.limit_of(by),
-        cost: asked.ask.cost.get(),
-        decision: *decision,
-        delay,
-        is_allowed: own.iter().all(|decided| decided.is_allowed()),
-    };
-    (Outcome::Limited(binding), by)
+    let binding = binding.and_then(|place| counted().nth(place)).map(|(decided, asked)| (*decided, asked));
+    (binding, delays.max().unwrap_or(Ticks::ZERO))
 }
 
 /// The place in flight that was taken, if it was one.

@@ -78,7 +78,7 @@ impl RuleMeter {
         let counts = self.of(mode);
         let count = match decision.verdict_in_ticks() {
             Verdict::Allowed { .. } => {
-                if decision.remaining() <= decision.limit() / NEAR {
+                if decision.has_at_most(decision.limit() / NEAR) {
                     add(&counts.near);
                 }
                 &counts.allowed

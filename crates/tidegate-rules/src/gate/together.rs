@@ -33,33 +33,11 @@ impl<'d> Decided<'d> {
     }
 }
 
-/// The decisions about the rules of one request, in their order.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct OwnDecisions<'d> {
-    decisions: &'d Decisions,
-    /// The place of each among all decisions; none if all of them are of this request.
-    places: Option<&'d [usize]>,
-}
-
-impl<'d> OwnDecisions<'d> {
-    /// All decisions, of the only request.
-    pub(super) fn all(decisions: &'d Decisions) -> OwnDecisions<'d> {
-        OwnDecisions { decisions, places: None }
-    }
-
-    pub(super) fn is_empty(self) -> bool {
-        self.places.map_or(self.decisions.each().is_empty(), <[usize]>::is_empty)
-    }
-
-    pub(super) fn iter(self) -> impl Iterator<Item = Decided<'d>> + Clone {
-        let count = self.places.map_or(self.decisions.each().len(), <[usize]>::len);
-        (0..count)
-            .map(move |rule| Decided::at(self.places.map_or(rule, |places| places[rule]), self.decisions))
-    }
-}
-
-/// The asks of a request that need no allocation.
+/// The asks and decisions of a request that need no allocation.
 const FEW: usize = 4;
+
+/// The decisions about the rules of one request, in their order.
+pub(super) type OwnDecisions<'d> = SmallVec<[Decided<'d>; FEW]>;
 
 /// All asks, and which of them each rule of each request stands for.
 #[derive(Debug)]
@@ -110,8 +88,10 @@ impl<'v> Together<'v> {
     }
 
     /// The decisions about these rules, counted over all requests.
-    pub(super) fn own<'d>(&'d self, decisions: &'d Decisions, rules: Range<usize>) -> OwnDecisions<'d> {
-        OwnDecisions { decisions, places: self.places.as_ref().map(|places| &places[rules]) }
+    #[inline]
+    pub(super) fn own<'d>(&self, decisions: &'d Decisions, rules: Range<usize>) -> OwnDecisions<'d> {
+        let place = |rule| self.places.as_ref().map_or(rule, |places| places[rule]);
+        rules.map(|rule| Decided::at(place(rule), decisions)).collect()
     }
 }
 

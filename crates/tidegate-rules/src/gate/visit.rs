@@ -75,7 +75,6 @@ pub(super) enum Part<'p> {
 }
 
 impl<'p> Visit<'p> {
-    #[inline]
     pub(super) fn new(
         force: &'p InForce,
         attributes: &Attributes<'_>,
@@ -87,7 +86,12 @@ impl<'p> Visit<'p> {
     }
 
     /// Asks each rule that applies, until one answers without counting.
-    fn match_rules(&mut self, force: &'p InForce, attributes: &Attributes<'_>, around: &Circumstances<'_>) {
+    pub(super) fn match_rules(
+        &mut self,
+        force: &'p InForce,
+        attributes: &Attributes<'_>,
+        around: &Circumstances<'_>,
+    ) {
         let policy = &force.policy;
         let seen = policy.see(attributes);
         let applying = policy.applying(&seen);
@@ -133,6 +137,7 @@ impl<'p> Visit<'p> {
 }
 
 /// What a rule that applies has to do with a request; nothing if it does not count.
+#[inline]
 pub(super) fn part<'p>(
     force: &'p InForce,
     id: RuleId,

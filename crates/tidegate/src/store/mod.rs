@@ -182,6 +182,15 @@ impl<'a> Subject<'a> {
         self.zone
     }
 
+    /// The limit in the store of this table, if it was used there before.
+    #[inline]
+    fn bound_in(&self, table: &Arc<LimitTable>) -> Option<&'a BoundLimit> {
+        match self.limit {
+            SubjectLimit::Prepared(limit) => limit.bound_in(table),
+            SubjectLimit::Plain { .. } => None,
+        }
+    }
+
     /// The state in the store of this table.
     fn account(&self, table: &Arc<LimitTable>, now: impl FnOnce() -> Timestamp) -> Account {
         let under = |limit: &Arc<BoundLimit>| {

@@ -252,6 +252,12 @@ impl PreparedLimit {
         }
     }
 
+    /// The limit in the store of this table, if that is the store which used it first.
+    #[inline]
+    pub(super) fn bound_in(&self, table: &Arc<LimitTable>) -> Option<&BoundLimit> {
+        self.0.bound.get().map(|bound| &**bound).filter(|bound| bound.is_in(table))
+    }
+
     /// The limit in the store of this table, from now on if it was not used there before.
     #[cold]
     pub(super) fn bound_at(&self, table: &Arc<LimitTable>, now: Timestamp) -> Arc<BoundLimit> {

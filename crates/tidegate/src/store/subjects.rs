@@ -1,34 +1,111 @@
 //! The calls that name a subject, for every store in memory, and the same for those who must not care where
 //! states live.
 
+use std::sync::Arc;
+
 use super::receipts::take_all_tracked;
-use super::together::{Bid, take_all, take_all_as_of};
+use super::together::{Bid, take_again};
+use super::zone::{CellTake, Undecided, take_cells};
 use super::{Answer, Holder, Map, Memory, OpenReceipt, Store, StoreError, Subject, Zone, Zones};
 use crate::algorithm::State;
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, PermitId};
 use crate::decisions::Decisions;
 use crate::few::Few;
-use crate::limit::Limit;
+use crate::limit::{Limit, Terms};
 use crate::receipt::Receipt;
+use crate::store::limit_table::LimitTable;
 use crate::store::name::{Account, Name, Namespace};
 use crate::time::{RECENT, Timestamp};
+
+/// So many asks are compared each with each.
+const FEW: usize = 16;
 
 /// A store in memory, or several: whoever holds a subject.
 trait Holding {
     /// The store that holds this subject.
     fn memory(&self, subject: &Subject<'_>) -> Memory;
 
+    /// The limits of the store that holds this subject.
+    fn limits_of(&self, subject: &Subject<'_>) -> &Arc<LimitTable>;
+
+    /// Who holds this subject under these terms.
+    fn holding(&self, subject: &Subject<'_>, terms: &Terms) -> Holder<'_>;
+
+    /// The time by its clock.
+    fn time(&self) -> Timestamp;
+
     /// The state of this subject. A limit that is used for the first time comes into force as of the given time.
-    fn account_as_of(&self, subject: &Subject<'_>, at: Option<Timestamp>) -> Account;
+    fn account_as_of(&self, subject: &Subject<'_>, at: Option<Timestamp>) -> Account {
+        subject.account(self.limits_of(subject), || at.unwrap_or_else(|| self.time()))
+    }
 
     /// The same now.
     fn account(&self, subject: &Subject<'_>) -> Account {
         self.account_as_of(subject, None)
     }
 
-    /// Who holds this subject.
-    fn holding(&self, subject: &Subject<'_>, account: &Account) -> Holder<'_>;
+    /// The takes of these asks from their cells, if each limit is in use and its states are cells, and none is asked for
+    /// twice.
+    #[inline]
+    fn cell_takes<'a>(&'a self, asks: &[(Subject<'a>, Ask)]) -> Option<Few<CellTake<'a>>> {
+        let take = |(subject, ask): &(Subject<'a>, Ask)| {
+            let limit = subject.bound_in(self.limits_of(subject))?;
+            match self.holding(subject, limit.terms()) {
+                Holder::Zone(zone) => {
+                    Some(CellTake::new(zone, limit, subject.key).asking(subject.when_full, *ask))
+                }
+                Holder::Map(_) => None,
+            }
+        };
+        let takes: Few<_> =
+            if asks.len() > FEW { return None } else { asks.iter().map(take).collect::<Option<_>>()? };
+        let is_twin = |place: usize| takes[..place].iter().any(|other| other.is_same_state(&takes[place]));
+        if (1..takes.len()).any(is_twin) { None } else { Some(takes) }
+    }
+
+    /// Takes all or none, now or as of a recent reading of the clock.
+    fn take_several(&self, asks: &[(Subject<'_>, Ask)], at: Option<Timestamp>) -> Decisions {
+        let mut taken = Few::Zero;
+        if let Some(takes) = self.cell_takes(asks) {
+            match take_cells(&takes, at.unwrap_or_else(|| self.time())) {
+                Ok(decisions) => return Decisions::new(decisions),
+                Err(Undecided { written }) => taken = written,
+            }
+        }
+        self.take_by_name(asks, at, taken)
+    }
+
+    /// The same in the general way, once these takes of the first of them are undone.
+    #[cold]
+    fn take_by_name(
+        &self,
+        asks: &[(Subject<'_>, Ask)],
+        at: Option<Timestamp>,
+        taken: Few<Receipt>,
+    ) -> Decisions {
+        if let [(subject, ask)] = asks {
+            let account = self.account_as_of(subject, at);
+            let holder = self.holding(subject, account.terms());
+            let decision = match at {
+                Some(mut at) => holder.spend_as_of(&account, *ask, &mut at),
+                None => holder.spend(&account, *ask),
+            };
+            return Decisions::new(Few::from_iter([decision]));
+        }
+        let accounts: Few<_> = asks.iter().map(|(subject, _)| self.account_as_of(subject, at)).collect();
+        take_again(at, &self.bids(&accounts, asks), taken)
+    }
+
+    /// The asks of subjects, each with who holds it.
+    fn bids<'a>(&'a self, accounts: &'a [Account], asks: &[(Subject<'_>, Ask)]) -> Few<Bid<'a>> {
+        let each = accounts.iter().zip(asks);
+        each.map(|(account, (subject, ask))| {
+            let holder = self.holding(subject, account.terms());
+            Bid { holder, account, ask: *ask }
+        })
+        .collect()
+    }
 
     /// The subjects that may hold a permit of this one.
     fn holders<'a>(&'a self, subject: Subject<'a>) -> impl Iterator<Item = Subject<'a>> {
@@ -43,12 +120,16 @@ macro_rules! holds_all {
                 Memory::from(self)
             }
 
-            fn account_as_of(&self, subject: &Subject<'_>, at: Option<Timestamp>) -> Account {
-                subject.account(self.limits(), || at.unwrap_or_else(|| self.clock().now()))
+            fn limits_of(&self, _: &Subject<'_>) -> &Arc<LimitTable> {
+                self.limits()
             }
 
-            fn holding(&self, _: &Subject<'_>, account: &Account) -> Holder<'_> {
-                self.holder(account.terms())
+            fn holding(&self, _: &Subject<'_>, terms: &Terms) -> Holder<'_> {
+                self.holder(terms)
+            }
+
+            fn time(&self) -> Timestamp {
+                self.clock().now()
             }
         }
     };
@@ -62,13 +143,19 @@ impl Holding for Zones {
         self.of(subject.zone()).clone()
     }
 
-    fn account_as_of(&self, subject: &Subject<'_>, at: Option<Timestamp>) -> Account {
-        let now = || at.unwrap_or_else(|| self.clock().now());
-        subject.account(self.of(subject.zone()).limits(), now)
+    #[inline]
+    fn limits_of(&self, subject: &Subject<'_>) -> &Arc<LimitTable> {
+        self.of(subject.zone()).limits()
     }
 
-    fn holding(&self, subject: &Subject<'_>, account: &Account) -> Holder<'_> {
-        self.of(subject.zone()).holder(account.terms())
+    #[inline]
+    fn holding(&self, subject: &Subject<'_>, terms: &Terms) -> Holder<'_> {
+        self.of(subject.zone()).holder(terms)
+    }
+
+    #[inline]
+    fn time(&self) -> Timestamp {
+        self.clock().now()
     }
 
     /// The zone that it names, and every other one: its rule may have had another zone when the permit was taken, or is
@@ -78,17 +165,6 @@ impl Holding for Zones {
         let others = all.filter(move |zone| *zone != subject.zone());
         std::iter::once(subject).chain(others.map(move |zone| subject.in_zone(zone)))
     }
-}
-
-/// The asks of subjects, each with who holds it.
-fn bids<'a>(
-    store: &'a impl Holding,
-    accounts: &'a [Account],
-    asks: &'a [(Subject<'_>, Ask)],
-) -> Few<Bid<'a>> {
-    let each = accounts.iter().zip(asks);
-    each.map(|(account, (subject, ask))| Bid { holder: store.holding(subject, account), account, ask: *ask })
-        .collect()
 }
 
 /// Forgets a key under every limit that its namespace has had.
@@ -112,7 +188,7 @@ macro_rules! serves_subjects {
             #[must_use = "a decision that nobody reads limits nobody"]
             pub fn take(&self, subject: Subject<'_>, ask: Ask) -> (Decision, Option<Receipt>) {
                 let account = Holding::account(self, &subject);
-                let holder = self.holding(&subject, &account);
+                let holder = self.holding(&subject, account.terms());
                 let era = holder.receipts().era();
                 let (decision, receipt) = holder.take_from(&account, ask);
                 (decision, receipt.map(|receipt| Receipt { era, ..receipt }))
@@ -122,21 +198,19 @@ macro_rules! serves_subjects {
             /// gives back just that take, if a subject is [tracked](Subject::tracked).
             #[must_use = "a decision that nobody reads limits nobody"]
             pub fn take_all(&self, asks: &[(Subject<'_>, Ask)]) -> Decisions {
-                let is_tracked = Subject::are_tracked(asks);
+                if !Subject::are_tracked(asks) {
+                    return self.take_several(asks, None);
+                }
                 if let [(subject, ask)] = asks {
                     let account = Holding::account(self, subject);
-                    let holder = self.holding(subject, &account);
-                    if !is_tracked {
-                        return Decisions::new(Few::from_iter([holder.spend(&account, *ask)]));
-                    }
-                    let (decision, receipt) = holder.take_tracked(&account, *ask);
+                    let (decision, receipt) =
+                        self.holding(subject, account.terms()).take_tracked(&account, *ask);
                     let receipts = if decision.is_allowed() { vec![receipt] } else { Vec::new() };
                     return Decisions::new(Few::from_iter([decision])).with_receipts(receipts);
                 }
                 let accounts: Few<_> =
                     asks.iter().map(|(subject, _)| Holding::account(self, subject)).collect();
-                let bids = bids(self, &accounts, asks);
-                if is_tracked { take_all_tracked(&bids) } else { take_all(&bids) }
+                take_all_tracked(&self.bids(&accounts, asks))
             }
 
             /// The time by its clock, for [`take_all_as_of`](Self::take_all_as_of).
@@ -150,34 +224,26 @@ macro_rules! serves_subjects {
             #[must_use = "a decision that nobody reads limits nobody"]
             pub fn take_all_as_of(&self, at: Timestamp, asks: &[(Subject<'_>, Ask)]) -> Decisions {
                 let now = self.now();
-                let mut at = if now.since(at) < RECENT { at } else { now };
-                if let [(subject, ask)] = asks {
-                    let account = Holding::account_as_of(self, subject, Some(at));
-                    let holder = self.holding(subject, &account);
-                    return Decisions::new(Few::from_iter([holder.spend_as_of(&account, *ask, &mut at)]));
-                }
-                let accounts: Few<_> =
-                    asks.iter().map(|(subject, _)| Holding::account_as_of(self, subject, Some(at))).collect();
-                take_all_as_of(Some(at), &bids(self, &accounts, asks))
+                self.take_several(asks, Some(if now.since(at) < RECENT { at } else { now }))
             }
 
             /// What taking would say, without spending.
             #[must_use = "a decision that nobody reads limits nobody"]
             pub fn peek(&self, subject: Subject<'_>, ask: Ask) -> Decision {
                 let account = Holding::account(self, &subject);
-                self.holding(&subject, &account).look(&account, ask)
+                self.holding(&subject, account.terms()).look(&account, ask)
             }
 
             /// Charges what turned out to be more, or gives back what was not used.
             pub fn adjust(&self, subject: Subject<'_>, adjustment: Adjustment) -> Adjusted {
                 let account = Holding::account(self, &subject);
-                self.holding(&subject, &account).adjust_in(&account, adjustment)
+                self.holding(&subject, account.terms()).adjust_in(&account, adjustment)
             }
 
             /// Gives one take back, as far as it is surely still there.
             pub fn give_back(&self, subject: Subject<'_>, receipt: Receipt) -> Adjusted {
                 let account = Holding::account(self, &subject);
-                self.holding(&subject, &account).give_back_to(&account, receipt)
+                self.holding(&subject, account.terms()).give_back_to(&account, receipt)
             }
 
             /// Charges what turned out to be more, with a receipt if all of it was charged.
@@ -187,20 +253,20 @@ macro_rules! serves_subjects {
                 cost: Cost,
             ) -> (Adjusted, Option<OpenReceipt>) {
                 let account = Holding::account(self, &subject);
-                self.holding(&subject, &account).charge_tracked(&account, cost)
+                self.holding(&subject, account.terms()).charge_tracked(&account, cost)
             }
 
             /// Gives units of one take back, at most what of it is still owed and was not refunded before.
             pub fn refund(&self, subject: Subject<'_>, receipt: &mut OpenReceipt, cost: Cost) -> Adjusted {
                 let account = Holding::account(self, &subject);
-                self.holding(&subject, &account).refund(&account, receipt, Some(cost))
+                self.holding(&subject, account.terms()).refund(&account, receipt, Some(cost))
             }
 
             /// Gives a place in flight back. Whether the permit was still holding one.
             pub fn release(&self, subject: Subject<'_>, permit: PermitId) -> bool {
                 self.holders(subject).any(|subject| {
                     let account = Holding::account(self, &subject);
-                    self.holding(&subject, &account).release_in(&account, permit)
+                    self.holding(&subject, account.terms()).release_in(&account, permit)
                 })
             }
 
@@ -208,7 +274,7 @@ macro_rules! serves_subjects {
             pub fn renew(&self, subject: Subject<'_>, permit: PermitId) -> bool {
                 self.holders(subject).any(|subject| {
                     let account = Holding::account(self, &subject);
-                    self.holding(&subject, &account).renew_in(&account, permit)
+                    self.holding(&subject, account.terms()).renew_in(&account, permit)
                 })
             }
 
@@ -228,7 +294,7 @@ macro_rules! serves_subjects {
             /// What is remembered about a subject.
             pub fn state(&self, subject: Subject<'_>) -> State {
                 let account = Holding::account(self, &subject);
-                self.holding(&subject, &account).state_of(&account)
+                self.holding(&subject, account.terms()).state_of(&account)
             }
         }
 

@@ -9,7 +9,7 @@
 use super::Holder;
 use super::map::{self, Held};
 use super::name::Account;
-use super::twins::{self, Twins};
+use super::twins::Twins;
 use super::zone::Zone;
 use crate::algorithm::State;
 use crate::ask::Ask;
@@ -36,43 +36,16 @@ impl<'a> Bid<'a> {
 
 /// Spends on all, or on none.
 pub(crate) fn take_all(bids: &[Bid<'_>]) -> Decisions {
-    take_all_as_of(None, bids)
+    take(None, bids, None)
 }
 
-/// The same as of a reading of the clock from a moment ago, if there is one.
-pub(crate) fn take_all_as_of(at: Option<Timestamp>, bids: &[Bid<'_>]) -> Decisions {
-    take_free(at, bids).unwrap_or_else(|| take(at, bids, None))
-}
-
-/// Spends on all, in the usual case: every state is in a zone, none is asked for twice, and all pass. Returns nothing, and
-/// has spent nothing, in any other case.
-#[inline]
-fn take_free(at: Option<Timestamp>, bids: &[Bid<'_>]) -> Option<Decisions> {
-    let (last, others) = bids.split_last()?;
-    if twins::has_any(bids.iter().map(|bid| (bid.account, bid.ask))) {
-        return None;
-    }
-    let last = ZoneBid::of(last, at)?;
-    if !others.iter().all(|bid| ZoneBid::of(bid, at).is_some_and(|bid| bid.peek().is_allowed())) {
-        return None;
-    }
-    // It need not be looked at before: if it denies, nothing is spent yet.
-    let (decision, receipt) = last.take();
-    let receipt = receipt?;
-    let zone_bids = || others.iter().filter_map(|bid| ZoneBid::of(bid, at));
-    let takes = zone_bids().map_while(|bid| {
-        let (decision, receipt) = bid.take();
-        receipt.map(|receipt| (decision, receipt))
-    });
-    let taken: Few<_> = takes.collect();
-    if taken.len() < others.len() {
-        let undone: Vec<_> = zone_bids().zip(taken).collect();
-        undone.into_iter().rev().for_each(|(bid, (_, receipt))| bid.undo(receipt));
-        last.undo(receipt);
-        return None;
-    }
-    let decisions = taken.into_iter().map(|(decision, _)| decision).chain([decision]);
-    Some(Decisions::new(decisions.collect::<Few<_>>()))
+/// The same as of a reading of the clock from a moment ago, if there is one, after the first of them were taken and one
+/// behind those did not pass after all.
+pub(crate) fn take_again(at: Option<Timestamp>, bids: &[Bid<'_>], taken: Few<Receipt>) -> Decisions {
+    let undone: Few<_> = bids.iter().filter_map(|bid| ZoneBid::of(bid, at)).zip(taken).collect();
+    // The last first: then each finds the state as its take has left it.
+    undone.into_iter().rev().for_each(|(bid, receipt)| bid.undo(receipt));
+    take(at, bids, None)
 }
 
 /// The same with proof of each take, for a caller that has locked the open receipts of all bids.

@@ -92,7 +92,7 @@ impl<'a> Twins<'a> {
 
 /// Returns false if no state is asked for twice; few asks are compared without sorting them.
 #[inline]
-pub(super) fn has_any<'a>(mut asks: impl ExactSizeIterator<Item = (&'a Account, Ask)> + Clone) -> bool {
+fn has_any<'a>(mut asks: impl ExactSizeIterator<Item = (&'a Account, Ask)> + Clone) -> bool {
     if asks.len() > FEW {
         return true;
     }

@@ -12,10 +12,12 @@ use crate::attribute;
 /// What words like `ip=192.0.2.7` say. A request may have several header fields, cookies and parts of the query of one
 /// name.
 pub(super) fn read(words: &[OsString]) -> Result<Attributes<'_>, Failure> {
-    words.iter().try_fold(Attributes::new(), |known, word| add(known, word).map_err(Failure::misused))
+    let mut attributes = Attributes::new();
+    words.iter().try_for_each(|word| add(&mut attributes, word)).map_err(Failure::misused)?;
+    Ok(attributes)
 }
 
-fn add<'a>(known: Attributes<'a>, word: &'a OsStr) -> Result<Attributes<'a>, String> {
+fn add<'a>(known: &mut Attributes<'a>, word: &'a OsStr) -> Result<(), String> {
     let shown = word.to_string_lossy();
     let bytes = word.as_bytes();
     let Some(at) = bytes.iter().position(|byte| *byte == b'=') else {

@@ -70,7 +70,7 @@ impl<'de> Visitor<'de> for Names {
                     "the attributes have more than {MAX_KEY_BYTES} bytes; send a hash of what is long"
                 )));
             }
-            attributes = values.put(attributes, &name).map_err(M::Error::custom)?;
+            values.put(&mut attributes, &name).map_err(M::Error::custom)?;
         }
         Ok(Named(attributes))
     }
@@ -95,14 +95,14 @@ impl<'a> Values<'a> {
         }
     }
 
-    fn put(self, attributes: Attributes<'a>, name: &Cow<'a, str>) -> Result<Attributes<'a>, String> {
+    fn put(self, attributes: &mut Attributes<'a>, name: &Cow<'a, str>) -> Result<(), String> {
         let put = match self {
             _ if attributes.has(name) && attribute::may_repeat(name) => Err(Wrong::NoList),
             _ if attributes.has(name) => Err(Wrong::Twice),
             Values::One(value) => attribute::put(attributes, name.clone(), value),
             Values::Several(values) => values
                 .into_iter()
-                .try_fold(attributes, |known, Text(value)| attribute::add(known, name.clone(), value)),
+                .try_for_each(|Text(value)| attribute::add(attributes, name.clone(), value)),
         };
         put.map_err(|wrong| {
             let shown: String = name.chars().take(MAX_SHOWN).collect();

@@ -1,5 +1,6 @@
 //! `TG.ADMIT`: what the rules say to a request.
 
+use std::mem;
 use std::time::Duration;
 
 use tidegate::Cost;
@@ -9,6 +10,7 @@ use super::ask::unsigned;
 use super::command::Command;
 use super::fields;
 use super::later::{Reply, written};
+use super::parse::Words;
 use super::reply::echo;
 use super::session::{Call, Refused};
 use crate::attribute::{self, Wrong};
@@ -17,11 +19,13 @@ use crate::settings::{MAX_ATTRIBUTES, MAX_KEY_BYTES};
 
 /// `TG.ADMIT [COST n] [PATIENCE ms] attribute value …`
 pub(super) fn admit(call: &mut Call<'_, '_>) -> Refused {
-    let attributes = attributes(call)?;
+    let mut attributes = mem::take(call.attributes).cleared();
+    read(call.words, &mut attributes)?;
     // Nothing has to outlive this call if the answer is there.
     if let Some(admission) = call.post.engine.rules().admit_at_once(&attributes) {
         let permits = fields::admission(&mut call.replies, &admission);
         call.session.untold.note(permits, &call.post.engine);
+        *call.attributes = attributes.cleared();
         return Ok(());
     }
     let (post, protocol, attributes) = (call.post.clone(), call.session.protocol, attributes.into_owned());
@@ -37,30 +41,30 @@ pub(super) fn admit(call: &mut Call<'_, '_>) -> Refused {
     Ok(())
 }
 
-/// What is known about the request.
-fn attributes<'a>(call: &Call<'a, '_>) -> Result<Attributes<'a>, String> {
-    let (mut attributes, mut at) = (Attributes::new(), 1);
+/// Reads options and attributes behind the name of the command.
+fn read<'a>(words: Words<'a>, attributes: &mut Attributes<'a>) -> Refused {
+    let mut at = 1;
     // Options come first: behind an attribute these are names of attributes, too.
-    while let (Some(option), Some(value)) = (call.words.get(at), call.words.get(at + 1)) {
+    while let (Some(option), Some(value)) = (words.get(at), words.get(at + 1)) {
         if option.eq_ignore_ascii_case(b"COST") {
             let units = unsigned(value, "COST takes a whole number")?;
-            attributes = attributes
-                .cost(Cost::new(units).map_err(|_| "ERR COST is at least 1; leave it out for 1".to_owned())?);
+            let cost = Cost::new(units).map_err(|_| "ERR COST is at least 1; leave it out for 1".to_owned())?;
+            *attributes = mem::take(attributes).cost(cost);
         } else if option.eq_ignore_ascii_case(b"PATIENCE") {
             let ms = unsigned(value, "PATIENCE takes whole milliseconds")?;
-            attributes = attributes.patience(Duration::from_millis(ms));
+            *attributes = mem::take(attributes).patience(Duration::from_millis(ms));
         } else {
             break;
         }
         at += 2;
     }
-    let (words, mut bytes) = (call.words.from(at), 0);
+    let (words, mut bytes) = (words.from(at), 0);
     if words.len() > 2 * MAX_ATTRIBUTES {
         return Err(format!("ERR a request has at most {MAX_ATTRIBUTES} attributes"));
     }
-    for pair in 0..words.len().div_ceil(2) {
-        let name = words.get(2 * pair).unwrap_or_default();
-        let Some(value) = words.get(2 * pair + 1) else {
+    let mut rest = words.iter();
+    while let Some(name) = rest.next() {
+        let Some(value) = rest.next() else {
             return Err(format!(
                 "ERR attribute '{}' has no value; write attribute value, again and again",
                 echo(name)
@@ -72,18 +76,17 @@ fn attributes<'a>(call: &Call<'a, '_>) -> Result<Attributes<'a>, String> {
                 "ERR the attributes of a request have at most {MAX_KEY_BYTES} bytes together"
             ));
         }
-        attributes = put(attributes, name, value)?;
+        let put = attribute::name(name).and_then(|text| attribute::add(attributes, text, value));
+        put.map_err(|wrong| not_put(name, value, wrong))?;
     }
-    Ok(attributes)
+    Ok(())
 }
 
-fn put<'a>(attributes: Attributes<'a>, name: &'a [u8], value: &'a [u8]) -> Result<Attributes<'a>, String> {
-    let put = attribute::name(name).and_then(|text| attribute::add(attributes, text, value));
-    put.map_err(|wrong| {
-        let not = match wrong {
-            Wrong::NoAddress => format!(", not '{}'", echo(value)),
-            _ => String::new(),
-        };
-        format!("ERR attribute '{}' {wrong}{not}", echo(name))
-    })
+#[cold]
+fn not_put(name: &[u8], value: &[u8], wrong: Wrong) -> String {
+    let not = match wrong {
+        Wrong::NoAddress => format!(", not '{}'", echo(value)),
+        _ => String::new(),
+    };
+    format!("ERR attribute '{}' {wrong}{not}", echo(name))
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tidegate::Ask;
+use tidegate_rules::Attributes;
 
 use super::command::{Command, Spec};
 use super::later::Later;
@@ -61,6 +62,8 @@ pub(super) struct Session {
 pub(super) struct Desk {
     arguments: Arguments,
     pub(super) takes: Takes,
+    /// Empty: the memory of the last request that rules were asked about.
+    attributes: Attributes<'static>,
 }
 
 /// How far the bytes of a client were understood.
@@ -91,6 +94,7 @@ pub(super) struct Call<'a, 'o> {
     pub(super) session: &'a mut Session,
     pub(super) post: &'a Arc<Post>,
     pub(super) takes: &'a mut Takes,
+    pub(super) attributes: &'a mut Attributes<'static>,
     /// All bytes that were read.
     pub(super) input: &'a [u8],
     /// Where this request begins in them.
@@ -129,7 +133,7 @@ impl Session {
         out: &mut Vec<u8>,
     ) -> Progress {
         let (mut bytes, mut commands) = (0, 0);
-        let Desk { arguments, takes } = desk;
+        let Desk { arguments, takes, attributes } = desk;
         self.stretch.begin();
         let next = loop {
             if self.stretch.is_open() {
@@ -158,7 +162,7 @@ impl Session {
                     }
                     if words.len() > 0 {
                         commands += 1;
-                        Call { session: self, post, takes, input, begin: bytes, words, replies }.answer();
+                        Call { session: self, post, takes, attributes, input, begin: bytes, words, replies }.answer();
                     }
                     bytes += read;
                 }

@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use tidegate_rules::Attributes;
+
 use super::parse::{Arguments, Caller, Step};
 use super::reply::Replies;
 use super::session::{Call, ENOUGH_OUTPUT, Session};
@@ -90,7 +92,7 @@ impl Session {
         out: &mut Vec<u8>,
     ) -> Executed {
         let Some(Queued { bytes, mut begin }) = self.stretch.queued.take() else { return Executed::Whole };
-        let mut arguments = Arguments::default();
+        let (mut arguments, attributes) = (Arguments::default(), &mut Attributes::new());
         let executed = loop {
             let Ok(Step::Request { bytes: read }) = arguments.parse(&bytes[begin..], Caller::Known) else {
                 break Executed::Whole;
@@ -104,7 +106,7 @@ impl Session {
             }
             self.stretch.visit((words.len() / WORDS_PER_KEY).max(1));
             let replies = Replies::new(out, self.protocol);
-            Call { session: self, post, takes, input: &bytes, begin, words, replies }.answer();
+            Call { session: self, post, takes, attributes, input: &bytes, begin, words, replies }.answer();
             begin += read;
         };
         // Their keys are in these bytes.

@@ -14,6 +14,7 @@ mod cells;
 mod change;
 mod core;
 mod counters;
+mod draft;
 mod files;
 mod memo;
 pub(crate) mod memory;
@@ -25,6 +26,7 @@ mod table;
 mod tests;
 
 pub(crate) use batch::Placed;
+pub(crate) use draft::{CellTake, Undecided, take_cells};
 pub use counters::ZoneCounts;
 pub use files::StateCounts;
 pub use memory::ZoneError;
