@@ -70,7 +70,7 @@ impl<'a> Attributes<'a> {
     /// missing, see [`Attributes::try_set`].
     #[must_use]
     pub fn set(mut self, name: impl Into<Cow<'a, str>>, value: impl Into<Value<'a>>) -> Attributes<'a> {
-        let _ = self.insert(name, value);
+        let _ = self.put(name.into(), value.into());
         self
     }
 
@@ -80,16 +80,31 @@ impl<'a> Attributes<'a> {
         name: impl Into<Cow<'a, str>>,
         value: impl Into<Value<'a>>,
     ) -> Result<Attributes<'a>, NoAddress> {
-        self.insert(name, value).map(|()| self)
+        self.put(name.into(), value.into()).map(|()| self)
     }
 
-    /// [`Attributes::try_set`] in place.
-    pub fn insert(
+    /// One more attribute in place, if it is not known yet.
+    pub fn insert_new(
         &mut self,
         name: impl Into<Cow<'a, str>>,
         value: impl Into<Value<'a>>,
-    ) -> Result<(), NoAddress> {
+    ) -> Result<(), NotInserted> {
         let (name, value) = (canonical(name.into()), value.into());
+        if name == IP {
+            if self.ip.is_some() {
+                return Err(NotInserted::Twice);
+            }
+            self.ip = Some(address(&value.0).ok_or(NotInserted::NoAddress)?);
+        } else if self.each.iter().any(|(of, _)| *of == name) {
+            return Err(NotInserted::Twice);
+        } else {
+            self.each.push((name, value));
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, name: Cow<'a, str>, value: Value<'a>) -> Result<(), NoAddress> {
+        let name = canonical(name);
         if name == IP {
             self.ip = address(&value.0);
             return if self.ip.is_some() { Ok(()) } else { Err(NoAddress) };
@@ -212,6 +227,15 @@ impl std::fmt::Display for NoAddress {
 }
 
 impl std::error::Error for NoAddress {}
+
+/// Why an attribute was not inserted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotInserted {
+    /// It is known already.
+    Twice,
+    /// It was to be `ip`, and is no address: [`NoAddress`].
+    NoAddress,
+}
 
 /// The name of an attribute as rules know it: header fields have one name in any case.
 pub(crate) fn canonical(name: Cow<'_, str>) -> Cow<'_, str> {

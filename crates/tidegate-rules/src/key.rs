@@ -94,6 +94,9 @@ impl KeyParts {
     ///
     /// A key with a part missing or repeated has a mark in front, so it is no other's.
     pub(crate) fn key(&self, seen: &Seen<'_>) -> Keyed {
+        if self.parts.is_empty() {
+            return Keyed::By(Key::from_parts::<PartValue<'_>>([]));
+        }
         let mut absent = AbsentParts::default();
         for (index, part) in self.parts.iter().enumerate() {
             if self.on_repeated == OnRepeated::Share && seen.is_repeated(part.slot) {
@@ -108,11 +111,14 @@ impl KeyParts {
         if absent.any_missing() && self.on_missing == OnMissing::Skip {
             return Keyed::Skip;
         }
-        let values = self.parts.iter().enumerate().map(|(index, part)| {
-            let value = if absent.contains(index) { None } else { self.value(part, seen) };
-            value.unwrap_or(PartValue::Bytes(&[]))
+        let values = self.parts.iter().enumerate().filter_map(|(index, part)| match absent.contains(index) {
+            true => Some(PartValue::Bytes(&[])),
+            false => self.value(part, seen),
         });
-        Keyed::By(Key::from_parts(absent.mark().map(PartValue::Bytes).into_iter().chain(values)))
+        Keyed::By(match absent.mark() {
+            None => Key::from_parts(self.parts.iter().filter_map(|part| self.value(part, seen))),
+            Some(mark) => Key::from_parts(std::iter::once(PartValue::Bytes(mark)).chain(values)),
+        })
     }
 
     /// The keys that a request with several values of a part would have with one of them each, if all such requests are
@@ -158,6 +164,7 @@ impl KeyParts {
         self.parts.iter().map(|part| (&*part.name, self.value(part, seen).map(text))).collect()
     }
 
+    #[inline]
     fn value<'s>(&self, part: &Part, seen: &'s Seen<'_>) -> Option<PartValue<'s>> {
         match part.slot {
             Slot::Ip => {

@@ -36,7 +36,7 @@ mod schedule;
 mod seen;
 mod top;
 
-pub use attributes::{Attributes, NoAddress, Value};
+pub use attributes::{Attributes, NoAddress, NotInserted, Value};
 pub use condition::Condition;
 pub use config::PolicyError;
 pub use differences::differences;

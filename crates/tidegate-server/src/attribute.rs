@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use tidegate_rules::{Attributes, Value};
+use tidegate_rules::{Attributes, NotInserted, Value};
 
 /// The longest name of an attribute, in bytes: rules have no longer ones.
 pub(crate) const MAX_NAME_BYTES: usize = 128;
@@ -31,11 +31,11 @@ pub(crate) fn put<'a>(
     name: Cow<'a, str>,
     value: impl Into<Value<'a>>,
 ) -> Result<(), Wrong> {
-    if attributes.has(&name) {
-        return Err(Wrong::Twice);
-    }
     check_length(&name)?;
-    attributes.insert(name, value).map_err(|_| Wrong::NoAddress)
+    attributes.insert_new(name, value).map_err(|wrong| match wrong {
+        NotInserted::Twice => Wrong::Twice,
+        NotInserted::NoAddress => Wrong::NoAddress,
+    })
 }
 
 /// One more value: a request may have several header fields, cookies and parts of the query of one name, and anything

@@ -59,7 +59,7 @@ impl Gate {
     /// All entries at the same time: a remote store is not waited for once for each of them.
     async fn settle(&self, bill: &mut Bill, units: u64, way: Way) -> Result<Adjusted, StoreError> {
         let Some(force) = bill.force.clone() else { return Ok(Adjusted::Whole) };
-        let (corrections, mut all_of_it) = self.corrections(&force, bill, (units, way));
+        let (corrections, mut all_of_it) = self.corrections(&force, bill, units, way);
         let answers = match way {
             Way::Charge => force.charge_all(bill, &corrections).await,
             Way::Refund => force.refund_all(bill, &corrections).await,
@@ -83,7 +83,8 @@ impl Gate {
         &self,
         force: &InForce,
         bill: &mut Bill,
-        (units, way): (u64, Way),
+        units: u64,
+        way: Way,
     ) -> (Vec<Correction>, Adjusted) {
         let (now, mut corrections, mut all_of_it) = (self.in_force(), Vec::new(), Adjusted::Whole);
         for (place, entry) in bill.entries.iter_mut().enumerate() {

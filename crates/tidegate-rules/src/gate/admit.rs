@@ -9,7 +9,7 @@ use tidegate::{DecidedBy, Decision, Decisions, OpenReceipt, StoreError, Ticks, T
 use super::admission::{Admission, Binding, HeldPermit, Outcome};
 use super::batch::Moment;
 use super::bill::Entry;
-use super::together::{Decided, Together};
+use super::together::{Decided, OwnDecisions, Together};
 use super::visit::{Asked, Circumstances, Visit};
 use super::{Gate, InForce, at_once};
 use crate::attributes::Attributes;
@@ -126,14 +126,19 @@ impl Gate {
         if visit.is_forbidden() {
             return Some(force.unasked(&visit, true));
         }
-        let together = Together::of(std::slice::from_ref(&visit), measured.bill.is_some());
+        let asks = visit.asks(measured.bill.is_some());
         let mut decisions = match moment.at {
-            Some(at) => zones.take_all_as_of(at, &together.asks),
-            None => zones.take_all(&together.asks),
+            Some(at) => zones.take_all_as_of(at, &asks),
+            None => zones.take_all(&asks),
         };
-        let denied = decisions.each().iter().filter(|decision| !decision.is_allowed()).count();
-        measured.receipts = decisions.take_receipts().into_iter();
-        let own = together.own(&decisions, 0..visit.enforced.len());
+        if measured.bill.is_some() {
+            measured.receipts = decisions.take_receipts().into_iter();
+        }
+        let (mut own, mut denied) = (OwnDecisions::new(), 0);
+        for decision in decisions.each() {
+            own.push(Decided { decision, by: DecidedBy::Memory });
+            denied += usize::from(!decision.is_allowed());
+        }
         let request = Request { attributes, visit: &visit, own: &own, denied, now: &now, at: moment.at };
         self.count_enforced(force, request, measured);
         if visit.is_measured() {
@@ -245,32 +250,35 @@ impl Gate {
     /// The answer to a request whose decisions are counted.
     #[inline]
     fn answer(&self, force: &InForce, request: Request<'_, '_>, measured: &mut Measured<'_>) -> Admission {
-        let permits = std::mem::take(&mut measured.permits);
         let Request { visit, own, .. } = request;
         let happens = request.denied == 0;
         if own.is_empty() {
+            let permits = std::mem::take(&mut measured.permits);
             return Admission { permits, ..self.without_limits(force, visit, !happens) };
         }
         let (binding, delay) = binding(visit, own);
         let decided_by = binding.map_or(DecidedBy::Open, |(decided, _)| decided.by);
-        let outcome = match binding {
-            None => Outcome::Open { rule: visit.enforced[0].rule.name.clone(), delay },
-            Some((Decided { decision, by }, asked)) => Outcome::Limited(Binding {
-                rule: asked.rule.name.clone(),
-                limit: *asked.limit.limit_of(by),
-                cost: asked.ask.cost.get(),
-                decision: *decision,
-                delay,
-                is_allowed: own.iter().all(Decided::is_allowed),
-            }),
-        };
-        let admission = Admission { outcome, decided_by, permits };
+        let is_allowed = own.iter().all(Decided::is_allowed);
         // An admission that does not take place was not decided in place of the remote store.
-        let is_counted = happens || !admission.is_allowed() || !decided_by.is_fallback();
+        let is_counted = happens || !is_allowed || !decided_by.is_fallback();
         if let Some(meter) = force.store.store().meter().filter(|_| is_counted) {
-            meter.decided.count(decided_by, admission.is_allowed());
+            meter.decided.count(decided_by, is_allowed);
         }
-        admission
+        Admission {
+            outcome: match binding {
+                None => Outcome::Open { rule: visit.enforced[0].rule.name.clone(), delay },
+                Some((Decided { decision, by }, asked)) => Outcome::Limited(Binding {
+                    rule: asked.rule.name.clone(),
+                    limit: *asked.limit.limit_of(by),
+                    cost: asked.ask.cost.get(),
+                    decision: *decision,
+                    delay,
+                    is_allowed,
+                }),
+            },
+            decided_by,
+            permits: std::mem::take(&mut measured.permits),
+        }
     }
 
     /// The answer to a request that no limit had to be asked about, though others may have refused one beside it.
@@ -291,8 +299,7 @@ impl Gate {
         at: Option<Timestamp>,
         measured: &mut Measured<'_>,
     ) -> Option<Decision> {
-        let subject = asked.subject().without_fallback();
-        let ask = [(if measured.bill.is_some() { subject.tracked() } else { subject }, asked.ask)];
+        let ask = [(asked.subject(measured.bill.is_some()).without_fallback(), asked.ask)];
         let answer = if measured.has_failed { None } else { Some(force.store.take(&ask, at).await) };
         let Some(Ok(mut decisions)) = answer else {
             // A rule that is only measured denies nothing, not even by failing.

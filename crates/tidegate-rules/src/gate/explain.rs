@@ -132,7 +132,7 @@ impl Gate {
         let around = Circumstances { overrides: &self.inner.overrides, now: &now };
         match part(force, id, &mut Keys::of(seen), attributes, &around) {
             Some(Part::Counts(asked, _)) => {
-                let (subject, ask) = (asked.subject(), asked.ask);
+                let (subject, ask) = (asked.subject(false), asked.ask);
                 told.limit = Some(*asked.limit());
                 told.decision = Some(force.store.store().peek(subject, ask).await?);
             }

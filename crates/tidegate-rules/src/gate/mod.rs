@@ -212,7 +212,7 @@ impl Gate {
             meters.push(known.map_or_else(Arc::default, |id| Arc::clone(&old.meters[id as usize])));
         }
         let store = old.store.going_on_as(store);
-        self.inner.overrides.keep_those_of((&old.policy, &policy), self.inner.calendar.now());
+        self.inner.overrides.keep_those_of(&old.policy, &policy, self.inner.calendar.now());
         let force = Arc::new(InForce { policy, store, limits: limits.into(), meters: meters.into() });
         self.inner.force.store(force.clone());
         force.store.store().forget_refusals();

@@ -130,11 +130,14 @@ pub(crate) struct Overrides {
 }
 
 impl Overrides {
+    /// Returns true if there is none at all, as with most policies.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        !self.has_any.load(Ordering::Acquire)
+    }
+
     /// The override of a key, if it matters now; the date is only asked for if there is one.
     pub(crate) fn of(&self, rule: &Rule, key: &Key, now: impl FnOnce() -> i64) -> Option<Arc<Overridden>> {
-        if !self.has_any.load(Ordering::Acquire) {
-            return None;
-        }
         let all = self.all.load();
         let found = all.get(rule.name())?.get(key)?;
         (found.one().is_about(rule) && found.matters_at(now())).then(|| Arc::clone(found))
@@ -145,12 +148,10 @@ impl Overrides {
     pub(crate) fn deny_a_value(
         &self,
         rule: &Rule,
-        (key, seen): (&KeyParts, &Seen<'_>),
+        key: &KeyParts,
+        seen: &Seen<'_>,
         now: impl Fn() -> i64,
     ) -> bool {
-        if !self.has_any.load(Ordering::Acquire) {
-            return false;
-        }
         let all = self.all.load();
         let Some(of_rule) = all.get(rule.name()) else { return false };
         let denies = |found: &Overridden| {
@@ -165,7 +166,7 @@ impl Overrides {
 
     /// Ends those whose rule is gone or counts by other parts, under which the same key has another meaning. Counts of a
     /// rule that moved to another zone are not there.
-    pub(crate) fn keep_those_of(&self, (old, new): (&Policy, &Policy), now: i64) {
+    pub(crate) fn keep_those_of(&self, old: &Policy, new: &Policy, now: i64) {
         if self.all.load().is_empty() {
             return;
         }

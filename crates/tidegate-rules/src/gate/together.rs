@@ -42,33 +42,31 @@ pub(super) type OwnDecisions<'d> = SmallVec<[Decided<'d>; FEW]>;
 /// All asks, and which of them each rule of each request stands for.
 #[derive(Debug)]
 pub(super) struct Together<'v> {
-    pub(super) asks: SmallVec<[(Subject<'v>, Ask); FEW]>,
+    pub(super) asks: Asks<'v>,
     /// The ask of each rule of each request; none if each has its own.
     places: Option<Vec<usize>>,
 }
 
+/// The asks of rules, in their order.
+pub(super) type Asks<'v> = SmallVec<[(Subject<'v>, Ask); FEW]>;
+
 impl<'v> Together<'v> {
     /// All asks of these requests, with receipts if they are tracked.
-    #[inline]
     pub(super) fn of<'p: 'v>(visits: &'v [Visit<'p>], is_tracked: bool) -> Together<'v> {
-        let each = visits.iter().flat_map(|visit| &visit.enforced);
-        let each = each.map(|asked| {
-            let subject = asked.subject();
-            (asked, if is_tracked { subject.tracked() } else { subject })
-        });
         match visits {
             // The rules of one request are different ones.
-            [] | [_] => {
-                let asks = each.map(|(asked, subject)| (subject, asked.ask)).collect();
-                Together { places: None, asks }
+            [] => Together { asks: Asks::new(), places: None },
+            [visit] => Together { asks: visit.asks(is_tracked), places: None },
+            _ => {
+                let each = visits.iter().flat_map(|visit| &visit.enforced);
+                Together::joined(each.map(|asked| (asked, asked.subject(is_tracked))))
             }
-            _ => Together::joined(each),
         }
     }
 
     fn joined<'p: 'v>(each: impl Iterator<Item = (&'v Asked<'p>, Subject<'v>)>) -> Together<'v> {
         let mut known: HashMap<_, usize> = HashMap::new();
-        let (mut asks, mut places) = (SmallVec::<[(_, _); FEW]>::new(), Vec::new());
+        let (mut asks, mut places) = (Asks::new(), Vec::new());
         for (asked, subject) in each {
             let next = asks.len();
             // Each has a permit of its own.
@@ -88,7 +86,6 @@ impl<'v> Together<'v> {
     }
 
     /// The decisions about these rules, counted over all requests.
-    #[inline]
     pub(super) fn own<'d>(&self, decisions: &'d Decisions, rules: Range<usize>) -> OwnDecisions<'d> {
         let place = |rule| self.places.as_ref().map_or(rule, |places| places[rule]);
         rules.map(|rule| Decided::at(place(rule), decisions)).collect()

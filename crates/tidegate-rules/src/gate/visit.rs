@@ -6,6 +6,7 @@ use tidegate::{Ask, Key, Limit, Subject};
 use super::InForce;
 use super::limits::LimitInUse;
 use super::overrides::{Instead, Overrides};
+use super::together::Asks;
 use crate::attributes::Attributes;
 use crate::index::RuleId;
 use crate::key::{KeyParts, Keyed};
@@ -122,6 +123,16 @@ impl<'p> Visit<'p> {
         }
     }
 
+    /// The asks of the rules that are obeyed, with receipts if they are tracked.
+    #[inline]
+    pub(super) fn asks(&self, is_tracked: bool) -> Asks<'_> {
+        let mut asks = Asks::new();
+        for asked in &self.enforced {
+            asks.push((asked.subject(is_tracked), asked.ask));
+        }
+        asks
+    }
+
     /// Returns true if a rule denies it without counting.
     pub(super) fn is_forbidden(&self) -> bool {
         matches!(self.fixed, Some((_, Fixed::Deny)))
@@ -155,7 +166,8 @@ pub(super) fn part<'p>(
     };
     // A candidate decides nothing, so nothing holds instead.
     let found = match limited.candidate_for {
-        None if around.overrides.deny_a_value(rule, (&limited.key, keys.seen), around.now) => {
+        _ if around.overrides.is_empty() => None,
+        None if around.overrides.deny_a_value(rule, &limited.key, keys.seen, around.now) => {
             return Some(Part::Denied(terms.mode));
         }
         None => around.overrides.of(rule, &key, || (around.now)()),
@@ -182,9 +194,13 @@ impl<'p> Asked<'p> {
         self.limit.limit()
     }
 
-    pub(super) fn subject(&self) -> Subject<'_> {
+    /// Its key under its limit, with a receipt for a take if it is tracked.
+    #[inline]
+    pub(super) fn subject(&self, is_tracked: bool) -> Subject<'_> {
         let subject = self.limit.subject(&self.key).when_full(self.limited.when_full);
-        subject.in_zone(self.limited.zone.as_deref()).on_store_failure(self.limited.on_store_failure)
+        let subject =
+            subject.in_zone(self.limited.zone.as_deref()).on_store_failure(self.limited.on_store_failure);
+        if is_tracked { subject.tracked() } else { subject }
     }
 
     /// The same asked of a candidate for this rule.

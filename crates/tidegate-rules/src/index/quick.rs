@@ -31,9 +31,8 @@ impl Hasher for Quick {
             self.mix(u64::from_le_bytes(*word));
         }
         if !rest.is_empty() {
-            let mut last = [0; 8];
-            last[..rest.len()].copy_from_slice(rest);
-            self.mix(u64::from_le_bytes(last));
+            // A copy of a length that is not known would be a call.
+            self.mix(bytes.last_chunk().map_or_else(|| short_word(rest), |last| u64::from_le_bytes(*last)));
         }
     }
 
@@ -49,6 +48,17 @@ impl Hasher for Quick {
 
     fn finish(&self) -> u64 {
         self.0
+    }
+}
+
+/// Up to seven bytes as a word.
+#[inline]
+fn short_word(bytes: &[u8]) -> u64 {
+    match (bytes.first_chunk(), bytes.last_chunk()) {
+        (Some(first), Some(last)) => {
+            u64::from(u32::from_le_bytes(*first)) << 32 | u64::from(u32::from_le_bytes(*last))
+        }
+        _ => bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::receipts::take_all_tracked;
 use super::together::{Bid, take_again};
-use super::zone::{CellTake, Undecided, take_cells};
+use super::zone::{CellTakes, MAX_CELL_TAKES};
 use super::{Answer, Holder, Map, Memory, OpenReceipt, Store, StoreError, Subject, Zone, Zones};
 use crate::algorithm::State;
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
@@ -17,9 +17,6 @@ use crate::receipt::Receipt;
 use crate::store::limit_table::LimitTable;
 use crate::store::name::{Account, Name, Namespace};
 use crate::time::{RECENT, Timestamp};
-
-/// So many asks are compared each with each.
-const FEW: usize = 16;
 
 /// A store in memory, or several: whoever holds a subject.
 trait Holding {
@@ -47,30 +44,29 @@ trait Holding {
 
     /// The takes of these asks from their cells, if each limit is in use and its states are cells, and none is asked for
     /// twice.
-    #[inline]
-    fn cell_takes<'a>(&'a self, asks: &[(Subject<'a>, Ask)]) -> Option<Few<CellTake<'a>>> {
-        let take = |(subject, ask): &(Subject<'a>, Ask)| {
+    #[inline(always)]
+    fn place<'a>(&'a self, asks: &[(Subject<'a>, Ask)]) -> Option<CellTakes<'a>> {
+        let mut takes = CellTakes::default();
+        for (place, (subject, ask)) in asks.iter().enumerate() {
             let limit = subject.bound_in(self.limits_of(subject))?;
-            match self.holding(subject, limit.terms()) {
-                Holder::Zone(zone) => {
-                    Some(CellTake::new(zone, limit, subject.key).asking(subject.when_full, *ask))
-                }
-                Holder::Map(_) => None,
+            let Holder::Zone(zone) = self.holding(subject, limit.terms()) else { return None };
+            if !takes.place(place, zone, limit, subject, *ask) {
+                return None;
             }
-        };
-        let takes: Few<_> =
-            if asks.len() > FEW { return None } else { asks.iter().map(take).collect::<Option<_>>()? };
-        let is_twin = |place: usize| takes[..place].iter().any(|other| other.is_same_state(&takes[place]));
-        if (1..takes.len()).any(is_twin) { None } else { Some(takes) }
+        }
+        Some(takes)
     }
 
     /// Takes all or none, now or as of a recent reading of the clock.
+    #[inline(always)]
     fn take_several(&self, asks: &[(Subject<'_>, Ask)], at: Option<Timestamp>) -> Decisions {
         let mut taken = Few::Zero;
-        if let Some(takes) = self.cell_takes(asks) {
-            match take_cells(&takes, at.unwrap_or_else(|| self.time())) {
-                Ok(decisions) => return Decisions::new(decisions),
-                Err(Undecided { written }) => taken = written,
+        if asks.len() <= MAX_CELL_TAKES {
+            if let Some(takes) = self.place(asks) {
+                match takes.take(at.unwrap_or_else(|| self.time())) {
+                    Ok(decisions) => return decisions,
+                    Err(written) => taken = written,
+                }
             }
         }
         self.take_by_name(asks, at, taken)

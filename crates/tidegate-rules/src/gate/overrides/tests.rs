@@ -51,9 +51,9 @@ fn an_override_is_nobody_elses_when_the_rule_counts_by_something_else() {
     let by_header = policy("api", "header.x");
     assert_eq!(instead(&overrides, &by_header.rules()[0], &key, 0), None);
     let by_user = policy("api", "user");
-    overrides.keep_those_of((&by_user, &by_user), 0);
+    overrides.keep_those_of(&by_user, &by_user, 0);
     assert_eq!(overrides.list(0).len(), 1);
-    overrides.keep_those_of((&by_user, &by_header), 0);
+    overrides.keep_those_of(&by_user, &by_header, 0);
     assert_eq!(overrides.list(0), []);
 }
 

@@ -19,7 +19,7 @@ use crate::settings::{MAX_ATTRIBUTES, MAX_KEY_BYTES};
 
 /// `TG.ADMIT [COST n] [PATIENCE ms] attribute value …`
 pub(super) fn admit(call: &mut Call<'_, '_>) -> Refused {
-    let mut attributes = mem::take(call.attributes).cleared();
+    let mut attributes: Attributes<'_> = mem::take(call.attributes);
     read(call.words, &mut attributes)?;
     // Nothing has to outlive this call if the answer is there.
     if let Some(admission) = call.post.engine.rules().admit_at_once(&attributes) {

@@ -20,16 +20,26 @@ use super::{WhenFull, Zone};
 use crate::algorithm::{Decide as _, OneWord as _};
 use crate::ask::Ask;
 use crate::decision::Decision;
+use crate::decisions::Decisions;
 use crate::few::Few;
-use crate::key::Key;
 use crate::limit::Terms;
 use crate::receipt::Receipt;
+use crate::store::Subject;
 use crate::store::bound::BoundLimit;
 use crate::time::Timestamp;
 
-/// One of several takes, whose cells are fetched.
+/// The most takes that are decided so.
+pub(crate) const MAX_CELL_TAKES: usize = 4;
+
+/// Takes that stand or fall together, whose cells are fetched.
+#[derive(Debug, Default)]
+pub(crate) struct CellTakes<'a> {
+    each: [Option<CellTake<'a>>; MAX_CELL_TAKES],
+}
+
+/// One of several takes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct CellTake<'a> {
+struct CellTake<'a> {
     zone: &'a Zone,
     limit: &'a BoundLimit,
     spot: Spot,
@@ -48,58 +58,66 @@ struct Draft<'a> {
     era: u64,
 }
 
-/// Why several takes were not decided.
-#[derive(Debug)]
-pub(crate) struct Undecided {
-    /// The receipts of the first of them, which are to be undone.
-    pub(crate) written: Few<Receipt>,
-}
+impl<'a> CellTakes<'a> {
+    /// Hashes a name, and asks for its cells. Returns false if there is a take of the same state already, or perhaps.
+    #[inline(always)]
+    pub(crate) fn place(
+        &mut self,
+        place: usize,
+        zone: &'a Zone,
+        limit: &'a BoundLimit,
+        subject: &Subject<'a>,
+        ask: Ask,
+    ) -> bool {
+        let table = &zone.inner.core.table;
+        let spot = table.spot(limit.name().prefix.hash_encoded(subject.key.as_bytes()));
+        table.prefetch(&spot);
+        let is_twin = |other: &CellTake<'_>| other.spot.fingerprint == spot.fingerprint;
+        if self.each.iter().flatten().any(is_twin) {
+            return false;
+        }
+        self.each[place] = Some(CellTake { zone, limit, spot, when_full: subject.when_full, ask });
+        true
+    }
 
-/// Spends on all, or on none. The states of all have to be different ones.
-pub(crate) fn take_cells(takes: &[CellTake<'_>], at: Timestamp) -> Result<Few<Decision>, Undecided> {
-    let drafts: Option<Few<_>> = takes.iter().map(|take| take.draft(at)).collect();
-    let mut drafts = drafts.ok_or(Undecided { written: Few::Zero })?;
-    if !drafts.iter().all(|draft| draft.decision.is_allowed()) {
-        // A debt that is cut by its denial, or a denial that counts, is written in the general way.
-        let is_written = |draft: &Draft<'_>| !draft.decision.is_allowed() && draft.after != draft.before;
-        if drafts.iter().any(is_written) {
-            return Err(Undecided { written: Few::Zero });
+    /// Spends on all, or on none. If nothing was decided, the receipts of the first of them, which are to be undone.
+    #[inline(always)]
+    pub(crate) fn take(&self, at: Timestamp) -> Result<Decisions, Few<Receipt>> {
+        let mut drafts = [None; MAX_CELL_TAKES];
+        let (mut passes, mut is_written) = (true, false);
+        // The last first: a rule for all, whose cell is at hand, mostly comes behind those for one key each.
+        for (take, draft) in self.each.iter().zip(&mut drafts).rev() {
+            let Some(take) = take else { continue };
+            let drafted = take.draft(at).ok_or(Few::Zero)?;
+            let is_allowed = drafted.decision.is_allowed();
+            passes &= is_allowed;
+            is_written |= !is_allowed && drafted.after != drafted.before;
+            *draft = Some(drafted);
         }
-        return Ok(drafts.iter().map(|draft| draft.decision).collect());
-    }
-    for place in 0..takes.len() {
-        if !takes[place].write(&mut drafts[place], at) {
-            let written = takes.iter().zip(drafts.iter()).take(place);
-            return Err(Undecided { written: written.map(|(take, draft)| take.receipt(draft, at)).collect() });
+        if passes {
+            for (place, take) in self.each.iter().flatten().enumerate() {
+                if !drafts[place].as_mut().is_some_and(|draft| take.write(draft, at)) {
+                    return Err(self.receipts(&drafts[..place], at));
+                }
+            }
+        } else if is_written {
+            // A debt that is cut by its denial, or a denial that counts, is written in the general way.
+            return Err(Few::Zero);
         }
+        Ok(Decisions::new(drafts.iter().flatten().map(|draft| draft.decision).collect::<Few<_>>()))
     }
-    Ok(drafts.iter().map(|draft| draft.decision).collect())
+
+    /// The receipts of drafts that were written.
+    #[cold]
+    fn receipts(&self, written: &[Option<Draft<'_>>], at: Timestamp) -> Few<Receipt> {
+        let drafts = self.each.iter().flatten().zip(written.iter().flatten());
+        drafts.map(|(take, draft)| take.receipt(draft, at)).collect()
+    }
 }
 
 impl<'a> CellTake<'a> {
-    /// Hashes the name, and asks for the cells.
-    #[inline]
-    pub(crate) fn new(zone: &'a Zone, limit: &'a BoundLimit, key: &Key) -> CellTake<'a> {
-        let table = &zone.inner.core.table;
-        let spot = table.spot(limit.name().prefix.hash_encoded(key.as_bytes()));
-        table.prefetch(&spot);
-        CellTake { zone, limit, spot, when_full: WhenFull::Share, ask: Ask::ONE }
-    }
-
-    /// The same for a zone without a cell, and with this ask.
-    #[inline]
-    pub(crate) fn asking(self, when_full: WhenFull, ask: Ask) -> CellTake<'a> {
-        CellTake { when_full, ask, ..self }
-    }
-
-    /// Returns true if both may be of one state.
-    #[inline]
-    pub(crate) fn is_same_state(&self, other: &CellTake<'_>) -> bool {
-        self.spot.fingerprint == other.spot.fingerprint
-    }
-
     /// Decides by the state in the cell of its own; nothing if it has none, or if its clock may have been set back.
-    #[inline]
+    #[inline(always)]
     fn draft(&self, at: Timestamp) -> Option<Draft<'a>> {
         let era = self.zone.inner.receipts.era();
         let (cell, before) = self.zone.inner.core.table.find(&self.spot)?;
@@ -113,8 +131,14 @@ impl<'a> CellTake<'a> {
         })
     }
 
+    /// The same for a state that has changed meanwhile; nothing if it no longer passes.
+    #[cold]
+    fn draft_again(&self, at: Timestamp) -> Option<Draft<'a>> {
+        self.draft(at).filter(|draft| draft.decision.is_allowed())
+    }
+
     /// Writes what a draft leaves; decides again if the state has changed. Returns false if it no longer passes.
-    #[inline]
+    #[inline(always)]
     fn write(&self, draft: &mut Draft<'a>, at: Timestamp) -> bool {
         let core = &self.zone.inner.core;
         loop {
@@ -124,7 +148,7 @@ impl<'a> CellTake<'a> {
             if core.table.replace(draft.cell, draft.before, draft.after) {
                 return true;
             }
-            match self.draft(at).filter(|draft| draft.decision.is_allowed()) {
+            match self.draft_again(at) {
                 Some(again) => *draft = again,
                 None => return false,
             }
@@ -132,7 +156,6 @@ impl<'a> CellTake<'a> {
     }
 
     /// The receipt of a draft that was written.
-    #[cold]
     fn receipt(&self, draft: &Draft<'_>, at: Timestamp) -> Receipt {
         let (algorithm, era) = (Some(self.limit.terms().algorithm()), draft.era);
         with_word!(self.limit.terms(), terms => {

@@ -6,7 +6,7 @@
 
 use std::cell::Cell;
 
-use super::sip::{Sip, short_word};
+use super::sip::short_word;
 use super::table::Spot;
 
 /// Names up to this length are remembered: as two words, which overlap.
@@ -44,9 +44,10 @@ impl Memo {
 pub(super) struct Owner(u64);
 
 impl Owner {
-    /// The owner of all names that begin with what was hashed: the same for a limit that is prepared twice.
-    pub(super) fn of(prefix: Sip) -> Owner {
-        Owner(prefix.finish()[0])
+    /// The owner of all names that begin with what has this hash: the same for a limit that is prepared twice.
+    #[inline(always)]
+    pub(super) fn of(prefix: [u64; 2]) -> Owner {
+        Owner(prefix[0])
     }
 }
 

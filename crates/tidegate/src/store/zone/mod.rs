@@ -26,7 +26,7 @@ mod table;
 mod tests;
 
 pub(crate) use batch::Placed;
-pub(crate) use draft::{CellTake, Undecided, take_cells};
+pub(crate) use draft::{CellTakes, MAX_CELL_TAKES};
 pub use counters::ZoneCounts;
 pub use files::StateCounts;
 pub use memory::ZoneError;

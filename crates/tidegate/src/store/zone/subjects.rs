@@ -40,7 +40,8 @@ pub(super) use with_word;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StatePrefix {
     sip: Sip,
-    owner: Owner,
+    /// The hash of the key without any part.
+    of_no_part: [u64; 2],
 }
 
 impl StatePrefix {
@@ -50,7 +51,7 @@ impl StatePrefix {
         limit.iter().for_each(|word| sip.write(&word.to_le_bytes()));
         sip.write(namespace);
         sip.pad();
-        StatePrefix { sip, owner: Owner::of(sip) }
+        StatePrefix { sip, of_no_part: sip.finish() }
     }
 
     /// Where a subject is kept, which is on its way if it was not asked for just now.
@@ -58,7 +59,7 @@ impl StatePrefix {
     pub(super) fn spot(&self, table: &Table, key: &(impl IntoKey + ?Sized)) -> Spot {
         let Some(part) = key.only_part() else { return self.begin(table, key) };
         match ShortName::new(part) {
-            Some(name) => spot_of(self.owner, name, || self.begin(table, part)),
+            Some(name) => spot_of(Owner::of(self.of_no_part), name, || self.begin(table, part)),
             None => self.begin(table, part),
         }
     }
@@ -83,7 +84,11 @@ impl StatePrefix {
     }
 
     /// The same for a key that is written down, each part with its length.
+    #[inline]
     pub(crate) fn hash_encoded(&self, key: &[u8]) -> [u64; 2] {
+        if key.is_empty() {
+            return self.of_no_part;
+        }
         let mut sip = self.sip;
         sip.write(key);
         sip.finish()
