@@ -9,7 +9,7 @@ use tidegate::{DecidedBy, Decision, Decisions, OpenReceipt, StoreError, Ticks, T
 use super::admission::{Admission, Binding, HeldPermit, Outcome};
 use super::batch::Moment;
 use super::bill::Entry;
-use super::together::{Decided, OwnDecisions, Together};
+use super::together::{Asks, Decided, OwnDecisions, Together};
 use super::visit::{Asked, Circumstances, Visit};
 use super::{Gate, InForce, at_once};
 use crate::attributes::Attributes;
@@ -126,7 +126,8 @@ impl Gate {
         if visit.is_forbidden() {
             return Some(force.unasked(&visit, true));
         }
-        let asks = visit.asks(measured.bill.is_some());
+        let mut asks = Asks::new();
+        visit.put_asks(measured.bill.is_some(), &mut asks);
         let mut decisions = match moment.at {
             Some(at) => zones.take_all_as_of(at, &asks),
             None => zones.take_all(&asks),

@@ -53,15 +53,14 @@ pub(super) type Asks<'v> = SmallVec<[(Subject<'v>, Ask); FEW]>;
 impl<'v> Together<'v> {
     /// All asks of these requests, with receipts if they are tracked.
     pub(super) fn of<'p: 'v>(visits: &'v [Visit<'p>], is_tracked: bool) -> Together<'v> {
-        match visits {
-            // The rules of one request are different ones.
-            [] => Together { asks: Asks::new(), places: None },
-            [visit] => Together { asks: visit.asks(is_tracked), places: None },
-            _ => {
-                let each = visits.iter().flat_map(|visit| &visit.enforced);
-                Together::joined(each.map(|asked| (asked, asked.subject(is_tracked))))
-            }
+        // The rules of one request are different ones.
+        if let [visit] = visits {
+            let mut asks = Asks::new();
+            visit.put_asks(is_tracked, &mut asks);
+            return Together { asks, places: None };
         }
+        let each = visits.iter().flat_map(|visit| &visit.enforced);
+        Together::joined(each.map(|asked| (asked, asked.subject(is_tracked))))
     }
 
     fn joined<'p: 'v>(each: impl Iterator<Item = (&'v Asked<'p>, Subject<'v>)>) -> Together<'v> {

@@ -116,21 +116,23 @@ impl<'p> Visit<'p> {
                     return;
                 }
                 Some(Part::Denied(Mode::Shadow)) => self.refused_in_shadow.push(id),
-                Some(Part::Counts(asked, Mode::Enforce)) => self.enforced.push(asked),
+                Some(Part::Counts(asked, Mode::Enforce)) => {
+                    // It is on its way while the other rules are looked at.
+                    force.store.memory().inspect(|zones| zones.prefetch(&asked.subject(false)));
+                    self.enforced.push(asked);
+                }
                 Some(Part::Counts(asked, Mode::Shadow)) => self.shadows.push(asked),
                 Some(Part::None) | None => {}
             }
         }
     }
 
-    /// The asks of the rules that are obeyed, with receipts if they are tracked.
+    /// Adds the asks of the rules that are obeyed, with receipts if they are tracked.
     #[inline]
-    pub(super) fn asks(&self, is_tracked: bool) -> Asks<'_> {
-        let mut asks = Asks::new();
+    pub(super) fn put_asks<'v>(&'v self, is_tracked: bool, asks: &mut Asks<'v>) {
         for asked in &self.enforced {
             asks.push((asked.subject(is_tracked), asked.ask));
         }
-        asks
     }
 
     /// Returns true if a rule denies it without counting.

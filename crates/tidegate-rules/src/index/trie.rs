@@ -40,6 +40,9 @@ impl Trie {
         if !left.is_empty() {
             self.rest.iter().for_each(|bucket| tell(*bucket));
         }
+        if self.literal.is_empty() && self.any.is_none() {
+            return;
+        }
         let (piece, after) = first_piece(left);
         if let Some(next) = self.literal.get(piece) {
             next.walk(after, tell);

@@ -163,6 +163,18 @@ impl Holding for Zones {
     }
 }
 
+impl Zones {
+    /// Fetches the state of a subject that is decided about soon, if that makes it faster.
+    #[inline]
+    pub fn prefetch(&self, subject: &Subject<'_>) {
+        if let Some(limit) = subject.bound_in(self.limits_of(subject)) {
+            if let Holder::Zone(zone) = self.holding(subject, limit.terms()) {
+                zone.prefetch(limit, subject.key);
+            }
+        }
+    }
+}
+
 /// Forgets a key under every limit that its namespace has had.
 fn reset(memory: &Memory, subject: &Subject<'_>) -> Result<bool, StoreError> {
     let namespace = Namespace::new(subject.namespace());

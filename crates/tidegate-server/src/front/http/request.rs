@@ -100,9 +100,9 @@ impl<'a> Values<'a> {
             _ if attributes.has(name) && attribute::may_repeat(name) => Err(Wrong::NoList),
             _ if attributes.has(name) => Err(Wrong::Twice),
             Values::One(value) => attribute::put(attributes, name.clone(), value),
-            Values::Several(values) => values
-                .into_iter()
-                .try_for_each(|Text(value)| attribute::add(attributes, name.clone(), value)),
+            Values::Several(values) => {
+                values.into_iter().try_for_each(|Text(value)| attribute::add(attributes, name.clone(), value))
+            }
         };
         put.map_err(|wrong| {
             let shown: String = name.chars().take(MAX_SHOWN).collect();

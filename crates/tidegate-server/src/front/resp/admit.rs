@@ -28,7 +28,14 @@ pub(super) fn admit(call: &mut Call<'_, '_>) -> Refused {
         *call.attributes = attributes.cleared();
         return Ok(());
     }
-    let (post, protocol, attributes) = (call.post.clone(), call.session.protocol, attributes.into_owned());
+    admit_later(call, attributes.into_owned());
+    Ok(())
+}
+
+/// Asks a remote store.
+#[cold]
+fn admit_later(call: &mut Call<'_, '_>, attributes: Attributes<'static>) {
+    let (post, protocol) = (call.post.clone(), call.session.protocol);
     call.answer_when_known(Command::Admit, async move {
         let admitted = post.engine.rules().admit(&attributes).await;
         let mut permits = None;
@@ -38,7 +45,6 @@ pub(super) fn admit(call: &mut Call<'_, '_>) -> Refused {
         });
         Reply::telling(bytes, permits, &post.engine)
     });
-    Ok(())
 }
 
 /// Reads options and attributes behind the name of the command.
@@ -48,7 +54,8 @@ fn read<'a>(words: Words<'a>, attributes: &mut Attributes<'a>) -> Refused {
     while let (Some(option), Some(value)) = (words.get(at), words.get(at + 1)) {
         if option.eq_ignore_ascii_case(b"COST") {
             let units = unsigned(value, "COST takes a whole number")?;
-            let cost = Cost::new(units).map_err(|_| "ERR COST is at least 1; leave it out for 1".to_owned())?;
+            let cost =
+                Cost::new(units).map_err(|_| "ERR COST is at least 1; leave it out for 1".to_owned())?;
             *attributes = mem::take(attributes).cost(cost);
         } else if option.eq_ignore_ascii_case(b"PATIENCE") {
             let ms = unsigned(value, "PATIENCE takes whole milliseconds")?;

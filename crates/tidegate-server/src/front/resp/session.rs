@@ -162,7 +162,8 @@ impl Session {
                     }
                     if words.len() > 0 {
                         commands += 1;
-                        Call { session: self, post, takes, attributes, input, begin: bytes, words, replies }.answer();
+                        Call { session: self, post, takes, attributes, input, begin: bytes, words, replies }
+                            .answer();
                     }
                     bytes += read;
                 }

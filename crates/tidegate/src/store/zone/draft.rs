@@ -14,6 +14,7 @@ use super::atomic::Cell;
 use super::cell::Content;
 use super::change::Spend;
 use super::core::{Who, change_own};
+use super::memo::LONGEST;
 use super::subjects::with_word;
 use super::table::Spot;
 use super::{WhenFull, Zone};
@@ -22,6 +23,7 @@ use crate::ask::Ask;
 use crate::decision::Decision;
 use crate::decisions::Decisions;
 use crate::few::Few;
+use crate::key::Key;
 use crate::limit::Terms;
 use crate::receipt::Receipt;
 use crate::store::Subject;
@@ -70,8 +72,7 @@ impl<'a> CellTakes<'a> {
         ask: Ask,
     ) -> bool {
         let table = &zone.inner.core.table;
-        let spot = table.spot(limit.name().prefix.hash_encoded(subject.key.as_bytes()));
-        table.prefetch(&spot);
+        let spot = limit.name().prefix.spot_encoded(table, subject.key.as_bytes());
         let is_twin = |other: &CellTake<'_>| other.spot.fingerprint == spot.fingerprint;
         if self.each.iter().flatten().any(is_twin) {
             return false;
@@ -112,6 +113,16 @@ impl<'a> CellTakes<'a> {
     fn receipts(&self, written: &[Option<Draft<'_>>], at: Timestamp) -> Few<Receipt> {
         let drafts = self.each.iter().flatten().zip(written.iter().flatten());
         drafts.map(|(take, draft)| take.receipt(draft, at)).collect()
+    }
+}
+
+impl Zone {
+    /// Asks for the cells of a key under a limit, if its name is remembered until it is decided about.
+    #[inline]
+    pub(crate) fn prefetch(&self, limit: &BoundLimit, key: &Key) {
+        if key.as_bytes().len() <= LONGEST {
+            limit.name().prefix.spot_encoded(&self.inner.core.table, key.as_bytes());
+        }
     }
 }
 
@@ -167,5 +178,72 @@ impl<'a> CellTake<'a> {
     #[inline(always)]
     fn who<'w, W>(&'w self, terms: &'w W) -> Who<'w, W> {
         Who { spot: &self.spot, terms, limit: self.limit, key: None, when_full: self.when_full, at: None }
+    }
+}
+
+#[cfg(all(test, not(tidegate_models)))]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{Cost, Limit, ManualClock, PreparedLimit, Zones};
+
+    /// A zone with two limits, of which each key may take two in an hour.
+    fn zone_and_limits() -> (Zone, [PreparedLimit; 2]) {
+        let zone = Zone::with_clock(1 << 16, Arc::new(ManualClock::new()));
+        (zone, ["user", "site"].map(|name| PreparedLimit::dynamic(name, Limit::per_hour(2))))
+    }
+
+    #[test]
+    fn a_state_that_no_longer_passes_when_it_is_written_leaves_the_others_to_be_undone() {
+        let ((zone, limits), key) = (zone_and_limits(), Key::new("ana"));
+        let asks = [0, 1].map(|place: usize| (limits[place].subject(&key), Ask::ONE));
+        assert!(zone.take_all(&asks).is_allowed());
+        let remaining = || asks.map(|(subject, ask)| zone.peek(subject, ask).remaining());
+        assert_eq!(remaining(), [1, 1]);
+
+        let bound = limits.each_ref().map(|limit| limit.bound_in(zone.limits()).expect("it was used"));
+        let mut takes = CellTakes::default();
+        for (place, (subject, ask)) in asks.iter().enumerate() {
+            assert!(takes.place(place, &zone, bound[place], subject, *ask));
+        }
+        let at = zone.now();
+        let [first, last] = [0, 1].map(|place: usize| takes.each[place].expect("it was placed"));
+        let [mut of_first, mut of_last] = [first, last].map(|take| take.draft(at).expect("it has a cell"));
+        assert!(zone.take_all(&asks[1..]).is_allowed(), "another thread is faster");
+        assert!(first.write(&mut of_first, at) && !last.write(&mut of_last, at));
+        assert_eq!(remaining(), [0, 0]);
+        for receipt in takes.receipts(&[Some(of_first)], at) {
+            let _ = zone.give_back(asks[0].0, receipt);
+        }
+        assert_eq!(remaining(), [1, 0]);
+    }
+
+    #[test]
+    fn a_state_that_has_changed_is_decided_again() {
+        let ((zone, limits), key) = (zone_and_limits(), Key::new("ana"));
+        let subject = limits[0].subject(&key);
+        assert!(zone.take_all(&[(subject, Ask::ONE)]).is_allowed());
+        let bound = limits[0].bound_in(zone.limits()).expect("it was used");
+        let mut takes = CellTakes::default();
+        assert!(takes.place(0, &zone, bound, &subject, Ask::ONE));
+        assert!(!takes.place(1, &zone, bound, &subject, Ask::ONE), "one state is asked for once");
+        let take = takes.each[0].expect("it was placed");
+        let mut draft = take.draft(zone.now()).expect("it has a cell");
+        assert_eq!(zone.adjust(subject, crate::Adjustment::Refund(Cost::ONE)), crate::Adjusted::Whole);
+        assert!(take.write(&mut draft, zone.now()));
+        assert_eq!((draft.decision.remaining(), zone.peek(subject, Ask::ONE).remaining()), (1, 1));
+    }
+
+    #[test]
+    fn a_key_and_a_part_of_the_same_bytes_are_two_states() {
+        let zone = Zone::with_clock(1 << 16, Arc::new(ManualClock::new()));
+        let (zones, adhoc) = (Zones::new(&zone), crate::AdHoc::on(&zone, "user"));
+        let (limit, key) = (PreparedLimit::dynamic("user", Limit::per_hour(1)), Key::new("ana"));
+        let ask = [(limit.subject(&key), Ask::ONE)];
+        assert!(zones.take_all(&ask).is_allowed());
+        zones.prefetch(&ask[0].0);
+        assert!(adhoc.take(key.as_bytes(), &limit, Ask::ONE).is_allowed(), "the encoded key is another name");
+        assert!(!zones.take_all(&ask).is_allowed() && !adhoc.take("ana", &limit, Ask::ONE).is_allowed());
     }
 }

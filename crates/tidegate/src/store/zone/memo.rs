@@ -10,7 +10,7 @@ use super::sip::short_word;
 use super::table::Spot;
 
 /// Names up to this length are remembered: as two words, which overlap.
-const LONGEST: usize = 16;
+pub(super) const LONGEST: usize = 16;
 /// How many names a thread remembers: a power of two, and few enough for the nearest cache.
 const NAMES: usize = 64;
 /// Spreads names over the places for them. It need not be safe from anybody: to be forgotten costs a hash.
@@ -44,10 +44,16 @@ impl Memo {
 pub(super) struct Owner(u64);
 
 impl Owner {
-    /// The owner of all names that begin with what has this hash: the same for a limit that is prepared twice.
+    /// The owner of names of one part, under a limit that has this hash: the same for a limit that is prepared twice.
     #[inline(always)]
-    pub(super) fn of(prefix: [u64; 2]) -> Owner {
-        Owner(prefix[0])
+    pub(super) fn of_parts(limit: [u64; 2]) -> Owner {
+        Owner(limit[0])
+    }
+
+    /// The owner of keys that are written down: the same bytes may name another one as a part.
+    #[inline(always)]
+    pub(super) fn of_keys(limit: [u64; 2]) -> Owner {
+        Owner(limit[1])
     }
 }
 

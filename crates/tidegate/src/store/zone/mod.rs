@@ -26,8 +26,8 @@ mod table;
 mod tests;
 
 pub(crate) use batch::Placed;
-pub(crate) use draft::{CellTakes, MAX_CELL_TAKES};
 pub use counters::ZoneCounts;
+pub(crate) use draft::{CellTakes, MAX_CELL_TAKES};
 pub use files::StateCounts;
 pub use memory::ZoneError;
 pub(crate) use subjects::StatePrefix;

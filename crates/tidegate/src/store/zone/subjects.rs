@@ -59,9 +59,25 @@ impl StatePrefix {
     pub(super) fn spot(&self, table: &Table, key: &(impl IntoKey + ?Sized)) -> Spot {
         let Some(part) = key.only_part() else { return self.begin(table, key) };
         match ShortName::new(part) {
-            Some(name) => spot_of(Owner::of(self.of_no_part), name, || self.begin(table, part)),
+            Some(name) => spot_of(Owner::of_parts(self.of_no_part), name, || self.begin(table, part)),
             None => self.begin(table, part),
         }
+    }
+
+    /// The same for a key that is written down.
+    #[inline(always)]
+    pub(super) fn spot_encoded(&self, table: &Table, key: &[u8]) -> Spot {
+        match ShortName::new(key) {
+            Some(name) => spot_of(Owner::of_keys(self.of_no_part), name, || self.begin_encoded(table, key)),
+            None => self.begin_encoded(table, key),
+        }
+    }
+
+    /// Hashes a key that is written down, and asks for the cells where it may be kept.
+    fn begin_encoded(&self, table: &Table, key: &[u8]) -> Spot {
+        let spot = table.spot(self.hash_encoded(key));
+        table.prefetch(&spot);
+        spot
     }
 
     /// Hashes a name, and asks for the cells where it may be kept.
