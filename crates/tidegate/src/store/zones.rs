@@ -89,6 +89,7 @@ impl Zones {
     }
 
     /// Who holds what names this zone; a name that nobody has means the first.
+    #[inline]
     pub(super) fn of(&self, name: Option<&str>) -> &Memory {
         let named = name.and_then(|name| self.named.iter().find(|(of, _)| **of == *name));
         named.map_or(&self.first, |(_, memory)| memory)

@@ -117,10 +117,11 @@ impl<'a> CellTakes<'a> {
 }
 
 impl Zone {
-    /// Asks for the cells of a key under a limit, if its name is remembered until it is decided about.
+    /// Asks for the cells of a key under a limit, if its name is remembered until it is decided about. Those of the key
+    /// without any part are at hand.
     #[inline]
     pub(crate) fn prefetch(&self, limit: &BoundLimit, key: &Key) {
-        if key.as_bytes().len() <= LONGEST {
+        if (1..=LONGEST).contains(&key.as_bytes().len()) {
             limit.name().prefix.spot_encoded(&self.inner.core.table, key.as_bytes());
         }
     }
