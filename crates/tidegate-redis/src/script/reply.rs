@@ -58,7 +58,18 @@ pub(crate) fn read_takes(
     sizes: impl ExactSizeIterator<Item = usize> + Clone,
 ) -> Result<Vec<Result<AskReply, ServerError>>, Unreadable> {
     match reply {
-        Value::BulkString(line) if sizes.len() == 1 => Ok(vec![Ok(AskReply::of_line(&line)?)]),
+        Value::BulkString(line) => {
+            let (now, debts) = read_line(&line).ok_or_else(|| Unreadable::new("no time", &line))?;
+            let mut debts = debts.split(|byte| *byte == b' ').map(debt);
+            let asks = sizes.map(|size| {
+                let states: Vec<_> = debts.by_ref().take(size).collect();
+                let is_whole = states.len() == size;
+                is_whole.then_some(Ok(AskReply { now, spent: Spent::Untold, states }))
+            });
+            let asks = asks.collect::<Option<_>>().filter(|_| debts.next().is_none());
+            asks.ok_or_else(|| Unreadable::new("no decision", &line))
+        }
+        // The time stands behind debts, one of which is an error.
         Value::Array(mut parts)
             if parts.len() == sizes.clone().sum::<usize>() + 2 && ends_with_time(&parts) =>
         {
@@ -75,26 +86,29 @@ pub(crate) fn read_takes(
     }
 }
 
-/// Buckets are told without anything about each ask, and the time stands behind them.
 fn ends_with_time(parts: &[Value]) -> bool {
     matches!(parts.last(), Some(Value::BulkString(_)))
 }
 
-impl AskReply {
-    /// The seconds, the microseconds and what is owed, in one line.
-    fn of_line(line: &[u8]) -> Result<AskReply, Unreadable> {
-        let mut words = line.splitn(3, |byte| *byte == b' ');
-        let (Some(seconds), Some(micros), Some(owed)) = (words.next(), words.next(), words.next()) else {
-            return Err(Unreadable::new("no time", &line));
-        };
-        let now = time_of(seconds, micros).ok_or_else(|| Unreadable::new("no time", &line))?;
-        let owed = if owed.is_empty() { Value::Nil } else { Value::BulkString(owed.to_vec()) };
-        Ok(AskReply { now, spent: Spent::Untold, states: vec![owed] })
-    }
+/// The time, and the debts behind it: seconds, microseconds and one debt after the other, none of them empty but those
+/// that are missing.
+fn read_line(line: &[u8]) -> Option<(Timestamp, &[u8])> {
+    let mut words = line.splitn(3, |byte| *byte == b' ');
+    let now = time_of(words.next()?, words.next()?)?;
+    Some((now, words.next()?))
+}
 
+/// A debt as it stands in a line; one that is missing is empty.
+fn debt(word: &[u8]) -> Value {
+    if word.is_empty() { Value::Nil } else { Value::BulkString(word.to_vec()) }
+}
+
+impl AskReply {
     /// The debts of one ask; its error stands in the place of the first.
     fn of_debts(now: Timestamp, states: impl Iterator<Item = Value>) -> Result<AskReply, ServerError> {
-        let mut states: Vec<_> = states.collect();
+        let is_empty = |state: &Value| matches!(state, Value::BulkString(text) if text.is_empty());
+        let mut states: Vec<_> =
+            states.map(|state| if is_empty(&state) { Value::Nil } else { state }).collect();
         match states.first_mut() {
             Some(Value::ServerError(error)) => Err(error.clone()),
             _ => Ok(AskReply { now, spent: Spent::Untold, states }),

@@ -25,6 +25,9 @@ pub(super) fn numbers_of(parts: &[Value]) -> Option<Vec<u64>> {
 
 /// Debts, windows and paces are kept as numbers with colons between them.
 pub(super) fn words_of_text(text: &[u8], algorithm: Algorithm) -> Option<Vec<u64>> {
+    // A minus before a debt is about the life of its key.
+    let is_debt = matches!(algorithm, Algorithm::TokenBucket | Algorithm::LeakyBucket);
+    let text = text.strip_prefix(b"-").filter(|_| is_debt).unwrap_or(text);
     let (mut numbers, mut count) = ([0; MOST_IN_TEXT], 0);
     for part in text.split(|byte| *byte == b':') {
         *numbers.get_mut(count)? = digits(part)?;
