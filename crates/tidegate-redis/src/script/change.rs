@@ -33,7 +33,8 @@ impl Taken {
     pub(super) fn new(
         limit: &Limit,
         state: &State,
-        (cost, now): (Cost, Timestamp),
+        cost: Cost,
+        now: Timestamp,
         decision: &Decision,
     ) -> Taken {
         let clear_at = limit.clear_at(state);

@@ -30,8 +30,7 @@ impl Inner {
         request: &Request<'_>,
         due: Instant,
     ) -> Result<Reported, StoreError> {
-        let taking =
-            groups.iter().map(|group| Box::pin(self.take_group(group.clone(), (request, true), due)));
+        let taking = groups.iter().map(|group| Box::pin(self.take_group(group.clone(), request, true, due)));
         let mut outcomes = Vec::with_capacity(groups.len());
         let mut failed: Option<StoreError> = None;
         for outcome in join_all(taking).await {
@@ -76,7 +75,7 @@ impl Inner {
         let mut outcomes = Vec::new();
         let mut failed = None;
         for group in if is_denied { &*denying } else { groups } {
-            match self.take_group(group.clone(), (request, true), self.due()?).await {
+            match self.take_group(group.clone(), request, true, self.due()?).await {
                 Ok(outcome) => outcomes.push(outcome),
                 // What was seen stands.
                 Err(_) if is_denied => {}
