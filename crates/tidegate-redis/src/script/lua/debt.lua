@@ -136,7 +136,7 @@ end
 --== olds
 -- A table of the size that most calls need does not have to grow.
 local keys, packs, byte, prices = KEYS, ARGV[1], string.byte, {0, 0, 0, 0, 0}
-local olds = call('MGET', unpack(keys))
+local olds, hides = call('MGET', unpack(keys)), nil
 
 --== ask
 -- `prices` are those that are added; the others are judged, and written whole.
@@ -153,8 +153,15 @@ for i = first, last do
   end
   prices[i] = price or false
   if not price then
-    -- MGET sees nothing where something else than a string is.
-    if not old and call('EXISTS', keys[i]) == 1 then
+    -- MGET sees nothing where something else than a string is. That is asked once about all that are missing.
+    if not old and hides == nil then
+      local missing = {}
+      for other = i, #keys do
+        if not olds[other] then missing[#missing + 1] = keys[other] end
+      end
+      hides = call('EXISTS', unpack(missing)) > 0
+    end
+    if not old and hides and call('EXISTS', keys[i]) == 1 then
       return redis.error_reply('WRONGTYPE a debt is not a string; delete the key, or use another prefix')
     end
     olds[i] = old or ''
