@@ -94,7 +94,7 @@ impl Inner {
         if proof.seat.is_none() || self.seat_of(&target.name) != proof.seat {
             return Ok(Adjusted::Capped);
         }
-        let call = script::refund(&target, (&proof.taken, units), self.time());
+        let call = script::refund(&target, &proof.taken, units, self.time());
         proof.taken.use_up(&target.limit, units);
         let Some(call) = call else { return Ok(Adjusted::Capped) };
         // Before it too: a caller that drops this does not come behind it.

@@ -49,7 +49,7 @@ impl Inner {
             Some(error) => Err(error),
             None => {
                 let proofs = if is_given_back { Vec::new() } else { proofs(&outcomes) };
-                let (decisions, lasting) = reported(outcomes, Vec::new(), (&request.bids, is_given_back));
+                let (decisions, lasting) = reported(outcomes, Vec::new(), &request.bids, is_given_back);
                 Ok(Reported { decisions, lasting, proofs })
             }
         }
@@ -94,7 +94,7 @@ impl Inner {
             Some(error) => Err(error),
             None => {
                 let proofs = if is_given_back { Vec::new() } else { proofs(&outcomes) };
-                let (decisions, lasting) = reported(outcomes, seen, (&request.bids, is_given_back));
+                let (decisions, lasting) = reported(outcomes, seen, &request.bids, is_given_back);
                 Ok(Reported { decisions, lasting, proofs })
             }
         }
@@ -135,7 +135,8 @@ impl Inner {
 fn reported(
     outcomes: Vec<Outcome>,
     seen: Vec<(usize, Decision)>,
-    (bids, is_given_back): (&[Bid], bool),
+    bids: &[Bid],
+    is_given_back: bool,
 ) -> (Vec<Decision>, Vec<Lasting>) {
     let seen = seen.into_iter().map(|(place, decision)| (place, (decision, Lasting::SameAsk)));
     let mut placed: BTreeMap<usize, _> = seen.collect();
