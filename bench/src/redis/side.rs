@@ -11,7 +11,7 @@ use crate::server::host::Server;
 const LOOKED_AT: u64 = 6400;
 
 /// What scripts write with.
-const WRITES: [&str; 4] = ["set", "psetex", "mset", "zadd"];
+const WRITES: [&str; 5] = ["set", "psetex", "decrby", "mset", "zadd"];
 
 /// What becomes of all requests.
 #[derive(Clone, Copy, Debug, PartialEq)]

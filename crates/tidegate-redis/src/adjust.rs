@@ -35,7 +35,8 @@ impl Inner {
         self.forget(&target.name);
         for _ in 0..MOST_TIMES {
             let call = script::adjust(&target, adjustment, begin.as_ref(), self.time());
-            let answer = self.run(call, due).await.inspect_err(|_| self.may_have_written(&[&*limit]));
+            let answer =
+                self.run(call, due).await.inspect_err(|_| self.may_have_written(std::iter::once(&*limit)));
             self.forget(&target.name);
             if let Some(adjusted) = read(script::read_adjust(answer?))? {
                 self.note_adjusted(&limit, extra, due).await;

@@ -115,7 +115,8 @@ impl Refusals {
     pub(crate) fn certain(
         &self,
         name: &[u8],
-        (limit, ask): (&Limit, Ask),
+        limit: &Limit,
+        ask: Ask,
         seat: Option<Seat>,
     ) -> (Option<Decision>, Era) {
         let (now, hash) = (self.clock.now(), self.hasher.hash_one(name));

@@ -48,17 +48,11 @@ impl StoredLimit {
     }
 
     /// The decision about a live state, as it is reported: it may be followed by counts of the limits before.
-    pub(crate) fn report(
-        &self,
-        before: &StatesBefore,
-        (state, decision): (&State, Decision),
-        (now, ask): (Timestamp, Ask),
-    ) -> Decision {
-        let Some(known) = self.history.get() else { return decision };
-        let decision = self.denied_until_clear(state, &decision, now).unwrap_or(decision);
-        known
-            .history
-            .report(&self.limit, OwnDecision { state, decision, now, ask }, |index, _| before.get(index))
+    pub(crate) fn report(&self, before: &StatesBefore, own: OwnDecision<'_>) -> Decision {
+        let Some(known) = self.history.get() else { return own.decision };
+        let denied = self.denied_until_clear(own.state, &own.decision, own.now);
+        let own = OwnDecision { decision: denied.unwrap_or(own.decision), ..own };
+        known.history.report(&self.limit, own, |index, _| before.get(index))
     }
 
     /// Returns true if counts of the limits before may matter once this live state is clear.

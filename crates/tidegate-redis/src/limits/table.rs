@@ -128,7 +128,8 @@ impl Inner {
     pub(crate) async fn note_taken<'a>(
         &self,
         taken: impl Iterator<Item = (&'a StoredLimit, &'a Taken)>,
-        (now, due): (Timestamp, Instant),
+        now: Timestamp,
+        due: Instant,
     ) {
         let mut unlisted = Vec::new();
         for (limit, taken) in taken {
@@ -151,8 +152,8 @@ impl Inner {
     }
 
     /// A take under these limits has failed, and may have been done all the same.
-    pub(crate) fn may_have_written(&self, limits: &[&StoredLimit]) {
-        limits.iter().for_each(|limit| self.wrote(limit));
+    pub(crate) fn may_have_written<'a>(&self, limits: impl Iterator<Item = &'a StoredLimit>) {
+        limits.for_each(|limit| self.wrote(limit));
     }
 
     /// Has the table of a limit read within a second. A time that is given does not pass by itself, so nothing is read by

@@ -16,7 +16,7 @@ fn refused(limit: &Limit, taken: u64, asked: Ask) -> Decision {
 
 /// The server is asked about a name.
 fn asked_for(refusals: &Refusals, name: &[u8], asked: (&Limit, Ask)) -> Era {
-    let (_, mut era) = refusals.certain(name, asked, None);
+    let (_, mut era) = refusals.certain(name, asked.0, asked.1, None);
     refusals.asks(&mut era);
     era
 }
@@ -35,11 +35,11 @@ fn a_refused_key_is_refused_without_asking() {
         ["5/h", "5/h queue 4 leaky-bucket", "5/h fixed-window", "5/h sliding-log", "5/h sliding-window"]
     {
         let (refusals, limit) = noted(limit, 5, ask(1));
-        let certain = refusals.certain(b"k", (&limit, ask(1)), None).0.unwrap_or_else(|| panic!("{limit}"));
+        let certain = refusals.certain(b"k", &limit, ask(1), None).0.unwrap_or_else(|| panic!("{limit}"));
         assert!(certain.retry_after().is_some() && certain.remaining() == 0, "{limit}: {certain:?}");
-        assert!(refusals.certain(b"other", (&limit, ask(1)), None).0.is_none());
+        assert!(refusals.certain(b"other", &limit, ask(1), None).0.is_none());
         assert!(
-            refusals.certain(b"k", (&Limit::per_hour(6), ask(1)), None).0.is_none(),
+            refusals.certain(b"k", &Limit::per_hour(6), ask(1), None).0.is_none(),
             "another limit is another question"
         );
     }
@@ -48,16 +48,16 @@ fn a_refused_key_is_refused_without_asking() {
 #[test]
 fn a_debt_tells_about_any_cost_and_patience() {
     let (refusals, limit) = noted("10/h", 7, ask(5));
-    assert!(refusals.certain(b"k", (&limit, ask(3)), None).0.is_none(), "three are left");
-    let four = refusals.certain(b"k", (&limit, ask(4)), None).0.expect("one is missing");
-    let five = refusals.certain(b"k", (&limit, ask(5)), None).0.expect("two are missing");
+    assert!(refusals.certain(b"k", &limit, ask(3), None).0.is_none(), "three are left");
+    let four = refusals.certain(b"k", &limit, ask(4), None).0.expect("one is missing");
+    let five = refusals.certain(b"k", &limit, ask(5), None).0.expect("two are missing");
     let difference = five.retry_after().unwrap() - four.retry_after().unwrap();
     assert!(difference.abs_diff(tidegate::HOUR / 10) < SECOND, "{difference:?}");
     assert_eq!(five.remaining(), 3);
     let patient = Ask::patience(ask(5), 2 * tidegate::HOUR);
-    assert!(refusals.certain(b"k", (&limit, patient), None).0.is_none(), "who waits may pass");
+    assert!(refusals.certain(b"k", &limit, patient, None).0.is_none(), "who waits may pass");
     assert!(
-        refusals.certain(b"k", (&limit, ask(11)), None).0.is_none(),
+        refusals.certain(b"k", &limit, ask(11), None).0.is_none(),
         "what never passes is not a matter of time"
     );
 }
@@ -65,25 +65,25 @@ fn a_debt_tells_about_any_cost_and_patience() {
 #[test]
 fn of_a_log_only_the_same_ask_is_certain() {
     let (refusals, limit) = noted("10/h sliding-log", 7, ask(5));
-    assert!(refusals.certain(b"k", (&limit, ask(5)), None).0.is_some());
-    assert!(refusals.certain(b"k", (&limit, ask(6)), None).0.is_none());
-    assert!(refusals.certain(b"k", (&limit, ask(4)), None).0.is_none());
+    assert!(refusals.certain(b"k", &limit, ask(5), None).0.is_some());
+    assert!(refusals.certain(b"k", &limit, ask(6), None).0.is_none());
+    assert!(refusals.certain(b"k", &limit, ask(4), None).0.is_none());
 }
 
 #[test]
 fn a_fixed_window_has_no_more_room_than_it_had() {
     let (refusals, limit) = noted("10/h fixed-window", 7, ask(5));
-    assert!(refusals.certain(b"k", (&limit, ask(4)), None).0.is_some());
-    assert!(refusals.certain(b"k", (&limit, ask(9)), None).0.is_some());
-    assert!(refusals.certain(b"k", (&limit, ask(3)), None).0.is_none());
-    assert!(refusals.certain(b"k", (&limit, ask(11)), None).0.is_none());
+    assert!(refusals.certain(b"k", &limit, ask(4), None).0.is_some());
+    assert!(refusals.certain(b"k", &limit, ask(9), None).0.is_some());
+    assert!(refusals.certain(b"k", &limit, ask(3), None).0.is_none());
+    assert!(refusals.certain(b"k", &limit, ask(11), None).0.is_none());
 }
 
 #[test]
 fn what_the_server_has_to_hear_is_never_remembered() {
     for limit in ["5/h sliding-log count-denied", "5/30s concurrency"] {
         let (refusals, limit) = noted(limit, 5, ask(1));
-        assert!(refusals.certain(b"k", (&limit, ask(1)), None).0.is_none(), "{limit}");
+        assert!(refusals.certain(b"k", &limit, ask(1), None).0.is_none(), "{limit}");
     }
 }
 
@@ -96,12 +96,12 @@ fn what_was_asked_before_something_was_forgotten_is_not_remembered() {
         let era = asked_for(&refusals, b"k", (&limit, ask(1)));
         forget(&refusals);
         refusals.note(b"k", (&limit, ask(1)), (&decision, era), Lasting::AnyAsk);
-        assert!(refusals.certain(b"k", (&limit, ask(1)), None).0.is_none());
+        assert!(refusals.certain(b"k", &limit, ask(1), None).0.is_none());
         let era = asked_for(&refusals, b"k", (&limit, ask(1)));
         refusals.note(b"k", (&limit, ask(1)), (&decision, era), Lasting::AnyAsk);
-        assert!(refusals.certain(b"k", (&limit, ask(1)), None).0.is_some());
+        assert!(refusals.certain(b"k", &limit, ask(1), None).0.is_some());
         forget(&refusals);
-        assert!(refusals.certain(b"k", (&limit, ask(1)), None).0.is_none());
+        assert!(refusals.certain(b"k", &limit, ask(1), None).0.is_none());
     }
 }
 
@@ -138,8 +138,8 @@ fn a_refusal_ends_after_a_while_and_with_the_memory_that_it_came_from() {
     let limit = Limit::per_hour(5);
     let decision = refused(&limit, 5, ask(1));
     let (refusals, seats) = (Refusals::new(), [1, 2].map(|number| Some(Seat::for_tests(number, 0))));
-    let is_known = |seat| refusals.certain(b"k", (&limit, ask(1)), seat).0.is_some();
-    let (_, mut era) = refusals.certain(b"k", (&limit, ask(1)), seats[0]);
+    let is_known = |seat| refusals.certain(b"k", &limit, ask(1), seat).0.is_some();
+    let (_, mut era) = refusals.certain(b"k", &limit, ask(1), seats[0]);
     refusals.asks(&mut era);
     refusals.note(b"k", (&limit, ask(1)), (&decision, era), Lasting::AnyAsk);
     let hash = refusals.hasher.hash_one(&b"k"[..]);
@@ -158,14 +158,11 @@ fn an_answer_is_not_remembered_if_the_server_was_asked_again_since() {
     let refusals = Refusals::new();
     let [first, second] = [(); 2].map(|()| asked_for(&refusals, b"k", (&limit, ask(1))));
     refusals.note(b"k", (&limit, ask(1)), (&decision, first), Lasting::AnyAsk);
-    assert!(refusals.certain(b"k", (&limit, ask(1)), None).0.is_none(), "the second may have been allowed");
+    assert!(refusals.certain(b"k", &limit, ask(1), None).0.is_none(), "the second may have been allowed");
     refusals.note(b"k", (&limit, ask(1)), (&decision, second), Lasting::AnyAsk);
-    assert!(refusals.certain(b"k", (&limit, ask(1)), None).0.is_some());
+    assert!(refusals.certain(b"k", &limit, ask(1), None).0.is_some());
     asked_for(&refusals, b"k", (&limit, ask(9)));
-    assert!(
-        refusals.certain(b"k", (&limit, ask(1)), None).0.is_none(),
-        "a smaller cost may be allowed by now"
-    );
+    assert!(refusals.certain(b"k", &limit, ask(1), None).0.is_none(), "a smaller cost may be allowed by now");
 }
 
 /// Keys that are asked about all the time at the same time would keep each other from being remembered.
@@ -178,7 +175,7 @@ fn questions_about_other_keys_do_not_matter() {
     for (name, era) in names.iter().zip(eras) {
         refusals.note(name, (&limit, ask(1)), (&decision, era), Lasting::AnyAsk);
     }
-    let is_known = |name: &&[u8; 4]| refusals.certain(*name, (&limit, ask(1)), None).0.is_some();
+    let is_known = |name: &&[u8; 4]| refusals.certain(*name, &limit, ask(1), None).0.is_some();
     assert_eq!(names.iter().filter(is_known).count(), 20_000);
 }
 
@@ -191,6 +188,6 @@ fn long_names_are_not_remembered() {
         let name = vec![7; length];
         let era = asked_for(&refusals, &name, (&limit, ask(1)));
         refusals.note(&name, (&limit, ask(1)), (&decision, era), Lasting::AnyAsk);
-        assert_eq!(refusals.certain(&name, (&limit, ask(1)), None).0.is_some(), is_remembered);
+        assert_eq!(refusals.certain(&name, &limit, ask(1), None).0.is_some(), is_remembered);
     }
 }

@@ -33,7 +33,8 @@ impl Taken {
     pub(super) fn new(
         limit: &Limit,
         state: &State,
-        (cost, now): (Cost, Timestamp),
+        cost: Cost,
+        now: Timestamp,
         decision: &Decision,
     ) -> Taken {
         let clear_at = limit.clear_at(state);
@@ -136,7 +137,7 @@ pub(crate) fn give_back(target: &Target, taken: &Taken, time: Time) -> Call {
 ///
 /// Of a bucket, the price less the time since the take comes back, and nothing while any request may wait. Windows, slots
 /// and logs are as in [`give_back`]. A pacer knows the last grant only, and not whose that is.
-pub(crate) fn refund(target: &Target, (taken, units): (&Taken, Cost), time: Time) -> Option<Call> {
+pub(crate) fn refund(target: &Target, taken: &Taken, units: Cost, time: Time) -> Option<Call> {
     let limit = &target.limit;
     match limit.algorithm() {
         algorithm if algorithm != taken.algorithm => None,

@@ -163,8 +163,9 @@ pub(super) fn pack_adjustment(limit: &Limit, cost: Cost, is_charge: bool) -> Pac
         Algorithm::TokenBucket | Algorithm::LeakyBucket => {
             let [_, interval, capacity, max_debt, _] = limit.numbers();
             let price = interval.saturating_mul(cost.get());
-            let pack = Pack::new(letter(limit.algorithm())).ticks(price).ticks(capacity);
-            pack.ticks(capacity.saturating_add(max_debt))
+            let debt =
+                Debt { price, bar: Some(capacity), depth: capacity.saturating_add(max_debt), interval };
+            debt.pack(Pack::new(letter(limit.algorithm())))
         }
         Algorithm::Pacer if is_charge => pack_pace(limit, cost.get(), 0),
         // A refund is of no more than can be counted.
@@ -173,23 +174,45 @@ pub(super) fn pack_adjustment(limit: &Limit, cost: Cost, is_charge: bool) -> Pac
     }
 }
 
-/// Price, the most that may be owed after paying it, and the most that can be owed at all.
 fn pack_debt(limit: &Limit, ask: Ask, others: Vec<u8>) -> Pack {
     let [_, interval, capacity, max_debt, undelayed] = limit.numbers();
-    let pack = Pack::behind(others, letter(limit.algorithm()));
     let price = interval.checked_mul(ask.cost.get()).filter(|price| *price <= capacity);
-    let pack = match price {
-        Some(price) => {
-            let patience = ask.patience.get();
-            let bar = match limit.algorithm() {
-                Algorithm::TokenBucket => capacity.saturating_add(patience.min(max_debt)),
-                _ => capacity.min(undelayed.saturating_add(patience).saturating_add(price)),
-            };
-            pack.ticks(price).ticks(bar)
-        }
-        None => pack.ticks(0).never(),
-    };
-    pack.ticks(capacity.saturating_add(max_debt))
+    let patience = ask.patience.get();
+    let bar = price.map(|price| match limit.algorithm() {
+        Algorithm::TokenBucket => capacity.saturating_add(patience.min(max_debt)),
+        _ => capacity.min(undelayed.saturating_add(patience).saturating_add(price)),
+    });
+    let depth = capacity.saturating_add(max_debt);
+    Debt { price: price.unwrap_or(0), bar, depth, interval }
+        .pack(Pack::behind(others, letter(limit.algorithm())))
+}
+
+/// The numbers by which a script decides about a debt.
+struct Debt {
+    price: u64,
+    /// The most that may be owed after paying the price; nothing if the price is more than can be owed at all.
+    bar: Option<u64>,
+    /// The most that can be owed at all.
+    depth: u64,
+    interval: u64,
+}
+
+impl Debt {
+    fn pack(&self, pack: Pack) -> Pack {
+        let pack = pack.micros(self.price).number(self.block());
+        let pack = match self.bar {
+            Some(bar) => pack.micros(bar),
+            None => pack.negative(),
+        };
+        pack.rest(self.price).rest(self.bar.unwrap_or(0)).ticks(self.depth)
+    }
+
+    /// The microseconds of the blocks at whose ends keys expire that are asked about again and again: whole seconds, and
+    /// no more than sixteen intervals and a sixteenth of the depth.
+    fn block(&self) -> u64 {
+        let ticks = (self.depth / 16).min(self.interval.saturating_mul(16));
+        (ticks / TICKS / 1_000_000).max(1) * 1_000_000
+    }
 }
 
 fn pack_counter(limit: &Limit, units: u64) -> Pack {

@@ -26,10 +26,8 @@ impl Pack {
     }
 
     /// A span or a time, exactly.
-    pub(super) fn ticks(mut self, ticks: u64) -> Pack {
-        self = self.number(ticks / TICKS);
-        self.0.extend_from_slice(&((ticks % TICKS) as u16).to_le_bytes());
-        self
+    pub(super) fn ticks(self, ticks: u64) -> Pack {
+        self.micros(ticks).rest(ticks)
     }
 
     /// A time or span of whole microseconds.
@@ -37,10 +35,15 @@ impl Pack {
         self.number(ticks / TICKS)
     }
 
+    /// The ticks behind the whole microseconds of a span.
+    pub(super) fn rest(mut self, ticks: u64) -> Pack {
+        self.0.extend_from_slice(&((ticks % TICKS) as u16).to_le_bytes());
+        self
+    }
+
     /// A span that nothing is below.
-    pub(super) fn never(mut self) -> Pack {
+    pub(super) fn negative(mut self) -> Pack {
         self.0.extend_from_slice(&(-1_f64).to_le_bytes());
-        self.0.extend_from_slice(&[0, 0]);
         self
     }
 

@@ -5,7 +5,7 @@ use tidegate::{Adjusted, Algorithm, Decision, State, Timestamp};
 
 use super::bid::Bid;
 use super::change::{Taken, permit_of};
-use super::words::{digits, numbers_of, words_of_holders, words_of_numbers, words_of_text};
+use super::words::{debt, digits, numbers_of, words_of_holders, words_of_numbers, words_of_text};
 use super::{EPOCH, TICKS, Unreadable};
 
 /// The part of the reply to [`take`](super::take) that is about one ask.
@@ -13,7 +13,15 @@ use super::{EPOCH, TICKS, Unreadable};
 pub(crate) struct AskReply {
     now: Timestamp,
     spent: Spent,
-    states: Vec<Value>,
+    states: Vec<StateReply>,
+}
+
+/// The state of one bid, as it was.
+#[derive(Debug)]
+enum StateReply {
+    /// The time at which a debt is repaid, in ticks; nothing if there is none.
+    Debt(Option<u64>),
+    Other(Value),
 }
 
 /// Whether a script has spent.
@@ -58,13 +66,26 @@ pub(crate) fn read_takes(
     sizes: impl ExactSizeIterator<Item = usize> + Clone,
 ) -> Result<Vec<Result<AskReply, ServerError>>, Unreadable> {
     match reply {
-        Value::BulkString(line) if sizes.len() == 1 => Ok(vec![Ok(AskReply::of_line(&line)?)]),
+        Value::BulkString(line) => {
+            let (now, debts) = read_line(&line).ok_or_else(|| Unreadable::new("no time", &line))?;
+            let mut debts = debts.split(|byte| *byte == b' ').map(StateReply::of_debt);
+            let asks = sizes.map(|size| {
+                let mut states = Vec::with_capacity(size);
+                for _ in 0..size {
+                    states.push(debts.next()??);
+                }
+                Some(Ok(AskReply { now, spent: Spent::Untold, states }))
+            });
+            let asks = asks.collect::<Option<_>>().filter(|_| debts.next().is_none());
+            asks.ok_or_else(|| Unreadable::new("no decision", &line))
+        }
+        // The time stands behind debts, one of which is an error.
         Value::Array(mut parts)
             if parts.len() == sizes.clone().sum::<usize>() + 2 && ends_with_time(&parts) =>
         {
             let now = time_of_parts(&parts.split_off(parts.len() - 2))?;
             let mut states = parts.into_iter();
-            Ok(sizes.map(|size| AskReply::of_debts(now, states.by_ref().take(size))).collect())
+            sizes.map(|size| AskReply::of_debts(now, states.by_ref().take(size))).collect()
         }
         Value::Array(mut parts) if parts.len() == sizes.len() + 2 => {
             let asks = parts.split_off(2);
@@ -75,30 +96,43 @@ pub(crate) fn read_takes(
     }
 }
 
-/// Buckets are told without anything about each ask, and the time stands behind them.
 fn ends_with_time(parts: &[Value]) -> bool {
     matches!(parts.last(), Some(Value::BulkString(_)))
 }
 
-impl AskReply {
-    /// The seconds, the microseconds and what is owed, in one line.
-    fn of_line(line: &[u8]) -> Result<AskReply, Unreadable> {
-        let mut words = line.splitn(3, |byte| *byte == b' ');
-        let (Some(seconds), Some(micros), Some(owed)) = (words.next(), words.next(), words.next()) else {
-            return Err(Unreadable::new("no time", &line));
-        };
-        let now = time_of(seconds, micros).ok_or_else(|| Unreadable::new("no time", &line))?;
-        let owed = if owed.is_empty() { Value::Nil } else { Value::BulkString(owed.to_vec()) };
-        Ok(AskReply { now, spent: Spent::Untold, states: vec![owed] })
-    }
+/// The time, and the debts behind it: seconds, microseconds and one debt after the other, none of them empty but those
+/// that are missing.
+fn read_line(line: &[u8]) -> Option<(Timestamp, &[u8])> {
+    let mut words = line.splitn(3, |byte| *byte == b' ');
+    let now = time_of(words.next()?, words.next()?)?;
+    Some((now, words.next()?))
+}
 
+impl StateReply {
+    /// A debt as it stands in a line; one that is missing is empty.
+    fn of_debt(word: &[u8]) -> Option<StateReply> {
+        if word.is_empty() { Some(StateReply::Debt(None)) } else { Some(StateReply::Debt(Some(debt(word)?))) }
+    }
+}
+
+impl AskReply {
     /// The debts of one ask; its error stands in the place of the first.
-    fn of_debts(now: Timestamp, states: impl Iterator<Item = Value>) -> Result<AskReply, ServerError> {
-        let mut states: Vec<_> = states.collect();
-        match states.first_mut() {
-            Some(Value::ServerError(error)) => Err(error.clone()),
-            _ => Ok(AskReply { now, spent: Spent::Untold, states }),
+    fn of_debts(
+        now: Timestamp,
+        states: impl Iterator<Item = Value>,
+    ) -> Result<Result<AskReply, ServerError>, Unreadable> {
+        let mut debts = Vec::new();
+        let mut failed = None;
+        for state in states {
+            match state {
+                Value::ServerError(error) => failed = Some(error),
+                Value::BulkString(text) => debts.extend(StateReply::of_debt(&text)),
+                // What is behind an error was not looked at.
+                Value::Nil => {}
+                other => return Err(Unreadable::new("no debt", &other)),
+            }
         }
+        Ok(failed.map_or_else(|| Ok(AskReply { now, spent: Spent::Untold, states: debts }), Err))
     }
 
     /// Whether an ask was spent, and its states.
@@ -108,7 +142,7 @@ impl AskReply {
             Value::Array(parts) if parts.len() == size + 1 => parts,
             other => return Err(Unreadable::new("no decision", &other)),
         };
-        let states = parts.split_off(1);
+        let states = parts.split_off(1).into_iter().map(StateReply::Other).collect();
         let spent = match parts.pop() {
             Some(Value::Int(0)) => Spent::None,
             Some(Value::Int(1)) => Spent::All,
@@ -119,10 +153,13 @@ impl AskReply {
     }
 
     fn seen_states(&self, bids: &[Bid]) -> Result<Vec<SeenState>, Unreadable> {
+        if self.states.len() != bids.len() {
+            return Err(Unreadable::new("no state", &self.states));
+        }
         let each = bids.iter().zip(&self.states);
-        let seen = each.map(|(bid, value)| {
-            let seen = read_state(value, bid.target.limit.algorithm());
-            seen.ok_or_else(|| Unreadable::new("no state", value))
+        let seen = each.map(|(bid, state)| {
+            let seen = read_state(state, bid.target.limit.algorithm());
+            seen.ok_or_else(|| Unreadable::new("no state", state))
         });
         seen.collect()
     }
@@ -130,32 +167,36 @@ impl AskReply {
 
 /// Reads the outcome of one ask.
 pub(crate) fn read_take(reply: &AskReply, bids: &[Bid]) -> Result<TakeReply, Unreadable> {
-    let (now, seen_states) = (reply.now, reply.seen_states(bids)?);
+    let (now, mut seen_states) = (reply.now, reply.seen_states(bids)?);
     let is_begun: Vec<_> =
         bids.iter().zip(&seen_states).map(|(bid, seen)| bid.begin.is_some() && seen.is_missing).collect();
     if reply.spent == Spent::Unknown {
         return Ok(TakeReply::Unknown { now, is_live: is_begun.iter().map(|is_begun| !is_begun).collect() });
     }
-    let states: Vec<_> = bids.iter().zip(&seen_states).map(|(bid, seen)| bid.state(seen)).collect();
-    let passes = |(bid, state): (&Bid, &State)| bid.target.limit.peek(state, now, bid.ask).is_allowed();
+    for (bid, seen) in bids.iter().zip(&mut seen_states).filter(|(_, seen)| seen.is_missing) {
+        seen.state = bid.begin.as_ref().map(|begin| begin.state.clone()).unwrap_or_default();
+    }
+    let passes =
+        |(bid, seen): (&Bid, &SeenState)| bid.target.limit.peek(&seen.state, now, bid.ask).is_allowed();
     let is_spent = match reply.spent {
         Spent::All => true,
         Spent::None | Spent::Unknown => false,
-        Spent::Untold => bids.iter().zip(&states).all(passes),
+        Spent::Untold => bids.iter().zip(&seen_states).all(passes),
     };
-    let mut decided = Decided { now, decisions: Vec::new(), taken: Vec::new(), states: Vec::new(), is_begun };
-    for ((bid, seen_state), state) in bids.iter().zip(seen_states).zip(states) {
-        let limit = &bid.target.limit;
+    let empty = |count| (Vec::with_capacity(count), Vec::with_capacity(count));
+    let (mut decisions, mut taken) = empty(bids.len());
+    for (bid, seen) in bids.iter().zip(&seen_states) {
         if is_spent {
-            let (decision, taken) = spent(bid, &seen_state, (state.clone(), now))?;
-            decided.decisions.push(decision);
-            decided.taken.push(Some(taken));
+            let (decision, take) = spent(bid, seen, now)?;
+            decisions.push(decision);
+            taken.push(Some(take));
         } else {
-            decided.decisions.push(limit.peek(&state, now, bid.ask));
-            decided.taken.push(None);
+            decisions.push(bid.target.limit.peek(&seen.state, now, bid.ask));
+            taken.push(None);
         }
-        decided.states.push(state);
     }
+    let states = seen_states.into_iter().map(|seen| seen.state).collect();
+    let decided = Decided { now, decisions, taken, states, is_begun };
     if !is_spent && decided.decisions.iter().all(Decision::is_allowed) {
         return Err(Unreadable::new("that it has refused what the library allows", &decided.decisions));
     }
@@ -163,12 +204,8 @@ pub(crate) fn read_take(reply: &AskReply, bids: &[Bid]) -> Result<TakeReply, Unr
 }
 
 /// The decision about a bid that was spent on, and what it is given back with.
-fn spent(
-    bid: &Bid,
-    seen: &SeenState,
-    (mut state, now): (State, Timestamp),
-) -> Result<(Decision, Taken), Unreadable> {
-    let limit = &bid.target.limit;
+fn spent(bid: &Bid, seen: &SeenState, now: Timestamp) -> Result<(Decision, Taken), Unreadable> {
+    let (limit, mut state) = (&bid.target.limit, seen.state.clone());
     let mut decision = limit.decide(&mut state, now, bid.ask);
     if !decision.is_allowed() {
         return Err(Unreadable::new("that it has spent on what the library refuses", &(limit, state)));
@@ -176,18 +213,8 @@ fn spent(
     if let (Algorithm::Concurrency, Some(permit)) = (limit.algorithm(), seen.permit) {
         decision = decision.with_permit(permit);
     }
-    let taken = Taken::new(limit, &state, (bid.ask.cost, now), &decision);
+    let taken = Taken::new(limit, &state, bid.ask.cost, now, &decision);
     Ok((decision, taken))
-}
-
-impl Bid {
-    /// The state that decides: the one that the server has, or what a key without a live one begins with.
-    fn state(&self, seen: &SeenState) -> State {
-        match &self.begin {
-            Some(begin) if seen.is_missing => begin.state.clone(),
-            _ => seen.state.clone(),
-        }
-    }
 }
 
 /// Reads the answer to [`peek`](super::peek): the time, and the state of each.
@@ -246,8 +273,15 @@ fn time_of(seconds: &[u8], micros: &[u8]) -> Option<Timestamp> {
     Some(Timestamp::from_ticks(micros.checked_mul(TICKS)?))
 }
 
-fn read_state(value: &Value, algorithm: Algorithm) -> Option<SeenState> {
+fn read_state(state: &StateReply, algorithm: Algorithm) -> Option<SeenState> {
     let mut permit = None;
+    let value = match state {
+        StateReply::Debt(clear_at) => {
+            let state = State::from_words(algorithm, clear_at.as_slice())?;
+            return Some(SeenState { state, is_missing: clear_at.is_none(), permit });
+        }
+        StateReply::Other(value) => value,
+    };
     let words = match (value, algorithm) {
         (Value::Nil, _) => Vec::new(),
         (Value::BulkString(text), _) => words_of_text(text, algorithm)?,

@@ -256,8 +256,8 @@ mod tests {
     fn a_section_has_those_that_it_names_and_no_comments() {
         let mut text = String::new();
         append(&mut text, "debt.take one");
-        assert!(text.starts_with("local call, unpacked = redis.call"), "{text}");
-        assert!(text.contains("local price, price_ticks") && text.contains("'KEEPTTL'"), "{text}");
+        assert!(text.starts_with("local call, unpacked, format = redis.call"), "{text}");
+        assert!(text.contains("local price, block") && text.contains("'KEEPTTL'"), "{text}");
         assert!(!text.contains("--"), "{text}");
     }
 

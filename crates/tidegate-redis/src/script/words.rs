@@ -25,23 +25,35 @@ pub(super) fn numbers_of(parts: &[Value]) -> Option<Vec<u64>> {
 
 /// Debts, windows and paces are kept as numbers with colons between them.
 pub(super) fn words_of_text(text: &[u8], algorithm: Algorithm) -> Option<Vec<u64>> {
+    if matches!(algorithm, Algorithm::TokenBucket | Algorithm::LeakyBucket) {
+        return Some(vec![debt(text)?]);
+    }
     let (mut numbers, mut count) = ([0; MOST_IN_TEXT], 0);
     for part in text.split(|byte| *byte == b':') {
         *numbers.get_mut(count)? = digits(part)?;
         count += 1;
     }
-    let pair = |whole: u64, ticks: u64| whole.checked_mul(TICKS)?.checked_add(ticks);
     match (algorithm, &numbers[..count]) {
-        (Algorithm::TokenBucket | Algorithm::LeakyBucket, [whole]) => Some(vec![pair(*whole, 0)?]),
-        (Algorithm::TokenBucket | Algorithm::LeakyBucket, [whole, ticks]) => {
-            Some(vec![pair(*whole, *ticks)?])
-        }
         (Algorithm::FixedWindow, [end, count]) => Some(vec![pair(*end, 0)?, *count]),
         (Algorithm::Pacer, [at, owed, owed_ticks, saved, saved_ticks, scale]) => {
             Some(vec![pair(*at, 0)?, pair(*owed, *owed_ticks)?, pair(*saved, *saved_ticks)?, *scale])
         }
         _ => None,
     }
+}
+
+/// The time at which a debt is repaid, in ticks. A minus before it is about the life of its key.
+pub(super) fn debt(text: &[u8]) -> Option<u64> {
+    let text = text.strip_prefix(b"-").unwrap_or(text);
+    match text.iter().position(|byte| *byte == b':') {
+        Some(colon) => pair(digits(&text[..colon])?, digits(&text[colon + 1..])?),
+        None => pair(digits(text)?, 0),
+    }
+}
+
+/// Whole microseconds and ticks as ticks.
+fn pair(whole: u64, ticks: u64) -> Option<u64> {
+    whole.checked_mul(TICKS)?.checked_add(ticks)
 }
 
 pub(super) fn words_of_numbers(numbers: &[u64], algorithm: Algorithm) -> Option<Vec<u64>> {

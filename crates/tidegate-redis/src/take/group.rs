@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use tidegate::{Decision, StoreError, Timestamp};
+use tidegate::{Decision, OwnDecision, StoreError, Timestamp};
 use tokio::time::Instant;
 
 use super::request::Request;
@@ -25,8 +25,8 @@ struct Asked<'r> {
     bids: Arc<[Bid]>,
     /// A state is asked for more than once.
     has_twins: bool,
-    limits: Vec<&'r StoredLimit>,
-    keys: Vec<&'r tidegate::Key>,
+    group: &'r [usize],
+    request: &'r Request<'r>,
     /// The states under the limits before, as far as they were read.
     before: Vec<Option<StatesBefore>>,
     due: Instant,
@@ -42,7 +42,7 @@ enum Figures {
 }
 
 impl<'r> Asked<'r> {
-    fn new(group: &Group, request: &'r Request<'_>, due: Instant) -> Asked<'r> {
+    fn new(group: &'r [usize], request: &'r Request<'r>, due: Instant) -> Asked<'r> {
         let bid = |place: &usize| {
             let begin = request.limits[*place].carries().then(Begin::unknown);
             Bid { begin, ..request.bids[*place].clone() }
@@ -52,11 +52,23 @@ impl<'r> Asked<'r> {
         Asked {
             bids: if is_whole { request.bids.clone() } else { group.iter().map(bid).collect() },
             has_twins: request.has_twins,
-            limits: group.iter().map(|place| &*request.limits[*place]).collect(),
-            keys: group.iter().map(|place| request.keys[*place]).collect(),
-            before: group.iter().map(|_| None).collect(),
+            group,
+            request,
+            before: Vec::new(),
             due,
         }
+    }
+
+    fn limit(&self, place: usize) -> &'r StoredLimit {
+        &self.request.limits[self.group[place]]
+    }
+
+    fn limits(&self) -> impl Iterator<Item = &'r StoredLimit> {
+        self.group.iter().map(|place| &*self.request.limits[*place])
+    }
+
+    fn before(&self, place: usize) -> StatesBefore {
+        self.before.get(place).cloned().flatten().unwrap_or_default()
     }
 
     /// The ask, to be decided together with others.
@@ -66,7 +78,7 @@ impl<'r> Asked<'r> {
     }
 
     fn saw(&self, now: Timestamp) {
-        self.limits.iter().for_each(|limit| limit.saw(now));
+        self.limits().for_each(|limit| limit.saw(now));
     }
 
     /// Reads the states under the limits before, of those that are needed and not known.
@@ -75,12 +87,14 @@ impl<'r> Asked<'r> {
         inner: &Inner,
         is_needed: impl Fn(usize) -> bool,
     ) -> Result<(), StoreError> {
+        self.before.resize(self.bids.len(), None);
         let places: Vec<_> =
             (0..self.bids.len()).filter(|place| self.before[*place].is_none() && is_needed(*place)).collect();
         if places.is_empty() {
             return Ok(());
         }
-        let asked: Vec<_> = places.iter().map(|place| (self.limits[*place], self.keys[*place])).collect();
+        let asked = |place: &usize| (self.limit(*place), self.request.keys[self.group[*place]]);
+        let asked: Vec<_> = places.iter().map(asked).collect();
         for (place, states) in places.iter().zip(inner.states_before(&asked, self.due).await?.1) {
             self.before[*place] = Some(states);
         }
@@ -89,8 +103,9 @@ impl<'r> Asked<'r> {
 
     /// Learns what keys without a live state begin with.
     async fn learn(&mut self, inner: &Inner, is_live: &[bool], now: Timestamp) -> Result<(), StoreError> {
-        let limits = self.limits.clone();
-        self.read_before(inner, |place| !is_live[place] && limits[place].matters_at(now)).await?;
+        let (request, group) = (self.request, self.group);
+        let matters = |place: usize| request.limits[group[place]].matters_at(now);
+        self.read_before(inner, |place| !is_live[place] && matters(place)).await?;
         for place in (0..is_live.len()).filter(|place| !is_live[*place]) {
             self.begin(place, now);
         }
@@ -98,9 +113,7 @@ impl<'r> Asked<'r> {
     }
 
     fn begin(&mut self, place: usize, now: Timestamp) {
-        let before = self.before[place].clone().unwrap_or_default();
-        let ask = self.bids[place].ask;
-        let begin = self.limits[place].begin(&before, now, ask);
+        let begin = self.limit(place).begin(&self.before(place), now, self.bids[place].ask);
         Arc::make_mut(&mut self.bids)[place].begin = Some(begin);
     }
 
@@ -114,8 +127,7 @@ impl<'r> Asked<'r> {
     ) -> Result<bool, StoreError> {
         let now = decided.now;
         for place in (0..self.bids.len()).filter(|place| decided.is_begun[*place]) {
-            let before = self.before[place].clone().unwrap_or_default();
-            match self.limits[place].peek_begun(&before, now, self.bids[place].ask) {
+            match self.limit(place).peek_begun(&self.before(place), now, self.bids[place].ask) {
                 Some(decision) => decided.decisions[place] = decision,
                 None if decided.states[place] == tidegate::State::default() => {}
                 None => {
@@ -127,7 +139,7 @@ impl<'r> Asked<'r> {
         let follows: Vec<_> = (0..self.bids.len())
             .map(|place| {
                 let (state, decision) = (&decided.states[place], &decided.decisions[place]);
-                let limit = self.limits[place];
+                let limit = self.limit(place);
                 let is_wrong =
                     figures == Figures::All || limit.denied_until_clear(state, decision, now).is_some();
                 !decided.is_begun[place] && is_wrong && limit.may_be_followed(state)
@@ -135,9 +147,9 @@ impl<'r> Asked<'r> {
             .collect();
         self.read_before(inner, |place| follows[place]).await?;
         for place in (0..self.bids.len()).filter(|place| follows[*place]) {
-            let before = self.before[place].clone().unwrap_or_default();
-            let own = (&decided.states[place], decided.decisions[place]);
-            decided.decisions[place] = self.limits[place].report(&before, own, (now, self.bids[place].ask));
+            let (state, decision) = (&decided.states[place], decided.decisions[place]);
+            let own = OwnDecision { state, decision, now, ask: self.bids[place].ask };
+            decided.decisions[place] = self.limit(place).report(&self.before(place), own);
         }
         Ok(true)
     }
@@ -147,7 +159,7 @@ impl<'r> Asked<'r> {
         let lasting = |place: usize| match () {
             () if self.has_twins => Lasting::Never,
             // Another ask may be denied for as long as the state lasts, and then by counts of the limits before.
-            () if decided.is_begun[place] || self.limits[place].carries() => Lasting::SameAsk,
+            () if decided.is_begun[place] || self.limit(place).carries() => Lasting::SameAsk,
             () => Lasting::AnyAsk,
         };
         (0..self.bids.len()).map(lasting).collect()
@@ -159,7 +171,8 @@ impl Inner {
     pub(super) async fn take_group(
         &self,
         group: Group,
-        (request, is_tracked): (&Request<'_>, bool),
+        request: &Request<'_>,
+        is_tracked: bool,
         due: Instant,
     ) -> Result<Outcome, StoreError> {
         let mut asked = Asked::new(&group, request, due);
@@ -169,13 +182,13 @@ impl Inner {
         for _ in 0..MOST_TIMES {
             let seat = may_go_back.then(|| self.seat(&asked.bids)).flatten();
             let reply = self.run_take(asked.ask(), due).await;
-            let reply = reply.inspect_err(|_| self.may_have_written(&asked.limits))?;
+            let reply = reply.inspect_err(|_| self.may_have_written(asked.limits()))?;
             let mut decided = match read(script::read_take(&reply, &asked.bids))? {
                 TakeReply::Decided(decided) => decided,
                 TakeReply::Unknown { now, is_live } => {
                     asked.saw(now);
                     turn.wait().await;
-                    asked.learn(self, &is_live, now).await?;
+                    Box::pin(asked.learn(self, &is_live, now)).await?;
                     continue;
                 }
             };
@@ -183,15 +196,15 @@ impl Inner {
             asked.saw(now);
             self.server_time.saw(now);
             let is_spent = decided.taken.iter().all(Option::is_some);
-            if !is_spent && !asked.correct(self, &mut decided, Figures::Waits).await? {
+            if !is_spent && !Box::pin(asked.correct(self, &mut decided, Figures::Waits)).await? {
                 continue;
             }
             if asked.has_twins {
-                self.report_twins(&asked, &mut decided, is_spent).await?;
+                Box::pin(self.report_twins(&asked, &mut decided, is_spent)).await?;
             }
-            let taken = asked.limits.iter().copied().zip(&decided.taken);
+            let taken = asked.limits().zip(&decided.taken);
             let taken = taken.filter_map(|(limit, taken)| Some((limit, taken.as_ref()?)));
-            self.note_taken(taken, (now, due)).await;
+            self.note_taken(taken, now, due).await;
             let lasting = asked.lasting(&decided);
             return Ok(Outcome { group, decisions: decided.decisions, taken: decided.taken, lasting, seat });
         }
@@ -222,7 +235,7 @@ impl Inner {
     /// The answer to each of a group by itself, without spending.
     pub(super) async fn look_at(
         &self,
-        group: &Group,
+        group: &[usize],
         request: &Request<'_>,
         due: Instant,
     ) -> Result<Vec<Decision>, StoreError> {
@@ -231,7 +244,7 @@ impl Inner {
         decided.decisions = decisions;
         asked.saw(decided.now);
         let is_live: Vec<_> = (0..asked.bids.len()).map(|place| asked.is_live(place, &decided)).collect();
-        if is_live.iter().all(|is_live| *is_live) && asked.limits.iter().all(|limit| !limit.carries()) {
+        if is_live.iter().all(|is_live| *is_live) && asked.limits().all(|limit| !limit.carries()) {
             return Ok(decided.decisions);
         }
         asked.learn(self, &is_live, decided.now).await?;
@@ -258,7 +271,7 @@ impl Inner {
 impl Asked<'_> {
     /// Returns false if a key has no live state and counts of the limits before matter.
     fn is_live(&self, place: usize, decided: &Decided) -> bool {
-        let limit = self.limits[place];
+        let limit = self.limit(place);
         !limit.matters_at(decided.now) || limit.limit().clear_at(&decided.states[place]) > decided.now
     }
 }

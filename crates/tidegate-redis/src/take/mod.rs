@@ -66,7 +66,7 @@ impl Inner {
         Answer::later(async move {
             let reported = self.take_there(&request, is_tracked).await?;
             self.remember(&request, &reported, &eras);
-            let decisions: Decisions = request.spread(&reported.decisions).into();
+            let decisions: Decisions = request.spread(reported.decisions).into();
             if !is_tracked {
                 return Ok(decisions);
             }
@@ -94,7 +94,7 @@ impl Inner {
         if proof.seat.is_none() || self.seat_of(&target.name) != proof.seat {
             return Ok(Adjusted::Capped);
         }
-        let call = script::refund(&target, (&proof.taken, units), self.time());
+        let call = script::refund(&target, &proof.taken, units, self.time());
         proof.taken.use_up(&target.limit, units);
         let Some(call) = call else { return Ok(Adjusted::Capped) };
         // Before it too: a caller that drops this does not come behind it.
@@ -115,30 +115,28 @@ impl Inner {
         for limit in &request.limits {
             self.put_in_force(limit, due).await?;
         }
-        let group = (0..request.bids.len()).collect();
-        Ok(request.spread(&self.look_at(&group, &request, due).await?))
+        let group: Group = (0..request.bids.len()).collect();
+        Ok(request.spread(self.look_at(&group, &request, due).await?))
     }
 
     /// A refusal that needs no question. Of limits that would not refuse, nothing is known.
     fn certain(&self, request: &Request<'_>) -> (Option<Decisions>, Vec<Era>) {
         let Some(refusals) = &self.refusals else { return (None, Vec::new()) };
         let mut eras = Vec::with_capacity(request.bids.len());
-        let known: Vec<_> = request
-            .bids
-            .iter()
-            .map(|bid| {
-                let asked = (&bid.target.limit, bid.ask);
-                let (refused, era) =
-                    refusals.certain(&bid.target.name, asked, self.seat_of(&bid.target.name));
-                eras.push(era);
-                refused
-            })
-            .collect();
+        let mut known = Some(Vec::new());
+        for bid in &*request.bids {
+            let seat = self.seat_of(&bid.target.name);
+            let (refused, era) = refusals.certain(&bid.target.name, &bid.target.limit, bid.ask, seat);
+            eras.push(era);
+            known = known.zip(refused).map(|(mut known, refused)| {
+                known.push(refused);
+                known
+            });
+        }
         // Several asks for one state wait longer than each of them; and a limit of which nothing is known may deny for
         // longer than those that are.
-        if let Some(decisions) = known.into_iter().collect::<Option<Vec<_>>>().filter(|_| !request.has_twins)
-        {
-            return (Some(request.spread(&decisions).into()), eras);
+        if let Some(decisions) = known.filter(|_| !request.has_twins) {
+            return (Some(request.spread(decisions).into()), eras);
         }
         eras.iter_mut().for_each(|era| refusals.asks(era));
         (None, eras)
@@ -161,7 +159,7 @@ impl Inner {
         let reported = match &*groups {
             [] | [_] => {
                 let group = (0..request.bids.len()).collect();
-                let outcome = self.take_group(group, (request, is_tracked), due).await;
+                let outcome = self.take_group(group, request, is_tracked, due).await;
                 // Of one script nothing was done then. Others of several may have been, and not given back.
                 if outcome.as_ref().is_err_and(StoreError::is_retryable) {
                     unclaimed.claim();
@@ -170,8 +168,10 @@ impl Inner {
                 let proofs = if is_tracked { proofs(std::slice::from_ref(&outcome)) } else { Vec::new() };
                 Reported { decisions: outcome.decisions, lasting: outcome.lasting, proofs }
             }
-            groups if request.bids.len() <= MOST_IN_SCRIPT => self.take_at_once(groups, request, due).await?,
-            groups => self.take_in_turn(groups, request).await?,
+            groups if request.bids.len() <= MOST_IN_SCRIPT => {
+                Box::pin(self.take_at_once(groups, request, due)).await?
+            }
+            groups => Box::pin(self.take_in_turn(groups, request)).await?,
         };
         unclaimed.claim();
         Ok(reported)

@@ -21,8 +21,8 @@ pub(super) struct Request<'a> {
     pub(super) bids: Arc<[Bid]>,
     pub(super) limits: Vec<Arc<StoredLimit>>,
     pub(super) keys: Vec<&'a Key>,
-    /// For each ask, the place of its bid and its cost.
-    asks: Vec<(usize, Cost)>,
+    /// For each ask, the place of its bid and its cost, where asks for one state were united.
+    united: Option<Vec<(usize, Cost)>>,
     /// A state is asked for more than once, and its asks stay apart.
     pub(super) has_twins: bool,
 }
@@ -40,10 +40,10 @@ impl<'a> Request<'a> {
             bids: bids.into(),
             limits,
             keys: asks.iter().map(|(subject, _)| subject.key()).collect(),
-            asks: asks.iter().map(|(_, ask)| ask.cost).enumerate().collect(),
+            united: None,
             has_twins: false,
         };
-        let first = firsts(&request.bids);
+        let first = if asks.len() > 1 { firsts(&request.bids) } else { Vec::new() };
         if first.iter().enumerate().any(|(place, first)| place != *first) {
             request.unite(&first);
         }
@@ -69,13 +69,16 @@ impl<'a> Request<'a> {
         }
         self.limits.truncate(bids.len());
         self.keys.truncate(bids.len());
-        self.asks.iter_mut().zip(places).for_each(|(ask, place)| ask.0 = place);
+        self.united = Some(places.into_iter().zip(self.bids.iter().map(|bid| bid.ask.cost)).collect());
         self.bids = bids.into();
     }
 
     /// The decision about each ask.
-    pub(super) fn spread(&self, decisions: &[Decision]) -> Vec<Decision> {
-        self.asks.iter().map(|(place, _)| decisions[*place]).collect()
+    pub(super) fn spread(&self, decisions: Vec<Decision>) -> Vec<Decision> {
+        match &self.united {
+            Some(asks) => asks.iter().map(|(place, _)| decisions[*place]).collect(),
+            None => decisions,
+        }
     }
 
     /// The take of each ask, with its cost; of an ask that was taken together with another, its own part.
@@ -84,15 +87,18 @@ impl<'a> Request<'a> {
         takes: &[Option<T>],
         taken: impl Fn(&mut T) -> &mut Taken,
     ) -> Vec<Option<(Cost, T)>> {
-        let share = |(place, cost): &(usize, Cost)| {
-            let mut take = takes.get(*place)?.clone()?;
-            if self.bids[*place].ask.cost != *cost {
+        let share = |(place, cost): (usize, Cost)| {
+            let mut take = takes.get(place)?.clone()?;
+            if self.bids[place].ask.cost != cost {
                 let whole = taken(&mut take);
-                *whole = whole.part(&self.bids[*place].target.limit, *cost);
+                *whole = whole.part(&self.bids[place].target.limit, cost);
             }
-            Some((*cost, take))
+            Some((cost, take))
         };
-        self.asks.iter().map(share).collect()
+        match &self.united {
+            Some(asks) => asks.iter().copied().map(share).collect(),
+            None => self.bids.iter().map(|bid| bid.ask.cost).enumerate().map(share).collect(),
+        }
     }
 }
 

@@ -30,8 +30,7 @@ impl Inner {
         request: &Request<'_>,
         due: Instant,
     ) -> Result<Reported, StoreError> {
-        let taking =
-            groups.iter().map(|group| Box::pin(self.take_group(group.clone(), (request, true), due)));
+        let taking = groups.iter().map(|group| Box::pin(self.take_group(group.clone(), request, true, due)));
         let mut outcomes = Vec::with_capacity(groups.len());
         let mut failed: Option<StoreError> = None;
         for outcome in join_all(taking).await {
@@ -50,7 +49,7 @@ impl Inner {
             Some(error) => Err(error),
             None => {
                 let proofs = if is_given_back { Vec::new() } else { proofs(&outcomes) };
-                let (decisions, lasting) = reported(outcomes, Vec::new(), (&request.bids, is_given_back));
+                let (decisions, lasting) = reported(outcomes, Vec::new(), &request.bids, is_given_back);
                 Ok(Reported { decisions, lasting, proofs })
             }
         }
@@ -76,7 +75,7 @@ impl Inner {
         let mut outcomes = Vec::new();
         let mut failed = None;
         for group in if is_denied { &*denying } else { groups } {
-            match self.take_group(group.clone(), (request, true), self.due()?).await {
+            match self.take_group(group.clone(), request, true, self.due()?).await {
                 Ok(outcome) => outcomes.push(outcome),
                 // What was seen stands.
                 Err(_) if is_denied => {}
@@ -95,7 +94,7 @@ impl Inner {
             Some(error) => Err(error),
             None => {
                 let proofs = if is_given_back { Vec::new() } else { proofs(&outcomes) };
-                let (decisions, lasting) = reported(outcomes, seen, (&request.bids, is_given_back));
+                let (decisions, lasting) = reported(outcomes, seen, &request.bids, is_given_back);
                 Ok(Reported { decisions, lasting, proofs })
             }
         }
@@ -136,7 +135,8 @@ impl Inner {
 fn reported(
     outcomes: Vec<Outcome>,
     seen: Vec<(usize, Decision)>,
-    (bids, is_given_back): (&[Bid], bool),
+    bids: &[Bid],
+    is_given_back: bool,
 ) -> (Vec<Decision>, Vec<Lasting>) {
     let seen = seen.into_iter().map(|(place, decision)| (place, (decision, Lasting::SameAsk)));
     let mut placed: BTreeMap<usize, _> = seen.collect();

@@ -54,12 +54,12 @@ impl Twins {
             _ if first.verdict_in_ticks() == Verdict::Impossible => first,
             Some(of_all) if of_all.is_allowed() => first,
             Some(of_all) => with_verdict(&first, of_all.verdict_in_ticks()),
-            None => self.in_order(bids, first, (&decided.states[self.places[0]], decided.now)),
+            None => self.in_order(bids, first, &decided.states[self.places[0]], decided.now),
         };
         self.places.iter().for_each(|place| decided.decisions[*place] = decision);
     }
 
-    fn in_order(&self, bids: &[Bid], first: Decision, (state, now): (&State, Timestamp)) -> Decision {
+    fn in_order(&self, bids: &[Bid], first: Decision, state: &State, now: Timestamp) -> Decision {
         let limit = self.limit(bids);
         let passes = |wait: u64| {
             let (mut state, at) = (state.clone(), now.saturating_add(span(wait)));

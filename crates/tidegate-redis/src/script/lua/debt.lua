@@ -1,13 +1,28 @@
 -- Token bucket and leaky bucket. The state is the time at which the debt is repaid, in whole microseconds, and the ticks
 -- behind it if there are any.
+--
+-- A key lives until the second is over in which its debt is repaid. If it is asked about again while it owes, it lives
+-- until the block of time is over in which the debt is repaid, which a minus before the state says. Such a debt grows
+-- within its block by a number that the server adds, at half the cost of a state that is written.
+
+--== grow
+-- From `old` with a minus: `price`, if that is all that is to be added to it. All else, denials too, is judged in full.
+local block, bar, ticks
+price, block, bar, ticks = unpacked('<dddH', packs, from)
+local clear = -old
+local after = clear + price
+if clear <= now or ticks > 0 or after > now + bar or clear % block + price >= block or after > 1152921504606845 then
+  price = nil
+end
 
 --== read
 -- From `old`, `packs` from the byte `from` on, and `now`: when everything is repaid, no deeper than the limit can hold.
--- `was` is the second in which it would have been repaid anyway.
-local price, price_ticks, bar, bar_ticks, depth, depth_ticks = unpacked('<dHdHdH', packs, from)
+-- `was` is the second in which it would have been repaid anyway, if something is owed.
+local price, block, bar, price_ticks, bar_ticks, depth, depth_ticks = unpacked('<dddHHdH', packs, from)
 local clear, ticks, cut, was = now, 0, false, nil
 if old then
   clear = tonumber(old)
+  if clear and clear < 0 then clear = -clear end
   if not clear then
     local whole, part = string.match(old, '^(%d+):(%d+)$')
     if not whole or part * 1 > 15999 then
@@ -15,9 +30,9 @@ if old then
     end
     clear, ticks = whole * 1, part * 1
   end
-  was = (clear - clear % 1000000) / 1000000
+  if clear > now then was = (clear - clear % 1000000) / 1000000 end
   if clear <= now or clear > now + depth or clear % 1 ~= 0 then
-    if clear > 1152921504606846 or not string.find(old, '^%d+:?%d*$') then
+    if clear > 1152921504606846 or not (string.find(old, '^%d+:?%d*$') or string.find(old, '^%-%d%d%d%d%d%d%d+$')) then
       return redis.error_reply('TIDEGATE a debt is not a time; delete the key, or use another prefix')
     end
     local deepest = now + depth + 100000
@@ -45,18 +60,24 @@ if not cut then
 end
 
 --== write
--- The key lives until the second is over in which the debt is repaid, so a debt that grows within it keeps its end.
+-- A debt with ticks that grows within its second keeps its end.
 local low = clear % 1000000
 local high = (clear - low) / 1000000
-local text = ticks == 0 and format('%d%06d', high, low) or format('%d%06d:%d', high, low, ticks)
-if high == was then
+local text = format(ticks == 0 and '%d%06d' or '%d%06d:%d', high, low, ticks)
+if ticks > 0 and high == was then
   call('SET', key, text, 'KEEPTTL')
+elseif ticks == 0 and block and was and high > 0 then
+  text = '-' .. text
+  call('PSETEX', key, format('%d', (clear - clear % block + block - now) / 1000 + grace), text)
 else
   call('PSETEX', key, format('%d', (clear - low - now) / 1000 + 1000 + grace), text)
 end
 
+--== add
+call('DECRBY', key, format(price < 2147483648 and '%d' or '%.0f', price))
+
 --== take one
-local call, unpacked = redis.call, struct.unpack
+local call, unpacked, format = redis.call, struct.unpack, string.format
 local time, grace = ARGV[2], 5
 if time then
   time, grace = {time, ARGV[3]}, 3600005
@@ -67,10 +88,17 @@ local now = time[1] * 1000000 + time[2] - 1704067200000000
 if now < 0 then now = 0 end
 local key, packs, from = KEYS[1], ARGV[1], 2
 local old = call('GET', key)
---- judge
-if passes or cut then
-  local format = string.format
-  --- write
+local price
+if old and string.byte(old) == 45 then
+  --- grow
+end
+if price then
+  --- add
+else
+  --- judge
+  if passes or cut then
+    --- write
+  end
 end
 return time[1] .. ' ' .. time[2] .. ' ' .. (old or '')
 
@@ -85,7 +113,7 @@ local first, last, written = 1, #KEYS, nil
 -- The same for several asks, whose sizes are another argument, a byte each: they are independent, and each sees those
 -- before it. Only if asks share a state, it is kept what was written.
 local sizes, first = ARGV[2], 1
-local written = string.byte(sizes) == 119 and {}
+local written, failed = string.byte(sizes) == 119 and {}, false
 --- olds
 local function take(first, last)
   --- ask
@@ -95,65 +123,77 @@ end
 for i = 2, #sizes do
   local last = first + string.byte(sizes, i) - 1
   local reply = each(first, last)
-  if reply.err then olds[first] = reply end
+  if reply.err then olds[first], failed = reply, true end
   first = last + 1
+end
+-- An error has a place of its own only in a table.
+if failed then
+  olds[#keys + 1], olds[#keys + 2] = time[1], time[2]
+  return olds
 end
 --- end
 
 --== olds
--- Tables of the size that most calls need do not have to grow.
-local keys, packs, missing = KEYS, ARGV[1], nil
-local ready = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
-local olds = call('MGET', unpack(keys))
-n = #keys
-for i = 1, n do
-  if not olds[i] then
-    missing = missing or {}
-    missing[#missing + 1] = keys[i]
-  end
-end
--- MGET sees nothing where something else than a string is.
-if missing and call('EXISTS', unpack(missing)) == 0 then missing = nil end
+-- A table of the size that most calls need does not have to grow.
+local keys, packs, byte, prices = KEYS, ARGV[1], string.byte, {0, 0, 0, 0, 0}
+local olds, hides = call('MGET', unpack(keys)), nil
 
 --== ask
-local all, cuts = true, nil
+-- `prices` are those that are added; the others are judged, and written whole.
+local all, judged = true, nil
 for i = first, last do
-  local old, from = olds[i], 31 * i - 29
+  local old, from = olds[i], 39 * i - 37
   if written and written[keys[i]] then
     old = written[keys[i]]
     olds[i] = old
   end
-  if missing and not old and call('EXISTS', keys[i]) == 1 then
-    return redis.error_reply('WRONGTYPE a debt is not a string; delete the key, or use another prefix')
+  local price
+  if old and byte(old) == 45 then
+    --- grow
   end
-  --- judge
-  local place = 3 * i
-  ready[place - 2], ready[place - 1], ready[place], all = clear, ticks, was, all and passes
-  if cut then
-    cuts = cuts or {}
-    cuts[i] = true
+  prices[i] = price or false
+  if not price then
+    -- MGET sees nothing where something else than a string is. That is asked once about all that are missing.
+    if not old and hides == nil then
+      local missing = {}
+      for other = i, #keys do
+        if not olds[other] then missing[#missing + 1] = keys[other] end
+      end
+      hides = call('EXISTS', unpack(missing)) > 0
+    end
+    if not old and hides and call('EXISTS', keys[i]) == 1 then
+      return redis.error_reply('WRONGTYPE a debt is not a string; delete the key, or use another prefix')
+    end
+    olds[i] = old or ''
+    --- judge
+    judged = judged or {}
+    judged[i], all = {clear, ticks, block, cut, was}, all and passes
   end
 end
-for i = first, (all or cuts) and last or 0 do
-  if all or cuts[i] then
-    local key, place = keys[i], 3 * i
-    local clear, ticks, was = ready[place - 2], ready[place - 1], ready[place]
+for i = first, (all or judged) and last or 0 do
+  local key, price = keys[i], prices[i]
+  if price then
+    if all then
+      --- add
+      if written then written[key] = format('%.0f', olds[i] - price) end
+    end
+  elseif all or judged[i][4] then
+    local clear, ticks, block, _, was = unpack(judged[i])
     --- write
     if written then written[key] = text end
   end
 end
 
 --== end
-olds[n + 1], olds[n + 2] = time[1], time[2]
-return olds
+return time[1] .. ' ' .. time[2] .. ' ' .. table.concat(olds, ' ')
 
 --== look
-local function write_debt(key, clear, ticks, was)
+local function write_debt(key, clear, ticks, was, block)
   --- write
 end
 -- What is no debt at all is left to be found out when it is read.
 local function debt_is_live(old)
-  local whole, part = match(old or '0', '^(%d+):?(%d*)$')
+  local whole, part = match(old or '0', '^%-?(%d+):?(%d*)$')
   if not whole then return true end
   return whole * 1 > now or whole * 1 == now and part ~= '' and part * 1 > 0
 end
@@ -166,11 +206,11 @@ look.t = function(key, packs, begin)
   end
   --- judge
   if not tell then was = nil end
-  return {passes = passes, tell = tell, clear = clear, ticks = ticks, cut = cut, was = was}
+  return {passes = passes, tell = tell, clear = clear, ticks = ticks, cut = cut, was = was, block = block}
 end
-spend.t = function(key, _, view) write_debt(key, view.clear, view.ticks, view.was) end
+spend.t = function(key, _, view) write_debt(key, view.clear, view.ticks, view.was, view.block) end
 refuse.t = function(key, _, view)
-  if view.cut then write_debt(key, view.clear, view.ticks, view.was) end
+  if view.cut then spend.t(key, _, view) end
 end
 look.l, spend.l, refuse.l = look.t, spend.t, refuse.t
 
@@ -204,7 +244,7 @@ return whole and 1 or 0
 local key = KEYS[1]
 local old = call('GET', key)
 local paid, paid_ticks, clear, ticks, quiet, quiet_ticks = unpacked('<dHdHdH', ARGV[1], 2)
-local whole, part = match(old or '', '^(%d+):?(%d*)$')
+local whole, part = match(old or '', '^%-?(%d+):?(%d*)$')
 if not whole then return 0 end
 local stands, stands_ticks = whole * 1, part == '' and 0 or part * 1
 local owed, owed_ticks = minus(stands, stands_ticks, now, 0)
@@ -227,7 +267,7 @@ return back == paid and back_ticks == paid_ticks and 1 or 0
 local key = KEYS[1]
 local old = call('GET', key)
 local price, price_ticks, paid, paid_ticks, quiet, quiet_ticks = unpacked('<dHdHdH', ARGV[1], 2)
-local whole, part = match(old or '', '^(%d+):?(%d*)$')
+local whole, part = match(old or '', '^%-?(%d+):?(%d*)$')
 if not whole or now < taken_at then return 0 end
 local stands, stands_ticks = whole * 1, part == '' and 0 or part * 1
 local owed, owed_ticks = minus(stands, stands_ticks, now, 0)

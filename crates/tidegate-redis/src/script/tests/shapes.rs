@@ -75,6 +75,34 @@ fn a_key_outlives_its_debt_by_no_more_than_a_second() {
     }
 }
 
+/// A debt that is added to keeps the end of its key, which is not before that of the debt.
+#[test]
+fn a_key_that_is_asked_about_again_outlives_its_debt_by_no_more_than_a_block() {
+    let mut server = Server::start(Flavour::Redis7);
+    for (text, interval, block) in [
+        ("3/3s burst 1000", 1_000, 16_000),
+        ("3/3s burst 100", 1_000, 12_000),
+        ("10/s burst 1000", 100, 1_000),
+        ("30/30s queue 999 delay-after all leaky-bucket", 1_000, 16_000),
+        ("3/s burst 1000", 334, 1_000),
+    ] {
+        let (limit, key) = (limit(text), Key::new("ana"));
+        let subject = Subject::new("user", &key, &limit);
+        let name = target(&subject).name;
+        for takes in 1..=40 {
+            assert!(taken(&mut server, &[(subject, Ask::ONE)]).0[0].is_allowed(), "{text}");
+            let Ok(Value::Int(left)) = server.command(&[b"PTTL", &name]) else { panic!("{text}") };
+            let longest = takes * interval + block + 10;
+            assert!(left <= longest, "{text}: {left} ms after {takes} takes");
+            let Ok(Value::BulkString(state)) = server.command(&[b"GET", &name]) else { panic!("{text}") };
+            let state = String::from_utf8_lossy(&state).into_owned();
+            let repaid: i64 = state.trim_start_matches('-').split(':').next().unwrap().parse().unwrap();
+            let Ok(Value::Int(end)) = server.command(&[b"PEXPIRETIME", &name]) else { panic!("{text}") };
+            assert!(end >= 1_704_067_200_000 + repaid / 1000, "{text}: {state} ends at {end}");
+        }
+    }
+}
+
 #[test]
 fn a_refusal_leaves_everything_as_it_was() {
     let mut server = Server::start(Flavour::Redis7);
