@@ -5,15 +5,12 @@
 use flash_sale::database::Dialect;
 use flash_sale::rush::{self, Figures, Limiter, Plan};
 use flash_sale::strategy::Strategy;
+use harness::{Options, Progress, Report, beside, thousands};
 use testbed::{Flavour, Redis};
 
 use super::databases::{ALL, Running};
 use super::lane::said;
-use super::program;
 use crate::Outcome;
-use crate::options::Options;
-use crate::progress::Progress;
-use crate::report::{Report, thousands};
 
 const STOCK: u32 = 100;
 const BUYERS: u64 = 10_000;
@@ -44,7 +41,7 @@ async fn on(dialect: Dialect, options: &Options) -> Result<Vec<Figures>, String>
         buyers: u32::try_from(options.scaled(BUYERS)).map_err(said)?,
         strategies: Strategy::ALL.into_iter().filter(is_tried).collect(),
         seed: options.seed,
-        ..Plan::new(program()?, running.url())
+        ..Plan::new(beside("flash-sale", "flash-sale")?, running.url())
     };
     let combinations = plan.combinations().len() as u64;
     let progress = Progress::new(format!("sales on {dialect}"), combinations);

@@ -24,6 +24,5 @@ mod reservations;
 pub mod rush;
 pub mod sale;
 pub mod seen;
-mod serving;
 pub mod shop;
 pub mod strategy;

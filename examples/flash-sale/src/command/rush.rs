@@ -1,11 +1,12 @@
 //! `flash-sale rush`: a crowd comes, once per strategy with and without the limiter.
 
+use std::env;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
-use std::{env, fs, process};
 
 use clap::{Args, ValueEnum, value_parser};
+use harness::Folder;
 use indicatif::{ProgressBar, ProgressStyle};
 use tidegate::{Algorithm, Limit};
 
@@ -109,10 +110,14 @@ fn bucket(text: &str) -> Result<Limit, String> {
 
 /// Runs it, and says whether every safe strategy kept its books.
 pub(super) async fn run(arguments: RushArguments) -> Result<ExitCode, Failed> {
-    let scratch = Scratch::new();
-    let database = match &arguments.database {
-        Some(url) => url.clone(),
-        None => scratch.database()?,
+    // It is removed afterwards.
+    let folder = arguments.database.is_none().then(|| Folder::new("flash-sale-rush"));
+    let database = match (&arguments.database, &folder) {
+        (Some(url), _) => url.clone(),
+        (None, folder) => format!(
+            "sqlite:{}",
+            folder.as_ref().map(|folder| folder.file("shop.db")).unwrap_or_default().display()
+        ),
     };
     let out = arguments.out.clone();
     let plan = arguments.plan(database)?;
@@ -239,24 +244,4 @@ fn line(figures: &Figures) -> String {
         }
     }
     line
-}
-
-/// A folder that is removed afterwards, if it was made.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> Scratch {
-        Scratch(env::temp_dir().join(format!("flash-sale-rush-{}", process::id())))
-    }
-
-    fn database(&self) -> Result<String, Failed> {
-        fs::create_dir_all(&self.0).map_err(|error| format!("folder {}: {error}", self.0.display()))?;
-        Ok(format!("sqlite:{}", self.0.join("shop.db").display()))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }

@@ -8,13 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
+use harness::sale::{Client, Door, Wish};
 use tidegate::{Algorithm, Draft, Limit};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
-
-use super::client::{Client, Said};
-use super::door::Door;
-use super::failure::Failure;
 
 /// So many buy at a time.
 pub(super) const AT_A_TIME: u32 = 8;
@@ -32,7 +29,7 @@ const WINDOWS: u32 = 5;
 const PASSING: u64 = 50;
 
 /// Pieces that a database sells per second.
-pub(super) async fn measure(door: Door) -> Result<u64, Failure> {
+pub(super) async fn measure(door: Door) -> Result<u64, String> {
     let counted = Arc::new(Counted {
         door,
         buyer: AtomicU32::new(0),
@@ -41,7 +38,8 @@ pub(super) async fn measure(door: Door) -> Result<u64, Failure> {
     });
     let mut selling = JoinSet::new();
     for _ in 0..AT_A_TIME {
-        let client = Client::connect(counted.door.shop).await.map_err(|error| Failure::buyers(&error))?;
+        let client =
+            Client::connect(counted.door.shop).await.map_err(|error| super::buyers_failed(&error))?;
         selling.spawn(Arc::clone(&counted).buy(client));
     }
     sleep(WARMING).await;
@@ -55,18 +53,18 @@ pub(super) async fn measure(door: Door) -> Result<u64, Failure> {
     counted.is_over.store(true, Ordering::Relaxed);
     while let Some(ended) = selling.join_next().await {
         ended
-            .map_err(|error| Failure::of("buyers", error))?
-            .map_err(|said| Failure::shop(format!("it says {said:?} where it should sell")))?;
+            .map_err(|error| format!("buyers: {error}"))?
+            .map_err(|said| format!("shop: it says {said} where it should sell"))?;
     }
     Ok(best as u64)
 }
 
 /// The limit that suits a database which sells so many per second.
-pub(super) fn limit_for(per_second: u64) -> Result<Limit, Failure> {
+pub(super) fn limit_for(per_second: u64) -> Result<Limit, String> {
     let rate = (per_second * PASSING / 100).max(1);
     let burst = (rate / 8).max(u64::from(AT_A_TIME));
     let draft = Draft::new(Algorithm::TokenBucket, rate, Duration::from_secs(1)).burst(burst);
-    draft.build().map_err(|error| Failure::of("rate", error))
+    draft.build().map_err(|error| format!("rate: {error}"))
 }
 
 struct Counted {
@@ -78,12 +76,15 @@ struct Counted {
 
 impl Counted {
     /// One buyer after the other.
-    async fn buy(self: Arc<Counted>, mut client: Client) -> Result<(), Said> {
+    async fn buy(self: Arc<Counted>, mut client: Client) -> Result<(), String> {
         while !self.is_over.load(Ordering::Relaxed) {
             let buyer = self.buyer.fetch_add(1, Ordering::Relaxed);
-            match client.wish(self.door.wish(buyer)).await {
-                Said::Yours(_) => self.sold.fetch_add(1, Ordering::Relaxed),
-                said => return Err(said),
+            let user = format!("{:x}-{buyer}", self.door.opened_at);
+            let wish =
+                Wish { user: &user, key: &user, strategy: "pessimistic", limiter: "off", address: buyer + 1 };
+            match client.ask(self.door.wish(&wish)).await {
+                Ok(answer) if answer.is(201, "reserved") => self.sold.fetch_add(1, Ordering::Relaxed),
+                answer => return Err(format!("{answer:?}")),
             };
         }
         Ok(())

@@ -6,50 +6,32 @@
 //!                                                            Figures, ... --> table, picture, page
 //! ```
 //!
-//! What buyers were told is compared with what is in the database: orders that are only in one of both are counted.
+//! The crowd and the shop's process are the harness's. What buyers were told is compared with what is in the database:
+//! orders that are only in one of both are counted.
 
 mod calibration;
-mod client;
-mod crowd;
-mod door;
-mod failure;
 mod figures;
-mod goals;
-mod page;
-mod picture;
-mod plan;
-mod process;
-mod progress;
 mod report;
-mod shuffle;
-mod surroundings;
-mod table;
 
+use std::fmt;
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use harness::sale::{Client, Crowd, Door, Serving, Stage, open};
+use serde::Serialize;
 use tidegate::Limit;
 use tokio::time::Instant;
 
 use crate::database::Database;
-use crate::link::Signer;
 use crate::order;
-use crate::sale::NewSale;
 use crate::strategy::Strategy;
 use calibration::{AT_A_TIME, limit_for, measure};
-use crowd::Crowd;
-use door::Door;
-use figures::Found;
-use process::Process;
+use figures::{Found, Numbers};
 
-pub use failure::Failure;
-pub use figures::Figures;
-pub use goals::{Goal, goals};
-pub use plan::{Combination, Limiter, Plan};
-pub use progress::Progress;
-pub use report::Report;
-pub use surroundings::Surroundings;
-pub use table::{markdown, text};
+pub use figures::{Figures, Goal, goals};
+pub use report::{Report, Surroundings, markdown, text};
 
 /// Connections of the generator itself: it asks little.
 const CONNECTIONS: u32 = 2;
@@ -60,9 +42,151 @@ const PLENTY: i64 = 1_000_000_000;
 /// A day: longer than any rush.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// Which crowd comes, to which shops.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The program whose `serve` is the shop: `flash-sale` itself.
+    pub program: PathBuf,
+    /// The database of all shops.
+    pub database: String,
+    /// Redis, without which there is no [`Strategy::Redis`].
+    pub redis: Option<String>,
+    /// Pieces of each sale.
+    pub stock: u32,
+    /// Who come, each for one piece.
+    pub buyers: u32,
+    /// How often each of them tries at most.
+    pub tries: u32,
+    /// Connections on which they come.
+    pub clients: u32,
+    /// Connections that a shop has to its database.
+    pub connections: u32,
+    /// The limiter's token bucket; without one it is measured what the database can do.
+    pub limit: Option<Limit>,
+    /// How pieces are taken.
+    pub strategies: Vec<Strategy>,
+    /// With the limiter, without, or both.
+    pub limiters: Vec<Limiter>,
+    /// Who is first in line.
+    pub seed: u64,
+}
+
+impl Plan {
+    /// A hundred pieces, ten thousand buyers of five tries each on two hundred connections, every strategy, both ways.
+    pub fn new(program: impl Into<PathBuf>, database: impl Into<String>) -> Plan {
+        Plan {
+            program: program.into(),
+            database: database.into(),
+            redis: None,
+            stock: 100,
+            buyers: 10_000,
+            tries: 5,
+            clients: 200,
+            connections: 20,
+            limit: None,
+            strategies: Strategy::ALL.to_vec(),
+            limiters: Limiter::ALL.to_vec(),
+            seed: 1,
+        }
+    }
+
+    /// What can be tried, in the order in which it is.
+    pub fn combinations(&self) -> Vec<Combination> {
+        let strategies = self.strategies.iter().filter(|strategy| !self.is_skipped(**strategy));
+        strategies
+            .flat_map(|&strategy| self.limiters.iter().map(move |&limiter| Combination { strategy, limiter }))
+            .collect()
+    }
+
+    /// What was asked for and cannot be tried.
+    pub fn skipped(&self) -> Vec<Strategy> {
+        self.strategies.iter().copied().filter(|strategy| self.is_skipped(*strategy)).collect()
+    }
+
+    fn is_skipped(&self, strategy: Strategy) -> bool {
+        strategy == Strategy::Redis && self.redis.is_none()
+    }
+}
+
+/// Whether the limiter is in front.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Limiter {
+    /// Everybody reaches the database.
+    Off,
+    /// Only so many per second do.
+    On,
+}
+
+impl Limiter {
+    /// Both.
+    pub const ALL: [Limiter; 2] = [Limiter::Off, Limiter::On];
+
+    /// What a shop in an experiment is told.
+    fn word(self) -> &'static str {
+        match self {
+            Limiter::Off => "off",
+            Limiter::On => "bucket",
+        }
+    }
+}
+
+impl fmt::Display for Limiter {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.pad(match self {
+            Limiter::Off => "off",
+            Limiter::On => "on",
+        })
+    }
+}
+
+/// One strategy, with or without the limiter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Combination {
+    /// How pieces are taken.
+    pub strategy: Strategy,
+    /// Who is let to them.
+    pub limiter: Limiter,
+}
+
+impl fmt::Display for Combination {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let with = match self.limiter {
+            Limiter::Off => "without",
+            Limiter::On => "with",
+        };
+        write!(out, "{}, {with} limiter", self.strategy)
+    }
+}
+
+/// A step of a rush.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Progress<'f> {
+    /// This one was asked for, but what it needs is not there.
+    Skipped(Strategy),
+    /// It is being measured what the database can do.
+    Measuring,
+    /// It was.
+    Measured {
+        /// Pieces sold per second.
+        per_second: u64,
+        /// To so many clients at a time.
+        clients: u32,
+        /// The limit that follows from it.
+        limit: &'f Limit,
+    },
+    /// The crowd is let in.
+    Started(Combination),
+    /// So many tries are over, of all that there may be.
+    Tried(u64),
+    /// The crowd has gone.
+    Ended(&'f Figures),
+}
+
 /// Runs every combination of a plan, one after the other, and says what happens meanwhile.
-pub async fn run(plan: &Plan, mut on_progress: impl FnMut(Progress<'_>)) -> Result<Vec<Figures>, Failure> {
-    let database = Database::open(&plan.database, CONNECTIONS).await?;
+pub async fn run(plan: &Plan, mut on_progress: impl FnMut(Progress<'_>)) -> Result<Vec<Figures>, String> {
+    let database = Database::open(&plan.database, CONNECTIONS).await.map_err(said)?;
     for strategy in plan.skipped() {
         on_progress(Progress::Skipped(strategy));
     }
@@ -88,7 +212,7 @@ struct Rush<'p> {
 
 impl Rush<'_> {
     /// The limit of the plan, or one that suits the database.
-    async fn limit(&self, on_progress: &mut impl FnMut(Progress<'_>)) -> Result<Limit, Failure> {
+    async fn limit(&self, on_progress: &mut impl FnMut(Progress<'_>)) -> Result<Limit, String> {
         match self.plan.limit {
             Some(limit) => Ok(limit),
             // Nobody asks the limiter.
@@ -103,9 +227,8 @@ impl Rush<'_> {
         }
     }
 
-    async fn measured(&self) -> Result<u64, Failure> {
-        let combination = Combination { strategy: Strategy::Pessimistic, limiter: Limiter::Off };
-        let (_shop, door) = self.open(combination, PLENTY, &limit_for(1)?).await?;
+    async fn measured(&self) -> Result<u64, String> {
+        let (_shop, door) = self.open(PLENTY, &limit_for(1)?).await?;
         measure(door).await
     }
 
@@ -114,44 +237,69 @@ impl Rush<'_> {
         combination: Combination,
         limit: &Limit,
         progress: impl FnMut(u64),
-    ) -> Result<Figures, Failure> {
+    ) -> Result<Figures, String> {
         let Plan { stock, buyers, tries, clients, seed, .. } = *self.plan;
-        let (shop, door) = self.open(combination, i64::from(stock), limit).await?;
-        let door = Arc::new(door);
-        let crowd = Crowd { buyers, tries, clients, seed };
-        let waiting = crowd.gather(&door).await?;
-        let began_at = self.database.now().await?;
+        let (shop, door) = self.open(i64::from(stock), limit).await?;
+        let (strategy, limiter) = (combination.strategy.name(), combination.limiter.word());
+        let crowd = Crowd { buyers, tries, clients, seed, strategy, limiter };
+        let waiting = crowd.gather(&door).await.map_err(|error| buyers_failed(&error))?;
+        let began_at = self.database.now().await.map_err(said)?;
         let began = Instant::now();
-        let heard = crowd.rush(waiting, &door, progress).await?;
+        let heard = crowd
+            .rush(waiting, &Arc::new(door.clone()), progress)
+            .await
+            .map_err(|error| format!("buyers: {error}"))?;
         let took = began.elapsed();
-        let numbers = shop.numbers().await?;
-        let tally = self.database.tally(door.sale).await?;
-        let tally = tally.ok_or_else(|| Failure::of("database", "the sale is gone"))?;
-        let orders = self.database.orders(door.sale).await?;
+        let numbers =
+            numbers(&shop).await.map_err(|error| format!("shop: the shopkeeper's numbers: {error}"))?;
+        let tally =
+            self.database.tally(door.sale).await.map_err(said)?.ok_or("database: the sale is gone")?;
+        let orders = self.database.orders(door.sale).await.map_err(said)?;
         let found =
             Found { combination, buyers, limit: *limit, began_at, took, heard, numbers, tally, orders };
         Ok(Figures::of(&found))
     }
 
-    /// A shop with a fresh sale.
-    async fn open(
-        &self,
-        combination: Combination,
-        stock: i64,
-        limit: &Limit,
-    ) -> Result<(Process, Door), Failure> {
-        // Nothing is paid for here, and nothing goes back meanwhile.
-        let sale = NewSale { lasts: DAY, pay_within: DAY, ..NewSale::of(stock) };
-        let sale = self.database.create_sale(&sale).await?;
-        let shop = Process::start(self.plan, sale, limit, &self.secret).await?;
-        let door = Door {
-            shop: shop.address(),
-            sale,
-            combination,
-            opened_at: self.database.now().await?,
-            opened: Instant::now(),
-            signer: Signer::new(&self.secret),
+    /// Opens a shop with a fresh sale, in which nothing is paid for and nothing goes back.
+    async fn open(&self, stock: i64, limit: &Limit) -> Result<(Serving, Door), String> {
+        let (limit, connections) = (limit.to_string(), self.plan.connections.to_string());
+        let further = ["--limiter", "bucket", "--rate", &limit, "--connections", &connections];
+        let stage = Stage {
+            program: self.plan.program.clone(),
+            database: self.plan.database.clone(),
+            redis: self.plan.redis.clone(),
+            listen: (Ipv4Addr::LOCALHOST, 0).into(),
+            secret: self.secret.clone(),
+            further: further.map(str::to_owned).to_vec(),
         };
-        Ok((shop, door))
+        open(&stage, self.database, stock, DAY).await.map_err(|error| format!("shop: {error}"))
+    }
+}
+
+/// What a shop has counted so far.
+async fn numbers(shop: &Serving) -> std::io::Result<Numbers> {
+    let mut client = Client::connect(shop.address()).await?;
+    let answer = client.look(&shop.numbers().unwrap_or_default()).await?;
+    Ok(serde_json::from_value(answer.body)?)
+}
+
+fn said(error: impl fmt::Display) -> String {
+    error.to_string()
+}
+
+fn buyers_failed(error: &std::io::Error) -> String {
+    format!("buyers: {error}; fewer --clients need fewer open files")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_redis_its_strategy_is_skipped_by_name() {
+        let plan = Plan::new("flash-sale", "sqlite:shop.db");
+        assert_eq!((plan.combinations().len(), plan.skipped()), (10, vec![Strategy::Redis]));
+        let plan = Plan { redis: Some("redis://127.0.0.1:1".to_owned()), ..plan };
+        assert_eq!((plan.combinations().len(), plan.skipped()), (12, vec![]));
     }
 }

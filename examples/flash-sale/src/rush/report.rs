@@ -1,15 +1,57 @@
-//! Everything that was found, as files in a folder.
+//! Everything that was found, as files in a folder: JSON, a table, a picture, and a page that needs nothing else.
 
 use std::fs;
 use std::path::Path;
+use std::thread;
 
+use harness::{columns, png};
 use serde::Serialize;
+use sqlx::Row;
+use tidegate_plot::{Axis, Chart, Color, Panels, Series, short_number};
 
-use super::failure::Failure;
-use super::figures::Figures;
-use super::goals::{Goal, goals};
-use super::surroundings::Surroundings;
-use super::{page, picture, table};
+use super::figures::{Figures, Goal, goals};
+use super::{Limiter, Plan, said};
+use crate::database::{Database, Dialect};
+
+const PAGE: &str = include_str!("page.html");
+
+/// Room above the highest bar for its number.
+const HEADROOM: f64 = 1.2;
+
+const HEADINGS: [&str; 13] = [
+    "strategy",
+    "limiter",
+    "sold",
+    "oversold",
+    "duplicates",
+    "lost",
+    "conflicts",
+    "refused",
+    "attempts",
+    "p50 ms",
+    "p99 ms",
+    "sold out ms",
+    "requests/s",
+];
+
+/// A row of the picture: its title, its axis, and what is drawn.
+type Question = (&'static str, fn(&str) -> Axis, fn(&Figures) -> Option<f64>);
+
+const QUESTIONS: [Question; 5] = [
+    ("pieces sold that were not there", number, |one| Some(one.oversold as f64)),
+    ("conflicts: somebody else was faster", number, |one| Some(one.conflicts as f64)),
+    ("attempts that reached the database, per second", number, |one| Some(one.attempts as f64 / one.seconds)),
+    ("99 of 100 attempts took no longer than", time, |one| Some(one.p99_ms)),
+    ("sold out after", time, |one| one.sold_out_after_ms.map(|after| after as f64)),
+];
+
+fn number(label: &str) -> Axis {
+    Axis::number(label)
+}
+
+fn time(label: &str) -> Axis {
+    Axis::milliseconds(label)
+}
 
 /// Everything that was found.
 #[derive(Clone, Debug, Serialize)]
@@ -30,23 +72,218 @@ impl Report {
     }
 
     /// Writes `rush.json`, `table.md`, `comparison.svg`, `comparison.png` and `report.html`.
-    pub fn write(&self, folder: &Path) -> Result<(), Failure> {
-        fs::create_dir_all(folder).map_err(|error| Failure::of(folder.display(), error))?;
-        let svg = picture::svg(&self.figures, &self.surroundings);
-        let json = serde_json::to_vec_pretty(self).map_err(|error| Failure::of("rush.json", error))?;
+    pub fn write(&self, folder: &Path) -> Result<(), String> {
+        fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        let svg = svg(&self.figures, &self.surroundings);
+        let json = serde_json::to_vec_pretty(self).map_err(|error| format!("rush.json: {error}"))?;
         let files: [(&str, Vec<u8>); 5] = [
             ("rush.json", json),
-            ("table.md", table::markdown(&self.figures).into_bytes()),
-            ("comparison.png", picture::png(&svg)?),
-            ("report.html", page::html(self, &svg).into_bytes()),
+            ("table.md", markdown(&self.figures).into_bytes()),
+            ("comparison.png", png(&svg).map_err(|error| format!("comparison.png: {error}"))?),
+            ("report.html", html(self, &svg).into_bytes()),
             ("comparison.svg", svg.into_bytes()),
         ];
         for (name, bytes) in files {
             let path = folder.join(name);
-            fs::write(&path, bytes).map_err(|error| Failure::of(path.display(), error))?;
+            fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))?;
         }
         Ok(())
     }
+}
+
+/// Where and how it was run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Surroundings {
+    /// The command that does the same.
+    pub command: String,
+    /// The database and its version.
+    pub database: String,
+    /// Cores that the shop, the database and the crowd share.
+    pub cores: usize,
+    /// The day and time of the database, in UTC.
+    pub date: String,
+    /// Where the limiter's rate comes from; nothing if it had none.
+    pub rate: String,
+}
+
+impl Surroundings {
+    /// Asks the database and the machine.
+    pub async fn of(plan: &Plan, rate: String) -> Result<Surroundings, String> {
+        let database = Database::open(&plan.database, 1).await.map_err(said)?;
+        let words = match database.dialect() {
+            Dialect::Sqlite => "SELECT sqlite_version() AS version",
+            Dialect::Postgres => "SELECT current_setting('server_version') AS version",
+            Dialect::MariaDb => "SELECT CAST(version() AS CHAR) AS version",
+        };
+        let unread = |error: sqlx::Error| format!("database: {error}");
+        let row = sqlx::query(words).fetch_one(database.pool()).await.map_err(unread)?;
+        let version: String = row.try_get("version").map_err(unread)?;
+        let now = database.now().await.map_err(said)?;
+        let surroundings = Surroundings {
+            command: command(plan),
+            database: format!("{} {version}", database.dialect()),
+            cores: thread::available_parallelism().map_or(1, usize::from),
+            date: date(now),
+            rate,
+        };
+        database.close().await;
+        Ok(surroundings)
+    }
+}
+
+/// The command, without the addresses: they may hold passwords.
+fn command(plan: &Plan) -> String {
+    let strategies: Vec<&str> = plan.strategies.iter().map(|strategy| strategy.name()).collect();
+    let limiter = match plan.limiters.as_slice() {
+        [Limiter::Off] => "off",
+        [Limiter::On] => "on",
+        _ => "both",
+    };
+    let mut command = format!(
+        "flash-sale rush --stock {} --buyers {} --strategy {} --limiter {limiter} --tries {} --clients {} \
+         --connections {} --seed {}",
+        plan.stock,
+        plan.buyers,
+        strategies.join(","),
+        plan.tries,
+        plan.clients,
+        plan.connections,
+        plan.seed,
+    );
+    if let Some(limit) = &plan.limit {
+        command += &format!(" --rate \"{limit}\"");
+    }
+    command
+}
+
+/// Milliseconds since 1970 as a day and a time.
+fn date(milliseconds: i64) -> String {
+    let time = jiff::Timestamp::from_millisecond(milliseconds).unwrap_or_default();
+    time.strftime("%Y-%m-%d %H:%M UTC").to_string()
+}
+
+/// The table in columns.
+pub fn text(figures: &[Figures]) -> String {
+    let heading = std::iter::once(HEADINGS.map(str::to_owned));
+    columns(&heading.chain(figures.iter().map(cells)).collect::<Vec<_>>(), 2)
+}
+
+/// The table in Markdown.
+pub fn markdown(figures: &[Figures]) -> String {
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let rule = format!("|---|---|{}\n", "--:|".repeat(11));
+    let head = line(&HEADINGS.map(str::to_owned)) + &rule;
+    std::iter::once(head).chain(figures.iter().map(|figures| line(&cells(figures)))).collect()
+}
+
+/// The table in HTML; nothing in it comes from outside.
+fn html_table(figures: &[Figures]) -> String {
+    let line = |tag: &str, cells: &[String]| {
+        let cells: String = cells.iter().map(|cell| format!("<{tag}>{cell}</{tag}>")).collect();
+        format!("<tr>{cells}</tr>\n")
+    };
+    let body: String = figures.iter().map(|figures| line("td", &cells(figures))).collect();
+    format!(
+        "<table>\n<thead>\n{}</thead>\n<tbody>\n{body}</tbody>\n</table>",
+        line("th", &HEADINGS.map(str::to_owned))
+    )
+}
+
+fn cells(figures: &Figures) -> [String; 13] {
+    [
+        figures.strategy.to_string(),
+        figures.limiter.to_string(),
+        figures.sold.to_string(),
+        figures.oversold.to_string(),
+        figures.duplicates.to_string(),
+        figures.lost.to_string(),
+        figures.conflicts.to_string(),
+        figures.refused.to_string(),
+        figures.attempts.to_string(),
+        short_number(figures.p50_ms),
+        short_number(figures.p99_ms),
+        figures.sold_out_after_ms.map_or_else(|| "never".to_owned(), |after| after.to_string()),
+        format!("{:.0}", figures.requests_per_second),
+    ]
+}
+
+/// The comparison as SVG.
+fn svg(figures: &[Figures], surroundings: &Surroundings) -> String {
+    let (stock, buyers) = figures.first().map_or((0, 0), |first| (first.stock, first.buyers));
+    let Surroundings { database, cores, date, .. } = surroundings;
+    let limit = figures.iter().find_map(|one| one.limit.as_deref()).unwrap_or("none");
+    let panels = Panels::new(format!("{buyers} buyers, {stock} pieces: with and without a limiter"))
+        .subtitle(format!("{database}, {cores} cores, {date}; limiter {limit}"))
+        .panel_height(96);
+    QUESTIONS.into_iter().fold(panels, |panels, question| panels.panel(panel(figures, question))).render()
+}
+
+fn panel(figures: &[Figures], (title, axis, value): Question) -> Chart {
+    let bars = |name: &str, limiter: Limiter| {
+        let those = figures.iter().filter(move |one| one.limiter == limiter);
+        Series::bars(name, those.map(|one| (one.strategy.name(), value(one).unwrap_or(f64::NAN))))
+    };
+    let highest = figures.iter().filter_map(value).fold(0.0, f64::max);
+    // Where everything is zero, the axis is that of one.
+    let top = if highest > 0.0 { highest * HEADROOM } else { 1.0 };
+    Chart::new(title)
+        .y(axis("").range(0.0, top))
+        .series(bars("without limiter", Limiter::Off).color(Color::series(1)))
+        .series(bars("with limiter", Limiter::On).color(Color::series(0)))
+}
+
+/// The page.
+fn html(report: &Report, svg: &str) -> String {
+    let surroundings = &report.surroundings;
+    let (stock, buyers) = report.figures.first().map_or((0, 0), |first| (first.stock, first.buyers));
+    let goals = if report.goals.is_empty() {
+        "<li>Nothing was run both with and without it.</li>\n".to_owned()
+    } else {
+        report.goals.iter().map(goal).collect()
+    };
+    let parts = [
+        ("{title}", format!("A rush of {buyers} buyers on {stock} pieces")),
+        ("{summary}", summary(&report.figures)),
+        ("{picture}", svg.to_owned()),
+        ("{table}", html_table(&report.figures)),
+        ("{goals}", goals),
+        ("{database}", escaped(&surroundings.database)),
+        ("{cores}", surroundings.cores.to_string()),
+        ("{date}", escaped(&surroundings.date)),
+        ("{rate}", escaped(&surroundings.rate)),
+        ("{command}", escaped(&surroundings.command)),
+    ];
+    parts.iter().fold(PAGE.to_owned(), |page, (place, text)| page.replace(place, text))
+}
+
+/// The first thing that a reader wants to know.
+fn summary(figures: &[Figures]) -> String {
+    let broken: Vec<&str> =
+        figures.iter().filter(|one| !one.is_as_promised()).map(|one| one.strategy.name()).collect();
+    let oversold: u64 = figures.iter().map(|one| one.oversold).max().unwrap_or(0);
+    let safe = if broken.is_empty() {
+        "Every safe strategy sold exactly what there was, each piece once, and lost no order.".to_owned()
+    } else {
+        format!("Broken: {} did not sell exactly what there was.", broken.join(", "))
+    };
+    match oversold {
+        0 => safe,
+        oversold => format!("{safe} At worst {oversold} pieces were sold that were not there."),
+    }
+}
+
+fn goal(goal: &Goal) -> String {
+    let word = if goal.is_met { "met" } else { "missed" };
+    format!(
+        "<li class=\"{word}\"><b>{word}</b> {}: {}: {}</li>\n",
+        goal.of,
+        escaped(goal.wanted),
+        escaped(&goal.found)
+    )
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]
@@ -56,7 +293,6 @@ mod tests {
     use resvg::usvg::{Options, Tree};
 
     use super::*;
-    use crate::rush::Limiter;
     use crate::strategy::Strategy;
 
     /// Figures such as a rush on PostgreSQL might give.
@@ -128,18 +364,6 @@ mod tests {
     }
 
     #[test]
-    fn letters_are_drawn_without_any_font_of_the_machine() {
-        let word = |word: &str| {
-            let svg = format!(
-                r#"<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20"><text font-family="system-ui,sans-serif" x="2" y="15">{word}</text></svg>"#
-            );
-            picture::png(&svg).unwrap()
-        };
-        assert_ne!(word("one"), word(""));
-        assert_ne!(word("one"), word("two"));
-    }
-
-    #[test]
     fn every_pair_has_its_goals() {
         let goals = report().goals;
         let of = |strategy: &str| goals.iter().filter(|goal| goal.of == strategy).count();
@@ -177,5 +401,29 @@ mod tests {
         }
         assert!(Figures { buyers: 40, sold: 40, ..fine.clone() }.is_as_promised());
         assert!(figures(Strategy::Naive, Limiter::Off).is_as_promised());
+    }
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        assert_eq!(date(0), "1970-01-01 00:00 UTC");
+        assert_eq!(date(951_782_400_000), "2000-02-29 00:00 UTC");
+        assert_eq!(date(1_709_251_199_999), "2024-02-29 23:59 UTC");
+        assert_eq!(date(1_798_761_540_000), "2026-12-31 23:59 UTC");
+    }
+
+    #[test]
+    fn the_command_says_no_addresses() {
+        let mut plan = Plan::new("flash-sale", "postgres://shop:secret@db/shop");
+        plan.redis = Some("redis://:secret@cache".to_owned());
+        assert!(!command(&plan).contains("secret"));
+        assert!(
+            command(&plan)
+                .contains("--strategy naive,value,version,conditional,pessimistic,redis --limiter both")
+        );
+    }
+
+    #[test]
+    fn words_of_others_are_escaped() {
+        assert_eq!(escaped("<b a=\"1\">&"), "&lt;b a=&quot;1&quot;&gt;&amp;");
     }
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use flash_sale::database::Database;
 use flash_sale::outcome::{Outcome, Wish};
-use flash_sale::proof::{Books, Heard, Told};
 use flash_sale::sale::NewSale;
 use flash_sale::shop::Shop;
 use flash_sale::strategy::Strategy;
+use harness::sale::{Ledger, Told, Word};
 use testbed::Postgres;
 
 use crate::databases::Running;
@@ -34,7 +34,7 @@ async fn books_show_it_when_a_shop_oversells() {
             // What it has broken for itself does not matter here.
             let _ = bought.await.unwrap();
         }
-        let books = Books::read(&shop.database, sale).await.unwrap();
+        let books = Ledger::books(&shop.database, sale).await.unwrap();
         if books.findings().iter().any(|finding| finding.starts_with("G-1")) {
             return;
         }
@@ -51,23 +51,23 @@ async fn whoever_was_told_something_else_than_the_books_say_is_found() {
     let Outcome::Reserved { order, .. } = shop.buy(&wish, Strategy::Conditional).await.unwrap() else {
         panic!("there are two");
     };
-    let told = |heard: Heard, is_paid| Told { user: "ana".to_owned(), key: "one".to_owned(), heard, is_paid };
-    let reserved = |order: &str, is_paid| told(Heard::Reserved(order.to_owned()), is_paid);
+    let told = |heard: Word, is_paid| Told { user: "ana".to_owned(), key: "one".to_owned(), heard, is_paid };
+    let reserved = |order: &str, is_paid| told(Word::Reserved(order.to_owned()), is_paid);
     let cases = [
         (reserved("another", None), "G-4"),
         (reserved(&order, None), "G-5"),
         (reserved(&order, Some(true)), "G-5"),
         (reserved(&order, Some(false)), "G-5"),
-        (told(Heard::SoldOut, None), "G-3"),
-        (told(Heard::Expired, None), "G-3"),
+        (told(Word::SoldOut, None), "G-3"),
+        (told(Word::Expired, None), "G-3"),
     ];
-    let books = Books::read(&shop.database, sale).await.unwrap();
+    let books = Ledger::books(&shop.database, sale).await.unwrap();
     for (told, broken) in cases {
         let found = told.contradictions(&books);
         assert!(matches!(found.as_slice(), [one] if one.contains(broken)), "{told:?}: {found:?}");
     }
     shop.pay(&order, "ana").await.unwrap();
-    let books = Books::read(&shop.database, sale).await.unwrap();
+    let books = Ledger::books(&shop.database, sale).await.unwrap();
     assert_eq!(reserved(&order, Some(true)).contradictions(&books), Vec::<String>::new());
     assert_eq!(reserved(&order, Some(false)).contradictions(&books).len(), 1);
     assert_eq!(books.findings(), Vec::<String>::new());
