@@ -6,6 +6,7 @@
 //!   load        Clients: closed and open loops over RESP and HTTP       (feature `load`)
 //!   report      Report: facts and claims; Goal; Progress; columns
 //!   sale        Crowd, Buyer, Round, Books: a shop seen from outside    (feature `sale`)
+//!               rush: every strategy with and without limiter           (feature `rush`)
 //! ```
 //!
 //! Nothing here knows how a limiter decides, and nothing that is judged is decided by a clock that is read here.

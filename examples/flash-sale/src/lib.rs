@@ -21,7 +21,6 @@ pub mod payment;
 pub mod proof;
 pub mod queue;
 mod reservations;
-pub mod rush;
 pub mod sale;
 pub mod seen;
 pub mod shop;

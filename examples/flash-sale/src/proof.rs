@@ -7,7 +7,8 @@ use std::time::Duration;
 use harness::sale::{Books, Entry, Ledger, Line, Links, Tally};
 use sqlx::Row;
 
-use crate::database::{Database, Fault, Statement};
+use crate::audit;
+use crate::database::{Database, Dialect, Fault, Statement};
 use crate::link::Signer;
 use crate::sale::NewSale;
 
@@ -42,7 +43,8 @@ impl Ledger for Database {
     async fn tally(&self, sale: i64) -> Result<Tally, String> {
         let tally = self.tally(sale).await.map_err(said)?;
         let tally = tally.ok_or_else(|| format!("sale {sale} is not in the books"))?;
-        Ok(Tally { stock: tally.stock, available: tally.available, live: tally.live, paid: tally.paid })
+        let audit::Tally { stock, available, live, paid, duplicates, last_at, .. } = tally;
+        Ok(Tally { stock, available, live, paid, duplicates, last_at })
     }
 
     async fn books(&self, sale: i64) -> Result<Books, String> {
@@ -109,4 +111,15 @@ pub async fn expires_at(database: &Database, order: &str) -> Result<Option<i64>,
 pub async fn paid_at_the_end(database: &Database, sale: i64, within: i64) -> Result<i64, Fault> {
     let asked = sqlx::query(PAID_AT_THE_END.text(database.dialect())).bind(sale).bind(within);
     Ok(asked.fetch_one(database.pool()).await?.try_get("paid")?)
+}
+
+/// Returns the name and the version of a database.
+pub async fn version(database: &Database) -> Result<String, Fault> {
+    let words = match database.dialect() {
+        Dialect::Sqlite => "SELECT sqlite_version() AS version",
+        Dialect::Postgres => "SELECT current_setting('server_version') AS version",
+        Dialect::MariaDb => "SELECT CAST(version() AS CHAR) AS version",
+    };
+    let version: String = sqlx::query(words).fetch_one(database.pool()).await?.try_get("version")?;
+    Ok(format!("{} {version}", database.dialect()))
 }

@@ -7,6 +7,7 @@
 //!   Buyer: asks again with the same key after everything that is lost --> Told --.
 //!   Ledger: the books and their audit, read from the database -------------------+--> findings: none, or a
 //!   Round: a sale, its buyers, trouble in the middle of it ----------------------'    guarantee is broken
+//!   rush: the crowd at every strategy, with and without a limiter --> table, picture, page
 //! ```
 //!
 //! It speaks HTTP to a shop and reads its books through a [`Ledger`], so it shares nothing with the code that sells.
@@ -16,6 +17,8 @@ mod buyer;
 mod crowd;
 mod door;
 mod round;
+#[cfg(feature = "rush")]
+pub mod rush;
 mod serving;
 
 pub use books::{Books, Entry, Line, Told, Word};

@@ -60,6 +60,10 @@ pub struct Tally {
     pub live: i64,
     /// Those of them that are paid.
     pub paid: i64,
+    /// The orders beyond the first of one buyer.
+    pub duplicates: i64,
+    /// When the last piece was reserved, in milliseconds of the database's clock.
+    pub last_at: Option<i64>,
 }
 
 /// What was counted in one round or in several, and what was found wrong.

@@ -64,10 +64,10 @@ const MEMBERS: [Member; 15] = [
     },
     Member {
         name: "flash-sale",
-        may_use: &["tidegate", "tidegate-plot", "tidegate-rules", "tidegate-support", "tidegate-tower", "harness"],
+        may_use: &["tidegate", "tidegate-rules", "tidegate-support", "tidegate-tower", "harness"],
         at_most: usize::MAX,
     },
-    Member { name: "harness", may_use: &[], at_most: usize::MAX },
+    Member { name: "harness", may_use: &["tidegate", "tidegate-plot"], at_most: usize::MAX },
     Member { name: "testbed", may_use: &["tidegate", "harness"], at_most: usize::MAX },
     Member { name: "xtask", may_use: &[], at_most: 2 },
 ];

@@ -7,13 +7,18 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum, value_parser};
 use harness::Folder;
+use harness::sale::rush::{self, Combination, Figures, Limiter, Plan, Progress, Report, Surroundings};
 use indicatif::{ProgressBar, ProgressStyle};
 use tidegate::{Algorithm, Limit};
 
 use super::Failed;
 use super::serve::told_to_end;
-use crate::rush::{self, Combination, Figures, Limiter, Plan, Progress, Report, Surroundings};
+use crate::database::Database;
+use crate::proof;
 use crate::strategy::Strategy;
+
+/// Connections of the generator itself: it asks little.
+const CONNECTIONS: u32 = 2;
 
 /// Lets a crowd loose on the shop, and compares strategies with and without the limiter.
 ///
@@ -124,14 +129,17 @@ pub(super) async fn run(arguments: RushArguments) -> Result<ExitCode, Failed> {
     if plan.buyers < plan.stock {
         println!("{} buyers for {} pieces: some will be left", plan.buyers, plan.stock);
     }
+    let database = Database::open(&plan.database, CONNECTIONS).await?;
     let mut screen = Screen::new(&plan);
     let figures = tokio::select! {
-        figures = rush::run(&plan, |progress| screen.show(progress)) => figures?,
+        figures = rush::run(&plan, &database, |progress| screen.show(progress)) => figures?,
         // The shop that is open ends with what is dropped here, and the folder goes.
         () = told_to_end()? => return Err("rush: it was ended before it was over; nothing was written".into()),
     };
     screen.bar.finish_and_clear();
-    let surroundings = Surroundings::of(&plan, screen.rate).await?;
+    let version = proof::version(&database).await?;
+    let surroundings = Surroundings::of(&plan, version, database.now().await?, screen.rate);
+    database.close().await;
     let report = Report::new(surroundings, figures);
     report.write(&out)?;
     Ok(conclude(&report, &out))
@@ -140,6 +148,7 @@ pub(super) async fn run(arguments: RushArguments) -> Result<ExitCode, Failed> {
 impl RushArguments {
     fn plan(self, database: String) -> Result<Plan, Failed> {
         let program = env::current_exe()?;
+        let strategies: Vec<&str> = self.strategy.0.into_iter().map(Strategy::name).collect();
         Ok(Plan {
             redis: self.redis,
             stock: self.stock,
@@ -148,10 +157,9 @@ impl RushArguments {
             clients: self.clients,
             connections: self.connections,
             limit: self.rate,
-            strategies: self.strategy.0,
             limiters: self.limiter.limiters(),
             seed: self.seed,
-            ..Plan::new(program, database)
+            ..Plan::new(program, database, &strategies)
         })
     }
 }

@@ -4,8 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use flash_sale::rush::{self, Limiter, Plan};
+use flash_sale::database::Database;
 use flash_sale::strategy::Strategy;
+use harness::sale::rush::{Figures, Limiter, Plan, run};
 use resvg::usvg::{Options, Tree};
 use testbed::{Flavour, Folder, Redis};
 
@@ -18,14 +19,29 @@ const SALES: usize = 30;
 
 fn small(url: &str) -> Plan {
     let limit = Some("2000/s burst 20".parse().unwrap());
-    Plan { stock: 10, buyers: 60, clients: 30, connections: 8, limit, ..Plan::new(PROGRAM, url) }
+    Plan {
+        stock: 10,
+        buyers: 60,
+        clients: 30,
+        connections: 8,
+        limit,
+        ..Plan::new(PROGRAM, url, &Strategy::ALL.map(Strategy::name))
+    }
+}
+
+async fn rushed(plan: &Plan) -> Vec<Figures> {
+    let database = Database::open(&plan.database, 2).await.unwrap();
+    let figures = run(plan, &database, |_| {}).await.unwrap();
+    database.close().await;
+    figures
 }
 
 async fn is_exact_on(database: &Running) {
     let redis = Redis::start(Flavour::Redis7);
-    let strategies = Strategy::ALL.into_iter().filter(|strategy| strategy.is_safe()).collect();
+    let strategies =
+        Strategy::ALL.into_iter().filter(|strategy| strategy.is_safe()).map(Strategy::name).collect();
     let plan = Plan { redis: Some(redis.url()), strategies, ..small(database.url()) };
-    let all = rush::run(&plan, |_| {}).await.unwrap();
+    let all = rushed(&plan).await;
     assert_eq!(all.len(), 10);
     for figures in all {
         assert!(figures.is_exact() && figures.untold == 0, "{figures:?}");
@@ -57,10 +73,13 @@ async fn every_safe_strategy_is_exact_on_mariadb() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_naive_strategy_is_seen_to_oversell_on_postgres() {
     let database = Running::postgres();
-    let plan =
-        Plan { strategies: vec![Strategy::Naive], limiters: vec![Limiter::Off], ..small(database.url()) };
+    let plan = Plan {
+        strategies: vec![Strategy::Naive.name()],
+        limiters: vec![Limiter::Off],
+        ..small(database.url())
+    };
     for _ in 0..SALES {
-        let figures = rush::run(&plan, |_| {}).await.unwrap();
+        let figures = rushed(&plan).await;
         if figures[0].oversold > 0 {
             assert!(!figures[0].is_exact() && figures[0].sold > 10, "{figures:?}");
             return;

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use harness::sale::{Client, Door, Wish};
 use tidegate::{Algorithm, Draft, Limit};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
+
+use crate::sale::{Client, Door, Wish};
 
 /// So many buy at a time.
 pub(super) const AT_A_TIME: u32 = 8;

@@ -4,21 +4,17 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::time::Duration;
 
-use harness::sale::Heard;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use tidegate::{Limit, Most};
 
 use super::{Combination, Limiter};
-use crate::audit::Tally;
-use crate::strategy::Strategy;
+use crate::sale::{Books, Entry, Heard, Tally};
 
 /// What one combination came to, by the database, the shop and the crowd.
 #[derive(Clone, Debug, Serialize)]
-#[non_exhaustive]
 pub struct Figures {
     /// How pieces were taken.
-    #[serde(serialize_with = "name")]
-    pub strategy: Strategy,
+    pub strategy: &'static str,
     /// Who was let to them.
     pub limiter: Limiter,
     /// The limiter's token bucket, if it was in front.
@@ -77,11 +73,10 @@ pub(super) struct Found {
     pub(super) heard: Heard,
     pub(super) numbers: Numbers,
     pub(super) tally: Tally,
-    /// Each order in the database, with its buyer.
-    pub(super) orders: Vec<(String, String)>,
+    pub(super) books: Books,
 }
 
-/// What a shop has counted, as far as it matters here: see [`crate::meter::Totals`].
+/// What a shop has counted, as far as it matters here.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(super) struct Numbers {
     totals: Totals,
@@ -109,8 +104,9 @@ impl Figures {
     pub(super) fn of(found: &Found) -> Figures {
         let Found { combination, tally, numbers, heard, .. } = found;
         let seconds = found.took.as_secs_f64();
-        let there: HashSet<_> = found.orders.iter().collect();
-        let told: HashSet<_> = heard.orders.iter().collect();
+        let lines = found.books.lines.iter().filter(|(_, line)| line.entry != Entry::Returned);
+        let there: HashSet<_> = lines.map(|(order, line)| (order, &line.user)).collect();
+        let told: HashSet<_> = heard.orders.iter().map(|(order, user)| (order, user)).collect();
         Figures {
             strategy: combination.strategy,
             limiter: combination.limiter,
@@ -118,7 +114,7 @@ impl Figures {
             stock: tally.stock.unsigned_abs(),
             buyers: u64::from(found.buyers),
             sold: tally.live.unsigned_abs(),
-            oversold: tally.oversold().unsigned_abs(),
+            oversold: (tally.live - tally.stock).max(0).unsigned_abs(),
             duplicates: tally.duplicates.unsigned_abs(),
             lost: told.difference(&there).count() as u64,
             untold: there.difference(&told).count() as u64,
@@ -147,9 +143,14 @@ impl Figures {
             && self.untold == 0
     }
 
-    /// Whether a strategy that promises exact books has kept them; the naive one promises nothing.
+    /// Whether a strategy that promises exact books has kept them.
     pub fn is_as_promised(&self) -> bool {
-        !self.strategy.is_safe() || self.is_exact()
+        !self.is_safe() || self.is_exact()
+    }
+
+    /// Whether its strategy promises exact books; the naive one promises nothing.
+    pub fn is_safe(&self) -> bool {
+        self.strategy != "naive"
     }
 }
 
@@ -167,13 +168,8 @@ impl Found {
     }
 }
 
-fn name<S: Serializer>(strategy: &Strategy, out: S) -> Result<S::Ok, S::Error> {
-    out.serialize_str(strategy.name())
-}
-
 /// Something that a limiter should bring, and whether it did.
 #[derive(Clone, Debug, Serialize)]
-#[non_exhaustive]
 pub struct Goal {
     /// The strategy.
     pub of: &'static str,
@@ -212,20 +208,20 @@ impl Pair<'_> {
     fn goals(&self) -> Vec<Goal> {
         let strategy = self.with.strategy;
         let mut goals = vec![self.bounded()];
-        if strategy == Strategy::Pessimistic {
+        if strategy == "pessimistic" {
             goals.push(self.faster());
         }
-        if matches!(strategy, Strategy::Value | Strategy::Version) {
+        if matches!(strategy, "value" | "version") {
             goals.push(self.calmer());
         }
-        if strategy.is_safe() {
+        if self.with.is_safe() {
             goals.push(self.in_time());
         }
         goals
     }
 
     fn goal(&self, wanted: &'static str, found: String, is_met: bool) -> Goal {
-        Goal { of: self.with.strategy.name(), wanted, found, is_met }
+        Goal { of: self.with.strategy, wanted, found, is_met }
     }
 
     fn bounded(&self) -> Goal {

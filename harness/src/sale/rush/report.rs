@@ -4,14 +4,12 @@ use std::fs;
 use std::path::Path;
 use std::thread;
 
-use harness::{columns, png};
 use serde::Serialize;
-use sqlx::Row;
 use tidegate_plot::{Axis, Chart, Color, Panels, Series, short_number};
 
 use super::figures::{Figures, Goal, goals};
-use super::{Limiter, Plan, said};
-use crate::database::{Database, Dialect};
+use super::{Limiter, Plan};
+use crate::{columns, png};
 
 const PAGE: &str = include_str!("page.html");
 
@@ -107,33 +105,15 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    /// Asks the database and the machine.
-    pub async fn of(plan: &Plan, rate: String) -> Result<Surroundings, String> {
-        let database = Database::open(&plan.database, 1).await.map_err(said)?;
-        let words = match database.dialect() {
-            Dialect::Sqlite => "SELECT sqlite_version() AS version",
-            Dialect::Postgres => "SELECT current_setting('server_version') AS version",
-            Dialect::MariaDb => "SELECT CAST(version() AS CHAR) AS version",
-        };
-        let unread = |error: sqlx::Error| format!("database: {error}");
-        let row = sqlx::query(words).fetch_one(database.pool()).await.map_err(unread)?;
-        let version: String = row.try_get("version").map_err(unread)?;
-        let now = database.now().await.map_err(said)?;
-        let surroundings = Surroundings {
-            command: command(plan),
-            database: format!("{} {version}", database.dialect()),
-            cores: thread::available_parallelism().map_or(1, usize::from),
-            date: date(now),
-            rate,
-        };
-        database.close().await;
-        Ok(surroundings)
+    /// Says where a rush is: on which database, at which time of it in milliseconds, and where the rate comes from.
+    pub fn of(plan: &Plan, database: String, now: i64, rate: String) -> Surroundings {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        Surroundings { command: command(plan), database, cores, date: date(now), rate }
     }
 }
 
 /// The command, without the addresses: they may hold passwords.
 fn command(plan: &Plan) -> String {
-    let strategies: Vec<&str> = plan.strategies.iter().map(|strategy| strategy.name()).collect();
     let limiter = match plan.limiters.as_slice() {
         [Limiter::Off] => "off",
         [Limiter::On] => "on",
@@ -144,7 +124,7 @@ fn command(plan: &Plan) -> String {
          --connections {} --seed {}",
         plan.stock,
         plan.buyers,
-        strategies.join(","),
+        plan.strategies.join(","),
         plan.tries,
         plan.clients,
         plan.connections,
@@ -191,7 +171,7 @@ fn html_table(figures: &[Figures]) -> String {
 
 fn cells(figures: &Figures) -> [String; 13] {
     [
-        figures.strategy.to_string(),
+        figures.strategy.to_owned(),
         figures.limiter.to_string(),
         figures.sold.to_string(),
         figures.oversold.to_string(),
@@ -221,7 +201,7 @@ fn svg(figures: &[Figures], surroundings: &Surroundings) -> String {
 fn panel(figures: &[Figures], (title, axis, value): Question) -> Chart {
     let bars = |name: &str, limiter: Limiter| {
         let those = figures.iter().filter(move |one| one.limiter == limiter);
-        Series::bars(name, those.map(|one| (one.strategy.name(), value(one).unwrap_or(f64::NAN))))
+        Series::bars(name, those.map(|one| (one.strategy, value(one).unwrap_or(f64::NAN))))
     };
     let highest = figures.iter().filter_map(value).fold(0.0, f64::max);
     // Where everything is zero, the axis is that of one.
@@ -259,7 +239,7 @@ fn html(report: &Report, svg: &str) -> String {
 /// The first thing that a reader wants to know.
 fn summary(figures: &[Figures]) -> String {
     let broken: Vec<&str> =
-        figures.iter().filter(|one| !one.is_as_promised()).map(|one| one.strategy.name()).collect();
+        figures.iter().filter(|one| !one.is_as_promised()).map(|one| one.strategy).collect();
     let oversold: u64 = figures.iter().map(|one| one.oversold).max().unwrap_or(0);
     let safe = if broken.is_empty() {
         "Every safe strategy sold exactly what there was, each piece once, and lost no order.".to_owned()
@@ -288,18 +268,17 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::env;
-
     use resvg::usvg::{Options, Tree};
 
     use super::*;
-    use crate::strategy::Strategy;
+    use crate::Folder;
+    use crate::sale::rush::tests::STRATEGIES;
 
     /// Figures such as a rush on PostgreSQL might give.
-    fn figures(strategy: Strategy, limiter: Limiter) -> Figures {
+    fn figures(strategy: &'static str, limiter: Limiter) -> Figures {
         let is_on = limiter == Limiter::On;
-        let is_naive = strategy == Strategy::Naive;
-        let is_optimistic = matches!(strategy, Strategy::Value | Strategy::Version);
+        let is_naive = strategy == "naive";
+        let is_optimistic = matches!(strategy, "value" | "version");
         let oversold = if is_naive { 870 } else { 0 };
         Figures {
             strategy,
@@ -337,15 +316,15 @@ mod tests {
             rate: "the limiter lets 740/s burst 74 pass".to_owned(),
         };
         let pairs =
-            Strategy::ALL.into_iter().flat_map(|strategy| Limiter::ALL.map(|limiter| (strategy, limiter)));
+            STRATEGIES.into_iter().flat_map(|strategy| Limiter::ALL.map(|limiter| (strategy, limiter)));
         Report::new(surroundings, pairs.map(|(strategy, limiter)| figures(strategy, limiter)).collect())
     }
 
     #[test]
     fn all_files_are_written_and_can_be_read() {
-        let folder = env::temp_dir().join(format!("flash-sale-report-{}", std::process::id()));
-        report().write(&folder).unwrap();
-        let read = |name: &str| fs::read(folder.join(name)).unwrap();
+        let folder = Folder::new("rush-report");
+        report().write(folder.path()).unwrap();
+        let read = |name: &str| fs::read(folder.file(name)).unwrap();
         let text = |name: &str| String::from_utf8(read(name)).unwrap();
         let tree = Tree::from_str(&text("comparison.svg"), &Options::default()).unwrap();
         let png = resvg::tiny_skia::Pixmap::decode_png(&read("comparison.png")).unwrap();
@@ -360,7 +339,6 @@ mod tests {
         let page = text("report.html");
         assert!(page.contains("PostgreSQL 15 &lt;beta&gt;") && page.contains("<svg"));
         assert!(!page.contains("{title}") && !page.contains("{table}") && !page.contains("<beta>"));
-        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
@@ -389,7 +367,7 @@ mod tests {
 
     #[test]
     fn a_safe_strategy_that_sells_too_much_or_too_little_breaks_its_promise() {
-        let fine = figures(Strategy::Version, Limiter::On);
+        let fine = figures("version", Limiter::On);
         assert!(fine.is_as_promised());
         for wrong in [
             Figures { oversold: 1, sold: 101, ..fine.clone() },
@@ -400,7 +378,7 @@ mod tests {
             assert!(!wrong.is_as_promised(), "{wrong:?}");
         }
         assert!(Figures { buyers: 40, sold: 40, ..fine.clone() }.is_as_promised());
-        assert!(figures(Strategy::Naive, Limiter::Off).is_as_promised());
+        assert!(figures("naive", Limiter::Off).is_as_promised());
     }
 
     #[test]
@@ -413,7 +391,7 @@ mod tests {
 
     #[test]
     fn the_command_says_no_addresses() {
-        let mut plan = Plan::new("flash-sale", "postgres://shop:secret@db/shop");
+        let mut plan = Plan::new("flash-sale", "postgres://shop:secret@db/shop", &STRATEGIES);
         plan.redis = Some("redis://:secret@cache".to_owned());
         assert!(!command(&plan).contains("secret"));
         assert!(

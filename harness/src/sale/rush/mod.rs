@@ -6,7 +6,7 @@
 //!                                                            Figures, ... --> table, picture, page
 //! ```
 //!
-//! The crowd and the shop's process are the harness's. What buyers were told is compared with what is in the database:
+//! What buyers were told is compared with what is in the database:
 //! orders that are only in one of both are counted.
 
 mod calibration;
@@ -19,22 +19,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use harness::sale::{Client, Crowd, Door, Serving, Stage, open};
 use serde::Serialize;
 use tidegate::Limit;
 use tokio::time::Instant;
 
-use crate::database::Database;
-use crate::order;
-use crate::strategy::Strategy;
+use super::{Client, Crowd, Door, Ledger, Serving, Stage, open};
 use calibration::{AT_A_TIME, limit_for, measure};
 use figures::{Found, Numbers};
 
 pub use figures::{Figures, Goal, goals};
 pub use report::{Report, Surroundings, markdown, text};
-
-/// Connections of the generator itself: it asks little.
-const CONNECTIONS: u32 = 2;
 
 /// More pieces than can be sold while it is measured.
 const PLENTY: i64 = 1_000_000_000;
@@ -49,7 +43,7 @@ pub struct Plan {
     pub program: PathBuf,
     /// The database of all shops.
     pub database: String,
-    /// Redis, without which there is no [`Strategy::Redis`].
+    /// Redis, without which its strategy is skipped.
     pub redis: Option<String>,
     /// Pieces of each sale.
     pub stock: u32,
@@ -64,7 +58,7 @@ pub struct Plan {
     /// The limiter's token bucket; without one it is measured what the database can do.
     pub limit: Option<Limit>,
     /// How pieces are taken.
-    pub strategies: Vec<Strategy>,
+    pub strategies: Vec<&'static str>,
     /// With the limiter, without, or both.
     pub limiters: Vec<Limiter>,
     /// Who is first in line.
@@ -72,8 +66,12 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// A hundred pieces, ten thousand buyers of five tries each on two hundred connections, every strategy, both ways.
-    pub fn new(program: impl Into<PathBuf>, database: impl Into<String>) -> Plan {
+    /// A hundred pieces, ten thousand buyers of five tries each on two hundred connections, both ways.
+    pub fn new(
+        program: impl Into<PathBuf>,
+        database: impl Into<String>,
+        strategies: &[&'static str],
+    ) -> Plan {
         Plan {
             program: program.into(),
             database: database.into(),
@@ -84,7 +82,7 @@ impl Plan {
             clients: 200,
             connections: 20,
             limit: None,
-            strategies: Strategy::ALL.to_vec(),
+            strategies: strategies.to_vec(),
             limiters: Limiter::ALL.to_vec(),
             seed: 1,
         }
@@ -92,19 +90,19 @@ impl Plan {
 
     /// What can be tried, in the order in which it is.
     pub fn combinations(&self) -> Vec<Combination> {
-        let strategies = self.strategies.iter().filter(|strategy| !self.is_skipped(**strategy));
+        let strategies = self.strategies.iter().filter(|strategy| !self.is_skipped(strategy));
         strategies
             .flat_map(|&strategy| self.limiters.iter().map(move |&limiter| Combination { strategy, limiter }))
             .collect()
     }
 
     /// What was asked for and cannot be tried.
-    pub fn skipped(&self) -> Vec<Strategy> {
-        self.strategies.iter().copied().filter(|strategy| self.is_skipped(*strategy)).collect()
+    pub fn skipped(&self) -> Vec<&'static str> {
+        self.strategies.iter().copied().filter(|strategy| self.is_skipped(strategy)).collect()
     }
 
-    fn is_skipped(&self, strategy: Strategy) -> bool {
-        strategy == Strategy::Redis && self.redis.is_none()
+    fn is_skipped(&self, strategy: &str) -> bool {
+        strategy == "redis" && self.redis.is_none()
     }
 }
 
@@ -144,7 +142,7 @@ impl fmt::Display for Limiter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Combination {
     /// How pieces are taken.
-    pub strategy: Strategy,
+    pub strategy: &'static str,
     /// Who is let to them.
     pub limiter: Limiter,
 }
@@ -161,10 +159,9 @@ impl fmt::Display for Combination {
 
 /// A step of a rush.
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
 pub enum Progress<'f> {
     /// This one was asked for, but what it needs is not there.
-    Skipped(Strategy),
+    Skipped(&'static str),
     /// It is being measured what the database can do.
     Measuring,
     /// It was.
@@ -185,12 +182,15 @@ pub enum Progress<'f> {
 }
 
 /// Runs every combination of a plan, one after the other, and says what happens meanwhile.
-pub async fn run(plan: &Plan, mut on_progress: impl FnMut(Progress<'_>)) -> Result<Vec<Figures>, String> {
-    let database = Database::open(&plan.database, CONNECTIONS).await.map_err(said)?;
+pub async fn run(
+    plan: &Plan,
+    ledger: &impl Ledger,
+    mut on_progress: impl FnMut(Progress<'_>),
+) -> Result<Vec<Figures>, String> {
     for strategy in plan.skipped() {
         on_progress(Progress::Skipped(strategy));
     }
-    let rush = Rush { plan, database: &database, secret: order::new_number() };
+    let rush = Rush { plan, ledger, secret: format!("{:032x}", fastrand::u128(..)) };
     let limit = rush.limit(&mut on_progress).await?;
     let mut all = Vec::new();
     for combination in plan.combinations() {
@@ -199,18 +199,17 @@ pub async fn run(plan: &Plan, mut on_progress: impl FnMut(Progress<'_>)) -> Resu
         on_progress(Progress::Ended(&figures));
         all.push(figures);
     }
-    database.close().await;
     Ok(all)
 }
 
-struct Rush<'p> {
+struct Rush<'p, L> {
     plan: &'p Plan,
-    database: &'p Database,
+    ledger: &'p L,
     /// Signs the links of this rush.
     secret: String,
 }
 
-impl Rush<'_> {
+impl<L: Ledger> Rush<'_, L> {
     /// The limit of the plan, or one that suits the database.
     async fn limit(&self, on_progress: &mut impl FnMut(Progress<'_>)) -> Result<Limit, String> {
         match self.plan.limit {
@@ -240,10 +239,10 @@ impl Rush<'_> {
     ) -> Result<Figures, String> {
         let Plan { stock, buyers, tries, clients, seed, .. } = *self.plan;
         let (shop, door) = self.open(i64::from(stock), limit).await?;
-        let (strategy, limiter) = (combination.strategy.name(), combination.limiter.word());
+        let (strategy, limiter) = (combination.strategy, combination.limiter.word());
         let crowd = Crowd { buyers, tries, clients, seed, strategy, limiter };
         let waiting = crowd.gather(&door).await.map_err(|error| buyers_failed(&error))?;
-        let began_at = self.database.now().await.map_err(said)?;
+        let began_at = self.ledger.now().await?;
         let began = Instant::now();
         let heard = crowd
             .rush(waiting, &Arc::new(door.clone()), progress)
@@ -252,11 +251,9 @@ impl Rush<'_> {
         let took = began.elapsed();
         let numbers =
             numbers(&shop).await.map_err(|error| format!("shop: the shopkeeper's numbers: {error}"))?;
-        let tally =
-            self.database.tally(door.sale).await.map_err(said)?.ok_or("database: the sale is gone")?;
-        let orders = self.database.orders(door.sale).await.map_err(said)?;
+        let (tally, books) = (self.ledger.tally(door.sale).await?, self.ledger.books(door.sale).await?);
         let found =
-            Found { combination, buyers, limit: *limit, began_at, took, heard, numbers, tally, orders };
+            Found { combination, buyers, limit: *limit, began_at, took, heard, numbers, tally, books };
         Ok(Figures::of(&found))
     }
 
@@ -272,7 +269,7 @@ impl Rush<'_> {
             secret: self.secret.clone(),
             further: further.map(str::to_owned).to_vec(),
         };
-        open(&stage, self.database, stock, DAY).await.map_err(|error| format!("shop: {error}"))
+        open(&stage, self.ledger, stock, DAY).await.map_err(|error| format!("shop: {error}"))
     }
 }
 
@@ -283,10 +280,6 @@ async fn numbers(shop: &Serving) -> std::io::Result<Numbers> {
     Ok(serde_json::from_value(answer.body)?)
 }
 
-fn said(error: impl fmt::Display) -> String {
-    error.to_string()
-}
-
 fn buyers_failed(error: &std::io::Error) -> String {
     format!("buyers: {error}; fewer --clients need fewer open files")
 }
@@ -295,10 +288,13 @@ fn buyers_failed(error: &std::io::Error) -> String {
 mod tests {
     use super::*;
 
+    pub(super) const STRATEGIES: [&str; 6] =
+        ["naive", "value", "version", "conditional", "pessimistic", "redis"];
+
     #[test]
     fn without_redis_its_strategy_is_skipped_by_name() {
-        let plan = Plan::new("flash-sale", "sqlite:shop.db");
-        assert_eq!((plan.combinations().len(), plan.skipped()), (10, vec![Strategy::Redis]));
+        let plan = Plan::new("flash-sale", "sqlite:shop.db", &STRATEGIES);
+        assert_eq!((plan.combinations().len(), plan.skipped()), (10, vec!["redis"]));
         let plan = Plan { redis: Some("redis://127.0.0.1:1".to_owned()), ..plan };
         assert_eq!((plan.combinations().len(), plan.skipped()), (12, vec![]));
     }
