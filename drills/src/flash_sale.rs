@@ -4,7 +4,6 @@
 //! a Redis that forgets, lies, stops and dies; payments in the very moment in which the reservation ends; replies that
 //! are lost. Buyers ask again with the same key, remember what they were told, and in the end the books have to agree.
 
-mod databases;
 mod hints;
 mod kills;
 mod lane;

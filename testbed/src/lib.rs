@@ -9,6 +9,7 @@
 //! What cannot be set up panics and says why: there is no test without its servers.
 //! Everything that was started ends when its value is dropped, and also when this process is killed.
 
+mod any_database;
 mod certificates;
 mod cluster;
 mod database;
@@ -26,6 +27,7 @@ mod template;
 
 pub use harness::{Folder, Port, now, pause, until};
 
+pub use any_database::AnyDatabase;
 pub use certificates::Certificates;
 pub use cluster::{Cluster, SLOTS};
 pub use database::Database;

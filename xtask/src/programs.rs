@@ -56,12 +56,12 @@ const DRILLS: Programs = Programs {
     ],
 };
 
-/// Drills that need another program beside theirs, and its crate.
+/// Drills that need another program beside the one that runs them, and its crate.
 const WITH: [(&str, &str); 4] = [
     ("states-kill", "tidegate-server"),
     ("server-descriptors", "tidegate-server"),
     ("redis-crowd", "tidegate-server"),
-    ("flash-sale", "flash-sale"),
+    ("flash-sale", "drills"),
 ];
 
 pub(crate) fn bench(arguments: &[String]) -> Result<(), Failure> {

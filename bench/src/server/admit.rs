@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use harness::Goal;
 
+use super::CONNECTIONS;
 use super::candidate::{Call, Candidate, Keys, Table, Turn};
 use super::host::Programs;
-use super::CONNECTIONS;
 
 const ADMIT: &str = "tidegate TG.ADMIT, two rules, 1 M keys";
 const TAKE: &str = "tidegate TG.TAKE, 1 M keys";

@@ -6,15 +6,15 @@
 //! time, each by a shop of its own.
 
 use std::ops::AddAssign;
+use std::sync::Arc;
 use std::time::Duration;
 
 use conformance::random::Random;
 use harness::sale::{Figures, Round, Serving};
 use harness::{Options, Report};
-use testbed::Redis;
+use testbed::{AnyDatabase, Redis};
 use tokio::time::sleep;
 
-use super::databases::Running;
 use super::lane::{Lane, Turn, rounds, said, scene};
 use crate::Outcome;
 
@@ -81,24 +81,29 @@ async fn round(lane: &Lane, redis: &Redis, turn: Turn) -> Result<(Figures, Kille
 /// Kills something, and waits until all is there again.
 async fn strike(
     serving: &mut Serving,
-    running: &Running,
+    running: &Arc<AnyDatabase>,
     random: &mut Random,
     killed: &mut Killed,
 ) -> Result<(), String> {
+    let has_server = !matches!(**running, AnyDatabase::Sqlite(_));
+    let kill = async |kill: fn(&AnyDatabase) -> bool| {
+        let running = Arc::clone(running);
+        tokio::task::spawn_blocking(move || kill(&running)).await.map_err(said)
+    };
     match random.between(0, 3) {
-        0 if running.has_server() => {
+        0 if has_server => {
             killed.servers += 1;
-            running.kill().await
+            kill(AnyDatabase::restart).await.map(drop)
         }
-        1 if running.kill_backend().await? => {
+        1 if kill(AnyDatabase::kill_backend).await? => {
             killed.processes += 1;
             Ok(())
         }
-        2 if running.has_server() => {
+        2 if has_server => {
             killed.shops += 1;
             killed.servers += 1;
             serving.kill().await.map_err(said)?;
-            running.kill().await?;
+            kill(AnyDatabase::restart).await?;
             serving.restart().await.map_err(said)
         }
         _ => {

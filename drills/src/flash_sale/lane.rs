@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::ops::AddAssign;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -9,10 +10,12 @@ use conformance::random::Random;
 use flash_sale::database::{Database, Dialect};
 use harness::sale::{Figures, Scene, Stage};
 use harness::{Options, Progress, Report, beside, thousands};
-use testbed::{Flavour, Port, Redis};
+use testbed::{AnyDatabase, Flavour, Port, Redis};
 
 use super::claim_no_findings;
-use super::databases::{ALL, Running};
+
+/// The databases that everything is proved on.
+pub(super) const ALL: [Dialect; 3] = [Dialect::Sqlite, Dialect::Postgres, Dialect::MariaDb];
 
 /// Connections of those who look at the books.
 const CONNECTIONS: u32 = 4;
@@ -23,7 +26,7 @@ const PAY_WITHIN: (u64, u64) = (300, 1500);
 /// Where rounds are.
 #[derive(Debug)]
 pub(super) struct Lane {
-    pub(super) running: Running,
+    pub(super) running: Arc<AnyDatabase>,
     pub(super) database: Database,
     pub(super) stage: Stage,
     _port: Port,
@@ -32,12 +35,12 @@ pub(super) struct Lane {
 impl Lane {
     /// Starts a database, with a Redis for its shop if there is one.
     pub(super) async fn open(dialect: Dialect, redis: Option<String>) -> Result<Lane, String> {
-        let running = tokio::task::spawn_blocking(move || Running::start(dialect)).await.map_err(said)?;
-        let database = Database::open(running.url(), CONNECTIONS).await.map_err(said)?;
+        let running = start(dialect).await?;
+        let database = Database::open(&running.url(), CONNECTIONS).await.map_err(said)?;
         let port = Port::free();
         let stage = Stage {
-            program: beside("flash-sale", "flash-sale")?,
-            database: running.url().to_owned(),
+            program: beside("shop", "drills")?,
+            database: running.url(),
             redis,
             listen: port.address(),
             secret: "of this drill only".to_owned(),
@@ -45,6 +48,16 @@ impl Lane {
         };
         Ok(Lane { running, database, stage, _port: port })
     }
+}
+
+/// Starts a database.
+pub(super) async fn start(dialect: Dialect) -> Result<Arc<AnyDatabase>, String> {
+    let start = match dialect {
+        Dialect::Sqlite => AnyDatabase::sqlite,
+        Dialect::Postgres => AnyDatabase::postgres,
+        Dialect::MariaDb => AnyDatabase::mariadb,
+    };
+    tokio::task::spawn_blocking(start).await.map(Arc::new).map_err(said)
 }
 
 /// One round of several.

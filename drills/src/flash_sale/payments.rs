@@ -22,8 +22,7 @@ use tokio::task::{JoinSet, yield_now};
 use tokio::time::sleep;
 
 use super::claim_no_findings;
-use super::databases::{ALL, Running};
-use super::lane::said;
+use super::lane::{ALL, said, start};
 
 /// Orders on each of [`ALL`].
 const ORDERS: [u64; 3] = [4_000, 3_000, 3_000];
@@ -86,8 +85,8 @@ pub(super) async fn run(options: &Options, report: &mut Report) -> Result<(), St
 }
 
 async fn on(dialect: Dialect, orders: u64, seed: u64) -> Result<Raced, String> {
-    let running = tokio::task::spawn_blocking(move || Running::start(dialect)).await.map_err(said)?;
-    let shop = Shop::new(Database::open(running.url(), CONNECTIONS).await.map_err(said)?);
+    let running = start(dialect).await?;
+    let shop = Shop::new(Database::open(&running.url(), CONNECTIONS).await.map_err(said)?);
     let new = NewSale { pay_within: PAY_WITHIN, ..NewSale::of(orders as i64) };
     let sale = shop.database.create_sale(&new).await.map_err(said)?;
     let progress = Progress::new(format!("payments on {dialect}"), orders);

@@ -20,8 +20,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::claim_no_findings;
-use super::databases::ALL;
-use super::lane::{Lane, said};
+use super::lane::{ALL, Lane, said};
 
 /// Buyers on each of [`ALL`].
 const TIMES: [u64; 3] = [4_000, 3_000, 3_000];

@@ -8,8 +8,7 @@ use harness::sale::rush::{self, Figures, Limiter, Plan};
 use harness::{Options, Progress, Report, beside, thousands};
 use testbed::{Flavour, Redis};
 
-use super::databases::{ALL, Running};
-use super::lane::said;
+use super::lane::{ALL, said, start};
 use crate::Outcome;
 
 const STOCK: u32 = 100;
@@ -31,7 +30,7 @@ pub(super) async fn run(options: &Options, report: &mut Report) -> Outcome {
 }
 
 async fn on(dialect: Dialect, options: &Options) -> Result<Vec<Figures>, String> {
-    let running = tokio::task::spawn_blocking(move || Running::start(dialect)).await.map_err(said)?;
+    let running = start(dialect).await?;
     let redis = Redis::start(Flavour::Redis7);
     let is_tried = |strategy: &Strategy| strategy.is_safe() || dialect == Dialect::Postgres;
     let strategies: Vec<&str> = Strategy::ALL.into_iter().filter(is_tried).map(Strategy::name).collect();
@@ -40,7 +39,7 @@ async fn on(dialect: Dialect, options: &Options) -> Result<Vec<Figures>, String>
         stock: STOCK,
         buyers: u32::try_from(options.scaled(BUYERS)).map_err(said)?,
         seed: options.seed,
-        ..Plan::new(beside("flash-sale", "flash-sale")?, running.url(), &strategies)
+        ..Plan::new(beside("shop", "drills")?, running.url(), &strategies)
     };
     let combinations = plan.combinations().len() as u64;
     let progress = Progress::new(format!("sales on {dialect}"), combinations);
@@ -53,7 +52,7 @@ async fn on(dialect: Dialect, options: &Options) -> Result<Vec<Figures>, String>
         rush::Progress::Tried(tries) => progress.at(ended, format!("{} tries", thousands(tries))),
         _ => {}
     };
-    let database = Database::open(running.url(), 2).await.map_err(said)?;
+    let database = Database::open(&running.url(), 2).await.map_err(said)?;
     let figures = rush::run(&plan, &database, on_progress).await;
     database.close().await;
     figures

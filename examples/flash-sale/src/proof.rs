@@ -7,7 +7,6 @@ use std::time::Duration;
 use harness::sale::{Books, Entry, Ledger, Line, Links, Tally};
 use sqlx::Row;
 
-use crate::audit;
 use crate::database::{Database, Dialect, Fault, Statement};
 use crate::link::Signer;
 use crate::sale::NewSale;
@@ -42,9 +41,7 @@ impl Ledger for Database {
 
     async fn tally(&self, sale: i64) -> Result<Tally, String> {
         let tally = self.tally(sale).await.map_err(said)?;
-        let tally = tally.ok_or_else(|| format!("sale {sale} is not in the books"))?;
-        let audit::Tally { stock, available, live, paid, duplicates, last_at, .. } = tally;
-        Ok(Tally { stock, available, live, paid, duplicates, last_at })
+        tally.ok_or_else(|| format!("sale {sale} is not in the books"))
     }
 
     async fn books(&self, sale: i64) -> Result<Books, String> {
@@ -57,6 +54,17 @@ impl Ledger for Database {
             .iter()
             .map(|finding| format!("audit: {} ({} rows)", finding.wrong, finding.rows))
             .collect())
+    }
+
+    async fn version(&self) -> Result<String, String> {
+        let words = match self.dialect() {
+            Dialect::Sqlite => "SELECT sqlite_version() AS version",
+            Dialect::Postgres => "SELECT current_setting('server_version') AS version",
+            Dialect::MariaDb => "SELECT CAST(version() AS CHAR) AS version",
+        };
+        let row = sqlx::query(words).fetch_one(self.pool()).await.map_err(said)?;
+        let version: String = row.try_get("version").map_err(said)?;
+        Ok(format!("{} {version}", self.dialect()))
     }
 
     fn links(&self, secret: &str) -> Arc<dyn Links> {
@@ -111,15 +119,4 @@ pub async fn expires_at(database: &Database, order: &str) -> Result<Option<i64>,
 pub async fn paid_at_the_end(database: &Database, sale: i64, within: i64) -> Result<i64, Fault> {
     let asked = sqlx::query(PAID_AT_THE_END.text(database.dialect())).bind(sale).bind(within);
     Ok(asked.fetch_one(database.pool()).await?.try_get("paid")?)
-}
-
-/// Returns the name and the version of a database.
-pub async fn version(database: &Database) -> Result<String, Fault> {
-    let words = match database.dialect() {
-        Dialect::Sqlite => "SELECT sqlite_version() AS version",
-        Dialect::Postgres => "SELECT current_setting('server_version') AS version",
-        Dialect::MariaDb => "SELECT CAST(version() AS CHAR) AS version",
-    };
-    let version: String = sqlx::query(words).fetch_one(database.pool()).await?.try_get("version")?;
-    Ok(format!("{} {version}", database.dialect()))
 }

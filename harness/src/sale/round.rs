@@ -45,6 +45,9 @@ pub trait Ledger: Clone + Send + Sync + 'static {
     /// Returns everything that may never be and is, in all sales.
     fn audit(&self) -> impl Future<Output = Result<Vec<String>, String>> + Send;
 
+    /// Returns the name and the version of the database.
+    fn version(&self) -> impl Future<Output = Result<String, String>> + Send;
+
     /// Returns a signer by the secret of a shop.
     fn links(&self, secret: &str) -> Arc<dyn Links>;
 }
@@ -60,10 +63,19 @@ pub struct Tally {
     pub live: i64,
     /// Those of them that are paid.
     pub paid: i64,
+    /// The reservations that went back.
+    pub returned: i64,
     /// The orders beyond the first of one buyer.
     pub duplicates: i64,
     /// When the last piece was reserved, in milliseconds of the database's clock.
     pub last_at: Option<i64>,
+}
+
+impl Tally {
+    /// Returns how many pieces were sold that were not there.
+    pub fn oversold(&self) -> i64 {
+        (self.live - self.stock).max(0)
+    }
 }
 
 /// What was counted in one round or in several, and what was found wrong.

@@ -6,10 +6,7 @@
 
 mod addresses;
 mod books;
-mod browser;
 mod connections;
-mod databases;
-mod hint;
 mod http;
 mod keeper;
 mod limits;
@@ -17,11 +14,7 @@ mod links;
 mod open;
 mod pauses;
 mod process;
-mod proved;
 mod queue;
 mod returns;
-mod rush;
 mod selling;
-mod silent;
-mod troubled;
 mod wishes;

@@ -10,6 +10,7 @@
 //! orders that are only in one of both are counted.
 
 mod calibration;
+mod command;
 mod figures;
 mod report;
 
@@ -27,6 +28,7 @@ use super::{Client, Crowd, Door, Ledger, Serving, Stage, open};
 use calibration::{AT_A_TIME, limit_for, measure};
 use figures::{Found, Numbers};
 
+pub use command::Arguments;
 pub use figures::{Figures, Goal, goals};
 pub use report::{Report, Surroundings, markdown, text};
 

@@ -8,11 +8,9 @@ use flash_sale::database::Database;
 use flash_sale::strategy::Strategy;
 use harness::sale::rush::{Figures, Limiter, Plan, run};
 use resvg::usvg::{Options, Tree};
-use testbed::{Flavour, Folder, Redis};
+use testbed::{AnyDatabase, Flavour, Folder, Redis};
 
-use crate::databases::Running;
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_flash-sale");
+const PROGRAM: &str = env!("CARGO_BIN_EXE_shop");
 
 /// How often the naive strategy may get away with it.
 const SALES: usize = 30;
@@ -36,11 +34,11 @@ async fn rushed(plan: &Plan) -> Vec<Figures> {
     figures
 }
 
-async fn is_exact_on(database: &Running) {
+async fn is_exact_on(database: &AnyDatabase) {
     let redis = Redis::start(Flavour::Redis7);
     let strategies =
         Strategy::ALL.into_iter().filter(|strategy| strategy.is_safe()).map(Strategy::name).collect();
-    let plan = Plan { redis: Some(redis.url()), strategies, ..small(database.url()) };
+    let plan = Plan { redis: Some(redis.url()), strategies, ..small(&database.url()) };
     let all = rushed(&plan).await;
     assert_eq!(all.len(), 10);
     for figures in all {
@@ -57,26 +55,26 @@ async fn is_exact_on(database: &Running) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_safe_strategy_is_exact_on_sqlite() {
-    is_exact_on(&Running::sqlite()).await;
+    is_exact_on(&AnyDatabase::sqlite()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_safe_strategy_is_exact_on_postgres() {
-    is_exact_on(&Running::postgres()).await;
+    is_exact_on(&AnyDatabase::postgres()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_safe_strategy_is_exact_on_mariadb() {
-    is_exact_on(&Running::mariadb()).await;
+    is_exact_on(&AnyDatabase::mariadb()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_naive_strategy_is_seen_to_oversell_on_postgres() {
-    let database = Running::postgres();
+    let database = AnyDatabase::postgres();
     let plan = Plan {
         strategies: vec![Strategy::Naive.name()],
         limiters: vec![Limiter::Off],
-        ..small(database.url())
+        ..small(&database.url())
     };
     for _ in 0..SALES {
         let figures = rushed(&plan).await;

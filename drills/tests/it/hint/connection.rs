@@ -2,17 +2,22 @@
 
 use super::*;
 
+/// Waits until a hint is asked again.
+async fn until_there(hint: &Hint, user: &str) {
+    eventually("the hint is there", async || {
+        hint.set(SALE, 1).await;
+        hint.take(SALE, user).await == Perhaps
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_stopped_redis_is_asked_once_and_comes_back_by_itself() {
     let redis = redis();
     let proxy = Proxy::start(redis.address());
     // The patience of the shop: here it has to run out.
     let hint = Hint::connect(&proxy.url()).unwrap();
-    eventually("the hint is there", async || {
-        hint.set(SALE, 1).await;
-        hint.take(SALE, "ana").await == Perhaps
-    })
-    .await;
+    until_there(&hint, "ana").await;
     redis.stop();
     assert_eq!(hint.take(SALE, "ben").await, Unknown);
     let requests = proxy.counters().requests;
@@ -23,11 +28,7 @@ async fn a_stopped_redis_is_asked_once_and_comes_back_by_itself() {
     let asked = proxy.counters().requests - requests;
     assert!(asked < 100, "redis was asked {asked} times");
     redis.resume();
-    eventually("the hint is back", async || {
-        hint.set(SALE, 1).await;
-        hint.take(SALE, "cleo").await == Perhaps
-    })
-    .await;
+    until_there(&hint, "cleo").await;
 }
 
 #[tokio::test]
@@ -38,11 +39,7 @@ async fn the_shop_starts_without_redis_and_finds_it_later() {
     hint.set(SALE, 1).await;
     assert_eq!(hint.take(SALE, "ana").await, Unknown);
     redis.restart();
-    eventually("the hint is there", async || {
-        hint.set(SALE, 1).await;
-        hint.take(SALE, "ana").await == Perhaps
-    })
-    .await;
+    until_there(&hint, "ana").await;
 }
 
 #[tokio::test]
@@ -50,11 +47,7 @@ async fn a_connection_that_was_forgotten_in_between_is_replaced() {
     let redis = redis();
     let proxy = Proxy::start(redis.address());
     let hint = Hint::connect(&proxy.url()).unwrap();
-    eventually("the hint is there", async || {
-        hint.set(SALE, 1).await;
-        hint.take(SALE, "ana").await == Perhaps
-    })
-    .await;
+    until_there(&hint, "ana").await;
     // What is lost on a connection makes it silent for ever, as a router does that was started anew.
     proxy.flow(Direction::Replies, Flow::Swallow);
     assert_eq!(hint.take(SALE, "ana").await, Unknown);

@@ -22,7 +22,7 @@ impl Stall {
         let database = format!("sqlite:{}", folder.file("shop.db").display());
         let own = ["serve", "--listen", "127.0.0.1:0", "--database", &database];
         let arguments: Vec<String> = own.iter().chain(arguments).map(|&word| word.to_owned()).collect();
-        let process = Family::start(env!("CARGO_BIN_EXE_flash-sale"), &arguments, folder.file("log"));
+        let process = Family::start(env!("CARGO_BIN_EXE_shop"), &arguments, folder.file("log"));
         Stall { process, _folder: folder }
     }
 

@@ -5,8 +5,10 @@ use flash_sale::outcome::{Outcome, Wish};
 use flash_sale::sale::NewSale;
 use flash_sale::strategy::Strategy;
 
+use testbed::AnyDatabase;
+
 use super::*;
-use crate::databases::Running;
+use crate::shop_on;
 
 #[tokio::test]
 async fn the_reconciler_repairs_whatever_is_wrong() {
@@ -80,8 +82,8 @@ async fn a_reconciler_ends_with_its_value() {
 #[tokio::test]
 async fn who_has_bought_is_told_so_also_after_redis_has_lost_everything() {
     let redis = redis();
-    let running = Running::sqlite();
-    let shop = running.shop().await.with_hint(hint(&redis.url()));
+    let running = AnyDatabase::sqlite();
+    let shop = shop_on(&running).await.with_hint(hint(&redis.url()));
     let sale = shop.database.create_sale(&NewSale::of(1)).await.unwrap();
     let wish = Wish { sale, user: "ana", key: "k" };
     let first = shop.buy(&wish, Strategy::Redis).await.unwrap();

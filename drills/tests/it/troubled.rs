@@ -15,7 +15,7 @@ const SOON: Duration = Duration::from_secs(60);
 /// Opens a shop for a small sale.
 async fn open(url: &str, redis: Option<&Redis>, port: &Port, strategies: &[&'static str]) -> Round<Database> {
     let stage = Stage {
-        program: env!("CARGO_BIN_EXE_flash-sale").into(),
+        program: env!("CARGO_BIN_EXE_shop").into(),
         database: url.to_owned(),
         redis: redis.map(Redis::url),
         listen: port.address(),

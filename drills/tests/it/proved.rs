@@ -2,23 +2,21 @@
 
 use std::sync::Arc;
 
-use flash_sale::database::Database;
 use flash_sale::outcome::{Outcome, Wish};
 use flash_sale::sale::NewSale;
-use flash_sale::shop::Shop;
 use flash_sale::strategy::Strategy;
 use harness::sale::{Ledger, Told, Word};
-use testbed::Postgres;
+use testbed::AnyDatabase;
 
-use crate::databases::Running;
+use crate::shop_on;
 
 /// How often it is tried to oversell at most.
 const SALES: usize = 50;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn books_show_it_when_a_shop_oversells() {
-    let server = Postgres::start();
-    let shop = Arc::new(Shop::new(Database::open(&server.url(), 20).await.unwrap()));
+    let running = AnyDatabase::postgres();
+    let shop = Arc::new(shop_on(&running).await);
     for _ in 0..SALES {
         let sale = shop.database.create_sale(&NewSale::of(10)).await.unwrap();
         let buying: Vec<_> = (0..40)
@@ -44,8 +42,8 @@ async fn books_show_it_when_a_shop_oversells() {
 
 #[tokio::test]
 async fn whoever_was_told_something_else_than_the_books_say_is_found() {
-    let running = Running::sqlite();
-    let shop = running.shop().await;
+    let running = AnyDatabase::sqlite();
+    let shop = shop_on(&running).await;
     let sale = shop.database.create_sale(&NewSale::of(2)).await.unwrap();
     let wish = Wish { sale, user: "ana", key: "one" };
     let Outcome::Reserved { order, .. } = shop.buy(&wish, Strategy::Conditional).await.unwrap() else {
