@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::stopwatch::{instant, pause};
+use harness::{now, pause};
 
 /// How long a build may take.
 const BUILD_WITHIN: Duration = Duration::from_secs(900);
@@ -29,7 +29,7 @@ pub(crate) fn cargo(target: &Path) -> Command {
 /// Waits for a build, but not for ever.
 pub(crate) fn build(name: &str, command: &mut Command) -> Result<(), String> {
     eprintln!("bench: building {name}");
-    let start = instant();
+    let start = now();
     let mut child = command.spawn().map_err(|error| format!("{name} is not built: {error}"))?;
     loop {
         match child.try_wait() {
@@ -42,22 +42,5 @@ pub(crate) fn build(name: &str, command: &mut Command) -> Result<(), String> {
                 return Err(format!("{name} is not built after {BUILD_WITHIN:?}"));
             }
         }
-    }
-}
-
-/// A program in one of the folders of `PATH`.
-pub(crate) fn in_path(name: &str) -> Option<PathBuf> {
-    let path = env::var_os("PATH")?;
-    env::split_paths(&path).map(|folder| folder.join(name)).find(|program| program.is_file())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_program_is_found_where_the_shell_finds_it() {
-        assert!(in_path("sh").is_some_and(|program| program.is_absolute()));
-        assert_eq!(in_path("no-such-program"), None);
     }
 }

@@ -1,18 +1,33 @@
 //! Instructions and allocations, which are the same on a busy machine: valgrind sees this program run once more.
 
+use std::env;
+use std::io::{self, ErrorKind};
 use std::process::Command;
-use std::{env, io};
+
+/// The mean instructions of each of so many times that this program does something with these arguments, in functions
+/// whose name fits the pattern; none if there is no valgrind.
+pub(crate) fn mean(counted: &str, arguments: &[&str], times: u64) -> Result<Option<f64>, String> {
+    match instructions(counted, arguments) {
+        Ok(instructions) => Ok(Some(instructions as f64 / times as f64)),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            println!("skipped: there is no valgrind");
+            Ok(None)
+        }
+        Err(error) => Err(error.to_string()),
+    }
+}
 
 /// The instructions of this program with these arguments, in functions whose name fits the pattern.
-pub(crate) fn instructions(counted: &str, arguments: &[&str]) -> io::Result<u64> {
+fn instructions(counted: &str, arguments: &[&str]) -> io::Result<u64> {
     let toggle = format!("--toggle-collect={counted}");
     let tool = ["--tool=callgrind", "--callgrind-out-file=/dev/null", &toggle];
     counted_by(&tool, arguments, "Collected :")
 }
 
 /// The allocations of this program with these arguments, from its start to its end.
-pub(crate) fn allocations(arguments: &[&str]) -> io::Result<u64> {
-    counted_by(&["--tool=memcheck", "--leak-check=no"], arguments, "total heap usage:")
+pub(crate) fn allocations(arguments: &[&str]) -> Result<u64, String> {
+    let counted = counted_by(&["--tool=memcheck", "--leak-check=no"], arguments, "total heap usage:");
+    counted.map_err(|error| error.to_string())
 }
 
 fn counted_by(tool: &[&str], arguments: &[&str], label: &str) -> io::Result<u64> {

@@ -14,7 +14,9 @@ use governor::{Quota, RateLimiter};
 use tidegate::algorithm::{Decide, TokenBucket};
 use tidegate::{Ask, Clock, Limit, State, Timestamp};
 
-use crate::rounds::{Candidate, ROUNDS, goal, measure};
+use harness::Goal;
+
+use crate::rounds::{Candidate, ROUNDS, measure};
 
 const OPERATIONS: u64 = 2_000_000;
 /// The clock moves on by this much every so many decisions.
@@ -72,8 +74,11 @@ pub(crate) fn run() -> ExitCode {
     let denied = compare("denied", 10, 10);
     println!();
     each_algorithm();
-    let met = [goal("decide/allowed", allowed, 1.2, 1.0), goal("decide/denied", denied, 1.2, 1.0)];
-    ExitCode::from(u8::from(met.contains(&false)))
+    let goals = [
+        Goal::at_most("decide/allowed", allowed, 1.2, 1.0),
+        Goal::at_most("decide/denied", denied, 1.2, 1.0),
+    ];
+    ExitCode::from(u8::from(!Goal::print_all(&goals)))
 }
 
 /// The ratio of our time to governor's under a rate and burst.

@@ -6,19 +6,13 @@
 mod building;
 mod callgrind;
 mod core;
-mod cpu;
 mod decide;
-mod goal;
-mod options;
 mod phase;
-mod process;
 mod promise;
-mod random;
 mod redis;
 mod rounds;
 mod rules;
 mod server;
-mod stopwatch;
 mod tower;
 mod zone;
 

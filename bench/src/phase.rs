@@ -3,9 +3,9 @@
 //! A thread that loses its processor looks like a slow call: whoever measures does all of it several times. Beside
 //! the worst call is the worst less the time for which, as the kernel says, the thread waited for a processor.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::rounds::{median, waited_to_run};
+use harness::{median, now, waited_to_run};
 
 /// How often all is done.
 pub(crate) const REPEATS: usize = 5;
@@ -22,14 +22,13 @@ pub(crate) struct Phase {
 }
 
 impl Phase {
-    #[expect(clippy::disallowed_methods, reason = "a stopwatch decides nothing")]
     pub(crate) fn of<T>(items: impl Iterator<Item = T>, mut call: impl FnMut(T)) -> Phase {
         let mut phase = Phase::default();
         let mut waited = waited_to_run();
-        let mut before = Instant::now();
+        let mut before = now();
         for item in items {
             call(item);
-            let mut after = Instant::now();
+            let mut after = now();
             let took = after - before;
             phase.calls += 1;
             phase.total += took;
@@ -38,7 +37,7 @@ impl Phase {
                 let waited_before = std::mem::replace(&mut waited, waited_to_run());
                 let running = took.saturating_sub(waited.saturating_sub(waited_before));
                 phase.worst_running = phase.worst_running.max(running);
-                after = Instant::now();
+                after = now();
             }
             before = after;
         }
@@ -54,7 +53,7 @@ pub(crate) fn print_phases(named: &[(&str, Vec<Phase>)]) {
         let microseconds =
             |of: fn(&Phase) -> Duration| phases.iter().map(move |phase| of(phase).as_secs_f64() * 1e6);
         let least = |of| microseconds(of).fold(f64::INFINITY, f64::min);
-        let middle = |of| median(microseconds(of).collect());
+        let middle = |of| median(microseconds(of));
         let calls = phases.first().map_or(1, |phase| phase.calls);
         println!(
             "{name:<20} {:>11.1} {:>11.1} {:>11.1} {:>11.1} {:>9.3}",

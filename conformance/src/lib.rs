@@ -18,6 +18,7 @@ pub mod arm;
 pub mod batch;
 pub mod clock;
 pub mod extreme;
+mod folder;
 pub mod generate;
 pub mod keeper;
 pub mod law;
@@ -28,9 +29,21 @@ pub mod random;
 pub mod trace;
 pub mod versions;
 
+pub use folder::Folder;
+
 use tidegate::{Ticks, Timestamp};
 
 /// Returns a span of so many ticks of 1/16 ns, for what is finer than a `Duration`.
 pub const fn ticks(count: u64) -> Ticks {
     Timestamp::from_ticks(count).since(Timestamp::EPOCH)
+}
+
+/// Returns the rows of a table in a text, each of `N` cells with ` | ` between them. Empty lines are left out.
+///
+/// # Panics
+/// If a row has another number of cells.
+pub fn rows<const N: usize>(table: &str) -> impl Iterator<Item = [&str; N]> {
+    let cells = |row| str::split(row, " | ").collect::<Vec<_>>();
+    let of = move |row| cells(row).try_into().unwrap_or_else(|_| panic!("{N} cells: {row}"));
+    table.lines().filter(|row| !row.is_empty()).map(of)
 }

@@ -30,8 +30,10 @@
 //!   and `give-back` `whole`, `capped` or `needs-permit`; after `release` and `renew` `yes` or `no`.
 
 mod play;
+mod recorded;
 
 pub use play::{Batches, play, play_in_batches};
+pub use recorded::{play_recorded, play_recorded_in_batches, recorded};
 
 use std::fmt;
 

@@ -16,15 +16,13 @@ mod gate;
 mod picture;
 mod real;
 mod simulation;
-mod table;
 
 use std::time::Duration;
 
 use crate::Outcome;
-use crate::options::Options;
-use crate::report::Report;
 use contest::{ALGORITHMS, Contest, SCENARIOS, Scenario};
-use table::{Entry, HEADING};
+use counted::{Entry, HEADING};
+use harness::{Options, Report};
 
 const SEEDS: u64 = 5;
 

@@ -4,7 +4,6 @@
 //! a Redis that forgets, lies, stops and dies; payments in the very moment in which the reservation ends; replies that
 //! are lost. Buyers ask again with the same key, remember what they were told, and in the end the books have to agree.
 
-mod databases;
 mod hints;
 mod kills;
 mod lane;
@@ -12,14 +11,10 @@ mod payments;
 mod replies;
 mod sales;
 
-use std::env;
-use std::path::PathBuf;
-
+use harness::{Options, Report};
 use tokio::runtime::Runtime;
 
 use crate::Outcome;
-use crate::options::Options;
-use crate::report::Report;
 
 /// What it consists of; each can be done alone.
 pub(crate) const PARTS: &[&str] = &["sales", "kills", "hints", "payments", "replies"];
@@ -39,16 +34,6 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Outcome {
         })?;
     }
     Ok(())
-}
-
-/// The shop's program, which is built beside this one.
-fn program() -> Result<PathBuf, String> {
-    let this = env::current_exe().map_err(|error| format!("this program is not to be found: {error}"))?;
-    let program = this.with_file_name("flash-sale");
-    if program.is_file() {
-        return Ok(program);
-    }
-    Err(format!("{} is missing; cargo build --release -p flash-sale", program.display()))
 }
 
 /// Says what was found wrong, and claims that nothing was.

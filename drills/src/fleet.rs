@@ -10,15 +10,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use harness::{Report, Stopwatch, pause, thousands};
 use testbed::{By, Decided};
 use tidegate::{Ask, Store as _};
 use tidegate_redis::{Options, RedisStore, Status};
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
-use crate::report::{Report, thousands};
-use crate::someone::{Someone, reason, wait};
-use crate::stopwatch::{Stopwatch, pause};
+use crate::someone::{Someone, open, reason, wait};
 
 /// How names begin of those who are never refused.
 pub(crate) const PULSE: &str = "pulse";
@@ -202,12 +201,7 @@ impl fmt::Debug for Shared {
 
 /// Stores on the Redis of this URL with the default deadline; every second one remembers no refusals.
 pub(crate) fn stores(url: &str, count: usize) -> Result<Vec<RedisStore>, String> {
-    let open = |number: usize| {
-        let options = Options::new(url.parse().map_err(|error| format!("{url}: {error}"))?);
-        let options = Options { caches_refusals: number.is_multiple_of(2), ..options };
-        RedisStore::open(options).map_err(|error| error.to_string())
-    };
-    (0..count).map(open).collect()
+    (0..count).map(|number| open(url, Options::DEADLINE, number.is_multiple_of(2))).collect()
 }
 
 /// An error in the words that are the same for every server.

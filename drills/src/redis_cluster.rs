@@ -16,15 +16,12 @@ use std::thread;
 use std::time::Duration;
 
 use conformance::random::Random;
+use harness::{Options, Progress, Report, pause, thousands};
 use testbed::{Cluster, Flavour, Redis};
-use tidegate_redis::{Options as StoreOptions, RedisStore, Status};
+use tidegate_redis::{RedisStore, Status};
 
 use crate::fleet::{Fleet, PULSE, UNLIMITED, stores};
-use crate::options::Options;
-use crate::progress::Progress;
-use crate::report::{Report, thousands};
-use crate::someone::{Someone, reason, wait};
-use crate::stopwatch::pause;
+use crate::someone::{Someone, open, reason, wait};
 use crate::{Outcome, attempt};
 use judge::{Outage, Round, Shared};
 
@@ -109,9 +106,7 @@ impl Drill {
         let cluster = Cluster::start(Flavour::Redis7);
         let addresses: Vec<_> = cluster.addresses().iter().map(ToString::to_string).collect();
         let url = format!("redis+cluster://{}", addresses.join(","));
-        let options = StoreOptions::new(url.parse().map_err(|error| format!("{url}: {error}"))?);
-        let direct = RedisStore::open(StoreOptions { deadline: PATIENT, ..options });
-        let direct = direct.map_err(|error| error.to_string())?;
+        let direct = open(&url, PATIENT, true)?;
         let round = Arc::new(AtomicU64::new(0));
         let asked = Arc::clone(&round);
         let fleet = Fleet::start(stores(&url, STORES)?, EVERY, move |number| {

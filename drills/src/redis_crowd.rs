@@ -8,13 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex, PoisonError};
 use std::thread;
 
+use harness::{Complaints, Options, Progress, Report, Server, beside, thousands};
 use testbed::{Connection, Flavour, Redis, Reply};
 
 use crate::Outcome;
-use crate::options::Options;
-use crate::progress::Progress;
-use crate::report::{Report, thousands};
-use crate::server::{Server, program};
 
 const ROUNDS: u64 = 1000;
 const SERVERS: usize = 4;
@@ -102,13 +99,11 @@ fn burst(round: u64) -> u64 {
 }
 
 fn serve(redis: &Redis) -> Result<Server, String> {
-    let mut command = Command::new(program()?);
+    let mut command = Command::new(beside("tidegate", "tidegate-server")?);
     command.args(["serve", "--resp", "127.0.0.1:0", "--http", "off", "--json", "--store-kind", "redis"]);
     command.args(["--store-url", &redis.url(), "--store-nodes", &SERVERS.to_string()]);
     command.args(["--store-deadline", DEADLINE, "--store-on-failure", "closed"]);
-    let mut server = Server::start(&mut command)?;
-    server.read_complaints();
-    Ok(server)
+    Server::start(&mut command, Complaints::Read)
 }
 
 /// Asks about the key of this round, in one of two languages.

@@ -10,16 +10,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use harness::{Options, Progress, Report, Stopwatch, milliseconds, pause, thousands};
 use testbed::{Flavour, Proxy, Redis};
-use tidegate_redis::{Options as StoreOptions, RedisStore};
+use tidegate_redis::RedisStore;
 use tokio::task::JoinSet;
 
 use crate::Outcome;
-use crate::options::Options;
-use crate::progress::Progress;
-use crate::report::{Report, thousands};
-use crate::someone::{Someone, reason, wait};
-use crate::stopwatch::{Stopwatch, milliseconds, pause};
+use crate::someone::{Someone, open, reason, wait};
 
 const TIMES: u64 = 1000;
 /// Questions that are asked at once while a spell of refusals lasts.
@@ -65,7 +62,7 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Outcome {
     let times = options.counted(TIMES);
     let redis = Redis::start(Flavour::Redis7);
     let proxy = Proxy::start(redis.address());
-    let store = open(&proxy.url())?;
+    let store = open(&proxy.url(), PATIENT, false)?;
     let progress = Progress::new(report.name(), times * SAID.len() as u64);
     let mut done = 0;
     for (said, has_remedy) in SAID {
@@ -167,12 +164,6 @@ fn say(counts: &Counts, (code, has_remedy, expected, times): (&str, bool, u64, u
         &format!("{code}: answered again within 1 s"),
         milliseconds(counts.slowest),
     );
-}
-
-fn open(url: &str) -> Result<RedisStore, String> {
-    let options = StoreOptions::new(url.parse().map_err(|error| format!("{url}: {error}"))?);
-    let options = StoreOptions { deadline: PATIENT, caches_refusals: false, ..options };
-    RedisStore::open(options).map_err(|error| error.to_string())
 }
 
 /// Counts panics of all threads from now on.

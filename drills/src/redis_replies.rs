@@ -8,14 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use harness::{Options, Progress, Report, thousands};
 use testbed::{Afterwards, Flavour, Proxy, Redis, until};
 use tidegate_redis::{Options as StoreOptions, RedisStore};
 
 use crate::Outcome;
-use crate::options::Options;
-use crate::progress::Progress;
-use crate::report::{Report, thousands};
-use crate::someone::{Someone, reason, wait};
+use crate::someone::{Someone, open, reason, wait};
 
 const TIMES: u64 = 10_000;
 /// Stores that each have a proxy of their own.
@@ -47,7 +45,7 @@ enum Told {
 pub(crate) fn run(options: &Options, report: &mut Report) -> Outcome {
     let times = options.counted(TIMES);
     let redis = Redis::start(Flavour::Redis7);
-    let direct = open(&redis.url(), PATIENT)?;
+    let direct = open(&redis.url(), PATIENT, false)?;
     for limit in LIMITS {
         // The server has to know the script, else what is eaten is that it does not.
         wait(Someone::new("first", limit).take(&direct)).map_err(|error| reason(&error))?;
@@ -84,7 +82,7 @@ fn lane(
     progress: impl Fn(Told),
 ) -> Result<(Vec<(u64, Told)>, u64), String> {
     let proxy = Proxy::start(redis.address());
-    let store = open(&proxy.url(), StoreOptions::DEADLINE)?;
+    let store = open(&proxy.url(), StoreOptions::DEADLINE, false)?;
     let nobody = Someone::new("nobody", "1000000/s burst 1000000");
     let mut all = Vec::new();
     for number in numbers {
@@ -110,12 +108,6 @@ fn lane(
 
 fn someone(number: u64) -> Someone {
     Someone::new(format!("someone {number}"), LIMITS[(number % LIMITS.len() as u64) as usize])
-}
-
-fn open(url: &str, deadline: Duration) -> Result<RedisStore, String> {
-    let options = StoreOptions::new(url.parse().map_err(|error| format!("{url}: {error}"))?);
-    let options = StoreOptions { deadline, caches_refusals: false, ..options };
-    RedisStore::open(options).map_err(|error| error.to_string())
 }
 
 fn judge(told: &[(u64, Told)], direct: &RedisStore, report: &mut Report) -> Outcome {

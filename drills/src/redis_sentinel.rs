@@ -10,15 +10,11 @@ use std::thread;
 use std::time::Duration;
 
 use conformance::random::Random;
+use harness::{Options, Progress, Report, pause, unix_time};
 use testbed::{Bound, Flavour, Judge, Sentinels};
 
 use crate::fleet::{Fleet, Heard, PULSE, UNLIMITED, stores};
-use crate::options::Options;
-use crate::progress::Progress;
-use crate::report::Report;
 use crate::someone::Someone;
-use crate::stopping::stop;
-use crate::stopwatch::{pause, unix_time};
 use crate::windows::Windows;
 use crate::{Outcome, attempt};
 
@@ -113,7 +109,7 @@ fn go(sentinels: &Sentinels, fleet: &Fleet, is_stopped: bool, random: &mut Rando
     pause(Duration::from_millis(random.between(QUIET.0, QUIET.1)));
     let primary = sentinels.primary();
     match is_stopped {
-        true => stop(primary)?,
+        true => primary.stop(),
         false => primary.kill(),
     }
     let gone = fleet.feel();

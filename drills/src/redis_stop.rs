@@ -4,23 +4,16 @@
 //! unless told otherwise. Requests are due at even times, whatever became of those before. While the Redis is away each
 //! is answered by its rule, in time; when it is back, it decides again.
 
-mod calls;
 mod load;
 mod sampler;
 
 use std::time::Duration;
 
+use harness::{Options, Progress, Report, mebibytes, milliseconds, pause, quantile, thousands};
 use testbed::{Bound, By, Decided, Flavour, Judge, Redis};
 
 use crate::Outcome;
-use crate::options::Options;
-use crate::progress::Progress;
-use crate::report::{Report, thousands};
-use crate::resident::mebibytes;
-use crate::stopping::stop;
-use crate::stopwatch::{milliseconds, pause, quantile};
-use calls::Calls;
-use load::{CLOSED, LOCAL, Load, NODES, OPEN};
+use load::{CLOSED, Calls, LOCAL, Load, NODES, OPEN};
 use sampler::Samples;
 
 /// How long the Redis is away.
@@ -96,7 +89,7 @@ fn go(
         pause(BEFORE);
     }
     match away {
-        Away::Stopped => stop(redis)?,
+        Away::Stopped => redis.stop(),
         Away::Killed => redis.kill(),
         Away::NotYet => {}
     }

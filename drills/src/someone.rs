@@ -1,9 +1,10 @@
 //! Somebody of whom a store is asked.
 
 use std::error::Error as _;
+use std::time::Duration;
 
 use tidegate::{Ask, Key, PreparedLimit, Store as _, StoreError, Subject};
-use tidegate_redis::RedisStore;
+use tidegate_redis::{Options, RedisStore};
 
 /// In whose name all of them are counted.
 const NAMESPACE: &str = "drill";
@@ -38,6 +39,12 @@ impl Someone {
         let decision = store.peek(self.subject(), Ask::ONE).await?;
         Ok(decision.limit() - decision.remaining())
     }
+}
+
+/// Opens a store on the Redis of this URL.
+pub(crate) fn open(url: &str, deadline: Duration, caches_refusals: bool) -> Result<RedisStore, String> {
+    let options = Options::new(url.parse().map_err(|error| format!("{url}: {error}"))?);
+    RedisStore::open(Options { deadline, caches_refusals, ..options }).map_err(|error| error.to_string())
 }
 
 /// Waits for what a store answers, on a runtime that knows nothing of it.

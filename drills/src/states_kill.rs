@@ -11,7 +11,6 @@
 //! An answer that the kill cut off is counted as a denial, which only lowers the counts.
 
 mod clients;
-mod judge;
 mod rules;
 
 use std::fs;
@@ -21,17 +20,13 @@ use std::thread;
 use std::time::Duration;
 
 use conformance::random::Random;
+use harness::{Complaints, Folder, Options, Progress, Report, Server, Stopwatch, beside, pause, thousands};
 use tidegate::{Clock as _, SystemClock};
 
 use crate::Outcome;
-use crate::options::Options;
-use crate::progress::Progress;
-use crate::report::{Report, thousands};
-use crate::scratch::Scratch;
-use crate::server::{Server, program};
-use crate::stopwatch::{Stopwatch, pause};
+use crate::stretches::{Judged, Round, fewest_and_most, span};
 use clients::{Client, Ledger};
-use judge::Round;
+use rules::KEYS;
 
 const ROUNDS: u64 = 100;
 /// The milliseconds after which a server is killed.
@@ -39,7 +34,7 @@ const LIVES: (u64, u64) = (1, 300);
 const CLIENTS: u64 = 4;
 
 pub(crate) fn run(options: &Options, report: &mut Report) -> Outcome {
-    let scratch = Scratch::new(report.name())?;
+    let scratch = Folder::new(report.name());
     let config = scratch.file("tidegate.toml");
     fs::write(&config, rules::config()).map_err(|error| error.to_string())?;
     let (mut random, clock) = (Random::new(options.seed), SystemClock::new());
@@ -52,10 +47,9 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Outcome {
         let life = Duration::from_millis(random.between(LIVES.0, LIVES.1));
         let start = clock.now();
         let stopwatch = Stopwatch::start();
-        let mut command = Command::new(program()?);
+        let mut command = Command::new(beside("tidegate", "tidegate-server")?);
         command.args(["serve", "--json", "--config"]).arg(&config);
-        let mut server = Server::start(&mut command)?;
-        server.read_complaints();
+        let mut server = Server::start(&mut command, Complaints::Read)?;
         slowest = slowest.max(stopwatch.elapsed());
         let address = server.address("resp")?;
         let is_over = AtomicBool::new(false);
@@ -65,7 +59,7 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Outcome {
                 scope.spawn(move || client.work(address, ledger, clock, is_over));
             }
             pause(life);
-            let stopped = server.stop();
+            let stopped = server.process.kill().map_err(|error| error.to_string());
             is_over.store(true, Ordering::Relaxed);
             stopped
         })?;
@@ -77,7 +71,7 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Outcome {
 }
 
 fn say(rounds: &[Round], (ledger, clients): (&Ledger, &[Client]), slowest: Duration, report: &mut Report) {
-    let span = rounds[rounds.len() - 1].end.since(rounds[0].start).to_duration();
+    let span = span(rounds);
     report.fact(format!(
         "{} rounds in {:.1} s; the slowest start until ready took {} ms; {} answers, {} denied",
         rounds.len(),
@@ -86,7 +80,8 @@ fn say(rounds: &[Round], (ledger, clients): (&Ledger, &[Client]), slowest: Durat
         thousands(ledger.answers()),
         thousands(ledger.denials()),
     ));
-    for (rule, (least, most)) in rules::all().iter().zip(judge::by_rule(rounds)) {
+    for (index, rule) in rules::all().iter().enumerate() {
+        let (least, most) = fewest_and_most(rounds, index * KEYS..(index + 1) * KEYS);
         let zone = rule.zone.unwrap_or("the first zone");
         let bound = if rule.gives_permits() {
             String::new()
@@ -95,15 +90,12 @@ fn say(rounds: &[Round], (ledger, clients): (&Ledger, &[Client]), slowest: Durat
         };
         report.fact(format!("{} in {zone}: each key between {least} and {most} times{bound}", rule.limit));
     }
-    let judged = judge::stretches(rounds);
-    report.claim(
-        judged.above == 0,
-        "no key above its bound in any stretch of rounds",
-        match judged.first {
-            None => format!("{} stretches of {} keys", thousands(judged.stretches), rules::keys()),
-            Some(first) => format!("{} are, the first: {first}", judged.above),
-        },
-    );
+    let all = rules::all();
+    let name = |key: usize| {
+        let rule = &all[key / KEYS];
+        format!("key {} at {} in {}", key % KEYS, rule.limit, rule.zone.unwrap_or("the first zone"))
+    };
+    Judged::of(rounds, name, |key, span| all[key / KEYS].most_in(span)).claim(report);
     let freed = ledger.freed();
     report.claim(
         freed.is_empty(),

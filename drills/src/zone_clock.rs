@@ -19,7 +19,6 @@
 //!   slowest reader takes the fastest for a clock that was set back. When a cell is reused the fastest reader says
 //!   so, up to s less the tenth of a second too early for the slowest: so much more for each cell that was ever given.
 
-mod clocks;
 mod crowd;
 mod judge;
 mod jumps;
@@ -30,9 +29,7 @@ mod skew;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::Outcome;
-use crate::options::Options;
-use crate::progress::Progress;
-use crate::report::{Report, thousands};
+use harness::{Options, Progress, Report, thousands};
 use judge::Judged;
 
 const ROUNDS: u64 = 40_000;

@@ -8,21 +8,18 @@
 //! Beside each flooded zone there is a calm one whose keys all have their cells: the same asks of those, in between,
 //! say what a decision would cost without the flood.
 
-mod phase;
 mod turn;
 mod worker;
 
 use std::time::Duration;
 
+use harness::{Options, Report, mebibytes, thousands};
 use tidegate::{HOUR, MINUTE, SECOND};
 
 use crate::Outcome;
 use crate::account::Bucket;
-use crate::options::Options;
-use crate::report::{Report, thousands};
-use crate::resident::mebibytes;
-use phase::{Found, Plan};
 use turn::Tally;
+use worker::{Found, Plan};
 
 const ZONE_BYTES: u64 = 64 << 20;
 const KEYS: u64 = 100_000_000;

@@ -6,7 +6,6 @@
 //! counts. All admissions of some rounds in a row happened between the start of the first process and the end of the
 //! last: for every such stretch no key may have more than its limit allows in that time.
 
-mod judge;
 mod load;
 
 use std::io::Read;
@@ -15,16 +14,11 @@ use std::thread;
 use std::time::Duration;
 
 use conformance::random::Random;
-use tidegate::{Clock, SystemClock};
+use harness::{Folder, Options, Process, Progress, Report, pause, thousands};
+use tidegate::{Clock, SystemClock, Timestamp};
 
 use crate::Outcome;
-use crate::child::Part;
-use crate::options::Options;
-use crate::progress::Progress;
-use crate::report::{Report, thousands};
-use crate::scratch::{Scratch, text};
-use crate::stopwatch::pause;
-use judge::{Round, Stretch};
+use crate::stretches::{Judged, Round, fewest_and_most, span};
 
 pub(crate) use load::{PART, part};
 
@@ -33,7 +27,7 @@ const ROUNDS: u64 = 100;
 const LIVES: (u64, u64) = (1, 300);
 
 pub(crate) fn run(options: &Options, report: &mut Report) -> Outcome {
-    let scratch = Scratch::new(report.name())?;
+    let scratch = Folder::new(report.name());
     let file = scratch.file("zone.tg");
     let (mut random, clock) = (Random::new(options.seed), SystemClock::new());
     let count = options.scaled(ROUNDS);
@@ -51,7 +45,7 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Outcome {
 /// One process from its start to its end.
 fn live_and_die(file: &Path, life: Duration, seed: u64, clock: &SystemClock) -> Result<Round, String> {
     let start = clock.now();
-    let mut part = Part::start(PART, &[text(file), seed.to_string()])?;
+    let mut part = Process::part(&[PART, &file.display().to_string(), &seed.to_string()])?;
     let mut output = part.output();
     let reader = thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -60,41 +54,54 @@ fn live_and_die(file: &Path, life: Duration, seed: u64, clock: &SystemClock) -> 
     pause(life);
     part.kill().map_err(|error| format!("it could not be killed: {error}"))?;
     let bytes = reader.join().map_err(|_| "the reader panicked")?.map_err(|error| error.to_string())?;
-    Round::read(&bytes, start, clock.now())
+    read(&bytes, start, clock.now())
+}
+
+/// Reads what a process wrote: four bytes per admission.
+fn read(bytes: &[u8], start: Timestamp, end: Timestamp) -> Result<Round, String> {
+    let mut counts = vec![0; load::KEYS as usize];
+    let (records, rest) = bytes.as_chunks::<4>();
+    if !rest.is_empty() {
+        return Err(format!("{} bytes are no whole number of admissions", bytes.len()));
+    }
+    for record in records {
+        let key = u32::from_le_bytes(*record);
+        *counts.get_mut(key as usize).ok_or_else(|| format!("there is no key {key}"))? += 1;
+    }
+    Ok(Round { counts, start, end })
 }
 
 fn say(rounds: &[Round], report: &mut Report) {
-    let admissions: u64 = rounds.iter().map(Round::total).sum();
+    let (admissions, span) = (rounds.iter().map(Round::total).sum(), span(rounds));
     let early = rounds.iter().filter(|round| round.total() == 0).count();
-    let whole = judge::whole(rounds);
     report.fact(format!(
         "{} rounds in {:.1} s, {early} of them killed before anything was admitted; {} admissions of {} keys",
         rounds.len(),
-        whole.span.as_secs_f64(),
+        span.as_secs_f64(),
         thousands(admissions),
         load::KEYS,
     ));
     for (index, bucket) in load::LIMITS.iter().enumerate() {
-        let keys = (index as u64..load::KEYS).step_by(load::LIMITS.len());
-        let counts: Vec<u64> = keys.map(|key| judge::admitted(rounds, key)).collect();
+        let (fewest, most) =
+            fewest_and_most(rounds, (index..load::KEYS as usize).step_by(load::LIMITS.len()));
         report.fact(format!(
-            "{}: each key between {} and {} times, its bound for the whole run is {}",
+            "{}: each key between {fewest} and {most} times, its bound for the whole run is {}",
             bucket.limit(),
-            counts.iter().min().copied().unwrap_or_default(),
-            counts.iter().max().copied().unwrap_or_default(),
-            bucket.most_in(whole.span),
+            bucket.most_in(span),
         ));
     }
-    report.fact(format!("the tightest over the whole run: {}", judge::tightest(rounds, whole)));
-    let stretches = judge::stretches(rounds.len());
-    let tightest = stretches.iter().map(|stretch| judge::tightest(rounds, Stretch::of(rounds, *stretch)));
-    let above: Vec<_> = tightest.filter(|tightest| tightest.is_above()).collect();
-    report.claim(
-        above.is_empty(),
-        "no key above its bound in any stretch of rounds",
-        match above.first() {
-            None => format!("{} stretches", thousands(stretches.len() as u64)),
-            Some(first) => format!("{} stretches are, the first: {first}", above.len()),
-        },
-    );
+    let name = |key: usize| format!("key {key} at {}", load::limit_of(key).limit());
+    Judged::of(rounds, name, |key, span| load::limit_of(key).most_in(span)).claim(report);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_an_admission_and_an_unknown_key_are_refused() {
+        let read = |bytes: &[u8]| read(bytes, Timestamp::EPOCH, Timestamp::EPOCH);
+        assert!(read(&[0, 0, 0]).is_err() && read(&[255; 4]).is_err() && read(&[]).is_ok());
+        assert_eq!(read(&[0; 8]).unwrap().counts[0], 2);
+    }
 }

@@ -5,16 +5,14 @@
 //! share: what passes is exactly the burst.
 
 mod meeting;
-mod neighbours;
 mod processes;
 mod threads;
 
+use harness::{Options, Report, thousands};
 use tidegate::HOUR;
 
 use crate::Outcome;
 use crate::account::Bucket;
-use crate::options::Options;
-use crate::report::{Report, thousands};
 use meeting::Meetings;
 use threads::Room;
 

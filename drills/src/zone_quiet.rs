@@ -5,7 +5,6 @@
 //! the marks. (The time is read from the processor, and from memory that the kernel shares.) A lock that somebody has
 //! to wait for would be a call. What is allocated is counted by the program's allocator.
 
-mod trace;
 mod work;
 
 use std::fs;
@@ -13,10 +12,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use crate::Outcome;
-use crate::child::command;
-use crate::options::Options;
-use crate::report::{Report, thousands};
-use crate::scratch::{Scratch, text};
+use harness::{Folder, Options, Report, once_more, thousands};
 use work::Counted;
 
 pub(crate) use work::{PART, part};
@@ -24,17 +20,17 @@ pub(crate) use work::{PART, part};
 const DECISIONS: u64 = 2_000_000;
 
 pub(crate) fn run(options: &Options, report: &mut Report) -> Outcome {
-    let scratch = Scratch::new(report.name())?;
+    let scratch = Folder::new(report.name());
     let decisions = options.scaled(DECISIONS).to_string();
     // A reader of the process's clock may come to steer it; the system's own needs nothing like that.
     let zones = [
         ("in memory", String::new()),
         ("in memory by the system's clock", work::SYSTEM_CLOCK.to_owned()),
-        ("in a file", text(&scratch.file("zone.tg"))),
+        ("in a file", scratch.file("zone.tg").display().to_string()),
     ];
     for (place, zone) in zones {
         let arguments = [decisions.clone(), zone];
-        let counted = Counted::read(&told(&mut command(PART, &arguments)?)?)?;
+        let counted = Counted::read(&told(once_more()?.arg(PART).args(&arguments))?)?;
         say(place, &counted, report);
         judge_calls(place, &arguments, &scratch.file("trace"), report)?;
     }
@@ -63,12 +59,13 @@ fn judge_calls(place: &str, arguments: &[String], file: &Path, report: &mut Repo
         report.fact(format!("zone {place}: system calls: skipped: no strace"));
         return Ok(());
     }
-    let part = command(PART, arguments)?;
+    let mut part = once_more()?;
+    part.arg(PART).args(arguments);
     let mut strace = Command::new("strace");
     strace.args(["-f", "-o"]).arg(file).arg(part.get_program()).args(part.get_args());
     told(&mut strace)?;
     let trace = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
-    let calls = trace::between_marks(&trace)?;
+    let calls = work::between_marks(&trace)?;
     let claim = format!("zone {place}: no system call between the marks");
     let first = calls.first().map_or_else(String::new, |call| format!(", the first: {call}"));
     let all = trace.lines().count();

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::flavour::system;
-use crate::folder::Folder;
+use harness::Folder;
 
 /// Files in PEM, in a folder of their own.
 #[derive(Debug)]

@@ -10,11 +10,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::flavour::Flavour;
-use crate::port::Port;
 use crate::redis::{Place, Redis, field};
 use crate::sentinels::{has_replicas_in_step, is_replica_in_step};
 use crate::settings::Settings;
-use crate::waiting::until;
+use harness::Port;
+use harness::until;
 use view::View;
 
 /// How many slots a cluster has.

@@ -10,14 +10,14 @@ use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rustix::process::Signal;
+use harness::Signal;
 
-use crate::account::Account;
 use crate::family::{self, Member};
-use crate::folder::Folder;
-use crate::port::Port;
-use crate::process::Process;
-use crate::waiting::until;
+use crate::template::Account;
+use harness::Folder;
+use harness::Port;
+use harness::Process;
+use harness::until;
 
 /// How long a server may take to start, with what it has to recover.
 const START: Duration = Duration::from_secs(60);
@@ -101,7 +101,7 @@ impl Database {
     pub fn restart(&self) {
         self.kill();
         let mut command = self.server.command(self.place.folder.path());
-        *self.process() = Some(Process::start(&mut command, &self.place.folder.file("log")));
+        *self.process() = Some(Process::with_log(&mut command, &self.place.folder.file("log")));
         self.wait_until_ready();
     }
 

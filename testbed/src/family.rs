@@ -5,9 +5,7 @@
 use std::fs;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
-
-use crate::waiting::until;
+use harness::{Signal, send, until};
 
 /// How long a process may take to heed a signal that it cannot refuse.
 const HEED: Duration = Duration::from_secs(30);
@@ -55,12 +53,6 @@ pub(crate) fn wait_until_stopped(pid: u32) {
     until(&format!("process {pid} to stop"), HEED, || {
         look(pid).is_none_or(|seen| seen.state == 'T' || seen.has_ended()).then_some(())
     });
-}
-
-/// Sends a signal, and says whether there was somebody to hear it.
-pub(crate) fn send(pid: u32, signal: Signal) -> bool {
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    pid.is_some_and(|pid| kill_process(pid, signal).is_ok())
 }
 
 /// What `/proc` says of one process.

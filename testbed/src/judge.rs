@@ -5,7 +5,6 @@
 //! what is called a breach is one, whatever happened in between.
 
 mod bound;
-mod breach;
 mod decided;
 mod sweep;
 
@@ -13,8 +12,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 pub use bound::Bound;
-pub use breach::Breach;
-pub use decided::{By, Decided};
+pub use decided::{Breach, By, Decided};
 use sweep::sweep;
 
 /// What was decided, by key.

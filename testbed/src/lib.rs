@@ -9,39 +9,34 @@
 //! What cannot be set up panics and says why: there is no test without its servers.
 //! Everything that was started ends when its value is dropped, and also when this process is killed.
 
-mod account;
+mod any_database;
 mod certificates;
 mod cluster;
 mod database;
 mod family;
 mod flavour;
-mod folder;
-mod guard;
 mod judge;
 mod mariadb;
-mod port;
 mod postgres;
-mod process;
 mod proxy;
 mod redis;
 mod resp;
 mod sentinels;
 mod settings;
 mod template;
-mod waiting;
 
+pub use harness::{Folder, Port, now, pause, until};
+
+pub use any_database::AnyDatabase;
 pub use certificates::Certificates;
 pub use cluster::{Cluster, SLOTS};
 pub use database::Database;
 pub use flavour::{Flavour, Missing};
-pub use folder::Folder;
 pub use judge::{Bound, Breach, By, Decided, Judge, Seen};
 pub use mariadb::MariaDb;
-pub use port::Port;
 pub use postgres::Postgres;
 pub use proxy::{Admission, Afterwards, Counters, Direction, Flow, Proxy};
 pub use redis::Redis;
 pub use resp::{Connection, Reply};
 pub use sentinels::Sentinels;
 pub use settings::Settings;
-pub use waiting::{now, pause, until};

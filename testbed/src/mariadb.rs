@@ -3,12 +3,11 @@
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
-use crate::account::Account;
 use crate::database::{CONFIGURATION, CONNECTIONS, DATA, Database, Place, Program, Programs};
 use crate::flavour::{first_of, folders_of_the_system};
-use crate::folder::Folder;
-use crate::port::Port;
-use crate::template::{Template, make_folder, owned_folder, run};
+use crate::template::{Account, Template, make_folder, owned_folder, run};
+use harness::Folder;
+use harness::Port;
 
 /// How to get it.
 const REMEDY: &str = "apt-get install mariadb-server mariadb-client";

@@ -9,15 +9,13 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use rustix::process::Signal;
+use harness::{Signal, send};
 
-use crate::account::Account;
 use crate::database::{CONFIGURATION, CONNECTIONS, DATA, Database, Place, Program, Programs};
-use crate::family;
 use crate::flavour::{Missing, first_of, folders_of_the_system};
-use crate::folder::Folder;
-use crate::port::Port;
-use crate::template::{Template, owned_folder, run};
+use crate::template::{Account, Template, owned_folder, run};
+use harness::Folder;
+use harness::Port;
 
 /// Where Debian has a folder per version.
 const VERSIONS: &str = "/usr/lib/postgresql";
@@ -60,7 +58,7 @@ impl Postgres {
     pub fn kill_backend(&self) -> bool {
         let statement = "SELECT pid FROM pg_stat_activity \
                          WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() LIMIT 1";
-        self.query(statement).parse().is_ok_and(|pid| family::send(pid, Signal::KILL))
+        self.query(statement).parse().is_ok_and(|pid| send(pid, Signal::KILL))
     }
 }
 

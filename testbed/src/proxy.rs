@@ -9,7 +9,6 @@
 //! another language than that of Redis, such as TLS, passes as bytes.
 //! TCP loses nothing in the middle: a connection that has lost something stays silent in that direction until it ends.
 
-mod accept;
 mod faults;
 mod link;
 mod pump;
@@ -19,9 +18,9 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::port::Port;
-use accept::Door;
 use faults::{Eating, Shared};
+use harness::Port;
+use link::Door;
 
 /// Which way messages go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,7 +158,7 @@ impl Proxy {
     /// Whoever has connected but not been accepted yet counts as one of them.
     pub fn admit(&self, admission: Admission) {
         self.shared.change(|faults| faults.admission = admission);
-        accept::wake(&self.port, &self.shared);
+        link::wake(&self.port, &self.shared);
         self.shared.wait_for_door();
     }
 
@@ -171,7 +170,7 @@ impl Proxy {
     /// Ends all faults; connections that have lost something stay silent until they end.
     pub fn clear(&self) {
         self.shared.change(|faults| *faults = faults.cleared());
-        accept::wake(&self.port, &self.shared);
+        link::wake(&self.port, &self.shared);
         self.shared.wait_for_door();
     }
 
@@ -184,7 +183,7 @@ impl Proxy {
 impl Drop for Proxy {
     fn drop(&mut self) {
         self.shared.end();
-        accept::wake(&self.port, &self.shared);
+        link::wake(&self.port, &self.shared);
         self.shared.cut();
         if let Some(door) = self.door.take() {
             let _ = door.join();

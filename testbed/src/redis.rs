@@ -7,16 +7,17 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rustix::process::Signal;
+use harness::Signal;
 
 use crate::certificates::Certificates;
+use crate::family;
 use crate::flavour::Flavour;
-use crate::folder::Folder;
-use crate::port::Port;
-use crate::process::Process;
 use crate::resp::{Connection, Reply};
 use crate::settings::{OURSELVES, Settings};
-use crate::waiting::until;
+use harness::Folder;
+use harness::Port;
+use harness::Process;
+use harness::until;
 
 /// How long a server may take to start.
 const START: Duration = Duration::from_secs(30);
@@ -108,9 +109,12 @@ impl Redis {
         self.process().as_mut().is_some_and(|process| process.ended().is_none())
     }
 
-    /// Stops it without its noticing, by SIGSTOP: its port still takes connections, nobody answers.
+    /// Stops it without its noticing, by SIGSTOP, and waits until it is: its port still takes connections, nobody answers.
     pub fn stop(&self) {
         self.signal(Signal::STOP);
+        if let Some(pid) = self.pid() {
+            family::wait_until_stopped(pid);
+        }
     }
 
     /// Lets it go on, by SIGCONT.
@@ -127,7 +131,7 @@ impl Redis {
         if self.is_sentinel {
             command.arg("--sentinel");
         }
-        *self.process() = Some(Process::start(&mut command, &self.folder.file("log")));
+        *self.process() = Some(Process::with_log(&mut command, &self.folder.file("log")));
         self.wait_until_ready();
     }
 

@@ -8,11 +8,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::flavour::Flavour;
-use crate::port::Port;
 use crate::redis::{Place, Redis, field};
 use crate::resp::Reply;
 use crate::settings::Settings;
-use crate::waiting::until;
+use harness::Port;
+use harness::until;
 
 /// What the sentinels call the primary.
 const NAME: &str = "tide";

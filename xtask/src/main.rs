@@ -1,24 +1,21 @@
 //! The repository's own commands, run as `cargo xtask COMMAND`.
 //!
 //! `test` only reads and `fix` only writes; everything that takes minutes is a command of its own.
-//! There are no dependencies, so the first run costs seconds.
+//! There are two small dependencies, so the first run costs seconds.
 //! Exit codes: 0 all is well, 1 something failed, 2 the command line was not understood.
 
 mod arguments;
-mod bench;
 mod clients;
-mod drill;
 mod failure;
 mod fix;
 mod fuzz;
-mod miri;
 mod models;
 mod mutants;
 mod plant;
+mod programs;
 mod run;
 mod soak;
 mod suggest;
-mod summary;
 mod test;
 mod tidy;
 mod workspace;
@@ -66,13 +63,13 @@ const TASKS: [Task; 12] = [
         name: "models",
         arguments: "[-- ARGS]",
         summary: "the loom models, every order in which threads can meet; ARGS go to the test program",
-        run: models::run,
+        run: models::models,
     },
     Task {
         name: "miri",
         arguments: "[-- ARGS]",
         summary: "the unit tests under miri, if nightly has it; ARGS go to the test program",
-        run: miri::run,
+        run: models::miri,
     },
     Task {
         name: "fuzz",
@@ -96,13 +93,13 @@ const TASKS: [Task; 12] = [
         name: "bench",
         arguments: "[NAME [ARGS]]",
         summary: "runs one benchmark in release mode; without NAME lists them",
-        run: bench::run,
+        run: programs::bench,
     },
     Task {
         name: "drill",
         arguments: "[NAME [--scale F] [--seed S] [--rounds|--times|--seconds N] [--part NAME]]",
         summary: "runs one drill in release mode, all of it or a part (default 1.0); without NAME lists them",
-        run: drill::run,
+        run: programs::drill,
     },
 ];
 

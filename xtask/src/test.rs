@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::run::{Step, steps, succeed, succeed_quietly};
 use crate::tidy;
 use crate::workspace::{cargo, files, has_cargo_tool, root, target_folder};
-use crate::{clients, miri, models};
+use crate::{clients, models};
 
 const STEPS: [Step; 10] = [
     Step { name: "fmt", work: format },
@@ -16,9 +16,9 @@ const STEPS: [Step; 10] = [
     Step { name: "clients", work: clients::prepare },
     Step { name: "tests", work: tests },
     Step { name: "doctests", work: doctests },
-    Step { name: "models", work: || models::run(&[]) },
+    Step { name: "models", work: || models::models(&[]) },
     Step { name: "examples", work: examples },
-    Step { name: "miri", work: || miri::run(&[]) },
+    Step { name: "miri", work: || models::miri(&[]) },
     Step { name: "docs", work: docs },
 ];
 

@@ -2,14 +2,13 @@
 //! What comes before it is left out: a clock that is calibrated takes as many as there is time for.
 
 use std::hint::black_box;
-use std::io::{self, ErrorKind};
 use std::process::ExitCode;
 
 use governor::RateLimiter;
 use tidegate::{Limiter, Map, Single};
 
 use super::single::{ALLOWED, DENIED, OPERATIONS, direct, ours};
-use crate::callgrind::instructions;
+use crate::callgrind;
 use crate::promise::Promise;
 use crate::rounds::Candidate;
 
@@ -31,17 +30,15 @@ pub(super) fn compare() -> ExitCode {
     println!("{:<20} {:<20} {:<8} {:>9} {:>9} {:>6}", "first", "second", "", "first", "second", "ratio");
     for (first, second) in PAIRS {
         for (outcome, _) in PROMISES {
-            match mean(first, outcome).and_then(|one| Ok((one, mean(second, outcome)?))) {
-                Ok((one, other)) => println!(
+            let pair = || Ok((mean(first, outcome)?, mean(second, outcome)?));
+            match pair() {
+                Ok((Some(one), Some(other))) => println!(
                     "{first:<20} {second:<20} {outcome:<8} {one:>9.1} {other:>9.1} {:>6.2}",
                     one / other
                 ),
-                Err(error) if error.kind() == ErrorKind::NotFound => {
-                    println!("skipped: there is no valgrind");
-                    return ExitCode::SUCCESS;
-                }
-                Err(error) => {
-                    println!("{first} or {second}, {outcome}: {error}");
+                Ok(_) => return ExitCode::SUCCESS,
+                Err::<_, String>(problem) => {
+                    println!("{first} or {second}, {outcome}: {problem}");
                     return ExitCode::FAILURE;
                 }
             }
@@ -50,10 +47,9 @@ pub(super) fn compare() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn mean(name: &str, outcome: &str) -> io::Result<f64> {
+fn mean(name: &str, outcome: &str) -> Result<Option<f64>, String> {
     eprintln!("core: instructions of {name}, {outcome}");
-    let counted = instructions(COUNTED, &["core", "decide", name, outcome])?;
-    Ok(counted as f64 / (RUNS * OPERATIONS) as f64)
+    callgrind::mean(COUNTED, &["core", "decide", name, outcome], RUNS * OPERATIONS)
 }
 
 /// Takes the decisions of the candidate with this name, for whoever counts them.

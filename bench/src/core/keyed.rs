@@ -4,10 +4,10 @@ use std::sync::{Barrier, Mutex, PoisonError};
 use std::thread;
 
 use governor::RateLimiter;
+use harness::load::shuffled;
 use throttlecrab::{AdaptiveStore, PeriodicStore, Store};
 use tidegate::{Limiter, Map};
 
-use super::keys::{Round, Visits};
 use super::table;
 use crate::promise::{Crab, Promise};
 use crate::rounds::Candidate;
@@ -119,4 +119,62 @@ fn together<'a>(
         })
     };
     Candidate { name, operations: visits.per_round as u64, run: Box::new(run) }
+}
+
+/// Names of users, and who comes when.
+struct Visits {
+    keys: Vec<String>,
+    /// How many visits a round has.
+    per_round: usize,
+    /// Indexes of keys, in the order of visits.
+    order: Vec<u32>,
+}
+
+impl Visits {
+    /// One key over and over.
+    fn to_one(per_round: usize) -> Visits {
+        Visits { keys: users(1), per_round, order: vec![0; per_round] }
+    }
+
+    /// Each visit is to a key at random.
+    fn at_random(keys: u32, per_round: usize) -> Visits {
+        let mut random = fastrand::Rng::with_seed(1);
+        let order = (0..10 * per_round).map(|_| random.u32(..keys)).collect();
+        Visits { keys: users(keys), per_round, order }
+    }
+
+    /// Each key once, shuffled.
+    fn to_each(keys: u32, per_round: usize) -> Visits {
+        Visits { keys: users(keys), per_round, order: shuffled(keys) }
+    }
+
+    /// The visits of each round; after the last, they start again.
+    fn rounds(&self) -> impl Iterator<Item = Round<'_>> {
+        self.order.chunks_exact(self.per_round).cycle().map(|order| Round { keys: &self.keys, order })
+    }
+}
+
+/// Visits in a row.
+#[derive(Clone, Copy)]
+struct Round<'a> {
+    keys: &'a [String],
+    order: &'a [u32],
+}
+
+impl<'a> Round<'a> {
+    /// The first half and the second.
+    fn halves(self) -> [Round<'a>; 2] {
+        let (first, second) = self.order.split_at(self.order.len() / 2);
+        [first, second].map(|order| Round { order, ..self })
+    }
+
+    /// How many visits pass.
+    fn count(self, mut decide: impl FnMut(&String) -> bool) -> u64 {
+        self.order.iter().map(|index| u64::from(decide(&self.keys[*index as usize]))).sum()
+    }
+}
+
+/// So many keys that are as long as each other.
+pub(super) fn users(count: u32) -> Vec<String> {
+    (0..count).map(|number| format!("user:{number:06}")).collect()
 }

@@ -8,10 +8,9 @@ use std::process::ExitCode;
 use governor::RateLimiter;
 use throttlecrab::PeriodicStore;
 
-use super::keyed::{MANY_KEYS, limiter};
-use super::keys::users;
-use crate::process::{in_own_process, resident};
+use super::keyed::{MANY_KEYS, limiter, users};
 use crate::promise::Promise;
+use harness::{in_own_process, resident};
 
 const KEYS: u32 = 1_000_000;
 const CANDIDATES: [(&str, &str); 4] = [
@@ -61,21 +60,21 @@ pub(super) fn run(name: &str) -> ExitCode {
         }
     };
     match per_key {
-        Some(bytes) => {
+        Ok(bytes) => {
             println!("{bytes}");
             ExitCode::SUCCESS
         }
-        None => {
-            eprintln!("/proc/self/status does not say what is resident");
+        Err(problem) => {
+            eprintln!("{problem}");
             ExitCode::FAILURE
         }
     }
 }
 
 /// How much more is resident per key after a decision about each.
-fn growth(keys: &[String], mut decide: impl FnMut(&String) -> bool) -> Option<usize> {
+fn growth(keys: &[String], mut decide: impl FnMut(&String) -> bool) -> Result<u64, String> {
     let before = resident()?;
     let allowed = keys.iter().filter(|key| decide(key)).count();
     assert_eq!(allowed, keys.len(), "each key is new");
-    Some(resident()?.saturating_sub(before) / keys.len())
+    Ok(resident()?.saturating_sub(before) / keys.len() as u64)
 }

@@ -4,8 +4,9 @@ use std::hint::black_box;
 
 use governor::{DefaultDirectRateLimiter, RateLimiter};
 use throttlecrab::AdaptiveStore;
-use tidegate::Single;
+use tidegate::{Adjusted, Limiter, Map, Single, admit_all, ask};
 
+use super::keyed::FEW_KEYS;
 use super::table;
 use crate::promise::Promise;
 use crate::rounds::Candidate;
@@ -51,4 +52,34 @@ pub(super) fn ours(single: &Single) -> Candidate<'_> {
 /// Decisions of governor's direct limiter.
 pub(super) fn direct(governor: &DefaultDirectRateLimiter) -> Candidate<'_> {
     Candidate::repeated("governor direct", OPERATIONS, move || black_box(governor).check().is_ok())
+}
+
+const CALLS: u64 = 20_000;
+/// More than all rounds give back.
+const OWED: u64 = 100_000_000;
+
+/// What else a limiter can be asked, on one hot key: prints a table of calls, `admit` first.
+pub(super) fn calls() {
+    let promise = Promise::read(FEW_KEYS);
+    let key = &black_box(String::from("user:000000"));
+    let map = Map::new();
+    let users = &Limiter::on(&map, "user", promise.limit());
+    let routes = &Limiter::on(&map, "route", promise.limit());
+    let owing = &Limiter::on(&map, "owing", promise.limit());
+    assert!(owing.admit(ask(key).cost(OWED)).is_allowed());
+    table(
+        &format!("calls of a Limiter on Map, one hot key, {promise}, 1 thread"),
+        "waiting; a refund that lets somebody in",
+        &mut [
+            Candidate::repeated("admit", CALLS, || users.admit(key).is_allowed()),
+            Candidate::repeated("peek", CALLS, || users.peek(key).is_allowed()),
+            Candidate::repeated("refund", CALLS, || matches!(owing.refund(key), Adjusted::Whole)),
+            Candidate::repeated("acquire().blocking(), passes at once", CALLS, || {
+                users.acquire(key).blocking().is_ok()
+            }),
+            Candidate::repeated("admit_all over two limits of one map", CALLS, || {
+                admit_all([users.ask(key), routes.ask("login")]).is_allowed()
+            }),
+        ],
+    );
 }

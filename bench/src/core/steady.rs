@@ -13,11 +13,10 @@ use std::time::Duration;
 
 use tidegate::{Limiter, ManualClock, Map};
 
-use super::keyed::{MANY_KEYS, roomy};
-use super::keys::users;
+use super::keyed::{MANY_KEYS, roomy, users};
 use crate::phase::{Phase, REPEATS, print_phases};
-use crate::process::in_own_process;
 use crate::promise::Promise;
+use harness::in_own_process;
 
 const KEYS: u32 = 1_000_000;
 const OTHER_KEYS: u32 = 100;

@@ -4,31 +4,23 @@
 //! process, in turns, over connections of their own.
 //! `redis SECTION...` measures only these, `--valkey` asks a Valkey instead.
 
-mod algorithms;
-mod one;
-mod question;
 mod served;
 mod several;
-mod side;
+mod sides;
 mod size;
 mod store;
-mod table;
 
 use std::process::ExitCode;
 
+use harness::{Goal, Section, Sections};
 use testbed::Flavour;
 
-use crate::goal::Goal;
-use crate::options::Options;
-use crate::server::host::{Server, start_redis};
-use crate::stopwatch::instant;
+use self::sides::{Keys, Side, Sides, Verdict, Who};
+use crate::server::host::Server;
 
-/// A part of the bench: its name, what it does, and how.
-type Section = (&'static str, &'static str, fn(Flavour) -> Result<Vec<Goal>, String>);
-
-const SECTIONS: [Section; 6] = [
-    ("one", "a token bucket beside a plain script", one::run),
-    ("algorithms", "the other algorithms", algorithms::run),
+const SECTIONS: [Section<Flavour>; 6] = [
+    ("one", "a token bucket beside a plain script", one),
+    ("algorithms", "the other algorithms", algorithms),
     ("several", "one, three and five limits in one request", several::run),
     ("store", "our store, with refusals that it remembers and without", store::run),
     ("served", "our server with its limits in the Redis", served::run),
@@ -37,43 +29,20 @@ const SECTIONS: [Section; 6] = [
 
 /// Runs the bench.
 pub(crate) fn run(arguments: &[&str]) -> ExitCode {
-    let names = SECTIONS.map(|(name, ..)| name);
-    let flavour = if arguments.contains(&"--valkey") { Flavour::Valkey } else { Flavour::Redis7 };
-    let rest: Vec<_> = arguments.iter().copied().filter(|word| *word != "--valkey").collect();
-    match Options::read(&rest, &names).filter(|options| !options.plot) {
-        Some(options) => measure_all(&options, flavour),
-        None => {
-            eprintln!("usage: redis [--valkey] [{}]...", names.join(" | "));
+    match Sections::read("redis", arguments, &SECTIONS, &["--valkey"]) {
+        Ok(sections) => {
+            let flavour = if sections.has("--valkey") { Flavour::Valkey } else { Flavour::Redis7 };
+            println!("{}", legend(flavour));
+            sections.run("redis", &SECTIONS, &flavour)
+        }
+        Err(usage) => {
+            eprintln!("{usage}");
             ExitCode::from(2)
         }
     }
 }
 
-fn measure_all(options: &Options, flavour: Flavour) -> ExitCode {
-    println!("{}", legend(flavour));
-    let start = instant();
-    let (mut goals, mut failed) = (Vec::new(), false);
-    for (name, what, section) in SECTIONS.into_iter().filter(|(name, ..)| options.asks_for(name)) {
-        eprintln!("redis {name}: {what} ({} s)", start.elapsed().as_secs());
-        match section(flavour) {
-            Ok(reached) => goals.extend(reached),
-            Err(problem) => {
-                eprintln!("redis {name} failed: {problem}");
-                failed = true;
-            }
-        }
-    }
-    eprintln!("redis: done ({} s)", start.elapsed().as_secs());
-    let met: Vec<_> = goals.iter().map(Goal::print).collect();
-    ExitCode::from(u8::from(failed || met.contains(&false)))
-}
-
-/// A server of this kind, freshly started on its core.
-fn start(flavour: Flavour) -> Result<Server, String> {
-    start_redis(&flavour.program().map_err(|missing| missing.to_string())?)
-}
-
-/// What the columns of the tables say.
+/// The meaning of the columns of the tables.
 fn legend(flavour: Flavour) -> String {
     format!(
         "{flavour}, one process for all that is compared, on one core; the load on another\n\
@@ -82,7 +51,130 @@ fn legend(flavour: Flavour) -> String {
          \u{f7} base: divided by that of the base in the same round, median of the rounds; spread: smallest and largest\n\
          busy: CPU time of the server divided by time; far below 100% the load was waited for, or another process\n\
          load \u{b5}s: CPU time of the load per decision\n",
-        table::ROUNDS,
-        table::TURN.as_millis(),
+        sides::ROUNDS,
+        sides::TURN.as_millis(),
     )
+}
+
+/// How many requests are in flight on each connection.
+const PIPELINES: [usize; 3] = [1, 16, 64];
+/// Whoever asks waits for the answer before the next question, as callers of a limiter do.
+const ALONE: usize = 1;
+/// Under it many keys are never refused here, and never at rest.
+const ROOMY: &[&str] = &["100/h burst 1000"];
+/// The same for a key that everybody asks about.
+const ROOMY_HOT: &[&str] = &["1000/s burst 100000000"];
+/// Under it nobody passes twice.
+const TIGHT: &[&str] = &["1/h"];
+
+const BARE: &str = "TIME, GET, SET only: 100,000 keys";
+const PLAIN: &str = "plain script: 100,000 keys, allowed";
+const OURS: &str = "tidegate: 100,000 keys, allowed";
+const PLAIN_REFUSED: &str = "plain script: 100,000 keys, refused";
+const PLAIN_HOT: &str = "plain script: one hot key, allowed";
+const PLAIN_HOT_REFUSED: &str = "plain script: one hot key, refused";
+
+const MANY_ALLOWED: Side = Side {
+    name: PLAIN,
+    base: PLAIN,
+    who: Who::Plain,
+    limits: ROOMY,
+    keys: Keys::Many,
+    verdict: Verdict::Allowed,
+};
+const MANY_REFUSED: Side = Side {
+    name: PLAIN_REFUSED,
+    base: PLAIN_REFUSED,
+    limits: TIGHT,
+    verdict: Verdict::Refused,
+    ..MANY_ALLOWED
+};
+const HOT_ALLOWED: Side =
+    Side { name: PLAIN_HOT, base: PLAIN_HOT, limits: ROOMY_HOT, keys: Keys::Hot, ..MANY_ALLOWED };
+const HOT_REFUSED: Side =
+    Side { name: PLAIN_HOT_REFUSED, base: PLAIN_HOT_REFUSED, keys: Keys::Hot, ..MANY_REFUSED };
+
+/// The peer, with whom others are compared.
+const PEER: Side = MANY_ALLOWED;
+
+const SIDES: [Side; 9] = [
+    Side { name: BARE, who: Who::Bare, ..MANY_ALLOWED },
+    MANY_ALLOWED,
+    ours(OURS, MANY_ALLOWED),
+    MANY_REFUSED,
+    ours("tidegate: 100,000 keys, refused", MANY_REFUSED),
+    HOT_ALLOWED,
+    ours("tidegate: one hot key, allowed", HOT_ALLOWED),
+    HOT_REFUSED,
+    ours("tidegate: one hot key, refused", HOT_REFUSED),
+];
+
+/// One token bucket beside the least that a limiter can be, and beside three calls without a decision.
+fn one(&flavour: &Flavour) -> Result<Vec<Goal>, String> {
+    let server = Server::redis(flavour)?;
+    let mut sides = Sides::meet(&SIDES, &server)?;
+    let (mut worst, mut alone) = (f64::NAN, f64::NAN);
+    for depth in PIPELINES {
+        eprintln!("redis one: pipeline {depth}");
+        let measured = sides.measure("one token bucket", depth)?;
+        let bare = measured.ratio(OURS, BARE);
+        println!("tidegate \u{f7} TIME, GET, SET only, pipeline {depth}: {bare:.3}\n");
+        worst = measured.ratio(OURS, PLAIN).max(worst);
+        if depth == ALONE {
+            alone = bare;
+        }
+    }
+    Ok(vec![
+        Goal::at_most("redis/one, any pipeline", worst, 1.25, 1.1),
+        Goal::at_most("redis/one beside TIME, GET, SET only, pipeline 1", alone, 1.25, 1.1),
+    ])
+}
+
+/// Ours beside that.
+const fn ours(name: &'static str, peer: Side) -> Side {
+    Side { name, who: Who::Ours, ..peer }
+}
+
+const DEPTH: usize = 16;
+
+/// A decision by each algorithm, for information: there is no goal.
+fn algorithms(&flavour: &Flavour) -> Result<Vec<Goal>, String> {
+    let server = Server::redis(flavour)?;
+    let allowed = [
+        PEER,
+        passing("token-bucket", &["100/h burst 1000"]),
+        passing("token-bucket, ticks left over", &["7/h burst 1000"]),
+        passing("leaky-bucket", &["100/h queue 1000 delay-after all leaky-bucket"]),
+        passing("fixed-window", &["1000/h fixed-window"]),
+        passing("sliding-log", &["100/60s sliding-log"]),
+        passing("sliding-window, 16 slots", &["1000/h sliding-window"]),
+        passing("sliding-window, estimate", &["1000/h sliding-window mode estimate"]),
+        passing("pacer", &["1000/s pacer"]),
+        passing("pacer, warm-up", &["1000/s warm-up 10s pacer"]),
+        passing("concurrency, leases end between takes", &["5/100ms concurrency"]),
+    ];
+    Sides::meet(&allowed, &server)?.measure("each algorithm, 100,000 keys, allowed", DEPTH)?;
+    drop(server);
+    let server = Server::redis(flavour)?;
+    let refused = [
+        PEER,
+        refusing("token-bucket", &["1/h"]),
+        refusing("leaky-bucket", &["1/h queue 0 leaky-bucket"]),
+        refusing("fixed-window", &["1/d fixed-window"]),
+        refusing("sliding-log", &["1/h sliding-log"]),
+        refusing("sliding-window, 16 slots", &["1/h sliding-window"]),
+        refusing("sliding-window, estimate", &["1/d sliding-window mode estimate"]),
+        refusing("pacer", &["1/h pacer"]),
+        refusing("concurrency", &["1/h concurrency"]),
+    ];
+    Sides::meet(&refused, &server)?.measure("each algorithm, 100,000 keys, refused", DEPTH)?;
+    Ok(Vec::new())
+}
+
+fn passing(name: &'static str, limits: &'static [&'static str]) -> Side {
+    Side { name, base: PLAIN, who: Who::Ours, limits, ..PEER }
+}
+
+fn refusing(name: &'static str, limits: &'static [&'static str]) -> Side {
+    Side { verdict: Verdict::Refused, ..passing(name, limits) }
 }

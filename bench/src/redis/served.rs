@@ -7,16 +7,14 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use harness::load::{Clients, Requests, Scanner, Until, command, shuffled};
+use harness::{Goal, median};
 use testbed::Flavour;
 
-use super::one::ROOMY;
-use super::question::{Keys, MANY, Question, Who, command};
-use super::start;
-use crate::goal::Goal;
-use crate::rounds::median;
+use super::ROOMY;
+use super::sides::{Keys, MANY, Question, Who};
 use crate::server::CONNECTIONS;
-use crate::server::host::{Server, build_tidegate, start_tidegate};
-use crate::server::load::{Clients, Requests, Scanner, Until, shuffled};
+use crate::server::host::{Server, build_tidegate};
 
 const ROUNDS: usize = 7;
 const TURN: Duration = Duration::from_millis(400);
@@ -53,13 +51,13 @@ struct Sample {
 }
 
 /// Prints a table for requests in a pipeline, and one for callers that wait for each reply.
-pub(super) fn run(flavour: Flavour) -> Result<Vec<Goal>, String> {
-    let redis = start(flavour)?;
+pub(super) fn run(&flavour: &Flavour) -> Result<Vec<Goal>, String> {
+    let redis = Server::redis(flavour)?;
     let config = format!(
         "[store]\nkind = 'redis'\nurl = 'redis://{}'\ndeadline = '1s'\nprefix = 'new:'\n{RULES}",
         redis.resp
     );
-    let ours = start_tidegate(&build_tidegate()?, &config)?;
+    let ours = Server::tidegate(&build_tidegate()?, Some(&config))?;
     let before = match std::env::var_os(BEFORE).map(PathBuf::from) {
         Some(program) => Some(start_before(&program, &config)?),
         None => None,
@@ -75,7 +73,7 @@ pub(super) fn run(flavour: Flavour) -> Result<Vec<Goal>, String> {
     }
     measure(&mut sides, &redis, DEPTH)?;
     let of = |name, build, of: fn(&Sample) -> f64| figures(&sides, name, build, of);
-    let ratio = |one: Vec<f64>, other: Vec<f64>| median(one.iter().zip(&other).map(|(a, b)| a / b).collect());
+    let ratio = |one: Vec<f64>, other: Vec<f64>| median(one.iter().zip(&other).map(|(a, b)| a / b));
     let (redis_cpu, server_cpu) = (|sample: &Sample| sample.redis, |sample: &Sample| sample.server);
     let plain = of(PLAIN, None, redis_cpu);
     let mut goals = vec![Goal::at_most(
@@ -105,7 +103,7 @@ pub(super) fn run(flavour: Flavour) -> Result<Vec<Goal>, String> {
 }
 
 fn start_before(program: &Path, config: &str) -> Result<Server, String> {
-    start_tidegate(program, &config.replace("'new:'", "'old:'"))
+    Server::tidegate(program, Some(&config.replace("'new:'", "'old:'")))
 }
 
 fn throttle(key: &str) -> Vec<u8> {
@@ -131,7 +129,7 @@ fn measure(sides: &mut [Side<'_>], redis: &Server, depth: usize) -> Result<(), S
     );
     println!("{:<46} {:>10} {:>10} {:>10}", "", "Redis", "server", "p50 \u{b5}s");
     for side in &*sides {
-        let of = |of: fn(&Sample) -> f64| median(side.samples.iter().map(of).collect());
+        let of = |of: fn(&Sample) -> f64| median(side.samples.iter().map(of));
         let name = side.build.map_or_else(|| side.name.to_owned(), |build| format!("{}, {build}", side.name));
         let (redis, server) = (of(|sample| sample.redis), of(|sample| sample.server));
         println!("{name:<46} {redis:>10.2} {server:>10.2} {:>10.0}", of(|sample| sample.latency));
@@ -148,7 +146,7 @@ fn figures(sides: &[Side<'_>], name: &str, build: Option<&str>, of: fn(&Sample) 
 
 impl<'a> Side<'a> {
     fn plain(redis: &Server) -> Result<Side<'a>, String> {
-        let question = Question::new((Who::Plain, 'p'), ROOMY, redis)?;
+        let question = Question::new(Who::Plain, 'p', ROOMY, redis)?;
         let clients = Clients::connect(redis.resp, CONNECTIONS, &Scanner::any())?;
         let requests = question.requests(Keys::Many);
         Ok(Side { name: PLAIN, build: None, server: None, clients, requests, samples: Vec::new() })

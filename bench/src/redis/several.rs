@@ -1,13 +1,11 @@
 //! Several limits of one subject in one request, all or none.
 
+use harness::Goal;
 use testbed::Flavour;
 
-use super::one::{PEER, PIPELINES};
-use super::question::Who;
-use super::side::{Side, Verdict};
-use super::start;
-use super::table::Sides;
-use crate::goal::Goal;
+use super::sides::{Side, Sides, Verdict, Who};
+use super::{PEER, PIPELINES};
+use crate::server::host::Server;
 
 /// The goal for five limits divided by one, of each pipeline.
 const GOALS: [(&str, f64); 3] = [
@@ -36,8 +34,8 @@ const FIVE_REFUSED: &[&str] = &[
 ];
 
 /// Prints a table for each pipeline.
-pub(super) fn run(flavour: Flavour) -> Result<Vec<Goal>, String> {
-    let server = start(flavour)?;
+pub(super) fn run(&flavour: &Flavour) -> Result<Vec<Goal>, String> {
+    let server = Server::redis(flavour)?;
     let mut sides = Sides::meet(&SIDES, &server)?;
     let mut goals = Vec::new();
     for (depth, (name, target)) in PIPELINES.into_iter().zip(GOALS) {

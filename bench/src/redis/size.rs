@@ -1,13 +1,11 @@
 //! Bytes that a state takes in a server, for sizing.
 
+use harness::Goal;
 use testbed::Flavour;
 use tidegate::{Ask, Key, PreparedLimit, Store as _};
 
-use super::question::{Keys, MANY, Question, Who};
-use super::side::command;
-use super::start;
+use super::sides::{Keys, MANY, Question, Who, ask};
 use super::store::open;
-use crate::goal::Goal;
 use crate::server::candidate::Candidate;
 use crate::server::host::Server;
 
@@ -27,17 +25,17 @@ const LIMITS: [(&str, &str); 9] = [
 ];
 
 /// Prints a table. There is no goal.
-pub(super) fn run(flavour: Flavour) -> Result<Vec<Goal>, String> {
+pub(super) fn run(&flavour: &Flavour) -> Result<Vec<Goal>, String> {
     println!(
         "bytes in {flavour} for a key like user:000000000; all: growth of its memory with {MANY} keys, per key"
     );
     println!("{:<32} {:>6} {:>12} {:>6} {:>14}", "", "name", "after 1 take", "all", "after 100");
     for (name, limit) in LIMITS {
-        let server = start(flavour)?;
+        let server = Server::redis(flavour)?;
         let full = full(&server, limit)?;
-        command(&server, &["FLUSHALL"])?;
-        let question = Question::new((Who::Ours, 'a'), &[limit], &server)?;
-        let mut candidate = Candidate::with_requests(name, &server, question.requests(Keys::Many), 1)?;
+        ask(&server, &["FLUSHALL"])?;
+        let question = Question::new(Who::Ours, 'a', &[limit], &server)?;
+        let mut candidate = Candidate::with_requests(name, &server, question.requests(Keys::Many), 1, false)?;
         let before = used(&server)?;
         candidate.ask(u64::from(MANY))?;
         let all = used(&server)?.saturating_sub(before) as f64 / f64::from(MANY);
@@ -67,18 +65,18 @@ fn full(server: &Server, limit: &str) -> Result<u64, String> {
 /// The key of any state, and its size as the server tells it. The table of limits is no state.
 fn one(server: &Server) -> Result<(String, u64), String> {
     let key = loop {
-        let key = command(server, &["RANDOMKEY"])?;
+        let key = ask(server, &["RANDOMKEY"])?;
         if !key.starts_with("tg:limits:") {
             break key;
         }
     };
-    let bytes = command(server, &["MEMORY", "USAGE", &key, "SAMPLES", "0"])?;
+    let bytes = ask(server, &["MEMORY", "USAGE", &key, "SAMPLES", "0"])?;
     Ok((key.clone(), bytes.parse().map_err(|_| format!("no size of {key:?}: {bytes}"))?))
 }
 
 /// All the memory that the server uses for what it keeps.
 fn used(server: &Server) -> Result<u64, String> {
-    let text = command(server, &["INFO", "memory"])?;
+    let text = ask(server, &["INFO", "memory"])?;
     let number = text.lines().find_map(|line| line.strip_prefix("used_memory:")?.trim().parse().ok());
     number.ok_or_else(|| format!("no used_memory in {text}"))
 }

@@ -4,19 +4,15 @@
 use std::rc::Rc;
 use std::time::Duration;
 
+use harness::{Goal, cpu_time, cpu_time_of_threads, median, now};
 use testbed::Flavour;
 use tidegate::{Ask, Key, PreparedLimit, Store as _};
 use tidegate_redis::{Options, RedisStore};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::LocalSet;
 
-use super::side::{Counted, Verdict};
-use super::start;
-use crate::cpu::{cpu_time, cpu_time_of_threads};
-use crate::goal::Goal;
-use crate::rounds::median;
+use super::sides::{Counted, Verdict};
 use crate::server::host::Server;
-use crate::stopwatch::instant;
 
 /// How many ask at once.
 const CONCURRENT: usize = 64;
@@ -52,16 +48,16 @@ struct Sample {
 }
 
 /// Prints a table.
-pub(super) fn run(flavour: Flavour) -> Result<Vec<Goal>, String> {
-    let server = start(flavour)?;
+pub(super) fn run(&flavour: &Flavour) -> Result<Vec<Goal>, String> {
+    let server = Server::redis(flavour)?;
     let runtime = Builder::new_current_thread().build().map_err(|error| error.to_string())?;
     let mut all = [
-        Asked::new("100/h burst 1000: allowed", &server, (PASSING, "100/h burst 1000"), Verdict::Allowed)?,
-        Asked::new("1/h, held, refusals not remembered", &server, (HELD, "1/h"), Verdict::Refused)?,
-        Asked::new("1/h, held, refusals remembered", &server, (HELD, "1/h"), Verdict::Refused)?
+        Asked::new("100/h burst 1000: allowed", &server, PASSING, "100/h burst 1000", Verdict::Allowed)?,
+        Asked::new("1/h, held, refusals not remembered", &server, HELD, "1/h", Verdict::Refused)?,
+        Asked::new("1/h, held, refusals remembered", &server, HELD, "1/h", Verdict::Refused)?
             .remembering(&server)?,
     ];
-    let start = instant();
+    let start = now();
     for asked in &all {
         asked.settle(&runtime)?;
     }
@@ -87,7 +83,7 @@ fn print(all: &[Asked]) {
         "", "calls/ask", "server CPU", "thread CPU", "asker CPU", "asks/s"
     );
     for asked in all {
-        let of = |of: fn(&Sample) -> f64| median(asked.rounds.iter().map(of).collect());
+        let of = |of: fn(&Sample) -> f64| median(asked.rounds.iter().map(of));
         let (calls, server) = (of(|sample| sample.calls), of(|sample| sample.server));
         let (thread, askers) = (of(|sample| sample.thread), of(|sample| sample.askers));
         let rate = 1e6 / of(|sample| sample.took);
@@ -104,7 +100,8 @@ impl Asked {
     fn new(
         name: &'static str,
         server: &Server,
-        (keys, limit): (usize, &str),
+        keys: usize,
+        limit: &str,
         verdict: Verdict,
     ) -> Result<Asked, String> {
         let limit = limit.parse().map_err(|error| format!("{error}"))?;
@@ -131,7 +128,7 @@ impl Asked {
     fn turn(&self, runtime: &Runtime, server: &Server) -> Result<Sample, String> {
         let counted = Counted::of(server)?;
         let before = (server.cpu_time()?, cpu_time_of_threads(THREAD), cpu_time());
-        let start = instant();
+        let start = now();
         runtime.block_on(self.ask())?;
         let took = start.elapsed();
         let after = (server.cpu_time()?, cpu_time_of_threads(THREAD), cpu_time());

@@ -7,7 +7,7 @@ use tidegate_rules::{Attributes, Gate, Policy};
 
 use super::sets::ROOMY;
 use super::table::{Candidate, Table};
-use crate::goal::Goal;
+use harness::Goal;
 
 const TIMES: u64 = 5_000;
 const IP: &str = "192.0.2.7";

@@ -1,16 +1,15 @@
 //! Instructions and allocations of one request, those that valgrind sees in [`counted`].
 
 use std::hint::black_box;
-use std::io::{self, ErrorKind};
 use std::process::ExitCode;
 
+use harness::Goal;
 use tidegate::Zone;
 use tidegate_rules::Gate;
 
 use super::admit::{passes, two_rules};
 use super::sets::SETS;
-use crate::callgrind::{allocations, instructions};
-use crate::goal::Goal;
+use crate::callgrind::{allocations, mean};
 
 const COUNTED: &str = "*rules::instructions::counted*";
 const TIMES: u32 = 10_000;
@@ -23,30 +22,23 @@ const JUDGED: &str = "two rules";
 const INSTRUCTIONS_BEFORE: f64 = 17_973.0;
 
 /// Counts an admit to which two of ten rules apply.
-pub(super) fn run() -> Vec<Goal> {
-    let admit = |times: u32| ["rules", "ask", "admit", JUDGED, "10", &times.to_string()].map(str::to_owned);
-    let counted = |count: fn(&[&str]) -> io::Result<u64>| -> io::Result<f64> {
-        let times = |times| count(&admit(times).each_ref().map(String::as_str));
-        Ok((times(TIMES)? - times(0)?) as f64 / f64::from(TIMES))
-    };
-    let both = counted(|arguments| instructions(COUNTED, arguments))
-        .and_then(|instructions| Ok((instructions, counted(allocations)?)));
-    match both {
-        Ok((instructions, allocations)) => {
-            println!(
-                "an admit to which two of ten rules apply: {instructions:.0} instructions, {allocations:.2} allocations\n"
-            );
-            let ratio = instructions / INSTRUCTIONS_BEFORE;
-            vec![
-                Goal::at_most("rules/admit-instructions", ratio, 0.45, 0.45),
-                Goal::at_most("rules/admit-allocations", allocations, 2.0, 1.0),
-            ]
-        }
-        Err(error) => {
-            println!("instructions and allocations are skipped: {error}\n");
-            Vec::new()
-        }
-    }
+pub(super) fn run() -> Result<Vec<Goal>, String> {
+    let [none, all] = ["0".to_owned(), TIMES.to_string()];
+    let Some(instructions) = mean(COUNTED, &admit(&all), TIMES.into())? else { return Ok(Vec::new()) };
+    // The program allocates before the first of them, too.
+    let allocations = (allocations(&admit(&all))? - allocations(&admit(&none))?) as f64 / f64::from(TIMES);
+    println!(
+        "an admit to which two of ten rules apply: {instructions:.0} instructions, {allocations:.2} allocations\n"
+    );
+    Ok(vec![
+        Goal::at_most("rules/admit-instructions", instructions / INSTRUCTIONS_BEFORE, 0.45, 0.45),
+        Goal::at_most("rules/admit-allocations", allocations, 2.0, 1.0),
+    ])
+}
+
+/// The arguments by which this program asks so many times.
+fn admit(times: &str) -> [&str; 6] {
+    ["rules", "ask", "admit", JUDGED, "10", times]
 }
 
 /// Prints what valgrind counts for all sets.
@@ -56,31 +48,22 @@ pub(super) fn compare() -> ExitCode {
     for call in CALLS {
         println!("\n{call:<10} {:>10} {:>12} {:>8}", "10 rules", "1,000 rules", "\u{f7}");
         for set in &SETS {
-            match few_and_many(call, set.name) {
-                Ok([few, many]) => {
+            let count = |rules: &str| {
+                mean(COUNTED, &["rules", "ask", call, set.name, rules, &TIMES.to_string()], TIMES.into())
+            };
+            match count("10").and_then(|few| Ok((few, count("1000")?))) {
+                Ok((Some(few), Some(many))) => {
                     println!("{:<10} {few:>10.0} {many:>12.0} {:>8.2}", set.name, many / few);
                 }
-                Err(error) if error.kind() == ErrorKind::NotFound => {
-                    println!("skipped: there is no valgrind");
-                    return ExitCode::SUCCESS;
-                }
-                Err(error) => {
-                    println!("{:<10} {error}", set.name);
+                Ok(_) => return ExitCode::SUCCESS,
+                Err(problem) => {
+                    println!("{:<10} {problem}", set.name);
                     return ExitCode::FAILURE;
                 }
             }
         }
     }
     ExitCode::SUCCESS
-}
-
-/// The instructions of a request to a few rules and to many.
-fn few_and_many(call: &str, set: &str) -> io::Result<[f64; 2]> {
-    let count = |rules: &str| {
-        let counted = instructions(COUNTED, &["rules", "ask", call, set, rules, &TIMES.to_string()])?;
-        io::Result::Ok(counted as f64 / f64::from(TIMES))
-    };
-    Ok([count("10")?, count("1000")?])
 }
 
 /// Asks a set of so many rules so many times.

@@ -7,8 +7,7 @@ use tidegate_rules::{Attributes, Gate, Policy};
 
 use super::sets::{APPLYING, SETS, Set};
 use super::table::{Candidate, Table};
-use crate::goal::Goal;
-use crate::random::Xorshift;
+use harness::Goal;
 
 const COUNTS: [u32; 4] = [10, 100, 1000, 10_000];
 /// The place in [`COUNTS`] about which there is a goal.
@@ -57,12 +56,12 @@ struct Known {
 
 impl Known {
     fn new(set: &Set, count: u32) -> Known {
-        let (policy, mut random) = (set.policy(count), Xorshift::default());
+        let (policy, mut random) = (set.policy(count), fastrand::Rng::with_seed(1));
         Known {
             gate: Gate::new(policy.clone(), Zone::new(1 << 20)),
             policy,
             one: set.request(1, count),
-            in_turn: (0..REQUESTS).map(|_| set.request(1 + random.below(count - 1), count)).collect(),
+            in_turn: (0..REQUESTS).map(|_| set.request(1 + random.u32(..count - 1), count)).collect(),
         }
     }
 

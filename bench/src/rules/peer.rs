@@ -14,7 +14,7 @@ use super::admit::passes;
 use super::sets::{SETS, Set};
 use super::table::{Candidate, Table};
 use crate::building::{build, cargo, target_folder};
-use crate::goal::Goal;
+use harness::Goal;
 
 /// The set that both are asked about: a tenant for each rule.
 const TENANTS: &str = "tenants";

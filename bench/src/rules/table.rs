@@ -1,7 +1,7 @@
 //! Candidates measured in interleaved rounds by the time they spend on a processor.
 
-use crate::cpu::cpu_time;
-use crate::rounds::median;
+use harness::cpu_time;
+use harness::median;
 
 /// How many rounds are measured; one before them warms up.
 pub(super) const ROUNDS: usize = 31;
@@ -72,13 +72,13 @@ impl Table {
 
     /// Nanoseconds of a row, in the middle of the rounds.
     pub(super) fn time(&self, row: usize) -> f64 {
-        median(self.rows[row].1.clone())
+        median(self.rows[row].1.iter().copied())
     }
 
     /// One row divided by another in the same round, in the middle of the rounds.
     pub(super) fn ratio(&self, row: usize, other: usize) -> f64 {
         let pairs = self.rows[row].1.iter().zip(&self.rows[other].1);
-        median(pairs.map(|(one, other)| one / other).collect())
+        median(pairs.map(|(one, other)| one / other))
     }
 }
 

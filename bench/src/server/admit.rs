@@ -2,13 +2,11 @@
 
 use std::time::Duration;
 
+use harness::Goal;
+
 use super::CONNECTIONS;
-use super::call::{Call, Keys};
-use super::candidate::{Candidate, Turn};
+use super::candidate::{Call, Candidate, Keys, Table, Turn};
 use super::host::Programs;
-use super::table::Table;
-use crate::goal::Goal;
-use crate::options::Options;
 
 const ADMIT: &str = "tidegate TG.ADMIT, two rules, 1 M keys";
 const TAKE: &str = "tidegate TG.TAKE, 1 M keys";
@@ -30,13 +28,13 @@ const DEPTH: usize = 16;
 const TURN: Duration = Duration::from_millis(600);
 
 /// Prints a table.
-pub(super) fn run(_: &Options, programs: &Programs) -> Result<Vec<Goal>, String> {
+pub(super) fn run(programs: &Programs) -> Result<Vec<Goal>, String> {
     let server = programs.tidegate_with_rules(RULES);
     let server = server.as_ref().ok_or("there is no server of ours")?;
     let all = [(ADMIT, Call::Admit), (TAKE, Call::TgTake), (THROTTLE, Call::ClThrottle)];
     let mut candidates = Vec::new();
     for (name, call) in all {
-        candidates.push(Candidate::new(name, server, (call, Keys::Million), CONNECTIONS)?.meet()?);
+        candidates.push(Candidate::new(name, server, &call, Keys::Million, CONNECTIONS)?.meet()?);
     }
     let table = Table::measure(&mut candidates, Turn::Closed(DEPTH, TURN))?;
     table.print(&format!("RESP, pipeline {DEPTH}, {CONNECTIONS} connections; base: {TAKE}"), TAKE);

@@ -5,13 +5,12 @@
 
 use std::fs;
 
+use harness::Goal;
+use harness::load::{Clients, Until};
+
 use super::CONNECTIONS;
-use super::call::Call;
-use super::candidate::address;
-use super::host::{Programs, Server, load_script};
-use super::load::{Clients, Until};
-use crate::goal::Goal;
-use crate::options::Options;
+use super::candidate::{Call, address};
+use super::host::{Programs, Server};
 
 const FEW: u32 = 1000;
 const MANY: u32 = 3_000_000;
@@ -19,18 +18,18 @@ const MANY: u32 = 3_000_000;
 const MADE_TOGETHER: u32 = 64_000;
 const DEPTH: u32 = 64;
 /// The zone of a server that is not told otherwise.
-const ZONE_BYTES: usize = 64 << 20;
+const ZONE_BYTES: u64 = 64 << 20;
 
 /// Bytes that are resident.
 #[derive(Clone, Copy, Debug)]
 struct Resident {
-    all: usize,
+    all: u64,
     /// Pages of the mapping that has the most, up to the size of a zone.
-    zone: usize,
+    zone: u64,
 }
 
 /// Prints a table.
-pub(super) fn run(_: &Options, programs: &Programs) -> Result<Vec<Goal>, String> {
+pub(super) fn run(programs: &Programs) -> Result<Vec<Goal>, String> {
     println!(
         "resident MiB of a whole server after {FEW} keys and after {MANY}, each asked about once over RESP"
     );
@@ -40,7 +39,7 @@ pub(super) fn run(_: &Options, programs: &Programs) -> Result<Vec<Goal>, String>
         None => None,
     };
     if let Some(server) = programs.redis() {
-        measure("redis-server Lua GCRA", &server, &Call::Script(load_script(server.resp)?))?;
+        measure("redis-server Lua GCRA", &server, &Call::Script(server.load_script()?))?;
     }
     if let Some(server) = programs.throttlecrab() {
         measure("throttlecrab THROTTLE", &server, &Call::Throttle)?;
@@ -81,7 +80,7 @@ fn measure(name: &str, server: &Server, call: &Call) -> Result<(Resident, Reside
 
 impl Resident {
     fn of(server: &Server) -> Result<Resident, String> {
-        let maps = fs::read_to_string(format!("/proc/{}/smaps", server.id()));
+        let maps = fs::read_to_string(format!("/proc/{}/smaps", server.pid));
         let maps = maps.map_err(|error| format!("no maps of a server: {error}"))?;
         Ok(Resident { all: server.resident()?, zone: resident_of_largest(&maps).min(ZONE_BYTES) })
     }
@@ -92,13 +91,13 @@ impl Resident {
     }
 }
 
-fn mebibytes(bytes: usize) -> f64 {
+fn mebibytes(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 20)
 }
 
 /// Resident bytes of the mapping in an `smaps` that has the most of them.
-fn resident_of_largest(maps: &str) -> usize {
-    let kib = |line: &str| line.strip_prefix("Rss:")?.trim().strip_suffix("kB")?.trim().parse::<usize>().ok();
+fn resident_of_largest(maps: &str) -> u64 {
+    let kib = |line: &str| line.strip_prefix("Rss:")?.trim().strip_suffix("kB")?.trim().parse::<u64>().ok();
     maps.lines().filter_map(kib).max().unwrap_or(0) << 10
 }
 

@@ -4,15 +4,14 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use harness::Goal;
+use harness::load::Requests;
 use tokio::net::TcpListener;
 use tokio::runtime;
 
 use super::sides::{BARE, GOVERNOR, SIDES, Side, TIDEGATE, side};
-use crate::goal::Goal;
-use crate::server::candidate::{Candidate, Turn};
-use crate::server::host::start_ourselves;
-use crate::server::load::Requests;
-use crate::server::table::Table;
+use crate::server::candidate::{Candidate, Table, Turn};
+use crate::server::host::Server;
 
 const CONNECTIONS: usize = 50;
 const TURN: Duration = Duration::from_millis(1000);
@@ -21,12 +20,12 @@ const TURN: Duration = Duration::from_millis(1000);
 pub(super) fn run() -> Result<Vec<Goal>, String> {
     let mut servers = Vec::new();
     for side in SIDES.iter().filter(|side| !side.refuses) {
-        servers.push((side.name, start_ourselves(&["tower", "serve", side.name])?));
+        servers.push((side.name, Server::ourselves(&["tower", "serve", side.name])?));
     }
     let mut candidates = Vec::new();
     for (name, server) in &servers {
         let requests = Requests::about_one(|_| b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".to_vec());
-        candidates.push(Candidate::over_http(name, server, requests, CONNECTIONS)?);
+        candidates.push(Candidate::with_requests(name, server, requests, CONNECTIONS, true)?);
     }
     let table = Table::measure(&mut candidates, Turn::Closed(1, TURN))?;
     table.print(&format!("HTTP, {CONNECTIONS} connections that stay open; base: {BARE}"), BARE);

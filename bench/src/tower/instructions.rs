@@ -1,6 +1,5 @@
 //! Instructions of one request, those that valgrind sees in [`counted`].
 
-use std::io::{self, ErrorKind};
 use std::pin::pin;
 use std::process::ExitCode;
 use std::task::{Context, Poll, Waker};
@@ -9,14 +8,14 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::{Request, StatusCode};
+use harness::Goal;
 use tower::Service;
 
 use super::sides::{
     BARE, GOVERNOR, GOVERNOR_PLAIN, GOVERNOR_REFUSES, PEER, SIDES, TIDEGATE, TIDEGATE_PLAIN,
     TIDEGATE_REFUSES, side,
 };
-use crate::callgrind::instructions;
-use crate::goal::Goal;
+use crate::callgrind::mean;
 
 const COUNTED: &str = "*tower::instructions::counted*";
 const TIMES: u32 = 10_000;
@@ -27,13 +26,10 @@ pub(super) fn run() -> Result<Vec<Goal>, String> {
     println!("{:<28} {:>12} {:>12}", "", "whole", "added");
     let mut means = Vec::new();
     for side in &SIDES {
-        match mean(side.name) {
-            Ok(mean) => means.push((side.name, mean)),
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                println!("skipped: there is no valgrind");
-                return Ok(Vec::new());
-            }
-            Err(error) => return Err(format!("{}: {error}", side.name)),
+        match mean(COUNTED, &["tower", "ask", side.name, &TIMES.to_string()], TIMES.into()) {
+            Ok(Some(mean)) => means.push((side.name, mean)),
+            Ok(None) => return Ok(Vec::new()),
+            Err(problem) => return Err(format!("{}: {problem}", side.name)),
         }
     }
     let mean = |name| means.iter().find(|(of, _)| *of == name).map_or(f64::NAN, |(_, mean)| *mean);
@@ -47,11 +43,6 @@ pub(super) fn run() -> Result<Vec<Goal>, String> {
         Goal::at_most("tower/fields", added(TIDEGATE) / added(GOVERNOR), 0.75, 0.7),
         Goal::at_most("tower/refusing", mean(TIDEGATE_REFUSES) / mean(GOVERNOR_REFUSES), 1.0, 0.7),
     ])
-}
-
-fn mean(name: &str) -> io::Result<f64> {
-    let counted = instructions(COUNTED, &["tower", "ask", name, &TIMES.to_string()])?;
-    Ok(counted as f64 / f64::from(TIMES))
 }
 
 /// Asks a router so many times.

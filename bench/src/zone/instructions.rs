@@ -2,17 +2,13 @@
 //! What comes before it is left out: a clock that is calibrated takes as many as there is time for.
 
 use std::hint::black_box;
-use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use governor::RateLimiter;
 
-use super::key::first;
-use super::side::{Keys, Side};
-use super::sides::{DENIED, EMPTY, FEW_KEYS, GOVERNOR, MANY_KEYS, ZONE, zone_for};
-use crate::callgrind::instructions;
+use super::sides::{DENIED, EMPTY, FEW_KEYS, GOVERNOR, Keys, MANY_KEYS, Side, ZONE, first, zone_for};
+use crate::callgrind::mean;
 use crate::promise::Promise;
-use crate::random::Xorshift;
 
 const DECISIONS: u32 = 100_000;
 const MILLION: u32 = 1_000_000;
@@ -33,13 +29,11 @@ pub(super) fn compare() -> ExitCode {
     println!("not counted: what an instruction waits for. The loop and the writing of a key are included");
     for (name, title) in CANDIDATES {
         eprintln!("zone: instructions of {name}");
-        match instructions(COUNTED, &["zone", "decide", name, &DECISIONS.to_string()]) {
-            Ok(counted) => println!("{title:<42} {:>9.1}", counted as f64 / f64::from(DECISIONS)),
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                println!("{title:<42} skipped: there is no valgrind");
-            }
-            Err(error) => {
-                println!("{title:<42} {error}");
+        match mean(COUNTED, &["zone", "decide", name, &DECISIONS.to_string()], DECISIONS.into()) {
+            Ok(Some(counted)) => println!("{title:<42} {counted:>9.1}"),
+            Ok(None) => return ExitCode::SUCCESS,
+            Err(problem) => {
+                println!("{title:<42} {problem}");
                 return ExitCode::FAILURE;
             }
         }
@@ -58,9 +52,9 @@ pub(super) fn decide(name: &str, decisions: &str) -> ExitCode {
         eprintln!("unknown candidate {name}");
         return ExitCode::from(2);
     };
-    let mut random = Xorshift::default();
+    let mut random = fastrand::Rng::with_seed(1);
     let visits: Vec<_> = match count {
-        MILLION => (0..decisions).map(|_| random.below(count)).collect(),
+        MILLION => (0..decisions).map(|_| random.u32(..count)).collect(),
         _ => (0..decisions).map(|visit| visit % count).collect(),
     };
     let allowed = counted(&side.meet(count), &visits);

@@ -4,15 +4,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tidegate::{Ask, Clock, Key, Limit, PreparedLimit, Timestamp, Zone};
 
-use super::folder::Folder;
-use crate::goal::Goal;
-use crate::options::Options;
-use crate::random::Xorshift;
+use super::folder;
 use crate::rounds::{Candidate, measure};
+use harness::{Goal, now};
 
 /// A name, a limit, the ticks between two takes, and how many permits are held meanwhile.
 type Kind = (&'static str, &'static str, u64, usize);
@@ -45,7 +43,7 @@ impl Clock for WordClock {
 }
 
 /// Measures both.
-pub(super) fn run(_: &Options) -> Vec<Goal> {
+pub(super) fn run() -> Vec<Goal> {
     let hot = table("one key", &KINDS, 1);
     // A thousand holders for each of ten thousand keys are more than a zone has room for.
     let many = table("10,000 keys at random", &KINDS[..KINDS.len() - 2], KEYS);
@@ -68,10 +66,10 @@ fn table(title: &str, kinds: &[Kind], keys: usize) -> f64 {
 }
 
 fn compare((name, text, step, held): &Kind, keys: usize) -> f64 {
-    let folder = Folder::new();
+    let folder = folder();
     let clocks = [(); 2].map(|()| Arc::new(WordClock(AtomicU64::new(1 << 56))));
     let memory = Zone::with_clock(ZONE_BYTES, clocks[0].clone());
-    let file = Zone::in_file_with_clock(folder.path().join("zone"), ZONE_BYTES, clocks[1].clone());
+    let file = Zone::in_file_with_clock(folder.file("zone"), ZONE_BYTES, clocks[1].clone());
     let zones = [memory, file.expect("a new file")];
     let limit: Limit = text.parse().expect(text);
     let keys: Vec<_> = (0..keys).map(|number| Key::new(format!("user {number}"))).collect();
@@ -84,10 +82,10 @@ fn compare((name, text, step, held): &Kind, keys: usize) -> f64 {
             for key in keys.iter().flat_map(|key| std::iter::repeat_n(key, *held)) {
                 assert!(zone.take(prepared.subject(key), Ask::ONE).0.is_allowed());
             }
-            let (keys, mut random, step, held) = (&keys, Xorshift::default(), *step, *held);
+            let (keys, mut random, step, held) = (&keys, fastrand::Rng::with_seed(1), *step, *held);
             Candidate::repeated(name, OPERATIONS, move || {
                 clock.0.fetch_add(step / keys.len() as u64, Ordering::Relaxed);
-                let subject = prepared.subject(&keys[random.below(keys.len() as u32) as usize]);
+                let subject = prepared.subject(&keys[random.u32(..keys.len() as u32) as usize]);
                 let (decision, _) = zone.take(subject, Ask::ONE);
                 match decision.permit().filter(|_| held > 0) {
                     Some(permit) => zone.release(subject, permit),
@@ -103,10 +101,9 @@ fn compare((name, text, step, held): &Kind, keys: usize) -> f64 {
 }
 
 /// Opens a zone whose state file is full of live states.
-#[expect(clippy::disallowed_methods, reason = "a stopwatch decides nothing")]
 fn start_with_full_file() -> Duration {
-    let folder = Folder::new();
-    let open = || Zone::in_file(folder.path().join("zone"), ZONE_BYTES).expect("a zone");
+    let folder = folder();
+    let open = || Zone::in_file(folder.file("zone"), ZONE_BYTES).expect("a zone");
     let zone = open();
     let prepared = PreparedLimit::of_rule("rule", "10/h sliding-log".parse().expect("a limit"));
     let is_held = |number: &u64| {
@@ -115,7 +112,7 @@ fn start_with_full_file() -> Duration {
     };
     let held = (0..).take_while(is_held).count();
     drop(zone);
-    let start = Instant::now();
+    let start = now();
     let zone = open();
     let took = start.elapsed();
     assert_eq!(zone.state_counts().keys, held);

@@ -10,12 +10,10 @@ use governor::RateLimiter;
 use governor::clock::FakeRelativeClock;
 use tidegate::{Limiter, ManualClock, Map, Zone, ZoneCounts};
 
-use super::Options;
-use super::key::Key;
-use super::sides::on;
-use crate::goal::Goal;
-use crate::process::{in_own_process, resident};
+use super::sides::{Key, on};
 use crate::promise::Promise;
+use harness::Goal;
+use harness::{in_own_process, resident};
 
 /// Of this many keys, 24 bytes each are a whole number of huge pages.
 const LIVE: u32 = 1 << 20;
@@ -33,7 +31,7 @@ const CANDIDATES: [(&str, &str); 4] = [
 ];
 
 /// Prints a table of all candidates.
-pub(super) fn run(_: &Options) -> Vec<Goal> {
+pub(super) fn run() -> Vec<Goal> {
     println!("resident memory per live key: {LIVE} live keys of 14 bytes, all replaced {TURNOVERS} times");
     println!("without a cell: newcomers whose first decision was a shared one, in the worst turnover");
     println!("not measured: what is resident while governor's old keys are not yet dropped");
@@ -65,8 +63,8 @@ pub(super) fn run(_: &Options) -> Vec<Goal> {
 pub(super) fn print_one(name: &str) -> ExitCode {
     // What the program itself needs is resident before it is measured.
     turn_over_zone(0);
-    let before = resident();
-    let per_key = |after: Option<usize>| Some((after? - before?) as f64 / f64::from(LIVE));
+    let before = resident().ok();
+    let per_key = |after: Option<u64>| Some((after? - before?) as f64 / f64::from(LIVE));
     let figures = match name {
         "map" => per_key(turn_over_map()).map(|bytes| Figures { bytes, zone: None }),
         "governor" => per_key(turn_over_governor()).map(|bytes| Figures { bytes, zone: None }),
@@ -113,7 +111,7 @@ impl Figures {
 }
 
 /// What is resident then, and the figures of the zone.
-fn turn_over_zone(bytes: usize) -> (Option<usize>, (f64, f64)) {
+fn turn_over_zone(bytes: usize) -> (Option<u64>, (f64, f64)) {
     let clock = Arc::new(ManualClock::new());
     let zone = Zone::with_clock(bytes, clock.clone());
     let limiter = on(&zone, Promise::read(PROMISE));
@@ -128,7 +126,7 @@ fn turn_over_zone(bytes: usize) -> (Option<usize>, (f64, f64)) {
         },
     );
     let in_use = before.live as f64 / before.cells as f64 * 100.0;
-    (resident(), (worst, in_use))
+    (resident().ok(), (worst, in_use))
 }
 
 fn percent_without(before: &ZoneCounts, after: &ZoneCounts) -> f64 {
@@ -137,15 +135,15 @@ fn percent_without(before: &ZoneCounts, after: &ZoneCounts) -> f64 {
     without / (without + with) * 100.0
 }
 
-fn turn_over_map() -> Option<usize> {
+fn turn_over_map() -> Option<u64> {
     let clock = Arc::new(ManualClock::new());
     let map = Map::with_clock(clock.clone()).max_keys(2 * LIVE as usize).max_bytes(1 << 30);
     let limiter = Limiter::on(&map, "user", Promise::read(PROMISE).limit());
     turn_over(|key| limiter.admit(key).is_allowed(), || clock.advance(LIFE / LIVE), || {});
-    resident()
+    resident().ok()
 }
 
-fn turn_over_governor() -> Option<usize> {
+fn turn_over_governor() -> Option<u64> {
     let clock = FakeRelativeClock::default();
     let limiter = RateLimiter::dashmap_with_clock(Promise::read(PROMISE).quota(), clock.clone());
     turn_over(
@@ -153,7 +151,7 @@ fn turn_over_governor() -> Option<usize> {
         || clock.advance(LIFE / LIVE),
         || limiter.retain_recent(),
     );
-    resident()
+    resident().ok()
 }
 
 /// The first keys come, then as many others in place of them, several times.

@@ -10,13 +10,10 @@ use std::time::Duration;
 
 use tidegate::{ManualClock, Zone};
 
-use super::Options;
-use super::key::Key;
-use super::sides::{BYTES_PER_KEY, on};
-use crate::goal::Goal;
+use super::sides::{BYTES_PER_KEY, Key, on};
 use crate::phase::{Phase, REPEATS, print_phases};
 use crate::promise::Promise;
-use crate::random::Xorshift;
+use harness::Goal;
 
 const DECISIONS: u32 = 20_000_000;
 /// How many of those who came last are visited.
@@ -28,7 +25,7 @@ const LIFE: Duration = Duration::from_secs(600);
 const HASHES: usize = 12;
 
 /// Prints the worst calls, beside those of a loop that touches nothing.
-pub(super) fn run(_: &Options) -> Vec<Goal> {
+pub(super) fn run() -> Vec<Goal> {
     println!("worst of {DECISIONS} calls, half of them about newcomers, {LIVE} live keys, {REPEATS} times");
     println!("not measured: real clocks, contention. a preempted thread counts as a slow call");
     let idle: Vec<_> = (0..REPEATS).map(|_| of_nobody()).collect();
@@ -71,14 +68,14 @@ struct Life {
 
 impl Life {
     fn live(mut decide: impl FnMut(&String), mut wait: impl FnMut()) -> Life {
-        let (mut random, mut key) = (Xorshift::default(), Key::new());
+        let (mut random, mut key) = (fastrand::Rng::with_seed(1), Key::new());
         let mut call = |decision: u32| {
             let newcomer = decision / 2;
             if decision.is_multiple_of(2) {
                 wait();
                 decide(key.write(newcomer));
             } else {
-                decide(key.write(newcomer - random.below(VISITED.min(newcomer + 1))));
+                decide(key.write(newcomer - random.u32(..VISITED.min(newcomer + 1))));
             }
         };
         let filling = Phase::of(0..2 * LIVE, &mut call);

@@ -88,10 +88,6 @@ impl<S: Sheltering> Arm for OnAdHoc<S> {
         self.adhoc.reset(key).expect("few limits are in use");
     }
 
-    fn give_back(&mut self, _: &str, _: &str) -> Adjusted {
-        unreachable!("a trace that gives back needs it, and this arm cannot")
-    }
-
     fn release(&mut self, key: &str, permit: PermitId) -> bool {
         self.adhoc.release(key, &self.limit, permit)
     }

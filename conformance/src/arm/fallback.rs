@@ -117,10 +117,6 @@ impl Arm for OnFallback {
         assert_eq!(now(self.store.reset(self.limit.subject(&key))).is_err(), self.is_down());
     }
 
-    fn give_back(&mut self, _: &str, _: &str) -> Adjusted {
-        unreachable!("a trace that gives back needs it, and this arm cannot")
-    }
-
     fn release(&mut self, key: &str, permit: PermitId) -> bool {
         let key = Key::new(key);
         let subject = self.limit.subject(&key).in_local_store(self.is_down());

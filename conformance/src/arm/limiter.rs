@@ -98,10 +98,6 @@ impl<S: Sheltering> Arm for OnLimiter<S> {
         self.limiter.reset(key);
     }
 
-    fn give_back(&mut self, _: &str, _: &str) -> Adjusted {
-        unreachable!("a trace that gives back needs it, and this arm cannot")
-    }
-
     fn release(&mut self, key: &str, permit: PermitId) -> bool {
         self.limiter.release(key, permit)
     }

@@ -84,10 +84,6 @@ impl Arm for OnSingle {
         self.single(key).reset();
     }
 
-    fn give_back(&mut self, _: &str, _: &str) -> Adjusted {
-        unreachable!("a trace that gives back needs it, and this arm cannot")
-    }
-
     fn release(&mut self, _: &str, _: PermitId) -> bool {
         unreachable!("a trace that releases needs permits, and this arm has none")
     }

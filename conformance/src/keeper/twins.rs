@@ -3,17 +3,18 @@
 //! Where keys are in a zone depends on a seed that nobody chooses. A zone in a file keeps its seed there, so a zone on
 //! a copy of the file has the same one. That makes zones comparable which are so small that keys share cells.
 
+use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::{env, fs, process};
 
 use tidegate::{Clock, Zone};
+
+use crate::Folder;
 
 /// Two empty zones of so many bytes, each by its own clock, in which the same keys share the same cells.
 pub fn twin_zones(bytes: usize, [one, other]: [Arc<dyn Clock>; 2]) -> [Zone; 2] {
     let folder = Folder::new();
-    let [first, second] = ["first.tg", "second.tg"].map(|name| folder.0.join(name));
+    let [first, second] = ["first.tg", "second.tg"].map(|name| folder.path().join(name));
     let open = |path: &PathBuf, clock| {
         Zone::in_file_with_clock(path, bytes, clock).unwrap_or_else(|error| panic!("{error}"))
     };
@@ -21,23 +22,4 @@ pub fn twin_zones(bytes: usize, [one, other]: [Arc<dyn Clock>; 2]) -> [Zone; 2] 
     zone.flush().expect("a file of temporary files can be written");
     fs::copy(&first, &second).expect("a file of temporary files can be copied");
     [zone, open(&second, other)]
-}
-
-/// A folder for temporary files, which is removed; the zones keep their files open.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Folder {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let name = format!("tidegate-twins-{}-{}", process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let path = env::temp_dir().join(name);
-        fs::create_dir_all(&path).expect("a folder for temporary files");
-        Folder(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }

@@ -10,16 +10,14 @@ mod server;
 
 use std::time::Duration;
 
+use harness::{Options, Report};
 use tidegate::Places;
 use tokio::runtime::Builder;
 use tokio::time::sleep;
 
 use super::contest::{ALGORITHMS, adapt};
-use super::counted::{Best, Counted, strict};
-use super::table::{Entry, HEADING};
+use super::counted::{Best, Counted, Entry, HEADING, strict};
 use crate::Outcome;
-use crate::options::Options;
-use crate::report::Report;
 use load::{Ended, Request};
 use pool::Pool;
 use server::Server;

@@ -12,20 +12,17 @@ use conformance::random::Random;
 use flash_sale::database::{Database, Dialect};
 use flash_sale::outcome::{Outcome, Wish};
 use flash_sale::payment::Payment;
-use flash_sale::proof::{Books, Heard, Told, expires_at, paid_at_the_end};
+use flash_sale::proof::{expires_at, paid_at_the_end};
 use flash_sale::sale::NewSale;
 use flash_sale::shop::Shop;
 use flash_sale::strategy::Strategy;
+use harness::sale::{Ledger, Told, Word};
+use harness::{Options, Progress, Report, thousands, unix_time};
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::sleep;
 
 use super::claim_no_findings;
-use super::databases::{ALL, Running};
-use super::lane::said;
-use crate::options::Options;
-use crate::progress::Progress;
-use crate::report::{Report, thousands};
-use crate::stopwatch::unix_time;
+use super::lane::{ALL, said, start};
 
 /// Orders on each of [`ALL`].
 const ORDERS: [u64; 3] = [4_000, 3_000, 3_000];
@@ -88,8 +85,8 @@ pub(super) async fn run(options: &Options, report: &mut Report) -> Result<(), St
 }
 
 async fn on(dialect: Dialect, orders: u64, seed: u64) -> Result<Raced, String> {
-    let running = tokio::task::spawn_blocking(move || Running::start(dialect)).await.map_err(said)?;
-    let shop = Shop::new(Database::open(running.url(), CONNECTIONS).await.map_err(said)?);
+    let running = start(dialect).await?;
+    let shop = Shop::new(Database::open(&running.url(), CONNECTIONS).await.map_err(said)?);
     let new = NewSale { pay_within: PAY_WITHIN, ..NewSale::of(orders as i64) };
     let sale = shop.database.create_sale(&new).await.map_err(said)?;
     let progress = Progress::new(format!("payments on {dialect}"), orders);
@@ -155,7 +152,7 @@ impl Race {
             Payment::UnknownOrder => return Err(format!("{user}: order {order} is not known")),
         };
         self.lead.fetch_add(if is_paid { -STEP } else { STEP }, Ordering::Relaxed);
-        Ok(Told { user, key, heard: Heard::Reserved(order), is_paid: Some(is_paid) })
+        Ok(Told { user, key, heard: Word::Reserved(order), is_paid: Some(is_paid) })
     }
 }
 
@@ -185,11 +182,10 @@ async fn wait_for_returns(race: &Race, told: &[Told]) -> Result<(), String> {
 
 async fn judge(race: &Race, told: &[Told], returned: u64) -> Result<Raced, String> {
     let database = &race.shop.database;
-    let books = Books::read(database, race.sale).await.map_err(said)?;
+    let books = Ledger::books(database, race.sale).await?;
     let mut findings = books.findings();
     findings.extend(told.iter().flat_map(|told| told.contradictions(&books)));
-    let audit = database.audit().await.map_err(said)?;
-    findings.extend(audit.iter().map(|finding| format!("audit: {} ({} rows)", finding.wrong, finding.rows)));
+    findings.extend(Ledger::audit(database).await?);
     let (paid, went_back) = (books.paid(), books.returned());
     if paid + went_back != race.orders || returned != went_back {
         let orders = race.orders;

@@ -10,10 +10,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use conformance::random::Random;
 use flash_sale::database::Dialect;
-use flash_sale::link::Signer;
-use flash_sale::proof::{Answer, Books, Door, Heard, Serving, Told};
-use flash_sale::sale::NewSale;
-use flash_sale::strategy::Strategy;
+use harness::sale::{Answer, Door, Ledger, Told, Wish, Word, open};
+use harness::{Options, Progress, Report, thousands};
 use http_body_util::{BodyExt, Full};
 use hyper::Request;
 use tokio::io::{AsyncWriteExt, Interest};
@@ -22,27 +20,22 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::claim_no_findings;
-use super::databases::ALL;
-use super::lane::{Lane, said};
-use crate::options::Options;
-use crate::progress::Progress;
-use crate::report::{Report, thousands};
+use super::lane::{ALL, Lane, said};
 
 /// Buyers on each of [`ALL`].
 const TIMES: [u64; 3] = [4_000, 3_000, 3_000];
 const WORKERS: u64 = 16;
 /// The most microseconds after which somebody hangs up.
 const HANGS_UP: u64 = 8_000;
-/// For how many milliseconds links are good.
-const LINK_LIFE: i64 = 10 * 60 * 1000;
+/// Longer than it takes: nothing expires.
+const PAY_WITHIN: Duration = Duration::from_secs(3600);
 
-const STRATEGIES: [Strategy; 4] =
-    [Strategy::Value, Strategy::Version, Strategy::Conditional, Strategy::Pessimistic];
+const STRATEGIES: [&str; 4] = ["value", "version", "conditional", "pessimistic"];
 
 /// Who asks, by which key, and how a piece is to be taken.
 ///
 /// The same each time: a buyer who locks in one order and then in another one waits for himself.
-type Asked<'a> = (&'a str, &'a str, Strategy);
+type Asked<'a> = (&'a str, &'a str, &'static str);
 
 /// What workers share.
 #[derive(Debug)]
@@ -74,17 +67,8 @@ pub(super) async fn run(options: &Options, report: &mut Report) -> Result<(), St
 
 async fn on(dialect: Dialect, times: u64, seed: u64) -> Result<(u64, u64, Vec<String>), String> {
     let lane = Lane::open(dialect, None).await?;
-    let new = NewSale::of(times as i64);
-    let sale = lane.database.create_sale(&new).await.map_err(said)?;
-    let mut serving = Serving::start(&lane.stage, sale).await.map_err(said)?;
-    let door = Door {
-        shop: serving.address(),
-        sale,
-        price_cents: new.price_cents,
-        pay_within: new.pay_within.as_millis() as i64,
-        signer: Signer::new(&lane.stage.secret),
-        until: lane.database.now().await.map_err(said)? + LINK_LIFE,
-    };
+    let (mut serving, door) = open(&lane.stage, &lane.database, times as i64, PAY_WITHIN).await?;
+    let sale = door.sale;
     let progress = Progress::new(format!("replies on {dialect}"), times);
     let loss = Loss { door, times, next: AtomicU64::new(0), replayed: AtomicU64::new(0), progress };
     let loss = Arc::new(loss);
@@ -96,7 +80,7 @@ async fn on(dialect: Dialect, times: u64, seed: u64) -> Result<(u64, u64, Vec<St
     while let Some(worker) = workers.join_next().await {
         told.extend(worker.map_err(said)??);
     }
-    let books = Books::read(&lane.database, sale).await.map_err(said)?;
+    let books = Ledger::books(&lane.database, sale).await?;
     let orders = books.count(|_| true);
     let mut findings = books.findings();
     let is_there = |told: &&Told| told.order().and_then(|order| books.entry(order, &told.user, &told.key));
@@ -105,8 +89,7 @@ async fn on(dialect: Dialect, times: u64, seed: u64) -> Result<(u64, u64, Vec<St
     if orders != times || told.len() as u64 != times {
         findings.push(format!("G-3: {orders} orders of {times} buyers, {} were told", told.len()));
     }
-    let audit = lane.database.audit().await.map_err(said)?;
-    findings.extend(audit.iter().map(|finding| format!("audit: {}", finding.wrong)));
+    findings.extend(Ledger::audit(&lane.database).await?);
     serving.kill().await.map_err(said)?;
     Ok((loss.replayed.load(Ordering::Relaxed), orders, findings))
 }
@@ -129,7 +112,7 @@ async fn work(loss: Arc<Loss>, mut random: Random) -> Result<Vec<Told>, String> 
         }
         loss.replayed.fetch_add(u64::from(first.is_replayed), Ordering::Relaxed);
         let order = first.order().unwrap_or_default().to_owned();
-        told.push(Told { user, key, heard: Heard::Reserved(order), is_paid: None });
+        told.push(Told { user, key, heard: Word::Reserved(order), is_paid: None });
         loss.progress.at(number + 1, format!("{} done before", loss.replayed.load(Ordering::Relaxed)));
     }
 }
@@ -151,7 +134,7 @@ impl Loss {
 
 /// Asks, and is gone before the answer is read.
 async fn lose(door: &Door, (user, key, strategy): Asked<'_>, random: &mut Random) -> std::io::Result<()> {
-    let question = text(door.wish(user, key, strategy)).await;
+    let question = text(door.wish(&Wish { user, key, strategy, limiter: "off", address: 0 })).await;
     let mut stream = TcpStream::connect(door.shop).await?;
     stream.write_all(&question).await?;
     match random.between(0, 2) {

@@ -2,18 +2,14 @@
 //!
 //! The naive strategy comes along on PostgreSQL: it has to oversell, else this would not see it.
 
-use flash_sale::database::Dialect;
-use flash_sale::rush::{self, Figures, Limiter, Plan};
+use flash_sale::database::{Database, Dialect};
 use flash_sale::strategy::Strategy;
+use harness::sale::rush::{self, Figures, Limiter, Plan};
+use harness::{Options, Progress, Report, beside, thousands};
 use testbed::{Flavour, Redis};
 
-use super::databases::{ALL, Running};
-use super::lane::said;
-use super::program;
+use super::lane::{ALL, said, start};
 use crate::Outcome;
-use crate::options::Options;
-use crate::progress::Progress;
-use crate::report::{Report, thousands};
 
 const STOCK: u32 = 100;
 const BUYERS: u64 = 10_000;
@@ -25,8 +21,7 @@ pub(super) async fn run(options: &Options, report: &mut Report) -> Outcome {
             claim(report, dialect, figures);
         }
         if dialect == Dialect::Postgres {
-            let oversold =
-                all.iter().filter(|figures| !figures.strategy.is_safe()).map(|figures| figures.oversold);
+            let oversold = all.iter().filter(|figures| !figures.is_safe()).map(|figures| figures.oversold);
             let oversold: u64 = oversold.sum();
             report.claim(oversold > 0, "the naive strategy oversells on PostgreSQL", thousands(oversold));
         }
@@ -35,16 +30,16 @@ pub(super) async fn run(options: &Options, report: &mut Report) -> Outcome {
 }
 
 async fn on(dialect: Dialect, options: &Options) -> Result<Vec<Figures>, String> {
-    let running = tokio::task::spawn_blocking(move || Running::start(dialect)).await.map_err(said)?;
+    let running = start(dialect).await?;
     let redis = Redis::start(Flavour::Redis7);
     let is_tried = |strategy: &Strategy| strategy.is_safe() || dialect == Dialect::Postgres;
+    let strategies: Vec<&str> = Strategy::ALL.into_iter().filter(is_tried).map(Strategy::name).collect();
     let plan = Plan {
         redis: Some(redis.url()),
         stock: STOCK,
         buyers: u32::try_from(options.scaled(BUYERS)).map_err(said)?,
-        strategies: Strategy::ALL.into_iter().filter(is_tried).collect(),
         seed: options.seed,
-        ..Plan::new(program()?, running.url())
+        ..Plan::new(beside("shop", "drills")?, running.url(), &strategies)
     };
     let combinations = plan.combinations().len() as u64;
     let progress = Progress::new(format!("sales on {dialect}"), combinations);
@@ -57,7 +52,10 @@ async fn on(dialect: Dialect, options: &Options) -> Result<Vec<Figures>, String>
         rush::Progress::Tried(tries) => progress.at(ended, format!("{} tries", thousands(tries))),
         _ => {}
     };
-    rush::run(&plan, on_progress).await.map_err(said)
+    let database = Database::open(&running.url(), 2).await.map_err(said)?;
+    let figures = rush::run(&plan, &database, on_progress).await;
+    database.close().await;
+    figures
 }
 
 fn claim(report: &mut Report, dialect: Dialect, figures: &Figures) {
@@ -71,7 +69,7 @@ fn claim(report: &mut Report, dialect: Dialect, figures: &Figures) {
         thousands(figures.attempts),
         figures.p99_ms,
     );
-    if !figures.strategy.is_safe() {
+    if !figures.is_safe() {
         return report.fact(format!("{dialect}, {}: {counts}", named(figures)));
     }
     let is_exact = figures.sold == u64::from(STOCK).min(figures.buyers) && figures.is_exact();

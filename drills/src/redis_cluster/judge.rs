@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use harness::{Report, thousands};
 use testbed::{Bound, Breach, Decided, Judge};
 
 use crate::fleet::Heard;
-use crate::report::{Report, thousands};
 
 const SECOND: Duration = Duration::from_secs(1);
 /// How soon decisions come again: nodes take two seconds to notice.

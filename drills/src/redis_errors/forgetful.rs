@@ -5,16 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use harness::{Options, Report, Stopwatch, milliseconds, pause, quantile, thousands};
 use testbed::{Flavour, Redis};
 use tidegate_redis::RedisStore;
 use tokio::task::JoinSet;
 
-use super::open;
+use super::PATIENT;
 use crate::Outcome;
-use crate::options::Options;
-use crate::report::{Report, thousands};
-use crate::someone::{Someone, reason, wait};
-use crate::stopwatch::{Stopwatch, milliseconds, pause, quantile};
+use crate::someone::{Someone, open, reason, wait};
 
 const LASTS: u64 = 60;
 /// How long is asked before, to compare with.
@@ -40,7 +38,7 @@ struct Heard {
 
 pub(super) fn run(options: &Options, report: &mut Report) -> Outcome {
     let redis = Redis::start(Flavour::Redis7);
-    let store = open(&redis.url())?;
+    let store = open(&redis.url(), PATIENT, false)?;
     let quiet = wait(load(&store, QUIET.mul_f64(options.scale.min(1.0))));
     let (before, lasts) = (store.status(), Duration::from_secs(options.scaled(LASTS)));
     let is_over = AtomicBool::new(false);

@@ -6,19 +6,19 @@
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
+use harness::{Stopwatch, pause};
 use testbed::{By, Decided};
 use tidegate::{FallbackStore, WithoutStore, Zone};
 use tidegate_redis::{Options, RedisStore};
 use tidegate_rules::{Attributes, Gate, Policy};
 use tokio::sync::oneshot;
 
-use super::calls::{Call, Calls};
 use super::sampler::{Sampler, Samples};
 use crate::someone::wait;
-use crate::stopwatch::{Stopwatch, pause};
 
 /// Between two requests: two thousand per second.
 const EVERY: Duration = Duration::from_micros(500);
@@ -162,4 +162,51 @@ async fn ask(shared: Arc<Shared>, due: Duration, name: &'static str) {
         shared.errors.fetch_add(1, Ordering::Relaxed);
     }
     shared.under_way.fetch_sub(1, Ordering::Release);
+}
+
+/// One request.
+#[derive(Clone, Debug)]
+pub(super) struct Call {
+    /// When it should have been asked.
+    pub(super) due: Duration,
+    pub(super) decided: Decided,
+}
+
+/// All requests, or some of them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Calls {
+    pub(super) calls: Vec<Call>,
+    /// Those without any answer.
+    pub(super) errors: u64,
+}
+
+impl Calls {
+    pub(super) fn len(&self) -> u64 {
+        self.calls.len() as u64
+    }
+
+    /// Those that were asked and answered between these times.
+    pub(super) fn between(&self, from: Duration, to: Duration) -> Calls {
+        let is_in = |call: &&Call| call.decided.asked >= from && call.decided.answered <= to;
+        Calls { calls: self.calls.iter().filter(is_in).cloned().collect(), errors: 0 }
+    }
+
+    pub(super) fn decided(&self) -> impl Iterator<Item = &Decided> {
+        self.calls.iter().map(|call| &call.decided)
+    }
+
+    /// How long each took after it was asked.
+    pub(super) fn took(&self) -> Vec<Duration> {
+        self.decided().map(|decided| decided.answered - decided.asked).collect()
+    }
+
+    /// How long after it was due each was asked at last.
+    pub(super) fn unasked(&self) -> Vec<Duration> {
+        self.calls.iter().map(|call| call.decided.asked.saturating_sub(call.due)).collect()
+    }
+
+    /// How long each took after it was due.
+    pub(super) fn late(&self) -> Vec<Duration> {
+        self.calls.iter().map(|call| call.decided.answered.saturating_sub(call.due)).collect()
+    }
 }

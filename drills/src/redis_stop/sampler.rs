@@ -6,10 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use harness::{Stopwatch, pause, resident};
 use tidegate_redis::RedisStore;
-
-use crate::resident::resident;
-use crate::stopwatch::{Stopwatch, pause};
 
 const EVERY: Duration = Duration::from_millis(100);
 const SECOND: Duration = Duration::from_secs(1);

@@ -1,9 +1,12 @@
 //! Those who connect, and stay until they leave all at once.
 
+use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::process::{self, Command};
+use std::process::Command;
 use std::time::Duration;
+
+use harness::{Complaints, Process, beside};
 
 /// Longer than anybody waits who is served at all.
 const TOO_LONG: Duration = Duration::from_secs(10);
@@ -66,15 +69,65 @@ fn connect(address: SocketAddr) -> Result<TcpStream, String> {
     connected.map_err(|error| format!("{address}: {error}"))
 }
 
-/// Lets this process have so many descriptors.
-pub(super) fn allow_descriptors(count: u64) -> Result<(), String> {
-    let mut command = Command::new("prlimit");
-    command.arg(format!("--pid={}", process::id())).arg(format!("--nofile={count}:"));
-    match command.status() {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => {
-            Err(format!("prlimit --nofile={count}: {status}; `ulimit -Hn` says how many there may be"))
-        }
-        Err(error) => Err(format!("prlimit, of util-linux: {error}")),
+/// The kernel counts processor time in hundredths of a second.
+const TICK: Duration = Duration::from_millis(10);
+
+/// A server that is killed when it is dropped.
+#[derive(Debug)]
+pub(super) struct Server {
+    pub(super) process: Process,
+    pub(super) resp: SocketAddr,
+    pub(super) http: SocketAddr,
+}
+
+impl Server {
+    /// Starts one on free ports, which may have so many descriptors.
+    pub(super) fn start(descriptors: u64, complaints: Complaints) -> Result<Server, String> {
+        let mut command = Command::new("prlimit");
+        command.arg(format!("--nofile={descriptors}")).arg(beside("tidegate", "tidegate-server")?);
+        command.args(["serve", "--resp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--json"]);
+        let server = harness::Server::start(&mut command, complaints)?;
+        let (resp, http) = (server.address("resp")?, server.address("http")?);
+        Ok(Server { process: server.process, resp, http })
+    }
+
+    pub(super) fn id(&self) -> String {
+        format!("process {}", self.process.pid())
+    }
+
+    pub(super) fn is_running(&mut self) -> bool {
+        self.process.ended().is_none()
+    }
+
+    /// How many descriptors it has open.
+    pub(super) fn descriptors(&self) -> Result<usize, String> {
+        let folder = format!("/proc/{}/fd", self.process.pid());
+        fs::read_dir(&folder).map(Iterator::count).map_err(|error| format!("{folder}: {error}"))
+    }
+
+    /// The processor time that it has taken so far.
+    pub(super) fn processor_time(&self) -> Result<Duration, String> {
+        let file = format!("/proc/{}/stat", self.process.pid());
+        let text = fs::read_to_string(&file).map_err(|error| format!("{file}: {error}"))?;
+        ticks_in(&text).map(|ticks| TICK * ticks).ok_or_else(|| format!("{file} is not understood: {text}"))
+    }
+}
+
+/// Time of its own and that of the kernel for it, behind a name that may hold anything.
+fn ticks_in(stat: &str) -> Option<u32> {
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut fields = fields.split_whitespace().skip(11);
+    Some(fields.next()?.parse::<u32>().ok()? + fields.next()?.parse::<u32>().ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processor_time_is_found_whatever_the_name() {
+        let stat = "17 (a) b) S 1 2 3 4 5 6 7 8 9 10 250 50 0 0 20 0";
+        assert_eq!(ticks_in(stat), Some(300));
+        assert_eq!(ticks_in("17 (a) S 1"), None);
     }
 }

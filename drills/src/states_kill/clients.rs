@@ -8,8 +8,8 @@ use conformance::random::Random;
 use testbed::{Connection, Reply};
 use tidegate::{Clock as _, SystemClock, Ticks, Timestamp};
 
-use super::judge::DOUBT;
 use super::rules::{self, KEYS, LEASE, PERMITS, Rule};
+use crate::stretches::DOUBT;
 
 /// What all clients were answered.
 #[derive(Debug)]

@@ -11,15 +11,11 @@ use std::thread;
 use std::time::Duration;
 
 use conformance::random::Random;
+use harness::{Options, Progress, Report, pause, thousands};
 use tidegate::{Clock, HOUR, Limiter, MILLISECOND, ManualClock, Ticks, Timestamp, Zone, ask};
 
-use super::clocks::{Disagreeing, read_ahead};
 use super::limits::{ALL, Terms};
-use super::skew::{APART, READERS, ahead};
-use crate::options::Options;
-use crate::progress::Progress;
-use crate::report::{Report, thousands};
-use crate::stopwatch::pause;
+use super::skew::{APART, Disagreeing, READERS, ahead, read_ahead};
 use crate::waiting::wait_until;
 use bounds::{Fault, Mark, Tightest};
 

@@ -1,8 +1,7 @@
 //! What was seen in many rounds.
 
+use harness::{Report, thousands};
 use tidegate::{Decision, ZoneCounts};
-
-use crate::report::{Report, thousands};
 
 /// Something that must not happen: how often it did, and the first time.
 #[derive(Debug, Default)]

@@ -1,13 +1,13 @@
 //! Readers of one clock that are up to a second apart, taking turns.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
 use conformance::random::Random;
 use conformance::ticks;
-use tidegate::{Clock, HOUR, Limiter, ManualClock, SECOND, Ticks, Zone};
+use tidegate::{Clock, HOUR, Limiter, ManualClock, SECOND, Ticks, Timestamp, Zone};
 
-use super::clocks::{Disagreeing, read_ahead};
 use super::judge::Judged;
 use super::limits::{ALL, OUT_OF_ORDER};
 use super::member::{Member, Moment};
@@ -67,4 +67,43 @@ fn round((seed, apart): (u64, Duration), size: usize, steps: u64, judged: &mut J
     read_ahead(Ticks::ZERO);
     let subjects = members.iter().filter(|member| member.was_admitted).count();
     judged.end_round(&zone.counts(), subjects as u64);
+}
+
+thread_local! {
+    static AHEAD: Cell<Ticks> = const { Cell::new(Ticks::ZERO) };
+}
+
+/// Says by how much this thread reads too late a time from now on.
+pub(super) fn read_ahead(by: Ticks) {
+    AHEAD.set(by);
+}
+
+/// A clock set by hand, as this thread reads it.
+#[derive(Debug)]
+pub(super) struct Disagreeing(pub(super) Arc<ManualClock>);
+
+impl Clock for Disagreeing {
+    fn now(&self) -> Timestamp {
+        self.0.now().saturating_add(AHEAD.get())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use tidegate::SECOND;
+
+    use super::*;
+
+    #[test]
+    fn each_thread_reads_its_own_time() {
+        let clock = Disagreeing(Arc::new(ManualClock::new()));
+        clock.0.advance(SECOND);
+        read_ahead(Ticks::saturating_from(SECOND));
+        assert_eq!(clock.now(), Timestamp::after_epoch(2 * SECOND));
+        thread::scope(|scope| {
+            scope.spawn(|| assert_eq!(clock.now(), Timestamp::after_epoch(SECOND)));
+        });
+    }
 }

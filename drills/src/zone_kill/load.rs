@@ -10,7 +10,7 @@ use tidegate::{Limiter, MINUTE, SECOND, Zone};
 
 use crate::Outcome;
 use crate::account::Bucket;
-use crate::child::number;
+use crate::number;
 
 /// The name of this part.
 pub(crate) const PART: &str = "zone-kill-part";
@@ -28,8 +28,8 @@ pub(super) const LIMITS: [Bucket; 4] = [
 ];
 
 /// What is promised to a key.
-pub(super) fn limit_of(key: u64) -> &'static Bucket {
-    &LIMITS[key as usize % LIMITS.len()]
+pub(super) fn limit_of(key: usize) -> &'static Bucket {
+    &LIMITS[key % LIMITS.len()]
 }
 
 /// Asks and writes until it is killed, or nobody reads any more.

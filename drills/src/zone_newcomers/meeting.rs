@@ -1,5 +1,9 @@
 //! How many of a key's asks were admitted, and to how many of those who met over it.
 
+use tidegate::{Limiter, MILLISECOND, Zone};
+
+use crate::account::Bucket;
+
 /// What one of those who met over a key was admitted, to be added up in one word.
 pub(super) fn share(admitted: u64) -> u64 {
     (u64::from(admitted > 0) << 32) | admitted
@@ -59,6 +63,53 @@ impl Meetings {
                 format!("{} exceptions, the first: key {key} was admitted {admitted}", self.wrong)
             }
         }
+    }
+}
+
+const SHORT: Bucket = Bucket::new(1, MILLISECOND.saturating_mul(20), 1);
+const LESS_SHORT: Bucket = Bucket::new(2, MILLISECOND.saturating_mul(100), 2);
+
+/// Two limits whose subjects come once and never again.
+#[derive(Debug)]
+pub(super) struct Neighbours {
+    limiters: [Limiter; 2],
+    next: u64,
+    step: u64,
+}
+
+impl Neighbours {
+    /// Strangers numbered from `first` in steps of `step`, so that others may bring other ones.
+    pub(super) fn new(zone: &Zone, first: u64, step: u64) -> Neighbours {
+        let limiters = [("short", SHORT), ("less short", LESS_SHORT)];
+        let limiters = limiters.map(|(name, bucket)| Limiter::on(zone, name, bucket.limit()));
+        Neighbours { limiters, next: first, step }
+    }
+
+    /// So many strangers of each limit come.
+    pub(super) fn come(&mut self, many: u64) {
+        for _ in 0..many {
+            for limiter in &self.limiters {
+                let _ = limiter.admit(&self.next.to_le_bytes()[..]);
+            }
+            self.next += self.step;
+        }
+    }
+
+    /// So many strangers of each limit come, and leave at once.
+    pub(super) fn visit(&mut self, many: u64) {
+        for _ in 0..many {
+            let name = self.next.to_le_bytes();
+            for limiter in &self.limiters {
+                let _ = limiter.admit(&name[..]);
+                limiter.reset(&name[..]);
+            }
+            self.next += self.step;
+        }
+    }
+
+    /// How many have come.
+    pub(super) fn came(&self) -> u64 {
+        self.next / self.step * self.limiters.len() as u64
     }
 }
 

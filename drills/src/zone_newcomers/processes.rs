@@ -7,18 +7,15 @@ use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
+use harness::{Folder, Process, Progress, Stopwatch, now, unix_time};
 use tidegate::{Limiter, Zone};
 
-use super::meeting::{Meetings, share};
-use super::neighbours::Neighbours;
+use super::meeting::{Meetings, Neighbours, share};
 use super::{ASKS, Found, LIMIT, zone_bytes};
 use crate::Outcome;
-use crate::child::{Part, number};
-use crate::progress::Progress;
-use crate::scratch::{Scratch, text};
-use crate::stopwatch::{Stopwatch, instant};
+use crate::number;
 use crate::waiting::wait_until;
 
 /// The name of the part that the second process does.
@@ -43,14 +40,14 @@ struct Side {
 }
 
 pub(super) fn run(keys: u64, drill: &str) -> Result<Found, String> {
-    let (scratch, watch) = (Scratch::new(drill)?, Stopwatch::start());
+    let (scratch, watch) = (Folder::new(drill), Stopwatch::start());
     let file = scratch.file("zone.tg");
     let zone = open(&file, keys)?;
-    let wall = wall() + HEAD_START;
-    let arguments = [text(&file), keys.to_string(), wall.as_nanos().to_string()];
-    let mut other = Part::start(PART, &arguments)?;
+    let wall = unix_time() + HEAD_START;
+    let arguments = [file.display().to_string(), keys.to_string(), wall.as_nanos().to_string()];
+    let mut other = Process::part(&[PART, &arguments[0], &arguments[1], &arguments[2]])?;
     let mut output = other.output();
-    let side = Side { file, keys, start: instant() + wall.saturating_sub(self::wall()), number: 0 };
+    let side = Side { file, keys, start: now() + wall.saturating_sub(unix_time()), number: 0 };
     let (mine, strangers) = side.ask(&zone, &Progress::new(format!("{drill} processes"), keys));
     let mut theirs = Vec::new();
     output.read_to_end(&mut theirs).map_err(|error| error.to_string())?;
@@ -73,7 +70,7 @@ pub(super) fn run(keys: u64, drill: &str) -> Result<Found, String> {
 pub(crate) fn part(arguments: &[String]) -> Outcome {
     let file = PathBuf::from(arguments.first().ok_or("the first argument is a file")?);
     let wall = Duration::from_nanos(number(arguments, 2)?);
-    let start = instant() + wall.saturating_sub(self::wall());
+    let start = now() + wall.saturating_sub(unix_time());
     let side = Side { file, keys: number(arguments, 1)?, start, number: 1 };
     let zone = open(&side.file, side.keys)?;
     let (admitted, _) = side.ask(&zone, &Progress::new("", u64::MAX));
@@ -104,7 +101,7 @@ impl Side {
     fn ask_each(&self, limiter: &Limiter, shares: &[AtomicU64], mut after: impl FnMut(u64)) {
         for (key, shares) in (0..).zip(shares) {
             let due = self.start + PACE * key as u32;
-            wait_until(|| instant() >= due);
+            wait_until(|| now() >= due);
             let name = u64::to_le_bytes(key);
             let admitted = (0..ASKS).filter(|_| limiter.admit(&name[..]).is_allowed()).count();
             shares.fetch_add(share(admitted as u64), Ordering::SeqCst);
@@ -115,10 +112,4 @@ impl Side {
 
 fn open(file: &PathBuf, keys: u64) -> Result<Zone, String> {
     Zone::in_file(file, zone_bytes(keys)).map_err(|error| error.to_string())
-}
-
-/// The time that two processes can tell each other, read once by each.
-#[expect(clippy::disallowed_methods, reason = "nothing is decided by when two processes meet")]
-fn wall() -> Duration {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }

@@ -11,13 +11,11 @@ use std::thread;
 use std::time::Duration;
 
 use conformance::random::Random;
+use harness::{Progress, Stopwatch};
 use tidegate::{Limiter, Zone};
 
-use super::meeting::{Meetings, share};
-use super::neighbours::Neighbours;
+use super::meeting::{Meetings, Neighbours, share};
 use super::{ASKS, Found, LIMIT, zone_bytes};
-use crate::progress::Progress;
-use crate::stopwatch::Stopwatch;
 use crate::waiting::wait_until;
 
 const THREADS: u64 = 8;

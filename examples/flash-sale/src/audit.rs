@@ -2,6 +2,7 @@
 //!
 //! The questions share nothing with the code that sells. Each is about one moment, so they may be asked while it sells.
 
+use harness::sale::Tally;
 use serde::Serialize;
 use sqlx::Row;
 
@@ -91,32 +92,6 @@ pub struct Finding {
     pub wrong: &'static str,
     /// How many rows say so.
     pub rows: usize,
-}
-
-/// What became of a sale's stock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Tally {
-    /// Pieces that there were.
-    pub stock: i64,
-    /// Pieces that are left.
-    pub available: i64,
-    /// Pieces that are reserved or sold.
-    pub live: i64,
-    /// Those of them that are paid.
-    pub paid: i64,
-    /// Reservations that went back.
-    pub returned: i64,
-    /// Orders beyond the first of one buyer.
-    pub duplicates: i64,
-    /// When the last piece was reserved, in milliseconds of the database's clock.
-    pub last_at: Option<i64>,
-}
-
-impl Tally {
-    /// Pieces sold that were not there.
-    pub fn oversold(&self) -> i64 {
-        (self.live - self.stock).max(0)
-    }
 }
 
 impl Database {

@@ -5,8 +5,7 @@
 //! to the end, less what was regained and what may be more; the largest of these says whether the bound holds.
 
 use super::bound::{Bound, Extra, nanoseconds};
-use super::breach::Breach;
-use super::decided::Decided;
+use super::decided::{Breach, Decided};
 
 /// Less than everything that occurs, and still far from the end of the numbers.
 const NOTHING: i128 = i128::MIN / 4;

@@ -194,13 +194,8 @@ fn brute(log: &[Decided], losses: &[(u64, u64)]) -> Option<i64> {
 
 #[test]
 fn the_sweep_sees_what_looking_at_every_interval_sees() {
-    let mut random = 88_172_645_463_325_252_u64;
-    let mut below = |bound: u64| {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        random % bound
-    };
+    let mut random = fastrand::Rng::with_seed(7);
+    let mut below = |bound: u64| random.u64(..bound);
     let (mut held, mut broken) = (0, 0);
     for _ in 0..3_000 {
         let mut log = Vec::new();

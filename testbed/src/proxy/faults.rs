@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::link::Link;
 use super::{Admission, Afterwards, Counters, Direction, Flow};
-use crate::waiting::now;
+use harness::now;
 
 /// The faults in force.
 #[derive(Debug)]
@@ -33,22 +33,21 @@ pub(super) struct Way {
 }
 
 /// Which replies are eaten.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Eating {
     left: u64,
     fraction: f64,
-    random: u64,
+    random: fastrand::Rng,
     afterwards: Afterwards,
 }
 
 impl Eating {
     pub(super) fn next(count: u64, afterwards: Afterwards) -> Eating {
-        Eating { left: count, afterwards, ..Eating::default() }
+        Eating { left: count, fraction: 0.0, random: fastrand::Rng::with_seed(0), afterwards }
     }
 
     pub(super) fn fraction(fraction: f64, seed: u64, afterwards: Afterwards) -> Eating {
-        // Zero would stay zero.
-        Eating { fraction, random: seed | 1, afterwards, ..Eating::default() }
+        Eating { fraction, random: fastrand::Rng::with_seed(seed), ..Eating::next(0, afterwards) }
     }
 
     /// Whether the next reply is eaten, and what comes after.
@@ -57,12 +56,7 @@ impl Eating {
             self.left -= 1;
             return Some(self.afterwards);
         }
-        // The shifts of xorshift64; the upper half is plenty for a fraction.
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        let is_eaten = ((self.random >> 32) as f64) < self.fraction * f64::from(u32::MAX);
-        is_eaten.then_some(self.afterwards)
+        (self.random.f64() < self.fraction).then_some(self.afterwards)
     }
 }
 
@@ -84,7 +78,7 @@ impl Faults {
             target,
             admission: Admission::Accept,
             only: Vec::new(),
-            eating: Eating::default(),
+            eating: Eating::next(0, Afterwards::default()),
             answer: (0, Vec::new()),
             requests: Way::default(),
             replies: Way::default(),

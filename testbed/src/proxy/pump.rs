@@ -11,7 +11,7 @@ use super::faults::Shared;
 use super::link::{Link, Waiting, take_ready, write};
 use super::{Afterwards, Direction, Flow};
 use crate::resp::{self, Begins, Reply};
-use crate::waiting::now;
+use harness::now;
 
 /// Moves everything until one side ends.
 pub(super) fn run(shared: &Arc<Shared>, link: &Arc<Link>) {

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use super::fault::Test;
 use crate::failure::Failure;
+use crate::models::passed;
 use crate::run::{not_started, output};
-use crate::summary::passed;
 use crate::workspace::{cargo, files, root, target_folder, walk};
 
 /// Longer than any honest test takes, even on a busy machine.

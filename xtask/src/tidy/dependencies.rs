@@ -4,6 +4,9 @@
 //! Dependencies of tests only are free, and so are those of the models, which no user gets; those of build scripts
 //! count like normal ones.
 
+use toml::Spanned;
+use toml::de::{DeString, DeTable, DeValue};
+
 use super::{File, Finding};
 
 /// A member of the workspace, the members it may depend on, and how many dependencies it may have in all.
@@ -13,7 +16,7 @@ struct Member {
     at_most: usize,
 }
 
-const MEMBERS: [Member; 14] = [
+const MEMBERS: [Member; 15] = [
     Member { name: "tidegate", may_use: &[], at_most: 3 },
     Member { name: "tidegate-macros", may_use: &["tidegate"], at_most: 4 },
     Member { name: "tidegate-plot", may_use: &[], at_most: usize::MAX },
@@ -39,6 +42,7 @@ const MEMBERS: [Member; 14] = [
             "tidegate-redis",
             "tidegate-rules",
             "tidegate-tower",
+            "harness",
             "testbed",
         ],
         at_most: usize::MAX,
@@ -53,71 +57,68 @@ const MEMBERS: [Member; 14] = [
             "tidegate-tower",
             "conformance",
             "flash-sale",
+            "harness",
             "testbed",
         ],
         at_most: usize::MAX,
     },
     Member {
         name: "flash-sale",
-        may_use: &["tidegate", "tidegate-plot", "tidegate-rules", "tidegate-support", "tidegate-tower"],
+        may_use: &["tidegate", "tidegate-rules", "tidegate-support", "tidegate-tower", "harness"],
         at_most: usize::MAX,
     },
-    Member { name: "testbed", may_use: &["tidegate"], at_most: usize::MAX },
-    Member { name: "xtask", may_use: &[], at_most: 0 },
+    Member { name: "harness", may_use: &["tidegate", "tidegate-plot"], at_most: usize::MAX },
+    Member { name: "testbed", may_use: &["tidegate", "harness"], at_most: usize::MAX },
+    Member { name: "xtask", may_use: &[], at_most: 2 },
 ];
 
 /// The part of a manifest that the rules are about.
 #[derive(Debug, Default)]
-pub(crate) struct Manifest {
-    pub(crate) name: String,
+struct Manifest {
+    name: String,
     is_workspace: bool,
     dependencies: Vec<Dependency>,
 }
 
 /// A dependency that is not for tests only, under the name it is published as.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 struct Dependency {
     line: usize,
     name: String,
 }
 
 impl Manifest {
-    /// Reads the sections of a manifest line by line; what it does not know, it skips.
-    pub(crate) fn parse(text: &str) -> Self {
-        let mut manifest = Self::default();
-        let mut section = String::new();
-        for (index, line) in text.lines().enumerate() {
-            let line = line.trim();
-            if let Some(header) = line.strip_prefix('[').and_then(|line| line.split_once(']')) {
-                section = header.0.trim_start_matches('[').trim().to_owned();
-                manifest.enter(&section, index + 1);
-            } else if let Some((key, value)) = line.split_once('=').filter(|_| !line.starts_with('#')) {
-                manifest.assign(&section, key.trim(), value.trim(), index + 1);
+    /// Reads a manifest; what is none has no name.
+    fn parse(text: &str) -> Manifest {
+        let Ok(table) = DeTable::parse(text) else { return Manifest::default() };
+        let table = table.get_ref();
+        let name = table.get("package").and_then(|package| package.get_ref().get("name")?.get_ref().as_str());
+        let mut dependencies = dependencies_of(table, text);
+        let targets = table.get("target").and_then(|target| target.get_ref().as_table());
+        for (target, table) in targets.into_iter().flatten() {
+            if !target.get_ref().contains("cfg(tidegate_models)") {
+                dependencies.extend(
+                    table.get_ref().as_table().map(|table| dependencies_of(table, text)).unwrap_or_default(),
+                );
             }
         }
-        manifest
+        dependencies.sort_by_key(|dependency| dependency.line);
+        let name = name.unwrap_or_default().to_owned();
+        Manifest { name, is_workspace: table.contains_key("workspace"), dependencies }
     }
+}
 
-    fn enter(&mut self, section: &str, line: usize) {
-        self.is_workspace |= section == "workspace";
-        if let Some(name) = dependency_table(section) {
-            self.dependencies.push(Dependency { line, name: unquoted(name) });
-        }
-    }
-
-    fn assign(&mut self, section: &str, key: &str, value: &str, line: usize) {
-        if section == "package" && key == "name" {
-            self.name = unquoted(value);
-        } else if is_dependencies(section) {
-            let name = renamed(value).unwrap_or_else(|| unquoted(key.split('.').next().unwrap_or(key)));
-            self.dependencies.push(Dependency { line, name });
-        } else if dependency_table(section).is_some()
-            && key == "package"
-            && let Some(dependency) = self.dependencies.last_mut()
-        {
-            dependency.name = unquoted(value);
-        }
-    }
+/// The dependencies that a manifest, or what it says about a target, names in its tables.
+fn dependencies_of(table: &DeTable<'_>, text: &str) -> Vec<Dependency> {
+    let tables = ["dependencies", "build-dependencies"]
+        .into_iter()
+        .filter_map(|name| table.get(name)?.get_ref().as_table());
+    let dependency = |(name, value): (&Spanned<DeString<'_>>, &Spanned<DeValue<'_>>)| {
+        let renamed = value.get_ref().get("package").and_then(|package| package.get_ref().as_str());
+        let line = text[..name.span().start].matches('\n').count() + 1;
+        Dependency { line, name: renamed.unwrap_or(name.get_ref()).to_owned() }
+    };
+    tables.flatten().map(dependency).collect()
 }
 
 pub(super) fn check(files: &[File]) -> Vec<Finding> {
@@ -146,32 +147,6 @@ fn judge(file: &File, manifest: &Manifest) -> Vec<Finding> {
         findings.push(file.finding(excess.line, message));
     }
     findings
-}
-
-/// Whether the keys of a section are dependencies: `dependencies`, `build-dependencies`, `target.….dependencies`.
-fn is_dependencies(section: &str) -> bool {
-    let bare = matches!(section, "dependencies" | "build-dependencies");
-    let for_target = section.starts_with("target.")
-        && !section.contains("cfg(tidegate_models)")
-        && (section.ends_with(".dependencies") || section.ends_with(".build-dependencies"));
-    bare || for_target
-}
-
-/// The name in a section that is one dependency: `dependencies.NAME`.
-fn dependency_table(section: &str) -> Option<&str> {
-    let (table, name) = section.rsplit_once('.')?;
-    is_dependencies(table).then_some(name)
-}
-
-/// The `package` of a dependency that is used under another name.
-fn renamed(value: &str) -> Option<String> {
-    let (_, after) = value.split_once("package")?;
-    let quoted = after.trim_start().strip_prefix('=')?.trim_start().strip_prefix('"')?;
-    quoted.split_once('"').map(|(name, _)| name.to_owned())
-}
-
-fn unquoted(value: &str) -> String {
-    value.trim_matches(['"', '\'', ' ']).to_owned()
 }
 
 #[cfg(test)]
@@ -218,13 +193,13 @@ mod tests {
     #[test]
     fn one_dependency_too_many_is_found() {
         let three = "[package]\nname = \"tidegate\"\n[dependencies]\na = \"1\"\nb = \"1\"\nc = \"1\"\n";
-        let commands = "[package]\nname = \"xtask\"\n[dependencies]\na = \"1\"\n";
+        let commands = "[package]\nname = \"xtask\"\n[dependencies]\na = \"1\"\nb = \"1\"\nc = \"1\"\n";
         assert_eq!(messages(three), [""; 0]);
         assert_eq!(
             messages(&format!("{three}d = \"1\"\n")),
             ["7: `tidegate` may have at most 3 dependencies, found 4"]
         );
-        assert_eq!(messages(commands), ["4: `xtask` may have at most 0 dependencies, found 1"]);
+        assert_eq!(messages(commands), ["6: `xtask` may have at most 2 dependencies, found 3"]);
     }
 
     #[test]

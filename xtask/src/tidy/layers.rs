@@ -4,7 +4,7 @@
 //!
 //! Only code counts: a comment may name what the code must not use.
 
-use super::source::{code, continues_a_word, first_word, line_of, words};
+use super::source::{Token, is_at, tokens};
 use super::{File, Finding};
 
 /// A module of the library, the modules it must not reach for, and the names it must not use.
@@ -55,19 +55,16 @@ impl Layer {
     }
 
     fn breaches(&self, file: &File) -> Vec<Finding> {
-        let code = code(&file.text);
-        let mut findings = Vec::new();
-        for (line, module) in modules_used(&code) {
-            if self.without_modules.contains(&module) {
-                findings.push(file.finding(line, format!("`{}` may not use `crate::{module}`", self.module)));
-            }
-        }
-        for (index, line) in code.lines().enumerate() {
-            for name in words(line).filter(|word| self.without_names.contains(word)) {
-                findings.push(file.finding(index + 1, format!("`{}` may not use `{name}`", self.module)));
-            }
-        }
-        findings
+        let tokens = tokens(&file.text);
+        let modules = modules_used(&tokens)
+            .into_iter()
+            .filter(|used| self.without_modules.contains(&used.text.as_str()));
+        let names = tokens.iter().filter(|token| self.without_names.contains(&token.text.as_str()));
+        let modules = modules.map(|used| (used.line, format!("crate::{}", used.text)));
+        let found = modules.chain(names.map(|name| (name.line, name.text.clone())));
+        found
+            .map(|(line, name)| file.finding(line, format!("`{}` may not use `{name}`", self.module)))
+            .collect()
     }
 }
 
@@ -80,37 +77,32 @@ pub(super) fn check(files: &[File]) -> Vec<Finding> {
     findings
 }
 
-/// The modules that follow `crate::`, also as members of a group, each with the line of its `crate::`.
-fn modules_used(code: &str) -> Vec<(usize, &str)> {
+/// The modules that follow `crate::`, also as members of a group.
+fn modules_used(tokens: &[Token]) -> Vec<&Token> {
     let mut used = Vec::new();
-    for (at, start) in code.match_indices("crate::").filter(|(at, _)| !continues_a_word(code, *at)) {
-        let after = &code[at + start.len()..];
-        let line = line_of(code, at);
-        match after.strip_prefix('{') {
-            Some(group) => used.extend(group_members(group).into_iter().map(|module| (line, module))),
-            None => used.push((line, first_word(after))),
+    for at in (0..tokens.len()).filter(|at| is_at(tokens, *at, &["crate", ":", ":"])) {
+        match tokens.get(at + 3) {
+            Some(first) if first.text == "{" => used.extend(group_members(&tokens[at + 3..])),
+            first => used.extend(first),
         }
     }
     used
 }
 
-/// The first words of a group's own members: `a` and `b` of `a::{x, y}, b}`.
-fn group_members(group: &str) -> Vec<&str> {
-    let mut members = Vec::new();
-    let mut depth = 0_usize;
-    let mut start = 0;
-    for (at, character) in group.char_indices() {
-        match character {
-            '{' => depth += 1,
-            '}' if depth > 0 => depth -= 1,
-            ',' | '}' if depth == 0 => {
-                members.push(first_word(&group[start..at]));
-                start = at + 1;
-                if character == '}' {
-                    break;
-                }
-            }
+/// The first words of a group's own members: `a` and `b` of `{a::{x, y}, b}`.
+fn group_members(group: &[Token]) -> Vec<&Token> {
+    let (mut members, mut depth) = (Vec::new(), 0);
+    for pair in group.windows(2) {
+        match pair[0].text.as_str() {
+            "{" => depth += 1,
+            "}" => depth -= 1,
             _ => {}
+        }
+        if depth == 0 {
+            break;
+        }
+        if depth == 1 && ["{", ","].contains(&pair[0].text.as_str()) {
+            members.push(&pair[1]);
         }
     }
     members
@@ -148,7 +140,7 @@ mod tests {
         let found: Vec<_> = findings.iter().map(|finding| (finding.line, finding.message.as_str())).collect();
         assert_eq!(
             found,
-            [(1, "`algorithm` may not use `crate::store`"), (5, "`algorithm` may not use `crate::wait`")]
+            [(3, "`algorithm` may not use `crate::store`"), (5, "`algorithm` may not use `crate::wait`")]
         );
     }
 

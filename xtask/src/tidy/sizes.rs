@@ -1,24 +1,24 @@
 //! Points at Rust files and functions that have grown large; a reader may still decide that they are right.
 
-use super::source::{code, continues_a_word, first_word, item_end, line_of};
+use super::source::{Token, is_at, item_end, tokens};
 use super::{File, Finding};
 
 const FILE_LINES: usize = 400;
 const FUNCTION_LINES: usize = 60;
-const TEST_MARK: &str = "#[cfg(test)]";
+const TEST_MARK: [&str; 7] = ["#", "[", "cfg", "(", "test", ")", "]"];
 
 /// One note per large file or function; unlike findings, notes fail nothing.
 pub(super) fn notes(files: &[File]) -> Vec<Finding> {
     let mut notes = Vec::new();
     for file in files.iter().filter(|file| file.is_rust()) {
-        let code = code(&file.text);
-        let lines = lines_without_tests(&code);
+        let tokens = tokens(&file.text);
+        let lines = file.text.lines().count() - lines_of_tests(&tokens);
         if lines > FILE_LINES {
             notes.push(
                 file.finding(1, format!("note: {lines} lines without tests, look again above {FILE_LINES}")),
             );
         }
-        for (line, name, lines) in functions(&code).into_iter().filter(|found| found.2 > FUNCTION_LINES) {
+        for (line, name, lines) in functions(&tokens).filter(|found| found.2 > FUNCTION_LINES) {
             let message = format!("note: `{name}` has {lines} lines, look again above {FUNCTION_LINES}");
             notes.push(file.finding(line, message));
         }
@@ -26,27 +26,21 @@ pub(super) fn notes(files: &[File]) -> Vec<Finding> {
     notes
 }
 
-fn lines_without_tests(code: &str) -> usize {
-    let mut lines = code.lines().count();
-    let mut at = 0;
-    while let Some(found) = code[at..].find(TEST_MARK) {
-        let start = at + found;
-        at = item_end(code, start + TEST_MARK.len());
-        lines -= line_of(code, at) - line_of(code, start) + 1;
-    }
-    lines
+fn lines_of_tests(tokens: &[Token]) -> usize {
+    let marks = (0..tokens.len()).filter(|at| is_at(tokens, *at, &TEST_MARK));
+    marks.map(|at| lines(tokens, at, item_end(tokens, at + TEST_MARK.len()))).sum()
 }
 
 /// First line, name and length of every function.
-fn functions(code: &str) -> Vec<(usize, &str, usize)> {
-    let mut found = Vec::new();
-    for (at, keyword) in code.match_indices("fn ").filter(|(at, _)| !continues_a_word(code, *at)) {
-        let name = first_word(&code[at + keyword.len()..]);
-        let first = line_of(code, at);
-        let last = line_of(code, item_end(code, at));
-        found.push((first, name, last - first + 1));
-    }
-    found
+fn functions(tokens: &[Token]) -> impl Iterator<Item = (usize, &str, usize)> {
+    let is_name = |text: &str| text.starts_with(|first: char| first.is_alphabetic() || first == '_');
+    let starts =
+        (1..tokens.len()).filter(move |at| tokens[at - 1].text == "fn" && is_name(&tokens[*at].text));
+    starts.map(|at| (tokens[at].line, tokens[at].text.as_str(), lines(tokens, at, item_end(tokens, at))))
+}
+
+fn lines(tokens: &[Token], first: usize, last: usize) -> usize {
+    tokens[last].line - tokens[first].line + 1
 }
 
 #[cfg(test)]

@@ -1,139 +1,71 @@
-//! Just enough reading of Rust text for rules about code: what is code, which words it has, where an item ends.
-//!
-//! Rules about code must not trip over prose or test data, so comments and literals are blanked first.
+//! Rust text as tokens with their lines, for rules about code: comments and the contents of literals are no code.
 
-/// The text with comments, strings and character literals replaced by spaces; lines stay where they are.
-pub(super) fn code(text: &str) -> String {
-    let mut code = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        let joined = code.chars().next_back().is_some_and(is_word_character);
-        let blanked = comment_or_literal(rest, joined);
-        if blanked == 0 {
-            code.push(first);
-            rest = &rest[first.len_utf8()..];
-        } else {
-            code.extend(rest[..blanked].chars().map(|character| if character == '\n' { '\n' } else { ' ' }));
-            rest = &rest[blanked..];
-        }
-    }
-    code
+use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
+
+/// A word or a sign of code; the text of a literal is empty.
+#[derive(Debug)]
+pub(super) struct Token {
+    pub(super) text: String,
+    pub(super) line: usize,
 }
 
-/// The bytes of the comment or literal at the start of `rest`, or 0; `joined` says that a word goes on here.
-fn comment_or_literal(rest: &str, joined: bool) -> usize {
-    match rest.as_bytes() {
-        [b'/', b'/', ..] => rest.find('\n').unwrap_or(rest.len()),
-        [b'/', b'*', ..] => block_comment(rest),
-        [b'"', ..] => string(rest),
-        [b'\'', ..] => character(rest),
-        [b'r' | b'b' | b'c', ..] if !joined => raw_string(rest),
-        _ => 0,
+/// Returns the tokens of a Rust file; none if it is no Rust, which the compiler reports.
+pub(super) fn tokens(text: &str) -> Vec<Token> {
+    let mut tokens = Vec::new();
+    if let Ok(stream) = text.parse() {
+        flatten(stream, &mut tokens);
+    }
+    tokens
+}
+
+fn flatten(stream: TokenStream, tokens: &mut Vec<Token>) {
+    let token = |text: String, span: Span| Token { text, line: span.start().line };
+    for tree in stream {
+        match tree {
+            TokenTree::Ident(ident) => tokens.push(token(ident.to_string(), ident.span())),
+            TokenTree::Punct(sign) => tokens.push(token(sign.as_char().to_string(), sign.span())),
+            TokenTree::Literal(literal) => tokens.push(token(String::new(), literal.span())),
+            TokenTree::Group(group) => {
+                let (open, close) = match group.delimiter() {
+                    Delimiter::Parenthesis => ("(", ")"),
+                    Delimiter::Brace => ("{", "}"),
+                    Delimiter::Bracket => ("[", "]"),
+                    Delimiter::None => ("", ""),
+                };
+                tokens.push(token(open.to_owned(), group.span_open()));
+                flatten(group.stream(), tokens);
+                tokens.push(token(close.to_owned(), group.span_close()));
+            }
+        }
     }
 }
 
-fn block_comment(rest: &str) -> usize {
-    let mut depth = 0_usize;
-    let mut at = 0;
-    while at < rest.len() {
-        let here = &rest.as_bytes()[at..];
-        if here.starts_with(b"/*") {
-            depth += 1;
-            at += 2;
-        } else if here.starts_with(b"*/") {
-            depth -= 1;
-            at += 2;
-        } else {
-            at += 1;
-        }
-        if depth == 0 {
-            return at;
-        }
-    }
-    rest.len()
+/// Returns whether these texts follow each other from this place on.
+pub(super) fn is_at(tokens: &[Token], at: usize, texts: &[&str]) -> bool {
+    tokens[at..].len() >= texts.len()
+        && tokens[at..].iter().zip(texts).all(|(token, text)| token.text == *text)
 }
 
-fn string(rest: &str) -> usize {
-    let mut escaped = false;
-    for (at, character) in rest.char_indices().skip(1) {
-        match character {
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            '"' => return at + 1,
+/// Returns the place of the last token of the item that begins here: its closing brace, or its semicolon.
+pub(super) fn item_end(tokens: &[Token], start: usize) -> usize {
+    let mut depth = 0_i32;
+    for (at, token) in tokens.iter().enumerate().skip(start) {
+        match token.text.as_str() {
+            "(" | "[" | "{" => depth += 1,
+            ")" | "]" => depth -= 1,
+            "}" if depth <= 1 => return at,
+            "}" => depth -= 1,
+            ";" if depth == 0 => return at,
             _ => {}
         }
     }
-    rest.len()
+    tokens.len() - 1
 }
 
-/// A quote that does not close after one character begins a lifetime, which is code.
-fn character(rest: &str) -> usize {
-    let mut characters = rest.char_indices().skip(1);
-    match (characters.next(), characters.next()) {
-        (Some((_, '\\')), Some((escaped, _))) => {
-            rest[escaped + 1..].find('\'').map_or(0, |at| escaped + at + 2)
-        }
-        (Some(_), Some((close, '\''))) => close + 1,
-        _ => 0,
-    }
-}
-
-fn raw_string(rest: &str) -> usize {
-    let unprefixed = rest.strip_prefix(['b', 'c']).unwrap_or(rest);
-    let Some(after) = unprefixed.strip_prefix('r') else { return 0 };
-    let body = after.trim_start_matches('#');
-    if !body.starts_with('"') {
-        return 0;
-    }
-    let hashes = &after[..after.len() - body.len()];
-    let open = rest.len() - body.len() + 1;
-    let close = format!("\"{hashes}");
-    rest[open..].find(&close).map_or(rest.len(), |at| open + at + close.len())
-}
-
-fn is_word_character(character: char) -> bool {
-    character.is_alphanumeric() || character == '_'
-}
-
-/// The words of a line: runs of letters, digits and underscores.
+/// Returns the words of a line: runs of letters, digits and underscores.
 pub(super) fn words(line: &str) -> impl Iterator<Item = &str> {
-    line.split(|character| !is_word_character(character)).filter(|word| !word.is_empty())
-}
-
-/// The word at the very start of `text`, after spaces; empty if there is none.
-pub(super) fn first_word(text: &str) -> &str {
-    let text = text.trim_start();
-    &text[..text.find(|character| !is_word_character(character)).unwrap_or(text.len())]
-}
-
-/// Whether a word ends right before byte `at`, so that what starts there only continues it.
-pub(super) fn continues_a_word(code: &str, at: usize) -> bool {
-    code[..at].chars().next_back().is_some_and(is_word_character)
-}
-
-/// The line number, from 1, of byte `at`.
-pub(super) fn line_of(text: &str, at: usize) -> usize {
-    text[..at].matches('\n').count() + 1
-}
-
-/// The byte after the item that starts at `start`: after its body in braces, or after its semicolon.
-///
-/// Takes text from [`code`]. A semicolon inside brackets, as in `[u8; 4]`, ends nothing.
-pub(super) fn item_end(code: &str, start: usize) -> usize {
-    let mut braces = 0_usize;
-    let mut brackets = 0_usize;
-    for (at, character) in code[start..].char_indices() {
-        match character {
-            '(' | '[' => brackets += 1,
-            ')' | ']' => brackets = brackets.saturating_sub(1),
-            '{' => braces += 1,
-            '}' if braces <= 1 => return start + at + 1,
-            '}' => braces -= 1,
-            ';' if braces == 0 && brackets == 0 => return start + at + 1,
-            _ => {}
-        }
-    }
-    code.len()
+    line.split(|character: char| !character.is_alphanumeric() && character != '_')
+        .filter(|word| !word.is_empty())
 }
 
 #[cfg(test)]
@@ -141,35 +73,35 @@ mod tests {
     use super::*;
 
     fn squeezed(text: &str) -> String {
-        code(text).split_whitespace().collect::<Vec<_>>().join(" ")
+        tokens(text)
+            .iter()
+            .map(|token| token.text.as_str())
+            .filter(|text| !text.is_empty())
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 
     #[test]
     fn comments_and_literals_are_no_code() {
-        assert_eq!(squeezed("a // b\nc"), "a c");
-        assert_eq!(squeezed("a /* b /* c */ d */ e"), "a e");
-        assert_eq!(squeezed(r#"a("b \" c", d)"#), "a( , d)");
-        assert_eq!(squeezed(r##"a(r#"b " \"#, br"\", d)"##), "a( , , d)");
-        assert_eq!(squeezed(r"a('{', '\'', '\u{7d}', d)"), "a( , , , d)");
+        assert_eq!(squeezed("a // b\nc /* d /* e */ f */ g"), "a c g");
+        assert_eq!(
+            squeezed(r##"a("b \" c", r#"b " \"#, br"\", '{', '\'', '\u{7d}', d)"##),
+            "a ( , , , , , , d )"
+        );
+        assert_eq!(squeezed("fn a<'b>(c: &'b str)"), "fn a < ' b > ( c : & ' b str )");
     }
 
     #[test]
-    fn lifetimes_and_words_that_end_like_a_prefix_are_code() {
-        assert_eq!(squeezed("fn a<'b>(c: &'b str)"), "fn a<'b>(c: &'b str)");
-        assert_eq!(squeezed("for bar in r { c }"), "for bar in r { c }");
-    }
-
-    #[test]
-    fn blanking_keeps_lines() {
+    fn every_token_has_its_line() {
         let text = "a\n/* b\nc */ d\n\"e\nf\" g\n";
-        assert_eq!(code(text).lines().count(), text.lines().count());
-        assert_eq!(code(text).lines().nth(4).map(str::trim), Some("g"));
+        let lines: Vec<_> = tokens(text).iter().map(|token| token.line).collect();
+        assert_eq!(lines, [1, 3, 4, 5]);
     }
 
     #[test]
-    fn an_item_ends_after_its_body_or_semicolon() {
-        let end = |text: &str| text[item_end(text, 0)..].to_owned();
-        assert_eq!(end("fn a(b: [u8; 4]) { if c { d } } e"), " e");
-        assert_eq!(end("mod a; b"), " b");
+    fn an_item_ends_with_its_body_or_semicolon() {
+        let end = |text: &str| item_end(&tokens(text), 0);
+        assert_eq!(end("fn a(b: [u8; 4]) { if c { d } } e"), 17);
+        assert_eq!(end("mod a; b"), 2);
     }
 }

@@ -1,7 +1,6 @@
 //! The recorded traces through a gate: one rule, whose limit is that of the trace.
 
 use std::collections::HashMap;
-use std::fs;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -11,14 +10,17 @@ use conformance::batch::{Compared, is_a_sequence};
 use conformance::clock::TickingClock;
 use conformance::promise::{KINDS, Promise};
 use conformance::random::Random;
-use conformance::trace::{self, Batches, Trace};
-use tidegate::{Adjusted, Adjustment, Ask, Limit, Map, PermitId, Ticks, Timestamp, Zone};
+use conformance::trace;
+use tidegate::{Ask, Limit, Map, PermitId, Ticks, Timestamp, Zone};
 use tidegate_rules::{Admission, Attributes, Gate, GateStore, HeldPermit};
 
 use crate::requests::{admit, policy};
 
 /// What cannot be asked of a rule.
 const UNKNOWN: [&str; 3] = ["charge", "refund", "reset"];
+
+/// What traces need that a rule has not.
+const CANNOT: [&str; 2] = ["give-back", "ticks"];
 
 /// A gate with one rule; many takes at once are a stretch of a batch.
 struct OnGate {
@@ -104,18 +106,6 @@ impl Arm for OnGate {
         told.rules[0].decision.expect("it counts").into()
     }
 
-    fn adjust(&mut self, _: &str, _: Adjustment) -> Adjusted {
-        unreachable!("such steps are left out")
-    }
-
-    fn reset(&mut self, _: &str) {
-        unreachable!("such steps are left out")
-    }
-
-    fn give_back(&mut self, _: &str, _: &str) -> Adjusted {
-        unreachable!("a trace that gives back needs it, and this arm cannot")
-    }
-
     fn release(&mut self, key: &str, permit: PermitId) -> bool {
         let held = &self.permits[&(key.to_owned(), permit)];
         self.gate.release_now(held).expect("a store in memory answers at once")
@@ -130,27 +120,11 @@ impl Arm for OnGate {
 const STORES: [fn(Arc<TickingClock>) -> GateStore; 2] =
     [|clock| Zone::with_clock(1 << 16, clock).into(), |clock| Map::with_clock(clock).into()];
 
-/// What a gate can play of every recorded trace, with the name of its file.
-fn recorded() -> Vec<(String, Trace)> {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conformance/traces");
-    let files = fs::read_dir(folder).expect("the traces are there").flatten();
-    let read = files.map(|file| {
-        let name = file.file_name().to_string_lossy().into_owned();
-        let text = fs::read_to_string(file.path()).expect("a trace is text");
-        let trace = trace::parse(&text).unwrap_or_else(|what| panic!("{name}, {what}"));
-        (name, trace.without(&UNKNOWN))
-    });
-    read.collect()
-}
-
 #[test]
 fn every_recorded_trace_is_played_as_written_by_a_rule() {
     for store in STORES {
-        let mut steps = 0;
-        for (name, trace) in recorded() {
-            let mut arm = OnGate::new(store, Limit::per_second(1));
-            steps += trace::play(&trace, &mut arm).unwrap_or_else(|what| panic!("{name}, {what}"));
-        }
+        let mut arm = OnGate::new(store, Limit::per_second(1));
+        let steps = trace::play_recorded(&mut arm, &UNKNOWN, &CANNOT);
         assert!(steps > 200, "only {steps} steps were played");
     }
 }
@@ -160,16 +134,10 @@ fn every_recorded_trace_is_played_as_written_in_batches_by_a_rule() {
     for (store, tick) in
         STORES.iter().flat_map(|store| [Ticks::ZERO, conformance::ticks(1)].map(|tick| (store, tick)))
     {
-        let mut all = Batches::default();
-        for (name, trace) in recorded() {
-            let mut arm = OnGate::new(*store, Limit::per_second(1));
-            // Where a limit changes, a tick may lie between two windows.
-            let trace = if tick == Ticks::ZERO { trace } else { trace.without(&["limit"]) };
-            let played = trace::play_in_batches(&trace, &mut arm, tick);
-            let played = played.unwrap_or_else(|what| panic!("{name}, {tick:?} at every reading, {what}"));
-            all.steps += played.steps;
-            all.calls += played.calls;
-        }
+        let mut arm = OnGate::new(*store, Limit::per_second(1));
+        // Where a limit changes, a tick may lie between two windows.
+        let without = [&UNKNOWN[..], if tick == Ticks::ZERO { &[] } else { &["limit"] }].concat();
+        let all = trace::play_recorded_in_batches(&mut arm, &without, &CANNOT, tick);
         assert!(all.steps > 200 && all.calls > 100, "only {all:?}");
     }
 }

@@ -17,54 +17,8 @@ fn hold<K: Keeper>(kind: &str, histories: u64, keeper: impl Fn(u64) -> K) {
     }
 }
 
-macro_rules! laws {
-    ($($name:ident: $kind:literal)+) => {
-        $(
-            #[test]
-            fn $name() {
-                hold($kind, crate::traces(5_000), |_| States::default());
-            }
-        )+
-
-        mod on_a_map {
-            use super::*;
-
-            $(
-                #[test]
-                fn $name() {
-                    hold($kind, crate::map::traces(20_000), Crowd::<Map>::new);
-                }
-            )+
-        }
-
-        mod on_a_zone {
-            use super::*;
-
-            $(
-                #[test]
-                fn $name() {
-                    hold($kind, crate::map::traces(20_000), Crowd::<Zone>::new);
-                }
-            )+
-        }
-
-        #[cfg(target_os = "linux")]
-        mod in_files_that_are_opened_again {
-            use conformance::keeper::Reopened;
-
-            use super::*;
-
-            $(
-                #[test]
-                fn $name() {
-                    hold($kind, crate::map::traces(20_000).div_ceil(100), Crowd::<Reopened>::new);
-                }
-            )+
-        }
-    };
-}
-
-laws! {
+on_every_keeper! {
+    hold:
     laws_hold_for_token_bucket: "token-bucket"
     laws_hold_for_leaky_bucket: "leaky-bucket"
     laws_hold_for_fixed_window: "fixed-window"

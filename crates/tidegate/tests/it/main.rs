@@ -1,5 +1,37 @@
 //! The library from outside: the conformance kit over the pure functions, and what a user sees.
 
+/// Tests of one function, by kind, over states in the hand and over stores that are busy with others.
+macro_rules! on_every_keeper {
+    ($holds:ident: $($name:ident: $kind:literal)+) => {
+        $(
+            #[test]
+            fn $name() {
+                $holds($kind, crate::traces(5_000), |_| conformance::keeper::States::default());
+            }
+        )+
+
+        on_every_keeper!(in on_a_map: tidegate::Map, 1, $holds, $($name: $kind)+);
+        on_every_keeper!(in on_a_zone: tidegate::Zone, 1, $holds, $($name: $kind)+);
+        #[cfg(target_os = "linux")]
+        on_every_keeper!(
+            in in_files_that_are_opened_again: conformance::keeper::Reopened, 100, $holds, $($name: $kind)+
+        );
+    };
+    (in $place:ident: $store:ty, $fewer:literal, $holds:ident, $($name:ident: $kind:literal)+) => {
+        mod $place {
+            use super::$holds;
+
+            $(
+                #[test]
+                fn $name() {
+                    let traces = crate::map::traces(20_000).div_ceil($fewer);
+                    $holds($kind, traces, conformance::keeper::Crowd::<$store>::new);
+                }
+            )+
+        }
+    };
+}
+
 mod asking_nothing;
 mod batches;
 mod changing;

@@ -5,6 +5,7 @@ pub(crate) mod lock_step;
 use std::sync::Arc;
 use std::time::Duration;
 
+use conformance::keeper::Sheltering;
 use conformance::random::Random;
 use tidegate::{
     Adjusted, Ask, Cost, DAY, Key, Limit, Limiter, MILLISECOND, ManualClock, Map, SECOND, Subject, Timestamp,
@@ -19,32 +20,32 @@ pub(crate) fn traces(usual: u64) -> u64 {
     (traces / 20).max(traces.min(20))
 }
 
-#[test]
-fn many_keys_in_a_map_decide_like_states_kept_apart() {
+/// Asks a store and states apart the same, on many keys; how many subjects the store has forgotten.
+pub(crate) fn decides_like_states_kept_apart<S: Sheltering>(on: &str) -> usize {
     let seed = Random::seed_from_environment();
     let (rounds, steps) = (traces(20_000).div_ceil(50), 20_000);
     let (mut asked, mut refused, mut forgotten) = (0, 0, 0);
     for round in 0..rounds {
-        let mut both = LockStep::<Map>::new(seed.wrapping_add(round), 2000);
+        let mut both = LockStep::<S>::new(seed.wrapping_add(round), 2000);
         (0..steps).for_each(|_| both.step());
         asked += both.asked;
         refused += both.refused;
         forgotten += both.forgotten();
     }
     println!(
-        "map: {rounds} rounds of {steps} steps, {asked} asks, {refused} refused, {forgotten} subjects forgotten, 0 mismatches (seed {seed})"
+        "{on}: {rounds} rounds of {steps} steps, {asked} asks, {refused} refused, {forgotten} subjects forgotten, 0 mismatches (seed {seed})"
     );
     assert!(refused > asked / 10, "only {refused} of {asked} asks were refused");
-    assert!(forgotten > 100 * rounds as usize, "only {forgotten} subjects were forgotten");
+    forgotten
 }
 
-#[test]
-fn asks_together_stand_or_fall_together() {
+/// Asks both for sets of asks, on few keys.
+pub(crate) fn stands_or_falls_together<S: Sheltering>(on: &str) {
     let seed = Random::seed_from_environment();
     let (rounds, steps) = (traces(20_000).div_ceil(5), 1000);
     let (mut sets, mut refused) = (0, 0);
     for round in 0..rounds {
-        let mut both = LockStep::<Map>::new(seed.wrapping_add(round), 4);
+        let mut both = LockStep::<S>::new(seed.wrapping_add(round), 4);
         for _ in 0..steps {
             both.step();
             both.pass_time();
@@ -52,8 +53,19 @@ fn asks_together_stand_or_fall_together() {
             sets += 1;
         }
     }
-    println!("map: {rounds} rounds, {sets} sets of asks, {refused} refused, 0 mismatches (seed {seed})");
+    println!("{on}: {rounds} rounds, {sets} sets of asks, {refused} refused, 0 mismatches (seed {seed})");
     assert!(refused > sets / 10 && refused < sets * 9 / 10, "{refused} of {sets} sets were refused");
+}
+
+#[test]
+fn many_keys_in_a_map_decide_like_states_kept_apart() {
+    let (forgotten, rounds) = (decides_like_states_kept_apart::<Map>("map"), traces(20_000).div_ceil(50));
+    assert!(forgotten > 100 * rounds as usize, "only {forgotten} subjects were forgotten");
+}
+
+#[test]
+fn asks_together_stand_or_fall_together() {
+    stands_or_falls_together::<Map>("map");
 }
 
 #[test]

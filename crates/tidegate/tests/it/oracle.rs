@@ -2,9 +2,8 @@
 //! that are busy with others.
 
 use conformance::generate::{Shares, judge};
-use conformance::keeper::{Crowd, Keeper, States};
+use conformance::keeper::Keeper;
 use conformance::random::Random;
-use tidegate::{Map, Zone};
 
 const OPERATIONS: u64 = 200;
 
@@ -41,54 +40,8 @@ fn agree<K: Keeper + Default>(kind: &str, traces: u64, keeper: impl Fn(u64) -> K
     assert!(refused >= 20, "only {refused} % of the operations are refusals");
 }
 
-macro_rules! oracles {
-    ($($name:ident: $kind:literal)+) => {
-        $(
-            #[test]
-            fn $name() {
-                agree($kind, crate::traces(5_000), |_| States::default());
-            }
-        )+
-
-        mod on_a_map {
-            use super::*;
-
-            $(
-                #[test]
-                fn $name() {
-                    agree($kind, crate::map::traces(20_000), Crowd::<Map>::new);
-                }
-            )+
-        }
-
-        mod on_a_zone {
-            use super::*;
-
-            $(
-                #[test]
-                fn $name() {
-                    agree($kind, crate::map::traces(20_000), Crowd::<Zone>::new);
-                }
-            )+
-        }
-
-        #[cfg(target_os = "linux")]
-        mod in_files_that_are_opened_again {
-            use conformance::keeper::Reopened;
-
-            use super::*;
-
-            $(
-                #[test]
-                fn $name() {
-                    agree($kind, crate::map::traces(20_000).div_ceil(100), Crowd::<Reopened>::new);
-                }
-            )+
-        }
-    };
-}
-
-oracles! {
+on_every_keeper! {
+    agree:
     oracle_agrees_with_token_bucket: "token-bucket"
     oracle_agrees_with_leaky_bucket: "leaky-bucket"
     oracle_agrees_with_fixed_window: "fixed-window"

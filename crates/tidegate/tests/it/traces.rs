@@ -1,69 +1,21 @@
 //! The recorded traces over everything that decides.
 
-use std::fs::{self, DirEntry};
-
 use conformance::arm::{Arm, OnAdHoc, OnFallback, OnLimiter, OnMap, OnSingle, OnZone, Pure};
-use conformance::trace::{Action, Batches, Trace};
 use conformance::{generate, promise, trace};
 use tidegate::{Map, Ticks, Zone};
 
 /// How far the clock advances at every reading while a batch is decided: not at all, a tick, 100 microseconds.
 const TICKS: [Ticks; 3] = [Ticks::ZERO, conformance::ticks(1), conformance::ticks(1_600_000)];
 
-/// Every recorded trace, with the name of its file.
-fn recorded() -> Vec<(String, Trace)> {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conformance/traces");
-    let files = fs::read_dir(folder).expect("the traces are there").flatten();
-    let read = |file: DirEntry| {
-        let name = file.file_name().to_string_lossy().into_owned();
-        let text = fs::read_to_string(file.path()).expect("a trace is text");
-        let trace = trace::parse(&text).unwrap_or_else(|what| panic!("{name}, {what}"));
-        (name, trace)
-    };
-    let mut traces: Vec<_> = files.map(read).collect();
-    traces.sort_by(|one, other| one.0.cmp(&other.0));
-    traces
-}
-
-/// How many steps come before the first need that cannot be met.
-fn steps_before(trace: &Trace, cannot: &[&str]) -> usize {
-    let ends = |action: &Action| matches!(action, Action::Needs(need) if cannot.contains(&need.as_str()));
-    trace.steps.iter().position(|step| ends(&step.action)).unwrap_or(trace.steps.len())
-}
-
 /// Plays every recorded trace on an arm, as far as it can.
 fn play_all(arm: &mut dyn Arm, cannot: &[&str]) {
-    let (mut wrong, mut steps) = (Vec::new(), 0);
-    for (name, trace) in recorded() {
-        match trace::play(&trace, arm) {
-            Ok(played) => {
-                assert_eq!(played, steps_before(&trace, cannot), "{name} on {}", arm.name());
-                steps += played;
-            }
-            Err(what) => wrong.push(format!("{name}, {what}")),
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    println!("traces: {steps} steps on {}", arm.name());
+    let steps = trace::play_recorded(arm, &[], cannot);
     assert!(steps > 300, "only {steps} steps were played on {}", arm.name());
 }
 
 /// Plays every recorded trace on an arm, with the takes of one instant in one call.
 fn play_all_in_batches(arm: &mut dyn Arm, cannot: &[&str], tick: Ticks) {
-    let (mut wrong, mut all) = (Vec::new(), Batches::default());
-    for (name, trace) in recorded() {
-        match trace::play_in_batches(&trace, arm, tick) {
-            Ok(played) => {
-                assert_eq!(played.steps, steps_before(&trace, cannot), "{name} on {}", arm.name());
-                all.steps += played.steps;
-                all.calls += played.calls;
-                all.largest = all.largest.max(played.largest);
-            }
-            Err(what) => wrong.push(format!("{name}, {what}")),
-        }
-    }
-    assert!(wrong.is_empty(), "in steps of {tick:?}:\n{}", wrong.join("\n"));
-    println!("traces in batches: {all:?} on {}, {tick:?} at every reading", arm.name());
+    let all = trace::play_recorded_in_batches(arm, &[], cannot, tick);
     assert!(all.steps > 300 && all.calls > 150 && all.largest >= 30, "only {all:?} on {}", arm.name());
 }
 

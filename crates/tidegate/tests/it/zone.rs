@@ -7,14 +7,12 @@ mod states;
 
 use std::sync::Arc;
 
-use conformance::random::Random;
 use tidegate::{
     Adjusted, Ask, Cost, HOUR, Key, Limit, Limiter, ManualClock, Map, SECOND, Subject, WhenFull, Zone,
     admit_all, ask,
 };
 
-use crate::map::lock_step::LockStep;
-use crate::map::traces;
+use crate::map::{decides_like_states_kept_apart, stands_or_falls_together};
 
 /// Two buckets of eight cells: the smallest zone there is.
 const SMALLEST: usize = 256;
@@ -27,37 +25,12 @@ fn zone(bytes: usize) -> (Zone, Arc<ManualClock>) {
 
 #[test]
 fn many_keys_in_a_zone_decide_like_states_kept_apart() {
-    let seed = Random::seed_from_environment();
-    let (rounds, steps) = (traces(20_000).div_ceil(50), 20_000);
-    let (mut asked, mut refused) = (0, 0);
-    for round in 0..rounds {
-        let mut both = LockStep::<Zone>::new(seed.wrapping_add(round), 2000);
-        (0..steps).for_each(|_| both.step());
-        asked += both.asked;
-        refused += both.refused;
-    }
-    println!(
-        "zone: {rounds} rounds of {steps} steps, {asked} asks, {refused} refused, 0 mismatches (seed {seed})"
-    );
-    assert!(refused > asked / 10, "only {refused} of {asked} asks were refused");
+    decides_like_states_kept_apart::<Zone>("zone");
 }
 
 #[test]
 fn asks_together_in_a_zone_stand_or_fall_together() {
-    let seed = Random::seed_from_environment();
-    let (rounds, steps) = (traces(20_000).div_ceil(5), 1000);
-    let (mut sets, mut refused) = (0, 0);
-    for round in 0..rounds {
-        let mut both = LockStep::<Zone>::new(seed.wrapping_add(round), 4);
-        for _ in 0..steps {
-            both.step();
-            both.pass_time();
-            refused += u64::from(!both.take_together());
-            sets += 1;
-        }
-    }
-    println!("zone: {rounds} rounds, {sets} sets of asks, {refused} refused, 0 mismatches (seed {seed})");
-    assert!(refused > sets / 10 && refused < sets * 9 / 10, "{refused} of {sets} sets were refused");
+    stands_or_falls_together::<Zone>("zone");
 }
 
 #[test]

@@ -6,11 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use conformance::random::Random;
+use harness::now;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep_until, timeout};
-
-use crate::stopwatch::instant;
 
 /// Nobody waits longer than this, lest a lost answer ends nothing.
 const LONGEST: Duration = Duration::from_secs(10);
@@ -48,7 +47,7 @@ fn work(random: &mut Random) -> Duration {
 
 /// Sends all of them; how each ended.
 pub(super) async fn send(requests: &[Request], address: SocketAddr) -> Vec<Ended> {
-    let begin = Instant::from_std(instant());
+    let begin = Instant::from_std(now());
     let connections = Arc::new(Connections { address, idle: Mutex::default() });
     let mut sent = Vec::with_capacity(requests.len());
     for request in requests.iter().copied() {

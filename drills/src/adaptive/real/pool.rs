@@ -5,9 +5,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use harness::{Stopwatch, pause};
 use tokio::sync::oneshot;
-
-use crate::stopwatch::{Stopwatch, pause};
 
 /// Worker threads; dropped, they end when the queue is empty.
 pub(super) struct Pool {

@@ -29,7 +29,7 @@ struct Program {
 #[derive(Debug, Subcommand)]
 enum Command {
     Serve(Box<serve::ServeArguments>),
-    Rush(Box<rush::RushArguments>),
+    Rush(Box<harness::sale::rush::Arguments>),
     Audit(audit::AuditArguments),
 }
 

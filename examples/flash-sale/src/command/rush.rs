@@ -1,262 +1,45 @@
 //! `flash-sale rush`: a crowd comes, once per strategy with and without the limiter.
 
-use std::path::{Path, PathBuf};
+use std::env;
 use std::process::ExitCode;
-use std::str::FromStr;
-use std::{env, fs, process};
 
-use clap::{Args, ValueEnum, value_parser};
-use indicatif::{ProgressBar, ProgressStyle};
-use tidegate::{Algorithm, Limit};
+use harness::Folder;
+use harness::sale::rush::Arguments;
 
 use super::Failed;
 use super::serve::told_to_end;
-use crate::rush::{self, Combination, Figures, Limiter, Plan, Progress, Report, Surroundings};
+use crate::database::Database;
 use crate::strategy::Strategy;
 
-/// Lets a crowd loose on the shop, and compares strategies with and without the limiter.
-///
-/// Every combination is a fresh sale and a shop in a process of its own; the crowd is this process.
-#[derive(Args, Debug)]
-pub(super) struct RushArguments {
-    /// Pieces of each sale.
-    #[arg(long, default_value_t = 100, allow_negative_numbers = true, value_parser = value_parser!(u32).range(1..=1_000_000))]
-    stock: u32,
-    /// Who come, each for one piece.
-    #[arg(long, default_value_t = 10_000, allow_negative_numbers = true, value_parser = value_parser!(u32).range(1..=16_000_000))]
-    buyers: u32,
-    /// `all`, or names with commas between them: naive, value, version, conditional, pessimistic, redis.
-    #[arg(long, default_value = "all")]
-    strategy: Strategies,
-    /// With the limiter, without, or both.
-    #[arg(long, default_value = "both")]
-    limiter: Sides,
-    /// How often a buyer tries at most.
-    #[arg(long, default_value_t = 5, value_parser = value_parser!(u32).range(1..=1000))]
-    tries: u32,
-    /// Connections on which buyers come.
-    #[arg(long, default_value_t = 200, value_parser = value_parser!(u32).range(1..=20_000))]
-    clients: u32,
-    /// Connections of a shop to its database.
-    #[arg(long, default_value_t = 20, value_parser = value_parser!(u32).range(1..=1000))]
-    connections: u32,
-    /// The limiter's token bucket, such as "500/s burst 50"; without it, it is measured what suits the database.
-    #[arg(long, value_parser = bucket)]
-    rate: Option<Limit>,
-    /// The database; without it, SQLite in a folder that is removed afterwards.
-    #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
-    database: Option<String>,
-    /// Redis, for the strategy of this name.
-    #[arg(long, env = "REDIS_URL", hide_env_values = true)]
-    redis: Option<String>,
-    /// The folder for the table, the pictures and the report.
-    #[arg(long, default_value = "rush-report")]
-    out: PathBuf,
-    /// Who is first in line.
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-}
-
-/// The strategies that are asked for.
-#[derive(Clone, Debug)]
-struct Strategies(Vec<Strategy>);
-
-impl FromStr for Strategies {
-    type Err = String;
-
-    fn from_str(names: &str) -> Result<Strategies, String> {
-        if names == "all" {
-            return Ok(Strategies(Strategy::ALL.to_vec()));
-        }
-        let mut strategies = Vec::new();
-        for name in names.split(',') {
-            let strategy = name.trim().parse().map_err(|wrong| format!("{wrong}, or all"))?;
-            if !strategies.contains(&strategy) {
-                strategies.push(strategy);
-            }
-        }
-        Ok(Strategies(strategies))
-    }
-}
-
-/// On which sides of the limiter.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Sides {
-    Both,
-    On,
-    Off,
-}
-
-impl Sides {
-    fn limiters(self) -> Vec<Limiter> {
-        match self {
-            Sides::Both => Limiter::ALL.to_vec(),
-            Sides::On => vec![Limiter::On],
-            Sides::Off => vec![Limiter::Off],
-        }
-    }
-}
-
-fn bucket(text: &str) -> Result<Limit, String> {
-    let limit: Limit = text.parse().map_err(|wrong: tidegate::LimitError| wrong.to_string())?;
-    match limit.algorithm() {
-        Algorithm::TokenBucket => Ok(limit),
-        other => {
-            Err(format!("limit \"{text}\": {other} is no token bucket; write such as \"500/s burst 50\""))
-        }
-    }
-}
+/// Connections of the generator itself: it asks little.
+const CONNECTIONS: u32 = 2;
 
 /// Runs it, and says whether every safe strategy kept its books.
-pub(super) async fn run(arguments: RushArguments) -> Result<ExitCode, Failed> {
-    let scratch = Scratch::new();
-    let database = match &arguments.database {
-        Some(url) => url.clone(),
-        None => scratch.database()?,
-    };
-    let out = arguments.out.clone();
-    let plan = arguments.plan(database)?;
-    if plan.buyers < plan.stock {
-        println!("{} buyers for {} pieces: some will be left", plan.buyers, plan.stock);
-    }
-    let mut screen = Screen::new(&plan);
-    let figures = tokio::select! {
-        figures = rush::run(&plan, |progress| screen.show(progress)) => figures?,
+pub(super) async fn run(arguments: Arguments) -> Result<ExitCode, Failed> {
+    // It is removed afterwards.
+    let folder = Folder::new("flash-sale-rush");
+    let plan = arguments.plan(env::current_exe()?, &folder, &strategies(&arguments.strategy)?);
+    let database = Database::open(&plan.database, CONNECTIONS).await?;
+    let done = tokio::select! {
+        done = arguments.run(&plan, &database) => done?,
         // The shop that is open ends with what is dropped here, and the folder goes.
         () = told_to_end()? => return Err("rush: it was ended before it was over; nothing was written".into()),
     };
-    screen.bar.finish_and_clear();
-    let surroundings = Surroundings::of(&plan, screen.rate).await?;
-    let report = Report::new(surroundings, figures);
-    report.write(&out)?;
-    Ok(conclude(&report, &out))
+    database.close().await;
+    Ok(done)
 }
 
-impl RushArguments {
-    fn plan(self, database: String) -> Result<Plan, Failed> {
-        let program = env::current_exe()?;
-        Ok(Plan {
-            redis: self.redis,
-            stock: self.stock,
-            buyers: self.buyers,
-            tries: self.tries,
-            clients: self.clients,
-            connections: self.connections,
-            limit: self.rate,
-            strategies: self.strategy.0,
-            limiters: self.limiter.limiters(),
-            seed: self.seed,
-            ..Plan::new(program, database)
-        })
+/// The strategies with these names.
+fn strategies(names: &str) -> Result<Vec<&'static str>, String> {
+    if names == "all" {
+        return Ok(Strategy::ALL.map(Strategy::name).to_vec());
     }
-}
-
-/// Prints what was found. Goals that are missed are a finding, books that are wrong are a failure.
-fn conclude(report: &Report, out: &Path) -> ExitCode {
-    println!("\n{}", rush::text(&report.figures));
-    for goal in &report.goals {
-        println!("{goal}");
-    }
-    let broken: Vec<&Figures> = report.figures.iter().filter(|figures| !figures.is_as_promised()).collect();
-    for figures in &broken {
-        println!(
-            "broken: {}: sold {} of {}, oversold {}, duplicates {}, lost {}",
-            Combination { strategy: figures.strategy, limiter: figures.limiter },
-            figures.sold,
-            figures.stock,
-            figures.oversold,
-            figures.duplicates,
-            figures.lost
-        );
-    }
-    println!("\nreport: {}", out.join("report.html").display());
-    if broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-}
-
-/// What is seen while it runs.
-struct Screen {
-    bar: ProgressBar,
-    combinations: usize,
-    number: usize,
-    /// Tries of one combination.
-    tries: u64,
-    /// Where the rate comes from.
-    rate: String,
-}
-
-impl Screen {
-    fn new(plan: &Plan) -> Screen {
-        let (combinations, tries) =
-            (plan.combinations().len(), u64::from(plan.buyers) * u64::from(plan.tries));
-        let bar = ProgressBar::new(tries * combinations as u64);
-        let style =
-            ProgressStyle::with_template("{msg:42} {wide_bar} {percent:>3} %  {elapsed} of about {duration}");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        let rate = plan.limit.map_or_else(String::new, |limit| format!("the limiter lets {limit} pass"));
-        Screen { bar, combinations, number: 0, tries, rate }
-    }
-
-    fn show(&mut self, progress: Progress<'_>) {
-        match progress {
-            Progress::Skipped(strategy) => self.say(&format!("{strategy}: skipped, no --redis URL")),
-            Progress::Measuring => self.bar.set_message("measuring the database"),
-            Progress::Measured { per_second, clients, limit } => {
-                self.rate = format!(
-                    "this database sells {per_second} a second to {clients} clients at a time; the limiter lets {limit} pass"
-                );
-                self.say(&self.rate);
-                self.bar.reset_elapsed();
-            }
-            Progress::Started(combination) => {
-                self.number += 1;
-                self.bar.set_message(format!("{} of {}: {combination}", self.number, self.combinations));
-            }
-            Progress::Tried(tries) => self.bar.set_position((self.number as u64 - 1) * self.tries + tries),
-            Progress::Ended(figures) => {
-                self.bar.set_position(self.number as u64 * self.tries);
-                self.say(&line(figures));
-            }
+    let mut strategies = Vec::new();
+    for name in names.split(',') {
+        let strategy: Strategy = name.trim().parse().map_err(|wrong| format!("{wrong}, or all"))?;
+        if !strategies.contains(&strategy.name()) {
+            strategies.push(strategy.name());
         }
     }
-
-    /// Above the bar, or as a plain line where there is none.
-    fn say(&self, line: &str) {
-        self.bar.suspend(|| println!("{line}"));
-    }
-}
-
-fn line(figures: &Figures) -> String {
-    let of = Combination { strategy: figures.strategy, limiter: figures.limiter };
-    let mut line = format!("{of}: sold {} of {} in {:.1} s", figures.sold, figures.stock, figures.seconds);
-    for (answer, times) in &figures.odd_answers {
-        line += &format!(", {times} × {answer}");
-    }
-    for (what, times) in
-        [("unanswered", figures.unanswered), ("faults", figures.faults), ("untold", figures.untold)]
-    {
-        if times > 0 {
-            line += &format!(", {times} {what}");
-        }
-    }
-    line
-}
-
-/// A folder that is removed afterwards, if it was made.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> Scratch {
-        Scratch(env::temp_dir().join(format!("flash-sale-rush-{}", process::id())))
-    }
-
-    fn database(&self) -> Result<String, Failed> {
-        fs::create_dir_all(&self.0).map_err(|error| format!("folder {}: {error}", self.0.display()))?;
-        Ok(format!("sqlite:{}", self.0.join("shop.db").display()))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+    Ok(strategies)
 }

@@ -5,15 +5,13 @@
 
 mod dialect;
 mod fault;
-mod retry;
 mod work;
 
 pub use dialect::Dialect;
 pub use fault::Fault;
 
 pub(crate) use dialect::Statement;
-pub(crate) use retry::Tries;
-pub(crate) use work::Work;
+pub(crate) use work::{Tries, Work};
 
 use std::borrow::Cow;
 use std::sync::{Arc, Once};

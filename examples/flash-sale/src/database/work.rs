@@ -1,9 +1,43 @@
-//! What is done as a whole or not at all.
+//! Transactions, and trying again where that is harmless.
+
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
 
 use sqlx::{Any, AnyConnection, Transaction};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::fault::Fault;
+
+/// How often something is tried at most while others are in the way.
+const MOST: u32 = 20;
+
+/// How often it is tried at most while the database cannot be reached.
+const MOST_IN_VAIN: u32 = 2;
+
+/// Counts how often something was tried.
+#[derive(Debug, Default)]
+pub(crate) struct Tries(u32);
+
+impl Tries {
+    /// Pauses if it is worth trying again, and says whether it is.
+    pub(crate) async fn again<T: Sync>(&mut self, done: &Result<T, Fault>) -> bool {
+        self.0 += 1;
+        let most = match done {
+            Err(fault) if fault.is_in_the_way() => MOST,
+            Err(fault) if fault.is_unreachable() => MOST_IN_VAIN,
+            _ => return false,
+        };
+        if self.0 < most {
+            // Longer each time, and not as long as the others who were in the way.
+            tokio::time::sleep(Duration::from_micros(random_up_to(1_000 * u64::from(self.0)))).await;
+        }
+        self.0 < most
+    }
+}
+
+fn random_up_to(most: u64) -> u64 {
+    RandomState::new().hash_one(most) % (most + 1)
+}
 
 /// A transaction. Dropped, it has done nothing.
 pub(crate) struct Work<'c> {
@@ -30,5 +64,20 @@ impl<'c> Work<'c> {
     /// Lets it not be done; what cannot be told any more is not done either.
     pub(crate) async fn give_up(self) {
         let _ = self.transaction.rollback().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_cannot_be_reached_is_tried_twice_and_what_does_not_fit_once() {
+        let unreachable = Err::<(), _>(Fault::from(sqlx::Error::PoolTimedOut));
+        let mut tries = Tries::default();
+        assert!(tries.again(&unreachable).await);
+        assert!(!tries.again(&unreachable).await);
+        assert!(!Tries::default().again(&Err::<(), _>(Fault::unfit("x"))).await);
+        assert!(!Tries::default().again(&Ok(())).await);
     }
 }

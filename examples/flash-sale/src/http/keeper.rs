@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::answer::Answer;
 use super::app::App;
-use super::cookie::Cookie;
+use super::headers::Cookie;
 use super::pages;
 use crate::meter::Latency;
 

@@ -10,17 +10,13 @@ mod answer;
 mod app;
 mod body;
 mod buy;
-mod cookie;
 mod degraded;
 mod headers;
 mod keeper;
-mod link;
-mod notes;
 mod pages;
-mod pay;
 mod purchase;
 mod receive;
-mod sale;
+mod routes;
 mod serve;
 mod spelling;
 mod tasks;
@@ -48,11 +44,11 @@ pub fn router(app: App) -> Router {
         .route_layer(from_fn(receive::refuse_strangers))
         .route_layer(app.limits.rules.clone())
         .route_layer(from_fn_with_state(app.clone(), receive::receive_buyer));
-    let link = post(link::link)
+    let link = post(routes::link)
         .route_layer(from_fn(receive::refuse_strangers))
         .route_layer(app.limits.rules.clone())
         .route_layer(from_fn_with_state(app.clone(), receive::receive_visitor));
-    let pay = post(pay::pay)
+    let pay = post(routes::pay)
         .route_layer(from_fn(receive::refuse_strangers))
         .route_layer(app.limits.rules.clone())
         .route_layer(from_fn_with_state(app.clone(), receive::receive_payer));
@@ -62,8 +58,8 @@ pub fn router(app: App) -> Router {
         .route("/keeper", get(keeper::page))
         .route("/keeper/numbers", get(keeper::numbers))
         .route("/healthz", get(async || Answer::new(StatusCode::OK, "ok")))
-        .route("/api/sale", get(sale::in_front))
-        .route("/api/sales/{id}", get(sale::by_number))
+        .route("/api/sale", get(routes::in_front))
+        .route("/api/sales/{id}", get(routes::by_number))
         .route("/api/sales/{id}/link", link)
         .route("/api/sales/{id}/buy", buy)
         .route("/api/orders/{id}/pay", pay)

@@ -7,7 +7,7 @@ use axum::response::{AppendHeaders, IntoResponse, Response};
 
 use super::answer::unknown_path;
 use super::app::App;
-use super::cookie::Cookie;
+use super::headers::Cookie;
 use super::receive::visitor;
 use crate::link::new_visitor;
 

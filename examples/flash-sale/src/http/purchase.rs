@@ -7,8 +7,8 @@ use axum::response::Response;
 
 use super::answer::{Answer, too_many_reserved, unavailable};
 use super::app::App;
-use super::notes::failed;
 use super::receive::Buyer;
+use super::tasks::failed;
 use super::wanted::Wanted;
 use crate::database::Fault;
 use crate::limits::Limiting;

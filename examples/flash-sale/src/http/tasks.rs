@@ -1,12 +1,15 @@
-//! What the shop does by itself: it looks at its shelves, takes back what nobody pays for, and corrects the hint.
+//! What the shop does by itself: it looks at its shelves, takes back what nobody pays for, corrects the hint, and says
+//! to the person who runs it what goes wrong.
 
+use std::fmt;
+use std::sync::LazyLock;
 use std::time::Duration;
 
+use tidegate::{Limit, Single};
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::app::App;
-use super::notes::note;
 use crate::database::{Database, Fault};
 use crate::hint::{Reconciler, Stock};
 
@@ -75,4 +78,19 @@ async fn stocks(database: &Database) -> Result<Vec<Stock>, Fault> {
         }
     }
     Ok(stocks)
+}
+
+/// Requests fail by the thousand when a database does: one line a second is enough.
+static LINES: LazyLock<Single> = LazyLock::new(|| Single::new(Limit::per_second(1)));
+
+/// Says something that is worth a line of its own.
+pub(super) fn note(text: fmt::Arguments<'_>) {
+    eprintln!("flash-sale: {text}");
+}
+
+/// Says why a request failed, unless another has just done so.
+pub(super) fn failed(what: &str, fault: &Fault) {
+    if LINES.admit().is_allowed() {
+        note(format_args!("{what}: {fault}"));
+    }
 }

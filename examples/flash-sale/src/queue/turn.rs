@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use tidegate::{Acquire, Refusal};
+use tidegate::{Acquire, Queued, Refusal};
 use tokio::sync::OwnedMutexGuard;
 
 use super::line::{Line, Place, lock};
@@ -82,18 +82,18 @@ impl Drop for Claim {
 #[derive(Debug)]
 pub(super) struct Coming {
     /// None if there was nothing to wait for, or it is over.
-    acquire: Option<Acquire>,
+    queued: Option<Queued<Acquire>>,
     number: u64,
     line: Arc<Mutex<Line>>,
 }
 
 impl Coming {
-    pub(super) fn new(acquire: Option<Acquire>, number: u64, line: &Arc<Mutex<Line>>) -> Coming {
-        Coming { acquire, number, line: Arc::clone(line) }
+    pub(super) fn new(queued: Option<Queued<Acquire>>, number: u64, line: &Arc<Mutex<Line>>) -> Coming {
+        Coming { queued, number, line: Arc::clone(line) }
     }
 
     fn leave(&mut self) {
-        if self.acquire.take().is_some() {
+        if self.queued.take().is_some() {
             lock(&self.line).is_over(self.number);
         }
     }
@@ -103,8 +103,8 @@ impl Future for Coming {
     type Output = Result<(), Refusal>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Some(acquire) = &mut self.acquire else { return Poll::Ready(Ok(())) };
-        let result = ready!(Pin::new(acquire).poll(context));
+        let Some(queued) = &mut self.queued else { return Poll::Ready(Ok(())) };
+        let result = ready!(Pin::new(queued).poll(context));
         self.leave();
         Poll::Ready(result.map(|_| ()))
     }

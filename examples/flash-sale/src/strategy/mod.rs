@@ -16,11 +16,9 @@
 //! it first, because that is what it is.
 
 mod attempt;
-mod naive;
 mod seen;
 
-pub(crate) use attempt::{attempt, look};
-pub(crate) use naive::attempt_naively;
+pub(crate) use attempt::{attempt, attempt_naively, look};
 
 use std::fmt;
 use std::str::FromStr;

@@ -5,15 +5,17 @@ use flash_sale::sale::NewSale;
 use flash_sale::strategy::Strategy;
 use sqlx::{AnyPool, AssertSqlSafe};
 
-use crate::databases::Running;
+use testbed::AnyDatabase;
+
+use crate::open::shop_on;
 
 #[tokio::test]
 async fn the_database_itself_refuses_less_than_nothing_two_orders_and_twice_a_key() {
-    for running in Running::all() {
-        let shop = running.shop().await;
+    for running in AnyDatabase::all() {
+        let shop = shop_on(&running).await;
         let sale = shop.database.create_sale(&NewSale::of(1)).await.unwrap();
         shop.buy(&Wish { sale, user: "ana", key: "k" }, Strategy::Conditional).await.unwrap();
-        let raw = AnyPool::connect(running.url()).await.unwrap();
+        let raw = AnyPool::connect(&running.url()).await.unwrap();
         let order = |id: &str, sale: i64, user: &str, key: &str| {
             format!(
                 "INSERT INTO orders (id, sale_id, user_id, request_key, state, strategy, reserved_at, expires_at)
@@ -50,9 +52,9 @@ async fn the_audit_finds_what_may_never_be() {
         ("UPDATE orders SET reserved_at = 1", "while the sale was not open"),
         ("UPDATE orders SET state = 'paid', paid_at = expires_at", "paid after its time"),
     ];
-    for running in Running::all() {
-        let shop = running.shop().await;
-        let raw = AnyPool::connect(running.url()).await.unwrap();
+    for running in AnyDatabase::all() {
+        let shop = shop_on(&running).await;
+        let raw = AnyPool::connect(&running.url()).await.unwrap();
         for (words, expected) in planted {
             for table in ["orders", "returns", "payments", "sales"] {
                 sqlx::query(AssertSqlSafe(format!("DELETE FROM {table}"))).execute(&raw).await.unwrap();

@@ -9,8 +9,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::databases::Running;
 use crate::open::{Open, generous};
+use testbed::AnyDatabase;
 
 /// Longer than any header timeout here: a connection that is open after it stays open.
 const FOR_EVER: Duration = Duration::from_secs(60);
@@ -32,7 +32,7 @@ async fn send(shop: &Open, text: &str) -> TcpStream {
 
 #[tokio::test]
 async fn a_connection_whose_head_does_not_come_is_closed() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let settings = Settings { header_timeout: Duration::from_millis(100), ..generous() };
     let shop = Open::on(&running, &NewSale::of(1), settings).await;
     for begun in ["", "GET", "GET / HTTP/1.1\r\n", "GET / HTTP/1.1\r\nhost: shop\r\nx-"] {
@@ -42,7 +42,7 @@ async fn a_connection_whose_head_does_not_come_is_closed() {
 
 #[tokio::test]
 async fn a_request_that_waits_for_its_answer_is_not_closed() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let settings = Settings {
         header_timeout: Duration::from_millis(500),
         limiting: Limiting::Queue,

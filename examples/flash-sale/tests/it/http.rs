@@ -7,12 +7,12 @@ use flash_sale::sale::NewSale;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-use crate::databases::Running;
 use crate::open::{Open, eventually, generous};
+use testbed::AnyDatabase;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_visitor_gets_a_link_buys_pays_and_is_charged_once() {
-    for running in Running::all() {
+    for running in AnyDatabase::all() {
         let shop = Open::generous(&running, &NewSale::of(3)).await;
         let page = shop.get("/").await;
         let cookie = page.field("set-cookie").to_owned();
@@ -55,7 +55,7 @@ async fn a_visitor_gets_a_link_buys_pays_and_is_charged_once() {
 
 #[tokio::test]
 async fn whoever_has_bought_is_told_so_and_the_last_piece_is_the_last() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let shop = Open::generous(&running, &NewSale::of(1)).await;
     let order = shop.buy("ana", "a").await.json()["order"].clone();
     let second = shop.buy("ana", "b").await;
@@ -68,7 +68,7 @@ async fn whoever_has_bought_is_told_so_and_the_last_piece_is_the_last() {
 
 #[tokio::test]
 async fn a_piece_that_is_not_paid_goes_to_the_next() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let sale = NewSale { pay_within: Duration::from_millis(300), ..NewSale::of(1) };
     let shop = Open::generous(&running, &sale).await;
     let first = shop.buy("ana", "a").await;
@@ -82,7 +82,7 @@ async fn a_piece_that_is_not_paid_goes_to_the_next() {
 
 #[tokio::test]
 async fn before_and_after_the_sale_nothing_is_sold() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let soon = NewSale { opens_in: Duration::from_secs(3600), ..NewSale::of(1) };
     let shop = Open::generous(&running, &soon).await;
     assert_eq!(shop.get("/api/sale").await.json()["state"], "before");
@@ -113,7 +113,7 @@ async fn bought(shop: &Open) -> Option<(String, String)> {
 
 #[tokio::test]
 async fn whoever_reserved_just_before_the_end_learns_of_it_and_pays_afterwards() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let mut lasts = Duration::from_secs(3);
     let (shop, url, order) = loop {
         let shop = Open::generous(&running, &NewSale { lasts, ..NewSale::of(2) }).await;
@@ -148,7 +148,7 @@ async fn whoever_reserved_just_before_the_end_learns_of_it_and_pays_afterwards()
 
 #[tokio::test]
 async fn a_sale_is_told_without_the_database_and_nothing_is_sold_without_it() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let shop = Open::generous(&running, &NewSale::of(7)).await;
     let wish = shop.wish("ana", "a").await;
     shop.shop.database.close().await;
@@ -166,7 +166,7 @@ async fn a_sale_is_told_without_the_database_and_nothing_is_sold_without_it() {
 
 #[tokio::test]
 async fn pages_come_with_everything_they_load_and_a_strict_policy() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let shop = Open::generous(&running, &NewSale::of(1)).await;
     let mut wanted = vec!["/".to_owned(), "/keeper".to_owned()];
     let visit = shop.visit_of_the_keeper().await;
@@ -189,7 +189,7 @@ async fn pages_come_with_everything_they_load_and_a_strict_policy() {
 
 #[tokio::test]
 async fn a_cookie_that_is_not_ours_makes_a_new_visitor() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let shop = Open::generous(&running, &NewSale::of(1)).await;
     let visit = async |cookie: &str| {
         let mut request = shop.request(Method::GET, "/");
@@ -209,7 +209,7 @@ async fn a_cookie_that_is_not_ours_makes_a_new_visitor() {
 
 #[tokio::test]
 async fn answers_to_programs_are_kept_by_nobody() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let shop = Open::generous(&running, &NewSale::of(1)).await;
     for path in ["/api/sale", "/healthz", "/api/keeper/numbers", "/nowhere"] {
         assert_eq!(shop.get(path).await.field("cache-control"), "no-store", "{path}");
@@ -219,7 +219,7 @@ async fn answers_to_programs_are_kept_by_nobody() {
 
 #[tokio::test]
 async fn buyers_who_hang_up_in_the_middle_break_nothing() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let shop = Open::generous(&running, &NewSale::of(50)).await;
     for number in 0..50 {
         let link = shop.link(&format!("user{number}")).await;
@@ -242,7 +242,7 @@ async fn buyers_who_hang_up_in_the_middle_break_nothing() {
 
 #[tokio::test]
 async fn only_an_experiment_lets_requests_choose() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let shop = Open::generous(&running, &NewSale::of(9)).await;
     let with = async |shop: &Open, user: &str, name: &'static str, value: &str| {
         let mut wish = shop.wish(user, "k").await;
@@ -253,7 +253,7 @@ async fn only_an_experiment_lets_requests_choose() {
     assert_eq!(with(&shop, "bob", "x-limiter", "queue").await.said(), (201, "reserved".to_owned()));
 
     let settings = flash_sale::http::Settings { is_experiment: true, ..generous() };
-    let another = Running::sqlite();
+    let another = AnyDatabase::sqlite();
     let shop = Open::on(&another, &NewSale::of(9), settings).await;
     let unknown = with(&shop, "ana", "x-strategy", "magic").await;
     assert_eq!(unknown.said(), (422, "bad_strategy".to_owned()));

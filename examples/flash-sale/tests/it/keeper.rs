@@ -3,12 +3,12 @@
 use flash_sale::http::Settings;
 use flash_sale::sale::NewSale;
 
-use crate::databases::Running;
 use crate::open::{Open, generous};
+use testbed::AnyDatabase;
 
 #[tokio::test]
 async fn the_shopkeepers_numbers_are_for_the_shopkeeper() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let shop = Open::generous(&running, &NewSale::of(2)).await;
     for query in ["", "?token=", "?token=00", "?other=1"] {
         assert_eq!(shop.get(&format!("/keeper{query}")).await.status, 403, "{query}");
@@ -34,7 +34,7 @@ async fn the_shopkeepers_numbers_are_for_the_shopkeeper() {
 
 #[tokio::test]
 async fn the_token_leaves_the_address_at_the_first_visit() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let shop = Open::generous(&running, &NewSale::of(2)).await;
     let token = shop.signer.keeper_token();
     let first = shop.get(&format!("/keeper?token={token}")).await;
@@ -69,7 +69,7 @@ async fn the_token_leaves_the_address_at_the_first_visit() {
 
 #[tokio::test]
 async fn behind_tls_cookies_are_sent_by_tls_only() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let settings = Settings { is_behind_tls: true, ..generous() };
     let shop = Open::on(&running, &NewSale::of(2), settings).await;
     let visitor = shop.get("/").await.field("set-cookie").to_owned();

@@ -10,8 +10,8 @@ use flash_sale::sale::NewSale;
 use tidegate_rules::Policy;
 use tower::ServiceExt;
 
-use crate::databases::Running;
-use crate::open::{Got, Open, PLENTY, from, generous};
+use crate::open::{Got, Open, PLENTY, from, generous, shop_on};
+use testbed::AnyDatabase;
 
 /// So much for each buyer and for each address that pay.
 fn rules_of_paying(per_user: &str, per_address: &str) -> Policy {
@@ -28,12 +28,12 @@ fn rules(per_user: &str, per_address: &str) -> Policy {
     Policy::from_toml(&text).unwrap()
 }
 
-async fn shop_with(running: &Running, stock: i64, settings: Settings) -> Open {
+async fn shop_with(running: &AnyDatabase, stock: i64, settings: Settings) -> Open {
     Open::on(running, &NewSale::of(stock), settings).await
 }
 
 /// A shop whose bucket is that of the text.
-async fn bucket(running: &Running, stock: i64, rate: &str) -> Open {
+async fn bucket(running: &AnyDatabase, stock: i64, rate: &str) -> Open {
     shop_with(running, stock, Settings { rate: rate.parse().unwrap(), ..generous() }).await
 }
 
@@ -47,7 +47,7 @@ fn is_limited(got: &Got, by: &str) {
 
 #[tokio::test]
 async fn beyond_the_bucket_the_answer_is_when_to_come_and_what_was_left() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let shop = bucket(&running, 5, "1/h").await;
     assert_eq!(shop.buy("ana", "k").await.status, 201);
     shop.until_left(4).await;
@@ -63,7 +63,7 @@ async fn beyond_the_bucket_the_answer_is_when_to_come_and_what_was_left() {
 
 #[tokio::test]
 async fn when_all_was_sold_whoever_is_limited_is_told_so() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let shop = bucket(&running, 1, "1/h").await;
     assert_eq!(shop.buy("ana", "k").await.status, 201);
     shop.until_left(0).await;
@@ -75,7 +75,7 @@ async fn when_all_was_sold_whoever_is_limited_is_told_so() {
 
 #[tokio::test]
 async fn a_browser_that_is_limited_gets_a_page() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let shop = bucket(&running, 5, "1/h").await;
     shop.buy("ana", "k").await;
     shop.until_left(4).await;
@@ -95,7 +95,7 @@ async fn a_browser_that_is_limited_gets_a_page() {
 
 #[tokio::test]
 async fn who_need_not_wait_for_more_than_a_second_wait_and_pass() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let shop = bucket(&running, 9, "10/s burst 1").await;
     for user in ["ana", "bob", "cleo", "dan", "eve"] {
         let got = shop.buy(user, "k").await;
@@ -106,7 +106,7 @@ async fn who_need_not_wait_for_more_than_a_second_wait_and_pass() {
 
 #[tokio::test]
 async fn a_buyer_has_a_limit_of_their_own() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let shop = shop_with(&running, 9, Settings { rules: rules("3/h", PLENTY), ..generous() }).await;
     for key in ["a", "b", "c"] {
         assert_ne!(shop.buy("ana", key).await.status, 429);
@@ -121,7 +121,7 @@ async fn a_buyer_has_a_limit_of_their_own() {
 
 #[tokio::test]
 async fn an_address_has_a_limit_whoever_comes_from_it() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let shop = shop_with(&running, 9, Settings { rules: rules(PLENTY, "2/h"), ..generous() }).await;
     for user in ["ana", "bob"] {
         assert_eq!(shop.send(from("192.0.2.1", shop.wish(user, "k").await)).await.status, 201);
@@ -133,7 +133,7 @@ async fn an_address_has_a_limit_whoever_comes_from_it() {
 
 #[tokio::test]
 async fn forged_links_cost_their_address_and_nobody_else() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let settings = Settings { rules: rules("1/h", "5/h"), rate: "1/h".parse().unwrap(), ..generous() };
     let shop = shop_with(&running, 9, settings).await;
     let forge = async || {
@@ -152,7 +152,7 @@ async fn forged_links_cost_their_address_and_nobody_else() {
 
 #[tokio::test]
 async fn who_pay_too_often_are_limited_and_charged_once() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let settings = Settings { rules: rules_of_paying("2/h", PLENTY), is_experiment: true, ..generous() };
     let shop = shop_with(&running, 9, settings).await;
     let [ana, bob] = ["ana", "bob"].map(async |user| {
@@ -179,7 +179,7 @@ async fn who_pay_too_often_are_limited_and_charged_once() {
 
 #[tokio::test]
 async fn forged_links_to_pay_cost_their_address_and_not_the_buyer() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let settings = Settings { rules: rules_of_paying("1/h", "3/h"), ..generous() };
     let shop = shop_with(&running, 9, settings).await;
     let pay = shop.buy("ana", "k").await.json()["pay"].as_str().unwrap().to_owned();
@@ -196,8 +196,8 @@ async fn forged_links_to_pay_cost_their_address_and_not_the_buyer() {
 
 #[tokio::test]
 async fn an_address_that_a_stranger_writes_is_not_believed() {
-    let running = Running::sqlite();
-    let shop = running.shop().await;
+    let running = AnyDatabase::sqlite();
+    let shop = shop_on(&running).await;
     let sale = shop.database.create_sale(&NewSale::of(9)).await.unwrap();
     let settings = Settings { rules: rules(PLENTY, "2/h"), ..generous() };
     let signer = settings.signer.clone();
@@ -219,13 +219,13 @@ async fn an_address_that_a_stranger_writes_is_not_believed() {
 
 #[tokio::test]
 async fn without_a_limiter_nobody_is_limited() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let tight = || Settings { rules: rules("1/h", "1/h"), rate: "1/h".parse().unwrap(), ..generous() };
     let shop = shop_with(&running, 9, Settings { limiting: Limiting::Off, ..tight() }).await;
     for user in ["ana", "bob", "cleo"] {
         assert_eq!(shop.buy(user, "k").await.status, 201);
     }
-    let another = Running::sqlite();
+    let another = AnyDatabase::sqlite();
     let shop = shop_with(&another, 9, Settings { is_experiment: true, ..tight() }).await;
     let mut statuses = Vec::new();
     for (user, limiter) in [("ana", "bucket"), ("bob", "bucket"), ("cleo", "off"), ("dan", "off")] {

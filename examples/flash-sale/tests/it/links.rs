@@ -5,8 +5,8 @@ use bytes::Bytes;
 use flash_sale::sale::NewSale;
 use http_body_util::Full;
 
-use crate::databases::Running;
 use crate::open::Open;
+use testbed::AnyDatabase;
 
 /// A buyer who asks rightly, but for one thing.
 async fn wish(shop: &Open, change: impl FnOnce(&mut Request<Full<Bytes>>)) -> Request<Full<Bytes>> {
@@ -30,13 +30,13 @@ async fn refuse(shop: &Open, what: &str, request: Request<Full<Bytes>>, (status,
     assert_eq!(shop.tally().await, before, "{what}");
 }
 
-async fn shop(running: &Running) -> Open {
+async fn shop(running: &AnyDatabase) -> Open {
     Open::generous(running, &NewSale::of(5)).await
 }
 
 #[tokio::test]
 async fn a_body_that_wishes_for_anything_but_one_piece_changes_nothing() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let shop = shop(&running).await;
     for body in [
         "{\"quantity\":0}",
@@ -74,7 +74,7 @@ async fn a_body_that_wishes_for_anything_but_one_piece_changes_nothing() {
 
 #[tokio::test]
 async fn a_key_that_is_none_changes_nothing() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let shop = shop(&running).await;
     let long = "k".repeat(65);
     for key in ["", &long, "tab\there"] {
@@ -96,7 +96,7 @@ async fn a_key_that_is_none_changes_nothing() {
 
 #[tokio::test]
 async fn a_key_of_another_sale_changes_nothing() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let shop = shop(&running).await;
     assert_eq!(shop.buy("ana", "a key").await.status, 201);
     let other = Open::generous(&running, &NewSale::of(5)).await;
@@ -105,7 +105,7 @@ async fn a_key_of_another_sale_changes_nothing() {
 
 #[tokio::test]
 async fn a_link_that_the_shop_has_not_made_for_this_changes_nothing() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let shop = shop(&running).await;
     let now = shop.shop.database.now().await.unwrap();
     let (sale, until) = (shop.sale, now + 60_000);
@@ -160,7 +160,7 @@ fn respelled(link: &str) -> String {
 
 #[tokio::test]
 async fn a_sale_has_one_spelling() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let shop = shop(&running).await;
     let sale = shop.sale;
     let link = shop.link("ana").await;
@@ -187,7 +187,7 @@ async fn a_sale_has_one_spelling() {
 
 #[tokio::test]
 async fn a_payment_by_anybody_else_or_for_nothing_changes_nothing() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let shop = shop(&running).await;
     let order = shop.buy("ana", "a key").await.json()["order"].as_str().unwrap().to_owned();
     let pay = shop.signer.pay_url(&order, "ana");
@@ -210,7 +210,7 @@ async fn a_payment_by_anybody_else_or_for_nothing_changes_nothing() {
 
 #[tokio::test]
 async fn a_wrong_method_or_path_or_visitor_changes_nothing() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let shop = shop(&running).await;
     let link = shop.link("ana").await;
     for (method, path) in [

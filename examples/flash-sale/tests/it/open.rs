@@ -5,11 +5,12 @@ use std::num::NonZeroU16;
 
 use axum::http::{HeaderMap, Method, Request, StatusCode};
 use bytes::Bytes;
-use flash_sale::audit::Tally;
+use flash_sale::database::Database;
 use flash_sale::http::{self, App, Settings};
 use flash_sale::link::Signer;
 use flash_sale::sale::NewSale;
 use flash_sale::shop::Shop;
+use harness::sale::Tally;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
@@ -20,7 +21,12 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::databases::Running;
+use testbed::AnyDatabase;
+
+/// A shop on a database.
+pub(crate) async fn shop_on(database: &AnyDatabase) -> Shop {
+    Shop::new(Database::open(&database.url(), 20).await.unwrap())
+}
 
 /// A limit that nobody reaches here.
 pub(crate) const PLENTY: &str = "100000/s burst 100000";
@@ -73,8 +79,8 @@ pub(crate) fn generous() -> Settings {
 
 impl Open {
     /// A shop on this database, with a new sale.
-    pub(crate) async fn on(running: &Running, sale: &NewSale, settings: Settings) -> Open {
-        let shop = running.shop().await;
+    pub(crate) async fn on(running: &AnyDatabase, sale: &NewSale, settings: Settings) -> Open {
+        let shop = shop_on(running).await;
         let sale = shop.database.create_sale(sale).await.unwrap();
         let signer = settings.signer.clone();
         let app = App::new(shop.clone(), settings).await.unwrap();
@@ -92,7 +98,7 @@ impl Open {
     }
 
     /// The same without anybody who limits.
-    pub(crate) async fn generous(running: &Running, sale: &NewSale) -> Open {
+    pub(crate) async fn generous(running: &AnyDatabase, sale: &NewSale) -> Open {
         Open::on(running, sale, generous()).await
     }
 

@@ -8,8 +8,8 @@ use flash_sale::shop::Shop;
 use flash_sale::strategy::Strategy;
 use sqlx::{AnyConnection, AssertSqlSafe, Connection, Executor};
 
-use crate::databases::Running;
-use crate::open::{Open, generous};
+use crate::open::{Open, generous, shop_on};
+use testbed::AnyDatabase;
 
 const HOUR_MS: i64 = 3_600_000;
 
@@ -19,14 +19,14 @@ fn sale() -> NewSale {
 }
 
 /// Writes in the books what would take hours to come about.
-async fn write(running: &Running, statement: &str) {
-    let mut books = AnyConnection::connect(running.url()).await.unwrap();
+async fn write(running: &AnyDatabase, statement: &str) {
+    let mut books = AnyConnection::connect(&running.url()).await.unwrap();
     books.execute(AssertSqlSafe(statement.to_owned())).await.unwrap();
     books.close().await.unwrap();
 }
 
 /// Lets the reservation of everybody expire now.
-async fn expire(running: &Running, shop: &Shop) {
+async fn expire(running: &AnyDatabase, shop: &Shop) {
     write(running, "UPDATE orders SET expires_at = reserved_at").await;
     assert_eq!(shop.expire().await.unwrap(), 1);
 }
@@ -43,8 +43,8 @@ fn is_paused(outcome: &Outcome, hours: i64) {
 
 #[tokio::test]
 async fn after_an_expired_reservation_a_buyer_pauses_and_twice_as_long_each_time() {
-    for running in Running::all() {
-        let shop = running.shop().await;
+    for running in AnyDatabase::all() {
+        let shop = shop_on(&running).await;
         let id = shop.database.create_sale(&sale()).await.unwrap();
         let first = said(&shop, (id, "1"), Strategy::Conditional).await;
         assert!(matches!(first, Outcome::Reserved { .. }), "{first:?}");
@@ -75,7 +75,7 @@ async fn after_an_expired_reservation_a_buyer_pauses_and_twice_as_long_each_time
 
 #[tokio::test]
 async fn who_pauses_is_told_for_how_long() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let shop = Open::on(&running, &sale(), generous()).await;
     assert_eq!(shop.buy("ana", "1").await.status, 201);
     write(&running, "UPDATE orders SET expires_at = reserved_at").await;

@@ -10,10 +10,10 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use serde_json::Value;
 
-use crate::databases::Running;
 use crate::open::{Open, eventually, generous};
+use testbed::AnyDatabase;
 
-async fn shop(running: &Running, queue: &str) -> Open {
+async fn shop(running: &AnyDatabase, queue: &str) -> Open {
     let settings = Settings { limiting: Limiting::Queue, queue: queue.parse().unwrap(), ..generous() };
     Open::on(running, &NewSale::of(50), settings).await
 }
@@ -65,7 +65,7 @@ impl Waiting {
 
 #[tokio::test]
 async fn a_place_falls_until_it_is_ones_turn() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let shop = shop(&running, "2/s queue 10 leaky-bucket").await;
     // All at once, so that the line is long however slow the machine is.
     let buyers = ["ana", "bob", "cleo", "dan", "eve", "fay"];
@@ -88,7 +88,7 @@ async fn a_place_falls_until_it_is_ones_turn() {
 
 #[tokio::test]
 async fn when_the_line_is_full_the_next_is_sent_away_at_once() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let shop = shop(&running, "1/h queue 1 leaky-bucket").await;
     let first = Waiting::come(&shop, "ana").await.rest().await;
     assert_eq!((first.len(), &first[0]["status"]), (1, &201.into()), "{first:?}");
@@ -104,7 +104,7 @@ async fn when_the_line_is_full_the_next_is_sent_away_at_once() {
 
 #[tokio::test]
 async fn whoever_hangs_up_in_line_buys_nothing_and_lets_others_move_up() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let shop = shop(&running, "1/h queue 2 leaky-bucket").await;
     Waiting::come(&shop, "ana").await.rest().await;
     let mut second = Waiting::come(&shop, "bob").await;
@@ -121,7 +121,7 @@ async fn whoever_hangs_up_in_line_buys_nothing_and_lets_others_move_up() {
 
 #[tokio::test]
 async fn what_is_wrong_is_said_before_anybody_stands_in_line() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let shop = shop(&running, "1/h queue 1 leaky-bucket").await;
     let mut wish = shop.wish("ana", "k").await;
     wish.headers_mut().remove("idempotency-key");
@@ -132,7 +132,7 @@ async fn what_is_wrong_is_said_before_anybody_stands_in_line() {
 
 #[tokio::test]
 async fn when_the_shop_ends_those_in_line_are_served_first() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let mut shop = shop(&running, "4/s queue 10 leaky-bucket").await;
     let mut line = Vec::new();
     for user in ["ana", "bob", "cleo", "dan"] {
@@ -149,7 +149,7 @@ async fn when_the_shop_ends_those_in_line_are_served_first() {
 
 #[tokio::test]
 async fn one_buyer_has_one_place_however_many_requests_ask_for_it() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let shop = shop(&running, "1/h queue 20 leaky-bucket").await;
     Waiting::come(&shop, "ana").await.rest().await;
     let mut requests = Vec::new();
@@ -178,7 +178,7 @@ async fn end_of(shop: &Open, user: &str, key: &str) -> (u64, String, Value) {
 
 #[tokio::test]
 async fn requests_that_share_a_turn_are_one_order() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let shop = shop(&running, "2/s queue 10 leaky-bucket").await;
     Waiting::come(&shop, "ana").await.rest().await;
     let keys = ["a", "b", "c", "d", "e", "f"];
@@ -193,7 +193,7 @@ async fn requests_that_share_a_turn_are_one_order() {
 
 #[tokio::test]
 async fn whoever_has_bought_stands_in_no_line() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let shop = shop(&running, "1/h queue 1 leaky-bucket").await;
     let first = Waiting::come(&shop, "ana").await.rest().await;
     let order = &first[0]["order"];
@@ -210,7 +210,7 @@ async fn whoever_has_bought_stands_in_no_line() {
 
 #[tokio::test]
 async fn nobody_waits_in_line_for_what_is_sold_out() {
-    let running = Running::sqlite();
+    let running = AnyDatabase::sqlite();
     let settings = Settings {
         limiting: Limiting::Queue,
         queue: "1/h queue 9 leaky-bucket".parse().unwrap(),

@@ -8,7 +8,9 @@ use flash_sale::sale::NewSale;
 use flash_sale::shop::Shop;
 use flash_sale::strategy::Strategy;
 
-use crate::databases::Running;
+use testbed::AnyDatabase;
+
+use crate::open::shop_on;
 
 async fn reserve(shop: &Shop, sale: i64, user: &str) -> String {
     let wish = Wish { sale, user, key: user };
@@ -30,8 +32,8 @@ async fn expire_all(shop: &Shop, pieces: u64) {
 
 #[tokio::test]
 async fn what_is_not_paid_in_time_goes_back_once_and_is_sold_again() {
-    for running in Running::all() {
-        let shop = running.shop().await;
+    for running in AnyDatabase::all() {
+        let shop = shop_on(&running).await;
         let short = NewSale { pay_within: Duration::from_millis(20), ..NewSale::of(1) };
         let sale = shop.database.create_sale(&short).await.unwrap();
         let order = reserve(&shop, sale, "ana").await;
@@ -59,14 +61,14 @@ async fn what_is_not_paid_in_time_goes_back_once_and_is_sold_again() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_shops_return_each_piece_once() {
-    for running in Running::all() {
-        let shop = running.shop().await;
+    for running in AnyDatabase::all() {
+        let shop = shop_on(&running).await;
         let short = NewSale { pay_within: Duration::from_millis(1), ..NewSale::of(250) };
         let sale = shop.database.create_sale(&short).await.unwrap();
         for number in 0..250 {
             reserve(&shop, sale, &format!("buyer {number}")).await;
         }
-        let others = [running.shop().await, running.shop().await, running.shop().await];
+        let others = [shop_on(&running).await, shop_on(&running).await, shop_on(&running).await];
         let sweeping = others.map(|shop| tokio::spawn(async move { shop.expire().await.unwrap() }));
         let mut returned = shop.expire().await.unwrap();
         for swept in sweeping {
@@ -81,8 +83,8 @@ async fn many_shops_return_each_piece_once() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_pays_many_times_at_once_is_charged_once() {
-    for running in Running::all() {
-        let shop = running.shop().await;
+    for running in AnyDatabase::all() {
+        let shop = shop_on(&running).await;
         let sale = shop.database.create_sale(&NewSale::of(5)).await.unwrap();
         let order = reserve(&shop, sale, "ana").await;
         assert_eq!(shop.pay(&order, "bob").await.unwrap(), Payment::UnknownOrder, "it is not his");
@@ -108,8 +110,8 @@ async fn who_pays_many_times_at_once_is_charged_once() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_payment_at_the_last_moment_or_the_expiry_wins_and_never_both() {
-    for running in Running::all() {
-        let shop = running.shop().await;
+    for running in AnyDatabase::all() {
+        let shop = shop_on(&running).await;
         let short = NewSale { pay_within: Duration::from_millis(50), ..NewSale::of(100) };
         let sale = shop.database.create_sale(&short).await.unwrap();
         let mut buyers = tokio::task::JoinSet::new();

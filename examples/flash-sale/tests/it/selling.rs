@@ -8,7 +8,9 @@ use flash_sale::sale::NewSale;
 use flash_sale::shop::Shop;
 use flash_sale::strategy::Strategy;
 
-use crate::databases::Running;
+use testbed::AnyDatabase;
+
+use crate::open::shop_on;
 
 const TRIES: usize = 5;
 
@@ -69,8 +71,8 @@ async fn sells_exactly(shop: &Shop, strategy: fn(usize) -> Strategy) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_safe_strategy_sells_exactly_the_stock_on_every_database() {
-    for running in Running::all() {
-        let shop = running.shop().await;
+    for running in AnyDatabase::all() {
+        let shop = shop_on(&running).await;
         let strategies: [fn(usize) -> Strategy; 5] = [
             |_| Strategy::Value,
             |_| Strategy::Version,
@@ -86,14 +88,14 @@ async fn every_safe_strategy_sells_exactly_the_stock_on_every_database() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn strategies_mixed_in_one_sale_sell_exactly_the_stock_on_every_database() {
-    for running in Running::all() {
-        sells_exactly(&running.shop().await, |number| Strategy::ALL[1 + number % 5]).await;
+    for running in AnyDatabase::all() {
+        sells_exactly(&shop_on(&running).await, |number| Strategy::ALL[1 + number % 5]).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn transactions_that_fail_for_each_other_s_sake_are_tried_again() {
-    let running = Running::postgres();
+    let running = AnyDatabase::postgres();
     for isolation in ["repeatable%20read", "serializable"] {
         let url = format!(
             "{}?options=-c%20default_transaction_isolation%3D{}",
@@ -112,8 +114,8 @@ async fn transactions_that_fail_for_each_other_s_sake_are_tried_again() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_naive_strategy_is_seen_to_oversell_on_postgres() {
-    let running = Running::postgres();
-    let shop = running.shop().await;
+    let running = AnyDatabase::postgres();
+    let shop = shop_on(&running).await;
     for _ in 0..50 {
         let sale = shop.database.create_sale(&NewSale::of(20)).await.unwrap();
         crowd(&shop, sale, 100, |_| Strategy::Naive).await;

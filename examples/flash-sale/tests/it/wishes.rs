@@ -6,7 +6,9 @@ use flash_sale::outcome::{Outcome, Wish};
 use flash_sale::sale::NewSale;
 use flash_sale::strategy::Strategy;
 
-use crate::databases::Running;
+use testbed::AnyDatabase;
+
+use crate::open::shop_on;
 
 const SAFE: [Strategy; 4] =
     [Strategy::Value, Strategy::Version, Strategy::Conditional, Strategy::Pessimistic];
@@ -20,8 +22,8 @@ fn order_of(outcome: &Outcome) -> &str {
 
 #[tokio::test]
 async fn the_same_key_gets_the_same_order_also_when_all_is_sold() {
-    for running in Running::all() {
-        let shop = running.shop().await;
+    for running in AnyDatabase::all() {
+        let shop = shop_on(&running).await;
         for strategy in SAFE {
             let sale = shop.database.create_sale(&NewSale::of(1)).await.unwrap();
             let key = format!("{strategy}");
@@ -50,8 +52,8 @@ async fn the_same_key_gets_the_same_order_also_when_all_is_sold() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_wish_sent_many_times_at_once_is_one_order() {
-    for running in Running::all() {
-        let shop = running.shop().await;
+    for running in AnyDatabase::all() {
+        let shop = shop_on(&running).await;
         for strategy in SAFE {
             let sale = shop.database.create_sale(&NewSale::of(10)).await.unwrap();
             let asked: Vec<_> = (0..20)
@@ -83,8 +85,8 @@ async fn one_wish_sent_many_times_at_once_is_one_order() {
 
 #[tokio::test]
 async fn a_key_belongs_to_one_sale() {
-    for running in Running::all() {
-        let shop = running.shop().await;
+    for running in AnyDatabase::all() {
+        let shop = shop_on(&running).await;
         let one = shop.database.create_sale(&NewSale::of(5)).await.unwrap();
         let other = shop.database.create_sale(&NewSale::of(5)).await.unwrap();
         let wish = Wish { sale: one, user: "ana", key: "k" };
@@ -101,8 +103,8 @@ async fn a_key_belongs_to_one_sale() {
 
 #[tokio::test]
 async fn nothing_is_sold_before_the_opening_after_the_end_or_of_an_unknown_sale() {
-    for running in Running::all() {
-        let shop = running.shop().await;
+    for running in AnyDatabase::all() {
+        let shop = shop_on(&running).await;
         let hour = Duration::from_secs(3600);
         let early = NewSale { opens_in: hour, ..NewSale::of(5) };
         let early = shop.database.create_sale(&early).await.unwrap();

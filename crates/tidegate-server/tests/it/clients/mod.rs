@@ -8,13 +8,11 @@
 //!
 //! `cargo xtask clients` gets them. The server's clock stands still, so every number is known.
 
-mod ioredis;
 mod law;
-mod node_redis;
 mod place;
 mod redis_benchmark;
 mod redis_cli;
-mod redis_py;
 mod redis_rs;
 mod script;
+mod scripts;
 mod tools;

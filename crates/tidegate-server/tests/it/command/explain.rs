@@ -199,27 +199,21 @@ fn settings_of_a_server_do_not_matter() {
     assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
 }
 
+/// Limits, and the most that they admit.
+const WORST_CASES: &str = "
+10/s burst 20 | 20 at one instant, 29 in any 1s, 39 in any 2s, 619 in any 1m
+10/s fixed-window | 10 at one instant, 20 in any 1s, 610 in any 1m
+5/60s sliding-log | 5 at one instant, 5 in any 1s, 5 in any 1m
+5/60s sliding-window | 5 at one instant, 5 in any 1s, 5 in any 1m
+10/s queue 4 leaky-bucket | accepts 5 at one instant, 9 in any 500ms, 14 in any 1s, 604 in any 1m; they leave evenly
+10/s queue 4 delay-after all leaky-bucket | 5 at one instant, 9 in any 500ms, 14 in any 1s, 604 in any 1m
+2/s pacer | 2 and one request of any cost at one instant, 3 and one in any 1s, 121 and one in any 1m
+8/30s concurrency | 8 at a time, however many come and go
+";
+
 #[test]
 fn every_algorithm_has_its_words_for_the_worst_case() {
-    for (limit, most) in [
-        ("10/s burst 20", "20 at one instant, 29 in any 1s, 39 in any 2s, 619 in any 1m"),
-        ("10/s fixed-window", "10 at one instant, 20 in any 1s, 610 in any 1m"),
-        ("5/60s sliding-log", "5 at one instant, 5 in any 1s, 5 in any 1m"),
-        ("5/60s sliding-window", "5 at one instant, 5 in any 1s, 5 in any 1m"),
-        (
-            "10/s queue 4 leaky-bucket",
-            "accepts 5 at one instant, 9 in any 500ms, 14 in any 1s, 604 in any 1m; they leave evenly",
-        ),
-        (
-            "10/s queue 4 delay-after all leaky-bucket",
-            "5 at one instant, 9 in any 500ms, 14 in any 1s, 604 in any 1m",
-        ),
-        (
-            "2/s pacer",
-            "2 and one request of any cost at one instant, 3 and one in any 1s, 121 and one in any 1m",
-        ),
-        ("8/30s concurrency", "8 at a time, however many come and go"),
-    ] {
+    for [limit, most] in conformance::rows(WORST_CASES) {
         let rules = format!("[[rule]]\nname = 'a'\nlimit = '{limit}'\n");
         let call = Call::from("explain_worst").file("tidegate.toml", &rules).variable("TIDEGATE_CONFIG", "");
         let ended = call.run(&["explain", "ip=192.0.2.7"]);

@@ -54,10 +54,6 @@ impl<T: Told> Arm for OverWire<T> {
         self.client.peek(b"", &limit, Ask::ONE);
     }
 
-    fn change(&mut self, _: Limit) {
-        unreachable!("such steps are left out")
-    }
-
     fn set_time(&mut self, now: Timestamp) {
         self.running.clock.set(now);
     }
@@ -94,10 +90,6 @@ impl<T: Told> Arm for OverWire<T> {
 
     fn reset(&mut self, key: &str) {
         self.client.reset(key.as_bytes());
-    }
-
-    fn give_back(&mut self, _: &str, _: &str) -> Adjusted {
-        unreachable!("a trace that gives back needs it, and this arm cannot")
     }
 
     fn release(&mut self, key: &str, permit: PermitId) -> bool {

@@ -6,12 +6,11 @@ mod rules;
 mod told;
 
 use std::env;
-use std::fs::{self, DirEntry};
 
 use conformance::generate::judge;
 use conformance::law::obey;
 use conformance::promise::KINDS;
-use conformance::trace::{self, Action, Batches, Trace};
+use conformance::trace;
 use tidegate::{Limit, Ticks};
 
 use arm::OverWire;
@@ -26,62 +25,22 @@ const OPERATIONS: u64 = 100;
 /// How far the clock advances at every reading while a batch is decided: not at all, a tick, 100 microseconds.
 const TICKS: [Ticks; 3] = [Ticks::ZERO, conformance::ticks(1), conformance::ticks(1_600_000)];
 
-/// Every recorded trace, with the name of its file.
 /// What is another state where limits come with their requests: a key starts full under other numbers.
 const ANOTHER_STATE: [&str; 1] = ["limit"];
 
-fn recorded() -> Vec<(String, Trace)> {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conformance/traces");
-    let read = |file: DirEntry| {
-        let name = file.file_name().to_string_lossy().into_owned();
-        let text = fs::read_to_string(file.path()).expect("a trace is text");
-        let trace = trace::parse(&text).unwrap_or_else(|what| panic!("{name}, {what}"));
-        (name, trace)
-    };
-    fs::read_dir(folder).expect("the traces are there").flatten().map(read).collect()
-}
-
-fn steps_before(trace: &Trace, cannot: &[&str]) -> usize {
-    let ends = |action: &Action| matches!(action, Action::Needs(need) if cannot.contains(&need.as_str()));
-    trace.steps.iter().position(|step| ends(&step.action)).unwrap_or(trace.steps.len())
-}
+/// What cannot be asked over the wire.
+const CANNOT: [&str; 2] = ["give-back", "ticks"];
 
 fn traces_are_played_over<T: Told>() {
-    let (mut wrong, mut steps) = (Vec::new(), 0);
-    for (name, trace) in recorded() {
-        let trace = trace.without(&ANOTHER_STATE);
-        match trace::play(&trace, &mut OverWire::<T>::new()) {
-            Ok(played) => {
-                assert_eq!(played, steps_before(&trace, &["give-back", "ticks"]), "{name} on {}", T::NAME);
-                steps += played;
-            }
-            Err(what) => wrong.push(format!("{name}, {what}")),
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    println!("traces: {steps} steps on {}", T::NAME);
+    let steps = trace::play_recorded(&mut OverWire::<T>::new(), &ANOTHER_STATE, &CANNOT);
     assert!(steps > 300, "only {steps} steps were played on {}", T::NAME);
 }
 
 /// The same with the takes of one instant in one message, while the clock advances at every reading.
 fn traces_are_played_in_batches_over<T: Told>(ticks: &[Ticks]) {
     for tick in ticks {
-        let (mut wrong, mut all) = (Vec::new(), Batches::default());
-        for (name, trace) in recorded() {
-            let trace = trace.without(&ANOTHER_STATE);
-            match trace::play_in_batches(&trace, &mut OverWire::<T>::new(), *tick) {
-                Ok(played) => {
-                    let steps = steps_before(&trace, &["give-back", "ticks"]);
-                    assert_eq!(played.steps, steps, "{name} on {}", T::NAME);
-                    all.steps += played.steps;
-                    all.calls += played.calls;
-                    all.largest = all.largest.max(played.largest);
-                }
-                Err(what) => wrong.push(format!("{name}, {what}")),
-            }
-        }
-        assert!(wrong.is_empty(), "{tick:?} at every reading: {}", wrong.join("\n"));
-        println!("traces in batches: {all:?} on {}, {tick:?} at every reading", T::NAME);
+        let mut arm = OverWire::<T>::new();
+        let all = trace::play_recorded_in_batches(&mut arm, &ANOTHER_STATE, &CANNOT, *tick);
         assert!(all.steps > 300 && all.calls > 150 && all.largest >= 30, "only {all:?} on {}", T::NAME);
     }
 }
@@ -135,16 +94,8 @@ fn every_recorded_trace_is_played_as_written_in_transactions() {
 #[test]
 fn every_recorded_trace_is_played_as_written_in_batches_under_a_rule() {
     for tick in [Ticks::ZERO, conformance::ticks(1)] {
-        let mut all = Batches::default();
-        for (name, trace) in recorded() {
-            let mut arm = UnderRule::new(Limit::per_second(1));
-            let played = trace::play_in_batches(&trace.without(&rules::UNKNOWN), &mut arm, tick);
-            let played = played.unwrap_or_else(|what| panic!("{name}, {tick:?} at every reading, {what}"));
-            all.steps += played.steps;
-            all.calls += played.calls;
-            all.largest = all.largest.max(played.largest);
-        }
-        println!("traces in batches: {all:?} under a rule over HTTP, {tick:?} at every reading");
+        let mut arm = UnderRule::new(Limit::per_second(1));
+        let all = trace::play_recorded_in_batches(&mut arm, &rules::UNKNOWN, &CANNOT, tick);
         assert!(all.steps > 200 && all.calls > 100 && all.largest >= 30, "only {all:?}");
     }
 }

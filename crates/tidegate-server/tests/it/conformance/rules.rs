@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use conformance::arm::{Answer, Arm, Take};
 use serde_json::{Value as Json, json};
-use tidegate::{Adjusted, Adjustment, Ask, Limit, PermitId, Ticks, Timestamp};
+use tidegate::{Ask, Limit, PermitId, Ticks, Timestamp};
 
 use super::told::{RESOLUTION, json_answer, ms};
 use crate::wire::Running;
@@ -62,10 +62,6 @@ impl Arm for UnderRule {
         *self = UnderRule::new(limit);
     }
 
-    fn change(&mut self, _: Limit) {
-        unreachable!("such steps are left out")
-    }
-
     fn set_time(&mut self, now: Timestamp) {
         self.running.ticking.set(now);
     }
@@ -87,22 +83,6 @@ impl Arm for UnderRule {
         let body = answer.json();
         let answers = body["answers"].as_array().expect("a list");
         takes.iter().zip(answers).map(|(take, body)| self.note(take.key, body)).collect()
-    }
-
-    fn peek(&mut self, _: &str, _: Ask) -> Answer {
-        unreachable!("such steps are left out")
-    }
-
-    fn adjust(&mut self, _: &str, _: Adjustment) -> Adjusted {
-        unreachable!("such steps are left out")
-    }
-
-    fn reset(&mut self, _: &str) {
-        unreachable!("such steps are left out")
-    }
-
-    fn give_back(&mut self, _: &str, _: &str) -> Adjusted {
-        unreachable!("a trace that gives back needs it, and this arm cannot")
     }
 
     fn release(&mut self, key: &str, permit: PermitId) -> bool {

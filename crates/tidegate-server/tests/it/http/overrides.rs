@@ -180,85 +180,43 @@ fn an_end_is_to_come_and_not_too_far_away() {
     }
 }
 
+/// The body, the status and what is said.
+const WRONG_PUTS: &str = r#"
+{} | 400 | missing field `rule`
+{"rule": "api", "for": "1h"} | 400 | missing field `key`
+{"rule": "api", "key": {"ip": "192.0.2.7"}, "for": "1h"} | 400 | either a limit or a decision; send one
+{"rule": "api", "key": {"ip": "192.0.2.7"}, "limit": "1/s", "decision": "allow", "for": "1h"} | 400 | either a limit or a decision
+{"rule": "api", "key": {"ip": "192.0.2.7"}, "limit": "1/s"} | 400 | either for or until; send one of them
+{"rule": "api", "key": {"ip": "192.0.2.7"}, "limit": "1/s", "for": "1h", "until": 1} | 400 | either for or until
+{"rule": "api", "key": {"ip": "192.0.2.7"}, "limit": "60/min", "for": "1h"} | 400 | write "60/m" or "60/60s" (at character 4)
+{"rule": "api", "key": {"ip": "192.0.2.7"}, "decision": "maybe", "for": "1h"} | 400 | unknown variant `maybe`, expected `allow` or `deny`
+{"rule": "api", "key": {"ip": "192.0.2.7"}, "limit": "1/s", "for": "1y"} | 400 | for "1y": unknown unit "y"
+{"rule": "api", "key": {"ip": "192.0.2.7"}, "limit": "1/s", "for": "366d"} | 400 | for "366d": longer than a year
+{"rule": "api", "key": {"ip": "192.0.2.7"}, "limit": "1/s", "for": "0s"} | 400 | for "0s": no time at all
+{"rule": "api", "key": {"ip": "x"}, "limit": "1/s", "for": "1h"} | 400 | attribute "ip" is no address
+{"rule": "api", "key": {}, "limit": "1/s", "for": "1h"} | 400 | key: "ip" is a part of this rule's key and missing
+{"rule": "api", "key": {"ip": "192.0.2.7", "user": "ana"}, "limit": "1/s", "for": "1h"} | 400 | key: "user" is no part of this rule's key
+{"rule": "apy", "key": {"ip": "192.0.2.7"}, "limit": "1/s", "for": "1h"} | 404 | rule "apy": there is no rule of this name with a limit
+{"rule": "office", "key": {}, "limit": "1/s", "for": "1h"} | 404 | rule "office": there is no rule
+"#;
+const WRONG_DELETES: &str = r#"
+{"rule": "api"} | 400 | missing field `key`
+{"rule": "api", "key": {}} | 400 | "ip" is a part of this rule's key and missing
+{"rule": "api", "key": {"ip": "192.0.2.7"}, "limit": "1/s"} | 400 | unknown field `limit`
+{"rule": "apy", "key": {"ip": "192.0.2.7"}} | 404 | there is no rule of this name
+"#;
+
 #[test]
 fn what_is_wrong_with_an_override_is_said() {
     let mut keeper = Keeper::new();
-    let ip = json!({"ip": "192.0.2.7"});
-    for (body, status, said) in [
-        (json!({}), 400, "missing field `rule`"),
-        (json!({"rule": "api", "for": "1h"}), 400, "missing field `key`"),
-        (json!({"rule": "api", "key": ip, "for": "1h"}), 400, "either a limit or a decision; send one"),
-        (
-            json!({"rule": "api", "key": ip, "limit": "1/s", "decision": "allow", "for": "1h"}),
-            400,
-            "either a limit or a decision",
-        ),
-        (json!({"rule": "api", "key": ip, "limit": "1/s"}), 400, "either for or until; send one of them"),
-        (
-            json!({"rule": "api", "key": ip, "limit": "1/s", "for": "1h", "until": 1}),
-            400,
-            "either for or until",
-        ),
-        (
-            json!({"rule": "api", "key": ip, "limit": "60/min", "for": "1h"}),
-            400,
-            "write \"60/m\" or \"60/60s\" (at character 4)",
-        ),
-        (
-            json!({"rule": "api", "key": ip, "decision": "maybe", "for": "1h"}),
-            400,
-            "unknown variant `maybe`, expected `allow` or `deny`",
-        ),
-        (
-            json!({"rule": "api", "key": ip, "limit": "1/s", "for": "1y"}),
-            400,
-            "for \"1y\": unknown unit \"y\"",
-        ),
-        (
-            json!({"rule": "api", "key": ip, "limit": "1/s", "for": "366d"}),
-            400,
-            "for \"366d\": longer than a year",
-        ),
-        (json!({"rule": "api", "key": ip, "limit": "1/s", "for": "0s"}), 400, "for \"0s\": no time at all"),
-        (
-            json!({"rule": "api", "key": {"ip": "x"}, "limit": "1/s", "for": "1h"}),
-            400,
-            r#"attribute "ip" is no address"#,
-        ),
-        (
-            json!({"rule": "api", "key": {}, "limit": "1/s", "for": "1h"}),
-            400,
-            "key: \"ip\" is a part of this rule's key and missing",
-        ),
-        (
-            json!({"rule": "api", "key": {"ip": "192.0.2.7", "user": "ana"}, "limit": "1/s", "for": "1h"}),
-            400,
-            "key: \"user\" is no part of this rule's key",
-        ),
-        (
-            json!({"rule": "apy", "key": ip, "limit": "1/s", "for": "1h"}),
-            404,
-            "rule \"apy\": there is no rule of this name with a limit",
-        ),
-        (
-            json!({"rule": "office", "key": {}, "limit": "1/s", "for": "1h"}),
-            404,
-            "rule \"office\": there is no rule",
-        ),
-    ] {
-        let answer = keeper.put(&body);
-        assert_eq!(answer.status, status, "{body}");
-        assert!(answer.detail().contains(said), "{body} -> {}", answer.detail());
-    }
-    for (body, status, said) in [
-        (json!({"rule": "api"}), 400, "missing field `key`"),
-        (json!({"rule": "api", "key": {}}), 400, "\"ip\" is a part of this rule's key and missing"),
-        (json!({"rule": "api", "key": ip, "limit": "1/s"}), 400, "unknown field `limit`"),
-        (json!({"rule": "apy", "key": ip}), 404, "there is no rule of this name"),
-    ] {
-        let answer = keeper.delete(&body);
-        assert_eq!(answer.status, status, "{body}");
-        assert!(answer.detail().contains(said), "{body} -> {}", answer.detail());
+    for (table, ask) in
+        [(WRONG_PUTS, Keeper::put as fn(&mut Keeper, &Value) -> Answer), (WRONG_DELETES, Keeper::delete)]
+    {
+        for [body, status, said] in conformance::rows(table) {
+            let answer = ask(&mut keeper, &body.parse().expect(body));
+            assert_eq!(answer.status.to_string(), status, "{body}");
+            assert!(answer.detail().contains(said), "{body} -> {}", answer.detail());
+        }
     }
     assert_eq!(keeper.list(), json!([]));
 }

@@ -6,50 +6,33 @@ use tidegate_server::settings::Token;
 use crate::wire::http::{Talk, by, get, post, with_json};
 use crate::wire::{Running, settings};
 
+/// The path, the body and what is said.
+const WRONG: &str = r#"
+/v1/take |  | the body is empty; send one such as {
+/v1/take | [1] | the body is no JSON object
+/v1/take | { | body: EOF while parsing an object at line 1 column 1
+/v1/take | {"key":"ana"} | body: missing field `limit`
+/v1/take | {"key":"ana","limit":"1/s","burst":5} | unknown field `burst`, expected one of `key`,
+/v1/take | {"key":"a","key":"a","limit":"1/s"} | duplicate field `key` at line 1 column 16
+/v1/take | {"key":1,"limit":"1/s"} | invalid type: integer `1`, expected a string
+/v1/take | {"key":"a","limit":"1/s","cost":0} | expected a whole number of at least 1 (to look
+/v1/peek | {"key":"a","limit":"1/s","patience_ms":-1} | expected a whole number of milliseconds
+/v1/take | {"key":"a","limit":"60/min"} | limit "60/min": unknown unit "min"; write "60/m" or
+/v1/take | {"key":"a","limit":"60/min"} | (at character 4)
+/v1/adjust | {"key":"a","limit":"1/s","amount":0} | positive to charge and negative to give back
+/v1/adjust | {"key":"a","limit":"1/s"} | missing field `amount`
+/v1/adjust | {"key":"a","limit":"0/s","amount":1} | an amount of 0 admits nothing
+/v1/reset | {"key":"a","limits":"1/s"} | unknown field `limits`, expected `key` or `limit`
+/v1/reset | {"key":"a","limit":"1/min"} | unknown unit "min"
+/v1/release | {"permit":"x"} | send the "permit" of an answer of /v1/take
+/v1/renew | {"permit":1} | invalid type: integer `1`, expected a string
+"#;
+
 #[test]
 fn a_body_that_is_not_what_a_route_wants_is_said_to_be_so() {
     let running = Running::start();
     let mut talk = Talk::to(&running);
-    for (path, body, said) in [
-        ("/v1/take", "", "the body is empty; send one such as {"),
-        ("/v1/take", "[1]", "the body is no JSON object"),
-        ("/v1/take", "{", "body: EOF while parsing an object at line 1 column 1"),
-        ("/v1/take", r#"{"key":"ana"}"#, "body: missing field `limit`"),
-        (
-            "/v1/take",
-            r#"{"key":"ana","limit":"1/s","burst":5}"#,
-            "unknown field `burst`, expected one of `key`,",
-        ),
-        ("/v1/take", r#"{"key":"a","key":"a","limit":"1/s"}"#, "duplicate field `key` at line 1 column 16"),
-        ("/v1/take", r#"{"key":1,"limit":"1/s"}"#, "invalid type: integer `1`, expected a string"),
-        (
-            "/v1/take",
-            r#"{"key":"a","limit":"1/s","cost":0}"#,
-            "expected a whole number of at least 1 (to look",
-        ),
-        (
-            "/v1/peek",
-            r#"{"key":"a","limit":"1/s","patience_ms":-1}"#,
-            "expected a whole number of milliseconds",
-        ),
-        (
-            "/v1/take",
-            r#"{"key":"a","limit":"60/min"}"#,
-            r#"limit "60/min": unknown unit "min"; write "60/m" or"#,
-        ),
-        ("/v1/take", r#"{"key":"a","limit":"60/min"}"#, "(at character 4)"),
-        (
-            "/v1/adjust",
-            r#"{"key":"a","limit":"1/s","amount":0}"#,
-            "positive to charge and negative to give back",
-        ),
-        ("/v1/adjust", r#"{"key":"a","limit":"1/s"}"#, "missing field `amount`"),
-        ("/v1/adjust", r#"{"key":"a","limit":"0/s","amount":1}"#, "an amount of 0 admits nothing"),
-        ("/v1/reset", r#"{"key":"a","limits":"1/s"}"#, "unknown field `limits`, expected `key` or `limit`"),
-        ("/v1/reset", r#"{"key":"a","limit":"1/min"}"#, r#"unknown unit "min""#),
-        ("/v1/release", r#"{"permit":"x"}"#, r#"send the "permit" of an answer of /v1/take"#),
-        ("/v1/renew", r#"{"permit":1}"#, "invalid type: integer `1`, expected a string"),
-    ] {
+    for [path, body, said] in conformance::rows(WRONG) {
         let answer = talk.post(path, body);
         assert_eq!(answer.status, 400, "{path} {body}");
         assert!(answer.detail().contains(said), "{path} {body} -> {}", answer.detail());

@@ -48,6 +48,34 @@ limit = "1/h"
 mode = "shadow"
 "#;
 
+/// Series and their numbers.
+const NUMBERS: &str = r#"
+tidegate_admissions_total{rule="office",verdict="allowed"} | 1.0
+tidegate_admissions_total{rule="robots",verdict="denied"} | 1.0
+tidegate_admissions_total{rule="api",verdict="allowed"} | 5.0
+tidegate_admissions_total{rule="api",verdict="denied"} | 1.0
+tidegate_admissions_total{rule="api",verdict="impossible"} | 1.0
+tidegate_admissions_total{rule="api",verdict="store_full"} | 0.0
+tidegate_near_limit_total{rule="api"} | 2.0
+tidegate_shadow_decisions_total{rule="watched",verdict="allowed"} | 2.0
+tidegate_shadow_decisions_total{rule="watched",verdict="denied"} | 2.0
+tidegate_shadow_decisions_total{rule="api-strict",verdict="allowed"} | 4.0
+tidegate_shadow_decisions_total{rule="api-strict",verdict="denied"} | 2.0
+tidegate_candidate_differences_total{rule="api-strict",candidate_for="api",difference="stricter"} | 1.0
+tidegate_candidate_differences_total{rule="api-strict",candidate_for="api",difference="looser"} | 0.0
+tidegate_candidate_differences_total{rule="api-loose",candidate_for="api",difference="looser"} | 1.0
+tidegate_candidate_differences_total{rule="api-loose",candidate_for="api",difference="stricter"} | 0.0
+tidegate_unmatched_total | 1.0
+tidegate_rules | 6.0
+tidegate_rules_replaced_total | 0.0
+tidegate_rules_rejected_total | 0.0
+tidegate_rules_rejected | 0.0
+tidegate_overrides | 1.0
+tidegate_zone_bytes | 65536.0
+tidegate_zone_bytes{zone="logins"} | 131072.0
+tidegate_zone_inserts_total{zone="logins"} | 3.0
+"#;
+
 #[test]
 fn what_the_rules_said_is_counted() {
     let policy = Policy::from_toml(RULES).unwrap();
@@ -73,44 +101,8 @@ fn what_the_rules_said_is_counted() {
     assert_eq!(talk.ask(by("sesame", &with_json("PUT", "/v1/overrides", body))).status, 200);
 
     let numbers = metrics(&talk.ask(by("sesame", &get("/metrics"))).body);
-    for (series, number) in [
-        (r#"tidegate_admissions_total{rule="office",verdict="allowed"}"#, 1.0),
-        (r#"tidegate_admissions_total{rule="robots",verdict="denied"}"#, 1.0),
-        (r#"tidegate_admissions_total{rule="api",verdict="allowed"}"#, 5.0),
-        (r#"tidegate_admissions_total{rule="api",verdict="denied"}"#, 1.0),
-        (r#"tidegate_admissions_total{rule="api",verdict="impossible"}"#, 1.0),
-        (r#"tidegate_admissions_total{rule="api",verdict="store_full"}"#, 0.0),
-        (r#"tidegate_near_limit_total{rule="api"}"#, 2.0),
-        (r#"tidegate_shadow_decisions_total{rule="watched",verdict="allowed"}"#, 2.0),
-        (r#"tidegate_shadow_decisions_total{rule="watched",verdict="denied"}"#, 2.0),
-        (r#"tidegate_shadow_decisions_total{rule="api-strict",verdict="allowed"}"#, 4.0),
-        (r#"tidegate_shadow_decisions_total{rule="api-strict",verdict="denied"}"#, 2.0),
-        (
-            r#"tidegate_candidate_differences_total{rule="api-strict",candidate_for="api",difference="stricter"}"#,
-            1.0,
-        ),
-        (
-            r#"tidegate_candidate_differences_total{rule="api-strict",candidate_for="api",difference="looser"}"#,
-            0.0,
-        ),
-        (
-            r#"tidegate_candidate_differences_total{rule="api-loose",candidate_for="api",difference="looser"}"#,
-            1.0,
-        ),
-        (
-            r#"tidegate_candidate_differences_total{rule="api-loose",candidate_for="api",difference="stricter"}"#,
-            0.0,
-        ),
-        ("tidegate_unmatched_total", 1.0),
-        ("tidegate_rules", 6.0),
-        ("tidegate_rules_replaced_total", 0.0),
-        ("tidegate_rules_rejected_total", 0.0),
-        ("tidegate_rules_rejected", 0.0),
-        ("tidegate_overrides", 1.0),
-        ("tidegate_zone_bytes", 65_536.0),
-        (r#"tidegate_zone_bytes{zone="logins"}"#, 131_072.0),
-        (r#"tidegate_zone_inserts_total{zone="logins"}"#, 3.0),
-    ] {
+    for [series, number] in conformance::rows(NUMBERS) {
+        let number: f64 = number.parse().expect(number);
         assert_eq!(numbers.get(series), Some(&number), "{series} in {numbers:#?}");
     }
     for not_there in [

@@ -1,40 +1,12 @@
 //! Zones in files, as programs use them.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process;
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
+use conformance::Folder;
 use tidegate::{AdHoc, Ask, HOUR, Limit, Limiter, ManualClock, SECOND, Zone, ask};
-
-/// A folder of its own for each test, gone with it.
-pub(super) struct Folder(PathBuf);
-
-impl Folder {
-    pub(super) fn new() -> Folder {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let name = format!("tidegate-it-{}-{}", process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let path = std::env::temp_dir().join(name);
-        fs::create_dir_all(&path).expect("a folder for temporary files");
-        Folder(path)
-    }
-
-    pub(super) fn zone(&self) -> PathBuf {
-        self.0.join("zone.tg")
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 fn open(path: &Path) -> Zone {
     Zone::in_file(path, 1 << 16).expect("a zone")
@@ -94,12 +66,12 @@ fn what_is_no_zone_of_this_size_is_refused_and_left_alone() {
     drop(open(&folder.zone()));
     let wrong_size = Zone::in_file(folder.zone(), 1 << 20).unwrap_err();
     assert!(wrong_size.is_wrong_size(), "{wrong_size}");
-    let foreign = folder.0.join("notes.txt");
+    let foreign = folder.path().join("notes.txt");
     fs::write(&foreign, "dear diary".repeat(1000)).expect("it is written");
     let refused = Zone::in_file(&foreign, 1 << 16).unwrap_err();
     assert!(refused.is_not_a_zone() && refused.to_string().contains("notes.txt"), "{refused}");
     assert_eq!(fs::read_to_string(&foreign).expect("it is there"), "dear diary".repeat(1000));
-    let nowhere = Zone::in_file(folder.0.join("no/such/folder/zone.tg"), 1 << 16).unwrap_err();
+    let nowhere = Zone::in_file(folder.path().join("no/such/folder/zone.tg"), 1 << 16).unwrap_err();
     assert!(nowhere.to_string().contains("no/such/folder"), "{nowhere}");
 }
 

@@ -5,12 +5,11 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use conformance::Folder;
 use tidegate::{
     Algorithm, Ask, Cost, HOUR, Key, Limit, Limiter, MINUTE, ManualClock, SECOND, Subject, Zone, ZoneError,
     Zones,
 };
-
-use super::file::Folder;
 
 const MICROSECOND: std::time::Duration = std::time::Duration::from_micros(1);
 
