@@ -16,7 +16,7 @@ use crate::refusal::Refusal;
 use crate::store::Memory;
 use crate::store::name::Name;
 use crate::time::{Clock, HOUR};
-use crate::wait::{Acquiring, Enqueued, Visit, block_on};
+use crate::wait::{Acquiring, Enqueued, KeyAcquire, Waited, block_on};
 
 /// For each subject, at most so many in flight; clones share them.
 ///
@@ -83,14 +83,14 @@ impl Permits {
 
     /// A place now, or not at all.
     pub fn enter(&self, ask: impl IntoAsk) -> Result<Permit, Refusal> {
-        let visit = self.limiter.visit(ask);
-        let decision = self.limiter.admit_named(visit.name(), visit.ask());
-        Ok(Permit::of(&self.limiter, visit.name(), decision.into_result()?))
+        let state = self.limiter.key_acquire(ask);
+        let decision = self.limiter.admit_named(state.name(), state.ask());
+        Ok(Permit::of(&self.limiter, state.name(), decision.into_result()?))
     }
 
     /// Waits for a place; to be awaited on any runtime, or to block a thread with.
     pub fn acquire(&self, ask: impl IntoAsk) -> Entering {
-        Entering { visit: self.limiter.visit(ask), limiter: self.limiter.clone() }
+        Entering { inner: self.limiter.key_acquire(ask), limiter: self.limiter.clone() }
     }
 
     /// What [`Permits::enter`] would say, and how many places are free.
@@ -137,7 +137,7 @@ impl Permit {
 
     /// The permit of what a limiter decided about this key.
     pub(crate) fn claimed(limiter: &Limiter, key: impl IntoAsk, decision: Decision) -> Permit {
-        Permit::of(limiter, limiter.visit(key).name(), decision)
+        Permit::of(limiter, limiter.key_acquire(key).name(), decision)
     }
 
     /// The number, to be written down elsewhere; `None` if it was asked for with a cost of 0 and holds no place.
@@ -173,16 +173,16 @@ impl fmt::Debug for Permit {
 }
 
 /// Waits for a place in flight; made by [`Permits::acquire`].
-#[must_use = "nobody waits until this is awaited or blocked on"]
+#[must_use = "it waits only if it is awaited or blocked on"]
 pub struct Entering {
-    visit: Visit,
+    inner: KeyAcquire,
     limiter: Limiter,
 }
 
 impl Entering {
     /// Waits at most this long. Nobody knows when a place comes back, so this is found out by waiting.
     pub fn within(self, longest: Duration) -> Entering {
-        Entering { visit: self.visit.within(longest), limiter: self.limiter }
+        Entering { inner: self.inner.within(longest), limiter: self.limiter }
     }
 
     /// Joins the queue now instead of when it is first polled, as [`Acquire::enqueue`](crate::Acquire::enqueue) does.
@@ -194,13 +194,21 @@ impl Entering {
     pub fn blocking(self) -> Result<Permit, Refusal> {
         block_on(self)
     }
+
+    fn permit(&self, waited: Waited) -> Permit {
+        Permit::of(&self.limiter, self.inner.name(), waited.decision)
+    }
 }
 
 impl Acquiring for Entering {
     type Passed = Permit;
 
+    fn join(&mut self) -> Option<Result<Permit, Refusal>> {
+        Some(self.inner.join_for_wait()?.map(|waited| self.permit(waited)))
+    }
+
     fn position(&self) -> Option<usize> {
-        self.visit.position()
+        self.inner.position()
     }
 }
 
@@ -208,13 +216,12 @@ impl Future for Entering {
     type Output = Result<Permit, Refusal>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let passed = self.visit.poll(context);
-        passed.map_ok(|waited| Permit::of(&self.limiter, self.visit.name(), waited.decision))
+        self.inner.poll(context).map_ok(|waited| self.permit(waited))
     }
 }
 
 impl fmt::Debug for Entering {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_tuple("Entering").field(&self.visit.ask()).finish()
+        out.debug_tuple("Entering").field(&self.inner.ask()).finish()
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::hall::Hall;
+use super::class_queue::Shared;
 use crate::adaptive::Outcome;
 use crate::time::Timestamp;
 
@@ -21,7 +21,7 @@ use crate::time::Timestamp;
 /// ```
 #[must_use = "a place that is dropped at once limits nothing"]
 pub struct Place {
-    hall: Arc<Hall>,
+    shared: Arc<Shared>,
     class: usize,
     entered: Timestamp,
     outcome: Outcome,
@@ -30,9 +30,9 @@ pub struct Place {
 impl Place {
     /// The place that was taken for somebody, from now on.
     #[inline]
-    pub(super) fn new(hall: Arc<Hall>, class: usize) -> Place {
-        let entered = hall.entered_at();
-        Place { hall, class, entered, outcome: Outcome::Ignored }
+    pub(super) fn new(shared: Arc<Shared>, class: usize) -> Place {
+        let entered = shared.entered_at();
+        Place { shared, class, entered, outcome: Outcome::Ignored }
     }
 
     /// The rank of the class that it was given to.
@@ -42,7 +42,7 @@ impl Place {
 
     /// How long it has been in use; nothing where the number of places is fixed, for which no clock is read.
     pub fn lasted(&self) -> Duration {
-        self.hall.since(self.entered).to_duration()
+        self.shared.since(self.entered).to_duration()
     }
 
     /// Gives the place back and says how the call ended, from which a number that adapts learns.
@@ -53,7 +53,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.hall.leave(self.class, self.entered, self.outcome);
+        self.shared.leave(self.class, self.entered, self.outcome);
     }
 }
 

@@ -1,22 +1,23 @@
-//! One who waits, as a value: to be awaited on any runtime, or to block a thread with.
+//! A waiter as a value: to be awaited on any runtime, or to block a thread with.
 
 use std::fmt;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker, ready};
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-use super::room::{Coming, Entered, Passed, Ticket};
+use super::key_fifo::{KeyFifo, Passed, Request, WaiterAsk};
 use super::taken::Taken;
-use super::{Acquiring, Enqueued, TrackedTake, Venue};
+use super::wait_queue::Joined;
+use super::{AcquireState, Acquiring, Enqueued, TrackedTake, WaitTarget};
 use crate::ask::Ask;
 use crate::decision::Decision;
 use crate::refusal::Refusal;
 use crate::store::name::Name;
 use crate::time::Ticks;
 
-/// How long somebody waited, and what was decided then.
+/// The length of a wait, and the decision at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Waited {
@@ -27,10 +28,6 @@ pub struct Waited {
 }
 
 impl Waited {
-    pub(super) fn at_once(decision: Decision) -> Waited {
-        Waited::new(Ticks::ZERO, decision)
-    }
-
     pub(super) fn new(span: Ticks, decision: Decision) -> Waited {
         Waited { duration: span.to_duration(), decision }
     }
@@ -38,29 +35,29 @@ impl Waited {
 
 /// Waits its turn; made by the `acquire` of limiters.
 ///
-/// Await it on any runtime, or call [`Acquire::blocking`] on a thread. It asks, and gets its place in the
-/// line, when it is first polled, and may be moved and polled elsewhere afterwards. Dropped before it has
-/// passed, it gives the place back and those behind move up.
-#[must_use = "nobody waits until this is awaited or blocked on"]
+/// Await it on any runtime, or call [`Acquire::blocking`] on a thread. It asks, and joins the
+/// queue, when it is first polled, and may be moved and polled by another task afterwards. Dropped before it has
+/// passed, it leaves the queue and those behind move up.
+#[must_use = "it waits only if it is awaited or blocked on"]
 pub struct Acquire {
-    visit: Visit,
+    inner: KeyAcquire,
 }
 
 impl Acquire {
-    pub(crate) fn new(visit: Visit) -> Acquire {
-        Acquire { visit }
+    pub(crate) fn new(inner: KeyAcquire) -> Acquire {
+        Acquire { inner }
     }
 
     /// Waits at most this long: refused at once if it would take longer.
     pub fn within(self, longest: Duration) -> Acquire {
-        Acquire { visit: self.visit.within(longest) }
+        Acquire { inner: self.inner.within(longest) }
     }
 
     /// Waits for a take that can be refunded.
     pub fn tracked(self) -> AcquireTracked {
-        let mut visit = self.visit;
-        visit.is_tracked = true;
-        AcquireTracked { visit }
+        let mut inner = self.inner;
+        inner.is_tracked = true;
+        AcquireTracked { inner }
     }
 
     /// Joins the queue now instead of when it is first polled, by one decision: passed, denied, or waiting.
@@ -90,8 +87,12 @@ impl Acquire {
 impl Acquiring for Acquire {
     type Passed = Waited;
 
+    fn join(&mut self) -> Option<Result<Waited, Refusal>> {
+        self.inner.join_for_wait()
+    }
+
     fn position(&self) -> Option<usize> {
-        self.visit.position()
+        self.inner.position()
     }
 }
 
@@ -99,20 +100,20 @@ impl Future for Acquire {
     type Output = Result<Waited, Refusal>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.visit.poll(context)
+        self.inner.poll(context)
     }
 }
 
 impl fmt::Debug for Acquire {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Acquire").field("ask", &self.visit.ask).finish_non_exhaustive()
+        out.debug_struct("Acquire").field("ask", &self.inner.ask).finish_non_exhaustive()
     }
 }
 
 /// Waits its turn like [`Acquire`], with a receipt of the take; made by [`Acquire::tracked`].
 #[must_use = "nothing waits until this is awaited or blocked on"]
 pub struct AcquireTracked {
-    visit: Visit,
+    inner: KeyAcquire,
 }
 
 impl AcquireTracked {
@@ -130,8 +131,12 @@ impl AcquireTracked {
 impl Acquiring for AcquireTracked {
     type Passed = (Waited, TrackedTake);
 
+    fn join(&mut self) -> Option<Result<(Waited, TrackedTake), Refusal>> {
+        Some(self.inner.join()?.map(|passed| self.inner.tracked(passed)))
+    }
+
     fn position(&self) -> Option<usize> {
-        self.visit.position()
+        self.inner.position()
     }
 }
 
@@ -139,60 +144,43 @@ impl Future for AcquireTracked {
     type Output = Result<(Waited, TrackedTake), Refusal>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let passed = ready!(self.visit.poll_passed(context));
-        Poll::Ready(passed.map(|Passed { waited, taken }| {
-            let (account, receipt) = taken.into_tracked();
-            (waited, TrackedTake::new(self.visit.venue.clone(), account, receipt))
-        }))
+        self.inner.poll_passed(context).map_ok(|passed| self.inner.tracked(passed))
     }
 }
 
 impl fmt::Debug for AcquireTracked {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("AcquireTracked").field("ask", &self.visit.ask).finish_non_exhaustive()
+        out.debug_struct("AcquireTracked").field("ask", &self.inner.ask).finish_non_exhaustive()
     }
 }
 
-/// One who comes, waits if need be, and goes.
-pub(crate) struct Visit {
-    venue: Arc<dyn Venue>,
+/// An ask of a key that passes or waits: what all futures over [`KeyFifo`] are made of.
+pub(crate) struct KeyAcquire {
+    target: Arc<dyn WaitTarget>,
     name: Name,
     /// Nothing, if its cost is 0.
     ask: Option<Ask>,
     is_tracked: bool,
-    patience: Option<Ticks>,
-    progress: Progress,
+    max_wait: Option<Ticks>,
+    state: AcquireState<KeyFifo>,
 }
 
-enum Progress {
-    Outside,
-    InLine(Ticket),
-    Over,
-}
-
-impl Visit {
+impl KeyAcquire {
     pub(crate) fn new(
-        venue: Arc<dyn Venue>,
+        target: Arc<dyn WaitTarget>,
         name: Name,
         ask: Option<Ask>,
-        patience: Option<Duration>,
-    ) -> Visit {
-        let patience = patience.map(Ticks::saturating_from);
-        // A place is waited for in the line, never reserved ahead.
+        max_wait: Option<Duration>,
+    ) -> KeyAcquire {
+        let max_wait = max_wait.map(Ticks::saturating_from);
+        // A turn is waited for in the queue, never reserved ahead.
         let ask = ask.map(|ask| Ask { patience: Ticks::ZERO, ..ask });
-        Visit { venue, name, ask, is_tracked: false, patience, progress: Progress::Outside }
+        KeyAcquire { target, name, ask, is_tracked: false, max_wait, state: AcquireState::NotQueued }
     }
 
-    pub(crate) fn within(mut self, longest: Duration) -> Visit {
-        self.patience = Some(Ticks::saturating_from(longest));
+    pub(crate) fn within(mut self, longest: Duration) -> KeyAcquire {
+        self.max_wait = Some(Ticks::saturating_from(longest));
         self
-    }
-
-    pub(crate) fn position(&self) -> Option<usize> {
-        match self.progress {
-            Progress::InLine(ticket) => self.venue.room().position(ticket),
-            Progress::Outside | Progress::Over => None,
-        }
     }
 
     pub(crate) fn name(&self) -> &Name {
@@ -203,45 +191,44 @@ impl Visit {
         self.ask
     }
 
+    pub(crate) fn position(&self) -> Option<usize> {
+        self.state.position()
+    }
+
     pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Waited, Refusal>> {
         self.poll_passed(context).map_ok(|passed| passed.waited)
     }
 
     fn poll_passed(&mut self, context: &mut Context<'_>) -> Poll<Result<Passed, Refusal>> {
-        let poll = match self.progress {
-            Progress::Outside => match self.enter(context.waker()) {
-                Entered::Settled(result) => Poll::Ready(result),
-                Entered::Waits(ticket) => {
-                    self.progress = Progress::InLine(ticket);
-                    Poll::Pending
-                }
-            },
-            Progress::InLine(ticket) => self.venue.room().poll(ticket, context.waker()),
-            Progress::Over => panic!("a wait was awaited again after it was over"),
-        };
-        if poll.is_ready() {
-            self.progress = Progress::Over;
+        match self.join() {
+            Some(result) => Poll::Ready(result),
+            None => self.state.poll(context.waker()),
         }
-        poll
     }
 
-    /// Asks, and gets a place in the line if it has to wait.
-    fn enter(&self, waker: &Waker) -> Entered {
-        let Visit { venue, name, is_tracked, patience, .. } = self;
-        let Some(ask) = self.ask else {
-            let taken = Taken::nothing(&**venue, venue.account(name));
-            return Entered::Settled(Ok(Passed::at_once(taken)));
-        };
-        let coming = Coming { name, ask, is_tracked: *is_tracked, patience: *patience };
-        venue.room().enter(venue, coming, waker)
+    fn tracked(&self, passed: Passed) -> (Waited, TrackedTake) {
+        let (account, receipt) = passed.taken.into_tracked();
+        (passed.waited, TrackedTake::new(self.target.clone(), account, receipt))
     }
-}
 
-impl Drop for Visit {
-    fn drop(&mut self) {
-        if let Progress::InLine(ticket) = self.progress {
-            self.venue.room().leave(&self.venue, ticket);
-        }
+    /// Joins like [`KeyAcquire::join`], and returns the wait alone.
+    pub(crate) fn join_for_wait(&mut self) -> Option<Result<Waited, Refusal>> {
+        Some(self.join()?.map(|passed| passed.waited))
+    }
+
+    /// Joins the queue, unless it has done so before; returns the result if it does not wait.
+    pub(super) fn join(&mut self) -> Option<Result<Passed, Refusal>> {
+        let KeyAcquire { target, name, ask, is_tracked, max_wait, state } = self;
+        state.join(|| match *ask {
+            Some(ask) => {
+                let ask = WaiterAsk { ask, is_tracked: *is_tracked };
+                target.queue().acquire(target, Request { name, ask, max_wait: *max_wait })
+            }
+            None => {
+                let taken = Taken::nothing(&**target, target.account(name));
+                Joined::Over(Ok(Passed::after(Ticks::ZERO, taken)))
+            }
+        })
     }
 }
 

@@ -1,34 +1,40 @@
-//! Waiting done right: one at a time, in the order of arrival, as long as one is willing to.
+//! Queues of waiters: one mechanism ([`WaitQueue`]), and policies that say which waiter is next, and when.
 //!
 //! ```text
-//!   acquire --> passes at once, if nobody of this key waits
-//!          \--> too long, too many: refused at once
-//!           \-> [ room:  key a: 1st 2nd 3rd ]      one line per key that has waiters
-//!               [        key b: 1st         ]
-//!                           ^
-//!   clock: "it is time" ----'  the head takes, is woken, and the next one is due
+//!   acquire --> passes at once, if its key has no waiters
+//!          \--> too long, too many: denied at once
+//!           \-> [ key a: 1st 2nd 3rd ]      one queue per key that has waiters
+//!               [ key b: 1st         ]
+//!                     ^
+//!   clock: "it is due" `  the policy takes for the next waiter, which is woken
 //! ```
 //!
-//! Those who wait have spent nothing yet: whoever leaves takes nothing along, and all behind move up. Only the
-//! head of a line takes, and somebody else's clock tells the room when: one alarm per room, on the one timer
-//! thread of the process or on a clock that is set by hand. No thread, task or timer belongs to a waiter.
+//! The queue owns the lock, the one alarm (on the timer thread of the process, or on a manual clock), tickets, wakers,
+//! cancellation, the bound of waiters and what a step back of the clock means. [`KeyFifo`] is the policy of limiters,
+//! shapers, pacers and permits: its waiters have spent nothing, only the head takes, and when one leaves, those behind
+//! move up. The policies of the concurrency limiter and of the outbound layer are with them.
 
 mod acquire;
-mod line;
-mod lines;
+mod key_fifo;
+mod outlook;
+mod policy;
 mod queued;
-mod room;
+mod state;
 mod taken;
 #[cfg(all(test, not(tidegate_models)))]
 mod tests;
 mod tracked;
+mod wait_queue;
 
 pub use acquire::{Acquire, AcquireTracked, Waited};
-pub(crate) use acquire::{Visit, block_on};
-pub(crate) use queued::Acquiring;
+pub(crate) use acquire::{KeyAcquire, block_on};
+pub(crate) use key_fifo::KeyFifo;
+pub use policy::{Cause, Next, QueuePolicy, Turn};
+pub(crate) use queued::{AcquireState, Acquiring};
 pub use queued::{Enqueued, Queued};
-pub(crate) use room::Room;
+pub use state::{Entry, KeyQueue, QueueState, Ticket};
 pub use tracked::TrackedTake;
+pub use wait_queue::{Joined, WaitQueue, Waiter};
 
 use crate::algorithm::State;
 use crate::ask::{Adjusted, Ask, Cost};
@@ -37,15 +43,15 @@ use crate::store::OpenReceipt;
 use crate::store::name::{Account, Name};
 use crate::time::{Source, Timestamp};
 
-/// The most who may wait at once, unless it is told otherwise.
+/// The most waiters of a limiter unless set.
 pub(crate) const MAX_WAITERS: usize = 1 << 16;
 
-/// What people wait for.
-pub(crate) trait Venue: Send + Sync {
-    /// Where they wait.
-    fn room(&self) -> &Room;
+/// The owner of a queue whose waiters take from a limit.
+pub(crate) trait WaitTarget: Send + Sync {
+    /// Returns the queue.
+    fn queue(&self) -> &WaitQueue<KeyFifo>;
 
-    /// Whose time counts.
+    /// Returns the clock that decides.
     fn clock(&self) -> &Source;
 
     /// A subject's state under the limit in force.

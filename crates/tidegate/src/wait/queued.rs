@@ -2,8 +2,10 @@
 
 use std::fmt;
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 
+use super::policy::QueuePolicy;
+use super::wait_queue::{Joined, Waiter};
 use crate::refusal::Refusal;
 
 /// A future that joins a queue when it is first polled.
@@ -11,8 +13,50 @@ pub trait Acquiring: Future<Output = Result<<Self as Acquiring>::Passed, Refusal
     /// The result of a wait that ended well.
     type Passed;
 
+    /// Joins the queue; returns the result if it does not wait.
+    fn join(&mut self) -> Option<Result<Self::Passed, Refusal>>;
+
     /// Returns how many waiters are ahead of it; `None` if it does not wait.
     fn position(&self) -> Option<usize>;
+}
+
+/// The state machine behind a future that acquires.
+#[derive(Debug)]
+pub(crate) enum AcquireState<P: QueuePolicy> {
+    NotQueued,
+    Queued(Waiter<P>),
+    Done,
+}
+
+impl<P: QueuePolicy> AcquireState<P> {
+    /// Joins the queue, unless it has done so before; returns the result if it does not wait.
+    pub(crate) fn join(
+        &mut self,
+        join: impl FnOnce() -> Joined<P, Waiter<P>>,
+    ) -> Option<Result<P::Grant, P::Denial>> {
+        let AcquireState::NotQueued = self else { return None };
+        *self = AcquireState::Done;
+        match join() {
+            Joined::Over(result) => return Some(result),
+            Joined::Waiting(waiter) => *self = AcquireState::Queued(waiter),
+        }
+        None
+    }
+
+    /// Returns the result once the wait is over.
+    pub(crate) fn poll(&mut self, waker: &Waker) -> Poll<Result<P::Grant, P::Denial>> {
+        let AcquireState::Queued(waiter) = self else { panic!("a wait was awaited again after it was over") };
+        let result = ready!(waiter.poll(waker));
+        *self = AcquireState::Done;
+        Poll::Ready(result)
+    }
+
+    pub(crate) fn position(&self) -> Option<usize> {
+        match self {
+            AcquireState::Queued(waiter) => waiter.position(),
+            AcquireState::NotQueued | AcquireState::Done => None,
+        }
+    }
 }
 
 /// The outcome of joining a queue, by one decision; made by [`Acquire::enqueue`](crate::Acquire::enqueue).
@@ -36,11 +80,10 @@ pub struct Queued<A> {
 
 impl<A: Acquiring> Enqueued<A> {
     pub(crate) fn of(mut acquire: A) -> Enqueued<A> {
-        // A waiter keeps the waker of its last poll; until it is awaited there is none to wake.
-        match Pin::new(&mut acquire).poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(Ok(passed)) => Enqueued::Passed(passed),
-            Poll::Ready(Err(refusal)) => Enqueued::Denied(refusal),
-            Poll::Pending => Enqueued::Waiting(Queued { acquire }),
+        match acquire.join() {
+            Some(Ok(passed)) => Enqueued::Passed(passed),
+            Some(Err(refusal)) => Enqueued::Denied(refusal),
+            None => Enqueued::Waiting(Queued { acquire }),
         }
     }
 }

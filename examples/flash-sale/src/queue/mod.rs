@@ -10,16 +10,13 @@ mod turn;
 pub use turn::{Claim, Turn};
 
 use std::fmt;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use futures_util::FutureExt;
-use tidegate::{Algorithm, Limit, Limiter, Timestamp};
+use tidegate::{Algorithm, Enqueued, Limit, Limiter, Timestamp};
 
 use line::{Line, Place, lock};
-use turn::Coming;
+use turn::Waits;
 
 /// One bucket for all.
 const EVERYBODY: &str = "everybody";
@@ -84,16 +81,12 @@ impl Queue {
         if let Some(ahead) = line.places_ahead_of_a_free_one(wanted.address, self.per_address) {
             return Err(self.interval.saturating_mul(u32::try_from(ahead).unwrap_or(u32::MAX)).max(A_WHILE));
         }
-        let mut acquire = self.limiter.acquire(EVERYBODY);
-        let early = Pin::new(&mut acquire).poll(&mut Context::from_waker(Waker::noop()));
-        let acquire = match early {
-            Poll::Ready(Err(refusal)) => return Err(refusal.retry_after().unwrap_or(A_WHILE)),
-            Poll::Ready(Ok(_)) => None,
-            Poll::Pending => Some(acquire),
+        let queued = match self.limiter.acquire(EVERYBODY).enqueue() {
+            Enqueued::Denied(denial) => return Err(denial.retry_after().unwrap_or(A_WHILE)),
+            Enqueued::Passed(_) => None,
+            Enqueued::Waiting(queued) => Some(queued),
         };
-        let number = line.next_number(acquire.is_some());
-        let coming = Coming::new(acquire, number, &self.line).shared();
-        let place = line.hold(wanted, number, coming);
+        let place = line.hold(wanted, Waits::new(queued));
         drop(line);
         Ok(self.turn(place))
     }
