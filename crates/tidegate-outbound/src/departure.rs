@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use tidegate::wait_queue::{Joined, WaitQueue, Waiter};
-use tidegate::{Clock, Key, Ticks};
+use tidegate::wait_queue::{WaitQueue, Waiter};
+use tidegate::{Clock, Ticks};
 use tidegate_tower::ResponseHead;
 
 use crate::course::Terms;
-use crate::origin_state::{Exit, Reply};
-use crate::origins::{self, Origins};
+use crate::origin_state::Exit;
+use crate::origins::{self, Origins, QUEUES};
 use crate::told::Told;
 
 /// The settings of a layer.
@@ -42,23 +42,13 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(settings: Settings) -> Shared {
-        let queue = Origins::new_queue(settings.most_waiting);
+        let queue = WaitQueue::new(Origins::default(), settings.most_waiting.saturating_mul(QUEUES));
         Shared { settings, queue, random: RandomState::new(), drawn: AtomicU64::new(0) }
-    }
-
-    /// A call comes: it leaves at once, waits, or fails.
-    pub(crate) fn enter(self: &Arc<Shared>, key: &Key) -> Joined<Origins, Waiter<Origins>> {
-        self.queue.join(self, |state, turn| origins::enter(state, turn, key))
-    }
-
-    /// Notes the time, so that the length of a later step back of the clock is known.
-    pub(crate) fn note_time(self: &Arc<Shared>) {
-        self.queue.with(self, |_, _| ());
     }
 
     /// Returns how many calls wait, and how many origins are remembered.
     pub(crate) fn counts(&self) -> (usize, usize) {
-        self.queue.lock(|state| (state.waiting(), state.policy.len()))
+        self.queue.lock(|state| (state.waiting(), origins::count(state)))
     }
 
     /// Returns a number that cannot be foreseen.
@@ -109,7 +99,7 @@ impl Departure {
         shared.queue.with(shared, |state, turn| {
             let Some(queue) = state.queue(id) else { return };
             match self.has_left {
-                true => queue.state.ended(terms, turn.now, &exit, Reply { told, chance }),
+                true => queue.state.ended(terms, turn.now, &exit, told, chance),
                 false => queue.state.take_back(terms, turn.now, exit),
             }
             state.serve(turn, id);

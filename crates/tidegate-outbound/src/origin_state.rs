@@ -1,10 +1,10 @@
 //! The state of one origin beside its waiters: its course, and the calls that are leaving or on their way.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tidegate::wait_queue::Ticket;
-use tidegate::{Key, Ticks, Timestamp};
+use tidegate::{Ticks, Timestamp};
 
 use crate::course::{Answer, Course, LetGo, Look, Terms};
 use crate::held::{Held, Reason};
@@ -28,24 +28,16 @@ pub(crate) struct Exit {
     let_go: LetGo,
 }
 
-/// The end of a call, and a random number for the jitter.
-#[derive(Clone, Copy)]
-pub(crate) struct Reply<'a> {
-    pub(crate) told: &'a Told,
-    pub(crate) chance: u64,
-}
-
 /// The state of one origin.
 #[derive(Debug, Default)]
 pub(crate) struct OriginState {
-    pub(crate) key: Option<Key>,
     pub(crate) course: Course,
     /// How many were let go and have not left yet.
     leaving: u64,
     /// Those that have left and are not answered yet, by the moment at which they were let go, and when they left.
     on_their_way: BTreeMap<u64, Timestamp>,
-    /// Those among them that left so long ago that what a server says is left is without them.
-    hanging: BTreeSet<u64>,
+    /// How many besides left so long ago that what a server says is left is without them.
+    hanging: u64,
     /// Counts what happens, to tell earlier from later.
     moment: u64,
     /// When something was learned last.
@@ -55,10 +47,6 @@ pub(crate) struct OriginState {
 }
 
 impl OriginState {
-    pub(crate) fn of(key: Option<Key>) -> OriginState {
-        OriginState { key, ..OriginState::default() }
-    }
-
     fn next_moment(&mut self) -> u64 {
         self.moment += 1;
         self.moment
@@ -123,11 +111,10 @@ impl OriginState {
         leaves
     }
 
-    /// Notes that a call has ended, with an answer or without one.
-    pub(crate) fn ended(&mut self, terms: &Terms, now: Timestamp, exit: &Exit, reply: Reply<'_>) {
-        let Reply { told, chance } = reply;
+    /// Notes that a call has ended, with an answer or without one; chance decides the jitter.
+    pub(crate) fn ended(&mut self, terms: &Terms, now: Timestamp, exit: &Exit, told: &Told, chance: u64) {
         if self.on_their_way.remove(&exit.left_at).is_none() {
-            self.hanging.remove(&exit.left_at);
+            self.hanging = self.hanging.saturating_sub(1);
         }
         self.course.ended(&exit.let_go, told.went);
         if told.is_nothing() {
@@ -136,9 +123,8 @@ impl OriginState {
         self.set_hanging_apart(now);
         // Answers may cross: it is not known which of those on their way this one has counted.
         let others = self.leaving + self.on_their_way.len() as u64;
-        let learned = self.next_moment();
-        self.learned = learned;
-        let answer = Answer { told, left_at: exit.left_at, learned, others, chance };
+        self.learned = self.next_moment();
+        let answer = Answer { told, left_at: exit.left_at, learned: self.learned, others, chance };
         self.course.learn(terms, now, &answer);
         self.tail = None;
     }
@@ -148,7 +134,8 @@ impl OriginState {
             if now.since(*eldest.get()) <= SURELY_COUNTED {
                 return;
             }
-            self.hanging.insert(eldest.remove_entry().0);
+            eldest.remove();
+            self.hanging += 1;
         }
     }
 
@@ -163,7 +150,7 @@ impl OriginState {
 
     /// Returns how many calls may leave before anything holds them back, if none is leaving and nothing does yet.
     pub(crate) fn looseness(&mut self, terms: &Terms, now: Timestamp) -> Option<i128> {
-        let is_empty = self.leaving == 0 && self.on_their_way.is_empty() && self.hanging.is_empty();
+        let is_empty = self.leaving == 0 && self.on_their_way.is_empty() && self.hanging == 0;
         if is_empty { self.course.looseness(terms, now) } else { None }
     }
 }

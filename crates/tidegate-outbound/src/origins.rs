@@ -5,15 +5,16 @@
 //! newcomers share one: they may then wait for each other's sake, and none leaves too early. The keys that share are
 //! remembered, so that no other waits for their sake once there is room again.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
+use std::ops::ControlFlow::{Break, Continue};
 use std::time::Duration;
 
 use tidegate::wait_queue::{
     Cause, Entry, Joined, KeyQueue, Next, QueuePolicy, QueueState, Ticket, Turn, WaitQueue,
 };
-use tidegate::{Clock, Key, Ticks, Timestamp};
+use tidegate::{Clock, Key, Ticks};
 
-use crate::course::{Look, Terms};
+use crate::course::Look;
 use crate::departure::Shared;
 use crate::held::{Held, Reason};
 use crate::origin_state::{Exit, OriginState};
@@ -27,33 +28,17 @@ pub(crate) const QUEUES: usize = 16;
 /// By less than this a clock wavers rather than steps; if that counted, many times a little would end a hold too early.
 const STEP: Ticks = Ticks::saturating_from(Duration::from_millis(1));
 
-/// The queue that origins share for which there is none; it is the first that is opened.
-const SHARED: u64 = 0;
-
 /// The order of outgoing calls: first in, first out for each origin, as soon as nothing holds it back.
 #[derive(Debug, Default)]
 pub(crate) struct Origins {
-    ids: HashMap<Key, u64>,
     /// The keys of calls in the shared queue, while what was learned there counts.
     sharing: HashSet<Key>,
 }
 
-impl Origins {
-    /// The queue of a layer in which so many calls may wait for one origin.
-    pub(crate) fn new_queue(most_waiting: usize) -> WaitQueue<Origins> {
-        let queue = WaitQueue::new(Origins::default(), most_waiting.saturating_mul(QUEUES));
-        queue.lock(|state| state.open(OriginState::of(None)));
-        queue
-    }
-
-    /// Returns how many origins are remembered.
-    pub(crate) fn len(&self) -> usize {
-        self.ids.len()
-    }
-}
-
 impl QueuePolicy for Origins {
     type Owner = Shared;
+    /// `None` is the origin that all those share for which there is no other.
+    type Key = Option<Key>;
     type Ask = ();
     type State = OriginState;
     type Grant = Exit;
@@ -126,26 +111,25 @@ impl QueuePolicy for Origins {
 
 /// A call comes: it leaves at once, waits, or fails.
 pub(crate) fn enter(state: &mut QueueState<Origins>, turn: Turn<'_, Origins>, key: &Key) -> Joined<Origins> {
-    let (settings, now) = (&turn.owner.settings, turn.now);
+    let (settings, now, is_full) = (&turn.owner.settings, turn.now, state.is_full());
     let id = origin_of(state, turn, key);
-    let (ticket, is_full) = (state.draw(id), state.is_full());
     let queue = state.queue(id).expect("the queue was found or opened just now");
-    if queue.is_empty() && queue.state.course.look(&settings.terms, now) == Look::Clear {
-        return Joined::Over(Ok(queue.state.let_go(&settings.terms, now, ticket, now)));
+    let (ticket, waiting) = (queue.draw(), queue.len());
+    if waiting == 0 && queue.state.course.look(&settings.terms, now) == Look::Clear {
+        return Break(Ok(queue.state.let_go(&settings.terms, now, ticket, now)));
     }
-    if is_full || queue.len() >= settings.most_waiting {
-        return Joined::Over(Err(Held::new(Reason::LineFull, None)));
+    if is_full || waiting >= settings.most_waiting {
+        return Break(Err(Held::new(Reason::LineFull, None)));
     }
     let max_wait = settings.max_wait();
-    let waiting = queue.len();
     if let Some(max_wait) = max_wait
         && let Err(held) = queue.state.foresee_one_more(&settings.terms, now, waiting, max_wait)
     {
-        return Joined::Over(Err(held));
+        return Break(Err(held));
     }
     state.join(ticket, Entry::new((), now, max_wait));
     state.serve(turn, id);
-    Joined::Waiting(ticket)
+    Continue(ticket)
 }
 
 /// A call that was let go leaves only now; or waits again where it waited, if it has to be asked again.
@@ -169,45 +153,41 @@ pub(crate) fn confirm(
 
 /// Returns the queue of this key: its own, one that is opened for it, or the shared one.
 fn origin_of(state: &mut QueueState<Origins>, turn: Turn<'_, Origins>, key: &Key) -> u64 {
-    if let Some(id) = state.policy.ids.get(key) {
-        return *id;
+    let own = Some(key.clone());
+    if let Some(id) = state.id_of(&own) {
+        return id;
     }
-    let (terms, now) = (&turn.owner.settings.terms, turn.now);
-    if !state.policy.sharing.is_empty() {
-        if state.queue(SHARED).is_some_and(|queue| is_idle(queue, terms, now)) {
+    let shared = state.id_of(&None);
+    if let Some(queue) = shared.and_then(|id| state.queue(id)) {
+        let looseness = queue.state.looseness(&turn.owner.settings.terms, turn.now);
+        if queue.is_empty() && looseness == Some(i128::MAX) {
             state.policy.sharing.clear();
         }
-        if state.policy.sharing.contains(key) {
-            return SHARED;
-        }
     }
-    if state.policy.ids.len() >= MAX_KEYS && !forget_some(state, terms, now) {
-        if state.policy.sharing.len() < MAX_KEYS {
-            state.policy.sharing.insert(key.clone());
-        }
-        return SHARED;
+    let is_room = |state: &mut QueueState<_>| count(state) < MAX_KEYS || forget_some(state, turn);
+    if !state.policy.sharing.contains(key) && is_room(state) {
+        return state.open(own, OriginState::default());
     }
-    let id = state.open(OriginState::of(Some(key.clone())));
-    state.policy.ids.insert(key.clone(), id);
-    id
+    if state.policy.sharing.len() < MAX_KEYS {
+        state.policy.sharing.insert(key.clone());
+    }
+    shared.unwrap_or_else(|| state.open(None, OriginState::default()))
 }
 
 /// Forgets the origins that are over, or else the one that would hold calls back last; returns true if there were any.
-fn forget_some(state: &mut QueueState<Origins>, terms: &Terms, now: Timestamp) -> bool {
-    let origins = state.queues().filter(|queue| queue.id != SHARED && queue.is_empty());
-    let loose = origins.filter_map(|queue| Some((queue.state.looseness(terms, now)?, queue.id)));
+fn forget_some(state: &mut QueueState<Origins>, turn: Turn<'_, Origins>) -> bool {
+    let (terms, now) = (&turn.owner.settings.terms, turn.now);
+    let idle = state.queues().filter(|queue| queue.key.is_some() && queue.is_empty());
+    let loose = idle.filter_map(|queue| Some((queue.state.looseness(terms, now)?, queue.id)));
     let loose: Vec<_> = loose.collect();
     let loosest = loose.iter().copied().max();
-    let is_over = |(left, id): &(i128, u64)| *left == i128::MAX || loosest == Some((*left, *id));
-    for (_, id) in loose.iter().filter(|origin| is_over(origin)) {
-        if let Some(key) = state.queue(*id).and_then(|queue| queue.state.key.take()) {
-            state.policy.ids.remove(&key);
-        }
-        state.close(*id);
-    }
+    let is_over = |origin: &&(i128, u64)| origin.0 == i128::MAX || loosest == Some(**origin);
+    loose.iter().filter(is_over).for_each(|(_, id)| state.close(*id));
     !loose.is_empty()
 }
 
-fn is_idle(queue: &mut KeyQueue<Origins>, terms: &Terms, now: Timestamp) -> bool {
-    queue.is_empty() && queue.state.looseness(terms, now) == Some(i128::MAX)
+/// Returns how many origins are kept apart.
+pub(crate) fn count(state: &mut QueueState<Origins>) -> usize {
+    let shared = state.id_of(&None);
+    state.queues().len() - usize::from(shared.is_some())
 }

@@ -1,6 +1,7 @@
 //! The service that the layer makes, and what its calls are while they last.
 
 use std::fmt;
+use std::ops::ControlFlow::{self, Break, Continue};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -9,14 +10,14 @@ use http::{Request, Response};
 use pin_project_lite::pin_project;
 use tower_service::Service;
 
-use tidegate::wait_queue::{Joined, Waiter};
+use tidegate::wait_queue::Waiter;
 use tidegate_tower::in_flight::is_our_refusal;
 use tidegate_tower::key::{Course, Identified, Identify, LaterParts, Parts};
 use tidegate_tower::{Head, ResponseHead};
 
 use crate::departure::{Departure, Shared};
 use crate::held::{Held, Reason};
-use crate::origins::Origins;
+use crate::origins::{self, Origins};
 
 /// An error of any kind, as layers of tower hand them on.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -57,17 +58,20 @@ where
                 return OutgoingFuture { stage: Stage::Identifying { parts, shared, inner, request } };
             }
         };
-        let stage = match came.map(leave) {
-            // Nothing can have been learned since it was let go, in this very call.
-            Ok(Ok(departure)) => Stage::Calling { future: self.inner.call(request), departure },
-            Ok(Err(waiting)) => {
-                let (inner, request) = self.put_off(request);
-                Stage::Waiting { waiting, inner, request }
-            }
-            Err(held) => {
+        let left = match came {
+            Break(Ok(departure)) => departure.map(Departure::leave).transpose(),
+            Continue(waiting) => Err(waiting),
+            Break(Err(held)) => {
                 // What was reserved for this call is of use to others.
                 self.inner = self.inner.clone();
-                Stage::Failed { held: Some(held) }
+                return OutgoingFuture { stage: Stage::Failed { held: Some(held) } };
+            }
+        };
+        let stage = match left {
+            Ok(departure) => Stage::Calling { future: self.inner.call(request), departure },
+            Err(waiting) => {
+                let (inner, request) = self.put_off(request);
+                Stage::Waiting { waiting, inner, request }
             }
         };
         OutgoingFuture { stage }
@@ -83,33 +87,18 @@ impl<S: Clone> OutgoingService<S> {
     }
 }
 
-/// A call that comes, if it does not fail at once.
-enum Coming {
-    /// Nobody counts it.
-    Uncounted,
-    Leaves(Departure),
-    Waits(Waiter<Origins>),
-}
-
-fn come(shared: &Arc<Shared>, parts: &Parts<'_>) -> Result<Coming, Held> {
+/// A call comes: it leaves at once, without a departure if it is not counted; it fails; or it waits.
+fn come(
+    shared: &Arc<Shared>,
+    parts: &Parts<'_>,
+) -> ControlFlow<Result<Option<Departure>, Held>, Waiter<Origins>> {
     match parts.course() {
-        Course::Skip => return Ok(Coming::Uncounted),
-        Course::Refuse(_) => return Err(Held::new(Reason::NoKey, None)),
+        Course::Skip => return Break(Ok(None)),
+        Course::Refuse(_) => return Break(Err(Held::new(Reason::NoKey, None))),
         Course::Count => {}
     }
-    match shared.enter(&parts.key()) {
-        Joined::Over(Ok(exit)) => Ok(Coming::Leaves(Departure::new(shared, exit))),
-        Joined::Over(Err(held)) => Err(held),
-        Joined::Waiting(waiting) => Ok(Coming::Waits(waiting)),
-    }
-}
-
-fn leave(coming: Coming) -> Result<Option<Departure>, Waiter<Origins>> {
-    match coming {
-        Coming::Uncounted => Ok(None),
-        Coming::Leaves(departure) => departure.leave().map(Some),
-        Coming::Waits(waiting) => Err(waiting),
-    }
+    let joined = shared.queue.join(shared, |state, turn| origins::enter(state, turn, &parts.key()));
+    joined.map_break(|left| left.map(|exit| Some(Departure::new(shared, exit))))
 }
 
 pin_project! {
@@ -171,16 +160,15 @@ where
                     let parts = ready!(parts.poll(context));
                     let (inner, request) = (inner.take(), request.take());
                     match come(shared, &parts) {
-                        Ok(Coming::Waits(waiting)) => Stage::Waiting { waiting, inner, request },
-                        Ok(Coming::Uncounted) => Stage::Readying { departure: None, inner, request },
-                        Ok(Coming::Leaves(departure)) => {
-                            Stage::Readying { departure: Some(departure), inner, request }
-                        }
-                        Err(held) => Stage::Failed { held: Some(held) },
+                        Continue(waiting) => Stage::Waiting { waiting, inner, request },
+                        Break(Ok(departure)) => Stage::Readying { departure, inner, request },
+                        Break(Err(held)) => Stage::Failed { held: Some(held) },
                     }
                 }
                 StageProjection::Waiting { waiting, inner, request } => {
-                    waiting.owner().note_time();
+                    // The time is noted, so that the length of a later step back of the clock is known.
+                    let shared = waiting.owner();
+                    shared.queue.with(shared, |_, _| ());
                     match ready!(waiting.poll(context.waker())) {
                         Ok(exit) => Stage::Readying {
                             departure: Some(Departure::new(waiting.owner(), exit)),

@@ -20,7 +20,9 @@ use crate::store::receipts::Receipts;
 use crate::store::{OpenReceipt, nonce_for};
 use crate::sync::{Apart, AtomicU64, Mutex, MutexGuard, Ordering};
 use crate::time::{Clock, CounterClock, Source, Timestamp};
-use crate::wait::{Acquire, KeyAcquire, KeyFifo, MAX_WAITERS, TrackedTake, WaitQueue, WaitTarget};
+use crate::wait::{
+    Acquire, KeyFifo, KeyRequest, MAX_WAITERS, TrackedTake, Untracked, WaitQueue, WaitTarget, WaiterAsk,
+};
 use states::States;
 
 /// One limit for one subject; clones share it.
@@ -87,7 +89,7 @@ impl Single {
             word: Apart(AtomicU64::new(if has_moved { MOVED } else { 0 })),
             states: Mutex::new(States::new(limit, has_moved)),
             clock,
-            queue: WaitQueue::new(KeyFifo::default(), MAX_WAITERS),
+            queue: WaitQueue::new(KeyFifo, MAX_WAITERS),
             receipts: Receipts::of_one(),
         };
         Single { inner: Arc::new(inner) }
@@ -221,7 +223,7 @@ impl Single {
 
     /// Waits until so many units pass together.
     pub fn acquire_units(&self, units: u64) -> Acquire {
-        Acquire::new(KeyAcquire::new(self.target(), nobody(), ask_for(units, None), None))
+        Acquire::new(KeyRequest::new(self.target(), nobody(), ask_for(units, None), Untracked), None)
     }
 
     fn target(&self) -> Arc<dyn WaitTarget> {
@@ -400,24 +402,16 @@ impl WaitTarget for Inner {
     fn take_for_waiter(
         &self,
         account: &Account,
-        ask: Ask,
+        WaiterAsk { ask, is_tracked }: WaiterAsk,
         at: Option<Timestamp>,
     ) -> (Decision, Option<OpenReceipt>) {
         let take =
             |terms: &Terms, state: &mut State, now| terms.decide_if_free(state, now, ask, nonce_for(terms));
+        if is_tracked {
+            return self.take_tracked(account, ask, at, take);
+        }
         let take = || self.take_with_receipt(account, ask, at, take);
         self.receipts.noting(account, || self.clock.now(), take)
-    }
-
-    fn take_if_free_tracked(
-        &self,
-        account: &Account,
-        ask: Ask,
-        at: Option<Timestamp>,
-    ) -> (Decision, Option<OpenReceipt>) {
-        let take =
-            |terms: &Terms, state: &mut State, now| terms.decide_if_free(state, now, ask, nonce_for(terms));
-        self.take_tracked(account, ask, at, take)
     }
 
     fn refund(&self, account: &Account, receipt: &mut OpenReceipt, cost: Option<Cost>) -> Adjusted {

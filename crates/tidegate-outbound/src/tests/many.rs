@@ -28,6 +28,43 @@ fn ten_thousand_calls_in_one_task_leave_in_order_without_a_thread_each() {
 }
 
 #[test]
+fn a_thousand_random_cancellations_leave_no_gap() {
+    let mut word = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = move |below: usize| {
+        word ^= word << 13;
+        word ^= word >> 7;
+        word ^= word << 17;
+        usize::try_from(word % below as u64).expect("it is below a number of that type")
+    };
+    let mut bench = Bench::new(Outgoing::new().pace("1000/s burst 1".parse().unwrap()).line(2000));
+    let mut calls: Vec<_> = (0..2001).map(|number| (number, bench.call())).collect();
+    assert!(poll(&mut calls[0].1).is_pending());
+    let (mut on_their_way, mut passed) = (vec![calls.remove(0).1], 0);
+    assert_eq!(bench.server.arrived(), [0]);
+    // One of three leaves as the head, some of them after they were let go.
+    for _ in 0..1000 {
+        if random(4) == 0 {
+            bench.clock.advance(SECOND / 1000);
+        }
+        drop(calls.remove(if random(3) == 0 { 0 } else { random(calls.len()) }));
+        let _ = poll(&mut calls[0].1);
+        for number in bench.server.arrived() {
+            assert_eq!(number, calls[0].0);
+            on_their_way.push(calls.remove(0).1);
+            passed += 1;
+        }
+        assert_eq!(bench.layer.waiting(), calls.len());
+    }
+    assert!(passed > 100, "{passed} left between the cancellations");
+    for (number, mut call) in calls {
+        bench.clock.advance(SECOND / 1000);
+        let _ = poll(&mut call);
+        assert_eq!(bench.server.arrived(), [number], "the time of a call that went away is not lost");
+        on_their_way.push(call);
+    }
+}
+
+#[test]
 fn a_line_that_is_full_lets_one_more_fail_at_once() {
     let mut bench = Bench::new(Outgoing::new().line(2));
     bench.call_answered(429, &[("retry-after", "5")]);

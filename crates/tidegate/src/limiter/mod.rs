@@ -9,6 +9,7 @@ pub use together::{LimiterAsk, admit_all};
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::algorithm::State;
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
@@ -21,7 +22,9 @@ use crate::store::name::{Account, Name, Namespace};
 use crate::store::{Holder, Memory, OpenReceipt, WhenFull, Zone};
 use crate::sync::{AtomicUsize, Ordering};
 use crate::time::{Clock, Source, Ticks, Timestamp};
-use crate::wait::{Acquire, KeyAcquire, KeyFifo, MAX_WAITERS, TrackedTake, WaitQueue, WaitTarget};
+use crate::wait::{
+    Acquire, KeyFifo, KeyRequest, Kind, MAX_WAITERS, TrackedTake, Untracked, WaitQueue, WaitTarget, WaiterAsk,
+};
 use in_force::LimitInForce;
 
 /// The bytes of the zone that a limiter has when it is given none.
@@ -76,7 +79,7 @@ impl Limiter {
     pub fn on(store: impl Into<Memory>, name: &str, limit: Limit) -> Limiter {
         let (memory, namespace): (Memory, _) = (store.into(), Namespace::new(name));
         let limit = LimitInForce::new(&memory, name, limit);
-        let queue = WaitQueue::new(KeyFifo::default(), MAX_WAITERS);
+        let queue = WaitQueue::new(KeyFifo, MAX_WAITERS);
         let forgets = AtomicUsize::new(0);
         Limiter { inner: Arc::new(Inner { memory, namespace, forgets, limit, queue }) }
     }
@@ -210,15 +213,15 @@ impl Limiter {
     /// their leases.
     pub fn set_limit(&self, limit: Limit) {
         let inner = &self.inner;
-        inner.limit.set(&inner.memory, inner.namespace.name(), limit);
-        inner.queue.begin_all_anew(&self.target());
+        let set = || inner.limit.set(&inner.memory, inner.namespace.name(), limit);
+        inner.queue.replace_limit(&self.target(), set);
     }
 
     /// Waits until the ask passes; to be awaited on any runtime, or to block a thread with.
     ///
     /// Those who wait for one subject pass in the order in which they came.
     pub fn acquire(&self, ask: impl IntoAsk) -> Acquire {
-        Acquire::new(self.key_acquire(ask))
+        self.acquire_as(ask, Untracked)
     }
 
     /// Gives a place in flight back, under a concurrency limit. Whether the permit was still holding one.
@@ -233,9 +236,15 @@ impl Limiter {
         self.renew_named(&self.inner.name(&key), permit)
     }
 
-    pub(crate) fn key_acquire(&self, ask: impl IntoAsk) -> KeyAcquire {
-        let (key, units, patience) = ask.into_parts();
-        KeyAcquire::new(self.target(), self.inner.name(&key), ask_for(units, None), patience)
+    pub(crate) fn acquire_as<K: Kind>(&self, ask: impl IntoAsk, kind: K) -> Acquire<KeyRequest<K>> {
+        let (name, ask, max_wait) = self.named(ask);
+        Acquire::new(KeyRequest::new(self.target(), name, ask, kind), max_wait)
+    }
+
+    /// The name of the key, the ask unless it asks nothing, and the longest wait.
+    pub(crate) fn named(&self, ask: impl IntoAsk) -> (Name, Option<Ask>, Option<Duration>) {
+        let (key, units, max_wait) = ask.into_parts();
+        (self.inner.name(&key), ask_for(units, None), max_wait)
     }
 
     pub(crate) fn admit_named(&self, name: &Name, ask: Option<Ask>) -> Decision {
@@ -364,19 +373,13 @@ impl WaitTarget for Inner {
     fn take_for_waiter(
         &self,
         account: &Account,
-        ask: Ask,
+        WaiterAsk { ask, is_tracked }: WaiterAsk,
         at: Option<Timestamp>,
     ) -> (Decision, Option<OpenReceipt>) {
-        self.holder(account).take_for_waiter(account, ask, at)
-    }
-
-    fn take_if_free_tracked(
-        &self,
-        account: &Account,
-        ask: Ask,
-        at: Option<Timestamp>,
-    ) -> (Decision, Option<OpenReceipt>) {
-        self.holder(account).take_if_free_tracked(account, ask, at)
+        match is_tracked {
+            true => self.holder(account).take_if_free_tracked(account, ask, at),
+            false => self.holder(account).take_for_waiter(account, ask, at),
+        }
     }
 
     fn refund(&self, account: &Account, receipt: &mut OpenReceipt, cost: Option<Cost>) -> Adjusted {

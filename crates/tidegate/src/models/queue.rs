@@ -3,6 +3,7 @@
 //! No waiter is left behind when its turn comes while it joins, while another one leaves, or at its deadline.
 
 use std::any::Any;
+use std::ops::ControlFlow;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +13,7 @@ use loom::thread;
 use super::{block_on, both, clock, poll};
 use crate::time::Source;
 use crate::wait_queue::{
-    Cause, Entry, Joined, KeyQueue, Next, QueuePolicy, QueueState, Ticket, Turn, WaitQueue, Waiter,
+    Cause, Entry, KeyQueue, Next, QueuePolicy, QueueState, Ticket, Turn, WaitQueue, Waiter,
 };
 use crate::{Clock, ManualClock, Permits, Places, SECOND, Ticks, Timestamp};
 
@@ -75,6 +76,7 @@ struct HoldPolicy {
 
 impl QueuePolicy for HoldPolicy {
     type Owner = Hold;
+    type Key = ();
     type Ask = ();
     type State = ();
     type Grant = ();
@@ -121,7 +123,7 @@ impl Drop for Lifts {
 impl Use for Arc<Hold> {
     fn new(clock: Arc<ManualClock>) -> Arc<Hold> {
         let queue = WaitQueue::new(HoldPolicy::default(), 3);
-        queue.lock(|state| state.open(()));
+        queue.lock(|state| state.open((), ()));
         Arc::new(Hold { queue, clock: Source::Given(clock) })
     }
 
@@ -136,16 +138,13 @@ impl Use for Arc<Hold> {
         Box::pin(std::future::poll_fn(move |context| {
             if waiter.is_none() {
                 let joined = hold.queue.join(&hold, |state, turn| {
-                    let ticket = state.draw(0);
+                    let ticket = state.queue(0).expect("it is open").draw();
                     let max_wait = max_wait.map(Ticks::saturating_from);
                     state.join(ticket, Entry::new((), turn.now, max_wait));
                     state.serve(turn, 0);
-                    Joined::Waiting(ticket)
+                    ControlFlow::Continue(ticket)
                 });
-                match joined {
-                    Joined::Over(result) => return std::task::Poll::Ready(result.is_ok()),
-                    Joined::Waiting(joined) => waiter = Some(joined),
-                }
+                waiter = joined.continue_value();
             }
             let waiter = waiter.as_mut().expect("it has joined");
             waiter.poll(context.waker()).map(|result| result.is_ok())

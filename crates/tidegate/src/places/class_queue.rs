@@ -2,6 +2,7 @@
 //!
 //! Whenever the lock is released, no waiter could come in: so a caller that comes later and can does not overtake.
 
+use std::ops::ControlFlow::{Break, Continue};
 use std::sync::Arc;
 
 use super::settings::{Most, Settings};
@@ -18,14 +19,14 @@ const GUESS: Ticks = Ticks::saturating_from(SECOND);
 
 /// The places of one service, and the queue for them.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub struct Shared {
     pub(super) settings: Settings,
     queue: WaitQueue<ClassQueues>,
 }
 
-/// The order of the waiters for places. The queue of a class has the number of its rank.
+/// The order of the waiters for places: classes by rank, which is the order in which their queues are opened.
 #[derive(Debug)]
-pub(super) struct ClassQueues {
+pub struct ClassQueues {
     slots: ClassSlots,
     estimator: Option<Estimator>,
     /// Since when there have been waiters all the time.
@@ -52,8 +53,8 @@ impl Shared {
         let policy = ClassQueues { slots, estimator, busy_since: Timestamp::EPOCH };
         let queue = WaitQueue::new(policy, settings.line);
         queue.lock(|state| {
-            for _ in &settings.classes {
-                state.open(());
+            for rank in 0..settings.classes.len() {
+                state.open(rank, ());
             }
         });
         Shared { settings, queue }
@@ -68,7 +69,7 @@ impl Shared {
     }
 
     pub(super) fn waiting_of(&self, class: usize) -> usize {
-        self.queue.lock(|state| state.queue(class as u64).map_or(0, |queue| queue.len()))
+        self.queue.lock(|state| queue_of(state, class).len())
     }
 
     /// Returns the time at which a caller has come in, as far as anything reads it.
@@ -90,11 +91,7 @@ impl Shared {
     /// Comes in now, or not at all.
     #[inline]
     pub(super) fn enter(&self, class: usize) -> Result<(), Refusal> {
-        self.queue.lock(
-            |state| {
-                if state.policy.slots.take(class) { Ok(()) } else { Err(state.policy.overloaded()) }
-            },
-        )
+        self.queue.lock(|state| state.policy.enter(class))
     }
 
     /// Comes in, is denied, or waits.
@@ -104,24 +101,21 @@ impl Shared {
         max_wait: Option<Ticks>,
     ) -> Joined<ClassQueues, Waiter<ClassQueues>> {
         if self.enter(class).is_ok() {
-            return Joined::Over(Ok(()));
+            return Break(Ok(()));
         }
         self.queue.join(self, |state, turn| {
-            if state.policy.slots.take(class) {
-                return Joined::Over(Ok(()));
-            }
+            let Err(overloaded) = state.policy.enter(class) else { return Break(Ok(())) };
             if max_wait == Some(Ticks::ZERO) || self.settings.line == 0 {
-                return Joined::Over(Err(state.policy.overloaded()));
+                return Break(Err(overloaded));
             }
             if state.is_full() && !push_out(state, turn, class) {
-                return Joined::Over(Err(Refusal::line_full(state.policy.overloaded().decision())));
+                return Break(Err(Refusal::line_full(overloaded.decision())));
             }
             if state.waiting() == 0 {
                 state.policy.busy_since = turn.now;
             }
-            let ticket = state.draw(class as u64);
-            state.join(ticket, Entry::new((), turn.now, max_wait));
-            Joined::Waiting(ticket)
+            let ticket = queue_of(state, class).draw();
+            Continue(state.join(ticket, Entry::new((), turn.now, max_wait)))
         })
     }
 
@@ -163,6 +157,11 @@ impl Shared {
 }
 
 impl ClassQueues {
+    #[inline]
+    fn enter(&mut self, class: usize) -> Result<(), Refusal> {
+        if self.slots.take(class) { Ok(()) } else { Err(self.overloaded()) }
+    }
+
     fn overloaded(&self) -> Refusal {
         Refusal::overloaded(self.slots.limit(), GUESS)
     }
@@ -178,6 +177,7 @@ impl ClassQueues {
 
 impl QueuePolicy for ClassQueues {
     type Owner = Shared;
+    type Key = usize;
     type Ask = ();
     type State = ();
     type Grant = ();
@@ -197,7 +197,7 @@ impl QueuePolicy for ClassQueues {
         queue: &mut KeyQueue<ClassQueues>,
     ) -> Next<ClassQueues> {
         match queue.first_by(self.order(*turn)) {
-            Some(number) if self.slots.take(queue.rank()) => Next::Settle(number, Ok(())),
+            Some(number) if self.slots.take(queue.key) => Next::Settle(number, Ok(())),
             _ => Next::Wait(None),
         }
     }
@@ -217,7 +217,7 @@ impl QueuePolicy for ClassQueues {
     }
 
     fn give_back(state: &mut QueueState<ClassQueues>, turn: Turn<'_, ClassQueues>, ticket: Ticket, (): ()) {
-        if let Some(rank) = state.queue(ticket.queue).map(|queue| queue.rank()) {
+        if let Some(rank) = state.queue(ticket.queue).map(|queue| queue.key) {
             state.policy.slots.give_back(rank);
             state.serve_all(turn);
         }
@@ -229,11 +229,6 @@ impl QueuePolicy for ClassQueues {
 }
 
 impl KeyQueue<ClassQueues> {
-    fn rank(&self) -> usize {
-        usize::try_from(self.id)
-            .expect("the number of a queue is the rank of a class, of which there are few")
-    }
-
     fn first_by(&self, order: Order) -> Option<u64> {
         let mut entries = self.entries();
         let entry = match order {
@@ -254,17 +249,21 @@ fn push_out(state: &mut QueueState<ClassQueues>, turn: Turn<'_, ClassQueues>, ne
     };
     let refusal = Refusal::pushed_out(state.policy.overloaded().decision());
     let wants_more = |class: &usize| {
-        let waiting =
-            state.queue(*class as u64).map_or(0, |queue| queue.len()) + usize::from(*class == newcomer);
+        let waiting = queue_of(state, *class).len() + usize::from(*class == newcomer);
         waiting as u64 > state.policy.slots.left_of_reserve(*class)
     };
     let victim = (first..turn.owner.settings.classes.len()).rev().find(wants_more);
     let victim = victim.and_then(|class| {
-        let queue = state.queue(class as u64)?;
+        let queue = queue_of(state, class);
         Some(Ticket { queue: queue.id, number: queue.first_by(last_served)? })
     });
     if let Some(ticket) = victim {
         state.settle(ticket, Err(refusal));
     }
     victim.is_some()
+}
+
+fn queue_of(state: &mut QueueState<ClassQueues>, class: usize) -> &mut KeyQueue<ClassQueues> {
+    let id = state.id_of(&class).expect("every class has a queue");
+    state.queue(id).expect("every class keeps its queue")
 }

@@ -10,26 +10,26 @@
 //! A waiter that is woken finds the place already taken for it. One that gives up leaves the queue, or hands on what
 //! it was given.
 
-mod acquire;
 mod class;
 mod class_queue;
 mod place;
 mod settings;
 mod slots;
 
-pub use acquire::AcquirePlace;
 pub use class::Class;
-pub use place::Place;
+pub use place::{AcquirePlace, Place};
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use self::class_queue::Shared;
+use self::place::PlaceRequest;
 use self::settings::{Most, Settings};
 use self::slots::ClassSlots;
 use crate::adaptive::Adapt;
 use crate::refusal::Refusal;
 use crate::time::{Clock, Source, Ticks};
+use crate::wait::Acquire;
 
 /// At most so many in flight for one service as a whole; clones share them.
 ///
@@ -140,7 +140,7 @@ impl Places {
 
     /// Waits for a place; to be awaited on any runtime, or to block a thread with.
     pub fn acquire(&self, class: usize) -> AcquirePlace {
-        AcquirePlace::new(Arc::clone(&self.shared), self.rank(class))
+        Acquire::new(PlaceRequest { shared: Arc::clone(&self.shared), class: self.rank(class) }, None)
     }
 
     /// Allows another number in flight. Whoever is in stays in; whoever waits and may come in now does.

@@ -1,12 +1,13 @@
-//! A place in flight.
+//! A place in flight, and the request of one.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::class_queue::Shared;
+use super::class_queue::{ClassQueues, Shared};
 use crate::adaptive::Outcome;
-use crate::time::Timestamp;
+use crate::time::{Ticks, Timestamp};
+use crate::wait::{Acquire, Joined, Request, Waiter};
 
 /// A place in flight. Say how the call ended with [`Place::done`]; dropped, it says nothing and goes back.
 ///
@@ -60,5 +61,28 @@ impl Drop for Place {
 impl fmt::Debug for Place {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Place").field("class", &self.class).finish_non_exhaustive()
+    }
+}
+
+/// Waits for a place; made by [`Places::acquire`](super::Places::acquire).
+pub type AcquirePlace = Acquire<PlaceRequest>;
+
+/// A request of a place.
+#[derive(Debug)]
+pub struct PlaceRequest {
+    pub(super) shared: Arc<Shared>,
+    pub(super) class: usize,
+}
+
+impl Request for PlaceRequest {
+    type Policy = ClassQueues;
+    type Passed = Place;
+
+    fn join(&self, max_wait: Option<Ticks>) -> Joined<ClassQueues, Waiter<ClassQueues>> {
+        self.shared.acquire(self.class, max_wait)
+    }
+
+    fn passed(&self, (): ()) -> Place {
+        Place::new(Arc::clone(&self.shared), self.class)
     }
 }

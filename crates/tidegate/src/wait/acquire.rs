@@ -1,16 +1,18 @@
 //! A waiter as a value: to be awaited on any runtime, or to block a thread with.
 
 use std::fmt;
+use std::ops::ControlFlow;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Wake, Waker, ready};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-use super::key_fifo::{KeyFifo, Passed, Request, WaiterAsk};
+use super::key_fifo::{KeyFifo, Passed, WaiterAsk};
+use super::policy::QueuePolicy;
 use super::taken::Taken;
-use super::wait_queue::Joined;
-use super::{AcquireState, Acquiring, Enqueued, TrackedTake, WaitTarget};
+use super::wait_queue::{Joined, Waiter};
+use super::{TrackedTake, WaitTarget};
 use crate::ask::Ask;
 use crate::decision::Decision;
 use crate::refusal::Refusal;
@@ -27,37 +29,50 @@ pub struct Waited {
     pub decision: Decision,
 }
 
-impl Waited {
-    pub(super) fn new(span: Ticks, decision: Decision) -> Waited {
-        Waited { duration: span.to_duration(), decision }
-    }
-}
-
 /// Waits its turn; made by the `acquire` of limiters.
 ///
 /// Await it on any runtime, or call [`Acquire::blocking`] on a thread. It asks, and joins the
 /// queue, when it is first polled, and may be moved and polled by another task afterwards. Dropped before it has
-/// passed, it leaves the queue and those behind move up.
+/// passed, it leaves the queue and those behind move up; what was just taken for it goes to the next one.
 #[must_use = "it waits only if it is awaited or blocked on"]
-pub struct Acquire {
-    inner: KeyAcquire,
+pub struct Acquire<R: Request = KeyRequest> {
+    request: R,
+    max_wait: Option<Ticks>,
+    state: AcquireState<R::Policy>,
 }
 
-impl Acquire {
-    pub(crate) fn new(inner: KeyAcquire) -> Acquire {
-        Acquire { inner }
+/// Waits its turn like [`Acquire`], with a receipt of the take; made by [`Acquire::tracked`].
+pub type AcquireTracked = Acquire<KeyRequest<Tracked>>;
+
+/// The request of an [`Acquire`]: where it joins, and what it passes with.
+pub trait Request: Unpin {
+    /// The order of its queue.
+    type Policy: QueuePolicy<Denial = Refusal>;
+    /// The result of a wait that ended well.
+    type Passed;
+
+    /// Asks, and joins the queue if it has to wait, for at most so long.
+    fn join(&self, max_wait: Option<Ticks>) -> Joined<Self::Policy, Waiter<Self::Policy>>;
+
+    /// Returns the result of a wait that ended well.
+    fn passed(&self, grant: <Self::Policy as QueuePolicy>::Grant) -> Self::Passed;
+}
+
+enum AcquireState<P: QueuePolicy> {
+    NotQueued,
+    Queued(Waiter<P>),
+    Done,
+}
+
+impl<R: Request> Acquire<R> {
+    pub(crate) fn new(request: R, max_wait: Option<Duration>) -> Acquire<R> {
+        Acquire { request, max_wait: max_wait.map(Ticks::saturating_from), state: AcquireState::NotQueued }
     }
 
-    /// Waits at most this long: refused at once if it would take longer.
-    pub fn within(self, longest: Duration) -> Acquire {
-        Acquire { inner: self.inner.within(longest) }
-    }
-
-    /// Waits for a take that can be refunded.
-    pub fn tracked(self) -> AcquireTracked {
-        let mut inner = self.inner;
-        inner.is_tracked = true;
-        AcquireTracked { inner }
+    /// Waits at most this long: refused at once if it is known to take longer. Nobody knows when a place in flight comes
+    /// back, so for these it is found out by waiting.
+    pub fn within(self, longest: Duration) -> Acquire<R> {
+        Acquire { max_wait: Some(Ticks::saturating_from(longest)), ..self }
     }
 
     /// Joins the queue now instead of when it is first polled, by one decision: passed, denied, or waiting.
@@ -74,161 +89,179 @@ impl Acquire {
     /// drop(first);
     /// assert_eq!(second.position(), Some(0)); // a future: `second.await`, or poll it
     /// ```
-    pub fn enqueue(self) -> Enqueued<Acquire> {
-        Enqueued::of(self)
-    }
-
-    /// Waits on this thread. Not for use inside of an async runtime, whose thread it would block.
-    pub fn blocking(self) -> Result<Waited, Refusal> {
-        block_on(self)
-    }
-}
-
-impl Acquiring for Acquire {
-    type Passed = Waited;
-
-    fn join(&mut self) -> Option<Result<Waited, Refusal>> {
-        self.inner.join_for_wait()
-    }
-
-    fn position(&self) -> Option<usize> {
-        self.inner.position()
-    }
-}
-
-impl Future for Acquire {
-    type Output = Result<Waited, Refusal>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.inner.poll(context)
-    }
-}
-
-impl fmt::Debug for Acquire {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Acquire").field("ask", &self.inner.ask).finish_non_exhaustive()
-    }
-}
-
-/// Waits its turn like [`Acquire`], with a receipt of the take; made by [`Acquire::tracked`].
-#[must_use = "nothing waits until this is awaited or blocked on"]
-pub struct AcquireTracked {
-    inner: KeyAcquire,
-}
-
-impl AcquireTracked {
-    /// Joins the queue now instead of when it is first polled, as [`Acquire::enqueue`] does.
-    pub fn enqueue(self) -> Enqueued<AcquireTracked> {
-        Enqueued::of(self)
-    }
-
-    /// Waits on this thread. Not for use inside of an async runtime, whose thread it would block.
-    pub fn blocking(self) -> Result<(Waited, TrackedTake), Refusal> {
-        block_on(self)
-    }
-}
-
-impl Acquiring for AcquireTracked {
-    type Passed = (Waited, TrackedTake);
-
-    fn join(&mut self) -> Option<Result<(Waited, TrackedTake), Refusal>> {
-        Some(self.inner.join()?.map(|passed| self.inner.tracked(passed)))
-    }
-
-    fn position(&self) -> Option<usize> {
-        self.inner.position()
-    }
-}
-
-impl Future for AcquireTracked {
-    type Output = Result<(Waited, TrackedTake), Refusal>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.inner.poll_passed(context).map_ok(|passed| self.inner.tracked(passed))
-    }
-}
-
-impl fmt::Debug for AcquireTracked {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("AcquireTracked").field("ask", &self.inner.ask).finish_non_exhaustive()
-    }
-}
-
-/// An ask of a key that passes or waits: what all futures over [`KeyFifo`] are made of.
-pub(crate) struct KeyAcquire {
-    target: Arc<dyn WaitTarget>,
-    name: Name,
-    /// Nothing, if its cost is 0.
-    ask: Option<Ask>,
-    is_tracked: bool,
-    max_wait: Option<Ticks>,
-    state: AcquireState<KeyFifo>,
-}
-
-impl KeyAcquire {
-    pub(crate) fn new(
-        target: Arc<dyn WaitTarget>,
-        name: Name,
-        ask: Option<Ask>,
-        max_wait: Option<Duration>,
-    ) -> KeyAcquire {
-        let max_wait = max_wait.map(Ticks::saturating_from);
-        // A turn is waited for in the queue, never reserved ahead.
-        let ask = ask.map(|ask| Ask { patience: Ticks::ZERO, ..ask });
-        KeyAcquire { target, name, ask, is_tracked: false, max_wait, state: AcquireState::NotQueued }
-    }
-
-    pub(crate) fn within(mut self, longest: Duration) -> KeyAcquire {
-        self.max_wait = Some(Ticks::saturating_from(longest));
-        self
-    }
-
-    pub(crate) fn name(&self) -> &Name {
-        &self.name
-    }
-
-    pub(crate) fn ask(&self) -> Option<Ask> {
-        self.ask
-    }
-
-    pub(crate) fn position(&self) -> Option<usize> {
-        self.state.position()
-    }
-
-    pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Waited, Refusal>> {
-        self.poll_passed(context).map_ok(|passed| passed.waited)
-    }
-
-    fn poll_passed(&mut self, context: &mut Context<'_>) -> Poll<Result<Passed, Refusal>> {
+    pub fn enqueue(mut self) -> Enqueued<R> {
         match self.join() {
-            Some(result) => Poll::Ready(result),
-            None => self.state.poll(context.waker()),
+            Some(Ok(passed)) => Enqueued::Passed(passed),
+            Some(Err(refusal)) => Enqueued::Denied(refusal),
+            None => Enqueued::Waiting(Queued { acquire: self }),
         }
     }
 
-    fn tracked(&self, passed: Passed) -> (Waited, TrackedTake) {
-        let (account, receipt) = passed.taken.into_tracked();
-        (passed.waited, TrackedTake::new(self.target.clone(), account, receipt))
-    }
-
-    /// Joins like [`KeyAcquire::join`], and returns the wait alone.
-    pub(crate) fn join_for_wait(&mut self) -> Option<Result<Waited, Refusal>> {
-        Some(self.join()?.map(|passed| passed.waited))
+    /// Waits on this thread. Not for use inside of an async runtime, whose thread it would block.
+    pub fn blocking(self) -> Result<R::Passed, Refusal> {
+        block_on(self)
     }
 
     /// Joins the queue, unless it has done so before; returns the result if it does not wait.
-    pub(super) fn join(&mut self) -> Option<Result<Passed, Refusal>> {
-        let KeyAcquire { target, name, ask, is_tracked, max_wait, state } = self;
-        state.join(|| match *ask {
-            Some(ask) => {
-                let ask = WaiterAsk { ask, is_tracked: *is_tracked };
-                target.queue().acquire(target, Request { name, ask, max_wait: *max_wait })
+    fn join(&mut self) -> Option<Result<R::Passed, Refusal>> {
+        let AcquireState::NotQueued = self.state else { return None };
+        self.state = AcquireState::Done;
+        match self.request.join(self.max_wait) {
+            ControlFlow::Break(result) => Some(result.map(|grant| self.request.passed(grant))),
+            ControlFlow::Continue(waiter) => {
+                self.state = AcquireState::Queued(waiter);
+                None
             }
-            None => {
-                let taken = Taken::nothing(&**target, target.account(name));
-                Joined::Over(Ok(Passed::after(Ticks::ZERO, taken)))
-            }
-        })
+        }
+    }
+
+    pub(super) fn position(&self) -> Option<usize> {
+        let AcquireState::Queued(waiter) = &self.state else { return None };
+        waiter.position()
+    }
+}
+
+impl Acquire {
+    /// Waits for a take that can be refunded.
+    pub fn tracked(self) -> AcquireTracked {
+        let KeyRequest { target, name, ask, .. } = self.request;
+        let request = KeyRequest { target, name, ask, kind: Tracked };
+        Acquire { request, max_wait: self.max_wait, state: AcquireState::NotQueued }
+    }
+}
+
+impl<R: Request> Future for Acquire<R> {
+    type Output = Result<R::Passed, Refusal>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Some(result) = self.join() {
+            return Poll::Ready(result);
+        }
+        let AcquireState::Queued(waiter) = &mut self.state else {
+            panic!("a wait was awaited again after it was over")
+        };
+        let result = ready!(waiter.poll(context.waker()));
+        self.state = AcquireState::Done;
+        Poll::Ready(result.map(|grant| self.request.passed(grant)))
+    }
+}
+
+impl<R: Request> fmt::Debug for Acquire<R> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Acquire").field("position", &self.position()).finish_non_exhaustive()
+    }
+}
+
+/// The outcome of joining a queue, by one decision; made by [`Acquire::enqueue`](crate::Acquire::enqueue).
+#[must_use = "a waiter that is dropped leaves the queue"]
+#[derive(Debug)]
+pub enum Enqueued<R: Request = KeyRequest> {
+    /// It passed at once.
+    Passed(R::Passed),
+    /// It was denied at once; [`Refusal::decision`] has the decision.
+    Denied(Refusal),
+    /// It waits in the queue.
+    Waiting(Queued<R>),
+}
+
+/// A waiter in a queue: a future that is ready when its turn has come.
+///
+/// Dropped, it leaves the queue, and the waiters behind it move up.
+#[must_use = "a waiter that is dropped leaves the queue"]
+#[derive(Debug)]
+pub struct Queued<R: Request = KeyRequest> {
+    acquire: Acquire<R>,
+}
+
+impl<R: Request> Queued<R> {
+    /// Returns how many waiters of its key are ahead of it, 0 for the next one; `None` once its wait is over.
+    pub fn position(&self) -> Option<usize> {
+        self.acquire.position()
+    }
+}
+
+impl<R: Request> Future for Queued<R> {
+    type Output = Result<R::Passed, Refusal>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.acquire).poll(context)
+    }
+}
+
+/// A request of units of one key.
+pub struct KeyRequest<K = Untracked> {
+    target: Arc<dyn WaitTarget>,
+    pub(crate) name: Name,
+    /// Nothing, if its cost is 0.
+    ask: Option<Ask>,
+    pub(crate) kind: K,
+}
+
+/// The kind of a request: what it passes with.
+pub trait Kind: Sized + Unpin {
+    /// The result of a wait that ended well.
+    type Passed;
+    /// True if it wants a receipt of its take.
+    const IS_TRACKED: bool = false;
+
+    /// Returns the result of a wait that ended well.
+    fn passed(request: &KeyRequest<Self>, passed: Passed) -> Self::Passed;
+}
+
+impl<K: Kind> KeyRequest<K> {
+    pub(crate) fn new(target: Arc<dyn WaitTarget>, name: Name, ask: Option<Ask>, kind: K) -> KeyRequest<K> {
+        // A turn is waited for in the queue, never reserved ahead.
+        KeyRequest { target, name, ask: ask.map(|ask| Ask { patience: Ticks::ZERO, ..ask }), kind }
+    }
+}
+
+impl<K: Kind> Request for KeyRequest<K> {
+    type Policy = KeyFifo;
+    type Passed = K::Passed;
+
+    fn join(&self, max_wait: Option<Ticks>) -> Joined<KeyFifo, Waiter<KeyFifo>> {
+        let (target, name) = (&self.target, &self.name);
+        let Some(ask) = self.ask else {
+            let taken = Taken::nothing(&**target, target.account(name));
+            return ControlFlow::Break(Ok(Passed::after(Ticks::ZERO, taken)));
+        };
+        target.queue().acquire(target, name, WaiterAsk { ask, is_tracked: K::IS_TRACKED }, max_wait)
+    }
+
+    fn passed(&self, passed: Passed) -> K::Passed {
+        K::passed(self, passed)
+    }
+}
+
+impl<K> fmt::Debug for KeyRequest<K> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("KeyRequest").field("ask", &self.ask).finish_non_exhaustive()
+    }
+}
+
+/// A request that passes with the wait alone.
+#[derive(Debug)]
+pub struct Untracked;
+
+impl Kind for Untracked {
+    type Passed = Waited;
+
+    fn passed(_: &KeyRequest, passed: Passed) -> Waited {
+        passed.waited
+    }
+}
+
+/// A request that passes with the wait and the take.
+#[derive(Debug)]
+pub struct Tracked;
+
+impl Kind for Tracked {
+    type Passed = (Waited, TrackedTake);
+    const IS_TRACKED: bool = true;
+
+    fn passed(request: &KeyRequest<Tracked>, passed: Passed) -> (Waited, TrackedTake) {
+        let (account, receipt) = passed.taken.into_tracked();
+        (passed.waited, TrackedTake::new(request.target.clone(), account, receipt))
     }
 }
 

@@ -1,6 +1,6 @@
 //! First in, first out for each key: waiters have spent nothing, and only the head of a queue takes.
 
-use std::collections::HashMap;
+use std::ops::ControlFlow::{Break, Continue};
 use std::sync::Arc;
 
 use super::outlook::{FORESEEN, Tail};
@@ -20,22 +20,20 @@ use crate::time::{Clock, Ticks, Timestamp};
 const LATENESS: Ticks = Ticks::new(16_000_000);
 
 /// The queues of the waiters of limiters, shapers, pacers and permits: one for each key that has waiters.
-#[derive(Debug, Default)]
-pub(crate) struct KeyFifo {
-    ids: HashMap<Box<[u8]>, u64>,
-}
+#[derive(Debug)]
+pub struct KeyFifo;
 
 /// The ask of a waiter.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct WaiterAsk {
-    pub(super) ask: Ask,
+pub struct WaiterAsk {
+    pub(crate) ask: Ask,
     /// Whether it wants a receipt of its take.
-    pub(super) is_tracked: bool,
+    pub(crate) is_tracked: bool,
 }
 
 /// The state of a key that has waiters.
 #[derive(Debug)]
-pub(crate) struct KeyState {
+pub struct KeyState {
     name: Name,
     /// What the head has taken already, if it has to wait for its own cost.
     pub(super) serving: Option<Taken>,
@@ -44,24 +42,29 @@ pub(crate) struct KeyState {
     pub(super) tail: Option<Tail>,
 }
 
-/// A request to pass now, or to wait for at most this long.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Request<'a> {
-    pub(super) name: &'a Name,
-    pub(super) ask: WaiterAsk,
-    pub(super) max_wait: Option<Ticks>,
+impl KeyState {
+    fn give_back_serving(&mut self, target: &dyn WaitTarget) {
+        self.tail = None;
+        if let Some(taken) = self.serving.take() {
+            taken.give_back(target);
+        }
+    }
 }
 
 /// A waiter that has passed, and its take.
 #[derive(Debug)]
-pub(crate) struct Passed {
+pub struct Passed {
     pub(super) waited: Waited,
     pub(super) taken: Taken,
 }
 
 impl Passed {
+    pub(crate) fn decision(&self) -> Decision {
+        self.taken.decision
+    }
+
     pub(super) fn after(wait: Ticks, taken: Taken) -> Passed {
-        Passed { waited: Waited::new(wait, taken.decision), taken }
+        Passed { waited: Waited { duration: wait.to_duration(), decision: taken.decision }, taken }
     }
 }
 
@@ -70,28 +73,30 @@ impl WaitQueue<KeyFifo> {
     pub(super) fn acquire(
         &self,
         target: &Arc<dyn WaitTarget>,
-        request: Request<'_>,
+        name: &Name,
+        asked: WaiterAsk,
+        max_wait: Option<Ticks>,
     ) -> Joined<KeyFifo, Waiter<KeyFifo>> {
         if self.is_empty() {
-            let (WaiterAsk { ask, is_tracked }, account) = (request.ask, target.account(request.name));
-            if account.terms().in_line(ask) == ask {
-                let taken = match is_tracked {
-                    true => Taken::take(&**target, &account, request.ask, None),
-                    false => Taken::take_now(&**target, &account, ask),
+            let account = target.account(name);
+            if account.terms().in_line(asked.ask) == asked.ask {
+                let taken = match asked.is_tracked {
+                    true => Taken::take(&**target, &account, asked, None),
+                    false => Taken::take_now(&**target, &account, asked.ask),
                 };
                 if taken.decision.is_allowed() {
-                    return Joined::Over(Ok(Passed::after(Ticks::ZERO, taken)));
+                    return Break(Ok(Passed::after(Ticks::ZERO, taken)));
                 }
             }
         }
-        self.join(target, |state, turn| enter(state, turn, request))
+        self.join(target, |state, turn| enter(state, turn, name, asked, max_wait))
     }
 
     /// Returns how long an ask has to wait because its key has waiters; `None` if it has none.
     pub(crate) fn wait_behind(&self, target: &dyn WaitTarget, name: &Name, ask: Ask) -> Option<Ticks> {
         let account = target.account(name);
         self.lock(|state| {
-            let id = *state.policy.ids.get(name.key())?;
+            let id = state.id_of(name.key())?;
             let wait = state.queue(id)?.outlook(target, &account, target.clock().now(), ask);
             Some(wait.max(Ticks::new(1)))
         })
@@ -100,7 +105,7 @@ impl WaitQueue<KeyFifo> {
     /// Serves the waiters of a key, because something was given back or charged.
     pub(crate) fn serve_key(&self, target: &Arc<dyn WaitTarget>, name: &Name) {
         if self.has_waiters() {
-            self.with(target, |state, turn| serve_key(state, turn, name));
+            self.with(target, |state, turn| serve_key(state, turn, name, |key| key.tail = None));
         }
     }
 
@@ -108,32 +113,29 @@ impl WaitQueue<KeyFifo> {
     pub(crate) fn begin_anew(&self, target: &Arc<dyn WaitTarget>, name: &Name) {
         if self.has_waiters() {
             self.with(target, |state, turn| {
-                if let Some(id) = state.policy.ids.get(name.key()).copied() {
-                    begin_anew(state, turn, id);
-                }
+                serve_key(state, turn, name, |key| key.give_back_serving(turn.owner));
             });
         }
     }
 
-    /// Begins anew with all waiters, because the limit was changed.
-    pub(crate) fn begin_all_anew(&self, target: &Arc<dyn WaitTarget>) {
-        if self.has_waiters() {
-            self.with(target, begin_all_anew);
-        }
-    }
-
-    /// Replaces the limit. What was taken ahead for the head of a queue goes back before its counts are carried over,
-    /// or it would be charged under both limits.
+    /// Replaces the limit, and begins anew with all waiters. What was taken ahead for the head of a queue goes back
+    /// before its counts are carried over, or it would be charged under both limits.
     pub(crate) fn replace_limit<R>(&self, target: &Arc<dyn WaitTarget>, replace: impl FnOnce() -> R) -> R {
         if self.is_empty() {
+            // No clock is read where none waits.
             let replaced = replace();
-            self.begin_all_anew(target);
+            if self.has_waiters() {
+                self.with(target, |state, turn| {
+                    give_all_back(state, turn);
+                    state.serve_all(turn);
+                });
+            }
             return replaced;
         }
         self.with(target, |state, turn| {
-            state.queues().for_each(|queue| queue.give_back_serving(turn.owner));
+            give_all_back(state, turn);
             let replaced = replace();
-            begin_all_anew(state, turn);
+            state.serve_all(turn);
             replaced
         })
     }
@@ -141,10 +143,13 @@ impl WaitQueue<KeyFifo> {
 
 impl QueuePolicy for KeyFifo {
     type Owner = dyn WaitTarget;
+    type Key = Box<[u8]>;
     type Ask = WaiterAsk;
     type State = KeyState;
     type Grant = Passed;
     type Denial = Refusal;
+
+    const FORGETS_KEYS: bool = true;
 
     fn queue(target: &Self::Owner) -> &WaitQueue<KeyFifo> {
         target.queue()
@@ -193,7 +198,7 @@ impl QueuePolicy for KeyFifo {
     fn give_back(state: &mut QueueState<KeyFifo>, turn: Turn<'_, KeyFifo>, _: Ticket, passed: Passed) {
         let name = passed.taken.account.name().clone();
         passed.taken.give_back(turn.owner);
-        serve_key(state, turn, &name);
+        serve_key(state, turn, &name, |key| key.tail = None);
     }
 
     fn left(
@@ -203,15 +208,12 @@ impl QueuePolicy for KeyFifo {
         entry: &Entry<WaiterAsk>,
         was_head: bool,
     ) {
-        queue.state.units = queue.state.units.saturating_sub(entry.ask.ask.units());
-        queue.state.tail = None;
+        let key = &mut queue.state;
+        key.units = key.units.saturating_sub(entry.ask.ask.units());
+        key.tail = None;
         if was_head {
-            queue.give_back_serving(turn.owner);
+            key.give_back_serving(turn.owner);
         }
-    }
-
-    fn is_over(&mut self, queue: &KeyQueue<KeyFifo>) -> bool {
-        self.ids.remove(queue.state.name.key()).is_some()
     }
 
     fn stepped_back(state: &mut QueueState<KeyFifo>, _: Turn<'_, KeyFifo>, _: Ticks) {
@@ -227,25 +229,20 @@ impl KeyQueue<KeyFifo> {
         loop {
             let taken = Taken::take(turn.owner, account, ask, Some(turn.at));
             let decision = taken.decision;
-            let (wait, is_taken) = match decision.verdict_in_ticks() {
-                Verdict::Allowed { delay } => (delay, true),
-                Verdict::Denied { retry_after } if !decision.is_store_full() => (retry_after, false),
-                _ => return self.settle_head(turn.now, Err(decision)),
-            };
+            let Some(wait) = wait_of(&decision) else { return self.settle_head(turn.now, Err(decision)) };
             let due = turn.at.saturating_add(wait);
             if due > turn.now {
-                self.state.serving = is_taken.then_some(taken);
+                self.state.serving = decision.is_allowed().then_some(taken);
                 return Next::Wait(Some(due));
             }
-            if is_taken {
-                turn.at = due;
+            let is_time_over = due == turn.at;
+            turn.at = due;
+            if decision.is_allowed() {
                 return self.settle_head(turn.now, Ok(taken));
             }
-            if due == turn.at {
-                // Time itself is over.
+            if is_time_over {
                 return self.settle_head(turn.now, Err(decision));
             }
-            turn.at = due;
         }
     }
 
@@ -253,50 +250,42 @@ impl KeyQueue<KeyFifo> {
         let Some((number, head)) = self.head() else { return Next::Wait(None) };
         let (waited, units) = (now.since(head.since), head.ask.ask.units());
         self.state.units = self.state.units.saturating_sub(units);
-        Next::Settle(
-            number,
-            match result {
-                Ok(taken) => Ok(Passed::after(waited, taken)),
-                Err(decision) => {
-                    self.state.tail = None;
-                    Err(Refusal::of(decision))
-                }
-            },
-        )
-    }
-
-    fn give_back_serving(&mut self, target: &dyn WaitTarget) {
-        if let Some(taken) = self.state.serving.take() {
-            taken.give_back(target);
+        if result.is_err() {
+            self.state.tail = None;
         }
+        Next::Settle(number, result.map(|taken| Passed::after(waited, taken)).map_err(Refusal::of))
     }
 }
 
 /// Passes at once, is denied at once, or waits.
-fn enter(state: &mut QueueState<KeyFifo>, turn: Turn<'_, KeyFifo>, request: Request<'_>) -> Joined<KeyFifo> {
-    let Turn { owner: target, now, .. } = turn;
-    let Request { name, ask: WaiterAsk { ask, is_tracked }, max_wait } = request;
+fn enter(
+    state: &mut QueueState<KeyFifo>,
+    turn: Turn<'_, KeyFifo>,
+    name: &Name,
+    asked: WaiterAsk,
+    max_wait: Option<Ticks>,
+) -> Joined<KeyFifo> {
+    let (target, now, ask) = (turn.owner, turn.now, asked.ask);
     let account = target.account(name);
     let terms = *account.terms();
-    let known = state.policy.ids.get(name.key()).copied();
+    let known = state.id_of(name.key());
     let (decision, wait, serving) = match known.and_then(|id| state.queue(id)) {
         None => {
-            let asked = WaiterAsk { ask: terms.in_line(ask), is_tracked };
-            let taken = Taken::take(target, &account, asked, Some(now));
+            let in_line = WaiterAsk { ask: terms.in_line(ask), ..asked };
+            let taken = Taken::take(target, &account, in_line, Some(now));
             let decision = taken.decision;
-            match decision.verdict_in_ticks() {
-                Verdict::Allowed { delay: Ticks::ZERO } => {
-                    return Joined::Over(Ok(Passed::after(Ticks::ZERO, taken)));
+            match wait_of(&decision) {
+                None => return Break(Err(Refusal::of(decision))),
+                Some(Ticks::ZERO) if decision.is_allowed() => {
+                    return Break(Ok(Passed::after(Ticks::ZERO, taken)));
                 }
-                Verdict::Allowed { delay } => (decision, delay, Some(taken)),
-                Verdict::Denied { retry_after } if !decision.is_store_full() => (decision, retry_after, None),
-                _ => return Joined::Over(Err(Refusal::of(decision))),
+                Some(wait) => (decision, wait, decision.is_allowed().then_some(taken)),
             }
         }
         Some(queue) => {
             let decision = target.look(&account, terms.in_line(ask));
             if decision.verdict_in_ticks() == Verdict::Impossible {
-                return Joined::Over(Err(Refusal::of(decision)));
+                return Break(Err(Refusal::of(decision)));
             }
             let wait = max_wait.map_or(Ticks::ZERO, |_| queue.outlook(target, &account, now, ask));
             (decision, wait, None)
@@ -312,44 +301,45 @@ fn enter(state: &mut QueueState<KeyFifo>, turn: Turn<'_, KeyFifo>, request: Requ
         }
         let wait = queue.map_or(wait, |queue| queue.outlook(target, &account, now, ask));
         let decision = decision.put_off(wait.max(Ticks::new(1)));
-        let refusal = if is_too_long { Refusal::of(decision) } else { Refusal::line_full(decision) };
-        return Joined::Over(Err(refusal));
+        return Break(Err(if is_too_long { Refusal::of(decision) } else { Refusal::line_full(decision) }));
     }
-    let id = known.unwrap_or_else(|| open(state, name, now.saturating_add(wait), serving));
-    let ticket = state.draw(id);
-    if let Some(queue) = state.queue(id) {
-        queue.state.units = units;
-        queue.foresee_one_more(&terms, ask);
-    }
-    state.join(ticket, Entry::new(request.ask, now, max_wait));
-    Joined::Waiting(ticket)
+    let id = known.unwrap_or_else(|| {
+        let key = KeyState { name: name.clone(), serving, units: 0, tail: None };
+        let id = state.open(name.key().into(), key);
+        state.set_due(id, Some(now.saturating_add(wait)));
+        id
+    });
+    let queue = state.queue(id).expect("the queue was found or opened just now");
+    queue.state.units = units;
+    queue.foresee_one_more(&terms, ask);
+    let ticket = queue.draw();
+    Continue(state.join(ticket, Entry::new(asked, now, max_wait)))
 }
 
-fn open(state: &mut QueueState<KeyFifo>, name: &Name, due: Timestamp, serving: Option<Taken>) -> u64 {
-    let id = state.open(KeyState { name: name.clone(), serving, units: 0, tail: None });
-    state.policy.ids.insert(name.key().into(), id);
-    state.set_due(id, Some(due));
-    id
+/// Gives back what was taken ahead for the heads of all queues.
+fn give_all_back(state: &mut QueueState<KeyFifo>, turn: Turn<'_, KeyFifo>) {
+    state.queues().for_each(|queue| queue.state.give_back_serving(turn.owner));
 }
 
-fn serve_key(state: &mut QueueState<KeyFifo>, turn: Turn<'_, KeyFifo>, name: &Name) {
-    let Some(id) = state.policy.ids.get(name.key()).copied() else { return };
+/// Serves the waiters of a key after a change to it.
+fn serve_key(
+    state: &mut QueueState<KeyFifo>,
+    turn: Turn<'_, KeyFifo>,
+    name: &Name,
+    change: impl FnOnce(&mut KeyState),
+) {
+    let Some(id) = state.id_of(name.key()) else { return };
     if let Some(queue) = state.queue(id) {
-        queue.state.tail = None;
+        change(&mut queue.state);
         state.serve(turn, id);
     }
 }
 
-/// Begins anew with the waiters of a key: what the head has taken ahead goes back.
-fn begin_anew(state: &mut QueueState<KeyFifo>, turn: Turn<'_, KeyFifo>, id: u64) {
-    if let Some(queue) = state.queue(id) {
-        queue.give_back_serving(turn.owner);
-        queue.state.tail = None;
-        state.serve(turn, id);
+/// Returns how long a take has to wait, for its own cost or for its turn; `None` if it never passes.
+fn wait_of(decision: &Decision) -> Option<Ticks> {
+    match decision.verdict_in_ticks() {
+        Verdict::Allowed { delay } => Some(delay),
+        Verdict::Denied { retry_after } if !decision.is_store_full() => Some(retry_after),
+        Verdict::Denied { .. } | Verdict::Impossible => None,
     }
-}
-
-fn begin_all_anew(state: &mut QueueState<KeyFifo>, turn: Turn<'_, KeyFifo>) {
-    let ids: Vec<_> = state.policy.ids.values().copied().collect();
-    ids.into_iter().for_each(|id| begin_anew(state, turn, id));
 }

@@ -18,7 +18,6 @@ mod acquire;
 mod key_fifo;
 mod outlook;
 mod policy;
-mod queued;
 mod state;
 mod taken;
 #[cfg(all(test, not(tidegate_models)))]
@@ -26,12 +25,10 @@ mod tests;
 mod tracked;
 mod wait_queue;
 
-pub use acquire::{Acquire, AcquireTracked, Waited};
-pub(crate) use acquire::{KeyAcquire, block_on};
-pub(crate) use key_fifo::KeyFifo;
+pub use acquire::{Acquire, AcquireTracked, Enqueued, Queued, Waited};
+pub(crate) use acquire::{KeyRequest, Kind, Request, Untracked, block_on};
+pub(crate) use key_fifo::{KeyFifo, Passed, WaiterAsk};
 pub use policy::{Cause, Next, QueuePolicy, Turn};
-pub(crate) use queued::{AcquireState, Acquiring};
-pub use queued::{Enqueued, Queued};
 pub use state::{Entry, KeyQueue, QueueState, Ticket};
 pub use tracked::TrackedTake;
 pub use wait_queue::{Joined, WaitQueue, Waiter};
@@ -47,7 +44,8 @@ use crate::time::{Source, Timestamp};
 pub(crate) const MAX_WAITERS: usize = 1 << 16;
 
 /// The owner of a queue whose waiters take from a limit.
-pub(crate) trait WaitTarget: Send + Sync {
+#[expect(private_interfaces, reason = "an associated type reaches it, but no path outside of this crate")]
+pub trait WaitTarget: Send + Sync {
     /// Returns the queue.
     fn queue(&self) -> &WaitQueue<KeyFifo>;
 
@@ -60,24 +58,17 @@ pub(crate) trait WaitTarget: Send + Sync {
     /// Takes if it passes; if not, leaves no trace.
     fn take_if_free(&self, account: &Account, ask: Ask) -> Decision;
 
-    /// Takes in the same way, now or as of the given time, with a receipt for giving all of it back before it acts.
+    /// Takes in the same way, now or as of the given time, with a receipt for giving all of it back before it acts; if it
+    /// is tracked, the take can be refunded by it at any time.
     fn take_for_waiter(
         &self,
         account: &Account,
-        ask: Ask,
+        asked: WaiterAsk,
         at: Option<Timestamp>,
     ) -> (Decision, Option<OpenReceipt>);
 
     /// What a take would say.
     fn look(&self, account: &Account, ask: Ask) -> Decision;
-
-    /// Takes in the same way, with a receipt by which the take can be refunded at any time.
-    fn take_if_free_tracked(
-        &self,
-        account: &Account,
-        ask: Ask,
-        at: Option<Timestamp>,
-    ) -> (Decision, Option<OpenReceipt>);
 
     /// Gives units of one take back, as far as they are still owed; all of them, if it has not acted.
     fn refund(&self, account: &Account, receipt: &mut OpenReceipt, cost: Option<Cost>) -> Adjusted;

@@ -1,6 +1,7 @@
 //! The order of a queue: which waiter is next, and when.
 
 use std::fmt;
+use std::hash::Hash;
 
 use super::state::{Entry, KeyQueue, QueueState, Ticket};
 use super::wait_queue::WaitQueue;
@@ -10,14 +11,19 @@ use crate::time::{Clock, Ticks, Timestamp};
 pub trait QueuePolicy: fmt::Debug + Sized + Send + 'static {
     /// The value that owns the queue; the alarm of the queue does not keep it alive.
     type Owner: ?Sized + Send + Sync + 'static;
+    /// The key whose waiters are served in turn.
+    type Key: fmt::Debug + Clone + Eq + Hash + Send;
     /// The ask of one waiter.
     type Ask: fmt::Debug + Send;
     /// The state of one key beside its waiters.
     type State: fmt::Debug + Send;
-    /// What a waiter passes with.
+    /// The result of a wait that ended well.
     type Grant: fmt::Debug + Send;
     /// The reason why a waiter does not pass.
     type Denial: fmt::Debug + Send;
+
+    /// True if a key without waiters is forgotten.
+    const FORGETS_KEYS: bool = false;
 
     /// Returns the queue of its owner.
     fn queue(owner: &Self::Owner) -> &WaitQueue<Self>;
@@ -42,11 +48,6 @@ pub trait QueuePolicy: fmt::Debug + Sized + Send + 'static {
 
     /// Notes that a waiter has left without having passed, before the next one is chosen.
     fn left(&mut self, _: Turn<'_, Self>, _: &mut KeyQueue<Self>, _: &Entry<Self::Ask>, _was_head: bool) {}
-
-    /// Notes that a key has no waiters any more; returns true if it is to be forgotten.
-    fn is_over(&mut self, _: &KeyQueue<Self>) -> bool {
-        false
-    }
 
     /// Notes that the clock has stepped back by so much.
     fn stepped_back(_: &mut QueueState<Self>, _: Turn<'_, Self>, _by: Ticks) {}

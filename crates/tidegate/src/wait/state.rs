@@ -1,9 +1,11 @@
 //! The waiters of a queue, key by key, and what becomes of them; all of it is under the lock of the queue.
 //!
 //! Joining, leaving and passing take logarithmic time, wherever a waiter is.
-//! Nothing here wakes: wakers to be woken or dropped are collected for the moment after the lock is released.
+//! Nothing here wakes: wakers to be woken are collected for the moment after the lock is released.
 
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::Hash;
 use std::mem;
 use std::task::{Poll, Waker};
 
@@ -29,13 +31,12 @@ pub struct Entry<A> {
     pub ask: A,
     /// Since when it waits.
     pub since: Timestamp,
-    /// How long it waits at most.
-    pub max_wait: Option<Ticks>,
+    max_wait: Option<Ticks>,
     waker: Option<Waker>,
 }
 
 impl<A> Entry<A> {
-    /// A waiter that begins to wait at this time.
+    /// A waiter that begins to wait at this time, for at most so long.
     pub fn new(ask: A, since: Timestamp, max_wait: Option<Ticks>) -> Entry<A> {
         Entry { ask, since, max_wait, waker: None }
     }
@@ -51,6 +52,8 @@ impl<A> Entry<A> {
 pub struct KeyQueue<P: QueuePolicy> {
     /// The number of this queue.
     pub id: u64,
+    /// The key.
+    pub key: P::Key,
     /// The policy's state of the key.
     pub state: P::State,
     due: Option<Timestamp>,
@@ -86,28 +89,29 @@ impl<P: QueuePolicy> KeyQueue<P> {
         self.entries().next()
     }
 
-    fn insert(&mut self, number: u64, entry: Entry<P::Ask>) {
-        self.entries.insert(number, entry);
-        *self.blocks.entry(number / BLOCK).or_default() += 1;
+    /// Draws the next number.
+    pub fn draw(&mut self) -> Ticket {
+        self.drawn += 1;
+        Ticket { queue: self.id, number: self.drawn }
     }
 
-    fn remove(&mut self, number: u64) -> Option<Entry<P::Ask>> {
-        let entry = self.entries.remove(&number)?;
-        let block = self.blocks.get_mut(&(number / BLOCK));
-        if block.is_some_and(|count| {
-            *count -= 1;
-            *count == 0
-        }) {
-            self.blocks.remove(&(number / BLOCK));
-        }
-        Some(entry)
-    }
-
-    fn position(&self, number: u64) -> Option<usize> {
+    /// Returns how many wait before the one with this number, if that waits.
+    pub(super) fn position(&self, number: u64) -> Option<usize> {
         self.entries.get(&number)?;
         let block = number / BLOCK;
         let before: usize = self.blocks.range(..block).map(|(_, count)| count).sum();
         Some(before + self.entries.range(block * BLOCK..number).count())
+    }
+
+    fn remove(&mut self, number: u64) -> Option<Entry<P::Ask>> {
+        let entry = self.entries.remove(&number)?;
+        if let Some(count) = self.blocks.get_mut(&(number / BLOCK)) {
+            *count -= 1;
+            if *count == 0 {
+                self.blocks.remove(&(number / BLOCK));
+            }
+        }
+        Some(entry)
     }
 }
 
@@ -116,44 +120,40 @@ impl<P: QueuePolicy> KeyQueue<P> {
 pub struct QueueState<P: QueuePolicy> {
     /// The order in which they pass.
     pub policy: P,
+    ids: HashMap<P::Key, u64>,
     queues: BTreeMap<u64, KeyQueue<P>>,
+    opened: u64,
     /// The times at which queues are to be served, the soonest first.
     due: BTreeSet<(Timestamp, u64)>,
     /// The times at which waiters give up.
     deadlines: BTreeSet<(Timestamp, Ticket)>,
     /// The results of waits that are over, until they are picked up.
     settled: HashMap<Ticket, Result<P::Grant, P::Denial>>,
-    opened: u64,
     waiting: usize,
     max_waiters: usize,
     /// The time at which the clock was asked to call.
-    alarm: Option<Timestamp>,
+    pub(super) alarm: Option<Timestamp>,
     /// The time that was seen last.
     seen: Timestamp,
-    after: After,
-}
-
-/// Wakers to be woken or dropped once the lock is released: either may run the code of callers.
-#[derive(Debug, Default)]
-pub(super) struct After {
-    pub(super) wake: Vec<Waker>,
-    dropped: Vec<Waker>,
+    /// To be woken once the lock is released: that may run the code of callers.
+    pub(super) wakers: Vec<Waker>,
 }
 
 impl<P: QueuePolicy> QueueState<P> {
     pub(super) fn new(policy: P, max_waiters: usize) -> QueueState<P> {
         QueueState {
             policy,
+            ids: HashMap::new(),
             queues: BTreeMap::new(),
+            opened: 0,
             due: BTreeSet::new(),
             deadlines: BTreeSet::new(),
             settled: HashMap::new(),
-            opened: 0,
             waiting: 0,
             max_waiters,
             alarm: None,
             seen: Timestamp::EPOCH,
-            after: After::default(),
+            wakers: Vec::new(),
         }
     }
 
@@ -172,19 +172,30 @@ impl<P: QueuePolicy> QueueState<P> {
         self.max_waiters = most;
     }
 
-    /// Opens the queue of one more key; the first one is number 0.
-    pub fn open(&mut self, state: P::State) -> u64 {
+    /// Opens the queue of one more key, and returns its number.
+    pub fn open(&mut self, key: P::Key, state: P::State) -> u64 {
         let id = self.opened;
         self.opened += 1;
+        self.ids.insert(key.clone(), id);
         let (entries, blocks) = (BTreeMap::new(), BTreeMap::new());
-        self.queues.insert(id, KeyQueue { id, state, due: None, entries, blocks, drawn: 0 });
+        self.queues.insert(id, KeyQueue { id, key, state, due: None, entries, blocks, drawn: 0 });
         id
     }
 
     /// Forgets the queue of a key that has no waiters.
     pub fn close(&mut self, id: u64) {
         self.set_due(id, None);
-        self.queues.remove(&id);
+        if let Some(queue) = self.queues.remove(&id) {
+            self.ids.remove(&queue.key);
+        }
+    }
+
+    /// Returns the number of the queue of a key.
+    pub fn id_of<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> Option<u64>
+    where
+        P::Key: Borrow<Q>,
+    {
+        self.ids.get(key).copied()
     }
 
     /// Returns the queue of one key.
@@ -193,61 +204,40 @@ impl<P: QueuePolicy> QueueState<P> {
     }
 
     /// Returns the queues of all keys in the order in which they were opened.
-    pub fn queues(&mut self) -> impl DoubleEndedIterator<Item = &mut KeyQueue<P>> {
+    pub fn queues(&mut self) -> impl ExactSizeIterator<Item = &mut KeyQueue<P>> {
         self.queues.values_mut()
     }
 
-    /// Draws the next number of a queue.
-    pub fn draw(&mut self, id: u64) -> Ticket {
-        let queue = self.queues.get_mut(&id).expect("a number is drawn for a queue that is open");
-        queue.drawn += 1;
-        Ticket { queue: id, number: queue.drawn }
-    }
-
     /// Lets a waiter join a queue at its end, or where it was before.
-    pub fn join(&mut self, ticket: Ticket, entry: Entry<P::Ask>) {
+    pub fn join(&mut self, ticket: Ticket, entry: Entry<P::Ask>) -> Ticket {
         let queue = self.queues.get_mut(&ticket.queue).expect("a waiter joins a queue that is open");
         self.deadlines.extend(entry.deadline().map(|deadline| (deadline, ticket)));
-        queue.insert(ticket.number, entry);
+        queue.entries.insert(ticket.number, entry);
+        *queue.blocks.entry(ticket.number / BLOCK).or_default() += 1;
         self.waiting += 1;
+        ticket
     }
 
     /// Sets the time at which a queue is to be served.
     pub fn set_due(&mut self, id: u64, due: Option<Timestamp>) {
         let Some(queue) = self.queues.get_mut(&id) else { return };
         let before = mem::replace(&mut queue.due, due);
-        if before != due {
-            before.map(|before| self.due.remove(&(before, id)));
-            due.map(|due| self.due.insert((due, id)));
-        }
+        before.map(|before| self.due.remove(&(before, id)));
+        self.due.extend(due.map(|due| (due, id)));
     }
 
     /// Ends the wait of a waiter, and has it woken.
     pub fn settle(&mut self, ticket: Ticket, result: Result<P::Grant, P::Denial>) {
         if let Some(entry) = self.take_out(ticket) {
             self.settled.insert(ticket, result);
-            self.after.wake.extend(entry.waker);
+            self.wakers.extend(entry.waker);
         }
     }
 
     fn take_out(&mut self, ticket: Ticket) -> Option<Entry<P::Ask>> {
         let entry = self.queues.get_mut(&ticket.queue)?.remove(ticket.number)?;
         self.waiting -= 1;
-        if let Some(deadline) = entry.deadline() {
-            self.deadlines.remove(&(deadline, ticket));
-        }
-        Some(entry)
-    }
-
-    /// Takes a waiter out that will not pass; those behind it move up.
-    fn step_out(&mut self, turn: Turn<'_, P>, ticket: Ticket) -> Option<Entry<P::Ask>> {
-        let was_head = self.queues.get(&ticket.queue)?.head().is_some_and(|(head, _)| head == ticket.number);
-        let entry = self.take_out(ticket)?;
-        let queue = self.queues.get_mut(&ticket.queue)?;
-        self.policy.left(turn, queue, &entry, was_head);
-        if was_head {
-            self.advance(turn, ticket.queue);
-        }
+        entry.deadline().map(|deadline| self.deadlines.remove(&(deadline, ticket)));
         Some(entry)
     }
 
@@ -271,7 +261,7 @@ impl<P: QueuePolicy> QueueState<P> {
     }
 
     fn close_if_over(&mut self, id: u64) {
-        if self.queues.get(&id).is_some_and(|queue| queue.is_empty() && self.policy.is_over(queue)) {
+        if P::FORGETS_KEYS && self.queues.get(&id).is_some_and(KeyQueue::is_empty) {
             self.close(id);
         }
     }
@@ -279,60 +269,57 @@ impl<P: QueuePolicy> QueueState<P> {
     /// Serves all queues that have waiters, those that were opened first before the others.
     pub fn serve_all(&mut self, turn: Turn<'_, P>) {
         if self.waiting > 0 {
-            let ids: Vec<u64> =
-                self.queues.values().filter(|queue| !queue.is_empty()).map(|queue| queue.id).collect();
+            let waited_for = self.queues.values().filter(|queue| !queue.is_empty());
+            let ids: Vec<u64> = waited_for.map(|queue| queue.id).collect();
             ids.into_iter().for_each(|id| self.serve(turn, id));
         }
     }
 
-    /// Serves the queues whose time has come, and denies the waiters whose max wait is over.
-    pub(super) fn serve_due(&mut self, turn: Turn<'_, P>) {
-        while let Some((at, id)) = self.due.first().copied().filter(|(due, _)| *due <= turn.now) {
-            self.serve(Turn { at, ..turn }, id);
+    /// Takes a waiter out that does not pass, and returns its waker. Those behind it move up; then, if there is a cause,
+    /// it is denied.
+    fn step_out(&mut self, turn: Turn<'_, P>, ticket: Ticket, cause: Option<Cause>) -> Option<Waker> {
+        let id = ticket.queue;
+        let was_head = self.queues.get(&id)?.head().is_some_and(|(head, _)| head == ticket.number);
+        let entry = self.take_out(ticket)?;
+        self.policy.left(turn, self.queues.get_mut(&id)?, &entry, was_head);
+        if was_head {
+            self.advance(turn, id);
         }
-        while let Some((_, ticket)) = self.deadlines.first().copied().filter(|(at, _)| *at <= turn.now) {
-            self.deny(turn, ticket, Cause::TimedOut);
+        if let Some(cause) = cause {
+            let denial = self.policy.deny(turn, self.queues.get_mut(&id)?, &entry.ask, cause);
+            self.settled.insert(ticket, Err(denial));
         }
+        self.close_if_over(id);
+        entry.waker
     }
 
     fn deny(&mut self, turn: Turn<'_, P>, ticket: Ticket, cause: Cause) {
-        let Some(entry) = self.step_out(turn, ticket) else { return };
-        if let Some(queue) = self.queues.get_mut(&ticket.queue) {
-            let denial = self.policy.deny(turn, queue, &entry.ask, cause);
-            self.settled.insert(ticket, Err(denial));
-            self.after.wake.extend(entry.waker);
-        }
-        self.close_if_over(ticket.queue);
+        let waker = self.step_out(turn, ticket, Some(cause));
+        self.wakers.extend(waker);
     }
 
-    /// Denies every waiter that would need a timer, because there is none.
+    /// Denies every waiter that would need a timer, because there is none; the last ones first, so that none moves up.
     pub(super) fn deny_without_timer(&mut self, turn: Turn<'_, P>) {
         self.alarm = None;
-        let needs_timer =
-            |queue: &KeyQueue<P>, entry: &Entry<P::Ask>| queue.due.is_some() || entry.max_wait.is_some();
         let tickets = self.queues.values().flat_map(|queue| {
-            let entries = queue.entries().rev().filter(move |(_, entry)| needs_timer(queue, entry));
-            entries.map(|(number, _)| Ticket { queue: queue.id, number })
+            let needs_timer = |entry: &Entry<_>| queue.due.is_some() || entry.max_wait.is_some();
+            let denied = queue.entries().rev().filter(move |(_, entry)| needs_timer(entry));
+            denied.map(|(number, _)| Ticket { queue: queue.id, number })
         });
-        let tickets: Vec<_> = tickets.collect();
-        tickets.into_iter().for_each(|ticket| self.deny(turn, ticket, Cause::NoTimer));
+        tickets.collect::<Vec<_>>().into_iter().for_each(|ticket| self.deny(turn, ticket, Cause::NoTimer));
     }
 
-    /// Lets a waiter go that does not want to wait any longer, or to pick up what was taken for it.
-    pub(super) fn leave(&mut self, turn: Turn<'_, P>, ticket: Ticket) {
+    /// Lets a waiter go that does not want to wait any longer, or to pick up what was taken for it; returns its waker.
+    pub(super) fn leave(&mut self, turn: Turn<'_, P>, ticket: Ticket) -> Option<Waker> {
         match self.settled.remove(&ticket) {
             Some(Ok(grant)) => P::give_back(self, turn, ticket, grant),
             Some(Err(_)) => {}
-            None => {
-                if let Some(entry) = self.step_out(turn, ticket) {
-                    self.after.dropped.extend(entry.waker);
-                }
-                self.close_if_over(ticket.queue);
-            }
+            None => return self.step_out(turn, ticket, None),
         }
+        None
     }
 
-    /// Returns the result of a wait that is over; else this waker is kept.
+    /// Returns the result of a wait that is over; else keeps this waker, in exchange for the one before.
     pub(super) fn poll(
         &mut self,
         ticket: Ticket,
@@ -341,25 +328,28 @@ impl<P: QueuePolicy> QueueState<P> {
         if let Some(result) = self.settled.remove(&ticket) {
             return Poll::Ready(result);
         }
-        let entry =
-            self.queues.get_mut(&ticket.queue).and_then(|queue| queue.entries.get_mut(&ticket.number));
-        if let (Some(entry), Some(_)) = (entry, &waker) {
-            mem::swap(&mut entry.waker, waker);
-        }
+        let queue = self.queues.get_mut(&ticket.queue);
+        let entry = queue.and_then(|queue| queue.entries.get_mut(&ticket.number));
+        mem::swap(&mut entry.expect("who waits is in its queue").waker, waker);
         Poll::Pending
     }
 
-    pub(super) fn position(&self, ticket: Ticket) -> Option<usize> {
-        self.queues.get(&ticket.queue)?.position(ticket.number)
-    }
-
-    /// Notes the time. After a step back of the clock all queues are served, and none waits longer than its max wait
-    /// from now on.
+    /// Notes the time: serves the queues whose time has come, and denies the waiters whose max wait is over.
     pub(super) fn see(&mut self, turn: Turn<'_, P>) {
         let by = mem::replace(&mut self.seen, turn.now).since(turn.now);
-        if by == Ticks::ZERO {
-            return;
+        if by > Ticks::ZERO {
+            self.step_back(turn, by);
         }
+        while let Some((at, id)) = self.due.first().copied().filter(|(due, _)| *due <= turn.now) {
+            self.serve(Turn { at, ..turn }, id);
+        }
+        while let Some((_, ticket)) = self.deadlines.first().copied().filter(|(at, _)| *at <= turn.now) {
+            self.deny(turn, ticket, Cause::TimedOut);
+        }
+    }
+
+    /// After a step back of the clock all queues are served, and none waits longer than its max wait from now on.
+    fn step_back(&mut self, turn: Turn<'_, P>, by: Ticks) {
         self.alarm = None;
         self.deadlines.clear();
         for queue in self.queues.values_mut() {
@@ -373,11 +363,6 @@ impl<P: QueuePolicy> QueueState<P> {
         self.serve_all(turn);
     }
 
-    /// Notes that the clock has called, or will not.
-    pub(super) fn forget_alarm(&mut self) {
-        self.alarm = None;
-    }
-
     /// Returns the time at which the clock is to call, if it does not know yet.
     pub(super) fn next_alarm(&mut self) -> Option<Timestamp> {
         let due = self.due.first().map(|(due, _)| *due);
@@ -388,10 +373,5 @@ impl<P: QueuePolicy> QueueState<P> {
         }
         self.alarm = Some(next);
         self.alarm
-    }
-
-    pub(super) fn move_after(&mut self, after: &mut After) {
-        after.wake.append(&mut self.after.wake);
-        after.dropped.append(&mut self.after.dropped);
     }
 }

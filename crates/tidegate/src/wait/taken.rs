@@ -32,15 +32,12 @@ impl Taken {
     pub(super) fn take(
         target: &dyn WaitTarget,
         account: &Account,
-        WaiterAsk { ask, is_tracked }: WaiterAsk,
+        asked: WaiterAsk,
         at: Option<Timestamp>,
     ) -> Taken {
         // A permit that is not picked up has to be released, and is none to be refunded.
-        let (decision, receipt) = if is_tracked && !account.terms().gives_permits() {
-            target.take_if_free_tracked(account, ask, at)
-        } else {
-            target.take_for_waiter(account, ask, at)
-        };
+        let is_tracked = asked.is_tracked && !account.terms().gives_permits();
+        let (decision, receipt) = target.take_for_waiter(account, WaiterAsk { is_tracked, ..asked }, at);
         Taken { decision, account: account.clone(), receipt }
     }
 

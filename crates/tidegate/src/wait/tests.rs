@@ -27,7 +27,7 @@ struct Booth {
 impl Booth {
     fn new(limit: &str, clock: Arc<dyn Clock>) -> Arc<Booth> {
         Arc::new(Booth {
-            queue: WaitQueue::new(KeyFifo::default(), MAX_WAITERS),
+            queue: WaitQueue::new(KeyFifo, MAX_WAITERS),
             clock: Source::Given(clock),
             limit: Mutex::new(limit.parse().expect("a limit")),
             states: Mutex::new(HashMap::new()),
@@ -41,7 +41,8 @@ impl Booth {
     }
 
     fn acquire(self: &Arc<Booth>, key: &str, units: u64) -> Acquire {
-        Acquire::new(KeyAcquire::new(self.clone(), name(key), Some(Ask::new(Cost::of(units))), None))
+        let ask = Ask::new(Cost::of(units));
+        Acquire::new(KeyRequest::new(self.clone(), name(key), Some(ask), Untracked), None)
     }
 }
 
@@ -69,7 +70,7 @@ impl WaitTarget for Booth {
     fn take_for_waiter(
         &self,
         account: &Account,
-        ask: Ask,
+        WaiterAsk { ask, .. }: WaiterAsk,
         at: Option<Timestamp>,
     ) -> (Decision, Option<OpenReceipt>) {
         let now = at.unwrap_or_else(|| self.clock.now());
@@ -80,15 +81,6 @@ impl WaitTarget for Booth {
             })
         };
         self.receipts.noting(account, || self.clock.now(), take)
-    }
-
-    fn take_if_free_tracked(
-        &self,
-        account: &Account,
-        ask: Ask,
-        at: Option<Timestamp>,
-    ) -> (Decision, Option<OpenReceipt>) {
-        (self.take_for_waiter(account, ask, at).0, None)
     }
 
     fn refund(&self, account: &Account, receipt: &mut OpenReceipt, cost: Option<Cost>) -> Adjusted {

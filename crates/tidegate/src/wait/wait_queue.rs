@@ -4,15 +4,17 @@
 //! and dropped after it is released. No thread, task or timer belongs to a waiter.
 
 use std::fmt;
+use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Poll, Wake, Waker};
 
 use super::policy::{QueuePolicy, Turn};
-use super::state::{After, QueueState, Ticket};
+use super::state::{QueueState, Ticket};
 use crate::sync::{AtomicUsize, Mutex, Ordering, fence};
 use crate::time::{Clock as _, Timestamp, wake_all};
 
 /// A queue of waiters; its policy says which one is next, and when.
+#[derive(Debug)]
 pub struct WaitQueue<P: QueuePolicy> {
     /// How many wait or are about to; zero spares all others the lock.
     waiting: AtomicUsize,
@@ -20,23 +22,15 @@ pub struct WaitQueue<P: QueuePolicy> {
     alarm: OnceLock<Waker>,
 }
 
-/// The outcome of joining a queue.
-#[derive(Debug)]
-pub enum Joined<P: QueuePolicy, W = Ticket> {
-    /// Passed or denied at once.
-    Over(Result<P::Grant, P::Denial>),
-    /// Waiting.
-    Waiting(W),
-}
+/// The outcome of joining a queue: passed or denied at once (`Break`), or waiting.
+pub type Joined<P, W = Ticket> =
+    ControlFlow<Result<<P as QueuePolicy>::Grant, <P as QueuePolicy>::Denial>, W>;
 
 impl<P: QueuePolicy> WaitQueue<P> {
     /// A queue in which at most so many wait.
     pub fn new(policy: P, max_waiters: usize) -> WaitQueue<P> {
-        WaitQueue {
-            waiting: AtomicUsize::new(0),
-            state: Mutex::new(QueueState::new(policy, max_waiters)),
-            alarm: OnceLock::new(),
-        }
+        let state = Mutex::new(QueueState::new(policy, max_waiters));
+        WaitQueue { waiting: AtomicUsize::new(0), state, alarm: OnceLock::new() }
     }
 
     /// Returns true if there are no waiters.
@@ -65,20 +59,11 @@ impl<P: QueuePolicy> WaitQueue<P> {
         owner: &Arc<P::Owner>,
         work: impl FnOnce(&mut QueueState<P>, Turn<'_, P>) -> Joined<P>,
     ) -> Joined<P, Waiter<P>> {
-        let announced = Announced::new(&self.waiting);
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
         let joined = self.with(owner, work);
-        drop(announced);
-        match joined {
-            Joined::Over(result) => Joined::Over(result),
-            Joined::Waiting(ticket) => {
-                let mut waiter = Waiter::new(owner, ticket);
-                // If no alarm could be set, or its time had come meanwhile, the wait is over already.
-                match waiter.poll_with(&mut None) {
-                    Poll::Ready(result) => Joined::Over(result),
-                    Poll::Pending => Joined::Waiting(waiter),
-                }
-            }
-        }
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
+        ControlFlow::Continue(Waiter::new(owner, joined?))
     }
 
     /// Works on the queue at this time; then, without the lock, sets the alarm and wakes.
@@ -87,16 +72,17 @@ impl<P: QueuePolicy> WaitQueue<P> {
         owner: &Arc<P::Owner>,
         work: impl FnOnce(&mut QueueState<P>, Turn<'_, P>) -> R,
     ) -> R {
-        let mut after = After::default();
-        let (result, mut alarm) = self.locked(owner, &mut after, work);
+        let mut wake = Vec::new();
+        let (result, mut alarm) = self.locked(owner, &mut wake, work);
         while let Some(at) = alarm {
-            ((), alarm) = match P::clock(owner).wake_at(at, self.alarm(owner)) {
+            let waker = self.alarm.get_or_init(|| Waker::from(Arc::new(Alarm::<P>(Arc::downgrade(owner)))));
+            ((), alarm) = match P::clock(owner).wake_at(at, waker.clone()) {
                 Ok(true) => break,
-                Ok(false) => self.locked(owner, &mut after, |state, _| state.forget_alarm()),
-                Err(_) => self.locked(owner, &mut after, QueueState::deny_without_timer),
+                Ok(false) => self.locked(owner, &mut wake, |state, _| state.alarm = None),
+                Err(_) => self.locked(owner, &mut wake, QueueState::deny_without_timer),
             };
         }
-        wake_all(after.wake);
+        wake_all(wake);
         result
     }
 
@@ -104,7 +90,7 @@ impl<P: QueuePolicy> WaitQueue<P> {
     fn locked<R>(
         &self,
         owner: &P::Owner,
-        after: &mut After,
+        wake: &mut Vec<Waker>,
         work: impl FnOnce(&mut QueueState<P>, Turn<'_, P>) -> R,
     ) -> (R, Option<Timestamp>) {
         let mut state = self.state.lock();
@@ -112,25 +98,11 @@ impl<P: QueuePolicy> WaitQueue<P> {
         let now = P::clock(owner).now();
         let turn = Turn { owner, now, at: now };
         state.see(turn);
-        state.serve_due(turn);
         let result = work(&mut state, turn);
-        let alarm = state.next_alarm();
-        state.move_after(after);
+        wake.append(&mut state.wakers);
         // Those who have joined count before they stop to be about to.
         self.waiting.fetch_add(state.waiting().wrapping_sub(counted), Ordering::SeqCst);
-        (result, alarm)
-    }
-
-    fn alarm(&self, owner: &Arc<P::Owner>) -> Waker {
-        let alarm = || Waker::from(Arc::new(Alarm::<P>(Arc::downgrade(owner))));
-        self.alarm.get_or_init(alarm).clone()
-    }
-}
-
-impl<P: QueuePolicy> fmt::Debug for WaitQueue<P> {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let waiting = self.waiting.load(Ordering::Relaxed);
-        out.debug_struct("WaitQueue").field("waiting", &waiting).finish_non_exhaustive()
+        (result, state.next_alarm())
     }
 }
 
@@ -151,12 +123,10 @@ impl<P: QueuePolicy> Waiter<P> {
     /// # Panics
     /// If the result was returned before.
     pub fn poll(&mut self, waker: &Waker) -> Poll<Result<P::Grant, P::Denial>> {
-        self.poll_with(&mut Some(waker.clone()))
-    }
-
-    fn poll_with(&mut self, waker: &mut Option<Waker>) -> Poll<Result<P::Grant, P::Denial>> {
         let ticket = self.ticket.expect("a wait is polled until it is over");
-        let poll = P::queue(&self.owner).lock(|state| state.poll(ticket, waker));
+        // The waker before this one is dropped without the lock.
+        let mut waker = Some(waker.clone());
+        let poll = P::queue(&self.owner).lock(|state| state.poll(ticket, &mut waker));
         if poll.is_ready() {
             self.ticket = None;
         }
@@ -166,7 +136,7 @@ impl<P: QueuePolicy> Waiter<P> {
     /// Returns how many waiters of its key came before it and still wait; `None` once its wait is over.
     pub fn position(&self) -> Option<usize> {
         let ticket = self.ticket?;
-        P::queue(&self.owner).lock(|state| state.position(ticket))
+        P::queue(&self.owner).lock(|state| state.queue(ticket.queue)?.position(ticket.number))
     }
 
     /// Returns the owner of its queue.
@@ -178,7 +148,8 @@ impl<P: QueuePolicy> Waiter<P> {
 impl<P: QueuePolicy> Drop for Waiter<P> {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket {
-            P::queue(&self.owner).with(&self.owner, |state, turn| state.leave(turn, ticket));
+            // Its waker is dropped without the lock.
+            drop(P::queue(&self.owner).with(&self.owner, |state, turn| state.leave(turn, ticket)));
         }
     }
 }
@@ -189,30 +160,13 @@ impl<P: QueuePolicy> fmt::Debug for Waiter<P> {
     }
 }
 
-/// The count of a caller that may be about to wait.
-struct Announced<'a>(&'a AtomicUsize);
-
-impl<'a> Announced<'a> {
-    fn new(waiting: &'a AtomicUsize) -> Announced<'a> {
-        waiting.fetch_add(1, Ordering::SeqCst);
-        fence(Ordering::SeqCst);
-        Announced(waiting)
-    }
-}
-
-impl Drop for Announced<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
 /// The alarm of a queue; it does not keep the owner of the queue alive.
 struct Alarm<P: QueuePolicy>(Weak<P::Owner>);
 
 impl<P: QueuePolicy> Wake for Alarm<P> {
     fn wake(self: Arc<Self>) {
         if let Some(owner) = self.0.upgrade() {
-            P::queue(&owner).with(&owner, |state, _| state.forget_alarm());
+            P::queue(&owner).with(&owner, |state, _| state.alarm = None);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use tidegate::{Acquire, Queued, Refusal};
+use tidegate::{Queued, Refusal};
 use tokio::sync::OwnedMutexGuard;
 
 use super::line::{Line, Place, lock};
@@ -80,10 +80,10 @@ impl Drop for Claim {
 
 /// The limiter's own waiter, shared by all requests of a place: none if there was nothing to wait for, or it is over.
 #[derive(Clone, Debug)]
-pub(super) struct Waits(Arc<Mutex<Option<Queued<Acquire>>>>);
+pub(super) struct Waits(Arc<Mutex<Option<Queued>>>);
 
 impl Waits {
-    pub(super) fn new(queued: Option<Queued<Acquire>>) -> Waits {
+    pub(super) fn new(queued: Option<Queued>) -> Waits {
         Waits(Arc::new(Mutex::new(queued)))
     }
 
