@@ -5,7 +5,8 @@
 //! | [`RateLimit`] | holds callers to a limit, by whatever names them, or to rules |
 //! | [`InFlight`] | so many requests at a time, with lines and classes |
 //! | [`Guarded`] | lets fewer pass while too many of them fail |
-//! | [`Outgoing`] | paces calls to others, and obeys what they say |
+//!
+//! The layer for clients is in `tidegate-outbound`.
 //!
 //! ```
 //! use std::convert::Infallible;
@@ -45,7 +46,6 @@ mod head;
 pub mod in_flight;
 pub mod key;
 mod limit;
-pub mod outgoing;
 
 pub use answer::{Dialect, Reason, Refused};
 pub use body::Answered;
@@ -53,10 +53,4 @@ pub use guarded::Guarded;
 pub use head::{Head, ResponseHead};
 pub use in_flight::{InFlight, outcome_of};
 pub use limit::{RateLimit, RateLimited, ResponseFuture, Settle};
-pub use outgoing::Outgoing;
 pub use tidegate_rules::OnRepeated;
-
-/// The code in the guide compiles and runs.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/in-your-code.md")]
-pub struct Guide;

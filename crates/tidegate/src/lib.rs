@@ -95,6 +95,14 @@ pub use time::{
 };
 pub use wait::{Acquire, AcquireTracked, Enqueued, Queued, TrackedTake, Waited};
 
+/// The queue of waiters behind every limiter, for the crates beside this one; it may change with any version.
+#[doc(hidden)]
+pub mod wait_queue {
+    pub use crate::wait::{
+        Cause, Entry, Joined, KeyQueue, Next, QueuePolicy, QueueState, Ticket, Turn, WaitQueue, Waiter,
+    };
+}
+
 /// What fuzzers reach and nobody else.
 #[cfg(fuzzing)]
 #[doc(hidden)]

@@ -4,6 +4,7 @@
 //! admitted twice, charged for nobody, or forgotten to be woken.
 
 mod places;
+mod queue;
 mod zone;
 
 use std::pin::Pin;
@@ -14,7 +15,7 @@ use loom::sync::Notify;
 use loom::thread;
 
 use crate::published::Published;
-use crate::{Limit, Limiter, MILLISECOND, ManualClock, Map, Permits, SECOND, Single, admit_all};
+use crate::{Limit, Limiter, MILLISECOND, ManualClock, Map, SECOND, Single, admit_all};
 
 const SLOW: Limit = Limit::per_hour(1);
 
@@ -184,32 +185,6 @@ fn two_limits_are_asked_in_two_orders() {
             });
         assert!(one != two);
         assert_eq!((user.peek("ana").remaining(), ip.peek("ana").remaining()), (0, 1));
-    });
-}
-
-#[test]
-fn a_place_comes_back_while_somebody_begins_to_wait() {
-    loom::model(|| {
-        let permits = Permits::at_most(1).with_clock(clock());
-        let permit = permits.enter("ana").expect("the place is free");
-        let (_, entered) = both(move || drop(permit), move || block_on(&mut permits.acquire("ana")).is_ok());
-        assert!(entered);
-    });
-}
-
-#[test]
-fn a_waiter_leaves_while_its_place_comes() {
-    loom::model(|| {
-        let permits = Permits::at_most(1).with_clock(clock());
-        let permit = permits.enter("ana").expect("the place is free");
-        let mut first = permits.acquire("ana");
-        assert!(poll(&mut first).is_pending());
-        let mut second = permits.acquire("ana");
-        assert!(poll(&mut second).is_pending());
-        let releasing = thread::spawn(move || drop(permit));
-        let (_, entered) = both(move || drop(first), move || block_on(&mut second).is_ok());
-        releasing.join().expect("no model panics");
-        assert!(entered);
     });
 }
 

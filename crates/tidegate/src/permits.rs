@@ -1,9 +1,7 @@
 //! So many at a time: permits that come back by themselves.
 
 use std::fmt;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use crate::algorithm::Concurrency;
@@ -16,7 +14,7 @@ use crate::refusal::Refusal;
 use crate::store::Memory;
 use crate::store::name::Name;
 use crate::time::{Clock, HOUR};
-use crate::wait::{Acquiring, Enqueued, Visit, block_on};
+use crate::wait::{Acquire, KeyRequest, Kind, Passed};
 
 /// For each subject, at most so many in flight; clones share them.
 ///
@@ -83,14 +81,14 @@ impl Permits {
 
     /// A place now, or not at all.
     pub fn enter(&self, ask: impl IntoAsk) -> Result<Permit, Refusal> {
-        let visit = self.limiter.visit(ask);
-        let decision = self.limiter.admit_named(visit.name(), visit.ask());
-        Ok(Permit::of(&self.limiter, visit.name(), decision.into_result()?))
+        let (name, ask, _) = self.limiter.named(ask);
+        let decision = self.limiter.admit_named(&name, ask);
+        Ok(Permit::of(&self.limiter, &name, decision.into_result()?))
     }
 
     /// Waits for a place; to be awaited on any runtime, or to block a thread with.
     pub fn acquire(&self, ask: impl IntoAsk) -> Entering {
-        Entering { visit: self.limiter.visit(ask), limiter: self.limiter.clone() }
+        self.limiter.acquire_as(ask, OfPermits(self.limiter.clone()))
     }
 
     /// What [`Permits::enter`] would say, and how many places are free.
@@ -137,7 +135,7 @@ impl Permit {
 
     /// The permit of what a limiter decided about this key.
     pub(crate) fn claimed(limiter: &Limiter, key: impl IntoAsk, decision: Decision) -> Permit {
-        Permit::of(limiter, limiter.visit(key).name(), decision)
+        Permit::of(limiter, &limiter.named(key).0, decision)
     }
 
     /// The number, to be written down elsewhere; `None` if it was asked for with a cost of 0 and holds no place.
@@ -173,48 +171,16 @@ impl fmt::Debug for Permit {
 }
 
 /// Waits for a place in flight; made by [`Permits::acquire`].
-#[must_use = "nobody waits until this is awaited or blocked on"]
-pub struct Entering {
-    visit: Visit,
-    limiter: Limiter,
-}
+pub type Entering = Acquire<KeyRequest<OfPermits>>;
 
-impl Entering {
-    /// Waits at most this long. Nobody knows when a place comes back, so this is found out by waiting.
-    pub fn within(self, longest: Duration) -> Entering {
-        Entering { visit: self.visit.within(longest), limiter: self.limiter }
-    }
+/// A request that passes with a permit.
+#[derive(Debug)]
+pub struct OfPermits(Limiter);
 
-    /// Joins the queue now instead of when it is first polled, as [`Acquire::enqueue`](crate::Acquire::enqueue) does.
-    pub fn enqueue(self) -> Enqueued<Entering> {
-        Enqueued::of(self)
-    }
-
-    /// Waits on this thread. Not for use inside of an async runtime, whose thread it would block.
-    pub fn blocking(self) -> Result<Permit, Refusal> {
-        block_on(self)
-    }
-}
-
-impl Acquiring for Entering {
+impl Kind for OfPermits {
     type Passed = Permit;
 
-    fn position(&self) -> Option<usize> {
-        self.visit.position()
-    }
-}
-
-impl Future for Entering {
-    type Output = Result<Permit, Refusal>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let passed = self.visit.poll(context);
-        passed.map_ok(|waited| Permit::of(&self.limiter, self.visit.name(), waited.decision))
-    }
-}
-
-impl fmt::Debug for Entering {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_tuple("Entering").field(&self.visit.ask()).finish()
+    fn passed(request: &KeyRequest<OfPermits>, passed: Passed) -> Permit {
+        Permit::of(&request.kind.0, &request.name, passed.decision())
     }
 }

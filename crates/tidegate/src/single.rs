@@ -20,7 +20,9 @@ use crate::store::receipts::Receipts;
 use crate::store::{OpenReceipt, nonce_for};
 use crate::sync::{Apart, AtomicU64, Mutex, MutexGuard, Ordering};
 use crate::time::{Clock, CounterClock, Source, Timestamp};
-use crate::wait::{Acquire, MAX_WAITERS, Room, TrackedTake, Venue, Visit};
+use crate::wait::{
+    Acquire, KeyFifo, KeyRequest, MAX_WAITERS, TrackedTake, Untracked, WaitQueue, WaitTarget, WaiterAsk,
+};
 use states::States;
 
 /// One limit for one subject; clones share it.
@@ -45,7 +47,7 @@ struct Inner {
     word: Apart<AtomicU64>,
     states: Mutex<States>,
     clock: Source,
-    room: Room,
+    queue: WaitQueue<KeyFifo>,
     receipts: Receipts,
 }
 
@@ -75,7 +77,7 @@ impl Single {
     /// Lets at most so many wait at a time, here and in all clones; 65,536 unless set.
     #[must_use]
     pub fn max_waiters(self, most: usize) -> Single {
-        self.inner.room.set_max_waiters(most);
+        self.inner.queue.lock(|state| state.set_max_waiters(most));
         self
     }
 
@@ -87,7 +89,7 @@ impl Single {
             word: Apart(AtomicU64::new(if has_moved { MOVED } else { 0 })),
             states: Mutex::new(States::new(limit, has_moved)),
             clock,
-            room: Room::new(MAX_WAITERS),
+            queue: WaitQueue::new(KeyFifo, MAX_WAITERS),
             receipts: Receipts::of_one(),
         };
         Single { inner: Arc::new(inner) }
@@ -115,7 +117,7 @@ impl Single {
     #[must_use = "a decision that nobody reads limits nobody"]
     #[inline]
     pub fn admit_with(&self, ask: Ask) -> Decision {
-        if self.inner.room.is_empty() { self.inner.spend(ask) } else { self.admit_behind(ask) }
+        if self.inner.queue.is_empty() { self.inner.spend(ask) } else { self.admit_behind(ask) }
     }
 
     /// Decides about so many units, and spends them if allowed.
@@ -127,20 +129,20 @@ impl Single {
     /// Decides like [`Single::admit_with`]; with the take, if it was allowed, by which just that take can be refunded.
     pub fn admit_tracked(&self, ask: Ask) -> (Decision, Option<TrackedTake>) {
         let account = self.inner.account(&nobody());
-        if !self.inner.room.is_empty()
-            && let Some(wait) = self.inner.room.wait_behind(&*self.inner, &nobody(), ask)
+        if !self.inner.queue.is_empty()
+            && let Some(wait) = self.inner.queue.wait_behind(&*self.inner, &nobody(), ask)
         {
             return (self.inner.peek(ask).put_off(wait), None);
         }
         let take = |terms: &Terms, state: &mut State, now| terms.decide(state, now, ask, nonce_for(terms));
         let (decision, receipt) = self.inner.take_tracked(&account, ask, None, take);
-        let take = decision.is_allowed().then(|| TrackedTake::new(self.venue(), account, receipt));
+        let take = decision.is_allowed().then(|| TrackedTake::new(self.target(), account, receipt));
         (decision, take)
     }
 
     #[cold]
     fn admit_behind(&self, ask: Ask) -> Decision {
-        match self.inner.room.wait_behind(&*self.inner, &nobody(), ask) {
+        match self.inner.queue.wait_behind(&*self.inner, &nobody(), ask) {
             Some(wait) => self.inner.peek(ask).put_off(wait),
             None => self.inner.spend_by_any(ask),
         }
@@ -156,10 +158,10 @@ impl Single {
     #[must_use = "a decision that nobody reads limits nobody"]
     pub fn peek_with(&self, ask: Ask) -> Decision {
         let decision = self.inner.peek(ask);
-        if self.inner.room.is_empty() {
+        if self.inner.queue.is_empty() {
             return decision;
         }
-        let wait = self.inner.room.wait_behind(&*self.inner, &nobody(), ask);
+        let wait = self.inner.queue.wait_behind(&*self.inner, &nobody(), ask);
         wait.map_or(decision, |wait| decision.put_off(wait))
     }
 
@@ -183,7 +185,7 @@ impl Single {
             Adjustment::Charge(_) => adjust(),
             Adjustment::Refund(_) => self.inner.receipts.without(&self.inner.account(&nobody()), adjust),
         };
-        self.inner.room.look_again(&self.venue(), &nobody());
+        self.inner.queue.serve_key(&self.target(), &nobody());
         adjusted
     }
 
@@ -198,20 +200,20 @@ impl Single {
         }
         drop(states);
         drop(receipts);
-        self.inner.room.begin_anew(&self.venue(), &nobody());
+        self.inner.queue.begin_anew(&self.target(), &nobody());
     }
 
     /// Puts another limit in force; what was used stays used, in units.
     pub fn set_limit(&self, limit: Limit) {
         let replace = || self.inner.replace_limit(|_| Ok::<_, Infallible>(limit));
-        let Ok(()) = self.inner.room.replace_limit(&self.venue(), replace);
+        let Ok(()) = self.inner.queue.replace_limit(&self.target(), replace);
     }
 
     pub(crate) fn change_limit(
         &self,
         change: impl FnOnce(Limit) -> Result<Limit, LimitError>,
     ) -> Result<(), LimitError> {
-        self.inner.room.replace_limit(&self.venue(), || self.inner.replace_limit(change))
+        self.inner.queue.replace_limit(&self.target(), || self.inner.replace_limit(change))
     }
 
     /// Waits until one unit passes; to be awaited on any runtime, or to block a thread with.
@@ -221,15 +223,15 @@ impl Single {
 
     /// Waits until so many units pass together.
     pub fn acquire_units(&self, units: u64) -> Acquire {
-        Acquire::new(Visit::new(self.venue(), nobody(), ask_for(units, None), None))
+        Acquire::new(KeyRequest::new(self.target(), nobody(), ask_for(units, None), Untracked), None)
     }
 
-    fn venue(&self) -> Arc<dyn Venue> {
+    fn target(&self) -> Arc<dyn WaitTarget> {
         self.inner.clone()
     }
 }
 
-/// The only name in a room for one subject.
+/// The only name in a queue for one key.
 fn nobody() -> Name {
     Name::new(&Namespace::none(), "")
 }
@@ -376,9 +378,9 @@ fn exchange<R>(
     }
 }
 
-impl Venue for Inner {
-    fn room(&self) -> &Room {
-        &self.room
+impl WaitTarget for Inner {
+    fn queue(&self) -> &WaitQueue<KeyFifo> {
+        &self.queue
     }
 
     fn clock(&self) -> &Source {
@@ -400,24 +402,16 @@ impl Venue for Inner {
     fn take_for_waiter(
         &self,
         account: &Account,
-        ask: Ask,
+        WaiterAsk { ask, is_tracked }: WaiterAsk,
         at: Option<Timestamp>,
     ) -> (Decision, Option<OpenReceipt>) {
         let take =
             |terms: &Terms, state: &mut State, now| terms.decide_if_free(state, now, ask, nonce_for(terms));
+        if is_tracked {
+            return self.take_tracked(account, ask, at, take);
+        }
         let take = || self.take_with_receipt(account, ask, at, take);
         self.receipts.noting(account, || self.clock.now(), take)
-    }
-
-    fn take_if_free_tracked(
-        &self,
-        account: &Account,
-        ask: Ask,
-        at: Option<Timestamp>,
-    ) -> (Decision, Option<OpenReceipt>) {
-        let take =
-            |terms: &Terms, state: &mut State, now| terms.decide_if_free(state, now, ask, nonce_for(terms));
-        self.take_tracked(account, ask, at, take)
     }
 
     fn refund(&self, account: &Account, receipt: &mut OpenReceipt, cost: Option<Cost>) -> Adjusted {

@@ -38,14 +38,18 @@
 //! by it takes no place. Where it is inside after all, its refusals say nothing about how the service is.
 
 mod body;
+mod not_sent;
 mod ongoing;
 mod outcome;
 mod service;
 
 pub use body::Kept;
+pub use not_sent::NotSent;
 pub(crate) use ongoing::Ongoing;
+#[doc(hidden)]
+pub use outcome::is_our_refusal;
+pub(crate) use outcome::judge;
 pub use outcome::outcome_of;
-pub(crate) use outcome::{is_our_refusal, judge};
 pub use service::{InFlightFuture, InFlightService};
 
 use std::fmt;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tidegate::{Outcome, Passage, Place};
 
-use crate::outgoing::Held;
+use super::not_sent::NotSent;
 
 /// What is told how a call ended.
 pub(crate) trait Listens {
@@ -63,10 +63,10 @@ impl<L: Listens> Ongoing<L> {
     /// The service gave an error in place of an answer.
     ///
     /// Behind layers of tower that is a time-out, shed load or a connection that nobody accepted: want of capacity. A call
-    /// that [`Outgoing`](crate::Outgoing) has held back was not made, and says nothing.
+    /// that was [`NotSent`] says nothing.
     pub(crate) fn failed<E: 'static>(self, error: &E) {
         if let Some(listener) = self.answered() {
-            listener.tell(if Held::is_cause_of(error) { Outcome::Ignored } else { Outcome::Overloaded });
+            listener.tell(if NotSent::is_cause_of(error) { Outcome::Ignored } else { Outcome::Overloaded });
         }
     }
 }

@@ -45,7 +45,8 @@ pub(crate) fn judge(outcome: Option<&OutcomeOf>, head: ResponseHead<'_>) -> Outc
     }
 }
 
-pub(crate) fn is_our_refusal(head: ResponseHead<'_>) -> bool {
+/// Returns true if a layer of this crate has denied the request, so that the response is not the word of the service.
+pub fn is_our_refusal(head: ResponseHead<'_>) -> bool {
     head.extension::<OurRefusal>().is_some()
 }
 

@@ -48,7 +48,8 @@ pub use identify::{Identified, Identify, LaterParts};
 pub use named::Named;
 pub use otherwise::Otherwise;
 pub use part::Part;
-pub(crate) use parts::Course;
+#[doc(hidden)]
+pub use parts::Course;
 pub use parts::Parts;
 
 use std::pin::Pin;

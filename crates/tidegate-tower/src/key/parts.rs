@@ -27,7 +27,8 @@ enum Kind<'r> {
 
 /// What becomes of a request by what was found in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Course {
+#[doc(hidden)]
+pub enum Course {
     /// It is counted.
     Count,
     /// It is let alone.
@@ -86,8 +87,9 @@ impl<'r> Parts<'r> {
     }
 
     /// What becomes of the request: whoever refuses is heard before who skips, and a mistake of the program before both.
+    #[doc(hidden)]
     #[inline]
-    pub(crate) fn course(&self) -> Course {
+    pub fn course(&self) -> Course {
         if let Kind::One(Part::Bytes(_) | Part::Address(..) | Part::Number(_) | Part::Missing) = self.0 {
             return Course::Count;
         }

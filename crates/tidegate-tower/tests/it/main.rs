@@ -10,7 +10,3 @@ mod guarded;
 mod in_flight;
 #[cfg(test)]
 mod limit;
-#[cfg(test)]
-mod outgoing;
-#[cfg(test)]
-mod readiness;

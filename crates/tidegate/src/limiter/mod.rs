@@ -9,6 +9,7 @@ pub use together::{LimiterAsk, admit_all};
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::algorithm::State;
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
@@ -21,7 +22,9 @@ use crate::store::name::{Account, Name, Namespace};
 use crate::store::{Holder, Memory, OpenReceipt, WhenFull, Zone};
 use crate::sync::{AtomicUsize, Ordering};
 use crate::time::{Clock, Source, Ticks, Timestamp};
-use crate::wait::{Acquire, MAX_WAITERS, Room, TrackedTake, Venue, Visit};
+use crate::wait::{
+    Acquire, KeyFifo, KeyRequest, Kind, MAX_WAITERS, TrackedTake, Untracked, WaitQueue, WaitTarget, WaiterAsk,
+};
 use in_force::LimitInForce;
 
 /// The bytes of the zone that a limiter has when it is given none.
@@ -53,7 +56,7 @@ struct Inner {
     /// Whether its subjects may be forgotten when the zone is full.
     forgets: AtomicUsize,
     limit: LimitInForce,
-    room: Room,
+    queue: WaitQueue<KeyFifo>,
 }
 
 impl Limiter {
@@ -75,9 +78,10 @@ impl Limiter {
     /// they used under the one before. Two limits that hold at once have two names.
     pub fn on(store: impl Into<Memory>, name: &str, limit: Limit) -> Limiter {
         let (memory, namespace): (Memory, _) = (store.into(), Namespace::new(name));
-        let (limit, room) = (LimitInForce::new(&memory, name, limit), Room::new(MAX_WAITERS));
+        let limit = LimitInForce::new(&memory, name, limit);
+        let queue = WaitQueue::new(KeyFifo, MAX_WAITERS);
         let forgets = AtomicUsize::new(0);
-        Limiter { inner: Arc::new(Inner { memory, namespace, forgets, limit, room }) }
+        Limiter { inner: Arc::new(Inner { memory, namespace, forgets, limit, queue }) }
     }
 
     /// What becomes of its subjects when a zone has no cell for them, here and in all clones. No effect on limits that do
@@ -91,7 +95,7 @@ impl Limiter {
     /// Lets at most so many wait at a time, here and in all clones; 65,536 unless set.
     #[must_use]
     pub fn max_waiters(self, most: usize) -> Limiter {
-        self.inner.room.set_max_waiters(most);
+        self.inner.queue.lock(|state| state.set_max_waiters(most));
         self
     }
 
@@ -128,13 +132,13 @@ impl Limiter {
         let (account, ask) = self.inner.read(ask);
         let Some(ask) = ask else {
             let decision = self.inner.ask_nothing(&account);
-            return (decision, Some(TrackedTake::new(self.venue(), account, None)));
+            return (decision, Some(TrackedTake::new(self.target(), account, None)));
         };
         if let Some(decision) = self.inner.put_off(&account, ask) {
             return (decision, None);
         }
         let (decision, receipt) = self.inner.holder(&account).take_tracked(&account, ask);
-        let take = decision.is_allowed().then(|| TrackedTake::new(self.venue(), account, receipt));
+        let take = decision.is_allowed().then(|| TrackedTake::new(self.target(), account, receipt));
         (decision, take)
     }
 
@@ -186,7 +190,7 @@ impl Limiter {
         let Ok(cost) = Cost::new(units) else { return Adjusted::Whole };
         let account = self.inner.account(&self.inner.name(&key));
         let adjusted = self.inner.holder(&account).adjust_in(&account, adjustment(cost));
-        self.inner.room.look_again(&self.venue(), account.name());
+        self.inner.queue.serve_key(&self.target(), account.name());
         adjusted
     }
 
@@ -202,22 +206,22 @@ impl Limiter {
                 inner.memory.forget_state(&name, before);
             });
         });
-        inner.room.begin_anew(&self.venue(), &name);
+        inner.queue.begin_anew(&self.target(), &name);
     }
 
     /// Puts another limit in force; keys keep what they have used, in units. Holders of permits keep their places and
     /// their leases.
     pub fn set_limit(&self, limit: Limit) {
         let inner = &self.inner;
-        inner.limit.set(&inner.memory, inner.namespace.name(), limit);
-        inner.room.begin_all_anew(&self.venue());
+        let set = || inner.limit.set(&inner.memory, inner.namespace.name(), limit);
+        inner.queue.replace_limit(&self.target(), set);
     }
 
     /// Waits until the ask passes; to be awaited on any runtime, or to block a thread with.
     ///
     /// Those who wait for one subject pass in the order in which they came.
     pub fn acquire(&self, ask: impl IntoAsk) -> Acquire {
-        Acquire::new(self.visit(ask))
+        self.acquire_as(ask, Untracked)
     }
 
     /// Gives a place in flight back, under a concurrency limit. Whether the permit was still holding one.
@@ -232,9 +236,15 @@ impl Limiter {
         self.renew_named(&self.inner.name(&key), permit)
     }
 
-    pub(crate) fn visit(&self, ask: impl IntoAsk) -> Visit {
-        let (key, units, patience) = ask.into_parts();
-        Visit::new(self.venue(), self.inner.name(&key), ask_for(units, None), patience)
+    pub(crate) fn acquire_as<K: Kind>(&self, ask: impl IntoAsk, kind: K) -> Acquire<KeyRequest<K>> {
+        let (name, ask, max_wait) = self.named(ask);
+        Acquire::new(KeyRequest::new(self.target(), name, ask, kind), max_wait)
+    }
+
+    /// The name of the key, the ask unless it asks nothing, and the longest wait.
+    pub(crate) fn named(&self, ask: impl IntoAsk) -> (Name, Option<Ask>, Option<Duration>) {
+        let (key, units, max_wait) = ask.into_parts();
+        (self.inner.name(&key), ask_for(units, None), max_wait)
     }
 
     pub(crate) fn admit_named(&self, name: &Name, ask: Option<Ask>) -> Decision {
@@ -245,7 +255,7 @@ impl Limiter {
     pub(crate) fn release_named(&self, name: &Name, permit: PermitId) -> bool {
         let account = self.inner.account(name);
         let released = self.inner.holder(&account).release_in(&account, permit);
-        self.inner.room.look_again(&self.venue(), name);
+        self.inner.queue.serve_key(&self.target(), name);
         released
     }
 
@@ -254,7 +264,7 @@ impl Limiter {
         self.inner.holder(&account).renew_in(&account, permit)
     }
 
-    fn venue(&self) -> Arc<dyn Venue> {
+    fn target(&self) -> Arc<dyn WaitTarget> {
         self.inner.clone()
     }
 }
@@ -298,7 +308,7 @@ impl Inner {
     #[inline]
     fn straight_to(&self, limit: &BoundLimit) -> Option<&Zone> {
         match self.memory.holder(limit.terms()) {
-            Holder::Zone(zone) if self.room.is_empty() => Some(zone),
+            Holder::Zone(zone) if self.queue.is_empty() => Some(zone),
             _ => None,
         }
     }
@@ -339,13 +349,13 @@ impl Inner {
 
     #[inline]
     fn wait_behind(&self, account: &Account, ask: Ask) -> Option<Ticks> {
-        if self.room.is_empty() { None } else { self.room.wait_behind(self, account.name(), ask) }
+        if self.queue.is_empty() { None } else { self.queue.wait_behind(self, account.name(), ask) }
     }
 }
 
-impl Venue for Inner {
-    fn room(&self) -> &Room {
-        &self.room
+impl WaitTarget for Inner {
+    fn queue(&self) -> &WaitQueue<KeyFifo> {
+        &self.queue
     }
 
     fn clock(&self) -> &Source {
@@ -363,19 +373,13 @@ impl Venue for Inner {
     fn take_for_waiter(
         &self,
         account: &Account,
-        ask: Ask,
+        WaiterAsk { ask, is_tracked }: WaiterAsk,
         at: Option<Timestamp>,
     ) -> (Decision, Option<OpenReceipt>) {
-        self.holder(account).take_for_waiter(account, ask, at)
-    }
-
-    fn take_if_free_tracked(
-        &self,
-        account: &Account,
-        ask: Ask,
-        at: Option<Timestamp>,
-    ) -> (Decision, Option<OpenReceipt>) {
-        self.holder(account).take_if_free_tracked(account, ask, at)
+        match is_tracked {
+            true => self.holder(account).take_if_free_tracked(account, ask, at),
+            false => self.holder(account).take_for_waiter(account, ask, at),
+        }
     }
 
     fn refund(&self, account: &Account, receipt: &mut OpenReceipt, cost: Option<Cost>) -> Adjusted {

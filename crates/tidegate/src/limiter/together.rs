@@ -7,7 +7,7 @@ use crate::few::Few;
 use crate::store::name::{Account, Name};
 use crate::store::together::{Bid, take_all};
 use crate::time::Ticks;
-use crate::wait::Venue as _;
+use crate::wait::WaitTarget as _;
 
 /// One ask of one limiter; made by [`Limiter::ask`].
 #[derive(Clone, Debug)]

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use loom::sync::atomic::{AtomicUsize, Ordering};
-use loom::thread;
 
-use super::{block_on, both, clock, poll};
-use crate::{Class, Outcome, Places, SECOND};
+use super::{block_on, both, clock};
+use crate::{Class, Outcome, Places};
 
 fn places(limit: u64) -> Places {
     Places::at_most(limit).line(3).with_clock(clock())
@@ -25,46 +24,6 @@ fn one_place_is_held_by_one() {
             }
         };
         both(call(places.clone(), inside.clone()), call(places.clone(), inside));
-        assert_eq!((places.in_flight(), places.waiting()), (0, 0));
-    });
-}
-
-#[test]
-fn a_place_is_given_back_while_somebody_begins_to_wait() {
-    loom::model(|| {
-        let places = places(1);
-        let place = places.enter(0).expect("the place is free");
-        let (_, entered) = both(move || drop(place), move || block_on(&mut places.acquire(0)).is_ok());
-        assert!(entered);
-    });
-}
-
-#[test]
-fn a_waiter_gives_up_while_its_place_comes() {
-    loom::model(|| {
-        let places = places(1);
-        let place = places.enter(0).expect("the place is free");
-        let [mut first, mut second] = [(); 2].map(|()| places.acquire(0));
-        assert!(poll(&mut first).is_pending() && poll(&mut second).is_pending());
-        let leaving = thread::spawn(move || drop(place));
-        let (_, entered) = both(move || drop(first), move || block_on(&mut second).is_ok());
-        leaving.join().expect("no model panics");
-        assert!(entered);
-        assert_eq!((places.in_flight(), places.waiting()), (0, 0));
-    });
-}
-
-#[test]
-fn a_deadline_meets_the_place_it_waits_for() {
-    loom::model(|| {
-        let clock = clock();
-        let places = Places::at_most(1).line(3).with_clock(clock.clone());
-        let place = places.enter(0).expect("the place is free");
-        let advancing = thread::spawn(move || clock.advance(SECOND));
-        let other = places.clone();
-        let waiting = move || block_on(&mut other.acquire(0).within(SECOND / 2)).is_ok();
-        let (_, _) = both(move || drop(place), waiting);
-        advancing.join().expect("no model panics");
         assert_eq!((places.in_flight(), places.waiting()), (0, 0));
     });
 }

@@ -1,35 +1,35 @@
 //! So many in flight for one service as a whole: the number may adapt, and important calls go first.
 //!
 //! ```text
-//!   enter ----> in, if the class may have a place            (seats: counting)
-//!   acquire --> in; else the line, if it is not full         (line: a line per class, by rank)
-//!                  ^   who gives a place back, or a limit that rises, lets the next one in at once
+//!   enter ----> in, if the class may have a place            (slots: counting)
+//!   acquire --> in; else the queue, if it is not full        (class_queue: a queue per class, by rank)
+//!                  ^   a place that is given back, or a limit that rises, lets the next one in at once
 //!                  `-- deadlines come by one alarm; under overload the newest goes first
 //! ```
 //!
-//! Who is woken finds the place already taken for it. Who gives up leaves the line, or hands on what it was
-//! given. No thread, task or timer belongs to a waiter.
+//! A waiter that is woken finds the place already taken for it. One that gives up leaves the queue, or hands on what
+//! it was given.
 
-mod acquire;
 mod class;
-mod hall;
-mod line;
+mod class_queue;
 mod place;
-mod seats;
 mod settings;
+mod slots;
 
-pub use acquire::AcquirePlace;
 pub use class::Class;
-pub use place::Place;
+pub use place::{AcquirePlace, Place};
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::hall::Hall;
+use self::class_queue::Shared;
+use self::place::PlaceRequest;
 use self::settings::{Most, Settings};
+use self::slots::ClassSlots;
 use crate::adaptive::Adapt;
 use crate::refusal::Refusal;
 use crate::time::{Clock, Source, Ticks};
+use crate::wait::Acquire;
 
 /// At most so many in flight for one service as a whole; clones share them.
 ///
@@ -63,7 +63,7 @@ use crate::time::{Clock, Source, Ticks};
 /// other classes. When the limit falls, whoever is in stays in, and nobody enters before enough have left.
 #[derive(Clone, Debug)]
 pub struct Places {
-    hall: Arc<Hall>,
+    shared: Arc<Shared>,
 }
 
 impl Places {
@@ -81,7 +81,7 @@ impl Places {
     }
 
     fn new(settings: Settings) -> Places {
-        Places { hall: Arc::new(Hall::new(settings)) }
+        Places { shared: Arc::new(Shared::new(settings)) }
     }
 
     /// Lets at most so many wait at a time; none unless set, so that whoever finds no place is refused at once.
@@ -122,9 +122,9 @@ impl Places {
 
     /// New places with other settings.
     fn with(self, change: impl FnOnce(&mut Settings)) -> Places {
-        let mut settings = self.hall.settings.clone();
+        let mut settings = self.shared.settings.clone();
         if let Most::Fixed(limit) = &mut settings.most {
-            *limit = self.hall.limit();
+            *limit = self.shared.slots(ClassSlots::limit);
         }
         change(&mut settings);
         Places::new(settings)
@@ -134,13 +134,13 @@ impl Places {
     #[inline]
     pub fn enter(&self, class: usize) -> Result<Place, Refusal> {
         let class = self.rank(class);
-        self.hall.enter(class)?;
-        Ok(Place::new(Arc::clone(&self.hall), class))
+        self.shared.enter(class)?;
+        Ok(Place::new(Arc::clone(&self.shared), class))
     }
 
     /// Waits for a place; to be awaited on any runtime, or to block a thread with.
     pub fn acquire(&self, class: usize) -> AcquirePlace {
-        AcquirePlace::new(Arc::clone(&self.hall), self.rank(class))
+        Acquire::new(PlaceRequest { shared: Arc::clone(&self.shared), class: self.rank(class) }, None)
     }
 
     /// Allows another number in flight. Whoever is in stays in; whoever waits and may come in now does.
@@ -149,44 +149,44 @@ impl Places {
     /// # Panics
     /// If that is none, or more than 2³².
     pub fn set_limit(&self, places: u64) -> bool {
-        let (Most::Fixed(places), Most::Fixed(_)) = (Most::fixed(places), &self.hall.settings.most) else {
+        let (Most::Fixed(places), Most::Fixed(_)) = (Most::fixed(places), &self.shared.settings.most) else {
             return false;
         };
-        self.hall.set_limit(places);
+        self.shared.set_limit(places);
         true
     }
 
     /// How many may be in flight now.
     pub fn limit(&self) -> u64 {
-        self.hall.limit()
+        self.shared.slots(ClassSlots::limit)
     }
 
     /// How many are in flight, those included who were let in and have not looked yet.
     pub fn in_flight(&self) -> u64 {
-        self.hall.in_flight()
+        self.shared.slots(ClassSlots::in_flight)
     }
 
     /// How many of a class are in flight.
     pub fn in_flight_of(&self, class: usize) -> u64 {
-        self.hall.in_flight_of(self.rank(class))
+        self.shared.slots(|slots| slots.used(self.rank(class)))
     }
 
     /// How many wait.
     pub fn waiting(&self) -> usize {
-        self.hall.waiting()
+        self.shared.waiting()
     }
 
     /// How many of a class wait.
     pub fn waiting_of(&self, class: usize) -> usize {
-        self.hall.waiting_of(self.rank(class))
+        self.shared.waiting_of(self.rank(class))
     }
 
     /// The rank of the class with this name.
     pub fn class_named(&self, name: &str) -> Option<usize> {
-        self.hall.settings.classes.iter().position(|class| class.name() == name)
+        self.shared.settings.classes.iter().position(|class| class.name() == name)
     }
 
     fn rank(&self, class: usize) -> usize {
-        class.min(self.hall.settings.classes.len() - 1)
+        class.min(self.shared.settings.classes.len() - 1)
     }
 }

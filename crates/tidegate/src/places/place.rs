@@ -1,12 +1,13 @@
-//! A place in flight.
+//! A place in flight, and the request of one.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::hall::Hall;
+use super::class_queue::{ClassQueues, Shared};
 use crate::adaptive::Outcome;
-use crate::time::Timestamp;
+use crate::time::{Ticks, Timestamp};
+use crate::wait::{Acquire, Joined, Request, Waiter};
 
 /// A place in flight. Say how the call ended with [`Place::done`]; dropped, it says nothing and goes back.
 ///
@@ -21,7 +22,7 @@ use crate::time::Timestamp;
 /// ```
 #[must_use = "a place that is dropped at once limits nothing"]
 pub struct Place {
-    hall: Arc<Hall>,
+    shared: Arc<Shared>,
     class: usize,
     entered: Timestamp,
     outcome: Outcome,
@@ -30,9 +31,9 @@ pub struct Place {
 impl Place {
     /// The place that was taken for somebody, from now on.
     #[inline]
-    pub(super) fn new(hall: Arc<Hall>, class: usize) -> Place {
-        let entered = hall.entered_at();
-        Place { hall, class, entered, outcome: Outcome::Ignored }
+    pub(super) fn new(shared: Arc<Shared>, class: usize) -> Place {
+        let entered = shared.entered_at();
+        Place { shared, class, entered, outcome: Outcome::Ignored }
     }
 
     /// The rank of the class that it was given to.
@@ -42,7 +43,7 @@ impl Place {
 
     /// How long it has been in use; nothing where the number of places is fixed, for which no clock is read.
     pub fn lasted(&self) -> Duration {
-        self.hall.since(self.entered).to_duration()
+        self.shared.since(self.entered).to_duration()
     }
 
     /// Gives the place back and says how the call ended, from which a number that adapts learns.
@@ -53,12 +54,35 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.hall.leave(self.class, self.entered, self.outcome);
+        self.shared.leave(self.class, self.entered, self.outcome);
     }
 }
 
 impl fmt::Debug for Place {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Place").field("class", &self.class).finish_non_exhaustive()
+    }
+}
+
+/// Waits for a place; made by [`Places::acquire`](super::Places::acquire).
+pub type AcquirePlace = Acquire<PlaceRequest>;
+
+/// A request of a place.
+#[derive(Debug)]
+pub struct PlaceRequest {
+    pub(super) shared: Arc<Shared>,
+    pub(super) class: usize,
+}
+
+impl Request for PlaceRequest {
+    type Policy = ClassQueues;
+    type Passed = Place;
+
+    fn join(&self, max_wait: Option<Ticks>) -> Joined<ClassQueues, Waiter<ClassQueues>> {
+        self.shared.acquire(self.class, max_wait)
+    }
+
+    fn passed(&self, (): ()) -> Place {
+        Place::new(Arc::clone(&self.shared), self.class)
     }
 }

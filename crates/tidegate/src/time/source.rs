@@ -39,9 +39,15 @@ impl Source {
             clock.leave_mark();
         }
     }
+}
 
-    /// Has a task woken at this time, or a little later, as [`Clock::wake_at`] says.
-    pub(crate) fn wake_at(&self, at: Timestamp, waker: Waker) -> io::Result<bool> {
+impl Clock for Source {
+    #[inline]
+    fn now(&self) -> Timestamp {
+        Source::now(self)
+    }
+
+    fn wake_at(&self, at: Timestamp, waker: Waker) -> io::Result<bool> {
         match self {
             Source::Process => CounterClock::new().wake_at(at, waker),
             Source::Shifted(clock) => clock.wake_at(at, waker),

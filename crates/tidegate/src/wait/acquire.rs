@@ -1,22 +1,25 @@
-//! One who waits, as a value: to be awaited on any runtime, or to block a thread with.
+//! A waiter as a value: to be awaited on any runtime, or to block a thread with.
 
 use std::fmt;
+use std::ops::ControlFlow;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker, ready};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-use super::room::{Coming, Entered, Passed, Ticket};
+use super::key_fifo::{KeyFifo, Passed, WaiterAsk};
+use super::policy::QueuePolicy;
 use super::taken::Taken;
-use super::{Acquiring, Enqueued, TrackedTake, Venue};
+use super::wait_queue::{Joined, Waiter};
+use super::{TrackedTake, WaitTarget};
 use crate::ask::Ask;
 use crate::decision::Decision;
 use crate::refusal::Refusal;
 use crate::store::name::Name;
 use crate::time::Ticks;
 
-/// How long somebody waited, and what was decided then.
+/// The length of a wait, and the decision at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Waited {
@@ -26,41 +29,50 @@ pub struct Waited {
     pub decision: Decision,
 }
 
-impl Waited {
-    pub(super) fn at_once(decision: Decision) -> Waited {
-        Waited::new(Ticks::ZERO, decision)
-    }
-
-    pub(super) fn new(span: Ticks, decision: Decision) -> Waited {
-        Waited { duration: span.to_duration(), decision }
-    }
-}
-
 /// Waits its turn; made by the `acquire` of limiters.
 ///
-/// Await it on any runtime, or call [`Acquire::blocking`] on a thread. It asks, and gets its place in the
-/// line, when it is first polled, and may be moved and polled elsewhere afterwards. Dropped before it has
-/// passed, it gives the place back and those behind move up.
-#[must_use = "nobody waits until this is awaited or blocked on"]
-pub struct Acquire {
-    visit: Visit,
+/// Await it on any runtime, or call [`Acquire::blocking`] on a thread. It asks, and joins the
+/// queue, when it is first polled, and may be moved and polled by another task afterwards. Dropped before it has
+/// passed, it leaves the queue and those behind move up; what was just taken for it goes to the next one.
+#[must_use = "it waits only if it is awaited or blocked on"]
+pub struct Acquire<R: Request = KeyRequest> {
+    request: R,
+    max_wait: Option<Ticks>,
+    state: AcquireState<R::Policy>,
 }
 
-impl Acquire {
-    pub(crate) fn new(visit: Visit) -> Acquire {
-        Acquire { visit }
+/// Waits its turn like [`Acquire`], with a receipt of the take; made by [`Acquire::tracked`].
+pub type AcquireTracked = Acquire<KeyRequest<Tracked>>;
+
+/// The request of an [`Acquire`]: where it joins, and what it passes with.
+pub trait Request: Unpin {
+    /// The order of its queue.
+    type Policy: QueuePolicy<Denial = Refusal>;
+    /// The result of a wait that ended well.
+    type Passed;
+
+    /// Asks, and joins the queue if it has to wait, for at most so long.
+    fn join(&self, max_wait: Option<Ticks>) -> Joined<Self::Policy, Waiter<Self::Policy>>;
+
+    /// Returns the result of a wait that ended well.
+    fn passed(&self, grant: <Self::Policy as QueuePolicy>::Grant) -> Self::Passed;
+}
+
+enum AcquireState<P: QueuePolicy> {
+    NotQueued,
+    Queued(Waiter<P>),
+    Done,
+}
+
+impl<R: Request> Acquire<R> {
+    pub(crate) fn new(request: R, max_wait: Option<Duration>) -> Acquire<R> {
+        Acquire { request, max_wait: max_wait.map(Ticks::saturating_from), state: AcquireState::NotQueued }
     }
 
-    /// Waits at most this long: refused at once if it would take longer.
-    pub fn within(self, longest: Duration) -> Acquire {
-        Acquire { visit: self.visit.within(longest) }
-    }
-
-    /// Waits for a take that can be refunded.
-    pub fn tracked(self) -> AcquireTracked {
-        let mut visit = self.visit;
-        visit.is_tracked = true;
-        AcquireTracked { visit }
+    /// Waits at most this long: refused at once if it is known to take longer. Nobody knows when a place in flight comes
+    /// back, so for these it is found out by waiting.
+    pub fn within(self, longest: Duration) -> Acquire<R> {
+        Acquire { max_wait: Some(Ticks::saturating_from(longest)), ..self }
     }
 
     /// Joins the queue now instead of when it is first polled, by one decision: passed, denied, or waiting.
@@ -77,171 +89,179 @@ impl Acquire {
     /// drop(first);
     /// assert_eq!(second.position(), Some(0)); // a future: `second.await`, or poll it
     /// ```
-    pub fn enqueue(self) -> Enqueued<Acquire> {
-        Enqueued::of(self)
+    pub fn enqueue(mut self) -> Enqueued<R> {
+        match self.join() {
+            Some(Ok(passed)) => Enqueued::Passed(passed),
+            Some(Err(refusal)) => Enqueued::Denied(refusal),
+            None => Enqueued::Waiting(Queued { acquire: self }),
+        }
     }
 
     /// Waits on this thread. Not for use inside of an async runtime, whose thread it would block.
-    pub fn blocking(self) -> Result<Waited, Refusal> {
+    pub fn blocking(self) -> Result<R::Passed, Refusal> {
         block_on(self)
     }
-}
 
-impl Acquiring for Acquire {
-    type Passed = Waited;
+    /// Joins the queue, unless it has done so before; returns the result if it does not wait.
+    fn join(&mut self) -> Option<Result<R::Passed, Refusal>> {
+        let AcquireState::NotQueued = self.state else { return None };
+        self.state = AcquireState::Done;
+        match self.request.join(self.max_wait) {
+            ControlFlow::Break(result) => Some(result.map(|grant| self.request.passed(grant))),
+            ControlFlow::Continue(waiter) => {
+                self.state = AcquireState::Queued(waiter);
+                None
+            }
+        }
+    }
 
-    fn position(&self) -> Option<usize> {
-        self.visit.position()
+    pub(super) fn position(&self) -> Option<usize> {
+        let AcquireState::Queued(waiter) = &self.state else { return None };
+        waiter.position()
     }
 }
 
-impl Future for Acquire {
-    type Output = Result<Waited, Refusal>;
+impl Acquire {
+    /// Waits for a take that can be refunded.
+    pub fn tracked(self) -> AcquireTracked {
+        let KeyRequest { target, name, ask, .. } = self.request;
+        let request = KeyRequest { target, name, ask, kind: Tracked };
+        Acquire { request, max_wait: self.max_wait, state: AcquireState::NotQueued }
+    }
+}
+
+impl<R: Request> Future for Acquire<R> {
+    type Output = Result<R::Passed, Refusal>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.visit.poll(context)
+        if let Some(result) = self.join() {
+            return Poll::Ready(result);
+        }
+        let AcquireState::Queued(waiter) = &mut self.state else {
+            panic!("a wait was awaited again after it was over")
+        };
+        let result = ready!(waiter.poll(context.waker()));
+        self.state = AcquireState::Done;
+        Poll::Ready(result.map(|grant| self.request.passed(grant)))
     }
 }
 
-impl fmt::Debug for Acquire {
+impl<R: Request> fmt::Debug for Acquire<R> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Acquire").field("ask", &self.visit.ask).finish_non_exhaustive()
+        out.debug_struct("Acquire").field("position", &self.position()).finish_non_exhaustive()
     }
 }
 
-/// Waits its turn like [`Acquire`], with a receipt of the take; made by [`Acquire::tracked`].
-#[must_use = "nothing waits until this is awaited or blocked on"]
-pub struct AcquireTracked {
-    visit: Visit,
+/// The outcome of joining a queue, by one decision; made by [`Acquire::enqueue`](crate::Acquire::enqueue).
+#[must_use = "a waiter that is dropped leaves the queue"]
+#[derive(Debug)]
+pub enum Enqueued<R: Request = KeyRequest> {
+    /// It passed at once.
+    Passed(R::Passed),
+    /// It was denied at once; [`Refusal::decision`] has the decision.
+    Denied(Refusal),
+    /// It waits in the queue.
+    Waiting(Queued<R>),
 }
 
-impl AcquireTracked {
-    /// Joins the queue now instead of when it is first polled, as [`Acquire::enqueue`] does.
-    pub fn enqueue(self) -> Enqueued<AcquireTracked> {
-        Enqueued::of(self)
-    }
+/// A waiter in a queue: a future that is ready when its turn has come.
+///
+/// Dropped, it leaves the queue, and the waiters behind it move up.
+#[must_use = "a waiter that is dropped leaves the queue"]
+#[derive(Debug)]
+pub struct Queued<R: Request = KeyRequest> {
+    acquire: Acquire<R>,
+}
 
-    /// Waits on this thread. Not for use inside of an async runtime, whose thread it would block.
-    pub fn blocking(self) -> Result<(Waited, TrackedTake), Refusal> {
-        block_on(self)
+impl<R: Request> Queued<R> {
+    /// Returns how many waiters of its key are ahead of it, 0 for the next one; `None` once its wait is over.
+    pub fn position(&self) -> Option<usize> {
+        self.acquire.position()
     }
 }
 
-impl Acquiring for AcquireTracked {
-    type Passed = (Waited, TrackedTake);
-
-    fn position(&self) -> Option<usize> {
-        self.visit.position()
-    }
-}
-
-impl Future for AcquireTracked {
-    type Output = Result<(Waited, TrackedTake), Refusal>;
+impl<R: Request> Future for Queued<R> {
+    type Output = Result<R::Passed, Refusal>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let passed = ready!(self.visit.poll_passed(context));
-        Poll::Ready(passed.map(|Passed { waited, taken }| {
-            let (account, receipt) = taken.into_tracked();
-            (waited, TrackedTake::new(self.visit.venue.clone(), account, receipt))
-        }))
+        Pin::new(&mut self.acquire).poll(context)
     }
 }
 
-impl fmt::Debug for AcquireTracked {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("AcquireTracked").field("ask", &self.visit.ask).finish_non_exhaustive()
-    }
-}
-
-/// One who comes, waits if need be, and goes.
-pub(crate) struct Visit {
-    venue: Arc<dyn Venue>,
-    name: Name,
+/// A request of units of one key.
+pub struct KeyRequest<K = Untracked> {
+    target: Arc<dyn WaitTarget>,
+    pub(crate) name: Name,
     /// Nothing, if its cost is 0.
     ask: Option<Ask>,
-    is_tracked: bool,
-    patience: Option<Ticks>,
-    progress: Progress,
+    pub(crate) kind: K,
 }
 
-enum Progress {
-    Outside,
-    InLine(Ticket),
-    Over,
+/// The kind of a request: what it passes with.
+pub trait Kind: Sized + Unpin {
+    /// The result of a wait that ended well.
+    type Passed;
+    /// True if it wants a receipt of its take.
+    const IS_TRACKED: bool = false;
+
+    /// Returns the result of a wait that ended well.
+    fn passed(request: &KeyRequest<Self>, passed: Passed) -> Self::Passed;
 }
 
-impl Visit {
-    pub(crate) fn new(
-        venue: Arc<dyn Venue>,
-        name: Name,
-        ask: Option<Ask>,
-        patience: Option<Duration>,
-    ) -> Visit {
-        let patience = patience.map(Ticks::saturating_from);
-        // A place is waited for in the line, never reserved ahead.
-        let ask = ask.map(|ask| Ask { patience: Ticks::ZERO, ..ask });
-        Visit { venue, name, ask, is_tracked: false, patience, progress: Progress::Outside }
+impl<K: Kind> KeyRequest<K> {
+    pub(crate) fn new(target: Arc<dyn WaitTarget>, name: Name, ask: Option<Ask>, kind: K) -> KeyRequest<K> {
+        // A turn is waited for in the queue, never reserved ahead.
+        KeyRequest { target, name, ask: ask.map(|ask| Ask { patience: Ticks::ZERO, ..ask }), kind }
     }
+}
 
-    pub(crate) fn within(mut self, longest: Duration) -> Visit {
-        self.patience = Some(Ticks::saturating_from(longest));
-        self
-    }
+impl<K: Kind> Request for KeyRequest<K> {
+    type Policy = KeyFifo;
+    type Passed = K::Passed;
 
-    pub(crate) fn position(&self) -> Option<usize> {
-        match self.progress {
-            Progress::InLine(ticket) => self.venue.room().position(ticket),
-            Progress::Outside | Progress::Over => None,
-        }
-    }
-
-    pub(crate) fn name(&self) -> &Name {
-        &self.name
-    }
-
-    pub(crate) fn ask(&self) -> Option<Ask> {
-        self.ask
-    }
-
-    pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Waited, Refusal>> {
-        self.poll_passed(context).map_ok(|passed| passed.waited)
-    }
-
-    fn poll_passed(&mut self, context: &mut Context<'_>) -> Poll<Result<Passed, Refusal>> {
-        let poll = match self.progress {
-            Progress::Outside => match self.enter(context.waker()) {
-                Entered::Settled(result) => Poll::Ready(result),
-                Entered::Waits(ticket) => {
-                    self.progress = Progress::InLine(ticket);
-                    Poll::Pending
-                }
-            },
-            Progress::InLine(ticket) => self.venue.room().poll(ticket, context.waker()),
-            Progress::Over => panic!("a wait was awaited again after it was over"),
-        };
-        if poll.is_ready() {
-            self.progress = Progress::Over;
-        }
-        poll
-    }
-
-    /// Asks, and gets a place in the line if it has to wait.
-    fn enter(&self, waker: &Waker) -> Entered {
-        let Visit { venue, name, is_tracked, patience, .. } = self;
+    fn join(&self, max_wait: Option<Ticks>) -> Joined<KeyFifo, Waiter<KeyFifo>> {
+        let (target, name) = (&self.target, &self.name);
         let Some(ask) = self.ask else {
-            let taken = Taken::nothing(&**venue, venue.account(name));
-            return Entered::Settled(Ok(Passed::at_once(taken)));
+            let taken = Taken::nothing(&**target, target.account(name));
+            return ControlFlow::Break(Ok(Passed::after(Ticks::ZERO, taken)));
         };
-        let coming = Coming { name, ask, is_tracked: *is_tracked, patience: *patience };
-        venue.room().enter(venue, coming, waker)
+        target.queue().acquire(target, name, WaiterAsk { ask, is_tracked: K::IS_TRACKED }, max_wait)
+    }
+
+    fn passed(&self, passed: Passed) -> K::Passed {
+        K::passed(self, passed)
     }
 }
 
-impl Drop for Visit {
-    fn drop(&mut self) {
-        if let Progress::InLine(ticket) = self.progress {
-            self.venue.room().leave(&self.venue, ticket);
-        }
+impl<K> fmt::Debug for KeyRequest<K> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("KeyRequest").field("ask", &self.ask).finish_non_exhaustive()
+    }
+}
+
+/// A request that passes with the wait alone.
+#[derive(Debug)]
+pub struct Untracked;
+
+impl Kind for Untracked {
+    type Passed = Waited;
+
+    fn passed(_: &KeyRequest, passed: Passed) -> Waited {
+        passed.waited
+    }
+}
+
+/// A request that passes with the wait and the take.
+#[derive(Debug)]
+pub struct Tracked;
+
+impl Kind for Tracked {
+    type Passed = (Waited, TrackedTake);
+    const IS_TRACKED: bool = true;
+
+    fn passed(request: &KeyRequest<Tracked>, passed: Passed) -> (Waited, TrackedTake) {
+        let (account, receipt) = passed.taken.into_tracked();
+        (passed.waited, TrackedTake::new(request.target.clone(), account, receipt))
     }
 }
 

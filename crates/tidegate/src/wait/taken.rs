@@ -1,13 +1,14 @@
-//! A take for one who waits, which goes back if it is not picked up.
+//! A take for a waiter, which goes back if it is not picked up.
 
-use super::Venue;
+use super::WaitTarget;
+use super::key_fifo::WaiterAsk;
 use crate::ask::Ask;
 use crate::decision::Decision;
 use crate::store::OpenReceipt;
 use crate::store::name::Account;
 use crate::time::Timestamp;
 
-/// A take, and from where.
+/// A take, and the account it is from.
 #[derive(Debug)]
 pub(super) struct Taken {
     pub(super) decision: Decision,
@@ -17,35 +18,32 @@ pub(super) struct Taken {
 
 impl Taken {
     /// A take that is passed on at once.
-    pub(super) fn take_now(venue: &dyn Venue, account: &Account, ask: Ask) -> Taken {
-        let decision = venue.take_if_free(account, ask);
+    pub(super) fn take_now(target: &dyn WaitTarget, account: &Account, ask: Ask) -> Taken {
+        let decision = target.take_if_free(account, ask);
         Taken { decision, account: account.clone(), receipt: None }
     }
 
     /// The take of an ask of nothing.
-    pub(super) fn nothing(venue: &dyn Venue, account: Account) -> Taken {
-        Taken { decision: venue.look(&account, Ask::ONE).asking_nothing(), account, receipt: None }
+    pub(super) fn nothing(target: &dyn WaitTarget, account: Account) -> Taken {
+        Taken { decision: target.look(&account, Ask::ONE).asking_nothing(), account, receipt: None }
     }
 
     /// Takes if it passes, now or as of the given time; if not, there is only a decision.
     pub(super) fn take(
-        venue: &dyn Venue,
+        target: &dyn WaitTarget,
         account: &Account,
-        (ask, is_tracked): (Ask, bool),
+        asked: WaiterAsk,
         at: Option<Timestamp>,
     ) -> Taken {
         // A permit that is not picked up has to be released, and is none to be refunded.
-        let (decision, receipt) = if is_tracked && !account.terms().gives_permits() {
-            venue.take_if_free_tracked(account, ask, at)
-        } else {
-            venue.take_for_waiter(account, ask, at)
-        };
+        let is_tracked = asked.is_tracked && !account.terms().gives_permits();
+        let (decision, receipt) = target.take_for_waiter(account, WaiterAsk { is_tracked, ..asked }, at);
         Taken { decision, account: account.clone(), receipt }
     }
 
-    pub(super) fn give_back(self, venue: &dyn Venue) {
+    pub(super) fn give_back(self, target: &dyn WaitTarget) {
         let Some(mut receipt) = self.receipt else { return };
-        venue.refund(&self.account, &mut receipt, None);
+        target.refund(&self.account, &mut receipt, None);
     }
 
     /// The account and the receipt of a tracked take.

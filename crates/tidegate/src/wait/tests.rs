@@ -1,4 +1,4 @@
-//! The room by itself, over a venue that holds one state per key and nothing else.
+//! The queue by itself, over a target that holds one state per key and nothing else.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -17,7 +17,7 @@ use crate::{MILLISECOND, SECOND};
 
 /// States by key, decided by the pure functions.
 struct Booth {
-    room: Room,
+    queue: WaitQueue<KeyFifo>,
     clock: Source,
     limit: Mutex<Limit>,
     states: Mutex<HashMap<Vec<u8>, State>>,
@@ -27,7 +27,7 @@ struct Booth {
 impl Booth {
     fn new(limit: &str, clock: Arc<dyn Clock>) -> Arc<Booth> {
         Arc::new(Booth {
-            room: Room::new(1000),
+            queue: WaitQueue::new(KeyFifo, MAX_WAITERS),
             clock: Source::Given(clock),
             limit: Mutex::new(limit.parse().expect("a limit")),
             states: Mutex::new(HashMap::new()),
@@ -41,7 +41,8 @@ impl Booth {
     }
 
     fn acquire(self: &Arc<Booth>, key: &str, units: u64) -> Acquire {
-        Acquire::new(Visit::new(self.clone(), name(key), Some(Ask::new(Cost::of(units))), None))
+        let ask = Ask::new(Cost::of(units));
+        Acquire::new(KeyRequest::new(self.clone(), name(key), Some(ask), Untracked), None)
     }
 }
 
@@ -49,9 +50,9 @@ fn name(key: &str) -> Name {
     Name::new(&Namespace::none(), key)
 }
 
-impl Venue for Booth {
-    fn room(&self) -> &Room {
-        &self.room
+impl WaitTarget for Booth {
+    fn queue(&self) -> &WaitQueue<KeyFifo> {
+        &self.queue
     }
 
     fn clock(&self) -> &Source {
@@ -69,7 +70,7 @@ impl Venue for Booth {
     fn take_for_waiter(
         &self,
         account: &Account,
-        ask: Ask,
+        WaiterAsk { ask, .. }: WaiterAsk,
         at: Option<Timestamp>,
     ) -> (Decision, Option<OpenReceipt>) {
         let now = at.unwrap_or_else(|| self.clock.now());
@@ -80,15 +81,6 @@ impl Venue for Booth {
             })
         };
         self.receipts.noting(account, || self.clock.now(), take)
-    }
-
-    fn take_if_free_tracked(
-        &self,
-        account: &Account,
-        ask: Ask,
-        at: Option<Timestamp>,
-    ) -> (Decision, Option<OpenReceipt>) {
-        (self.take_for_waiter(account, ask, at).0, None)
     }
 
     fn refund(&self, account: &Account, receipt: &mut OpenReceipt, cost: Option<Cost>) -> Adjusted {
@@ -144,13 +136,13 @@ fn each_line_goes_on_by_itself_in_the_order_of_arrival() {
     let mut acquired: Vec<_> = ["a", "b", "a", "b", "a"].map(|key| booth.acquire(key, 1)).into();
     assert_eq!((passes(&mut acquired[0]), passes(&mut acquired[1])), (Duration::ZERO, Duration::ZERO));
     let mut waiting: Vec<_> = acquired.drain(2..).map(waits).collect();
-    assert!(!booth.room.is_empty());
+    assert!(!booth.queue.is_empty());
     clock.advance(100 * MILLISECOND);
     assert_eq!((passes(&mut waiting[1]), passes(&mut waiting[0])), (100 * MILLISECOND, 100 * MILLISECOND));
     assert!(poll(&mut waiting[2]).is_pending());
     clock.advance(100 * MILLISECOND);
     assert_eq!(passes(&mut waiting[2]), 200 * MILLISECOND);
-    assert!(booth.room.is_empty());
+    assert!(booth.queue.is_empty());
 }
 
 #[test]
@@ -212,7 +204,7 @@ fn whoever_leaves_frees_its_place_at_any_moment() {
     drop(granted);
     assert_eq!(passes(&mut next), 100 * MILLISECOND, "what was taken for the other is its own now");
     drop(waits(booth.acquire("a", 1)));
-    assert!(booth.room.is_empty());
+    assert!(booth.queue.is_empty());
 }
 
 #[test]
@@ -230,7 +222,7 @@ fn a_deadline_ends_a_wait_whose_end_nobody_foresees() {
     assert!(poll(&mut patient).is_pending());
     clock.advance(SECOND);
     assert!(matches!(poll(&mut patient), Poll::Ready(Err(refusal)) if refusal.is_timed_out()));
-    assert!(booth.room.is_empty());
+    assert!(booth.queue.is_empty());
 }
 
 #[test]
@@ -250,7 +242,7 @@ fn threads_that_block_pass_one_by_one() {
             std::thread::yield_now();
         }
     });
-    assert!(booth.room.is_empty());
+    assert!(booth.queue.is_empty());
 }
 
 #[test]
@@ -270,7 +262,7 @@ fn a_clock_without_alarms_refuses_to_make_anybody_wait() {
     assert_eq!(passes(&mut booth.acquire("a", 1)), Duration::ZERO);
     let Poll::Ready(Err(refusal)) = poll(&mut booth.acquire("a", 1)) else { panic!("nobody would wake it") };
     assert!(refusal.to_string().contains("threads"), "{refusal}");
-    assert!(booth.room.is_empty());
+    assert!(booth.queue.is_empty());
 }
 
 #[test]
@@ -286,4 +278,59 @@ fn at_the_end_of_time_nobody_waits_for_ever() {
         assert_eq!(waiting.len(), 0, "somebody waits for ever under {limit}");
         clock.set(Timestamp::from_ticks(u64::MAX - 10));
     }
+}
+
+#[test]
+fn ten_thousand_waiters_leave_first_in_first_out() {
+    let clock = clock();
+    let booth = Booth::new("1000/s burst 1", clock.clone());
+    assert_eq!(passes(&mut booth.acquire("a", 1)), Duration::ZERO);
+    let mut waiting: Vec<_> = (0..10_000).map(|_| waits(booth.acquire("a", 1))).collect();
+    let positions = |waiting: &[Acquire]| [0, 255, 256, 9_999].map(|nth: usize| waiting[nth].position());
+    assert_eq!(positions(&waiting), [Some(0), Some(255), Some(256), Some(9_999)]);
+    for nth in 0..10_000 {
+        clock.advance(MILLISECOND);
+        assert_eq!(passes(&mut waiting[nth]), (nth as u32 + 1) * MILLISECOND, "waiter {nth}");
+        if let Some(next) = waiting.get(nth + 1) {
+            assert_eq!(next.position(), Some(0), "no other passes with waiter {nth}");
+        }
+    }
+    assert!(booth.queue.is_empty());
+}
+
+#[test]
+fn a_thousand_random_cancellations_leave_no_gap() {
+    let mut word = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = move |below: usize| {
+        word ^= word << 13;
+        word ^= word >> 7;
+        word ^= word << 17;
+        usize::try_from(word % below as u64).expect("it is below a number of that type")
+    };
+    let clock = clock();
+    let booth = Booth::new("1000/s burst 1", clock.clone());
+    assert_eq!(passes(&mut booth.acquire("a", 1)), Duration::ZERO);
+    let mut waiting: Vec<_> = (0..2000).map(|_| waits(booth.acquire("a", 1))).collect();
+    let (mut cancelled, mut passed) = (0, 0);
+    // One of three leaves as the head, some of them after its turn has come.
+    while cancelled < 1000 {
+        let nth = if random(3) == 0 { 0 } else { random(waiting.len()) };
+        if random(4) == 0 {
+            clock.advance(MILLISECOND);
+        }
+        drop(waiting.remove(nth));
+        cancelled += 1;
+        while waiting.first().is_some_and(|head| head.position().is_none()) {
+            let _ = passes(&mut waiting.remove(0));
+            passed += 1;
+        }
+        assert_eq!(waiting.first().and_then(Acquire::position), Some(0));
+    }
+    assert!(passed > 100, "{passed} passed between the cancellations");
+    assert!(waiting.iter().enumerate().all(|(nth, waiter)| waiter.position() == Some(nth)));
+    for mut waiter in waiting {
+        clock.advance(MILLISECOND);
+        assert!(poll(&mut waiter).is_ready(), "the time of a waiter that left is not lost");
+    }
+    assert!(booth.queue.is_empty());
 }

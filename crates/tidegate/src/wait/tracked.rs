@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::Venue;
+use super::WaitTarget;
 use crate::ask::{Adjusted, Cost};
 use crate::store::OpenReceipt;
 use crate::store::name::Account;
@@ -28,14 +28,18 @@ use crate::store::name::Account;
 /// ```
 #[must_use = "a take that is dropped cannot be refunded"]
 pub struct TrackedTake {
-    venue: Arc<dyn Venue>,
+    target: Arc<dyn WaitTarget>,
     account: Account,
     receipt: Option<OpenReceipt>,
 }
 
 impl TrackedTake {
-    pub(crate) fn new(venue: Arc<dyn Venue>, account: Account, receipt: Option<OpenReceipt>) -> TrackedTake {
-        TrackedTake { venue, account, receipt }
+    pub(crate) fn new(
+        target: Arc<dyn WaitTarget>,
+        account: Account,
+        receipt: Option<OpenReceipt>,
+    ) -> TrackedTake {
+        TrackedTake { target, account, receipt }
     }
 
     /// The units that were not refunded yet; none of a permit, which is released.
@@ -54,12 +58,12 @@ impl TrackedTake {
         let Ok(cost) = Cost::new(units) else { return Adjusted::Whole };
         let Some(receipt) = &mut self.receipt else { return Adjusted::Capped };
         let terms = self.account.terms();
-        let is_replaced = *self.venue.account(self.account.name()).terms() != *terms;
+        let is_replaced = *self.target.account(self.account.name()).terms() != *terms;
         if is_replaced && terms.queues_debts() {
             return Adjusted::Capped;
         }
-        let adjusted = self.venue.refund(&self.account, receipt, Some(cost));
-        self.venue.room().look_again(&self.venue, self.account.name());
+        let adjusted = self.target.refund(&self.account, receipt, Some(cost));
+        self.target.queue().serve_key(&self.target, self.account.name());
         adjusted
     }
 }

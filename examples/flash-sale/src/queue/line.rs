@@ -1,22 +1,22 @@
 //! The places of a queue, by number, by buyer and by address.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures_util::FutureExt as _;
 use futures_util::future::Shared;
 use tokio::sync::Mutex as AsyncMutex;
 
 use super::Wanted;
-use super::turn::Coming;
+use super::turn::Waits;
 
-/// All places. Every place has a number, drawn in order; those that wait are in `waiting`, too.
+/// All places. Every place has a number, drawn in order.
 #[derive(Debug, Default)]
 pub(super) struct Line {
     next: u64,
-    waiting: BTreeSet<u64>,
     held: HashMap<(i64, Box<str>), Held>,
-    /// The numbers of the held places of each address.
-    by_address: HashMap<Box<str>, BTreeSet<u64>>,
+    /// The held places of each address by their numbers.
+    by_address: HashMap<Box<str>, BTreeMap<u64, Waits>>,
 }
 
 /// A place that requests of its buyer still join.
@@ -32,7 +32,8 @@ pub(super) struct Held {
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub(super) number: u64,
-    pub(super) coming: Shared<Coming>,
+    pub(super) waits: Waits,
+    pub(super) coming: Shared<Waits>,
     /// Whether a request has used the turn; locked while it does.
     pub(super) is_used: Arc<AsyncMutex<bool>>,
     /// Whose it is.
@@ -49,25 +50,18 @@ impl Line {
 
     /// Returns how many leave the queue until this address may have one more place; `None` if it may now.
     pub(super) fn places_ahead_of_a_free_one(&self, address: &str, most: usize) -> Option<u64> {
-        let numbers = self.by_address.get(address).filter(|numbers| numbers.len() >= most)?;
-        Some(numbers.first().map_or(0, |first| self.place_of(*first)))
-    }
-
-    /// Draws a number.
-    pub(super) fn next_number(&mut self, is_waiting: bool) -> u64 {
-        let number = self.next;
-        self.next += 1;
-        if is_waiting {
-            self.waiting.insert(number);
-        }
-        number
+        let places = self.by_address.get(address).filter(|places| places.len() >= most)?;
+        Some(places.first_key_value().map_or(0, |(_, first)| first.place()))
     }
 
     /// Keeps a place for its first request.
-    pub(super) fn hold(&mut self, wanted: Wanted<'_>, number: u64, coming: Shared<Coming>) -> Place {
-        let place = Place { number, coming, is_used: Arc::default(), buyer: buyer_of(wanted) };
+    pub(super) fn hold(&mut self, wanted: Wanted<'_>, waits: Waits) -> Place {
+        let number = self.next;
+        self.next += 1;
+        let coming = waits.clone().shared();
+        let place = Place { number, waits, coming, is_used: Arc::default(), buyer: buyer_of(wanted) };
         let address: Box<str> = wanted.address.into();
-        self.by_address.entry(address.clone()).or_default().insert(place.number);
+        self.by_address.entry(address.clone()).or_default().insert(number, place.waits.clone());
         self.held.insert(place.buyer.clone(), Held { place: place.clone(), address, requests: 1 });
         place
     }
@@ -92,22 +86,9 @@ impl Line {
         Some(held)
     }
 
-    /// Notes that a number waits no more.
-    pub(super) fn is_over(&mut self, number: u64) {
-        self.waiting.remove(&number);
-    }
-
-    /// Returns how many leave until a number has its turn, itself among them; none if it waits no more.
-    pub(super) fn place_of(&self, number: u64) -> u64 {
-        if !self.waiting.contains(&number) {
-            return 0;
-        }
-        self.waiting.range(..=number).count() as u64
-    }
-
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
-        self.waiting.is_empty() && self.held.is_empty() && self.by_address.is_empty()
+        self.held.is_empty() && self.by_address.is_empty()
     }
 }
 
@@ -115,6 +96,6 @@ fn buyer_of(wanted: Wanted<'_>) -> (i64, Box<str>) {
     (wanted.sale, wanted.user.into())
 }
 
-pub(super) fn lock(line: &Mutex<Line>) -> MutexGuard<'_, Line> {
-    line.lock().unwrap_or_else(PoisonError::into_inner)
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

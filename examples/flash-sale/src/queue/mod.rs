@@ -13,11 +13,10 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use futures_util::FutureExt;
 use tidegate::{Algorithm, Enqueued, Limit, Limiter, Timestamp};
 
 use line::{Line, Place, lock};
-use turn::Coming;
+use turn::Waits;
 
 /// One bucket for all.
 const EVERYBODY: &str = "everybody";
@@ -83,13 +82,11 @@ impl Queue {
             return Err(self.interval.saturating_mul(u32::try_from(ahead).unwrap_or(u32::MAX)).max(A_WHILE));
         }
         let queued = match self.limiter.acquire(EVERYBODY).enqueue() {
-            Enqueued::Denied(refusal) => return Err(refusal.retry_after().unwrap_or(A_WHILE)),
+            Enqueued::Denied(denial) => return Err(denial.retry_after().unwrap_or(A_WHILE)),
             Enqueued::Passed(_) => None,
             Enqueued::Waiting(queued) => Some(queued),
         };
-        let number = line.next_number(queued.is_some());
-        let coming = Coming::new(queued, number, &self.line).shared();
-        let place = line.hold(wanted, number, coming);
+        let place = line.hold(wanted, Waits::new(queued));
         drop(line);
         Ok(self.turn(place))
     }

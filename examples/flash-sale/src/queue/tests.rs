@@ -1,3 +1,5 @@
+use futures_util::FutureExt as _;
+
 use super::*;
 
 fn queue(limit: &str) -> Queue {

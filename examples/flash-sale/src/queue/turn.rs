@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use tidegate::{Acquire, Queued, Refusal};
+use tidegate::{Queued, Refusal};
 use tokio::sync::OwnedMutexGuard;
 
 use super::line::{Line, Place, lock};
@@ -36,7 +36,7 @@ impl Turn {
 
     /// Returns how many leave the queue until it is one's turn, oneself among them; none if it has come.
     pub fn place(&self) -> u64 {
-        lock(&self.line).place_of(self.place.number)
+        self.place.waits.place()
     }
 
     /// Returns how long that takes at most.
@@ -78,40 +78,30 @@ impl Drop for Claim {
     }
 }
 
-/// The limiter's own waiter, and its number here.
-#[derive(Debug)]
-pub(super) struct Coming {
-    /// None if there was nothing to wait for, or it is over.
-    queued: Option<Queued<Acquire>>,
-    number: u64,
-    line: Arc<Mutex<Line>>,
-}
+/// The limiter's own waiter, shared by all requests of a place: none if there was nothing to wait for, or it is over.
+#[derive(Clone, Debug)]
+pub(super) struct Waits(Arc<Mutex<Option<Queued>>>);
 
-impl Coming {
-    pub(super) fn new(queued: Option<Queued<Acquire>>, number: u64, line: &Arc<Mutex<Line>>) -> Coming {
-        Coming { queued, number, line: Arc::clone(line) }
+impl Waits {
+    pub(super) fn new(queued: Option<Queued>) -> Waits {
+        Waits(Arc::new(Mutex::new(queued)))
     }
 
-    fn leave(&mut self) {
-        if self.queued.take().is_some() {
-            lock(&self.line).is_over(self.number);
-        }
+    /// Returns how many leave until its turn has come, itself among them; none if it has.
+    pub(super) fn place(&self) -> u64 {
+        let position = lock(&self.0).as_ref().and_then(Queued::position);
+        position.map_or(0, |ahead| ahead as u64 + 1)
     }
 }
 
-impl Future for Coming {
+impl Future for Waits {
     type Output = Result<(), Refusal>;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Some(queued) = &mut self.queued else { return Poll::Ready(Ok(())) };
-        let result = ready!(Pin::new(queued).poll(context));
-        self.leave();
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut queued = lock(&self.0);
+        let Some(waiting) = &mut *queued else { return Poll::Ready(Ok(())) };
+        let result = ready!(Pin::new(waiting).poll(context));
+        *queued = None;
         Poll::Ready(result.map(|_| ()))
-    }
-}
-
-impl Drop for Coming {
-    fn drop(&mut self) {
-        self.leave();
     }
 }

@@ -1,7 +1,5 @@
 //! The guard around a real server.
 
-mod clients;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 

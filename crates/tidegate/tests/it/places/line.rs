@@ -59,6 +59,41 @@ fn ten_thousand_leave_in_order_and_none_is_lost() {
 }
 
 #[test]
+fn a_thousand_random_cancellations_leave_no_gap() {
+    let mut word = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = move |below: usize| {
+        word ^= word << 13;
+        word ^= word >> 7;
+        word ^= word << 17;
+        usize::try_from(word % below as u64).expect("it is below a number of that type")
+    };
+    let places = Places::at_most(1).line(2000);
+    let mut held = fill(&places, 0);
+    let mut waiting: Vec<_> = (0..2000).map(|_| wait(places.acquire(0))).collect();
+    let mut passed = 0;
+    // One of three leaves as the head, some of them after a place was taken for it.
+    for _ in 0..1000 {
+        if random(4) == 0 {
+            held.clear();
+        }
+        drop(waiting.remove(if random(3) == 0 { 0 } else { random(waiting.len()) }));
+        assert_eq!(places.in_flight(), 1, "the place is taken for the next one");
+        if held.is_empty() {
+            held.push(over(&mut waiting.remove(0)).unwrap());
+            passed += 1;
+        }
+        assert_eq!(places.waiting(), waiting.len());
+    }
+    assert!(passed > 100, "{passed} passed between the cancellations");
+    for mut waiter in waiting {
+        assert!(poll(&mut waiter).is_pending());
+        held.clear();
+        held.push(over(&mut waiter).expect("each is next in its turn"));
+    }
+    assert_eq!((places.in_flight(), places.waiting()), (1, 0));
+}
+
+#[test]
 fn who_gives_up_makes_room_in_the_line_and_keeps_nobody() {
     let places = Places::at_most(1).line(3);
     let held = fill(&places, 0);

@@ -1,10 +1,10 @@
 //! Joining a queue before anything is awaited.
 
-use tidegate::{Acquire, Enqueued, Limit, Limiter, Permits, Queued, SECOND};
+use tidegate::{Enqueued, Limit, Limiter, Permits, Queued, SECOND};
 
 use super::{clock as start, over};
 
-fn waiting(enqueued: Enqueued<Acquire>) -> Queued<Acquire> {
+fn waiting(enqueued: Enqueued) -> Queued {
     match enqueued {
         Enqueued::Waiting(queued) => queued,
         other => panic!("it does not wait: {other:?}"),
@@ -36,7 +36,7 @@ fn a_position_counts_the_waiters_of_the_same_key_ahead_and_only_falls() {
     let _ = (limiter.admit("ana"), limiter.admit("bob"));
     let bob = waiting(limiter.acquire("bob").enqueue());
     let mut anas: Vec<_> = (0..5).map(|_| waiting(limiter.acquire("ana").enqueue())).collect();
-    let positions = |anas: &[Queued<Acquire>]| anas.iter().map(Queued::position).collect::<Vec<_>>();
+    let positions = |anas: &[Queued]| anas.iter().map(Queued::position).collect::<Vec<_>>();
     assert_eq!(positions(&anas), [0, 1, 2, 3, 4].map(Some));
     drop(anas.remove(2));
     assert_eq!(positions(&anas), [0, 1, 2, 3].map(Some));

@@ -1,0 +1,114 @@
+//! What all clones of a layer share, and a call on its way.
+
+use std::fmt;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use tidegate::wait_queue::{WaitQueue, Waiter};
+use tidegate::{Clock, Ticks};
+use tidegate_tower::ResponseHead;
+
+use crate::course::Terms;
+use crate::origin_state::Exit;
+use crate::origins::{self, Origins, QUEUES};
+use crate::told::Told;
+
+/// The settings of a layer.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) terms: Terms,
+    pub(crate) patience: Option<Duration>,
+    pub(crate) most_waiting: usize,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// For dates of servers that do not say what time they think it is.
+    pub(crate) wall: fn() -> SystemTime,
+}
+
+impl Settings {
+    pub(crate) fn max_wait(&self) -> Option<Ticks> {
+        self.patience.map(Ticks::saturating_from)
+    }
+}
+
+/// The settings and the queue of a layer and of all its clones.
+pub(crate) struct Shared {
+    pub(crate) settings: Settings,
+    pub(crate) queue: WaitQueue<Origins>,
+    random: RandomState,
+    drawn: AtomicU64,
+}
+
+impl Shared {
+    pub(crate) fn new(settings: Settings) -> Shared {
+        let queue = WaitQueue::new(Origins::default(), settings.most_waiting.saturating_mul(QUEUES));
+        Shared { settings, queue, random: RandomState::new(), drawn: AtomicU64::new(0) }
+    }
+
+    /// Returns how many calls wait, and how many origins are remembered.
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        self.queue.lock(|state| (state.waiting(), origins::count(state)))
+    }
+
+    /// Returns a number that cannot be foreseen.
+    fn chance(&self) -> u64 {
+        self.random.hash_one(self.drawn.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (waiting, keys) = self.counts();
+        out.debug_struct("Shared").field("waiting", &waiting).field("keys", &keys).finish_non_exhaustive()
+    }
+}
+
+/// A call that may leave, and then one that is on its way; dropped, it has ended without an answer.
+pub(crate) struct Departure {
+    shared: Arc<Shared>,
+    exit: Option<Exit>,
+    has_left: bool,
+}
+
+impl Departure {
+    pub(crate) fn new(shared: &Arc<Shared>, exit: Exit) -> Departure {
+        Departure { shared: Arc::clone(shared), exit: Some(exit), has_left: false }
+    }
+
+    /// Leaves now; or waits again where it waited, if something was learned since it was let go.
+    pub(crate) fn leave(mut self) -> Result<Departure, Waiter<Origins>> {
+        let Some(exit) = self.exit.take() else { return Ok(self) };
+        match self.shared.queue.with(&self.shared, |state, turn| origins::confirm(state, turn, exit)) {
+            Ok(exit) => self.exit = Some(exit),
+            Err(ticket) => return Err(Waiter::new(&self.shared, ticket)),
+        }
+        self.has_left = true;
+        Ok(self)
+    }
+
+    /// Learns from the answer to the call.
+    pub(crate) fn answered(mut self, head: ResponseHead<'_>) {
+        self.end(&Told::by(head, self.shared.settings.wall));
+    }
+
+    fn end(&mut self, told: &Told) {
+        let Some(exit) = self.exit.take() else { return };
+        let (shared, id) = (&self.shared, exit.ticket.queue);
+        let (terms, chance) = (&shared.settings.terms, shared.chance());
+        shared.queue.with(shared, |state, turn| {
+            let Some(queue) = state.queue(id) else { return };
+            match self.has_left {
+                true => queue.state.ended(terms, turn.now, &exit, told, chance),
+                false => queue.state.take_back(terms, turn.now, exit),
+            }
+            state.serve(turn, id);
+        });
+    }
+}
+
+impl Drop for Departure {
+    fn drop(&mut self) {
+        self.end(&Told::default());
+    }
+}

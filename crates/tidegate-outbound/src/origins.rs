@@ -1,0 +1,193 @@
+//! The queue of outgoing calls: for each origin those that wait, in order, and when the first of them may leave.
+//!
+//! The number of origins is bounded. An origin that is over (no waiters, nothing on its way, nothing that was learned
+//! still counts) is forgotten first, then the one with most left of its quotas. When all of them hold calls back,
+//! newcomers share one: they may then wait for each other's sake, and none leaves too early. The keys that share are
+//! remembered, so that no other waits for their sake once there is room again.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow::{Break, Continue};
+use std::time::Duration;
+
+use tidegate::wait_queue::{
+    Cause, Entry, Joined, KeyQueue, Next, QueuePolicy, QueueState, Ticket, Turn, WaitQueue,
+};
+use tidegate::{Clock, Key, Ticks};
+
+use crate::course::Look;
+use crate::departure::Shared;
+use crate::held::{Held, Reason};
+use crate::origin_state::{Exit, OriginState};
+
+/// How many origins are kept apart.
+pub(crate) const MAX_KEYS: usize = 1024;
+
+/// How many times as many calls as for one origin may wait in all.
+pub(crate) const QUEUES: usize = 16;
+
+/// By less than this a clock wavers rather than steps; if that counted, many times a little would end a hold too early.
+const STEP: Ticks = Ticks::saturating_from(Duration::from_millis(1));
+
+/// The order of outgoing calls: first in, first out for each origin, as soon as nothing holds it back.
+#[derive(Debug, Default)]
+pub(crate) struct Origins {
+    /// The keys of calls in the shared queue, while what was learned there counts.
+    sharing: HashSet<Key>,
+}
+
+impl QueuePolicy for Origins {
+    type Owner = Shared;
+    /// `None` is the origin that all those share for which there is no other.
+    type Key = Option<Key>;
+    type Ask = ();
+    type State = OriginState;
+    type Grant = Exit;
+    type Denial = Held;
+
+    fn queue(shared: &Shared) -> &WaitQueue<Origins> {
+        &shared.queue
+    }
+
+    fn clock(shared: &Shared) -> &impl Clock {
+        &shared.settings.clock
+    }
+
+    fn next(&mut self, turn: &mut Turn<'_, Origins>, queue: &mut KeyQueue<Origins>) -> Next<Origins> {
+        let (terms, now) = (&turn.owner.settings.terms, turn.now);
+        let Some((number, head)) = queue.head() else { return Next::Wait(None) };
+        let (since, deadline) = (head.since, head.deadline());
+        let result = match queue.state.course.look(terms, now) {
+            Look::Clear => {
+                let ticket = Ticket { queue: queue.id, number };
+                Ok(queue.state.let_go(terms, now, ticket, since))
+            }
+            Look::Wait { until, reason } if deadline.is_some_and(|deadline| deadline < until) => {
+                Err(Held::new(reason, Some(until.since(now).to_duration())))
+            }
+            Look::Wait { until, .. } | Look::Perhaps { until } => return Next::Wait(Some(until)),
+        };
+        if queue.len() == 1 {
+            queue.state.tail = None;
+        }
+        Next::Settle(number, result)
+    }
+
+    fn deny(
+        &mut self,
+        turn: Turn<'_, Origins>,
+        queue: &mut KeyQueue<Origins>,
+        (): &(),
+        cause: Cause,
+    ) -> Held {
+        if cause == Cause::NoTimer {
+            return Held::new(Reason::NoTimer, None);
+        }
+        // An answer might have come in time; none did.
+        let (until, reason) = match queue.state.course.look(&turn.owner.settings.terms, turn.now) {
+            Look::Wait { until, reason } => (until, reason),
+            Look::Perhaps { until } => (until, Reason::Told),
+            Look::Clear => (turn.now, Reason::Paced),
+        };
+        Held::new(reason, Some(until.since(turn.now).to_duration()))
+    }
+
+    fn give_back(state: &mut QueueState<Origins>, turn: Turn<'_, Origins>, ticket: Ticket, exit: Exit) {
+        if let Some(queue) = state.queue(ticket.queue) {
+            queue.state.take_back(&turn.owner.settings.terms, turn.now, exit);
+            state.serve(turn, ticket.queue);
+        }
+    }
+
+    fn left(&mut self, _: Turn<'_, Origins>, queue: &mut KeyQueue<Origins>, _: &Entry<()>, _: bool) {
+        queue.state.tail = None;
+    }
+
+    fn stepped_back(state: &mut QueueState<Origins>, _: Turn<'_, Origins>, by: Ticks) {
+        if by >= STEP {
+            state.queues().for_each(|queue| queue.state.step_back(by));
+        }
+    }
+}
+
+/// A call comes: it leaves at once, waits, or fails.
+pub(crate) fn enter(state: &mut QueueState<Origins>, turn: Turn<'_, Origins>, key: &Key) -> Joined<Origins> {
+    let (settings, now, is_full) = (&turn.owner.settings, turn.now, state.is_full());
+    let id = origin_of(state, turn, key);
+    let queue = state.queue(id).expect("the queue was found or opened just now");
+    let (ticket, waiting) = (queue.draw(), queue.len());
+    if waiting == 0 && queue.state.course.look(&settings.terms, now) == Look::Clear {
+        return Break(Ok(queue.state.let_go(&settings.terms, now, ticket, now)));
+    }
+    if is_full || waiting >= settings.most_waiting {
+        return Break(Err(Held::new(Reason::LineFull, None)));
+    }
+    let max_wait = settings.max_wait();
+    if let Some(max_wait) = max_wait
+        && let Err(held) = queue.state.foresee_one_more(&settings.terms, now, waiting, max_wait)
+    {
+        return Break(Err(held));
+    }
+    state.join(ticket, Entry::new((), now, max_wait));
+    state.serve(turn, id);
+    Continue(ticket)
+}
+
+/// A call that was let go leaves only now; or waits again where it waited, if it has to be asked again.
+pub(crate) fn confirm(
+    state: &mut QueueState<Origins>,
+    turn: Turn<'_, Origins>,
+    exit: Exit,
+) -> Result<Exit, Ticket> {
+    let (settings, ticket) = (&turn.owner.settings, exit.ticket);
+    // Without its origin it is not known whether it may leave.
+    let queue = state.queue(ticket.queue).expect("an origin stays while a call of it is leaving");
+    if queue.state.leaves(&settings.terms, turn.now, &exit) {
+        return Ok(exit);
+    }
+    let entry = Entry::new((), exit.since, settings.max_wait());
+    queue.state.take_back(&settings.terms, turn.now, exit);
+    state.join(ticket, entry);
+    state.serve(turn, ticket.queue);
+    Err(ticket)
+}
+
+/// Returns the queue of this key: its own, one that is opened for it, or the shared one.
+fn origin_of(state: &mut QueueState<Origins>, turn: Turn<'_, Origins>, key: &Key) -> u64 {
+    let own = Some(key.clone());
+    if let Some(id) = state.id_of(&own) {
+        return id;
+    }
+    let shared = state.id_of(&None);
+    if let Some(queue) = shared.and_then(|id| state.queue(id)) {
+        let looseness = queue.state.looseness(&turn.owner.settings.terms, turn.now);
+        if queue.is_empty() && looseness == Some(i128::MAX) {
+            state.policy.sharing.clear();
+        }
+    }
+    let is_room = |state: &mut QueueState<_>| count(state) < MAX_KEYS || forget_some(state, turn);
+    if !state.policy.sharing.contains(key) && is_room(state) {
+        return state.open(own, OriginState::default());
+    }
+    if state.policy.sharing.len() < MAX_KEYS {
+        state.policy.sharing.insert(key.clone());
+    }
+    shared.unwrap_or_else(|| state.open(None, OriginState::default()))
+}
+
+/// Forgets the origins that are over, or else the one that would hold calls back last; returns true if there were any.
+fn forget_some(state: &mut QueueState<Origins>, turn: Turn<'_, Origins>) -> bool {
+    let (terms, now) = (&turn.owner.settings.terms, turn.now);
+    let idle = state.queues().filter(|queue| queue.key.is_some() && queue.is_empty());
+    let loose = idle.filter_map(|queue| Some((queue.state.looseness(terms, now)?, queue.id)));
+    let loose: Vec<_> = loose.collect();
+    let loosest = loose.iter().copied().max();
+    let is_over = |origin: &&(i128, u64)| origin.0 == i128::MAX || loosest == Some(**origin);
+    loose.iter().filter(is_over).for_each(|(_, id)| state.close(*id));
+    !loose.is_empty()
+}
+
+/// Returns how many origins are kept apart.
+pub(crate) fn count(state: &mut QueueState<Origins>) -> usize {
+    let shared = state.id_of(&None);
+    state.queues().len() - usize::from(shared.is_some())
+}

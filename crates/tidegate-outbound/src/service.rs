@@ -1,0 +1,227 @@
+//! The service that the layer makes, and what its calls are while they last.
+
+use std::fmt;
+use std::ops::ControlFlow::{self, Break, Continue};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use http::{Request, Response};
+use pin_project_lite::pin_project;
+use tower_service::Service;
+
+use tidegate::wait_queue::Waiter;
+use tidegate_tower::in_flight::is_our_refusal;
+use tidegate_tower::key::{Course, Identified, Identify, LaterParts, Parts};
+use tidegate_tower::{Head, ResponseHead};
+
+use crate::departure::{Departure, Shared};
+use crate::held::{Held, Reason};
+use crate::origins::{self, Origins};
+
+/// An error of any kind, as layers of tower hand them on.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A service whose calls are paced and obey what servers say; made by [`Outgoing`](super::Outgoing).
+#[derive(Clone)]
+pub struct OutgoingService<S> {
+    inner: S,
+    by: Arc<dyn Identify>,
+    shared: Arc<Shared>,
+}
+
+impl<S> OutgoingService<S> {
+    pub(super) fn new(inner: S, by: Arc<dyn Identify>, shared: Arc<Shared>) -> OutgoingService<S> {
+        OutgoingService { inner, by, shared }
+    }
+}
+
+impl<S, B, R> Service<Request<B>> for OutgoingService<S>
+where
+    S: Service<Request<B>, Response = Response<R>> + Clone,
+    S::Error: Into<BoxError>,
+{
+    type Response = Response<R>;
+    type Error = BoxError;
+    type Future = OutgoingFuture<S, B>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(context).map_err(Into::into)
+    }
+
+    fn call(&mut self, request: Request<B>) -> OutgoingFuture<S, B> {
+        let came = match self.by.identify(Head::of(&request)) {
+            Identified::Now(parts) => come(&self.shared, &parts),
+            Identified::Later(parts) => {
+                let shared = Arc::clone(&self.shared);
+                let (inner, request) = self.put_off(request);
+                return OutgoingFuture { stage: Stage::Identifying { parts, shared, inner, request } };
+            }
+        };
+        let left = match came {
+            Break(Ok(departure)) => departure.map(Departure::leave).transpose(),
+            Continue(waiting) => Err(waiting),
+            Break(Err(held)) => {
+                // What was reserved for this call is of use to others.
+                self.inner = self.inner.clone();
+                return OutgoingFuture { stage: Stage::Failed { held: Some(held) } };
+            }
+        };
+        let stage = match left {
+            Ok(departure) => Stage::Calling { future: self.inner.call(request), departure },
+            Err(waiting) => {
+                let (inner, request) = self.put_off(request);
+                Stage::Waiting { waiting, inner, request }
+            }
+        };
+        OutgoingFuture { stage }
+    }
+}
+
+impl<S: Clone> OutgoingService<S> {
+    /// A call that waits holds no readiness of the inner service: that which was reserved for it is dropped.
+    fn put_off<B>(&mut self, request: Request<B>) -> (Option<S>, Option<Request<B>>) {
+        let fresh = self.inner.clone();
+        self.inner = fresh.clone();
+        (Some(fresh), Some(request))
+    }
+}
+
+/// A call comes: it leaves at once, without a departure if it is not counted; it fails; or it waits.
+fn come(
+    shared: &Arc<Shared>,
+    parts: &Parts<'_>,
+) -> ControlFlow<Result<Option<Departure>, Held>, Waiter<Origins>> {
+    match parts.course() {
+        Course::Skip => return Break(Ok(None)),
+        Course::Refuse(_) => return Break(Err(Held::new(Reason::NoKey, None))),
+        Course::Count => {}
+    }
+    let joined = shared.queue.join(shared, |state, turn| origins::enter(state, turn, &parts.key()));
+    joined.map_break(|left| left.map(|exit| Some(Departure::new(shared, exit))))
+}
+
+pin_project! {
+    /// A call, from asking to the head of its answer.
+    pub struct OutgoingFuture<S, B>
+    where
+        S: Service<Request<B>>,
+    {
+        #[pin]
+        stage: Stage<S, B>,
+    }
+}
+
+pin_project! {
+    #[project = StageProjection]
+    enum Stage<S, B>
+    where
+        S: Service<Request<B>>,
+    {
+        Identifying {
+            #[pin]
+            parts: LaterParts,
+            shared: Arc<Shared>,
+            inner: Option<S>,
+            request: Option<Request<B>>,
+        },
+        Waiting {
+            waiting: Waiter<Origins>,
+            inner: Option<S>,
+            request: Option<Request<B>>,
+        },
+        /// It may leave as soon as the inner service is ready.
+        Readying {
+            departure: Option<Departure>,
+            inner: Option<S>,
+            request: Option<Request<B>>,
+        },
+        Calling {
+            #[pin]
+            future: S::Future,
+            departure: Option<Departure>,
+        },
+        Failed { held: Option<Held> },
+    }
+}
+
+impl<S, B, R> Future for OutgoingFuture<S, B>
+where
+    S: Service<Request<B>, Response = Response<R>> + Clone,
+    S::Error: Into<BoxError>,
+{
+    type Output = Result<Response<R>, BoxError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut stage = self.project().stage;
+        loop {
+            let next = match stage.as_mut().project() {
+                StageProjection::Identifying { parts, shared, inner, request } => {
+                    let parts = ready!(parts.poll(context));
+                    let (inner, request) = (inner.take(), request.take());
+                    match come(shared, &parts) {
+                        Continue(waiting) => Stage::Waiting { waiting, inner, request },
+                        Break(Ok(departure)) => Stage::Readying { departure, inner, request },
+                        Break(Err(held)) => Stage::Failed { held: Some(held) },
+                    }
+                }
+                StageProjection::Waiting { waiting, inner, request } => {
+                    // The time is noted, so that the length of a later step back of the clock is known.
+                    let shared = waiting.owner();
+                    shared.queue.with(shared, |_, _| ());
+                    match ready!(waiting.poll(context.waker())) {
+                        Ok(exit) => Stage::Readying {
+                            departure: Some(Departure::new(waiting.owner(), exit)),
+                            inner: inner.take(),
+                            request: request.take(),
+                        },
+                        Err(held) => Stage::Failed { held: Some(held) },
+                    }
+                }
+                StageProjection::Readying { departure, inner, request } => {
+                    let service = inner.as_mut().expect("it is called once");
+                    ready!(service.poll_ready(context)).map_err(Into::into)?;
+                    match departure.take().map(Departure::leave).transpose() {
+                        Ok(departure) => {
+                            let request = request.take().expect("it is sent once");
+                            Stage::Calling { future: service.call(request), departure }
+                        }
+                        // While it became ready, a server asked to be left alone. Nobody waits with a ready service.
+                        Err(waiting) => {
+                            let inner = Some(service.clone());
+                            Stage::Waiting { waiting, inner, request: request.take() }
+                        }
+                    }
+                }
+                StageProjection::Calling { future, departure } => {
+                    let answer = ready!(future.poll(context));
+                    if let (Some(departure), Ok(response)) = (departure.take(), &answer) {
+                        let head = ResponseHead::of(response);
+                        // What a layer in between refuses is not the server's word.
+                        if !is_our_refusal(head) {
+                            departure.answered(head);
+                        }
+                    }
+                    return Poll::Ready(answer.map_err(Into::into));
+                }
+                StageProjection::Failed { held } => {
+                    let held = held.take().expect("a call is awaited once");
+                    return Poll::Ready(Err(held.into()));
+                }
+            };
+            stage.set(next);
+        }
+    }
+}
+
+impl<S> fmt::Debug for OutgoingService<S> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("OutgoingService").field("shared", &self.shared).finish_non_exhaustive()
+    }
+}
+
+impl<S: Service<Request<B>>, B> fmt::Debug for OutgoingFuture<S, B> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("OutgoingFuture")
+    }
+}

@@ -1,0 +1,214 @@
+//! How long a gRPC server wants to be left alone, from an answer without messages.
+//!
+//! It says so in `grpc-retry-pushback-ms`, or by a `google.rpc.RetryInfo` among the details of the status:
+//! protocol buffers, of which only the few fields on the way there are read.
+
+use std::time::Duration;
+
+use super::base64;
+use super::when::digits;
+use tidegate_tower::ResponseHead;
+
+/// Statuses that speak of load: `RESOURCE_EXHAUSTED` and `UNAVAILABLE`. Others ask for one call to be repeated.
+const OF_LOAD: [u32; 2] = [8, 14];
+
+const RETRY_INFO: &[u8] = b"google.rpc.RetryInfo";
+
+/// The longer of both, if the answer is a refusal for want of capacity.
+pub(super) fn hold(head: ResponseHead<'_>) -> Option<Duration> {
+    if !head.is_grpc() || !OF_LOAD.contains(&head.grpc_status()?) {
+        return None;
+    }
+    // A negative one asks not to try this call again, and says nothing about others.
+    let pushback = head.header("grpc-retry-pushback-ms").and_then(|text| digits(text.as_bytes()));
+    let details = head.header("grpc-status-details-bin").and_then(|text| base64::decode(text.as_bytes()));
+    let delay = details.and_then(|details| retry_delay(&details));
+    pushback.map(Duration::from_millis).max(delay)
+}
+
+/// The delay of the first `RetryInfo` among the details of a `google.rpc.Status`.
+fn retry_delay(status: &[u8]) -> Option<Duration> {
+    for field in (Fields { bytes: status }) {
+        let (3, Value::Bytes(detail)) = field? else { continue };
+        if let Some(delay) = retry_info(detail) {
+            return Some(delay);
+        }
+    }
+    None
+}
+
+/// What a `google.protobuf.Any` holds, if it is a `RetryInfo`.
+fn retry_info(any: &[u8]) -> Option<Duration> {
+    let kind = message(any, 1)?;
+    if kind.rsplit(|byte| *byte == b'/').next() != Some(RETRY_INFO) {
+        return None;
+    }
+    let delay = message(message(any, 2)?, 1)?;
+    let seconds = u64::try_from(number(delay, 1)?).ok()?;
+    let nanoseconds =
+        u32::try_from(number(delay, 2)?).ok().filter(|nanoseconds| *nanoseconds < 1_000_000_000)?;
+    Some(Duration::new(seconds, nanoseconds))
+}
+
+/// The last message or text of this number, which is the one that counts; nothing of a message that cannot be read.
+fn message(bytes: &[u8], wanted: u64) -> Option<&[u8]> {
+    let mut last = None;
+    for field in (Fields { bytes }) {
+        if let (number, Value::Bytes(bytes)) = field?
+            && number == wanted
+        {
+            last = Some(bytes);
+        }
+    }
+    last
+}
+
+/// The last number of this field; zero where it is not written.
+fn number(bytes: &[u8], wanted: u64) -> Option<i64> {
+    let mut last = 0;
+    for field in (Fields { bytes }) {
+        if let (number, Value::Number(value)) = field?
+            && number == wanted
+        {
+            last = value.cast_signed();
+        }
+    }
+    Some(last)
+}
+
+enum Value<'a> {
+    Number(u64),
+    Bytes(&'a [u8]),
+    Other,
+}
+
+/// The fields of a message, one after the other; `None` for one that cannot be read, which is the last.
+struct Fields<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Fields<'a> {
+    fn field(&mut self) -> Option<(u64, Value<'a>)> {
+        let tag = self.varint()?;
+        let value = match tag & 7 {
+            0 => Value::Number(self.varint()?),
+            1 => self.take(8).map(|_| Value::Other)?,
+            2 => {
+                let length = usize::try_from(self.varint()?).ok()?;
+                Value::Bytes(self.take(length)?)
+            }
+            5 => self.take(4).map(|_| Value::Other)?,
+            _ => return None,
+        };
+        Some((tag >> 3, value))
+    }
+
+    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+        let (taken, left) = self.bytes.split_at_checked(length)?;
+        self.bytes = left;
+        Some(taken)
+    }
+
+    fn varint(&mut self) -> Option<u64> {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = *self.take(1)?.first()?;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Some(number);
+            }
+        }
+        None
+    }
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = Option<(u64, Value<'a>)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.bytes.is_empty() {
+            return None;
+        }
+        let field = self.field();
+        if field.is_none() {
+            self.bytes = &[];
+        }
+        Some(field)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Response;
+    use proptest::prelude::*;
+    use tonic_types::{ErrorDetails, StatusExt};
+
+    use super::*;
+
+    /// The head that tonic writes for this status.
+    fn told(status: tonic::Status) -> Option<Duration> {
+        let response: Response<()> = status.into_http();
+        hold(ResponseHead::of(&response))
+    }
+
+    fn with_delay(code: tonic::Code, delay: Option<Duration>) -> tonic::Status {
+        let mut details = ErrorDetails::with_quota_failure_violation("clients", "too many");
+        details.set_help(Vec::new()).set_localized_message("en", "later");
+        details.set_retry_info(delay);
+        tonic::Status::with_error_details(code, "later", details)
+    }
+
+    #[test]
+    fn the_delay_that_tonic_writes_is_read() {
+        for code in [tonic::Code::ResourceExhausted, tonic::Code::Unavailable] {
+            for delay in [Duration::ZERO, Duration::from_millis(1500), Duration::from_secs(86_400)] {
+                assert_eq!(told(with_delay(code, Some(delay))), Some(delay));
+            }
+        }
+        assert_eq!(told(with_delay(tonic::Code::Unavailable, None)), None);
+        assert_eq!(told(tonic::Status::unavailable("gone")), None);
+    }
+
+    #[test]
+    fn a_status_that_does_not_speak_of_load_holds_nobody() {
+        for code in [tonic::Code::Aborted, tonic::Code::Internal, tonic::Code::Ok] {
+            assert_eq!(told(with_delay(code, Some(Duration::from_secs(5)))), None, "{code:?}");
+        }
+    }
+
+    #[test]
+    fn of_pushback_and_details_the_longer_counts() {
+        let both = |pushback: &str, delay| {
+            let mut response: Response<()> =
+                with_delay(tonic::Code::ResourceExhausted, Some(delay)).into_http();
+            response.headers_mut().insert("grpc-retry-pushback-ms", pushback.parse().unwrap());
+            hold(ResponseHead::of(&response))
+        };
+        assert_eq!(both("250", Duration::ZERO), Some(Duration::from_millis(250)));
+        assert_eq!(both("250", Duration::from_secs(1)), Some(Duration::from_secs(1)));
+        assert_eq!(both("-1", Duration::from_secs(1)), Some(Duration::from_secs(1)));
+        assert_eq!(both("soon", Duration::from_secs(1)), Some(Duration::from_secs(1)));
+    }
+
+    #[test]
+    fn a_negative_delay_and_one_that_breaks_off_are_left_alone() {
+        // Any { type_url, value: RetryInfo { retry_delay: Duration { seconds: -1 } } } as detail 3 of a status.
+        let delay = [&[0x08][..], &[0xff; 9], &[0x01]].concat();
+        let info = [&[0x0a, 11][..], &delay].concat();
+        let url = b"type.googleapis.com/google.rpc.RetryInfo";
+        let any = [&[0x0a, 40][..], url, &[0x12, 13], &info].concat();
+        let status = [&[0x1a, u8::try_from(any.len()).unwrap()][..], &any].concat();
+        assert_eq!(retry_delay(&status), None);
+        for length in 0..status.len() {
+            assert_eq!(retry_delay(&status[..length]), None);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_left_alone(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+            let _ = retry_delay(&bytes);
+            let _ = retry_info(&bytes);
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! The queue for the places of one service: by rank, oldest first within a class, newest first under overload.
+//!
+//! Whenever the lock is released, no waiter could come in: so a caller that comes later and can does not overtake.
+
+use std::ops::ControlFlow::{Break, Continue};
+use std::sync::Arc;
+
+use super::settings::{Most, Settings};
+use super::slots::ClassSlots;
+use crate::adaptive::{Estimator, Outcome, Sample};
+use crate::refusal::Refusal;
+use crate::time::{Clock, SECOND, Ticks, Timestamp};
+use crate::wait::{
+    Cause, Entry, Joined, KeyQueue, Next, QueuePolicy, QueueState, Ticket, Turn, WaitQueue, Waiter,
+};
+
+/// The wait until the next attempt: it is not known when a place comes back.
+const GUESS: Ticks = Ticks::saturating_from(SECOND);
+
+/// The places of one service, and the queue for them.
+#[derive(Debug)]
+pub struct Shared {
+    pub(super) settings: Settings,
+    queue: WaitQueue<ClassQueues>,
+}
+
+/// The order of the waiters for places: classes by rank, which is the order in which their queues are opened.
+#[derive(Debug)]
+pub struct ClassQueues {
+    slots: ClassSlots,
+    estimator: Option<Estimator>,
+    /// Since when there have been waiters all the time.
+    busy_since: Timestamp,
+}
+
+/// The order within a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    OldestFirst,
+    NewestFirst,
+}
+
+impl Shared {
+    pub(super) fn new(settings: Settings) -> Shared {
+        let (limit, estimator) = match &settings.most {
+            Most::Fixed(limit) => (*limit, None),
+            Most::Adaptive(adapt) => {
+                let estimator = Estimator::new(adapt);
+                (estimator.limit(), Some(estimator))
+            }
+        };
+        let slots = ClassSlots::new(limit, &settings.classes);
+        let policy = ClassQueues { slots, estimator, busy_since: Timestamp::EPOCH };
+        let queue = WaitQueue::new(policy, settings.line);
+        queue.lock(|state| {
+            for rank in 0..settings.classes.len() {
+                state.open(rank, ());
+            }
+        });
+        Shared { settings, queue }
+    }
+
+    pub(super) fn slots<R>(&self, read: impl FnOnce(&ClassSlots) -> R) -> R {
+        self.queue.lock(|state| read(&state.policy.slots))
+    }
+
+    pub(super) fn waiting(&self) -> usize {
+        self.queue.lock(|state| state.waiting())
+    }
+
+    pub(super) fn waiting_of(&self, class: usize) -> usize {
+        self.queue.lock(|state| queue_of(state, class).len())
+    }
+
+    /// Returns the time at which a caller has come in, as far as anything reads it.
+    pub(super) fn entered_at(&self) -> Timestamp {
+        match self.settings.most {
+            Most::Fixed(_) => Timestamp::EPOCH,
+            Most::Adaptive(_) => self.settings.clock.now(),
+        }
+    }
+
+    /// Returns how long ago a caller came in at this time, as [`Shared::entered_at`] returned it.
+    pub(super) fn since(&self, entered: Timestamp) -> Ticks {
+        match self.settings.most {
+            Most::Fixed(_) => Ticks::ZERO,
+            Most::Adaptive(_) => self.settings.clock.now().since(entered),
+        }
+    }
+
+    /// Comes in now, or not at all.
+    #[inline]
+    pub(super) fn enter(&self, class: usize) -> Result<(), Refusal> {
+        self.queue.lock(|state| state.policy.enter(class))
+    }
+
+    /// Comes in, is denied, or waits.
+    pub(super) fn acquire(
+        self: &Arc<Shared>,
+        class: usize,
+        max_wait: Option<Ticks>,
+    ) -> Joined<ClassQueues, Waiter<ClassQueues>> {
+        if self.enter(class).is_ok() {
+            return Break(Ok(()));
+        }
+        self.queue.join(self, |state, turn| {
+            let Err(overloaded) = state.policy.enter(class) else { return Break(Ok(())) };
+            if max_wait == Some(Ticks::ZERO) || self.settings.line == 0 {
+                return Break(Err(overloaded));
+            }
+            if state.is_full() && !push_out(state, turn, class) {
+                return Break(Err(Refusal::line_full(overloaded.decision())));
+            }
+            if state.waiting() == 0 {
+                state.policy.busy_since = turn.now;
+            }
+            let ticket = queue_of(state, class).draw();
+            Continue(state.join(ticket, Entry::new((), turn.now, max_wait)))
+        })
+    }
+
+    /// Gives the place of a call back that has ended; an adaptive limit learns from its outcome.
+    pub(super) fn leave(self: &Arc<Shared>, class: usize, entered: Timestamp, outcome: Outcome) {
+        if matches!(self.settings.most, Most::Fixed(_)) {
+            let is_done = self.queue.lock(|state| {
+                let is_unwanted = state.waiting() == 0;
+                if is_unwanted {
+                    state.policy.slots.give_back(class);
+                }
+                is_unwanted
+            });
+            if is_done {
+                return;
+            }
+        }
+        self.queue.with(self, |state, turn| {
+            let ClassQueues { slots, estimator, .. } = &mut state.policy;
+            let in_flight = slots.in_flight();
+            slots.give_back(class);
+            if let Some(estimator) = estimator {
+                let latency = turn.now.since(entered);
+                let limit = estimator.observe(Sample { now: turn.now, latency, in_flight, outcome });
+                if limit != slots.limit() {
+                    slots.set_limit(limit);
+                }
+            }
+            state.serve_all(turn);
+        });
+    }
+
+    pub(super) fn set_limit(self: &Arc<Shared>, limit: u64) {
+        self.queue.with(self, |state, turn| {
+            state.policy.slots.set_limit(limit);
+            state.serve_all(turn);
+        });
+    }
+}
+
+impl ClassQueues {
+    #[inline]
+    fn enter(&mut self, class: usize) -> Result<(), Refusal> {
+        if self.slots.take(class) { Ok(()) } else { Err(self.overloaded()) }
+    }
+
+    fn overloaded(&self) -> Refusal {
+        Refusal::overloaded(self.slots.limit(), GUESS)
+    }
+
+    /// Newest first only when there have been waiters all the time for longer than that may be.
+    fn order(&self, turn: Turn<'_, ClassQueues>) -> Order {
+        match turn.owner.settings.newest_first_after {
+            Some(longest) if turn.now.since(self.busy_since) >= longest => Order::NewestFirst,
+            _ => Order::OldestFirst,
+        }
+    }
+}
+
+impl QueuePolicy for ClassQueues {
+    type Owner = Shared;
+    type Key = usize;
+    type Ask = ();
+    type State = ();
+    type Grant = ();
+    type Denial = Refusal;
+
+    fn queue(shared: &Shared) -> &WaitQueue<ClassQueues> {
+        &shared.queue
+    }
+
+    fn clock(shared: &Shared) -> &impl Clock {
+        &shared.settings.clock
+    }
+
+    fn next(
+        &mut self,
+        turn: &mut Turn<'_, ClassQueues>,
+        queue: &mut KeyQueue<ClassQueues>,
+    ) -> Next<ClassQueues> {
+        match queue.first_by(self.order(*turn)) {
+            Some(number) if self.slots.take(queue.key) => Next::Settle(number, Ok(())),
+            _ => Next::Wait(None),
+        }
+    }
+
+    fn deny(
+        &mut self,
+        _: Turn<'_, ClassQueues>,
+        _: &mut KeyQueue<ClassQueues>,
+        _: &(),
+        cause: Cause,
+    ) -> Refusal {
+        let decision = self.overloaded().decision();
+        match cause {
+            Cause::TimedOut => Refusal::timed_out(decision),
+            Cause::NoTimer => Refusal::no_timer(decision),
+        }
+    }
+
+    fn give_back(state: &mut QueueState<ClassQueues>, turn: Turn<'_, ClassQueues>, ticket: Ticket, (): ()) {
+        if let Some(rank) = state.queue(ticket.queue).map(|queue| queue.key) {
+            state.policy.slots.give_back(rank);
+            state.serve_all(turn);
+        }
+    }
+
+    fn stepped_back(state: &mut QueueState<ClassQueues>, turn: Turn<'_, ClassQueues>, _: Ticks) {
+        state.policy.busy_since = state.policy.busy_since.min(turn.now);
+    }
+}
+
+impl KeyQueue<ClassQueues> {
+    fn first_by(&self, order: Order) -> Option<u64> {
+        let mut entries = self.entries();
+        let entry = match order {
+            Order::OldestFirst => entries.next(),
+            Order::NewestFirst => entries.next_back(),
+        };
+        entry.map(|(number, _)| number)
+    }
+}
+
+/// Makes room for one more waiter of a class in a full queue, by denying one of the least class that wants more than its
+/// reserve: the one that would be served last there. Returns true if there is room: none is denied for a waiter of a
+/// lesser class, and for one of the same class only if that would be served first.
+fn push_out(state: &mut QueueState<ClassQueues>, turn: Turn<'_, ClassQueues>, newcomer: usize) -> bool {
+    let (first, last_served) = match state.policy.order(turn) {
+        Order::OldestFirst => (newcomer + 1, Order::NewestFirst),
+        Order::NewestFirst => (0, Order::OldestFirst),
+    };
+    let refusal = Refusal::pushed_out(state.policy.overloaded().decision());
+    let wants_more = |class: &usize| {
+        let waiting = queue_of(state, *class).len() + usize::from(*class == newcomer);
+        waiting as u64 > state.policy.slots.left_of_reserve(*class)
+    };
+    let victim = (first..turn.owner.settings.classes.len()).rev().find(wants_more);
+    let victim = victim.and_then(|class| {
+        let queue = queue_of(state, class);
+        Some(Ticket { queue: queue.id, number: queue.first_by(last_served)? })
+    });
+    if let Some(ticket) = victim {
+        state.settle(ticket, Err(refusal));
+    }
+    victim.is_some()
+}
+
+fn queue_of(state: &mut QueueState<ClassQueues>, class: usize) -> &mut KeyQueue<ClassQueues> {
+    let id = state.id_of(&class).expect("every class has a queue");
+    state.queue(id).expect("every class keeps its queue")
+}

@@ -1,0 +1,345 @@
+//! First in, first out for each key: waiters have spent nothing, and only the head of a queue takes.
+
+use std::ops::ControlFlow::{Break, Continue};
+use std::sync::Arc;
+
+use super::outlook::{FORESEEN, Tail};
+use super::policy::{Cause, Next, QueuePolicy, Turn};
+use super::state::{Entry, KeyQueue, QueueState, Ticket};
+use super::taken::Taken;
+use super::wait_queue::{Joined, WaitQueue, Waiter};
+use super::{WaitTarget, Waited};
+use crate::ask::Ask;
+use crate::decision::{Decision, Verdict};
+use crate::refusal::Refusal;
+use crate::store::name::{Account, Name};
+use crate::time::{Clock, Ticks, Timestamp};
+
+/// Where the promise is spacing, a head that is served up to this late passes as of the time at which it was
+/// due, so that the lateness of timers does not add up: 1 ms.
+const LATENESS: Ticks = Ticks::new(16_000_000);
+
+/// The queues of the waiters of limiters, shapers, pacers and permits: one for each key that has waiters.
+#[derive(Debug)]
+pub struct KeyFifo;
+
+/// The ask of a waiter.
+#[derive(Clone, Copy, Debug)]
+pub struct WaiterAsk {
+    pub(crate) ask: Ask,
+    /// Whether it wants a receipt of its take.
+    pub(crate) is_tracked: bool,
+}
+
+/// The state of a key that has waiters.
+#[derive(Debug)]
+pub struct KeyState {
+    name: Name,
+    /// What the head has taken already, if it has to wait for its own cost.
+    pub(super) serving: Option<Taken>,
+    /// The cost of all waiters.
+    pub(super) units: u64,
+    pub(super) tail: Option<Tail>,
+}
+
+impl KeyState {
+    fn give_back_serving(&mut self, target: &dyn WaitTarget) {
+        self.tail = None;
+        if let Some(taken) = self.serving.take() {
+            taken.give_back(target);
+        }
+    }
+}
+
+/// A waiter that has passed, and its take.
+#[derive(Debug)]
+pub struct Passed {
+    pub(super) waited: Waited,
+    pub(super) taken: Taken,
+}
+
+impl Passed {
+    pub(crate) fn decision(&self) -> Decision {
+        self.taken.decision
+    }
+
+    pub(super) fn after(wait: Ticks, taken: Taken) -> Passed {
+        Passed { waited: Waited { duration: wait.to_duration(), decision: taken.decision }, taken }
+    }
+}
+
+impl WaitQueue<KeyFifo> {
+    /// Passes at once, is denied at once, or waits. Without waiters an ask that passes takes no lock.
+    pub(super) fn acquire(
+        &self,
+        target: &Arc<dyn WaitTarget>,
+        name: &Name,
+        asked: WaiterAsk,
+        max_wait: Option<Ticks>,
+    ) -> Joined<KeyFifo, Waiter<KeyFifo>> {
+        if self.is_empty() {
+            let account = target.account(name);
+            if account.terms().in_line(asked.ask) == asked.ask {
+                let taken = match asked.is_tracked {
+                    true => Taken::take(&**target, &account, asked, None),
+                    false => Taken::take_now(&**target, &account, asked.ask),
+                };
+                if taken.decision.is_allowed() {
+                    return Break(Ok(Passed::after(Ticks::ZERO, taken)));
+                }
+            }
+        }
+        self.join(target, |state, turn| enter(state, turn, name, asked, max_wait))
+    }
+
+    /// Returns how long an ask has to wait because its key has waiters; `None` if it has none.
+    pub(crate) fn wait_behind(&self, target: &dyn WaitTarget, name: &Name, ask: Ask) -> Option<Ticks> {
+        let account = target.account(name);
+        self.lock(|state| {
+            let id = state.id_of(name.key())?;
+            let wait = state.queue(id)?.outlook(target, &account, target.clock().now(), ask);
+            Some(wait.max(Ticks::new(1)))
+        })
+    }
+
+    /// Serves the waiters of a key, because something was given back or charged.
+    pub(crate) fn serve_key(&self, target: &Arc<dyn WaitTarget>, name: &Name) {
+        if self.has_waiters() {
+            self.with(target, |state, turn| serve_key(state, turn, name, |key| key.tail = None));
+        }
+    }
+
+    /// Begins anew with the waiters of a key, because its state was forgotten.
+    pub(crate) fn begin_anew(&self, target: &Arc<dyn WaitTarget>, name: &Name) {
+        if self.has_waiters() {
+            self.with(target, |state, turn| {
+                serve_key(state, turn, name, |key| key.give_back_serving(turn.owner));
+            });
+        }
+    }
+
+    /// Replaces the limit, and begins anew with all waiters. What was taken ahead for the head of a queue goes back
+    /// before its counts are carried over, or it would be charged under both limits.
+    pub(crate) fn replace_limit<R>(&self, target: &Arc<dyn WaitTarget>, replace: impl FnOnce() -> R) -> R {
+        if self.is_empty() {
+            // No clock is read where none waits.
+            let replaced = replace();
+            if self.has_waiters() {
+                self.with(target, |state, turn| {
+                    give_all_back(state, turn);
+                    state.serve_all(turn);
+                });
+            }
+            return replaced;
+        }
+        self.with(target, |state, turn| {
+            give_all_back(state, turn);
+            let replaced = replace();
+            state.serve_all(turn);
+            replaced
+        })
+    }
+}
+
+impl QueuePolicy for KeyFifo {
+    type Owner = dyn WaitTarget;
+    type Key = Box<[u8]>;
+    type Ask = WaiterAsk;
+    type State = KeyState;
+    type Grant = Passed;
+    type Denial = Refusal;
+
+    const FORGETS_KEYS: bool = true;
+
+    fn queue(target: &Self::Owner) -> &WaitQueue<KeyFifo> {
+        target.queue()
+    }
+
+    fn clock(target: &Self::Owner) -> &impl Clock {
+        target.clock()
+    }
+
+    fn next(&mut self, turn: &mut Turn<'_, KeyFifo>, queue: &mut KeyQueue<KeyFifo>) -> Next<KeyFifo> {
+        let (target, now) = (turn.owner, turn.now);
+        let account = target.account(&queue.state.name);
+        turn.at = turn.at.max(if account.terms().spaces() { now.saturating_sub(LATENESS) } else { now });
+        if queue.due().is_none_or(|due| turn.at > due) || queue.len() > FORESEEN {
+            queue.state.tail = None;
+        }
+        if let Some(taken) = queue.state.serving.take() {
+            // It never waits longer than the reported delay, even if the clock stepped back since.
+            let delay = taken.decision.delay().map_or(Ticks::ZERO, Ticks::saturating_from);
+            let due = queue.due().unwrap_or(now).min(now.saturating_add(delay));
+            if due <= now {
+                return queue.settle_head(now, Ok(taken));
+            }
+            queue.state.serving = Some(taken);
+            return Next::Wait(Some(due));
+        }
+        queue.take_for_head(turn, &account)
+    }
+
+    fn deny(
+        &mut self,
+        turn: Turn<'_, KeyFifo>,
+        queue: &mut KeyQueue<KeyFifo>,
+        ask: &WaiterAsk,
+        cause: Cause,
+    ) -> Refusal {
+        let decision = turn.owner.look(&turn.owner.account(&queue.state.name), ask.ask);
+        match cause {
+            // It was not its turn, whatever the limit would say to a caller alone.
+            Cause::TimedOut if decision.is_allowed() => Refusal::timed_out(decision.put_off(Ticks::new(1))),
+            Cause::TimedOut => Refusal::timed_out(decision),
+            Cause::NoTimer => Refusal::no_timer(decision),
+        }
+    }
+
+    fn give_back(state: &mut QueueState<KeyFifo>, turn: Turn<'_, KeyFifo>, _: Ticket, passed: Passed) {
+        let name = passed.taken.account.name().clone();
+        passed.taken.give_back(turn.owner);
+        serve_key(state, turn, &name, |key| key.tail = None);
+    }
+
+    fn left(
+        &mut self,
+        turn: Turn<'_, KeyFifo>,
+        queue: &mut KeyQueue<KeyFifo>,
+        entry: &Entry<WaiterAsk>,
+        was_head: bool,
+    ) {
+        let key = &mut queue.state;
+        key.units = key.units.saturating_sub(entry.ask.ask.units());
+        key.tail = None;
+        if was_head {
+            key.give_back_serving(turn.owner);
+        }
+    }
+
+    fn stepped_back(state: &mut QueueState<KeyFifo>, _: Turn<'_, KeyFifo>, _: Ticks) {
+        state.queues().for_each(|queue| queue.state.tail = None);
+    }
+}
+
+impl KeyQueue<KeyFifo> {
+    /// Takes for the head, as of the time of the turn or later times up to now.
+    fn take_for_head(&mut self, turn: &mut Turn<'_, KeyFifo>, account: &Account) -> Next<KeyFifo> {
+        let Some((_, head)) = self.head() else { return Next::Wait(None) };
+        let ask = WaiterAsk { ask: account.terms().in_line(head.ask.ask), ..head.ask };
+        loop {
+            let taken = Taken::take(turn.owner, account, ask, Some(turn.at));
+            let decision = taken.decision;
+            let Some(wait) = wait_of(&decision) else { return self.settle_head(turn.now, Err(decision)) };
+            let due = turn.at.saturating_add(wait);
+            if due > turn.now {
+                self.state.serving = decision.is_allowed().then_some(taken);
+                return Next::Wait(Some(due));
+            }
+            let is_time_over = due == turn.at;
+            turn.at = due;
+            if decision.is_allowed() {
+                return self.settle_head(turn.now, Ok(taken));
+            }
+            if is_time_over {
+                return self.settle_head(turn.now, Err(decision));
+            }
+        }
+    }
+
+    fn settle_head(&mut self, now: Timestamp, result: Result<Taken, Decision>) -> Next<KeyFifo> {
+        let Some((number, head)) = self.head() else { return Next::Wait(None) };
+        let (waited, units) = (now.since(head.since), head.ask.ask.units());
+        self.state.units = self.state.units.saturating_sub(units);
+        if result.is_err() {
+            self.state.tail = None;
+        }
+        Next::Settle(number, result.map(|taken| Passed::after(waited, taken)).map_err(Refusal::of))
+    }
+}
+
+/// Passes at once, is denied at once, or waits.
+fn enter(
+    state: &mut QueueState<KeyFifo>,
+    turn: Turn<'_, KeyFifo>,
+    name: &Name,
+    asked: WaiterAsk,
+    max_wait: Option<Ticks>,
+) -> Joined<KeyFifo> {
+    let (target, now, ask) = (turn.owner, turn.now, asked.ask);
+    let account = target.account(name);
+    let terms = *account.terms();
+    let known = state.id_of(name.key());
+    let (decision, wait, serving) = match known.and_then(|id| state.queue(id)) {
+        None => {
+            let in_line = WaiterAsk { ask: terms.in_line(ask), ..asked };
+            let taken = Taken::take(target, &account, in_line, Some(now));
+            let decision = taken.decision;
+            match wait_of(&decision) {
+                None => return Break(Err(Refusal::of(decision))),
+                Some(Ticks::ZERO) if decision.is_allowed() => {
+                    return Break(Ok(Passed::after(Ticks::ZERO, taken)));
+                }
+                Some(wait) => (decision, wait, decision.is_allowed().then_some(taken)),
+            }
+        }
+        Some(queue) => {
+            let decision = target.look(&account, terms.in_line(ask));
+            if decision.verdict_in_ticks() == Verdict::Impossible {
+                return Break(Err(Refusal::of(decision)));
+            }
+            let wait = max_wait.map_or(Ticks::ZERO, |_| queue.outlook(target, &account, now, ask));
+            (decision, wait, None)
+        }
+    };
+    let is_too_long = terms.foretells() && max_wait.is_some_and(|max_wait| wait > max_wait);
+    let is_full = state.is_full();
+    let queue = known.and_then(|id| state.queue(id));
+    let units = queue.as_ref().map_or(0, |queue| queue.state.units).saturating_add(ask.units());
+    if is_too_long || is_full || terms.is_queue_full(now, units, || target.state(&account)) {
+        if let Some(taken) = serving {
+            taken.give_back(target);
+        }
+        let wait = queue.map_or(wait, |queue| queue.outlook(target, &account, now, ask));
+        let decision = decision.put_off(wait.max(Ticks::new(1)));
+        return Break(Err(if is_too_long { Refusal::of(decision) } else { Refusal::line_full(decision) }));
+    }
+    let id = known.unwrap_or_else(|| {
+        let key = KeyState { name: name.clone(), serving, units: 0, tail: None };
+        let id = state.open(name.key().into(), key);
+        state.set_due(id, Some(now.saturating_add(wait)));
+        id
+    });
+    let queue = state.queue(id).expect("the queue was found or opened just now");
+    queue.state.units = units;
+    queue.foresee_one_more(&terms, ask);
+    let ticket = queue.draw();
+    Continue(state.join(ticket, Entry::new(asked, now, max_wait)))
+}
+
+/// Gives back what was taken ahead for the heads of all queues.
+fn give_all_back(state: &mut QueueState<KeyFifo>, turn: Turn<'_, KeyFifo>) {
+    state.queues().for_each(|queue| queue.state.give_back_serving(turn.owner));
+}
+
+/// Serves the waiters of a key after a change to it.
+fn serve_key(
+    state: &mut QueueState<KeyFifo>,
+    turn: Turn<'_, KeyFifo>,
+    name: &Name,
+    change: impl FnOnce(&mut KeyState),
+) {
+    let Some(id) = state.id_of(name.key()) else { return };
+    if let Some(queue) = state.queue(id) {
+        change(&mut queue.state);
+        state.serve(turn, id);
+    }
+}
+
+/// Returns how long a take has to wait, for its own cost or for its turn; `None` if it never passes.
+fn wait_of(decision: &Decision) -> Option<Ticks> {
+    match decision.verdict_in_ticks() {
+        Verdict::Allowed { delay } => Some(delay),
+        Verdict::Denied { retry_after } if !decision.is_store_full() => Some(retry_after),
+        Verdict::Denied { .. } | Verdict::Impossible => None,
+    }
+}

@@ -1,0 +1,94 @@
+//! How long one more waiter of a key would wait.
+
+use super::WaitTarget;
+use super::key_fifo::KeyFifo;
+use super::state::KeyQueue;
+use crate::algorithm::State;
+use crate::ask::Ask;
+use crate::decision::Verdict;
+use crate::limit::Terms;
+use crate::store::name::Account;
+use crate::time::{Ticks, Timestamp};
+
+/// The most denials in a row that are foreseen for one waiter.
+const MOST_WAITS: usize = 64;
+
+/// How many waiters are foreseen one by one, where the wait of a whole queue is no sum; those behind them get a lower
+/// bound of their wait.
+pub(super) const FORESEEN: usize = 1000;
+
+/// The state of a key when all waiters have passed, and when that is.
+#[derive(Debug)]
+pub(super) struct Tail {
+    state: State,
+    at: Timestamp,
+}
+
+impl KeyQueue<KeyFifo> {
+    /// Returns how long one more would wait at the end of the queue, or at least.
+    pub(super) fn outlook(
+        &mut self,
+        target: &dyn WaitTarget,
+        account: &Account,
+        now: Timestamp,
+        ask: Ask,
+    ) -> Ticks {
+        let terms = account.terms();
+        let until_due = self.due().map_or(Ticks::ZERO, |due| due.since(now));
+        let head = self.head().map_or(0, |(_, head)| head.ask.ask.units());
+        if !terms.foretells() {
+            return until_due;
+        }
+        if let Some(behind) = terms.wait_in_line(head, self.state.units, ask) {
+            return until_due.saturating_add(behind);
+        }
+        let tail = match self.state.tail.take() {
+            Some(tail) => tail,
+            None => self.foresee(target, account, now),
+        };
+        let at = tail.at.max(now);
+        let wait = match terms.peek(&tail.state, at, terms.in_line(ask)).verdict_in_ticks() {
+            Verdict::Allowed { delay } => delay,
+            Verdict::Denied { retry_after } => retry_after,
+            Verdict::Impossible => Ticks::MAX,
+        };
+        self.state.tail = Some(tail);
+        at.since(now).saturating_add(wait)
+    }
+
+    /// Foresees one more waiter that is about to join.
+    pub(super) fn foresee_one_more(&mut self, terms: &Terms, ask: Ask) {
+        let is_foreseen = self.len() < FORESEEN;
+        if let Some(tail) = self.state.tail.as_mut().filter(|_| is_foreseen) {
+            tail.pass(terms, ask);
+        }
+    }
+
+    /// Foresees that all waiters, or as many as are foreseen, have passed.
+    fn foresee(&self, target: &dyn WaitTarget, account: &Account, now: Timestamp) -> Tail {
+        let mut tail = Tail { state: target.state(account), at: self.due().unwrap_or(now) };
+        let served = usize::from(self.state.serving.is_some());
+        for (_, waiter) in self.entries().take(FORESEEN).skip(served) {
+            tail.pass(account.terms(), waiter.ask.ask);
+        }
+        tail
+    }
+}
+
+impl Tail {
+    /// Lets a waiter pass as soon as the limit allows; one that never passes is not waited for.
+    fn pass(&mut self, terms: &Terms, ask: Ask) {
+        for _ in 0..MOST_WAITS {
+            // What is only foreseen gets no permit that a caller holds.
+            let foreseen = terms.decide_if_free(&mut self.state, self.at, terms.in_line(ask), 0);
+            match foreseen.verdict_in_ticks() {
+                Verdict::Denied { retry_after } => self.at = self.at.saturating_add(retry_after),
+                Verdict::Allowed { delay } => {
+                    self.at = self.at.saturating_add(delay);
+                    return;
+                }
+                Verdict::Impossible => return,
+            }
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! The waiters of a queue, key by key, and what becomes of them; all of it is under the lock of the queue.
+//!
+//! Joining, leaving and passing take logarithmic time, wherever a waiter is.
+//! Nothing here wakes: wakers to be woken are collected for the moment after the lock is released.
+
+use std::borrow::Borrow;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::Hash;
+use std::mem;
+use std::task::{Poll, Waker};
+
+use super::policy::{Cause, Next, QueuePolicy, Turn};
+use crate::time::{Ticks, Timestamp};
+
+/// The numbers that are counted together: a position is found in as many steps as there are blocks, and so many more.
+const BLOCK: u64 = 256;
+
+/// The place of a waiter: its queue, and its number there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ticket {
+    /// The queue of its key.
+    pub queue: u64,
+    /// Its number there; the lowest came first.
+    pub number: u64,
+}
+
+/// A waiter, as its queue has it.
+#[derive(Debug)]
+pub struct Entry<A> {
+    /// What it asks for.
+    pub ask: A,
+    /// Since when it waits.
+    pub since: Timestamp,
+    max_wait: Option<Ticks>,
+    waker: Option<Waker>,
+}
+
+impl<A> Entry<A> {
+    /// A waiter that begins to wait at this time, for at most so long.
+    pub fn new(ask: A, since: Timestamp, max_wait: Option<Ticks>) -> Entry<A> {
+        Entry { ask, since, max_wait, waker: None }
+    }
+
+    /// Returns the time at which its max wait is over.
+    pub fn deadline(&self) -> Option<Timestamp> {
+        self.max_wait.map(|max_wait| self.since.saturating_add(max_wait))
+    }
+}
+
+/// The waiters of one key, in the order of their numbers.
+#[derive(Debug)]
+pub struct KeyQueue<P: QueuePolicy> {
+    /// The number of this queue.
+    pub id: u64,
+    /// The key.
+    pub key: P::Key,
+    /// The policy's state of the key.
+    pub state: P::State,
+    due: Option<Timestamp>,
+    entries: BTreeMap<u64, Entry<P::Ask>>,
+    /// How many waiters each block of numbers has.
+    blocks: BTreeMap<u64, usize>,
+    drawn: u64,
+}
+
+impl<P: QueuePolicy> KeyQueue<P> {
+    /// Returns how many wait.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Returns true if none waits.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Returns the time at which it is to be served, if any is known.
+    pub fn due(&self) -> Option<Timestamp> {
+        self.due
+    }
+
+    /// Returns the waiters, the oldest first.
+    pub fn entries(&self) -> impl DoubleEndedIterator<Item = (u64, &Entry<P::Ask>)> {
+        self.entries.iter().map(|(number, entry)| (*number, entry))
+    }
+
+    /// Returns the oldest waiter.
+    pub fn head(&self) -> Option<(u64, &Entry<P::Ask>)> {
+        self.entries().next()
+    }
+
+    /// Draws the next number.
+    pub fn draw(&mut self) -> Ticket {
+        self.drawn += 1;
+        Ticket { queue: self.id, number: self.drawn }
+    }
+
+    /// Returns how many wait before the one with this number, if that waits.
+    pub(super) fn position(&self, number: u64) -> Option<usize> {
+        self.entries.get(&number)?;
+        let block = number / BLOCK;
+        let before: usize = self.blocks.range(..block).map(|(_, count)| count).sum();
+        Some(before + self.entries.range(block * BLOCK..number).count())
+    }
+
+    fn remove(&mut self, number: u64) -> Option<Entry<P::Ask>> {
+        let entry = self.entries.remove(&number)?;
+        if let Some(count) = self.blocks.get_mut(&(number / BLOCK)) {
+            *count -= 1;
+            if *count == 0 {
+                self.blocks.remove(&(number / BLOCK));
+            }
+        }
+        Some(entry)
+    }
+}
+
+/// The waiters of all keys.
+#[derive(Debug)]
+pub struct QueueState<P: QueuePolicy> {
+    /// The order in which they pass.
+    pub policy: P,
+    ids: HashMap<P::Key, u64>,
+    queues: BTreeMap<u64, KeyQueue<P>>,
+    opened: u64,
+    /// The times at which queues are to be served, the soonest first.
+    due: BTreeSet<(Timestamp, u64)>,
+    /// The times at which waiters give up.
+    deadlines: BTreeSet<(Timestamp, Ticket)>,
+    /// The results of waits that are over, until they are picked up.
+    settled: HashMap<Ticket, Result<P::Grant, P::Denial>>,
+    waiting: usize,
+    max_waiters: usize,
+    /// The time at which the clock was asked to call.
+    pub(super) alarm: Option<Timestamp>,
+    /// The time that was seen last.
+    seen: Timestamp,
+    /// To be woken once the lock is released: that may run the code of callers.
+    pub(super) wakers: Vec<Waker>,
+}
+
+impl<P: QueuePolicy> QueueState<P> {
+    pub(super) fn new(policy: P, max_waiters: usize) -> QueueState<P> {
+        QueueState {
+            policy,
+            ids: HashMap::new(),
+            queues: BTreeMap::new(),
+            opened: 0,
+            due: BTreeSet::new(),
+            deadlines: BTreeSet::new(),
+            settled: HashMap::new(),
+            waiting: 0,
+            max_waiters,
+            alarm: None,
+            seen: Timestamp::EPOCH,
+            wakers: Vec::new(),
+        }
+    }
+
+    /// Returns how many wait, for any key.
+    pub fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// Returns true if one more waiter would be too many.
+    pub fn is_full(&self) -> bool {
+        self.waiting >= self.max_waiters
+    }
+
+    /// Sets how many may wait; those who do already stay.
+    pub fn set_max_waiters(&mut self, most: usize) {
+        self.max_waiters = most;
+    }
+
+    /// Opens the queue of one more key, and returns its number.
+    pub fn open(&mut self, key: P::Key, state: P::State) -> u64 {
+        let id = self.opened;
+        self.opened += 1;
+        self.ids.insert(key.clone(), id);
+        let (entries, blocks) = (BTreeMap::new(), BTreeMap::new());
+        self.queues.insert(id, KeyQueue { id, key, state, due: None, entries, blocks, drawn: 0 });
+        id
+    }
+
+    /// Forgets the queue of a key that has no waiters.
+    pub fn close(&mut self, id: u64) {
+        self.set_due(id, None);
+        if let Some(queue) = self.queues.remove(&id) {
+            self.ids.remove(&queue.key);
+        }
+    }
+
+    /// Returns the number of the queue of a key.
+    pub fn id_of<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> Option<u64>
+    where
+        P::Key: Borrow<Q>,
+    {
+        self.ids.get(key).copied()
+    }
+
+    /// Returns the queue of one key.
+    pub fn queue(&mut self, id: u64) -> Option<&mut KeyQueue<P>> {
+        self.queues.get_mut(&id)
+    }
+
+    /// Returns the queues of all keys in the order in which they were opened.
+    pub fn queues(&mut self) -> impl ExactSizeIterator<Item = &mut KeyQueue<P>> {
+        self.queues.values_mut()
+    }
+
+    /// Lets a waiter join a queue at its end, or where it was before.
+    pub fn join(&mut self, ticket: Ticket, entry: Entry<P::Ask>) -> Ticket {
+        let queue = self.queues.get_mut(&ticket.queue).expect("a waiter joins a queue that is open");
+        self.deadlines.extend(entry.deadline().map(|deadline| (deadline, ticket)));
+        queue.entries.insert(ticket.number, entry);
+        *queue.blocks.entry(ticket.number / BLOCK).or_default() += 1;
+        self.waiting += 1;
+        ticket
+    }
+
+    /// Sets the time at which a queue is to be served.
+    pub fn set_due(&mut self, id: u64, due: Option<Timestamp>) {
+        let Some(queue) = self.queues.get_mut(&id) else { return };
+        let before = mem::replace(&mut queue.due, due);
+        before.map(|before| self.due.remove(&(before, id)));
+        self.due.extend(due.map(|due| (due, id)));
+    }
+
+    /// Ends the wait of a waiter, and has it woken.
+    pub fn settle(&mut self, ticket: Ticket, result: Result<P::Grant, P::Denial>) {
+        if let Some(entry) = self.take_out(ticket) {
+            self.settled.insert(ticket, result);
+            self.wakers.extend(entry.waker);
+        }
+    }
+
+    fn take_out(&mut self, ticket: Ticket) -> Option<Entry<P::Ask>> {
+        let entry = self.queues.get_mut(&ticket.queue)?.remove(ticket.number)?;
+        self.waiting -= 1;
+        entry.deadline().map(|deadline| self.deadlines.remove(&(deadline, ticket)));
+        Some(entry)
+    }
+
+    /// Serves a queue: settles the waiters whose turn has come.
+    pub fn serve(&mut self, turn: Turn<'_, P>, id: u64) {
+        self.advance(turn, id);
+        self.close_if_over(id);
+    }
+
+    fn advance(&mut self, mut turn: Turn<'_, P>, id: u64) {
+        while let Some(queue) = self.queues.get_mut(&id) {
+            let next = match queue.is_empty() {
+                true => Next::Wait(None),
+                false => self.policy.next(&mut turn, queue),
+            };
+            match next {
+                Next::Settle(number, result) => self.settle(Ticket { queue: id, number }, result),
+                Next::Wait(due) => return self.set_due(id, due),
+            }
+        }
+    }
+
+    fn close_if_over(&mut self, id: u64) {
+        if P::FORGETS_KEYS && self.queues.get(&id).is_some_and(KeyQueue::is_empty) {
+            self.close(id);
+        }
+    }
+
+    /// Serves all queues that have waiters, those that were opened first before the others.
+    pub fn serve_all(&mut self, turn: Turn<'_, P>) {
+        if self.waiting > 0 {
+            let waited_for = self.queues.values().filter(|queue| !queue.is_empty());
+            let ids: Vec<u64> = waited_for.map(|queue| queue.id).collect();
+            ids.into_iter().for_each(|id| self.serve(turn, id));
+        }
+    }
+
+    /// Takes a waiter out that does not pass, and returns its waker. Those behind it move up; then, if there is a cause,
+    /// it is denied.
+    fn step_out(&mut self, turn: Turn<'_, P>, ticket: Ticket, cause: Option<Cause>) -> Option<Waker> {
+        let id = ticket.queue;
+        let was_head = self.queues.get(&id)?.head().is_some_and(|(head, _)| head == ticket.number);
+        let entry = self.take_out(ticket)?;
+        self.policy.left(turn, self.queues.get_mut(&id)?, &entry, was_head);
+        if was_head {
+            self.advance(turn, id);
+        }
+        if let Some(cause) = cause {
+            let denial = self.policy.deny(turn, self.queues.get_mut(&id)?, &entry.ask, cause);
+            self.settled.insert(ticket, Err(denial));
+        }
+        self.close_if_over(id);
+        entry.waker
+    }
+
+    fn deny(&mut self, turn: Turn<'_, P>, ticket: Ticket, cause: Cause) {
+        let waker = self.step_out(turn, ticket, Some(cause));
+        self.wakers.extend(waker);
+    }
+
+    /// Denies every waiter that would need a timer, because there is none; the last ones first, so that none moves up.
+    pub(super) fn deny_without_timer(&mut self, turn: Turn<'_, P>) {
+        self.alarm = None;
+        let tickets = self.queues.values().flat_map(|queue| {
+            let needs_timer = |entry: &Entry<_>| queue.due.is_some() || entry.max_wait.is_some();
+            let denied = queue.entries().rev().filter(move |(_, entry)| needs_timer(entry));
+            denied.map(|(number, _)| Ticket { queue: queue.id, number })
+        });
+        tickets.collect::<Vec<_>>().into_iter().for_each(|ticket| self.deny(turn, ticket, Cause::NoTimer));
+    }
+
+    /// Lets a waiter go that does not want to wait any longer, or to pick up what was taken for it; returns its waker.
+    pub(super) fn leave(&mut self, turn: Turn<'_, P>, ticket: Ticket) -> Option<Waker> {
+        match self.settled.remove(&ticket) {
+            Some(Ok(grant)) => P::give_back(self, turn, ticket, grant),
+            Some(Err(_)) => {}
+            None => return self.step_out(turn, ticket, None),
+        }
+        None
+    }
+
+    /// Returns the result of a wait that is over; else keeps this waker, in exchange for the one before.
+    pub(super) fn poll(
+        &mut self,
+        ticket: Ticket,
+        waker: &mut Option<Waker>,
+    ) -> Poll<Result<P::Grant, P::Denial>> {
+        if let Some(result) = self.settled.remove(&ticket) {
+            return Poll::Ready(result);
+        }
+        let queue = self.queues.get_mut(&ticket.queue);
+        let entry = queue.and_then(|queue| queue.entries.get_mut(&ticket.number));
+        mem::swap(&mut entry.expect("who waits is in its queue").waker, waker);
+        Poll::Pending
+    }
+
+    /// Notes the time: serves the queues whose time has come, and denies the waiters whose max wait is over.
+    pub(super) fn see(&mut self, turn: Turn<'_, P>) {
+        let by = mem::replace(&mut self.seen, turn.now).since(turn.now);
+        if by > Ticks::ZERO {
+            self.step_back(turn, by);
+        }
+        while let Some((at, id)) = self.due.first().copied().filter(|(due, _)| *due <= turn.now) {
+            self.serve(Turn { at, ..turn }, id);
+        }
+        while let Some((_, ticket)) = self.deadlines.first().copied().filter(|(at, _)| *at <= turn.now) {
+            self.deny(turn, ticket, Cause::TimedOut);
+        }
+    }
+
+    /// After a step back of the clock all queues are served, and none waits longer than its max wait from now on.
+    fn step_back(&mut self, turn: Turn<'_, P>, by: Ticks) {
+        self.alarm = None;
+        self.deadlines.clear();
+        for queue in self.queues.values_mut() {
+            for (number, entry) in &mut queue.entries {
+                entry.since = entry.since.min(turn.now);
+                let ticket = Ticket { queue: queue.id, number: *number };
+                self.deadlines.extend(entry.deadline().map(|deadline| (deadline, ticket)));
+            }
+        }
+        P::stepped_back(self, turn, by);
+        self.serve_all(turn);
+    }
+
+    /// Returns the time at which the clock is to call, if it does not know yet.
+    pub(super) fn next_alarm(&mut self) -> Option<Timestamp> {
+        let due = self.due.first().map(|(due, _)| *due);
+        let deadline = self.deadlines.first().map(|(deadline, _)| *deadline);
+        let next = due.into_iter().chain(deadline).min()?;
+        if self.alarm.is_some_and(|alarm| alarm <= next) {
+            return None;
+        }
+        self.alarm = Some(next);
+        self.alarm
+    }
+}

@@ -1,0 +1,172 @@
+//! A queue of waiters behind one lock, with one alarm.
+//!
+//! Nothing of callers runs under the lock but the reading of a clock: wakers are cloned before it is taken, and woken
+//! and dropped after it is released. No thread, task or timer belongs to a waiter.
+
+use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::{Arc, OnceLock, Weak};
+use std::task::{Poll, Wake, Waker};
+
+use super::policy::{QueuePolicy, Turn};
+use super::state::{QueueState, Ticket};
+use crate::sync::{AtomicUsize, Mutex, Ordering, fence};
+use crate::time::{Clock as _, Timestamp, wake_all};
+
+/// A queue of waiters; its policy says which one is next, and when.
+#[derive(Debug)]
+pub struct WaitQueue<P: QueuePolicy> {
+    /// How many wait or are about to; zero spares all others the lock.
+    waiting: AtomicUsize,
+    state: Mutex<QueueState<P>>,
+    alarm: OnceLock<Waker>,
+}
+
+/// The outcome of joining a queue: passed or denied at once (`Break`), or waiting.
+pub type Joined<P, W = Ticket> =
+    ControlFlow<Result<<P as QueuePolicy>::Grant, <P as QueuePolicy>::Denial>, W>;
+
+impl<P: QueuePolicy> WaitQueue<P> {
+    /// A queue in which at most so many wait.
+    pub fn new(policy: P, max_waiters: usize) -> WaitQueue<P> {
+        let state = Mutex::new(QueueState::new(policy, max_waiters));
+        WaitQueue { waiting: AtomicUsize::new(0), state, alarm: OnceLock::new() }
+    }
+
+    /// Returns true if there are no waiters.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.waiting.load(Ordering::Acquire) == 0
+    }
+
+    /// Returns true if there are waiters that may not have seen what was just changed. A waiter counts itself before
+    /// it reads the state; a caller that changes the state does so before this reads the count. One of them always
+    /// sees the other.
+    pub fn has_waiters(&self) -> bool {
+        fence(Ordering::SeqCst);
+        !self.is_empty()
+    }
+
+    /// Works under the lock, without the time.
+    #[inline]
+    pub fn lock<R>(&self, work: impl FnOnce(&mut QueueState<P>) -> R) -> R {
+        work(&mut self.state.lock())
+    }
+
+    /// Joins: the work says whether that passes at once, is denied at once, or waits.
+    pub fn join(
+        &self,
+        owner: &Arc<P::Owner>,
+        work: impl FnOnce(&mut QueueState<P>, Turn<'_, P>) -> Joined<P>,
+    ) -> Joined<P, Waiter<P>> {
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        let joined = self.with(owner, work);
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
+        ControlFlow::Continue(Waiter::new(owner, joined?))
+    }
+
+    /// Works on the queue at this time; then, without the lock, sets the alarm and wakes.
+    pub fn with<R>(
+        &self,
+        owner: &Arc<P::Owner>,
+        work: impl FnOnce(&mut QueueState<P>, Turn<'_, P>) -> R,
+    ) -> R {
+        let mut wake = Vec::new();
+        let (result, mut alarm) = self.locked(owner, &mut wake, work);
+        while let Some(at) = alarm {
+            let waker = self.alarm.get_or_init(|| Waker::from(Arc::new(Alarm::<P>(Arc::downgrade(owner)))));
+            ((), alarm) = match P::clock(owner).wake_at(at, waker.clone()) {
+                Ok(true) => break,
+                Ok(false) => self.locked(owner, &mut wake, |state, _| state.alarm = None),
+                Err(_) => self.locked(owner, &mut wake, QueueState::deny_without_timer),
+            };
+        }
+        wake_all(wake);
+        result
+    }
+
+    /// Returns the result of the work, and the time at which the clock has to call, if it does not know yet.
+    fn locked<R>(
+        &self,
+        owner: &P::Owner,
+        wake: &mut Vec<Waker>,
+        work: impl FnOnce(&mut QueueState<P>, Turn<'_, P>) -> R,
+    ) -> (R, Option<Timestamp>) {
+        let mut state = self.state.lock();
+        let counted = state.waiting();
+        let now = P::clock(owner).now();
+        let turn = Turn { owner, now, at: now };
+        state.see(turn);
+        let result = work(&mut state, turn);
+        wake.append(&mut state.wakers);
+        // Those who have joined count before they stop to be about to.
+        self.waiting.fetch_add(state.waiting().wrapping_sub(counted), Ordering::SeqCst);
+        (result, state.next_alarm())
+    }
+}
+
+/// A waiter in a queue. Dropped, it leaves; what was taken for it goes to the next one.
+pub struct Waiter<P: QueuePolicy> {
+    owner: Arc<P::Owner>,
+    ticket: Option<Ticket>,
+}
+
+impl<P: QueuePolicy> Waiter<P> {
+    /// The waiter with this ticket.
+    pub fn new(owner: &Arc<P::Owner>, ticket: Ticket) -> Waiter<P> {
+        Waiter { owner: Arc::clone(owner), ticket: Some(ticket) }
+    }
+
+    /// Returns its result once its wait is over; until then, this waker is woken for it.
+    ///
+    /// # Panics
+    /// If the result was returned before.
+    pub fn poll(&mut self, waker: &Waker) -> Poll<Result<P::Grant, P::Denial>> {
+        let ticket = self.ticket.expect("a wait is polled until it is over");
+        // The waker before this one is dropped without the lock.
+        let mut waker = Some(waker.clone());
+        let poll = P::queue(&self.owner).lock(|state| state.poll(ticket, &mut waker));
+        if poll.is_ready() {
+            self.ticket = None;
+        }
+        poll
+    }
+
+    /// Returns how many waiters of its key came before it and still wait; `None` once its wait is over.
+    pub fn position(&self) -> Option<usize> {
+        let ticket = self.ticket?;
+        P::queue(&self.owner).lock(|state| state.queue(ticket.queue)?.position(ticket.number))
+    }
+
+    /// Returns the owner of its queue.
+    pub fn owner(&self) -> &Arc<P::Owner> {
+        &self.owner
+    }
+}
+
+impl<P: QueuePolicy> Drop for Waiter<P> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket {
+            // Its waker is dropped without the lock.
+            drop(P::queue(&self.owner).with(&self.owner, |state, turn| state.leave(turn, ticket)));
+        }
+    }
+}
+
+impl<P: QueuePolicy> fmt::Debug for Waiter<P> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_tuple("Waiter").field(&self.ticket).finish()
+    }
+}
+
+/// The alarm of a queue; it does not keep the owner of the queue alive.
+struct Alarm<P: QueuePolicy>(Weak<P::Owner>);
+
+impl<P: QueuePolicy> Wake for Alarm<P> {
+    fn wake(self: Arc<Self>) {
+        if let Some(owner) = self.0.upgrade() {
+            P::queue(&owner).with(&owner, |state, _| state.alarm = None);
+        }
+    }
+}
