@@ -1,10 +1,10 @@
 //! Numbers as decimal digits, without the machinery of formatting.
 
-/// The most digits of a number.
-const MOST: usize = 20;
+/// The most pairs of digits of a number.
+const MOST: usize = 10;
 
 /// The digits of the numbers below a hundred, with a zero before a single one.
-const PAIRS: [[u8; 2]; 100] = {
+pub(crate) const PAIRS: [[u8; 2]; 100] = {
     let (mut pairs, mut number) = ([[0; 2]; 100], 0);
     while number < pairs.len() {
         pairs[number] = [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8];
@@ -16,7 +16,7 @@ const PAIRS: [[u8; 2]; 100] = {
 /// The decimal digits of a number.
 #[derive(Clone, Copy, Debug)]
 pub struct Digits {
-    bytes: [u8; MOST],
+    pairs: [[u8; 2]; MOST],
     start: usize,
 }
 
@@ -24,23 +24,23 @@ impl Digits {
     /// Writes the digits from the right and two at a time: dividing is what takes long.
     #[inline]
     pub fn of(mut number: u64) -> Digits {
-        let (mut bytes, mut start) = ([0; MOST], MOST);
-        for (at, pair) in bytes.chunks_exact_mut(2).enumerate().rev() {
+        let (mut pairs, mut start) = ([[0; 2]; MOST], 0);
+        for at in (0..MOST).rev() {
             let two = (number % 100) as usize;
-            pair.copy_from_slice(&PAIRS[two]);
+            pairs[at] = PAIRS[two];
             number /= 100;
             if number == 0 {
                 start = 2 * at + usize::from(two < 10);
                 break;
             }
         }
-        Digits { bytes, start }
+        Digits { pairs, start }
     }
 
     /// The digits as text.
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes[self.start..]
+        &self.pairs.as_flattened()[self.start..]
     }
 }
 

@@ -16,40 +16,67 @@ pin_project! {
     /// The body of a response that came through a layer: the service's own, or that of a refusal.
     pub struct Answered<B> {
         #[pin]
-        body: Either<B>,
-        held: Option<Held>,
+        body: Kind<B>,
     }
 }
 
 pin_project! {
-    #[project = EitherProjection]
-    enum Either<B> {
-        Ours { bytes: Bytes },
+    /// Most responses are the service's and hold nothing. They are moved several times on their way out, so what is rare is
+    /// in a box: around a boxed body this is no larger than that body.
+    #[project = KindProjection]
+    enum Kind<B> {
         Theirs { #[pin] body: B },
+        Rare { rare: Pin<Box<Rare<B>>> },
+    }
+}
+
+pin_project! {
+    #[project = RareProjection]
+    enum Rare<B> {
+        Ours { bytes: Bytes },
+        Holding { #[pin] body: B, held: Option<Held> },
     }
 }
 
 impl<B> Answered<B> {
     /// A body of our own.
     pub(crate) fn ours(bytes: Bytes) -> Answered<B> {
-        Answered { body: Either::Ours { bytes }, held: None }
+        Answered::rare(Rare::Ours { bytes })
     }
 
     /// The body of the service.
     #[inline]
     pub(crate) fn theirs(body: B) -> Answered<B> {
-        Answered { body: Either::Theirs { body }, held: None }
+        Answered { body: Kind::Theirs { body } }
     }
 
     /// The body of the service, and what is held until it has ended or was dropped.
     #[inline]
     pub(crate) fn theirs_holding(body: B, held: Option<Held>) -> Answered<B> {
-        Answered { body: Either::Theirs { body }, held }
+        match held {
+            None => Answered::theirs(body),
+            held => Answered::rare(Rare::Holding { body, held }),
+        }
+    }
+
+    fn rare(rare: Rare<B>) -> Answered<B> {
+        Answered { body: Kind::Rare { rare: Box::pin(rare) } }
+    }
+
+    /// The body of the service, or the bytes in its place.
+    fn of_service(&self) -> Result<&B, &Bytes> {
+        match &self.body {
+            Kind::Theirs { body } => Ok(body),
+            Kind::Rare { rare } => match &**rare {
+                Rare::Ours { bytes } => Err(bytes),
+                Rare::Holding { body, .. } => Ok(body),
+            },
+        }
     }
 
     /// Whether it is not the service's, which was never asked.
     pub fn is_refusal(&self) -> bool {
-        matches!(self.body, Either::Ours { .. })
+        self.of_service().is_err()
     }
 }
 
@@ -75,31 +102,36 @@ where
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
-        let this = self.project();
-        let frame = match this.body.project() {
-            EitherProjection::Ours { bytes } if bytes.is_empty() => Poll::Ready(None),
-            EitherProjection::Ours { bytes } => {
+        let rare = match self.project().body.project() {
+            KindProjection::Theirs { body } => return body.poll_frame(context),
+            KindProjection::Rare { rare } => rare.as_mut().project(),
+        };
+        match rare {
+            RareProjection::Ours { bytes } if bytes.is_empty() => Poll::Ready(None),
+            RareProjection::Ours { bytes } => {
                 Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes).into()))))
             }
-            EitherProjection::Theirs { body } => body.poll_frame(context),
-        };
-        if matches!(frame, Poll::Ready(None | Some(Err(_)))) {
-            *this.held = None;
+            RareProjection::Holding { body, held } => {
+                let frame = body.poll_frame(context);
+                if matches!(frame, Poll::Ready(None | Some(Err(_)))) {
+                    *held = None;
+                }
+                frame
+            }
         }
-        frame
     }
 
     fn is_end_stream(&self) -> bool {
-        match &self.body {
-            Either::Ours { bytes } => bytes.is_empty(),
-            Either::Theirs { body } => body.is_end_stream(),
+        match self.of_service() {
+            Ok(body) => body.is_end_stream(),
+            Err(bytes) => bytes.is_empty(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.body {
-            Either::Ours { bytes } => SizeHint::with_exact(bytes.len() as u64),
-            Either::Theirs { body } => body.size_hint(),
+        match self.of_service() {
+            Ok(body) => body.size_hint(),
+            Err(bytes) => SizeHint::with_exact(bytes.len() as u64),
         }
     }
 }

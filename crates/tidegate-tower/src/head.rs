@@ -95,12 +95,6 @@ impl<'r> Head<'r> {
     }
 }
 
-impl<'r, B> From<&'r Request<B>> for Head<'r> {
-    fn from(request: &'r Request<B>) -> Head<'r> {
-        Head::of(request)
-    }
-}
-
 impl<'r> From<&'r http::request::Parts> for Head<'r> {
     fn from(parts: &'r http::request::Parts) -> Head<'r> {
         Head {

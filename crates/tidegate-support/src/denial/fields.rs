@@ -69,9 +69,7 @@ pub fn put_fields_on(
     status: LimitStatus<'_>,
 ) {
     if let Some(seconds) = retry_after_seconds(status.decision) {
-        if !headers.contains_key(header::RETRY_AFTER) {
-            headers.insert(header::RETRY_AFTER, number_on(out, seconds));
-        }
+        headers.entry(header::RETRY_AFTER).or_insert_with(|| number_on(out, seconds));
     }
     put_remaining_on(out, headers, dialect, status);
 }

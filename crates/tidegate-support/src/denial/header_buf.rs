@@ -6,7 +6,7 @@
 use bytes::BytesMut;
 use http::HeaderValue;
 
-use crate::digits::Digits;
+use crate::digits::{Digits, PAIRS};
 
 /// A buffer for the values of header fields, one after the other.
 pub trait HeaderBuf {
@@ -39,8 +39,21 @@ impl HeaderBuf for BytesMut {
 pub fn put_number(out: &mut impl HeaderBuf, number: u64) {
     // Most remaining quotas and waits are small.
     match number {
-        0..10 => out.put(&[b'0' + number as u8]),
+        0..100 => put_small(out, number),
+        100..10_000 => {
+            put_small(out, number / 100);
+            out.put(&PAIRS[(number % 100) as usize]);
+        }
         _ => out.put(Digits::of(number).as_bytes()),
+    }
+}
+
+/// Appends the digits of a number below a hundred.
+#[inline]
+fn put_small(out: &mut impl HeaderBuf, number: u64) {
+    match number {
+        0..10 => out.put(&[b'0' + number as u8]),
+        _ => out.put(&PAIRS[number as usize]),
     }
 }
 
@@ -120,7 +133,7 @@ mod tests {
 
     #[test]
     fn numbers_are_their_digits() {
-        for number in [0, 9, 10, 99, 100, 12_345, u64::MAX] {
+        for number in [0, 9, 10, 99, 100, 101, 999, 1000, 9999, 10_000, 12_345, u64::MAX] {
             let mut out = BytesMut::new();
             put_number(&mut out, number);
             assert_eq!(out, number.to_string().as_bytes());

@@ -2,11 +2,10 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::marker::PhantomData;
 
 use http::header::HeaderName;
 
-use super::named::Named;
+use super::named::{Named, What};
 use super::part::Part;
 use super::{Extract, Extracted};
 use crate::head::Head;
@@ -40,13 +39,13 @@ impl Extract for Everyone {
 /// # Panics
 /// If the name is none that a header field can have.
 pub fn header(name: impl TryInto<HeaderName, Error: fmt::Debug>) -> Named {
-    Named::header(name.try_into().expect("a name that a header field can have"))
+    Named::new(What::Header(name.try_into().expect("a name that a header field can have")))
 }
 
 /// The value of a cookie, without the quotes around it. Requests with several cookies of this name that differ are counted
 /// together, see [`Named::on_repeated`].
 pub fn cookie(name: &str) -> Named {
-    Named::cookie(name)
+    Named::new(What::Cookie(name.into()))
 }
 
 /// The value of a part of the query, decoded as forms are written. Requests with several parts of this name that differ are
@@ -60,38 +59,17 @@ pub fn cookie(name: &str) -> Named {
 /// # let _ = by_account;
 /// ```
 pub fn query(name: &str) -> Named {
-    Named::query(name)
+    Named::new(What::Query(name.into()))
 }
 
 /// The path as it was written, without the query.
-pub fn path() -> Path {
-    Path
-}
-
-/// The path; made by [`path`].
-#[derive(Clone, Copy, Debug)]
-pub struct Path;
-
-impl Extract for Path {
-    #[inline]
-    fn extract<'r>(&self, head: Head<'r>) -> Extracted<'r> {
-        head.path().into()
-    }
+pub fn path() -> Found<fn(Head<'_>) -> Part<'_>> {
+    Found(|head| head.path().into())
 }
 
 /// The host that is asked, in small letters, without a port and without the dot at its end.
-pub fn host() -> Host {
-    Host
-}
-
-/// The host that is asked; made by [`host`].
-#[derive(Clone, Copy, Debug)]
-pub struct Host;
-
-impl Extract for Host {
-    fn extract<'r>(&self, head: Head<'r>) -> Extracted<'r> {
-        head.host().map(plain_host).into()
-    }
+pub fn host() -> Found<fn(Head<'_>) -> Part<'_>> {
+    Found(|head| head.host().map(plain_host).into())
 }
 
 fn plain_host(host: &[u8]) -> Cow<'_, [u8]> {
@@ -119,30 +97,13 @@ fn plain_host(host: &[u8]) -> Cow<'_, [u8]> {
 /// let by_user = key::extension(|user: &User| user.id);
 /// # let _ = by_user;
 /// ```
-pub fn extension<T, P, F>(find: F) -> Extension<T, F>
+pub fn extension<T, P, F>(find: F) -> impl Extract
 where
     T: Clone + Send + Sync + 'static,
     P: Into<Part<'static>>,
     F: Fn(&T) -> P + Send + Sync + 'static,
 {
-    Extension { find, of: PhantomData }
-}
-
-/// Something of the request's extensions; made by [`extension`].
-pub struct Extension<T, F> {
-    find: F,
-    of: PhantomData<fn(&T)>,
-}
-
-impl<T, P, F> Extract for Extension<T, F>
-where
-    T: Clone + Send + Sync + 'static,
-    P: Into<Part<'static>>,
-    F: Fn(&T) -> P + Send + Sync + 'static,
-{
-    fn extract<'r>(&self, head: Head<'r>) -> Extracted<'r> {
-        head.extension().map(|found| (self.find)(found).into()).into()
-    }
+    from(move |head| head.extension().map(|found| -> Part<'static> { find(found).into() }).into())
 }
 
 /// Whatever a function finds.
@@ -210,12 +171,6 @@ where
     fn extract<'r>(&self, head: Head<'r>) -> Extracted<'r> {
         let found = (self.0)(head);
         Extracted::Later(Box::pin(async move { found.await.into() }))
-    }
-}
-
-impl<T, F> fmt::Debug for Extension<T, F> {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "Extension({})", std::any::type_name::<T>())
     }
 }
 

@@ -40,12 +40,12 @@ mod parts;
 pub use address::{Grouped, Peer, PeerIn, peer, peer_in};
 pub use client::{Client, NoNetwork, client};
 pub use extract::{
-    Everyone, Extension, Found, Host, Later, Path, cookie, everyone, extension, from, header, host, later,
-    path, query,
+    Everyone, Found, Later, cookie, everyone, extension, from, header, host, later, path, query,
 };
 pub(crate) use identify::LaterEach;
 pub use identify::{Identified, Identify, LaterParts};
 pub use named::Named;
+use otherwise::Missing;
 pub use otherwise::Otherwise;
 pub use part::Part;
 #[doc(hidden)]
@@ -72,7 +72,7 @@ pub trait Extract: Send + Sync + 'static {
     where
         Self: Sized,
     {
-        Otherwise::skip(self)
+        Otherwise::new(self, Missing::Skip)
     }
 
     /// Requests in which it is missing are refused.
@@ -80,7 +80,7 @@ pub trait Extract: Send + Sync + 'static {
     where
         Self: Sized,
     {
-        Otherwise::refuse(self)
+        Otherwise::new(self, Missing::Refuse)
     }
 
     /// Requests in which it is missing share one key; so they do anyway, except where an address is looked for that
@@ -89,7 +89,7 @@ pub trait Extract: Send + Sync + 'static {
     where
         Self: Sized,
     {
-        Otherwise::share(self)
+        Otherwise::new(self, Missing::Share)
     }
 }
 

@@ -21,27 +21,16 @@ pub struct Named {
     on_repeated: OnRepeated,
 }
 
+/// The place of a name in a request.
 #[derive(Clone, Debug)]
-enum What {
+pub(super) enum What {
     Header(HeaderName),
     Cookie(Box<str>),
     Query(Box<str>),
 }
 
 impl Named {
-    pub(super) fn header(name: HeaderName) -> Named {
-        Named::new(What::Header(name))
-    }
-
-    pub(super) fn cookie(name: &str) -> Named {
-        Named::new(What::Cookie(name.into()))
-    }
-
-    pub(super) fn query(name: &str) -> Named {
-        Named::new(What::Query(name.into()))
-    }
-
-    fn new(what: What) -> Named {
+    pub(super) fn new(what: What) -> Named {
         Named { what, on_repeated: OnRepeated::default() }
     }
 
@@ -131,7 +120,7 @@ mod tests {
     fn what_is_said_twice_is_one_value_and_what_is_said_otherwise_is_several() {
         let part = |on_repeated, uri: &str| {
             let request = Request::builder().uri(uri).body(()).unwrap();
-            let named = Named::query("a").on_repeated(on_repeated);
+            let named = Named::new(What::Query("a".into())).on_repeated(on_repeated);
             let Extracted::Now(part) = named.extract(Head::of(&request)) else { panic!("it is there") };
             part.into_owned()
         };

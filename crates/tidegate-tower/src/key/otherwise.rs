@@ -12,24 +12,17 @@ pub struct Otherwise<E> {
     missing: Missing,
 }
 
+/// What happens to a request in which a part is missing.
 #[derive(Clone, Copy, Debug)]
-enum Missing {
+pub(super) enum Missing {
     Skip,
     Refuse,
     Share,
 }
 
 impl<E> Otherwise<E> {
-    pub(super) fn skip(extract: E) -> Otherwise<E> {
-        Otherwise { extract, missing: Missing::Skip }
-    }
-
-    pub(super) fn refuse(extract: E) -> Otherwise<E> {
-        Otherwise { extract, missing: Missing::Refuse }
-    }
-
-    pub(super) fn share(extract: E) -> Otherwise<E> {
-        Otherwise { extract, missing: Missing::Share }
+    pub(super) fn new(extract: E, missing: Missing) -> Otherwise<E> {
+        Otherwise { extract, missing }
     }
 }
 

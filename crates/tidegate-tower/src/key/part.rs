@@ -65,39 +65,21 @@ impl<'r, P: Into<Part<'r>>> From<Option<P>> for Part<'r> {
     }
 }
 
-impl<'r> From<&'r str> for Part<'r> {
-    fn from(text: &'r str) -> Part<'r> {
-        Part::Bytes(Cow::Borrowed(text.as_bytes()))
-    }
+macro_rules! part_borrowed {
+    ($($type:ty, $as_bytes:ident;)+) => {$(
+        impl<'r> From<&'r $type> for Part<'r> {
+            fn from(part: &'r $type) -> Part<'r> {
+                Part::Bytes(Cow::Borrowed(part.$as_bytes()))
+            }
+        }
+    )+};
 }
 
-impl<'r> From<&'r [u8]> for Part<'r> {
-    fn from(bytes: &'r [u8]) -> Part<'r> {
-        Part::Bytes(Cow::Borrowed(bytes))
-    }
-}
+part_borrowed! { str, as_bytes; String, as_bytes; [u8], as_ref; Vec<u8>, as_slice; HeaderValue, as_bytes; }
 
 impl<'r, const N: usize> From<&'r [u8; N]> for Part<'r> {
     fn from(bytes: &'r [u8; N]) -> Part<'r> {
         bytes.as_slice().into()
-    }
-}
-
-impl<'r> From<&'r String> for Part<'r> {
-    fn from(text: &'r String) -> Part<'r> {
-        text.as_str().into()
-    }
-}
-
-impl<'r> From<&'r Vec<u8>> for Part<'r> {
-    fn from(bytes: &'r Vec<u8>) -> Part<'r> {
-        bytes.as_slice().into()
-    }
-}
-
-impl<'r> From<&'r HeaderValue> for Part<'r> {
-    fn from(value: &'r HeaderValue) -> Part<'r> {
-        value.as_bytes().into()
     }
 }
 

@@ -70,15 +70,21 @@ impl<'r> Parts<'r> {
         })
     }
 
-    /// The text of an address, if that is all and nobody else is counted with it.
+    /// The key as a zone finds it fastest: it remembers where it found a key of one short text.
     #[inline]
-    pub(crate) fn only_address(&self) -> Option<Ipv4Text> {
+    pub(crate) fn written(&self) -> WrittenKey<'_> {
         match self.0 {
             Kind::One(Part::Address(IpAddr::V4(ip), grouping)) if grouping.ipv4_bits >= 32 => {
-                Some(Ipv4Text::of(ip))
+                WrittenKey::Address(Ipv4Text::of(ip))
             }
-            _ => None,
+            _ => WrittenKey::Parts(self),
         }
+    }
+
+    /// Whether it is an address and no more, which owns nothing.
+    #[inline]
+    pub(crate) fn is_address(&self) -> bool {
+        matches!(self.0, Kind::One(Part::Address(..)))
     }
 
     /// The key, to be kept.
@@ -148,6 +154,30 @@ impl IntoKey for &Parts<'_> {
     }
 }
 
+/// A key of one address that is alone in its group, as text; or any other.
+pub(crate) enum WrittenKey<'k> {
+    Address(Ipv4Text),
+    Parts(&'k Parts<'k>),
+}
+
+impl IntoKey for WrittenKey<'_> {
+    #[inline]
+    fn each_part(&self, use_part: &mut dyn FnMut(&[u8])) {
+        match self {
+            WrittenKey::Address(text) => use_part(text.as_bytes()),
+            WrittenKey::Parts(parts) => parts.each_part(use_part),
+        }
+    }
+
+    #[inline]
+    fn only_part(&self) -> Option<&[u8]> {
+        match self {
+            WrittenKey::Address(text) => Some(text.as_bytes()),
+            WrittenKey::Parts(parts) => parts.only_part(),
+        }
+    }
+}
+
 /// Hands over the group of an address as text: the address itself if it is alone in its group.
 #[inline]
 fn with_address(ip: IpAddr, grouping: Grouping, use_part: &mut dyn FnMut(&[u8])) {
@@ -164,35 +194,46 @@ pub(crate) struct Ipv4Text {
 }
 
 impl Ipv4Text {
-    #[inline]
+    #[inline(always)]
     fn of(ip: Ipv4Addr) -> Ipv4Text {
-        let mut text = Ipv4Text { bytes: [0; 16], length: 0 };
-        for octet in ip.octets() {
-            let (digits, length) = OCTETS[usize::from(octet)];
-            text.bytes[text.length..text.length + 4].copy_from_slice(&digits);
-            text.length += usize::from(length);
-        }
-        text
+        let [a, b, c, d] = ip.octets();
+        let ((left, at), (right, more)) = (pair(a, b), pair(c, d));
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&left.to_le_bytes());
+        bytes[at..at + 8].copy_from_slice(&right.to_le_bytes());
+        // Without the dot behind the last octet.
+        Ipv4Text { bytes, length: at + more - 1 }
     }
 
     #[inline]
     pub(crate) fn as_bytes(&self) -> &[u8] {
-        // Without the dot behind the last octet.
-        &self.bytes[..self.length - 1]
+        &self.bytes[..self.length]
     }
 }
 
-/// The digits of each octet with a dot behind them, and how many bytes these are.
-const OCTETS: [([u8; 4], u8); 256] = {
-    let mut octets = [([0; 4], 0); 256];
+/// The text of an octet and the dot behind it, its first letter lowest, and how many bytes these are.
+type OctetText = (u32, u8);
+
+/// The texts of two octets one behind the other, which fit a word whatever their lengths.
+#[inline(always)]
+fn pair(first: u8, second: u8) -> (u64, usize) {
+    let (first, length) = OCTETS[usize::from(first)];
+    let (second, more) = OCTETS[usize::from(second)];
+    let text = u64::from(first) | u64::from(second) << (8 * u32::from(length & 7));
+    (text, usize::from(length) + usize::from(more))
+}
+
+const OCTETS: [OctetText; 256] = {
+    let mut octets = [(0, 0); 256];
     let mut octet = 0;
     while octet < 256 {
         let digits = [b'0' + (octet / 100) as u8, b'0' + (octet / 10 % 10) as u8, b'0' + (octet % 10) as u8];
-        octets[octet] = match octet {
+        let (text, length) = match octet {
             0..10 => ([digits[2], b'.', 0, 0], 2),
             10..100 => ([digits[1], digits[2], b'.', 0], 3),
             _ => ([digits[0], digits[1], digits[2], b'.'], 4),
         };
+        octets[octet] = (u32::from_le_bytes(text), length);
         octet += 1;
     }
     octets

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::by_key::ByKey;
 use super::by_rules::ByRules;
-use super::on_response::OnResponse;
 use super::outcome::CallOutcome;
 use super::settings::Settings;
 use crate::head::Head;
@@ -22,7 +21,7 @@ impl Decider {
     pub(super) fn decide(&self, head: Head<'_>) -> CallOutcome {
         let cost = self.settings().cost(head);
         if cost == 0 {
-            return CallOutcome::Pass(OnResponse::Nothing);
+            return CallOutcome::Pass(None);
         }
         match self {
             Decider::ByKey(by) => by.decide(head, cost),

@@ -41,8 +41,8 @@ pin_project! {
         Waiting { wait: Box<dyn Wait>, call: Option<Box<PendingCall<S, B>>> },
         /// The request was allowed, and the service is not ready yet.
         Ready { on_response: Option<OnResponse>, call: Option<Box<PendingCall<S, B>>> },
-        /// The service answers.
-        Running { #[pin] future: F, on_response: OnResponse },
+        /// The service answers, and this is done with its response, if anything is.
+        Running { #[pin] future: F, on_response: Option<OnResponse> },
         /// The service has answered, and a remote store has to before the response goes on.
         Settling { settling: Settling, over: Option<Box<(R, OnResponse)>> },
         /// The service is not called.
@@ -60,8 +60,8 @@ impl<S, B> ResponseFuture<S, B>
 where
     S: Service<Request<B>>,
 {
-    #[inline]
-    pub(super) fn running(future: S::Future, on_response: OnResponse) -> Self {
+    #[inline(always)]
+    pub(super) fn running(future: S::Future, on_response: Option<OnResponse>) -> Self {
         ResponseFuture { state: CallState::Running { future, on_response } }
     }
 
@@ -83,11 +83,32 @@ where
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.as_mut().project().state.project() {
+            CallStateProjection::Running { future, on_response: None } => {
+                future.poll(context).map_ok(|response| response.map(Answered::theirs))
+            }
+            _ => self.poll_state(context),
+        }
+    }
+}
+
+impl<S, B, R> ResponseFuture<S, B>
+where
+    S: Service<Request<B>, Response = Response<R>>,
+{
+    /// Polls in any state. It is no part of its caller, so that a response with which nothing is done does not pay for it.
+    #[inline(never)]
+    fn poll_state(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Response<Answered<R>>, S::Error>> {
         loop {
             let next = match self.as_mut().project().state.project() {
                 CallStateProjection::Running { future, on_response } => {
                     let response = ready!(future.poll(context))?;
-                    let mut on_response = std::mem::take(on_response);
+                    let Some(mut on_response) = on_response.take() else {
+                        return Poll::Ready(Ok(response.map(Answered::theirs)));
+                    };
                     match on_response.settle(&response) {
                         None => return Poll::Ready(Ok(on_response.conclude(response))),
                         Some(settling) => {
@@ -106,19 +127,17 @@ where
                 CallStateProjection::Waiting { wait, call } => {
                     let head = Head::of(&call.as_ref().expect(OVER).request);
                     match ready!(wait.poll(head, context)) {
-                        CallOutcome::Pass(on_response) => {
-                            CallState::Ready { on_response: Some(on_response), call: call.take() }
-                        }
+                        CallOutcome::Pass(on_response) => CallState::Ready { on_response, call: call.take() },
                         CallOutcome::Deny(response) => CallState::Denied { response: Some(response) },
                         CallOutcome::Wait(next) => CallState::Waiting { wait: next, call: call.take() },
                     }
                 }
                 CallStateProjection::Ready { on_response, call } => {
                     let readiness = ready!(call.as_mut().expect(OVER).service.poll_ready(context));
-                    let (call, mut on_response) = (call.take().expect(OVER), on_response.take().expect(OVER));
+                    let (call, mut on_response) = (call.take().expect(OVER), on_response.take());
                     readiness?;
                     let PendingCall { request, mut service } = *call;
-                    on_response.set_served();
+                    on_response.as_mut().map(OnResponse::set_served);
                     CallState::Running { future: service.call(request), on_response }
                 }
             };

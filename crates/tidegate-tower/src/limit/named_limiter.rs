@@ -53,11 +53,7 @@ impl NamedLimiter {
     pub(super) fn admit(&self, key: &Parts<'_>, cost: u64) -> Decision {
         match &self.counter {
             Counter::Shared(single) => single.admit_with(one_ask(cost)),
-            // The zone remembers where it found the bytes of a key.
-            Counter::PerKey(limiter) => match key.only_address() {
-                Some(text) => limiter.admit(ask(text.as_bytes()).cost(cost)),
-                None => limiter.admit(ask(key).cost(cost)),
-            },
+            Counter::PerKey(limiter) => limiter.admit(ask(key.written()).cost(cost)),
         }
     }
 

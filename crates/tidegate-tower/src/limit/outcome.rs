@@ -11,7 +11,7 @@ use crate::head::Head;
 /// The outcome of asking a decider about a request: at its call, or when a wait of it is over.
 pub(super) enum CallOutcome {
     /// The service is called, and this is done with its response.
-    Pass(OnResponse),
+    Pass(Option<OnResponse>),
     /// The service is not called, and this is the reply.
     Deny(Response<Bytes>),
     /// The request has to wait.

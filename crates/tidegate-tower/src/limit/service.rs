@@ -61,12 +61,14 @@ where
         self.inner.poll_ready(context)
     }
 
-    #[inline]
+    // As a part of its caller it would make the future on its own stack first, and futures of services are large to move.
+    #[inline(never)]
     fn call(&mut self, request: Request<B>) -> ResponseFuture<S, B> {
         match self.decider.decide(Head::of(&request)) {
-            CallOutcome::Pass(mut on_response) => {
+            CallOutcome::Pass(None) => ResponseFuture::running(self.inner.call(request), None),
+            CallOutcome::Pass(Some(mut on_response)) => {
                 on_response.set_served();
-                ResponseFuture::running(self.inner.call(request), on_response)
+                ResponseFuture::running(self.inner.call(request), Some(on_response))
             }
             CallOutcome::Deny(response) => self.deny(response),
             CallOutcome::Wait(wait) => self.wait(wait, request),

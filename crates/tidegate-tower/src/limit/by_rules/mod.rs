@@ -143,7 +143,7 @@ impl ByRules {
             phase: Phase::Unserved,
         });
         if delay.is_zero() {
-            return CallOutcome::Pass(OnResponse::ByRules(taken));
+            return CallOutcome::Pass(Some(OnResponse::ByRules(taken)));
         }
         let delay = Delay::lasting(Arc::clone(&self.settings.clock), delay);
         CallOutcome::wait(WaitForTime { delay, taken: Some(taken) })
@@ -204,7 +204,7 @@ impl Wait for WaitForTime {
         let waited = ready!(Pin::new(&mut self.delay).poll(context));
         let taken = self.taken.take().expect("polled again after it was over");
         Poll::Ready(match waited {
-            Ok(()) => CallOutcome::Pass(OnResponse::ByRules(taken)),
+            Ok(()) => CallOutcome::Pass(Some(OnResponse::ByRules(taken))),
             // The system has no timer thread that could wake the request.
             Err(_) => CallOutcome::Deny(taken.settings.deny(&Refused::because(head, Reason::Undecided))),
         })

@@ -23,11 +23,7 @@ pub(super) use settling::{Settling, correct};
 use tidegate_support::put_remaining;
 
 /// What is done with the response of a request that was allowed.
-#[derive(Default)]
 pub(super) enum OnResponse {
-    /// Nothing.
-    #[default]
-    Nothing,
     /// Header fields get the remaining quota.
     Fields { limiter: Arc<NamedLimiter>, dialect: Dialect, decision: Decision },
     /// The take of a limiter is settled, or its permit is held until the response is over.
@@ -37,21 +33,21 @@ pub(super) enum OnResponse {
 }
 
 impl OnResponse {
-    /// Returns what is done after a take that the response does not correct.
-    #[inline]
+    /// Returns what is done after a take that the response does not correct, if anything is.
+    #[inline(always)]
     pub(super) fn kept(
         settings: &Arc<Settings>,
         limiter: &Arc<NamedLimiter>,
         decision: Decision,
         key: impl FnOnce() -> Key,
-    ) -> OnResponse {
+    ) -> Option<OnResponse> {
         if decision.permit().is_some() {
             let taken = TakenByLimiter::new(settings, limiter, decision, None, key());
-            return OnResponse::ByLimiter(Box::new(taken));
+            return Some(OnResponse::ByLimiter(Box::new(taken)));
         }
         match settings.dialect {
-            Dialect::None => OnResponse::Nothing,
-            dialect => OnResponse::Fields { limiter: Arc::clone(limiter), dialect, decision },
+            Dialect::None => None,
+            dialect => Some(OnResponse::Fields { limiter: Arc::clone(limiter), dialect, decision }),
         }
     }
 
@@ -70,7 +66,7 @@ impl OnResponse {
     #[inline]
     pub(super) fn set_served(&mut self) {
         match self {
-            OnResponse::Nothing | OnResponse::Fields { .. } => {}
+            OnResponse::Fields { .. } => {}
             OnResponse::ByLimiter(taken) => taken.phase = Phase::Served,
             OnResponse::ByRules(taken) => taken.phase = Phase::Served,
         }
@@ -80,24 +76,15 @@ impl OnResponse {
     #[inline]
     pub(super) fn settle<R>(&mut self, response: &Response<R>) -> Option<Settling> {
         match self {
-            OnResponse::Nothing | OnResponse::Fields { .. } | OnResponse::ByLimiter(_) => None,
+            OnResponse::Fields { .. } | OnResponse::ByLimiter(_) => None,
             OnResponse::ByRules(taken) => taken.settle(ResponseHead::of(response)),
         }
     }
 
     /// Settles the request and writes header fields.
     #[inline]
-    pub(super) fn conclude<R>(self, response: Response<R>) -> Response<Answered<R>> {
-        match self {
-            OnResponse::Nothing => response.map(Answered::theirs),
-            more => more.conclude_taken(response),
-        }
-    }
-
-    #[inline(never)]
-    fn conclude_taken<R>(self, mut response: Response<R>) -> Response<Answered<R>> {
+    pub(super) fn conclude<R>(self, mut response: Response<R>) -> Response<Answered<R>> {
         let held = match self {
-            OnResponse::Nothing => None,
             OnResponse::Fields { limiter, dialect, decision } => {
                 limiter.with_promise(|promise| {
                     put_remaining(response.headers_mut(), dialect, promise.status(&decision));

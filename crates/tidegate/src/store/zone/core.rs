@@ -100,7 +100,8 @@ impl Core {
                 }
             }
         }
-        self.settle_slowly(who, change)
+        // A copy, so that what is rarely asked about is not written to memory in every call.
+        self.settle_slowly(&Who { ..*who }, change)
     }
 
     /// Changes a state of the subject's own; nothing if it is no longer what was seen.
@@ -118,7 +119,7 @@ impl Core {
             return Some(answer);
         }
         if who.limit.is_unnoted(after.word) {
-            self.note(who, after.word, now);
+            self.note(&Who { ..*who }, after.word, now);
         }
         if self.table.replace(cell, content, after) { Some(answer) } else { None }
     }
