@@ -9,7 +9,7 @@
 -- From `old` with a minus: `price`, if that is all that is to be added to it. All else, denials too, is judged in full.
 local block, bar, ticks
 price, block, bar, ticks = unpacked('<dddH', packs, from)
-local clear = -old
+local clear = -(tonumber(old) or 0)
 local after = clear + price
 if clear <= now or ticks > 0 or after > now + bar or clear % block + price >= block or after > 1152921504606845 then
   price = nil

@@ -54,7 +54,7 @@ fn by_the_servers_own_clock_three_pass_and_a_fourth_does_not() {
 }
 
 #[test]
-fn a_key_outlives_its_debt_by_no_more_than_a_second() {
+fn a_key_that_is_asked_about_once_outlives_its_debt_by_no_more_than_a_second() {
     let mut server = Server::start(Flavour::Redis7);
     for (text, longest) in [
         ("3/3s burst 1000", 2_010),
@@ -147,10 +147,12 @@ fn every_call(subject: Subject<'_>, permit: tidegate::PermitId, given: &Taken) -
 #[test]
 fn what_somebody_else_put_under_a_key_is_an_error_and_stays() {
     let mut server = Server::start(Flavour::Redis7);
-    let strange: [&[&[u8]]; 14] = [
+    let strange: [&[&[u8]]; 16] = [
         &[b"SET", b""],
         &[b"SET", b"hello"],
         &[b"SET", b"-5"],
+        &[b"SET", b"-hello"],
+        &[b"SET", b"-nan"],
         &[b"SET", b"1e400"],
         &[b"SET", b"nan"],
         &[b"SET", b"0x10"],
