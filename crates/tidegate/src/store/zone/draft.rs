@@ -83,13 +83,13 @@ impl<'a> CellTakes<'a> {
 
     /// Spends on all, or on none. If nothing was decided, the receipts of the first of them, which are to be undone.
     #[inline(always)]
-    pub(crate) fn take(&self, at: Timestamp) -> Result<Decisions, Few<Receipt>> {
+    pub(crate) fn take(&self, at: Timestamp) -> Result<Decisions, Vec<Receipt>> {
         let mut drafts = [None; MAX_CELL_TAKES];
         let (mut passes, mut is_written) = (true, false);
         // The last first: a rule for all, whose cell is at hand, mostly comes behind those for one key each.
         for (take, draft) in self.each.iter().zip(&mut drafts).rev() {
             let Some(take) = take else { continue };
-            let drafted = take.draft(at).ok_or(Few::Zero)?;
+            let drafted = take.draft(at).ok_or(Vec::new())?;
             let is_allowed = drafted.decision.is_allowed();
             passes &= is_allowed;
             is_written |= !is_allowed && drafted.after != drafted.before;
@@ -103,14 +103,14 @@ impl<'a> CellTakes<'a> {
             }
         } else if is_written {
             // A debt that is cut by its denial, or a denial that counts, is written in the general way.
-            return Err(Few::Zero);
+            return Err(Vec::new());
         }
         Ok(Decisions::new(drafts.iter().flatten().map(|draft| draft.decision).collect::<Few<_>>()))
     }
 
     /// The receipts of drafts that were written.
     #[cold]
-    fn receipts(&self, written: &[Option<Draft<'_>>], at: Timestamp) -> Few<Receipt> {
+    fn receipts(&self, written: &[Option<Draft<'_>>], at: Timestamp) -> Vec<Receipt> {
         let drafts = self.each.iter().flatten().zip(written.iter().flatten());
         drafts.map(|(take, draft)| take.receipt(draft, at)).collect()
     }
