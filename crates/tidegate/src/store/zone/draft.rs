@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   place    hash each name, and fetch its cells
-//!   draft    decide about each state as it is; if one is denied, that is the answer
+//!   draft    decide about each state as it is; if all are denied, that is the answer
 //!   write    exchange one cell after the other; a state that has changed meanwhile is decided again
 //! ```
 //!
@@ -90,9 +90,8 @@ impl<'a> CellTakes<'a> {
         for (take, draft) in self.each.iter().zip(&mut drafts).rev() {
             let Some(take) = take else { continue };
             let drafted = take.draft(at).ok_or(Vec::new())?;
-            let is_allowed = drafted.decision.is_allowed();
-            passes &= is_allowed;
-            is_written |= !is_allowed && drafted.after != drafted.before;
+            passes &= drafted.decision.is_allowed();
+            is_written |= drafted.after != drafted.before;
             *draft = Some(drafted);
         }
         if passes {
@@ -102,7 +101,7 @@ impl<'a> CellTakes<'a> {
                 }
             }
         } else if is_written {
-            // A debt that is cut by its denial, or a denial that counts, is written in the general way.
+            // A state that would pass is reported as it is, unspent; a debt that is cut by its denial is written.
             return Err(Vec::new());
         }
         Ok(Decisions::new(drafts.iter().flatten().map(|draft| draft.decision).collect::<Few<_>>()))
