@@ -186,7 +186,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::{Cost, Limit, ManualClock, PreparedLimit, Zones};
+    use crate::{Limit, ManualClock, PreparedLimit, Zones};
 
     /// A zone with two limits, of which each key may take two in an hour.
     fn zone_and_limits() -> (Zone, [PreparedLimit; 2]) {
@@ -221,18 +221,19 @@ mod tests {
 
     #[test]
     fn a_state_that_has_changed_is_decided_again() {
-        let ((zone, limits), key) = (zone_and_limits(), Key::new("ana"));
-        let subject = limits[0].subject(&key);
+        let (zone, key) = (zone_and_limits().0, Key::new("ana"));
+        let limit = PreparedLimit::dynamic("user", Limit::per_hour(3));
+        let subject = limit.subject(&key);
         assert!(zone.take_all(&[(subject, Ask::ONE)]).is_allowed());
-        let bound = limits[0].bound_in(zone.limits()).expect("it was used");
+        let bound = limit.bound_in(zone.limits()).expect("it was used");
         let mut takes = CellTakes::default();
         assert!(takes.place(0, &zone, bound, &subject, Ask::ONE));
         assert!(!takes.place(1, &zone, bound, &subject, Ask::ONE), "one state is asked for once");
         let take = takes.each[0].expect("it was placed");
         let mut draft = take.draft(zone.now()).expect("it has a cell");
-        assert_eq!(zone.adjust(subject, crate::Adjustment::Refund(Cost::ONE)), crate::Adjusted::Whole);
+        assert!(zone.take_all(&[(subject, Ask::ONE)]).is_allowed(), "another thread is faster");
         assert!(take.write(&mut draft, zone.now()));
-        assert_eq!((draft.decision.remaining(), zone.peek(subject, Ask::ONE).remaining()), (1, 1));
+        assert_eq!((draft.decision.remaining(), zone.peek(subject, Ask::ONE).remaining()), (0, 0));
     }
 
     #[test]
