@@ -60,7 +60,7 @@ trait Holding {
     /// Takes all or none, now or as of a recent reading of the clock.
     #[inline(always)]
     fn take_several(&self, asks: &[(Subject<'_>, Ask)], at: Option<Timestamp>) -> Decisions {
-        let mut taken = Few::Zero;
+        let mut taken = Vec::new();
         if asks.len() <= MAX_CELL_TAKES {
             if let Some(takes) = self.place(asks) {
                 match takes.take(at.unwrap_or_else(|| self.time())) {
@@ -78,7 +78,7 @@ trait Holding {
         &self,
         asks: &[(Subject<'_>, Ask)],
         at: Option<Timestamp>,
-        taken: Few<Receipt>,
+        taken: Vec<Receipt>,
     ) -> Decisions {
         if let [(subject, ask)] = asks {
             let account = self.account_as_of(subject, at);

@@ -41,7 +41,7 @@ pub(crate) fn take_all(bids: &[Bid<'_>]) -> Decisions {
 
 /// The same as of a reading of the clock from a moment ago, if there is one, after the first of them were taken and one
 /// behind those did not pass after all.
-pub(crate) fn take_again(at: Option<Timestamp>, bids: &[Bid<'_>], taken: Few<Receipt>) -> Decisions {
+pub(crate) fn take_again(at: Option<Timestamp>, bids: &[Bid<'_>], taken: Vec<Receipt>) -> Decisions {
     let undone: Few<_> = bids.iter().filter_map(|bid| ZoneBid::of(bid, at)).zip(taken).collect();
     // The last first: then each finds the state as its take has left it.
     undone.into_iter().rev().for_each(|(bid, receipt)| bid.undo(receipt));

@@ -95,6 +95,7 @@ impl<'a> Values<'a> {
         }
     }
 
+    #[expect(clippy::ptr_arg, reason = "a name that is borrowed is not copied for each of its values")]
     fn put(self, attributes: &mut Attributes<'a>, name: &Cow<'a, str>) -> Result<(), String> {
         let put = match self {
             _ if attributes.has(name) && attribute::may_repeat(name) => Err(Wrong::NoList),
