@@ -1,6 +1,6 @@
 //! Calls to others: at a pace of our own, and as others ask.
 //!
-//! [`Outgoing`] is a layer for clients, over any service that sends `http` requests. It does two things:
+//! [`Outgoing`] is a layer for clients, over any service that sends `http` requests and is `Clone`. It does two things:
 //!
 //! - It paces: at most so many calls leave for one server, by any [`Limit`]. The rest waits, in order.
 //! - It obeys: when a server refuses and says until when, nothing leaves for it before; when it says how much is left,

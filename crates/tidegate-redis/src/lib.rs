@@ -2,8 +2,8 @@
 //!
 //! [`RedisStore`] is a [`tidegate::Store`]: one atomic script decides about any number of limits in one round trip, by the
 //! server's clock, exactly as the library does. It follows Sentinels and clusters, gives every decision a deadline, and
-//! fails at once while the server cannot be reached. What becomes of a request then is up to whoever asks: a gate of
-//! `tidegate-rules` decides by each rule's `on_store_failure`.
+//! fails at once while the server cannot be reached. A [`tidegate::FallbackStore`] around it decides then; under a gate
+//! of `tidegate-rules` by the `on_store_failure` of each rule.
 
 mod adjust;
 mod background;

@@ -78,8 +78,8 @@ pub use key::{IntoKey, Key, KeyPart};
 pub use limit::{Alignment, DelayAfter, Draft, Limit, LimitError, Most, Pay, Rate, WindowMode};
 pub use limiter::{AdmitEach, Limiter, LimiterAsk, admit_all};
 pub use pacer::Pacer;
-pub use permits::{Entering, Permit, Permits};
-pub use places::{AcquirePlace, Class, Place, Places};
+pub use permits::{Entering, Permit, Permits, QueuedPermit};
+pub use places::{AcquirePlace, Class, Place, Places, QueuedPlace};
 pub use receipt::Receipt;
 pub use refusal::Refusal;
 pub use shaper::Shaper;
@@ -93,7 +93,7 @@ pub use time::{
     Clock, CounterClock, DAY, HOUR, MILLISECOND, MINUTE, ManualClock, SECOND, SystemClock, Ticks, Timestamp,
     WallAlignment,
 };
-pub use wait::{Acquire, AcquireTracked, Enqueued, Queued, TrackedTake, Waited};
+pub use wait::{Acquire, AcquireTracked, Enqueued, Queued, QueuedTracked, TrackedTake, Waited};
 
 /// The queue of waiters behind every limiter, for the crates beside this one; it may change with any version.
 #[doc(hidden)]

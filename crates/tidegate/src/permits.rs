@@ -14,7 +14,7 @@ use crate::refusal::Refusal;
 use crate::store::Memory;
 use crate::store::name::Name;
 use crate::time::{Clock, HOUR};
-use crate::wait::{Acquire, KeyRequest, Kind, Passed};
+use crate::wait::{Acquire, KeyRequest, Kind, Passed, Queued};
 
 /// For each subject, at most so many in flight; clones share them.
 ///
@@ -172,6 +172,9 @@ impl fmt::Debug for Permit {
 
 /// Waits for a place in flight; made by [`Permits::acquire`].
 pub type Entering = Acquire<KeyRequest<OfPermits>>;
+
+/// A waiter for a permit that joined by [`Entering::enqueue`](Acquire::enqueue).
+pub type QueuedPermit = Queued<KeyRequest<OfPermits>>;
 
 /// A request that passes with a permit.
 #[derive(Debug)]

@@ -17,7 +17,7 @@ mod settings;
 mod slots;
 
 pub use class::Class;
-pub use place::{AcquirePlace, Place};
+pub use place::{AcquirePlace, Place, QueuedPlace};
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::class_queue::{ClassQueues, Shared};
 use crate::adaptive::Outcome;
 use crate::time::{Ticks, Timestamp};
-use crate::wait::{Acquire, Joined, Request, Waiter};
+use crate::wait::{Acquire, Joined, Queued, Request, Waiter};
 
 /// A place in flight. Say how the call ended with [`Place::done`]; dropped, it says nothing and goes back.
 ///
@@ -66,6 +66,9 @@ impl fmt::Debug for Place {
 
 /// Waits for a place; made by [`Places::acquire`](super::Places::acquire).
 pub type AcquirePlace = Acquire<PlaceRequest>;
+
+/// A waiter for a place that joined by [`AcquirePlace::enqueue`](Acquire::enqueue).
+pub type QueuedPlace = Queued<PlaceRequest>;
 
 /// A request of a place.
 #[derive(Debug)]

@@ -44,6 +44,9 @@ pub struct Acquire<R: Request = KeyRequest> {
 /// Waits its turn like [`Acquire`], with a receipt of the take; made by [`Acquire::tracked`].
 pub type AcquireTracked = Acquire<KeyRequest<Tracked>>;
 
+/// A waiter that joined by [`AcquireTracked::enqueue`](Acquire::enqueue).
+pub type QueuedTracked = Queued<KeyRequest<Tracked>>;
+
 /// The request of an [`Acquire`]: where it joins, and what it passes with.
 pub trait Request: Unpin {
     /// The order of its queue.

@@ -25,7 +25,7 @@ mod tests;
 mod tracked;
 mod wait_queue;
 
-pub use acquire::{Acquire, AcquireTracked, Enqueued, Queued, Waited};
+pub use acquire::{Acquire, AcquireTracked, Enqueued, Queued, QueuedTracked, Waited};
 pub(crate) use acquire::{KeyRequest, Kind, Request, Untracked, block_on};
 pub(crate) use key_fifo::{KeyFifo, Passed, WaiterAsk};
 pub use policy::{Cause, Next, QueuePolicy, Turn};

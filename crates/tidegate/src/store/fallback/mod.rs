@@ -76,7 +76,8 @@ impl FallbackStore {
         FallbackStore { nodes, ..self }
     }
 
-    /// Sets the policy of subjects [without their own](Subject::on_store_failure).
+    /// Sets the policy of subjects [without their own](Subject::on_store_failure). Rules of a gate always have their own,
+    /// `local` unless they name another.
     #[must_use]
     pub fn on_store_failure(self, policy: OnStoreFailure) -> FallbackStore {
         FallbackStore { policy, ..self }
