@@ -9,7 +9,8 @@
 -- From `old` with a minus: `price`, if that is all that is to be added to it. All else, denials too, is judged in full.
 local block, bar, ticks
 price, block, bar, ticks = unpacked('<dddH', packs, from)
-local clear = -(tonumber(old) or 0)
+-- What DECRBY would not take is rejected before any limit of the request is charged.
+local clear = string.find(old, '^%-%d+$') and -old or 0
 local after = clear + price
 if clear <= now or ticks > 0 or after > now + bar or clear % block + price >= block or after > 1152921504606845 then
   price = nil

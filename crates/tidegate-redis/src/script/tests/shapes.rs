@@ -147,12 +147,13 @@ fn every_call(subject: Subject<'_>, permit: tidegate::PermitId, given: &Taken) -
 #[test]
 fn what_somebody_else_put_under_a_key_is_an_error_and_stays() {
     let mut server = Server::start(Flavour::Redis7);
-    let strange: [&[&[u8]]; 16] = [
+    let strange: [&[&[u8]]; 17] = [
         &[b"SET", b""],
         &[b"SET", b"hello"],
         &[b"SET", b"-5"],
         &[b"SET", b"-hello"],
         &[b"SET", b"-nan"],
+        &[b"SET", b"-99999e9"],
         &[b"SET", b"1e400"],
         &[b"SET", b"nan"],
         &[b"SET", b"0x10"],
