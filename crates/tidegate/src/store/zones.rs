@@ -65,10 +65,18 @@ impl Zones {
 
     /// With one that another store has under this name already, so that it keeps what it holds. The same store if
     /// there is none.
+    ///
+    /// # Panics
+    ///
+    /// If the two stores go by different clocks: several limits are decided as of one instant, and states of a later one
+    /// would be taken for repaid.
     #[must_use]
     pub fn with_that_of(self, other: &Zones, name: &str) -> Zones {
         match other.named.iter().find(|(of, _)| **of == *name) {
-            Some(one) => self.and(one.clone()),
+            Some(one) => {
+                assert!(one.1.clock().is_same(self.clock()), "zones of one store go by one clock");
+                self.and(one.clone())
+            }
             None => self,
         }
     }
@@ -105,7 +113,7 @@ impl Zones {
 #[cfg(all(test, not(tidegate_models)))]
 mod tests {
     use super::*;
-    use crate::{Algorithm, Ask, Key, Limit, Map, Subject};
+    use crate::{Algorithm, Ask, Key, Limit, ManualClock, Map, Subject};
 
     fn subject<'a>(zone: Option<&'a str>, key: &'a Key, limit: &'a Limit) -> Subject<'a> {
         Subject::new("rule", key, limit).in_zone(zone)
@@ -167,6 +175,14 @@ mod tests {
             .with_that_of(&before, "x");
         assert!(!after.take(subject(Some("a"), &key, &limit), Ask::ONE).0.is_allowed());
         assert!(after.named("a").is_some() && after.named("x").is_none());
+    }
+
+    #[test]
+    #[should_panic(expected = "zones of one store go by one clock")]
+    fn a_zone_of_another_clock_does_not_go_over() {
+        let [first, other] = [(); 2].map(|()| Zone::with_clock(1 << 12, Arc::new(ManualClock::new())));
+        let other = Zones::new(&other).with("a", 1 << 12).unwrap();
+        let _ = Zones::new(&first).with_that_of(&other, "a");
     }
 
     #[test]

@@ -33,6 +33,16 @@ impl Source {
         }
     }
 
+    /// Returns true if both are one clock.
+    pub(crate) fn is_same(&self, other: &Source) -> bool {
+        match (self, other) {
+            (Source::Process, Source::Process) => true,
+            (Source::Shifted(one), Source::Shifted(other)) => Arc::ptr_eq(one, other),
+            (Source::Given(one), Source::Given(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        }
+    }
+
     /// Writes down how late it is, if its epoch outlives the process.
     pub(crate) fn leave_mark(&self) {
         if let Source::Shifted(clock) = self {

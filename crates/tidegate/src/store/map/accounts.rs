@@ -119,13 +119,17 @@ impl Map {
         self.touch(account, None, None, renew, |_, _| false)
     }
 
-    /// Forgets a key under one limit. Whether anything was known about it.
+    /// Forgets a key under one limit. Returns true if its state was live.
     pub(crate) fn forget_state(&self, name: &Name, state: &StateName) -> bool {
         let place = self.place_of(name.bytes(), state.digest);
         let mut receipts = self.inner.receipts.lock(state.digest, name.bytes());
         receipts.forget();
         let named = StateRef { limit: state.digest, name: name.bytes() };
-        self.shard(place).remove(place.hash, named, &self.inner.budget)
+        let mut shard = self.shard(place);
+        let is_live =
+            shard.find(place.hash, named).is_some_and(|entry| entry.clear_at() > self.clock().now());
+        shard.remove(place.hash, named, &self.inner.budget);
+        is_live
     }
 
     pub(crate) fn state_of(&self, account: &Account) -> State {

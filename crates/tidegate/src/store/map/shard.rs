@@ -212,16 +212,14 @@ impl Shard {
         true
     }
 
-    /// Forgets what is remembered under a name. Whether there was anything.
-    pub(super) fn remove(&mut self, hash: u64, state: StateRef<'_>, budget: &Budget) -> bool {
+    /// Forgets what is remembered under a name.
+    pub(super) fn remove(&mut self, hash: u64, state: StateRef<'_>, budget: &Budget) {
         let table = table_of(hash, self.tables.len());
-        let Some(table) = self.tables.get_mut(table) else { return false };
-        let found = table.find_entry(hash, |entry| entry.is_of(state));
-        found.is_ok_and(|entry| {
+        let Some(table) = self.tables.get_mut(table) else { return };
+        if let Ok(entry) = table.find_entry(hash, |entry| entry.is_of(state)) {
             budget.remove(entry.remove().0);
             self.entries -= 1;
-            true
-        })
+        }
     }
 
     /// Looks at a few entries and drops those that are clear; looks at more as long as it pays, up to `most`.

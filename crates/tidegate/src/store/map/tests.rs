@@ -43,6 +43,18 @@ fn many() -> usize {
 }
 
 #[test]
+fn a_reset_reports_a_live_state_only() {
+    let ((map, clock), key) = (map(), Key::new("ana"));
+    let reset = || map.reset(Subject::new("n", &key, &ONE)).unwrap();
+    assert!(!reset(), "never seen");
+    assert!(take(&map, "ana", &ONE).is_allowed() && reset() && !reset());
+
+    assert!(take(&map, "ana", &ONE).is_allowed());
+    clock.advance(SECOND);
+    assert!(!reset(), "its debt is repaid, whether or not the map has dropped it");
+}
+
+#[test]
 fn the_last_key_is_remembered_and_one_more_is_refused_and_told_why() {
     let (map, clock) = map();
     let map = map.max_keys(10);
