@@ -4,8 +4,9 @@ use std::fs;
 
 use super::call::Call;
 
-fn starter() -> String {
-    Call::from("init_printed").run(&["init", "-"]).out
+/// The file as it is printed. Each test has a folder of its own: tests run at the same time.
+fn starter(call: &Call) -> String {
+    call.run(&["init", "-"]).out
 }
 
 /// A line that is an example, and not talk.
@@ -27,7 +28,7 @@ fn what_is_written_holds_and_is_what_is_printed() {
     let said = "wrote tidegate.toml; read it, then try:\n  \
                 tidegate explain ip=192.0.2.7 path=/login method=POST\n  tidegate serve\n";
     assert_eq!(ended.err, said);
-    assert_eq!(fs::read_to_string(call.folder().join("tidegate.toml")).unwrap(), starter());
+    assert_eq!(fs::read_to_string(call.folder().join("tidegate.toml")).unwrap(), starter(&call));
     let checked = call.run(&["check", "--strict"]);
     assert_eq!((checked.code, checked.err.as_str()), (Some(0), ""));
     assert_eq!(checked.out, "tidegate.toml: 1 rule: ok\n");
@@ -60,7 +61,7 @@ fn a_file_that_is_there_stays() {
 
 #[test]
 fn every_example_holds_alone_and_all_of_them_together() {
-    let text = starter();
+    let text = starter(&Call::from("init_examples"));
     let lines: Vec<&str> = text.lines().collect();
     let blocks = lines.chunk_by(|one, next| is_example(one) == is_example(next));
     let (mut before, mut examples) = (0, 0);
@@ -86,10 +87,11 @@ fn every_example_holds_alone_and_all_of_them_together() {
 
 #[test]
 fn the_defaults_that_it_shows_are_the_defaults() {
-    let help = Call::from("init_defaults").run(&["serve", "--help"]).out;
+    let call = Call::from("init_defaults");
+    let help = call.run(&["serve", "--help"]).out;
     // Lines of the help end anywhere.
     let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
-    let text = starter();
+    let text = starter(&call);
     for (name, flag) in [("resp", "--resp"), ("http", "--http"), ("size", "--store-size")] {
         let line = text.lines().find(|line| line.starts_with(&format!("#{name} = "))).expect("it is shown");
         let value = line.split('"').nth(1).expect("it is in quotes");
