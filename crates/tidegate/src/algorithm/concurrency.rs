@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 
 use super::journal::Journal;
 use super::state::Stored;
-use super::{Carry, Decide, Packed, Words};
+use super::{Decide, Words};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, PermitId, Room, Verdict};
 use crate::limit::Problem;
@@ -169,13 +169,21 @@ impl Concurrency {
     }
 }
 
-impl Packed for Concurrency {
+impl Stored for Concurrency {
     fn pack(&self) -> Words {
         [self.max, self.lease.get(), 0, 0, 0]
     }
-}
 
-impl Stored for Concurrency {
+    /// Holders are one set whatever the numbers, each with the lease that it was given.
+    fn carry(&self, _: &Concurrency, holders: &Holders, _: Timestamp) -> Option<Holders> {
+        (*holders != Holders::default()).then(|| holders.clone())
+    }
+
+    /// Nothing is carried: the set of holders is the same before and after the change.
+    fn longest_carried(&self) -> Ticks {
+        Ticks::ZERO
+    }
+
     fn growth(&self, _: &Holders) -> usize {
         Holders::GROWTH
     }
@@ -195,18 +203,6 @@ impl Stored for Concurrency {
 
     fn most_words(&self) -> usize {
         2 + 3 * (self.max as usize + 1)
-    }
-}
-
-impl Carry for Concurrency {
-    /// Holders are one set whatever the numbers, each with the lease that it was given.
-    fn carry(&self, _: &Concurrency, holders: &Holders, _: Timestamp) -> Option<Holders> {
-        (*holders != Holders::default()).then(|| holders.clone())
-    }
-
-    /// Nothing is carried: the set of holders is the same before and after the change.
-    fn longest_carried(&self) -> Ticks {
-        Ticks::ZERO
     }
 }
 
@@ -234,16 +230,7 @@ impl Decide for Concurrency {
 
     /// The permit of a take that has just been allowed is the newest.
     fn receipt(&self, holders: &Holders, now: Timestamp, cost: Cost) -> Receipt {
-        Receipt {
-            algorithm: None,
-            cost,
-            at: now,
-            clear_at: self.clear_at(holders),
-            paid: Ticks::ZERO,
-            permit: holders.newest,
-            shared: false,
-            era: 0,
-        }
+        Receipt { permit: holders.newest, ..Receipt::new(cost, now, self.clear_at(holders)) }
     }
 
     fn give_back(&self, holders: &mut Holders, now: Timestamp, receipt: Receipt) -> Adjusted {

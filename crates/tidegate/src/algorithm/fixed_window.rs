@@ -28,7 +28,8 @@
 //! before the rounded end, so nothing is lost. Windows of the first hit, those of a few milliseconds and counts
 //! of many millions do not fit.
 
-use super::{Carry, Decide, OneWord, Packed, Words};
+use super::state::Stored;
+use super::{Decide, OneWord, Words};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, Room, Verdict};
 use crate::limit::{Alignment, Problem};
@@ -178,9 +179,30 @@ impl FixedWindow {
     }
 }
 
-impl Packed for FixedWindow {
+impl Stored for FixedWindow {
     fn pack(&self) -> Words {
         [self.amount, self.period.get(), u64::from(self.alignment == Alignment::FirstHit), self.most, 0]
+    }
+
+    /// The count of the window that the old limit had in force, in the window here that contains the change.
+    ///
+    /// Where windows open with a hit, this one opens with the change. One that went on from the hit under the old limit
+    /// would be cut short for this one, which may have been in force before: then three of its windows lie within one
+    /// period, and its limit passes three times.
+    fn carry(&self, _: &FixedWindow, state: &Window, changed_at: Timestamp) -> Option<Window> {
+        let count = state.count.min(self.most);
+        if changed_at >= state.end || count == 0 {
+            return None;
+        }
+        Some(Window { end: self.end_after(changed_at)?, count })
+    }
+
+    fn longest_carried(&self) -> Ticks {
+        self.period
+    }
+
+    fn words_after(&self, _: usize) -> usize {
+        2
     }
 }
 
@@ -236,25 +258,6 @@ impl Decide for FixedWindow {
             return Adjusted::Capped;
         }
         self.adjust(state, now, Adjustment::Refund(receipt.cost))
-    }
-}
-
-impl Carry for FixedWindow {
-    /// The count of the window that the old limit had in force, in the window here that contains the change.
-    ///
-    /// Where windows open with a hit, this one opens with the change. One that went on from the hit under the old limit
-    /// would be cut short for this one, which may have been in force before: then three of its windows lie within one
-    /// period, and its limit passes three times.
-    fn carry(&self, _: &FixedWindow, state: &Window, changed_at: Timestamp) -> Option<Window> {
-        let count = state.count.min(self.most);
-        if changed_at >= state.end || count == 0 {
-            return None;
-        }
-        Some(Window { end: self.end_after(changed_at)?, count })
-    }
-
-    fn longest_carried(&self) -> Ticks {
-        self.period
     }
 }
 

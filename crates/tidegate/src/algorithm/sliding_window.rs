@@ -24,7 +24,7 @@ use std::borrow::Cow;
 
 use super::fixed_window::most_counted;
 use super::state::Stored;
-use super::{Carry, Decide, Packed, Words};
+use super::{Decide, Words};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, Room, Verdict};
 use crate::limit::{Problem, WindowMode};
@@ -228,14 +228,36 @@ impl SlidingWindow {
     }
 }
 
-impl Packed for SlidingWindow {
+impl Stored for SlidingWindow {
     fn pack(&self) -> Words {
         let estimate = u64::from(self.mode == WindowMode::Estimate);
         [self.amount, self.width, self.slots, estimate, self.most]
     }
-}
 
-impl Stored for SlidingWindow {
+    /// The counts that the old limit still has, each in the slot here in which the old one ended; the newest first, up
+    /// to the most that can be counted here.
+    fn carry(&self, old: &SlidingWindow, state: &Slots, changed_at: Timestamp) -> Option<Slots> {
+        if old.clear_at(state) <= changed_at {
+            return None;
+        }
+        let fits = old.fits(state, changed_at);
+        let state = if fits { Cow::Borrowed(state) } else { Cow::Owned(old.convert(state, changed_at)) };
+        let view = old.view(&state, changed_at);
+        let counts = (0..=old.slots).map(|age| view.count(age)).collect();
+        let mut carried = self.convert(&Slots { newest: view.slot, width: old.width, counts }, changed_at);
+        let mut room = self.most;
+        for count in &mut carried.counts {
+            *count = (*count).min(room);
+            // An estimate counts only a part of the older window, so each of the two may be full.
+            room -= if self.mode == WindowMode::Strict { *count } else { 0 };
+        }
+        carried.counts.iter().any(|count| *count > 0).then_some(carried)
+    }
+
+    fn longest_carried(&self) -> Ticks {
+        self.memory()
+    }
+
     fn growth_at_first(&self) -> usize {
         self.most_held()
     }
@@ -301,16 +323,7 @@ impl Decide for SlidingWindow {
 
     fn receipt(&self, state: &Slots, _: Timestamp, cost: Cost) -> Receipt {
         let at = Timestamp::from_ticks(state.newest.saturating_mul(state.width));
-        Receipt {
-            algorithm: None,
-            cost,
-            at,
-            clear_at: self.clear_at(state),
-            paid: Ticks::ZERO,
-            permit: None,
-            shared: false,
-            era: 0,
-        }
+        Receipt::new(cost, at, self.clear_at(state))
     }
 
     fn give_back(&self, state: &mut Slots, now: Timestamp, receipt: Receipt) -> Adjusted {
@@ -321,32 +334,6 @@ impl Decide for SlidingWindow {
         let returned = receipt.cost.get().min(*count);
         *count -= returned;
         Adjusted::whole_if(returned == receipt.cost.get())
-    }
-}
-
-impl Carry for SlidingWindow {
-    /// The counts that the old limit still has, each in the slot here in which the old one ended; the newest first, up
-    /// to the most that can be counted here.
-    fn carry(&self, old: &SlidingWindow, state: &Slots, changed_at: Timestamp) -> Option<Slots> {
-        if old.clear_at(state) <= changed_at {
-            return None;
-        }
-        let fits = old.fits(state, changed_at);
-        let state = if fits { Cow::Borrowed(state) } else { Cow::Owned(old.convert(state, changed_at)) };
-        let view = old.view(&state, changed_at);
-        let counts = (0..=old.slots).map(|age| view.count(age)).collect();
-        let mut carried = self.convert(&Slots { newest: view.slot, width: old.width, counts }, changed_at);
-        let mut room = self.most;
-        for count in &mut carried.counts {
-            *count = (*count).min(room);
-            // An estimate counts only a part of the older window, so each of the two may be full.
-            room -= if self.mode == WindowMode::Strict { *count } else { 0 };
-        }
-        carried.counts.iter().any(|count| *count > 0).then_some(carried)
-    }
-
-    fn longest_carried(&self) -> Ticks {
-        self.memory()
     }
 }
 
@@ -501,16 +488,7 @@ mod tests {
         let _ = limit.decide(&mut state, at(300), Ask::new(Cost::of(3)));
         assert_eq!(limit.give_back(&mut state, at(600), first), Adjusted::Whole);
         assert_eq!(*state.counts, [0, 3, 0, 0, 0]);
-        let receipt = |ticks: u64| Receipt {
-            algorithm: None,
-            cost: Cost::of(9),
-            at: at(ticks),
-            clear_at: at(9999),
-            paid: Ticks::ZERO,
-            permit: None,
-            shared: false,
-            era: 0,
-        };
+        let receipt = |ticks: u64| Receipt::new(Cost::of(9), at(ticks), at(9999));
         assert_eq!(limit.give_back(&mut state, at(600), receipt(300)), Adjusted::Capped);
         assert_eq!(*state.counts, [0, 0, 0, 0, 0], "at most what the slot holds");
         assert_eq!(

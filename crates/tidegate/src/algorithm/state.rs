@@ -7,8 +7,9 @@ use super::sliding_log::Log;
 use super::sliding_window::Slots;
 use super::{
     Algorithm, Concurrency, Decide, FixedWindow, LeakyBucket, Pacer, SlidingLog, SlidingWindow, TokenBucket,
+    Words,
 };
-use crate::time::Timestamp;
+use crate::time::{Ticks, Timestamp};
 
 /// What is remembered about one subject; by default, nothing.
 ///
@@ -151,8 +152,18 @@ pub(crate) trait Kept: Decide {
     fn seen_mut<'a>(&self, state: &'a mut State) -> Option<&'a mut Self::State>;
 }
 
-/// What a store that keeps states in memory has to know about them.
+/// An algorithm whose numbers and states are kept by stores.
 pub(crate) trait Stored: Decide {
+    /// Its numbers as a few words, as they are kept in files and names.
+    fn pack(&self) -> Words;
+
+    /// The state under these numbers of a key that has this state under `old`; none if nothing is in use at the
+    /// change.
+    fn carry(&self, old: &Self, state: &Self::State, changed_at: Timestamp) -> Option<Self::State>;
+
+    /// The longest time after a change for which a carried state matters.
+    fn longest_carried(&self) -> Ticks;
+
     /// The most by which one take can make the memory behind it larger.
     fn growth(&self, _: &Self::State) -> usize {
         0
@@ -174,24 +185,6 @@ pub(crate) trait Stored: Decide {
     /// The most words of a state of this limit, with what room is made for before one more take.
     fn most_words(&self) -> usize {
         self.words_after(0)
-    }
-}
-
-macro_rules! of_one_word {
-    ($($algorithm:ident)+) => {$(
-        impl Stored for $algorithm {
-            fn words_after(&self, _: usize) -> usize {
-                1
-            }
-        }
-    )+};
-}
-
-of_one_word! { TokenBucket LeakyBucket }
-
-impl Stored for FixedWindow {
-    fn words_after(&self, _: usize) -> usize {
-        2
     }
 }
 

@@ -163,8 +163,8 @@ impl Limit {
     /// ```
     pub fn regained_in(&self) -> Duration {
         match (&self.terms, self.draft.rate) {
-            (Terms::TokenBucket(bucket), _) => bucket.time_of(bucket.limit()).to_duration(),
-            (Terms::LeakyBucket(bucket), _) => bucket.time_of(bucket.limit()).to_duration(),
+            (Terms::TokenBucket(bucket), _) => bucket.debt().capacity().to_duration(),
+            (Terms::LeakyBucket(bucket), _) => bucket.debt().capacity().to_duration(),
             (Terms::Pacer(pacer), _) => pacer.memory().to_duration(),
             (_, draft::Rate::Per { period, .. }) => period,
             // Only a pacer can be unlimited.
