@@ -11,9 +11,8 @@
 //! Every change begins an epoch. A call that was let in before it says nothing about what is so since then.
 //! Calls of an epoch that are still in flight are no silence: a time-out may be longer than the window.
 
-use super::GuardState;
-use super::settings::Settings;
 use super::window::{Tally, Window};
+use super::{GuardState, Settings};
 use crate::adaptive::Outcome;
 use crate::time::{OUT_OF_ORDER, Ticks, Timestamp};
 
