@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use crate::algorithm::Algorithm;
-use crate::asking::ask;
+use crate::ask::ask;
 use crate::key::{IntoKey, KeyPart};
 use crate::limit::{Limit, LimitError};
 use crate::limiter::Limiter;

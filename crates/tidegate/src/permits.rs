@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::algorithm::Concurrency;
-use crate::asking::IntoAsk;
+use crate::ask::IntoAsk;
 use crate::decision::{Decision, PermitId};
 use crate::key::IntoKey;
 use crate::limit::Limit;

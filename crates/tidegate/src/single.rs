@@ -10,8 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::algorithm::{Decide, State};
-use crate::ask::{Adjusted, Adjustment, Ask, Cost};
-use crate::asking::ask_for;
+use crate::ask::{Adjusted, Adjustment, Ask, Cost, ask_for};
 use crate::decision::Decision;
 use crate::limit::{Limit, Terms};
 use crate::store::name::{Account, Name, Namespace};
