@@ -148,12 +148,12 @@ impl Concurrency {
     pub fn decide_with_nonce(&self, holders: &mut Holders, now: Timestamp, ask: Ask, nonce: u64) -> Decision {
         self.settle(holders, now);
         let verdict = self.judge(&self.settled(holders, now), ask);
-        if !verdict.is_allowed() {
-            return self.report(verdict, &self.settled(holders, now));
-        }
-        match self.enter(holders, now, ask.units(), nonce) {
-            Some(permit) => self.report(verdict, &self.settled(holders, now)).with_permit(permit),
-            None => self.report(Verdict::Impossible, &self.settled(holders, now)),
+        let permit = if verdict.is_allowed() { self.enter(holders, now, ask.units(), nonce) } else { None };
+        let settled = self.settled(holders, now);
+        match permit {
+            Some(permit) => self.report(verdict, &settled).with_permit(permit),
+            None if verdict.is_allowed() => self.report(Verdict::Impossible, &settled),
+            None => self.report(verdict, &settled),
         }
     }
 

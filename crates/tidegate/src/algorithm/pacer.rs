@@ -109,9 +109,7 @@ impl Pacer {
     /// The state as it stands now.
     fn reckon(&self, state: &Pace, now: Timestamp) -> Reckoning {
         let scale = self.scale();
-        let first =
-            Reckoning { at: Timestamp::EPOCH, owed: Ticks::ZERO, saved: self.saved_at_first(), scale };
-        let last = state.0.unwrap_or(first);
+        let last = state.0.unwrap_or_else(|| self.first_reckoning(Timestamp::EPOCH));
         let at = if last.at.since(now) > OUT_OF_ORDER { now } else { now.max(last.at) };
         let passed = at.since(last.at);
         let idle = passed.saturating_sub(last.owed).get();
@@ -125,12 +123,11 @@ impl Pacer {
     /// One that begins now: it has nothing saved, or is cold. (A subject never seen has been idle since the
     /// epoch.)
     pub(crate) fn begun_at(&self, now: Timestamp) -> Pace {
-        Pace(Some(Reckoning {
-            at: now,
-            owed: Ticks::ZERO,
-            saved: self.saved_at_first(),
-            scale: self.scale(),
-        }))
+        Pace(Some(self.first_reckoning(now)))
+    }
+
+    fn first_reckoning(&self, at: Timestamp) -> Reckoning {
+        Reckoning { at, owed: Ticks::ZERO, saved: self.saved_at_first(), scale: self.scale() }
     }
 
     pub(crate) const fn warms_up(&self) -> bool {
@@ -311,7 +308,7 @@ impl Pacer {
 
     /// Whether a grant that left these savings may have used fresh permits, nobody knows how many.
     fn used_up(&self, reckoning: &Reckoning) -> bool {
-        matches!(self.savings, Savings::WarmUp { .. }) && reckoning.saved == 0
+        self.warms_up() && reckoning.saved == 0
     }
 }
 

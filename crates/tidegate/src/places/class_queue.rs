@@ -119,12 +119,12 @@ impl Shared {
         }
         self.queue.with(self, |state, turn| {
             let ClassQueues { slots, estimator, .. } = &mut state.policy;
-            let in_flight = slots.in_flight();
+            let in_flight = slots.in_flight;
             slots.give_back(class);
             if let (Some(estimator), Some(entered)) = (estimator, entered) {
                 let latency = turn.now.since(entered);
                 let limit = estimator.observe(Sample { now: turn.now, latency, in_flight, outcome });
-                if limit != slots.limit() {
+                if limit != slots.limit {
                     slots.set_limit(limit);
                 }
             }
@@ -140,7 +140,7 @@ impl ClassQueues {
     }
 
     fn overloaded(&self) -> Refusal {
-        Refusal::overloaded(self.slots.limit(), GUESS)
+        Refusal::overloaded(self.slots.limit, GUESS)
     }
 
     /// Newest first only when there have been waiters all the time for longer than that may be.

@@ -23,7 +23,6 @@ use std::time::Duration;
 
 use self::class_queue::{Shared, queue_of};
 use self::place::PlaceRequest;
-use self::slots::ClassSlots;
 use crate::adaptive::Adapt;
 use crate::refusal::Refusal;
 use crate::time::{Clock, Source, Ticks};
@@ -122,7 +121,7 @@ impl Places {
     fn with(self, change: impl FnOnce(&mut Settings)) -> Places {
         let mut settings = self.shared.settings.clone();
         if let Most::Fixed(limit) = &mut settings.most {
-            *limit = self.shared.slots(ClassSlots::limit);
+            *limit = self.shared.slots(|slots| slots.limit);
         }
         change(&mut settings);
         Places::new(settings)
@@ -159,12 +158,12 @@ impl Places {
 
     /// How many may be in flight now.
     pub fn limit(&self) -> u64 {
-        self.shared.slots(ClassSlots::limit)
+        self.shared.slots(|slots| slots.limit)
     }
 
     /// How many are in flight, those included who were let in and have not looked yet.
     pub fn in_flight(&self) -> u64 {
-        self.shared.slots(ClassSlots::in_flight)
+        self.shared.slots(|slots| slots.in_flight)
     }
 
     /// How many of a class are in flight.

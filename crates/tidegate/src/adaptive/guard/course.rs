@@ -180,14 +180,9 @@ impl Course {
     }
 
     fn decide(&mut self, limiting: Limiting, settings: &Settings) {
-        if limiting.tally.hurts(settings.percent) {
-            self.fall(limiting, settings);
-        } else {
-            self.ease(limiting, 1);
+        if !limiting.tally.hurts(settings.percent) {
+            return self.ease(limiting, 1);
         }
-    }
-
-    fn fall(&mut self, limiting: Limiting, settings: &Settings) {
         match limiting.share / 2 {
             share if share < LEAST => self.shut(settings),
             share => self.limit_to(share),

@@ -9,7 +9,6 @@ mod course;
 mod tests;
 mod window;
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,11 +48,12 @@ use crate::time::{Clock, MILLISECOND, SECOND, Source, Ticks, Timestamp};
 /// wrong. So time-outs may be up to eight times as long as the window. Probes have all the time they need; when
 /// nothing is heard of them for eight pauses, one more is let in, and so on: a probe that never ends does not
 /// shut a service out that is well again.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Guard {
     shared: Arc<Shared>,
 }
 
+#[derive(Debug)]
 struct Shared {
     settings: Settings,
     clock: Source,
@@ -206,14 +206,9 @@ impl Default for Guard {
     }
 }
 
-impl fmt::Debug for Guard {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Guard").field("settings", &self.shared.settings).finish_non_exhaustive()
-    }
-}
-
 /// A call that a guard let pass. Dropped without a word it is [`Outcome::Ignored`].
 #[must_use = "a guard learns only from how calls end"]
+#[derive(Debug)]
 pub struct Passage {
     shared: Arc<Shared>,
     epoch: u64,
@@ -238,11 +233,5 @@ impl Drop for Passage {
         let Shared { settings, clock, course } = &*self.shared;
         let mut course = course.lock();
         course.end(self.epoch, self.outcome, clock.now(), settings);
-    }
-}
-
-impl fmt::Debug for Passage {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("Passage")
     }
 }
