@@ -42,28 +42,24 @@ pub(super) const ALIGNMENTS: [(&str, Alignment); 2] =
 pub(super) const PAYS: [(&str, Pay); 2] = [("next", Pay::Next), ("self", Pay::Own)];
 
 /// What is wrong with a part of the text, and where.
-struct Wrong {
+pub(super) struct Wrong {
     place: Range<usize>,
     what: String,
 }
 
-type Parsed<T> = Result<T, Wrong>;
-
-pub(super) fn parse(text: &str) -> Result<Limit, LimitError> {
-    read(text, Reader::limit)
-}
-
-pub(super) fn parse_rate(text: &str) -> Result<Rate, LimitError> {
-    read(text, Reader::rate)
-}
+pub(super) type Parsed<T> = Result<T, Wrong>;
 
 /// A span of time and nothing else, such as `1m30s`.
-pub(crate) fn parse_span(text: &str) -> Result<Duration, LimitError> {
+pub fn parse_span(text: &str) -> Result<Duration, LimitError> {
     read_span(&Word { text, place: 0..text.len() })
         .map_err(|wrong| LimitError::in_text(text, wrong.place, wrong.what))
 }
 
-fn read<'a, T>(text: &'a str, what: impl FnOnce(Reader<'a>) -> Parsed<T>) -> Result<T, LimitError> {
+/// Reads a whole text as this: [`Reader::limit`] or [`Reader::rate`].
+pub(super) fn parse<'a, T>(
+    text: &'a str,
+    what: impl FnOnce(Reader<'a>) -> Parsed<T>,
+) -> Result<T, LimitError> {
     if text.len() > MAX_BYTES {
         let what =
             format!("{} bytes are too long for a limit; write something like \"10/s burst 20\"", text.len());
@@ -86,7 +82,7 @@ impl Word<'_> {
     }
 }
 
-struct Reader<'a> {
+pub(super) struct Reader<'a> {
     text: &'a str,
     words: std::vec::IntoIter<Word<'a>>,
     /// Where each word was said.
@@ -115,7 +111,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A rate and nothing else, such as a pacer may have.
-    fn rate(mut self) -> Parsed<Rate> {
+    pub(super) fn rate(mut self) -> Parsed<Rate> {
         let rate = self.first_word()?;
         if let Some(word) = self.words.next() {
             return word.wrong(format!("a rate ends before \"{}\"; leave the rest out", word.text));
@@ -123,7 +119,7 @@ impl<'a> Reader<'a> {
         self.checked(Draft::with_rate(Algorithm::Pacer, rate)).map(|_| rate)
     }
 
-    fn limit(mut self) -> Parsed<Limit> {
+    pub(super) fn limit(mut self) -> Parsed<Limit> {
         let mut draft = Draft::with_rate(Algorithm::TokenBucket, self.first_word()?);
         let mut algorithm = None;
         while let Some(word) = self.words.next() {
