@@ -122,19 +122,19 @@ impl Concurrency {
     }
 
     fn judge(&self, settled: &Settled<'_>, ask: Ask) -> Verdict<Ticks> {
-        if ask.units() > self.max || settled.now == Timestamp::LAST {
+        if settled.now == Timestamp::LAST {
             return Verdict::Impossible;
         }
-        if ask.units() <= self.max.saturating_sub(settled.in_flight) {
-            return Verdict::NOW;
-        }
-        let mut places = settled.in_flight + ask.units() - self.max;
-        let enough = settled.leases().take(MOST_LEASES_LOOKED_AT).find(|(_, units)| {
-            places = places.saturating_sub(*units);
-            places == 0
-        });
-        let wait = enough.map_or(settled.longest_lease(), |(until, _)| until.since(settled.now));
-        Verdict::denied_for(Some(wait).filter(|wait| *wait < settled.now.left()))
+        let free = self.max.saturating_sub(settled.in_flight);
+        Verdict::by_count(ask.units(), self.max, free, || {
+            let mut places = settled.in_flight + ask.units() - self.max;
+            let enough = settled.leases().take(MOST_LEASES_LOOKED_AT).find(|(_, units)| {
+                places = places.saturating_sub(*units);
+                places == 0
+            });
+            let wait = enough.map_or(settled.longest_lease(), |(until, _)| until.since(settled.now));
+            Some(wait).filter(|wait| *wait < settled.now.left())
+        })
     }
 
     fn report(&self, verdict: Verdict<Ticks>, settled: &Settled<'_>) -> Decision {
@@ -184,12 +184,8 @@ impl Stored for Concurrency {
         Ticks::ZERO
     }
 
-    fn growth(&self, _: &Holders) -> usize {
-        Holders::GROWTH
-    }
-
-    fn growth_at_first(&self) -> usize {
-        size_of::<Holders>() + Holders::GROWTH
+    fn growth(&self, holders: Option<&Holders>) -> usize {
+        Holders::GROWTH + if holders.is_none() { size_of::<Holders>() } else { 0 }
     }
 
     /// Room is made for one more, also when it will be refused.

@@ -64,18 +64,8 @@ pub(super) const UNIT: u64 = 1 << COUNT_BITS;
 /// The count of one window, and when that window ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
-    end: Timestamp,
-    count: u64,
-}
-
-impl Window {
-    pub(super) const fn of(end: Timestamp, count: u64) -> Window {
-        Window { end, count }
-    }
-
-    pub(super) const fn words(&self) -> [u64; 2] {
-        [self.end.ticks(), self.count]
-    }
+    pub(super) end: Timestamp,
+    pub(super) count: u64,
 }
 
 impl FixedWindow {
@@ -147,14 +137,8 @@ impl FixedWindow {
     }
 
     fn judge(&self, window: Window, now: Timestamp, ask: Ask) -> Verdict<Ticks> {
-        if ask.units() > self.amount {
-            Verdict::Impossible
-        } else if ask.units() <= self.remaining(window) {
-            Verdict::NOW
-        } else {
-            let next = self.end_after(window.end);
-            Verdict::denied_for(next.map(|_| window.end.since(now)))
-        }
+        let until_next = || self.end_after(window.end).map(|_| window.end.since(now));
+        Verdict::by_count(ask.units(), self.amount, self.remaining(window), until_next)
     }
 
     fn remaining(&self, window: Window) -> u64 {

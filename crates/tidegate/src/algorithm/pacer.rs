@@ -163,10 +163,7 @@ impl Pacer {
 
     /// At the epoch a steady pacer has nothing saved, and a warming one is cold.
     fn saved_at_first(&self) -> u64 {
-        match self.savings {
-            Savings::Steady { .. } => 0,
-            Savings::WarmUp { .. } => self.full(),
-        }
+        if self.warms_up() { self.full() } else { 0 }
     }
 
     /// The savings that are the same share of the most here as these are of the most under `old`. One that could save
@@ -180,10 +177,7 @@ impl Pacer {
 
     /// At an unlimited rate a steady pacer has all it can save, and a warming one is warm.
     fn saved_when_unlimited(&self) -> u64 {
-        match self.savings {
-            Savings::Steady { .. } => self.full(),
-            Savings::WarmUp { .. } => 0,
-        }
+        if self.warms_up() { 0 } else { self.full() }
     }
 
     /// The most that can be saved.

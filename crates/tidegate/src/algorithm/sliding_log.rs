@@ -86,20 +86,13 @@ impl SlidingLog {
     }
 
     fn judge(&self, log: &Log, now: Timestamp, ask: Ask) -> Verdict<Ticks> {
-        if ask.units() > self.amount {
-            return Verdict::Impossible;
-        }
         let live = self.live(log, now);
-        if ask.units() <= self.amount.saturating_sub(live.count) {
-            return Verdict::NOW;
-        }
-        Verdict::denied_for(self.wait_until_left(log, &live, live.count + ask.units() - self.amount, now))
-    }
-
-    /// The time until so many of the live actions have left.
-    fn wait_until_left(&self, log: &Log, live: &Live, leaving: u64, now: Timestamp) -> Option<Ticks> {
-        let last = log.entries.get(log.entry_of(live.left + leaving))?;
-        Some(last.at.checked_add(self.period)?.since(now))
+        let remaining = self.amount.saturating_sub(live.count);
+        Verdict::by_count(ask.units(), self.amount, remaining, || {
+            let leaving = live.count + ask.units() - self.amount;
+            let last = log.entries.get(log.entry_of(live.left + leaving))?;
+            Some(last.at.checked_add(self.period)?.since(now))
+        })
     }
 
     fn report(&self, verdict: Verdict<Ticks>, log: &Log, now: Timestamp) -> Decision {
@@ -147,12 +140,8 @@ impl Stored for SlidingLog {
         self.period
     }
 
-    fn growth(&self, log: &Log) -> usize {
-        log.growth()
-    }
-
-    fn growth_at_first(&self) -> usize {
-        Log::default().growth()
+    fn growth(&self, log: Option<&Log>) -> usize {
+        log.map_or_else(|| Log::default().growth(), Log::growth)
     }
 
     fn most_held(&self) -> usize {

@@ -137,7 +137,7 @@ impl SlidingWindow {
     /// Moves each count of other slots to the slot in which the old one ended, or that of now if it has not.
     fn convert(&self, state: &Slots, now: Timestamp) -> Slots {
         let newest = now.ticks() / self.width;
-        let mut counts = self.no_counts();
+        let mut counts = vec![0_u64; self.slots as usize + 1].into_boxed_slice();
         for (age, count) in (0..).zip(&state.counts) {
             let end = state.newest.saturating_sub(age).saturating_add(1).saturating_mul(state.width);
             let age = newest.saturating_sub((end - 1) / self.width);
@@ -148,22 +148,14 @@ impl SlidingWindow {
         Slots { newest, width: self.width, counts }
     }
 
-    fn no_counts(&self) -> Box<[u64]> {
-        vec![0; self.slots as usize + 1].into_boxed_slice()
-    }
-
     fn judge(&self, view: &View<'_>, now: Timestamp, ask: Ask) -> Verdict<Ticks> {
-        if ask.units() > self.amount {
-            Verdict::Impossible
-        } else if ask.units() <= self.remaining(view) {
-            Verdict::NOW
-        } else {
+        Verdict::by_count(ask.units(), self.amount, self.remaining(view), || {
             let passes_at = match self.mode {
                 WindowMode::Strict => self.strict_passes_at(view, ask.units()),
                 WindowMode::Estimate => self.estimate_passes_at(view, ask.units()),
             };
-            Verdict::denied_for(passes_at.map(|at| at.since(now)))
-        }
+            passes_at.map(|at| at.since(now))
+        })
     }
 
     fn remaining(&self, view: &View<'_>) -> u64 {
@@ -258,8 +250,8 @@ impl Stored for SlidingWindow {
         self.memory()
     }
 
-    fn growth_at_first(&self) -> usize {
-        self.most_held()
+    fn growth(&self, state: Option<&Slots>) -> usize {
+        if state.is_none() { self.most_held() } else { 0 }
     }
 
     fn most_held(&self) -> usize {

@@ -53,7 +53,7 @@ impl State {
             (Algorithm::TokenBucket, [clear_at]) => Kind::Tokens(Timestamp::from_ticks(*clear_at)),
             (Algorithm::LeakyBucket, [clear_at]) => Kind::Queue(Timestamp::from_ticks(*clear_at)),
             (Algorithm::FixedWindow, [end, count]) => {
-                Kind::Window(Window::of(Timestamp::from_ticks(*end), *count))
+                Kind::Window(Window { end: Timestamp::from_ticks(*end), count: *count })
             }
             (Algorithm::SlidingLog, words) => Kind::Log(Log::from_words(words)?),
             (Algorithm::SlidingWindow, words) => Kind::Slots(Slots::from_words(words)?),
@@ -76,7 +76,7 @@ impl State {
         match &self.0 {
             Kind::Unseen => {}
             Kind::Tokens(clear_at) | Kind::Queue(clear_at) => put(clear_at.ticks()),
-            Kind::Window(window) => window.words().into_iter().for_each(put),
+            Kind::Window(window) => [window.end.ticks(), window.count].into_iter().for_each(put),
             Kind::Log(log) => log.each_word(put),
             Kind::Slots(slots) => slots.each_word(put),
             Kind::Pace(pace) => pace.words().into_iter().flatten().for_each(put),
@@ -164,13 +164,8 @@ pub(crate) trait Stored: Decide {
     /// The longest time after a change for which a carried state matters.
     fn longest_carried(&self) -> Ticks;
 
-    /// The most by which one take can make the memory behind it larger.
-    fn growth(&self, _: &Self::State) -> usize {
-        0
-    }
-
-    /// The same for a subject never seen.
-    fn growth_at_first(&self) -> usize {
+    /// The most by which one take can make the memory behind a state larger, or that of a subject never seen.
+    fn growth(&self, _: Option<&Self::State>) -> usize {
         0
     }
 

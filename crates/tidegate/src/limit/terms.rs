@@ -319,7 +319,7 @@ impl Terms {
     /// The most by which one take can make the memory behind a state larger.
     #[inline]
     pub(crate) fn growth(&self, state: &State) -> usize {
-        with_terms!(self, terms => terms.seen(state).map_or_else(|| terms.growth_at_first(), |seen| terms.growth(seen)))
+        with_terms!(self, terms => terms.growth(terms.seen(state)))
     }
 
     /// The most memory behind a state.
