@@ -184,6 +184,6 @@ impl Kind for OfPermits {
     type Passed = Permit;
 
     fn passed(request: &KeyRequest<OfPermits>, passed: Passed) -> Permit {
-        Permit::of(&request.kind.0, &request.name, passed.decision())
+        Permit::of(&request.kind.0, &request.name, passed.waited.decision)
     }
 }

@@ -94,7 +94,7 @@ impl Estimator {
     /// How many may be in flight now.
     pub fn limit(&self) -> u64 {
         match &self.kind {
-            Kind::ByLatency(base, _) if base.is_resting() => self.level.half(),
+            Kind::ByLatency(base, _) if base.is_resting => self.level.half(),
             _ => self.level.places(),
         }
     }
@@ -117,7 +117,7 @@ impl Estimator {
         match &mut self.kind {
             Kind::ByLosses(aimd) => aimd.settle(&mut self.level, is_cut.then_some(before), tally),
             Kind::ByLatency(base, follow) => {
-                let (known, was_resting) = (base.learn(tally), base.is_resting());
+                let (known, was_resting) = (base.learn(tally), base.is_resting);
                 let settled = match (known, tally.latency) {
                     _ if is_cut => Settled::Cut,
                     (Some(base), Some(now)) if !was_resting => {

@@ -54,15 +54,11 @@ impl KeyState {
 /// A waiter that has passed, and its take.
 #[derive(Debug)]
 pub struct Passed {
-    pub(super) waited: Waited,
+    pub(crate) waited: Waited,
     pub(super) taken: Taken,
 }
 
 impl Passed {
-    pub(crate) fn decision(&self) -> Decision {
-        self.taken.decision
-    }
-
     pub(super) fn after(wait: Ticks, taken: Taken) -> Passed {
         Passed { waited: Waited { duration: wait.to_duration(), decision: taken.decision }, taken }
     }
