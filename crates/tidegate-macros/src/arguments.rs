@@ -7,10 +7,20 @@ use syn::spanned::Spanned as _;
 use syn::{Error, Expr, ExprClosure, ExprLit, ExprPath, Ident, Lit, LitStr, Pat, Result, Token};
 use tidegate::{Limit, LimitError, attribute};
 
-const NAMES: [&str; 6] = ["limit", "limiter", "key", "cost", "wait", "otherwise"];
+/// The names of arguments, each with an example of a value.
+const NAMES: [(&str, &str); 6] = [
+    ("limit", "LIMIT"),
+    ("limiter", "LIMITER"),
+    ("key", "user"),
+    ("cost", "items.len() as u64"),
+    ("wait", "\"1s\""),
+    ("otherwise", "|refusal| …"),
+];
 
-pub(crate) struct Arguments {
-    pub(crate) promise: Promise,
+/// The arguments, or those that were read so far, which may be without a promise yet.
+#[derive(Default)]
+pub(crate) struct Arguments<P = Promise> {
+    pub(crate) promise: P,
     pub(crate) key: Option<Expr>,
     pub(crate) cost: Option<Expr>,
     pub(crate) wait: Option<Wait>,
@@ -40,7 +50,7 @@ pub(crate) enum Otherwise {
 
 impl Parse for Arguments {
     fn parse(input: ParseStream<'_>) -> Result<Arguments> {
-        let mut written = Written::default();
+        let mut written = Arguments::<Option<Promise>>::default();
         let mut errors = None;
         while !input.is_empty() {
             let argument = Argument::parse(input)?;
@@ -105,8 +115,8 @@ impl Argument {
 
 fn nothing_after(name: &Ident) -> String {
     let text = name.to_string();
-    if NAMES.contains(&text.as_str()) {
-        return format!("`{text}` needs a value; write `{text} = {}`", example(&text));
+    if let Some((_, example)) = NAMES.into_iter().find(|(known, _)| *known == text) {
+        return format!("`{text}` needs a value; write `{text} = {example}`");
     }
     match meant(&text) {
         Some(name) => unknown(&text, name),
@@ -116,20 +126,9 @@ fn nothing_after(name: &Ident) -> String {
     }
 }
 
-fn example(name: &str) -> &'static str {
-    match name {
-        "limit" => "LIMIT",
-        "limiter" => "LIMITER",
-        "key" => "user",
-        "cost" => "items.len() as u64",
-        "wait" => "\"1s\"",
-        _ => "|refusal| …",
-    }
-}
-
 /// The argument that was probably meant.
 fn meant(name: &str) -> Option<&'static str> {
-    let nearest = NAMES.into_iter().map(|known| (attribute::distance(name, known), known)).min();
+    let nearest = NAMES.into_iter().map(|(known, _)| (attribute::distance(name, known), known)).min();
     nearest.filter(|(distance, _)| *distance <= 2).map(|(_, known)| known)
 }
 
@@ -137,17 +136,7 @@ fn unknown(name: &str, meant: &str) -> String {
     format!("unknown argument `{name}`; did you mean `{meant}`?")
 }
 
-/// What was said so far.
-#[derive(Default)]
-struct Written {
-    promise: Option<Promise>,
-    key: Option<Expr>,
-    cost: Option<Expr>,
-    wait: Option<Wait>,
-    otherwise: Option<Otherwise>,
-}
-
-impl Written {
+impl Arguments<Option<Promise>> {
     fn take(&mut self, Argument { name, value }: Argument) -> Result<()> {
         let Some(name) = name else {
             return self.promise(value.span(), Promise::of_text_or_constant(value)?);
@@ -164,7 +153,10 @@ impl Written {
                 name.span(),
                 match meant(&text) {
                     Some(name) => unknown(&text, name),
-                    None => format!("unknown argument `{text}`; known are {}", NAMES.join(", ")),
+                    None => format!(
+                        "unknown argument `{text}`; known are {}",
+                        NAMES.map(|(known, _)| known).join(", ")
+                    ),
                 },
             )),
         }

@@ -15,7 +15,7 @@
 //! The key and the limiter are borrowed in a statement of their own, so nothing is held while it waits.
 
 use proc_macro2::{Span, TokenStream};
-use quote::quote_spanned;
+use quote::{format_ident, quote_spanned};
 use syn::spanned::Spanned as _;
 use syn::{Error, Expr, ExprClosure, ExprReference, Result, ReturnType, Token};
 
@@ -74,9 +74,9 @@ fn ask(arguments: &Arguments, function: &Function) -> TokenStream {
         let key = borrowed_parts(key);
         quote_spanned!(Span::mixed_site()=> #key,)
     });
+    let suffix = if key.is_some() { "_key" } else { "" };
     let Some(wait) = &arguments.wait else {
-        let admit = if key.is_some() { "admit_key" } else { "admit" };
-        let admit = syn::Ident::new(admit, Span::mixed_site());
+        let admit = format_ident!("admit{suffix}", span = Span::mixed_site());
         return quote_spanned!(Span::mixed_site()=>
             let asked = ::tidegate::attribute::#admit(#limiter, #key #cost);
         );
@@ -90,8 +90,7 @@ fn ask(arguments: &Arguments, function: &Function) -> TokenStream {
             longest
         }),
     };
-    let acquire = if key.is_some() { "acquire_key" } else { "acquire" };
-    let acquire = syn::Ident::new(acquire, Span::mixed_site());
+    let acquire = format_ident!("acquire{suffix}", span = Span::mixed_site());
     let waited = if function.is_async() {
         quote_spanned!(Span::mixed_site()=> turn.await)
     } else {

@@ -10,9 +10,9 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use crate::algorithm::Algorithm;
-use crate::asking::ask;
+use crate::ask::ask;
 use crate::key::{IntoKey, KeyPart};
-use crate::limit::{Limit, LimitError};
+use crate::limit::Limit;
 use crate::limiter::Limiter;
 use crate::pacer::Pacer;
 use crate::permits::{Entering, Permit, Permits};
@@ -24,12 +24,7 @@ use crate::wait::{Acquire, block_on};
 pub use std::sync::LazyLock;
 pub use std::time::Duration as Span;
 
-pub use crate::limit::{TIME_UNITS, distance};
-
-/// A span of time such as `1m30s`, in the grammar of limits.
-pub fn span(text: &str) -> Result<Duration, LimitError> {
-    crate::limit::parse_span(text)
-}
+pub use crate::limit::{TIME_UNITS, distance, parse_span as span};
 
 /// The limit of a text that was read before, when the program was compiled.
 ///
@@ -103,27 +98,15 @@ where
 }
 
 /// What whoever passed holds on to while it runs: a place in flight, if the limit is about those.
-#[derive(Debug)]
-pub struct Passed {
-    _permit: Option<Permit>,
-}
-
-const FREE: Passed = Passed { _permit: None };
-
-impl From<Permit> for Passed {
-    fn from(permit: Permit) -> Passed {
-        Passed { _permit: Some(permit) }
-    }
-}
+pub type Passed = Option<Permit>;
 
 /// Waits its turn.
 #[derive(Debug)]
 #[must_use = "nobody waits until this is awaited or blocked on"]
-pub struct Turn(Waiting);
-
-#[derive(Debug)]
-enum Waiting {
+pub enum Turn {
+    /// For units.
     Acquire(Acquire),
+    /// For a place in flight.
     Entering(Entering),
 }
 
@@ -138,19 +121,17 @@ impl Future for Turn {
     type Output = Result<Passed, Refusal>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        match &mut self.0 {
-            Waiting::Acquire(acquire) => Pin::new(acquire).poll(context).map_ok(|_| FREE),
-            Waiting::Entering(entering) => Pin::new(entering).poll(context).map_ok(Passed::from),
+        match &mut *self {
+            Turn::Acquire(acquire) => Pin::new(acquire).poll(context).map_ok(|_| None),
+            Turn::Entering(entering) => Pin::new(entering).poll(context).map_ok(Some),
         }
     }
 }
 
 /// The one subject of a function whose attribute names no key.
 #[derive(Clone, Debug)]
-pub struct One(Subject);
-
-#[derive(Clone, Debug)]
-enum Subject {
+pub enum One {
+    /// Units that are counted.
     Counted(Single),
     /// A place in flight goes back by its permit, which a `Single` has no way to take.
     InFlight(Limiter),
@@ -159,27 +140,27 @@ enum Subject {
 impl One {
     /// One subject under this limit.
     pub fn new(limit: Limit) -> One {
-        One(match limit.algorithm() {
-            Algorithm::Concurrency => Subject::InFlight(Limiter::new(limit)),
-            Algorithm::Pacer => Subject::Counted(Single::new(limit).begun()),
-            _ => Subject::Counted(Single::new(limit)),
-        })
+        match limit.algorithm() {
+            Algorithm::Concurrency => One::InFlight(Limiter::new(limit)),
+            Algorithm::Pacer => One::Counted(Single::new(limit).begun()),
+            _ => One::Counted(Single::new(limit)),
+        }
     }
 }
 
 impl Keyless for One {
     #[inline]
     fn admit(&self, units: u64) -> Result<Passed, Refusal> {
-        match &self.0 {
-            Subject::Counted(single) => Keyless::admit(single, units),
-            Subject::InFlight(limiter) => Keyed::admit(limiter, "", units),
+        match self {
+            One::Counted(single) => Keyless::admit(single, units),
+            One::InFlight(limiter) => Keyed::admit(limiter, "", units),
         }
     }
 
     fn acquire(&self, units: u64, longest: Duration) -> Turn {
-        match &self.0 {
-            Subject::Counted(single) => Keyless::acquire(single, units, longest),
-            Subject::InFlight(limiter) => Keyed::acquire(limiter, "", units, longest),
+        match self {
+            One::Counted(single) => Keyless::acquire(single, units, longest),
+            One::InFlight(limiter) => Keyed::acquire(limiter, "", units, longest),
         }
     }
 }
@@ -187,57 +168,57 @@ impl Keyless for One {
 impl Keyless for Single {
     #[inline]
     fn admit(&self, units: u64) -> Result<Passed, Refusal> {
-        self.admit_units(units).into_result().map(|_| FREE)
+        self.admit_units(units).into_result().map(|_| None)
     }
 
     fn acquire(&self, units: u64, longest: Duration) -> Turn {
-        Turn(Waiting::Acquire(self.acquire_units(units).within(longest)))
+        Turn::Acquire(self.acquire_units(units).within(longest))
     }
 }
 
 impl Keyless for Pacer {
     #[inline]
     fn admit(&self, units: u64) -> Result<Passed, Refusal> {
-        self.admit(units).into_result().map(|_| FREE)
+        self.admit(units).into_result().map(|_| None)
     }
 
     fn acquire(&self, units: u64, longest: Duration) -> Turn {
-        Turn(Waiting::Acquire(self.acquire(units).within(longest)))
+        Turn::Acquire(self.acquire(units).within(longest))
     }
 }
 
 impl Keyless for Shaper {
     #[inline]
     fn admit(&self, units: u64) -> Result<Passed, Refusal> {
-        self.pass_units(units).within(Duration::ZERO).blocking().map(|_| FREE)
+        self.pass_units(units).within(Duration::ZERO).blocking().map(|_| None)
     }
 
     fn acquire(&self, units: u64, longest: Duration) -> Turn {
-        Turn(Waiting::Acquire(self.pass_units(units).within(longest)))
+        Turn::Acquire(self.pass_units(units).within(longest))
     }
 }
 
 impl Keyed for Limiter {
     fn admit<K: IntoKey + ?Sized>(&self, key: &K, units: u64) -> Result<Passed, Refusal> {
         let decision = self.admit(ask(By(key)).cost(units)).into_result()?;
-        Ok(if decision.permit().is_none() { FREE } else { Permit::claimed(self, By(key), decision).into() })
+        Ok(decision.permit().is_some().then(|| Permit::claimed(self, By(key), decision)))
     }
 
     fn acquire<K: IntoKey + ?Sized>(&self, key: &K, units: u64, longest: Duration) -> Turn {
         if self.limit().algorithm() == Algorithm::Concurrency {
             return Keyed::acquire(&Permits::over(self.clone()), key, units, longest);
         }
-        Turn(Waiting::Acquire(self.acquire(ask(By(key)).cost(units)).within(longest)))
+        Turn::Acquire(self.acquire(ask(By(key)).cost(units)).within(longest))
     }
 }
 
 impl Keyed for Permits {
     fn admit<K: IntoKey + ?Sized>(&self, key: &K, units: u64) -> Result<Passed, Refusal> {
-        self.enter(ask(By(key)).cost(units)).map(Passed::from)
+        self.enter(ask(By(key)).cost(units)).map(Some)
     }
 
     fn acquire<K: IntoKey + ?Sized>(&self, key: &K, units: u64, longest: Duration) -> Turn {
-        Turn(Waiting::Entering(self.acquire(ask(By(key)).cost(units)).within(longest)))
+        Turn::Entering(self.acquire(ask(By(key)).cost(units)).within(longest))
     }
 }
 

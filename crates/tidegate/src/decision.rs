@@ -241,13 +241,20 @@ impl Verdict<Ticks> {
         matches!(self, Verdict::Allowed { .. })
     }
 
-    /// A refusal until a known wait has passed; for ever if that wait outlasts time itself.
+    /// The verdict about so many units of a limit that counts: refused until a known wait has passed, and for ever if that
+    /// wait outlasts time itself or the limit never holds so many.
     #[inline]
-    pub(crate) const fn denied_for(wait: Option<Ticks>) -> Verdict<Ticks> {
-        match wait {
-            Some(retry_after) => Verdict::Denied { retry_after },
-            None => Verdict::Impossible,
+    pub(crate) fn by_count(
+        units: u64,
+        limit: u64,
+        remaining: u64,
+        wait: impl FnOnce() -> Option<Ticks>,
+    ) -> Verdict<Ticks> {
+        if units <= remaining {
+            return Verdict::NOW;
         }
+        let wait = if units <= limit { wait() } else { None };
+        wait.map_or(Verdict::Impossible, |retry_after| Verdict::Denied { retry_after })
     }
 }
 

@@ -117,13 +117,10 @@ impl Decisions {
 
     /// The verdict about all together.
     pub fn verdict(&self) -> Verdict {
-        self.binding().map_or(Verdict::Allowed { delay: Duration::ZERO }, |binding| {
-            if self.is_allowed() {
-                Verdict::Allowed { delay: self.delay().unwrap_or_default() }
-            } else {
-                self.each[binding].verdict()
-            }
-        })
+        match (self.delay(), self.binding()) {
+            (None, Some(binding)) => self.each[binding].verdict(),
+            (delay, _) => Verdict::Allowed { delay: delay.unwrap_or_default() },
+        }
     }
 
     /// How long an allowed action has to wait: as long as the slowest limit says; `None` if it was refused.

@@ -127,12 +127,7 @@ impl History {
     /// Returns true while counts of predecessors can matter to a key: until one full refill of the limit after the
     /// change. Holders of permits are one set whatever the numbers, so of those nothing is ever carried.
     pub fn matters_at(&self, limit: &Limit, now: Timestamp) -> bool {
-        self.matters_to(limit.terms(), now)
-    }
-
-    /// [`History::matters_at`] for stores.
-    pub(crate) fn matters_to(&self, terms: &Terms, now: Timestamp) -> bool {
-        now < self.matters_until(terms)
+        now < self.matters_until(limit.terms())
     }
 
     /// The time from which on counts of predecessors matter to no key.
@@ -166,7 +161,7 @@ impl History {
         mut state_of: impl FnMut(usize, &Predecessor) -> State,
     ) -> Begun {
         let mut begun = Begun::FULL;
-        if !self.matters_to(terms, now) {
+        if now >= self.matters_until(terms) {
             return begun;
         }
         for (index, predecessor) in self.before.iter().enumerate() {
@@ -211,7 +206,7 @@ impl History {
         state_of: impl FnMut(usize, &Predecessor) -> State,
     ) -> Decision {
         let clear_at = terms.clear_at(state).max(now);
-        if !self.matters_to(terms, clear_at) {
+        if clear_at >= self.matters_until(terms) {
             return decision;
         }
         let begun = self.begin_terms(terms, clear_at, state_of);

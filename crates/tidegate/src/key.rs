@@ -318,31 +318,13 @@ impl KeyPart for IpAddr {
     }
 }
 
-/// Hands over a number or an address as text, without allocating.
+/// Hands over a number or an address as text, without allocating: an IPv6 address has at most 39 characters, a number of
+/// 128 bits and its sign 40.
 fn written(part: &impl fmt::Display, use_bytes: &mut dyn FnMut(&[u8])) {
-    let mut text = ShortText { bytes: [0; ShortText::MOST], length: 0 };
+    let mut text = ByteWriter::<40>::new();
     match write!(text, "{part}") {
-        Ok(()) => use_bytes(&text.bytes[..text.length]),
-        Err(fmt::Error) => unreachable!("no number and no address is longer than that"),
-    }
-}
-
-struct ShortText {
-    bytes: [u8; ShortText::MOST],
-    length: usize,
-}
-
-impl ShortText {
-    /// An IPv6 address has at most 39 characters, a number of 128 bits and its sign 40.
-    const MOST: usize = 40;
-}
-
-impl fmt::Write for ShortText {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let end = self.length + text.len();
-        self.bytes.get_mut(self.length..end).ok_or(fmt::Error)?.copy_from_slice(text.as_bytes());
-        self.length = end;
-        Ok(())
+        Ok(()) => use_bytes(text.bytes()),
+        Err(fmt::Error) => unreachable!("numbers and addresses write what they are given"),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::algorithm::Concurrency;
-use crate::asking::IntoAsk;
+use crate::ask::IntoAsk;
 use crate::decision::{Decision, PermitId};
 use crate::key::IntoKey;
 use crate::limit::Limit;
@@ -184,6 +184,6 @@ impl Kind for OfPermits {
     type Passed = Permit;
 
     fn passed(request: &KeyRequest<OfPermits>, passed: Passed) -> Permit {
-        Permit::of(&request.kind.0, &request.name, passed.decision())
+        Permit::of(&request.kind.0, &request.name, passed.waited.decision)
     }
 }

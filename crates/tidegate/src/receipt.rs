@@ -29,6 +29,20 @@ pub struct Receipt {
 }
 
 impl Receipt {
+    /// The receipt of a take that is remembered under this instant.
+    pub(crate) const fn new(cost: Cost, at: Timestamp, clear_at: Timestamp) -> Receipt {
+        Receipt {
+            algorithm: None,
+            cost,
+            at,
+            clear_at,
+            paid: Ticks::ZERO,
+            permit: None,
+            shared: false,
+            era: 0,
+        }
+    }
+
     /// The same proof, for whoever has to try the same giving back once more.
     pub(crate) fn copy(&self) -> Receipt {
         let Receipt { algorithm, cost, at, clear_at, paid, permit, shared, era } = *self;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::decision::{Decision, Room, Verdict};
 use crate::time::Ticks;
+use crate::wait::Cause;
 
 /// An action was refused, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,13 +15,18 @@ pub struct Refusal {
     reason: Reason,
 }
 
+/// The reason of a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reason {
+pub(crate) enum Reason {
+    /// The limit said no.
     Limit,
+    /// Too many are waiting already.
     LineFull,
-    TimedOut,
-    NoTimer,
+    /// Its wait was cut short.
+    CutShort(Cause),
+    /// There is no capacity, whoever asks.
     Overloaded,
+    /// Newer ones took its place in the line.
     PushedOut,
 }
 
@@ -30,19 +36,9 @@ impl Refusal {
         Refusal { decision, reason: Reason::Limit }
     }
 
-    /// Too many are waiting already.
-    pub(crate) const fn line_full(decision: Decision) -> Refusal {
-        Refusal { decision, reason: Reason::LineFull }
-    }
-
-    /// The time that the asker gave is over.
-    pub(crate) const fn timed_out(decision: Decision) -> Refusal {
-        Refusal { decision, reason: Reason::TimedOut }
-    }
-
-    /// The system would not start the thread that wakes those who wait.
-    pub(crate) const fn no_timer(decision: Decision) -> Refusal {
-        Refusal { decision, reason: Reason::NoTimer }
+    /// The decision stands for this reason.
+    pub(crate) const fn because(reason: Reason, decision: Decision) -> Refusal {
+        Refusal { decision, reason }
     }
 
     /// There is no capacity, whoever asks: so many may be in flight, and nobody more before this wait is over.
@@ -50,11 +46,6 @@ impl Refusal {
         let verdict = Verdict::Denied { retry_after };
         let decision = Decision::new(verdict, limit, Room::of_units(0), retry_after);
         Refusal { decision, reason: Reason::Overloaded }
-    }
-
-    /// Newer ones took its place in the line.
-    pub(crate) const fn pushed_out(decision: Decision) -> Refusal {
-        Refusal { decision, reason: Reason::PushedOut }
     }
 
     /// The wait after which it would pass if nobody else spends meanwhile; `None` if it never can.
@@ -74,7 +65,7 @@ impl Refusal {
 
     /// Whether it waited as long as it was willing to, in vain.
     pub const fn is_timed_out(&self) -> bool {
-        matches!(self.reason, Reason::TimedOut)
+        matches!(self.reason, Reason::CutShort(Cause::TimedOut))
     }
 
     /// Whether there was no capacity for anybody, at once and without waiting. Nobody knows when a place
@@ -101,32 +92,27 @@ impl Refusal {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.reason {
-            Reason::LineFull => {
-                return out.write_str("refused: too many are waiting already; try again later");
+        let (decision, verdict) = (&self.decision, self.decision.verdict());
+        out.write_str(match (self.reason, verdict) {
+            (Reason::LineFull, _) => "refused: too many are waiting already; try again later",
+            (Reason::CutShort(Cause::TimedOut), _) => "refused: it was not let through in the time it had",
+            (Reason::CutShort(Cause::NoTimer), _) => {
+                "refused: the system starts no more threads, so nobody can be woken"
             }
-            Reason::TimedOut => return out.write_str("refused: it was not let through in the time it had"),
-            Reason::NoTimer => {
-                return out.write_str("refused: the system starts no more threads, so nobody can be woken");
+            (Reason::Overloaded, _) => "refused: there is no capacity for more now; try again later",
+            (Reason::PushedOut, _) => "refused: others took its place in the line; try again later",
+            (Reason::Limit, Verdict::Denied { .. }) if decision.is_store_full() => {
+                "refused: the store has no room for another subject; raise max_keys or max_bytes"
             }
-            Reason::Overloaded => {
-                return out.write_str("refused: there is no capacity for more now; try again later");
+            (Reason::Limit, Verdict::Denied { retry_after }) => {
+                return write!(out, "refused: try again in {retry_after:?}");
             }
-            Reason::PushedOut => {
-                return out.write_str("refused: others took its place in the line; try again later");
+            (Reason::Limit, Verdict::Impossible) => {
+                let limit = decision.limit();
+                return write!(out, "refused: this cost can never pass; at most {limit} can at once");
             }
-            Reason::Limit => {}
-        }
-        match self.decision.verdict() {
-            Verdict::Denied { .. } if self.decision.is_store_full() => out
-                .write_str("refused: the store has no room for another subject; raise max_keys or max_bytes"),
-            Verdict::Denied { retry_after } => write!(out, "refused: try again in {retry_after:?}"),
-            Verdict::Impossible => {
-                let limit = self.decision.limit();
-                write!(out, "refused: this cost can never pass; at most {limit} can at once")
-            }
-            Verdict::Allowed { .. } => out.write_str("refused"),
-        }
+            (Reason::Limit, Verdict::Allowed { .. }) => "refused",
+        })
     }
 }
 
@@ -136,6 +122,41 @@ impl Decision {
     /// The decision, or the refusal, for `?`.
     pub const fn into_result(self) -> Result<Decision, Refusal> {
         if self.is_allowed() { Ok(self) } else { Err(Refusal::of(self)) }
+    }
+}
+
+/// What a refusal can become when a function that is held to a limit has to return something.
+///
+/// Every `Result` whose error is made of a [`Refusal`] is such a value; other types say here what they become.
+///
+/// ```
+/// use tidegate::{FromRefusal, Refusal};
+///
+/// enum Answer {
+///     Page(String),
+///     TooMany,
+/// }
+///
+/// impl FromRefusal for Answer {
+///     fn from_refusal(_: Refusal) -> Answer {
+///         Answer::TooMany
+///     }
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "a refusal cannot become `{Self}`, which this function returns",
+    label = "nothing says what to return when the limit refuses",
+    note = "return a `Result<_, E>` where `E` is `tidegate::Refusal` or has `From<tidegate::Refusal>`",
+    note = "or say what to return instead: `otherwise = |refusal| …`, or `otherwise = some_function`"
+)]
+pub trait FromRefusal {
+    /// What is returned in place of what was refused.
+    fn from_refusal(refusal: Refusal) -> Self;
+}
+
+impl<T, E: From<Refusal>> FromRefusal for Result<T, E> {
+    fn from_refusal(refusal: Refusal) -> Result<T, E> {
+        Err(E::from(refusal))
     }
 }
 
@@ -166,11 +187,11 @@ mod tests {
         let decision = Limit::per_second(1).peek(&State::default(), Timestamp::EPOCH, Ask::ONE);
         let reasons = [
             (Refusal::of(decision), [false, false, false, false]),
-            (Refusal::line_full(decision), [true, false, false, false]),
-            (Refusal::timed_out(decision), [false, true, false, false]),
+            (Refusal::because(Reason::LineFull, decision), [true, false, false, false]),
+            (Refusal::because(Reason::CutShort(Cause::TimedOut), decision), [false, true, false, false]),
             (Refusal::overloaded(7, Ticks::new(16)), [false, false, true, false]),
-            (Refusal::pushed_out(decision), [false, false, false, true]),
-            (Refusal::no_timer(decision), [false, false, false, false]),
+            (Refusal::because(Reason::PushedOut, decision), [false, false, false, true]),
+            (Refusal::because(Reason::CutShort(Cause::NoTimer), decision), [false, false, false, false]),
         ];
         let texts: std::collections::HashSet<_> =
             reasons.iter().map(|(refusal, _)| refusal.to_string()).collect();

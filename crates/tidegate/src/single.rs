@@ -10,11 +10,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::algorithm::{Decide, State};
-use crate::ask::{Adjusted, Adjustment, Ask, Cost};
-use crate::asking::ask_for;
+use crate::ask::{Adjusted, Adjustment, Ask, Cost, ask_for};
 use crate::decision::Decision;
-use crate::limit::{Limit, LimitError, Terms};
-use crate::receipt::Receipt;
+use crate::limit::{Limit, Terms};
 use crate::store::name::{Account, Name, Namespace};
 use crate::store::receipts::Receipts;
 use crate::store::{OpenReceipt, nonce_for};
@@ -54,15 +52,6 @@ struct Inner {
 /// The word of a state that is behind the lock. A state that happens to be this word moves there, too.
 const MOVED: u64 = u64::MAX;
 
-/// The limit whose state is touched.
-#[derive(Clone, Copy)]
-enum Whose<'a> {
-    /// The limit in force.
-    InForce,
-    /// The limit of an account, which may have been replaced since; the one in force if that was long ago.
-    Of(&'a Terms),
-}
-
 impl Single {
     /// A limiter of one subject.
     pub fn new(limit: Limit) -> Single {
@@ -97,7 +86,7 @@ impl Single {
 
     /// The same, as of now: a pacer has nothing saved.
     pub(crate) fn begun(self) -> Single {
-        self.inner.touch(Whose::InForce, None, |terms, state, now| *state = terms.state_begun_at(now));
+        self.inner.touch(None, None, |terms, state, now| *state = terms.state_begun_at(now));
         self
     }
 
@@ -128,24 +117,19 @@ impl Single {
 
     /// Decides like [`Single::admit_with`]; with the take, if it was allowed, by which just that take can be refunded.
     pub fn admit_tracked(&self, ask: Ask) -> (Decision, Option<TrackedTake>) {
-        let account = self.inner.account(&nobody());
-        if !self.inner.queue.is_empty()
-            && let Some(wait) = self.inner.queue.wait_behind(&*self.inner, &nobody(), ask)
-        {
-            return (self.inner.peek(ask).put_off(wait), None);
+        if let Some(decision) = self.inner.put_off(ask) {
+            return (decision, None);
         }
-        let take = |terms: &Terms, state: &mut State, now| terms.decide(state, now, ask, nonce_for(terms));
-        let (decision, receipt) = self.inner.take_tracked(&account, ask, None, take);
+        let account = self.inner.account(&nobody());
+        let asked = WaiterAsk { ask, is_tracked: true };
+        let (decision, receipt) = self.inner.take(&account, asked, None, Terms::decide);
         let take = decision.is_allowed().then(|| TrackedTake::new(self.target(), account, receipt));
         (decision, take)
     }
 
     #[cold]
     fn admit_behind(&self, ask: Ask) -> Decision {
-        match self.inner.queue.wait_behind(&*self.inner, &nobody(), ask) {
-            Some(wait) => self.inner.peek(ask).put_off(wait),
-            None => self.inner.spend_by_any(ask),
-        }
+        self.inner.put_off(ask).unwrap_or_else(|| self.inner.spend_by_any(ask))
     }
 
     /// What [`Single::admit`] would say, without spending.
@@ -157,12 +141,7 @@ impl Single {
     /// What [`Single::admit_with`] would say, without spending.
     #[must_use = "a decision that nobody reads limits nobody"]
     pub fn peek_with(&self, ask: Ask) -> Decision {
-        let decision = self.inner.peek(ask);
-        if self.inner.queue.is_empty() {
-            return decision;
-        }
-        let wait = self.inner.queue.wait_behind(&*self.inner, &nobody(), ask);
-        wait.map_or(decision, |wait| decision.put_off(wait))
+        self.inner.put_off(ask).unwrap_or_else(|| self.inner.peek(ask))
     }
 
     /// Gives back what was not used, at most what is owed.
@@ -178,9 +157,8 @@ impl Single {
     fn adjust(&self, units: u64, adjustment: impl FnOnce(Cost) -> Adjustment) -> Adjusted {
         let Ok(cost) = Cost::new(units) else { return Adjusted::Whole };
         let adjustment = adjustment(cost);
-        let adjust = || {
-            self.inner.touch(Whose::InForce, None, |terms, state, now| terms.adjust(state, now, adjustment))
-        };
+        let adjust =
+            || self.inner.touch(None, None, |terms, state, now| terms.adjust(state, now, adjustment));
         let adjusted = match adjustment {
             Adjustment::Charge(_) => adjust(),
             Adjustment::Refund(_) => self.inner.receipts.without(&self.inner.account(&nobody()), adjust),
@@ -205,14 +183,10 @@ impl Single {
 
     /// Puts another limit in force; what was used stays used, in units.
     pub fn set_limit(&self, limit: Limit) {
-        let replace = || self.inner.replace_limit(|_| Ok::<_, Infallible>(limit));
-        let Ok(()) = self.inner.queue.replace_limit(&self.target(), replace);
+        let Ok(()) = self.change_limit(|_| Ok::<_, Infallible>(limit));
     }
 
-    pub(crate) fn change_limit(
-        &self,
-        change: impl FnOnce(Limit) -> Result<Limit, LimitError>,
-    ) -> Result<(), LimitError> {
+    pub(crate) fn change_limit<E>(&self, change: impl FnOnce(Limit) -> Result<Limit, E>) -> Result<(), E> {
         self.inner.queue.replace_limit(&self.target(), || self.inner.replace_limit(change))
     }
 
@@ -257,7 +231,7 @@ impl Inner {
 
     #[inline(never)]
     fn spend_by_any(&self, ask: Ask) -> Decision {
-        self.touch(Whose::InForce, None, |terms, state, now| terms.decide(state, now, ask, nonce_for(terms)))
+        self.touch(None, None, |terms, state, now| terms.decide(state, now, ask, nonce_for(terms)))
     }
 
     /// Locks the states, that of the first limit among them.
@@ -281,42 +255,45 @@ impl Inner {
         Ok(())
     }
 
-    /// Takes as `take` says, under the lock of the open receipts.
-    fn take_tracked(
+    /// Takes as `decide` says, with a receipt; if the take is tracked, under the lock of the open receipts.
+    fn take(
         &self,
         account: &Account,
-        ask: Ask,
+        WaiterAsk { ask, is_tracked }: WaiterAsk,
         at: Option<Timestamp>,
-        take: impl Fn(&Terms, &mut State, Timestamp) -> Decision,
+        decide: impl Fn(&Terms, &mut State, Timestamp, Ask, u64) -> Decision,
     ) -> (Decision, Option<OpenReceipt>) {
-        self.receipts.tracking(
-            account,
-            || self.clock.now(),
-            || self.take_with_receipt(account, ask, at, take),
-        )
+        let take = || {
+            self.touch(Some(account.terms()), at, |terms, state, now| {
+                let decision = decide(terms, state, now, ask, nonce_for(terms));
+                (decision, terms.receipt(state, now, ask, &decision))
+            })
+        };
+        let now = || self.clock.now();
+        match is_tracked {
+            true => self.receipts.tracking(account, now, take),
+            false => self.receipts.noting(account, now, take),
+        }
     }
 
-    fn take_with_receipt(
-        &self,
-        account: &Account,
-        ask: Ask,
-        at: Option<Timestamp>,
-        take: impl Fn(&Terms, &mut State, Timestamp) -> Decision,
-    ) -> (Decision, Option<Receipt>) {
-        self.touch(Whose::Of(account.terms()), at, |terms, state, now| {
-            let decision = take(terms, state, now);
-            (decision, terms.receipt(state, now, ask, &decision))
-        })
+    /// The denial of an ask that comes while others wait.
+    fn put_off(&self, ask: Ask) -> Option<Decision> {
+        if self.queue.is_empty() {
+            return None;
+        }
+        let wait = self.queue.wait_behind(self, &nobody(), ask)?;
+        Some(self.peek(ask).put_off(wait))
     }
 
     fn peek(&self, ask: Ask) -> Decision {
-        self.touch(Whose::InForce, None, |terms, state, now| terms.peek(state, now, ask))
+        self.touch(None, None, |terms, state, now| terms.peek(state, now, ask))
     }
 
-    /// Changes the state of a limit, now or as of the given time.
+    /// Changes a state, now or as of the given time: that of the limit of an account, which may have been replaced since,
+    /// or that of the limit in force if there is none or that was long ago.
     fn touch<R>(
         &self,
-        whose: Whose<'_>,
+        account: Option<&Terms>,
         at: Option<Timestamp>,
         mut change: impl FnMut(&Terms, &mut State, Timestamp) -> R,
     ) -> R {
@@ -335,8 +312,8 @@ impl Inner {
         }
         let mut states = self.moved();
         let now = now();
-        let (terms, state) = match whose {
-            Whose::Of(terms) if states.knows(terms) => states.of(terms),
+        let (terms, state) = match account {
+            Some(terms) if states.knows(terms) => states.of(terms),
             _ => states.in_force(),
         };
         change(&terms, state, now)
@@ -349,7 +326,7 @@ impl Inner {
         change: impl FnMut(&Terms, &mut State, Timestamp) -> R,
     ) -> Option<R> {
         let is_kept = self.word.0.load(Ordering::Acquire) != MOVED || self.states.lock().knows(terms);
-        is_kept.then(|| self.touch(Whose::Of(terms), None, change))
+        is_kept.then(|| self.touch(Some(terms), None, change))
     }
 }
 
@@ -394,7 +371,7 @@ impl WaitTarget for Inner {
     }
 
     fn take_if_free(&self, account: &Account, ask: Ask) -> Decision {
-        self.touch(Whose::Of(account.terms()), None, |terms, state, now| {
+        self.touch(Some(account.terms()), None, |terms, state, now| {
             terms.decide_if_free(state, now, ask, nonce_for(terms))
         })
     }
@@ -402,16 +379,10 @@ impl WaitTarget for Inner {
     fn take_for_waiter(
         &self,
         account: &Account,
-        WaiterAsk { ask, is_tracked }: WaiterAsk,
+        asked: WaiterAsk,
         at: Option<Timestamp>,
     ) -> (Decision, Option<OpenReceipt>) {
-        let take =
-            |terms: &Terms, state: &mut State, now| terms.decide_if_free(state, now, ask, nonce_for(terms));
-        if is_tracked {
-            return self.take_tracked(account, ask, at, take);
-        }
-        let take = || self.take_with_receipt(account, ask, at, take);
-        self.receipts.noting(account, || self.clock.now(), take)
+        self.take(account, asked, at, Terms::decide_if_free)
     }
 
     fn refund(&self, account: &Account, receipt: &mut OpenReceipt, cost: Option<Cost>) -> Adjusted {
@@ -434,11 +405,11 @@ impl WaitTarget for Inner {
     }
 
     fn look(&self, account: &Account, ask: Ask) -> Decision {
-        self.touch(Whose::Of(account.terms()), None, |terms, state, now| terms.peek(state, now, ask))
+        self.touch(Some(account.terms()), None, |terms, state, now| terms.peek(state, now, ask))
     }
 
     fn state(&self, account: &Account) -> State {
-        self.touch(Whose::Of(account.terms()), None, |_, state, _| state.clone())
+        self.touch(Some(account.terms()), None, |_, state, _| state.clone())
     }
 }
 

@@ -105,6 +105,13 @@ impl<const N: usize> ByteWriter<N> {
     }
 }
 
+impl<const N: usize> std::fmt::Write for ByteWriter<N> {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        self.write(text.as_bytes());
+        Ok(())
+    }
+}
+
 #[cfg(all(test, not(tidegate_models)))]
 mod tests {
     use super::*;

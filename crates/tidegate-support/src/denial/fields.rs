@@ -3,17 +3,16 @@
 //! `Ietf` is draft-ietf-httpapi-ratelimit-headers-10; its strings and integers are those of RFC 9651.
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
-use tidegate::{Decision, Limit};
+use tidegate::{Algorithm, Ask, Decision, Limit, State, Timestamp};
 
 use super::header_buf::{HeaderBuf, StackBuf, put_number};
-use super::policy::{policy_value_on, regained_in_seconds};
 use crate::rounding::{ceil_seconds, in_seconds, retry_after};
 
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 
 /// The largest integer that a structured field can have.
-pub(super) const MAX_INTEGER: u64 = 999_999_999_999_999;
+const MAX_INTEGER: u64 = 999_999_999_999_999;
 
 /// The header fields that report the remaining quota.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -186,7 +185,7 @@ fn remaining(out: &mut impl HeaderBuf, name: &str, remaining: u64, seconds: u64)
 
 /// Appends texts, each with a number behind it.
 #[inline]
-pub(super) fn put_parts<const PARTS: usize>(out: &mut impl HeaderBuf, parts: [(&str, u64); PARTS]) {
+fn put_parts<const PARTS: usize>(out: &mut impl HeaderBuf, parts: [(&str, u64); PARTS]) {
     for (text, number) in parts {
         out.put(text.as_bytes());
         put_number(out, number);
@@ -200,6 +199,29 @@ fn number_on(out: &mut impl HeaderBuf, number: u64) -> HeaderValue {
     out.value()
 }
 
+/// Returns the value of `RateLimit-Policy`, such as `"api";q=15;w=30`: the most that passes at one instant, its unit
+/// unless it is requests, and the whole seconds in which all of it is regained.
+pub fn policy_value(name: &str, limit: &Limit) -> HeaderValue {
+    policy_value_on(&mut StackBuf::new(), name, limit)
+}
+
+fn policy_value_on(out: &mut impl HeaderBuf, name: &str, limit: &Limit) -> HeaderValue {
+    let most = limit.peek(&State::default(), Timestamp::EPOCH, Ask::ONE).limit();
+    out.put(b"\"");
+    out.put(name.as_bytes());
+    put_parts(out, [("\";q=", most.min(MAX_INTEGER))]);
+    if limit.algorithm() == Algorithm::Concurrency {
+        out.put(b";qu=\"concurrent-requests\"");
+    }
+    put_parts(out, [(";w=", regained_in_seconds(limit))]);
+    out.value()
+}
+
+/// The whole seconds in which everything is regained, at least one.
+fn regained_in_seconds(limit: &Limit) -> u64 {
+    ceil_seconds(limit.regained_in()).max(1)
+}
+
 /// Seconds by the wall clock, rounded up, for a dialect that has a date; nothing is decided by it.
 #[expect(clippy::disallowed_methods, reason = "this dialect prints a time of day")]
 fn since_1970() -> u64 {
@@ -209,11 +231,21 @@ fn since_1970() -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use bytes::BytesMut;
-    use tidegate::{Ask, State, Timestamp};
-
-    use super::super::policy_value;
     use super::*;
+    use bytes::BytesMut;
+
+    fn policy_of(text: &str) -> String {
+        policy_value("api", &text.parse().unwrap()).to_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn a_limit_has_its_amount_and_the_seconds_in_which_it_is_regained() {
+        assert_eq!(policy_of("30/60s burst 15"), "\"api\";q=15;w=30");
+        assert_eq!(policy_of("10/s burst 15"), "\"api\";q=15;w=2");
+        assert_eq!(policy_of("10/s burst 1"), "\"api\";q=1;w=1");
+        assert_eq!(policy_of("8/30s concurrency"), "\"api\";q=8;qu=\"concurrent-requests\";w=30");
+        assert_eq!(policy_of("unlimited pacer"), "\"api\";q=999999999999999;w=1");
+    }
 
     #[test]
     fn the_window_of_a_policy_is_read_past_whatever_its_name_says() {

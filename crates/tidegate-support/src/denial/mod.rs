@@ -2,10 +2,10 @@
 
 mod fields;
 mod header_buf;
-mod policy;
 mod problem;
 
-pub use fields::{Dialect, LimitStatus, PolicyHeader, put_fields, put_fields_on, put_remaining};
+pub use fields::{
+    Dialect, LimitStatus, PolicyHeader, policy_value, put_fields, put_fields_on, put_remaining,
+};
 pub use header_buf::{HeaderBuf, put_number};
-pub use policy::policy_value;
 pub use problem::{Problem, ProblemKind, put_json, put_violated};

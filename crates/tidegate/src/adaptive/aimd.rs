@@ -15,10 +15,9 @@
 //! [`slow_after`](super::Adapt::slow_after), half of the deadline, say; without that, answers are always almost as
 //! late as they may be, and where there are no losses at all the limit ends at its upper bound.
 
+use super::Settled;
 use super::level::Level;
-use super::losses::Losses;
 use super::round::Tally;
-use super::{Adapt, Settled};
 
 /// A place more per so many rounds without a loss, near the edge.
 const PATIENCE: u64 = 8;
@@ -26,8 +25,6 @@ const PATIENCE: u64 = 8;
 /// The state of the algorithm.
 #[derive(Clone, Debug)]
 pub(super) struct Aimd {
-    level: Level,
-    losses: Losses,
     /// The limit at which the last loss was.
     edge: u64,
     /// Rounds without a loss since then.
@@ -35,40 +32,30 @@ pub(super) struct Aimd {
 }
 
 impl Aimd {
-    pub(super) fn new(adapt: &Adapt) -> Aimd {
-        Aimd { level: Level::new(adapt), losses: Losses::new(adapt), edge: u64::MAX, calm: 0 }
-    }
+    pub(super) const START: Aimd = Aimd { edge: u64::MAX, calm: 0 };
 
-    pub(super) fn limit(&self) -> u64 {
-        self.level.places()
-    }
-
-    pub(super) fn settle(&mut self, tally: &Tally) -> Settled {
-        let before = self.level.places();
-        if self.losses.cut(&mut self.level, tally) {
+    /// Moves a limit after a round, unless losses have cut it from so many places.
+    pub(super) fn settle(&mut self, level: &mut Level, cut_from: Option<u64>, tally: &Tally) -> Settled {
+        if let Some(before) = cut_from {
             (self.edge, self.calm) = (before, 0);
             return Settled::Cut;
         }
         self.calm = self.calm.saturating_add(1);
-        if tally.is_near(before) {
-            self.level.raise(self.step());
+        if tally.is_near(level.places()) {
+            let (is_far, root) = (level.places() < self.edge - self.edge / 4, level.root());
+            level.raise(if is_far { root } else { (self.calm / PATIENCE + 1).min(root) });
         }
         Settled::Smooth
-    }
-
-    fn step(&self) -> u64 {
-        let is_far = self.level.places() < self.edge - self.edge / 4;
-        let root = self.level.root();
-        if is_far { root } else { (self.calm / PATIENCE + 1).min(root) }
     }
 }
 
 #[cfg(all(test, not(tidegate_models)))]
 mod tests {
     use super::*;
+    use crate::adaptive::{Adapt, Estimator};
 
-    fn aimd(start: u64) -> Aimd {
-        Aimd::new(&Adapt::aimd(1..=1000).starting_at(start))
+    fn aimd(start: u64) -> Estimator {
+        Estimator::new(&Adapt::aimd(1..=1000).starting_at(start))
     }
 
     fn tally(done: u64, lost: u64, peak: u64) -> Tally {

@@ -22,7 +22,7 @@ pub(super) struct Base {
     latency: Option<Ticks>,
     every: u64,
     rounds_left: u64,
-    is_resting: bool,
+    pub(super) is_resting: bool,
     /// The limit at the last rest.
     places: u64,
 }
@@ -30,10 +30,6 @@ pub(super) struct Base {
 impl Base {
     pub(super) fn new(every: u64) -> Base {
         Base { latency: None, every, rounds_left: SOON.min(every), is_resting: false, places: 0 }
-    }
-
-    pub(super) fn is_resting(&self) -> bool {
-        self.is_resting
     }
 
     /// Takes what a round measured into account. The latency with little in flight, if one is known.
@@ -152,13 +148,13 @@ mod tests {
     fn a_rest_replaces_what_was_measured_long_ago() {
         let mut base = Base::new(40);
         rounds(&mut base, 8, 100);
-        assert!(base.is_resting());
+        assert!(base.is_resting);
         assert_eq!(rounds(&mut base, 1, 130), 115, "what is alike is averaged");
         rounds(&mut base, 40, 1000);
-        assert!(base.is_resting());
+        assert!(base.is_resting);
         assert_eq!(rounds(&mut base, 1, 1000), 1000, "the service has become slower");
         rounds(&mut base, 8, 1000);
-        assert!(base.is_resting(), "and is looked at again soon");
+        assert!(base.is_resting, "and is looked at again soon");
     }
 
     #[test]

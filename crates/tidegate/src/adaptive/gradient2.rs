@@ -21,7 +21,7 @@ use crate::time::Ticks;
 
 /// Moves a limit after a round, by the latencies with little in flight and now.
 pub(super) fn follow(level: &mut Level, base: Ticks, now: Ticks, tally: &Tally) -> Settled {
-    let (own, room) = (u128::from(level.parts()), u128::from(level.root()) * u128::from(ONE));
+    let (own, room) = (u128::from(level.parts), u128::from(level.root()) * u128::from(ONE));
     let target = own * u128::from(gradient(base, now)) / u128::from(ONE) + room;
     if target < own {
         level.approach(target);

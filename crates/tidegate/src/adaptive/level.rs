@@ -10,7 +10,7 @@ pub(super) const ONE: u64 = 1 << 16;
 /// How many may be in flight, in 65,536ths of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Level {
-    parts: u64,
+    pub(super) parts: u64,
     min: u64,
     max: u64,
 }
@@ -55,11 +55,6 @@ impl Level {
         self.set(u128::from(self.parts).saturating_add(parts) / 2);
     }
 
-    /// In 65,536ths of a place.
-    pub(super) fn parts(self) -> u64 {
-        self.parts
-    }
-
     fn set(&mut self, parts: u128) {
         let bounded = parts.clamp(u128::from(self.min * ONE), u128::from(self.max * ONE));
         self.parts = u64::try_from(bounded).unwrap_or(self.max * ONE);
@@ -94,8 +89,8 @@ mod tests {
         slow.scale(9, 10);
         slow.scale(9, 10);
         slow.scale(9, 10);
-        assert_eq!((slow.places(), slow.parts() * 1000 / ONE), (7, 7289));
+        assert_eq!((slow.places(), slow.parts * 1000 / ONE), (7, 7289));
         slow.approach(u128::from(10 * ONE));
-        assert_eq!(slow.parts() * 1000 / ONE, 8644);
+        assert_eq!(slow.parts * 1000 / ONE, 8644);
     }
 }

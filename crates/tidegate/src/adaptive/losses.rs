@@ -6,38 +6,18 @@
 use super::Adapt;
 use super::level::Level;
 use super::round::Tally;
-use crate::time::Ticks;
 
 /// At least this is left, in a hundred, even if all were lost: they may have been lost to something else.
 const LEAST_LEFT: u64 = 33;
 
-/// When and by how much losses cut.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Losses {
-    tolerated_percent: u64,
-    cut_percent: u64,
-    slow_after: Ticks,
-}
-
-impl Losses {
-    pub(super) fn new(adapt: &Adapt) -> Losses {
-        Losses {
-            tolerated_percent: adapt.lost_percent,
-            cut_percent: adapt.cut_percent,
-            slow_after: adapt.slow_after,
-        }
+/// Cuts the limit if too much was lost: to a part of what was answered. Returns true if it did.
+pub(super) fn cut(adapt: &Adapt, level: &mut Level, tally: &Tally) -> bool {
+    if !tally.is_lossy(adapt.lost_percent) && !tally.is_slow(adapt.slow_after) {
+        return false;
     }
-
-    /// Cuts the limit if too much was lost: to a part of what was answered. Whether it did.
-    pub(super) fn cut(&self, level: &mut Level, tally: &Tally) -> bool {
-        let is_lossy = tally.is_lossy(self.tolerated_percent);
-        if !is_lossy && !tally.is_slow(self.slow_after) {
-            return false;
-        }
-        let left = self.cut_percent * tally.answered_percent() / 100;
-        level.scale(left.max(LEAST_LEFT.min(self.cut_percent)), 100);
-        true
-    }
+    let left = adapt.cut_percent * tally.answered_percent() / 100;
+    level.scale(left.max(LEAST_LEFT.min(adapt.cut_percent)), 100);
+    true
 }
 
 #[cfg(all(test, not(tidegate_models)))]
@@ -50,7 +30,7 @@ mod tests {
         let adapt = adapt.starting_at(100);
         let mut level = Level::new(&adapt);
         let latency = (done > 0).then_some(Latency::exactly(160_000_000));
-        Losses::new(&adapt).cut(&mut level, &Tally { latency, done, lost, rounds: 1, peak: 100 });
+        cut(&adapt, &mut level, &Tally { latency, done, lost, rounds: 1, peak: 100 });
         level.places()
     }
 

@@ -12,26 +12,16 @@
 //!
 //! - What was used is carried in units, rounded up, whatever a unit costs under either limit.
 //! - It is clamped to what the new limit could owe at the change: a lowered limit denies for at most one full
-//!   refill of its own, and [`Carry::longest_carried`] after the change nothing of it is left.
+//!   refill of its own, and [`Stored::longest_carried`] after the change nothing of it is left.
 //! - The function is pure and the old state is left alone. It gives the same result as long as the old state is
 //!   the same, so denials and peeks have nothing to write.
 //! - Bits that no limit could have left are carried like the nearest that it could: never a panic, and an overflow
 //!   only denies.
 
-use super::state::Kept;
-use super::{Decide, State};
+use super::State;
+use super::state::{Kept, Stored};
 use crate::limit::Terms;
-use crate::time::{Ticks, Timestamp};
-
-/// An algorithm whose counts can be carried over to other numbers.
-pub(crate) trait Carry: Decide {
-    /// The state under these numbers of a key that has this state under `old`; none if nothing is in use at the
-    /// change.
-    fn carry(&self, old: &Self, state: &Self::State, changed_at: Timestamp) -> Option<Self::State>;
-
-    /// The longest time after a change for which a carried state matters.
-    fn longest_carried(&self) -> Ticks;
-}
+use crate::time::Timestamp;
 
 /// The state under the limit `new` of a key that has this state under `old`. Nothing is carried between different
 /// algorithms.
@@ -48,7 +38,7 @@ pub(crate) fn carry(old: &Terms, state: &State, changed_at: Timestamp, new: &Ter
     }
 }
 
-fn carry_into<A: Carry + Kept>(old: &A, state: &State, changed_at: Timestamp, new: &A) -> State {
+fn carry_into<A: Stored + Kept>(old: &A, state: &State, changed_at: Timestamp, new: &A) -> State {
     let carried = match old.seen(state) {
         Some(seen) => new.carry(old, seen, changed_at),
         None => new.carry(old, &A::State::default(), changed_at),

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 
 use super::journal::Journal;
 use super::state::Stored;
-use super::{Carry, Decide, Packed, Words};
+use super::{Decide, Words};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, PermitId, Room, Verdict};
 use crate::limit::Problem;
@@ -122,19 +122,19 @@ impl Concurrency {
     }
 
     fn judge(&self, settled: &Settled<'_>, ask: Ask) -> Verdict<Ticks> {
-        if ask.units() > self.max || settled.now == Timestamp::LAST {
+        if settled.now == Timestamp::LAST {
             return Verdict::Impossible;
         }
-        if ask.units() <= self.max.saturating_sub(settled.in_flight) {
-            return Verdict::NOW;
-        }
-        let mut places = settled.in_flight + ask.units() - self.max;
-        let enough = settled.leases().take(MOST_LEASES_LOOKED_AT).find(|(_, units)| {
-            places = places.saturating_sub(*units);
-            places == 0
-        });
-        let wait = enough.map_or(settled.longest_lease(), |(until, _)| until.since(settled.now));
-        Verdict::denied_for(Some(wait).filter(|wait| *wait < settled.now.left()))
+        let free = self.max.saturating_sub(settled.in_flight);
+        Verdict::by_count(ask.units(), self.max, free, || {
+            let mut places = settled.in_flight + ask.units() - self.max;
+            let enough = settled.leases().take(MOST_LEASES_LOOKED_AT).find(|(_, units)| {
+                places = places.saturating_sub(*units);
+                places == 0
+            });
+            let wait = enough.map_or(settled.longest_lease(), |(until, _)| until.since(settled.now));
+            Some(wait).filter(|wait| *wait < settled.now.left())
+        })
     }
 
     fn report(&self, verdict: Verdict<Ticks>, settled: &Settled<'_>) -> Decision {
@@ -148,12 +148,12 @@ impl Concurrency {
     pub fn decide_with_nonce(&self, holders: &mut Holders, now: Timestamp, ask: Ask, nonce: u64) -> Decision {
         self.settle(holders, now);
         let verdict = self.judge(&self.settled(holders, now), ask);
-        if !verdict.is_allowed() {
-            return self.report(verdict, &self.settled(holders, now));
-        }
-        match self.enter(holders, now, ask.units(), nonce) {
-            Some(permit) => self.report(verdict, &self.settled(holders, now)).with_permit(permit),
-            None => self.report(Verdict::Impossible, &self.settled(holders, now)),
+        let permit = if verdict.is_allowed() { self.enter(holders, now, ask.units(), nonce) } else { None };
+        let settled = self.settled(holders, now);
+        match permit {
+            Some(permit) => self.report(verdict, &settled).with_permit(permit),
+            None if verdict.is_allowed() => self.report(Verdict::Impossible, &settled),
+            None => self.report(verdict, &settled),
         }
     }
 
@@ -169,19 +169,23 @@ impl Concurrency {
     }
 }
 
-impl Packed for Concurrency {
+impl Stored for Concurrency {
     fn pack(&self) -> Words {
         [self.max, self.lease.get(), 0, 0, 0]
     }
-}
 
-impl Stored for Concurrency {
-    fn growth(&self, _: &Holders) -> usize {
-        Holders::GROWTH
+    /// Holders are one set whatever the numbers, each with the lease that it was given.
+    fn carry(&self, _: &Concurrency, holders: &Holders, _: Timestamp) -> Option<Holders> {
+        (*holders != Holders::default()).then(|| holders.clone())
     }
 
-    fn growth_at_first(&self) -> usize {
-        size_of::<Holders>() + Holders::GROWTH
+    /// Nothing is carried: the set of holders is the same before and after the change.
+    fn longest_carried(&self) -> Ticks {
+        Ticks::ZERO
+    }
+
+    fn growth(&self, holders: Option<&Holders>) -> usize {
+        Holders::GROWTH + if holders.is_none() { size_of::<Holders>() } else { 0 }
     }
 
     /// Room is made for one more, also when it will be refused.
@@ -195,18 +199,6 @@ impl Stored for Concurrency {
 
     fn most_words(&self) -> usize {
         2 + 3 * (self.max as usize + 1)
-    }
-}
-
-impl Carry for Concurrency {
-    /// Holders are one set whatever the numbers, each with the lease that it was given.
-    fn carry(&self, _: &Concurrency, holders: &Holders, _: Timestamp) -> Option<Holders> {
-        (*holders != Holders::default()).then(|| holders.clone())
-    }
-
-    /// Nothing is carried: the set of holders is the same before and after the change.
-    fn longest_carried(&self) -> Ticks {
-        Ticks::ZERO
     }
 }
 
@@ -234,16 +226,7 @@ impl Decide for Concurrency {
 
     /// The permit of a take that has just been allowed is the newest.
     fn receipt(&self, holders: &Holders, now: Timestamp, cost: Cost) -> Receipt {
-        Receipt {
-            algorithm: None,
-            cost,
-            at: now,
-            clear_at: self.clear_at(holders),
-            paid: Ticks::ZERO,
-            permit: holders.newest,
-            shared: false,
-            era: 0,
-        }
+        Receipt { permit: holders.newest, ..Receipt::new(cost, now, self.clear_at(holders)) }
     }
 
     fn give_back(&self, holders: &mut Holders, now: Timestamp, receipt: Receipt) -> Adjusted {

@@ -23,7 +23,8 @@
 
 use std::num::NonZeroU64;
 
-use super::{Carry, Decide, OneWord};
+use super::state::Stored;
+use super::{Decide, OneWord, Words};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, Room, Verdict};
 use crate::limit::Problem;
@@ -37,6 +38,9 @@ pub(crate) trait Metered {
 
     /// The most that passes at one instant from rest.
     fn limit(&self) -> u64;
+
+    /// The numbers, as [`Stored::pack`] gives them.
+    fn numbers(&self) -> Words;
 
     /// Up to this debt everybody who was allowed has acted.
     fn nobody_waits_within(&self) -> Ticks;
@@ -78,16 +82,7 @@ impl<M: Metered + std::fmt::Debug> Decide for M {
     #[inline]
     fn receipt(&self, clear_at: &Timestamp, now: Timestamp, cost: Cost) -> Receipt {
         let paid = self.debt().price(cost.get()).unwrap_or(Ticks::ZERO);
-        Receipt {
-            algorithm: None,
-            cost,
-            at: now,
-            clear_at: *clear_at,
-            paid,
-            permit: None,
-            shared: false,
-            era: 0,
-        }
+        Receipt { paid, ..Receipt::new(cost, now, *clear_at) }
     }
 
     /// Only the last take comes back, as far as time has not repaid it: those who came later have been told
@@ -154,7 +149,12 @@ impl<M: Metered + std::fmt::Debug> OneWord for M {
     }
 }
 
-impl<M: Metered + std::fmt::Debug> Carry for M {
+impl<M: Metered + std::fmt::Debug> Stored for M {
+    #[inline]
+    fn pack(&self) -> Words {
+        self.numbers()
+    }
+
     fn carry(&self, old: &M, clear_at: &Timestamp, changed_at: Timestamp) -> Option<Timestamp> {
         let carried = self.debt().carried(old.debt(), clear_at.since(changed_at));
         (carried > Ticks::ZERO).then(|| changed_at.saturating_add(carried))
@@ -162,6 +162,10 @@ impl<M: Metered + std::fmt::Debug> Carry for M {
 
     fn longest_carried(&self) -> Ticks {
         self.debt().depth()
+    }
+
+    fn words_after(&self, _: usize) -> usize {
+        1
     }
 }
 
@@ -208,10 +212,10 @@ impl Debt {
         Ok(Debt { interval, capacity, max_debt, deepest })
     }
 
-    /// The numbers, for [`Packed`](super::Packed).
+    /// The numbers of a limit with these prices, for [`Stored::pack`].
     #[inline]
-    pub(super) const fn pack(&self) -> [u64; 3] {
-        [self.interval.get(), self.capacity.get(), self.max_debt.get()]
+    pub(super) const fn pack(&self, limit: u64, undelayed: Ticks) -> Words {
+        [limit, self.interval.get(), self.capacity.get(), self.max_debt.get(), undelayed.get()]
     }
 
     #[inline]
@@ -232,7 +236,7 @@ impl Debt {
 
     /// The time in which so many units are repaid, however many there are.
     #[inline]
-    pub(super) fn time_of(&self, units: u64) -> Ticks {
+    pub(crate) fn time_of(&self, units: u64) -> Ticks {
         Ticks::new(self.interval.get().saturating_mul(units))
     }
 

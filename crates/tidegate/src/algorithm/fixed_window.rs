@@ -28,7 +28,8 @@
 //! before the rounded end, so nothing is lost. Windows of the first hit, those of a few milliseconds and counts
 //! of many millions do not fit.
 
-use super::{Carry, Decide, OneWord, Packed, Words};
+use super::state::Stored;
+use super::{Decide, OneWord, Words};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, Room, Verdict};
 use crate::limit::{Alignment, Problem};
@@ -63,18 +64,8 @@ pub(super) const UNIT: u64 = 1 << COUNT_BITS;
 /// The count of one window, and when that window ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
-    end: Timestamp,
-    count: u64,
-}
-
-impl Window {
-    pub(super) const fn of(end: Timestamp, count: u64) -> Window {
-        Window { end, count }
-    }
-
-    pub(super) const fn words(&self) -> [u64; 2] {
-        [self.end.ticks(), self.count]
-    }
+    pub(super) end: Timestamp,
+    pub(super) count: u64,
 }
 
 impl FixedWindow {
@@ -146,14 +137,8 @@ impl FixedWindow {
     }
 
     fn judge(&self, window: Window, now: Timestamp, ask: Ask) -> Verdict<Ticks> {
-        if ask.units() > self.amount {
-            Verdict::Impossible
-        } else if ask.units() <= self.remaining(window) {
-            Verdict::NOW
-        } else {
-            let next = self.end_after(window.end);
-            Verdict::denied_for(next.map(|_| window.end.since(now)))
-        }
+        let until_next = || self.end_after(window.end).map(|_| window.end.since(now));
+        Verdict::by_count(ask.units(), self.amount, self.remaining(window), until_next)
     }
 
     fn remaining(&self, window: Window) -> u64 {
@@ -178,9 +163,30 @@ impl FixedWindow {
     }
 }
 
-impl Packed for FixedWindow {
+impl Stored for FixedWindow {
     fn pack(&self) -> Words {
         [self.amount, self.period.get(), u64::from(self.alignment == Alignment::FirstHit), self.most, 0]
+    }
+
+    /// The count of the window that the old limit had in force, in the window here that contains the change.
+    ///
+    /// Where windows open with a hit, this one opens with the change. One that went on from the hit under the old limit
+    /// would be cut short for this one, which may have been in force before: then three of its windows lie within one
+    /// period, and its limit passes three times.
+    fn carry(&self, _: &FixedWindow, state: &Window, changed_at: Timestamp) -> Option<Window> {
+        let count = state.count.min(self.most);
+        if changed_at >= state.end || count == 0 {
+            return None;
+        }
+        Some(Window { end: self.end_after(changed_at)?, count })
+    }
+
+    fn longest_carried(&self) -> Ticks {
+        self.period
+    }
+
+    fn words_after(&self, _: usize) -> usize {
+        2
     }
 }
 
@@ -236,25 +242,6 @@ impl Decide for FixedWindow {
             return Adjusted::Capped;
         }
         self.adjust(state, now, Adjustment::Refund(receipt.cost))
-    }
-}
-
-impl Carry for FixedWindow {
-    /// The count of the window that the old limit had in force, in the window here that contains the change.
-    ///
-    /// Where windows open with a hit, this one opens with the change. One that went on from the hit under the old limit
-    /// would be cut short for this one, which may have been in force before: then three of its windows lie within one
-    /// period, and its limit passes three times.
-    fn carry(&self, _: &FixedWindow, state: &Window, changed_at: Timestamp) -> Option<Window> {
-        let count = state.count.min(self.most);
-        if changed_at >= state.end || count == 0 {
-            return None;
-        }
-        Some(Window { end: self.end_after(changed_at)?, count })
-    }
-
-    fn longest_carried(&self) -> Ticks {
-        self.period
     }
 }
 

@@ -21,8 +21,8 @@
 
 use std::num::NonZeroU64;
 
+use super::Words;
 use super::debt::{Debt, Metered};
-use super::{Packed, Words};
 use crate::decision::Verdict;
 use crate::limit::{DelayAfter, Problem};
 use crate::time::Ticks;
@@ -60,25 +60,10 @@ impl LeakyBucket {
             Err(problem) => Err(problem),
         }
     }
-}
-
-impl LeakyBucket {
-    /// The time in which so many units drain.
-    pub(crate) fn time_of(&self, units: u64) -> Ticks {
-        self.debt.time_of(units)
-    }
 
     /// Whether nobody leaves before all before it have drained.
     pub(crate) fn delays_all(&self) -> bool {
         self.undelayed == Ticks::ZERO
-    }
-}
-
-impl Packed for LeakyBucket {
-    #[inline]
-    fn pack(&self) -> Words {
-        let [interval, capacity, max_debt] = self.debt.pack();
-        [self.places, interval, capacity, max_debt, self.undelayed.get()]
     }
 }
 
@@ -91,6 +76,11 @@ impl Metered for LeakyBucket {
     #[inline]
     fn limit(&self) -> u64 {
         self.places
+    }
+
+    #[inline]
+    fn numbers(&self) -> Words {
+        self.debt.pack(self.places, self.undelayed)
     }
 
     #[inline]

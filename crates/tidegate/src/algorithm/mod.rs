@@ -17,7 +17,6 @@ pub(crate) mod state;
 pub mod token_bucket;
 pub(crate) mod word;
 
-pub(crate) use carry::Carry;
 pub use concurrency::Concurrency;
 pub use fixed_window::FixedWindow;
 pub use leaky_bucket::LeakyBucket;
@@ -34,7 +33,7 @@ use std::fmt;
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::Decision;
 use crate::receipt::Receipt;
-use crate::time::{Ticks, Timestamp};
+use crate::time::Timestamp;
 
 /// What every algorithm can do with the state of one subject.
 ///
@@ -63,26 +62,11 @@ pub trait Decide {
 
     /// Proof of the take that has just left this state.
     fn receipt(&self, state: &Self::State, now: Timestamp, cost: Cost) -> Receipt {
-        Receipt {
-            algorithm: None,
-            cost,
-            at: now,
-            clear_at: self.clear_at(state),
-            paid: Ticks::ZERO,
-            permit: None,
-            shared: false,
-            era: 0,
-        }
+        Receipt::new(cost, now, self.clear_at(state))
     }
 
     /// Gives one take back, as far as it is surely still there.
     fn give_back(&self, state: &mut Self::State, now: Timestamp, receipt: Receipt) -> Adjusted;
-}
-
-/// The numbers of an algorithm as a few words, as they are kept in files and names.
-pub(crate) trait Packed: Sized {
-    /// The numbers.
-    fn pack(&self) -> Words;
 }
 
 /// As many words as the numbers of any algorithm need.

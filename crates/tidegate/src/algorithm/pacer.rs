@@ -33,7 +33,7 @@ use std::num::NonZeroU64;
 
 use super::refund::{Claim, Queue, TakenOff, Waiting, still_owed};
 use super::state::Stored;
-use super::{Carry, Decide, Packed, Words};
+use super::{Decide, Words};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, Room, Verdict};
 use crate::limit::{Pay, Problem};
@@ -109,9 +109,7 @@ impl Pacer {
     /// The state as it stands now.
     fn reckon(&self, state: &Pace, now: Timestamp) -> Reckoning {
         let scale = self.scale();
-        let first =
-            Reckoning { at: Timestamp::EPOCH, owed: Ticks::ZERO, saved: self.saved_at_first(), scale };
-        let last = state.0.unwrap_or(first);
+        let last = state.0.unwrap_or_else(|| self.first_reckoning(Timestamp::EPOCH));
         let at = if last.at.since(now) > OUT_OF_ORDER { now } else { now.max(last.at) };
         let passed = at.since(last.at);
         let idle = passed.saturating_sub(last.owed).get();
@@ -125,12 +123,11 @@ impl Pacer {
     /// One that begins now: it has nothing saved, or is cold. (A subject never seen has been idle since the
     /// epoch.)
     pub(crate) fn begun_at(&self, now: Timestamp) -> Pace {
-        Pace(Some(Reckoning {
-            at: now,
-            owed: Ticks::ZERO,
-            saved: self.saved_at_first(),
-            scale: self.scale(),
-        }))
+        Pace(Some(self.first_reckoning(now)))
+    }
+
+    fn first_reckoning(&self, at: Timestamp) -> Reckoning {
+        Reckoning { at, owed: Ticks::ZERO, saved: self.saved_at_first(), scale: self.scale() }
     }
 
     pub(crate) const fn warms_up(&self) -> bool {
@@ -166,10 +163,7 @@ impl Pacer {
 
     /// At the epoch a steady pacer has nothing saved, and a warming one is cold.
     fn saved_at_first(&self) -> u64 {
-        match self.savings {
-            Savings::Steady { .. } => 0,
-            Savings::WarmUp { .. } => self.full(),
-        }
+        if self.warms_up() { self.full() } else { 0 }
     }
 
     /// The savings that are the same share of the most here as these are of the most under `old`. One that could save
@@ -183,10 +177,7 @@ impl Pacer {
 
     /// At an unlimited rate a steady pacer has all it can save, and a warming one is warm.
     fn saved_when_unlimited(&self) -> u64 {
-        match self.savings {
-            Savings::Steady { .. } => self.full(),
-            Savings::WarmUp { .. } => 0,
-        }
+        if self.warms_up() { 0 } else { self.full() }
     }
 
     /// The most that can be saved.
@@ -311,11 +302,11 @@ impl Pacer {
 
     /// Whether a grant that left these savings may have used fresh permits, nobody knows how many.
     fn used_up(&self, reckoning: &Reckoning) -> bool {
-        matches!(self.savings, Savings::WarmUp { .. }) && reckoning.saved == 0
+        self.warms_up() && reckoning.saved == 0
     }
 }
 
-impl Packed for Pacer {
+impl Stored for Pacer {
     fn pack(&self) -> Words {
         let interval = self.interval.map_or(0, NonZeroU64::get);
         let pays_own = u64::from(self.pay == Pay::Own);
@@ -324,9 +315,27 @@ impl Packed for Pacer {
             Savings::WarmUp { length, cold_factor } => [interval, pays_own, 0, length.get(), cold_factor],
         }
     }
-}
 
-impl Stored for Pacer {
+    /// Settles at the old rate, then scales as Guava's `setRate` does: what is saved keeps its share of the most that
+    /// can be, and what is owed stays, as a time, because the next caller was promised it.
+    ///
+    /// At an unlimited rate nothing is scarce: a steady pacer that comes from there has all that it can save, and a
+    /// warming one is warm, however long it ran and whether or not it was asked.
+    fn carry(&self, old: &Pacer, state: &Pace, changed_at: Timestamp) -> Option<Pace> {
+        let settled = old.reckon(state, changed_at);
+        let owed = settled.wait(changed_at).min(Ticks::TEN_YEARS).min(changed_at.left());
+        let saved = match old.interval {
+            Some(_) => self.share_of(settled.saved, old),
+            None => self.saved_when_unlimited(),
+        };
+        let carried = Reckoning { at: changed_at, owed, saved, scale: self.scale() };
+        (carried != self.reckon(&Pace::default(), changed_at)).then_some(Pace(Some(carried)))
+    }
+
+    fn longest_carried(&self) -> Ticks {
+        Ticks::TEN_YEARS.saturating_add(self.memory())
+    }
+
     fn words_after(&self, _: usize) -> usize {
         4
     }
@@ -376,17 +385,7 @@ impl Decide for Pacer {
     }
 
     fn receipt(&self, state: &Pace, now: Timestamp, cost: Cost) -> Receipt {
-        let paid = self.price_in_ticks(cost);
-        Receipt {
-            algorithm: None,
-            cost,
-            at: now,
-            clear_at: self.clear_at(state),
-            paid,
-            permit: None,
-            shared: false,
-            era: 0,
-        }
+        Receipt { paid: self.price_in_ticks(cost), ..Receipt::new(cost, now, self.clear_at(state)) }
     }
 
     /// Only the last grant can be given back: the next ones have been told to wait for it.
@@ -436,28 +435,6 @@ impl Queue for Pacer {
         let back = clear_at.since(self.clear_at(state));
         let is_whole = is_whole && adjusted == Adjusted::Whole;
         Some(TakenOff { back, adjusted: Adjusted::whole_if(is_whole) })
-    }
-}
-
-impl Carry for Pacer {
-    /// Settles at the old rate, then scales as Guava's `setRate` does: what is saved keeps its share of the most that
-    /// can be, and what is owed stays, as a time, because the next caller was promised it.
-    ///
-    /// At an unlimited rate nothing is scarce: a steady pacer that comes from there has all that it can save, and a
-    /// warming one is warm, however long it ran and whether or not it was asked.
-    fn carry(&self, old: &Pacer, state: &Pace, changed_at: Timestamp) -> Option<Pace> {
-        let settled = old.reckon(state, changed_at);
-        let owed = settled.wait(changed_at).min(Ticks::TEN_YEARS).min(changed_at.left());
-        let saved = match old.interval {
-            Some(_) => self.share_of(settled.saved, old),
-            None => self.saved_when_unlimited(),
-        };
-        let carried = Reckoning { at: changed_at, owed, saved, scale: self.scale() };
-        (carried != self.reckon(&Pace::default(), changed_at)).then_some(Pace(Some(carried)))
-    }
-
-    fn longest_carried(&self) -> Ticks {
-        Ticks::TEN_YEARS.saturating_add(self.memory())
     }
 }
 

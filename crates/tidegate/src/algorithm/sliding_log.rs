@@ -23,7 +23,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use super::state::Stored;
-use super::{Carry, Decide, Packed, Words};
+use super::{Decide, Words};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, Room, Verdict};
 use crate::limit::Problem;
@@ -86,20 +86,13 @@ impl SlidingLog {
     }
 
     fn judge(&self, log: &Log, now: Timestamp, ask: Ask) -> Verdict<Ticks> {
-        if ask.units() > self.amount {
-            return Verdict::Impossible;
-        }
         let live = self.live(log, now);
-        if ask.units() <= self.amount.saturating_sub(live.count) {
-            return Verdict::NOW;
-        }
-        Verdict::denied_for(self.wait_until_left(log, &live, live.count + ask.units() - self.amount, now))
-    }
-
-    /// The time until so many of the live actions have left.
-    fn wait_until_left(&self, log: &Log, live: &Live, leaving: u64, now: Timestamp) -> Option<Ticks> {
-        let last = log.entries.get(log.entry_of(live.left + leaving))?;
-        Some(last.at.checked_add(self.period)?.since(now))
+        let remaining = self.amount.saturating_sub(live.count);
+        Verdict::by_count(ask.units(), self.amount, remaining, || {
+            let leaving = live.count + ask.units() - self.amount;
+            let last = log.entries.get(log.entry_of(live.left + leaving))?;
+            Some(last.at.checked_add(self.period)?.since(now))
+        })
     }
 
     fn report(&self, verdict: Verdict<Ticks>, log: &Log, now: Timestamp) -> Decision {
@@ -119,19 +112,36 @@ impl SlidingLog {
     }
 }
 
-impl Packed for SlidingLog {
+impl Stored for SlidingLog {
     fn pack(&self) -> Words {
         [self.amount, self.period.get(), u64::from(self.count_denied), 0, 0]
     }
-}
 
-impl Stored for SlidingLog {
-    fn growth(&self, log: &Log) -> usize {
-        log.growth()
+    /// The actions up to the change that the old limit still counts, at their own times; of these the newest that can
+    /// matter here. Later ones belong to servers that still decide by the old numbers.
+    ///
+    /// A longer period knows only what the old log still has.
+    fn carry(&self, old: &SlidingLog, log: &Log, changed_at: Timestamp) -> Option<Log> {
+        let counts = |at: Timestamp, period: Ticks| at.saturating_add(period) > changed_at;
+        let mut carried = Log::default();
+        let mut before = 0;
+        for entry in &log.entries {
+            let through = log.count_through(entry);
+            let units = through.saturating_sub(before).min(self.amount);
+            before = through;
+            if entry.at <= changed_at && counts(entry.at, old.period.min(self.period)) && units > 0 {
+                self.record(&mut carried, entry.at, units);
+            }
+        }
+        (!carried.entries.is_empty()).then_some(carried)
     }
 
-    fn growth_at_first(&self) -> usize {
-        Log::default().growth()
+    fn longest_carried(&self) -> Ticks {
+        self.period
+    }
+
+    fn growth(&self, log: Option<&Log>) -> usize {
+        log.map_or_else(|| Log::default().growth(), Log::growth)
     }
 
     fn most_held(&self) -> usize {
@@ -197,17 +207,7 @@ impl Decide for SlidingLog {
     }
 
     fn receipt(&self, log: &Log, now: Timestamp, cost: Cost) -> Receipt {
-        let at = log.newest().unwrap_or(now);
-        Receipt {
-            algorithm: None,
-            cost,
-            at,
-            clear_at: self.clear_at(log),
-            paid: Ticks::ZERO,
-            permit: None,
-            shared: false,
-            era: 0,
-        }
+        Receipt::new(cost, log.newest().unwrap_or(now), self.clear_at(log))
     }
 
     fn give_back(&self, log: &mut Log, now: Timestamp, receipt: Receipt) -> Adjusted {
@@ -216,31 +216,6 @@ impl Decide for SlidingLog {
         }
         let taken = log.take_off(receipt.at, receipt.cost.get());
         Adjusted::whole_if(taken == receipt.cost.get())
-    }
-}
-
-impl Carry for SlidingLog {
-    /// The actions up to the change that the old limit still counts, at their own times; of these the newest that can
-    /// matter here. Later ones belong to servers that still decide by the old numbers.
-    ///
-    /// A longer period knows only what the old log still has.
-    fn carry(&self, old: &SlidingLog, log: &Log, changed_at: Timestamp) -> Option<Log> {
-        let counts = |at: Timestamp, period: Ticks| at.saturating_add(period) > changed_at;
-        let mut carried = Log::default();
-        let mut before = 0;
-        for entry in &log.entries {
-            let through = log.count_through(entry);
-            let units = through.saturating_sub(before).min(self.amount);
-            before = through;
-            if entry.at <= changed_at && counts(entry.at, old.period.min(self.period)) && units > 0 {
-                self.record(&mut carried, entry.at, units);
-            }
-        }
-        (!carried.entries.is_empty()).then_some(carried)
-    }
-
-    fn longest_carried(&self) -> Ticks {
-        self.period
     }
 }
 
@@ -466,31 +441,13 @@ mod tests {
             limit.peek(&log, at(30), Ask::new(Cost::of(3))).verdict_in_ticks(),
             Verdict::Denied { retry_after: Ticks::new(990) }
         );
-        let gone = Receipt {
-            algorithm: None,
-            cost: Cost::ONE,
-            at: at(15),
-            clear_at: at(1015),
-            paid: Ticks::ZERO,
-            permit: None,
-            shared: false,
-            era: 0,
-        };
+        let gone = Receipt::new(Cost::ONE, at(15), at(1015));
         assert_eq!(limit.give_back(&mut log, at(30), gone), Adjusted::Capped);
         let _ = limit.decide(&mut log, at(40), Ask::ONE);
         let too_much = Receipt { cost: Cost::of(4), ..limit.receipt(&log, at(40), Cost::ONE) };
         assert_eq!(limit.give_back(&mut log, at(40), too_much), Adjusted::Capped);
         assert_eq!(log.count(), 3, "an entry gives no more than it holds");
-        let late = Receipt {
-            algorithm: None,
-            cost: Cost::ONE,
-            at: at(20),
-            clear_at: at(1020),
-            paid: Ticks::ZERO,
-            permit: None,
-            shared: false,
-            era: 0,
-        };
+        let late = Receipt::new(Cost::ONE, at(20), at(1020));
         assert_eq!(limit.give_back(&mut log, at(1020), late), Adjusted::Capped);
         assert_eq!(log.count(), 3);
     }

@@ -24,7 +24,7 @@ use std::borrow::Cow;
 
 use super::fixed_window::most_counted;
 use super::state::Stored;
-use super::{Carry, Decide, Packed, Words};
+use super::{Decide, Words};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, Room, Verdict};
 use crate::limit::{Problem, WindowMode};
@@ -137,7 +137,7 @@ impl SlidingWindow {
     /// Moves each count of other slots to the slot in which the old one ended, or that of now if it has not.
     fn convert(&self, state: &Slots, now: Timestamp) -> Slots {
         let newest = now.ticks() / self.width;
-        let mut counts = self.no_counts();
+        let mut counts = vec![0_u64; self.slots as usize + 1].into_boxed_slice();
         for (age, count) in (0..).zip(&state.counts) {
             let end = state.newest.saturating_sub(age).saturating_add(1).saturating_mul(state.width);
             let age = newest.saturating_sub((end - 1) / self.width);
@@ -148,22 +148,14 @@ impl SlidingWindow {
         Slots { newest, width: self.width, counts }
     }
 
-    fn no_counts(&self) -> Box<[u64]> {
-        vec![0; self.slots as usize + 1].into_boxed_slice()
-    }
-
     fn judge(&self, view: &View<'_>, now: Timestamp, ask: Ask) -> Verdict<Ticks> {
-        if ask.units() > self.amount {
-            Verdict::Impossible
-        } else if ask.units() <= self.remaining(view) {
-            Verdict::NOW
-        } else {
+        Verdict::by_count(ask.units(), self.amount, self.remaining(view), || {
             let passes_at = match self.mode {
                 WindowMode::Strict => self.strict_passes_at(view, ask.units()),
                 WindowMode::Estimate => self.estimate_passes_at(view, ask.units()),
             };
-            Verdict::denied_for(passes_at.map(|at| at.since(now)))
-        }
+            passes_at.map(|at| at.since(now))
+        })
     }
 
     fn remaining(&self, view: &View<'_>) -> u64 {
@@ -228,16 +220,38 @@ impl SlidingWindow {
     }
 }
 
-impl Packed for SlidingWindow {
+impl Stored for SlidingWindow {
     fn pack(&self) -> Words {
         let estimate = u64::from(self.mode == WindowMode::Estimate);
         [self.amount, self.width, self.slots, estimate, self.most]
     }
-}
 
-impl Stored for SlidingWindow {
-    fn growth_at_first(&self) -> usize {
-        self.most_held()
+    /// The counts that the old limit still has, each in the slot here in which the old one ended; the newest first, up
+    /// to the most that can be counted here.
+    fn carry(&self, old: &SlidingWindow, state: &Slots, changed_at: Timestamp) -> Option<Slots> {
+        if old.clear_at(state) <= changed_at {
+            return None;
+        }
+        let fits = old.fits(state, changed_at);
+        let state = if fits { Cow::Borrowed(state) } else { Cow::Owned(old.convert(state, changed_at)) };
+        let view = old.view(&state, changed_at);
+        let counts = (0..=old.slots).map(|age| view.count(age)).collect();
+        let mut carried = self.convert(&Slots { newest: view.slot, width: old.width, counts }, changed_at);
+        let mut room = self.most;
+        for count in &mut carried.counts {
+            *count = (*count).min(room);
+            // An estimate counts only a part of the older window, so each of the two may be full.
+            room -= if self.mode == WindowMode::Strict { *count } else { 0 };
+        }
+        carried.counts.iter().any(|count| *count > 0).then_some(carried)
+    }
+
+    fn longest_carried(&self) -> Ticks {
+        self.memory()
+    }
+
+    fn growth(&self, state: Option<&Slots>) -> usize {
+        if state.is_none() { self.most_held() } else { 0 }
     }
 
     fn most_held(&self) -> usize {
@@ -301,16 +315,7 @@ impl Decide for SlidingWindow {
 
     fn receipt(&self, state: &Slots, _: Timestamp, cost: Cost) -> Receipt {
         let at = Timestamp::from_ticks(state.newest.saturating_mul(state.width));
-        Receipt {
-            algorithm: None,
-            cost,
-            at,
-            clear_at: self.clear_at(state),
-            paid: Ticks::ZERO,
-            permit: None,
-            shared: false,
-            era: 0,
-        }
+        Receipt::new(cost, at, self.clear_at(state))
     }
 
     fn give_back(&self, state: &mut Slots, now: Timestamp, receipt: Receipt) -> Adjusted {
@@ -321,32 +326,6 @@ impl Decide for SlidingWindow {
         let returned = receipt.cost.get().min(*count);
         *count -= returned;
         Adjusted::whole_if(returned == receipt.cost.get())
-    }
-}
-
-impl Carry for SlidingWindow {
-    /// The counts that the old limit still has, each in the slot here in which the old one ended; the newest first, up
-    /// to the most that can be counted here.
-    fn carry(&self, old: &SlidingWindow, state: &Slots, changed_at: Timestamp) -> Option<Slots> {
-        if old.clear_at(state) <= changed_at {
-            return None;
-        }
-        let fits = old.fits(state, changed_at);
-        let state = if fits { Cow::Borrowed(state) } else { Cow::Owned(old.convert(state, changed_at)) };
-        let view = old.view(&state, changed_at);
-        let counts = (0..=old.slots).map(|age| view.count(age)).collect();
-        let mut carried = self.convert(&Slots { newest: view.slot, width: old.width, counts }, changed_at);
-        let mut room = self.most;
-        for count in &mut carried.counts {
-            *count = (*count).min(room);
-            // An estimate counts only a part of the older window, so each of the two may be full.
-            room -= if self.mode == WindowMode::Strict { *count } else { 0 };
-        }
-        carried.counts.iter().any(|count| *count > 0).then_some(carried)
-    }
-
-    fn longest_carried(&self) -> Ticks {
-        self.memory()
     }
 }
 
@@ -501,16 +480,7 @@ mod tests {
         let _ = limit.decide(&mut state, at(300), Ask::new(Cost::of(3)));
         assert_eq!(limit.give_back(&mut state, at(600), first), Adjusted::Whole);
         assert_eq!(*state.counts, [0, 3, 0, 0, 0]);
-        let receipt = |ticks: u64| Receipt {
-            algorithm: None,
-            cost: Cost::of(9),
-            at: at(ticks),
-            clear_at: at(9999),
-            paid: Ticks::ZERO,
-            permit: None,
-            shared: false,
-            era: 0,
-        };
+        let receipt = |ticks: u64| Receipt::new(Cost::of(9), at(ticks), at(9999));
         assert_eq!(limit.give_back(&mut state, at(600), receipt(300)), Adjusted::Capped);
         assert_eq!(*state.counts, [0, 0, 0, 0, 0], "at most what the slot holds");
         assert_eq!(

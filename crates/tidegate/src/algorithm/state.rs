@@ -7,8 +7,9 @@ use super::sliding_log::Log;
 use super::sliding_window::Slots;
 use super::{
     Algorithm, Concurrency, Decide, FixedWindow, LeakyBucket, Pacer, SlidingLog, SlidingWindow, TokenBucket,
+    Words,
 };
-use crate::time::Timestamp;
+use crate::time::{Ticks, Timestamp};
 
 /// What is remembered about one subject; by default, nothing.
 ///
@@ -52,7 +53,7 @@ impl State {
             (Algorithm::TokenBucket, [clear_at]) => Kind::Tokens(Timestamp::from_ticks(*clear_at)),
             (Algorithm::LeakyBucket, [clear_at]) => Kind::Queue(Timestamp::from_ticks(*clear_at)),
             (Algorithm::FixedWindow, [end, count]) => {
-                Kind::Window(Window::of(Timestamp::from_ticks(*end), *count))
+                Kind::Window(Window { end: Timestamp::from_ticks(*end), count: *count })
             }
             (Algorithm::SlidingLog, words) => Kind::Log(Log::from_words(words)?),
             (Algorithm::SlidingWindow, words) => Kind::Slots(Slots::from_words(words)?),
@@ -75,7 +76,7 @@ impl State {
         match &self.0 {
             Kind::Unseen => {}
             Kind::Tokens(clear_at) | Kind::Queue(clear_at) => put(clear_at.ticks()),
-            Kind::Window(window) => window.words().into_iter().for_each(put),
+            Kind::Window(window) => [window.end.ticks(), window.count].into_iter().for_each(put),
             Kind::Log(log) => log.each_word(put),
             Kind::Slots(slots) => slots.each_word(put),
             Kind::Pace(pace) => pace.words().into_iter().flatten().for_each(put),
@@ -151,15 +152,20 @@ pub(crate) trait Kept: Decide {
     fn seen_mut<'a>(&self, state: &'a mut State) -> Option<&'a mut Self::State>;
 }
 
-/// What a store that keeps states in memory has to know about them.
+/// An algorithm whose numbers and states are kept by stores.
 pub(crate) trait Stored: Decide {
-    /// The most by which one take can make the memory behind it larger.
-    fn growth(&self, _: &Self::State) -> usize {
-        0
-    }
+    /// Its numbers as a few words, as they are kept in files and names.
+    fn pack(&self) -> Words;
 
-    /// The same for a subject never seen.
-    fn growth_at_first(&self) -> usize {
+    /// The state under these numbers of a key that has this state under `old`; none if nothing is in use at the
+    /// change.
+    fn carry(&self, old: &Self, state: &Self::State, changed_at: Timestamp) -> Option<Self::State>;
+
+    /// The longest time after a change for which a carried state matters.
+    fn longest_carried(&self) -> Ticks;
+
+    /// The most by which one take can make the memory behind a state larger, or that of a subject never seen.
+    fn growth(&self, _: Option<&Self::State>) -> usize {
         0
     }
 
@@ -174,24 +180,6 @@ pub(crate) trait Stored: Decide {
     /// The most words of a state of this limit, with what room is made for before one more take.
     fn most_words(&self) -> usize {
         self.words_after(0)
-    }
-}
-
-macro_rules! of_one_word {
-    ($($algorithm:ident)+) => {$(
-        impl Stored for $algorithm {
-            fn words_after(&self, _: usize) -> usize {
-                1
-            }
-        }
-    )+};
-}
-
-of_one_word! { TokenBucket LeakyBucket }
-
-impl Stored for FixedWindow {
-    fn words_after(&self, _: usize) -> usize {
-        2
     }
 }
 

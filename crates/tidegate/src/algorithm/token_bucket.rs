@@ -20,8 +20,8 @@
 
 use std::num::NonZeroU64;
 
+use super::Words;
 use super::debt::{Debt, Metered};
-use super::{Packed, Words};
 use crate::decision::Verdict;
 use crate::limit::Problem;
 use crate::time::Ticks;
@@ -45,21 +45,6 @@ impl TokenBucket {
     }
 }
 
-impl TokenBucket {
-    /// The time in which so many units come back.
-    pub(crate) fn time_of(&self, units: u64) -> Ticks {
-        self.debt.time_of(units)
-    }
-}
-
-impl Packed for TokenBucket {
-    #[inline]
-    fn pack(&self) -> Words {
-        let [interval, capacity, max_debt] = self.debt.pack();
-        [self.burst, interval, capacity, max_debt, 0]
-    }
-}
-
 impl Metered for TokenBucket {
     #[inline]
     fn debt(&self) -> &Debt {
@@ -69,6 +54,11 @@ impl Metered for TokenBucket {
     #[inline]
     fn limit(&self) -> u64 {
         self.burst
+    }
+
+    #[inline]
+    fn numbers(&self) -> Words {
+        self.debt.pack(self.burst, Ticks::ZERO)
     }
 
     #[inline]

@@ -4,9 +4,8 @@ use std::fmt;
 use std::time::Duration;
 
 use super::Limit;
-use super::draft::{Alignment, Burst, DelayAfter, Pay, Rate, WindowMode};
-use super::problem::Field;
-use super::text::TIME_UNITS;
+use super::draft::{Burst, DelayAfter, Rate};
+use super::text::{ALIGNMENTS, MODES, PAYS, TIME_UNITS};
 use crate::algorithm::Algorithm;
 
 impl fmt::Display for Rate {
@@ -25,43 +24,42 @@ impl fmt::Display for Limit {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let draft = self.draft();
         write!(out, "{}", draft.rate)?;
-        match draft.burst {
-            Some(Burst::Units(units)) => write!(out, " burst {units}")?,
-            Some(Burst::Span(span)) => write!(out, " burst {}", Span(span))?,
-            None => {}
+        let number = |value: Option<u64>| value.map(|value| value.to_string());
+        let burst = draft.burst.map(|burst| match burst {
+            Burst::Units(units) => units.to_string(),
+            Burst::Span(span) => Span(span).to_string(),
+        });
+        let delay_after = draft.delay_after.map(|after| match after {
+            DelayAfter::All => "all".to_owned(),
+            DelayAfter::Units(units) => units.to_string(),
+        });
+        for (word, value) in [
+            ("burst", burst),
+            ("queue", number(draft.queue)),
+            ("delay-after", delay_after),
+            ("slots", number(draft.slots)),
+            ("mode", name_of(draft.mode, MODES)),
+            ("align", name_of(draft.alignment, ALIGNMENTS)),
+            ("warm-up", draft.warm_up.map(|length| Span(length).to_string())),
+            ("cold-factor", number(draft.cold_factor)),
+            ("pay", name_of(draft.pay, PAYS)),
+            ("max-debt", number(draft.max_debt)),
+        ] {
+            if let Some(value) = value {
+                write!(out, " {word} {value}")?;
+            }
         }
-        let number = |out: &mut fmt::Formatter<'_>, field: Field, value: Option<u64>| match value {
-            Some(value) => write!(out, " {} {value}", field.word()),
-            None => Ok(()),
-        };
-        number(out, Field::Queue, draft.queue)?;
-        match draft.delay_after {
-            Some(DelayAfter::All) => out.write_str(" delay-after all")?,
-            Some(DelayAfter::Units(units)) => write!(out, " delay-after {units}")?,
-            None => {}
+        if draft.count_denied {
+            out.write_str(" count-denied")?;
         }
-        number(out, Field::Slots, draft.slots)?;
-        let choice = |out: &mut fmt::Formatter<'_>, said: Option<&str>| match said {
-            Some(said) => write!(out, " {said}"),
-            None => Ok(()),
-        };
-        choice(
-            out,
-            draft.mode.map(|mode| if mode == WindowMode::Strict { "mode strict" } else { "mode estimate" }),
-        )?;
-        choice(
-            out,
-            draft.alignment.map(|a| if a == Alignment::Epoch { "align epoch" } else { "align first-hit" }),
-        )?;
-        if let Some(length) = draft.warm_up {
-            write!(out, " warm-up {}", Span(length))?;
-        }
-        number(out, Field::ColdFactor, draft.cold_factor)?;
-        choice(out, draft.pay.map(|pay| if pay == Pay::Next { "pay next" } else { "pay self" }))?;
-        number(out, Field::MaxDebt, draft.max_debt)?;
-        choice(out, draft.count_denied.then_some("count-denied"))?;
         if draft.algorithm == Algorithm::TokenBucket { Ok(()) } else { write!(out, " {}", draft.algorithm) }
     }
+}
+
+/// The word of what was chosen of two.
+fn name_of<T: PartialEq>(chosen: Option<T>, choices: [(&str, T); 2]) -> Option<String> {
+    let chosen = chosen?;
+    choices.into_iter().find(|(_, choice)| *choice == chosen).map(|(name, _)| name.to_owned())
 }
 
 /// A span in the largest unit that divides it.

@@ -90,6 +90,24 @@ pub enum Pay {
     Own,
 }
 
+/// The numbers of an algorithm as the terms of a limit; `map` is no `const fn`.
+macro_rules! terms {
+    ($algorithm:ident, $numbers:expr) => {
+        match $numbers {
+            Ok(numbers) => Ok(Terms::$algorithm(numbers)),
+            Err(problem) => Err(problem),
+        }
+    };
+}
+
+/// Returns what was said, or what is meant if nothing was; `unwrap_or` is no `const fn`.
+const fn said_or<T: Copy>(said: Option<T>, meant: T) -> T {
+    match said {
+        Some(said) => said,
+        None => meant,
+    }
+}
+
 /// Writes each setter once: on a draft it notes, on a limit it also checks.
 macro_rules! setters {
     ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty)?) $field:ident = $value:expr;)+) => {
@@ -276,33 +294,18 @@ impl Draft {
             Ok(rate) => rate,
             Err(problem) => return Err(problem),
         };
-        let max_debt = match self.max_debt {
-            Some(units) => units,
-            None => amount,
-        };
+        let max_debt = said_or(self.max_debt, amount);
         match self.algorithm {
             Algorithm::TokenBucket => self.token_bucket(amount, interval),
             Algorithm::LeakyBucket => self.leaky_bucket(interval),
             Algorithm::FixedWindow => {
-                let alignment = match self.alignment {
-                    Some(alignment) => alignment,
-                    None => Alignment::Epoch,
-                };
-                match FixedWindow::new(amount, period, alignment, max_debt) {
-                    Ok(window) => Ok(Terms::FixedWindow(window)),
-                    Err(problem) => Err(problem),
-                }
+                let alignment = said_or(self.alignment, Alignment::Epoch);
+                terms!(FixedWindow, FixedWindow::new(amount, period, alignment, max_debt))
             }
-            Algorithm::SlidingLog => match SlidingLog::new(amount, period, self.count_denied) {
-                Ok(log) => Ok(Terms::SlidingLog(log)),
-                Err(problem) => Err(problem),
-            },
+            Algorithm::SlidingLog => terms!(SlidingLog, SlidingLog::new(amount, period, self.count_denied)),
             Algorithm::SlidingWindow => self.sliding_window(amount, period, max_debt),
             Algorithm::Pacer => self.pacer(Some(interval)),
-            Algorithm::Concurrency => match Concurrency::new(amount, period) {
-                Ok(concurrency) => Ok(Terms::Concurrency(concurrency)),
-                Err(problem) => Err(problem),
-            },
+            Algorithm::Concurrency => terms!(Concurrency, Concurrency::new(amount, period)),
         }
     }
 
@@ -330,65 +333,35 @@ impl Draft {
             Some(Burst::Units(units)) => units,
             _ => amount,
         };
-        let max_debt = match self.max_debt {
-            Some(units) => units,
-            None => burst,
-        };
-        match TokenBucket::new(interval, burst, max_debt) {
-            Ok(bucket) => Ok(Terms::TokenBucket(bucket)),
-            Err(problem) => Err(problem),
-        }
+        terms!(TokenBucket, TokenBucket::new(interval, burst, said_or(self.max_debt, burst)))
     }
 
     const fn leaky_bucket(&self, interval: NonZeroU64) -> Result<Terms, Problem> {
-        let queue = match self.queue {
-            Some(units) => units,
-            None => 0,
-        };
-        let delay_after = match self.delay_after {
-            Some(after) => after,
-            None => DelayAfter::Units(0),
-        };
-        match LeakyBucket::new(interval, queue, delay_after, self.max_debt) {
-            Ok(bucket) => Ok(Terms::LeakyBucket(bucket)),
-            Err(problem) => Err(problem),
-        }
+        let delay_after = said_or(self.delay_after, DelayAfter::Units(0));
+        terms!(LeakyBucket, LeakyBucket::new(interval, said_or(self.queue, 0), delay_after, self.max_debt))
     }
 
     const fn sliding_window(&self, amount: u64, period: Ticks, max_debt: u64) -> Result<Terms, Problem> {
-        let (mode, slots) = match (self.mode, self.slots) {
-            (Some(WindowMode::Estimate), _) => (WindowMode::Estimate, 1),
-            (_, Some(slots)) => (WindowMode::Strict, slots),
-            (_, None) => (WindowMode::Strict, DEFAULT_SLOTS),
+        let (mode, slots) = match self.mode {
+            Some(WindowMode::Estimate) => (WindowMode::Estimate, 1),
+            _ => (WindowMode::Strict, said_or(self.slots, DEFAULT_SLOTS)),
         };
-        match SlidingWindow::new(amount, period, slots, mode, max_debt) {
-            Ok(window) => Ok(Terms::SlidingWindow(window)),
-            Err(problem) => Err(problem),
-        }
+        terms!(SlidingWindow, SlidingWindow::new(amount, period, slots, mode, max_debt))
     }
 
     const fn pacer(&self, interval: Option<NonZeroU64>) -> Result<Terms, Problem> {
-        let pay = match self.pay {
-            Some(pay) => pay,
-            None => Pay::Next,
-        };
+        let pay = said_or(self.pay, Pay::Next);
         let pacer = match self.warm_up {
             None => match self.savings(interval) {
                 Ok(most) => Pacer::steady(interval, most, pay),
                 Err(problem) => Err(problem),
             },
             Some(length) => {
-                let cold_factor = match self.cold_factor {
-                    Some(times) => times,
-                    None => DEFAULT_COLD_FACTOR,
-                };
+                let cold_factor = said_or(self.cold_factor, DEFAULT_COLD_FACTOR);
                 Pacer::warming_up(interval, Ticks::saturating_from(length), cold_factor, pay)
             }
         };
-        match pacer {
-            Ok(pacer) => Ok(Terms::Pacer(pacer)),
-            Err(problem) => Err(problem),
-        }
+        terms!(Pacer, pacer)
     }
 
     /// The most that a steady pacer saves, as a span.

@@ -14,8 +14,7 @@ pub use problem::LimitError;
 pub(crate) use problem::Problem;
 pub use rate::Rate;
 pub(crate) use terms::Terms;
-pub(crate) use text::parse_span;
-pub use text::{TIME_UNITS, distance};
+pub use text::{TIME_UNITS, distance, parse_span};
 pub use worst::Most;
 
 use std::fmt;
@@ -163,8 +162,8 @@ impl Limit {
     /// ```
     pub fn regained_in(&self) -> Duration {
         match (&self.terms, self.draft.rate) {
-            (Terms::TokenBucket(bucket), _) => bucket.time_of(bucket.limit()).to_duration(),
-            (Terms::LeakyBucket(bucket), _) => bucket.time_of(bucket.limit()).to_duration(),
+            (Terms::TokenBucket(bucket), _) => bucket.debt().capacity().to_duration(),
+            (Terms::LeakyBucket(bucket), _) => bucket.debt().capacity().to_duration(),
             (Terms::Pacer(pacer), _) => pacer.memory().to_duration(),
             (_, draft::Rate::Per { period, .. }) => period,
             // Only a pacer can be unlimited.
@@ -313,7 +312,7 @@ impl FromStr for Limit {
     type Err = LimitError;
 
     fn from_str(text: &str) -> Result<Limit, LimitError> {
-        text::parse(text)
+        text::parse(text, text::Reader::limit)
     }
 }
 

@@ -120,56 +120,20 @@ const _: () = assert!(MAX_ENTRIES == 1_048_576 && MAX_IN_FLIGHT == 1_048_576);
 const _: () = assert!(MAX_SLOTS == 1024 && MAX_COLD_FACTOR == 100);
 
 impl Field {
-    /// Everything that can be said beside the rate.
-    pub(super) const OPTIONS: [Field; 11] = [
-        Field::Burst,
-        Field::Queue,
-        Field::DelayAfter,
-        Field::Slots,
-        Field::Mode,
-        Field::Alignment,
-        Field::WarmUp,
-        Field::ColdFactor,
-        Field::Pay,
-        Field::MaxDebt,
-        Field::CountDenied,
+    /// Everything that can be said beside the rate: the word in a limit's text, and how it is written.
+    pub(super) const OPTIONS: [(Field, &'static str, &'static str); 11] = [
+        (Field::Burst, "burst", "burst 20"),
+        (Field::Queue, "queue", "queue 50"),
+        (Field::DelayAfter, "delay-after", "delay-after all"),
+        (Field::Slots, "slots", "slots 16"),
+        (Field::Mode, "mode", "mode estimate"),
+        (Field::Alignment, "align", "align first-hit"),
+        (Field::WarmUp, "warm-up", "warm-up 4s"),
+        (Field::ColdFactor, "cold-factor", "cold-factor 3"),
+        (Field::Pay, "pay", "pay self"),
+        (Field::MaxDebt, "max-debt", "max-debt 20"),
+        (Field::CountDenied, "count-denied", "count-denied"),
     ];
-
-    /// The word in a limit's text.
-    pub(super) const fn word(self) -> &'static str {
-        match self {
-            Field::Rate => "rate",
-            Field::Burst => "burst",
-            Field::Queue => "queue",
-            Field::DelayAfter => "delay-after",
-            Field::Slots => "slots",
-            Field::Mode => "mode",
-            Field::Alignment => "align",
-            Field::WarmUp => "warm-up",
-            Field::ColdFactor => "cold-factor",
-            Field::Pay => "pay",
-            Field::MaxDebt => "max-debt",
-            Field::CountDenied => "count-denied",
-        }
-    }
-
-    /// How it is written.
-    pub(super) const fn example(self) -> &'static str {
-        match self {
-            Field::Rate => "10/s",
-            Field::Burst => "burst 20",
-            Field::Queue => "queue 50",
-            Field::DelayAfter => "delay-after all",
-            Field::Slots => "slots 16",
-            Field::Mode => "mode estimate",
-            Field::Alignment => "align first-hit",
-            Field::WarmUp => "warm-up 4s",
-            Field::ColdFactor => "cold-factor 3",
-            Field::Pay => "pay self",
-            Field::MaxDebt => "max-debt 20",
-            Field::CountDenied => "count-denied",
-        }
-    }
 
     const fn belongs_to(self) -> &'static str {
         match self {
@@ -209,11 +173,11 @@ impl LimitError {
     }
 
     pub(super) fn of_numbers(draft: &Draft, problem: Problem) -> LimitError {
-        let Rate::Per { amount, period } = draft.rate else {
-            return LimitError::in_text(&draft.algorithm.to_string(), 0..0, problem.as_str().to_owned());
+        let text = match draft.rate {
+            Rate::Per { amount, period } => format!("{amount} per {period:?} {}", draft.algorithm),
+            Rate::Unlimited => draft.algorithm.to_string(),
         };
-        let text = format!("{amount} per {period:?} {}", draft.algorithm);
-        LimitError::in_text(&text, 0..0, problem.as_str().to_owned())
+        LimitError { text, place: 0..0, what: problem.as_str().to_owned() }
     }
 
     /// The part of the text that is wrong, in bytes; empty for numbers.

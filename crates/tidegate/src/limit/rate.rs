@@ -45,7 +45,7 @@ impl FromStr for Rate {
     type Err = LimitError;
 
     fn from_str(text: &str) -> Result<Rate, LimitError> {
-        text::parse_rate(text).map(Rate)
+        text::parse(text, text::Reader::rate).map(Rate)
     }
 }
 

@@ -51,8 +51,10 @@ impl Limit {
         let share = Share { draft: self.draft, amount, period, nodes: nodes.get() };
         let shared = match self.draft.algorithm {
             Algorithm::TokenBucket | Algorithm::LeakyBucket | Algorithm::Pacer => share.of_rate(),
-            Algorithm::FixedWindow | Algorithm::SlidingLog | Algorithm::SlidingWindow => share.of_window(),
-            Algorithm::Concurrency => share.of_places(),
+            Algorithm::FixedWindow | Algorithm::SlidingLog | Algorithm::SlidingWindow => {
+                share.of_count(nodes.get().div_ceil(amount))
+            }
+            Algorithm::Concurrency => share.of_count(1),
         };
         // One in ten years holds whatever the algorithm, and nothing is stricter.
         shared.unwrap_or_else(|_| Draft::new(self.draft.algorithm, 1, LONGEST).literal())
@@ -123,19 +125,12 @@ impl Share {
         }
     }
 
-    /// Fewer per period or, where that would be none, one in several periods.
-    fn of_window(&self) -> Result<Limit, Problem> {
+    /// Fewer per so many periods, or in flight, but at least one.
+    fn of_count(&self, periods: u64) -> Result<Limit, Problem> {
         let amount = (self.amount / self.nodes).max(1);
-        let periods = self.nodes.div_ceil(self.amount);
         let period = longer(self.period, periods).unwrap_or(LONGEST);
         let max_debt = self.draft.max_debt.map(|units| units / self.nodes);
         Draft { rate: Rate::Per { amount, period }, max_debt, ..self.draft }.valid()
-    }
-
-    /// Fewer in flight, each for as long as before.
-    fn of_places(&self) -> Result<Limit, Problem> {
-        let amount = (self.amount / self.nodes).max(1);
-        Draft { rate: Rate::Per { amount, period: self.period }, ..self.draft }.valid()
     }
 }
 

@@ -2,10 +2,9 @@
 
 use std::num::NonZeroU64;
 
+use crate::algorithm::debt::{Debt, Metered as _};
 use crate::algorithm::state::{Kept, Stored};
-use crate::algorithm::{
-    Algorithm, Carry, Claim, Decide, Interval, OneWord, Packed, Queue, State, TakenOff, Words,
-};
+use crate::algorithm::{Algorithm, Claim, Decide, Interval, OneWord, Queue, State, TakenOff, Words};
 use crate::algorithm::{
     Concurrency, FixedWindow, LeakyBucket, Pacer, SlidingLog, SlidingWindow, TokenBucket,
 };
@@ -56,6 +55,15 @@ impl Terms {
             Terms::SlidingWindow(_) => Algorithm::SlidingWindow,
             Terms::Pacer(_) => Algorithm::Pacer,
             Terms::Concurrency(_) => Algorithm::Concurrency,
+        }
+    }
+
+    /// Returns the prices of a token bucket or a leaky bucket.
+    pub(crate) fn debt(&self) -> Option<&Debt> {
+        match self {
+            Terms::TokenBucket(bucket) => Some(bucket.debt()),
+            Terms::LeakyBucket(bucket) => Some(bucket.debt()),
+            _ => None,
         }
     }
 
@@ -176,10 +184,8 @@ impl Terms {
     /// The price of so many units, where their debts form a queue.
     pub(crate) fn price(&self, units: Cost) -> Ticks {
         match self {
-            Terms::TokenBucket(bucket) => bucket.time_of(units.get()),
-            Terms::LeakyBucket(bucket) => bucket.time_of(units.get()),
             Terms::Pacer(pacer) => pacer.price_in_ticks(units),
-            _ => Ticks::ZERO,
+            _ => self.debt().map_or(Ticks::ZERO, |debt| debt.time_of(units.get())),
         }
     }
 
@@ -313,7 +319,7 @@ impl Terms {
     /// The most by which one take can make the memory behind a state larger.
     #[inline]
     pub(crate) fn growth(&self, state: &State) -> usize {
-        with_terms!(self, terms => terms.seen(state).map_or_else(|| terms.growth_at_first(), |seen| terms.growth(seen)))
+        with_terms!(self, terms => terms.growth(terms.seen(state)))
     }
 
     /// The most memory behind a state.
@@ -337,9 +343,9 @@ impl Terms {
     pub(crate) fn wait_in_line(&self, head: u64, all: u64, ask: Ask) -> Option<Ticks> {
         match self {
             Terms::TokenBucket(bucket) => {
-                Some(bucket.time_of(all.saturating_sub(head).saturating_add(ask.units())))
+                Some(bucket.debt().time_of(all.saturating_sub(head).saturating_add(ask.units())))
             }
-            Terms::LeakyBucket(bucket) if bucket.delays_all() => Some(bucket.time_of(all)),
+            Terms::LeakyBucket(bucket) if bucket.delays_all() => Some(bucket.debt().time_of(all)),
             _ => None,
         }
     }

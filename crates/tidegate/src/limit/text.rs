@@ -34,29 +34,32 @@ pub const TIME_UNITS: [(&str, u64); 7] = [
     ("w", 604_800_000_000),
 ];
 
+/// The words of what is one of two.
+pub(super) const MODES: [(&str, WindowMode); 2] =
+    [("strict", WindowMode::Strict), ("estimate", WindowMode::Estimate)];
+pub(super) const ALIGNMENTS: [(&str, Alignment); 2] =
+    [("epoch", Alignment::Epoch), ("first-hit", Alignment::FirstHit)];
+pub(super) const PAYS: [(&str, Pay); 2] = [("next", Pay::Next), ("self", Pay::Own)];
+
 /// What is wrong with a part of the text, and where.
-struct Wrong {
+pub(super) struct Wrong {
     place: Range<usize>,
     what: String,
 }
 
-type Parsed<T> = Result<T, Wrong>;
-
-pub(super) fn parse(text: &str) -> Result<Limit, LimitError> {
-    read(text, Reader::limit)
-}
-
-pub(super) fn parse_rate(text: &str) -> Result<Rate, LimitError> {
-    read(text, Reader::rate)
-}
+pub(super) type Parsed<T> = Result<T, Wrong>;
 
 /// A span of time and nothing else, such as `1m30s`.
-pub(crate) fn parse_span(text: &str) -> Result<Duration, LimitError> {
+pub fn parse_span(text: &str) -> Result<Duration, LimitError> {
     read_span(&Word { text, place: 0..text.len() })
         .map_err(|wrong| LimitError::in_text(text, wrong.place, wrong.what))
 }
 
-fn read<'a, T>(text: &'a str, what: impl FnOnce(Reader<'a>) -> Parsed<T>) -> Result<T, LimitError> {
+/// Reads a whole text as this: [`Reader::limit`] or [`Reader::rate`].
+pub(super) fn parse<'a, T>(
+    text: &'a str,
+    what: impl FnOnce(Reader<'a>) -> Parsed<T>,
+) -> Result<T, LimitError> {
     if text.len() > MAX_BYTES {
         let what =
             format!("{} bytes are too long for a limit; write something like \"10/s burst 20\"", text.len());
@@ -79,7 +82,7 @@ impl Word<'_> {
     }
 }
 
-struct Reader<'a> {
+pub(super) struct Reader<'a> {
     text: &'a str,
     words: std::vec::IntoIter<Word<'a>>,
     /// Where each word was said.
@@ -108,7 +111,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A rate and nothing else, such as a pacer may have.
-    fn rate(mut self) -> Parsed<Rate> {
+    pub(super) fn rate(mut self) -> Parsed<Rate> {
         let rate = self.first_word()?;
         if let Some(word) = self.words.next() {
             return word.wrong(format!("a rate ends before \"{}\"; leave the rest out", word.text));
@@ -116,7 +119,7 @@ impl<'a> Reader<'a> {
         self.checked(Draft::with_rate(Algorithm::Pacer, rate)).map(|_| rate)
     }
 
-    fn limit(mut self) -> Parsed<Limit> {
+    pub(super) fn limit(mut self) -> Parsed<Limit> {
         let mut draft = Draft::with_rate(Algorithm::TokenBucket, self.first_word()?);
         let mut algorithm = None;
         while let Some(word) = self.words.next() {
@@ -146,7 +149,8 @@ impl<'a> Reader<'a> {
     }
 
     fn option(&mut self, draft: Draft, word: &Word<'a>) -> Parsed<Draft> {
-        let Some(field) = Field::OPTIONS.into_iter().find(|field| field.word() == word.text) else {
+        let known = Field::OPTIONS.into_iter().find(|(_, name, _)| *name == word.text);
+        let Some((field, _, example)) = known else {
             return word.wrong(unknown_word(word.text));
         };
         if self.places.iter().any(|(said, _)| *said == field) {
@@ -157,7 +161,6 @@ impl<'a> Reader<'a> {
             return Ok(draft.count_denied());
         }
         let Some(value) = self.words.next() else {
-            let example = field.example();
             return word.wrong(format!("{} needs a value; write something like \"{example}\"", word.text));
         };
         if let Some((_, place)) = self.places.last_mut() {
@@ -178,17 +181,11 @@ fn read_option(draft: Draft, field: Field, value: &Word<'_>) -> Parsed<Draft> {
         Field::DelayAfter if value.text == "all" => draft.delay_after(DelayAfter::All),
         Field::DelayAfter => draft.delay_after(DelayAfter::Units(read_number(value)?)),
         Field::Slots => draft.slots(read_number(value)?),
-        Field::Mode => {
-            let modes = [("strict", WindowMode::Strict), ("estimate", WindowMode::Estimate)];
-            draft.mode(read_choice(value, field, modes)?)
-        }
-        Field::Alignment => {
-            let alignments = [("epoch", Alignment::Epoch), ("first-hit", Alignment::FirstHit)];
-            draft.alignment(read_choice(value, field, alignments)?)
-        }
+        Field::Mode => draft.mode(read_choice(value, "mode", MODES)?),
+        Field::Alignment => draft.alignment(read_choice(value, "align", ALIGNMENTS)?),
         Field::WarmUp => draft.warm_up(read_span(value)?),
         Field::ColdFactor => draft.cold_factor(read_number(value)?),
-        Field::Pay => draft.pay(read_choice(value, field, [("next", Pay::Next), ("self", Pay::Own)])?),
+        Field::Pay => draft.pay(read_choice(value, "pay", PAYS)?),
         Field::MaxDebt => draft.max_debt(read_number(value)?),
     })
 }
@@ -325,23 +322,20 @@ fn read_number(word: &Word<'_>) -> Parsed<u64> {
     word.wrong(what)
 }
 
-fn read_choice<T: Copy>(word: &Word<'_>, field: Field, choices: [(&str, T); 2]) -> Parsed<T> {
+fn read_choice<T: Copy>(word: &Word<'_>, name: &str, choices: [(&str, T); 2]) -> Parsed<T> {
     match choices.into_iter().find(|(text, _)| *text == word.text) {
         Some((_, choice)) => Ok(choice),
         None => {
             let [(first, _), (second, _)] = choices;
-            word.wrong(format!(
-                "{} is {first} or {second}, not \"{}\"",
-                field.word(),
-                word.text.escape_debug()
-            ))
+            let shown = word.text.escape_debug();
+            word.wrong(format!("{name} is {first} or {second}, not \"{shown}\""))
         }
     }
 }
 
 fn unknown_word(word: &str) -> String {
     let names = Algorithm::ALL.map(Algorithm::name);
-    let known = || Field::OPTIONS.map(Field::word).into_iter().chain(names);
+    let known = || Field::OPTIONS.map(|(_, word, _)| word).into_iter().chain(names);
     let shown = word.escape_debug();
     match known().map(|name| (distance(word, name), name)).min() {
         Some((distance, name)) if distance <= 2 => {

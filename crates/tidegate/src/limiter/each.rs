@@ -6,8 +6,9 @@
 use std::fmt;
 
 use super::Limiter;
-use crate::asking::{IntoAsk, ask_for};
+use crate::ask::{IntoAsk, ask_for};
 use crate::decision::Decision;
+use crate::store::Holder;
 use crate::store::zone::Placed;
 
 /// How many are fetched together: more would push each other out of the nearest cache.
@@ -39,10 +40,8 @@ impl<'a, I: Iterator<Item: IntoAsk>> AdmitEach<'a, I> {
             let mut at = inner.memory.clock().now();
             for (decided, ask) in self.decided.iter_mut().zip(&mut self.asks) {
                 let (account, ask) = inner.read(ask);
-                *decided = Some(match ask {
-                    Some(ask) => inner.admit_as_of(&account, ask, &mut at),
-                    None => inner.ask_nothing(&account),
-                });
+                let spend = |holder: Holder<'_>, ask| holder.spend_as_of(&account, ask, &mut at);
+                *decided = Some(inner.decide(&account, ask, spend));
             }
             return;
         };

@@ -15,13 +15,7 @@ pub(super) struct LimitInForce {
     first: Arc<BoundLimit>,
     /// How often it was replaced.
     version: AtomicUsize,
-    latest: Mutex<Latest>,
-}
-
-#[derive(Debug)]
-struct Latest {
-    limit: Limit,
-    bound: Arc<BoundLimit>,
+    latest: Mutex<(Limit, Arc<BoundLimit>)>,
 }
 
 /// The limit that a thread has used last, of those that were replaced.
@@ -39,7 +33,7 @@ thread_local! {
 impl LimitInForce {
     pub(super) fn new(memory: &Memory, name: &str, limit: Limit) -> LimitInForce {
         let first = bind(memory, name, &limit);
-        let latest = Mutex::new(Latest { limit, bound: Arc::clone(&first) });
+        let latest = Mutex::new((limit, Arc::clone(&first)));
         LimitInForce { first, version: AtomicUsize::new(0), latest }
     }
 
@@ -63,19 +57,15 @@ impl LimitInForce {
         self.with(Arc::clone)
     }
 
-    pub(super) fn is_replaced(&self) -> bool {
-        self.version.load(Ordering::Acquire) > 0
-    }
-
     /// The limit as it was given.
     pub(super) fn limit(&self) -> Limit {
-        self.latest.lock().limit
+        self.latest.lock().0
     }
 
     /// Puts another limit in force.
     pub(super) fn set(&self, memory: &Memory, name: &str, limit: Limit) {
         let mut latest = self.latest.lock();
-        *latest = Latest { limit, bound: bind(memory, name, &limit) };
+        *latest = (limit, bind(memory, name, &limit));
         self.version.fetch_add(1, Ordering::Release);
     }
 
@@ -92,7 +82,7 @@ impl LimitInForce {
             return bound;
         }
         let latest = self.latest.lock();
-        let (version, bound) = (self.version.load(Ordering::Acquire), Arc::clone(&latest.bound));
+        let (version, bound) = (self.version.load(Ordering::Acquire), Arc::clone(&latest.1));
         drop(latest);
         let remembered =
             Some(Remembered { first: Arc::clone(&self.first), version, bound: Arc::clone(&bound) });

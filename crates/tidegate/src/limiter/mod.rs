@@ -12,8 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::algorithm::State;
-use crate::ask::{Adjusted, Adjustment, Ask, Cost};
-use crate::asking::{IntoAsk, ask_for};
+use crate::ask::{Adjusted, Adjustment, Ask, Cost, IntoAsk, ask_for};
 use crate::decision::{Decision, PermitId};
 use crate::key::IntoKey;
 use crate::limit::Limit;
@@ -107,7 +106,7 @@ impl Limiter {
     /// The limit in force, if another was ever put in place of the first one; this costs next to nothing if not.
     #[inline]
     pub fn replaced_limit(&self) -> Option<Limit> {
-        self.inner.limit.is_replaced().then(|| self.inner.limit.limit())
+        self.inner.limit.unreplaced().is_none().then(|| self.inner.limit.limit())
     }
 
     /// Decides about one ask of one subject, and spends if allowed.
@@ -172,7 +171,7 @@ impl Limiter {
     #[must_use = "a decision that nobody reads limits nobody"]
     pub fn peek(&self, ask: impl IntoAsk) -> Decision {
         let (account, ask) = self.inner.read(ask);
-        ask.map_or_else(|| self.inner.ask_nothing(&account), |ask| self.inner.peek(&account, ask))
+        self.inner.decide(&account, ask, |holder, ask| holder.look(&account, ask))
     }
 
     /// Gives back what was not used: as much as the ask weighs, at most what is owed.
@@ -249,7 +248,7 @@ impl Limiter {
 
     pub(crate) fn admit_named(&self, name: &Name, ask: Option<Ask>) -> Decision {
         let account = self.inner.account(name);
-        ask.map_or_else(|| self.inner.ask_nothing(&account), |ask| self.inner.admit(&account, ask))
+        self.inner.admit(&account, ask)
     }
 
     pub(crate) fn release_named(&self, name: &Name, permit: PermitId) -> bool {
@@ -300,7 +299,7 @@ impl Inner {
     fn admit_under(&self, limit: &BoundLimit, key: &impl IntoKey, ask: Ask) -> Decision {
         match self.straight_to(limit) {
             Some(zone) => zone.spend_on(key, limit, self.when_full(), ask),
-            None => self.admit(&self.account(&self.name(key)), ask),
+            None => self.admit(&self.account(&self.name(key)), Some(ask)),
         }
     }
 
@@ -313,17 +312,19 @@ impl Inner {
         }
     }
 
-    fn admit(&self, account: &Account, ask: Ask) -> Decision {
-        self.put_off(account, ask).unwrap_or_else(|| self.holder(account).spend(account, ask))
+    fn admit(&self, account: &Account, ask: Option<Ask>) -> Decision {
+        self.decide(account, ask, |holder, ask| holder.spend(account, ask))
     }
 
-    /// The same as of a reading of the clock from a moment ago; that becomes a later one if it was too long ago.
-    fn admit_as_of(&self, account: &Account, ask: Ask, at: &mut Timestamp) -> Decision {
-        self.put_off(account, ask).unwrap_or_else(|| self.holder(account).spend_as_of(account, ask, at))
-    }
-
-    fn peek(&self, account: &Account, ask: Ask) -> Decision {
-        self.put_off(account, ask).unwrap_or_else(|| self.holder(account).look(account, ask))
+    /// Decides behind those who wait; what asks nothing passes.
+    fn decide(
+        &self,
+        account: &Account,
+        ask: Option<Ask>,
+        decide: impl FnOnce(Holder<'_>, Ask) -> Decision,
+    ) -> Decision {
+        let Some(ask) = ask else { return self.ask_nothing(account) };
+        self.put_off(account, ask).unwrap_or_else(|| decide(self.holder(account), ask))
     }
 
     /// The denial of an ask because others wait for the same subject; `None` if nobody does.
@@ -335,7 +336,8 @@ impl Inner {
     /// The answer to an ask of nothing, which only looks.
     #[cold]
     fn ask_nothing(&self, account: &Account) -> Decision {
-        self.peek(account, Ask::ONE).asking_nothing()
+        let look = |holder: Holder<'_>, ask| holder.look(account, ask);
+        self.decide(account, Some(Ask::ONE), look).asking_nothing()
     }
 
     #[inline]

@@ -5,10 +5,10 @@
 use std::ops::ControlFlow::{Break, Continue};
 use std::sync::Arc;
 
-use super::settings::{Most, Settings};
 use super::slots::ClassSlots;
+use super::{Most, Settings};
 use crate::adaptive::{Estimator, Outcome, Sample};
-use crate::refusal::Refusal;
+use crate::refusal::{Reason, Refusal};
 use crate::time::{Clock, SECOND, Ticks, Timestamp};
 use crate::wait::{
     Cause, Entry, Joined, KeyQueue, Next, QueuePolicy, QueueState, Ticket, Turn, WaitQueue, Waiter,
@@ -21,13 +21,13 @@ const GUESS: Ticks = Ticks::saturating_from(SECOND);
 #[derive(Debug)]
 pub struct Shared {
     pub(super) settings: Settings,
-    queue: WaitQueue<ClassQueues>,
+    pub(super) queue: WaitQueue<ClassQueues>,
 }
 
 /// The order of the waiters for places: classes by rank, which is the order in which their queues are opened.
 #[derive(Debug)]
 pub struct ClassQueues {
-    slots: ClassSlots,
+    pub(super) slots: ClassSlots,
     estimator: Option<Estimator>,
     /// Since when there have been waiters all the time.
     busy_since: Timestamp,
@@ -64,27 +64,11 @@ impl Shared {
         self.queue.lock(|state| read(&state.policy.slots))
     }
 
-    pub(super) fn waiting(&self) -> usize {
-        self.queue.lock(|state| state.waiting())
-    }
-
-    pub(super) fn waiting_of(&self, class: usize) -> usize {
-        self.queue.lock(|state| queue_of(state, class).len())
-    }
-
-    /// Returns the time at which a caller has come in, as far as anything reads it.
-    pub(super) fn entered_at(&self) -> Timestamp {
+    /// Returns the time at which a caller has come in; nothing reads it where the limit is fixed.
+    pub(super) fn entered_at(&self) -> Option<Timestamp> {
         match self.settings.most {
-            Most::Fixed(_) => Timestamp::EPOCH,
-            Most::Adaptive(_) => self.settings.clock.now(),
-        }
-    }
-
-    /// Returns how long ago a caller came in at this time, as [`Shared::entered_at`] returned it.
-    pub(super) fn since(&self, entered: Timestamp) -> Ticks {
-        match self.settings.most {
-            Most::Fixed(_) => Ticks::ZERO,
-            Most::Adaptive(_) => self.settings.clock.now().since(entered),
+            Most::Fixed(_) => None,
+            Most::Adaptive(_) => Some(self.settings.clock.now()),
         }
     }
 
@@ -109,7 +93,7 @@ impl Shared {
                 return Break(Err(overloaded));
             }
             if state.is_full() && !push_out(state, turn, class) {
-                return Break(Err(Refusal::line_full(overloaded.decision())));
+                return Break(Err(Refusal::because(Reason::LineFull, overloaded.decision())));
             }
             if state.waiting() == 0 {
                 state.policy.busy_since = turn.now;
@@ -120,8 +104,8 @@ impl Shared {
     }
 
     /// Gives the place of a call back that has ended; an adaptive limit learns from its outcome.
-    pub(super) fn leave(self: &Arc<Shared>, class: usize, entered: Timestamp, outcome: Outcome) {
-        if matches!(self.settings.most, Most::Fixed(_)) {
+    pub(super) fn leave(self: &Arc<Shared>, class: usize, entered: Option<Timestamp>, outcome: Outcome) {
+        if entered.is_none() {
             let is_done = self.queue.lock(|state| {
                 let is_unwanted = state.waiting() == 0;
                 if is_unwanted {
@@ -135,22 +119,15 @@ impl Shared {
         }
         self.queue.with(self, |state, turn| {
             let ClassQueues { slots, estimator, .. } = &mut state.policy;
-            let in_flight = slots.in_flight();
+            let in_flight = slots.in_flight;
             slots.give_back(class);
-            if let Some(estimator) = estimator {
+            if let (Some(estimator), Some(entered)) = (estimator, entered) {
                 let latency = turn.now.since(entered);
                 let limit = estimator.observe(Sample { now: turn.now, latency, in_flight, outcome });
-                if limit != slots.limit() {
+                if limit != slots.limit {
                     slots.set_limit(limit);
                 }
             }
-            state.serve_all(turn);
-        });
-    }
-
-    pub(super) fn set_limit(self: &Arc<Shared>, limit: u64) {
-        self.queue.with(self, |state, turn| {
-            state.policy.slots.set_limit(limit);
             state.serve_all(turn);
         });
     }
@@ -163,7 +140,7 @@ impl ClassQueues {
     }
 
     fn overloaded(&self) -> Refusal {
-        Refusal::overloaded(self.slots.limit(), GUESS)
+        Refusal::overloaded(self.slots.limit, GUESS)
     }
 
     /// Newest first only when there have been waiters all the time for longer than that may be.
@@ -209,11 +186,7 @@ impl QueuePolicy for ClassQueues {
         _: &(),
         cause: Cause,
     ) -> Refusal {
-        let decision = self.overloaded().decision();
-        match cause {
-            Cause::TimedOut => Refusal::timed_out(decision),
-            Cause::NoTimer => Refusal::no_timer(decision),
-        }
+        Refusal::because(Reason::CutShort(cause), self.overloaded().decision())
     }
 
     fn give_back(state: &mut QueueState<ClassQueues>, turn: Turn<'_, ClassQueues>, ticket: Ticket, (): ()) {
@@ -247,7 +220,7 @@ fn push_out(state: &mut QueueState<ClassQueues>, turn: Turn<'_, ClassQueues>, ne
         Order::OldestFirst => (newcomer + 1, Order::NewestFirst),
         Order::NewestFirst => (0, Order::OldestFirst),
     };
-    let refusal = Refusal::pushed_out(state.policy.overloaded().decision());
+    let refusal = Refusal::because(Reason::PushedOut, state.policy.overloaded().decision());
     let wants_more = |class: &usize| {
         let waiting = queue_of(state, *class).len() + usize::from(*class == newcomer);
         waiting as u64 > state.policy.slots.left_of_reserve(*class)
@@ -263,7 +236,7 @@ fn push_out(state: &mut QueueState<ClassQueues>, turn: Turn<'_, ClassQueues>, ne
     victim.is_some()
 }
 
-fn queue_of(state: &mut QueueState<ClassQueues>, class: usize) -> &mut KeyQueue<ClassQueues> {
+pub(super) fn queue_of(state: &mut QueueState<ClassQueues>, class: usize) -> &mut KeyQueue<ClassQueues> {
     let id = state.id_of(&class).expect("every class has a queue");
     state.queue(id).expect("every class keeps its queue")
 }

@@ -13,7 +13,6 @@
 mod class;
 mod class_queue;
 mod place;
-mod settings;
 mod slots;
 
 pub use class::Class;
@@ -22,10 +21,8 @@ pub use place::{AcquirePlace, Place, QueuedPlace};
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::class_queue::Shared;
+use self::class_queue::{Shared, queue_of};
 use self::place::PlaceRequest;
-use self::settings::{Most, Settings};
-use self::slots::ClassSlots;
 use crate::adaptive::Adapt;
 use crate::refusal::Refusal;
 use crate::time::{Clock, Source, Ticks};
@@ -124,7 +121,7 @@ impl Places {
     fn with(self, change: impl FnOnce(&mut Settings)) -> Places {
         let mut settings = self.shared.settings.clone();
         if let Most::Fixed(limit) = &mut settings.most {
-            *limit = self.shared.slots(ClassSlots::limit);
+            *limit = self.shared.slots(|slots| slots.limit);
         }
         change(&mut settings);
         Places::new(settings)
@@ -152,18 +149,21 @@ impl Places {
         let (Most::Fixed(places), Most::Fixed(_)) = (Most::fixed(places), &self.shared.settings.most) else {
             return false;
         };
-        self.shared.set_limit(places);
+        self.shared.queue.with(&self.shared, |state, turn| {
+            state.policy.slots.set_limit(places);
+            state.serve_all(turn);
+        });
         true
     }
 
     /// How many may be in flight now.
     pub fn limit(&self) -> u64 {
-        self.shared.slots(ClassSlots::limit)
+        self.shared.slots(|slots| slots.limit)
     }
 
     /// How many are in flight, those included who were let in and have not looked yet.
     pub fn in_flight(&self) -> u64 {
-        self.shared.slots(ClassSlots::in_flight)
+        self.shared.slots(|slots| slots.in_flight)
     }
 
     /// How many of a class are in flight.
@@ -173,12 +173,12 @@ impl Places {
 
     /// How many wait.
     pub fn waiting(&self) -> usize {
-        self.shared.waiting()
+        self.shared.queue.lock(|state| state.waiting())
     }
 
     /// How many of a class wait.
     pub fn waiting_of(&self, class: usize) -> usize {
-        self.shared.waiting_of(self.rank(class))
+        self.shared.queue.lock(|state| queue_of(state, self.rank(class)).len())
     }
 
     /// The rank of the class with this name.
@@ -188,5 +188,46 @@ impl Places {
 
     fn rank(&self, class: usize) -> usize {
         class.min(self.shared.settings.classes.len() - 1)
+    }
+}
+
+/// The most places there may be.
+const MOST_PLACES: u64 = 1 << 32;
+
+/// All that is said about places before anybody enters.
+#[derive(Clone, Debug)]
+struct Settings {
+    most: Most,
+    /// How many may wait.
+    line: usize,
+    /// After how long a line that is never empty means overload.
+    newest_first_after: Option<Ticks>,
+    /// In the order of their rank, at least one.
+    classes: Vec<Class>,
+    clock: Source,
+}
+
+/// How many may be in flight.
+#[derive(Clone, Debug)]
+enum Most {
+    Fixed(u64),
+    Adaptive(Adapt),
+}
+
+impl Most {
+    /// A fixed number, if there can be so many.
+    fn fixed(places: u64) -> Most {
+        assert!(
+            0 < places && places <= MOST_PLACES,
+            "{places} places: there may be 1 to {MOST_PLACES} in flight"
+        );
+        Most::Fixed(places)
+    }
+}
+
+impl Settings {
+    fn new(most: Most) -> Settings {
+        let classes = vec![Class::new("all")];
+        Settings { most, line: 0, newest_first_after: None, classes, clock: Source::default() }
     }
 }

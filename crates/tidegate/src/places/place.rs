@@ -24,7 +24,7 @@ use crate::wait::{Acquire, Joined, Queued, Request, Waiter};
 pub struct Place {
     shared: Arc<Shared>,
     class: usize,
-    entered: Timestamp,
+    entered: Option<Timestamp>,
     outcome: Outcome,
 }
 
@@ -43,7 +43,8 @@ impl Place {
 
     /// How long it has been in use; nothing where the number of places is fixed, for which no clock is read.
     pub fn lasted(&self) -> Duration {
-        self.shared.since(self.entered).to_duration()
+        let lasted = |entered| self.shared.settings.clock.now().since(entered).to_duration();
+        self.entered.map_or(Duration::ZERO, lasted)
     }
 
     /// Gives the place back and says how the call ended, from which a number that adapts learns.

@@ -14,8 +14,8 @@ use super::class::Class;
 /// The places of all classes.
 #[derive(Debug)]
 pub(super) struct ClassSlots {
-    limit: u64,
-    in_flight: u64,
+    pub(super) limit: u64,
+    pub(super) in_flight: u64,
     /// Places that are used or kept free: the sum of the larger of both over all classes.
     claimed: u64,
     classes: Vec<Share>,
@@ -35,14 +35,6 @@ impl ClassSlots {
         let mut slots = ClassSlots { limit, in_flight: 0, claimed: 0, classes };
         slots.set_limit(limit);
         slots
-    }
-
-    pub(super) fn limit(&self) -> u64 {
-        self.limit
-    }
-
-    pub(super) fn in_flight(&self) -> u64 {
-        self.in_flight
     }
 
     pub(super) fn used(&self, class: usize) -> u64 {
@@ -149,7 +141,7 @@ mod tests {
         let mut slots = slots(10, &[50, 10, 0]);
         assert_eq!(take_all(&mut slots, 2), 4);
         assert_eq!((take_all(&mut slots, 1), take_all(&mut slots, 0)), (1, 5));
-        assert_eq!(slots.in_flight(), 10);
+        assert_eq!(slots.in_flight, 10);
     }
 
     #[test]
@@ -175,7 +167,7 @@ mod tests {
         let mut slots = slots(10, &[50, 0]);
         assert_eq!((take_all(&mut slots, 1), take_all(&mut slots, 0)), (5, 5));
         slots.set_limit(4);
-        assert_eq!((slots.limit(), slots.in_flight()), (4, 10));
+        assert_eq!((slots.limit, slots.in_flight), (4, 10));
         for _ in 0..6 {
             assert!(!slots.take(0) && !slots.take(1));
             slots.give_back(usize::from(slots.used(0) == 0));
@@ -212,7 +204,7 @@ mod tests {
                 }
             }
             let counted: u64 = slots.classes.iter().map(|share| share.used).sum();
-            assert_eq!(slots.in_flight(), counted);
+            assert_eq!(slots.in_flight, counted);
         }
     }
 }

@@ -6,11 +6,6 @@
 use std::fs;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-#[cfg(not(all(target_os = "linux", not(any(miri, tidegate_models)))))]
-pub(crate) use elsewhere::since_boot;
-#[cfg(all(target_os = "linux", not(any(miri, tidegate_models))))]
-pub(crate) use linux::since_boot;
-
 /// Where a Linux kernel names this start of the machine.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
@@ -57,32 +52,20 @@ fn parse(text: &str) -> Option<BootId> {
     digits.next().is_none().then_some(id)
 }
 
+/// The time since the machine started, asleep or not.
 #[cfg(all(target_os = "linux", not(any(miri, tidegate_models))))]
-mod linux {
-    use std::time::Duration;
-
-    use rustix::time::{ClockId, clock_gettime};
-
-    /// The time since the machine started, asleep or not.
-    pub(crate) fn since_boot() -> Duration {
-        let time = clock_gettime(ClockId::Boottime);
-        Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
-    }
+pub(crate) fn since_boot() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
+/// The time since the first reading.
 #[cfg(not(all(target_os = "linux", not(any(miri, tidegate_models)))))]
-mod elsewhere {
-    use std::sync::OnceLock;
-    use std::time::{Duration, Instant};
-
-    static FIRST: OnceLock<Instant> = OnceLock::new();
-
-    /// The time since the first reading.
-    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the system's clock")]
-    pub(crate) fn since_boot() -> Duration {
-        let now = Instant::now();
-        now.saturating_duration_since(*FIRST.get_or_init(|| now))
-    }
+#[expect(clippy::disallowed_methods, reason = "this is the one place that reads the system's clock")]
+pub(crate) fn since_boot() -> Duration {
+    static FIRST: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+    let now = std::time::Instant::now();
+    now.saturating_duration_since(*FIRST.get_or_init(|| now))
 }
 
 #[cfg(test)]

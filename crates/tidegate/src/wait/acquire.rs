@@ -263,8 +263,7 @@ impl Kind for Tracked {
     const IS_TRACKED: bool = true;
 
     fn passed(request: &KeyRequest<Tracked>, passed: Passed) -> (Waited, TrackedTake) {
-        let (account, receipt) = passed.taken.into_tracked();
-        (passed.waited, TrackedTake::new(request.target.clone(), account, receipt))
+        (passed.waited, passed.taken.tracked(request.target.clone()))
     }
 }
 

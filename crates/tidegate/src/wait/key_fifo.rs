@@ -11,7 +11,7 @@ use super::wait_queue::{Joined, WaitQueue, Waiter};
 use super::{WaitTarget, Waited};
 use crate::ask::Ask;
 use crate::decision::{Decision, Verdict};
-use crate::refusal::Refusal;
+use crate::refusal::{Reason, Refusal};
 use crate::store::name::{Account, Name};
 use crate::time::{Clock, Ticks, Timestamp};
 
@@ -54,15 +54,11 @@ impl KeyState {
 /// A waiter that has passed, and its take.
 #[derive(Debug)]
 pub struct Passed {
-    pub(super) waited: Waited,
+    pub(crate) waited: Waited,
     pub(super) taken: Taken,
 }
 
 impl Passed {
-    pub(crate) fn decision(&self) -> Decision {
-        self.taken.decision
-    }
-
     pub(super) fn after(wait: Ticks, taken: Taken) -> Passed {
         Passed { waited: Waited { duration: wait.to_duration(), decision: taken.decision }, taken }
     }
@@ -187,12 +183,10 @@ impl QueuePolicy for KeyFifo {
         cause: Cause,
     ) -> Refusal {
         let decision = turn.owner.look(&turn.owner.account(&queue.state.name), ask.ask);
-        match cause {
-            // It was not its turn, whatever the limit would say to a caller alone.
-            Cause::TimedOut if decision.is_allowed() => Refusal::timed_out(decision.put_off(Ticks::new(1))),
-            Cause::TimedOut => Refusal::timed_out(decision),
-            Cause::NoTimer => Refusal::no_timer(decision),
-        }
+        // It was not its turn, whatever the limit would say to a caller alone.
+        let is_late = cause == Cause::TimedOut && decision.is_allowed();
+        let decision = if is_late { decision.put_off(Ticks::new(1)) } else { decision };
+        Refusal::because(Reason::CutShort(cause), decision)
     }
 
     fn give_back(state: &mut QueueState<KeyFifo>, turn: Turn<'_, KeyFifo>, _: Ticket, passed: Passed) {
@@ -301,7 +295,8 @@ fn enter(
         }
         let wait = queue.map_or(wait, |queue| queue.outlook(target, &account, now, ask));
         let decision = decision.put_off(wait.max(Ticks::new(1)));
-        return Break(Err(if is_too_long { Refusal::of(decision) } else { Refusal::line_full(decision) }));
+        let reason = if is_too_long { Reason::Limit } else { Reason::LineFull };
+        return Break(Err(Refusal::because(reason, decision)));
     }
     let id = known.unwrap_or_else(|| {
         let key = KeyState { name: name.clone(), serving, units: 0, tail: None };

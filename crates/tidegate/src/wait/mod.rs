@@ -22,7 +22,6 @@ mod state;
 mod taken;
 #[cfg(all(test, not(tidegate_models)))]
 mod tests;
-mod tracked;
 mod wait_queue;
 
 pub use acquire::{Acquire, AcquireTracked, Enqueued, Queued, QueuedTracked, Waited};
@@ -30,7 +29,7 @@ pub(crate) use acquire::{KeyRequest, Kind, Request, Untracked, block_on};
 pub(crate) use key_fifo::{KeyFifo, Passed, WaiterAsk};
 pub use policy::{Cause, Next, QueuePolicy, Turn};
 pub use state::{Entry, KeyQueue, QueueState, Ticket};
-pub use tracked::TrackedTake;
+pub use taken::TrackedTake;
 pub use wait_queue::{Joined, WaitQueue, Waiter};
 
 use crate::algorithm::State;

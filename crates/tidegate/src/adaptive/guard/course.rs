@@ -11,9 +11,8 @@
 //! Every change begins an epoch. A call that was let in before it says nothing about what is so since then.
 //! Calls of an epoch that are still in flight are no silence: a time-out may be longer than the window.
 
-use super::GuardState;
-use super::settings::Settings;
 use super::window::{Tally, Window};
+use super::{GuardState, Settings};
 use crate::adaptive::Outcome;
 use crate::time::{OUT_OF_ORDER, Ticks, Timestamp};
 
@@ -181,14 +180,9 @@ impl Course {
     }
 
     fn decide(&mut self, limiting: Limiting, settings: &Settings) {
-        if limiting.tally.hurts(settings.percent) {
-            self.fall(limiting, settings);
-        } else {
-            self.ease(limiting, 1);
+        if !limiting.tally.hurts(settings.percent) {
+            return self.ease(limiting, 1);
         }
-    }
-
-    fn fall(&mut self, limiting: Limiting, settings: &Settings) {
         match limiting.share / 2 {
             share if share < LEAST => self.shut(settings),
             share => self.limit_to(share),

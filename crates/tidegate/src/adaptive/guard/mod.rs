@@ -5,21 +5,18 @@
 //! too few calls.
 
 mod course;
-mod settings;
 #[cfg(all(test, not(tidegate_models)))]
 mod tests;
 mod window;
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use self::course::Course;
-use self::settings::Settings;
 use super::Outcome;
 use crate::refusal::Refusal;
 use crate::sync::Mutex;
-use crate::time::{Clock, Source, Timestamp};
+use crate::time::{Clock, MILLISECOND, SECOND, Source, Ticks, Timestamp};
 
 /// Watches how calls end and, while too many fail, lets only a share of them pass; clones share what they know.
 ///
@@ -51,15 +48,57 @@ use crate::time::{Clock, Source, Timestamp};
 /// wrong. So time-outs may be up to eight times as long as the window. Probes have all the time they need; when
 /// nothing is heard of them for eight pauses, one more is let in, and so on: a probe that never ends does not
 /// shut a service out that is well again.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Guard {
     shared: Arc<Shared>,
 }
 
+#[derive(Debug)]
 struct Shared {
     settings: Settings,
     clock: Source,
     course: Mutex<Course>,
+}
+
+/// A window has so many slots.
+const SLOTS: u64 = 10;
+
+/// A pause grows to so many times the first one.
+const LONGEST_PAUSE: u64 = 8;
+
+/// When a guard begins to limit, and how it finds out that it need not any longer.
+#[derive(Clone, Copy, Debug)]
+struct Settings {
+    /// One slot of the window, and one step of the share.
+    slot: Ticks,
+    at_least: u64,
+    percent: u64,
+    probes: u64,
+    pause: Ticks,
+}
+
+impl Settings {
+    const DEFAULT: Settings = Settings {
+        slot: Ticks::saturating_from(SECOND),
+        at_least: 20,
+        percent: 50,
+        probes: 3,
+        pause: Ticks::saturating_from(Duration::from_secs(5)),
+    };
+
+    fn window(&self) -> Ticks {
+        Ticks::new(self.slot.get().saturating_mul(SLOTS))
+    }
+
+    /// The longest pause there is.
+    fn longest_pause(&self) -> Ticks {
+        Ticks::new(self.pause.get().saturating_mul(LONGEST_PAUSE))
+    }
+
+    /// The pause that follows this one.
+    fn next_pause(&self, last: Option<Ticks>) -> Ticks {
+        last.map_or(self.pause, |last| last.saturating_add(last).min(self.longest_pause()))
+    }
 }
 
 /// What a guard does.
@@ -96,7 +135,8 @@ impl Guard {
     /// Judges by the calls that ended within this time; ten seconds unless set, at least a millisecond.
     #[must_use]
     pub fn window(self, window: Duration) -> Guard {
-        self.with(|settings| settings.set_window(window))
+        let window = Ticks::saturating_from(window.max(MILLISECOND));
+        self.with(|settings| settings.slot = Ticks::new(window.get() / SLOTS))
     }
 
     /// Never begins to limit by fewer judged calls than this; 20 unless set, at least one.
@@ -121,7 +161,7 @@ impl Guard {
     /// Lets nothing pass for this time when no share helps; five seconds unless set, at least a millisecond.
     #[must_use]
     pub fn pause(self, pause: Duration) -> Guard {
-        self.with(|settings| settings.set_pause(pause))
+        self.with(|settings| settings.pause = Ticks::saturating_from(pause.max(MILLISECOND)))
     }
 
     /// Goes by another clock.
@@ -146,7 +186,9 @@ impl Guard {
             (now, course.admit(now, settings))
         };
         match admitted {
-            Ok(epoch) => Ok(Passage { shared: Arc::clone(&self.shared), epoch, began, is_done: false }),
+            Ok(epoch) => {
+                Ok(Passage { shared: Arc::clone(&self.shared), epoch, began, outcome: Outcome::Ignored })
+            }
             Err(retry_after) => Err(Refusal::overloaded(0, retry_after)),
         }
     }
@@ -164,19 +206,14 @@ impl Default for Guard {
     }
 }
 
-impl fmt::Debug for Guard {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Guard").field("settings", &self.shared.settings).finish_non_exhaustive()
-    }
-}
-
 /// A call that a guard let pass. Dropped without a word it is [`Outcome::Ignored`].
 #[must_use = "a guard learns only from how calls end"]
+#[derive(Debug)]
 pub struct Passage {
     shared: Arc<Shared>,
     epoch: u64,
     began: Timestamp,
-    is_done: bool,
+    outcome: Outcome,
 }
 
 impl Passage {
@@ -187,26 +224,14 @@ impl Passage {
 
     /// Says how the call ended.
     pub fn done(mut self, outcome: Outcome) {
-        self.end(outcome);
-    }
-
-    fn end(&mut self, outcome: Outcome) {
-        if !std::mem::replace(&mut self.is_done, true) {
-            let Shared { settings, clock, course } = &*self.shared;
-            let mut course = course.lock();
-            course.end(self.epoch, outcome, clock.now(), settings);
-        }
+        self.outcome = outcome;
     }
 }
 
 impl Drop for Passage {
     fn drop(&mut self) {
-        self.end(Outcome::Ignored);
-    }
-}
-
-impl fmt::Debug for Passage {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("Passage")
+        let Shared { settings, clock, course } = &*self.shared;
+        let mut course = course.lock();
+        course.end(self.epoch, self.outcome, clock.now(), settings);
     }
 }

@@ -3,7 +3,7 @@
 //! Ten slots, of which the oldest is dropped as a whole: what is counted is never older than the window, and covers
 //! at least nine tenths of it.
 
-use super::settings::SLOTS;
+use super::SLOTS;
 use crate::time::{Ticks, Timestamp};
 
 /// Counts of the last window.
