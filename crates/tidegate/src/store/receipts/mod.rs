@@ -84,10 +84,9 @@ impl Receipts {
     }
 
     fn of_parts(parts: usize) -> Receipts {
-        // A model has to run the same way each time.
-        let seed = if cfg!(tidegate_models) { [0, 0] } else { fresh_seed() };
+        let (seed, forgotten) = (fresh_seed(), Forgotten::new());
         let shards = (0..parts).map(|_| Apart(Mutex::new(Shard::default()))).collect();
-        Receipts { seed, knows_order: true, shards, forgotten: Forgotten::new() }
+        Receipts { seed, knows_order: true, shards, forgotten }
     }
 
     /// Locks the receipts of the state with this name under the limit with this digest.

@@ -118,9 +118,8 @@ impl Zone {
 
     fn of_file(file: Arc<ZoneFile>, clock: Source, name: &str) -> Result<Zone, ZoneError> {
         use super::cells::Cells;
-        use super::memory::SharedRecords;
 
-        let limits = Arc::new(LimitTable::in_file(file.seed(), SharedRecords::new(Arc::clone(&file))));
+        let limits = Arc::new(LimitTable::in_file(&file));
         let bytes = file.cells::<super::table::Bucket>().len() * BUCKET_BYTES;
         let missed_states = file.was_there() && !states::path_beside(file.path()).exists();
         let beside = open_states(&file, bytes, &clock, &limits)?;
