@@ -223,7 +223,7 @@ impl<'a> ZoneBid<'a> {
     }
 
     fn peek(&self) -> Decision {
-        self.zone.look_as_of(self.account, self.ask, self.at)
+        self.zone.look(self.account, self.ask, self.at)
     }
 
     /// The state that it is about, and the time that it is decided as of.

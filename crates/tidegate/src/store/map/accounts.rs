@@ -4,14 +4,15 @@ use std::hash::{BuildHasher, Hasher};
 
 use super::shard::{Entry, Newcomer, Now, Shard, StateRef};
 use super::{Inner, Map, Place};
-use crate::algorithm::State;
-use crate::ask::{Adjusted, Adjustment, Ask};
+use crate::algorithm::{Claim, State, TakenOff};
+use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, PermitId};
 use crate::limit::Terms;
 use crate::receipt::Receipt;
 use crate::store::bound::StateName;
 use crate::store::name::{Account, Name};
-use crate::store::{Reported, nonce_for};
+use crate::store::receipts::Receipts;
+use crate::store::{ReceiptCounts, Reported, nonce_for};
 use crate::sync::{MutexGuard, Ordering};
 use crate::time::{RECENT, Source, Timestamp};
 
@@ -28,14 +29,31 @@ impl Map {
         &self.inner.clock
     }
 
-    pub(crate) fn take_from(&self, account: &Account, ask: Ask) -> (Decision, Option<Receipt>) {
+    /// The receipts of tracked takes that are open, and those that became worthless because there were too many.
+    pub fn receipt_counts(&self) -> ReceiptCounts {
+        self.inner.receipts.counts()
+    }
+
+    /// The table of open receipts.
+    pub(crate) fn receipts(&self) -> &Receipts {
+        &self.inner.receipts
+    }
+
+    /// Takes as `decide` says, now or as of the given time, with proof of it.
+    pub(crate) fn take_by(
+        &self,
+        account: &Account,
+        ask: Ask,
+        at: Option<Timestamp>,
+        decide: impl FnOnce(&Terms, &mut State, Timestamp, Ask, u64) -> Decision,
+    ) -> (Decision, Option<Receipt>) {
         let terms = account.terms();
         self.touch(
             account,
-            None,
+            at,
             Some(ask),
             |state, now| {
-                let decision = terms.decide(state, now, ask, nonce_for(terms));
+                let decision = decide(terms, state, now, ask, nonce_for(terms));
                 let receipt = terms.receipt(state, now, ask, &decision);
                 (decision, receipt)
             },
@@ -43,7 +61,7 @@ impl Map {
         )
     }
 
-    /// Decides and spends if allowed, like [`Map::take_from`], when nobody will give it back.
+    /// Decides and spends if allowed, when nobody will give it back.
     #[inline]
     pub(crate) fn spend(&self, account: &Account, ask: Ask) -> Decision {
         let terms = account.terms();
@@ -71,37 +89,29 @@ impl Map {
         decision
     }
 
-    /// Takes if it passes, now or as of the given time; if not, leaves no trace.
-    pub(crate) fn take_if_free(
-        &self,
-        account: &Account,
-        ask: Ask,
-        at: Option<Timestamp>,
-    ) -> (Decision, Option<Receipt>) {
-        let terms = account.terms();
-        self.touch(
-            account,
-            at,
-            Some(ask),
-            |state, now| {
-                let decision = terms.decide_if_free(state, now, ask, nonce_for(terms));
-                let receipt = terms.receipt(state, now, ask, &decision);
-                (decision, receipt)
-            },
-            |state, now| (terms.peek(state, now, ask).store_full(), None),
-        )
-    }
-
     pub(crate) fn look(&self, account: &Account, ask: Ask) -> Decision {
         let place = self.place(account);
         let shard = self.shard(place);
         shard.peek(place, account, self.inner.clock.now(), ask)
     }
 
-    pub(crate) fn adjust_in(&self, account: &Account, adjustment: Adjustment) -> Adjusted {
-        let adjust = |state: &mut State, now| account.terms().adjust(state, now, adjustment);
+    /// Charges what turned out to be more, with proof of it, or gives back what was not used.
+    pub(crate) fn adjust_in(&self, account: &Account, adjustment: Adjustment) -> (Adjusted, Option<Receipt>) {
+        let terms = account.terms();
+        let adjust = |state: &mut State, now| {
+            let adjusted = terms.adjust(state, now, adjustment);
+            let Adjustment::Charge(cost) = adjustment else { return (adjusted, None) };
+            let receipt = terms.receipt_of(state, now, Ask::new(cost));
+            (adjusted, receipt.map(|receipt| Receipt { paid: terms.price(cost), ..receipt }))
+        };
         let question = Question { ask: Some(Ask::ONE), grows: matches!(adjustment, Adjustment::Charge(_)) };
-        self.touch_as_of(account, question, |now| now, adjust, |_, _| Adjusted::Capped)
+        self.touch_as_of(account, question, |now| now, adjust, |_, _| (Adjusted::Capped, None))
+    }
+
+    /// Takes units of one take off its debt, as far as they are still owed.
+    pub(crate) fn take_off(&self, account: &Account, claim: Claim, units: Cost) -> Option<TakenOff> {
+        let take_off = |state: &mut State, now| account.terms().take_off(state, now, &claim, units);
+        self.touch(account, None, None, take_off, |_, _| Some(TakenOff::NOTHING))
     }
 
     pub(crate) fn give_back_to(&self, account: &Account, receipt: Receipt) -> Adjusted {

@@ -8,7 +8,6 @@
 mod accounts;
 mod budget;
 mod carry;
-mod refund;
 mod shard;
 mod size;
 #[cfg(all(test, not(tidegate_models)))]
@@ -20,12 +19,10 @@ pub(crate) use together::{Bid, Held};
 use std::fmt;
 use std::sync::Arc;
 
-use super::holder::Holder;
 use super::limit_table::LimitTable;
 use super::receipts::Receipts;
 use super::zone::memory::Flaw;
 use super::zone::memory::states::StateFile;
-use crate::limit::Terms;
 use crate::sync::{Apart, AtomicUsize, Mutex};
 use crate::time::{Clock, Source};
 use budget::Budget;
@@ -190,12 +187,6 @@ impl Map {
     /// The bytes that keys, states and tables take.
     pub fn bytes(&self) -> usize {
         self.inner.budget.bytes()
-    }
-
-    /// A map holds the states of every limit.
-    #[inline]
-    pub(crate) fn holder(&self, _: &Terms) -> Holder<'_> {
-        Holder::Map(self)
     }
 }
 

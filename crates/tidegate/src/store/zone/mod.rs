@@ -18,7 +18,6 @@ mod draft;
 mod files;
 mod memo;
 pub(crate) mod memory;
-mod refund;
 pub(crate) mod sip;
 mod subjects;
 mod table;

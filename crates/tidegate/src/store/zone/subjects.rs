@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::change::{Adjust, GiveBack, Refuse, Spend, Take, Undo};
+use super::change::{Adjust, Change, GiveBack, Refuse, Spend, Take, TakeOff};
 use super::core::Who;
 use super::memo::{Owner, ShortName, spot_of};
 use super::sip::Sip;
 use super::table::{Spot, Table};
 use super::{WhenFull, Zone};
-use crate::algorithm::State;
-use crate::ask::{Adjusted, Adjustment, Ask};
+use crate::algorithm::{Claim, FixedWindow, LeakyBucket, State, TakenOff, TokenBucket};
+use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::Decision;
 use crate::key::IntoKey;
 use crate::limit::Terms;
@@ -17,7 +17,8 @@ use crate::receipt::Receipt;
 use crate::store::bound::{BoundLimit, StateName};
 use crate::store::limit_table::{LimitTable, StateLimit};
 use crate::store::name::{Account, Name};
-use crate::store::{Holder, Map};
+use crate::store::receipts::Receipts;
+use crate::store::{Map, ReceiptCounts};
 use crate::time::{Source, Timestamp};
 
 /// No subject of a map takes fewer bytes, so that its bytes bound it and not its keys.
@@ -112,13 +113,8 @@ impl StatePrefix {
 }
 
 impl Zone {
-    /// Who holds the states of this limit: the zone, or the map beside it.
-    #[inline]
-    pub(crate) fn holder(&self, terms: &Terms) -> Holder<'_> {
-        if terms.fits_word() { Holder::Zone(self) } else { Holder::Map(self.map()) }
-    }
-
-    fn map(&self) -> &Map {
+    /// The map beside it, for states of more than one word.
+    pub(crate) fn map(&self) -> &Map {
         self.inner.map.get_or_init(|| {
             let map = Map::beside(self.inner.core.clock.clone(), Arc::clone(&self.inner.limits));
             match self.inner.map_bytes {
@@ -135,6 +131,18 @@ impl Zone {
     /// The table of the limits that its namespaces have had.
     pub(crate) fn limits(&self) -> &Arc<LimitTable> {
         &self.inner.limits
+    }
+
+    /// The receipts of tracked takes that are open in this process, and those that became worthless because there were
+    /// too many.
+    pub fn receipt_counts(&self) -> ReceiptCounts {
+        let beside = self.inner.map.get().map(Map::receipt_counts);
+        self.inner.receipts.counts().and(beside.unwrap_or_default())
+    }
+
+    /// The table of open receipts.
+    pub(crate) fn receipts(&self) -> &Receipts {
+        &self.inner.receipts
     }
 
     /// Decides and spends if allowed: the hot path, which needs no name to be written down.
@@ -155,8 +163,7 @@ impl Zone {
     }
 
     pub(crate) fn spend(&self, account: &Account, ask: Ask) -> Decision {
-        let (spot, key) = self.place(account);
-        with_word!(account.terms(), terms => self.inner.core.settle(&who(&spot, account, terms, &key), &Spend(ask)))
+        self.settle(account, None, &Spend(ask))
     }
 
     /// Decides as of a reading of the clock from a moment ago; that becomes a later one if it was too long ago.
@@ -167,30 +174,20 @@ impl Zone {
         })
     }
 
-    pub(crate) fn take_from(&self, account: &Account, ask: Ask) -> (Decision, Option<Receipt>) {
-        self.take_if_free(account, ask, None)
-    }
-
+    /// Takes if it passes, now or as of the given time, with proof of it.
     pub(crate) fn take_if_free(
         &self,
         account: &Account,
         ask: Ask,
         at: Option<Timestamp>,
     ) -> (Decision, Option<Receipt>) {
-        let (spot, key) = self.place(account);
-        let (decision, receipt) = with_word!(account.terms(), terms => {
-            self.inner.core.settle(&Who { at, ..who(&spot, account, terms, &key) }, &Take(ask))
-        });
+        let (decision, receipt) = self.settle(account, at, &Take(ask));
         let algorithm = Some(account.terms().algorithm());
         (decision, receipt.map(|receipt| Receipt { algorithm, ..receipt }))
     }
 
-    pub(crate) fn look(&self, account: &Account, ask: Ask) -> Decision {
-        self.look_as_of(account, ask, None)
-    }
-
-    /// The same as of a reading of the clock from a moment ago, if there is one.
-    pub(crate) fn look_as_of(&self, account: &Account, ask: Ask, at: Option<Timestamp>) -> Decision {
+    /// The answer to an ask, without spending, now or as of the given time.
+    pub(crate) fn look(&self, account: &Account, ask: Ask, at: Option<Timestamp>) -> Decision {
         let (spot, key) = self.place(account);
         with_word!(account.terms(), terms => {
             self.inner.core.look(&Who { at, ..who(&spot, account, terms, &key) }, ask)
@@ -199,33 +196,50 @@ impl Zone {
 
     /// Lets a limit see that it has refused, now or as of the given time.
     pub(crate) fn refuse(&self, account: &Account, ask: Ask, at: Option<Timestamp>) -> Decision {
-        let (spot, key) = self.place(account);
-        with_word!(account.terms(), terms => {
-            self.inner.core.settle(&Who { at, ..who(&spot, account, terms, &key) }, &Refuse(ask))
-        })
+        self.settle(account, at, &Refuse(ask))
     }
 
-    pub(crate) fn adjust_in(&self, account: &Account, adjustment: Adjustment) -> Adjusted {
-        let (spot, key) = self.place(account);
-        with_word!(account.terms(), terms => {
-            self.inner.core.settle(&who(&spot, account, terms, &key), &Adjust(adjustment))
-        })
+    /// Charges what turned out to be more, with proof of it, or gives back what was not used.
+    pub(crate) fn adjust_in(&self, account: &Account, adjustment: Adjustment) -> (Adjusted, Option<Receipt>) {
+        let (adjusted, receipt) = self.settle(account, None, &Adjust(adjustment));
+        let (algorithm, terms) = (Some(account.terms().algorithm()), account.terms());
+        (adjusted, receipt.map(|receipt| Receipt { algorithm, paid: terms.price(receipt.cost), ..receipt }))
     }
 
     pub(crate) fn give_back_to(&self, account: &Account, receipt: Receipt) -> Adjusted {
         if receipt.algorithm.is_some_and(|algorithm| algorithm != account.terms().algorithm()) {
             return Adjusted::Capped;
         }
-        let (spot, key) = self.place(account);
-        with_word!(account.terms(), terms => {
-            self.inner.core.settle(&who(&spot, account, terms, &key), &GiveBack(receipt))
-        })
+        self.settle(account, None, &GiveBack::Rest(receipt))
     }
 
     /// Makes one take of several undone, of which another was refused.
     pub(crate) fn undo(&self, account: &Account, receipt: Receipt) -> Adjusted {
+        self.settle(account, None, &GiveBack::Undo(receipt))
+    }
+
+    /// Takes units of one take off its debt, as far as they are still owed.
+    pub(crate) fn take_off(&self, account: &Account, claim: Claim, units: Cost) -> Option<TakenOff> {
+        let ((spot, key), change) = (self.place(account), TakeOff { claim, units });
+        match account.terms() {
+            Terms::TokenBucket(terms) => self.inner.core.settle(&who(&spot, account, terms, &key), &change),
+            Terms::LeakyBucket(terms) => self.inner.core.settle(&who(&spot, account, terms, &key), &change),
+            _ => None,
+        }
+    }
+
+    /// Changes the state of an account, now or as of the given time.
+    #[inline]
+    fn settle<R, C>(&self, account: &Account, at: Option<Timestamp>, change: &C) -> R
+    where
+        C: Change<TokenBucket, Answer = R>
+            + Change<LeakyBucket, Answer = R>
+            + Change<FixedWindow, Answer = R>,
+    {
         let (spot, key) = self.place(account);
-        with_word!(account.terms(), terms => self.inner.core.settle(&who(&spot, account, terms, &key), &Undo(receipt)))
+        with_word!(account.terms(), terms => {
+            self.inner.core.settle(&Who { at, ..who(&spot, account, terms, &key) }, change)
+        })
     }
 
     pub(crate) fn state_of(&self, account: &Account) -> State {
@@ -245,7 +259,7 @@ impl Zone {
     }
 
     /// Where the state of an account is, and its key, by which it is found under the limits before.
-    pub(super) fn place<'a>(&self, account: &'a Account) -> (Spot, CarriedKey<'a>) {
+    fn place<'a>(&self, account: &'a Account) -> (Spot, CarriedKey<'a>) {
         let key = account.name().key();
         let spot = self.inner.core.table.spot(account.hash());
         (spot, CarriedKey::Encoded(key))
@@ -276,11 +290,6 @@ impl<K: IntoKey + ?Sized> FindUnder for CarriedKey<'_, K> {
     }
 }
 
-pub(super) fn who<'a, W>(
-    spot: &'a Spot,
-    account: &'a Account,
-    terms: &'a W,
-    key: &'a dyn FindUnder,
-) -> Who<'a, W> {
+fn who<'a, W>(spot: &'a Spot, account: &'a Account, terms: &'a W, key: &'a dyn FindUnder) -> Who<'a, W> {
     Who { spot, terms, limit: account.limit(), key: Some(key), when_full: account.fate_when_full(), at: None }
 }
