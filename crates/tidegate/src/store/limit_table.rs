@@ -109,7 +109,6 @@ impl LimitTable {
     }
 
     /// The table in the file of a zone.
-    #[cfg_attr(tidegate_models, allow(dead_code, reason = "a model has no files"))]
     pub(crate) fn in_file(file: &Arc<ZoneFile>) -> LimitTable {
         LimitTable::over(file.seed(), Words::File(file.record_words()), Some(Arc::clone(file)))
     }

@@ -80,8 +80,10 @@ impl Map {
         let (terms, read) = (account.terms(), *at);
         let (decision, decided_at) = self.touch_as_of(
             account,
-            Question { ask: Some(ask), grows: true },
-            |now| if now.since(read) < RECENT { read } else { now },
+            |place, now| {
+                let at = if now.time.since(read) < RECENT { read } else { now.time };
+                Moment { place, now, at, ask: Some(ask), grows: true }
+            },
             |state, now| (terms.decide(state, now, ask, nonce_for(terms)), now),
             |state, now| (terms.peek(state, now, ask).store_full(), now),
         );
@@ -104,8 +106,9 @@ impl Map {
             let receipt = terms.receipt_of(state, now, Ask::new(cost));
             (adjusted, receipt.map(|receipt| Receipt { paid: terms.price(cost), ..receipt }))
         };
-        let question = Question { ask: Some(Ask::ONE), grows: matches!(adjustment, Adjustment::Charge(_)) };
-        self.touch_as_of(account, question, |now| now, adjust, |_, _| (Adjusted::Capped, None))
+        let (ask, grows) = (Some(Ask::ONE), matches!(adjustment, Adjustment::Charge(_)));
+        let moment = |place, now: Now| Moment { place, now, at: now.time, ask, grows };
+        self.touch_as_of(account, moment, adjust, |_, _| (Adjusted::Capped, None))
     }
 
     /// Takes units of one take off its debt, as far as they are still owed.
@@ -159,25 +162,24 @@ impl Map {
         change: impl FnOnce(&mut State, Timestamp) -> R,
         full: impl FnOnce(&State, Timestamp) -> R,
     ) -> R {
-        let question = Question { ask, grows: ask.is_some() };
-        self.touch_as_of(account, question, |now| at.unwrap_or(now), change, full)
+        let grows = ask.is_some();
+        let moment = |place, now: Now| Moment { place, now, at: at.unwrap_or(now.time), ask, grows };
+        self.touch_as_of(account, moment, change, full)
     }
 
-    /// The same as of a time that is known once the clock was read.
+    /// The same at a moment that is known once the clock was read.
     #[inline]
     fn touch_as_of<R: Reported>(
         &self,
         account: &Account,
-        Question { ask, grows }: Question,
-        as_of: impl FnOnce(Timestamp) -> Timestamp,
+        moment: impl FnOnce(Place, Now) -> Moment,
         change: impl FnOnce(&mut State, Timestamp) -> R,
         full: impl FnOnce(&State, Timestamp) -> R,
     ) -> R {
         let place = self.place(account);
         let mut shard = self.shard(place);
         let now = self.inner.now();
-        let moment = Moment { place, now, at: as_of(now.time), ask, grows };
-        let answer = self.inner.change(&mut shard, account, moment, change, full);
+        let answer = self.inner.change(&mut shard, account, moment(place, now), change, full);
         self.inner.tend(shard, place.shard, now);
         answer
     }
@@ -338,13 +340,6 @@ pub(super) struct Moment {
     pub(super) ask: Option<Ask>,
     /// Whether it may make the state larger. What gives back never does, so it needs no room.
     pub(super) grows: bool,
-}
-
-/// The ask that a change is about, and whether it may make the state larger.
-#[derive(Clone, Copy, Debug)]
-struct Question {
-    ask: Option<Ask>,
-    grows: bool,
 }
 
 /// The name of an account's state.

@@ -49,31 +49,8 @@ struct HeldShard<'a> {
     shard: MutexGuard<'a, Shard>,
 }
 
-impl<'a> HeldShard<'a> {
-    /// The time is read when all are locked; a reading from a moment ago is decided by, unless that was too long ago.
-    fn new(
-        at: Option<Timestamp>,
-        inner: &'a Inner,
-        index: usize,
-        shard: MutexGuard<'a, Shard>,
-    ) -> HeldShard<'a> {
-        let now = inner.now();
-        let at = at.filter(|at| now.time.since(*at) < RECENT).unwrap_or(now.time);
-        HeldShard { inner, index, now, at, shard }
-    }
-}
-
 impl<'a> Held<'a> {
-    #[inline]
     pub(crate) fn lock(at: Option<Timestamp>, bids: &'a [Bid<'a>]) -> Held<'a> {
-        if bids.is_empty() {
-            let (places, owner, shards, pinned) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-            return Held { bids, places, owner, shards, has_twins: false, receipts: None, pinned };
-        }
-        Held::lock_all(at, bids)
-    }
-
-    fn lock_all(at: Option<Timestamp>, bids: &'a [Bid<'a>]) -> Held<'a> {
         let places: Vec<_> = bids.iter().map(|bid| bid.map.place(bid.account)).collect();
         let address = |bid: usize| std::ptr::from_ref::<Inner>(&bids[bid].map.inner) as usize;
         let lock = |bid: usize| (address(bid), places[bid].shard);
@@ -92,7 +69,12 @@ impl<'a> Held<'a> {
             owner[bid] = locked.len() - 1;
             last = Some(bid);
         }
-        let held = |(inner, index, shard)| HeldShard::new(at, inner, index, shard);
+        // The time is read when all are locked; a reading from a moment ago is decided by, unless that was too long ago.
+        let held = |(inner, index, shard): (&'a Inner, _, _)| {
+            let now = inner.now();
+            let at = at.filter(|at| now.time.since(*at) < RECENT).unwrap_or(now.time);
+            HeldShard { inner, index, now, at, shard }
+        };
         let shards = locked.into_iter().map(held).collect();
         let pinned = vec![None; bids.len()];
         Held { bids, places, owner, shards, has_twins, receipts: None, pinned }

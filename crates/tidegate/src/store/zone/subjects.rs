@@ -156,7 +156,7 @@ impl Zone {
     ) -> Decision {
         let core = &self.inner.core;
         let spot = limit.name().prefix.spot(&core.table, key);
-        let key = CarriedKey::Parts(key);
+        let key = KeyParts(key);
         with_word!(limit.terms(), terms => {
             core.settle(&Who { spot: &spot, terms, limit, key: Some(&key), when_full, at: None }, &Spend(ask))
         })
@@ -168,9 +168,9 @@ impl Zone {
 
     /// Decides as of a reading of the clock from a moment ago; that becomes a later one if it was too long ago.
     pub(crate) fn spend_as_of(&self, account: &Account, ask: Ask, at: &mut Timestamp) -> Decision {
-        let (spot, key) = self.place(account);
+        let spot = self.spot(account);
         with_word!(account.terms(), terms => {
-            self.inner.core.settle_as_of(at, &who(&spot, account, terms, &key), ask)
+            self.inner.core.settle_as_of(at, &who(&spot, account, terms), ask)
         })
     }
 
@@ -188,9 +188,9 @@ impl Zone {
 
     /// The answer to an ask, without spending, now or as of the given time.
     pub(crate) fn look(&self, account: &Account, ask: Ask, at: Option<Timestamp>) -> Decision {
-        let (spot, key) = self.place(account);
+        let spot = self.spot(account);
         with_word!(account.terms(), terms => {
-            self.inner.core.look(&Who { at, ..who(&spot, account, terms, &key) }, ask)
+            self.inner.core.look(&Who { at, ..who(&spot, account, terms) }, ask)
         })
     }
 
@@ -220,10 +220,10 @@ impl Zone {
 
     /// Takes units of one take off its debt, as far as they are still owed.
     pub(crate) fn take_off(&self, account: &Account, claim: Claim, units: Cost) -> Option<TakenOff> {
-        let ((spot, key), change) = (self.place(account), TakeOff { claim, units });
+        let (spot, change) = (self.spot(account), TakeOff { claim, units });
         match account.terms() {
-            Terms::TokenBucket(terms) => self.inner.core.settle(&who(&spot, account, terms, &key), &change),
-            Terms::LeakyBucket(terms) => self.inner.core.settle(&who(&spot, account, terms, &key), &change),
+            Terms::TokenBucket(terms) => self.inner.core.settle(&who(&spot, account, terms), &change),
+            Terms::LeakyBucket(terms) => self.inner.core.settle(&who(&spot, account, terms), &change),
             _ => None,
         }
     }
@@ -236,14 +236,14 @@ impl Zone {
             + Change<LeakyBucket, Answer = R>
             + Change<FixedWindow, Answer = R>,
     {
-        let (spot, key) = self.place(account);
+        let spot = self.spot(account);
         with_word!(account.terms(), terms => {
-            self.inner.core.settle(&Who { at, ..who(&spot, account, terms, &key) }, change)
+            self.inner.core.settle(&Who { at, ..who(&spot, account, terms) }, change)
         })
     }
 
     pub(crate) fn state_of(&self, account: &Account) -> State {
-        let (spot, _) = self.place(account);
+        let spot = self.spot(account);
         let word = with_word!(account.terms(), terms => self.inner.core.word(&spot, terms));
         word.map_or_else(State::default, |word| account.terms().state_of_word(word))
     }
@@ -258,20 +258,10 @@ impl Zone {
         was_known | self.inner.map.get().is_some_and(|map| map.forget_state(name, state))
     }
 
-    /// Where the state of an account is, and its key, by which it is found under the limits before.
-    fn place<'a>(&self, account: &'a Account) -> (Spot, CarriedKey<'a>) {
-        let key = account.name().key();
-        let spot = self.inner.core.table.spot(account.hash());
-        (spot, CarriedKey::Encoded(key))
+    /// Where the state of an account is.
+    fn spot(&self, account: &Account) -> Spot {
+        self.inner.core.table.spot(account.hash())
     }
-}
-
-/// A key by which its states under the limits before are found.
-pub(super) enum CarriedKey<'a, K: ?Sized = str> {
-    /// As it came.
-    Parts(&'a K),
-    /// As it is written down.
-    Encoded(&'a [u8]),
 }
 
 /// Finds the places of a key under other limits.
@@ -280,16 +270,24 @@ pub(super) trait FindUnder {
     fn spot_under(&self, table: &Table, name: &StateName) -> Spot;
 }
 
-impl<K: IntoKey + ?Sized> FindUnder for CarriedKey<'_, K> {
+/// A key that is not written down.
+struct KeyParts<'a, K: ?Sized>(&'a K);
+
+impl<K: IntoKey + ?Sized> FindUnder for KeyParts<'_, K> {
     #[cold]
     fn spot_under(&self, table: &Table, name: &StateName) -> Spot {
-        table.spot(match self {
-            CarriedKey::Parts(key) => name.prefix.hash(*key),
-            CarriedKey::Encoded(key) => name.prefix.hash_encoded(key),
-        })
+        table.spot(name.prefix.hash(self.0))
     }
 }
 
-fn who<'a, W>(spot: &'a Spot, account: &'a Account, terms: &'a W, key: &'a dyn FindUnder) -> Who<'a, W> {
-    Who { spot, terms, limit: account.limit(), key: Some(key), when_full: account.fate_when_full(), at: None }
+impl FindUnder for Account {
+    #[cold]
+    fn spot_under(&self, table: &Table, name: &StateName) -> Spot {
+        table.spot(name.prefix.hash_encoded(self.name().key()))
+    }
+}
+
+fn who<'a, W>(spot: &'a Spot, account: &'a Account, terms: &'a W) -> Who<'a, W> {
+    let (limit, when_full) = (account.limit(), account.fate_when_full());
+    Who { spot, terms, limit, key: Some(account), when_full, at: None }
 }

@@ -255,7 +255,8 @@ impl fmt::Display for BeginAnew<'_> {
     }
 }
 
-fn beside(path: &Path, more: &str) -> PathBuf {
+/// The path with more behind its last part.
+pub(super) fn beside(path: &Path, more: &str) -> PathBuf {
     let mut beside = path.as_os_str().to_owned();
     beside.push(more);
     beside.into()

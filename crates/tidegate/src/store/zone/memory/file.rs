@@ -18,7 +18,8 @@ use crate::time::{CounterClock, Shifted, Source};
 /// A zone's file, which other processes may have open at the same time.
 #[derive(Debug)]
 pub(crate) struct ZoneFile {
-    pub(super) path: PathBuf,
+    /// The path by which it was opened.
+    pub(crate) path: PathBuf,
     /// The file itself, for its lock.
     pub(super) file: File,
     pub(super) mapping: Arc<Mapping>,
@@ -28,7 +29,7 @@ pub(crate) struct ZoneFile {
     /// The record by which the zone was opened.
     pub(super) record: Record,
     /// Whether it was made when it was opened.
-    pub(super) is_new: bool,
+    pub(crate) is_new: bool,
     /// Whether a thread of this process has the lock of the file: the system tells processes apart, and not threads.
     pub(super) is_locked: AtomicBool,
 }
@@ -55,16 +56,6 @@ impl ZoneFile {
     ) -> Result<Option<Identity>, ZoneError> {
         require_atomic_cells(path, Cell::is_lock_free())?;
         check(path, Geometry::of(buckets, bucket_bytes), identity)
-    }
-
-    /// The path by which it was opened.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Returns true if it was there before it was opened.
-    pub(crate) fn was_there(&self) -> bool {
-        !self.is_new
     }
 
     /// The set of files that it belongs to, and its place in it.
