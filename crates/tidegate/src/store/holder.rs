@@ -5,9 +5,10 @@ use std::sync::Arc;
 use super::bound::StateName;
 use super::limit_table::{LimitTable, StateLimit, Unlisted};
 use super::name::{Account, Name, Namespace};
+use super::receipts::Receipts;
 use super::{Map, Zone};
-use crate::algorithm::State;
-use crate::ask::{Adjusted, Adjustment, Ask};
+use crate::algorithm::{Claim, State, TakenOff};
+use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, PermitId};
 use crate::limit::Terms;
 use crate::receipt::Receipt;
@@ -42,57 +43,48 @@ impl From<&Memory> for Memory {
 }
 
 impl Memory {
-    /// Who holds the states of this limit.
+    /// The store itself.
     #[inline]
-    pub(crate) fn holder(&self, terms: &Terms) -> Holder<'_> {
+    pub(super) fn store(&self) -> Holder<'_> {
         match &self.0 {
-            Kind::Zone(zone) => zone.holder(terms),
+            Kind::Zone(zone) => Holder::Zone(zone),
             Kind::Map(map) => Holder::Map(map),
         }
     }
 
-    /// The table of the limits that its namespaces have had.
+    /// Who holds the states of this limit.
+    #[inline]
+    pub(crate) fn holder(&self, terms: &Terms) -> Holder<'_> {
+        self.store().holder(terms)
+    }
+
     #[inline]
     pub(crate) fn limits(&self) -> &Arc<LimitTable> {
-        match &self.0 {
-            Kind::Zone(zone) => zone.limits(),
-            Kind::Map(map) => map.limits(),
-        }
+        self.store().limits()
     }
 
     pub(crate) fn clock(&self) -> &Source {
-        match &self.0 {
-            Kind::Zone(zone) => zone.clock(),
-            Kind::Map(map) => map.clock(),
-        }
+        self.store().clock()
     }
 
     /// The zone, if it is one.
     pub(crate) fn zone(&self) -> Option<&Zone> {
-        match &self.0 {
-            Kind::Zone(zone) => Some(zone),
-            Kind::Map(_) => None,
+        match self.store() {
+            Holder::Zone(zone) => Some(zone),
+            Holder::Map(_) => None,
         }
     }
 
-    /// Forgets a key under every limit that its namespace has had. Whether anything was known about it.
     pub(crate) fn forget(&self, namespace: &Namespace, name: &Name) -> Result<bool, Unlisted> {
-        let listed = self.limits().listed(namespace.name(), self.clock().now())?;
-        let state = |limit: StateLimit| StateName::new(self.limits(), namespace, limit);
-        let states: Vec<_> = listed.into_iter().map(state).collect();
-        Ok(states.iter().fold(false, |was_known, state| was_known | self.forget_state(name, state)))
+        self.store().forget(namespace, name)
     }
 
-    /// Forgets a key under one limit. Whether anything was known about it.
     pub(crate) fn forget_state(&self, name: &Name, state: &StateName) -> bool {
-        match &self.0 {
-            Kind::Zone(zone) => zone.forget_state(name, state),
-            Kind::Map(map) => map.forget_state(name, state),
-        }
+        self.store().forget_state(name, state)
     }
 }
 
-/// Who holds the states of one limit.
+/// A store in memory, as a whole or as the one that holds the states of a limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Holder<'a> {
     /// A zone, in a cell each.
@@ -111,9 +103,50 @@ macro_rules! with_holder {
     };
 }
 
-impl Holder<'_> {
+impl<'a> Holder<'a> {
+    /// Who holds the states of this limit: the store, or the map beside a zone.
+    #[inline]
+    pub(crate) fn holder(self, terms: &Terms) -> Holder<'a> {
+        match self {
+            Holder::Zone(zone) if !terms.fits_word() => Holder::Map(zone.map()),
+            holder => holder,
+        }
+    }
+
+    /// The table of the limits that its namespaces have had.
+    #[inline]
+    pub(crate) fn limits(self) -> &'a Arc<LimitTable> {
+        with_holder!(self, holder => holder.limits())
+    }
+
+    pub(crate) fn clock(self) -> &'a Source {
+        with_holder!(self, holder => holder.clock())
+    }
+
+    /// The table of open receipts.
+    pub(crate) fn receipts(self) -> &'a Receipts {
+        with_holder!(self, holder => holder.receipts())
+    }
+
+    /// Forgets a key under every limit that its namespace has had. Whether anything was known about it.
+    pub(crate) fn forget(self, namespace: &Namespace, name: &Name) -> Result<bool, Unlisted> {
+        let listed = self.limits().listed(namespace.name(), self.clock().now())?;
+        let state = |limit: StateLimit| StateName::new(self.limits(), namespace, limit);
+        let states: Vec<_> = listed.into_iter().map(state).collect();
+        Ok(states.iter().fold(false, |was_known, state| was_known | self.forget_state(name, state)))
+    }
+
+    /// Forgets a key under one limit. Whether anything was known about it.
+    pub(crate) fn forget_state(self, name: &Name, state: &StateName) -> bool {
+        with_holder!(self, holder => holder.forget_state(name, state))
+    }
+
+    /// Decides and spends if allowed, with proof of it.
     pub(crate) fn take_from(self, account: &Account, ask: Ask) -> (Decision, Option<Receipt>) {
-        with_holder!(self, holder => holder.take_from(account, ask))
+        match self {
+            Holder::Zone(zone) => zone.take_if_free(account, ask, None),
+            Holder::Map(map) => map.take_by(account, ask, None, Terms::decide),
+        }
     }
 
     /// Decides and spends if allowed, like [`Holder::take_from`], when nobody will give it back.
@@ -135,20 +168,34 @@ impl Holder<'_> {
         ask: Ask,
         at: Option<Timestamp>,
     ) -> (Decision, Option<Receipt>) {
-        with_holder!(self, holder => holder.take_if_free(account, ask, at))
+        match self {
+            Holder::Zone(zone) => zone.take_if_free(account, ask, at),
+            Holder::Map(map) => map.take_by(account, ask, at, Terms::decide_if_free),
+        }
     }
 
     pub(crate) fn look(self, account: &Account, ask: Ask) -> Decision {
-        with_holder!(self, holder => holder.look(account, ask))
+        match self {
+            Holder::Zone(zone) => zone.look(account, ask, None),
+            Holder::Map(map) => map.look(account, ask),
+        }
     }
 
     pub(crate) fn adjust_in(self, account: &Account, adjustment: Adjustment) -> Adjusted {
+        let adjust = || self.adjust_unlocked(account, adjustment).0;
         match adjustment {
-            Adjustment::Charge(_) => with_holder!(self, holder => holder.adjust_in(account, adjustment)),
-            Adjustment::Refund(_) => self
-                .receipts()
-                .without(account, || with_holder!(self, holder => holder.adjust_in(account, adjustment))),
+            Adjustment::Charge(_) => adjust(),
+            Adjustment::Refund(_) => self.receipts().without(account, adjust),
         }
+    }
+
+    /// The same under the lock of the receipts; a charge with proof of it.
+    pub(super) fn adjust_unlocked(
+        self,
+        account: &Account,
+        adjustment: Adjustment,
+    ) -> (Adjusted, Option<Receipt>) {
+        with_holder!(self, holder => holder.adjust_in(account, adjustment))
     }
 
     /// Gives one take of an era back, as far as it is surely still there.
@@ -161,6 +208,11 @@ impl Holder<'_> {
     /// The same under the lock of the receipts.
     pub(super) fn give_back_unlocked(self, account: &Account, receipt: Receipt) -> Adjusted {
         with_holder!(self, holder => holder.give_back_to(account, receipt))
+    }
+
+    /// Takes units of one take off its debt, as far as they are still owed.
+    pub(super) fn take_off(self, account: &Account, claim: Claim, units: Cost) -> Option<TakenOff> {
+        with_holder!(self, holder => holder.take_off(account, claim, units))
     }
 
     pub(crate) fn state_of(self, account: &Account) -> State {

@@ -18,12 +18,16 @@
 //! with its last word, `until`, so a process that is killed in between leaves a free record.
 
 use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+// Not those of models: the records are read and written under a lock.
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::zone::memory::fresh_seed;
+use super::zone::memory::{Part, ZoneFile, fresh_seed};
 use super::zone::sip::Sip;
 use crate::algorithm::Algorithm;
 use crate::history::{History, MAX_PREDECESSORS, Predecessor};
-use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
+use crate::sync::{Mutex, MutexGuard};
 use crate::time::{SECOND, Ticks, Timestamp};
 
 /// The most limits of rules that a table lists, and the most that come with requests: neither takes room of the other.
@@ -50,42 +54,30 @@ pub(crate) type StateLimit = [u64; 6];
 /// The table of one store.
 pub(crate) struct LimitTable {
     seed: [u64; 2],
-    records: Mutex<Records>,
-    /// States under limits that are not listed may be worth something until then; in ticks.
-    unlisted_until: UnlistedUntil,
+    records: Mutex<Words>,
+    /// States under limits that are not listed may be worth something until then, in ticks, so that a reset by key alone
+    /// may miss them; unless the file says so, for all processes that use it.
+    unlisted_until: AtomicU64,
+    file: Option<Arc<ZoneFile>>,
 }
 
-/// The time until which a reset by key alone may miss a state, for this process or for all that use a file.
-enum UnlistedUntil {
-    Memory(AtomicU64),
-    #[cfg(not(tidegate_models))]
-    File(std::sync::Arc<super::zone::memory::ZoneFile>),
+/// The words of the records.
+enum Words {
+    /// As many records as are in use.
+    Memory(Vec<AtomicU64>),
+    /// All records that there can be, which other processes use as well.
+    File(Part<AtomicU64>),
 }
 
-impl UnlistedUntil {
-    fn get(&self) -> u64 {
+impl Deref for Words {
+    type Target = [AtomicU64];
+
+    fn deref(&self) -> &[AtomicU64] {
         match self {
-            UnlistedUntil::Memory(until) => until.load(Ordering::Relaxed),
-            #[cfg(not(tidegate_models))]
-            UnlistedUntil::File(file) => file.unlisted_until().load(Ordering::Relaxed),
+            Words::Memory(words) => words,
+            Words::File(words) => words,
         }
     }
-
-    fn raise(&self, until: u64) {
-        match self {
-            UnlistedUntil::Memory(known) => known.fetch_max(until, Ordering::Relaxed),
-            #[cfg(not(tidegate_models))]
-            UnlistedUntil::File(file) => file.unlisted_until().fetch_max(until, Ordering::Relaxed),
-        };
-    }
-}
-
-/// Where the records are.
-#[derive(Debug)]
-enum Records {
-    Memory(Vec<Record>),
-    #[cfg(not(tidegate_models))]
-    File(super::zone::memory::SharedRecords),
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -113,17 +105,16 @@ pub(crate) struct Unlisted;
 impl LimitTable {
     /// An empty table in memory.
     pub(crate) fn new() -> LimitTable {
-        // A model has to run the same way each time.
-        let seed = if cfg!(tidegate_models) { [0, 0] } else { fresh_seed() };
-        let unlisted_until = UnlistedUntil::Memory(AtomicU64::new(0));
-        LimitTable { seed, records: Mutex::new(Records::Memory(Vec::new())), unlisted_until }
+        LimitTable::over(fresh_seed(), Words::Memory(Vec::new()), None)
     }
 
     /// The table in the file of a zone.
-    #[cfg(not(tidegate_models))]
-    pub(crate) fn in_file(seed: [u64; 2], records: super::zone::memory::SharedRecords) -> LimitTable {
-        let unlisted_until = UnlistedUntil::File(records.file());
-        LimitTable { seed, records: Mutex::new(Records::File(records)), unlisted_until }
+    pub(crate) fn in_file(file: &Arc<ZoneFile>) -> LimitTable {
+        LimitTable::over(file.seed(), Words::File(file.record_words()), Some(Arc::clone(file)))
+    }
+
+    fn over(seed: [u64; 2], words: Words, file: Option<Arc<ZoneFile>>) -> LimitTable {
+        LimitTable { seed, records: Mutex::new(words), unlisted_until: AtomicU64::new(0), file }
     }
 
     /// The seed of the hashes that its store finds states by.
@@ -158,7 +149,7 @@ impl LimitTable {
                 (None, _) => open.enter(record, now),
             });
         if !is_listed {
-            self.unlisted_until.raise(record.until);
+            self.unlisted_until().fetch_max(record.until, Ordering::Relaxed);
         }
         until
     }
@@ -196,7 +187,7 @@ impl LimitTable {
 
     /// The limits under which a key of this namespace may have a state.
     pub(crate) fn listed(&self, namespace: &str, now: Timestamp) -> Result<Vec<StateLimit>, Unlisted> {
-        if self.unlisted_until.get() > now.ticks() {
+        if self.unlisted_until().load(Ordering::Relaxed) > now.ticks() {
             return Err(Unlisted);
         }
         let owner = self.namespace_id(namespace);
@@ -219,16 +210,23 @@ impl LimitTable {
         sip.finish()[0] >> ALGORITHM_BITS | 1
     }
 
+    fn unlisted_until(&self) -> &AtomicU64 {
+        self.file.as_ref().map_or(&self.unlisted_until, |file| file.unlisted_until())
+    }
+
     /// The records, while nobody else changes them; `None` if another process holds them for too long. A decision does
     /// not wait for a process that was stopped.
     fn open(&self, attempts: usize) -> Option<Open<'_>> {
-        let records = self.records.lock();
-        let is_open = match &*records {
-            Records::Memory(_) => attempts > 0,
-            #[cfg(not(tidegate_models))]
-            Records::File(file) => file.try_lock(attempts),
+        let (words, file) = (self.records.lock(), self.file.as_deref());
+        let try_lock = |file: &ZoneFile| {
+            (0..attempts).any(|attempt| {
+                if attempt > 0 {
+                    std::thread::yield_now();
+                }
+                file.try_lock()
+            })
         };
-        is_open.then_some(Open { records })
+        file.is_none_or(try_lock).then(|| Open { words, file })
     }
 }
 
@@ -240,13 +238,13 @@ impl fmt::Debug for LimitTable {
 
 /// The records, locked.
 struct Open<'a> {
-    records: MutexGuard<'a, Records>,
+    words: MutexGuard<'a, Words>,
+    file: Option<&'a ZoneFile>,
 }
 
 impl Drop for Open<'_> {
     fn drop(&mut self) {
-        #[cfg(not(tidegate_models))]
-        if let Records::File(file) = &*self.records {
+        if let Some(file) = self.file {
             file.unlock();
         }
     }
@@ -254,19 +252,15 @@ impl Drop for Open<'_> {
 
 impl Open<'_> {
     fn count(&self) -> usize {
-        match &*self.records {
-            Records::Memory(records) => records.len(),
-            #[cfg(not(tidegate_models))]
-            Records::File(_) => RECORDS,
-        }
+        self.words.len() / RECORD_WORDS
+    }
+
+    fn word(&self, place: usize, index: usize) -> &AtomicU64 {
+        &self.words[place * RECORD_WORDS + index]
     }
 
     fn get(&self, place: usize) -> Record {
-        match &*self.records {
-            Records::Memory(records) => records[place],
-            #[cfg(not(tidegate_models))]
-            Records::File(file) => Record::from_words(file.read(place)),
-        }
+        Record::from_words(std::array::from_fn(|index| self.word(place, index).load(Ordering::Acquire)))
     }
 
     fn all(&self) -> Vec<Record> {
@@ -314,9 +308,9 @@ impl Open<'_> {
 
     /// Adds a record where there is room for more. Returns false in a file, where all of them are there.
     fn push(&mut self, record: Record) -> bool {
-        match &mut *self.records {
-            Records::Memory(records) if records.len() < RECORDS => {
-                records.push(record);
+        match &mut *self.words {
+            Words::Memory(words) if words.len() < RECORDS * RECORD_WORDS => {
+                words.extend(record.to_words().map(AtomicU64::new));
                 true
             }
             _ => false,
@@ -334,41 +328,33 @@ impl Open<'_> {
         record.order > 0 && self.of_rule(record.owner).first().is_some_and(|newest| newest.is(&record))
     }
 
+    /// Writes a record in a free place. It is free until its last word is written, wherever this process ends.
     fn replace(&mut self, place: usize, record: Record) {
-        match &mut *self.records {
-            Records::Memory(records) => records[place] = record,
-            #[cfg(not(tidegate_models))]
-            Records::File(file) => file.write(place, record.to_words()),
+        self.word(place, UNTIL_WORD).store(0, Ordering::Release);
+        let words = record.to_words();
+        for (index, word) in words.into_iter().enumerate().filter(|(index, _)| *index != UNTIL_WORD) {
+            self.word(place, index).store(word, Ordering::Release);
         }
+        self.word(place, UNTIL_WORD).store(words[UNTIL_WORD], Ordering::Release);
     }
 
     /// Puts a limit in force that is listed already. Its record is valid all the time, wherever this process ends.
     fn put_in_force(&mut self, place: usize, order: u64, since: u64) {
-        match &mut *self.records {
-            Records::Memory(records) => (records[place].order, records[place].since) = (order, since),
-            #[cfg(not(tidegate_models))]
-            Records::File(file) => {
-                file.set(place, SINCE_WORD, since);
-                file.set(place, ORDER_WORD, order);
-            }
-        }
+        self.word(place, SINCE_WORD).store(since, Ordering::Release);
+        self.word(place, ORDER_WORD).store(order, Ordering::Release);
     }
 
     fn prolong(&mut self, place: usize, until: u64) {
-        match &mut *self.records {
-            Records::Memory(records) => records[place].until = records[place].until.max(until),
-            #[cfg(not(tidegate_models))]
-            Records::File(file) => file.raise(place, UNTIL_WORD, until),
-        }
+        self.word(place, UNTIL_WORD).fetch_max(until, Ordering::AcqRel);
     }
 }
 
 /// The place of `order` in a record.
-#[cfg(not(tidegate_models))]
 const ORDER_WORD: usize = 1;
 /// The place of `since` in a record.
-#[cfg(not(tidegate_models))]
 const SINCE_WORD: usize = 2;
+/// The place of `until` in a record: it is written last.
+const UNTIL_WORD: usize = 3;
 
 /// Of the limits that a rule has had, those that still matter: the oldest with live states that counts are carried from,
 /// and all after it, through which they are carried.
@@ -379,16 +365,11 @@ fn mattering(mut known: Vec<Record>, now: Timestamp) -> Vec<Record> {
     known
 }
 
-/// The place of `until` in a record: it is written last.
-pub(crate) const UNTIL_WORD: usize = 3;
-
 impl Record {
-    #[cfg(not(tidegate_models))]
     fn from_words([owner, order, since, until, numbers @ ..]: [u64; RECORD_WORDS]) -> Record {
         Record { owner, order, since, until, numbers }
     }
 
-    #[cfg(not(tidegate_models))]
     fn to_words(self) -> [u64; RECORD_WORDS] {
         let [a, b, c, d, e] = self.numbers;
         [self.owner, self.order, self.since, self.until, a, b, c, d, e]

@@ -139,17 +139,14 @@ impl PreparedLimit {
     }
 
     fn noting(namespace: &str, limit: Limit, scope: Scope, dropped_counts: DroppedCounts) -> PreparedLimit {
-        let (bound, remote, share) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        let digest = digest(&state_limit(limit.terms(), &scope));
-        let namespace = namespace.into();
         PreparedLimit(Arc::new(Inner {
-            namespace,
+            namespace: namespace.into(),
             limit,
+            digest: digest(&state_limit(limit.terms(), &scope)),
             scope,
-            digest,
-            bound,
-            remote,
-            share,
+            bound: OnceLock::new(),
+            remote: OnceLock::new(),
+            share: OnceLock::new(),
             dropped_counts,
         }))
     }
@@ -166,13 +163,11 @@ impl PreparedLimit {
     fn prepare_share(&self, nodes: NonZeroU64) -> PreparedLimit {
         let Inner { namespace, limit, scope, dropped_counts, .. } = &*self.0;
         let scope = match scope {
-            Scope::Dynamic => Scope::Dynamic,
-            Scope::Rule => Scope::Rule,
+            Scope::Dynamic | Scope::Rule | Scope::Release => scope.clone(),
             Scope::InsteadOf(before) => Scope::InsteadOf(before.share(nodes)),
             Scope::BackTo { rule, before } => {
                 Scope::BackTo { rule: rule.share(nodes), before: before.share(nodes) }
             }
-            Scope::Release => Scope::Release,
         };
         PreparedLimit::noting(namespace, limit.shared_among(nodes), scope, dropped_counts.clone())
     }

@@ -1,45 +1,37 @@
 //! The calls that name a subject, for every store in memory, and the same for those who must not care where
 //! states live.
 
-use std::sync::Arc;
-
 use super::receipts::take_all_tracked;
 use super::together::{Bid, take_again};
 use super::zone::{CellTakes, MAX_CELL_TAKES};
-use super::{Answer, Holder, Map, Memory, OpenReceipt, Store, StoreError, Subject, Zone, Zones};
+use super::{Answer, Holder, Map, OpenReceipt, Store, StoreError, Subject, Zone, Zones};
 use crate::algorithm::State;
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, PermitId};
 use crate::decisions::Decisions;
 use crate::few::Few;
-use crate::limit::{Limit, Terms};
+use crate::limit::Limit;
 use crate::receipt::Receipt;
-use crate::store::limit_table::LimitTable;
 use crate::store::name::{Account, Name, Namespace};
 use crate::time::{RECENT, Timestamp};
 
 /// A store in memory, or several: whoever holds a subject.
 trait Holding {
     /// The store that holds this subject.
-    fn memory(&self, subject: &Subject<'_>) -> Memory;
-
-    /// The limits of the store that holds this subject.
-    fn limits_of(&self, subject: &Subject<'_>) -> &Arc<LimitTable>;
-
-    /// Who holds this subject under these terms.
-    fn holding(&self, subject: &Subject<'_>, terms: &Terms) -> Holder<'_>;
+    fn store_of(&self, subject: &Subject<'_>) -> Holder<'_>;
 
     /// The time by its clock.
     fn time(&self) -> Timestamp;
 
     /// The state of this subject. A limit that is used for the first time comes into force as of the given time.
-    fn account_as_of(&self, subject: &Subject<'_>, at: Option<Timestamp>) -> Account {
-        subject.account(self.limits_of(subject), || at.unwrap_or_else(|| self.time()))
+    fn account(&self, subject: &Subject<'_>, at: Option<Timestamp>) -> Account {
+        subject.account(self.store_of(subject).limits(), || at.unwrap_or_else(|| self.time()))
     }
 
-    /// The same now.
-    fn account(&self, subject: &Subject<'_>) -> Account {
-        self.account_as_of(subject, None)
+    /// Does something to the state of this subject, by who holds it.
+    fn on<R>(&self, subject: &Subject<'_>, act: impl FnOnce(Holder<'_>, &Account) -> R) -> R {
+        let account = self.account(subject, None);
+        act(self.store_of(subject).holder(account.terms()), &account)
     }
 
     /// The takes of these asks from their cells, if each limit is in use and its states are cells, and none is asked for
@@ -48,8 +40,9 @@ trait Holding {
     fn place<'a>(&'a self, asks: &[(Subject<'a>, Ask)]) -> Option<CellTakes<'a>> {
         let mut takes = CellTakes::default();
         for (place, (subject, ask)) in asks.iter().enumerate() {
-            let limit = subject.bound_in(self.limits_of(subject))?;
-            let Holder::Zone(zone) = self.holding(subject, limit.terms()) else { return None };
+            let store = self.store_of(subject);
+            let limit = subject.bound_in(store.limits())?;
+            let Holder::Zone(zone) = store.holder(limit.terms()) else { return None };
             if !takes.place(place, zone, limit, subject, *ask) {
                 return None;
             }
@@ -81,15 +74,15 @@ trait Holding {
         taken: Vec<Receipt>,
     ) -> Decisions {
         if let [(subject, ask)] = asks {
-            let account = self.account_as_of(subject, at);
-            let holder = self.holding(subject, account.terms());
+            let account = self.account(subject, at);
+            let holder = self.store_of(subject).holder(account.terms());
             let decision = match at {
                 Some(mut at) => holder.spend_as_of(&account, *ask, &mut at),
                 None => holder.spend(&account, *ask),
             };
             return Decisions::new(Few::from_iter([decision]));
         }
-        let accounts: Few<_> = asks.iter().map(|(subject, _)| self.account_as_of(subject, at)).collect();
+        let accounts: Few<_> = asks.iter().map(|(subject, _)| self.account(subject, at)).collect();
         take_again(at, &self.bids(&accounts, asks), taken)
     }
 
@@ -97,7 +90,7 @@ trait Holding {
     fn bids<'a>(&'a self, accounts: &'a [Account], asks: &[(Subject<'_>, Ask)]) -> Few<Bid<'a>> {
         let each = accounts.iter().zip(asks);
         each.map(|(account, (subject, ask))| {
-            let holder = self.holding(subject, account.terms());
+            let holder = self.store_of(subject).holder(account.terms());
             Bid { holder, account, ask: *ask }
         })
         .collect()
@@ -109,44 +102,32 @@ trait Holding {
     }
 }
 
-macro_rules! holds_all {
-    ($store:ident) => {
-        impl Holding for $store {
-            fn memory(&self, _: &Subject<'_>) -> Memory {
-                Memory::from(self)
-            }
+impl Holding for Map {
+    fn store_of(&self, _: &Subject<'_>) -> Holder<'_> {
+        Holder::Map(self)
+    }
 
-            fn limits_of(&self, _: &Subject<'_>) -> &Arc<LimitTable> {
-                self.limits()
-            }
-
-            fn holding(&self, _: &Subject<'_>, terms: &Terms) -> Holder<'_> {
-                self.holder(terms)
-            }
-
-            fn time(&self) -> Timestamp {
-                self.clock().now()
-            }
-        }
-    };
+    fn time(&self) -> Timestamp {
+        self.clock().now()
+    }
 }
 
-holds_all! { Map }
-holds_all! { Zone }
+impl Holding for Zone {
+    #[inline]
+    fn store_of(&self, _: &Subject<'_>) -> Holder<'_> {
+        Holder::Zone(self)
+    }
+
+    #[inline]
+    fn time(&self) -> Timestamp {
+        self.clock().now()
+    }
+}
 
 impl Holding for Zones {
-    fn memory(&self, subject: &Subject<'_>) -> Memory {
-        self.of(subject.zone()).clone()
-    }
-
     #[inline]
-    fn limits_of(&self, subject: &Subject<'_>) -> &Arc<LimitTable> {
-        self.of(subject.zone()).limits()
-    }
-
-    #[inline]
-    fn holding(&self, subject: &Subject<'_>, terms: &Terms) -> Holder<'_> {
-        self.of(subject.zone()).holder(terms)
+    fn store_of(&self, subject: &Subject<'_>) -> Holder<'_> {
+        self.of(subject.zone()).store()
     }
 
     #[inline]
@@ -167,19 +148,13 @@ impl Zones {
     /// Fetches the state of a subject that is decided about soon, if that makes it faster.
     #[inline]
     pub fn prefetch(&self, subject: &Subject<'_>) {
-        if let Some(limit) = subject.bound_in(self.limits_of(subject)) {
-            if let Holder::Zone(zone) = self.holding(subject, limit.terms()) {
+        let store = self.store_of(subject);
+        if let Some(limit) = subject.bound_in(store.limits()) {
+            if let Holder::Zone(zone) = store.holder(limit.terms()) {
                 zone.prefetch(limit, subject.key);
             }
         }
     }
-}
-
-/// Forgets a key under every limit that its namespace has had.
-fn reset(memory: &Memory, subject: &Subject<'_>) -> Result<bool, StoreError> {
-    let namespace = Namespace::new(subject.namespace());
-    let name = Name::new(&namespace, subject.key());
-    memory.forget(&namespace, &name).map_err(StoreError::from)
 }
 
 impl Map {
@@ -195,11 +170,11 @@ macro_rules! serves_subjects {
             /// Decides and spends if allowed; with proof of the take, by which it can be given back.
             #[must_use = "a decision that nobody reads limits nobody"]
             pub fn take(&self, subject: Subject<'_>, ask: Ask) -> (Decision, Option<Receipt>) {
-                let account = Holding::account(self, &subject);
-                let holder = self.holding(&subject, account.terms());
-                let era = holder.receipts().era();
-                let (decision, receipt) = holder.take_from(&account, ask);
-                (decision, receipt.map(|receipt| Receipt { era, ..receipt }))
+                self.on(&subject, |holder, account| {
+                    let era = holder.receipts().era();
+                    let (decision, receipt) = holder.take_from(account, ask);
+                    (decision, receipt.map(|receipt| Receipt { era, ..receipt }))
+                })
             }
 
             /// Takes all or none: spends only if every ask passes. With receipts, by which [`refund`](Self::refund)
@@ -210,14 +185,12 @@ macro_rules! serves_subjects {
                     return self.take_several(asks, None);
                 }
                 if let [(subject, ask)] = asks {
-                    let account = Holding::account(self, subject);
                     let (decision, receipt) =
-                        self.holding(subject, account.terms()).take_tracked(&account, *ask);
+                        self.on(subject, |holder, account| holder.take_tracked(account, *ask));
                     let receipts = if decision.is_allowed() { vec![receipt] } else { Vec::new() };
                     return Decisions::new(Few::from_iter([decision])).with_receipts(receipts);
                 }
-                let accounts: Few<_> =
-                    asks.iter().map(|(subject, _)| Holding::account(self, subject)).collect();
+                let accounts: Few<_> = asks.iter().map(|(subject, _)| self.account(subject, None)).collect();
                 take_all_tracked(&self.bids(&accounts, asks))
             }
 
@@ -238,20 +211,17 @@ macro_rules! serves_subjects {
             /// What taking would say, without spending.
             #[must_use = "a decision that nobody reads limits nobody"]
             pub fn peek(&self, subject: Subject<'_>, ask: Ask) -> Decision {
-                let account = Holding::account(self, &subject);
-                self.holding(&subject, account.terms()).look(&account, ask)
+                self.on(&subject, |holder, account| holder.look(account, ask))
             }
 
             /// Charges what turned out to be more, or gives back what was not used.
             pub fn adjust(&self, subject: Subject<'_>, adjustment: Adjustment) -> Adjusted {
-                let account = Holding::account(self, &subject);
-                self.holding(&subject, account.terms()).adjust_in(&account, adjustment)
+                self.on(&subject, |holder, account| holder.adjust_in(account, adjustment))
             }
 
             /// Gives one take back, as far as it is surely still there.
             pub fn give_back(&self, subject: Subject<'_>, receipt: Receipt) -> Adjusted {
-                let account = Holding::account(self, &subject);
-                self.holding(&subject, account.terms()).give_back_to(&account, receipt)
+                self.on(&subject, |holder, account| holder.give_back_to(account, receipt))
             }
 
             /// Charges what turned out to be more, with a receipt if all of it was charged.
@@ -260,49 +230,44 @@ macro_rules! serves_subjects {
                 subject: Subject<'_>,
                 cost: Cost,
             ) -> (Adjusted, Option<OpenReceipt>) {
-                let account = Holding::account(self, &subject);
-                self.holding(&subject, account.terms()).charge_tracked(&account, cost)
+                self.on(&subject, |holder, account| holder.charge_tracked(account, cost))
             }
 
             /// Gives units of one take back, at most what of it is still owed and was not refunded before.
             pub fn refund(&self, subject: Subject<'_>, receipt: &mut OpenReceipt, cost: Cost) -> Adjusted {
-                let account = Holding::account(self, &subject);
-                self.holding(&subject, account.terms()).refund(&account, receipt, Some(cost))
+                self.on(&subject, |holder, account| holder.refund(account, receipt, Some(cost)))
             }
 
             /// Gives a place in flight back. Whether the permit was still holding one.
             pub fn release(&self, subject: Subject<'_>, permit: PermitId) -> bool {
-                self.holders(subject).any(|subject| {
-                    let account = Holding::account(self, &subject);
-                    self.holding(&subject, account.terms()).release_in(&account, permit)
-                })
+                let holds = |subject| self.on(&subject, |holder, account| holder.release_in(account, permit));
+                self.holders(subject).any(holds)
             }
 
             /// Starts a permit's lease anew. Whether it was still holding its place.
             pub fn renew(&self, subject: Subject<'_>, permit: PermitId) -> bool {
-                self.holders(subject).any(|subject| {
-                    let account = Holding::account(self, &subject);
-                    self.holding(&subject, account.terms()).renew_in(&account, permit)
-                })
+                let holds = |subject| self.on(&subject, |holder, account| holder.renew_in(account, permit));
+                self.holders(subject).any(holds)
             }
 
             /// Forgets a key under every limit that its namespace has had. Whether anything was remembered about it.
             /// An error while the store has more limits in use than it lists, 1,024; [`reset_limit`](Self::reset_limit)
             /// works then, too.
             pub fn reset(&self, subject: Subject<'_>) -> Result<bool, StoreError> {
-                reset(&self.memory(&subject), &subject)
+                let namespace = Namespace::new(subject.namespace());
+                let name = Name::new(&namespace, subject.key());
+                self.store_of(&subject).forget(&namespace, &name).map_err(StoreError::from)
             }
 
             /// Forgets a key under this limit only. Whether anything was remembered about it.
             pub fn reset_limit(&self, subject: Subject<'_>) -> bool {
-                let account = Holding::account(self, &subject);
-                self.memory(&subject).forget_state(account.name(), account.limit().name())
+                let account = self.account(&subject, None);
+                self.store_of(&subject).forget_state(account.name(), account.limit().name())
             }
 
             /// What is remembered about a subject.
             pub fn state(&self, subject: Subject<'_>) -> State {
-                let account = Holding::account(self, &subject);
-                self.holding(&subject, account.terms()).state_of(&account)
+                self.on(&subject, |holder, account| holder.state_of(account))
             }
         }
 

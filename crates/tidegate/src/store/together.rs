@@ -56,51 +56,52 @@ pub(crate) fn take_with_receipts(bids: &[Bid<'_>]) -> (Decisions, Vec<Option<Rec
 }
 
 fn take(at: Option<Timestamp>, bids: &[Bid<'_>], receipts: Option<&mut Vec<Option<Receipt>>>) -> Decisions {
-    let places = |is_in_map: bool| {
-        let all = bids.iter().enumerate();
-        all.filter(move |(_, bid)| matches!(bid.holder, Holder::Map(_)) == is_in_map).map(|(place, _)| place)
-    };
-    let map_bids: Few<_> = bids.iter().filter_map(Bid::of_map).collect();
     let zone_bids: Few<_> = bids.iter().filter_map(|bid| ZoneBid::of(bid, at)).collect();
+    let map_bids: Few<_> = bids.iter().filter_map(Bid::of_map).collect();
+    // Everything below is in this order: those of zones, then those of maps.
+    let mut order: Few<_> = (0..bids.len()).collect();
+    order.sort_by_key(|place| matches!(bids[*place].holder, Holder::Map(_)));
+    let zones = zone_bids.len();
     let mut held = Held::lock(at, &map_bids);
     if receipts.is_some() {
         held.keep_receipts();
     }
-    let map_twins = Twins::of(map_bids.iter().map(|bid| (bid.account, bid.ask)));
-    let zone_twins = Twins::of(zone_bids.iter().map(|bid| (bid.account, bid.ask)));
-    let has_twins = !(map_twins.is_empty() && zone_twins.is_empty());
-    // What is taken from first need not be looked at before: if it denies, nothing is spent yet.
-    let is_alone = map_bids.is_empty() && !has_twins;
-    let looked_at = zone_bids.len().saturating_sub(usize::from(is_alone));
-    let mut of_maps: Few<_> = (0..map_bids.len()).map(|bid| held.peek(bid)).collect();
-    let mut of_zones: Few<_> = zone_bids[..looked_at].iter().map(ZoneBid::peek).collect();
-    let deny_twins = |held: &Held<'_>, of_maps: &mut [Decision], of_zones: &mut [Decision]| {
-        let peek = |bid: usize, ask| ZoneBid { ask, ..zone_bids[bid] }.peek();
-        map_twins.deny(of_maps, |bid, ask| held.peek_as(bid, ask), |bid| held.state_of(bid));
-        zone_twins.deny(of_zones, peek, |bid| zone_bids[bid].state());
+    let twins = Twins::of(order.iter().map(|place| (bids[*place].account, bids[*place].ask)));
+    let peek = |held: &Held<'_>, bid: usize, ask| match zone_bids.get(bid) {
+        Some(zone_bid) => ZoneBid { ask, ..*zone_bid }.peek(),
+        None => held.peek_as(bid - zones, ask),
     };
-    let mut passes = of_maps.iter().chain(&*of_zones).all(Decision::is_allowed);
-    if passes && has_twins {
-        let (mut of_maps, mut of_zones) = (of_maps.clone(), of_zones.clone());
-        deny_twins(&held, &mut of_maps, &mut of_zones);
-        passes = of_maps.iter().chain(&*of_zones).all(Decision::is_allowed);
+    let peek_own = |held: &Held<'_>, bid: usize| peek(held, bid, bids[order[bid]].ask);
+    let deny_twins = |held: &Held<'_>, decisions: &mut [Decision]| {
+        let state = |bid: usize| match zone_bids.get(bid) {
+            Some(zone_bid) => zone_bid.state(),
+            None => held.state_of(bid - zones),
+        };
+        twins.deny(decisions, |bid, ask| peek(held, bid, ask), state);
+    };
+    // What is taken from first need not be looked at before: if it denies, nothing is spent yet.
+    let is_alone = map_bids.is_empty() && twins.is_empty();
+    let looked_at = bids.len().saturating_sub(usize::from(is_alone));
+    let mut decisions: Few<_> = (0..looked_at).map(|bid| peek_own(&held, bid)).collect();
+    let mut passes = decisions.iter().all(Decision::is_allowed);
+    if passes && !twins.is_empty() {
+        let mut decisions = decisions.clone();
+        deny_twins(&held, &mut decisions);
+        passes = decisions.iter().all(Decision::is_allowed);
     }
     let taken = if passes {
-        spend(&mut held, &mut of_maps, &zone_bids, &mut of_zones)
+        spend(&mut held, &zone_bids, &mut decisions)
     } else {
-        of_zones.extend(zone_bids[looked_at..].iter().map(ZoneBid::peek));
+        decisions.extend((looked_at..bids.len()).map(|bid| peek_own(&held, bid)));
         ZoneTakes::Nothing
     };
-    if matches!(taken, ZoneTakes::Nothing) {
-        record_refusals(&mut held, &mut of_maps, &zone_bids, &mut of_zones);
-    }
     match taken {
-        ZoneTakes::All(_) => {
-            map_twins.report_last(&mut of_maps);
-            zone_twins.report_last(&mut of_zones);
+        ZoneTakes::All(_) => twins.report_last(&mut decisions),
+        ZoneTakes::Nothing => {
+            record_refusals(&mut held, &zone_bids, &mut decisions);
+            // Limits that have seen the denial of one ask report the wait of that one.
+            deny_twins(&held, &mut decisions);
         }
-        // Limits that have seen the denial of one ask report the wait of that one.
-        ZoneTakes::Nothing => deny_twins(&held, &mut of_maps, &mut of_zones),
         ZoneTakes::Some { .. } => {}
     }
     let of_map_takes = held.tend();
@@ -108,22 +109,19 @@ fn take(at: Option<Timestamp>, bids: &[Bid<'_>], receipts: Option<&mut Vec<Optio
         // A take that is undone under the lock of its state leaves those before it where they were.
         (ZoneTakes::Some { receipts, first }, wanted) => {
             let undo_one = if wanted.is_some() { ZoneBid::undo_locked } else { ZoneBid::undo };
-            undo(receipts, first, &zone_bids, &mut of_zones, undo_one);
+            undo(receipts, first, &zone_bids, &mut decisions[..zones], undo_one);
         }
         (ZoneTakes::All(of_zone_takes), Some(receipts)) => {
             receipts.extend(bids.iter().map(|_| None));
-            let of_zone_takes = of_zone_takes.into_iter().map(Some);
-            for (place, receipt) in places(false).zip(of_zone_takes).chain(places(true).zip(of_map_takes)) {
-                receipts[place] = receipt;
-            }
+            let of_takes = of_zone_takes.into_iter().map(Some).chain(of_map_takes);
+            order.iter().zip(of_takes).for_each(|(place, receipt)| receipts[*place] = receipt);
         }
         (ZoneTakes::All(_) | ZoneTakes::Nothing, _) => {}
     }
-    if of_maps.is_empty() {
-        return Decisions::new(of_zones);
+    if map_bids.is_empty() {
+        return Decisions::new(decisions);
     }
-    let of_both = places(true).zip(of_maps).chain(places(false).zip(of_zones));
-    let mut decisions: Few<_> = of_both.collect();
+    let mut decisions: Few<_> = order.into_iter().zip(decisions).collect();
     decisions.sort_unstable_by_key(|(place, _)| *place);
     Decisions::new(decisions.into_iter().map(|(_, decision)| decision).collect::<Few<_>>())
 }
@@ -139,12 +137,8 @@ enum ZoneTakes {
 }
 
 /// Each limit that denies by itself sees that it does.
-fn record_refusals(
-    held: &mut Held<'_>,
-    of_maps: &mut [Decision],
-    zone_bids: &[ZoneBid<'_>],
-    of_zones: &mut [Decision],
-) {
+fn record_refusals(held: &mut Held<'_>, zone_bids: &[ZoneBid<'_>], decisions: &mut [Decision]) {
+    let (of_zones, of_maps) = decisions.split_at_mut(zone_bids.len());
     held.record_refusals(of_maps);
     for (bid, decision) in zone_bids.iter().zip(of_zones) {
         if !decision.is_allowed() {
@@ -154,24 +148,20 @@ fn record_refusals(
 }
 
 /// Spends on one after the other: first on what was not looked at, if that is one of them.
-fn spend(
-    held: &mut Held<'_>,
-    of_maps: &mut [Decision],
-    zone_bids: &[ZoneBid<'_>],
-    of_zones: &mut Few<Decision>,
-) -> ZoneTakes {
-    let looked_at = of_zones.len();
+fn spend(held: &mut Held<'_>, zone_bids: &[ZoneBid<'_>], decisions: &mut Few<Decision>) -> ZoneTakes {
+    let looked_at = zone_bids.len().min(decisions.len());
     let mut first = None;
     if let Some(bid) = zone_bids.get(looked_at) {
         let (taken, receipt) = bid.take();
-        of_zones.push(taken);
+        decisions.push(taken);
         first = receipt;
         if !taken.is_allowed() {
             return ZoneTakes::Nothing;
         }
     }
+    let (of_zones, of_maps) = decisions.split_at_mut(zone_bids.len());
     // A take that is denied has no receipt, and ends it.
-    let takes = zone_bids[..looked_at].iter().zip(of_zones.iter_mut()).map_while(|(bid, decision)| {
+    let takes = zone_bids[..looked_at].iter().zip(of_zones).map_while(|(bid, decision)| {
         let (taken, receipt) = bid.take();
         *decision = taken;
         receipt
@@ -223,7 +213,7 @@ impl<'a> ZoneBid<'a> {
     }
 
     fn peek(&self) -> Decision {
-        self.zone.look_as_of(self.account, self.ask, self.at)
+        self.zone.look(self.account, self.ask, self.at)
     }
 
     /// The state that it is about, and the time that it is decided as of.

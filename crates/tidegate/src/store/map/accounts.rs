@@ -4,14 +4,15 @@ use std::hash::{BuildHasher, Hasher};
 
 use super::shard::{Entry, Newcomer, Now, Shard, StateRef};
 use super::{Inner, Map, Place};
-use crate::algorithm::State;
-use crate::ask::{Adjusted, Adjustment, Ask};
+use crate::algorithm::{Claim, State, TakenOff};
+use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::{Decision, PermitId};
 use crate::limit::Terms;
 use crate::receipt::Receipt;
 use crate::store::bound::StateName;
 use crate::store::name::{Account, Name};
-use crate::store::{Reported, nonce_for};
+use crate::store::receipts::Receipts;
+use crate::store::{ReceiptCounts, Reported, nonce_for};
 use crate::sync::{MutexGuard, Ordering};
 use crate::time::{RECENT, Source, Timestamp};
 
@@ -28,14 +29,31 @@ impl Map {
         &self.inner.clock
     }
 
-    pub(crate) fn take_from(&self, account: &Account, ask: Ask) -> (Decision, Option<Receipt>) {
+    /// The receipts of tracked takes that are open, and those that became worthless because there were too many.
+    pub fn receipt_counts(&self) -> ReceiptCounts {
+        self.inner.receipts.counts()
+    }
+
+    /// The table of open receipts.
+    pub(crate) fn receipts(&self) -> &Receipts {
+        &self.inner.receipts
+    }
+
+    /// Takes as `decide` says, now or as of the given time, with proof of it.
+    pub(crate) fn take_by(
+        &self,
+        account: &Account,
+        ask: Ask,
+        at: Option<Timestamp>,
+        decide: impl FnOnce(&Terms, &mut State, Timestamp, Ask, u64) -> Decision,
+    ) -> (Decision, Option<Receipt>) {
         let terms = account.terms();
         self.touch(
             account,
-            None,
+            at,
             Some(ask),
             |state, now| {
-                let decision = terms.decide(state, now, ask, nonce_for(terms));
+                let decision = decide(terms, state, now, ask, nonce_for(terms));
                 let receipt = terms.receipt(state, now, ask, &decision);
                 (decision, receipt)
             },
@@ -43,7 +61,7 @@ impl Map {
         )
     }
 
-    /// Decides and spends if allowed, like [`Map::take_from`], when nobody will give it back.
+    /// Decides and spends if allowed, when nobody will give it back.
     #[inline]
     pub(crate) fn spend(&self, account: &Account, ask: Ask) -> Decision {
         let terms = account.terms();
@@ -62,34 +80,15 @@ impl Map {
         let (terms, read) = (account.terms(), *at);
         let (decision, decided_at) = self.touch_as_of(
             account,
-            Question { ask: Some(ask), grows: true },
-            |now| if now.since(read) < RECENT { read } else { now },
+            |place, now| {
+                let at = if now.time.since(read) < RECENT { read } else { now.time };
+                Moment { place, now, at, ask: Some(ask), grows: true }
+            },
             |state, now| (terms.decide(state, now, ask, nonce_for(terms)), now),
             |state, now| (terms.peek(state, now, ask).store_full(), now),
         );
         *at = decided_at;
         decision
-    }
-
-    /// Takes if it passes, now or as of the given time; if not, leaves no trace.
-    pub(crate) fn take_if_free(
-        &self,
-        account: &Account,
-        ask: Ask,
-        at: Option<Timestamp>,
-    ) -> (Decision, Option<Receipt>) {
-        let terms = account.terms();
-        self.touch(
-            account,
-            at,
-            Some(ask),
-            |state, now| {
-                let decision = terms.decide_if_free(state, now, ask, nonce_for(terms));
-                let receipt = terms.receipt(state, now, ask, &decision);
-                (decision, receipt)
-            },
-            |state, now| (terms.peek(state, now, ask).store_full(), None),
-        )
     }
 
     pub(crate) fn look(&self, account: &Account, ask: Ask) -> Decision {
@@ -98,10 +97,24 @@ impl Map {
         shard.peek(place, account, self.inner.clock.now(), ask)
     }
 
-    pub(crate) fn adjust_in(&self, account: &Account, adjustment: Adjustment) -> Adjusted {
-        let adjust = |state: &mut State, now| account.terms().adjust(state, now, adjustment);
-        let question = Question { ask: Some(Ask::ONE), grows: matches!(adjustment, Adjustment::Charge(_)) };
-        self.touch_as_of(account, question, |now| now, adjust, |_, _| Adjusted::Capped)
+    /// Charges what turned out to be more, with proof of it, or gives back what was not used.
+    pub(crate) fn adjust_in(&self, account: &Account, adjustment: Adjustment) -> (Adjusted, Option<Receipt>) {
+        let terms = account.terms();
+        let adjust = |state: &mut State, now| {
+            let adjusted = terms.adjust(state, now, adjustment);
+            let Adjustment::Charge(cost) = adjustment else { return (adjusted, None) };
+            let receipt = terms.receipt_of(state, now, Ask::new(cost));
+            (adjusted, receipt.map(|receipt| Receipt { paid: terms.price(cost), ..receipt }))
+        };
+        let (ask, grows) = (Some(Ask::ONE), matches!(adjustment, Adjustment::Charge(_)));
+        let moment = |place, now: Now| Moment { place, now, at: now.time, ask, grows };
+        self.touch_as_of(account, moment, adjust, |_, _| (Adjusted::Capped, None))
+    }
+
+    /// Takes units of one take off its debt, as far as they are still owed.
+    pub(crate) fn take_off(&self, account: &Account, claim: Claim, units: Cost) -> Option<TakenOff> {
+        let take_off = |state: &mut State, now| account.terms().take_off(state, now, &claim, units);
+        self.touch(account, None, None, take_off, |_, _| Some(TakenOff::NOTHING))
     }
 
     pub(crate) fn give_back_to(&self, account: &Account, receipt: Receipt) -> Adjusted {
@@ -149,25 +162,24 @@ impl Map {
         change: impl FnOnce(&mut State, Timestamp) -> R,
         full: impl FnOnce(&State, Timestamp) -> R,
     ) -> R {
-        let question = Question { ask, grows: ask.is_some() };
-        self.touch_as_of(account, question, |now| at.unwrap_or(now), change, full)
+        let grows = ask.is_some();
+        let moment = |place, now: Now| Moment { place, now, at: at.unwrap_or(now.time), ask, grows };
+        self.touch_as_of(account, moment, change, full)
     }
 
-    /// The same as of a time that is known once the clock was read.
+    /// The same at a moment that is known once the clock was read.
     #[inline]
     fn touch_as_of<R: Reported>(
         &self,
         account: &Account,
-        Question { ask, grows }: Question,
-        as_of: impl FnOnce(Timestamp) -> Timestamp,
+        moment: impl FnOnce(Place, Now) -> Moment,
         change: impl FnOnce(&mut State, Timestamp) -> R,
         full: impl FnOnce(&State, Timestamp) -> R,
     ) -> R {
         let place = self.place(account);
         let mut shard = self.shard(place);
         let now = self.inner.now();
-        let moment = Moment { place, now, at: as_of(now.time), ask, grows };
-        let answer = self.inner.change(&mut shard, account, moment, change, full);
+        let answer = self.inner.change(&mut shard, account, moment(place, now), change, full);
         self.inner.tend(shard, place.shard, now);
         answer
     }
@@ -328,13 +340,6 @@ pub(super) struct Moment {
     pub(super) ask: Option<Ask>,
     /// Whether it may make the state larger. What gives back never does, so it needs no room.
     pub(super) grows: bool,
-}
-
-/// The ask that a change is about, and whether it may make the state larger.
-#[derive(Clone, Copy, Debug)]
-struct Question {
-    ask: Option<Ask>,
-    grows: bool,
 }
 
 /// The name of an account's state.

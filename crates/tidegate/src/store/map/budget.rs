@@ -13,8 +13,8 @@ use crate::sync::{AtomicUsize, Ordering};
 /// The bounds of a map and what counts towards them.
 #[derive(Debug)]
 pub(super) struct Budget {
-    max_keys: usize,
-    max_bytes: usize,
+    pub(super) max_keys: usize,
+    pub(super) max_bytes: usize,
     keys: AtomicUsize,
     bytes: AtomicUsize,
     /// The file in which each state has a block, if states survive the process.
@@ -92,14 +92,6 @@ impl Budget {
         if let Some(block) = block {
             states.save(*block, state, clear_at);
         }
-    }
-
-    pub(super) fn max_keys(&self) -> usize {
-        self.max_keys
-    }
-
-    pub(super) fn max_bytes(&self) -> usize {
-        self.max_bytes
     }
 
     pub(super) fn keys(&self) -> usize {

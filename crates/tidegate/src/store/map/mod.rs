@@ -8,7 +8,6 @@
 mod accounts;
 mod budget;
 mod carry;
-mod refund;
 mod shard;
 mod size;
 #[cfg(all(test, not(tidegate_models)))]
@@ -20,12 +19,10 @@ pub(crate) use together::{Bid, Held};
 use std::fmt;
 use std::sync::Arc;
 
-use super::holder::Holder;
 use super::limit_table::LimitTable;
 use super::receipts::Receipts;
 use super::zone::memory::Flaw;
 use super::zone::memory::states::StateFile;
-use crate::limit::Terms;
 use crate::sync::{Apart, AtomicUsize, Mutex};
 use crate::time::{Clock, Source};
 use budget::Budget;
@@ -109,13 +106,13 @@ impl Map {
     /// A new, empty map like this one, for so many keys.
     #[must_use]
     pub fn max_keys(self, keys: usize) -> Map {
-        Map::build(self.inner.clock.clone(), self.inner.limits.clone(), keys, self.inner.budget.max_bytes())
+        Map::build(self.inner.clock.clone(), self.inner.limits.clone(), keys, self.inner.budget.max_bytes)
     }
 
     /// A new, empty map like this one, for so many bytes.
     #[must_use]
     pub fn max_bytes(self, bytes: usize) -> Map {
-        Map::build(self.inner.clock.clone(), self.inner.limits.clone(), self.inner.budget.max_keys(), bytes)
+        Map::build(self.inner.clock.clone(), self.inner.limits.clone(), self.inner.budget.max_keys, bytes)
     }
 
     /// An empty map beside a zone, whose clock and limits it shares.
@@ -124,28 +121,22 @@ impl Map {
     }
 
     /// The map beside a zone in a file, with all states of the state file; it is as large as that.
-    /// A file that is not whole comes back.
     pub(crate) fn in_file(
         clock: Source,
         limits: Arc<LimitTable>,
-        states: Arc<StateFile>,
-    ) -> Result<Map, (Flaw, Arc<StateFile>)> {
+        states: &Arc<StateFile>,
+    ) -> Result<Map, Flaw> {
         let keys = states.bytes() / LEAST_PER_STATE;
-        let map = Map::with_budget(clock, limits, Budget::of_file(Arc::clone(&states)), keys);
+        let map = Map::with_budget(clock, limits, Budget::of_file(Arc::clone(states)), keys);
         let (inner, now) = (&map.inner, map.inner.now());
-        let loaded = states.load(&mut |loaded| {
+        states.load(&mut |loaded| {
             let place = map.place_of(loaded.name, loaded.digest);
             // What is clear is the same as none.
             !now.is_long_past(loaded.clear_at)
                 && inner.shards[place.shard].0.lock().adopt(place.hash, loaded, now, &inner.budget)
-        });
-        match loaded {
-            Ok(()) => {
-                states.note_whole();
-                Ok(map)
-            }
-            Err(flaw) => Err((flaw, states)),
-        }
+        })?;
+        states.note_whole();
+        Ok(map)
     }
 
     /// A map that has no room for any state, for a zone whose state file belongs to another process.
@@ -190,12 +181,6 @@ impl Map {
     /// The bytes that keys, states and tables take.
     pub fn bytes(&self) -> usize {
         self.inner.budget.bytes()
-    }
-
-    /// A map holds the states of every limit.
-    #[inline]
-    pub(crate) fn holder(&self, _: &Terms) -> Holder<'_> {
-        Holder::Map(self)
     }
 }
 

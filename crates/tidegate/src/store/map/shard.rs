@@ -169,13 +169,7 @@ impl Shard {
         now: Now,
         budget: &Budget,
     ) -> Result<(), State> {
-        if self.entries >= self.tables.len() * ENTRIES_PER_TABLE {
-            self.split(now, budget);
-        }
-        let table = table_of(hash, self.tables.len());
-        if !self.reserve(table, 1, budget) {
-            return Err(state);
-        }
+        let Some(table) = self.room(hash, now, budget) else { return Err(state) };
         let StateRef { limit, name } = named;
         let mut entry = Entry { hash, clear_at, limit, name: StoredName::new(name), state, block: None };
         if !budget.add(&mut entry, named, terms) {
@@ -199,17 +193,23 @@ impl Shard {
             (known.state, known.clear_at, known.block) = (state, clear_at, Some(block));
             return budget.grow(known.bytes());
         }
-        if self.entries >= self.tables.len() * ENTRIES_PER_TABLE {
-            self.split(now, budget);
-        }
-        let table = table_of(hash, self.tables.len());
+        let Some(table) = self.room(hash, now, budget) else { return false };
         let entry = Entry { hash, clear_at, limit, name: StoredName::new(name), state, block: Some(block) };
-        if !self.reserve(table, 1, budget) || !budget.add_key(entry.bytes()) {
+        if !budget.add_key(entry.bytes()) {
             return false;
         }
         self.tables[table].insert_unique(hash, entry, |entry| entry.hash);
         self.entries += 1;
         true
+    }
+
+    /// The table that a newcomer belongs to, with room for it.
+    fn room(&mut self, hash: u64, now: Now, budget: &Budget) -> Option<usize> {
+        if self.entries >= self.tables.len() * ENTRIES_PER_TABLE {
+            self.split(now, budget);
+        }
+        let table = table_of(hash, self.tables.len());
+        self.reserve(table, 1, budget).then_some(table)
     }
 
     /// Forgets what is remembered under a name.

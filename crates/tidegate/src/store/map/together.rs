@@ -6,7 +6,7 @@
 //! put back as they were.
 
 use super::accounts::{Moment, named, note};
-use super::shard::{Newcomer, Now};
+use super::shard::{Entry, Newcomer, Now};
 use super::{Inner, Map, Place, Shard};
 use crate::algorithm::State;
 use crate::ask::Ask;
@@ -49,31 +49,8 @@ struct HeldShard<'a> {
     shard: MutexGuard<'a, Shard>,
 }
 
-impl<'a> HeldShard<'a> {
-    /// The time is read when all are locked; a reading from a moment ago is decided by, unless that was too long ago.
-    fn new(
-        at: Option<Timestamp>,
-        inner: &'a Inner,
-        index: usize,
-        shard: MutexGuard<'a, Shard>,
-    ) -> HeldShard<'a> {
-        let now = inner.now();
-        let at = at.filter(|at| now.time.since(*at) < RECENT).unwrap_or(now.time);
-        HeldShard { inner, index, now, at, shard }
-    }
-}
-
 impl<'a> Held<'a> {
-    #[inline]
     pub(crate) fn lock(at: Option<Timestamp>, bids: &'a [Bid<'a>]) -> Held<'a> {
-        if bids.is_empty() {
-            let (places, owner, shards, pinned) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-            return Held { bids, places, owner, shards, has_twins: false, receipts: None, pinned };
-        }
-        Held::lock_all(at, bids)
-    }
-
-    fn lock_all(at: Option<Timestamp>, bids: &'a [Bid<'a>]) -> Held<'a> {
         let places: Vec<_> = bids.iter().map(|bid| bid.map.place(bid.account)).collect();
         let address = |bid: usize| std::ptr::from_ref::<Inner>(&bids[bid].map.inner) as usize;
         let lock = |bid: usize| (address(bid), places[bid].shard);
@@ -92,7 +69,12 @@ impl<'a> Held<'a> {
             owner[bid] = locked.len() - 1;
             last = Some(bid);
         }
-        let held = |(inner, index, shard)| HeldShard::new(at, inner, index, shard);
+        // The time is read when all are locked; a reading from a moment ago is decided by, unless that was too long ago.
+        let held = |(inner, index, shard): (&'a Inner, _, _)| {
+            let now = inner.now();
+            let at = at.filter(|at| now.time.since(*at) < RECENT).unwrap_or(now.time);
+            HeldShard { inner, index, now, at, shard }
+        };
         let shards = locked.into_iter().map(held).collect();
         let pinned = vec![None; bids.len()];
         Held { bids, places, owner, shards, has_twins, receipts: None, pinned }
@@ -178,82 +160,74 @@ impl<'a> Held<'a> {
         }
     }
 
+    /// The entry of a bid.
+    fn entry(&self, bid: usize) -> Option<&Entry> {
+        self.shards[self.owner[bid]].shard.find(self.places[bid].hash, named(self.bids[bid].account))
+    }
+
+    /// The same, to be changed, and the map that it is in.
+    fn entry_mut(&mut self, bid: usize) -> Option<(&'a Inner, &mut Entry)> {
+        let HeldShard { inner, shard, .. } = &mut self.shards[self.owner[bid]];
+        let entry = shard.find_mut(self.places[bid].hash, named(self.bids[bid].account));
+        entry.map(|entry| (*inner, entry))
+    }
+
     /// Sees to it that one take finds room: an entry for a newcomer, the growth of a state.
     fn reserve(&mut self, bid: usize) -> bool {
         let Bid { account, .. } = &self.bids[bid];
+        let is_new = self.entry(bid).is_none();
         let HeldShard { inner, now, shard, .. } = &mut self.shards[self.owner[bid]];
-        let hash = self.places[bid].hash;
-        let is_new = shard.find(hash, named(account)).is_none();
         // Until it is taken from, nobody may take it for clear and drop it.
+        let hash = self.places[bid].hash;
         let newcomer = Newcomer { hash, named: named(account), terms: account.terms() };
         if is_new && !inner.remember_until(shard, newcomer, State::default(), Timestamp::LAST, *now) {
             return false;
         }
-        let (inner, growth) = (*inner, self.growth(bid));
+        let Some((inner, entry)) = self.entry_mut(bid) else { return true };
+        let growth = account.terms().growth(entry.state());
         let grows = inner.budget.grow(growth);
-        let fits = grows && self.reserve_block(bid);
+        let fits = grows && inner.budget.reserve_block(entry, account.terms());
+        if fits && !is_new {
+            // A clear state is not dropped either while room is made for the others.
+            self.pinned[bid] = Some(entry.keep_until(Timestamp::LAST));
+        }
         if grows && !fits {
             inner.budget.shrink(growth);
         }
         if !fits && is_new {
             self.forget(bid);
         }
-        if fits && !is_new {
-            self.pin(bid);
-        }
         fits
     }
 
-    /// Keeps a state from being dropped while room is made for the others, also one that is clear.
-    fn pin(&mut self, bid: usize) {
-        let held = &mut self.shards[self.owner[bid]];
-        let entry = held.shard.find_mut(self.places[bid].hash, named(self.bids[bid].account));
-        self.pinned[bid] = entry.map(|entry| entry.keep_until(Timestamp::LAST));
-    }
-
-    /// Sees to it that the state can be written down after one take.
-    fn reserve_block(&mut self, bid: usize) -> bool {
-        let Bid { account, .. } = &self.bids[bid];
-        let HeldShard { inner, shard, .. } = &mut self.shards[self.owner[bid]];
-        let entry = shard.find_mut(self.places[bid].hash, named(account));
-        entry.is_none_or(|entry| inner.budget.reserve_block(entry, account.terms()))
-    }
-
     fn take_reserved(&mut self, bid: usize) -> Decision {
-        let growth = self.growth(bid);
         let Bid { account, ask, .. } = &self.bids[bid];
-        let HeldShard { inner, now, at, shard, .. } = &mut self.shards[self.owner[bid]];
+        let HeldShard { now, at, .. } = self.shards[self.owner[bid]];
         let is_tracked = self.receipts.is_some();
-        let decide = |state: &mut State| decide(account, state, *at, *ask, is_tracked);
-        let (decision, receipt) = match shard.find_mut(self.places[bid].hash, named(account)) {
-            Some(entry) => {
+        let decide = |state: &mut State| decide(account, state, at, *ask, is_tracked);
+        let (decision, receipt) = match self.entry_mut(bid) {
+            Some((inner, entry)) => {
+                let growth = account.terms().growth(entry.state());
                 let answer = inner.change_entry(entry, account.terms(), growth, decide);
-                note(account, entry.clear_at(), *now);
+                note(account, entry.clear_at(), now);
                 inner.budget.save(entry);
                 answer
             }
             // Room was made for it. If it is gone all the same, nothing would remember the take.
-            None => (account.terms().peek(&State::default(), *at, *ask).store_full(), None),
+            None => (account.terms().peek(&State::default(), at, *ask).store_full(), None),
         };
         self.keep(bid, receipt);
         decision
     }
 
-    fn growth(&self, bid: usize) -> usize {
-        let Bid { account, .. } = &self.bids[bid];
-        let entry = self.shards[self.owner[bid]].shard.find(self.places[bid].hash, named(account));
-        entry.map_or(0, |entry| account.terms().growth(entry.state()))
-    }
-
     fn unreserve(&mut self, bid: usize) {
-        let growth = self.growth(bid);
-        let held = &mut self.shards[self.owner[bid]];
-        held.inner.budget.shrink(growth);
-        let entry = held.shard.find_mut(self.places[bid].hash, named(self.bids[bid].account));
-        match (entry, self.pinned[bid].take()) {
-            (Some(entry), Some(clear_at)) => drop(entry.keep_until(clear_at)),
+        let (terms, pinned) = (self.bids[bid].account.terms(), self.pinned[bid].take());
+        let Some((inner, entry)) = self.entry_mut(bid) else { return };
+        inner.budget.shrink(terms.growth(entry.state()));
+        match pinned {
+            Some(clear_at) => drop(entry.keep_until(clear_at)),
             // It was made for this take.
-            _ => self.forget(bid),
+            None => self.forget(bid),
         }
     }
 
@@ -283,26 +257,23 @@ impl<'a> Held<'a> {
     }
 
     fn state(&self, bid: usize) -> Option<State> {
-        let shard = &self.shards[self.owner[bid]].shard;
-        let entry = shard.find(self.places[bid].hash, named(self.bids[bid].account));
-        entry.map(|entry| entry.state().clone())
+        self.entry(bid).map(|entry| entry.state().clone())
     }
 
     fn restore(&mut self, bid: usize, state: Option<State>) {
         let Some(state) = state else { return self.forget(bid) };
-        let Bid { account, .. } = &self.bids[bid];
-        let HeldShard { inner, shard, .. } = &mut self.shards[self.owner[bid]];
-        let Some(entry) = shard.find_mut(self.places[bid].hash, named(account)) else { return };
+        let (terms, at) = (self.bids[bid].account.terms(), self.shards[self.owner[bid]].at);
+        let Some((inner, entry)) = self.entry_mut(bid) else { return };
         if !inner.budget.reserve_words(entry, state.word_count()) {
             // A larger block was given up for a carried state, which is so only if the state before was clear. One that
             // is not stays charged.
-            if account.terms().clear_at(&state) <= self.shards[self.owner[bid]].at {
+            if terms.clear_at(&state) <= at {
                 self.forget(bid);
             }
             return;
         }
         let held = entry.state().bytes_held();
-        entry.change(account.terms(), |kept| *kept = state);
+        entry.change(terms, |kept| *kept = state);
         inner.budget.settle(held, entry.state().bytes_held());
         inner.budget.save(entry);
     }

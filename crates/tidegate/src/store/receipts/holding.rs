@@ -8,9 +8,9 @@ use crate::limit::Terms;
 use crate::receipt::Receipt;
 use crate::store::Holder;
 use crate::store::name::Account;
-use crate::time::{Source, Timestamp};
+use crate::time::Timestamp;
 
-impl<'a> Holder<'a> {
+impl Holder<'_> {
     /// Decides and spends if allowed; with a receipt by which the take can be refunded.
     pub(crate) fn take_tracked(self, account: &Account, ask: Ask) -> (Decision, Option<OpenReceipt>) {
         self.tracked(account, || self.take_from(account, ask))
@@ -29,7 +29,7 @@ impl<'a> Holder<'a> {
     /// Charges what turned out to be more; with a receipt if all of it was charged.
     pub(crate) fn charge_tracked(self, account: &Account, cost: Cost) -> (Adjusted, Option<OpenReceipt>) {
         self.tracked(account, || {
-            let (adjusted, receipt) = self.charge_with_receipt(account, Adjustment::Charge(cost));
+            let (adjusted, receipt) = self.adjust_unlocked(account, Adjustment::Charge(cost));
             (adjusted, receipt.filter(|_| adjusted == Adjusted::Whole))
         })
     }
@@ -62,35 +62,6 @@ impl<'a> Holder<'a> {
         take: impl FnOnce() -> (T, Option<Receipt>),
     ) -> (T, Option<OpenReceipt>) {
         self.receipts().tracking(account, || self.clock().now(), take)
-    }
-
-    /// The table of open receipts.
-    pub(crate) fn receipts(self) -> &'a Receipts {
-        match self {
-            Holder::Zone(zone) => zone.receipts(),
-            Holder::Map(map) => map.receipts(),
-        }
-    }
-
-    fn take_off(self, account: &Account, claim: Claim, units: Cost) -> Option<TakenOff> {
-        match self {
-            Holder::Zone(zone) => zone.take_off(account, claim, units),
-            Holder::Map(map) => map.take_off(account, claim, units),
-        }
-    }
-
-    fn charge_with_receipt(self, account: &Account, adjustment: Adjustment) -> (Adjusted, Option<Receipt>) {
-        match self {
-            Holder::Zone(zone) => zone.charge_with_receipt(account, adjustment),
-            Holder::Map(map) => map.charge_with_receipt(account, adjustment),
-        }
-    }
-
-    pub(super) fn clock(self) -> &'a Source {
-        match self {
-            Holder::Zone(zone) => zone.clock(),
-            Holder::Map(map) => map.clock(),
-        }
     }
 }
 

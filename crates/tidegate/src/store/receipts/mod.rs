@@ -84,10 +84,9 @@ impl Receipts {
     }
 
     fn of_parts(parts: usize) -> Receipts {
-        // A model has to run the same way each time.
-        let seed = if cfg!(tidegate_models) { [0, 0] } else { fresh_seed() };
+        let (seed, forgotten) = (fresh_seed(), Forgotten::new());
         let shards = (0..parts).map(|_| Apart(Mutex::new(Shard::default()))).collect();
-        Receipts { seed, knows_order: true, shards, forgotten: Forgotten::new() }
+        Receipts { seed, knows_order: true, shards, forgotten }
     }
 
     /// Locks the receipts of the state with this name under the limit with this digest.
@@ -98,10 +97,8 @@ impl Receipts {
     }
 
     pub(crate) fn counts(&self) -> ReceiptCounts {
-        self.shards.iter().fold(ReceiptCounts::default(), |counts, shard| {
-            let shard = shard.0.lock();
-            counts.and(ReceiptCounts { open: shard.len(), dropped: shard.dropped() })
-        })
+        let each = self.shards.iter().map(|shard| shard.0.lock().counts());
+        each.fold(ReceiptCounts::default(), ReceiptCounts::and)
     }
 
     fn id(&self, limit: u64, name: &[u8]) -> StateId {
@@ -114,6 +111,10 @@ impl Receipts {
     fn shard(&self, [hash, _]: StateId) -> (usize, &Apart<Mutex<Shard>>) {
         let index = (hash % self.shards.len() as u64) as usize;
         (index, &self.shards[index])
+    }
+
+    fn ticket(&self, index: usize, number: u64) -> Ticket {
+        Ticket { shards: Arc::clone(&self.shards), index, number }
     }
 }
 
@@ -165,12 +166,6 @@ impl Locked<'_> {
     /// The same for all states that are locked with it.
     pub(crate) fn forget_every_order(&mut self) {
         self.shard.forget_every_order();
-    }
-}
-
-impl Receipts {
-    fn ticket(&self, index: usize, number: u64) -> Ticket {
-        Ticket { shards: Arc::clone(&self.shards), index, number }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::debts::Debts;
-use super::{MOST_IN_SHARD, MOST_OF_KEY, StateId};
+use super::{MOST_IN_SHARD, MOST_OF_KEY, ReceiptCounts, StateId};
 use crate::algorithm::{Claim, Interval};
 use crate::limit::Terms;
 use crate::time::{OUT_OF_ORDER, Ticks, Timestamp};
@@ -123,11 +123,7 @@ impl Shard {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.open.len()
-    }
-
-    pub(super) fn dropped(&self) -> u64 {
-        self.dropped
+    pub(super) fn counts(&self) -> ReceiptCounts {
+        ReceiptCounts { open: self.open.len(), dropped: self.dropped }
     }
 }

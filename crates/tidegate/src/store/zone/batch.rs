@@ -59,9 +59,7 @@ impl Zone {
             }
         });
     }
-}
 
-impl Zone {
     /// Decides about one whose cells were asked for, as of a reading of the clock from a moment ago; that becomes a
     /// later one if it was too long ago.
     #[inline]

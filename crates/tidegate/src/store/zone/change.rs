@@ -1,7 +1,7 @@
 //! What can be done to one subject: to a state of its own, or to what it shares with others.
 
-use crate::algorithm::OneWord;
-use crate::ask::{Adjusted, Adjustment, Ask};
+use crate::algorithm::{Claim, OneWord, Queue, TakenOff};
+use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::Decision;
 use crate::receipt::Receipt;
 use crate::store::Reported;
@@ -113,24 +113,27 @@ impl<W: OneWord> Change<W> for Refuse {
     }
 }
 
-/// Charges what turned out to be more, or gives back what was not used. What is shared is nobody's to give back.
+/// Charges what turned out to be more, with proof of it, or gives back what was not used. What is shared is nobody's to
+/// give back, and what is charged there cannot be found again.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Adjust(pub(super) Adjustment);
 
 impl<W: OneWord> Change<W> for Adjust {
-    type Answer = Adjusted;
+    type Answer = (Adjusted, Option<Receipt>);
 
-    fn change(&self, terms: &W, state: &mut W::State, now: Timestamp) -> Adjusted {
-        terms.adjust(state, now, self.0)
+    fn change(&self, terms: &W, state: &mut W::State, now: Timestamp) -> Self::Answer {
+        let adjusted = terms.adjust(state, now, self.0);
+        let Adjustment::Charge(cost) = self.0 else { return (adjusted, None) };
+        (adjusted, Some(terms.receipt(state, now, cost)))
     }
 
-    fn share(&self, terms: &W, clear_at: Timestamp, now: Timestamp) -> (Adjusted, Option<u64>) {
+    fn share(&self, terms: &W, clear_at: Timestamp, now: Timestamp) -> (Self::Answer, Option<u64>) {
         match self.0 {
             Adjustment::Charge(cost) => {
                 let (adjusted, word) = terms.charge_sharing(clear_at, now, cost);
-                (adjusted, Some(word))
+                ((adjusted, None), Some(word))
             }
-            Adjustment::Refund(_) => (Adjusted::Capped, None),
+            Adjustment::Refund(_) => ((Adjusted::Capped, None), None),
         }
     }
 
@@ -139,51 +142,55 @@ impl<W: OneWord> Change<W> for Adjust {
     }
 }
 
-/// Gives one take back, as far as it is surely still there.
+/// Gives one take back.
 #[derive(Debug)]
-pub(super) struct GiveBack(pub(super) Receipt);
+pub(super) enum GiveBack {
+    /// As far as it is surely still there.
+    Rest(Receipt),
+    /// As if it had never been: it is one of several, of which another was denied.
+    Undo(Receipt),
+}
 
 impl<W: OneWord> Change<W> for GiveBack {
     type Answer = Adjusted;
 
     fn change(&self, terms: &W, state: &mut W::State, now: Timestamp) -> Adjusted {
-        terms.give_back(state, now, self.0.copy())
+        match self {
+            GiveBack::Rest(receipt) => terms.give_back(state, now, receipt.copy()),
+            GiveBack::Undo(receipt) => terms.undo(state, now, receipt.copy()),
+        }
     }
 
+    /// What is shared goes back to what it was if nobody has charged it since; only what was taken there, for a time alone
+    /// may be that of somebody else's debt.
     fn share(&self, terms: &W, clear_at: Timestamp, now: Timestamp) -> (Adjusted, Option<u64>) {
-        give_back_shared(self.0.copy(), terms, clear_at, now)
+        let (GiveBack::Rest(receipt) | GiveBack::Undo(receipt)) = self;
+        if !receipt.shared {
+            return (Adjusted::Capped, None);
+        }
+        let mut state = terms.state_of_word(clear_at.ticks());
+        let adjusted = terms.give_back(&mut state, now, receipt.copy());
+        let word = terms.word_of(&state);
+        (adjusted, (word != clear_at.ticks()).then_some(word))
     }
 }
 
-/// Makes one take of several undone, of which another was refused.
-#[derive(Debug)]
-pub(super) struct Undo(pub(super) Receipt);
-
-impl<W: OneWord> Change<W> for Undo {
-    type Answer = Adjusted;
-
-    fn change(&self, terms: &W, state: &mut W::State, now: Timestamp) -> Adjusted {
-        terms.undo(state, now, self.0.copy())
-    }
-
-    fn share(&self, terms: &W, clear_at: Timestamp, now: Timestamp) -> (Adjusted, Option<u64>) {
-        give_back_shared(self.0.copy(), terms, clear_at, now)
-    }
+/// Takes units of one take off a debt.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TakeOff {
+    pub(super) claim: Claim,
+    pub(super) units: Cost,
 }
 
-/// What is shared goes back to what it was if nobody has charged it since; only what was taken there, for a time alone
-/// may be that of somebody else's debt.
-fn give_back_shared<W: OneWord>(
-    receipt: Receipt,
-    terms: &W,
-    clear_at: Timestamp,
-    now: Timestamp,
-) -> (Adjusted, Option<u64>) {
-    if !receipt.shared {
-        return (Adjusted::Capped, None);
+impl<W: OneWord + Queue> Change<W> for TakeOff {
+    type Answer = Option<TakenOff>;
+
+    fn change(&self, terms: &W, state: &mut W::State, now: Timestamp) -> Self::Answer {
+        terms.take_off(state, now, &self.claim, self.units)
     }
-    let mut state = terms.state_of_word(clear_at.ticks());
-    let adjusted = terms.give_back(&mut state, now, receipt);
-    let word = terms.word_of(&state);
-    (adjusted, (word != clear_at.ticks()).then_some(word))
+
+    /// Which debt is whose in a shared cell is not known.
+    fn share(&self, _: &W, _: Timestamp, _: Timestamp) -> (Self::Answer, Option<u64>) {
+        (Some(TakenOff::NOTHING), None)
+    }
 }

@@ -41,7 +41,7 @@ pub struct ZoneCounts {
 }
 
 /// Counters of one stripe.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Stripe {
     pub(super) inserts: AtomicU64,
     pub(super) conversions: AtomicU64,
@@ -59,18 +59,7 @@ pub(super) struct Counters {
 
 impl Counters {
     pub(super) fn new() -> Counters {
-        let zero = || AtomicU64::new(0);
-        let stripe = |_| {
-            Apart(Stripe {
-                inserts: zero(),
-                conversions: zero(),
-                shared_decisions: zero(),
-                forgotten: zero(),
-                retries: zero(),
-                attempts: zero(),
-            })
-        };
-        Counters { stripes: (0..STRIPES).map(stripe).collect() }
+        Counters { stripes: (0..STRIPES).map(|_| Apart::default()).collect() }
     }
 
     pub(super) fn of(&self, place: usize) -> &Stripe {

@@ -118,14 +118,13 @@ impl Zone {
 
     fn of_file(file: Arc<ZoneFile>, clock: Source, name: &str) -> Result<Zone, ZoneError> {
         use super::cells::Cells;
-        use super::memory::SharedRecords;
 
-        let limits = Arc::new(LimitTable::in_file(file.seed(), SharedRecords::new(Arc::clone(&file))));
+        let limits = Arc::new(LimitTable::in_file(&file));
         let bytes = file.cells::<super::table::Bucket>().len() * BUCKET_BYTES;
-        let missed_states = file.was_there() && !states::path_beside(file.path()).exists();
+        let missed_states = !file.is_new && !states::path_beside(&file.path).exists();
         let beside = open_states(&file, bytes, &clock, &limits)?;
         let Beside { map, owner, lost_states } = beside;
-        let (path, identity) = (file.path().to_owned(), file.identity());
+        let (path, identity) = (file.path.clone(), file.identity());
         let files = Files { path, identity, owner, lost_states, missed_states };
         let zone = Zone::with_files(Cells::of_file(file), limits, clock, name, Some(files));
         // A zone that was just made has no map yet.
@@ -218,29 +217,25 @@ fn open_states(
     clock: &Source,
     limits: &Arc<LimitTable>,
 ) -> Result<Beside, ZoneError> {
-    let (path, bytes) = (states::path_beside(file.path()), states::bytes_beside(zone_bytes));
-    let open = || states::open(&path, bytes, file.identity()).map_err(ZoneError::of_states);
-    let owned_by = |process| {
-        let map = Map::without_room(clock.clone(), Arc::clone(limits));
-        Beside { map, owner: Some(process), lost_states: false }
-    };
-    let states = match open()? {
+    let (path, bytes) = (states::path_beside(&file.path), states::bytes_beside(zone_bytes));
+    let states = match states::open(&path, bytes, file.identity()).map_err(ZoneError::of_states)? {
         Opened::Own(states) => states,
-        Opened::OwnedBy(process) => return Ok(owned_by(process)),
+        Opened::OwnedBy(process) => {
+            let map = Map::without_room(clock.clone(), Arc::clone(limits));
+            return Ok(Beside { map, owner: Some(process), lost_states: false });
+        }
     };
+    let load = || Map::in_file(clock.clone(), Arc::clone(limits), &states);
     let has_restarted = states.has_restarted();
-    let (flaw, flawed) = match Map::in_file(clock.clone(), Arc::clone(limits), states) {
-        Ok(map) => return Ok(Beside { map, owner: None, lost_states: false }),
-        Err((flaw, states)) => (flaw, states),
+    let (map, lost_states) = match load() {
+        Ok(map) => (map, false),
+        Err(flaw) if !has_restarted => return Err(states.flawed(flaw)),
+        Err(_) => {
+            states.empty();
+            (load().map_err(|flaw| states.flawed(flaw))?, true)
+        }
     };
-    if !has_restarted {
-        return Err(flawed.flawed(flaw));
-    }
-    flawed.empty();
-    match Map::in_file(clock.clone(), Arc::clone(limits), flawed) {
-        Ok(map) => Ok(Beside { map, owner: None, lost_states: true }),
-        Err((flaw, states)) => Err(states.flawed(flaw)),
-    }
+    Ok(Beside { map, owner: None, lost_states })
 }
 
 /// Opens the first zone of a set. Files without the first one are left of another set: nothing is made beside them.

@@ -18,7 +18,6 @@ mod draft;
 mod files;
 mod memo;
 pub(crate) mod memory;
-mod refund;
 pub(crate) mod sip;
 mod subjects;
 mod table;
@@ -101,12 +100,12 @@ impl Zone {
     /// If that is more than a program can address. If the system has not as much, the process ends as after every
     /// failed allocation.
     pub fn new(bytes: usize) -> Zone {
-        Zone::build(bytes, Source::default())
+        Zone::on(Cells::anonymous(Table::buckets_in(bytes)), Source::default())
     }
 
     /// The same with another clock.
     pub fn with_clock(bytes: usize, clock: Arc<dyn Clock>) -> Zone {
-        Zone::build(bytes, Source::Given(clock))
+        Zone::on(Cells::anonymous(Table::buckets_in(bytes)), Source::Given(clock))
     }
 
     /// The same, or an error if the system gives no memory.
@@ -121,8 +120,7 @@ impl Zone {
 
     /// The same by the clock of another store.
     pub(crate) fn try_on_clock(bytes: usize, clock: Source) -> io::Result<Zone> {
-        let cells = Cells::try_anonymous(Table::buckets_in(bytes))?;
-        Ok(Zone::on(cells, LimitTable::new(), clock, ""))
+        Ok(Zone::on(Cells::try_anonymous(Table::buckets_in(bytes))?, clock))
     }
 
     /// Bounds the map beside it, before anybody uses it.
@@ -130,11 +128,6 @@ impl Zone {
         let inner = Arc::get_mut(&mut self.inner).expect("a zone is bounded before it is used");
         inner.map_bytes = Some(map_bytes);
         self
-    }
-
-    fn build(bytes: usize, clock: Source) -> Zone {
-        let cells = Cells::anonymous(Table::buckets_in(bytes));
-        Zone::on(cells, LimitTable::new(), clock, "")
     }
 
     /// Gives the zone a name, by which an operator knows it.
@@ -173,8 +166,8 @@ impl Zone {
         self.inner.map.get().and_then(Map::states).map_or(Ok(()), StateFile::flush)
     }
 
-    fn on(cells: Cells, limits: LimitTable, clock: Source, name: &str) -> Zone {
-        Zone::with_files(cells, Arc::new(limits), clock, name, None)
+    fn on(cells: Cells, clock: Source) -> Zone {
+        Zone::with_files(cells, Arc::new(LimitTable::new()), clock, "", None)
     }
 
     fn with_files(

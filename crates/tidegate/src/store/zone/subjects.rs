@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::change::{Adjust, GiveBack, Refuse, Spend, Take, Undo};
+use super::change::{Adjust, Change, GiveBack, Refuse, Spend, Take, TakeOff};
 use super::core::Who;
 use super::memo::{Owner, ShortName, spot_of};
 use super::sip::Sip;
 use super::table::{Spot, Table};
 use super::{WhenFull, Zone};
-use crate::algorithm::State;
-use crate::ask::{Adjusted, Adjustment, Ask};
+use crate::algorithm::{Claim, FixedWindow, LeakyBucket, State, TakenOff, TokenBucket};
+use crate::ask::{Adjusted, Adjustment, Ask, Cost};
 use crate::decision::Decision;
 use crate::key::IntoKey;
 use crate::limit::Terms;
@@ -17,7 +17,8 @@ use crate::receipt::Receipt;
 use crate::store::bound::{BoundLimit, StateName};
 use crate::store::limit_table::{LimitTable, StateLimit};
 use crate::store::name::{Account, Name};
-use crate::store::{Holder, Map};
+use crate::store::receipts::Receipts;
+use crate::store::{Map, ReceiptCounts};
 use crate::time::{Source, Timestamp};
 
 /// No subject of a map takes fewer bytes, so that its bytes bound it and not its keys.
@@ -112,13 +113,8 @@ impl StatePrefix {
 }
 
 impl Zone {
-    /// Who holds the states of this limit: the zone, or the map beside it.
-    #[inline]
-    pub(crate) fn holder(&self, terms: &Terms) -> Holder<'_> {
-        if terms.fits_word() { Holder::Zone(self) } else { Holder::Map(self.map()) }
-    }
-
-    fn map(&self) -> &Map {
+    /// The map beside it, for states of more than one word.
+    pub(crate) fn map(&self) -> &Map {
         self.inner.map.get_or_init(|| {
             let map = Map::beside(self.inner.core.clock.clone(), Arc::clone(&self.inner.limits));
             match self.inner.map_bytes {
@@ -137,6 +133,18 @@ impl Zone {
         &self.inner.limits
     }
 
+    /// The receipts of tracked takes that are open in this process, and those that became worthless because there were
+    /// too many.
+    pub fn receipt_counts(&self) -> ReceiptCounts {
+        let beside = self.inner.map.get().map(Map::receipt_counts);
+        self.inner.receipts.counts().and(beside.unwrap_or_default())
+    }
+
+    /// The table of open receipts.
+    pub(crate) fn receipts(&self) -> &Receipts {
+        &self.inner.receipts
+    }
+
     /// Decides and spends if allowed: the hot path, which needs no name to be written down.
     #[inline]
     pub(crate) fn spend_on(
@@ -148,88 +156,94 @@ impl Zone {
     ) -> Decision {
         let core = &self.inner.core;
         let spot = limit.name().prefix.spot(&core.table, key);
-        let key = CarriedKey::Parts(key);
+        let key = KeyParts(key);
         with_word!(limit.terms(), terms => {
             core.settle(&Who { spot: &spot, terms, limit, key: Some(&key), when_full, at: None }, &Spend(ask))
         })
     }
 
     pub(crate) fn spend(&self, account: &Account, ask: Ask) -> Decision {
-        let (spot, key) = self.place(account);
-        with_word!(account.terms(), terms => self.inner.core.settle(&who(&spot, account, terms, &key), &Spend(ask)))
+        self.settle(account, None, &Spend(ask))
     }
 
     /// Decides as of a reading of the clock from a moment ago; that becomes a later one if it was too long ago.
     pub(crate) fn spend_as_of(&self, account: &Account, ask: Ask, at: &mut Timestamp) -> Decision {
-        let (spot, key) = self.place(account);
+        let spot = self.spot(account);
         with_word!(account.terms(), terms => {
-            self.inner.core.settle_as_of(at, &who(&spot, account, terms, &key), ask)
+            self.inner.core.settle_as_of(at, &who(&spot, account, terms), ask)
         })
     }
 
-    pub(crate) fn take_from(&self, account: &Account, ask: Ask) -> (Decision, Option<Receipt>) {
-        self.take_if_free(account, ask, None)
-    }
-
+    /// Takes if it passes, now or as of the given time, with proof of it.
     pub(crate) fn take_if_free(
         &self,
         account: &Account,
         ask: Ask,
         at: Option<Timestamp>,
     ) -> (Decision, Option<Receipt>) {
-        let (spot, key) = self.place(account);
-        let (decision, receipt) = with_word!(account.terms(), terms => {
-            self.inner.core.settle(&Who { at, ..who(&spot, account, terms, &key) }, &Take(ask))
-        });
+        let (decision, receipt) = self.settle(account, at, &Take(ask));
         let algorithm = Some(account.terms().algorithm());
         (decision, receipt.map(|receipt| Receipt { algorithm, ..receipt }))
     }
 
-    pub(crate) fn look(&self, account: &Account, ask: Ask) -> Decision {
-        self.look_as_of(account, ask, None)
-    }
-
-    /// The same as of a reading of the clock from a moment ago, if there is one.
-    pub(crate) fn look_as_of(&self, account: &Account, ask: Ask, at: Option<Timestamp>) -> Decision {
-        let (spot, key) = self.place(account);
+    /// The answer to an ask, without spending, now or as of the given time.
+    pub(crate) fn look(&self, account: &Account, ask: Ask, at: Option<Timestamp>) -> Decision {
+        let spot = self.spot(account);
         with_word!(account.terms(), terms => {
-            self.inner.core.look(&Who { at, ..who(&spot, account, terms, &key) }, ask)
+            self.inner.core.look(&Who { at, ..who(&spot, account, terms) }, ask)
         })
     }
 
     /// Lets a limit see that it has refused, now or as of the given time.
     pub(crate) fn refuse(&self, account: &Account, ask: Ask, at: Option<Timestamp>) -> Decision {
-        let (spot, key) = self.place(account);
-        with_word!(account.terms(), terms => {
-            self.inner.core.settle(&Who { at, ..who(&spot, account, terms, &key) }, &Refuse(ask))
-        })
+        self.settle(account, at, &Refuse(ask))
     }
 
-    pub(crate) fn adjust_in(&self, account: &Account, adjustment: Adjustment) -> Adjusted {
-        let (spot, key) = self.place(account);
-        with_word!(account.terms(), terms => {
-            self.inner.core.settle(&who(&spot, account, terms, &key), &Adjust(adjustment))
-        })
+    /// Charges what turned out to be more, with proof of it, or gives back what was not used.
+    pub(crate) fn adjust_in(&self, account: &Account, adjustment: Adjustment) -> (Adjusted, Option<Receipt>) {
+        let (adjusted, receipt) = self.settle(account, None, &Adjust(adjustment));
+        let (algorithm, terms) = (Some(account.terms().algorithm()), account.terms());
+        (adjusted, receipt.map(|receipt| Receipt { algorithm, paid: terms.price(receipt.cost), ..receipt }))
     }
 
     pub(crate) fn give_back_to(&self, account: &Account, receipt: Receipt) -> Adjusted {
         if receipt.algorithm.is_some_and(|algorithm| algorithm != account.terms().algorithm()) {
             return Adjusted::Capped;
         }
-        let (spot, key) = self.place(account);
-        with_word!(account.terms(), terms => {
-            self.inner.core.settle(&who(&spot, account, terms, &key), &GiveBack(receipt))
-        })
+        self.settle(account, None, &GiveBack::Rest(receipt))
     }
 
     /// Makes one take of several undone, of which another was refused.
     pub(crate) fn undo(&self, account: &Account, receipt: Receipt) -> Adjusted {
-        let (spot, key) = self.place(account);
-        with_word!(account.terms(), terms => self.inner.core.settle(&who(&spot, account, terms, &key), &Undo(receipt)))
+        self.settle(account, None, &GiveBack::Undo(receipt))
+    }
+
+    /// Takes units of one take off its debt, as far as they are still owed.
+    pub(crate) fn take_off(&self, account: &Account, claim: Claim, units: Cost) -> Option<TakenOff> {
+        let (spot, change) = (self.spot(account), TakeOff { claim, units });
+        match account.terms() {
+            Terms::TokenBucket(terms) => self.inner.core.settle(&who(&spot, account, terms), &change),
+            Terms::LeakyBucket(terms) => self.inner.core.settle(&who(&spot, account, terms), &change),
+            _ => None,
+        }
+    }
+
+    /// Changes the state of an account, now or as of the given time.
+    #[inline]
+    fn settle<R, C>(&self, account: &Account, at: Option<Timestamp>, change: &C) -> R
+    where
+        C: Change<TokenBucket, Answer = R>
+            + Change<LeakyBucket, Answer = R>
+            + Change<FixedWindow, Answer = R>,
+    {
+        let spot = self.spot(account);
+        with_word!(account.terms(), terms => {
+            self.inner.core.settle(&Who { at, ..who(&spot, account, terms) }, change)
+        })
     }
 
     pub(crate) fn state_of(&self, account: &Account) -> State {
-        let (spot, _) = self.place(account);
+        let spot = self.spot(account);
         let word = with_word!(account.terms(), terms => self.inner.core.word(&spot, terms));
         word.map_or_else(State::default, |word| account.terms().state_of_word(word))
     }
@@ -244,20 +258,10 @@ impl Zone {
         was_known | self.inner.map.get().is_some_and(|map| map.forget_state(name, state))
     }
 
-    /// Where the state of an account is, and its key, by which it is found under the limits before.
-    pub(super) fn place<'a>(&self, account: &'a Account) -> (Spot, CarriedKey<'a>) {
-        let key = account.name().key();
-        let spot = self.inner.core.table.spot(account.hash());
-        (spot, CarriedKey::Encoded(key))
+    /// Where the state of an account is.
+    fn spot(&self, account: &Account) -> Spot {
+        self.inner.core.table.spot(account.hash())
     }
-}
-
-/// A key by which its states under the limits before are found.
-pub(super) enum CarriedKey<'a, K: ?Sized = str> {
-    /// As it came.
-    Parts(&'a K),
-    /// As it is written down.
-    Encoded(&'a [u8]),
 }
 
 /// Finds the places of a key under other limits.
@@ -266,21 +270,24 @@ pub(super) trait FindUnder {
     fn spot_under(&self, table: &Table, name: &StateName) -> Spot;
 }
 
-impl<K: IntoKey + ?Sized> FindUnder for CarriedKey<'_, K> {
+/// A key that is not written down.
+struct KeyParts<'a, K: ?Sized>(&'a K);
+
+impl<K: IntoKey + ?Sized> FindUnder for KeyParts<'_, K> {
     #[cold]
     fn spot_under(&self, table: &Table, name: &StateName) -> Spot {
-        table.spot(match self {
-            CarriedKey::Parts(key) => name.prefix.hash(*key),
-            CarriedKey::Encoded(key) => name.prefix.hash_encoded(key),
-        })
+        table.spot(name.prefix.hash(self.0))
     }
 }
 
-pub(super) fn who<'a, W>(
-    spot: &'a Spot,
-    account: &'a Account,
-    terms: &'a W,
-    key: &'a dyn FindUnder,
-) -> Who<'a, W> {
-    Who { spot, terms, limit: account.limit(), key: Some(key), when_full: account.fate_when_full(), at: None }
+impl FindUnder for Account {
+    #[cold]
+    fn spot_under(&self, table: &Table, name: &StateName) -> Spot {
+        table.spot(name.prefix.hash_encoded(self.name().key()))
+    }
+}
+
+fn who<'a, W>(spot: &'a Spot, account: &'a Account, terms: &'a W) -> Who<'a, W> {
+    let (limit, when_full) = (account.limit(), account.fate_when_full());
+    Who { spot, terms, limit, key: Some(account), when_full, at: None }
 }

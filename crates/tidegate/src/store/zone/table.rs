@@ -178,11 +178,7 @@ impl Sighting {
 impl<'a> View<'a> {
     /// All cells, those of the first bucket first.
     fn all(&self) -> impl Iterator<Item = Sighting> + '_ {
-        self.seen.iter().enumerate().map(|(index, content)| Sighting {
-            index,
-            content: *content,
-            number: self.bucket(index) * BUCKET + index % BUCKET,
-        })
+        (0..REACH).map(|index| self.sighting(index))
     }
 
     fn bucket(&self, index: usize) -> usize {

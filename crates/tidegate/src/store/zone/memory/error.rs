@@ -138,15 +138,9 @@ impl ZoneError {
 
     /// Whether there is something else in this place: another kind of file, an empty one, a folder, a device.
     pub fn is_not_a_zone(&self) -> bool {
-        let is_other = matches!(
-            self.problem,
-            Problem::Flaw(Flaw::Empty | Flaw::Foreign | Flaw::EmptyStates | Flaw::ForeignStates)
-        );
-        is_other
-            || matches!(
-                self.problem,
-                Problem::Folder | Problem::NotFile(_) | Problem::LeadsNowhere | Problem::Link
-            )
+        let is_other = matches!(self.problem, Problem::Flaw(Flaw::Empty | Flaw::Foreign));
+        let is_no_file = matches!(self.problem, Problem::Folder | Problem::NotFile(_));
+        is_other || is_no_file || matches!(self.problem, Problem::LeadsNowhere | Problem::Link)
     }
 
     /// Whether the user of this process may not use the file: it belongs to another user, or the system forbids it.
@@ -169,23 +163,75 @@ impl fmt::Display for ZoneError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{:?}: ", self.path)?;
         match (&self.problem, self.kind) {
-            (Problem::Flaw(flaw), _) => match remedy(flaw) {
-                Remedy::Only(remedy) => write!(out, "{flaw}; {remedy}"),
-                Remedy::Or(remedy) => write!(out, "{flaw}; {remedy}, or {}", BeginAnew(self)),
-                Remedy::Size(held) => {
-                    write!(out, "{flaw}; ask for {} ({held} bytes), or {}", Bytes(held), BeginAnew(self))
+            (Problem::Flaw(flaw), kind) => {
+                let (what, remedy) = describe(*flaw, kind);
+                match remedy {
+                    Remedy::Only(remedy) => write!(out, "{what}; {remedy}"),
+                    Remedy::Or(remedy) => write!(out, "{what}; {remedy}, or {}", BeginAnew(self)),
+                    Remedy::Size(held) => {
+                        write!(out, "{what}; ask for {} ({held} bytes), or {}", Bytes(held), BeginAnew(self))
+                    }
                 }
-            },
-            (Problem::OtherOwner { owner, .. }, _) => {
-                write!(out, "{}; run it as user {owner}, or {}", self.problem, BeginAnew(self))
             }
+            (Problem::Missing(others), _) => {
+                let others = others.iter().map(|path| format!("{path:?}")).collect::<Vec<_>>().join(", ");
+                write!(
+                    out,
+                    "is missing, and other files of its store are there: {others}; put it back, or move these away to begin \
+                     with all counts anew"
+                )
+            }
+            (Problem::Folder, FileKind::Zone) => out.write_str("is a folder; name a file in it"),
             (Problem::Folder, FileKind::States) => {
                 out.write_str("is a folder where a zone keeps its states; move it away")
+            }
+            (Problem::NotFile(what), FileKind::Zone) => {
+                write!(out, "is a {what}, not a file; name another path")
             }
             (Problem::NotFile(what), FileKind::States) => {
                 write!(out, "is a {what} where a zone keeps its states; move it away")
             }
-            (problem, _) => problem.fmt(out),
+            (Problem::UnfitName, _) => {
+                out.write_str("a zone in a file has a name without slashes; choose another name")
+            }
+            (Problem::NoName, _) => out.write_str("names no file; name one"),
+            (Problem::LeadsNowhere, _) => {
+                out.write_str("is a link to a file that does not exist; remove the link, or name that file")
+            }
+            (Problem::Link, _) => out.write_str("is a link, which is not followed here; remove it"),
+            (Problem::OtherOwner { owner, user }, _) => write!(
+                out,
+                "belongs to user {owner}, who can change its counts at any time, and this process runs as user {user}; \
+                 run it as user {owner}, or {}",
+                BeginAnew(self)
+            ),
+            (Problem::OthersMayWrite(mode), _) => write!(
+                out,
+                "can be written by others (mode {mode:03o}); take that from them with `chmod 600`"
+            ),
+            (Problem::OnNetwork(name), _) => write!(
+                out,
+                "lies on {name}, which may belong to another machine; put it on a local disk or on tmpfs"
+            ),
+            (Problem::TooLarge, _) => {
+                out.write_str("would be larger than a file can be; ask for fewer bytes")
+            }
+            (Problem::NotHere, _) => out.write_str("zones in files need Linux; use a zone in memory"),
+            (Problem::NotAtomic, _) => out.write_str(
+                "zones in files need a processor with 16-byte atomic instructions (x86-64 with cmpxchg16b, AArch64); use a zone in memory",
+            ),
+            (Problem::NoRoom(bytes), _) => {
+                write!(out, "there is no room for a file of {bytes} bytes; make room, or ask for fewer")
+            }
+            (Problem::NoFolder, _) => {
+                out.write_str("its folder does not exist; create the folder, or name another path")
+            }
+            (Problem::Forbidden(attempt), _) => {
+                write!(out, "this process may not {attempt}; let its user do so, or name another path")
+            }
+            (Problem::Failed(attempt), _) => {
+                write!(out, "the system could not {attempt}; its own words are the cause")
+            }
         }
     }
 }
@@ -209,7 +255,8 @@ impl fmt::Display for BeginAnew<'_> {
     }
 }
 
-fn beside(path: &Path, more: &str) -> PathBuf {
+/// The path with more behind its last part.
+pub(super) fn beside(path: &Path, more: &str) -> PathBuf {
     let mut beside = path.as_os_str().to_owned();
     beside.push(more);
     beside.into()
@@ -218,65 +265,6 @@ fn beside(path: &Path, more: &str) -> PathBuf {
 impl Error for ZoneError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.source.as_ref().map(|source| source as &(dyn Error + 'static))
-    }
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Problem::Flaw(flaw) => flaw.fmt(out),
-            Problem::Missing(others) => write!(
-                out,
-                "is missing, and other files of its store are there: {}; put it back, or move these away to begin with all \
-                 counts anew",
-                others.iter().map(|path| format!("{path:?}")).collect::<Vec<_>>().join(", ")
-            ),
-            Problem::Folder => out.write_str("is a folder; name a file in it"),
-            Problem::NotFile(what) => write!(out, "is a {what}, not a file; name another path"),
-            Problem::UnfitName => {
-                out.write_str("a zone in a file has a name without slashes; choose another name")
-            }
-            Problem::NoName => out.write_str("names no file; name one"),
-            Problem::LeadsNowhere => {
-                out.write_str("is a link to a file that does not exist; remove the link, or name that file")
-            }
-            Problem::Link => out.write_str("is a link, which is not followed here; remove it"),
-            Problem::OtherOwner { owner, user } => {
-                write!(
-                    out,
-                    "belongs to user {owner}, who can change its counts at any time, and this process runs as user {user}"
-                )
-            }
-            Problem::OthersMayWrite(mode) => {
-                write!(
-                    out,
-                    "can be written by others (mode {mode:03o}); take that from them with `chmod 600`"
-                )
-            }
-            Problem::OnNetwork(name) => {
-                write!(
-                    out,
-                    "lies on {name}, which may belong to another machine; put it on a local disk or on tmpfs"
-                )
-            }
-            Problem::TooLarge => out.write_str("would be larger than a file can be; ask for fewer bytes"),
-            Problem::NotHere => out.write_str("zones in files need Linux; use a zone in memory"),
-            Problem::NotAtomic => out.write_str(
-                "zones in files need a processor with 16-byte atomic instructions (x86-64 with cmpxchg16b, AArch64); use a zone in memory",
-            ),
-            Problem::NoRoom(bytes) => {
-                write!(out, "there is no room for a file of {bytes} bytes; make room, or ask for fewer")
-            }
-            Problem::NoFolder => {
-                out.write_str("its folder does not exist; create the folder, or name another path")
-            }
-            Problem::Forbidden(attempt) => {
-                write!(out, "this process may not {attempt}; let its user do so, or name another path")
-            }
-            Problem::Failed(attempt) => {
-                write!(out, "the system could not {attempt}; its own words are the cause")
-            }
-        }
     }
 }
 
@@ -302,69 +290,55 @@ enum Remedy {
     Size(u64),
 }
 
-fn remedy(flaw: &Flaw) -> Remedy {
-    use Flaw::*;
-    match flaw {
-        Empty => Remedy::Only("remove it, and a zone is made in its place"),
-        EmptyStates => Remedy::Only("remove it, and a state file is made in its place"),
-        Foreign => Remedy::Only("name another path, or move the file away"),
-        ForeignStates => Remedy::Only("move it away, and a state file is made in its place"),
-        // Where another program wrote the file, that one can go on with it.
-        Newer { .. }
-        | NewerStates { .. }
-        | Older { .. }
-        | Hash { .. }
-        | Tick { .. }
-        | Cell { .. }
-        | Bucket { .. } => Remedy::Or("run the version that wrote it"),
-        ByteOrder => Remedy::Or("use it there"),
-        // Where the file was damaged, nothing but a copy brings the counts back.
-        Short { .. } | Checksum | Contradiction | Clock | Length { .. } | Blocks { .. } => {
-            Remedy::Or("put back a copy of all files of the store")
-        }
-        OtherZone => Remedy::Or("put it back in its place"),
-        OtherSet => Remedy::Or("put back the files that belong together"),
-        Size { held, .. } => Remedy::Size(*held),
-    }
-}
+/// Another program wrote the file, and can go on with it.
+const OTHER_VERSION: Remedy = Remedy::Or("run the version that wrote it");
+/// The file was damaged, and nothing but a copy brings the counts back.
+const DAMAGED: Remedy = Remedy::Or("put back a copy of all files of the store");
 
-impl fmt::Display for Flaw {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Flaw::Empty | Flaw::EmptyStates => out.write_str("is empty"),
-            Flaw::Short { bytes } => write!(out, "was cut off after {bytes} bytes"),
-            Flaw::Foreign => out.write_str("is not a zone"),
-            Flaw::ForeignStates => out.write_str("is not a state file, and a zone keeps its states there"),
-            Flaw::Newer { version } => {
-                write!(out, "has format {version}, and this program knows {VERSION}")
-            }
-            Flaw::NewerStates { version } => {
-                write!(out, "has format {version}, and this program knows {STATES_VERSION}")
-            }
-            Flaw::Older { version } => {
-                write!(out, "has format {version}, and this program writes {VERSION}")
-            }
-            Flaw::ByteOrder => out.write_str("was written by a machine of the other byte order"),
-            Flaw::Hash { id } => write!(out, "finds keys by hash {id}, which is unknown here"),
-            Flaw::Tick { id } => write!(out, "counts time in unit {id}, which is unknown here"),
-            Flaw::Cell { bytes } => write!(out, "has cells of {bytes} bytes, which are unknown here"),
-            Flaw::Bucket { cells, wanted } => {
-                write!(out, "has buckets of {cells} cells, and this program has {wanted}")
-            }
-            Flaw::Checksum => out.write_str("was damaged: the checksum of its header is wrong"),
-            Flaw::Contradiction => out.write_str("was damaged: its header contradicts itself"),
-            Flaw::Clock => out.write_str("was damaged: neither of its clock records is whole"),
-            Flaw::Length { made, found } => write!(out, "has {found} bytes, and was made with {made}"),
-            Flaw::OtherZone => out.write_str("belongs to a zone of another name"),
-            Flaw::OtherSet => {
-                out.write_str("belongs to another store: the first file was replaced, or this one was copied")
-            }
-            Flaw::Blocks { at } => {
-                write!(out, "was damaged: its blocks contradict each other at byte {at}")
-            }
-            Flaw::Size { held, wanted } => {
-                write!(out, "holds {}, but {} were asked for", Bytes(held), Bytes(wanted))
-            }
+/// What is wrong with a file of this kind, and what to do about it.
+fn describe(flaw: Flaw, kind: FileKind) -> (String, Remedy) {
+    use Remedy::{Only, Or};
+    let is_zone = kind == FileKind::Zone;
+    let known = if is_zone { VERSION } else { STATES_VERSION };
+    let plain = |what: &str, remedy| (what.to_owned(), remedy);
+    match flaw {
+        Flaw::Empty if is_zone => plain("is empty", Only("remove it, and a zone is made in its place")),
+        Flaw::Empty => plain("is empty", Only("remove it, and a state file is made in its place")),
+        Flaw::Short { bytes } => (format!("was cut off after {bytes} bytes"), DAMAGED),
+        Flaw::Foreign if is_zone => plain("is not a zone", Only("name another path, or move the file away")),
+        Flaw::Foreign => plain(
+            "is not a state file, and a zone keeps its states there",
+            Only("move it away, and a state file is made in its place"),
+        ),
+        Flaw::Newer { version } => {
+            (format!("has format {version}, and this program knows {known}"), OTHER_VERSION)
+        }
+        Flaw::Older { version } => {
+            (format!("has format {version}, and this program writes {VERSION}"), OTHER_VERSION)
+        }
+        Flaw::ByteOrder => plain("was written by a machine of the other byte order", Or("use it there")),
+        Flaw::Hash { id } => (format!("finds keys by hash {id}, which is unknown here"), OTHER_VERSION),
+        Flaw::Tick { id } => (format!("counts time in unit {id}, which is unknown here"), OTHER_VERSION),
+        Flaw::Cell { bytes } => {
+            (format!("has cells of {bytes} bytes, which are unknown here"), OTHER_VERSION)
+        }
+        Flaw::Bucket { cells, wanted } => {
+            (format!("has buckets of {cells} cells, and this program has {wanted}"), OTHER_VERSION)
+        }
+        Flaw::Checksum => plain("was damaged: the checksum of its header is wrong", DAMAGED),
+        Flaw::Contradiction => plain("was damaged: its header contradicts itself", DAMAGED),
+        Flaw::Clock => plain("was damaged: neither of its clock records is whole", DAMAGED),
+        Flaw::Length { made, found } => (format!("has {found} bytes, and was made with {made}"), DAMAGED),
+        Flaw::OtherZone => plain("belongs to a zone of another name", Or("put it back in its place")),
+        Flaw::OtherSet => plain(
+            "belongs to another store: the first file was replaced, or this one was copied",
+            Or("put back the files that belong together"),
+        ),
+        Flaw::Blocks { at } => {
+            (format!("was damaged: its blocks contradict each other at byte {at}"), DAMAGED)
+        }
+        Flaw::Size { held, wanted } => {
+            (format!("holds {}, but {} were asked for", Bytes(held), Bytes(wanted)), Remedy::Size(held))
         }
     }
 }

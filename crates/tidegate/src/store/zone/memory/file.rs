@@ -18,7 +18,8 @@ use crate::time::{CounterClock, Shifted, Source};
 /// A zone's file, which other processes may have open at the same time.
 #[derive(Debug)]
 pub(crate) struct ZoneFile {
-    pub(super) path: PathBuf,
+    /// The path by which it was opened.
+    pub(crate) path: PathBuf,
     /// The file itself, for its lock.
     pub(super) file: File,
     pub(super) mapping: Arc<Mapping>,
@@ -28,7 +29,7 @@ pub(crate) struct ZoneFile {
     /// The record by which the zone was opened.
     pub(super) record: Record,
     /// Whether it was made when it was opened.
-    pub(super) is_new: bool,
+    pub(crate) is_new: bool,
     /// Whether a thread of this process has the lock of the file: the system tells processes apart, and not threads.
     pub(super) is_locked: AtomicBool,
 }
@@ -42,7 +43,8 @@ impl ZoneFile {
         bucket_bytes: usize,
         identity: Option<Identity>,
     ) -> Result<ZoneFile, ZoneError> {
-        open(path, Geometry::of(buckets, bucket_bytes), identity)
+        require_atomic_cells(path, Cell::is_lock_free())?;
+        open(path, Geometry::of(buckets, bucket_bytes), identity, &Reading::now)
     }
 
     /// Looks whether the zone in this file could be opened, and changes nothing. Nothing if there is no file.
@@ -52,17 +54,8 @@ impl ZoneFile {
         bucket_bytes: usize,
         identity: Option<Identity>,
     ) -> Result<Option<Identity>, ZoneError> {
+        require_atomic_cells(path, Cell::is_lock_free())?;
         check(path, Geometry::of(buckets, bucket_bytes), identity)
-    }
-
-    /// The path by which it was opened.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Returns true if it was there before it was opened.
-    pub(crate) fn was_there(&self) -> bool {
-        !self.is_new
     }
 
     /// The set of files that it belongs to, and its place in it.
@@ -90,11 +83,6 @@ impl ZoneFile {
     pub(crate) fn unlock(&self) {
         unlock(&self.file);
         self.is_locked.store(false, Ordering::Release);
-    }
-
-    /// The record by which the zone was opened.
-    pub(super) fn record(&self) -> &Record {
-        &self.record
     }
 
     /// The record in force, written anew if the wall clock was set since. The caller has the lock.
@@ -146,31 +134,28 @@ impl ZoneFile {
 }
 
 #[cfg(target_os = "linux")]
-use super::open::renew_record;
+use super::open::{check, open, renew_record, require_atomic_cells};
 #[cfg(target_os = "linux")]
 use super::system::{try_lock, unlock};
 
-#[cfg(target_os = "linux")]
-fn open(path: &Path, wanted: Geometry, identity: Option<Identity>) -> Result<ZoneFile, ZoneError> {
-    super::open::require_atomic_cells(path, Cell::is_lock_free())?;
-    super::open::open(path, wanted, identity, &Reading::now)
-}
-
-#[cfg(target_os = "linux")]
-fn check(path: &Path, wanted: Geometry, identity: Option<Identity>) -> Result<Option<Identity>, ZoneError> {
-    super::open::require_atomic_cells(path, Cell::is_lock_free())?;
-    super::open::check(path, wanted, identity)
-}
-
 #[cfg(not(target_os = "linux"))]
-use elsewhere::{check, open, renew_record, try_lock, unlock};
+use elsewhere::{check, open, renew_record, require_atomic_cells, try_lock, unlock};
 
 #[cfg(not(target_os = "linux"))]
 mod elsewhere {
     use super::super::error::Problem;
     use super::{File, Geometry, Identity, Path, Reading, Record, ZoneError, ZoneFile, io};
 
-    pub(super) fn open(path: &Path, _: Geometry, _: Option<Identity>) -> Result<ZoneFile, ZoneError> {
+    pub(super) fn require_atomic_cells(path: &Path, _: bool) -> Result<(), ZoneError> {
+        Err(ZoneError::new(path, Problem::NotHere))
+    }
+
+    pub(super) fn open(
+        path: &Path,
+        _: Geometry,
+        _: Option<Identity>,
+        _: &dyn Fn() -> Reading,
+    ) -> Result<ZoneFile, ZoneError> {
         Err(ZoneError::new(path, Problem::NotHere))
     }
 

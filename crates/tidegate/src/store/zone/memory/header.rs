@@ -35,14 +35,7 @@ const CHECKED: usize = 96;
 
 /// The newest format that is known here.
 pub(super) const VERSION: u32 = 4;
-const FORMAT: Format = Format {
-    magic: *b"tidegate zone\n\0\0",
-    version: VERSION,
-    checked: CHECKED,
-    empty: Flaw::Empty,
-    foreign: Flaw::Foreign,
-    newer: |version| Flaw::Newer { version },
-};
+const FORMAT: Format = Format { magic: *b"tidegate zone\n\0\0", version: VERSION, checked: CHECKED };
 
 /// As the machine has it in memory.
 pub(super) const ORDER: [u8; 4] = 0x0a0b_0c0d_u32.to_ne_bytes();
@@ -53,9 +46,6 @@ pub(super) struct Format {
     pub(super) version: u32,
     /// The bytes before the checksum.
     pub(super) checked: usize,
-    pub(super) empty: Flaw,
-    pub(super) foreign: Flaw,
-    pub(super) newer: fn(u32) -> Flaw,
 }
 
 impl Format {
@@ -74,11 +64,11 @@ impl Format {
         let Some(page) = page else { return Err(self.too_short(bytes, file_bytes)) };
         let mut reader = Reader::new(page);
         if reader.take() != self.magic {
-            return Err(self.foreign);
+            return Err(Flaw::Foreign);
         }
         let version = reader.u32();
         if version > self.version {
-            return Err((self.newer)(version));
+            return Err(Flaw::Newer { version });
         }
         if (1..self.version).contains(&version) {
             return Err(Flaw::Older { version });
@@ -100,8 +90,8 @@ impl Format {
     fn too_short(&self, bytes: &[u8], file_bytes: u64) -> Flaw {
         let seen = bytes.len().min(self.magic.len());
         match bytes.len().min(usize::try_from(file_bytes).unwrap_or(usize::MAX)) {
-            0 => self.empty,
-            _ if bytes[..seen] != self.magic[..seen] => self.foreign,
+            0 => Flaw::Empty,
+            _ if bytes[..seen] != self.magic[..seen] => Flaw::Foreign,
             _ => Flaw::Short { bytes: file_bytes },
         }
     }
@@ -185,12 +175,12 @@ pub(super) struct Header {
     pub(super) created: u64,
 }
 
-/// What is wrong with a file that should be a zone.
+/// What is wrong with a file that should be a zone, or a state file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flaw {
     /// There is nothing in it.
     Empty,
-    /// It begins like a zone and ends before its header does.
+    /// It begins as it should and ends before its header does.
     Short { bytes: u64 },
     /// It is something else.
     Foreign,
@@ -224,12 +214,6 @@ pub(crate) enum Flaw {
     OtherSet,
     /// Its blocks contradict each other; this many bytes after the header.
     Blocks { at: u64 },
-    /// There is nothing in a state file.
-    EmptyStates,
-    /// It is no state file.
-    ForeignStates,
-    /// A later version wrote a state file.
-    NewerStates { version: u32 },
 }
 
 impl Header {

@@ -5,8 +5,8 @@
 //!  open.rs     what is there, looked at   header.rs   what never changes, as bytes
 //!  create.rs   a new one, all or nothing  record.rs   what ties the zone's time to the machine's, as bytes
 //!  system.rs   the system's calls         epoch.rs    what time it is in the zone
-//!  records.rs  the table of limits        wall.rs     a wall clock that is set while the zone is in use
-//!  states/     states of more than one word, in a file beside the zone's
+//!  states/     states of more than one    wall.rs     a wall clock that is set while the zone is in use
+//!              word, in a file beside
 //! ```
 //!
 //! The files on the right read no clock and no file, but for the mapping itself and `wall.rs`.
@@ -31,7 +31,6 @@ mod mapping;
 #[cfg(target_os = "linux")]
 mod open;
 mod record;
-mod records;
 mod seed;
 pub(crate) mod states;
 #[cfg(target_os = "linux")]
@@ -44,5 +43,4 @@ pub(crate) use file::ZoneFile;
 pub use fuzz::zone_header;
 pub(crate) use header::{Flaw, Identity};
 pub(crate) use mapping::{Mapping, Part, Shareable};
-pub(crate) use records::SharedRecords;
 pub(crate) use seed::fresh_seed;

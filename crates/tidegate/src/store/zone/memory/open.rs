@@ -32,14 +32,24 @@ pub(super) fn open(
     identity: Option<Identity>,
     read: &dyn Fn() -> Reading,
 ) -> Result<ZoneFile, ZoneError> {
-    let links = if identity.is_some() { Links::Reject } else { Links::Follow };
+    // Whoever else made one in the meantime was first, and theirs is opened.
+    let make = || create(path, wanted, identity, &read());
+    let (file, is_new) = find_or_make(path, links_of(identity), &make)?;
+    let header = require_zone(path, &file, wanted, identity)?;
+    take(path, file, header, is_new, read)
+}
+
+/// The file, or else the one that `make` makes, and whether it was made.
+pub(super) fn find_or_make(
+    path: &Path,
+    links: Links,
+    make: &dyn Fn() -> Result<(), ZoneError>,
+) -> Result<(File, bool), ZoneError> {
     for attempt in 0..ATTEMPTS {
         if let Some(file) = find(path, links)? {
-            let header = require_zone(path, &file, wanted, identity)?;
-            return take(path, file, header, attempt > 0, read);
+            return Ok((file, attempt > 0));
         }
-        // Whoever else made one in the meantime was first, and theirs is opened.
-        create(path, wanted, identity, &read())?;
+        make()?;
     }
     Err(ZoneError::failed(path, Attempt::Open, io::ErrorKind::NotFound.into()))
 }
@@ -50,8 +60,7 @@ pub(super) fn check(
     wanted: Geometry,
     identity: Option<Identity>,
 ) -> Result<Option<Identity>, ZoneError> {
-    let links = if identity.is_some() { Links::Reject } else { Links::Follow };
-    let Some(file) = find(path, links)? else { return Ok(None) };
+    let Some(file) = find(path, links_of(identity))? else { return Ok(None) };
     let header = require_zone(path, &file, wanted, identity)?;
     let page = first_page(&file).map_err(|error| ZoneError::failed(path, Attempt::Read, error))?;
     let torn = || ZoneError::new(path, Problem::Flaw(Flaw::Clock));
@@ -72,6 +81,10 @@ pub(super) enum Links {
     Follow,
     /// The path follows from another one, so only an intruder can have put a link there.
     Reject,
+}
+
+fn links_of(identity: Option<Identity>) -> Links {
+    if identity.is_some() { Links::Reject } else { Links::Follow }
 }
 
 /// The file, if there is one. What is not a file is not even opened: that alone can do something to a device.
@@ -135,14 +148,31 @@ pub(super) fn require_zone(
     wanted: Geometry,
     identity: Option<Identity>,
 ) -> Result<Header, ZoneError> {
-    let flawed = |flaw| ZoneError::new(path, Problem::Flaw(flaw));
+    require_header(path, file, |page, length| {
+        let header = Header::decode(page, length)?;
+        header.identity.is_of(identity.unwrap_or(Identity::first(header.identity.set)))?;
+        header.fits(wanted)?;
+        Ok(header)
+    })
+}
+
+/// The header of a file that only the user of this process can write to, as `decode` reads it.
+pub(super) fn require_header<H>(
+    path: &Path,
+    file: &File,
+    decode: impl FnOnce(&[u8], u64) -> Result<H, Flaw>,
+) -> Result<H, ZoneError> {
     let length = require_own(path, file)?;
     let page = first_page(file).map_err(|error| ZoneError::failed(path, Attempt::Read, error))?;
-    let header = Header::decode(&page, length).map_err(flawed)?;
-    let identity = identity.unwrap_or(Identity::first(header.identity.set));
-    header.identity.is_of(identity).map_err(flawed)?;
-    header.fits(wanted).map_err(flawed)?;
-    Ok(header)
+    decode(&page, length).map_err(|flaw| ZoneError::new(path, Problem::Flaw(flaw)))
+}
+
+/// The file in memory, all of whose bytes have room on the disk.
+pub(super) fn map(path: &Path, file: &File, length: u64) -> Result<Arc<Mapping>, ZoneError> {
+    let bytes = usize::try_from(length).map_err(|_| ZoneError::new(path, Problem::TooLarge))?;
+    system::reserve(file, length).map_err(|error| ZoneError::not_made(path, length, error))?;
+    let mapping = Mapping::of_file(file, bytes);
+    mapping.map(Arc::new).map_err(|error| ZoneError::failed(path, Attempt::Map, error))
 }
 
 fn take(
@@ -152,11 +182,7 @@ fn take(
     is_new: bool,
     read: &dyn Fn() -> Reading,
 ) -> Result<ZoneFile, ZoneError> {
-    let length = usize::try_from(header.length).map_err(|_| ZoneError::new(path, Problem::TooLarge))?;
-    system::reserve(&file, header.length).map_err(|error| ZoneError::not_made(path, header.length, error))?;
-    let mapping =
-        Mapping::of_file(&file, length).map_err(|error| ZoneError::failed(path, Attempt::Map, error))?;
-    let mapping = Arc::new(mapping);
+    let mapping = map(path, &file, header.length)?;
     let words = mapping.part(WORDS_AT, WORDS);
     let record = set_clock(path, &file, &words[0], read)?;
     let (path, is_locked) = (path.to_owned(), AtomicBool::new(false));

@@ -27,13 +27,8 @@ fn from_system() -> Option<[u64; 2]> {
 }
 
 #[cfg(not(all(target_os = "linux", not(miri))))]
-use elsewhere::from_system;
-
-#[cfg(not(all(target_os = "linux", not(miri))))]
-mod elsewhere {
-    pub(super) fn from_system() -> Option<[u64; 2]> {
-        None
-    }
+fn from_system() -> Option<[u64; 2]> {
+    None
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ pub(super) struct WallWatch {
 
 impl WallWatch {
     pub(super) fn new(file: Arc<ZoneFile>, clocks: Box<dyn Clocks>) -> WallWatch {
-        let known = Mutex::new(file.record().clone());
+        let known = Mutex::new(file.record.clone());
         WallWatch { file, clocks, known }
     }
 

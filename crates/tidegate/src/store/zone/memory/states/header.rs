@@ -23,14 +23,7 @@ const CHECKED: usize = 64;
 
 /// The newest format that is known here.
 pub(in super::super) const VERSION: u32 = 1;
-const FORMAT: Format = Format {
-    magic: *b"tidegate states\n",
-    version: VERSION,
-    checked: CHECKED,
-    empty: Flaw::EmptyStates,
-    foreign: Flaw::ForeignStates,
-    newer: |version| Flaw::NewerStates { version },
-};
+const FORMAT: Format = Format { magic: *b"tidegate states\n", version: VERSION, checked: CHECKED };
 
 /// What never changes about a state file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,11 +123,11 @@ mod tests {
     fn what_is_something_else_is_told_apart() {
         let flaw = |page: &[u8], length| Header::decode(page, length).unwrap_err();
         let whole = page_of(&header().encode());
-        assert_eq!(flaw(&[], 0), Flaw::EmptyStates);
-        assert_eq!(flaw(b"tidegate zone\n\0\0", 16), Flaw::ForeignStates);
+        assert_eq!(flaw(&[], 0), Flaw::Empty);
+        assert_eq!(flaw(b"tidegate zone\n\0\0", 16), Flaw::Foreign);
         assert_eq!(flaw(&whole[..20], 20), Flaw::Short { bytes: 20 });
         assert_eq!(flaw(&whole, LENGTH - 1), Flaw::Length { made: LENGTH, found: LENGTH - 1 });
-        assert_eq!(flaw(&page_with(16, &[2, 0, 0, 0]), LENGTH), Flaw::NewerStates { version: 2 });
+        assert_eq!(flaw(&page_with(16, &[2, 0, 0, 0]), LENGTH), Flaw::Newer { version: 2 });
         assert_eq!(flaw(&page_with(16, &[0, 0, 0, 0]), LENGTH), Flaw::Contradiction);
         assert_eq!(flaw(&page_with(40, &[1]), LENGTH), Flaw::Contradiction);
         let order = ORDER.iter().rev().copied().collect::<Vec<_>>();

@@ -41,7 +41,7 @@ pub use fuzz::state_file;
 pub(super) use header::VERSION;
 pub(crate) use load::Loaded;
 
-use super::error::{Problem, ZoneError};
+use super::error::{Problem, ZoneError, beside};
 use super::header::Flaw;
 use super::mapping::{Mapping, Part};
 use crate::algorithm::{Algorithm, State};
@@ -97,9 +97,7 @@ pub(crate) fn bytes_beside(zone_bytes: usize) -> u64 {
 
 /// The path of the state file beside a zone's file.
 pub(crate) fn path_beside(zone: &Path) -> PathBuf {
-    let mut path = zone.as_os_str().to_owned();
-    path.push(".states");
-    path.into()
+    beside(zone, ".states")
 }
 
 /// The bytes in a state file of a state of so many words, whose name has so many bytes.

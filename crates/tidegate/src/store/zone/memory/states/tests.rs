@@ -51,7 +51,7 @@ fn file_of(words: Option<&[u64]>, bytes: usize) -> Arc<StateFile> {
 
 fn map_on(states: &Arc<StateFile>, clock: &Arc<ManualClock>) -> Map {
     let limits = Arc::new(LimitTable::new());
-    Map::in_file(Source::Given(clock.clone()), limits, Arc::clone(states)).expect("a whole file")
+    Map::in_file(Source::Given(clock.clone()), limits, states).expect("a whole file")
 }
 
 /// The words of each state, by its name. Permits are compared by who holds what, as of a time.

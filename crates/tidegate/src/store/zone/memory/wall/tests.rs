@@ -7,6 +7,7 @@ use super::super::header::{Geometry, HEADER_BYTES};
 use super::super::open::open;
 use super::super::record::PLACES;
 use super::*;
+use crate::store::limit_table::LimitTable;
 use crate::time::{HOUR, MINUTE, SECOND, Ticks};
 
 const SMALL: Geometry = Geometry { bucket_cells: 8, buckets: 2 };
@@ -173,4 +174,14 @@ fn a_record_that_is_torn_leaves_the_one_before_in_force() {
     bytes[PLACES[1] + 20] ^= 1;
     fs::write(zone.path(), bytes).unwrap();
     assert_eq!(zone.record(), made);
+}
+
+/// A table of limits that did not get the lock released it all the same.
+#[test]
+fn a_table_of_limits_leaves_the_lock_to_its_holder() {
+    let zone = InUse::new();
+    let table = LimitTable::in_file(&zone.watch.file);
+    assert!(zone.watch.file.try_lock());
+    assert!(table.listed("rule", Timestamp::EPOCH).is_err(), "a reset does not know all limits");
+    assert!(!zone.watch.file.try_lock(), "the lock was released by the table");
 }
