@@ -12,7 +12,7 @@ use tidegate_support::{Complaint, MAX_COMPLAINTS};
 use super::failure::Failure;
 use super::output::{print_line, say};
 use crate::files;
-use crate::settings::{Loaded, Place, Said, SettingsError, Source, TOKEN};
+use crate::settings::{Finding, Loaded, Place, Said, SettingsError, Source, TOKEN};
 
 /// What a file with errors ends with.
 const WRONG: u8 = 2;
@@ -55,13 +55,6 @@ struct Checked<'a> {
     warnings: Vec<Finding<'a>>,
     /// How many rules it has, if it holds.
     rules: Option<usize>,
-}
-
-#[derive(Serialize)]
-struct Finding<'a> {
-    line: Option<usize>,
-    column: Option<usize>,
-    message: &'a str,
 }
 
 impl Check {
@@ -150,15 +143,7 @@ pub(super) fn is_there(file: &Path) -> Result<(), Failure> {
 }
 
 fn findings<'a>(complaints: &'a [Complaint], text: &str) -> Vec<Finding<'a>> {
-    let finding = |complaint: &'a Complaint| {
-        let place = complaint.place(text);
-        Finding {
-            line: place.map(|place| place.line),
-            column: place.map(|place| place.column),
-            message: &complaint.what,
-        }
-    };
-    complaints.iter().map(finding).collect()
+    complaints.iter().map(|complaint| Finding::new(complaint, text, None)).collect()
 }
 
 fn print_json(checked: &Checked<'_>) {

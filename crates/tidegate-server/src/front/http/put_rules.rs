@@ -5,7 +5,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::HeaderMap;
-use serde::Serialize;
 use serde_json::json;
 use tidegate_support::MAX_COMPLAINTS;
 use tokio::task::spawn_blocking;
@@ -16,20 +15,10 @@ use super::reply::Reply;
 use crate::engine::Engine;
 use crate::precondition::{Precondition, Tag};
 use crate::rules::{Changes, NotWritten};
-use crate::settings::SettingsError;
+use crate::settings::{Finding, SettingsError};
 
 /// The most errors that are told at a time.
 const MAX_ERRORS: usize = MAX_COMPLAINTS;
-
-/// One thing that is wrong with a text.
-#[derive(Serialize)]
-struct Wrong<'a> {
-    line: Option<usize>,
-    column: Option<usize>,
-    message: &'a str,
-    /// With the line of the text, and carets under the place.
-    shown: String,
-}
 
 /// Writes the file and puts its rules in force, by a thread that may wait for the disk.
 pub(super) async fn put(
@@ -83,16 +72,9 @@ fn not_written(error: NotWritten, engine: &Engine) -> Problem {
 /// Everything that is wrong with the text, each with its place.
 fn rejected(error: &SettingsError) -> Problem {
     let (file, complaints) = error.complaints();
-    let errors: Vec<_> = complaints
-        .iter()
-        .zip(error.each())
-        .take(MAX_ERRORS)
-        .map(|(complaint, shown)| {
-            let place = file.and_then(|file| complaint.place(&file.text));
-            let (line, column) = place.map(|place| (place.line, place.column)).unzip();
-            Wrong { line, column, message: &complaint.what, shown }
-        })
-        .collect();
+    let text = file.map_or("", |file| &file.text);
+    let all = complaints.iter().zip(error.each()).take(MAX_ERRORS);
+    let errors: Vec<_> = all.map(|(complaint, shown)| Finding::new(complaint, text, Some(shown))).collect();
     let count = complaints.len();
     let what = match count {
         1 => "1 thing is".to_owned(),
