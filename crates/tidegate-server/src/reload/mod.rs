@@ -34,17 +34,11 @@ pub(crate) trait Pace: Send + 'static {
 
 /// A look after each period, counted from the end of the look before.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Every(Duration);
-
-impl Default for Every {
-    fn default() -> Every {
-        Every(LOOK_EVERY)
-    }
-}
+pub(crate) struct Every;
 
 impl Pace for Every {
     async fn next_look(&mut self) {
-        sleep(self.0).await;
+        sleep(LOOK_EVERY).await;
     }
 }
 
