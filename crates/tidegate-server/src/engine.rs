@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use tidegate::{
     AdHoc, AdHocAsk, Adjusted, Adjustment, Answer, Ask, Clock, CounterClock, DecidedBy, Decision, Decisions,
-    FallbackStore, IntoKey, Key, Limit, PermitId, PreparedLimit, Store, StoreError, StoreMeter, Subject,
-    Timestamp, Zone,
+    FallbackStore, IntoKey, Key, Limit, PreparedLimit, Store, StoreError, Subject, Timestamp, Zone,
 };
 use tidegate_redis::{OpenError, RedisStore};
 use tidegate_rules::{Gate, Unfit};
@@ -26,7 +25,7 @@ const NAMESPACE: &str = "";
 #[derive(Debug)]
 pub(crate) struct Engine {
     /// The store of limits that come with requests.
-    store: Arc<dyn Store>,
+    pub(crate) store: Arc<dyn Store>,
     /// The same store, if it is in memory: it decides about many takes at once.
     many: Option<AdHoc>,
     /// The memory of this server: the store, or what decides while the remote one is down.
@@ -187,34 +186,9 @@ impl Engine {
         self.store.reset(Subject::new(NAMESPACE, key, ANY))
     }
 
-    /// Forgets a key under one limit. Returns true if the store remembered anything.
-    pub(crate) fn reset_limit<'a>(&'a self, key: &'a Key, limit: &'a PreparedLimit) -> Answer<'a, bool> {
-        self.store.reset_limit(limit.subject(key))
-    }
-
-    /// Gives a place in flight back. Returns true if the permit was still holding one.
-    pub(crate) fn release<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {
-        self.store.release(subject, permit)
-    }
-
-    /// Gives a place in flight back without an answer.
-    pub(crate) fn release_later(&self, subject: Subject<'_>, permit: PermitId) {
-        self.store.release_later(subject, permit);
-    }
-
-    /// Starts a permit's lease anew. Returns true if it was still holding its place.
-    pub(crate) fn renew<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {
-        self.store.renew(subject, permit)
-    }
-
     /// The number of requests that were decided in place of the remote store.
     pub(crate) fn decided_without_store(&self) -> u64 {
         self.store.meter().map_or(0, |meter| meter.decided.without_store().total())
-    }
-
-    /// The counts of the remote store, if there is one.
-    pub(crate) fn store_meter(&self) -> Option<&StoreMeter> {
-        self.store.meter()
     }
 
     /// The remote store, if there is one.

@@ -71,51 +71,34 @@ impl Server {
         let workers = workers.map_err(StartError::Threads)?;
         let seats: Vec<_> = workers.iter().map(Worker::seat).collect();
         for (front, listener, _) in listeners {
-            let (seats, engine, mut stopped) = (seats.clone(), engine.clone(), stopped.clone());
-            workers[0].handle().spawn(async move {
-                let Ok(listener) = TcpListener::from_std(listener) else { return };
-                tokio::select! {
-                    () = accept::run(front, listener, seats, engine) => {}
-                    _ = stopped.wait_for(|stopped| *stopped) => {}
+            let (seats, engine) = (seats.clone(), engine.clone());
+            workers[0].spawn(async move {
+                if let Ok(listener) = TcpListener::from_std(listener) {
+                    accept::run(front, listener, seats, engine).await;
                 }
             });
         }
-        let (ticking, mut stopped) = (keep_time(engine.clone()), stopped);
-        workers[0].handle().spawn(async move {
-            tokio::select! {
-                () = ticking => {}
-                _ = stopped.wait_for(|stopped| *stopped) => {}
-            }
-        });
+        workers[0].spawn(keep_time(engine.clone()));
         Ok(Server { addresses, engine, stop, workers })
     }
 
     /// From now on its rules are read again, from where they came, whenever a look finds that this has changed.
     pub(crate) fn read_rules_from(&self, source: Source, text: Option<String>, tell: Tell, pace: impl Pace) {
         self.engine.rules().come_from(source, text, tell);
-        let (watching, mut stopped) = (reload::watch(self.engine.clone(), pace), self.stop.subscribe());
-        self.workers[0].handle().spawn(async move {
-            tokio::select! {
-                () = watching => {}
-                _ = stopped.wait_for(|stopped| *stopped) => {}
-            }
-        });
+        self.workers[0].spawn(reload::watch(self.engine.clone(), pace));
     }
 
     /// The status of a remote store, once it was reached or was not. From now on changes of it are reported.
     pub(crate) fn watch_store(&self, tell: impl Fn(&str) + Send + Sync + 'static) -> Option<Status> {
         let store = self.engine.redis()?.clone();
-        let (engine, mut stopped) = (self.engine.clone(), self.stop.subscribe());
+        let engine = self.engine.clone();
         let (looked, first) = mpsc::channel();
-        self.workers[0].handle().spawn(async move {
+        self.workers[0].spawn(async move {
             let status = outage::first_look(&store).await;
             let was_available = status.is_available;
             // Whoever asked waits for it.
             let _ = looked.send(status);
-            tokio::select! {
-                () = outage::watch(&store, &engine, was_available, tell) => {}
-                _ = stopped.wait_for(|stopped| *stopped) => {}
-            }
+            outage::watch(&store, &engine, was_available, tell).await;
         });
         first.recv().ok()
     }

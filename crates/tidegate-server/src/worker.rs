@@ -39,29 +39,10 @@ pub(crate) struct Post {
 }
 
 impl Post {
-    /// One that serves nobody else.
-    #[cfg(fuzzing)]
-    pub(crate) fn alone(engine: Arc<Engine>) -> Post {
-        let (_, stopped) = watch::channel(false);
-        Post {
-            engine,
-            number: 0,
-            stopped,
-            connections: AtomicUsize::new(0),
-            health_connections: AtomicUsize::new(0),
-        }
-    }
-
-    /// One that serves nobody else, until its test stops it.
-    #[cfg(test)]
-    pub(crate) fn until(engine: Arc<Engine>, stopped: watch::Receiver<bool>) -> Post {
-        Post {
-            engine,
-            number: 0,
-            stopped,
-            connections: AtomicUsize::new(0),
-            health_connections: AtomicUsize::new(0),
-        }
+    /// One that has no connections yet.
+    pub(crate) fn new(engine: Arc<Engine>, number: usize, stopped: watch::Receiver<bool>) -> Post {
+        let (connections, health_connections) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Post { engine, number, stopped, connections, health_connections }
     }
 
     fn connections(&self, scope: Scope) -> &AtomicUsize {
@@ -95,13 +76,7 @@ impl Worker {
     ) -> io::Result<Worker> {
         let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
         let handle = runtime.handle().clone();
-        let post = Arc::new(Post {
-            engine,
-            number,
-            stopped,
-            connections: AtomicUsize::new(0),
-            health_connections: AtomicUsize::new(0),
-        });
+        let post = Arc::new(Post::new(engine, number, stopped));
         let own = post.clone();
         let thread = thread::Builder::new()
             .name(format!("tidegate-{number}"))
@@ -109,8 +84,15 @@ impl Worker {
         Ok(Worker { handle, post, thread })
     }
 
-    pub(crate) fn handle(&self) -> &Handle {
-        &self.handle
+    /// Runs a task until it ends, or the server stops.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let stopped = self.post.stopped();
+        self.handle.spawn(async move {
+            tokio::select! {
+                () = task => {}
+                () = stopped => {}
+            }
+        });
     }
 
     pub(crate) fn seat(&self) -> Seat {

@@ -1,4 +1,4 @@
-//! `/v1/admit`: what the rules say to a request.
+//! `/v1/admit`: what the rules say to a request, and `/v1/explain`: why, without spending anything.
 
 use std::error::Error as _;
 
@@ -14,6 +14,7 @@ use super::problem::Problem;
 use super::reply::{self, Kind, Reply};
 use super::request::{EXAMPLE, Request};
 use crate::engine::{Engine, not_available};
+use crate::explained::Explained;
 use crate::permit::Permits;
 
 pub(super) const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
@@ -45,6 +46,14 @@ pub(super) async fn admit(body: &[u8], headers: &mut HeaderMap, engine: &Engine)
         };
         Reply::new(code, Kind::Problem, out.split().freeze())
     }))
+}
+
+/// Says why a request would be answered as it would be.
+pub(super) async fn explain(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
+    let request: Request<'_> = json::read_like(EXAMPLE, body)?;
+    let explained = engine.gate().explain(&request.into_attributes()).await;
+    let explanation = explained.map_err(|error| unavailable(&error))?;
+    Ok(Reply::of(&Explained::new(&explanation, engine.is_in_file())))
 }
 
 /// What a limit refused.

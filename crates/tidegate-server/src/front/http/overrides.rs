@@ -1,6 +1,7 @@
 //! `/v1/overrides`: what holds for single keys instead of what their rule says, until a time.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use hyper::StatusCode;
@@ -18,6 +19,7 @@ use super::request::Named;
 use super::{json, limits};
 use crate::date;
 use crate::engine::Engine;
+use crate::explained::Parts;
 use crate::precondition::{Precondition, Tag, Unmet};
 
 /// How far ahead an override may end.
@@ -66,7 +68,7 @@ struct Until(i64);
 
 pub(super) fn list(engine: &Engine) -> Reply {
     let all = engine.gate().overrides();
-    Reply::of(&List { overrides: all.iter().map(Tagged::new).collect() })
+    Reply::of(&BTreeMap::from([("overrides", all.iter().map(Tagged::new).collect::<Vec<_>>())]))
 }
 
 pub(super) fn put(
@@ -188,11 +190,6 @@ fn refused(error: &OverrideError) -> Problem {
     Problem::new(status, error.to_string())
 }
 
-#[derive(serde::Serialize)]
-struct List<'a> {
-    overrides: Vec<Tagged<'a>>,
-}
-
 /// An override with its tag.
 #[derive(serde::Serialize)]
 struct Tagged<'a> {
@@ -233,14 +230,6 @@ impl Serialize for Told<'_> {
         map.serialize_entry("decision", &decision)?;
         map.serialize_entry("until", &date::written(*until))?;
         map.end()
-    }
-}
-
-struct Parts<'a>(&'a [(String, String)]);
-
-impl Serialize for Parts<'_> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_map(self.0.iter().map(|(name, value)| (name, value)))
     }
 }
 

@@ -13,7 +13,7 @@ use super::problem::Problem;
 use super::reply::{self, Kind, Reply};
 use crate::answer;
 use crate::engine::{Decided, Engine, not_available};
-use crate::permit::Permits;
+use crate::permit::{Lease, Permits};
 use crate::worker::Post;
 
 /// Decides, and spends if allowed.
@@ -87,7 +87,7 @@ pub(super) async fn reset(body: &[u8], engine: &Engine) -> Result<Reply, Problem
     let asked: Reset<'_> = json::read_like(r#"{"key":"ana"}"#, body)?;
     let key = Key::new(json::key(&asked.key)?);
     let reset = match &asked.limit {
-        Some(text) => engine.reset_limit(&key, &limits::known(engine, text)?.limit).await,
+        Some(text) => engine.store.reset_limit(limits::known(engine, text)?.limit.subject(&key)).await,
         None => engine.reset(&key).await,
     };
     reset.map(|reset| word("reset", reset)).map_err(|error| not_reset(&error))
@@ -102,16 +102,14 @@ fn not_reset(error: &StoreError) -> Problem {
     unavailable(error)
 }
 
-/// Gives a place in flight back.
-pub(super) async fn release(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
-    let released = permits(body)?.release(engine).await;
-    released.map(|released| word("released", released)).map_err(|error| unavailable(&error))
-}
-
-/// Starts a lease anew.
-pub(super) async fn renew(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
-    let renewed = permits(body)?.renew(engine).await;
-    renewed.map(|renewed| word("renewed", renewed)).map_err(|error| unavailable(&error))
+/// Gives places in flight back, or starts their leases anew.
+pub(super) async fn lease(body: &[u8], lease: Lease, engine: &Engine) -> Result<Reply, Problem> {
+    let name = match lease {
+        Lease::Release => "released",
+        Lease::Renew => "renewed",
+    };
+    let changed = permits(body)?.change(lease, engine).await;
+    changed.map(|changed| word(name, changed)).map_err(|error| unavailable(&error))
 }
 
 fn permits(body: &[u8]) -> Result<Permits, Problem> {

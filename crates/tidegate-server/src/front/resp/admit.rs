@@ -7,14 +7,12 @@ use tidegate::Cost;
 use tidegate_rules::Attributes;
 
 use super::ask::unsigned;
-use super::command::Command;
 use super::fields;
-use super::later::{Reply, written};
+use super::later::Way;
 use super::parse::Words;
 use super::reply::echo;
 use super::session::{Call, Refused};
 use crate::attribute::{self, Wrong};
-use crate::engine::not_available;
 use crate::settings::{MAX_ATTRIBUTES, MAX_KEY_BYTES};
 
 /// `TG.ADMIT [COST n] [PATIENCE ms] attribute value …`
@@ -35,16 +33,11 @@ pub(super) fn admit(call: &mut Call<'_, '_>) -> Refused {
 /// Asks a remote store.
 #[cold]
 fn admit_later(call: &mut Call<'_, '_>, attributes: Attributes<'static>) {
-    let (post, protocol) = (call.post.clone(), call.session.protocol);
-    call.answer_when_known(Command::Admit, async move {
-        let admitted = post.engine.rules().admit(&attributes).await;
-        let mut permits = None;
-        let bytes = written(protocol, |replies| match &admitted {
-            Ok(admission) => permits = fields::admission(replies, admission),
-            Err(error) => replies.error(&format!("ERR {}", not_available(error))),
-        });
-        Reply::telling(bytes, permits, &post.engine)
-    });
+    call.ask(
+        Way::Together,
+        |post| async move { post.engine.rules().admit(&attributes).await },
+        |replies, admission| fields::admission(replies, &admission),
+    );
 }
 
 /// Reads options and attributes behind the name of the command.

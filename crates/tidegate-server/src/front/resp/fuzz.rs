@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 use std::task::{Context, Waker};
 
 use tidegate::{ManualClock, Zone};
+use tokio::sync::watch;
 
 use super::parse::{Arguments, Caller, Step};
 use super::session::{Desk, Next, Session};
@@ -142,7 +143,8 @@ fn post(zone_bytes: usize, token: Option<Token>) -> Arc<Post> {
     static SETTINGS: LazyLock<Settings> = LazyLock::new(Settings::default);
     let zone = Zone::with_clock(zone_bytes, Arc::new(ManualClock::new()));
     let settings = Settings { token, threads: NonZeroUsize::MIN, ..SETTINGS.clone() };
-    Arc::new(Post::alone(Engine::new(settings, zone, None).expect("there is memory")))
+    let engine = Engine::new(settings, zone, None).expect("there is memory");
+    Arc::new(Post::new(engine, 0, watch::channel(false).1))
 }
 
 /// What is answered to these pieces, and how it ended.
