@@ -113,8 +113,7 @@ fn requests_that_wait_for_exec_count_and_are_given_back() {
 
 #[test]
 fn what_fits_into_the_first_bytes_of_a_connection_is_not_counted() {
-    let running = running(0);
-    let mut client = running.resp();
+    let (running, mut client) = running(0).with_resp();
     let whole = request(&["ECHO", &"x".repeat((16 << 10) - 100)]);
     let (begin, end) = whole.split_at(whole.len() - 10);
     client.send(&[&request(&["PING"]), begin].concat());

@@ -70,8 +70,7 @@ fn a_request_within_an_array_is_no_word() {
 
 #[test]
 fn words_that_only_look_like_http_are_words() {
-    let running = running(PATIENT);
-    let mut talk = Talk::new(&running);
+    let (_running, mut talk) = running(PATIENT).with_raw();
     assert_eq!(talk.ask(&["ECHO", "POST / HTTP/1.1"]), "$15\r\nPOST / HTTP/1.1\r\n");
     assert!(talk.say("POST /").starts_with("-ERR unknown command 'POST'"));
     assert!(talk.say("Host: here").starts_with("-ERR unknown command 'Host:'"));
