@@ -124,7 +124,8 @@ async fn each(
         }
     }
     let mut out = BytesMut::with_capacity(answers.len() + 40);
-    put(&mut out, is_allowed, &answers);
+    out.extend_from_slice(b"{");
+    put_members(&mut out, is_allowed, &answers);
     Ok(Reply::json(out.freeze()).telling(permits))
 }
 
@@ -136,9 +137,10 @@ async fn together(
 ) -> Result<Reply, Problem> {
     let admissions = engine.rules().admit_all(batch, requests).await.map_err(|error| unavailable(&error))?;
     let (out, mut answers) = (&mut BytesMut::new(), BytesMut::new());
-    let Some((index, _)) = binding(&admissions) else {
+    let Some(index) = binding(&admissions) else {
         admissions.iter().for_each(|admission| put_answer(&mut answers, told(admission)));
-        put(out, true, &answers);
+        out.extend_from_slice(b"{");
+        put_members(out, true, &answers);
         return Ok(Reply::json(out.split().freeze()).telling(admissions.iter().filter_map(Permits::of)));
     };
     admissions.iter().for_each(|admission| put_answer(&mut answers, held_up(admission)));
@@ -196,10 +198,10 @@ impl Wait {
 }
 
 /// The first of those with the longest wait; none if all pass.
-fn binding(admissions: &[Admission]) -> Option<(usize, Wait)> {
+fn binding(admissions: &[Admission]) -> Option<usize> {
     let waits = admissions.iter().map(Wait::of).enumerate();
-    let longest = waits.rev().max_by_key(|(_, wait)| *wait)?;
-    (longest.1 != Wait::None).then_some(longest)
+    let (index, longest) = waits.rev().max_by_key(|(_, wait)| *wait)?;
+    (longest != Wait::None).then_some(index)
 }
 
 /// What is told about a request, and the places in flight that it took.
@@ -225,13 +227,7 @@ fn put_answer(answers: &mut BytesMut, (told, permits): Answered<'_>) {
     fields::put_object(answers, told, permits.as_ref());
 }
 
-/// An object that says whether all are allowed, and the answer to each.
-fn put(out: &mut BytesMut, is_allowed: bool, answers: &[u8]) {
-    out.extend_from_slice(b"{");
-    put_members(out, is_allowed, answers);
-}
-
-/// The same behind other members, with the brace that ends them.
+/// Members that say whether all are allowed, and the answer to each, with the brace that ends them.
 fn put_members(out: &mut BytesMut, is_allowed: bool, answers: &[u8]) {
     let allowed: &[u8] = if is_allowed { b"\"allowed\":true" } else { b"\"allowed\":false" };
     out.extend_from_slice(allowed);

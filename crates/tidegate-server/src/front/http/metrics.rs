@@ -23,7 +23,7 @@ fn text(engine: &Engine) -> String {
     rules::put(&mut page, engine);
     store::put(&mut page, engine);
     zones::put(&mut page, engine);
-    page.into_text()
+    page.0
 }
 
 fn about_the_process(page: &mut Page, engine: &Engine) {

@@ -12,7 +12,7 @@ use super::service::CLOSE;
 /// A request that gets no answer but this.
 #[derive(Debug)]
 pub(super) struct Problem {
-    status: StatusCode,
+    pub(super) status: StatusCode,
     detail: Cow<'static, str>,
     field: Option<(HeaderName, HeaderValue)>,
     /// One more member of the object: its name, and JSON.
@@ -44,11 +44,6 @@ impl Problem {
     /// After which the connection is closed: what follows cannot be told from this request.
     pub(super) fn and_close(self) -> Problem {
         Problem { is_last: true, ..self }
-    }
-
-    /// Whether it is the request that is wrong.
-    pub(super) fn is_of_the_caller(&self) -> bool {
-        self.status.is_client_error()
     }
 
     /// What goes back; header fields of its own are added to these.

@@ -70,7 +70,7 @@ pub(super) async fn answer(request: Request<Incoming>, link: &Link) -> Response 
         }),
     };
     let mut reply = replied.unwrap_or_else(|problem| {
-        meter.bad_requests.add(u64::from(problem.is_of_the_caller()));
+        meter.bad_requests.add(u64::from(problem.status.is_client_error()));
         problem.reply(&mut headers)
     });
     if link.post.engine.is_stopping() || link.serves_one_request() {

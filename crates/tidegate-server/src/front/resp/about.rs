@@ -48,7 +48,7 @@ pub(super) fn info(call: &mut Call<'_, '_>) -> Refused {
         wrote.expect("a string takes everything");
     }
     call.replies.bulk(text.as_bytes());
-    call.session.pause();
+    call.session.pauses = true;
     Ok(())
 }
 

@@ -217,9 +217,5 @@ fn permits(words: Words<'_>) -> Result<Permits, String> {
 /// A whole number from 0 on.
 pub(super) fn unsigned(word: &[u8], what: &str) -> Result<u64, String> {
     let text = std::str::from_utf8(word).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
-    text.and_then(|text| text.parse().ok()).ok_or_else(|| not_a_number(word, what))
-}
-
-fn not_a_number(word: &[u8], what: &str) -> String {
-    format!("ERR {what}, not '{}'", echo(word))
+    text.and_then(|text| text.parse().ok()).ok_or_else(|| format!("ERR {what}, not '{}'", echo(word)))
 }

@@ -171,7 +171,7 @@ fn about(call: &Call<'_, '_>) -> Vec<u8> {
 
 /// `QUIT`
 pub(super) fn quit(call: &mut Call<'_, '_>) -> Refused {
-    call.session.end();
+    call.session.ends = true;
     call.replies.ok();
     Ok(())
 }

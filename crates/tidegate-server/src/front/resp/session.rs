@@ -52,9 +52,9 @@ pub(super) struct Session {
     /// What is left of a request that is executed a stretch at a time.
     pub(super) stretch: Stretch,
     wrong_tokens: u32,
-    /// Whether others come first, as something took long.
-    pauses: bool,
-    ends: bool,
+    /// Whether others have their turn before the next request, as this one took as long as thousands do.
+    pub(super) pauses: bool,
+    pub(super) ends: bool,
 }
 
 /// What a thread needs while it serves a client, and nobody in between.
@@ -210,15 +210,6 @@ impl Session {
         queue + self.stretch.held_bytes() + self.later.held_bytes()
     }
 
-    pub(super) fn end(&mut self) {
-        self.ends = true;
-    }
-
-    /// Lets others have their turn before the next request: this one took as long as thousands do.
-    pub(super) fn pause(&mut self) {
-        self.pauses = true;
-    }
-
     /// Makes it like that of a new connection.
     pub(super) fn reset(&mut self, post: &Post) {
         self.protocol = Protocol::default();
@@ -239,7 +230,7 @@ impl Call<'_, '_> {
         if let Err(text) = self.execute() {
             self.settle();
             if let Some(queue) = &mut self.session.queue {
-                queue.give_up();
+                *queue = Queue::broken();
             }
             self.post.meter().bad_requests.add(1);
             self.replies.error(&text);
@@ -281,7 +272,7 @@ impl Call<'_, '_> {
         if !spec.fits(self.words.len()) {
             return Err(spec.wrong_number());
         }
-        if let Some(queue) = self.session.queue.as_mut().filter(|queue| !queue.is_broken()) {
+        if let Some(queue) = self.session.queue.as_mut().filter(|queue| !queue.is_broken) {
             queue.put(spec, self.words)?;
         }
         self.replies.simple("QUEUED");

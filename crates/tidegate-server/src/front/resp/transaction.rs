@@ -17,7 +17,7 @@ pub(super) struct Queue {
     bytes: Vec<u8>,
     count: usize,
     /// Whether one was refused: then none will be done.
-    is_broken: bool,
+    pub(super) is_broken: bool,
 }
 
 impl Queue {
@@ -46,18 +46,14 @@ impl Queue {
         Ok(())
     }
 
-    /// None of them will be done, and nothing more is remembered.
-    pub(super) fn give_up(&mut self) {
-        *self = Queue { is_broken: true, ..Queue::default() };
+    /// One of which none will be done, and nothing more is remembered.
+    pub(super) fn broken() -> Queue {
+        Queue { is_broken: true, ..Queue::default() }
     }
 
     /// Returns the bytes of memory that the requests take.
     pub(super) fn held_bytes(&self) -> usize {
         self.bytes.capacity()
-    }
-
-    pub(super) fn is_broken(&self) -> bool {
-        self.is_broken
     }
 }
 

@@ -9,7 +9,7 @@ pub(super) enum Kind {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Page(String);
+pub(super) struct Page(pub(super) String);
 
 impl Page {
     pub(super) fn family(&mut self, name: &str, kind: Kind, help: &str) {
@@ -42,10 +42,6 @@ impl Page {
         self.labelled(name, &[], number);
     }
 
-    pub(super) fn into_text(self) -> String {
-        self.0
-    }
-
     fn put_escaped(&mut self, text: &str) {
         for letter in text.chars() {
             match letter {
@@ -67,6 +63,6 @@ mod tests {
         let mut page = Page::default();
         page.labelled("a_total", &[("rule", "a\"b\\c\nd"), ("verdict", "é")], 7);
         page.labelled("b", &[], 8);
-        assert_eq!(page.into_text(), "a_total{rule=\"a\\\"b\\\\c\\nd\",verdict=\"é\"} 7\nb 8\n");
+        assert_eq!(page.0, "a_total{rule=\"a\\\"b\\\\c\\nd\",verdict=\"é\"} 7\nb 8\n");
     }
 }

@@ -34,8 +34,8 @@ pub(super) fn put(page: &mut Page, engine: &Engine) {
 }
 
 fn put_counted(page: &mut Page, counts: &[(Rule, RuleCounts)]) {
-    let obeyed = rows(counts, |_, rule, own| Some(("", verdicts(obeyed(rule, own)?))));
-    let measured = rows(counts, |_, rule, own| Some(("", verdicts(measured(rule, own)?))));
+    let obeyed = rows(counts, |_, rule, own| Some(("", obeyed(rule, own)?)));
+    let measured = rows(counts, |_, rule, own| Some(("", measured(rule, own)?)));
     let name = "tidegate_admissions_total";
     page.family(name, Kind::Counter, "Requests by what a rule said to them.");
     obeyed.iter().for_each(|row| put_verdicts(page, name, row));
@@ -97,29 +97,26 @@ fn put_without_store(page: &mut Page, counts: &[(Rule, RuleCounts)]) {
     }
 }
 
+/// The counts of a rule by verdict, and how often its limit was near.
+type Verdicts = [u64; 5];
+
 /// The counts of a rule while it was obeyed; `None` if it never is and never was.
-fn obeyed(rule: &Rule, all: &RuleCounts) -> Option<ShadowCounts> {
+fn obeyed(rule: &Rule, own: &RuleCounts) -> Option<Verdicts> {
     if rule.candidate_for().is_some() {
         return None;
     }
-    let shadow = &all.shadow;
-    let counts = ShadowCounts {
-        allowed: all.allowed - shadow.allowed,
-        denied: all.denied - shadow.denied,
-        impossible: all.impossible - shadow.impossible,
-        store_full: all.store_full - shadow.store_full,
-        near: all.near - shadow.near,
-    };
-    (may_be(rule, Mode::Enforce) || counts != ShadowCounts::default()).then_some(counts)
+    let (all, shadow) = (all(own), shadow(&own.shadow));
+    let counts = std::array::from_fn(|nth| all[nth] - shadow[nth]);
+    (may_be(rule, Mode::Enforce) || counts != Verdicts::default()).then_some(counts)
 }
 
 /// The counts of a rule while it was only measured.
-fn measured(rule: &Rule, all: &RuleCounts) -> Option<ShadowCounts> {
+fn measured(rule: &Rule, own: &RuleCounts) -> Option<Verdicts> {
     if rule.candidate_for().is_some() {
-        let RuleCounts { allowed, denied, impossible, store_full, near, .. } = *all;
-        return Some(ShadowCounts { allowed, denied, impossible, store_full, near });
+        return Some(all(own));
     }
-    (may_be(rule, Mode::Shadow) || all.shadow != ShadowCounts::default()).then_some(all.shadow)
+    let counts = shadow(&own.shadow);
+    (may_be(rule, Mode::Shadow) || counts != Verdicts::default()).then_some(counts)
 }
 
 /// Returns true if it has this mode, at some time of its schedule or outside of it.
@@ -127,8 +124,13 @@ fn may_be(rule: &Rule, mode: Mode) -> bool {
     rule.mode() == mode || rule.schedule().any(|then| then.mode == mode)
 }
 
-fn verdicts(counts: ShadowCounts) -> [u64; 5] {
-    let ShadowCounts { allowed, denied, impossible, store_full, near } = counts;
+fn all(counts: &RuleCounts) -> Verdicts {
+    let RuleCounts { allowed, denied, impossible, store_full, near, .. } = *counts;
+    [allowed, denied, impossible, store_full, near]
+}
+
+fn shadow(counts: &ShadowCounts) -> Verdicts {
+    let ShadowCounts { allowed, denied, impossible, store_full, near } = *counts;
     [allowed, denied, impossible, store_full, near]
 }
 
@@ -177,7 +179,7 @@ mod tests {
         let gate = Gate::new(Policy::from_toml(&text).unwrap(), Zone::new(1 << 18));
         assert!(gate.admit_now(&Attributes::new().set("user", "ana")).unwrap().is_allowed());
         let counts = gate.counts();
-        let all = rows(&counts, |_, rule, own| Some(("", verdicts(obeyed(rule, own)?))));
+        let all = rows(&counts, |_, rule, own| Some(("", obeyed(rule, own)?)));
         assert_eq!(all.len(), MAX_LABELLED + 1);
         assert_eq!((all[MAX_LABELLED - 1].rule, all[MAX_LABELLED - 1].numbers[0]), ("r999", 1));
         assert_eq!((all[MAX_LABELLED].rule, all[MAX_LABELLED].numbers[0]), (OTHER, 2));
@@ -191,7 +193,7 @@ mod tests {
         }
         let mut page = Page::default();
         put_counted(&mut page, &gate.counts());
-        page.into_text()
+        page.0
     }
 
     #[test]
