@@ -29,13 +29,14 @@ pub(crate) struct Engine {
     /// The same store, if it is in memory: it decides about many takes at once.
     many: Option<AdHoc>,
     /// The memory of this server: the store, or what decides while the remote one is down.
-    zone: Zone,
+    pub(crate) zone: Zone,
     /// The remote store, to report how it is.
-    redis: Option<RedisStore>,
-    rules: Rules,
-    settings: Settings,
-    meters: Meters,
-    unfinished: Arc<Unfinished>,
+    pub(crate) redis: Option<RedisStore>,
+    pub(crate) rules: Rules,
+    pub(crate) settings: Settings,
+    pub(crate) meters: Meters,
+    /// The bytes that unfinished requests hold.
+    pub(crate) unfinished: Arc<Unfinished>,
     started: Timestamp,
     stopping: AtomicBool,
 }
@@ -191,41 +192,13 @@ impl Engine {
         self.store.meter().map_or(0, |meter| meter.decided.without_store().total())
     }
 
-    /// The remote store, if there is one.
-    pub(crate) fn redis(&self) -> Option<&RedisStore> {
-        self.redis.as_ref()
-    }
-
-    /// The memory of this server.
-    pub(crate) fn zone(&self) -> &Zone {
-        &self.zone
-    }
-
     /// Returns true if states are kept in a file.
     pub(crate) fn is_in_file(&self) -> bool {
         self.answers_at_once() && self.settings.store.file.is_some()
     }
 
-    pub(crate) fn rules(&self) -> &Rules {
-        &self.rules
-    }
-
     pub(crate) fn gate(&self) -> &Gate {
         &self.rules.gate
-    }
-
-    pub(crate) fn settings(&self) -> &Settings {
-        &self.settings
-    }
-
-    #[inline]
-    pub(crate) fn meters(&self) -> &Meters {
-        &self.meters
-    }
-
-    /// The bytes that unfinished requests hold.
-    pub(crate) fn unfinished(&self) -> &Arc<Unfinished> {
-        &self.unfinished
     }
 
     /// The time since its start.

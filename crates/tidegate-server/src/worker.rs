@@ -55,7 +55,7 @@ impl Post {
     /// The thread's counters.
     #[inline]
     pub(crate) fn meter(&self) -> &Meter {
-        self.engine.meters().of(self.number)
+        self.engine.meters.of(self.number)
     }
 
     /// Resolves when the server stops.
@@ -115,7 +115,7 @@ impl Post {
                 sleep(LOOKS).await;
             }
         };
-        let _ = timeout(self.engine.settings().bounds.grace, ended).await;
+        let _ = timeout(self.engine.settings.bounds.grace, ended).await;
     }
 }
 

@@ -33,7 +33,7 @@ fn about_the_process(page: &mut Page, engine: &Engine) {
 }
 
 fn about_the_fronts(page: &mut Page, engine: &Engine) {
-    let sum = |which: fn(&Meter) -> &Count| engine.meters().sum(which);
+    let sum = |which: fn(&Meter) -> &Count| engine.meters.sum(which);
     let name = "tidegate_decisions_total";
     page.family(name, Kind::Counter, "Decisions about asks that came with their limit, by verdict.");
     page.labelled(name, &[("verdict", "allowed")], sum(|meter| &meter.allowed));
@@ -58,7 +58,7 @@ fn about_the_fronts(page: &mut Page, engine: &Engine) {
     page.gauge("tidegate_open_connections", "Connections that are open.", open);
     let name = "tidegate_unfinished_bytes";
     let help = "Bytes of unfinished requests, of connections that hold more than 16 KiB.";
-    page.gauge(name, help, engine.unfinished().held() as u64);
+    page.gauge(name, help, engine.unfinished.held() as u64);
     let cut =
         "Connections that were cut off: for what they sent, for being slow, or because there were too many.";
     page.counter("tidegate_cut_connections_total", cut, sum(|meter| &meter.cut_off));

@@ -24,7 +24,7 @@ pub(super) async fn take(body: &[u8], headers: &mut HeaderMap, post: &Post) -> R
     let decided = post.engine.take(key.as_bytes(), &known.limit, ask).await;
     let decided = decided.map_err(|error| unavailable(&error))?;
     post.meter().decided(&decided.decision);
-    let dialect = post.engine.settings().headers;
+    let dialect = post.engine.settings.headers;
     Ok(reply::written(|out| {
         let Decided { decision, by } = decided;
         // Where nothing counts there is no remaining quota to report; a denial has its reason all the same.
@@ -57,7 +57,7 @@ pub(super) async fn peek(body: &[u8], headers: &mut HeaderMap, engine: &Engine) 
     let known = limits::known(engine, &asked.limit)?;
     let decided = engine.peek(&key, &known.limit, asked.ask()).await.map_err(|error| unavailable(&error))?;
     Ok(reply::written(|out| {
-        put_fields_on(out, headers, engine.settings().headers, status(&known, &decided.decision));
+        put_fields_on(out, headers, engine.settings.headers, status(&known, &decided.decision));
         // It was not refused: it was only looked at.
         headers.remove(header::RETRY_AFTER);
         fields::put_object(out, decided.into(), None);

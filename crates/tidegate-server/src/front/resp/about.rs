@@ -11,8 +11,8 @@ const REDIS_VERSION: &str = "7.0.0";
 /// `INFO [section…]`: always everything, which is little.
 pub(super) fn info(call: &mut Call<'_, '_>) -> Refused {
     let engine = &call.post.engine;
-    let (meters, zone) = (engine.meters(), engine.zone().counts());
-    let port = engine.settings().resp.map_or(0, |address| address.port());
+    let (meters, zone) = (&engine.meters, engine.zone.counts());
+    let port = engine.settings.resp.map_or(0, |address| address.port());
     let opened = meters.sum(|meter| &meter.resp_connections) + meters.sum(|meter| &meter.http_connections);
     // Threads count while this adds up: one may have closed what another had not yet seen opened.
     let open = opened.saturating_sub(meters.sum(|meter| &meter.closed));
@@ -26,7 +26,7 @@ pub(super) fn info(call: &mut Call<'_, '_>) -> Refused {
         ("uptime_in_seconds", engine.uptime().as_secs().to_string()),
         ("# Clients", String::new()),
         ("connected_clients", open.to_string()),
-        ("maxclients", engine.settings().bounds.max_connections.to_string()),
+        ("maxclients", engine.settings.bounds.max_connections.to_string()),
         ("# Persistence", String::new()),
         ("loading", "0".to_owned()),
         ("# Stats", String::new()),
@@ -61,8 +61,8 @@ pub(super) fn config(call: &mut Call<'_, '_>) -> Refused {
             echo(&subcommand.to_ascii_uppercase())
         ));
     }
-    let most = call.post.engine.settings().bounds.max_connections.to_string();
-    let idle = call.post.engine.settings().bounds.idle.as_secs().to_string();
+    let most = call.post.engine.settings.bounds.max_connections.to_string();
+    let idle = call.post.engine.settings.bounds.idle.as_secs().to_string();
     let known = [
         ("appendonly", "no"),
         ("maxclients", &most),
