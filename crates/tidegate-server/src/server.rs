@@ -69,7 +69,7 @@ impl Server {
             .map(|number| Worker::start(number, engine.clone(), stopped.clone()))
             .collect();
         let workers = workers.map_err(StartError::Threads)?;
-        let seats: Vec<_> = workers.iter().map(Worker::seat).collect();
+        let seats: Vec<_> = workers.iter().map(|worker| worker.seat.clone()).collect();
         for (front, listener, _) in listeners {
             let (seats, engine) = (seats.clone(), engine.clone());
             workers[0].spawn(async move {

@@ -22,8 +22,7 @@ const LOOKS: Duration = Duration::from_millis(5);
 /// One of the threads that serve connections.
 #[derive(Debug)]
 pub(crate) struct Worker {
-    handle: Handle,
-    post: Arc<Post>,
+    pub(crate) seat: Seat,
     thread: JoinHandle<()>,
 }
 
@@ -81,22 +80,18 @@ impl Worker {
         let thread = thread::Builder::new()
             .name(format!("tidegate-{number}"))
             .spawn(move || runtime.block_on(own.watch()))?;
-        Ok(Worker { handle, post, thread })
+        Ok(Worker { seat: Seat { handle, post }, thread })
     }
 
     /// Runs a task until it ends, or the server stops.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        let stopped = self.post.stopped();
-        self.handle.spawn(async move {
+        let stopped = self.seat.post.stopped();
+        self.seat.handle.spawn(async move {
             tokio::select! {
                 () = task => {}
                 () = stopped => {}
             }
         });
-    }
-
-    pub(crate) fn seat(&self) -> Seat {
-        Seat { handle: self.handle.clone(), post: self.post.clone() }
     }
 
     pub(crate) fn join(self) {

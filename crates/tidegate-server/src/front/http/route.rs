@@ -102,27 +102,11 @@ impl Route {
         }
     }
 
-    /// Whether its answer may take a while: a remote store is asked, or others come in between.
+    /// Whether its answer may take a while: a remote store is asked, as what comes in JSON is about states, or others come
+    /// in between.
     #[inline]
     pub(super) fn is_awaited(self, engine: &Engine) -> bool {
-        self == Route::AdmitBatch || (self.asks_the_store() && !engine.answers_at_once())
-    }
-
-    /// Whether its answer depends on states, which may be remote.
-    #[inline]
-    fn asks_the_store(self) -> bool {
-        matches!(
-            self,
-            Route::Take
-                | Route::Peek
-                | Route::Adjust
-                | Route::Reset
-                | Route::Release
-                | Route::Renew
-                | Route::Admit
-                | Route::AdmitBatch
-                | Route::Explain
-        )
+        self == Route::AdmitBatch || (self.content() == Content::Json && !engine.answers_at_once())
     }
 
     /// The longest body that it takes.

@@ -2,21 +2,13 @@
 
 use std::fmt::Write as _;
 
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Kind {
-    Counter,
-    Gauge,
-}
-
 #[derive(Debug, Default)]
 pub(super) struct Page(pub(super) String);
 
 impl Page {
-    pub(super) fn family(&mut self, name: &str, kind: Kind, help: &str) {
-        let kind = match kind {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-        };
+    /// A counter if its name says so, else a gauge.
+    pub(super) fn family(&mut self, name: &str, help: &str) {
+        let kind = if name.ends_with("_total") { "counter" } else { "gauge" };
         // A string takes whatever is written.
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
@@ -32,13 +24,9 @@ impl Page {
         let _ = writeln!(self.0, "{end} {number}");
     }
 
-    pub(super) fn counter(&mut self, name: &str, help: &str, number: u64) {
-        self.family(name, Kind::Counter, help);
-        self.labelled(name, &[], number);
-    }
-
-    pub(super) fn gauge(&mut self, name: &str, help: &str, number: u64) {
-        self.family(name, Kind::Gauge, help);
+    /// A family of one number without labels.
+    pub(super) fn number(&mut self, name: &str, help: &str, number: u64) {
+        self.family(name, help);
         self.labelled(name, &[], number);
     }
 

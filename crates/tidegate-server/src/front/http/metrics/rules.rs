@@ -3,7 +3,7 @@
 use tidegate::DecidedBy;
 use tidegate_rules::{Mode, Rule, RuleCounts, ShadowCounts};
 
-use super::page::{Kind, Page};
+use super::page::Page;
 use crate::engine::Engine;
 
 /// The most rules with labels of their own; the others are counted together.
@@ -16,17 +16,17 @@ const VERDICTS: [&str; 4] = ["allowed", "denied", "impossible", "store_full"];
 pub(super) fn put(page: &mut Page, engine: &Engine) {
     let gate = engine.gate();
     let counts = gate.counts();
-    page.gauge("tidegate_rules", "Rules in force.", counts.len() as u64);
+    page.number("tidegate_rules", "Rules in force.", counts.len() as u64);
     let status = engine.rules.status();
     let replaced = "How often other rules came into force.";
-    page.counter("tidegate_rules_replaced_total", replaced, status.replaced);
+    page.number("tidegate_rules_replaced_total", replaced, status.replaced);
     let rejected = "How often a file of rules did not hold.";
-    page.counter("tidegate_rules_rejected_total", rejected, status.rejected);
+    page.number("tidegate_rules_rejected_total", rejected, status.rejected);
     let wrong = "1 while the file does not hold and the rules before it are in force.";
-    page.gauge("tidegate_rules_rejected", wrong, status.wrong.is_some().into());
-    page.gauge("tidegate_overrides", "Overrides in force.", gate.overrides().len() as u64);
+    page.number("tidegate_rules_rejected", wrong, status.wrong.is_some().into());
+    page.number("tidegate_overrides", "Overrides in force.", gate.overrides().len() as u64);
     let free = "Requests to which no rule applied.";
-    page.counter("tidegate_unmatched_total", free, gate.unmatched());
+    page.number("tidegate_unmatched_total", free, gate.unmatched());
     put_counted(page, &counts);
     if engine.redis.as_ref().is_some() {
         put_without_store(page, &counts);
@@ -37,18 +37,18 @@ fn put_counted(page: &mut Page, counts: &[(Rule, RuleCounts)]) {
     let obeyed = rows(counts, |_, rule, own| Some(("", obeyed(rule, own)?)));
     let measured = rows(counts, |_, rule, own| Some(("", measured(rule, own)?)));
     let name = "tidegate_admissions_total";
-    page.family(name, Kind::Counter, "Requests by what a rule said to them.");
+    page.family(name, "Requests by what a rule said to them.");
     obeyed.iter().for_each(|row| put_verdicts(page, name, row));
     let name = "tidegate_near_limit_total";
-    page.family(name, Kind::Counter, "Requests that passed and left at most a fifth of the limit.");
+    page.family(name, "Requests that passed and left at most a fifth of the limit.");
     for Row { rule, numbers: [.., near], .. } in &obeyed {
         page.labelled(name, &[("rule", rule)], *near);
     }
     let name = "tidegate_shadow_decisions_total";
-    page.family(name, Kind::Counter, "Requests by what a rule would have said that is only measured.");
+    page.family(name, "Requests by what a rule would have said that is only measured.");
     measured.iter().for_each(|row| put_verdicts(page, name, row));
     let name = "tidegate_candidate_differences_total";
-    page.family(name, Kind::Counter, "Requests to which a candidate says something else than its rule.");
+    page.family(name, "Requests to which a candidate says something else than its rule.");
     let differences = rows(counts, |place, rule, own| {
         let base = label(counts, rule.candidate_for()?);
         Some((if place < MAX_LABELLED { base } else { OTHER }, [own.looser, own.stricter]))
@@ -74,7 +74,7 @@ fn put_verdicts(page: &mut Page, name: &str, row: &Row<'_, 5>) {
 /// the store.
 fn put_without_store(page: &mut Page, counts: &[(Rule, RuleCounts)]) {
     let name = "tidegate_rule_without_store_total";
-    page.family(name, Kind::Counter, "Requests that a rule decided without the store, by how.");
+    page.family(name, "Requests that a rule decided without the store, by how.");
     let without_store = rows(counts, |_, rule, own| {
         let own = &own.without_store;
         let asks_store = rule.limit().is_some() && rule.candidate_for().is_none();
