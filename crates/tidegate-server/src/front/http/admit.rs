@@ -22,8 +22,7 @@ pub(super) const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 /// Decides about one request, and spends if it is allowed.
 pub(super) async fn admit(body: &[u8], headers: &mut HeaderMap, engine: &Engine) -> Result<Reply, Problem> {
     let request: Request<'_> = json::read_like(EXAMPLE, body)?;
-    let admitted = engine.rules.admit(&request.into_attributes()).await;
-    let admission = admitted.map_err(|error| unavailable(&error))?;
+    let admission = engine.rules.admit(&request.into_attributes()).await?;
     Ok(reply::written(|out| {
         if let Some(binding) = admission.binding() {
             put_fields_on(out, headers, engine.settings.headers, status(binding));
@@ -51,8 +50,7 @@ pub(super) async fn admit(body: &[u8], headers: &mut HeaderMap, engine: &Engine)
 /// Says why a request would be answered as it would be.
 pub(super) async fn explain(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
     let request: Request<'_> = json::read_like(EXAMPLE, body)?;
-    let explained = engine.gate().explain(&request.into_attributes()).await;
-    let explanation = explained.map_err(|error| unavailable(&error))?;
+    let explanation = engine.gate().explain(&request.into_attributes()).await?;
     Ok(Reply::of(&Explained::new(&explanation, engine.is_in_file())))
 }
 
@@ -73,13 +71,15 @@ pub(super) fn status(binding: &Binding) -> LimitStatus<'_> {
 }
 
 /// What is said when the store does not answer.
-#[cold]
-pub(super) fn unavailable(error: &StoreError) -> Problem {
-    if error.is_unfit() {
-        let what = error.source().map_or_else(|| error.to_string(), ToString::to_string);
-        return Problem::new(StatusCode::BAD_REQUEST, what);
+impl From<StoreError> for Problem {
+    #[cold]
+    fn from(error: StoreError) -> Problem {
+        if error.is_unfit() {
+            let what = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+            return Problem::new(StatusCode::BAD_REQUEST, what);
+        }
+        let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, not_available(&error));
+        // Whoever repeats what may have been done does it twice.
+        if error.is_retryable() { problem.with(header::RETRY_AFTER, "1") } else { problem }
     }
-    let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, not_available(error));
-    // Whoever repeats what may have been done does it twice.
-    if error.is_retryable() { problem.with(header::RETRY_AFTER, "1") } else { problem }
 }

@@ -17,7 +17,7 @@ use tidegate_rules::{Admission, Attributes, Batch};
 use tidegate_support::{Dialect, join_all, put_fields_on, put_number};
 use tokio::task::yield_now;
 
-use super::admit::{NO_STORE, refused, status, unavailable};
+use super::admit::{NO_STORE, refused, status};
 use super::problem::Problem;
 use super::reply::{Kind, Reply};
 use super::request::{Object, Request};
@@ -115,8 +115,7 @@ async fn each(
         if nth > 0 {
             yield_now().await;
         }
-        let admissions = in_order(&requests[range.clone()], engine, batch).await;
-        let admissions = admissions.map_err(|error| unavailable(&error))?;
+        let admissions = in_order(&requests[range.clone()], engine, batch).await?;
         is_allowed &= admissions.iter().all(Admission::is_allowed);
         for admission in &admissions {
             put_answer(&mut answers, told(admission));
@@ -135,7 +134,7 @@ async fn together(
     engine: &Engine,
     batch: &Batch,
 ) -> Result<Reply, Problem> {
-    let admissions = engine.rules.admit_all(batch, requests).await.map_err(|error| unavailable(&error))?;
+    let admissions = engine.rules.admit_all(batch, requests).await?;
     let (out, mut answers) = (&mut BytesMut::new(), BytesMut::new());
     let Some(index) = binding(&admissions) else {
         admissions.iter().for_each(|admission| put_answer(&mut answers, told(admission)));

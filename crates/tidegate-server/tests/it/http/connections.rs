@@ -6,7 +6,6 @@ use std::thread;
 use tidegate_server::Settings;
 use tidegate_server::settings::Bounds;
 
-use super::with_bounds;
 use crate::wire::http::{Talk, get, post};
 use crate::wire::{PATIENT, Running, settings};
 
@@ -130,7 +129,7 @@ fn a_client_that_hangs_up_in_the_middle_harms_nobody() {
 
 #[test]
 fn so_many_connections_are_served_and_the_next_is_told_so() {
-    let running = with_bounds(Bounds { max_connections: 2, ..PATIENT });
+    let running = Running::bounded(Bounds { max_connections: 2, ..PATIENT });
     let mut served = [Talk::to(&running), Talk::to(&running)];
     assert!(served.iter_mut().all(|talk| talk.get("/livez").status == 200));
 

@@ -109,9 +109,7 @@ fn limits_that_come_with_a_request_have_one_policy() {
 
 #[test]
 fn what_looks_or_changes_is_an_error_while_redis_is_away() {
-    let redis = redis();
-    let node = Node::start("errors", &store(&redis));
-    let mut client = node.resp();
+    let (redis, node, mut client) = Node::on_redis("errors");
     let take = ["TG.TAKE", "ana", "LIMIT", "4/h concurrency"];
     let permit = client.ask(&take).text("permit");
     redis.kill();

@@ -26,6 +26,14 @@ impl Node {
         Node::of(&Call::from(&format!("redis_{name}")).file("tidegate.toml", text))
     }
 
+    /// One that keeps its counts in a Redis of its own, and a client.
+    pub(super) fn on_redis(name: &str) -> (Redis, Node, Client) {
+        let redis = redis();
+        let node = Node::start(name, &store(&redis));
+        let client = node.resp();
+        (redis, node, client)
+    }
+
     pub(super) fn of(call: &Call) -> Node {
         let (process, ready) = call.serve(&[]);
         Node { process, ready }

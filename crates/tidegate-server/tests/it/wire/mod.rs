@@ -58,6 +58,11 @@ impl Running {
         Running::with(Settings { policy, ..settings() })
     }
 
+    /// With these bounds.
+    pub(crate) fn bounded(bounds: Bounds) -> Running {
+        Running::with(Settings { bounds, ..settings() })
+    }
+
     /// With a token, which is "sesame".
     pub(crate) fn guarded() -> Running {
         Running::with(Settings { token: Token::new("sesame"), ..settings() })
