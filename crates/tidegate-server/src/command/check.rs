@@ -1,9 +1,8 @@
 //! `tidegate check`: says everything that is wrong with a file, or that it would do.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::{env, fs, io};
+use std::{fs, io};
 
 use clap::Args;
 use serde::Serialize;
@@ -12,7 +11,7 @@ use tidegate_support::{Complaint, MAX_COMPLAINTS};
 use super::failure::Failure;
 use super::output::{print_line, say};
 use crate::files;
-use crate::settings::{Finding, Loaded, Place, Said, SettingsError, Source, TOKEN};
+use crate::settings::{Finding, Loaded, Said, SettingsError, Source};
 
 /// What a file with errors ends with.
 const WRONG: u8 = 2;
@@ -60,7 +59,8 @@ struct Checked<'a> {
 impl Check {
     pub(super) fn run(&self) -> Result<ExitCode, Failure> {
         is_there(&self.file)?;
-        match Source::new(Some(self.file.clone()), token(env::var_os(TOKEN.variable))).load() {
+        // The token counts, as serve would be told it.
+        match Source::new(Some(self.file.clone()), Said::token().into_iter().collect()).load() {
             Ok(loaded) => Ok(self.with_files(loaded)),
             Err(error) => Ok(self.does_not_hold(&error)),
         }
@@ -116,16 +116,6 @@ impl Check {
         }
         ExitCode::from(WRONG)
     }
-}
-
-/// The token of the environment, as serve would be told it.
-fn token(secret: Option<OsString>) -> Vec<Said> {
-    let said = |secret: OsString| Said {
-        key: &TOKEN,
-        text: secret.to_string_lossy().into_owned(),
-        place: Place::Environment,
-    };
-    secret.map(said).into_iter().collect()
 }
 
 /// A file that nobody has written yet can be had.
