@@ -32,7 +32,7 @@ fn after_a_server(name: &str) -> Call {
 }
 
 fn client(ready: &Value) -> Client {
-    Client::connect(address(&ready, "resp"))
+    Client::connect(address(ready, "resp"))
 }
 
 #[test]

@@ -22,7 +22,7 @@ fn wall() -> i64 {
 }
 
 fn client(ready: &Json) -> Client {
-    Client::connect(address(&ready, "resp"))
+    Client::connect(address(ready, "resp"))
 }
 
 /// Checks that a window of this many days ends at a midnight, and on a Monday if it has seven. Returns what is left.
