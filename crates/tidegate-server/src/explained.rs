@@ -83,7 +83,7 @@ impl<'a> OfRule<'a> {
         OfRule {
             name: told.rule.name(),
             applies: told.applies,
-            when: told.conditions.iter().map(Condition::new).collect(),
+            when: told.conditions.iter().map(condition).collect(),
             mode: mode(told.mode),
             decision: told.rule.decision().map(decision),
             key: Parts(&told.key),
@@ -113,10 +113,8 @@ fn allowed(told: &RuleExplained) -> Option<bool> {
     told.applies.then(|| decided.unwrap_or_else(counted))
 }
 
-impl<'a> Condition<'a> {
-    fn new(matched: &'a Match) -> Condition<'a> {
-        Condition { condition: &matched.condition, value: matched.value.as_deref(), holds: matched.holds }
-    }
+fn condition(matched: &Match) -> Condition<'_> {
+    Condition { condition: &matched.condition, value: matched.value.as_deref(), holds: matched.holds }
 }
 
 impl WorstCase {

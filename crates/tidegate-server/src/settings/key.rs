@@ -271,16 +271,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flag_and_a_variable_are_called_like_their_key() {
-        for key in KEYS.iter() {
-            let prefix = if key.table == Table::Store { "store_" } else { "" };
-            let name = format!("{prefix}{}", key.name);
-            assert_eq!(key.flag, name.replace('_', "-"));
-            assert_eq!(key.variable, format!("TIDEGATE_{}", name.to_uppercase()));
-        }
-    }
-
-    #[test]
     fn the_help_tells_the_true_defaults() {
         let defaults = KEYS.iter().filter_map(|key| Some((key, key.default?)));
         let said =
