@@ -128,7 +128,8 @@ impl Seat {
 
     /// Has a connection served by this thread.
     pub(crate) fn serve(&self, front: Front, stream: StdStream, scope: Scope) {
-        let taken = Taken::new(self.post.clone(), scope);
+        self.post.connections(scope).fetch_add(1, Ordering::Relaxed);
+        let taken = Taken { post: self.post.clone(), scope };
         self.handle.spawn(async move {
             // Only a runtime that is shutting down refuses a stream.
             if let Ok(stream) = TcpStream::from_std(stream) {
@@ -143,13 +144,6 @@ impl Seat {
 struct Taken {
     post: Arc<Post>,
     scope: Scope,
-}
-
-impl Taken {
-    fn new(post: Arc<Post>, scope: Scope) -> Taken {
-        post.connections(scope).fetch_add(1, Ordering::Relaxed);
-        Taken { post, scope }
-    }
 }
 
 impl Drop for Taken {

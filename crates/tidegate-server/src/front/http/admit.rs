@@ -11,7 +11,7 @@ use tidegate_support::{LimitStatus, PolicyHeader, put_fields_on};
 use super::fields::{self, Refused};
 use super::json;
 use super::problem::Problem;
-use super::reply::{self, Kind, Reply};
+use super::reply::{self, PROBLEM, Reply};
 use super::request::{EXAMPLE, Request};
 use crate::engine::{Engine, not_available};
 use crate::explained::Explained;
@@ -43,7 +43,7 @@ pub(super) async fn admit(body: &[u8], headers: &mut HeaderMap, engine: &Engine)
                 StatusCode::FORBIDDEN
             }
         };
-        Reply::new(code, Kind::Problem, out.split().freeze())
+        Reply::new(code, PROBLEM, out.split().freeze())
     }))
 }
 

@@ -19,7 +19,7 @@ use tokio::task::yield_now;
 
 use super::admit::{NO_STORE, refused, status};
 use super::problem::Problem;
-use super::reply::{Kind, Reply};
+use super::reply::{PROBLEM, Reply};
 use super::request::{Object, Request};
 use super::{fields, json};
 use crate::answer::Told;
@@ -160,7 +160,7 @@ async fn together(
     put_number(out, index as u64);
     out.extend_from_slice(b",");
     put_members(out, false, &answers);
-    Ok(Reply::new(status, Kind::Problem, out.split().freeze()))
+    Ok(Reply::new(status, PROBLEM, out.split().freeze()))
 }
 
 /// What is said to each of a stretch. A remote store is asked about all at once, about each after those before it.

@@ -13,7 +13,7 @@ use crate::engine::Engine;
 use crate::meter::{Count, Meter};
 
 pub(super) fn page(engine: &Engine) -> Reply {
-    Reply::new(StatusCode::OK, reply::Kind::Metrics, text(engine))
+    Reply::new(StatusCode::OK, reply::METRICS, text(engine))
 }
 
 fn text(engine: &Engine) -> String {

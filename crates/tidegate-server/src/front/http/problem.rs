@@ -6,7 +6,7 @@ use hyper::StatusCode;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use serde::Serialize;
 
-use super::reply::{Kind, Reply};
+use super::reply::{PROBLEM, Reply};
 use super::service::CLOSE;
 
 /// A request that gets no answer but this.
@@ -53,7 +53,7 @@ impl Problem {
         }
         let body = self.json();
         headers.extend(self.field);
-        Reply::new(self.status, Kind::Problem, body)
+        Reply::new(self.status, PROBLEM, body)
     }
 
     /// The bytes of a whole answer, for when hyper has given up.

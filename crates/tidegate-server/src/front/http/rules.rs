@@ -11,7 +11,7 @@ use tidegate_support::ceil_ms;
 
 use super::keeper::tag_reply;
 use super::problem::Problem;
-use super::reply::{Kind, Reply};
+use super::reply::{Reply, TOML};
 use crate::engine::Engine;
 use crate::explained::{decision, mode};
 use crate::rules::Status;
@@ -187,5 +187,5 @@ pub(super) fn text(headers: &mut HeaderMap, engine: &Engine) -> Result<Reply, Pr
             "the rules come from no file; start the server with --config FILE, or ask for application/json";
         Problem::new(StatusCode::NOT_FOUND, detail)
     })?;
-    Ok(Reply::new(StatusCode::OK, Kind::Toml, text))
+    Ok(Reply::new(StatusCode::OK, TOML, text))
 }

@@ -10,7 +10,7 @@ use super::fields::{self, Refused};
 use super::json::{self, Adjust, OfPermit, Reset, Take};
 use super::limits::{self, ADHOC, Known};
 use super::problem::Problem;
-use super::reply::{self, Kind, Reply};
+use super::reply::{self, PROBLEM, Reply};
 use crate::answer;
 use crate::engine::{Decided, Engine, not_available};
 use crate::permit::{Lease, Permits};
@@ -39,7 +39,7 @@ pub(super) async fn take(body: &[u8], headers: &mut HeaderMap, post: &Post) -> R
         headers.insert(header::CACHE_CONTROL, NO_STORE);
         let cost = ask.cost.get();
         fields::put_refusal(out, Refused { rule: None, decision, limit, cost, decided_by: by });
-        Reply::new(StatusCode::TOO_MANY_REQUESTS, Kind::Problem, out.split().freeze())
+        Reply::new(StatusCode::TOO_MANY_REQUESTS, PROBLEM, out.split().freeze())
     }))
 }
 

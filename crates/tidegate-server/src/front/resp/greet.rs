@@ -82,7 +82,7 @@ pub(super) fn hello(call: &mut Call<'_, '_>) -> Refused {
         call.session.name = name.to_vec();
     }
     call.session.protocol = protocol;
-    call.replies.speak(protocol);
+    call.replies.protocol = protocol;
     introduce(call);
     Ok(())
 }
