@@ -31,7 +31,7 @@ impl Bench {
         let engine = Engine::new(settings, zone, None).expect("there is memory");
         let (stop, stopped) = watch::channel(false);
         let runtime = Builder::new_current_thread().enable_all().build().expect("a thread can wait");
-        Bench { runtime, post: Arc::new(Post::until(engine, stopped)), _stop: stop }
+        Bench { runtime, post: Arc::new(Post::new(engine, 0, stopped)), _stop: stop }
     }
 }
 

@@ -26,7 +26,7 @@ struct OfRule<'a> {
     when: Vec<Condition<'a>>,
     mode: &'static str,
     decision: Option<&'static str>,
-    key: Parts<'a>,
+    key: Parts<'a, Option<String>>,
     /// The parts of the key of which the request has several values.
     repeated: &'a [String],
     limit: Option<String>,
@@ -52,7 +52,7 @@ struct Condition<'a> {
 
 /// The parts of a key by name.
 #[derive(Debug)]
-struct Parts<'a>(&'a [(String, Option<String>)]);
+pub(crate) struct Parts<'a, T>(pub(crate) &'a [(String, T)]);
 
 /// The most that a limit lets pass in any span of a length, and what a key takes of the store.
 #[derive(Debug, serde::Serialize)]
@@ -83,7 +83,7 @@ impl<'a> OfRule<'a> {
         OfRule {
             name: told.rule.name(),
             applies: told.applies,
-            when: told.conditions.iter().map(Condition::new).collect(),
+            when: told.conditions.iter().map(condition).collect(),
             mode: mode(told.mode),
             decision: told.rule.decision().map(decision),
             key: Parts(&told.key),
@@ -113,10 +113,8 @@ fn allowed(told: &RuleExplained) -> Option<bool> {
     told.applies.then(|| decided.unwrap_or_else(counted))
 }
 
-impl<'a> Condition<'a> {
-    fn new(matched: &'a Match) -> Condition<'a> {
-        Condition { condition: &matched.condition, value: matched.value.as_deref(), holds: matched.holds }
-    }
+fn condition(matched: &Match) -> Condition<'_> {
+    Condition { condition: &matched.condition, value: matched.value.as_deref(), holds: matched.holds }
 }
 
 impl WorstCase {
@@ -135,7 +133,7 @@ impl WorstCase {
     }
 }
 
-impl Serialize for Parts<'_> {
+impl<T: Serialize> Serialize for Parts<'_, T> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_map(self.0.iter().map(|(name, value)| (name, value)))
     }

@@ -1,6 +1,9 @@
 //! The files in which a server without a shared store keeps its counts.
 
 use std::error::Error;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 
 use tidegate::{Zone, ZoneError};
 
@@ -54,4 +57,34 @@ pub(crate) fn lost(zone: &Zone) -> Option<String> {
              and permits begin anew"
         )
     })
+}
+
+/// The permission of everyone to create and remove files in a folder.
+const ANYONE_WRITES: u32 = 0o002;
+/// With this bit only the owner of a file removes it, as in `/tmp`.
+const STICKY: u32 = 0o1000;
+
+/// The warning about a folder of this file to which anyone can write.
+///
+/// The server starts all the same: volumes of containers are often folders of this kind with one user.
+pub(crate) fn open_folder(file: &Path) -> Option<String> {
+    // A link that is in a private folder may lead to one that is not.
+    let real = fs::canonicalize(file).ok();
+    let mode = [Some(file), real.as_deref()].into_iter().flatten().find_map(open_mode)?;
+    Some(format!(
+        "anyone can write to the folder of {} (mode {mode:o}) and remove the file, so that a restart begins with all counts \
+         anew; use a folder of its own, or run `chmod o-w` on this one",
+        file.display()
+    ))
+}
+
+/// Returns the permissions of the folder of this file if anyone can remove the file.
+fn open_mode(file: &Path) -> Option<u32> {
+    let mode = fs::metadata(folder_of(file)).ok()?.mode() & 0o7777;
+    (mode & ANYONE_WRITES != 0 && mode & STICKY == 0).then_some(mode)
+}
+
+/// The folder in which a file is.
+pub(crate) fn folder_of(file: &Path) -> &Path {
+    file.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."))
 }

@@ -45,6 +45,15 @@ pub(crate) enum Holder {
     Rule(Arc<str>, Key),
 }
 
+/// What is done with the leases of places.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Lease {
+    /// The places are given back.
+    Release,
+    /// The leases start anew.
+    Renew,
+}
+
 /// All places that one request took.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Permits(Vec<Permit>);
@@ -81,12 +90,15 @@ impl Permits {
         permits.filter(|permits| permits.len() <= MAX_JOINED).map(Permits)
     }
 
-    /// Gives all of them back. Whether every one was still holding its place.
-    pub(crate) async fn release(&self, engine: &Engine) -> Result<bool, StoreError> {
+    /// Changes the leases of all of them. Whether every one was still holding its place.
+    pub(crate) async fn change(&self, lease: Lease, engine: &Engine) -> Result<bool, StoreError> {
         // Each has its turn, also behind one that was lost or failed.
         let mut all = Ok(true);
         for permit in &self.0 {
-            all = both(all, permit.release(engine).await);
+            all = match (all, permit.change(lease, engine).await) {
+                (Ok(all), Ok(one)) => Ok(all && one),
+                (Err(error), _) | (_, Err(error)) => Err(error),
+            };
         }
         all
     }
@@ -94,23 +106,6 @@ impl Permits {
     /// Gives all of them back without an answer: whoever asked for them is gone.
     pub(crate) fn release_later(&self, engine: &Engine) {
         self.0.iter().for_each(|permit| permit.release_later(engine));
-    }
-
-    /// Starts all their leases anew. Whether every one was still holding its place.
-    pub(crate) async fn renew(&self, engine: &Engine) -> Result<bool, StoreError> {
-        let mut all = Ok(true);
-        for permit in &self.0 {
-            all = both(all, permit.renew(engine).await);
-        }
-        all
-    }
-}
-
-/// Whether both are so, or the first error.
-fn both(one: Result<bool, StoreError>, other: Result<bool, StoreError>) -> Result<bool, StoreError> {
-    match (one, other) {
-        (Ok(one), Ok(other)) => Ok(one && other),
-        (Err(error), _) | (_, Err(error)) => Err(error),
     }
 }
 
@@ -131,13 +126,23 @@ impl Permit {
         (limit.algorithm() == Algorithm::Concurrency).then_some(Permit { holder, limit, id, is_local })
     }
 
-    async fn release(&self, engine: &Engine) -> Result<bool, StoreError> {
+    async fn change(&self, lease: Lease, engine: &Engine) -> Result<bool, StoreError> {
         let limit = engine.accept(self.limit).map_err(StoreError::unfit)?;
         match &self.holder {
-            Holder::Rule(rule, key) => engine.gate().release(&self.held(rule, key)).await,
+            Holder::Rule(rule, key) => {
+                let held = self.held(rule, key);
+                match lease {
+                    Lease::Release => engine.gate().release(&held).await,
+                    Lease::Renew => engine.gate().renew(&held).await,
+                }
+            }
             Holder::AdHoc(key) => {
                 let key = Key::new(key);
-                engine.release(limit.subject(&key).in_local_store(self.is_local), self.id).await
+                let subject = limit.subject(&key).in_local_store(self.is_local);
+                match lease {
+                    Lease::Release => engine.store.release(subject, self.id).await,
+                    Lease::Renew => engine.store.renew(subject, self.id).await,
+                }
             }
         }
     }
@@ -147,20 +152,9 @@ impl Permit {
             (Holder::Rule(rule, key), _) => engine.gate().release_later(&[self.held(rule, key)]),
             (Holder::AdHoc(key), Ok(limit)) => {
                 let key = Key::new(key);
-                engine.release_later(limit.subject(&key).in_local_store(self.is_local), self.id);
+                engine.store.release_later(limit.subject(&key).in_local_store(self.is_local), self.id);
             }
             (Holder::AdHoc(_), Err(_)) => {}
-        }
-    }
-
-    async fn renew(&self, engine: &Engine) -> Result<bool, StoreError> {
-        let limit = engine.accept(self.limit).map_err(StoreError::unfit)?;
-        match &self.holder {
-            Holder::Rule(rule, key) => engine.gate().renew(&self.held(rule, key)).await,
-            Holder::AdHoc(key) => {
-                let key = Key::new(key);
-                engine.renew(limit.subject(&key).in_local_store(self.is_local), self.id).await
-            }
         }
     }
 

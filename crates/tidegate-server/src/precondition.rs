@@ -40,16 +40,8 @@ pub(crate) struct Precondition {
 pub(crate) enum Tags {
     /// `*`: whatever is there.
     Any,
-    /// One of these.
-    Listed(Vec<ListedTag>),
-}
-
-/// A tag as a client sends it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ListedTag {
-    pub(crate) is_weak: bool,
-    /// With its quotes.
-    pub(crate) opaque: String,
+    /// One of these, as a client sends them: with their quotes, a weak one behind `W/`.
+    Listed(Vec<String>),
 }
 
 /// Why a change is not made.
@@ -81,14 +73,14 @@ impl Precondition {
     pub(crate) fn check(&self, there: Option<Tag>) -> Result<(), Unmet> {
         match (&self.if_match, there) {
             (Some(_), None) => return Err(Unmet::Absent),
-            (Some(Tags::Listed(listed)), Some(tag)) if !listed.iter().any(|one| one.is_strongly(tag)) => {
+            (Some(Tags::Listed(listed)), Some(tag)) if !listed.iter().any(|one| is_strongly(one, tag)) => {
                 return Err(Unmet::Changed);
             }
             _ => {}
         }
         match (&self.if_none_match, there) {
             (Some(Tags::Any), Some(_)) => Err(Unmet::Present),
-            (Some(Tags::Listed(listed)), Some(tag)) if listed.iter().any(|one| one.is_weakly(tag)) => {
+            (Some(Tags::Listed(listed)), Some(tag)) if listed.iter().any(|one| is_weakly(one, tag)) => {
                 Err(Unmet::Present)
             }
             _ => Ok(()),
@@ -104,16 +96,14 @@ impl Precondition {
     }
 }
 
-impl ListedTag {
-    /// The comparison of `If-Match`: a weak tag is not the tag of anything.
-    fn is_strongly(&self, tag: Tag) -> bool {
-        !self.is_weak && self.is_weakly(tag)
-    }
+/// The comparison of `If-Match`: a weak tag is not the tag of anything.
+fn is_strongly(listed: &str, tag: Tag) -> bool {
+    listed == tag.to_string()
+}
 
-    /// The comparison of `If-None-Match`.
-    fn is_weakly(&self, tag: Tag) -> bool {
-        self.opaque == tag.to_string()
-    }
+/// The comparison of `If-None-Match`.
+fn is_weakly(listed: &str, tag: Tag) -> bool {
+    is_strongly(listed.strip_prefix("W/").unwrap_or(listed), tag)
 }
 
 #[cfg(test)]
@@ -121,7 +111,7 @@ mod tests {
     use super::*;
 
     fn listed(tags: &[(bool, Tag)]) -> Option<Tags> {
-        let each = tags.iter().map(|(is_weak, tag)| ListedTag { is_weak: *is_weak, opaque: tag.to_string() });
+        let each = tags.iter().map(|(is_weak, tag)| format!("{}{tag}", if *is_weak { "W/" } else { "" }));
         Some(Tags::Listed(each.collect()))
     }
 

@@ -228,7 +228,7 @@ impl Rules {
         let was_wrong = self.known().status.wrong.is_some();
         if self.is_in_force(loaded.text.as_deref()) {
             let differences = self.other_settings(&loaded.settings, now);
-            let changes = Changes { differences, warnings: Vec::new() };
+            let changes = Changes { differences, ..Changes::default() };
             self.known().status.wrong = None;
             if was_wrong {
                 self.say_list(&format!("{file} holds again, and is as it was before"), &changes);
@@ -318,7 +318,7 @@ impl Rules {
     }
 
     fn say(&self, line: &str) {
-        self.say_list(line, &Changes { differences: Vec::new(), warnings: Vec::new() });
+        self.say_list(line, &Changes::default());
     }
 
     fn say_list(&self, first: &str, changes: &Changes) {

@@ -65,57 +65,40 @@ impl Server {
         let redis = redis.map_err(StartError::Store)?;
         let engine = Engine::new(settings, zone, redis).map_err(StartError::Unfit)?;
         let (stop, stopped) = watch::channel(false);
-        let workers: io::Result<Vec<_>> = (0..engine.settings().threads.get())
+        let workers: io::Result<Vec<_>> = (0..engine.settings.threads.get())
             .map(|number| Worker::start(number, engine.clone(), stopped.clone()))
             .collect();
         let workers = workers.map_err(StartError::Threads)?;
-        let seats: Vec<_> = workers.iter().map(Worker::seat).collect();
+        let seats: Vec<_> = workers.iter().map(|worker| worker.seat.clone()).collect();
         for (front, listener, _) in listeners {
-            let (seats, engine, mut stopped) = (seats.clone(), engine.clone(), stopped.clone());
-            workers[0].handle().spawn(async move {
-                let Ok(listener) = TcpListener::from_std(listener) else { return };
-                tokio::select! {
-                    () = accept::run(front, listener, seats, engine) => {}
-                    _ = stopped.wait_for(|stopped| *stopped) => {}
+            let (seats, engine) = (seats.clone(), engine.clone());
+            workers[0].spawn(async move {
+                if let Ok(listener) = TcpListener::from_std(listener) {
+                    accept::run(front, listener, seats, engine).await;
                 }
             });
         }
-        let (ticking, mut stopped) = (keep_time(engine.clone()), stopped);
-        workers[0].handle().spawn(async move {
-            tokio::select! {
-                () = ticking => {}
-                _ = stopped.wait_for(|stopped| *stopped) => {}
-            }
-        });
+        workers[0].spawn(keep_time(engine.clone()));
         Ok(Server { addresses, engine, stop, workers })
     }
 
     /// From now on its rules are read again, from where they came, whenever a look finds that this has changed.
     pub(crate) fn read_rules_from(&self, source: Source, text: Option<String>, tell: Tell, pace: impl Pace) {
-        self.engine.rules().come_from(source, text, tell);
-        let (watching, mut stopped) = (reload::watch(self.engine.clone(), pace), self.stop.subscribe());
-        self.workers[0].handle().spawn(async move {
-            tokio::select! {
-                () = watching => {}
-                _ = stopped.wait_for(|stopped| *stopped) => {}
-            }
-        });
+        self.engine.rules.come_from(source, text, tell);
+        self.workers[0].spawn(reload::watch(self.engine.clone(), pace));
     }
 
     /// The status of a remote store, once it was reached or was not. From now on changes of it are reported.
     pub(crate) fn watch_store(&self, tell: impl Fn(&str) + Send + Sync + 'static) -> Option<Status> {
-        let store = self.engine.redis()?.clone();
-        let (engine, mut stopped) = (self.engine.clone(), self.stop.subscribe());
+        let store = self.engine.redis.as_ref()?.clone();
+        let engine = self.engine.clone();
         let (looked, first) = mpsc::channel();
-        self.workers[0].handle().spawn(async move {
+        self.workers[0].spawn(async move {
             let status = outage::first_look(&store).await;
             let was_available = status.is_available;
             // Whoever asked waits for it.
             let _ = looked.send(status);
-            tokio::select! {
-                () = outage::watch(&store, &engine, was_available, tell) => {}
-                _ = stopped.wait_for(|stopped| *stopped) => {}
-            }
+            outage::watch(&store, &engine, was_available, tell).await;
         });
         first.recv().ok()
     }
@@ -123,7 +106,7 @@ impl Server {
     /// Reads its rules again now, and puts them in force if they hold. Nothing if there is no thread for it.
     pub(crate) fn reload(&self) -> impl Future<Output = Option<Reloaded>> + use<> {
         let engine = self.engine.clone();
-        reload::aside(move || engine.rules().reload(engine.settings(), Occasion::Asked))
+        reload::aside(move || engine.rules.reload(&engine.settings, Occasion::Asked))
     }
 
     /// A warning for each zone with a name whose states were lost with the power of the machine.
@@ -156,7 +139,7 @@ impl Server {
         self.stop.send_replace(true);
         self.workers.into_iter().for_each(Worker::join);
         let named = self.engine.gate().zones();
-        for zone in [self.engine.zone()].into_iter().chain(named.iter().map(|(_, zone)| zone)) {
+        for zone in [&self.engine.zone].into_iter().chain(named.iter().map(|(_, zone)| zone)) {
             // What was decided is in the files already; the disk follows by itself if this fails.
             let _ = zone.flush();
         }
@@ -167,7 +150,7 @@ impl Server {
 async fn keep_time(engine: Arc<Engine>) {
     loop {
         sleep(KEEP_TIME_EVERY).await;
-        engine.zone().keep_time();
+        engine.zone.keep_time();
     }
 }
 

@@ -22,8 +22,7 @@ const LOOKS: Duration = Duration::from_millis(5);
 /// One of the threads that serve connections.
 #[derive(Debug)]
 pub(crate) struct Worker {
-    handle: Handle,
-    post: Arc<Post>,
+    pub(crate) seat: Seat,
     thread: JoinHandle<()>,
 }
 
@@ -39,29 +38,10 @@ pub(crate) struct Post {
 }
 
 impl Post {
-    /// One that serves nobody else.
-    #[cfg(fuzzing)]
-    pub(crate) fn alone(engine: Arc<Engine>) -> Post {
-        let (_, stopped) = watch::channel(false);
-        Post {
-            engine,
-            number: 0,
-            stopped,
-            connections: AtomicUsize::new(0),
-            health_connections: AtomicUsize::new(0),
-        }
-    }
-
-    /// One that serves nobody else, until its test stops it.
-    #[cfg(test)]
-    pub(crate) fn until(engine: Arc<Engine>, stopped: watch::Receiver<bool>) -> Post {
-        Post {
-            engine,
-            number: 0,
-            stopped,
-            connections: AtomicUsize::new(0),
-            health_connections: AtomicUsize::new(0),
-        }
+    /// One that has no connections yet.
+    pub(crate) fn new(engine: Arc<Engine>, number: usize, stopped: watch::Receiver<bool>) -> Post {
+        let (connections, health_connections) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Post { engine, number, stopped, connections, health_connections }
     }
 
     fn connections(&self, scope: Scope) -> &AtomicUsize {
@@ -74,7 +54,7 @@ impl Post {
     /// The thread's counters.
     #[inline]
     pub(crate) fn meter(&self) -> &Meter {
-        self.engine.meters().of(self.number)
+        self.engine.meters.of(self.number)
     }
 
     /// Resolves when the server stops.
@@ -95,26 +75,23 @@ impl Worker {
     ) -> io::Result<Worker> {
         let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
         let handle = runtime.handle().clone();
-        let post = Arc::new(Post {
-            engine,
-            number,
-            stopped,
-            connections: AtomicUsize::new(0),
-            health_connections: AtomicUsize::new(0),
-        });
+        let post = Arc::new(Post::new(engine, number, stopped));
         let own = post.clone();
         let thread = thread::Builder::new()
             .name(format!("tidegate-{number}"))
             .spawn(move || runtime.block_on(own.watch()))?;
-        Ok(Worker { handle, post, thread })
+        Ok(Worker { seat: Seat { handle, post }, thread })
     }
 
-    pub(crate) fn handle(&self) -> &Handle {
-        &self.handle
-    }
-
-    pub(crate) fn seat(&self) -> Seat {
-        Seat { handle: self.handle.clone(), post: self.post.clone() }
+    /// Runs a task until it ends, or the server stops.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let stopped = self.seat.post.stopped();
+        self.seat.handle.spawn(async move {
+            tokio::select! {
+                () = task => {}
+                () = stopped => {}
+            }
+        });
     }
 
     pub(crate) fn join(self) {
@@ -133,7 +110,7 @@ impl Post {
                 sleep(LOOKS).await;
             }
         };
-        let _ = timeout(self.engine.settings().bounds.grace, ended).await;
+        let _ = timeout(self.engine.settings.bounds.grace, ended).await;
     }
 }
 
@@ -151,7 +128,8 @@ impl Seat {
 
     /// Has a connection served by this thread.
     pub(crate) fn serve(&self, front: Front, stream: StdStream, scope: Scope) {
-        let taken = Taken::new(self.post.clone(), scope);
+        self.post.connections(scope).fetch_add(1, Ordering::Relaxed);
+        let taken = Taken { post: self.post.clone(), scope };
         self.handle.spawn(async move {
             // Only a runtime that is shutting down refuses a stream.
             if let Ok(stream) = TcpStream::from_std(stream) {
@@ -166,13 +144,6 @@ impl Seat {
 struct Taken {
     post: Arc<Post>,
     scope: Scope,
-}
-
-impl Taken {
-    fn new(post: Arc<Post>, scope: Scope) -> Taken {
-        post.connections(scope).fetch_add(1, Ordering::Relaxed);
-        Taken { post, scope }
-    }
 }
 
 impl Drop for Taken {

@@ -1,9 +1,8 @@
 //! `tidegate check`: says everything that is wrong with a file, or that it would do.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::{env, fs, io};
+use std::{fs, io};
 
 use clap::Args;
 use serde::Serialize;
@@ -12,7 +11,7 @@ use tidegate_support::{Complaint, MAX_COMPLAINTS};
 use super::failure::Failure;
 use super::output::{print_line, say};
 use crate::files;
-use crate::settings::{Loaded, Place, Said, SettingsError, Source, TOKEN};
+use crate::settings::{Finding, Loaded, Said, SettingsError, Source};
 
 /// What a file with errors ends with.
 const WRONG: u8 = 2;
@@ -57,17 +56,11 @@ struct Checked<'a> {
     rules: Option<usize>,
 }
 
-#[derive(Serialize)]
-struct Finding<'a> {
-    line: Option<usize>,
-    column: Option<usize>,
-    message: &'a str,
-}
-
 impl Check {
     pub(super) fn run(&self) -> Result<ExitCode, Failure> {
         is_there(&self.file)?;
-        match Source::new(Some(self.file.clone()), token(env::var_os(TOKEN.variable))).load() {
+        // The token counts, as serve would be told it.
+        match Source::new(Some(self.file.clone()), Said::token().into_iter().collect()).load() {
             Ok(loaded) => Ok(self.with_files(loaded)),
             Err(error) => Ok(self.does_not_hold(&error)),
         }
@@ -125,16 +118,6 @@ impl Check {
     }
 }
 
-/// The token of the environment, as serve would be told it.
-fn token(secret: Option<OsString>) -> Vec<Said> {
-    let said = |secret: OsString| Said {
-        key: &TOKEN,
-        text: secret.to_string_lossy().into_owned(),
-        place: Place::Environment,
-    };
-    secret.map(said).into_iter().collect()
-}
-
 /// A file that nobody has written yet can be had.
 pub(super) fn is_there(file: &Path) -> Result<(), Failure> {
     match fs::metadata(file) {
@@ -150,15 +133,7 @@ pub(super) fn is_there(file: &Path) -> Result<(), Failure> {
 }
 
 fn findings<'a>(complaints: &'a [Complaint], text: &str) -> Vec<Finding<'a>> {
-    let finding = |complaint: &'a Complaint| {
-        let place = complaint.place(text);
-        Finding {
-            line: place.map(|place| place.line),
-            column: place.map(|place| place.column),
-            message: &complaint.what,
-        }
-    };
-    complaints.iter().map(finding).collect()
+    complaints.iter().map(|complaint| Finding::new(complaint, text, None)).collect()
 }
 
 fn print_json(checked: &Checked<'_>) {

@@ -1,6 +1,7 @@
 //! The process that has a file or a socket open, as far as `/proc` shows.
 
 use std::fs;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 /// The name and the number of a process that has one of these open, by the target of its link, if it can be seen.
@@ -16,4 +17,43 @@ pub(super) fn holder(targets: &[PathBuf]) -> Option<String> {
 fn holds_one(process: &Path, targets: &[PathBuf]) -> bool {
     let Ok(files) = fs::read_dir(process.join("fd")) else { return false };
     files.flatten().any(|file| fs::read_link(file.path()).is_ok_and(|target| targets.contains(&target)))
+}
+
+/// The name and the number of the process that listens there, if it can be seen.
+pub(super) fn listener(address: SocketAddr) -> Option<String> {
+    let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(|path| fs::read_to_string(path).unwrap_or_default());
+    let sockets: Vec<_> = tables.iter().flat_map(|table| listeners(table, address)).collect();
+    holder(&sockets)
+}
+
+/// The sockets of a table that keep others from listening there, as links to them look.
+fn listeners(table: &str, address: SocketAddr) -> impl Iterator<Item = PathBuf> {
+    table.lines().filter_map(move |line| {
+        let fields: Vec<_> = line.split_whitespace().collect();
+        let [_, local, _, LISTENING, .., _, _, _, _] = fields[..] else { return None };
+        let (ip, port) = local.split_once(':')?;
+        let is_port = u16::from_str_radix(port, 16).ok()? == address.port();
+        let ip = read_ip(ip)?;
+        let clashes = ip == address.ip() || ip.is_unspecified() || address.ip().is_unspecified();
+        (is_port && clashes)
+            .then(|| format!("socket:[{}]", fields.get(9).copied().unwrap_or_default()).into())
+    })
+}
+
+/// The state of a socket that accepts connections.
+const LISTENING: &str = "0A";
+
+/// An address as the kernel writes it: words of four bytes, each as a number of this machine.
+fn read_ip(text: &str) -> Option<IpAddr> {
+    let words: Option<Vec<_>> = text
+        .as_bytes()
+        .chunks(8)
+        .map(|word| u32::from_str_radix(std::str::from_utf8(word).ok()?, 16).ok().map(u32::to_ne_bytes))
+        .collect();
+    let bytes = words?.concat();
+    match bytes.len() {
+        4 => Some(<[u8; 4]>::try_from(bytes).ok()?.into()),
+        16 => Some(<[u8; 16]>::try_from(bytes).ok()?.into()),
+        _ => None,
+    }
 }

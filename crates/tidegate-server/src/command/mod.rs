@@ -8,7 +8,6 @@ mod completions;
 mod doctor;
 mod explain;
 mod failure;
-mod folder;
 mod holder;
 mod init;
 mod man;

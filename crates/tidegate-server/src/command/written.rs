@@ -1,18 +1,16 @@
 //! Settings on the command line and in the environment: a flag and a variable for each key of the file.
 
-use std::env;
-
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches};
 
-use crate::settings::{Key, Place, Said, TOKEN};
+use crate::settings::{KEYS, Key, Place, Said};
 
 /// All that flags and variables say.
 pub(super) struct Written(pub(super) Vec<Said>);
 
 impl Args for Written {
     fn augment_args(command: Command) -> Command {
-        command.args(Key::ALL.iter().map(flag))
+        command.args(KEYS.iter().map(flag))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -33,11 +31,8 @@ fn flag(key: &'static Key) -> Arg {
 
 impl FromArgMatches for Written {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Written, Error> {
-        let mut written: Vec<_> = Key::ALL.iter().filter_map(|key| said(key, matches)).collect();
-        if let Some(token) = env::var_os(TOKEN.variable) {
-            let text = token.to_string_lossy().into_owned();
-            written.push(Said { key: &TOKEN, text, place: Place::Environment });
-        }
+        let mut written: Vec<_> = KEYS.iter().filter_map(|key| said(key, matches)).collect();
+        written.extend(Said::token());
         Ok(Written(written))
     }
 

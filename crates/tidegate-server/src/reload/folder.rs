@@ -1,25 +1,19 @@
 //! A folder for the files of one test.
 
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::{env, fs, process};
-
-static MADE: AtomicU64 = AtomicU64::new(0);
 
 /// A folder that is removed with all that is in it.
 #[derive(Debug)]
-pub(crate) struct Folder(PathBuf);
+pub(crate) struct Folder(testbed::Folder);
 
 impl Folder {
     pub(crate) fn new() -> Folder {
-        let number = MADE.fetch_add(1, Ordering::Relaxed);
-        let path = env::temp_dir().join(format!("tidegate-rules-{}-{number}", process::id()));
-        fs::create_dir(&path).expect("a folder for files of tests");
-        Folder(path)
+        Folder(testbed::Folder::new("rules"))
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
+        self.0.file(name)
     }
 
     /// Puts a file in place, whole, as editors do.
@@ -38,17 +32,11 @@ impl Folder {
 
     /// The names of what is in it, in order.
     pub(crate) fn names(&self) -> Vec<String> {
-        let entries = fs::read_dir(&self.0).expect("the folder is there");
+        let entries = fs::read_dir(self.0.path()).expect("the folder is there");
         let mut names: Vec<String> = entries
             .map(|entry| entry.expect("an entry that can be read").file_name().to_string_lossy().into_owned())
             .collect();
         names.sort();
         names
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -2,12 +2,14 @@
 
 use std::io;
 
+use serde::Serialize;
+
 use crate::precondition::Unmet;
 use crate::reload::Look;
 use crate::settings::SettingsError;
 
 /// What came of reading the rules again.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Status {
     /// How often others came into force.
     pub(crate) replaced: u64,
@@ -42,7 +44,7 @@ pub(crate) enum Reloaded {
 }
 
 /// What came with other rules.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Changes {
     /// What is different, a line each.
     pub(crate) differences: Vec<String>,

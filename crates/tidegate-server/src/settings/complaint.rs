@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
+use serde::Serialize;
 use tidegate_support::{Complaint, in_order};
 
 use super::load::ConfigFile;
@@ -49,3 +50,22 @@ impl fmt::Display for SettingsError {
 }
 
 impl Error for SettingsError {}
+
+/// One complaint, for programs.
+#[derive(Debug, Serialize)]
+pub(crate) struct Finding<'a> {
+    line: Option<usize>,
+    column: Option<usize>,
+    message: &'a str,
+    /// With the line of the text, and carets under the place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shown: Option<String>,
+}
+
+impl<'a> Finding<'a> {
+    /// A complaint about this text.
+    pub(crate) fn new(complaint: &'a Complaint, text: &str, shown: Option<String>) -> Finding<'a> {
+        let (line, column) = complaint.place(text).map(|place| (place.line, place.column)).unzip();
+        Finding { line, column, message: &complaint.what, shown }
+    }
+}

@@ -7,7 +7,7 @@ use tidegate_support::{Complaint, decimal, kind_of, syntax};
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-use super::key::{Key, Table};
+use super::key::{KEYS, Key, Table};
 use super::written::{Place, Said};
 
 /// What is known to people and not to this version, and what would do. Without a table it stands outside of all.
@@ -78,8 +78,12 @@ impl Reader<'_> {
                 self.said.push(Said { key, text, place });
             }
             None => {
-                let what =
-                    format!("{}: is {}; write {0} = {}", key.name, kind_of(value.get_ref()), key.example);
+                let what = format!(
+                    "{}: is {}; write {0} = {}",
+                    key.name,
+                    kind_of(value.get_ref()),
+                    key.example_in_file()
+                );
                 self.complain(value.span(), what);
             }
         }
@@ -109,7 +113,7 @@ fn unknown(table: Option<Table>, name: &str) -> String {
         return format!("{name}: belongs under {table}; move it there");
     }
     let known: Vec<_> = match table {
-        Some(table) => Key::ALL.iter().filter(|key| key.table == table).map(|key| key.name).collect(),
+        Some(table) => KEYS.iter().filter(|key| key.table == table).map(|key| key.name).collect(),
         None => Table::ALL.map(Table::name).into_iter().chain(OF_RULES).collect(),
     };
     tidegate_support::unknown(if table.is_some() { "key" } else { "table" }, name, known.iter().copied())

@@ -7,7 +7,7 @@ use tidegate::{Limit, Store as _, WhenFull};
 use tidegate_redis::RedisStore;
 use tidegate_rules::{Policy, Rule, Unfit};
 use tidegate_support::{Complaint, MAX_COMPLAINTS};
-use toml::de::{DeTable, DeValue};
+use toml::de::DeTable;
 
 use super::Settings;
 
@@ -97,18 +97,11 @@ fn place(text: &str, name: &str, window: Option<usize>) -> Option<Range<usize>> 
     let rules = root.get_ref().get("rule")?.get_ref().as_array()?;
     let tables = rules.iter().filter_map(|rule| rule.get_ref().as_table());
     let is_named =
-        |rule: &&DeTable<'_>| rule.get("name").and_then(|value| text_of(value.get_ref())) == Some(name);
+        |rule: &&DeTable<'_>| rule.get("name").and_then(|value| value.get_ref().as_str()) == Some(name);
     let rule = tables.into_iter().find(is_named)?;
     let table = match window {
         None => rule,
         Some(nth) => rule.get("schedule")?.get_ref().as_array()?.get(nth)?.get_ref().as_table()?,
     };
     table.get("limit").map(|limit| limit.span())
-}
-
-fn text_of<'v>(value: &'v DeValue<'_>) -> Option<&'v str> {
-    match value {
-        DeValue::String(text) => Some(text),
-        _ => None,
-    }
 }

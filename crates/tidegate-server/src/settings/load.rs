@@ -73,16 +73,10 @@ impl Source {
     fn read(&self, file: Option<ConfigFile>) -> Result<Loaded, SettingsError> {
         let origin = origin(file.as_ref(), &self.said);
         let Some(file) = file else {
-            return self.draft(Vec::new()).map_err(|complaints| SettingsError::new(None, complaints)).map(
-                |draft| Loaded {
-                    settings: draft.settings,
-                    token: draft.token,
-                    origin,
-                    warnings: Vec::new(),
-                    warned: Vec::new(),
-                    text: None,
-                },
-            );
+            let draft = self.draft(Vec::new());
+            let draft = draft.map_err(|complaints| SettingsError::new(None, complaints))?;
+            let (settings, token) = (draft.settings, draft.token);
+            return Ok(Loaded { settings, token, origin, warnings: vec![], warned: vec![], text: None });
         };
         let (written, mut complaints) = file::read(&file.text, file.path.parent().unwrap_or(Path::new("")));
         let draft = self.draft(written).map_err(|more| complaints.extend(more));

@@ -5,9 +5,7 @@
 //! ```
 
 mod address;
-mod choice;
 mod complaint;
-mod count;
 mod file;
 mod fits;
 mod key;
@@ -15,6 +13,7 @@ mod load;
 mod shared;
 mod token;
 mod url;
+mod value;
 mod written;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -25,8 +24,8 @@ use std::time::Duration;
 
 use tidegate_rules::Policy;
 
-pub(crate) use complaint::SettingsError;
-pub(crate) use key::{Key, TOKEN};
+pub(crate) use complaint::{Finding, SettingsError};
+pub(crate) use key::{KEYS, Key, TOKEN};
 pub(crate) use load::{Loaded, Source, names_store_file, text_of};
 pub use shared::{Credentials, Hidden, SharedSettings};
 pub use tidegate_support::Dialect;

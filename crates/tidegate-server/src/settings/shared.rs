@@ -1,5 +1,6 @@
 //! Counts that several servers share in Redis: where they are, and what holds while nobody answers there.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -7,7 +8,7 @@ use std::time::Duration;
 
 use tidegate::OnStoreFailure;
 use tidegate_redis::{OpenError, Options, RedisStore, Url, UrlError};
-use tidegate_support::{nearest, positive};
+use tidegate_support::positive;
 
 use super::token::secret_in;
 use super::url::has_secret;
@@ -85,16 +86,6 @@ pub(super) enum Kind {
     Redis,
 }
 
-/// Files that hold what does not belong among settings.
-#[derive(Default)]
-pub(super) struct Files {
-    pub(super) password: Option<PathBuf>,
-    pub(super) sentinel_password: Option<PathBuf>,
-    pub(super) authority: Option<PathBuf>,
-    pub(super) certificate: Option<PathBuf>,
-    pub(super) key: Option<PathBuf>,
-}
-
 /// What was in a file; it is never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Hidden(pub(crate) Vec<u8>);
@@ -121,7 +112,8 @@ pub struct Credentials {
 pub(super) struct SharedDraft {
     pub(super) kind: Option<Kind>,
     pub(super) is_url_said: bool,
-    pub(super) files: Files,
+    /// Files that hold what does not belong among settings, by their keys.
+    pub(super) files: HashMap<&'static str, PathBuf>,
     pub(super) settings: SharedSettings,
 }
 
@@ -133,69 +125,42 @@ impl SharedDraft {
 
     /// Reads all files that were named. If one cannot be used: which, and why.
     pub(super) fn read_files(&mut self) -> Result<(), (&'static str, String)> {
-        let Files { password, sentinel_password, authority, certificate, key } = &self.files;
         let named = |name| move |what| (name, what);
-        if let Some(path) = password {
-            let password = password_in(path).map_err(named("password_file"))?;
+        let read = |name, read: fn(&Path) -> Result<Vec<u8>, String>| {
+            self.files.get(name).map(|path| read(path).map_err(named(name))).transpose()
+        };
+        let password = read("password_file", password_in)?;
+        let sentinel_password = read("sentinel_password_file", password_in)?.map(Hidden);
+        let authority = read("ca_file", pem_in)?.map(Hidden);
+        let no_use = |name, what: &str| Err((name, format!("is of no use without its {what}")));
+        match (self.files.contains_key("certificate_file"), self.files.contains_key("key_file")) {
+            (true, false) => return no_use("certificate_file", "key; name that in key_file"),
+            (false, true) => return no_use("key_file", "certificate; name that in certificate_file"),
+            _ => {}
+        }
+        let certificate = read("certificate_file", pem_in)?.zip(read("key_file", pem_in)?);
+        let certificate = certificate.map(|(certificate, key)| (Hidden(certificate), Hidden(key)));
+        if let Some(password) = password {
+            let password = String::from_utf8_lossy(&password);
             self.settings.url = self.settings.url.clone().with_password(&password);
         }
-        let credentials = &mut self.settings.credentials;
-        if let Some(path) = sentinel_password {
-            let password = password_in(path).map_err(named("sentinel_password_file"))?;
-            credentials.sentinel_password = Some(Hidden(password.into_bytes()));
-        }
-        if let Some(path) = authority {
-            credentials.authority = Some(pem_in(path).map_err(named("ca_file"))?);
-        }
-        match (certificate, key) {
-            (Some(certificate), Some(key)) => {
-                let certificate = pem_in(certificate).map_err(named("certificate_file"))?;
-                credentials.certificate = Some((certificate, pem_in(key).map_err(named("key_file"))?));
-                Ok(())
-            }
-            (Some(_), None) => {
-                Err(("certificate_file", "is of no use without its key; name that in key_file".to_owned()))
-            }
-            (None, Some(_)) => Err((
-                "key_file",
-                "is of no use without its certificate; name that in certificate_file".to_owned(),
-            )),
-            (None, None) => Ok(()),
-        }
+        self.settings.credentials = Credentials { sentinel_password, authority, certificate };
+        Ok(())
     }
 }
 
-fn password_in(path: &Path) -> Result<String, String> {
+fn password_in(path: &Path) -> Result<Vec<u8>, String> {
     match secret_in(path, "password")? {
         empty if empty.is_empty() => Err("the file is empty; write the password into it".to_owned()),
-        password => Ok(password),
+        password => Ok(password.into_bytes()),
     }
 }
 
-fn pem_in(path: &Path) -> Result<Hidden, String> {
+fn pem_in(path: &Path) -> Result<Vec<u8>, String> {
     let bytes =
         std::fs::read(path).map_err(|error| format!("cannot be read: {error}; name a file in PEM"))?;
     let is_pem = bytes.windows(PEM.len()).any(|window| window == PEM);
-    if is_pem {
-        Ok(Hidden(bytes))
-    } else {
-        Err("is not in PEM; name a file with -----BEGIN lines".to_owned())
-    }
-}
-
-/// Where counts are held.
-pub(super) fn kind(text: &str) -> Result<Kind, String> {
-    const KINDS: [(&str, Kind); 2] = [("memory", Kind::Memory), ("redis", Kind::Redis)];
-    match KINDS.iter().find(|(name, _)| *name == text) {
-        Some((_, kind)) => Ok(*kind),
-        None if nearest(text, ["valkey"]).is_some() => {
-            Err("write \"redis\"; Valkey speaks the same".to_owned())
-        }
-        None => Err(match nearest(text, KINDS.map(|(name, _)| name)) {
-            Some(name) => format!("unknown kind of store; did you mean \"{name}\"?"),
-            None => "unknown kind of store; write \"memory\" or \"redis\"".to_owned(),
-        }),
-    }
+    if is_pem { Ok(bytes) } else { Err("is not in PEM; name a file with -----BEGIN lines".to_owned()) }
 }
 
 /// A URL, with a password only where nobody else reads it.
@@ -236,36 +201,9 @@ pub(super) fn prefix(text: &str) -> Result<String, String> {
     }
 }
 
-pub(super) fn yes_or_no(text: &str) -> Result<bool, String> {
-    text.parse().map_err(|_| "write true or false".to_owned())
-}
-
-pub(super) fn on_failure(text: &str) -> Result<OnStoreFailure, String> {
-    const POLICIES: [(&str, OnStoreFailure); 3] = [
-        ("local", OnStoreFailure::Local),
-        ("open", OnStoreFailure::Open),
-        ("closed", OnStoreFailure::Closed),
-    ];
-    if let Some((_, policy)) = POLICIES.iter().find(|(name, _)| *name == text) {
-        return Ok(*policy);
-    }
-    Err(match nearest(text, POLICIES.map(|(name, _)| name)) {
-        Some(name) => format!("unknown policy; did you mean \"{name}\"?"),
-        None => "unknown policy; write \"local\", \"open\" or \"closed\"".to_owned(),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn counts_are_held_in_memory_or_in_redis() {
-        assert_eq!((kind("memory"), kind("redis")), (Ok(Kind::Memory), Ok(Kind::Redis)));
-        assert_eq!(kind("rediss"), Err("unknown kind of store; did you mean \"redis\"?".to_owned()));
-        assert_eq!(kind("disk"), Err("unknown kind of store; write \"memory\" or \"redis\"".to_owned()));
-        assert_eq!(kind("valkey"), Err("write \"redis\"; Valkey speaks the same".to_owned()));
-    }
 
     #[test]
     fn a_deadline_is_one_that_whoever_asks_can_bear() {
@@ -284,13 +222,5 @@ mod tests {
             assert!(prefix(bad).is_err(), "{bad}");
         }
         assert!(prefix(&"x".repeat(MAX_PREFIX_BYTES)).is_ok());
-    }
-
-    #[test]
-    fn policies_and_answers_are_words() {
-        assert_eq!(on_failure("closed"), Ok(OnStoreFailure::Closed));
-        assert_eq!(on_failure("close"), Err("unknown policy; did you mean \"closed\"?".to_owned()));
-        assert_eq!((yes_or_no("true"), yes_or_no("false")), (Ok(true), Ok(false)));
-        assert!(yes_or_no("yes").is_err());
     }
 }

@@ -1,5 +1,6 @@
 //! Settings as they were written, before anybody knows whether they hold.
 
+use std::env;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -40,6 +41,12 @@ impl std::fmt::Debug for Said {
 }
 
 impl Said {
+    /// The token, if it is in the environment.
+    pub(crate) fn token() -> Option<Said> {
+        let secret = env::var_os(TOKEN.variable)?;
+        Some(Said { key: &TOKEN, text: secret.to_string_lossy().into_owned(), place: Place::Environment })
+    }
+
     /// What it is called where it was said.
     pub(crate) fn name(&self) -> String {
         match self.place {
@@ -141,9 +148,7 @@ impl Draft {
         let said = written.iter().rfind(|said| ["resp", "http"].contains(&said.key.name))?;
         Some(said.complaint("resp and http cannot share a port; choose another for one of them"))
     }
-}
 
-impl Draft {
     /// Settles where counts are, and what is wrong with that.
     fn share(&mut self, written: &[Said]) -> Option<Complaint> {
         let said =

@@ -11,7 +11,7 @@ use tidegate_rules::Policy;
 use tidegate_server::Settings;
 use tidegate_server::settings::Token;
 
-use crate::command::call::Call;
+use crate::command::call::{Call, address};
 use crate::process::Process;
 use crate::wire::{Running, settings};
 
@@ -77,9 +77,8 @@ fn with_a_file(name: &str, rules: &str) -> (Process, Place) {
     let folder = format!("document_{}", name.replace('/', "_"));
     let call = Call::from(&folder).file("tidegate.toml", rules).variable("TIDEGATE_TOKEN", "sesame");
     let (process, ready) = call.serve(&["--config", "tidegate.toml"]);
-    let address = |front: &str| ready[front].as_str().and_then(|text| text.parse().ok()).expect("an address");
-    let place = Place { resp: address("resp"), http: address("http"), folder: call.folder().to_owned() };
-    (process, place)
+    let (resp, http) = (address(&ready, "resp"), address(&ready, "http"));
+    (process, Place { resp, http, folder: call.folder().to_owned() })
 }
 
 /// The command as it reaches the server under test, and prints as on a terminal.

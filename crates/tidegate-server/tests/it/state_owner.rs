@@ -1,12 +1,10 @@
 //! Limits of requests on a server whose state file another handle owns: states of one word only.
 
-use std::path::{Path, PathBuf};
-use std::{fs, process};
-
 use serde_json::json;
 use tidegate::Zone;
 use tidegate_server::Server;
 
+use crate::command::call::Call;
 use crate::wire::http::Talk;
 use crate::wire::resp::Client;
 use crate::wire::settings;
@@ -22,22 +20,13 @@ struct Servers {
 
 impl Servers {
     fn start(name: &str) -> Servers {
-        let file = new_file(name);
+        let file = Call::from(name).folder().join("zone.tg");
         let start = || {
             let zone = Zone::in_file(&file, ZONE_BYTES).expect("the file of a zone");
             Server::start(settings(), zone).expect("free ports of loopback can be had")
         };
         Servers { owner: start(), other: start() }
     }
-}
-
-/// The file of a zone in a new folder of this name.
-fn new_file(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", process::id()));
-    // It is not there the first time.
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).expect("a folder can be made");
-    folder.join("zone.tg")
 }
 
 fn resp(server: &Server) -> Client {

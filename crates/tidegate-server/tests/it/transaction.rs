@@ -16,8 +16,7 @@ fn left(client: &mut Client) -> i64 {
 
 #[test]
 fn everything_is_done_when_exec_comes_and_answered_in_its_order() {
-    let running = Running::start();
-    let mut client = running.resp();
+    let (running, mut client) = Running::start().with_resp();
     assert_eq!(client.say("MULTI"), Value::Simple("OK".to_owned()));
     for words in [TAKE, TAKE, "PING", "CL.THROTTLE ana x 1 3600", TAKE, "DEL bob"] {
         assert_eq!(client.say(words), queued());
@@ -35,8 +34,7 @@ fn everything_is_done_when_exec_comes_and_answered_in_its_order() {
 
 #[test]
 fn a_pipeline_with_all_of_it_is_answered_as_one_by_one() {
-    let running = Running::start();
-    let mut client = running.resp();
+    let (_running, mut client) = Running::start().with_resp();
     let words = |text: &str| request(&text.split(' ').collect::<Vec<_>>());
     client.send(&["MULTI", TAKE, TAKE, "EXEC", TAKE].map(words).concat());
     let replies: Vec<_> = (0..5).map(|_| client.read()).collect();
@@ -48,8 +46,7 @@ fn a_pipeline_with_all_of_it_is_answered_as_one_by_one() {
 
 #[test]
 fn nothing_is_done_if_one_was_refused_or_it_was_discarded() {
-    let running = Running::start();
-    let mut client = running.resp();
+    let (_running, mut client) = Running::start().with_resp();
     for broken in ["NOSUCH", "CL.THROTTLE ana", "INFO", "MULTI", "HELLO 3"] {
         client.say("MULTI");
         assert_eq!(client.say(TAKE), queued());
@@ -70,8 +67,7 @@ fn nothing_is_done_if_one_was_refused_or_it_was_discarded() {
 
 #[test]
 fn deletes_of_many_keys_are_answered_in_their_order_with_what_is_around_them() {
-    let running = Running::start();
-    let mut client = running.resp();
+    let (_running, mut client) = Running::start().with_resp();
     let words = |text: &str| request(&text.split(' ').collect::<Vec<_>>());
     let delete = |keys: std::ops::Range<usize>| {
         request(&["DEL".to_owned()].into_iter().chain(keys.map(|key| format!("k{key}"))).collect::<Vec<_>>())
@@ -93,8 +89,7 @@ fn deletes_of_many_keys_are_answered_in_their_order_with_what_is_around_them() {
 
 #[test]
 fn so_many_requests_wait_and_one_more_gives_all_up() {
-    let running = Running::start();
-    let mut client = running.resp();
+    let (_running, mut client) = Running::start().with_resp();
     for (count, is_done) in [(4096, true), (4097, false)] {
         client.say("MULTI");
         let pings = request(&["PING"]).repeat(count);

@@ -1,11 +1,10 @@
 //! Unfinished requests of all connections together have a bound.
 
-use tidegate_server::Settings;
 use tidegate_server::settings::Bounds;
 
+use crate::wire::Running;
 use crate::wire::http::{Talk, get, post};
 use crate::wire::resp::{Client, Value, request};
-use crate::wire::{Running, settings};
 
 /// Two unfinished requests of this length fit, with all room that grows ahead of them, and a third does not.
 const LONG: usize = 900_000;
@@ -17,7 +16,7 @@ const TOO_MUCH: &str = "ERR unfinished requests of all connections hold more tha
 fn running(max_unfinished: usize) -> Running {
     let bounds =
         Bounds { max_unfinished, arrival: std::time::Duration::from_secs(3600), ..Bounds::default() };
-    Running::with(Settings { bounds, ..settings() })
+    Running::bounded(bounds)
 }
 
 /// The bytes that are counted, as the server says.
@@ -113,8 +112,7 @@ fn requests_that_wait_for_exec_count_and_are_given_back() {
 
 #[test]
 fn what_fits_into_the_first_bytes_of_a_connection_is_not_counted() {
-    let running = running(0);
-    let mut client = running.resp();
+    let (running, mut client) = running(0).with_resp();
     let whole = request(&["ECHO", &"x".repeat((16 << 10) - 100)]);
     let (begin, end) = whole.split_at(whole.len() - 10);
     client.send(&[&request(&["PING"]), begin].concat());

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 
 use tidegate::{Zone, ZoneError};
 use tidegate_redis::doctor::Gravity;
-use tidegate_rules::{Policy, Rule};
+use tidegate_rules::{NamedZone, Policy, Rule};
 use tidegate_support::Bytes;
 
 use super::Finding;
-use crate::command::folder;
 use crate::command::holder::holder;
 use crate::files;
 use crate::settings::Settings;
@@ -28,22 +27,17 @@ pub(super) fn look(settings: &Settings, path: &Path) -> Vec<Finding> {
         // A zone with a name is compared with the first, which has a finding of its own if it is wrong.
         let checked = first.as_ref().map(|()| files::check_zones(settings, [(&*zone.name, zone.bytes)]));
         let error = checked.ok().and_then(Result::err);
-        found.extend(of_zone(
-            &beside(path, &format!("{}.zone", zone.name)),
-            zone.bytes,
-            error.as_ref(),
-            policy,
-        ));
+        found.extend(of_zone(&zone_file(path, zone), zone.bytes, error.as_ref(), policy));
     }
     found.extend(unused(policy, path));
     found.extend(room(settings, path));
-    found.extend(folder::warning(path).map(|what| finding(Gravity::Warning, what)));
+    found.extend(files::open_folder(path).map(|what| finding(Gravity::Warning, what)));
     found
 }
 
 /// Files of zones that the rules do not name any more.
 fn unused(policy: &Policy, path: &Path) -> Vec<Finding> {
-    let named = policy.zones().iter().map(|zone| beside(path, &format!("{}.zone", zone.name)));
+    let named = policy.zones().iter().map(|zone| zone_file(path, zone));
     let used: Vec<_> =
         named.chain([path.to_owned()]).flat_map(|zone| [beside(&zone, "states"), zone]).collect();
     let unused = Zone::files_beside(path).into_iter().filter(|file| !used.contains(file));
@@ -58,11 +52,11 @@ fn unused(policy: &Policy, path: &Path) -> Vec<Finding> {
 /// Whether there is room for the files that are to be made.
 fn room(settings: &Settings, path: &Path) -> Option<Finding> {
     let zones = settings.policy.zones().iter();
-    let named = zones.map(|zone| (beside(path, &format!("{}.zone", zone.name)), zone.bytes));
+    let named = zones.map(|zone| (zone_file(path, zone), zone.bytes));
     let all = named.chain([(path.to_owned(), settings.store.size)]);
     let files = all.flat_map(|(zone, bytes)| [(beside(&zone, "states"), bytes), (zone, bytes)]);
     let wanted: u64 = files.filter(|(file, _)| !file.exists()).map(|(_, bytes)| bytes as u64).sum();
-    let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+    let folder = files::folder_of(path);
     let system = rustix::fs::statvfs(folder).ok()?;
     no_room(folder, wanted, system.f_bavail.saturating_mul(system.f_frsize))
 }
@@ -129,6 +123,11 @@ fn without(policy: &Policy) -> String {
         1 => format!("waits for it to end, as rule {} needs the file", names[0]),
         _ => format!("waits for it to end, as rules {} need the file", names.join(", ")),
     }
+}
+
+/// The file of a zone with a name, beside this one.
+fn zone_file(path: &Path, zone: &NamedZone) -> PathBuf {
+    beside(path, &format!("{}.zone", zone.name))
 }
 
 /// The path with one more part behind it.

@@ -3,7 +3,6 @@
 mod greeting;
 mod host;
 mod notify;
-mod owner;
 mod signals;
 mod start;
 
@@ -79,7 +78,7 @@ impl Serve {
         };
         server.lost_states().iter().for_each(|warning| say(format_args!("warning: {warning}")));
         let store = server.watch_store(|line| say(line));
-        server.read_rules_from(source, loaded.text.clone(), Tell::new(|lines| say(lines)), Every::default());
+        server.read_rules_from(source, loaded.text.clone(), Tell::new(|lines| say(lines)), Every);
         Greeting { loaded: &loaded, server: &server, store }.give(&clock, started, self.json);
         notify::say("READY=1");
         let code = runtime.block_on(signals.stop(server));

@@ -8,9 +8,8 @@ use tidegate::{WallAlignment, Zone};
 use tidegate_rules::{Policy, Unfit};
 use tidegate_support::Bytes;
 
-use super::owner;
 use crate::command::failure::Failure;
-use crate::command::folder;
+use crate::command::holder;
 use crate::command::output::say;
 use crate::files;
 use crate::settings::{Settings, StoreSettings};
@@ -74,7 +73,7 @@ fn warn(zone: &Zone, settings: &Settings, is_first: bool) {
     if !is_first {
         return;
     }
-    let in_open_folder = settings.store.file.as_deref().and_then(folder::warning);
+    let in_open_folder = settings.store.file.as_deref().and_then(files::open_folder);
     in_open_folder.iter().for_each(|warning| say(format_args!("warning: {warning}")));
     if zone.wall_alignment() != WallAlignment::Aligned {
         say(format_args!("warning: {}", zone.wall_alignment()));
@@ -111,7 +110,7 @@ fn sharing(process: u64) -> String {
 fn with_owner(error: StartError, shared_with: Option<u64>) -> Failure {
     let owner = match &error {
         StartError::Bind { address, source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
-            owner::owner(*address)
+            holder::listener(*address)
         }
         _ => None,
     };

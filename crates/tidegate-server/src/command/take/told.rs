@@ -9,7 +9,7 @@ use super::{Failure, Reply};
 /// What the server decided. The names are those of the HTTP interface.
 #[derive(Debug, Serialize)]
 pub(super) struct Told {
-    allowed: bool,
+    pub(super) allowed: bool,
     limit: i64,
     remaining: i64,
     retry_after_ms: Option<u64>,
@@ -46,14 +46,6 @@ impl Told {
             decided_by: text("decided_by"),
             permit: text("permit"),
         })
-    }
-
-    pub(super) fn is_allowed(&self) -> bool {
-        self.allowed
-    }
-
-    pub(super) fn to_json(&self) -> String {
-        serde_json::to_string(self).expect("numbers and text are JSON")
     }
 }
 
@@ -133,7 +125,7 @@ mod tests {
     #[test]
     fn programs_read_null_for_none() {
         assert_eq!(
-            told(0, 2000, -1).to_json(),
+            serde_json::to_string(&told(0, 2000, -1)).unwrap(),
             r#"{"allowed":false,"limit":16,"remaining":14,"retry_after_ms":2000,"reset_after_ms":2000,"delay_ms":null,"rule":null,"decided_by":null}"#
         );
     }

@@ -1,4 +1,4 @@
-//! `/v1/admit`: what the rules say to a request.
+//! `/v1/admit`: what the rules say to a request, and `/v1/explain`: why, without spending anything.
 
 use std::error::Error as _;
 
@@ -11,9 +11,10 @@ use tidegate_support::{LimitStatus, PolicyHeader, put_fields_on};
 use super::fields::{self, Refused};
 use super::json;
 use super::problem::Problem;
-use super::reply::{self, Kind, Reply};
+use super::reply::{self, PROBLEM, Reply};
 use super::request::{EXAMPLE, Request};
 use crate::engine::{Engine, not_available};
+use crate::explained::Explained;
 use crate::permit::Permits;
 
 pub(super) const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
@@ -21,11 +22,10 @@ pub(super) const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 /// Decides about one request, and spends if it is allowed.
 pub(super) async fn admit(body: &[u8], headers: &mut HeaderMap, engine: &Engine) -> Result<Reply, Problem> {
     let request: Request<'_> = json::read_like(EXAMPLE, body)?;
-    let admitted = engine.rules().admit(&request.into_attributes()).await;
-    let admission = admitted.map_err(|error| unavailable(&error))?;
+    let admission = engine.rules.admit(&request.into_attributes()).await?;
     Ok(reply::written(|out| {
         if let Some(binding) = admission.binding() {
-            put_fields_on(out, headers, engine.settings().headers, status(binding));
+            put_fields_on(out, headers, engine.settings.headers, status(binding));
         }
         if admission.is_allowed() {
             let permits = Permits::of(&admission);
@@ -43,8 +43,15 @@ pub(super) async fn admit(body: &[u8], headers: &mut HeaderMap, engine: &Engine)
                 StatusCode::FORBIDDEN
             }
         };
-        Reply::new(code, Kind::Problem, out.split().freeze())
+        Reply::new(code, PROBLEM, out.split().freeze())
     }))
+}
+
+/// Says why a request would be answered as it would be.
+pub(super) async fn explain(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
+    let request: Request<'_> = json::read_like(EXAMPLE, body)?;
+    let explanation = engine.gate().explain(&request.into_attributes()).await?;
+    Ok(Reply::of(&Explained::new(&explanation, engine.is_in_file())))
 }
 
 /// What a limit refused.
@@ -64,13 +71,15 @@ pub(super) fn status(binding: &Binding) -> LimitStatus<'_> {
 }
 
 /// What is said when the store does not answer.
-#[cold]
-pub(super) fn unavailable(error: &StoreError) -> Problem {
-    if error.is_unfit() {
-        let what = error.source().map_or_else(|| error.to_string(), ToString::to_string);
-        return Problem::new(StatusCode::BAD_REQUEST, what);
+impl From<StoreError> for Problem {
+    #[cold]
+    fn from(error: StoreError) -> Problem {
+        if error.is_unfit() {
+            let what = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+            return Problem::new(StatusCode::BAD_REQUEST, what);
+        }
+        let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, not_available(&error));
+        // Whoever repeats what may have been done does it twice.
+        if error.is_retryable() { problem.with(header::RETRY_AFTER, "1") } else { problem }
     }
-    let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, not_available(error));
-    // Whoever repeats what may have been done does it twice.
-    if error.is_retryable() { problem.with(header::RETRY_AFTER, "1") } else { problem }
 }

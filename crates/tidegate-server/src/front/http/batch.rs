@@ -17,9 +17,9 @@ use tidegate_rules::{Admission, Attributes, Batch};
 use tidegate_support::{Dialect, join_all, put_fields_on, put_number};
 use tokio::task::yield_now;
 
-use super::admit::{NO_STORE, refused, status, unavailable};
+use super::admit::{NO_STORE, refused, status};
 use super::problem::Problem;
-use super::reply::{Kind, Reply};
+use super::reply::{PROBLEM, Reply};
 use super::request::{Object, Request};
 use super::{fields, json};
 use crate::answer::Told;
@@ -115,8 +115,7 @@ async fn each(
         if nth > 0 {
             yield_now().await;
         }
-        let admissions = in_order(&requests[range.clone()], engine, batch).await;
-        let admissions = admissions.map_err(|error| unavailable(&error))?;
+        let admissions = in_order(&requests[range.clone()], engine, batch).await?;
         is_allowed &= admissions.iter().all(Admission::is_allowed);
         for admission in &admissions {
             put_answer(&mut answers, told(admission));
@@ -124,7 +123,8 @@ async fn each(
         }
     }
     let mut out = BytesMut::with_capacity(answers.len() + 40);
-    put(&mut out, is_allowed, &answers);
+    out.extend_from_slice(b"{");
+    put_members(&mut out, is_allowed, &answers);
     Ok(Reply::json(out.freeze()).telling(permits))
 }
 
@@ -134,11 +134,12 @@ async fn together(
     engine: &Engine,
     batch: &Batch,
 ) -> Result<Reply, Problem> {
-    let admissions = engine.rules().admit_all(batch, requests).await.map_err(|error| unavailable(&error))?;
+    let admissions = engine.rules.admit_all(batch, requests).await?;
     let (out, mut answers) = (&mut BytesMut::new(), BytesMut::new());
-    let Some((index, _)) = binding(&admissions) else {
+    let Some(index) = binding(&admissions) else {
         admissions.iter().for_each(|admission| put_answer(&mut answers, told(admission)));
-        put(out, true, &answers);
+        out.extend_from_slice(b"{");
+        put_members(out, true, &answers);
         return Ok(Reply::json(out.split().freeze()).telling(admissions.iter().filter_map(Permits::of)));
     };
     admissions.iter().for_each(|admission| put_answer(&mut answers, held_up(admission)));
@@ -159,7 +160,7 @@ async fn together(
     put_number(out, index as u64);
     out.extend_from_slice(b",");
     put_members(out, false, &answers);
-    Ok(Reply::new(status, Kind::Problem, out.split().freeze()))
+    Ok(Reply::new(status, PROBLEM, out.split().freeze()))
 }
 
 /// What is said to each of a stretch. A remote store is asked about all at once, about each after those before it.
@@ -169,7 +170,7 @@ async fn in_order(
     batch: &Batch,
 ) -> Result<Vec<Admission>, StoreError> {
     let stretch = batch.stretch();
-    let asked = requests.iter().map(|request| Box::pin(engine.rules().admit_in(&stretch, request)));
+    let asked = requests.iter().map(|request| Box::pin(engine.rules.admit_in(&stretch, request)));
     join_all(asked).await.into_iter().collect()
 }
 
@@ -196,10 +197,10 @@ impl Wait {
 }
 
 /// The first of those with the longest wait; none if all pass.
-fn binding(admissions: &[Admission]) -> Option<(usize, Wait)> {
+fn binding(admissions: &[Admission]) -> Option<usize> {
     let waits = admissions.iter().map(Wait::of).enumerate();
-    let longest = waits.rev().max_by_key(|(_, wait)| *wait)?;
-    (longest.1 != Wait::None).then_some(longest)
+    let (index, longest) = waits.rev().max_by_key(|(_, wait)| *wait)?;
+    (longest != Wait::None).then_some(index)
 }
 
 /// What is told about a request, and the places in flight that it took.
@@ -225,13 +226,7 @@ fn put_answer(answers: &mut BytesMut, (told, permits): Answered<'_>) {
     fields::put_object(answers, told, permits.as_ref());
 }
 
-/// An object that says whether all are allowed, and the answer to each.
-fn put(out: &mut BytesMut, is_allowed: bool, answers: &[u8]) {
-    out.extend_from_slice(b"{");
-    put_members(out, is_allowed, answers);
-}
-
-/// The same behind other members, with the brace that ends them.
+/// Members that say whether all are allowed, and the answer to each, with the brace that ends them.
 fn put_members(out: &mut BytesMut, is_allowed: bool, answers: &[u8]) {
     let allowed: &[u8] = if is_allowed { b"\"allowed\":true" } else { b"\"allowed\":false" };
     out.extend_from_slice(allowed);

@@ -30,7 +30,7 @@ pub(super) async fn whole(mut body: Incoming, at_most: usize, link: &Link) -> Re
     if body.is_end_stream() {
         return Ok(first);
     }
-    let (mut whole, mut share) = (BytesMut::from(first), link.post.engine.unfinished().share());
+    let (mut whole, mut share) = (BytesMut::from(first), link.post.engine.unfinished.share());
     while let Some(more) = next(&mut body, link).await? {
         if whole.len() + more.len() > at_most {
             return Err(too_long(at_most, link));
@@ -70,7 +70,10 @@ async fn next(body: &mut Incoming, link: &Link) -> Result<Option<Bytes>, Problem
                         return Poll::Ready(Ok(Some(piece)));
                     }
                 }
-                Some(Err(_)) => return Poll::Ready(Err(broken())),
+                Some(Err(_)) => {
+                    let detail = "the body ended early, or its chunks are not as HTTP has them";
+                    return Poll::Ready(Err(Problem::bad_request(detail).and_close()));
+                }
                 None => return Poll::Ready(Ok(None)),
             }
         }
@@ -92,9 +95,4 @@ fn too_much_held(TooMuch { at_most }: TooMuch, link: &Link) -> Problem {
         "unfinished requests of all connections hold more than {at_most} bytes; send requests at once, or try again in a second"
     );
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail).with(header::RETRY_AFTER, "1").and_close()
-}
-
-#[cold]
-fn broken() -> Problem {
-    Problem::bad_request("the body ended early, or its chunks are not as HTTP has them").and_close()
 }

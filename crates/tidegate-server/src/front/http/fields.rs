@@ -120,23 +120,22 @@ struct Detail<'a>(Refused<'a>);
 impl fmt::Display for Detail<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Refused { rule, decision, limit, cost, .. } = self.0;
+        let named = |other: &str| rule.map_or(other.to_owned(), |rule| format!("rule \"{rule}\""));
         match decision.verdict_in_ticks() {
             Verdict::Denied { .. } if decision.is_store_full() => {
                 out.write_str("The store has no room for another key; try again in a while.")
             }
             Verdict::Denied { .. } if self.0.is_for_want_of_the_store() => {
                 out.write_str("The store is not available, and ")?;
-                match (self.0.is_above_the_share(), rule) {
-                    (true, Some(rule)) => {
-                        write!(out, "a cost of {cost} is more than this server's share of rule \"{rule}\"")?;
-                    }
-                    (true, None) => {
-                        write!(out, "a cost of {cost} is more than this server's share of the limit")?;
-                    }
-                    (false, Some(rule)) => write!(out, "nobody passes rule \"{rule}\" without it")?,
-                    (false, None) => {
-                        out.write_str("nobody passes a limit that comes with the request without it")?;
-                    }
+                if self.0.is_above_the_share() {
+                    write!(
+                        out,
+                        "a cost of {cost} is more than this server's share of {}",
+                        named("the limit")
+                    )?;
+                } else {
+                    let limit = named("a limit that comes with the request");
+                    write!(out, "nobody passes {limit} without it")?;
                 }
                 out.write_str("; try again in a while.")
             }
@@ -160,11 +159,8 @@ impl fmt::Display for Detail<'_> {
                     true => out.write_str("These costs, added up for one key, can never pass together: ")?,
                     false => write!(out, "A cost of {cost} can never pass: ")?,
                 }
-                match rule {
-                    Some(rule) => write!(out, "rule \"{rule}\"")?,
-                    None => out.write_str("this limit")?,
-                }
-                write!(out, " holds at most {most}; ask for less, or raise the limit.")
+                let limit = named("this limit");
+                write!(out, "{limit} holds at most {most}; ask for less, or raise the limit.")
             }
         }
     }

@@ -7,9 +7,11 @@ use std::task::{Context, Poll, Waker};
 use hyper::header::HeaderMap;
 use tidegate::{ManualClock, Zone};
 use tidegate_rules::Policy;
+use tokio::sync::watch;
 
-use super::{admit, batch, explain, overrides, top, verbs};
+use super::{admit, batch, overrides, top, verbs};
 use crate::engine::Engine;
+use crate::permit::Lease;
 use crate::precondition::Precondition;
 use crate::settings::Settings;
 use crate::worker::Post;
@@ -41,18 +43,19 @@ pub fn http_body(bytes: &[u8]) {
         Settings { policy, ..Settings::default() }
     });
     let zone = Zone::with_clock(1 << 12, Arc::new(ManualClock::new()));
-    let post = Post::alone(Engine::new(SETTINGS.clone(), zone, None).expect("there is memory"));
+    let engine = Engine::new(SETTINGS.clone(), zone, None).expect("there is memory");
+    let post = Post::new(engine, 0, watch::channel(false).1);
     let (engine, headers) = (&post.engine, &mut HeaderMap::new());
     let replies = [
         to_the_end(verbs::take(bytes, headers, &post)),
         to_the_end(verbs::peek(bytes, headers, engine)),
         to_the_end(verbs::adjust(bytes, engine)),
         to_the_end(verbs::reset(bytes, engine)),
-        to_the_end(verbs::release(bytes, engine)),
-        to_the_end(verbs::renew(bytes, engine)),
+        to_the_end(verbs::lease(bytes, Lease::Release, engine)),
+        to_the_end(verbs::lease(bytes, Lease::Renew, engine)),
         to_the_end(admit::admit(bytes, headers, engine)),
         to_the_end(batch::admit(bytes, headers, engine)),
-        to_the_end(explain::explain(bytes, engine)),
+        to_the_end(admit::explain(bytes, engine)),
         overrides::put(bytes, &Precondition::default(), headers, engine),
         overrides::delete(bytes, &Precondition::default(), engine),
         top::top(bytes, engine),

@@ -27,11 +27,8 @@ fn is_plain(host: &[u8]) -> bool {
             (is_local || name.parse::<Ipv4Addr>().is_ok() || host.is_empty(), port)
         }
     };
-    is_known && (port.is_empty() || port.strip_prefix(':').is_some_and(is_digits))
-}
-
-fn is_digits(port: &str) -> bool {
-    port.bytes().all(|byte| byte.is_ascii_digit())
+    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    is_known && (port.is_empty() || port.strip_prefix(':').is_some_and(is_port))
 }
 
 #[cfg(test)]

@@ -106,67 +106,29 @@ pub(super) struct Milliseconds(pub(super) Duration);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Amount(pub(super) Adjustment);
 
-/// A whole number that becomes something, and what is said when it cannot.
-trait Whole: Sized {
-    const EXPECTED: &'static str;
-
-    fn from_whole(number: u64) -> Option<Self>;
-
-    fn from_negative(_: i64) -> Option<Self> {
-        None
-    }
-}
-
-impl Whole for Units {
-    const EXPECTED: &'static str =
-        "a whole number of at least 1 (to look without spending there are /v1/peek and /v1/explain)";
-
-    #[inline]
-    fn from_whole(number: u64) -> Option<Units> {
-        Cost::new(number).ok().map(Units)
-    }
-}
-
-impl Whole for Milliseconds {
-    const EXPECTED: &'static str = "a whole number of milliseconds of at least 0";
-
-    #[inline]
-    fn from_whole(number: u64) -> Option<Milliseconds> {
-        Some(Milliseconds(Duration::from_millis(number)))
-    }
-}
-
-impl Whole for Amount {
-    const EXPECTED: &'static str = "a whole number, positive to charge and negative to give back";
-
-    fn from_whole(number: u64) -> Option<Amount> {
-        Cost::new(number).ok().map(|cost| Amount(Adjustment::Charge(cost)))
-    }
-
-    fn from_negative(number: i64) -> Option<Amount> {
-        Cost::new(number.unsigned_abs()).ok().map(|cost| Amount(Adjustment::Refund(cost)))
-    }
-}
-
 /// Decimal fractions below this are read to far less than one half.
 const MAX_EXACT: f64 = 4_294_967_296.0;
 
-struct Number<T>(std::marker::PhantomData<T>);
+/// Reads a whole number that becomes something.
+struct Number<T> {
+    expected: &'static str,
+    read: fn(i128) -> Option<T>,
+}
 
-impl<T: Whole> Visitor<'_> for Number<T> {
+impl<T> Visitor<'_> for Number<T> {
     type Value = T;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(T::EXPECTED)
+        out.write_str(self.expected)
     }
 
     #[inline]
     fn visit_u64<E: Error>(self, number: u64) -> Result<T, E> {
-        T::from_whole(number).ok_or_else(|| E::invalid_value(Unexpected::Unsigned(number), &self))
+        (self.read)(number.into()).ok_or_else(|| E::invalid_value(Unexpected::Unsigned(number), &self))
     }
 
     fn visit_i64<E: Error>(self, number: i64) -> Result<T, E> {
-        T::from_negative(number).ok_or_else(|| E::invalid_value(Unexpected::Signed(number), &self))
+        (self.read)(number.into()).ok_or_else(|| E::invalid_value(Unexpected::Signed(number), &self))
     }
 
     /// `3.0` is a whole number too, unless it is so large that it may have been another.
@@ -180,18 +142,43 @@ impl<T: Whole> Visitor<'_> for Number<T> {
     }
 }
 
-macro_rules! read_as_whole {
-    ($($type:ty)+) => {$(
-        impl<'de> Deserialize<'de> for $type {
-            #[inline]
-            fn deserialize<D: Deserializer<'de>>(from: D) -> Result<$type, D::Error> {
-                from.deserialize_u64(Number(std::marker::PhantomData))
-            }
-        }
-    )+};
+impl<'de> Deserialize<'de> for Units {
+    #[inline]
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Units, D::Error> {
+        from.deserialize_u64(Number {
+            expected: "a whole number of at least 1 (to look without spending there are /v1/peek and /v1/explain)",
+            read: |number| cost(number).map(Units),
+        })
+    }
 }
 
-read_as_whole! { Units Milliseconds Amount }
+impl<'de> Deserialize<'de> for Milliseconds {
+    #[inline]
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Milliseconds, D::Error> {
+        from.deserialize_u64(Number {
+            expected: "a whole number of milliseconds of at least 0",
+            read: |number| number.try_into().ok().map(|ms| Milliseconds(Duration::from_millis(ms))),
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Amount {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Amount, D::Error> {
+        from.deserialize_u64(Number {
+            expected: "a whole number, positive to charge and negative to give back",
+            read: |number| {
+                let adjust = if number < 0 { Adjustment::Refund } else { Adjustment::Charge };
+                cost(number.abs()).map(adjust).map(Amount)
+            },
+        })
+    }
+}
+
+/// A cost of at least 1.
+#[inline]
+fn cost(number: i128) -> Option<Cost> {
+    Cost::new(number.try_into().ok()?).ok()
+}
 
 #[cfg(test)]
 mod tests {

@@ -11,7 +11,7 @@ use super::reply::Reply;
 use super::route::Route;
 use super::{overrides, put_rules};
 use crate::engine::Engine;
-use crate::precondition::{ListedTag, Precondition, Tag, Tags, Unmet};
+use crate::precondition::{Precondition, Tag, Tags, Unmet};
 
 /// Makes the change, if its conditions are met.
 pub(super) async fn change(
@@ -49,26 +49,24 @@ pub(super) fn tag_reply(headers: &mut HeaderMap, tag: Option<Tag>) {
 pub(super) fn unmet(why: Unmet, thing: &str, path: &str) -> Problem {
     let again =
         format!("GET {path} again, make the change in what it shows now, and send the new entity tag");
-    let (status, detail) = match why {
-        Unmet::NotNamed => (
-            StatusCode::PRECONDITION_REQUIRED,
-            format!(
-                "{thing} would be replaced, and the request does not say that it was seen; GET {path} first and send \
-                 its entity tag, with the quotes, as If-Match, or send If-Match: * to replace whatever is there"
-            ),
+    let detail = match why {
+        Unmet::NotNamed => format!(
+            "{thing} would be replaced, and the request does not say that it was seen; GET {path} first and send \
+             its entity tag, with the quotes, as If-Match, or send If-Match: * to replace whatever is there"
         ),
-        Unmet::Changed => (
-            StatusCode::PRECONDITION_FAILED,
-            format!("If-Match: {thing} has another ETag, so it was changed since; {again}"),
-        ),
-        Unmet::Absent => (
-            StatusCode::PRECONDITION_FAILED,
-            format!("If-Match: there is no such thing as {thing}, or it has ended; leave If-Match out"),
-        ),
-        Unmet::Present => (
-            StatusCode::PRECONDITION_FAILED,
-            format!("If-None-Match: {thing} is there already; send its ETag as If-Match to replace it"),
-        ),
+        Unmet::Changed => {
+            format!("If-Match: {thing} has another ETag, so it was changed since; {again}")
+        }
+        Unmet::Absent => {
+            format!("If-Match: there is no such thing as {thing}, or it has ended; leave If-Match out")
+        }
+        Unmet::Present => {
+            format!("If-None-Match: {thing} is there already; send its ETag as If-Match to replace it")
+        }
+    };
+    let status = match why {
+        Unmet::NotNamed => StatusCode::PRECONDITION_REQUIRED,
+        Unmet::Changed | Unmet::Absent | Unmet::Present => StatusCode::PRECONDITION_FAILED,
     };
     Problem::new(status, detail)
 }
@@ -93,15 +91,15 @@ fn tags(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Tags>, Problem>
 }
 
 /// The tags of these lines; none if one of them is no list. Quotes may have commas between them.
-fn listed(lines: &[&[u8]]) -> Option<Vec<ListedTag>> {
+fn listed(lines: &[&[u8]]) -> Option<Vec<String>> {
     let mut all = Vec::new();
     for line in lines {
         let mut rest = line.trim_ascii();
         while !rest.is_empty() {
-            let (is_weak, quoted) = rest.strip_prefix(b"W/").map_or((false, rest), |quoted| (true, quoted));
-            let length = quoted.strip_prefix(b"\"")?.iter().position(|byte| *byte == b'"')? + 2;
-            let (opaque, behind) = quoted.split_at(length);
-            all.push(ListedTag { is_weak, opaque: String::from_utf8_lossy(opaque).into_owned() });
+            let quoted = rest.strip_prefix(b"W/").unwrap_or(rest);
+            let quotes = quoted.strip_prefix(b"\"")?.iter().position(|byte| *byte == b'"')? + 2;
+            let (tag, behind) = rest.split_at(rest.len() - quoted.len() + quotes);
+            all.push(String::from_utf8_lossy(tag).into_owned());
             rest = match behind.trim_ascii_start() {
                 [] => &[],
                 [b',', next @ ..] => next.trim_ascii_start(),
@@ -126,10 +124,7 @@ mod tests {
 
     fn shown(lines: &[&str]) -> Vec<String> {
         match read(lines).unwrap() {
-            Some(Tags::Listed(listed)) => {
-                let weak = |one: &ListedTag| if one.is_weak { "W/" } else { "" };
-                listed.iter().map(|one| format!("{}{}", weak(one), one.opaque)).collect()
-            }
+            Some(Tags::Listed(listed)) => listed,
             other => panic!("{lines:?}: {other:?}"),
         }
     }

@@ -8,7 +8,6 @@ mod admit;
 mod batch;
 mod body;
 mod end;
-mod explain;
 mod fields;
 #[cfg(fuzzing)]
 pub(crate) mod fuzz;
@@ -17,7 +16,6 @@ mod json;
 mod keeper;
 mod limits;
 mod link;
-mod media;
 mod metrics;
 mod opening;
 mod overrides;
@@ -44,7 +42,7 @@ use bytes::BytesMut;
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
-use hyper::service::service_fn;
+use hyper::service::{HttpService, service_fn};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
@@ -76,7 +74,7 @@ pub(super) async fn serve(stream: TcpStream, post: Arc<Post>, scope: Scope) {
     match scope {
         Scope::All => serve_requests(stream, &link).await,
         Scope::Health => {
-            let longest = link.post.engine.settings().bounds.health;
+            let longest = link.post.engine.settings.bounds.health;
             if timeout(longest, serve_requests(stream, &link)).await.is_err() {
                 link.post.meter().cut_off.add(1);
             }
@@ -121,24 +119,13 @@ async fn serve_by_hyper(wire: Wire, link: &Arc<Link>) {
     how.close(parts.io.into_stream(), parts.read_buf.into(), link).await;
 }
 
-/// A connection as hyper serves it.
-trait Served: Future<Output = hyper::Result<()>> + Unpin {
-    fn finish(self: Pin<&mut Self>);
-}
-
-impl<S> Served for http1::Connection<Wire, S>
-where
-    S: hyper::service::HttpService<Incoming, ResBody = reply::Body, Error = Infallible>,
-    http1::Connection<Wire, S>: Future<Output = hyper::Result<()>> + Unpin,
-{
-    fn finish(self: Pin<&mut Self>) {
-        self.graceful_shutdown();
-    }
-}
-
 /// Has a connection served until it ends by itself, or something takes too long; when the server stops, what has
 /// begun is finished.
-async fn run(connection: &mut impl Served, link: &Link) -> End {
+async fn run<S>(connection: &mut http1::Connection<Wire, S>, link: &Link) -> End
+where
+    S: HttpService<Incoming, ResBody = reply::Body, Error = Infallible>,
+    http1::Connection<Wire, S>: Future<Output = hyper::Result<()>> + Unpin,
+{
     let mut stopped = pin!(link.post.stopped());
     let (mut is_asked, mut is_told) = (false, false);
     let mut watch = Watch::new(link);
@@ -151,7 +138,7 @@ async fn run(connection: &mut impl Served, link: &Link) -> End {
         // A head that has begun to arrive is waited for; its answer ends the connection.
         if !is_told && link.post.engine.is_stopping() && link.stage() != Stage::Head {
             is_told = true;
-            Pin::new(&mut *connection).finish();
+            Pin::new(&mut *connection).graceful_shutdown();
         }
         loop {
             if let Poll::Ready(served) = Pin::new(&mut *connection).poll(cx) {

@@ -1,13 +1,13 @@
 //! `/v1/overrides`: what holds for single keys instead of what their rule says, until a time.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use hyper::StatusCode;
 use hyper::header::HeaderMap;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
-use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use tidegate_rules::{Instead, Override, OverrideError, PutOverride};
 use tidegate_support::{ceil_seconds, positive};
 
@@ -18,6 +18,7 @@ use super::request::Named;
 use super::{json, limits};
 use crate::date;
 use crate::engine::Engine;
+use crate::explained::Parts;
 use crate::precondition::{Precondition, Tag, Unmet};
 
 /// How far ahead an override may end.
@@ -66,7 +67,7 @@ struct Until(i64);
 
 pub(super) fn list(engine: &Engine) -> Reply {
     let all = engine.gate().overrides();
-    Reply::of(&List { overrides: all.iter().map(Tagged::new).collect() })
+    Reply::of(&BTreeMap::from([("overrides", all.iter().map(tagged).collect::<Vec<_>>())]))
 }
 
 pub(super) fn put(
@@ -80,49 +81,31 @@ pub(super) fn put(
     let until = asked.until(engine.gate().date()).map_err(Problem::bad_request)?;
     has_these_parts(&asked.rule, &asked.key, engine)?;
     let may_replace = |old: Option<&Override>, new: &Override| {
-        named.check_replacing(old.map(tag), old == Some(new)).map_err(NotChanged::Unmet)
+        named.check_replacing(old.map(tag), old == Some(new)).map_err(not_met)
     };
     let put = engine.gate().put_override_if(&asked.rule, &asked.key.0, instead, until, may_replace);
-    let PutOverride { put, warnings, .. } = put.map_err(NotChanged::problem)?;
+    let PutOverride { put, warnings, .. } = put?;
     let warnings: Vec<_> = warnings.iter().map(ToString::to_string).collect();
-    engine.rules().tell_overridden(&put.rule, &warnings);
+    engine.rules.tell_overridden(&put.rule, &warnings);
     tag_reply(headers, Some(tag(&put)));
-    Ok(Reply::of(&InForce { put: Tagged::new(&put), warnings }))
+    Ok(Reply::of(&Shown { warnings: Some(warnings), ..tagged(&put) }))
 }
 
 pub(super) fn delete(body: &[u8], named: &Precondition, engine: &Engine) -> Result<Reply, Problem> {
     let asked: Delete<'_> = json::read_like(r#"{"rule":"api","key":{"ip":"192.0.2.7"}}"#, body)?;
     has_these_parts(&asked.rule, &asked.key, engine)?;
-    let may_remove = |old: Option<&Override>| named.check(old.map(tag)).map_err(NotChanged::Unmet);
-    let removed = engine.gate().remove_override_if(&asked.rule, &asked.key.0, may_remove);
-    let removed = removed.map_err(NotChanged::problem)?;
+    let may_remove = |old: Option<&Override>| named.check(old.map(tag)).map_err(not_met);
+    let removed: bool = engine.gate().remove_override_if(&asked.rule, &asked.key.0, may_remove)?;
     Ok(Reply::json(format!(r#"{{"removed":{removed}}}"#)))
+}
+
+fn not_met(why: Unmet) -> Problem {
+    unmet(why, "the override of this key", "/v1/overrides")
 }
 
 /// The tag of an override: that of its JSON.
 fn tag(one: &Override) -> Tag {
-    Tag::of(&Reply::of(&Told(one)).body)
-}
-
-/// Why an override is as it was.
-enum NotChanged {
-    Error(OverrideError),
-    Unmet(Unmet),
-}
-
-impl From<OverrideError> for NotChanged {
-    fn from(error: OverrideError) -> NotChanged {
-        NotChanged::Error(error)
-    }
-}
-
-impl NotChanged {
-    fn problem(self) -> Problem {
-        match self {
-            NotChanged::Error(error) => refused(&error),
-            NotChanged::Unmet(why) => unmet(why, "the override of this key", "/v1/overrides"),
-        }
-    }
+    Tag::of(&Reply::of(&Shown::from(one)).body)
 }
 
 impl Put<'_> {
@@ -179,69 +162,55 @@ fn has_these_parts(rule: &str, key: &Named<'_>, engine: &Engine) -> Result<(), P
     }
 }
 
-fn refused(error: &OverrideError) -> Problem {
-    let status = match error {
-        OverrideError::NoSuchRule(_) => StatusCode::NOT_FOUND,
-        OverrideError::TooMany | OverrideError::TooLong { .. } => StatusCode::CONFLICT,
-        _ => StatusCode::BAD_REQUEST,
-    };
-    Problem::new(status, error.to_string())
-}
-
-#[derive(serde::Serialize)]
-struct List<'a> {
-    overrides: Vec<Tagged<'a>>,
-}
-
-/// An override with its tag.
-#[derive(serde::Serialize)]
-struct Tagged<'a> {
-    #[serde(flatten)]
-    one: Told<'a>,
-    etag: String,
-}
-
-impl<'a> Tagged<'a> {
-    fn new(one: &'a Override) -> Tagged<'a> {
-        Tagged { one: Told(one), etag: tag(one).to_string() }
+impl From<OverrideError> for Problem {
+    fn from(error: OverrideError) -> Problem {
+        let status = match error {
+            OverrideError::NoSuchRule(_) => StatusCode::NOT_FOUND,
+            OverrideError::TooMany | OverrideError::TooLong { .. } => StatusCode::CONFLICT,
+            _ => StatusCode::BAD_REQUEST,
+        };
+        Problem::new(status, error.to_string())
     }
 }
 
-/// An override that was put, and what is probably not meant so about it.
+/// An override as JSON.
 #[derive(serde::Serialize)]
-struct InForce<'a> {
-    #[serde(flatten)]
-    put: Tagged<'a>,
-    warnings: Vec<String>,
+struct Shown<'a> {
+    rule: &'a str,
+    key: Parts<'a, String>,
+    limit: Option<String>,
+    decision: Option<&'static str>,
+    until: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    etag: Option<String>,
+    /// What is probably not meant so about one that was put.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warnings: Option<Vec<String>>,
 }
 
-/// An override as JSON.
-struct Told<'a>(&'a Override);
-
-impl Serialize for Told<'_> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let Override { rule, key, instead, until } = self.0;
+impl<'a> From<&'a Override> for Shown<'a> {
+    fn from(one: &'a Override) -> Shown<'a> {
+        let Override { rule, key, instead, until } = one;
         let (limit, decision) = match instead {
             Instead::Limit(limit) => (Some(limit.to_string()), None),
             Instead::Allow => (None, Some("allow")),
             Instead::Deny => (None, Some("deny")),
         };
-        let mut map = to.serialize_map(None)?;
-        map.serialize_entry("rule", &**rule)?;
-        map.serialize_entry("key", &Parts(key))?;
-        map.serialize_entry("limit", &limit)?;
-        map.serialize_entry("decision", &decision)?;
-        map.serialize_entry("until", &date::written(*until))?;
-        map.end()
+        Shown {
+            rule,
+            key: Parts(key),
+            limit,
+            decision,
+            until: date::written(*until),
+            etag: None,
+            warnings: None,
+        }
     }
 }
 
-struct Parts<'a>(&'a [(String, String)]);
-
-impl Serialize for Parts<'_> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_map(self.0.iter().map(|(name, value)| (name, value)))
-    }
+/// An override with its tag.
+fn tagged(one: &Override) -> Shown<'_> {
+    Shown { etag: Some(tag(one).to_string()), ..one.into() }
 }
 
 struct Date;

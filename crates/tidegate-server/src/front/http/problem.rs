@@ -6,13 +6,13 @@ use hyper::StatusCode;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use serde::Serialize;
 
-use super::reply::{Kind, Reply};
+use super::reply::{PROBLEM, Reply};
 use super::service::CLOSE;
 
 /// A request that gets no answer but this.
 #[derive(Debug)]
 pub(super) struct Problem {
-    status: StatusCode,
+    pub(super) status: StatusCode,
     detail: Cow<'static, str>,
     field: Option<(HeaderName, HeaderValue)>,
     /// One more member of the object: its name, and JSON.
@@ -46,11 +46,6 @@ impl Problem {
         Problem { is_last: true, ..self }
     }
 
-    /// Whether it is the request that is wrong.
-    pub(super) fn is_of_the_caller(&self) -> bool {
-        self.status.is_client_error()
-    }
-
     /// What goes back; header fields of its own are added to these.
     pub(super) fn reply(self, headers: &mut HeaderMap) -> Reply {
         if self.is_last {
@@ -58,7 +53,7 @@ impl Problem {
         }
         let body = self.json();
         headers.extend(self.field);
-        Reply::new(self.status, Kind::Problem, body)
+        Reply::new(self.status, PROBLEM, body)
     }
 
     /// The bytes of a whole answer, for when hyper has given up.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::HeaderMap;
-use serde::Serialize;
 use serde_json::json;
 use tidegate_support::MAX_COMPLAINTS;
 use tokio::task::spawn_blocking;
@@ -16,20 +15,10 @@ use super::reply::Reply;
 use crate::engine::Engine;
 use crate::precondition::{Precondition, Tag};
 use crate::rules::{Changes, NotWritten};
-use crate::settings::SettingsError;
+use crate::settings::{Finding, SettingsError};
 
 /// The most errors that are told at a time.
 const MAX_ERRORS: usize = MAX_COMPLAINTS;
-
-/// One thing that is wrong with a text.
-#[derive(Serialize)]
-struct Wrong<'a> {
-    line: Option<usize>,
-    column: Option<usize>,
-    message: &'a str,
-    /// With the line of the text, and carets under the place.
-    shown: String,
-}
 
 /// Writes the file and puts its rules in force, by a thread that may wait for the disk.
 pub(super) async fn put(
@@ -41,7 +30,7 @@ pub(super) async fn put(
     let tag = Tag::of(&body);
     let written = spawn_blocking(move || {
         let text = std::str::from_utf8(&body).map_err(|error| no_text(&error))?;
-        engine.rules().write(text, engine.settings(), &named).map_err(|error| not_written(error, &engine))
+        engine.rules.write(text, &engine.settings, &named).map_err(|error| not_written(error, &engine))
     });
     let failed = |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the file was not written; try again");
     let Changes { differences, warnings } = written.await.map_err(failed)??;
@@ -63,7 +52,7 @@ fn not_written(error: NotWritten, engine: &Engine) -> Problem {
         ),
         NotWritten::Unmet(why) => unmet(why, "the text of the rules in force", "/v1/rules"),
         NotWritten::Changed => {
-            let file = engine.rules().file().unwrap_or_default();
+            let file = engine.rules.file().unwrap_or_default();
             let detail = format!(
                 "{file}: has another text than the rules in force: somebody has changed it and it was not read yet, or \
                  does not hold (/v1/rules says so in status); look at it and try again, or send If-Match: * to write over it"
@@ -71,7 +60,7 @@ fn not_written(error: NotWritten, engine: &Engine) -> Problem {
             Problem::new(StatusCode::CONFLICT, detail)
         }
         NotWritten::Io(error) => {
-            let file = engine.rules().file().unwrap_or_default();
+            let file = engine.rules.file().unwrap_or_default();
             let detail = format!(
                 "{file}: cannot be written: {error}; let the server's user write it and its folder, or change it by hand"
             );
@@ -83,16 +72,9 @@ fn not_written(error: NotWritten, engine: &Engine) -> Problem {
 /// Everything that is wrong with the text, each with its place.
 fn rejected(error: &SettingsError) -> Problem {
     let (file, complaints) = error.complaints();
-    let errors: Vec<_> = complaints
-        .iter()
-        .zip(error.each())
-        .take(MAX_ERRORS)
-        .map(|(complaint, shown)| {
-            let place = file.and_then(|file| complaint.place(&file.text));
-            let (line, column) = place.map(|place| (place.line, place.column)).unzip();
-            Wrong { line, column, message: &complaint.what, shown }
-        })
-        .collect();
+    let text = file.map_or("", |file| &file.text);
+    let all = complaints.iter().zip(error.each()).take(MAX_ERRORS);
+    let errors: Vec<_> = all.map(|(complaint, shown)| Finding::new(complaint, text, Some(shown))).collect();
     let count = complaints.len();
     let what = match count {
         1 => "1 thing is".to_owned(),

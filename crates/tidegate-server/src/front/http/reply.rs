@@ -18,28 +18,25 @@ pub(super) type Response = hyper::Response<Body>;
 #[derive(Debug)]
 pub(super) struct Reply {
     pub(super) status: StatusCode,
-    pub(super) kind: Kind,
+    pub(super) kind: &'static str,
     pub(super) body: Bytes,
     /// The places in flight of which it tells.
     pub(super) permits: Vec<Permits>,
 }
 
-/// What a body is.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Kind {
-    Json,
-    Problem,
-    Metrics,
-    Toml,
-}
+/// What a body is, as `Content-Type` has it.
+pub(super) const JSON: &str = "application/json";
+pub(super) const PROBLEM: &str = "application/problem+json";
+pub(super) const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
+pub(super) const TOML: &str = "application/toml";
 
 impl Reply {
     /// That all is well, in JSON.
     pub(super) fn json(body: impl Into<Bytes>) -> Reply {
-        Reply::new(StatusCode::OK, Kind::Json, body)
+        Reply::new(StatusCode::OK, JSON, body)
     }
 
-    pub(super) fn new(status: StatusCode, kind: Kind, body: impl Into<Bytes>) -> Reply {
+    pub(super) fn new(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Reply {
         Reply { status, kind, body: body.into(), permits: Vec::new() }
     }
 
@@ -56,22 +53,11 @@ impl Reply {
     /// With these header fields, and the one that says what the body is.
     #[inline]
     pub(super) fn response(self, mut headers: HeaderMap) -> Response {
-        headers.insert(header::CONTENT_TYPE, self.kind.content_type());
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(self.kind));
         let mut response = Response::new(Body::new(self.body));
         *response.status_mut() = self.status;
         *response.headers_mut() = headers;
         response
-    }
-}
-
-impl Kind {
-    fn content_type(self) -> HeaderValue {
-        HeaderValue::from_static(match self {
-            Kind::Json => "application/json",
-            Kind::Problem => "application/problem+json",
-            Kind::Metrics => "text/plain; version=0.0.4; charset=utf-8",
-            Kind::Toml => "application/toml",
-        })
     }
 }
 

@@ -43,8 +43,7 @@ pub(super) enum Content {
 
 impl Route {
     /// All paths there are; the document of the interface lists them as well.
-    #[cfg(test)]
-    pub(super) const ALL: [(Route, &str); 16] = [
+    const ALL: [(Route, &str); 16] = [
         (Route::Take, "/v1/take"),
         (Route::Peek, "/v1/peek"),
         (Route::Adjust, "/v1/adjust"),
@@ -66,25 +65,7 @@ impl Route {
     /// What is at a path.
     #[inline]
     pub(super) fn of(path: &str) -> Option<Route> {
-        Some(match path {
-            "/v1/take" => Route::Take,
-            "/v1/peek" => Route::Peek,
-            "/v1/adjust" => Route::Adjust,
-            "/v1/reset" => Route::Reset,
-            "/v1/release" => Route::Release,
-            "/v1/renew" => Route::Renew,
-            "/v1/admit" => Route::Admit,
-            "/v1/admit/batch" => Route::AdmitBatch,
-            "/v1/explain" => Route::Explain,
-            "/v1/top" => Route::Top,
-            "/v1/rules" => Route::Rules,
-            "/v1/overrides" => Route::Overrides,
-            "/livez" => Route::Live,
-            "/readyz" => Route::Ready,
-            "/metrics" => Route::Metrics,
-            "/openapi.json" => Route::OpenApi,
-            _ => return None,
-        })
+        Route::ALL.iter().find(|(_, known)| *known == path).map(|(route, _)| *route)
     }
 
     /// What is done at its path by a method, if anything.
@@ -121,27 +102,11 @@ impl Route {
         }
     }
 
-    /// Whether its answer may take a while: a remote store is asked, or others come in between.
+    /// Whether its answer may take a while: a remote store is asked, as what comes in JSON is about states, or others come
+    /// in between.
     #[inline]
     pub(super) fn is_awaited(self, engine: &Engine) -> bool {
-        self == Route::AdmitBatch || (self.asks_the_store() && !engine.answers_at_once())
-    }
-
-    /// Whether its answer depends on states, which may be remote.
-    #[inline]
-    fn asks_the_store(self) -> bool {
-        matches!(
-            self,
-            Route::Take
-                | Route::Peek
-                | Route::Adjust
-                | Route::Reset
-                | Route::Release
-                | Route::Renew
-                | Route::Admit
-                | Route::AdmitBatch
-                | Route::Explain
-        )
+        self == Route::AdmitBatch || (self.content() == Content::Json && !engine.answers_at_once())
     }
 
     /// The longest body that it takes.

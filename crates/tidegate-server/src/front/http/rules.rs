@@ -11,9 +11,10 @@ use tidegate_support::ceil_ms;
 
 use super::keeper::tag_reply;
 use super::problem::Problem;
-use super::reply::{Kind, Reply};
+use super::reply::{Reply, TOML};
 use crate::engine::Engine;
 use crate::explained::{decision, mode};
+use crate::rules::Status;
 
 #[derive(Serialize)]
 struct Page<'a> {
@@ -42,7 +43,8 @@ struct OfRule<'a> {
     ipv4_prefix: Option<u8>,
     ipv6_prefix: Option<u8>,
     schedule: Vec<Window>,
-    counts: Counts,
+    #[serde(with = "Counts")]
+    counts: RuleCounts,
 }
 
 #[derive(Serialize)]
@@ -55,6 +57,7 @@ struct Window {
 }
 
 #[derive(Serialize)]
+#[serde(remote = "RuleCounts")]
 struct Counts {
     allowed: u64,
     denied: u64,
@@ -66,12 +69,15 @@ struct Counts {
     /// Of a rule that is only measured: requests about which it was not asked, as the store did not answer.
     unmeasured: u64,
     /// How many of these while it was not obeyed.
-    shadow: InShadow,
+    #[serde(with = "InShadow")]
+    shadow: ShadowCounts,
     /// How many of these were decided without the store, as it did not answer.
-    without_store: Without,
+    #[serde(with = "Without")]
+    without_store: WithoutStore,
 }
 
 #[derive(Serialize)]
+#[serde(remote = "WithoutStore")]
 struct Without {
     local_allowed: u64,
     local_denied: u64,
@@ -81,6 +87,7 @@ struct Without {
 }
 
 #[derive(Serialize)]
+#[serde(remote = "ShadowCounts")]
 struct InShadow {
     allowed: u64,
     denied: u64,
@@ -98,24 +105,14 @@ struct Zone<'a> {
     bytes_in_use: usize,
 }
 
-/// What came of reading the file again.
-#[derive(Serialize)]
-struct Status {
-    replaced: u64,
-    rejected: u64,
-    wrong: Option<String>,
-}
-
 /// The rules in force, and what was counted for each.
 pub(super) fn list(headers: &mut HeaderMap, engine: &Engine) -> Reply {
-    tag_reply(headers, engine.rules().tag());
+    tag_reply(headers, engine.rules.tag());
     let counts = engine.gate().counts();
     let rules = counts.iter().map(|(rule, counted)| {
         let base = rule.candidate_for().and_then(|base| counts.get(base));
         OfRule::new(rule, base.map(|(base, _)| base.name()), *counted)
     });
-    let status = engine.rules().status();
-    let status = Status { replaced: status.replaced, rejected: status.rejected, wrong: status.wrong };
     engine.gate().with_policy(|policy| {
         let sizes: HashMap<_, _> =
             engine.gate().zones().into_iter().map(|(name, zone)| (name, zone.bytes())).collect();
@@ -124,10 +121,10 @@ pub(super) fn list(headers: &mut HeaderMap, engine: &Engine) -> Reply {
             Zone { name, bytes: *bytes, bytes_in_use }
         });
         Reply::of(&Page {
-            file: engine.rules().file(),
+            file: engine.rules.file(),
             rules: rules.collect(),
             zones: zones.collect(),
-            status,
+            status: engine.rules.status(),
         })
     })
 }
@@ -170,7 +167,7 @@ impl<'a> OfRule<'a> {
             ipv4_prefix: limit.map(|_| rule.grouping().ipv4_bits),
             ipv6_prefix: limit.map(|_| rule.grouping().ipv6_bits),
             schedule: rule.schedule().map(Window::from).collect(),
-            counts: counts.into(),
+            counts,
         }
     }
 }
@@ -182,44 +179,13 @@ impl From<Scheduled<'_>> for Window {
     }
 }
 
-impl From<RuleCounts> for Counts {
-    fn from(counts: RuleCounts) -> Counts {
-        Counts {
-            allowed: counts.allowed,
-            denied: counts.denied,
-            impossible: counts.impossible,
-            store_full: counts.store_full,
-            near: counts.near,
-            looser: counts.looser,
-            stricter: counts.stricter,
-            unmeasured: counts.unmeasured,
-            shadow: counts.shadow.into(),
-            without_store: counts.without_store.into(),
-        }
-    }
-}
-
-impl From<WithoutStore> for Without {
-    fn from(counts: WithoutStore) -> Without {
-        let WithoutStore { local_allowed, local_denied, open, open_denied, closed } = counts;
-        Without { local_allowed, local_denied, open, open_denied, closed }
-    }
-}
-
-impl From<ShadowCounts> for InShadow {
-    fn from(counts: ShadowCounts) -> InShadow {
-        let ShadowCounts { allowed, denied, impossible, store_full, near } = counts;
-        InShadow { allowed, denied, impossible, store_full, near }
-    }
-}
-
 /// The file as it is in force.
 pub(super) fn text(headers: &mut HeaderMap, engine: &Engine) -> Result<Reply, Problem> {
-    tag_reply(headers, engine.rules().tag());
-    let text = engine.rules().text().ok_or_else(|| {
+    tag_reply(headers, engine.rules.tag());
+    let text = engine.rules.text().ok_or_else(|| {
         let detail =
             "the rules come from no file; start the server with --config FILE, or ask for application/json";
         Problem::new(StatusCode::NOT_FOUND, detail)
     })?;
-    Ok(Reply::new(StatusCode::OK, Kind::Toml, text))
+    Ok(Reply::new(StatusCode::OK, TOML, text))
 }

@@ -8,15 +8,15 @@ use hyper::{Request, StatusCode, Uri};
 use tidegate_support::at_once;
 
 use super::link::Link;
-use super::media::{is_said, wants_text};
 use super::problem::Problem;
 use super::reply::{Reply, Response};
 use super::route::{Content, Route};
 use super::{
-    TOO_MANY_DETAIL, admit, batch, body, explain, host, keeper, metrics, overrides, ready, rules, top, verbs,
+    TOO_MANY_DETAIL, admit, batch, body, host, keeper, metrics, overrides, ready, rules, top, verbs,
 };
 use crate::engine::Engine;
 use crate::front::Scope;
+use crate::permit::Lease;
 use crate::precondition::Precondition;
 
 /// The longest URI, in bytes.
@@ -25,6 +25,18 @@ pub(super) const MAX_URI_BYTES: usize = 2 << 10;
 const MAX_FIELDS: usize = 64;
 
 pub(super) const CLOSE: HeaderValue = HeaderValue::from_static("close");
+
+/// What changes something for others is not for everybody who happens to be on this machine.
+const NO_TOKEN: &str = "this changes what holds for others, and the server has no token to know who may; \
+    start it with TIDEGATE_TOKEN or --token-file";
+/// A page of somebody else's can have its name lead to this machine, and a browser would let it read our answers.
+const OTHER_HOST: &str = "this server has no token, so it is asked by its address or as localhost only, and Host says \
+    something else; use the address, or start the server with TIDEGATE_TOKEN or --token-file";
+const UNAUTHENTICATED: &str = "this server has a token; send it as Authorization: Bearer TOKEN";
+const NO_JSON: &str =
+    "the body has to be JSON and to say so; send content-type: application/json (curl does with --json)";
+const NO_TOML: &str = "the body has to be TOML and to say so; send content-type: application/toml \
+    (curl does with -H 'content-type: application/toml')";
 
 /// The document of this interface.
 pub(super) const OPENAPI: &str = include_str!("openapi.json");
@@ -58,7 +70,7 @@ pub(super) async fn answer(request: Request<Incoming>, link: &Link) -> Response 
         }),
     };
     let mut reply = replied.unwrap_or_else(|problem| {
-        meter.bad_requests.add(u64::from(problem.is_of_the_caller()));
+        meter.bad_requests.add(u64::from(problem.status.is_client_error()));
         problem.reply(&mut headers)
     });
     if link.post.engine.is_stopping() || link.serves_one_request() {
@@ -122,19 +134,22 @@ fn admitted(head: &Parts, link: &Link) -> Result<Route, Problem> {
     let place = Route::of(path).ok_or_else(|| no_such_route(path))?;
     let route = place.by(&head.method).ok_or_else(|| not_taken(place, head))?;
     if route.is_of_the_keeper() && engine.token().is_none() {
-        return Err(no_token());
+        return Err(Problem::new(StatusCode::FORBIDDEN, NO_TOKEN));
     }
     if route.is_guarded() && engine.token().is_none() && !host::is_of_this_machine(head) {
-        return Err(other_host());
+        return Err(Problem::new(StatusCode::FORBIDDEN, OTHER_HOST));
     }
     if route.is_guarded() && !knows_token(head, engine) {
-        let detail = "this server has a token; send it as Authorization: Bearer TOKEN";
-        let problem = Problem::new(StatusCode::UNAUTHORIZED, detail);
+        let problem = Problem::new(StatusCode::UNAUTHORIZED, UNAUTHENTICATED);
         return Err(problem.with(header::WWW_AUTHENTICATE, "Bearer realm=\"tidegate\""));
     }
     match route.content() {
-        Content::Json if !is_said(head, b"application/json") => Err(no_json()),
-        Content::Toml if !is_said(head, b"application/toml") => Err(no_toml()),
+        Content::Json if !is_said(head, b"application/json") => {
+            Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, NO_JSON))
+        }
+        Content::Toml if !is_said(head, b"application/toml") => {
+            Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, NO_TOML))
+        }
         Content::None if route == Route::Rules && wants_text(head) => Ok(Route::RulesText),
         Content::None if route == Route::Ready && is_welcome(head, engine) => Ok(Route::ReadyInDetail),
         _ => Ok(route),
@@ -176,36 +191,6 @@ fn not_taken(place: Route, head: &Parts) -> Problem {
     Problem::new(StatusCode::METHOD_NOT_ALLOWED, detail).with(header::ALLOW, place.methods())
 }
 
-/// What changes something for others is not for everybody who happens to be on this machine.
-#[cold]
-fn no_token() -> Problem {
-    let detail = "this changes what holds for others, and the server has no token to know who may; \
-                  start it with TIDEGATE_TOKEN or --token-file";
-    Problem::new(StatusCode::FORBIDDEN, detail)
-}
-
-/// A page of somebody else's can have its name lead to this machine, and a browser would let it read our answers.
-#[cold]
-fn other_host() -> Problem {
-    let detail = "this server has no token, so it is asked by its address or as localhost only, and Host says something \
-                  else; use the address, or start the server with TIDEGATE_TOKEN or --token-file";
-    Problem::new(StatusCode::FORBIDDEN, detail)
-}
-
-#[cold]
-fn no_json() -> Problem {
-    let detail =
-        "the body has to be JSON and to say so; send content-type: application/json (curl does with --json)";
-    Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail)
-}
-
-#[cold]
-fn no_toml() -> Problem {
-    let detail = "the body has to be TOML and to say so; send content-type: application/toml \
-                  (curl does with -H 'content-type: application/toml')";
-    Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail)
-}
-
 #[cold]
 fn no_such_route(path: &str) -> Problem {
     let detail = format!("there is nothing at {path}; /openapi.json lists what there is");
@@ -241,11 +226,11 @@ async fn reply_to(route: Route, body: &[u8], headers: &mut HeaderMap, link: &Lin
         Route::Peek => verbs::peek(body, headers, engine).await,
         Route::Adjust => verbs::adjust(body, engine).await,
         Route::Reset => verbs::reset(body, engine).await,
-        Route::Release => verbs::release(body, engine).await,
-        Route::Renew => verbs::renew(body, engine).await,
+        Route::Release => verbs::lease(body, Lease::Release, engine).await,
+        Route::Renew => verbs::lease(body, Lease::Renew, engine).await,
         Route::Admit => admit::admit(body, headers, engine).await,
         Route::AdmitBatch => batch::admit(body, headers, engine).await,
-        Route::Explain => explain::explain(body, engine).await,
+        Route::Explain => admit::explain(body, engine).await,
         Route::Top => top::top(body, engine),
         Route::Rules => Ok(rules::list(headers, engine)),
         Route::RulesText => rules::text(headers, engine),
@@ -254,4 +239,36 @@ async fn reply_to(route: Route, body: &[u8], headers: &mut HeaderMap, link: &Lin
             unreachable!("what changes something has conditions, and is made by the keeper")
         }
     }
+}
+
+/// Whether the body is of this type. A page of somebody else's cannot have a browser send what we take without
+/// asking us first.
+#[inline]
+fn is_said(head: &Parts, kind: &[u8]) -> bool {
+    head.headers.get(header::CONTENT_TYPE).is_some_and(|said| is_of_type(said.as_bytes(), kind))
+}
+
+#[inline]
+fn is_of_type(said: &[u8], kind: &[u8]) -> bool {
+    said.split_at_checked(kind.len()).is_some_and(|(said, rest)| {
+        said.eq_ignore_ascii_case(kind) && matches!(rest.trim_ascii_start().first(), None | Some(b';'))
+    })
+}
+
+/// Whether the text of a file is preferred to JSON: whichever is named first.
+fn wants_text(head: &Parts) -> bool {
+    const KINDS: [(&[u8], bool); 5] = [
+        (b"application/toml", true),
+        (b"text/plain", true),
+        (b"application/json", false),
+        (b"application/*", false),
+        (b"*/*", false),
+    ];
+    let fields = head.headers.get_all(header::ACCEPT).into_iter();
+    let mut said = fields.flat_map(|field| field.as_bytes().split(|byte| *byte == b','));
+    let first = said.find_map(|said| {
+        let known = KINDS.iter().find(|(kind, _)| is_of_type(said.trim_ascii(), kind));
+        known.map(|(_, is_text)| *is_text)
+    });
+    first.unwrap_or(false)
 }

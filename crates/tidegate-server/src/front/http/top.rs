@@ -1,6 +1,7 @@
 //! `/v1/top`: the keys that were refused most.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use hyper::StatusCode;
 use serde::Serialize;
@@ -15,11 +16,6 @@ use crate::engine::Engine;
 pub(super) const MAX_KEYS: usize = 100;
 /// How many are told unless said.
 const USUAL_KEYS: usize = 10;
-
-#[derive(Serialize)]
-struct Top {
-    keys: Vec<Key>,
-}
 
 #[derive(Serialize)]
 struct Key {
@@ -48,8 +44,10 @@ pub(super) fn top(query: &[u8], engine: &Engine) -> Result<Reply, Problem> {
         let detail = format!("rule {rule:?}: there is no rule of this name; /v1/rules lists those in force");
         return Err(Problem::new(StatusCode::NOT_FOUND, detail));
     }
-    let keys = gate.top(asked.rule.as_deref(), asked.keys).into_iter().map(Key::from).collect();
-    Ok(Reply::of(&Top { keys }))
+    let keys = gate.top(asked.rule.as_deref(), asked.keys).into_iter();
+    let keys =
+        keys.map(|Heavy { rule, key, asked, refused, error, .. }| Key { rule, key, asked, refused, error });
+    Ok(Reply::of(&BTreeMap::from([("keys", keys.collect::<Vec<_>>())])))
 }
 
 impl<'a> Asked<'a> {
@@ -81,13 +79,6 @@ fn decoded(value: &str) -> Option<Cow<'_, str>> {
     match decoded_query(value.as_bytes()) {
         Cow::Borrowed(_) => Some(Cow::Borrowed(value)),
         Cow::Owned(bytes) => String::from_utf8(bytes).ok().map(Cow::Owned),
-    }
-}
-
-impl From<Heavy> for Key {
-    fn from(heavy: Heavy) -> Key {
-        let Heavy { rule, key, asked, refused, error, .. } = heavy;
-        Key { rule, key, asked, refused, error }
     }
 }
 

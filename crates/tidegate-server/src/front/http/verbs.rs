@@ -1,19 +1,19 @@
 //! The verbs of a store, asked over HTTP.
 
 use hyper::StatusCode;
-use hyper::header::{self, HeaderMap, HeaderValue};
+use hyper::header::{self, HeaderMap};
 use tidegate::{DecidedBy, Decision, Key, StoreError};
 use tidegate_support::{LimitStatus, PolicyHeader, put_fields_on};
 
-use super::admit::unavailable;
+use super::admit::NO_STORE;
 use super::fields::{self, Refused};
 use super::json::{self, Adjust, OfPermit, Reset, Take};
 use super::limits::{self, ADHOC, Known};
 use super::problem::Problem;
-use super::reply::{self, Kind, Reply};
+use super::reply::{self, PROBLEM, Reply};
 use crate::answer;
 use crate::engine::{Decided, Engine, not_available};
-use crate::permit::Permits;
+use crate::permit::{Lease, Permits};
 use crate::worker::Post;
 
 /// Decides, and spends if allowed.
@@ -21,10 +21,9 @@ pub(super) async fn take(body: &[u8], headers: &mut HeaderMap, post: &Post) -> R
     let asked: Take<'_> = json::read(body)?;
     let (key, ask) = (json::key(&asked.key)?, asked.ask());
     let known = limits::known(&post.engine, &asked.limit)?;
-    let decided = post.engine.take(key.as_bytes(), &known.limit, ask).await;
-    let decided = decided.map_err(|error| unavailable(&error))?;
+    let decided = post.engine.take(key.as_bytes(), &known.limit, ask).await?;
     post.meter().decided(&decided.decision);
-    let dialect = post.engine.settings().headers;
+    let dialect = post.engine.settings.headers;
     Ok(reply::written(|out| {
         let Decided { decision, by } = decided;
         // Where nothing counts there is no remaining quota to report; a denial has its reason all the same.
@@ -37,10 +36,10 @@ pub(super) async fn take(body: &[u8], headers: &mut HeaderMap, post: &Post) -> R
             fields::put_object(out, decided.into(), permits.as_ref());
             return Reply::json(out.split().freeze()).telling(permits);
         }
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        headers.insert(header::CACHE_CONTROL, NO_STORE);
         let cost = ask.cost.get();
         fields::put_refusal(out, Refused { rule: None, decision, limit, cost, decided_by: by });
-        Reply::new(StatusCode::TOO_MANY_REQUESTS, Kind::Problem, out.split().freeze())
+        Reply::new(StatusCode::TOO_MANY_REQUESTS, PROBLEM, out.split().freeze())
     }))
 }
 
@@ -55,9 +54,9 @@ pub(super) async fn peek(body: &[u8], headers: &mut HeaderMap, engine: &Engine) 
     let asked: Take<'_> = json::read(body)?;
     let key = Key::new(json::key(&asked.key)?);
     let known = limits::known(engine, &asked.limit)?;
-    let decided = engine.peek(&key, &known.limit, asked.ask()).await.map_err(|error| unavailable(&error))?;
+    let decided = engine.peek(&key, &known.limit, asked.ask()).await?;
     Ok(reply::written(|out| {
-        put_fields_on(out, headers, engine.settings().headers, status(&known, &decided.decision));
+        put_fields_on(out, headers, engine.settings.headers, status(&known, &decided.decision));
         // It was not refused: it was only looked at.
         headers.remove(header::RETRY_AFTER);
         fields::put_object(out, decided.into(), None);
@@ -70,8 +69,7 @@ pub(super) async fn adjust(body: &[u8], engine: &Engine) -> Result<Reply, Proble
     let asked: Adjust<'_> = json::read(body)?;
     let key = Key::new(json::key(&asked.key)?);
     let known = limits::known(engine, &asked.limit)?;
-    let adjusted = engine.adjust(&key, &known.limit, asked.amount.0).await;
-    let (adjusted, left) = adjusted.map_err(|error| unavailable(&error))?;
+    let (adjusted, left) = engine.adjust(&key, &known.limit, asked.amount.0).await?;
     Ok(reply::written(|out| {
         out.extend_from_slice(b"{\"adjusted\":\"");
         out.extend_from_slice(answer::adjusted(adjusted).as_bytes());
@@ -87,31 +85,28 @@ pub(super) async fn reset(body: &[u8], engine: &Engine) -> Result<Reply, Problem
     let asked: Reset<'_> = json::read_like(r#"{"key":"ana"}"#, body)?;
     let key = Key::new(json::key(&asked.key)?);
     let reset = match &asked.limit {
-        Some(text) => engine.reset_limit(&key, &limits::known(engine, text)?.limit).await,
+        Some(text) => engine.store.reset_limit(limits::known(engine, text)?.limit.subject(&key)).await,
         None => engine.reset(&key).await,
     };
-    reset.map(|reset| word("reset", reset)).map_err(|error| not_reset(&error))
+    reset.map(|reset| word("reset", reset)).map_err(not_reset)
 }
 
 /// The problem of a key that was not forgotten: the store did not answer, or not all limits are listed.
-fn not_reset(error: &StoreError) -> Problem {
+fn not_reset(error: StoreError) -> Problem {
     if error.is_unfit() {
-        let detail = format!("{}; add \"limit\" to the request", not_available(error));
+        let detail = format!("{}; add \"limit\" to the request", not_available(&error));
         return Problem::new(StatusCode::CONFLICT, detail);
     }
-    unavailable(error)
+    error.into()
 }
 
-/// Gives a place in flight back.
-pub(super) async fn release(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
-    let released = permits(body)?.release(engine).await;
-    released.map(|released| word("released", released)).map_err(|error| unavailable(&error))
-}
-
-/// Starts a lease anew.
-pub(super) async fn renew(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
-    let renewed = permits(body)?.renew(engine).await;
-    renewed.map(|renewed| word("renewed", renewed)).map_err(|error| unavailable(&error))
+/// Gives places in flight back, or starts their leases anew.
+pub(super) async fn lease(body: &[u8], lease: Lease, engine: &Engine) -> Result<Reply, Problem> {
+    let name = match lease {
+        Lease::Release => "released",
+        Lease::Renew => "renewed",
+    };
+    Ok(word(name, permits(body)?.change(lease, engine).await?))
 }
 
 fn permits(body: &[u8]) -> Result<Permits, Problem> {

@@ -1,9 +1,8 @@
 //! `INFO` and `CONFIG`: what clients and people want to know about the server.
 
-use std::fmt::Write as _;
-
 use super::reply::echo;
 use super::session::{Call, Refused};
+use crate::meter::{Count, Meter};
 
 /// The version of Redis whose clients find what they look for.
 const REDIS_VERSION: &str = "7.0.0";
@@ -11,44 +10,31 @@ const REDIS_VERSION: &str = "7.0.0";
 /// `INFO [section…]`: always everything, which is little.
 pub(super) fn info(call: &mut Call<'_, '_>) -> Refused {
     let engine = &call.post.engine;
-    let (meters, zone) = (engine.meters(), engine.zone().counts());
-    let port = engine.settings().resp.map_or(0, |address| address.port());
-    let opened = meters.sum(|meter| &meter.resp_connections) + meters.sum(|meter| &meter.http_connections);
+    let sum = |which: fn(&Meter) -> &Count| engine.meters.sum(which);
+    let opened = sum(|meter| &meter.resp_connections) + sum(|meter| &meter.http_connections);
     // Threads count while this adds up: one may have closed what another had not yet seen opened.
-    let open = opened.saturating_sub(meters.sum(|meter| &meter.closed));
-    let lines: [(&str, String); 20] = [
-        ("# Server", String::new()),
-        ("redis_version", REDIS_VERSION.to_owned()),
-        ("tidegate_version", env!("CARGO_PKG_VERSION").to_owned()),
-        ("redis_mode", "standalone".to_owned()),
-        ("process_id", std::process::id().to_string()),
-        ("tcp_port", port.to_string()),
-        ("uptime_in_seconds", engine.uptime().as_secs().to_string()),
-        ("# Clients", String::new()),
-        ("connected_clients", open.to_string()),
-        ("maxclients", engine.settings().bounds.max_connections.to_string()),
-        ("# Persistence", String::new()),
-        ("loading", "0".to_owned()),
-        ("# Stats", String::new()),
-        ("total_commands_processed", meters.sum(|meter| &meter.resp_commands).to_string()),
-        ("tidegate_allowed", meters.sum(|meter| &meter.allowed).to_string()),
-        ("tidegate_denied", meters.sum(|meter| &meter.denied).to_string()),
-        ("tidegate_zone_cells", zone.cells.to_string()),
-        ("tidegate_zone_live", zone.live.to_string()),
-        ("# Replication", String::new()),
-        ("role", "master".to_owned()),
-    ];
-    let mut text = String::new();
-    for (name, value) in &lines {
-        let wrote = if name.starts_with('#') {
-            write!(text, "{name}\r\n")
-        } else {
-            write!(text, "{name}:{value}\r\n")
-        };
-        wrote.expect("a string takes everything");
-    }
+    let open = opened.saturating_sub(sum(|meter| &meter.closed));
+    let (zone, version) = (engine.zone.counts(), env!("CARGO_PKG_VERSION"));
+    let text = format!(
+        "# Server\r\nredis_version:{REDIS_VERSION}\r\ntidegate_version:{version}\r\nredis_mode:standalone\r\n\
+         process_id:{process}\r\ntcp_port:{port}\r\nuptime_in_seconds:{uptime}\r\n\
+         # Clients\r\nconnected_clients:{open}\r\nmaxclients:{most}\r\n\
+         # Persistence\r\nloading:0\r\n\
+         # Stats\r\ntotal_commands_processed:{commands}\r\ntidegate_allowed:{allowed}\r\ntidegate_denied:{denied}\r\n\
+         tidegate_zone_cells:{cells}\r\ntidegate_zone_live:{live}\r\n\
+         # Replication\r\nrole:master\r\n",
+        process = std::process::id(),
+        port = engine.settings.resp.map_or(0, |address| address.port()),
+        uptime = engine.uptime().as_secs(),
+        most = engine.settings.bounds.max_connections,
+        commands = sum(|meter| &meter.resp_commands),
+        allowed = sum(|meter| &meter.allowed),
+        denied = sum(|meter| &meter.denied),
+        cells = zone.cells,
+        live = zone.live,
+    );
     call.replies.bulk(text.as_bytes());
-    call.session.pause();
+    call.session.pauses = true;
     Ok(())
 }
 
@@ -61,8 +47,8 @@ pub(super) fn config(call: &mut Call<'_, '_>) -> Refused {
             echo(&subcommand.to_ascii_uppercase())
         ));
     }
-    let most = call.post.engine.settings().bounds.max_connections.to_string();
-    let idle = call.post.engine.settings().bounds.idle.as_secs().to_string();
+    let most = call.post.engine.settings.bounds.max_connections.to_string();
+    let idle = call.post.engine.settings.bounds.idle.as_secs().to_string();
     let known = [
         ("appendonly", "no"),
         ("maxclients", &most),

@@ -7,14 +7,12 @@ use tidegate::Cost;
 use tidegate_rules::Attributes;
 
 use super::ask::unsigned;
-use super::command::Command;
 use super::fields;
-use super::later::{Reply, written};
+use super::later::Way;
 use super::parse::Words;
 use super::reply::echo;
 use super::session::{Call, Refused};
 use crate::attribute::{self, Wrong};
-use crate::engine::not_available;
 use crate::settings::{MAX_ATTRIBUTES, MAX_KEY_BYTES};
 
 /// `TG.ADMIT [COST n] [PATIENCE ms] attribute value …`
@@ -22,7 +20,7 @@ pub(super) fn admit(call: &mut Call<'_, '_>) -> Refused {
     let mut attributes: Attributes<'_> = mem::take(call.attributes);
     read(call.words, &mut attributes)?;
     // Nothing has to outlive this call if the answer is there.
-    if let Some(admission) = call.post.engine.rules().admit_at_once(&attributes) {
+    if let Some(admission) = call.post.engine.rules.admit_at_once(&attributes) {
         let permits = fields::admission(&mut call.replies, &admission);
         call.session.untold.note(permits, &call.post.engine);
         *call.attributes = attributes.cleared();
@@ -35,16 +33,11 @@ pub(super) fn admit(call: &mut Call<'_, '_>) -> Refused {
 /// Asks a remote store.
 #[cold]
 fn admit_later(call: &mut Call<'_, '_>, attributes: Attributes<'static>) {
-    let (post, protocol) = (call.post.clone(), call.session.protocol);
-    call.answer_when_known(Command::Admit, async move {
-        let admitted = post.engine.rules().admit(&attributes).await;
-        let mut permits = None;
-        let bytes = written(protocol, |replies| match &admitted {
-            Ok(admission) => permits = fields::admission(replies, admission),
-            Err(error) => replies.error(&format!("ERR {}", not_available(error))),
-        });
-        Reply::telling(bytes, permits, &post.engine)
-    });
+    call.ask(
+        Way::Together,
+        |post| async move { post.engine.rules.admit(&attributes).await },
+        |replies, admission| fields::admission(replies, &admission),
+    );
 }
 
 /// Reads options and attributes behind the name of the command.

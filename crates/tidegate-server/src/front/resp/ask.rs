@@ -3,17 +3,16 @@
 use tidegate::{Adjustment, Ask, Cost, Key, PreparedLimit, StoreError};
 use tokio::task::yield_now;
 
-use super::command::Command;
 use super::fields::{adjusted, decided};
-use super::later::written;
+use super::later::{Way, written};
 use super::parse::Words;
-use super::reply::{Protocol, Replies, echo};
+use super::reply::{Replies, echo};
 use super::session::{Call, Refused};
 use super::stretch::STRETCH_KEYS;
 use super::takes::Style;
 use super::throttle::too_long;
 use crate::engine::not_available;
-use crate::permit::Permits;
+use crate::permit::{Lease, Permits};
 use crate::settings::MAX_KEY_BYTES;
 
 /// A key, a limit's text, and what is wanted, as they were written.
@@ -45,14 +44,16 @@ pub(super) fn take(call: &mut Call<'_, '_>) -> Refused {
 pub(super) fn peek(call: &mut Call<'_, '_>) -> Refused {
     let asked = only(call)?;
     let limit = limit_of(call, asked.text)?;
-    let (post, protocol) = (call.post.clone(), call.session.protocol);
-    let (key, ask) = (asked.key.to_vec(), asked.ask);
-    call.answer_when_known(Command::Peek, async move {
-        let looked = post.engine.peek(&Key::new(&key), &limit, ask).await;
-        told(protocol, looked, |replies, looked| {
-            decided(replies, &looked, limit.limit(), &key);
-        })
-    });
+    let (key, ask, of) = (asked.key.to_vec(), asked.ask, *limit.limit());
+    let looked_at = Key::new(&key);
+    call.ask(
+        Way::Alone,
+        move |post| async move { post.engine.peek(&looked_at, &limit, ask).await },
+        move |replies, looked| {
+            decided(replies, &looked, &of, &key);
+            None
+        },
+    );
     Ok(())
 }
 
@@ -68,36 +69,22 @@ pub(super) fn adjust(call: &mut Call<'_, '_>) -> Refused {
         |_| "ERR adjusting by 0 changes nothing; a positive number charges, a negative one gives back",
     )?;
     let adjustment = if gives_back { Adjustment::Refund(cost) } else { Adjustment::Charge(cost) };
-    let limit = limit_of(call, text)?;
-    let (post, protocol, key) = (call.post.clone(), call.session.protocol, Key::new(key));
-    call.answer_when_known(Command::Adjust, async move {
-        let went = post.engine.adjust(&key, &limit, adjustment).await;
-        told(protocol, went, |replies, (went, left)| {
+    let (limit, key) = (limit_of(call, text)?, Key::new(key));
+    call.ask(
+        Way::Alone,
+        move |post| async move { post.engine.adjust(&key, &limit, adjustment).await },
+        |replies, (went, left)| {
             adjusted(replies, left.into(), went);
-        })
-    });
+            None
+        },
+    );
     Ok(())
 }
 
-/// `TG.RELEASE permit`
-pub(super) fn release(call: &mut Call<'_, '_>) -> Refused {
+/// `TG.RELEASE permit` and `TG.RENEW permit`
+pub(super) fn lease(call: &mut Call<'_, '_>, lease: Lease) -> Refused {
     let permits = permits(call.words)?;
-    let (post, protocol) = (call.post.clone(), call.session.protocol);
-    call.answer_when_known(Command::Release, async move {
-        let released = permits.release(&post.engine).await;
-        told(protocol, released, |replies, released| replies.integer(released.into()))
-    });
-    Ok(())
-}
-
-/// `TG.RENEW permit`
-pub(super) fn renew(call: &mut Call<'_, '_>) -> Refused {
-    let permits = permits(call.words)?;
-    let (post, protocol) = (call.post.clone(), call.session.protocol);
-    call.answer_when_known(Command::Renew, async move {
-        let renewed = permits.renew(&post.engine).await;
-        told(protocol, renewed, |replies, renewed| replies.integer(renewed.into()))
-    });
+    call.ask(Way::Alone, move |post| async move { permits.change(lease, &post.engine).await }, integer);
     Ok(())
 }
 
@@ -110,13 +97,19 @@ pub(super) fn reset(call: &mut Call<'_, '_>) -> Refused {
     if let Some(word) = call.words.get(4) {
         return Err(format!("ERR unexpected '{}'; write key [LIMIT text]", echo(word)));
     }
-    let limit = limit_of(call, text)?;
-    let (post, protocol, key) = (call.post.clone(), call.session.protocol, Key::new(key));
-    call.answer_when_known(Command::Reset, async move {
-        let reset = post.engine.reset_limit(&key, &limit).await;
-        told(protocol, reset, |replies, reset| replies.integer(reset.into()))
-    });
+    let (limit, key) = (limit_of(call, text)?, Key::new(key));
+    call.ask(
+        Way::Alone,
+        move |post| async move { post.engine.store.reset_limit(limit.subject(&key)).await },
+        integer,
+    );
     Ok(())
+}
+
+/// Tells whether it is so: 1 or 0.
+fn integer(replies: &mut Replies<'_>, is_so: bool) -> Option<Permits> {
+    replies.integer(is_so.into());
+    None
 }
 
 /// `DEL key …`: how many were known. They are deleted a stretch at a time, with pauses for others.
@@ -133,7 +126,7 @@ pub(super) fn delete(call: &mut Call<'_, '_>) -> Refused {
     let held_bytes = bytes.capacity() + ends.capacity() * size_of::<usize>();
     call.session.stretch.visit(keys.len().min(STRETCH_KEYS));
     let (post, protocol) = (call.post.clone(), call.session.protocol);
-    call.answer_when_known(Command::Reset, async move {
+    call.session.answer_when_known(&mut call.replies, Way::Alone, async move {
         let (mut known, mut begin) = (Ok(0), 0);
         for (nth, end) in ends.into_iter().enumerate() {
             if nth > 0 && nth.is_multiple_of(STRETCH_KEYS) {
@@ -152,6 +145,7 @@ pub(super) fn delete(call: &mut Call<'_, '_>) -> Refused {
             Ok(known) => replies.integer(known),
             Err(error) => replies.error(&not_deleted(&error)),
         })
+        .into()
     });
     call.session.later.hold(held_bytes);
     Ok(())
@@ -166,18 +160,6 @@ fn not_deleted(error: &StoreError) -> String {
 /// The limit that this text says, if its states can be held where they are.
 fn limit_of(call: &mut Call<'_, '_>, text: &[u8]) -> Result<PreparedLimit, String> {
     call.takes.limit_of_text(text, &call.post.engine).cloned()
-}
-
-/// What the store said, or that it said nothing.
-fn told<T>(
-    protocol: Protocol,
-    answer: Result<T, StoreError>,
-    tell: impl FnOnce(&mut Replies<'_>, T),
-) -> Vec<u8> {
-    written(protocol, |replies| match answer {
-        Ok(answer) => tell(replies, answer),
-        Err(error) => replies.error(&format!("ERR {}", not_available(&error))),
-    })
 }
 
 /// What is asked, if that is all there is.
@@ -235,9 +217,5 @@ fn permits(words: Words<'_>) -> Result<Permits, String> {
 /// A whole number from 0 on.
 pub(super) fn unsigned(word: &[u8], what: &str) -> Result<u64, String> {
     let text = std::str::from_utf8(word).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
-    text.and_then(|text| text.parse().ok()).ok_or_else(|| not_a_number(word, what))
-}
-
-fn not_a_number(word: &[u8], what: &str) -> String {
-    format!("ERR {what}, not '{}'", echo(word))
+    text.and_then(|text| text.parse().ok()).ok_or_else(|| format!("ERR {what}, not '{}'", echo(word)))
 }

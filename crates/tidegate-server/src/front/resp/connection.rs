@@ -97,12 +97,6 @@ pub(super) enum End {
     CutOff,
 }
 
-impl End {
-    pub(super) fn is_cut_off(self) -> bool {
-        self == End::CutOff
-    }
-}
-
 /// What the client has to do next, before its time is up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wait {
@@ -130,7 +124,7 @@ impl Connection {
             post: post.clone(),
             session,
             input: Vec::new(),
-            share: post.engine.unfinished().share(),
+            share: post.engine.unfinished.share(),
             needed: 0,
             output: Vec::new(),
             written: 0,
@@ -155,7 +149,7 @@ impl Connection {
             self.output = Vec::new();
             self.written = 0;
             self.is_active = true;
-            self.all_is_written();
+            self.session.untold.told();
         }
         Poll::Ready(Ok(()))
     }
@@ -261,20 +255,12 @@ impl Connection {
         if self.ending.is_some() { 0 } else { input.len() - progress.bytes }
     }
 
-    /// Waits for the answers of a remote store, which has a deadline. Whoever hangs up meanwhile is seen then: it may
-    /// have said all it wants to say, and still listen.
-    fn poll_answers(&mut self, context: &mut Context<'_>, output: &mut Vec<u8>) -> Poll<()> {
-        ready!(self.session.later.poll(context));
-        self.session.untold.append(self.session.later.tell(output));
-        Poll::Ready(())
-    }
-
     /// Writes the thread's replies, and keeps what the client does not take now.
     fn poll_write(&mut self, context: &mut Context<'_>, output: &mut Vec<u8>) -> Poll<Result<(), End>> {
         let mut written = 0;
         let result = loop {
             if written == output.len() {
-                self.all_is_written();
+                self.session.untold.told();
                 break Poll::Ready(Ok(()));
             }
             match Pin::new(&mut self.stream).poll_write(context, &output[written..]) {
@@ -291,12 +277,6 @@ impl Connection {
         result
     }
 
-    /// The client has all replies.
-    #[inline]
-    fn all_is_written(&mut self) {
-        self.session.untold.told();
-    }
-
     /// Goes on as far as the client lets it, and for a turn at most.
     fn poll_serve(&mut self, context: &mut Context<'_>) -> Poll<End> {
         loop {
@@ -309,7 +289,10 @@ impl Connection {
             self.has_more = false;
             let serve = |buffers: &mut Buffers| {
                 if self.session.is_waiting() {
-                    ready!(self.poll_answers(context, &mut buffers.output));
+                    // A remote store has a deadline. Whoever hangs up meanwhile is seen then: it may have said all it
+                    // wants to say, and still listen.
+                    ready!(self.session.later.poll(context));
+                    self.session.untold.append(self.session.later.tell(&mut buffers.output));
                 } else if mem::take(&mut self.goes_on) {
                     self.answer_kept(buffers);
                 } else if self.input.is_empty() || self.input.len() < self.needed {
@@ -413,7 +396,7 @@ impl Future for Connection {
 
 /// How long a client may take.
 fn patience(post: &Post, wait: Wait) -> Duration {
-    let bounds = &post.engine.settings().bounds;
+    let bounds = &post.engine.settings.bounds;
     match wait {
         Wait::Request => bounds.idle,
         Wait::Token | Wait::Rest => bounds.arrival,

@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 use std::task::{Context, Waker};
 
 use tidegate::{ManualClock, Zone};
+use tokio::sync::watch;
 
 use super::parse::{Arguments, Caller, Step};
 use super::session::{Desk, Next, Session};
@@ -66,7 +67,7 @@ fn every_request_has_one_answer(bytes: &[u8]) {
         rest = frame(rest).expect("what is answered is a whole frame");
         frames += 1;
     }
-    let commands = post.engine.meters().sum(|meter| &meter.resp_commands);
+    let commands = post.engine.meters.sum(|meter| &meter.resp_commands);
     assert!(frames == commands || (end == Next::CutOff && frames == commands + 1), "{frames} for {commands}");
 }
 
@@ -93,8 +94,8 @@ fn a_stranger_gets_nothing(bytes: &[u8]) {
     let post = post(CROWDED_BYTES, Token::new(&unguessable(bytes)));
     let (out, _) = session(&post, &[bytes]);
     let decided =
-        post.engine.meters().sum(|meter| &meter.allowed) + post.engine.meters().sum(|meter| &meter.denied);
-    assert_eq!((decided, post.engine.zone().counts().live), (0, 0));
+        post.engine.meters.sum(|meter| &meter.allowed) + post.engine.meters.sum(|meter| &meter.denied);
+    assert_eq!((decided, post.engine.zone.counts().live), (0, 0));
     let out = &out[..position(&out, b"HTTP/1.1 400 ").unwrap_or(out.len())];
     let lines = out.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     for line in lines {
@@ -142,7 +143,8 @@ fn post(zone_bytes: usize, token: Option<Token>) -> Arc<Post> {
     static SETTINGS: LazyLock<Settings> = LazyLock::new(Settings::default);
     let zone = Zone::with_clock(zone_bytes, Arc::new(ManualClock::new()));
     let settings = Settings { token, threads: NonZeroUsize::MIN, ..SETTINGS.clone() };
-    Arc::new(Post::alone(Engine::new(settings, zone, None).expect("there is memory")))
+    let engine = Engine::new(settings, zone, None).expect("there is memory");
+    Arc::new(Post::new(engine, 0, watch::channel(false).1))
 }
 
 /// What is answered to these pieces, and how it ended.

@@ -82,7 +82,7 @@ pub(super) fn hello(call: &mut Call<'_, '_>) -> Refused {
         call.session.name = name.to_vec();
     }
     call.session.protocol = protocol;
-    call.replies.speak(protocol);
+    call.replies.protocol = protocol;
     introduce(call);
     Ok(())
 }
@@ -129,8 +129,7 @@ pub(super) fn client(call: &mut Call<'_, '_>) -> Refused {
         (b"GETNAME", 2) => call.replies.bulk(&call.session.name),
         (b"SETINFO", 4) => set_info(words, &mut call.replies)?,
         (b"ID", 2) => call.replies.integer(call.session.id as i64),
-        (b"INFO", 2) => call.replies.bulk(&about(call)),
-        (b"LIST", 2) => call.replies.bulk(&about(call)),
+        (b"INFO" | b"LIST", 2) => call.replies.bulk(&about(call)),
         (b"NO-EVICT" | b"NO-TOUCH", 3) => on_or_off(words, &mut call.replies)?,
         (b"TRACKING", 3) if is(words.get(2), "OFF") => call.replies.ok(),
         (b"REPLY", 3) if is(words.get(2), "ON") => call.replies.ok(),
@@ -171,7 +170,7 @@ fn about(call: &Call<'_, '_>) -> Vec<u8> {
 
 /// `QUIT`
 pub(super) fn quit(call: &mut Call<'_, '_>) -> Refused {
-    call.session.end();
+    call.session.ends = true;
     call.replies.ok();
     Ok(())
 }

@@ -10,13 +10,16 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use super::command::{Command, Spec};
+use tidegate::StoreError;
+
+use super::command::Spec;
 use super::parse::Words;
 use super::reply::{Protocol, Replies, UNDECIDED};
 use super::session::{Call, Session};
 use super::untold::Untold;
-use crate::engine::Engine;
+use crate::engine::{Engine, not_available};
 use crate::permit::Permits;
+use crate::worker::Post;
 
 /// How many answers are waited for at once, at most.
 pub(super) const MAX_WAITING: usize = 64;
@@ -30,10 +33,18 @@ pub(super) struct Reply {
 }
 
 impl Reply {
-    /// Tells of these places, if there are any.
-    pub(super) fn telling(bytes: Vec<u8>, permits: Option<Permits>, engine: &Arc<Engine>) -> Reply {
+    /// What the store said, or that it said nothing. `tell` returns the places of which it tells.
+    pub(super) fn new<T>(
+        answer: Result<T, StoreError>,
+        protocol: Protocol,
+        engine: &Arc<Engine>,
+        tell: impl FnOnce(&mut Replies<'_>, T) -> Option<Permits>,
+    ) -> Reply {
         let mut untold = Untold::default();
-        untold.note(permits, engine);
+        let bytes = written(protocol, |replies| match answer {
+            Ok(answer) => untold.note(tell(replies, answer), engine),
+            Err(error) => replies.error(&format!("ERR {}", not_available(&error))),
+        });
         Reply { bytes, untold }
     }
 
@@ -80,8 +91,7 @@ impl Later {
     /// Whether a request has to wait for those before it.
     pub(super) fn holds_up(&self, name: &[u8]) -> bool {
         self.is_waiting()
-            && Spec::named(name).is_some_and(|spec| match way(spec.command) {
-                Way::Here => false,
+            && Spec::named(name).and_then(|spec| spec.run.way()).is_some_and(|way| match way {
                 Way::Together => self.is_alone || self.slots.len() >= MAX_WAITING,
                 Way::Alone => true,
             })
@@ -97,9 +107,9 @@ impl Later {
         self.held_bytes
     }
 
-    /// Has the answer to this command come at this place of what is answered.
-    fn put(&mut self, at: usize, command: Command, coming: Coming) {
-        self.is_alone = way(command) == Way::Alone;
+    /// Has an answer come at this place of what is answered.
+    fn put(&mut self, at: usize, way: Way, coming: Coming) {
+        self.is_alone = way == Way::Alone;
         self.slots.push((at, Slot::Coming(coming)));
     }
 
@@ -156,52 +166,44 @@ impl Session {
         self.is_waiting() && self.queue.is_none() && self.later.holds_up(words.get(0).unwrap_or_default())
     }
 
-    /// Has this command answered: at once if the answer is there, else when it comes.
-    pub(super) fn answer_when_known<R: Into<Reply>>(
+    /// Has a command answered: at once if the answer is there, else when it comes.
+    pub(super) fn answer_when_known(
         &mut self,
         replies: &mut Replies<'_>,
-        command: Command,
-        answer: impl Future<Output = R> + Send + 'static,
+        way: Way,
+        answer: impl Future<Output = Reply> + Send + 'static,
     ) {
-        let mut answer: Coming = Box::pin(async move { answer.await.into() });
+        let mut answer: Coming = Box::pin(answer);
         match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(reply) => self.untold.append(reply.write(replies)),
-            Poll::Pending => self.later.put(replies.len(), command, answer),
+            Poll::Pending => self.later.put(replies.len(), way, answer),
         }
     }
 }
 
 impl Call<'_, '_> {
-    /// Has this command answered: at once if the answer is there, else when it comes.
-    pub(super) fn answer_when_known<R: Into<Reply>>(
+    /// Asks the engine, and tells its answer: at once if it is there, else when it comes.
+    pub(super) fn ask<T, F>(
         &mut self,
-        command: Command,
-        answer: impl Future<Output = R> + Send + 'static,
-    ) {
-        self.session.answer_when_known(&mut self.replies, command, answer);
+        way: Way,
+        question: impl FnOnce(Arc<Post>) -> F,
+        tell: impl FnOnce(&mut Replies<'_>, T) -> Option<Permits> + Send + 'static,
+    ) where
+        F: Future<Output = Result<T, StoreError>> + Send + 'static,
+    {
+        let (post, protocol) = (self.post.clone(), self.session.protocol);
+        let answer = question(post.clone());
+        self.session.answer_when_known(&mut self.replies, way, async move {
+            Reply::new(answer.await, protocol, &post.engine, tell)
+        });
     }
 }
 
-/// How a command gets on with others that are waited for.
+/// How a command that asks the store gets on with others that are waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    /// It asks no store.
-    Here,
+pub(super) enum Way {
     Together,
     Alone,
-}
-
-fn way(command: Command) -> Way {
-    match command {
-        Command::Throttle | Command::Take | Command::TakeAll | Command::Admit => Way::Together,
-        Command::Peek
-        | Command::Adjust
-        | Command::Release
-        | Command::Renew
-        | Command::Reset
-        | Command::Delete => Way::Alone,
-        _ => Way::Here,
-    }
 }
 
 /// The bytes of a reply.
@@ -236,8 +238,8 @@ mod tests {
             let is_there = std::mem::replace(&mut is_second, true);
             if is_there { Poll::Ready(b"slow ".to_vec().into()) } else { Poll::Pending }
         });
-        later.put(2, Command::Take, Box::pin(slow));
-        later.put(2, Command::Take, Box::pin(ready(b"fast ".to_vec().into())));
+        later.put(2, Way::Together, Box::pin(slow));
+        later.put(2, Way::Together, Box::pin(ready(b"fast ".to_vec().into())));
         later.keep(&mut b"a b ".to_vec());
         assert!(poll(&mut later).is_pending() && poll(&mut later).is_ready());
         let mut out = b"before ".to_vec();
@@ -249,9 +251,9 @@ mod tests {
     #[test]
     fn an_answer_that_is_empty_or_did_not_come_is_an_error_and_not_silence() {
         let mut later = Later::default();
-        later.put(0, Command::Take, Box::pin(ready(Vec::new().into())));
-        later.put(0, Command::Take, Box::pin(pending()));
-        later.put(0, Command::Take, Box::pin(ready(b"+OK\r\n".to_vec().into())));
+        later.put(0, Way::Together, Box::pin(ready(Vec::new().into())));
+        later.put(0, Way::Together, Box::pin(pending()));
+        later.put(0, Way::Together, Box::pin(ready(b"+OK\r\n".to_vec().into())));
         assert!(poll(&mut later).is_pending());
         let mut out = Vec::new();
         later.tell(&mut out);
@@ -265,12 +267,12 @@ mod tests {
         assert_eq!(held_up(&later), [false, false, false]);
         for _ in 0..MAX_WAITING {
             assert!(!later.holds_up(b"cl.throttle"));
-            later.put(0, Command::Throttle, Box::pin(pending()));
+            later.put(0, Way::Together, Box::pin(pending()));
             assert!(later.holds_up(b"tg.peek"));
         }
         assert_eq!(held_up(&later), [false, true, true]);
         let mut later = Later::default();
-        later.put(0, Command::Adjust, Box::pin(pending()));
+        later.put(0, Way::Alone, Box::pin(pending()));
         assert_eq!(held_up(&later), [false, true, true]);
     }
 }

@@ -30,7 +30,7 @@ use std::sync::Arc;
 use tokio::net::TcpStream;
 
 use crate::worker::Post;
-use connection::Connection;
+use connection::{Connection, End};
 
 /// What somebody is told for whom there is no connection left.
 pub(super) const TOO_MANY: &[u8] = b"-ERR max number of clients reached\r\n";
@@ -39,7 +39,7 @@ pub(super) const TOO_MANY: &[u8] = b"-ERR max number of clients reached\r\n";
 pub(super) async fn serve(stream: TcpStream, post: Arc<Post>) {
     post.meter().resp_connections.add(1);
     let end = Connection::new(stream, &post).await;
-    if end.is_cut_off() {
+    if end == End::CutOff {
         post.meter().cut_off.add(1);
     }
     post.meter().closed.add(1);

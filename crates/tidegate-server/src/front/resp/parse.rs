@@ -369,5 +369,4 @@ fn unescape(escaped: u8) -> u8 {
 }
 
 #[cfg(test)]
-#[path = "parse_tests.rs"]
 mod tests;

@@ -23,17 +23,13 @@ pub(super) enum Protocol {
 #[derive(Debug)]
 pub(super) struct Replies<'a> {
     out: &'a mut Vec<u8>,
-    protocol: Protocol,
+    /// The version that the client speaks.
+    pub(super) protocol: Protocol,
 }
 
 impl<'a> Replies<'a> {
     pub(super) fn new(out: &'a mut Vec<u8>, protocol: Protocol) -> Replies<'a> {
         Replies { out, protocol }
-    }
-
-    /// From now on in this version.
-    pub(super) fn speak(&mut self, protocol: Protocol) {
-        self.protocol = protocol;
     }
 
     /// How many bytes were written.

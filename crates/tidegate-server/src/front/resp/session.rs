@@ -7,15 +7,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tidegate::Ask;
 use tidegate_rules::Attributes;
 
-use super::command::{Command, Spec};
+use super::command::{Run, Spec};
 use super::later::Later;
 use super::parse::{Arguments, Caller, MAX_UNAUTHENTICATED_REQUEST_BYTES, ProtocolError, Step, Words};
 use super::reply::{Protocol, Replies, echo};
 use super::stretch::{Executed, Stretch};
 use super::takes::{Style, Takes};
-use super::transaction::{self, Queue};
+use super::transaction::Queue;
 use super::untold::Untold;
-use super::{admit, ask, greet, several, throttle};
+use super::{ask, throttle};
 use crate::unfinished::UNCOUNTED_BYTES;
 use crate::worker::Post;
 
@@ -52,9 +52,9 @@ pub(super) struct Session {
     /// What is left of a request that is executed a stretch at a time.
     pub(super) stretch: Stretch,
     wrong_tokens: u32,
-    /// Whether others come first, as something took long.
-    pauses: bool,
-    ends: bool,
+    /// Whether others have their turn before the next request, as this one took as long as thousands do.
+    pub(super) pauses: bool,
+    pub(super) ends: bool,
 }
 
 /// What a thread needs while it serves a client, and nobody in between.
@@ -210,15 +210,6 @@ impl Session {
         queue + self.stretch.held_bytes() + self.later.held_bytes()
     }
 
-    pub(super) fn end(&mut self) {
-        self.ends = true;
-    }
-
-    /// Lets others have their turn before the next request: this one took as long as thousands do.
-    pub(super) fn pause(&mut self) {
-        self.pauses = true;
-    }
-
     /// Makes it like that of a new connection.
     pub(super) fn reset(&mut self, post: &Post) {
         self.protocol = Protocol::default();
@@ -239,7 +230,7 @@ impl Call<'_, '_> {
         if let Err(text) = self.execute() {
             self.settle();
             if let Some(queue) = &mut self.session.queue {
-                queue.give_up();
+                *queue = Queue::broken();
             }
             self.post.meter().bad_requests.add(1);
             self.replies.error(&text);
@@ -250,23 +241,29 @@ impl Call<'_, '_> {
     fn execute(&mut self) -> Refused {
         let name = self.words.get(0).unwrap_or_default();
         let Some(spec) = Spec::named(name) else { return Err(unknown(name, self.words)) };
-        if self.session.caller == Caller::Stranger && !spec.is_for_strangers() {
+        if self.session.caller == Caller::Stranger && !spec.is_unauthenticated {
             return Err("NOAUTH Authentication required.".to_owned());
         }
-        if self.session.queue.is_some() && !spec.ends_queue() {
+        if self.session.queue.is_some() && !matches!(spec.run, Run::EndsQueue(_)) {
             return self.put_into_queue(spec);
         }
-        if spec.command == Command::Throttle {
+        if matches!(spec.run, Run::Throttle) {
             return throttle::throttle(self);
         }
         if !spec.fits(self.words.len()) {
             return Err(spec.wrong_number());
         }
-        if spec.command == Command::Take {
-            return ask::take(self);
+        match spec.run {
+            Run::Throttle | Run::Take => ask::take(self),
+            Run::Together(execute)
+            | Run::Alone(execute)
+            | Run::Here(execute)
+            | Run::Connection(execute)
+            | Run::EndsQueue(execute) => {
+                self.settle();
+                execute(self)
+            }
         }
-        self.settle();
-        self.execute_alone(spec.command)
     }
 
     /// Has a request wait for `EXEC`.
@@ -275,40 +272,11 @@ impl Call<'_, '_> {
         if !spec.fits(self.words.len()) {
             return Err(spec.wrong_number());
         }
-        if let Some(queue) = self.session.queue.as_mut().filter(|queue| !queue.is_broken()) {
+        if let Some(queue) = self.session.queue.as_mut().filter(|queue| !queue.is_broken) {
             queue.put(spec, self.words)?;
         }
         self.replies.simple("QUEUED");
         Ok(())
-    }
-
-    /// What is not put aside.
-    fn execute_alone(&mut self, command: Command) -> Refused {
-        match command {
-            Command::Peek => ask::peek(self),
-            Command::Adjust => ask::adjust(self),
-            Command::Admit => admit::admit(self),
-            Command::TakeAll => several::take_all(self),
-            Command::Release => ask::release(self),
-            Command::Renew => ask::renew(self),
-            Command::Reset => ask::reset(self),
-            Command::Delete => ask::delete(self),
-            Command::Ping => greet::ping(self),
-            Command::Echo => greet::echo(self),
-            Command::Hello => greet::hello(self),
-            Command::Auth => greet::auth(self),
-            Command::Select => greet::select(self),
-            Command::Client => greet::client(self),
-            Command::Commands => super::catalogue::command(self),
-            Command::Info => super::about::info(self),
-            Command::Config => super::about::config(self),
-            Command::Multi => transaction::multi(self),
-            Command::Exec => transaction::exec(self),
-            Command::Discard => transaction::discard(self),
-            Command::Quit => greet::quit(self),
-            Command::ResetConnection => greet::reset(self),
-            Command::Throttle | Command::Take => unreachable!("they are put aside"),
-        }
     }
 
     /// Answers everything that was put aside, so that what follows comes behind it.

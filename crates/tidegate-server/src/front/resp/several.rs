@@ -3,12 +3,11 @@
 use tidegate::{Algorithm, Decisions, Key};
 
 use super::ask::{self, Options, asked, unsigned};
-use super::command::Command;
 use super::fields::binding;
-use super::later::written;
+use super::later::Way;
 use super::reply::{Replies, UNDECIDED, echo};
 use super::session::{Call, Refused};
-use crate::engine::{Asked, Decided, not_available};
+use crate::engine::{Asked, Decided};
 use crate::meter::Meter;
 
 /// Limits that stand or fall together: each shard of a map is locked for all of them.
@@ -25,14 +24,15 @@ pub(super) fn take_all(call: &mut Call<'_, '_>) -> Refused {
     if asks.iter().any(|asked| asked.limit.limit().algorithm() == Algorithm::Concurrency) {
         return Err("ERR TG.TAKEALL tells no permits; take under a concurrency limit by TG.TAKE".to_owned());
     }
-    let (post, protocol) = (call.post.clone(), call.session.protocol);
-    call.answer_when_known(Command::TakeAll, async move {
-        let decisions = post.engine.take_all(&asks).await;
-        written(protocol, |replies| match decisions {
-            Ok(decisions) => tell(replies, &decisions, post.meter()),
-            Err(error) => replies.error(&format!("ERR {}", not_available(&error))),
-        })
-    });
+    let post = call.post.clone();
+    call.ask(
+        Way::Together,
+        |post| async move { post.engine.take_all(&asks).await },
+        move |replies, decisions| {
+            tell(replies, &decisions, post.meter());
+            None
+        },
+    );
     Ok(())
 }
 
@@ -68,6 +68,7 @@ fn read<'a>(call: &Call<'a, '_>) -> Result<Vec<ask::Asked<'a>>, String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::later::written;
     use super::super::reply::Protocol;
     use super::*;
 

@@ -10,13 +10,12 @@ use std::time::Duration;
 use tidegate::{AdHocAsk, Algorithm, Ask, Draft, Limit, PreparedLimit};
 use tidegate_support::RecentCache;
 
-use super::command::Command;
 use super::fields::{decided, throttled};
-use super::later::{Reply, written};
+use super::later::{Reply, Way};
 use super::parse::Words;
-use super::reply::{Protocol, Replies, UNDECIDED, echo};
+use super::reply::{Replies, UNDECIDED, echo};
 use super::session::Session;
-use crate::engine::{Decided, Engine, not_available};
+use crate::engine::{Decided, Engine};
 use crate::permit::Permits;
 use crate::worker::Post;
 
@@ -173,39 +172,20 @@ impl Takes {
                 replies.error(UNDECIDED);
             } else {
                 let (key, limit) = (key(take).to_vec(), limits[take.limit].clone());
-                let late = LateTake { key, limit, ask: take.ask, style: take.style };
-                let reply = late.reply(Arc::clone(post), session.protocol);
-                session.answer_when_known(replies, Command::Take, reply);
+                let (ask, style, post, protocol) = (take.ask, take.style, post.clone(), session.protocol);
+                session.answer_when_known(replies, Way::Together, async move {
+                    let decided = post.engine.take(&key, &limit, ask).await;
+                    Reply::new(decided, protocol, &post.engine, |replies, decided| {
+                        post.meter().decided(&decided.decision);
+                        style.write(replies, &decided, limit.limit(), &key)
+                    })
+                });
             }
         }
         self.pending.clear();
         self.limits.clear();
         self.numbers.index = None;
         self.text.index = None;
-    }
-}
-
-/// A take that a remote store decides.
-#[derive(Debug)]
-struct LateTake {
-    key: Vec<u8>,
-    limit: PreparedLimit,
-    ask: Ask,
-    style: Style,
-}
-
-impl LateTake {
-    async fn reply(self, post: Arc<Post>, protocol: Protocol) -> Reply {
-        let decided = post.engine.take(&self.key, &self.limit, self.ask).await;
-        let mut permits = None;
-        let bytes = written(protocol, |replies| match &decided {
-            Ok(decided) => {
-                post.meter().decided(&decided.decision);
-                permits = self.style.write(replies, decided, self.limit.limit(), &self.key);
-            }
-            Err(error) => replies.error(&format!("ERR {}", not_available(error))),
-        });
-        Reply::telling(bytes, permits, &post.engine)
     }
 }
 

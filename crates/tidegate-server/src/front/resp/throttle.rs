@@ -5,14 +5,12 @@
 
 use tidegate::{Ask, Cost, Key};
 
-use super::command::Command;
 use super::fields::looked_at;
-use super::later::written;
+use super::later::Way;
 use super::parse::{Words, integer};
 use super::reply::echo;
 use super::session::{Call, Refused};
 use super::takes::{Numbers, Style};
-use crate::engine::not_available;
 use crate::settings::MAX_KEY_BYTES;
 
 const USAGE: &str =
@@ -42,14 +40,15 @@ pub(super) fn throttle(call: &mut Call<'_, '_>) -> Refused {
 fn look(call: &mut Call<'_, '_>, key: &[u8]) -> Refused {
     call.settle();
     let limit = call.takes.limit_of_numbers(call.words.from(2), &call.post.engine, numbers)?.clone();
-    let (post, protocol, key) = (call.post.clone(), call.session.protocol, Key::new(key));
-    call.answer_when_known(Command::Throttle, async move {
-        let looked = post.engine.peek(&key, &limit, Ask::ONE).await;
-        written(protocol, |replies| match looked {
-            Ok(looked) => looked_at(replies, &looked.decision),
-            Err(error) => replies.error(&format!("ERR {}", not_available(&error))),
-        })
-    });
+    let key = Key::new(key);
+    call.ask(
+        Way::Together,
+        |post| async move { post.engine.peek(&key, &limit, Ask::ONE).await },
+        |replies, looked| {
+            looked_at(replies, &looked.decision);
+            None
+        },
+    );
     Ok(())
 }
 

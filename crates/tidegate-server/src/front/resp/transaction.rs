@@ -3,7 +3,7 @@
 //! What is between them is done when `EXEC` comes, or not at all. Each take is decided by itself and others may come in
 //! between: for all or none there is `TG.TAKEALL`. A long `EXEC` is executed a [`stretch`](super::stretch) at a time.
 
-use super::command::{Command, Spec};
+use super::command::{Run, Spec};
 use super::parse::{MAX_ARGUMENTS, MAX_REQUEST_BYTES, Words};
 use super::session::{Call, Refused};
 
@@ -17,13 +17,13 @@ pub(super) struct Queue {
     bytes: Vec<u8>,
     count: usize,
     /// Whether one was refused: then none will be done.
-    is_broken: bool,
+    pub(super) is_broken: bool,
 }
 
 impl Queue {
     /// Puts a request behind the others.
     pub(super) fn put(&mut self, spec: &Spec, words: Words<'_>) -> Refused {
-        if !may_wait(spec.command) {
+        if matches!(spec.run, Run::Connection(_)) {
             return Err(format!("ERR '{}' is not allowed between MULTI and EXEC", spec.name));
         }
         // A line may have more, but what waits is an array.
@@ -46,39 +46,15 @@ impl Queue {
         Ok(())
     }
 
-    /// None of them will be done, and nothing more is remembered.
-    pub(super) fn give_up(&mut self) {
-        *self = Queue { is_broken: true, ..Queue::default() };
+    /// One of which none will be done, and nothing more is remembered.
+    pub(super) fn broken() -> Queue {
+        Queue { is_broken: true, ..Queue::default() }
     }
 
     /// Returns the bytes of memory that the requests take.
     pub(super) fn held_bytes(&self) -> usize {
         self.bytes.capacity()
     }
-
-    pub(super) fn is_broken(&self) -> bool {
-        self.is_broken
-    }
-}
-
-/// What changes the connection itself, or answers at length, does not wait.
-fn may_wait(command: Command) -> bool {
-    matches!(
-        command,
-        Command::Throttle
-            | Command::Take
-            | Command::Peek
-            | Command::Adjust
-            | Command::Admit
-            | Command::TakeAll
-            | Command::Release
-            | Command::Renew
-            | Command::Reset
-            | Command::Delete
-            | Command::Ping
-            | Command::Echo
-            | Command::Select
-    )
 }
 
 /// `MULTI`

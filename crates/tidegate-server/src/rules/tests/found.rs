@@ -7,7 +7,7 @@ use std::{fs, thread};
 use super::*;
 
 /// What is wrong after the file has become something else; the rules stay in force.
-fn wrong_after(become_another: impl FnOnce(&Read)) -> String {
+fn wrong_after(become_another: fn(&Read)) -> String {
     let read = Read::from(&rule("once", "1/d"));
     assert!(read.admits("ana"));
     become_another(&read);
@@ -25,76 +25,66 @@ fn wrong_after(become_another: impl FnOnce(&Read)) -> String {
     wrong
 }
 
-#[test]
-fn a_file_that_is_gone_keeps_the_rules() {
-    let gone = "tidegate.toml: is gone; put it back, or restart without it";
-    assert_eq!(wrong_after(|read| fs::remove_file(read.folder.path(FILE)).unwrap()), gone);
-    assert_eq!(wrong_after(|read| fs::remove_dir_all(read.folder.path("")).unwrap()), gone);
+const GONE: &str = "is gone; put it back, or restart without it";
+const NO_FILE: &str = "cannot be read: it is no regular file; put a file of settings there";
+const EMPTY: &str =
+    "is empty, while rules are in force; write a comment into it if there shall be none: # no rules";
+
+/// A way to change the file, and what is wrong then, up to an ellipsis.
+type Change = (fn(&Read), &'static str);
+
+const CHANGES: [Change; 12] = [
+    (|read| fs::remove_file(read.folder.path(FILE)).unwrap(), GONE),
+    (|read| fs::remove_dir_all(read.folder.path("")).unwrap(), GONE),
+    (|read| read.folder.link(FILE, "nowhere"), GONE),
+    (|read| read.folder.link(FILE, FILE), "cannot be read: Too many levels of symbolic links…"),
+    (|read| replace_by("mkdir", read), "cannot be read: it is a directory; put a file of settings there"),
+    // Nobody waits for a pipe that nobody writes to.
+    (|read| replace_by("mkfifo", read), NO_FILE),
+    (|read| read.folder.link(FILE, "/dev/zero"), NO_FILE),
+    (
+        |read| read.folder.put(FILE, comment(LONGEST + 1)),
+        "cannot be read: it is longer than 4194304 bytes; …",
+    ),
+    (|read| read.folder.put(FILE, b"# \xff"), "cannot be read: it is no UTF-8 text from byte 3 on; …"),
+    (|read| read.folder.put(FILE, ""), EMPTY),
+    (|read| read.folder.put(FILE, "\n"), EMPTY),
+    (|read| read.folder.put(FILE, " \n\t\n"), EMPTY),
+];
+
+const LONGEST: usize = 4 << 20;
+
+/// A comment of so many bytes.
+fn comment(bytes: usize) -> String {
+    format!("#{}", " ".repeat(bytes - 1))
+}
+
+/// Removes the file, and has a program make something else of that name.
+fn replace_by(program: &str, read: &Read) {
+    fs::remove_file(read.folder.path(FILE)).unwrap();
+    assert!(Command::new(program).arg(read.folder.path(FILE)).status().unwrap().success());
 }
 
 #[test]
-fn a_link_to_nowhere_is_a_file_that_is_gone() {
-    let wrong = wrong_after(|read| read.folder.link(FILE, "nowhere"));
-    assert_eq!(wrong, "tidegate.toml: is gone; put it back, or restart without it");
-}
-
-#[test]
-fn a_link_to_itself_keeps_the_rules() {
-    let wrong = wrong_after(|read| read.folder.link(FILE, FILE));
-    assert!(wrong.starts_with("tidegate.toml: cannot be read: Too many levels of symbolic links"), "{wrong}");
-}
-
-#[test]
-fn a_directory_keeps_the_rules() {
-    let wrong = wrong_after(|read| {
-        fs::remove_file(read.folder.path(FILE)).unwrap();
-        fs::create_dir(read.folder.path(FILE)).unwrap();
-    });
-    assert_eq!(wrong, "tidegate.toml: cannot be read: it is a directory; put a file of settings there");
-}
-
-#[test]
-fn a_pipe_that_nobody_writes_to_keeps_the_rules_and_nobody_waits_for_it() {
-    let wrong = wrong_after(|read| {
-        fs::remove_file(read.folder.path(FILE)).unwrap();
-        assert!(Command::new("mkfifo").arg(read.folder.path(FILE)).status().unwrap().success());
-    });
-    assert_eq!(wrong, "tidegate.toml: cannot be read: it is no regular file; put a file of settings there");
-}
-
-#[test]
-fn a_device_keeps_the_rules() {
-    let wrong = wrong_after(|read| read.folder.link(FILE, "/dev/zero"));
-    assert_eq!(wrong, "tidegate.toml: cannot be read: it is no regular file; put a file of settings there");
-}
-
-#[test]
-fn a_file_that_is_too_long_keeps_the_rules() {
-    let comment = |bytes: usize| format!("#{}", " ".repeat(bytes - 1));
-    let wrong = wrong_after(|read| read.folder.put(FILE, comment((4 << 20) + 1)));
-    assert!(wrong.starts_with("tidegate.toml: cannot be read: it is longer than 4194304 bytes; "), "{wrong}");
-    let read = Read::from(&rule("once", "1/d"));
-    assert_eq!(read.becomes(comment(4 << 20)), Reloaded::Replaced, "the longest is not too long");
-}
-
-#[test]
-fn what_is_no_text_keeps_the_rules() {
-    let wrong = wrong_after(|read| read.folder.put(FILE, b"# \xff"));
-    assert!(
-        wrong.starts_with("tidegate.toml: cannot be read: it is no UTF-8 text from byte 3 on; "),
-        "{wrong}"
-    );
-}
-
-#[test]
-fn an_empty_file_does_not_replace_rules_and_a_comment_does() {
-    for empty in ["", "\n", " \n\t\n"] {
-        let wrong = wrong_after(|read| read.folder.put(FILE, empty));
-        assert_eq!(
-            wrong,
-            "tidegate.toml: is empty, while rules are in force; write a comment into it if there shall be none: # no rules"
-        );
+fn whatever_is_found_instead_of_the_file_keeps_the_rules() {
+    for (nth, (change, expected)) in CHANGES.into_iter().enumerate() {
+        let wrong = wrong_after(change);
+        let wrong = wrong.strip_prefix("tidegate.toml: ").expect("the file comes first");
+        match expected.strip_suffix('…') {
+            Some(start) => assert!(wrong.starts_with(start), "{nth}: {wrong}"),
+            None => assert_eq!(wrong, expected, "{nth}"),
+        }
     }
+}
+
+#[test]
+fn the_longest_file_is_not_too_long() {
+    let read = Read::from(&rule("once", "1/d"));
+    assert_eq!(read.becomes(comment(LONGEST)), Reloaded::Replaced);
+}
+
+#[test]
+fn a_comment_replaces_all_rules() {
     let read = Read::from(&rule("once", "1/d"));
     read.becomes("# no rules");
     assert_eq!(

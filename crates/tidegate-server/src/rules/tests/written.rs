@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use super::super::{Changes, NotWritten};
 use super::*;
-use crate::precondition::{ListedTag, Precondition, Tag, Tags, Unmet};
+use crate::precondition::{Precondition, Tag, Tags, Unmet};
 
 /// As an operator does who has read the text in force.
 fn write(read: &Read, text: &str) -> Result<Changes, NotWritten> {
@@ -13,8 +13,7 @@ fn write(read: &Read, text: &str) -> Result<Changes, NotWritten> {
 }
 
 fn named(tag: Tag) -> Precondition {
-    let listed = vec![ListedTag { is_weak: false, opaque: tag.to_string() }];
-    Precondition { if_match: Some(Tags::Listed(listed)), if_none_match: None }
+    Precondition { if_match: Some(Tags::Listed(vec![tag.to_string()])), if_none_match: None }
 }
 
 fn on_disk(read: &Read) -> String {

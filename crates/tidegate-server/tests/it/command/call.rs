@@ -1,6 +1,7 @@
 //! How the binary is called.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -77,4 +78,9 @@ impl Call {
         let line = process.line();
         (process, serde_json::from_str(&line).expect("it is JSON"))
     }
+}
+
+/// Where a server that is ready listens.
+pub(crate) fn address(ready: &Value, front: &str) -> SocketAddr {
+    ready[front].as_str().and_then(|address| address.parse().ok()).expect("an address")
 }

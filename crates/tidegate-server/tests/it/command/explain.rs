@@ -153,27 +153,21 @@ fn programs_get_json() {
     assert_eq!(told["rules"][1]["worst_case"]["instant"], 20);
 }
 
+/// The arguments and the error.
+const NO_QUESTIONS: &str = r#"
+ip | "ip": has no "="; write NAME=VALUE, as in ip=192.0.2.7
+=x | "=x": begins with no name; they have letters, digits, _ - and . only, as in user=ana
+ip=192.0.2.7:80 | "ip=192.0.2.7:80": ip is no address; send one such as 192.0.2.7 or 2001:db8::1, without a port
+user=ana user=bob | "user=bob": user is there twice; leave one of them out
+ip=::1 ip=::1 | "ip=::1": ip is there twice; leave one of them out
+--at tomorrow | --at "tomorrow": is no date with a time and a zone; write something like 2026-11-11T08:00:00Z
+--config no.toml | no.toml: there is no such file; name another, or write one with `tidegate init`
+"#;
+
 #[test]
 fn questions_that_make_no_sense_are_told_what_would_do() {
-    for (arguments, said) in [
-        (&["ip"][..], "\"ip\": has no \"=\"; write NAME=VALUE, as in ip=192.0.2.7"),
-        (&["=x"], "\"=x\": begins with no name; they have letters, digits, _ - and . only, as in user=ana"),
-        (
-            &["ip=192.0.2.7:80"],
-            "\"ip=192.0.2.7:80\": ip is no address; send one such as 192.0.2.7 or 2001:db8::1, without a port",
-        ),
-        (&["user=ana", "user=bob"], "\"user=bob\": user is there twice; leave one of them out"),
-        (&["ip=::1", "ip=::1"], "\"ip=::1\": ip is there twice; leave one of them out"),
-        (
-            &["--at", "tomorrow"],
-            "--at \"tomorrow\": is no date with a time and a zone; write something like 2026-11-11T08:00:00Z",
-        ),
-        (
-            &["--config", "no.toml"],
-            "no.toml: there is no such file; name another, or write one with `tidegate init`",
-        ),
-    ] {
-        let (code, out, talk) = explain("explain_wrong", arguments);
+    for [arguments, said] in conformance::rows(NO_QUESTIONS) {
+        let (code, out, talk) = explain("explain_wrong", &arguments.split(' ').collect::<Vec<_>>());
         assert_eq!((code, out.as_str(), talk), (Some(2), "", format!("error: {said}\n")), "{arguments:?}");
     }
 }

@@ -3,18 +3,14 @@
 use std::collections::HashSet;
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::{IpAddr, TcpStream};
 use std::os::unix::net::UnixDatagram;
 use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::call::Call;
-
-fn address(ready: &Value, front: &str) -> SocketAddr {
-    ready[front].as_str().and_then(|address| address.parse().ok()).expect("an address")
-}
+use super::call::{Call, address};
 
 #[test]
 fn the_first_line_for_programs_names_every_front() {

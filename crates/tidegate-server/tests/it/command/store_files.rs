@@ -6,7 +6,7 @@ use std::os::unix::fs::chown;
 use rustix::process::{Signal, geteuid};
 use serde_json::{Value, json};
 
-use super::call::Call;
+use super::call::{Call, address};
 use crate::wire::http::Talk;
 use crate::wire::resp::{Client, Value as Reply};
 
@@ -32,7 +32,7 @@ fn after_a_server(name: &str) -> Call {
 }
 
 fn client(ready: &Value) -> Client {
-    Client::connect(ready["resp"].as_str().and_then(|address| address.parse().ok()).expect("an address"))
+    Client::connect(address(ready, "resp"))
 }
 
 #[test]
@@ -178,12 +178,8 @@ fn a_permit_of_the_process_that_has_the_states_is_an_error_of_another_and_not_un
     let call = Call::from("permit_of_owner").file("tidegate.toml", RULES_OF_ONE_WORD);
     let [(_first, owner), (_second, other)] = [(); 2].map(|()| call.serve(&[]));
     let [mut owner, mut other] = [owner, other].map(|ready| client(&ready));
-    let taken = owner.ask(&["TG.TAKE", "ana", "LIMIT", "1/30s concurrency"]);
-    let permit = match taken.field("permit") {
-        Some(Reply::Bulk(bytes)) => bytes.clone(),
-        field => panic!("{field:?}"),
-    };
-    for command in [&b"TG.RENEW"[..], b"TG.RELEASE"] {
+    let permit = owner.ask(&["TG.TAKE", "ana", "LIMIT", "1/30s concurrency"]).text("permit");
+    for command in ["TG.RENEW", "TG.RELEASE"] {
         let reply = other.ask(&[command, &permit]);
         let said = "ERR limit \"1/30s concurrency\": states of concurrency that take more than one word belong to one process";
         assert!(reply.error().starts_with(said), "{reply:?}");
@@ -288,8 +284,7 @@ fn metrics_say_how_many_states_each_zone_has_and_the_bytes_of_their_file() {
     let call = Call::from("state_metrics").file("tidegate.toml", &settings("64KiB", "128KiB"));
     let (_process, ready) = call.serve(&[]);
     assert_eq!(client(&ready).say("TG.ADMIT user ana").number("allowed"), 1);
-    let address = ready["http"].as_str().and_then(|address| address.parse().ok()).expect("an address");
-    let page = Talk::at(address).get("/metrics").body;
+    let page = Talk::at(address(&ready, "http")).get("/metrics").body;
     let number = |series: &str| {
         let line = page.lines().find_map(|line| line.strip_prefix(&format!("{series} ")));
         line.and_then(|number| number.parse::<u64>().ok()).unwrap_or_else(|| panic!("{series} in\n{page}"))

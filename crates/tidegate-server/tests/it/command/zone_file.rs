@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::process::{Signal, geteuid};
 use testbed::until;
 
-use super::call::Call;
+use super::call::{Call, address};
 use crate::wire::resp::Client;
 
 /// Longer than any machine takes.
@@ -80,9 +80,7 @@ fn two_servers_with_old_and_new_numbers_on_one_file_keep_both_limits() {
         let call = call.file("old.toml", &text(old)).file("new.toml", &text(new));
         let start = |config: &str| {
             let (process, ready) = call.serve(&["--config", config]);
-            let address =
-                ready["resp"].as_str().and_then(|address| address.parse().ok()).expect("an address");
-            (process, Client::connect(address))
+            (process, Client::connect(address(&ready, "resp")))
         };
         let (_old_server, mut by_old) = start("old.toml");
         let (_new_server, mut by_new) = start("new.toml");

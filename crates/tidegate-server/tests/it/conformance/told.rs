@@ -116,10 +116,7 @@ fn transaction(client: &mut resp::Client, takes: &[Take<'_>], limit: &Limit) -> 
 
 fn resp_answer(reply: &Value) -> (Answer, Option<String>) {
     let none_or = |name: &str| u64::try_from(reply.number(name)).ok();
-    let permit = reply.field("permit").map(|permit| match permit {
-        Value::Bulk(text) => String::from_utf8(text.clone()).expect("a permit is text"),
-        other => panic!("no permit: {other:?}"),
-    });
+    let permit = reply.field("permit").map(|_| reply.text("permit"));
     let whole = |name: &str| u64::try_from(reply.number(name)).expect("not negative");
     let answer = Answer {
         verdict: verdict(reply.number("allowed") == 1, none_or("delay"), none_or("retry_after")),
@@ -162,10 +159,7 @@ macro_rules! over_resp {
                 };
                 let limit = limit.to_string();
                 let reply = self.0.ask(&[b"TG.ADJUST", key, b"LIMIT", limit.as_bytes(), number.as_bytes()]);
-                match reply.field("adjusted") {
-                    Some(Value::Bulk(word)) => adjusted(&String::from_utf8_lossy(word)),
-                    other => panic!("not adjusted: {other:?}"),
-                }
+                adjusted(&reply.text("adjusted"))
             }
 
             fn reset(&mut self, key: &[u8]) {

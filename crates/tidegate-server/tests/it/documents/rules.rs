@@ -4,13 +4,14 @@
 //! those of `curl` ask a server that obeys it and whose time stands still.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use tidegate_rules::Policy;
 use tidegate_server::Settings;
 
 use super::{Place, is_as_shown, on_free_ports, run, text_of};
+use crate::command::call::Call;
 use crate::wire::{Running, settings};
 
 const PAGE: &str = "docs/rules.md";
@@ -80,17 +81,10 @@ fn run_tidegate(command: &str, folder: &Path) -> String {
     String::from_utf8(output.expect("there is a shell").stdout).expect("text")
 }
 
-fn folder() -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("documents_rules");
-    // It is not there the first time.
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).expect("a folder can be made");
-    folder
-}
-
 #[test]
 fn the_file_of_the_page_holds_at_every_step_and_its_commands_print_what_is_shown() {
-    let (folder, mut file) = (folder(), Growing::default());
+    let (call, mut file) = (Call::from("documents_rules"), Growing::default());
+    let folder = call.folder();
     let mut server: Option<Running> = None;
     let mut last: Option<(String, String)> = None;
     let (mut files, mut commands, mut wrong) = (0, 0, Vec::new());
@@ -117,7 +111,7 @@ fn the_file_of_the_page_holds_at_every_step_and_its_commands_print_what_is_shown
                         let place = Place::of(server.as_ref().expect("rules come first"));
                         run(&on_free_ports(&body, &place), &place)
                     }
-                    false => run_tidegate(&body, &folder),
+                    false => run_tidegate(&body, folder),
                 };
                 last = Some((body, printed));
                 commands += 1;

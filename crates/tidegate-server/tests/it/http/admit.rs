@@ -49,8 +49,7 @@ fn an_answer_has_the_fields_of_a_take_and_names_the_rule() {
 
 #[test]
 fn a_refusal_names_its_rule_and_says_when_the_same_passes() {
-    let running = Running::under(RULES);
-    let mut talk = Talk::to(&running);
+    let (running, mut talk) = Running::under(RULES).with_http();
     let ana = json!({"path": "/api/x", "user": "ana", "ip": "192.0.2.7"});
     assert_eq!(ask(&mut talk, &ana).json()["rule"], "api");
     running.clock.advance(400 * MILLISECOND);
@@ -82,8 +81,7 @@ fn a_refusal_names_its_rule_and_says_when_the_same_passes() {
 
 #[test]
 fn a_request_that_one_rule_refuses_spends_nothing_under_the_others() {
-    let running = Running::under(RULES);
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = Running::under(RULES).with_http();
     let ana = json!({"path": "/api/x", "user": "ana", "ip": "192.0.2.7"});
     for expected in [200, 429, 429, 429] {
         assert_eq!(ask(&mut talk, &ana).status, expected);
@@ -93,8 +91,7 @@ fn a_request_that_one_rule_refuses_spends_nothing_under_the_others() {
 
 #[test]
 fn what_no_rule_is_for_and_what_a_rule_always_allows_pass_without_numbers() {
-    let running = Running::under(RULES);
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = Running::under(RULES).with_http();
     let free = r#"{"allowed":true,"limit":null,"remaining":null,"retry_after_ms":null,"reset_after_ms":null,"delay_ms":0,"rule":null,"decided_by":"memory"}"#;
     for (attributes, body) in [
         (json!({}), free.to_owned()),
@@ -144,8 +141,8 @@ fn what_can_never_pass_says_so_and_names_the_rule() {
 
 #[test]
 fn patience_is_what_the_rule_says_and_never_more_than_the_asker_accepts() {
-    let running = Running::under("[[rule]]\nname = 'api'\nlimit = '2/2s'\npatience = '2s'");
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) =
+        Running::under("[[rule]]\nname = 'api'\nlimit = '2/2s'\npatience = '2s'").with_http();
     let mut ask = |more: &str| talk.post("/v1/admit", &format!(r#"{{"attributes":{{}}{more}}}"#));
     assert_eq!(ask("").json()["delay_ms"], 0);
     assert_eq!(ask(r#","patience_ms":0"#).json()["delay_ms"], 0);
@@ -167,8 +164,8 @@ fn every_algorithm_decides_for_a_rule() {
         ("2/10s pacer", 1, 5000),
         ("2/10s concurrency", 2, 10_000),
     ] {
-        let running = Running::under(&format!("[[rule]]\nname = 'r'\nkey = ['user']\nlimit = '{limit}'"));
-        let mut talk = Talk::to(&running);
+        let (running, mut talk) =
+            Running::under(&format!("[[rule]]\nname = 'r'\nkey = ['user']\nlimit = '{limit}'")).with_http();
         let mut passed = 0;
         let refused = loop {
             let answer = ask(&mut talk, &json!({"user": "ana"}));
@@ -219,8 +216,8 @@ fn a_permit_under_rules_is_released_and_renewed_like_any_other() {
 
 #[test]
 fn the_same_name_in_other_clothes_is_the_same() {
-    let running = Running::under("[[rule]]\nname = 'r'\nkey = ['ip', 'header.x-user']\nlimit = '9/h'");
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) =
+        Running::under("[[rule]]\nname = 'r'\nkey = ['ip', 'header.x-user']\nlimit = '9/h'").with_http();
     let left = |talk: &mut Talk, body: &str| talk.post("/v1/admit", body).json()["remaining"].as_u64();
     assert_eq!(left(&mut talk, r#"{"attributes":{"ip":"192.0.2.7","header.x-user":"ä"}}"#), Some(8));
     assert_eq!(

@@ -3,54 +3,44 @@
 use serde_json::json;
 
 use crate::wire::Running;
-use crate::wire::http::Talk;
 
 const MAX_ATTRIBUTES: usize = 64;
 const MAX_NAME_BYTES: usize = 128;
 const MAX_BYTES: usize = 64 << 10;
 
+/// The body and what is said.
+const WRONG: &str = r#"
+ | the body is empty; send one such as {"attributes":{"ip":"192.0.2.7","path":"/api/x"}}
+[] | the body is no JSON object
+{} | missing field `attributes`
+{"attributes":{},"key":"ana"} | unknown field `key`, expected one of `attributes`, `cost`,
+{"attributes":[]} | invalid type: sequence, expected an object of texts such as
+{"attributes":null} | invalid type: null, expected an object of texts
+{"attributes":{"user":7}} | invalid type: integer `7`, expected a text
+{"attributes":{"user":null}} | invalid type: null, expected a text
+{"attributes":{"user":"a","user":"b"}} | attribute "user" is there twice; leave one of them out
+{"attributes":{"header.A":"a","header.a":"b"}} | attribute "header.a" is there twice; send all of its values as a list
+{"attributes":{"ip":"192.0.2.7","ip":"192.0.2.7"}} | attribute "ip" is there twice
+{"attributes":{"ip":"unknown"}} | attribute "ip" is no address; send one such as 192.0.2.7
+{"attributes":{"ip":""}} | attribute "ip" is no address
+{"attributes":{},"cost":0} | at least 1 (to look without spending there are /v1/peek and /v1/explain)
+{"attributes":{},"patience_ms":-1} | expected a whole number of milliseconds
+"#;
+
 #[test]
 fn what_is_wrong_with_a_request_is_said() {
-    let running = Running::start();
-    let mut talk = Talk::to(&running);
-    for (body, said) in [
-        ("", r#"the body is empty; send one such as {"attributes":{"ip":"192.0.2.7","path":"/api/x"}}"#),
-        ("[]", "the body is no JSON object"),
-        ("{}", "missing field `attributes`"),
-        (r#"{"attributes":{},"key":"ana"}"#, "unknown field `key`, expected one of `attributes`, `cost`,"),
-        (r#"{"attributes":[]}"#, "invalid type: sequence, expected an object of texts such as"),
-        (r#"{"attributes":null}"#, "invalid type: null, expected an object of texts"),
-        (r#"{"attributes":{"user":7}}"#, "invalid type: integer `7`, expected a text"),
-        (r#"{"attributes":{"user":null}}"#, "invalid type: null, expected a text"),
-        (
-            r#"{"attributes":{"user":"a","user":"b"}}"#,
-            r#"attribute "user" is there twice; leave one of them out"#,
-        ),
-        (
-            r#"{"attributes":{"header.A":"a","header.a":"b"}}"#,
-            r#"attribute "header.a" is there twice; send all of its values as a list"#,
-        ),
-        (r#"{"attributes":{"ip":"192.0.2.7","ip":"192.0.2.7"}}"#, r#"attribute "ip" is there twice"#),
-        (r#"{"attributes":{"ip":"unknown"}}"#, r#"attribute "ip" is no address; send one such as 192.0.2.7"#),
-        (r#"{"attributes":{"ip":""}}"#, r#"attribute "ip" is no address"#),
-        (
-            r#"{"attributes":{},"cost":0}"#,
-            "at least 1 (to look without spending there are /v1/peek and /v1/explain)",
-        ),
-        (r#"{"attributes":{},"patience_ms":-1}"#, "expected a whole number of milliseconds"),
-    ] {
+    let (_running, mut talk) = Running::start().with_http();
+    for [body, said] in conformance::rows(WRONG) {
         for path in ["/v1/admit", "/v1/explain"] {
             let answer = talk.post(path, body);
-            assert_eq!(answer.status, 400, "{body}");
-            assert!(answer.detail().contains(said), "{body} -> {}", answer.detail());
+            answer.is_problem_of(body, 400, said);
         }
     }
 }
 
 #[test]
 fn so_many_attributes_are_taken_and_one_more_is_not() {
-    let running = Running::start();
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = Running::start().with_http();
     let mut with = |count: usize| {
         let attributes: serde_json::Map<_, _> =
             (0..count).map(|nth| (format!("a{nth}"), json!(""))).collect();
@@ -58,14 +48,12 @@ fn so_many_attributes_are_taken_and_one_more_is_not() {
     };
     assert_eq!(with(MAX_ATTRIBUTES).status, 200);
     let answer = with(MAX_ATTRIBUTES + 1);
-    assert_eq!(answer.status, 400);
-    assert!(answer.detail().contains("at most 64 attributes"), "{}", answer.detail());
+    answer.is_problem(400, "at most 64 attributes");
 }
 
 #[test]
 fn a_name_and_all_bytes_together_have_a_bound() {
-    let running = Running::start();
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = Running::start().with_http();
     let mut with = |name: usize, value: usize| {
         let attributes = json!({ "n".repeat(name): "v".repeat(value) });
         let answer = talk.post("/v1/admit", &json!({ "attributes": attributes }).to_string());

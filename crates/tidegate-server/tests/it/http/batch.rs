@@ -51,8 +51,7 @@ fn members(answer: &Answer, name: &str) -> Vec<Value> {
 
 #[test]
 fn each_request_is_answered_by_itself_and_in_order() {
-    let running = Running::under(RULES);
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = Running::under(RULES).with_http();
     let one = r#"{"requests":[{"attributes":{"user":"ana"}}]}"#;
     let answer = talk.post("/v1/admit/batch", one);
     let expected = r#"{"allowed":true,"answers":[{"allowed":true,"limit":2,"remaining":1,"retry_after_ms":null,"reset_after_ms":30000,"delay_ms":0,"rule":"api","decided_by":"memory"}]}"#;
@@ -69,8 +68,7 @@ fn each_request_is_answered_by_itself_and_in_order() {
 
 #[test]
 fn all_are_allowed_or_nothing_is_spent() {
-    let running = Running::under(RULES);
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = Running::under(RULES).with_http();
     assert_eq!(ask(&mut talk, &["ana", "bob"].map(of), true).status, 200);
 
     let answer = ask(&mut talk, &["ana", "ana", "eve"].map(of), true);
@@ -90,8 +88,7 @@ fn all_are_allowed_or_nothing_is_spent() {
 
 #[test]
 fn the_longest_wait_binds_and_what_is_forbidden_or_can_never_pass_has_none() {
-    let running = Running::under(RULES);
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = Running::under(RULES).with_http();
     let slow = json!({"attributes": {"path": "/slow"}});
     assert_eq!(ask(&mut talk, &[of("ana"), of("ana"), slow.clone()], true).status, 200);
 
@@ -135,8 +132,7 @@ const TOO_MANY_TOGETHER: &str = "requests: more than 4096 asks, which are counte
 
 #[test]
 fn so_many_asks_are_taken_and_one_more_is_not() {
-    let running = Running::start();
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = Running::start().with_http();
     for (all, most, detail) in [(false, MAX_ASKS, TOO_MANY), (true, MAX_ASKS_TOGETHER, TOO_MANY_TOGETHER)] {
         let answer = ask(&mut talk, &many(most), all);
         assert_eq!((answer.status, members(&answer, "allowed").len()), (200, most));
@@ -171,8 +167,8 @@ fn rules_that_are_only_measured_count_too_and_so_do_those_behind_a_decision() {
     let candidate = "[[rule]]\nname = 'c'\ncandidate_for = 'r0'\nlimit = '9/h'\n";
     let shadow = "[[rule]]\nname = 's'\nmode = 'shadow'\nlimit = '9/h'\n";
     let deny = "[[rule]]\nname = 'no'\nwhen = { path = '/no' }\ndecision = 'deny'\n";
-    let running = Running::under(&[rules(2, "").as_str(), candidate, shadow, deny].concat());
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) =
+        Running::under(&[rules(2, "").as_str(), candidate, shadow, deny].concat()).with_http();
     assert_eq!(ask(&mut talk, &many(MAX_ASKS / 4), false).status, 200);
     assert_eq!(ask(&mut talk, &many(MAX_ASKS / 4 + 1), false).status, 413);
     let denied = |count| vec![json!({"attributes": {"path": "/no"}}); count];
@@ -182,8 +178,7 @@ fn rules_that_are_only_measured_count_too_and_so_do_those_behind_a_decision() {
 
 #[test]
 fn a_long_request_counts_for_each_kibibyte_of_its_attributes() {
-    let running = Running::under(&rules(100, ""));
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = Running::under(&rules(100, "")).with_http();
     // Names and values of four KiB: a hundred rules are four hundred asks.
     let long = |bytes: usize| json!({"attributes": {"user": "x".repeat(bytes - "user".len())}});
     assert_eq!(ask(&mut talk, &vec![long(4096); 10], true).status, 200);
@@ -204,30 +199,31 @@ fn the_longest_batch_is_taken_and_the_next_is_not() {
     assert!(answer.detail().contains("more than 1048576 bytes"));
 }
 
+/// The body and what is said.
+const WRONG: &str = r#"
+ | send one such as {"requests":[{"attributes":{"ip":"192.0.2.7"}}]}
+{} | missing field `requests`
+{"requests":{}} | invalid type: map, expected a sequence
+{"requests":[7]} | invalid type: integer `7`, expected an object such as
+{"requests":[[{}]]} | invalid type: sequence, expected an object such as
+{"requests":[{"attributes":{"ip":"x"}}]} | attribute "ip" is no address
+{"requests":[],"all":1} | invalid type: integer `1`, expected a boolean
+{"requests":[],"any":true} | unknown field `any`, expected `requests` or `all`
+"#;
+
 #[test]
 fn what_is_wrong_with_a_batch_is_said() {
-    let running = Running::start();
-    let mut talk = Talk::to(&running);
-    for (body, said) in [
-        ("", r#"send one such as {"requests":[{"attributes":{"ip":"192.0.2.7"}}]}"#),
-        ("{}", "missing field `requests`"),
-        (r#"{"requests":{}}"#, "invalid type: map, expected a sequence"),
-        (r#"{"requests":[7]}"#, "invalid type: integer `7`, expected an object such as"),
-        (r#"{"requests":[[{}]]}"#, "invalid type: sequence, expected an object such as"),
-        (r#"{"requests":[{"attributes":{"ip":"x"}}]}"#, r#"attribute "ip" is no address"#),
-        (r#"{"requests":[],"all":1}"#, "invalid type: integer `1`, expected a boolean"),
-        (r#"{"requests":[],"any":true}"#, "unknown field `any`, expected `requests` or `all`"),
-    ] {
+    let (_running, mut talk) = Running::start().with_http();
+    for [body, said] in conformance::rows(WRONG) {
         let answer = talk.post("/v1/admit/batch", body);
-        assert_eq!(answer.status, 400, "{body}");
-        assert!(answer.detail().contains(said), "{body} -> {}", answer.detail());
+        answer.is_problem_of(body, 400, said);
     }
 }
 
 #[test]
 fn permits_come_with_the_answers_that_have_them() {
-    let running = Running::under("[[rule]]\nname = 'up'\nkey = ['user']\nlimit = '1/30s concurrency'");
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) =
+        Running::under("[[rule]]\nname = 'up'\nkey = ['user']\nlimit = '1/30s concurrency'").with_http();
     let answer = ask(&mut talk, &["ana", "ana", "bob"].map(of), false);
     let permits = members(&answer, "permit");
     assert!(permits[0].is_string() && permits[1].is_null() && permits[2].is_string(), "{permits:?}");

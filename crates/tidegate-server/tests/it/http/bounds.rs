@@ -31,21 +31,18 @@ fn refused(running: &Running, message: impl AsRef<[u8]>) -> Answer {
     let mut talk = Talk::to(running);
     let answer = talk.ask(message);
     assert_eq!(answer.field("connection"), Some("close"), "{answer:?}");
-    talk.hang_up();
-    assert_eq!(talk.rest(), "");
+    talk.is_over();
     answer
 }
 
 #[test]
 fn the_longest_body_is_taken_and_the_next_is_not() {
-    let running = Running::start();
-    let mut talk = Talk::to(&running);
+    let (running, mut talk) = Running::start().with_http();
     assert_eq!(talk.post("/v1/take", &body_of(MAX_BODY_BYTES)).status, 200);
     assert_eq!(talk.ask(in_chunks(&body_of(MAX_BODY_BYTES))).status, 200);
     for message in [post("/v1/take", &body_of(MAX_BODY_BYTES + 1)), in_chunks(&body_of(MAX_BODY_BYTES + 1))] {
         let answer = refused(&running, message);
-        assert_eq!(answer.status, 413);
-        assert!(answer.detail().contains("more than 163840 bytes"));
+        answer.is_problem(413, "more than 163840 bytes");
     }
 }
 
@@ -64,8 +61,7 @@ fn a_body_that_is_said_to_be_too_long_is_not_waited_for() {
 
 #[test]
 fn a_body_without_an_end_is_cut_off_and_the_client_gets_to_see_why() {
-    let running = Running::start();
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = Running::start().with_http();
     talk.send(post("/v1/take", "").replace("content-length: 0", "transfer-encoding: chunked"));
     let chunk = format!("4000\r\n{}\r\n", " ".repeat(0x4000));
     for _ in 0..32 {
@@ -88,8 +84,7 @@ fn the_longest_head_is_taken_and_the_next_is_not() {
     assert_eq!(talk.ask(head_of(MAX_HEAD_BYTES)).status, 200);
     for bytes in [MAX_HEAD_BYTES + 1, 10 * MAX_HEAD_BYTES] {
         let answer = refused(&running, head_of(bytes));
-        assert_eq!(answer.status, 431);
-        assert!(answer.detail().contains("more than 16384 bytes"));
+        answer.is_problem(431, "more than 16384 bytes");
     }
 }
 
@@ -111,8 +106,7 @@ fn the_longest_uri_is_taken_and_the_next_is_not() {
     let mut talk = Talk::to(&running);
     assert_eq!(talk.ask(uri_of(MAX_URI_BYTES)).status, 200);
     let answer = talk.ask(uri_of(MAX_URI_BYTES + 1));
-    assert_eq!(answer.status, 414);
-    assert!(answer.detail().contains("more than 2048 bytes"));
+    answer.is_problem(414, "more than 2048 bytes");
     assert_eq!(refused(&running, uri_of(MAX_HEAD_BYTES)).status, 414);
     assert_eq!(refused(&running, uri_of(1 << 19)).status, 414);
 }
@@ -140,8 +134,7 @@ fn the_longest_limit_is_taken_and_the_next_is_not() {
     let mut talk = Talk::to(&running);
     assert_eq!(talk.post("/v1/take", &take(MAX_LIMIT_BYTES)).status, 200);
     let answer = talk.post("/v1/take", &take(MAX_LIMIT_BYTES + 1));
-    assert_eq!(answer.status, 400);
-    assert!(answer.detail().contains("513 bytes are too long for a limit"), "{answer:?}");
+    answer.is_problem(400, "513 bytes are too long for a limit");
     let huge = talk.post("/v1/take", &take(100_000));
     assert_eq!((huge.status, huge.body.len() < 2000), (400, true), "{huge:?}");
 }

@@ -6,7 +6,6 @@ use std::thread;
 use tidegate_server::Settings;
 use tidegate_server::settings::Bounds;
 
-use super::with_bounds;
 use crate::wire::http::{Talk, get, post};
 use crate::wire::{PATIENT, Running, settings};
 
@@ -14,8 +13,7 @@ const TAKE: &str = r#"{"key":"ana","limit":"1000/h"}"#;
 
 #[test]
 fn a_connection_serves_one_request_after_another() {
-    let running = Running::start();
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = Running::start().with_http();
     for left in (990..1000).rev() {
         assert_eq!(talk.post("/v1/take", TAKE).json()["remaining"], left);
         assert_eq!(talk.get("/livez").status, 200);
@@ -25,8 +23,7 @@ fn a_connection_serves_one_request_after_another() {
 
 #[test]
 fn requests_may_be_sent_without_waiting_and_are_answered_in_order() {
-    let running = Running::start();
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = Running::start().with_http();
     talk.send(post("/v1/take", TAKE).repeat(300) + &get("/nowhere") + &post("/v1/peek", TAKE));
     for left in (700..1000).rev() {
         assert_eq!(talk.answer().json()["remaining"], left);
@@ -37,8 +34,7 @@ fn requests_may_be_sent_without_waiting_and_are_answered_in_order() {
 
 #[test]
 fn a_request_may_come_in_any_pieces() {
-    let running = Running::start();
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = Running::start().with_http();
     let message = post("/v1/take", TAKE);
     for piece in message.as_bytes().chunks(1) {
         talk.send(piece);
@@ -52,21 +48,18 @@ fn a_request_may_come_in_any_pieces() {
 
 #[test]
 fn what_was_asked_before_something_that_is_no_request_is_answered() {
-    let running = Running::start();
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = Running::start().with_http();
     talk.send(post("/v1/take", TAKE).repeat(2) + "garbage\r\n\r\n");
     assert_eq!(talk.answer().json()["remaining"], 999);
     assert_eq!(talk.answer().json()["remaining"], 998);
     let answer = talk.answer();
     assert_eq!((answer.status, answer.field("connection")), (400, Some("close")));
-    talk.hang_up();
-    assert_eq!(talk.rest(), "");
+    talk.is_over();
 }
 
 #[test]
 fn a_body_that_nobody_wants_is_passed_over_and_the_connection_goes_on() {
-    let running = Running::start();
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = Running::start().with_http();
     let long = " ".repeat(100_000);
     let chunked = "GET /livez HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n2\r\nno\r\n0\r\n\r\n";
     for (message, status) in [
@@ -112,8 +105,7 @@ fn whoever_asks_for_the_end_of_the_connection_gets_it_after_the_answer() {
 
 #[test]
 fn whoever_says_that_nothing_more_will_come_still_gets_the_answers() {
-    let running = Running::start();
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = Running::start().with_http();
     talk.send(post("/v1/take", TAKE).repeat(50));
     talk.hang_up();
     for left in (950..1000).rev() {
@@ -137,7 +129,7 @@ fn a_client_that_hangs_up_in_the_middle_harms_nobody() {
 
 #[test]
 fn so_many_connections_are_served_and_the_next_is_told_so() {
-    let running = with_bounds(Bounds { max_connections: 2, ..PATIENT });
+    let running = Running::bounded(Bounds { max_connections: 2, ..PATIENT });
     let mut served = [Talk::to(&running), Talk::to(&running)];
     assert!(served.iter_mut().all(|talk| talk.get("/livez").status == 200));
 
@@ -145,8 +137,7 @@ fn so_many_connections_are_served_and_the_next_is_told_so() {
     let answer = refused.post("/v1/take", TAKE);
     assert_eq!((answer.status, answer.field("retry-after")), (503, Some("1")));
     assert!(answer.detail().contains("too many connections"));
-    refused.hang_up();
-    assert_eq!(refused.rest(), "");
+    refused.is_over();
 
     let [mut leaves, mut stays] = served;
     leaves.hang_up();

@@ -38,8 +38,7 @@ fn said(talk: &mut Talk, limit: &str, cost: u64) -> ([i64; 2], [i64; 2], Option<
 
 #[test]
 fn the_fields_of_the_draft_are_well_formed_and_true() {
-    let running = Running::start();
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = Running::start().with_http();
     assert_eq!(said(&mut talk, "30/60s burst 15", 10), ([15, 30], [5, 20], None));
     assert_eq!(said(&mut talk, "30/60s burst 15", 6), ([15, 30], [5, 2], Some(2)));
     assert_eq!(said(&mut talk, "3/1s sliding-log", 3), ([3, 1], [0, 1], None));
@@ -52,8 +51,7 @@ fn the_fields_of_the_draft_are_well_formed_and_true() {
 
 #[test]
 fn retry_after_is_at_least_a_second_and_not_before_the_time_of_the_field() {
-    let running = Running::start();
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = Running::start().with_http();
     for limit in [
         "1000/s burst 1",
         "1/s",
@@ -74,8 +72,7 @@ fn retry_after_is_at_least_a_second_and_not_before_the_time_of_the_field() {
 
 #[test]
 fn a_peek_says_the_same_as_the_take_it_is_about() {
-    let running = Running::start();
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = Running::start().with_http();
     let ask = r#"{"key":"ana","limit":"1/60s"}"#;
     assert_eq!(talk.post("/v1/peek", ask).field("ratelimit"), Some("\"adhoc\";r=1;t=0"));
     talk.post("/v1/take", ask);
@@ -94,8 +91,7 @@ fn what_can_never_pass_says_when_everything_is_regained() {
 
 #[test]
 fn the_older_draft_has_three_plain_numbers() {
-    let running = speaking(Dialect::Draft03);
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = speaking(Dialect::Draft03).with_http();
     let answer = talk.post("/v1/take", r#"{"key":"ana","limit":"30/60s burst 15","cost":15}"#);
     let numbers =
         ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"].map(|name| answer.field(name));
@@ -107,8 +103,7 @@ fn the_older_draft_has_three_plain_numbers() {
 
 #[test]
 fn the_draft_between_has_a_dictionary_and_a_number_with_its_window() {
-    let running = speaking(Dialect::Draft07);
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = speaking(Dialect::Draft07).with_http();
     let answer = talk.post("/v1/take", r#"{"key":"ana","limit":"30/60s burst 15","cost":15}"#);
     let fields =
         |answer: &Answer| ["ratelimit-policy", "ratelimit"].map(|name| answer.field(name).map(str::to_owned));
@@ -149,8 +144,7 @@ fn the_vendors_dialect_has_a_time_since_1970() {
 
 #[test]
 fn without_a_dialect_only_a_refusal_says_when_to_try_again() {
-    let running = speaking(Dialect::None);
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = speaking(Dialect::None).with_http();
     let ask = r#"{"key":"ana","limit":"1/60s"}"#;
     let (allowed, refused) = (talk.post("/v1/take", ask), talk.post("/v1/take", ask));
     for answer in [&allowed, &refused] {

@@ -40,8 +40,8 @@ fn explain(talk: &mut Talk, attributes: &Value) -> Value {
 
 #[test]
 fn values_of_a_name_that_comes_twice_are_a_list_and_share_one_count() {
-    let running = Running::under("[[rule]]\nname = \"a\"\nkey = [\"query.account\"]\nlimit = \"2/h\"\n");
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) =
+        Running::under("[[rule]]\nname = \"a\"\nkey = [\"query.account\"]\nlimit = \"2/h\"\n").with_http();
     let mut admit = |account: Value| {
         let body = json!({"attributes": {"query.account": account}}).to_string();
         talk.post("/v1/admit", &body).status
@@ -63,8 +63,7 @@ fn values_of_a_name_that_comes_twice_are_a_list_and_share_one_count() {
 
 #[test]
 fn every_rule_is_told_with_what_it_has_to_do_with_the_request() {
-    let running = Running::under(RULES);
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = Running::under(RULES).with_http();
     let told = explain(&mut talk, &json!({"path": "/login", "ip": "192.0.2.7"}));
     assert_eq!((&told["allowed"], &told["rule"]), (&json!(true), &json!("login")));
     let mut office = told["rules"][0].clone();
@@ -104,8 +103,7 @@ fn every_rule_is_told_with_what_it_has_to_do_with_the_request() {
 
 #[test]
 fn it_spends_nothing_and_says_what_would_be_refused() {
-    let running = Running::under(RULES);
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = Running::under(RULES).with_http();
     let ana = json!({"path": "/login", "ip": "192.0.2.7", "user": "ana"});
     for _ in 0..3 {
         assert_eq!(explain(&mut talk, &ana)["rules"][1]["remaining"], 2);

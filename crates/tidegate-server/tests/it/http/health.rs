@@ -51,8 +51,7 @@ fn everything_else_is_told_that_there_are_too_many_and_nothing_is_done() {
         assert_eq!((answer.status, answer.field("retry-after")), (503, Some("1")), "{answer:?}");
         assert!(answer.detail().contains("too many connections"), "{answer:?}");
         assert_eq!(answer.field("connection"), Some("close"));
-        talk.hang_up();
-        assert_eq!(talk.rest(), "");
+        talk.is_over();
     }
     drop(held);
     // A place is free a moment after its client has left.

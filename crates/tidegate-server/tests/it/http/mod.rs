@@ -19,13 +19,3 @@ mod slow;
 mod top;
 mod unauthenticated;
 mod verbs;
-
-use tidegate_server::Settings;
-use tidegate_server::settings::Bounds;
-
-use crate::wire::{Running, settings};
-
-/// A server with these bounds.
-fn with_bounds(bounds: Bounds) -> Running {
-    Running::with(Settings { bounds, ..settings() })
-}

@@ -7,7 +7,7 @@ use tidegate_rules::Policy;
 use tidegate_server::Settings;
 use tidegate_server::settings::Token;
 
-use crate::command::call::Call;
+use crate::command::call::{Call, address};
 use crate::wire::http::{Answer, Talk, by, get, post, with_json};
 use crate::wire::{Running, settings};
 
@@ -175,8 +175,7 @@ fn an_end_is_to_come_and_not_too_far_away() {
         (json!(1.5), "floating point `1.5`, expected a date"),
     ] {
         let answer = keeper.put(&body(until.clone()));
-        assert_eq!(answer.status, 400, "{until}");
-        assert!(answer.detail().contains(said), "{until} -> {}", answer.detail());
+        answer.is_problem_of(&until, 400, said);
     }
 }
 
@@ -285,8 +284,7 @@ fn an_override_of_another_algorithm_is_warned_of_in_the_answer_and_in_the_log() 
     let call =
         Call::from("override_warning").file("tidegate.toml", RULES).variable("TIDEGATE_TOKEN", "sesame");
     let (process, ready) = call.serve(&["--config", "tidegate.toml"]);
-    let address = ready["http"].as_str().and_then(|text| text.parse().ok()).expect("an address");
-    let mut talk = Talk::at(address);
+    let mut talk = Talk::at(address(&ready, "http"));
     let mut put = |address: &str, limit: &str| {
         let body = json!({"rule": "api", "key": {"ip": address}, "limit": limit, "for": "2h"});
         talk.ask(by("sesame", &with_json("PUT", "/v1/overrides", &body.to_string()))).json()["warnings"]

@@ -31,8 +31,7 @@ pub(super) fn metrics(page: &str) -> BTreeMap<String, f64> {
 
 #[test]
 fn what_happened_is_counted() {
-    let running = Running::start();
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = Running::start().with_http();
     for (cost, times) in [(1, 3), (3, 2), (9, 1)] {
         for _ in 0..times {
             talk.post("/v1/take", &format!(r#"{{"key":"ana","limit":"5/h","cost":{cost}}}"#));
@@ -80,8 +79,7 @@ fn connections_that_end_and_those_that_are_cut_off_are_counted() {
 
 #[test]
 fn the_server_says_that_it_lives_and_is_ready() {
-    let running = Running::start();
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = Running::start().with_http();
     for (path, body) in [("/livez", r#"{"live":true}"#), ("/readyz", r#"{"ready":true,"rules":"ok"}"#)] {
         let answer = talk.get(path);
         assert_eq!((answer.status, &*answer.body), (200, body));
@@ -90,8 +88,7 @@ fn the_server_says_that_it_lives_and_is_ready() {
 
 #[test]
 fn a_head_says_what_a_get_would() {
-    let running = Running::start();
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = Running::start().with_http();
     for path in ["/livez", "/readyz", "/openapi.json"] {
         let got = talk.get(path);
         let head = talk.send(format!("HEAD {path} HTTP/1.1\r\nhost: localhost\r\n\r\n")).answer_to_head();
@@ -104,8 +101,7 @@ fn a_head_says_what_a_get_would() {
 
 #[test]
 fn what_the_document_lists_is_there_and_what_it_does_not_list_is_not() {
-    let running = Running::start();
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = Running::start().with_http();
     let document = talk.get("/openapi.json");
     assert_eq!(document.field("content-type"), Some("application/json"));
     let document = document.json();
@@ -126,8 +122,7 @@ fn what_the_document_lists_is_there_and_what_it_does_not_list_is_not() {
 
 #[test]
 fn the_examples_of_the_document_do_what_it_says() {
-    let running = Running::start();
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = Running::start().with_http();
     let document = talk.get("/openapi.json").json();
     let examples =
         |schema: &str| document["components"]["schemas"][schema]["examples"].as_array().unwrap().clone();

@@ -1,10 +1,7 @@
 //! What is wrong is said: where, what, and what would do.
 
-use tidegate_server::Settings;
-use tidegate_server::settings::Token;
-
+use crate::wire::Running;
 use crate::wire::http::{Talk, by, get, post, with_json};
-use crate::wire::{Running, settings};
 
 /// The path, the body and what is said.
 const WRONG: &str = r#"
@@ -30,23 +27,19 @@ const WRONG: &str = r#"
 
 #[test]
 fn a_body_that_is_not_what_a_route_wants_is_said_to_be_so() {
-    let running = Running::start();
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = Running::start().with_http();
     for [path, body, said] in conformance::rows(WRONG) {
         let answer = talk.post(path, body);
-        assert_eq!(answer.status, 400, "{path} {body}");
-        assert!(answer.detail().contains(said), "{path} {body} -> {}", answer.detail());
+        answer.is_problem_of((path, body), 400, said);
     }
 }
 
 #[test]
 fn what_is_not_there_and_what_is_not_taken_are_told_apart() {
-    let running = Running::start();
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = Running::start().with_http();
     for path in ["/", "/v1/tkae", "/v1/take/", "/V1/take", "/v1", "//livez"] {
         let answer = talk.get(path);
-        assert_eq!(answer.status, 404);
-        assert!(answer.detail().contains("/openapi.json"), "{path}");
+        answer.is_problem_of(path, 404, "/openapi.json");
     }
     let answer = talk.get("/v1/take");
     assert_eq!((answer.status, answer.field("allow")), (405, Some("POST")));
@@ -67,8 +60,7 @@ fn a_body_has_to_be_said_to_be_json() {
         ["text/plain", "application/jsonp", "application/x-www-form-urlencoded", "application/json-seq", ""]
     {
         let answer = Talk::to(&running).ask(post("/v1/take", body).replace("application/json", kind));
-        assert_eq!(answer.status, 415, "{kind}");
-        assert!(answer.detail().contains("send content-type: application/json"));
+        answer.is_problem_of(kind, 415, "send content-type: application/json");
     }
     let nothing = post("/v1/take", body).replace("content-type: application/json\r\n", "");
     assert_eq!(Talk::to(&running).ask(nothing).status, 415);
@@ -80,7 +72,7 @@ fn a_body_has_to_be_said_to_be_json() {
 
 #[test]
 fn whoever_does_not_know_the_token_may_only_see_that_the_server_lives() {
-    let running = Running::with(Settings { token: Token::new("sesame"), ..settings() });
+    let running = Running::guarded();
     let with = |message: &str, authorization: &str| {
         let message = message.replacen(
             "host: localhost",
@@ -137,15 +129,13 @@ fn what_is_no_request_is_answered_and_cut_off() {
         let answer = talk.ask(garbage);
         assert_eq!((answer.status, answer.field("connection")), (400, Some("close")), "{garbage:?}");
         assert!(answer.detail().contains("no HTTP/1.1 request"));
-        talk.hang_up();
-        assert_eq!(talk.rest(), "");
+        talk.is_over();
     }
 }
 
 #[test]
 fn a_body_with_broken_chunks_is_a_bad_request() {
-    let running = Running::start();
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = Running::start().with_http();
     let head = "POST /v1/take HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
                 transfer-encoding: chunked\r\n\r\n";
     let answer = talk.ask(format!("{head}zz\r\n"));
@@ -156,7 +146,7 @@ fn a_body_with_broken_chunks_is_a_bad_request() {
 #[test]
 fn a_name_that_leads_here_is_no_way_in_without_a_token() {
     let running = Running::start();
-    let guarded = Running::with(Settings { token: Token::new("sesame"), ..settings() });
+    let guarded = Running::guarded();
     let take = post("/v1/take", r#"{"key":"ana","limit":"9/h"}"#);
     let named = |message: &str, host: &str| message.replacen("host: localhost", host, 1);
     for message in [take.clone(), get("/metrics"), get("/v1/rules"), get("/openapi.json")] {
@@ -167,11 +157,7 @@ fn a_name_that_leads_here_is_no_way_in_without_a_token() {
             "host: localhost\r\nhost: x",
         ] {
             let answer = Talk::to(&running).ask(named(&message, host));
-            assert_eq!(answer.status, 403, "{host}");
-            assert!(
-                answer.detail().contains("use the address, or start the server with TIDEGATE_TOKEN"),
-                "{host}"
-            );
+            answer.is_problem_of(host, 403, "use the address, or start the server with TIDEGATE_TOKEN");
         }
         for host in ["host: 127.0.0.1:8380", "host: [::1]:8380", "Host: LOCALHOST", "host: 192.0.2.7"] {
             assert_eq!(Talk::to(&running).ask(named(&message, host)).status, 200, "{host}");

@@ -1,17 +1,14 @@
 //! Rules that are replaced over HTTP: in the file, and in force.
 
 use std::fs;
-use std::net::SocketAddr;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use serde_json::{Value, json};
-use tidegate_server::Settings;
-use tidegate_server::settings::Token;
 
-use crate::command::call::Call;
+use crate::command::call::{Call, address};
 use crate::process::Process;
+use crate::wire::Running;
 use crate::wire::http::{Answer, Talk, by, get};
-use crate::wire::{Running, settings};
 
 const MAX_FILE_BYTES: usize = 4 << 20;
 
@@ -23,8 +20,7 @@ pub(super) const NEW: &str = "# theirs\n[[rule]]\nname = \"api\"\nkey = [\"user\
 pub(super) fn serving(call: Call) -> (Call, Process, Talk) {
     let call = call.file("tidegate.toml", OLD).variable("TIDEGATE_TOKEN", "sesame");
     let (process, ready) = call.serve(&["--config", "tidegate.toml"]);
-    let address: SocketAddr = ready["http"].as_str().and_then(|text| text.parse().ok()).expect("an address");
-    (call, process, Talk::at(address))
+    (call, process, Talk::at(address(&ready, "http")))
 }
 
 pub(super) fn message(text: &str) -> String {
@@ -114,8 +110,7 @@ fn a_text_that_does_not_hold_changes_nothing_and_every_error_has_its_place() {
     no_text.pop();
     no_text.push(0xff);
     let answer = talk.ask(no_text);
-    assert_eq!(answer.status, 400);
-    assert!(answer.detail().contains("no UTF-8 text from byte 1 on"));
+    answer.is_problem(400, "no UTF-8 text from byte 1 on");
 }
 
 #[test]
@@ -181,7 +176,7 @@ fn a_link_stays_a_link_and_a_file_keeps_who_may_read_it() {
 
 #[test]
 fn a_server_without_a_file_says_how_to_have_one() {
-    let running = Running::with(Settings { token: Token::new("sesame"), ..settings() });
+    let running = Running::guarded();
     let answer = put(&mut Talk::to(&running), NEW);
     assert_eq!(answer.status, 409);
     assert!(answer.detail().ends_with("start it with --config FILE"), "{}", answer.detail());
@@ -189,12 +184,11 @@ fn a_server_without_a_file_says_how_to_have_one() {
 
 #[test]
 fn the_body_has_to_be_said_to_be_toml() {
-    let running = Running::with(Settings { token: Token::new("sesame"), ..settings() });
+    let running = Running::guarded();
     for kind in ["application/json", "text/plain", "application/x-toml"] {
         let message = message(NEW).replace("application/toml", kind);
         let answer = Talk::to(&running).ask(by("sesame", &message));
-        assert_eq!(answer.status, 415, "{kind}");
-        assert!(answer.detail().contains("send content-type: application/toml"), "{kind}");
+        answer.is_problem_of(kind, 415, "send content-type: application/toml");
     }
 }
 
@@ -212,7 +206,7 @@ fn whoever_changes_something_for_others_needs_a_token_even_on_this_machine() {
         );
         assert_eq!(Talk::to(&running).ask(by("sesame", &message)).status, 403);
     }
-    let guarded = Running::with(Settings { token: Token::new("sesame"), ..settings() });
+    let guarded = Running::guarded();
     for message in [message(NEW), json("PUT"), json("DELETE")] {
         assert_eq!(Talk::to(&guarded).ask(&message).status, 401);
         assert!(![401, 403].contains(&Talk::to(&guarded).ask(by("sesame", &message)).status));

@@ -6,7 +6,7 @@ use tidegate_server::Settings;
 use tidegate_server::settings::Token;
 
 use super::pages::metrics;
-use crate::wire::http::{Talk, by, get, post, with_json};
+use crate::wire::http::{by, get, post, with_json};
 use crate::wire::{Running, settings};
 
 const RULES: &str = r#"
@@ -79,8 +79,8 @@ tidegate_zone_inserts_total{zone="logins"} | 3.0
 #[test]
 fn what_the_rules_said_is_counted() {
     let policy = Policy::from_toml(RULES).unwrap();
-    let running = Running::with(Settings { policy, token: Token::new("sesame"), ..settings() });
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) =
+        Running::with(Settings { policy, token: Token::new("sesame"), ..settings() }).with_http();
     let mut ask = |attributes: &serde_json::Value, cost: u64| {
         let body = json!({"attributes": attributes, "cost": cost}).to_string();
         talk.ask(by("sesame", &post("/v1/admit", &body))).status

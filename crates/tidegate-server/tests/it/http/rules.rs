@@ -95,8 +95,8 @@ fn every_rule_is_told_with_all_that_it_says() {
 
 #[test]
 fn what_was_counted_is_told_with_the_rule() {
-    let running = Running::under("[[rule]]\nname = 'api'\nkey = ['user']\nlimit = '5/h'");
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) =
+        Running::under("[[rule]]\nname = 'api'\nkey = ['user']\nlimit = '5/h'").with_http();
     for cost in [1, 3, 1, 1, 9] {
         talk.post("/v1/admit", &json!({"attributes": {"user": "ana"}, "cost": cost}).to_string());
     }
@@ -158,8 +158,7 @@ fn a_server_without_rules_has_none() {
 
 #[test]
 fn json_is_told_unless_text_is_preferred() {
-    let running = Running::start();
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = Running::start().with_http();
     let mut asked = |accept: &str| {
         talk.ask(get("/v1/rules").replace("host: localhost", &format!("host: localhost\r\naccept: {accept}")))
     };
@@ -172,7 +171,6 @@ fn json_is_told_unless_text_is_preferred() {
         ["application/toml", "text/plain;q=0.5, application/json", "TEXT/PLAIN", "x/y,application/toml"]
     {
         let answer = asked(accept);
-        assert_eq!(answer.status, 404, "{accept}");
-        assert!(answer.detail().contains("start the server with --config FILE"), "{accept}");
+        answer.is_problem_of(accept, 404, "start the server with --config FILE");
     }
 }

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use tidegate_server::settings::Bounds;
 
-use super::with_bounds;
 use crate::wire::http::{Answer, Talk, get, post};
 use crate::wire::in_time::{HeldUp, Since, in_time};
 use crate::wire::{PATIENT, Running};
@@ -22,7 +21,7 @@ const DROPS: usize = 8 << 10;
 
 /// Only what has to arrive is short of time.
 fn hasty(arrival: Duration) -> Running {
-    with_bounds(Bounds { arrival, ..PATIENT })
+    Running::bounded(Bounds { arrival, ..PATIENT })
 }
 
 /// A connection that has sent this in time.
@@ -58,8 +57,7 @@ fn half_a_head_is_answered_when_its_time_is_over_and_cut_off() {
         let answer = talk.answer();
         assert_eq!((answer.status, answer.field("connection")), (408, Some("close")));
         assert!(answer.detail().contains("took too long to arrive"));
-        talk.hang_up();
-        assert_eq!(talk.rest(), "");
+        talk.is_over();
         Ok(())
     });
 }
@@ -116,8 +114,7 @@ fn half_a_body_is_answered_when_its_time_is_over_and_cut_off() {
             }
             assert_eq!((answer.status, answer.field("connection")), (408, Some("close")), "{message}");
             assert!(answer.detail().contains("the body took too long"));
-            talk.hang_up();
-            assert_eq!(talk.rest(), "");
+            talk.is_over();
             Ok(())
         });
     }
@@ -141,8 +138,7 @@ fn a_connection_that_was_served_may_be_silent_for_longer_than_a_request_may_take
 #[test]
 fn a_connection_that_is_silent_for_too_long_is_closed() {
     in_time(|idle| {
-        let running = with_bounds(Bounds { idle, ..PATIENT });
-        let mut talk = Talk::to(&running);
+        let (_running, mut talk) = Running::bounded(Bounds { idle, ..PATIENT }).with_http();
         let mut last = Since::now();
         for _ in 0..3 {
             let (now, answer) = (Since::now(), talk.ask_if_open(post("/v1/take", TAKE)));
@@ -157,8 +153,7 @@ fn a_connection_that_is_silent_for_too_long_is_closed() {
 
 #[test]
 fn a_client_that_does_not_read_its_answers_is_cut_off() {
-    let running = with_bounds(Bounds { unread: SHORT, ..PATIENT });
-    let mut talk = Talk::to(&running);
+    let (running, mut talk) = Running::bounded(Bounds { unread: SHORT, ..PATIENT }).with_http();
     let many = get("/openapi.json").repeat(100);
     // Sooner or later neither side takes anything any more, and then the server is gone.
     while talk.try_send(&many).is_ok() {}

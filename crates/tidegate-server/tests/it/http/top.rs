@@ -9,8 +9,7 @@ const RULES: &str = "[[rule]]\nname = 'a:b/c'\nkey = ['user']\nlimit = '1/h'\n";
 
 #[test]
 fn how_many_is_asked_for_in_the_query_and_has_a_bound() {
-    let running = Running::under(RULES);
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = Running::under(RULES).with_http();
     for path in ["/v1/top", "/v1/top?", "/v1/top?n=1", "/v1/top?n=100&rule=a:b/c", "/v1/top?rule=a%3Ab%2fc"] {
         let answer = talk.get(path);
         assert_eq!((answer.status, answer.json()), (200, json!({"keys": []})), "{path}");
@@ -24,8 +23,7 @@ fn how_many_is_asked_for_in_the_query_and_has_a_bound() {
         ("/v1/top?rule=nobody", 404, "rule \"nobody\": there is no rule of this name; /v1/rules lists"),
     ] {
         let answer = talk.get(path);
-        assert_eq!(answer.status, status, "{path}");
-        assert!(answer.detail().contains(said), "{path} -> {}", answer.detail());
+        answer.is_problem_of(path, status, said);
     }
     assert_eq!(talk.post("/v1/top", "{}").field("allow"), Some("GET, HEAD"));
 }

@@ -53,15 +53,13 @@ fn a_request_without_the_token_is_the_last_and_its_body_is_not_waited_for() {
         let mut talk = Talk::to(&running);
         let answer = talk.ask(&message);
         assert_eq!((answer.status, answer.field("connection")), (status, Some("close")), "{message}");
-        talk.hang_up();
-        assert_eq!(talk.rest(), "", "{message}");
+        talk.is_over();
     }
 }
 
 #[test]
 fn whoever_has_shown_the_token_keeps_the_connection_and_may_send_long_requests() {
-    let running = guarded(Bounds::default());
-    let mut talk = Talk::to(&running);
+    let (running, mut talk) = guarded(Bounds::default()).with_http();
     let long = format!("{TAKE}{}", " ".repeat(100_000));
     for body in [TAKE, &long, TAKE] {
         let answer = talk.ask(by("sesame", &post("/v1/take", body)));
@@ -93,8 +91,7 @@ fn a_client_that_says_nothing_or_half_of_it_is_cut_off() {
     assert_eq!(Talk::to(&running).rest(), "");
     let mut talk = Talk::to(&running);
     assert_eq!(talk.ask("GET /metrics HTTP/1.1\r\nho").status, 408);
-    talk.hang_up();
-    assert_eq!(talk.rest(), "");
+    talk.is_over();
 }
 
 #[test]
@@ -103,7 +100,6 @@ fn a_client_that_hangs_up_in_the_middle_is_not_answered() {
     for beginning in ["", "\r\n", "GET", "GET /metrics HTTP/1.1\r\nho"] {
         let mut talk = Talk::to(&running);
         talk.send(beginning);
-        talk.hang_up();
-        assert_eq!(talk.rest(), "", "{beginning}");
+        talk.is_over();
     }
 }

@@ -28,8 +28,7 @@ fn a_take_says_what_is_left_and_when_all_of_it_is_regained() {
 
 #[test]
 fn a_refusal_is_a_problem_that_says_when_the_same_passes() {
-    let running = Running::start();
-    let mut talk = Talk::to(&running);
+    let (running, mut talk) = Running::start().with_http();
     let ask = json!({"key": "ana", "limit": "4/10s burst 1"});
     ok(&mut talk, "/v1/take", &ask);
     running.clock.advance(400 * MILLISECOND);
@@ -73,8 +72,7 @@ fn what_can_never_pass_is_refused_without_a_time_to_try_again() {
 
 #[test]
 fn whoever_has_patience_is_told_how_long_to_wait() {
-    let running = Running::start();
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = Running::start().with_http();
     let ask = |patience: u64| json!({"key": "ana", "limit": "1/s", "patience_ms": patience});
     ok(&mut talk, "/v1/take", &ask(0));
     assert_eq!(post(&mut talk, "/v1/take", &ask(999)).status, 429);
@@ -84,8 +82,7 @@ fn whoever_has_patience_is_told_how_long_to_wait() {
 
 #[test]
 fn a_peek_spends_nothing_and_is_answered_whatever_it_says() {
-    let running = Running::start();
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = Running::start().with_http();
     let ask = json!({"key": "ana", "limit": "1/s"});
     for _ in 0..3 {
         assert_eq!(ok(&mut talk, "/v1/peek", &ask)["remaining"], 1);
@@ -101,8 +98,7 @@ fn a_peek_spends_nothing_and_is_answered_whatever_it_says() {
 
 #[test]
 fn an_amount_is_charged_or_given_back_and_what_is_left_is_said() {
-    let running = Running::start();
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = Running::start().with_http();
     let mut adjust = |amount: i64| {
         let said = ok(&mut talk, "/v1/adjust", &json!({"key": "ana", "limit": "10/10s", "amount": amount}));
         (
@@ -122,8 +118,7 @@ fn an_amount_is_charged_or_given_back_and_what_is_left_is_said() {
 
 #[test]
 fn a_reset_forgets_a_key_whatever_the_algorithm() {
-    let running = Running::start();
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = Running::start().with_http();
     let asks =
         ["1/h", "1/h sliding-log", "1/h fixed-window"].map(|limit| json!({"key": "ana", "limit": limit}));
     for ask in &asks {
@@ -139,8 +134,7 @@ fn a_reset_forgets_a_key_whatever_the_algorithm() {
 
 #[test]
 fn a_permit_holds_a_place_until_it_is_released_or_its_lease_ends() {
-    let running = Running::start();
-    let mut talk = Talk::to(&running);
+    let (running, mut talk) = Running::start().with_http();
     let ask = json!({"key": "a\"n\na", "limit": "2/30s concurrency"});
     let mut permits = [0, 1].map(|_| ok(&mut talk, "/v1/take", &ask)["permit"].as_str().unwrap().to_owned());
     assert_ne!(permits[0], permits[1]);
@@ -163,8 +157,7 @@ fn a_permit_holds_a_place_until_it_is_released_or_its_lease_ends() {
 
 #[test]
 fn keys_are_what_their_text_says_however_it_is_written() {
-    let running = Running::start();
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = Running::start().with_http();
     let left = |talk: &mut Talk, key: &str| {
         let body = format!(r#"{{"limit":"9/h","key":{key}}}"#);
         talk.post("/v1/take", &body).json()["remaining"].as_u64().unwrap()
@@ -178,8 +171,7 @@ fn keys_are_what_their_text_says_however_it_is_written() {
 
 #[test]
 fn one_key_under_other_numbers_is_another_state() {
-    let running = Running::start();
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = Running::start().with_http();
     assert_eq!(
         ok(&mut talk, "/v1/take", &json!({"key": "ana", "limit": "10/10s", "cost": 5}))["remaining"],
         5
@@ -194,8 +186,7 @@ fn one_key_under_other_numbers_is_another_state() {
 
 #[test]
 fn a_reset_forgets_a_key_under_one_limit_or_under_all() {
-    let running = Running::start();
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = Running::start().with_http();
     let (hourly, daily) = (json!({"key": "ana", "limit": "9/h"}), json!({"key": "ana", "limit": "9/d"}));
     let left = |talk: &mut Talk, ask| ok(talk, "/v1/peek", ask)["remaining"].as_u64().unwrap();
     ok(&mut talk, "/v1/take", &hourly);
@@ -209,8 +200,7 @@ fn a_reset_forgets_a_key_under_one_limit_or_under_all() {
 
 #[test]
 fn while_not_all_limits_are_listed_a_reset_names_its_limit_or_is_a_conflict() {
-    let running = Running::start();
-    let mut talk = Talk::to(&running);
+    let (running, mut talk) = Running::start().with_http();
     for amount in 1..=1025 {
         ok(&mut talk, "/v1/take", &json!({"key": "ana", "limit": format!("{amount}/h")}));
     }
@@ -233,8 +223,7 @@ fn while_not_all_limits_are_listed_a_reset_names_its_limit_or_is_a_conflict() {
 
 #[test]
 fn a_take_may_come_in_chunks_and_with_trailers() {
-    let running = Running::start();
-    let mut talk = Talk::to(&running);
+    let (_running, mut talk) = Running::start().with_http();
     let head = "POST /v1/take HTTP/1.1\r\nhost: localhost\r\ncontent-type: Application/JSON; charset=utf-8\r\n\
                 transfer-encoding: chunked\r\n\r\n";
     let body = "8;x=y\r\n{\"key\":\"\r\n7\r\nana\",\"l\r\ne\r\nimit\":\"1/60s\"}\r\n0\r\ntrailer: x\r\n\r\n";

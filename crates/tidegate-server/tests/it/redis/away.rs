@@ -109,12 +109,9 @@ fn limits_that_come_with_a_request_have_one_policy() {
 
 #[test]
 fn what_looks_or_changes_is_an_error_while_redis_is_away() {
-    let redis = redis();
-    let node = Node::start("errors", &store(&redis));
-    let mut client = node.resp();
+    let (redis, node, mut client) = Node::on_redis("errors");
     let take = ["TG.TAKE", "ana", "LIMIT", "4/h concurrency"];
-    let Some(Value::Bulk(permit)) = client.ask(&take).field("permit").cloned() else { panic!("a permit") };
-    let permit = String::from_utf8(permit).expect("it is text");
+    let permit = client.ask(&take).text("permit");
     redis.kill();
     node.wait_until_available(false);
     for words in [
@@ -142,13 +139,10 @@ fn what_looks_or_changes_is_an_error_while_redis_is_away() {
         assert!(answer.detail().starts_with("the store is not available: "), "{path}");
     }
     // A place that this server gives by itself comes back to it, also when Redis is there again.
-    let Some(Value::Bulk(local)) = client.ask(&take).field("permit").cloned() else { panic!("a permit") };
+    let local = client.ask(&take).text("permit");
     redis.restart();
     node.wait_until_available(true);
-    assert_eq!(
-        [&local, &local].map(|permit| client.ask(&[b"TG.RELEASE", &permit[..]])),
-        [1, 0].map(Value::Integer)
-    );
+    assert_eq!([(); 2].map(|()| client.ask(&["TG.RELEASE", &local])), [1, 0].map(Value::Integer));
 }
 
 #[test]

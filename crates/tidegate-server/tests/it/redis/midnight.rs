@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use serde_json::Value as Json;
 
 use super::place::redis;
-use crate::command::call::Call;
+use crate::command::call::{Call, address};
 use crate::process::Process;
 use crate::wire::resp::Client;
 
@@ -22,7 +22,7 @@ fn wall() -> i64 {
 }
 
 fn client(ready: &Json) -> Client {
-    Client::connect(ready["resp"].as_str().and_then(|address| address.parse().ok()).expect("an address"))
+    Client::connect(address(ready, "resp"))
 }
 
 /// Checks that a window of this many days ends at a midnight, and on a Monday if it has seven. Returns what is left.

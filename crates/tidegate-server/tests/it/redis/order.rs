@@ -12,9 +12,7 @@ fn take(key: &str, limit: &str) -> Vec<u8> {
 
 #[test]
 fn takes_that_were_pipelined_are_answered_in_their_order() {
-    let redis = redis();
-    let node = Node::start("pipelined", &store(&redis));
-    let mut client = node.resp();
+    let (_redis, _node, mut client) = Node::on_redis("pipelined");
     // Each has a limit of its own, and others are in between; more come at once than are waited for together.
     let said = |nth: i64| {
         let (limit, echoed) = (100 + nth, nth.to_string());
@@ -33,9 +31,7 @@ fn takes_that_were_pipelined_are_answered_in_their_order() {
 
 #[test]
 fn takes_of_one_key_that_were_pipelined_are_each_counted_once_in_their_order() {
-    let redis = redis();
-    let node = Node::start("one_key", &store(&redis));
-    let mut client = node.resp();
+    let (_redis, _node, mut client) = Node::on_redis("one_key");
     client.send(&take("bob", "200/h").repeat(150));
     let left: Vec<_> = (0..150).map(|_| client.read().number("remaining")).collect();
     assert_eq!(left, (50..200).rev().collect::<Vec<_>>(), "in their order, as one by one");
@@ -43,9 +39,7 @@ fn takes_of_one_key_that_were_pipelined_are_each_counted_once_in_their_order() {
 
 #[test]
 fn what_changes_a_key_comes_between_the_takes_around_it() {
-    let redis = redis();
-    let node = Node::start("between", &store(&redis));
-    let mut client = node.resp();
+    let (_redis, _node, mut client) = Node::on_redis("between");
     let said = [
         take("ana", "5/h"),
         take("ana", "5/h"),
@@ -69,9 +63,7 @@ fn what_changes_a_key_comes_between_the_takes_around_it() {
 
 #[test]
 fn what_waited_for_exec_is_done_in_its_order() {
-    let redis = redis();
-    let node = Node::start("exec", &store(&redis));
-    let mut client = node.resp();
+    let (_redis, _node, mut client) = Node::on_redis("exec");
     let said = [
         take("ana", "5/h"),
         request(&["MULTI"]),
@@ -97,9 +89,7 @@ fn what_waited_for_exec_is_done_in_its_order() {
 
 #[test]
 fn whoever_has_said_all_still_hears_all() {
-    let redis = redis();
-    let node = Node::start("said_all", &store(&redis));
-    let mut client = node.resp();
+    let (_redis, node, mut client) = Node::on_redis("said_all");
     client.send(&take("ana", "200/h").repeat(100));
     client.finish();
     let answers = client.read_to_end().expect("whole replies");

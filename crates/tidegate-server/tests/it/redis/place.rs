@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value as Json;
 use testbed::{Flavour, Redis, until};
 
-use crate::command::call::Call;
+use crate::command::call::{Call, address};
 use crate::process::Process;
 use crate::wire::http::Talk;
 use crate::wire::resp::{Client, Value};
@@ -24,6 +24,14 @@ impl Node {
     /// One with this file, in a folder of this name.
     pub(super) fn start(name: &str, text: &str) -> Node {
         Node::of(&Call::from(&format!("redis_{name}")).file("tidegate.toml", text))
+    }
+
+    /// One that keeps its counts in a Redis of its own, and a client.
+    pub(super) fn on_redis(name: &str) -> (Redis, Node, Client) {
+        let redis = redis();
+        let node = Node::start(name, &store(&redis));
+        let client = node.resp();
+        (redis, node, client)
     }
 
     pub(super) fn of(call: &Call) -> Node {
@@ -46,7 +54,7 @@ impl Node {
     }
 
     fn address(&self, front: &str) -> SocketAddr {
-        self.ready[front].as_str().and_then(|address| address.parse().ok()).expect("an address")
+        address(&self.ready, front)
     }
 
     /// Waits until it says that its store answers, or that it does not.
@@ -82,10 +90,7 @@ pub(super) fn store(redis: &Redis) -> String {
 
 /// Who decided.
 pub(super) fn decided_by(answer: &Value) -> String {
-    match answer.field("decided_by") {
-        Some(Value::Bulk(name)) => String::from_utf8(name.clone()).expect("it is text"),
-        other => panic!("{other:?} in {answer:?}"),
-    }
+    answer.text("decided_by")
 }
 
 /// What does not change while a test runs.

@@ -35,9 +35,7 @@ fn a_client_that_resets_while_the_store_is_asked_holds_no_place() {
     // A limit is listed before its first take, which has an answer of its own.
     let mut client = node.resp();
     for first in [&["TG.TAKE", "ana", "LIMIT", LIMIT][..], &["TG.ADMIT", "user", "ana"]] {
-        let taken = client.ask(first);
-        let Some(Value::Bulk(permit)) = taken.field("permit") else { panic!("no permit in {taken:?}") };
-        let permit = String::from_utf8(permit.clone()).expect("it is text");
+        let permit = client.ask(first).text("permit");
         assert_eq!(client.ask(&["TG.RELEASE", &permit]), Value::Integer(1));
     }
     assert_eq!(free(&node), [3, 3]);

@@ -10,7 +10,7 @@ use std::{fs, str};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::command::call::Call;
+use crate::command::call::{Call, address};
 use crate::process::Process;
 
 /// The file of rules, or the link to it.
@@ -46,7 +46,7 @@ impl Place {
     }
 
     pub(super) fn address(&self, front: &str) -> SocketAddr {
-        self.ready[front].as_str().and_then(|address| address.parse().ok()).expect("an address")
+        address(&self.ready, front)
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {

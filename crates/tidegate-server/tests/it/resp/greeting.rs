@@ -29,8 +29,7 @@ fn introduction(header: &str, version: u8) -> String {
 
 #[test]
 fn ping_and_echo_answer_what_they_are_told() {
-    let running = Running::start();
-    let mut talk = Talk::new(&running);
+    let (running, mut talk) = Running::start().with_raw();
     are_told(&mut talk, &[("PING", "+PONG\r\n"), ("ping hello", "$5\r\nhello\r\n"), ("ECHO ", "$0\r\n\r\n")]);
     assert_eq!(talk.ask(&[&b"ECHO"[..], b"a\r\n+OK\r\n\0"]), "$9\r\na\r\n+OK\r\n\0\r\n");
     assert_eq!(answers(&running, b"PING\r\nping\nPiNg x\r\n"), b"+PONG\r\n+PONG\r\n$1\r\nx\r\n");
@@ -38,8 +37,7 @@ fn ping_and_echo_answer_what_they_are_told() {
 
 #[test]
 fn hello_chooses_the_version_and_tells_about_the_server() {
-    let running = Running::start();
-    let mut talk = Talk::new(&running);
+    let (_running, mut talk) = Running::start().with_raw();
     let (second, third) = (introduction("*14", 2), introduction("%7", 3));
     for (line, told) in [
         ("HELLO", &second),
@@ -55,8 +53,7 @@ fn hello_chooses_the_version_and_tells_about_the_server() {
 
 #[test]
 fn a_hello_that_is_refused_changes_nothing() {
-    let running = Running::start();
-    let mut talk = Talk::new(&running);
+    let (_running, mut talk) = Running::start().with_raw();
     let version = "-NOPROTO unsupported protocol version\r\n";
     let number = "-ERR Protocol version is not an integer or out of range\r\n";
     let no_token = "-ERR AUTH <password> called without any password configured for the default user. \
@@ -94,8 +91,7 @@ fn there_is_one_database() {
 
 #[test]
 fn a_connection_has_a_name_a_number_and_a_line_about_it() {
-    let running = Running::start();
-    let mut talk = Talk::new(&running);
+    let (running, mut talk) = Running::start().with_raw();
     are_told(
         &mut talk,
         &[
@@ -159,8 +155,7 @@ fn commands_are_listed_counted_and_described() {
 
 #[test]
 fn info_tells_what_clients_look_for() {
-    let running = Running::start();
-    let mut talk = Talk::new(&running);
+    let (_running, mut talk) = Running::start().with_raw();
     for line in ["INFO", "INFO server", "info everything clients"] {
         let told = talk.say(line);
         for sought in [

@@ -3,13 +3,11 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::thread;
-use std::time::Duration;
+
+pub(crate) use crate::wire::connect;
 
 use crate::wire::Running;
 use crate::wire::resp::request;
-
-/// How long a test waits before it fails. Nothing is expected to take this long.
-const TOO_LONG: Duration = Duration::from_secs(120);
 
 /// All that the server answers to these bytes, which are all that it gets.
 pub(crate) fn answers(running: &Running, input: &[u8]) -> Vec<u8> {
@@ -34,15 +32,6 @@ pub(crate) fn rest_of(mut stream: &TcpStream) -> Vec<u8> {
         }
         _ => bytes,
     }
-}
-
-/// A socket that never waits for ever.
-pub(crate) fn connect(address: SocketAddr) -> TcpStream {
-    let stream = TcpStream::connect(address).expect("the server listens");
-    stream.set_nodelay(true).expect("a socket can be told");
-    stream.set_read_timeout(Some(TOO_LONG)).expect("a socket can be told");
-    stream.set_write_timeout(Some(TOO_LONG)).expect("a socket can be told");
-    stream
 }
 
 pub(crate) fn address(running: &Running) -> SocketAddr {
@@ -100,5 +89,13 @@ impl Talk {
         }
         heard.truncate(heard.len() - end.len());
         String::from_utf8(heard).expect("text")
+    }
+}
+
+impl Running {
+    /// And a client of RESP that hears every byte.
+    pub(crate) fn with_raw(self) -> (Running, Talk) {
+        let talk = Talk::new(&self);
+        (self, talk)
     }
 }

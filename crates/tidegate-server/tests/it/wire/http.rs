@@ -1,15 +1,12 @@
 //! A client of HTTP that hides nothing: a connection on which a test says what it likes.
 
+use std::fmt::Debug;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::time::Duration;
 
 use serde_json::Value;
 
-use super::Running;
-
-/// How long a test waits before it fails. Nothing is expected to take this long.
-const TOO_LONG: Duration = Duration::from_secs(120);
+use super::{Running, connect};
 
 pub(crate) struct Talk(BufReader<TcpStream>);
 
@@ -47,6 +44,19 @@ impl Answer {
         assert!(problem["type"].is_string() && problem["title"].is_string(), "{problem}");
         problem["detail"].as_str().expect("a problem has a detail").to_owned()
     }
+
+    /// That it is a problem of this status whose detail has this in it.
+    #[track_caller]
+    pub(crate) fn is_problem(&self, status: u16, said: &str) {
+        self.is_problem_of("", status, said);
+    }
+
+    /// The same about one of several cases.
+    #[track_caller]
+    pub(crate) fn is_problem_of(&self, case: impl Debug, status: u16, said: &str) {
+        assert_eq!(self.status, status, "{case:?}: {self:?}");
+        assert!(self.detail().contains(said), "{case:?} -> {}", self.detail());
+    }
 }
 
 impl Talk {
@@ -55,11 +65,7 @@ impl Talk {
     }
 
     pub(crate) fn at(address: SocketAddr) -> Talk {
-        let stream = TcpStream::connect(address).expect("it listens");
-        stream.set_nodelay(true).expect("a socket can be told");
-        stream.set_read_timeout(Some(TOO_LONG)).expect("a socket can be told");
-        stream.set_write_timeout(Some(TOO_LONG)).expect("a socket can be told");
-        Talk(BufReader::new(stream))
+        Talk(BufReader::new(connect(address)))
     }
 
     /// Where the server listens.
@@ -148,6 +154,13 @@ impl Talk {
     /// Says that nothing more will come.
     pub(crate) fn hang_up(&mut self) {
         self.0.get_ref().shutdown(Shutdown::Write).expect("a socket can be told");
+    }
+
+    /// Hangs up, and expects nothing more.
+    #[track_caller]
+    pub(crate) fn is_over(&mut self) {
+        self.hang_up();
+        assert_eq!(self.rest(), "");
     }
 
     /// All that still comes until the server closes the connection.

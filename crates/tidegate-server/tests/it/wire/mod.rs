@@ -4,6 +4,7 @@ pub(crate) mod http;
 pub(crate) mod in_time;
 pub(crate) mod resp;
 
+use std::net::{SocketAddr, TcpStream};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use std::time::Duration;
 use conformance::clock::TickingClock;
 use tidegate::{ManualClock, Zone};
 use tidegate_rules::Policy;
-use tidegate_server::settings::Bounds;
+use tidegate_server::settings::{Bounds, Token};
 use tidegate_server::{Server, Settings};
 
 /// Bytes of the zone of a server under test.
@@ -57,8 +58,30 @@ impl Running {
         Running::with(Settings { policy, ..settings() })
     }
 
+    /// With these bounds.
+    pub(crate) fn bounded(bounds: Bounds) -> Running {
+        Running::with(Settings { bounds, ..settings() })
+    }
+
+    /// With a token, which is "sesame".
+    pub(crate) fn guarded() -> Running {
+        Running::with(Settings { token: Token::new("sesame"), ..settings() })
+    }
+
     pub(crate) fn resp(&self) -> resp::Client {
         resp::Client::connect(self.server.resp().expect("it speaks RESP"))
+    }
+
+    /// And a client of RESP.
+    pub(crate) fn with_resp(self) -> (Running, resp::Client) {
+        let client = self.resp();
+        (self, client)
+    }
+
+    /// And a client of HTTP.
+    pub(crate) fn with_http(self) -> (Running, http::Talk) {
+        let talk = http::Talk::to(&self);
+        (self, talk)
     }
 }
 
@@ -66,4 +89,16 @@ impl Running {
 pub(crate) fn settings() -> Settings {
     let free = "127.0.0.1:0".parse().ok();
     Settings { resp: free, http: free, threads: NonZeroUsize::MIN, bounds: PATIENT, ..Settings::default() }
+}
+
+/// How long a test waits before it fails. Nothing is expected to take this long.
+const TOO_LONG: Duration = Duration::from_secs(120);
+
+/// A socket that never waits for ever.
+pub(crate) fn connect(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(address).expect("the server listens");
+    stream.set_nodelay(true).expect("a socket can be told");
+    stream.set_read_timeout(Some(TOO_LONG)).expect("a socket can be told");
+    stream.set_write_timeout(Some(TOO_LONG)).expect("a socket can be told");
+    stream
 }

@@ -2,10 +2,8 @@
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::time::Duration;
 
-/// How long a test waits for a reply before it fails. Nothing is expected to take this long.
-const TOO_LONG: Duration = Duration::from_secs(120);
+use super::connect;
 
 /// A reply, whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +46,14 @@ impl Value {
         }
     }
 
+    /// The text behind a name.
+    pub(crate) fn text(&self, name: &str) -> String {
+        match self.field(name) {
+            Some(Value::Bulk(text)) => String::from_utf8(text.clone()).expect("it is text"),
+            other => panic!("expected a text as {name}, got {other:?} in {self:?}"),
+        }
+    }
+
     /// The number behind a name.
     pub(crate) fn number(&self, name: &str) -> i64 {
         match self.field(name) {
@@ -65,11 +71,7 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn connect(address: SocketAddr) -> Client {
-        let stream = TcpStream::connect(address).expect("the server listens");
-        stream.set_nodelay(true).expect("a socket can be told");
-        stream.set_read_timeout(Some(TOO_LONG)).expect("a socket can be told");
-        stream.set_write_timeout(Some(TOO_LONG)).expect("a socket can be told");
-        Client { stream: BufReader::new(stream) }
+        Client { stream: BufReader::new(connect(address)) }
     }
 
     /// Sends bytes as they are.

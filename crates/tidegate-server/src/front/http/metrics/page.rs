@@ -2,21 +2,13 @@
 
 use std::fmt::Write as _;
 
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Kind {
-    Counter,
-    Gauge,
-}
-
 #[derive(Debug, Default)]
-pub(super) struct Page(String);
+pub(super) struct Page(pub(super) String);
 
 impl Page {
-    pub(super) fn family(&mut self, name: &str, kind: Kind, help: &str) {
-        let kind = match kind {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-        };
+    /// A counter if its name says so, else a gauge.
+    pub(super) fn family(&mut self, name: &str, help: &str) {
+        let kind = if name.ends_with("_total") { "counter" } else { "gauge" };
         // A string takes whatever is written.
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
@@ -32,18 +24,10 @@ impl Page {
         let _ = writeln!(self.0, "{end} {number}");
     }
 
-    pub(super) fn counter(&mut self, name: &str, help: &str, number: u64) {
-        self.family(name, Kind::Counter, help);
+    /// A family of one number without labels.
+    pub(super) fn number(&mut self, name: &str, help: &str, number: u64) {
+        self.family(name, help);
         self.labelled(name, &[], number);
-    }
-
-    pub(super) fn gauge(&mut self, name: &str, help: &str, number: u64) {
-        self.family(name, Kind::Gauge, help);
-        self.labelled(name, &[], number);
-    }
-
-    pub(super) fn into_text(self) -> String {
-        self.0
     }
 
     fn put_escaped(&mut self, text: &str) {
@@ -67,6 +51,6 @@ mod tests {
         let mut page = Page::default();
         page.labelled("a_total", &[("rule", "a\"b\\c\nd"), ("verdict", "é")], 7);
         page.labelled("b", &[], 8);
-        assert_eq!(page.into_text(), "a_total{rule=\"a\\\"b\\\\c\\nd\",verdict=\"é\"} 7\nb 8\n");
+        assert_eq!(page.0, "a_total{rule=\"a\\\"b\\\\c\\nd\",verdict=\"é\"} 7\nb 8\n");
     }
 }

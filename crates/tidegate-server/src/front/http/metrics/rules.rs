@@ -3,7 +3,7 @@
 use tidegate::DecidedBy;
 use tidegate_rules::{Mode, Rule, RuleCounts, ShadowCounts};
 
-use super::page::{Kind, Page};
+use super::page::Page;
 use crate::engine::Engine;
 
 /// The most rules with labels of their own; the others are counted together.
@@ -16,39 +16,39 @@ const VERDICTS: [&str; 4] = ["allowed", "denied", "impossible", "store_full"];
 pub(super) fn put(page: &mut Page, engine: &Engine) {
     let gate = engine.gate();
     let counts = gate.counts();
-    page.gauge("tidegate_rules", "Rules in force.", counts.len() as u64);
-    let status = engine.rules().status();
+    page.number("tidegate_rules", "Rules in force.", counts.len() as u64);
+    let status = engine.rules.status();
     let replaced = "How often other rules came into force.";
-    page.counter("tidegate_rules_replaced_total", replaced, status.replaced);
+    page.number("tidegate_rules_replaced_total", replaced, status.replaced);
     let rejected = "How often a file of rules did not hold.";
-    page.counter("tidegate_rules_rejected_total", rejected, status.rejected);
+    page.number("tidegate_rules_rejected_total", rejected, status.rejected);
     let wrong = "1 while the file does not hold and the rules before it are in force.";
-    page.gauge("tidegate_rules_rejected", wrong, status.wrong.is_some().into());
-    page.gauge("tidegate_overrides", "Overrides in force.", gate.overrides().len() as u64);
+    page.number("tidegate_rules_rejected", wrong, status.wrong.is_some().into());
+    page.number("tidegate_overrides", "Overrides in force.", gate.overrides().len() as u64);
     let free = "Requests to which no rule applied.";
-    page.counter("tidegate_unmatched_total", free, gate.unmatched());
+    page.number("tidegate_unmatched_total", free, gate.unmatched());
     put_counted(page, &counts);
-    if engine.redis().is_some() {
+    if engine.redis.as_ref().is_some() {
         put_without_store(page, &counts);
     }
 }
 
 fn put_counted(page: &mut Page, counts: &[(Rule, RuleCounts)]) {
-    let obeyed = rows(counts, |_, rule, own| Some(("", verdicts(obeyed(rule, own)?))));
-    let measured = rows(counts, |_, rule, own| Some(("", verdicts(measured(rule, own)?))));
+    let obeyed = rows(counts, |_, rule, own| Some(("", obeyed(rule, own)?)));
+    let measured = rows(counts, |_, rule, own| Some(("", measured(rule, own)?)));
     let name = "tidegate_admissions_total";
-    page.family(name, Kind::Counter, "Requests by what a rule said to them.");
+    page.family(name, "Requests by what a rule said to them.");
     obeyed.iter().for_each(|row| put_verdicts(page, name, row));
     let name = "tidegate_near_limit_total";
-    page.family(name, Kind::Counter, "Requests that passed and left at most a fifth of the limit.");
+    page.family(name, "Requests that passed and left at most a fifth of the limit.");
     for Row { rule, numbers: [.., near], .. } in &obeyed {
         page.labelled(name, &[("rule", rule)], *near);
     }
     let name = "tidegate_shadow_decisions_total";
-    page.family(name, Kind::Counter, "Requests by what a rule would have said that is only measured.");
+    page.family(name, "Requests by what a rule would have said that is only measured.");
     measured.iter().for_each(|row| put_verdicts(page, name, row));
     let name = "tidegate_candidate_differences_total";
-    page.family(name, Kind::Counter, "Requests to which a candidate says something else than its rule.");
+    page.family(name, "Requests to which a candidate says something else than its rule.");
     let differences = rows(counts, |place, rule, own| {
         let base = label(counts, rule.candidate_for()?);
         Some((if place < MAX_LABELLED { base } else { OTHER }, [own.looser, own.stricter]))
@@ -74,7 +74,7 @@ fn put_verdicts(page: &mut Page, name: &str, row: &Row<'_, 5>) {
 /// the store.
 fn put_without_store(page: &mut Page, counts: &[(Rule, RuleCounts)]) {
     let name = "tidegate_rule_without_store_total";
-    page.family(name, Kind::Counter, "Requests that a rule decided without the store, by how.");
+    page.family(name, "Requests that a rule decided without the store, by how.");
     let without_store = rows(counts, |_, rule, own| {
         let own = &own.without_store;
         let asks_store = rule.limit().is_some() && rule.candidate_for().is_none();
@@ -97,29 +97,26 @@ fn put_without_store(page: &mut Page, counts: &[(Rule, RuleCounts)]) {
     }
 }
 
+/// The counts of a rule by verdict, and how often its limit was near.
+type Verdicts = [u64; 5];
+
 /// The counts of a rule while it was obeyed; `None` if it never is and never was.
-fn obeyed(rule: &Rule, all: &RuleCounts) -> Option<ShadowCounts> {
+fn obeyed(rule: &Rule, own: &RuleCounts) -> Option<Verdicts> {
     if rule.candidate_for().is_some() {
         return None;
     }
-    let shadow = &all.shadow;
-    let counts = ShadowCounts {
-        allowed: all.allowed - shadow.allowed,
-        denied: all.denied - shadow.denied,
-        impossible: all.impossible - shadow.impossible,
-        store_full: all.store_full - shadow.store_full,
-        near: all.near - shadow.near,
-    };
-    (may_be(rule, Mode::Enforce) || counts != ShadowCounts::default()).then_some(counts)
+    let (all, shadow) = (all(own), shadow(&own.shadow));
+    let counts = std::array::from_fn(|nth| all[nth] - shadow[nth]);
+    (may_be(rule, Mode::Enforce) || counts != Verdicts::default()).then_some(counts)
 }
 
 /// The counts of a rule while it was only measured.
-fn measured(rule: &Rule, all: &RuleCounts) -> Option<ShadowCounts> {
+fn measured(rule: &Rule, own: &RuleCounts) -> Option<Verdicts> {
     if rule.candidate_for().is_some() {
-        let RuleCounts { allowed, denied, impossible, store_full, near, .. } = *all;
-        return Some(ShadowCounts { allowed, denied, impossible, store_full, near });
+        return Some(all(own));
     }
-    (may_be(rule, Mode::Shadow) || all.shadow != ShadowCounts::default()).then_some(all.shadow)
+    let counts = shadow(&own.shadow);
+    (may_be(rule, Mode::Shadow) || counts != Verdicts::default()).then_some(counts)
 }
 
 /// Returns true if it has this mode, at some time of its schedule or outside of it.
@@ -127,8 +124,13 @@ fn may_be(rule: &Rule, mode: Mode) -> bool {
     rule.mode() == mode || rule.schedule().any(|then| then.mode == mode)
 }
 
-fn verdicts(counts: ShadowCounts) -> [u64; 5] {
-    let ShadowCounts { allowed, denied, impossible, store_full, near } = counts;
+fn all(counts: &RuleCounts) -> Verdicts {
+    let RuleCounts { allowed, denied, impossible, store_full, near, .. } = *counts;
+    [allowed, denied, impossible, store_full, near]
+}
+
+fn shadow(counts: &ShadowCounts) -> Verdicts {
+    let ShadowCounts { allowed, denied, impossible, store_full, near } = *counts;
     [allowed, denied, impossible, store_full, near]
 }
 
@@ -177,7 +179,7 @@ mod tests {
         let gate = Gate::new(Policy::from_toml(&text).unwrap(), Zone::new(1 << 18));
         assert!(gate.admit_now(&Attributes::new().set("user", "ana")).unwrap().is_allowed());
         let counts = gate.counts();
-        let all = rows(&counts, |_, rule, own| Some(("", verdicts(obeyed(rule, own)?))));
+        let all = rows(&counts, |_, rule, own| Some(("", obeyed(rule, own)?)));
         assert_eq!(all.len(), MAX_LABELLED + 1);
         assert_eq!((all[MAX_LABELLED - 1].rule, all[MAX_LABELLED - 1].numbers[0]), ("r999", 1));
         assert_eq!((all[MAX_LABELLED].rule, all[MAX_LABELLED].numbers[0]), (OTHER, 2));
@@ -191,7 +193,7 @@ mod tests {
         }
         let mut page = Page::default();
         put_counted(&mut page, &gate.counts());
-        page.into_text()
+        page.0
     }
 
     #[test]

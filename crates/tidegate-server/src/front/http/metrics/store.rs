@@ -1,38 +1,33 @@
 //! The counts of a remote store; nothing where states are in memory.
 
 use tidegate::{DecidedBy, DecisionMeter};
-use tidegate_redis::Status;
 
-use super::page::{Kind, Page};
+use super::page::Page;
 use crate::engine::Engine;
 
 pub(super) fn put(page: &mut Page, engine: &Engine) {
-    let Some((redis, meter)) = engine.redis().zip(engine.store_meter()) else { return };
+    let Some((redis, meter)) = engine.redis.as_ref().zip(engine.store.meter()) else { return };
     let status = redis.status();
     let available = "1 while the store answers, 0 while requests are decided without it.";
-    page.gauge("tidegate_store_available", available, status.is_available.into());
+    page.number("tidegate_store_available", available, status.is_available.into());
     put_decisions(page, &meter.decided);
     let name = "tidegate_store_errors_total";
-    page.family(name, Kind::Counter, "Questions to the store without an answer, by what went wrong.");
-    for (kind, number) in errors(&status) {
-        page.labelled(name, &[("kind", kind)], number);
-    }
-    page.gauge("tidegate_store_in_flight", "Questions to the store that are under way.", status.in_flight);
-    let connects = "How often somebody tried to connect to the store.";
-    page.counter("tidegate_store_connects_total", connects, status.connects);
-    let cached = "Refusals that were still known here, so that the store was not asked.";
-    page.counter("tidegate_store_cached_refusals_total", cached, status.cached);
-}
-
-fn errors(status: &Status) -> [(&'static str, u64); 6] {
-    [
+    page.family(name, "Questions to the store without an answer, by what went wrong.");
+    for (kind, number) in [
         ("timeout", status.timed_out),
         ("lost", status.lost),
         ("refused", status.refused),
         ("unreachable", status.unreachable),
         ("overloaded", status.overloaded),
         ("unreadable", status.unreadable),
-    ]
+    ] {
+        page.labelled(name, &[("kind", kind)], number);
+    }
+    page.number("tidegate_store_in_flight", "Questions to the store that are under way.", status.in_flight);
+    let connects = "How often somebody tried to connect to the store.";
+    page.number("tidegate_store_connects_total", connects, status.connects);
+    let cached = "Refusals that were still known here, so that the store was not asked.";
+    page.number("tidegate_store_cached_refusals_total", cached, status.cached);
 }
 
 /// Who decided: about asks that came with their limit, and about requests that rules were asked about.
@@ -40,7 +35,7 @@ fn put_decisions(page: &mut Page, decided: &DecisionMeter) {
     let without = decided.without_store();
     let name = "tidegate_store_decisions_total";
     let help = "Decisions by who made them: the store, or this server by its share, always yes, always no.";
-    page.family(name, Kind::Counter, help);
+    page.family(name, help);
     for (by, number) in [
         (DecidedBy::Remote, decided.remote()),
         (DecidedBy::Local, without.local_allowed + without.local_denied),

@@ -2,19 +2,19 @@
 
 use tidegate::{StateCounts, Zone, ZoneCounts};
 
-use super::page::{Kind, Page};
+use super::page::Page;
 use crate::engine::Engine;
 
 /// The zone of the store has no label, those that rules name have theirs.
 pub(super) fn put(page: &mut Page, engine: &Engine) {
     let named = engine.gate().zones();
-    let all: Vec<_> = [("", engine.zone())]
+    let all: Vec<_> = [("", &engine.zone)]
         .into_iter()
         .chain(named.iter().map(|(name, zone)| (&**name, zone)))
         .map(|(name, zone)| (name, Numbers { zone, counts: zone.counts(), states: zone.state_counts() }))
         .collect();
     for family in ZONE_FAMILIES {
-        page.family(family.name, family.kind, family.help);
+        page.family(family.name, family.help);
         for (name, numbers) in &all {
             let label = [("zone", *name)];
             let labels = if name.is_empty() { &[][..] } else { &label[..] };
@@ -33,61 +33,56 @@ struct Numbers<'a> {
 /// A metric of every zone.
 struct ZoneFamily {
     name: &'static str,
-    kind: Kind,
     help: &'static str,
     number: fn(&Numbers<'_>) -> u64,
 }
 
-const fn gauge(name: &'static str, help: &'static str, number: fn(&Numbers<'_>) -> u64) -> ZoneFamily {
-    ZoneFamily { name, kind: Kind::Gauge, help, number }
-}
-
-const fn counter(name: &'static str, help: &'static str, number: fn(&Numbers<'_>) -> u64) -> ZoneFamily {
-    ZoneFamily { name, kind: Kind::Counter, help, number }
+const fn family(name: &'static str, help: &'static str, number: fn(&Numbers<'_>) -> u64) -> ZoneFamily {
+    ZoneFamily { name, help, number }
 }
 
 const ZONE_FAMILIES: [ZoneFamily; 13] = [
-    gauge("tidegate_zone_bytes", "The size of the zone.", |of| of.zone.bytes() as u64),
-    gauge("tidegate_zone_cells", "Cells of the zone, one for each key that owes something.", |of| {
+    family("tidegate_zone_bytes", "The size of the zone.", |of| of.zone.bytes() as u64),
+    family("tidegate_zone_cells", "Cells of the zone, one for each key that owes something.", |of| {
         of.counts.cells as u64
     }),
-    gauge("tidegate_zone_live_cells", "Cells that are in use, estimated from a sample.", |of| {
+    family("tidegate_zone_live_cells", "Cells that are in use, estimated from a sample.", |of| {
         of.counts.live as u64
     }),
-    gauge("tidegate_zone_shared_cells", "Cells that several keys share, estimated from a sample.", |of| {
+    family("tidegate_zone_shared_cells", "Cells that several keys share, estimated from a sample.", |of| {
         of.counts.shared as u64
     }),
-    counter("tidegate_zone_inserts_total", "Keys that got a cell.", |of| of.counts.inserts),
-    counter(
+    family("tidegate_zone_inserts_total", "Keys that got a cell.", |of| of.counts.inserts),
+    family(
         "tidegate_zone_conversions_total",
         "Cells that became shared because there was none free.",
         |of| of.counts.conversions,
     ),
-    counter(
+    family(
         "tidegate_zone_shared_decisions_total",
         "Decisions about keys without a cell of their own, which may have been refused early.",
         |of| of.counts.shared_decisions,
     ),
-    counter("tidegate_zone_forgotten_total", "Keys that were forgotten because their rule says so.", |of| {
+    family("tidegate_zone_forgotten_total", "Keys that were forgotten because their rule says so.", |of| {
         of.counts.forgotten
     }),
-    counter("tidegate_zone_retries_total", "Exchanges that another thread was faster with.", |of| {
+    family("tidegate_zone_retries_total", "Exchanges that another thread was faster with.", |of| {
         of.counts.retries
     }),
-    gauge(
+    family(
         "tidegate_zone_states",
         "States of more than one word: logs, sliding windows, pacers, permits, large fixed windows.",
         |of| of.states.keys as u64,
     ),
-    gauge("tidegate_zone_states_memory_bytes", "Memory that states of more than one word take.", |of| {
+    family("tidegate_zone_states_memory_bytes", "Memory that states of more than one word take.", |of| {
         of.states.memory_bytes as u64
     }),
-    gauge(
+    family(
         "tidegate_zone_states_file_bytes",
         "The size of the state file; 0 if the zone is in memory.",
         |of| of.states.file_bytes as u64,
     ),
-    gauge(
+    family(
         "tidegate_zone_states_file_used_bytes",
         "Bytes of the state file that are in use; 0 if the zone is in memory.",
         |of| of.states.file_used_bytes as u64,

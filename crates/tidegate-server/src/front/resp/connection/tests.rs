@@ -28,6 +28,26 @@ fn heard(client: &TcpStream) -> String {
     String::from_utf8(heard).expect("replies are text")
 }
 
+/// What the client hears until that is enough, and after how many turns.
+async fn hear(
+    connection: &mut Connection,
+    client: &TcpStream,
+    is_enough: impl Fn(&str) -> bool,
+) -> (String, usize) {
+    let (mut told, mut turns) = (String::new(), 0);
+    while !is_enough(&told) {
+        assert!(turn(connection).await.is_pending());
+        told += &heard(client);
+        turns += 1;
+    }
+    (told, turns)
+}
+
+/// Sends this.
+async fn say(client: &mut TcpStream, bytes: impl AsRef<[u8]>) {
+    client.write_all(bytes.as_ref()).await.expect("it fits into the socket");
+}
+
 /// `DEL` of the keys with these numbers.
 fn delete(keys: std::ops::Range<usize>) -> String {
     let words: String =
@@ -43,26 +63,18 @@ fn others_are_answered_between_the_stretches_of_an_exec() {
         let (mut other, mut witness) = connect(&bench).await;
         let deletes = [0, 1, 2, 3].map(|nth| delete(nth * STRETCH_KEYS..(nth + 1) * STRETCH_KEYS)).concat();
         let said = format!("CL.THROTTLE k7 1 1 60\r\nMULTI\r\n{deletes}PING\r\nPING\r\nEXEC\r\nECHO end\r\n");
-        client.write_all(said.as_bytes()).await.expect("it fits into the socket");
-        witness.write_all(b"PING\r\n").await.expect("it fits into the socket");
+        say(&mut client, said).await;
+        say(&mut witness, b"PING\r\n").await;
 
-        let mut told = String::new();
-        while !told.contains("*6\r\n") {
-            assert!(turn(&mut long).await.is_pending());
-            told += &heard(&client);
-        }
+        let (told, _) = hear(&mut long, &client, |told| told.contains("*6\r\n")).await;
         assert!(!told.contains("end"), "all of it was done in one turn: {told}");
         assert!(turn(&mut other).await.is_pending());
         let mut pong = [0; 7];
         witness.read_exact(&mut pong).await.expect("it is answered in between");
         assert_eq!(&pong, b"+PONG\r\n");
 
-        let mut turns = 0;
-        while !told.contains("end") {
-            assert!(turn(&mut long).await.is_pending());
-            told += &heard(&client);
-            turns += 1;
-        }
+        let (rest, turns) = hear(&mut long, &client, |rest| rest.contains("end")).await;
+        let told = told + &rest;
         assert!(turns >= 3, "{turns} turns");
         assert!(told.ends_with("*6\r\n:1\r\n:0\r\n:0\r\n:0\r\n+PONG\r\n+PONG\r\n$3\r\nend\r\n"), "{told}");
     });
@@ -75,15 +87,10 @@ fn a_delete_of_more_keys_than_a_stretch_has_is_answered_once_and_in_its_place() 
         for (keys, least_turns) in [(STRETCH_KEYS, 1), (STRETCH_KEYS + 1, 2), (3 * STRETCH_KEYS + 1, 4)] {
             let (mut connection, mut client) = connect(&bench).await;
             let takes = format!("CL.THROTTLE k0 1 1 60\r\nCL.THROTTLE k{} 1 1 60\r\n", keys - 1);
-            client.write_all(takes.as_bytes()).await.expect("it fits into the socket");
+            say(&mut client, takes).await;
             let said = format!("{}ECHO end\r\n", delete(0..keys));
-            client.write_all(said.as_bytes()).await.expect("it fits into the socket");
-            let (mut told, mut turns) = (String::new(), 0);
-            while !told.contains("end") {
-                assert!(turn(&mut connection).await.is_pending());
-                told += &heard(&client);
-                turns += 1;
-            }
+            say(&mut client, said).await;
+            let (told, turns) = hear(&mut connection, &client, |told| told.contains("end")).await;
             assert!(turns >= least_turns, "{turns} turns for {keys} keys");
             assert!(told.ends_with("\r\n:2\r\n$3\r\nend\r\n"), "{told}");
         }
@@ -114,7 +121,7 @@ fn an_unfinished_request_before_auth_holds_16_kib_at_most() {
             let request = auth(MAX_UNAUTHENTICATED_REQUEST_BYTES);
             let (rest, last) = request.split_at(request.len() - 1);
             for piece in rest.chunks(rest.len() / pieces) {
-                client.write_all(piece).await.expect("it fits into the socket");
+                say(&mut client, piece).await;
                 assert!(turn(&mut connection).await.is_pending());
                 assert!(held(&connection) <= MAX_UNAUTHENTICATED_BYTES, "{}", held(&connection));
             }
@@ -122,12 +129,8 @@ fn an_unfinished_request_before_auth_holds_16_kib_at_most() {
                 assert!(turn(&mut connection).await.is_pending());
             }
             assert!(held(&connection) <= MAX_UNAUTHENTICATED_BYTES, "{}", held(&connection));
-            client.write_all(last).await.expect("it fits into the socket");
-            let mut told = String::new();
-            while told.is_empty() {
-                assert!(turn(&mut connection).await.is_pending());
-                told += &heard(&client);
-            }
+            say(&mut client, last).await;
+            let (told, _) = hear(&mut connection, &client, |told| !told.is_empty()).await;
             assert!(told.starts_with("-WRONGPASS"), "{told}");
         }
     });
@@ -155,12 +158,12 @@ fn replies_that_are_not_read_before_auth_hold_no_more() {
 #[test]
 fn an_unfinished_request_after_auth_is_counted_as_soon_as_it_is_long_and_given_back_at_its_end() {
     let bench = Bench::new(Settings::default());
-    let all = bench.post.engine.unfinished();
+    let all = &bench.post.engine.unfinished;
     bench.runtime.block_on(async {
         let (mut connection, mut client) = connect(&bench).await;
         let request = format!("*2\r\n$4\r\nECHO\r\n$200000\r\n{}\r\n", "x".repeat(200_000));
         for (piece, kept) in [(0..16_384, 16_384), (16_384..100_000, 100_000), (100_000..200_000, 200_000)] {
-            client.write_all(&request.as_bytes()[piece]).await.expect("it fits into the socket");
+            say(&mut client, &request.as_bytes()[piece]).await;
             while connection.input.len() < kept {
                 assert!(turn(&mut connection).await.is_pending());
             }
@@ -168,7 +171,7 @@ fn an_unfinished_request_after_auth_is_counted_as_soon_as_it_is_long_and_given_b
             assert_eq!(all.held(), counted);
             assert!(counted <= kept + READ_BYTES, "{counted} for {kept}");
         }
-        client.write_all(&request.as_bytes()[200_000..]).await.expect("it fits into the socket");
+        say(&mut client, &request.as_bytes()[200_000..]).await;
         while !connection.input.is_empty() {
             assert!(turn(&mut connection).await.is_pending());
         }
@@ -179,15 +182,8 @@ fn an_unfinished_request_after_auth_is_counted_as_soon_as_it_is_long_and_given_b
 /// The places that are in use, by another client.
 async fn in_use(bench: &Bench) -> u64 {
     let (mut connection, mut client) = connect(bench).await;
-    client
-        .write_all(b"TG.PEEK ana LIMIT \"4000/1h concurrency\"\r\n")
-        .await
-        .expect("it fits into the socket");
-    let mut told = String::new();
-    while !told.contains("delay") {
-        assert!(turn(&mut connection).await.is_pending());
-        told += &heard(&client);
-    }
+    say(&mut client, b"TG.PEEK ana LIMIT \"4000/1h concurrency\"\r\n").await;
+    let (told, _) = hear(&mut connection, &client, |told| told.contains("delay")).await;
     let remaining = told.split("remaining\r\n:").nth(1).and_then(|rest| rest.split('\r').next());
     4000 - remaining.and_then(|number| number.parse::<u64>().ok()).unwrap_or_else(|| panic!("{told}"))
 }
@@ -198,12 +194,8 @@ fn a_client_that_goes_without_reading_holds_only_what_was_written_to_it() {
     bench.runtime.block_on(async {
         let take = "*4\r\n$7\r\nTG.TAKE\r\n$3\r\nana\r\n$5\r\nLIMIT\r\n$19\r\n4000/1h concurrency\r\n";
         let (mut connection, mut client) = connect(&bench).await;
-        client.write_all(take.repeat(3).as_bytes()).await.expect("it fits into the socket");
-        let mut told = String::new();
-        while told.matches("permit").count() < 3 {
-            assert!(turn(&mut connection).await.is_pending());
-            told += &heard(&client);
-        }
+        say(&mut client, take.repeat(3)).await;
+        hear(&mut connection, &client, |told| told.matches("permit").count() >= 3).await;
         drop((connection, client));
         assert_eq!(in_use(&bench).await, 3, "who has read its permits may come back with them");
 

@@ -2,11 +2,7 @@
 
 use std::time::Duration;
 
-use tidegate_rules::Policy;
-use tidegate_server::Settings;
-
 use super::{NAMES, bulk};
-use crate::resp::raw::Talk;
 use crate::wire::{self, Running};
 
 const RULES: &str = r#"
@@ -45,7 +41,7 @@ limit = "1/s queue 2 leaky-bucket"
 "#;
 
 fn running() -> Running {
-    Running::with(Settings { policy: Policy::from_toml(RULES).expect("rules"), ..wire::settings() })
+    Running::under(RULES)
 }
 
 /// The fields as they are written, with this rule.
@@ -63,8 +59,7 @@ fn told(figures: [i64; 6], rule: Option<&str>) -> String {
 
 #[test]
 fn the_binding_rule_is_named_and_all_or_none_is_charged() {
-    let running = running();
-    let mut talk = Talk::new(&running);
+    let (running, mut talk) = running().with_raw();
     let mut login = || talk.ask(&["TG.ADMIT", "ip", "192.0.2.7", "path", "/login", "user", "ana"]);
     assert_eq!(login(), told([1, 2, 1, -1, 30_000, 0], Some("login")));
     assert_eq!(login(), told([1, 2, 0, -1, 60_000, 0], Some("login")));
@@ -78,8 +73,7 @@ fn the_binding_rule_is_named_and_all_or_none_is_charged() {
 
 #[test]
 fn decisions_come_first_and_what_no_rule_is_for_is_allowed() {
-    let running = running();
-    let mut talk = Talk::new(&running);
+    let (_running, mut talk) = running().with_raw();
     let none = [-1, -1, -1, -1];
     let fixed = |allowed: i64, delay, rule| told([allowed, none[0], none[1], none[2], none[3], delay], rule);
     let office = talk.ask(&["TG.ADMIT", "ip", "::ffff:10.1.2.3", "path", "/login"]);
@@ -92,8 +86,7 @@ fn decisions_come_first_and_what_no_rule_is_for_is_allowed() {
 
 #[test]
 fn cost_and_patience_come_first() {
-    let running = running();
-    let mut talk = Talk::new(&running);
+    let (_running, mut talk) = running().with_raw();
     let three = talk.ask(&["tg.admit", "cost", "3", "path", "/x", "user", "ana"]);
     assert_eq!(three, told([1, 5, 2, -1, 300, 0], Some("site")));
     let six = talk.ask(&["TG.ADMIT", "COST", "6", "path", "/x", "user", "ana"]);
@@ -111,16 +104,13 @@ fn cost_and_patience_come_first() {
 
 #[test]
 fn a_place_in_flight_is_given_back_by_its_permit() {
-    let running = running();
-    let mut client = running.resp();
+    let (_running, mut client) = running().with_resp();
     let upload = ["TG.ADMIT", "path", "/upload", "user", "ana"];
-    let first = client.ask(&upload);
-    let permit = first.field("permit").expect("a permit");
-    let wire::resp::Value::Bulk(permit) = permit else { panic!("{permit:?}") };
+    let permit = client.ask(&upload).text("permit");
     assert_eq!(client.ask(&upload).number("allowed"), 0);
-    assert_eq!(client.ask(&[&b"TG.RENEW"[..], permit]), wire::resp::Value::Integer(1));
-    assert_eq!(client.ask(&[&b"TG.RELEASE"[..], permit]), wire::resp::Value::Integer(1));
-    assert_eq!(client.ask(&[&b"TG.RELEASE"[..], permit]), wire::resp::Value::Integer(0));
+    for (verb, is_held) in [("TG.RENEW", 1), ("TG.RELEASE", 1), ("TG.RELEASE", 0)] {
+        assert_eq!(client.ask(&[verb, &permit]), wire::resp::Value::Integer(is_held));
+    }
     assert_eq!(client.ask(&upload).number("allowed"), 1);
 }
 
@@ -128,9 +118,7 @@ fn a_place_in_flight_is_given_back_by_its_permit() {
 fn what_does_not_happen_holds_no_place_that_is_only_measured() {
     let rules = "[[rule]]\nname = 'one'\nkey = ['user']\nlimit = '1/h concurrency'\n\
                  [[rule]]\nname = 'three'\ncandidate_for = 'one'\nlimit = '3/h concurrency'\n";
-    let policy = Policy::from_toml(rules).expect("rules");
-    let running = Running::with(Settings { policy, ..wire::settings() });
-    let mut client = running.resp();
+    let (running, mut client) = Running::under(rules).with_resp();
     assert_eq!(client.ask(&["TG.ADMIT", "user", "ana"]).number("allowed"), 1);
     for _ in 0..10 {
         let refused = client.ask(&["TG.ADMIT", "user", "ana"]);
@@ -144,8 +132,7 @@ fn what_does_not_happen_holds_no_place_that_is_only_measured() {
 
 #[test]
 fn what_is_wrong_is_told_and_charges_nobody() {
-    let running = running();
-    let mut talk = Talk::new(&running);
+    let (_running, mut talk) = running().with_raw();
     for (words, said) in [
         (&["user"][..], "-ERR attribute 'user' has no value"),
         (&["user", "ana", "path"], "-ERR attribute 'path' has no value"),
@@ -174,8 +161,7 @@ fn what_is_wrong_is_told_and_charges_nobody() {
 
 #[test]
 fn names_have_a_bound() {
-    let running = running();
-    let mut talk = Talk::new(&running);
+    let (_running, mut talk) = running().with_raw();
     let mut named = |bytes: usize| talk.ask(&["TG.ADMIT", &"n".repeat(bytes), "x"]);
     assert!(named(128).starts_with("*16"));
     assert!(named(129).contains(" has a name of 129 bytes; at most 128, as in rules"), "{}", named(129));

@@ -24,8 +24,7 @@ fn is_allowed(talk: &mut Talk, key: &str, limit: &str) -> bool {
 #[test]
 fn all_algorithms_of_a_key_are_dropped_and_no_other_key() {
     for verb in ["DEL", "TG.RESET"] {
-        let running = Running::start();
-        let mut talk = Talk::new(&running);
+        let (_running, mut talk) = Running::start().with_raw();
         for key in ["ana", "bob"] {
             assert!(LIMITS.iter().all(|limit| is_allowed(&mut talk, key, limit)), "{key}");
             assert!(!LIMITS.iter().any(|limit| is_allowed(&mut talk, key, limit)), "{key}");
@@ -38,8 +37,7 @@ fn all_algorithms_of_a_key_are_dropped_and_no_other_key() {
 
 #[test]
 fn a_reset_that_names_its_limit_leaves_the_others() {
-    let running = Running::start();
-    let mut talk = Talk::new(&running);
+    let (_running, mut talk) = Running::start().with_raw();
     for limit in LIMITS {
         assert!(LIMITS.iter().all(|limit| is_allowed(&mut talk, "ana", limit)));
         assert_eq!(talk.ask(&["TG.RESET", "ana", "LIMIT", limit]), ":1\r\n");
@@ -61,8 +59,7 @@ fn a_reset_that_names_its_limit_leaves_the_others() {
 
 #[test]
 fn while_not_all_limits_are_listed_a_reset_by_key_is_an_error_that_says_what_to_do() {
-    let running = Running::start();
-    let mut talk = Talk::new(&running);
+    let (running, mut talk) = Running::start().with_raw();
     for amount in 1..=1025 {
         assert!(is_allowed(&mut talk, "ana", &format!("{amount}/h")));
     }
@@ -100,8 +97,7 @@ fn how_many_were_known_is_counted() {
 
 #[test]
 fn takes_before_it_in_the_pipeline_are_forgotten_and_those_behind_it_are_not() {
-    let running = Running::start();
-    let mut talk = Talk::new(&running);
+    let (_running, mut talk) = Running::start().with_raw();
     let told =
         talk.send(b"CL.THROTTLE k 0 1 60\r\nDEL k\r\nTG.TAKE k LIMIT 1/60s\r\nTG.TAKE k LIMIT 1/60s\r\n");
     let expected = [

@@ -20,8 +20,7 @@ fn permit(told: &str) -> String {
 
 #[test]
 fn a_place_is_told_as_a_permit_that_gives_it_back_once() {
-    let running = Running::start();
-    let mut talk = Talk::new(&running);
+    let (_running, mut talk) = Running::start().with_raw();
     let first = take(&mut talk, b"ana");
     let text = permit(&first);
     assert!(text.ends_with(".2/30s_concurrency.616e61"), "{text}");
@@ -38,8 +37,7 @@ fn a_place_is_told_as_a_permit_that_gives_it_back_once() {
 /// The holder of one of two places computed the permit of the other, released it, and a third entered.
 #[test]
 fn a_permit_does_not_tell_the_next_one() {
-    let running = Running::start();
-    let mut talk = Talk::new(&running);
+    let (_running, mut talk) = Running::start().with_raw();
     let (mine, neighbours) = (permit(&take(&mut talk, b"ana")), permit(&take(&mut talk, b"ana")));
     let (number, behind) = mine.split_once('.').expect("a number first");
     let number = u64::from_str_radix(number, 16).expect("in hexadecimal");
@@ -71,8 +69,7 @@ fn the_third_version_has_permits_in_its_map() {
 
 #[test]
 fn a_lease_ends_unless_it_is_renewed() {
-    let running = Running::start();
-    let mut talk = Talk::new(&running);
+    let (running, mut talk) = Running::start().with_raw();
     let (kept, lost) = (permit(&take(&mut talk, b"ana")), permit(&take(&mut talk, b"ana")));
     running.clock.advance(Duration::from_secs(29));
     assert_eq!(talk.ask(&["TG.RENEW", &kept]), ":1\r\n");
@@ -83,8 +80,7 @@ fn a_lease_ends_unless_it_is_renewed() {
 
 #[test]
 fn a_permit_of_the_longest_key_is_accepted() {
-    let running = Running::start();
-    let mut talk = Talk::new(&running);
+    let (_running, mut talk) = Running::start().with_raw();
     let text = permit(&take(&mut talk, &[b'k'; 64 << 10]));
     assert!(text.len() > 2 * (64 << 10));
     assert_eq!(talk.ask(&["TG.RELEASE", &text]), ":1\r\n");
@@ -92,8 +88,7 @@ fn a_permit_of_the_longest_key_is_accepted() {
 
 #[test]
 fn what_is_no_permit_is_refused_and_shown_readable() {
-    let running = Running::start();
-    let mut talk = Talk::new(&running);
+    let (_running, mut talk) = Running::start().with_raw();
     for (text, shown) in [
         (&b""[..], ""),
         (b"x", "x"),

@@ -11,8 +11,7 @@ const USAGE: &str =
 
 /// Says each line and hears its error, which begins so; nothing was spent, and the connection goes on.
 fn are_refused(cases: &[(&str, &str)]) {
-    let running = Running::start();
-    let mut talk = Talk::new(&running);
+    let (_running, mut talk) = Running::start().with_raw();
     for (line, told) in cases {
         let heard = talk.say(line);
         assert!(heard.starts_with(&format!("-{told}")), "{line}: {heard}");
@@ -77,8 +76,7 @@ fn too_few_or_too_many_words() {
 #[test]
 fn numbers_of_a_throttle_that_are_none() {
     let texts = ["", "+1", "01", "-0", "1.0", "1e3", "0x1", "one", "9223372036854775808", "-", "١"];
-    let running = Running::start();
-    let mut talk = Talk::new(&running);
+    let (_running, mut talk) = Running::start().with_raw();
     for text in texts {
         for place in 2..6 {
             let mut words = ["CL.THROTTLE", "k", "1", "1", "60", "1"];
@@ -171,8 +169,7 @@ fn words_that_nobody_expects() {
 
 #[test]
 fn a_text_that_is_no_limit_is_told_with_what_would_do() {
-    let running = Running::start();
-    let mut talk = Talk::new(&running);
+    let (_running, mut talk) = Running::start().with_raw();
     for (text, told) in [
         ("60/min", "limit \"60/min\": "),
         ("", "limit \"\": there is nothing here; write a rate such as \"10/s\"\r\n"),
@@ -199,8 +196,7 @@ fn a_text_that_is_no_limit_is_told_with_what_would_do() {
 
 #[test]
 fn the_longest_key_passes_and_one_byte_more_is_refused() {
-    let running = Running::start();
-    let mut talk = Talk::new(&running);
+    let (_running, mut talk) = Running::start().with_raw();
     let ask = |talk: &mut Talk, verb: &str, key: &str| match verb {
         "CL.THROTTLE" => talk.ask(&[verb, key, "0", "1", "60"]),
         "TG.TAKEALL" => talk.ask(&[verb, "1", key, "LIMIT", "1/60s"]),
@@ -220,8 +216,7 @@ fn the_longest_key_passes_and_one_byte_more_is_refused() {
 
 #[test]
 fn so_many_commands_are_told_about_at_once_and_no_more() {
-    let running = Running::start();
-    let mut client = running.resp();
+    let (_running, mut client) = Running::start().with_resp();
     let ask = |names: usize| [vec!["COMMAND", "DOCS"], vec!["ping"; names]].concat();
     assert!(matches!(client.ask(&ask(64)), Value::Array(_)));
     assert_eq!(client.ask(&ask(65)).error(), "ERR ask for at most 64 commands at once");

@@ -23,8 +23,7 @@ fn all_pass_and_the_one_with_least_left_speaks_for_them() {
 
 #[test]
 fn one_that_does_not_pass_binds_and_nobody_spends() {
-    let running = Running::start();
-    let mut talk = Talk::new(&running);
+    let (_running, mut talk) = Running::start().with_raw();
     talk.say("TG.TAKE bob LIMIT 1/60s");
     for _ in 0..3 {
         let told = talk.say("TG.TAKEALL 3 ana LIMIT 5/60s bob LIMIT 1/60s COST 1 eve LIMIT 5/60s");
@@ -36,8 +35,7 @@ fn one_that_does_not_pass_binds_and_nobody_spends() {
 
 #[test]
 fn whoever_would_have_to_wait_is_refused_as_all_act_at_once() {
-    let running = Running::start();
-    let mut talk = Talk::new(&running);
+    let (_running, mut talk) = Running::start().with_raw();
     let slow = "1/s queue 100 leaky-bucket";
     talk.ask(&["TG.TAKE", "ana", "LIMIT", slow, "COST", "3", "PATIENCE", "9000"]);
     let told = talk.ask(&["TG.TAKEALL", "2", "ana", "LIMIT", slow, "bob", "LIMIT", "2/60s"]);
@@ -46,24 +44,21 @@ fn whoever_would_have_to_wait_is_refused_as_all_act_at_once() {
 
 #[test]
 fn one_limit_alone_is_several_enough() {
-    let running = Running::start();
-    let mut talk = Talk::new(&running);
+    let (_running, mut talk) = Running::start().with_raw();
     assert_eq!(talk.say("tg.takeall 1 k limit 2/60s cost 2"), pairs([1, 2, 0, -1, 60_000, 0], &binding(0)));
     assert_eq!(talk.say("tg.takeall 1 k limit 2/60s"), pairs([0, 2, 0, 30_000, 60_000, -1], &binding(0)));
 }
 
 #[test]
 fn a_cost_that_never_fits_binds_without_a_wait() {
-    let running = Running::start();
-    let mut talk = Talk::new(&running);
+    let (_running, mut talk) = Running::start().with_raw();
     let told = talk.say("TG.TAKEALL 2 ana LIMIT 5/60s bob LIMIT 3/60s COST 4");
     assert_eq!(told, pairs([0, 3, 3, -1, 0, -1], &binding(1)));
 }
 
 #[test]
 fn as_many_as_its_bound_go_together_and_one_more_does_not() {
-    let running = Running::start();
-    let mut talk = Talk::new(&running);
+    let (_running, mut talk) = Running::start().with_raw();
     let limits = |count: usize| (0..count).map(|key| format!(" k{key} LIMIT 2/60s")).collect::<String>();
     let told = talk.say(&format!("TG.TAKEALL 64{}", limits(64)));
     assert_eq!(told, pairs([1, 2, 1, -1, 30_000, 0], &binding(0)));
@@ -71,29 +66,25 @@ fn as_many_as_its_bound_go_together_and_one_more_does_not() {
     assert_eq!(told, "-ERR TG.TAKEALL takes 1 to 64 limits, not 65\r\n");
 }
 
+/// The request and its error.
+const WRONG: &str = r#"
+TG.TAKEALL 0 a LIMIT 1/s | TG.TAKEALL takes 1 to 64 limits, not 0
+TG.TAKEALL 18446744073709551615 a LIMIT 1/s | TG.TAKEALL takes 1 to 64 limits, not 18446744073709551615
+TG.TAKEALL 18446744073709551616 a LIMIT 1/s | TG.TAKEALL begins with how many limits there are, not '18446744073709551616'
+TG.TAKEALL a LIMIT 1/s b | TG.TAKEALL begins with how many limits there are, not 'a'
+TG.TAKEALL -1 a LIMIT 1/s | TG.TAKEALL begins with how many limits there are, not '-1'
+TG.TAKEALL 2 a LIMIT 1/s | a limit is missing; write key LIMIT "30/60s burst 15"
+TG.TAKEALL 1 a LIMIT 1/s b LIMIT 1/s | unexpected 'b' behind 1 limits
+TG.TAKEALL 1 a LIMIT 1/s COST | unexpected 'COST' behind 1 limits
+TG.TAKEALL 1 a LIMIT 1/s PATIENCE 5 | unexpected 'PATIENCE' behind 1 limits
+TG.TAKEALL 1 a LIMIT 1/s COST 0 | COST is at least 1; TG.PEEK looks without spending
+TG.TAKEALL 2 a LIMIT 1/s b LIMIT 1/x | limit "1/x": 
+"#;
+
 #[test]
 fn what_is_not_as_many_limits_as_were_said_is_refused() {
-    let running = Running::start();
-    let mut talk = Talk::new(&running);
-    for (ask, told) in [
-        ("TG.TAKEALL 0 a LIMIT 1/s", "TG.TAKEALL takes 1 to 64 limits, not 0"),
-        (
-            "TG.TAKEALL 18446744073709551615 a LIMIT 1/s",
-            "TG.TAKEALL takes 1 to 64 limits, not 18446744073709551615",
-        ),
-        (
-            "TG.TAKEALL 18446744073709551616 a LIMIT 1/s",
-            "TG.TAKEALL begins with how many limits there are, not '18446744073709551616'",
-        ),
-        ("TG.TAKEALL a LIMIT 1/s b", "TG.TAKEALL begins with how many limits there are, not 'a'"),
-        ("TG.TAKEALL -1 a LIMIT 1/s", "TG.TAKEALL begins with how many limits there are, not '-1'"),
-        ("TG.TAKEALL 2 a LIMIT 1/s", "a limit is missing; write key LIMIT \"30/60s burst 15\""),
-        ("TG.TAKEALL 1 a LIMIT 1/s b LIMIT 1/s", "unexpected 'b' behind 1 limits"),
-        ("TG.TAKEALL 1 a LIMIT 1/s COST", "unexpected 'COST' behind 1 limits"),
-        ("TG.TAKEALL 1 a LIMIT 1/s PATIENCE 5", "unexpected 'PATIENCE' behind 1 limits"),
-        ("TG.TAKEALL 1 a LIMIT 1/s COST 0", "COST is at least 1; TG.PEEK looks without spending"),
-        ("TG.TAKEALL 2 a LIMIT 1/s b LIMIT 1/x", "limit \"1/x\": "),
-    ] {
+    let (_running, mut talk) = Running::start().with_raw();
+    for [ask, told] in conformance::rows(WRONG) {
         let heard = talk.say(ask);
         assert!(heard.starts_with(&format!("-ERR {told}")), "{ask}: {heard}");
     }
@@ -102,8 +93,7 @@ fn what_is_not_as_many_limits_as_were_said_is_refused() {
 
 #[test]
 fn places_in_flight_are_not_taken_together_as_nobody_could_give_them_back() {
-    let running = Running::start();
-    let mut client = running.resp();
+    let (_running, mut client) = Running::start().with_resp();
     let reply = client.ask(&["TG.TAKEALL", "2", "a", "LIMIT", "1/s", "b", "LIMIT", "1/60s concurrency"]);
     assert_eq!(reply.error(), "ERR TG.TAKEALL tells no permits; take under a concurrency limit by TG.TAKE");
     assert_eq!(client.ask(&["TG.PEEK", "a", "LIMIT", "1/s"]).number("remaining"), 1);

@@ -25,8 +25,7 @@ fn a_decision_is_pairs_in_the_second_version_and_a_map_in_the_third() {
 
 #[test]
 fn a_refusal_says_how_long_to_wait_and_nothing_when_waiting_does_not_help() {
-    let running = Running::start();
-    let mut talk = Talk::new(&running);
+    let (running, mut talk) = Running::start().with_raw();
     let mut cost = |cost: &str| talk.ask(&["TG.TAKE", "k", "LIMIT", "1/s burst 3", "COST", cost]);
     assert_eq!(cost("3"), pairs([1, 3, 0, -1, 3000, 0], ""));
     assert_eq!(cost("2"), pairs([0, 3, 0, 2000, 3000, -1], ""));
@@ -38,8 +37,7 @@ fn a_refusal_says_how_long_to_wait_and_nothing_when_waiting_does_not_help() {
 
 #[test]
 fn options_come_in_any_order_and_case() {
-    let running = Running::start();
-    let mut talk = Talk::new(&running);
+    let (_running, mut talk) = Running::start().with_raw();
     let limit = "1/s queue 5 leaky-bucket";
     let asks: [&[&str]; 4] = [
         &["TG.TAKE", "k", "LIMIT", limit, "COST", "1", "PATIENCE", "9000"],
@@ -55,8 +53,7 @@ fn options_come_in_any_order_and_case() {
 
 #[test]
 fn patience_is_how_long_one_would_wait() {
-    let running = Running::start();
-    let mut talk = Talk::new(&running);
+    let (_running, mut talk) = Running::start().with_raw();
     let mut patience =
         |ms: &str| talk.ask(&["TG.TAKE", "k", "LIMIT", "1/s queue 5 leaky-bucket", "PATIENCE", ms]);
     assert_eq!(patience("0"), pairs([1, 6, 5, -1, 1000, 0], ""));

@@ -54,8 +54,7 @@ fn rounded_up(seconds: i64, parts: i64) -> i64 {
 
 #[test]
 fn a_drained_key_is_limited_until_it_has_earned_one_and_waits_are_rounded_up() {
-    let running = Running::start();
-    let mut talk = Talk::new(&running);
+    let (running, mut talk) = Running::start().with_raw();
     for left in (0..16).rev() {
         assert_eq!(talk.say(ASK), integers(&[0, 16, left, -1, 2 * (16 - left)]));
     }
@@ -81,8 +80,7 @@ fn a_pipeline_is_answered_in_order_and_spends_once_each() {
 
 #[test]
 fn a_quantity_is_spent_at_once_or_not_at_all() {
-    let running = Running::start();
-    let mut talk = Talk::new(&running);
+    let (_running, mut talk) = Running::start().with_raw();
     assert_eq!(talk.say("CL.THROTTLE k 15 30 60 5"), integers(&[0, 16, 11, -1, 10]));
     assert_eq!(talk.say("CL.THROTTLE k 15 30 60 12"), integers(&[1, 16, 11, 2, 10]));
     assert_eq!(talk.say("CL.THROTTLE k 15 30 60 11"), integers(&[0, 16, 0, -1, 32]));
@@ -90,8 +88,7 @@ fn a_quantity_is_spent_at_once_or_not_at_all() {
 
 #[test]
 fn a_quantity_of_nothing_looks_and_is_never_limited() {
-    let running = Running::start();
-    let mut talk = Talk::new(&running);
+    let (_running, mut talk) = Running::start().with_raw();
     assert_eq!(talk.say("CL.THROTTLE k 1 1 60 0"), integers(&[0, 2, 2, -1, 0]));
     assert_eq!(talk.say("CL.THROTTLE k 1 1 60 2"), integers(&[0, 2, 0, -1, 120]));
     assert_eq!(talk.say("CL.THROTTLE k 1 1 60 0"), integers(&[0, 2, 0, -1, 120]));
@@ -100,8 +97,7 @@ fn a_quantity_of_nothing_looks_and_is_never_limited() {
 
 #[test]
 fn a_quantity_that_never_fits_is_limited_without_a_wait_and_spends_nothing() {
-    let running = Running::start();
-    let mut talk = Talk::new(&running);
+    let (_running, mut talk) = Running::start().with_raw();
     assert_eq!(talk.say("CL.THROTTLE k 15 30 60 17"), integers(&[1, 16, 16, -1, 0]));
     let most = i64::MAX;
     assert_eq!(talk.say(&format!("CL.THROTTLE k 15 30 60 {most}")), integers(&[1, 16, 16, -1, 0]));
@@ -110,16 +106,14 @@ fn a_quantity_that_never_fits_is_limited_without_a_wait_and_spends_nothing() {
 
 #[test]
 fn a_burst_of_nothing_lets_one_pass_at_a_time() {
-    let running = Running::start();
-    let mut talk = Talk::new(&running);
+    let (_running, mut talk) = Running::start().with_raw();
     assert_eq!(talk.say("CL.THROTTLE k 0 1 1"), integers(&[0, 1, 0, -1, 1]));
     assert_eq!(talk.say("CL.THROTTLE k 0 1 1"), integers(&[1, 1, 0, 1, 1]));
 }
 
 #[test]
 fn it_spends_what_a_token_bucket_of_the_same_key_has() {
-    let running = Running::start();
-    let mut talk = Talk::new(&running);
+    let (_running, mut talk) = Running::start().with_raw();
     assert_eq!(talk.say("CL.THROTTLE k 15 30 60 10"), integers(&[0, 16, 6, -1, 20]));
     let told = talk.ask(&["TG.TAKE", "k", "LIMIT", "30/60s burst 16", "COST", "5"]);
     assert_eq!(told, pairs([1, 16, 1, -1, 30_000, 0], ""));
@@ -130,8 +124,7 @@ fn it_spends_what_a_token_bucket_of_the_same_key_has() {
 
 #[test]
 fn takes_of_two_kinds_in_one_pipeline_are_told_each_in_its_own_way() {
-    let running = Running::start();
-    let mut talk = Talk::new(&running);
+    let (_running, mut talk) = Running::start().with_raw();
     let lines = "CL.THROTTLE a 1 1 60\r\nTG.TAKE a LIMIT 2/120s\r\nCL.THROTTLE b 4 1 60\r\nTG.TAKE b LIMIT 3/60s\r\n\
                  CL.THROTTLE a 1 1 60\r\nCL.THROTTLE b 2 3 60\r\n";
     let told = talk.send(lines.as_bytes());
@@ -148,8 +141,7 @@ fn takes_of_two_kinds_in_one_pipeline_are_told_each_in_its_own_way() {
 
 #[test]
 fn numbers_are_read_from_the_words_and_not_from_what_is_between_them() {
-    let running = Running::start();
-    let mut talk = Talk::new(&running);
+    let (_running, mut talk) = Running::start().with_raw();
     assert_eq!(talk.say("CL.THROTTLE k 1 1 60"), integers(&[0, 2, 1, -1, 60]));
     // The same bytes as in the array before, but other words.
     let told = talk.send(b"CL.THROTTLE k \"1\" \"\\r\" \"\\n$1\\r\\n1\\r\\n$2\\r\\n60\"\r\n");
@@ -158,8 +150,7 @@ fn numbers_are_read_from_the_words_and_not_from_what_is_between_them() {
 
 #[test]
 fn any_bytes_are_a_key() {
-    let running = Running::start();
-    let mut talk = Talk::new(&running);
+    let (_running, mut talk) = Running::start().with_raw();
     let keys: [&[u8]; 7] = [b"", b"\0", b"\r\n", b"\xff\xfe", b" ", b"*5\r\n:0\r\n", b"\0\0"];
     for key in keys {
         let words = [b"CL.THROTTLE", key, b"0", b"1", b"60"];

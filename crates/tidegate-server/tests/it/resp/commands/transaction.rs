@@ -1,7 +1,7 @@
 //! `MULTI … EXEC`: as many answers as were announced, whatever was asked.
 
 use super::integers;
-use crate::resp::raw::{Talk, answers};
+use crate::resp::raw::answers;
 use crate::wire::Running;
 
 const ABORTED: &str = "-EXECABORT Transaction discarded because of previous errors.\r\n";
@@ -20,8 +20,7 @@ fn a_line_of_more_words_than_an_array_may_have_does_not_wait() {
 
 #[test]
 fn what_is_refused_when_it_is_done_is_an_answer_in_its_place() {
-    let running = Running::start();
-    let mut talk = Talk::new(&running);
+    let (_running, mut talk) = Running::start().with_raw();
     let told = talk.send(
         b"MULTI\r\nCL.THROTTLE k 1 1 60\r\nTG.TAKE k LIMIT bad\r\nCL.THROTTLE k 1 1 60\r\nTG.PEEK k LIMIT 1/s COST 0\r\n\
           CL.THROTTLE k x 1 60\r\nSELECT 7\r\nECHO \"a\\r\\nb\"\r\nEXEC\r\n",
@@ -36,8 +35,7 @@ fn what_is_refused_when_it_is_done_is_an_answer_in_its_place() {
 
 #[test]
 fn nothing_is_spent_before_exec_nor_after_discard_or_a_mistake() {
-    let running = Running::start();
-    let mut talk = Talk::new(&running);
+    let (running, mut talk) = Running::start().with_raw();
     talk.send(b"MULTI\r\nCL.THROTTLE k 0 1 60\r\nDISCARD\r\n");
     let told = talk.send(b"MULTI\r\nCL.THROTTLE k 0 1 60\r\nNOTHING\r\nCL.THROTTLE k 0 1 60\r\nEXEC\r\n");
     assert!(told.ends_with(&format!("+QUEUED\r\n{ABORTED}")), "{told}");

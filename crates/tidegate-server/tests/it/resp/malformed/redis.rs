@@ -1,8 +1,6 @@
 //! A real Redis beside ours: what is wrong for one is wrong for the other, in the same way.
 
-use std::io::{BufRead, BufReader};
-use std::net::{SocketAddr, TcpListener};
-use std::process::{Child, Command, Stdio};
+use testbed::{Flavour, Redis};
 
 use super::cases::{self, Case};
 use super::class::{Class, Heard, Hearing};
@@ -95,8 +93,8 @@ fn announced(input: &[u8]) -> u64 {
 pub(super) fn compare() {
     let running = Running::start();
     let ours = Hearing::of(running.server.resp().expect("it speaks RESP"));
-    let redis = Redis::start();
-    let theirs = Hearing::of_bytes(redis.address);
+    let redis = Redis::start(Flavour::Redis7);
+    let theirs = Hearing::of_bytes(redis.address());
     let (mut same, mut differ, mut unlisted) = (0, [0; DIFFERENCES.len()], Vec::new());
     for case in common() {
         let (we, they) = (ours.hear(&case.input), theirs.hear(&case.input));
@@ -133,45 +131,4 @@ fn common() -> impl Iterator<Item = Case> {
     all.filter(|case| {
         ![&b"\nTG."[..], b"\nCL."].iter().any(|own| case.input.windows(4).any(|part| part == *own))
     })
-}
-
-/// A Redis on a free port, which is gone when this is dropped.
-struct Redis {
-    child: Child,
-    address: SocketAddr,
-}
-
-impl Redis {
-    fn start() -> Redis {
-        (0..5).find_map(|_| Redis::try_start()).expect("redis-server starts on one of five free ports")
-    }
-
-    fn try_start() -> Option<Redis> {
-        // Free now; somebody else may take it meanwhile, and then the next is tried.
-        let address = TcpListener::bind("127.0.0.1:0").ok()?.local_addr().ok()?;
-        let mut command = Command::new("redis-server");
-        command.args([
-            "--port",
-            &address.port().to_string(),
-            "--bind",
-            "127.0.0.1",
-            "--save",
-            "",
-            "--appendonly",
-            "no",
-        ]);
-        let spawned = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
-        let mut child =
-            spawned.unwrap_or_else(|error| panic!("redis-server: {error}; apt-get install redis-server"));
-        let mut log = BufReader::new(child.stdout.take().expect("it is a pipe")).lines();
-        let redis = Redis { child, address };
-        log.any(|line| line.is_ok_and(|line| line.contains("Ready to accept connections"))).then_some(redis)
-    }
-}
-
-impl Drop for Redis {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }

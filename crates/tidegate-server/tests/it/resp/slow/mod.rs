@@ -11,21 +11,16 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use tidegate_server::Settings;
 use tidegate_server::settings::Bounds;
 
 use super::raw::{address, connect};
-use crate::wire::{Running, settings};
+use crate::wire::Running;
 
 /// A bound that a test waits for.
 const SOON: Duration = Duration::from_millis(200);
 
 /// Nobody is cut off until the server stops.
 const PATIENT: Bounds = Bounds { grace: SOON, ..crate::wire::PATIENT };
-
-fn running(bounds: Bounds) -> Running {
-    Running::with(Settings { bounds, ..settings() })
-}
 
 /// Sends this, and reads an answer of this length.
 fn ask(stream: &TcpStream, input: &[u8], answer: &[u8]) {

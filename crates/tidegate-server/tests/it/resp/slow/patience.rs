@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tidegate_server::settings::Bounds;
 
-use super::{PATIENT, SOON, ask, running, try_ask};
+use super::{PATIENT, SOON, ask, try_ask};
 use crate::resp::raw::{address, connect, rest_of};
 use crate::wire::Running;
 use crate::wire::in_time::{HeldUp, Since, in_time};
@@ -64,7 +64,7 @@ impl Punctual {
 #[test]
 fn whoever_is_silent_is_cut_off_and_whoever_asks_is_not() {
     in_time(|idle| {
-        let running = running(Bounds { idle, ..PATIENT });
+        let running = Running::bounded(Bounds { idle, ..PATIENT });
         let mut busy = Punctual::new(&running, idle, b"", b"");
         until_three_are_cut_off(&running, b"", || busy.ask(b"PING\r\n", b"+PONG\r\n"))?;
         busy.ask(b"PING\r\n", b"+PONG\r\n")?;
@@ -75,7 +75,7 @@ fn whoever_is_silent_is_cut_off_and_whoever_asks_is_not() {
 
 #[test]
 fn a_request_that_does_not_arrive_is_cut_off_wherever_it_stops() {
-    let running = running(Bounds { arrival: SOON, ..PATIENT });
+    let running = Running::bounded(Bounds { arrival: SOON, ..PATIENT });
     let starts: [&[u8]; 6] =
         [b"*", b"*2\r\n", b"*2\r\n$4\r\nEC", b"*2\r\n$4\r\nECHO\r\n$200000\r\nab", b"PI", b"\"PING"];
     let streams = starts.map(|start| {
@@ -90,7 +90,7 @@ fn a_request_that_does_not_arrive_is_cut_off_wherever_it_stops() {
 
 #[test]
 fn a_request_that_drips_is_cut_off_although_there_is_always_more_of_it() {
-    let running = running(Bounds { arrival: SOON, ..PATIENT });
+    let running = Running::bounded(Bounds { arrival: SOON, ..PATIENT });
     let stream = connect(address(&running));
     stream.set_read_timeout(Some(SOON / 20)).expect("a socket can be told");
     let drops = (0..10_000).take_while(|_| {
@@ -103,7 +103,7 @@ fn a_request_that_drips_is_cut_off_although_there_is_always_more_of_it() {
 #[test]
 fn a_stream_of_requests_that_never_pauses_between_two_goes_on() {
     in_time(|arrival| {
-        let running = running(Bounds { arrival, ..PATIENT });
+        let running = Running::bounded(Bounds { arrival, ..PATIENT });
         let mut busy = Punctual::new(&running, arrival, b"PING\r\n*1\r\n$4\r\nPI", b"+PONG\r\n");
         // Each piece ends within a request, and no request takes long.
         let more = b"NG\r\n*1\r\n$4\r\nPI";
@@ -115,7 +115,7 @@ fn a_stream_of_requests_that_never_pauses_between_two_goes_on() {
 #[test]
 fn whoever_is_between_two_requests_has_the_longer_time() {
     in_time(|arrival| {
-        let running = running(Bounds { arrival, ..PATIENT });
+        let running = Running::bounded(Bounds { arrival, ..PATIENT });
         let mut silent = Punctual::new(&running, arrival, b"*1\r\n$4\r\nPI", b"");
         silent.ask(b"NG\r\n", b"+PONG\r\n")?;
         until_three_are_cut_off(&running, b"*1\r\n", || Ok(()))?;

@@ -4,14 +4,14 @@ use std::net::TcpStream;
 
 use tidegate_server::settings::Bounds;
 
-use super::{PATIENT, ask, is_served, running};
+use super::{PATIENT, ask, is_served};
 use crate::resp::raw::{address, connect, rest_of};
 use crate::wire::Running;
 
 const TOO_MANY: &str = "-ERR max number of clients reached\r\n";
 
 fn for_three() -> Running {
-    running(Bounds { max_connections: 3, ..PATIENT })
+    Running::bounded(Bounds { max_connections: 3, ..PATIENT })
 }
 
 fn served(running: &Running) -> TcpStream {

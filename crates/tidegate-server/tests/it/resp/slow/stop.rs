@@ -6,9 +6,9 @@ use std::thread;
 
 use tidegate_server::settings::Bounds;
 
-use super::{PATIENT, SOON, ask, running};
+use super::{PATIENT, SOON, ask};
 use crate::resp::raw::{address, connect, rest_of};
-use crate::wire::NEVER;
+use crate::wire::{NEVER, Running};
 
 /// Something that is answered at length, and what is said once in each answer.
 const ASK: &[u8] = b"COMMAND DOCS\r\n";
@@ -16,7 +16,7 @@ const FIRST: &[u8] = b"$11\r\ncl.throttle\r\n";
 
 #[test]
 fn whoever_waits_for_nothing_is_let_go_and_nobody_new_is_taken_in() {
-    let running = running(Bounds { grace: NEVER, ..PATIENT });
+    let running = Running::bounded(Bounds { grace: NEVER, ..PATIENT });
     let (silent, halfway) = (connect(address(&running)), connect(address(&running)));
     ask(&silent, b"PING\r\n", b"+PONG\r\n");
     ask(&halfway, b"PING\r\n*1\r\n$4\r\nPI", b"+PONG\r\n");
@@ -28,7 +28,7 @@ fn whoever_waits_for_nothing_is_let_go_and_nobody_new_is_taken_in() {
 
 #[test]
 fn what_was_read_is_answered_to_the_end() {
-    let running = running(Bounds { grace: NEVER, ..PATIENT });
+    let running = Running::bounded(Bounds { grace: NEVER, ..PATIENT });
     let stream = connect(address(&running));
     // One read for the server, and more in answers than it keeps and buffers on the way hold.
     let asks = 60_000 / ASK.len();
@@ -45,7 +45,7 @@ fn what_was_read_is_answered_to_the_end() {
 
 #[test]
 fn whoever_does_not_read_does_not_keep_it_from_stopping() {
-    let running = running(Bounds { grace: SOON, ..PATIENT });
+    let running = Running::bounded(Bounds { grace: SOON, ..PATIENT });
     let stream = connect(address(&running));
     stream.set_write_timeout(Some(SOON)).expect("a socket can be told");
     while (&stream).write_all(&ASK.repeat(10_000)).is_ok() {}

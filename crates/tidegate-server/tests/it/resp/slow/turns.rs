@@ -4,8 +4,9 @@ use std::io::{self, Write};
 use std::net::Shutdown;
 use std::thread;
 
-use super::{PATIENT, ask, running};
+use super::{PATIENT, ask};
 use crate::resp::raw::{Talk, address, connect};
+use crate::wire::Running;
 
 const PINGS: u64 = 20;
 /// How often the server may show that it takes turns.
@@ -23,7 +24,7 @@ fn answered(talk: &mut Talk) -> u64 {
 
 #[test]
 fn what_takes_long_is_not_done_without_end_while_others_wait() {
-    let running = running(PATIENT);
+    let running = Running::bounded(PATIENT);
     let (greedy, other) = (connect(address(&running)), connect(address(&running)));
     let mut witness = Talk::new(&running);
     thread::scope(|scope| {

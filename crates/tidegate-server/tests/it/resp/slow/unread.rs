@@ -6,8 +6,9 @@ use std::thread;
 
 use tidegate_server::settings::Bounds;
 
-use super::{PATIENT, SOON, ask, running};
+use super::{PATIENT, SOON, ask};
 use crate::resp::raw::{address, connect};
+use crate::wire::Running;
 use crate::wire::resp::request;
 
 /// More than any buffer on the way holds.
@@ -32,7 +33,7 @@ fn flood(mut stream: &TcpStream, ask: &[u8]) -> usize {
 
 #[test]
 fn whoever_does_not_read_is_held_up_and_cut_off_and_others_are_served() {
-    let running = running(Bounds { unread: SOON, ..PATIENT });
+    let running = Running::bounded(Bounds { unread: SOON, ..PATIENT });
     let asks = [
         b"PING\r\n".to_vec(),
         b"INFO\r\n".to_vec(),
@@ -53,7 +54,7 @@ fn whoever_does_not_read_is_held_up_and_cut_off_and_others_are_served() {
 
 #[test]
 fn whoever_does_not_read_is_not_read_from_either() {
-    let running = running(PATIENT);
+    let running = Running::bounded(PATIENT);
     let stream = connect(address(&running));
     stream.set_write_timeout(Some(SOON)).expect("a socket can be told");
     let batch = b"COMMAND DOCS\r\n".repeat(100_000);
@@ -67,7 +68,7 @@ fn whoever_does_not_read_is_not_read_from_either() {
 
 #[test]
 fn whoever_reads_late_gets_every_reply_in_its_place() {
-    let running = running(PATIENT);
+    let running = Running::bounded(PATIENT);
     let stream = connect(address(&running));
     let count = 100_000;
     thread::scope(|scope| {

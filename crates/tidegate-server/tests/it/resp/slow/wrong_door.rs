@@ -2,8 +2,9 @@
 
 use std::io::Write;
 
-use super::{PATIENT, running};
+use super::PATIENT;
 use crate::resp::raw::{Talk, address, connect, rest_of};
+use crate::wire::Running;
 
 /// What an attacker would like to be done.
 const WISH: &[u8] = b"CL.THROTTLE victim 0 1 60\r\n*5\r\n$11\r\nCL.THROTTLE\r\n$6\r\nvictim\r\n$1\r\n0\r\n$1\r\n1\r\n$2\r\n60\r\n";
@@ -14,7 +15,7 @@ const CLIENT_HELLO: &[u8] =
 
 /// Sends this and the wish, and waits until the server ends the connection, which nobody else does.
 fn answer(start: &[u8]) -> String {
-    let running = running(PATIENT);
+    let running = Running::bounded(PATIENT);
     let stream = connect(address(&running));
     // It may be over before all of it is sent.
     let _ = (&stream).write_all(&[start, WISH].concat());
@@ -70,8 +71,7 @@ fn a_request_within_an_array_is_no_word() {
 
 #[test]
 fn words_that_only_look_like_http_are_words() {
-    let running = running(PATIENT);
-    let mut talk = Talk::new(&running);
+    let (_running, mut talk) = Running::bounded(PATIENT).with_raw();
     assert_eq!(talk.ask(&["ECHO", "POST / HTTP/1.1"]), "$15\r\nPOST / HTTP/1.1\r\n");
     assert!(talk.say("POST /").starts_with("-ERR unknown command 'POST'"));
     assert!(talk.say("Host: here").starts_with("-ERR unknown command 'Host:'"));
