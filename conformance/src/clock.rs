@@ -35,12 +35,6 @@ impl TickingClock {
         self.manual.set(now);
     }
 
-    /// Sets the time like [`TickingClock::set`] and as far ahead as the clock has advanced by itself, so that it does not
-    /// step back behind what was decided meanwhile.
-    pub fn set_ahead(&self, now: Timestamp) {
-        self.set(now.saturating_add(self.ahead()));
-    }
-
     /// How far the clock has advanced by itself so far.
     pub fn ahead(&self) -> Ticks {
         crate::ticks(self.ahead.load(Ordering::SeqCst))
@@ -84,7 +78,5 @@ mod tests {
         clock.tick(Ticks::ZERO);
         assert_eq!(read(), [115, 115, 115]);
         assert_eq!(clock.ahead(), crate::ticks(30));
-        clock.set_ahead(Timestamp::from_ticks(1000));
-        assert_eq!(read(), [1030, 1030, 1030]);
     }
 }

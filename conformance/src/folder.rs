@@ -12,9 +12,19 @@ impl Folder {
     /// Makes one that no other process has.
     #[expect(clippy::new_without_default, reason = "it makes something outside of the program")]
     pub fn new() -> Folder {
+        Folder::within(&env::temp_dir())
+    }
+
+    /// The same in memory, where there is a file system for that: for what is not about a disk.
+    pub fn in_memory() -> Folder {
+        let shared = Some(PathBuf::from("/dev/shm")).filter(|shared| shared.is_dir());
+        Folder::within(&shared.unwrap_or_else(env::temp_dir))
+    }
+
+    fn within(parent: &Path) -> Folder {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let name = format!("tidegate-conformance-{}-{}", process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let path = env::temp_dir().join(name);
+        let path = parent.join(name);
         fs::create_dir_all(&path).expect("a folder for temporary files");
         Folder(path)
     }

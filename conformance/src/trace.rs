@@ -407,7 +407,7 @@ mod tests {
     #[test]
     fn a_wrong_expectation_is_told_with_the_answer() {
         let trace = parse("limit 10/s burst 3\nat 0ms take 2 -> allow remaining=2").unwrap();
-        let error = play(&trace, &mut Pure::new()).unwrap_err();
+        let error = play(&trace, &mut Pure::default()).unwrap_err();
         assert!(
             error.starts_with(
                 "line 2: at 0ms take 2 -> allow remaining=2\n  pure answered allow delay=0ms remaining=1"
@@ -415,7 +415,10 @@ mod tests {
             "{error}"
         );
         let trace = parse("limit 10/s\nat 0ms release nobody -> yes").unwrap();
-        assert_eq!(play(&trace, &mut Pure::new()).unwrap_err(), "line 2: no take named nobody got a permit");
+        assert_eq!(
+            play(&trace, &mut Pure::default()).unwrap_err(),
+            "line 2: no take named nobody got a permit"
+        );
     }
 
     #[test]

@@ -12,7 +12,6 @@
 
 mod contest;
 mod counted;
-mod gate;
 mod picture;
 mod real;
 mod simulation;

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use harness::{Report, Stopwatch, pause, thousands};
+use harness::{Progress, Report, Stopwatch, pause, thousands};
 use testbed::{By, Decided};
 use tidegate::{Ask, Store as _};
 use tidegate_redis::{Options, RedisStore, Status};
@@ -18,6 +18,7 @@ use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
 use crate::someone::{Someone, open, reason, wait};
+use crate::{Outcome, attempt};
 
 /// How names begin of those who are never refused.
 pub(crate) const PULSE: &str = "pulse";
@@ -83,20 +84,72 @@ impl Heard {
     }
 
     /// Forgets what was answered after a time.
-    pub(crate) fn cut(&mut self, at: Duration) {
+    fn cut(&mut self, at: Duration) {
         let kept = self.by.iter().zip(&self.log).filter(|(_, decided)| decided.answered <= at);
         (self.by, self.log) = kept.map(|(store, decided)| (*store, decided.clone())).unzip();
     }
 
     /// Writes everything down for whoever looks for the cause, and says where: the store and what it heard, a line
     /// each.
-    pub(crate) fn keep(&self, report: &Report) -> Result<(), String> {
+    fn keep(&self, report: &Report) -> Outcome {
         let path = std::env::temp_dir().join(format!("tidegate-{}.log", report.name()));
         let text: String =
             self.by.iter().zip(&self.log).map(|(store, decided)| format!("{store} {decided}\n")).collect();
         std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
         report.fact(format!("all that was heard is in {}", path.display()));
         Ok(())
+    }
+}
+
+/// The rounds of a drill under a fleet, as far as they could be done.
+#[derive(Debug)]
+pub(crate) struct Rounds<R> {
+    done: Vec<R>,
+    /// When the round began that could not be done, and why.
+    failed: Option<(Duration, String)>,
+}
+
+impl<R: fmt::Debug> Rounds<R> {
+    /// Does so many rounds, numbered from one, until one cannot be done. Each says what its line of progress says.
+    pub(crate) fn go(
+        (rounds, watch): (u64, Stopwatch),
+        report: &Report,
+        mut round: impl FnMut(u64) -> Result<(R, String), String>,
+    ) -> Rounds<R> {
+        let progress = Progress::new(report.name(), rounds);
+        let mut done = Vec::new();
+        for number in 1..=rounds {
+            let began = watch.elapsed();
+            match attempt(|| round(number)) {
+                Ok((round, detail)) => {
+                    progress.at(number, detail);
+                    done.push(round);
+                }
+                Err(problem) => {
+                    return Rounds { done, failed: Some((began, format!("round {number}: {problem}"))) };
+                }
+            }
+        }
+        Rounds { done, failed: None }
+    }
+
+    /// Ends the fleet, lets what it heard be judged, and writes all of it down if something is broken.
+    pub(crate) fn end(
+        self,
+        fleet: Fleet,
+        report: &mut Report,
+        judge: impl FnOnce(&[R], &Heard, &mut Report),
+    ) -> Outcome {
+        let mut heard = fleet.finish();
+        if let Some((began, _)) = &self.failed {
+            heard.cut(*began);
+        }
+        judge(&self.done, &heard, report);
+        if report.is_broken() || self.failed.is_some() {
+            self.done.iter().for_each(|round| report.fact(format!("{round:?}")));
+            heard.keep(report)?;
+        }
+        self.failed.map_or(Ok(()), |(_, problem)| Err(problem))
     }
 }
 
@@ -122,9 +175,14 @@ impl Fleet {
         Fleet { shared, asking: Some(asking) }
     }
 
+    /// The watch by which its log is written.
+    pub(crate) fn watch(&self) -> Stopwatch {
+        self.shared.watch
+    }
+
     /// The time of its log.
     pub(crate) fn now(&self) -> Duration {
-        self.shared.watch.elapsed()
+        self.watch().elapsed()
     }
 
     /// Forgets all pulses; those that are asked for from now on count. What time it is.
@@ -170,7 +228,7 @@ impl Fleet {
     }
 
     /// Stops asking, and waits until everything was answered.
-    pub(crate) fn finish(mut self) -> Heard {
+    fn finish(mut self) -> Heard {
         self.end();
         let (by, log) = std::mem::take(&mut *lock(&self.shared.log)).into_iter().unzip();
         let errors = std::mem::take(&mut *lock(&self.shared.errors));

@@ -16,13 +16,13 @@ use std::thread;
 use std::time::Duration;
 
 use conformance::random::Random;
-use harness::{Options, Progress, Report, pause, thousands};
+use harness::{Options, Report, pause, thousands};
 use testbed::{Cluster, Flavour, Redis};
 use tidegate_redis::{RedisStore, Status};
 
-use crate::fleet::{Fleet, PULSE, UNLIMITED, stores};
+use crate::Outcome;
+use crate::fleet::{Fleet, PULSE, Rounds, UNLIMITED, stores};
 use crate::someone::{Someone, open, reason, wait};
-use crate::{Outcome, attempt};
 use judge::{Outage, Round, Shared};
 
 const ROUNDS: u64 = 30;
@@ -53,37 +53,20 @@ struct Drill {
 }
 
 pub(crate) fn run(options: &Options, report: &mut Report) -> Outcome {
-    let rounds = options.counted(ROUNDS);
     let mut drill = Drill::start(options.seed)?;
-    let progress = Progress::new(report.name(), rounds);
-    let (mut done, mut shared, mut outcome) = (Vec::new(), Shared::default(), Ok(()));
-    for number in 1..=rounds {
-        let began = drill.fleet.now();
-        match attempt(|| drill.go(number, &mut shared)) {
-            Ok(round) => {
-                let (count, took) = (drill.fleet.decided(), round.outage.map(|outage| outage.lasted()));
-                progress.at(number, format!("{} decisions, outage {took:?}", thousands(count)));
-                done.push(round);
-            }
-            Err(problem) => {
-                outcome = Err((began, format!("round {number}: {problem}")));
-                break;
-            }
-        }
-    }
+    let mut shared = Shared::default();
+    let rounds = (options.counted(ROUNDS), drill.fleet.watch());
+    let rounds = Rounds::go(rounds, report, |number| {
+        let round = drill.go(number, &mut shared)?;
+        let (count, took) = (drill.fleet.decided(), round.outage.map(|outage| outage.lasted()));
+        Ok((round, format!("{} decisions, outage {took:?}", thousands(count))))
+    });
     drill.say(report);
-    let mut heard = drill.fleet.finish();
-    if let Err((began, _)) = &outcome {
-        heard.cut(*began);
-    }
-    judge::say(&done, &heard, report);
-    judge::judge(&done, &heard, report);
-    shared.say(report);
-    if report.is_broken() || outcome.is_err() {
-        done.iter().for_each(|round| report.fact(format!("{round:?}")));
-        heard.keep(report)?;
-    }
-    outcome.map_err(|(_, problem)| problem)
+    rounds.end(drill.fleet, report, |done, heard, report| {
+        judge::say(done, heard, report);
+        judge::judge(done, heard, report);
+        shared.say(report);
+    })
 }
 
 /// What the stores ask, in turn.
@@ -159,7 +142,7 @@ impl Drill {
     /// Kills a primary, and waits until decisions come again.
     fn kill(&self, primary: SocketAddr) -> Result<Outage, String> {
         let node = self.cluster.node(primary);
-        let slot = moving::own(node)?.first().copied().ok_or("a primary has no slots")?;
+        let slot = self.cluster.slots_of(node).first().copied().ok_or("a primary has no slots")?;
         node.kill();
         let gone = self.fleet.feel();
         let (resumed, replaced) = thread::scope(|scope| {

@@ -10,13 +10,13 @@ use std::thread;
 use std::time::Duration;
 
 use conformance::random::Random;
-use harness::{Options, Progress, Report, pause, unix_time};
+use harness::{Options, Report, pause, unix_time};
 use testbed::{Bound, Flavour, Judge, Sentinels};
 
-use crate::fleet::{Fleet, Heard, PULSE, UNLIMITED, stores};
+use crate::Outcome;
+use crate::fleet::{Fleet, Heard, PULSE, Rounds, UNLIMITED, stores};
 use crate::someone::Someone;
 use crate::windows::Windows;
-use crate::{Outcome, attempt};
 
 const ROUNDS: u64 = 50;
 const STORES: usize = 4;
@@ -56,7 +56,6 @@ struct Round {
 }
 
 pub(crate) fn run(options: &Options, report: &mut Report) -> Outcome {
-    let rounds = options.counted(ROUNDS);
     let mut random = Random::new(options.seed);
     let sentinels = Sentinels::start(Flavour::Redis7);
     let addresses: Vec<_> = sentinels.addresses().iter().map(ToString::to_string).collect();
@@ -64,33 +63,15 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Outcome {
     let fleet = Fleet::start(stores(&url, STORES)?, EVERY, question);
     let ahead = unix_time().saturating_sub(fleet.now());
     fleet.wait_for_pulses(1, NEVER)?;
-    let progress = Progress::new(report.name(), rounds);
-    let (mut done, mut outcome) = (Vec::new(), Ok(()));
-    for number in 1..=rounds {
-        let began = fleet.now();
-        match attempt(|| go(&sentinels, &fleet, number.is_multiple_of(STOPPED), &mut random)) {
-            Ok(round) => {
-                let took = (round.resumed - round.gone).as_secs_f64();
-                progress.at(number, format!("decisions came again after {took:.2} s"));
-                done.push(round);
-            }
-            Err(problem) => {
-                outcome = Err((began, format!("round {number}: {problem}")));
-                break;
-            }
-        }
-    }
-    let mut heard = fleet.finish();
-    if let Err((began, _)) = &outcome {
-        heard.cut(*began);
-    }
-    say(&done, &heard, report);
-    judge(&done, &heard, ahead, report);
-    if report.is_broken() || outcome.is_err() {
-        done.iter().for_each(|round| report.fact(format!("{round:?}")));
-        heard.keep(report)?;
-    }
-    outcome.map_err(|(_, problem)| problem)
+    let rounds = Rounds::go((options.counted(ROUNDS), fleet.watch()), report, |number| {
+        let round = go(&sentinels, &fleet, number.is_multiple_of(STOPPED), &mut random)?;
+        let took = (round.resumed - round.gone).as_secs_f64();
+        Ok((round, format!("decisions came again after {took:.2} s")))
+    });
+    rounds.end(fleet, report, |done, heard, report| {
+        say(done, heard, report);
+        judge(done, heard, ahead, report);
+    })
 }
 
 /// What the stores ask, in turn.

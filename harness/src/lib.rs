@@ -5,6 +5,7 @@
 //!   time        Stopwatch, until, pause; usage: CPU time and memory of processes
 //!   load        Clients: closed and open loops over RESP and HTTP       (feature `load`)
 //!   report      Report: facts and claims; Goal; Progress; columns
+//!   plot        Chart, Panels: small SVG charts; png                    (feature `picture`)
 //!   sale        Crowd, Buyer, Round, Books: a shop seen from outside    (feature `sale`)
 //!               rush: every strategy with and without limiter           (feature `rush`)
 //! ```
@@ -18,6 +19,7 @@ pub mod load;
 mod options;
 #[cfg(feature = "picture")]
 mod picture;
+pub mod plot;
 mod port;
 mod process;
 mod report;

@@ -33,24 +33,18 @@ const NODE: &str = "cluster-enabled yes\ncluster-config-file nodes.conf\ncluster
 #[derive(Debug)]
 pub struct Cluster {
     nodes: Vec<Redis>,
-    has_users: bool,
 }
 
 impl Cluster {
-    /// Starts all six with nothing said, and waits until they agree.
+    /// Starts all six, and waits until they agree.
     pub fn start(flavour: Flavour) -> Cluster {
-        Cluster::with(&Settings::new(flavour))
-    }
-
-    /// Starts all six with these settings, and waits until they agree.
-    pub fn with(settings: &Settings) -> Cluster {
+        let settings = Settings::new(flavour);
         let text = format!("{NODE}{}", settings.text());
         let node = |_| {
             let (port, bus) = Port::with_bus();
-            Redis::launch(settings, &text, Place { port, bus: Some(bus), is_sentinel: false })
+            Redis::launch(&settings, &text, Place { port, bus: Some(bus), is_sentinel: false })
         };
-        let nodes = (0..2 * PRIMARIES).map(node).collect();
-        let cluster = Cluster { nodes, has_users: settings.has_users() };
+        let cluster = Cluster { nodes: (0..2 * PRIMARIES).map(node).collect() };
         cluster.join();
         cluster.wait_until_whole();
         cluster
@@ -82,6 +76,11 @@ impl Cluster {
     /// The primary that holds a slot, by its own word; of several, the one that was elected last.
     pub fn primary_of(&self, slot: u16) -> &Redis {
         until(&format!("a primary that holds slot {slot}"), WHOLE, || self.holder(slot))
+    }
+
+    /// The slots that a node says are its own.
+    pub fn slots_of(&self, node: &Redis) -> Vec<u16> {
+        View::of(node).map(|view| view.slots.into_iter().flatten().collect()).unwrap_or_default()
     }
 
     /// The nodes that call themselves primaries and hold slots.

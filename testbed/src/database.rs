@@ -22,7 +22,7 @@ use harness::until;
 /// How long a server may take to start, with what it has to recover.
 const START: Duration = Duration::from_secs(60);
 
-/// How connections come in, per server, unless a test says otherwise.
+/// How many connections come in, per server.
 pub(crate) const CONNECTIONS: u32 = 200;
 
 /// The folder of its data, inside its folder.

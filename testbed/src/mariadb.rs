@@ -26,19 +26,14 @@ const SHOP: &str = "FLUSH PRIVILEGES;\n\
 pub struct MariaDb(Database);
 
 impl MariaDb {
-    /// Starts one with nothing said, and waits until it answers.
+    /// Starts one, and waits until it answers.
     pub fn start() -> MariaDb {
-        MariaDb::with(&[])
-    }
-
-    /// Starts one with further lines of its configuration, such as `max_connections = 20`; a later one of a name wins.
-    pub fn with(lines: &[&str]) -> MariaDb {
         static TEMPLATE: Template = Template::new();
         let account = Account::unless_ordinary("mysql");
         let place = Place { folder: owned_folder("mariadb", account), port: Port::free() };
         TEMPLATE.copy(&place.folder, || make_data(account));
         let temporary = make_temporary(&place.folder, account);
-        let file = place.folder.write(CONFIGURATION, &configuration(&place, &temporary, lines));
+        let file = place.folder.write(CONFIGURATION, &configuration(&place, &temporary));
         let url = format!("mysql://shop@{}/shop", place.port.address());
         let server = Program::new(program("mariadbd"), [only(&file)]).account(account);
         let client = ["--no-defaults", "--protocol=tcp", "--host=127.0.0.1", "--user=shop", "--batch"];
@@ -58,10 +53,10 @@ impl Deref for MariaDb {
     }
 }
 
-fn configuration(place: &Place, temporary: &str, lines: &[&str]) -> String {
+fn configuration(place: &Place, temporary: &str) -> String {
     let folder = place.folder.path().display();
     let port = place.port.number();
-    let own = format!(
+    format!(
         "[mariadbd]\n\
          datadir = {folder}/{DATA}\n\
          {temporary}\n\
@@ -73,8 +68,7 @@ fn configuration(place: &Place, temporary: &str, lines: &[&str]) -> String {
          innodb_flush_log_at_trx_commit = 1\n\
          {LOG}\n\
          max_connections = {CONNECTIONS}\n"
-    );
-    own + &lines.join("\n") + "\n"
+    )
 }
 
 /// Data with a user and a database of the name `shop`.

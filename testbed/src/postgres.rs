@@ -28,19 +28,14 @@ const REMEDY: &str = "apt-get install postgresql postgresql-client";
 pub struct Postgres(Database);
 
 impl Postgres {
-    /// Starts one with nothing said, and waits until it answers.
+    /// Starts one, and waits until it answers.
     pub fn start() -> Postgres {
-        Postgres::with(&[])
-    }
-
-    /// Starts one with further lines of its configuration, such as `max_connections = 20`; a later one of a name wins.
-    pub fn with(lines: &[&str]) -> Postgres {
         static TEMPLATE: Template = Template::new();
         let account = Account::unless_ordinary("postgres");
         let place = Place { folder: owned_folder("postgres", account), port: Port::free() };
         TEMPLATE.copy(&place.folder, || make_data(account));
         let data = place.folder.file(DATA);
-        let file = place.folder.write(CONFIGURATION, &configuration(&place, lines));
+        let file = place.folder.write(CONFIGURATION, &configuration(&place));
         let url = format!("postgres://shop@{}/shop", place.port.address());
         let server = [data.into_os_string(), "-c".into(), format!("config_file={}", file.display()).into()];
         let server =
@@ -82,10 +77,10 @@ impl Drop for Postgres {
     }
 }
 
-fn configuration(place: &Place, lines: &[&str]) -> String {
+fn configuration(place: &Place) -> String {
     let data = place.folder.file(DATA);
     let port = place.port.number();
-    let own = format!(
+    format!(
         "include '{}/postgresql.conf'\n\
          listen_addresses = '127.0.0.1'\n\
          port = {port}\n\
@@ -93,8 +88,7 @@ fn configuration(place: &Place, lines: &[&str]) -> String {
          dynamic_shared_memory_type = mmap\n\
          max_connections = {CONNECTIONS}\n",
         data.display()
-    );
-    own + &lines.join("\n") + "\n"
+    )
 }
 
 /// Data with a user and a database of the name `shop`.

@@ -1,8 +1,8 @@
 //! A network that fails on demand, between a client and a real server.
 //!
 //! ```text
-//!   client --> accept --> link: requests --> [answered here | held | delayed | swallowed] --> server
-//!                         link: replies  <-- [eaten | held | delayed | swallowed | cut]  <--
+//!   client --> accept --> link: requests --> [answered here | held | swallowed] --> server
+//!                         link: replies  <-- [eaten | held | swallowed | cut]  <--
 //! ```
 //!
 //! Two threads per connection. Messages are seen whole, so a fault hits exactly what it is meant for;
@@ -16,9 +16,8 @@ mod pump;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
 
-use faults::{Eating, Shared};
+use faults::Shared;
 use harness::Port;
 use link::Door;
 
@@ -63,8 +62,6 @@ pub enum Afterwards {
     Silence,
     /// It is cut: the client knows at once that it does not know.
     Cut,
-    /// Later replies pass. No network does that: only for a client that asks one thing per connection.
-    Pass,
 }
 
 /// What has been seen so far.
@@ -75,8 +72,6 @@ pub struct Counters {
     pub opened: u64,
     /// Connections that are open now.
     pub open: u64,
-    /// Most connections that were open at once.
-    pub most_open: u64,
     /// Requests that came whole.
     pub requests: u64,
     /// Replies that the server gave.
@@ -124,11 +119,6 @@ impl Proxy {
         self.shared.change(|faults| faults.only = commands);
     }
 
-    /// Lets each message of a direction wait at least this long.
-    pub fn delay(&self, direction: Direction, delay: Duration) {
-        self.shared.change(|faults| faults.way_mut(direction).delay = delay);
-    }
-
     /// Says what happens to messages of a direction.
     pub fn flow(&self, direction: Direction, flow: Flow) {
         self.shared.change(|faults| faults.way_mut(direction).flow = flow);
@@ -141,12 +131,7 @@ impl Proxy {
 
     /// Eats the next replies, which the server gives after it has done what was asked.
     pub fn eat_replies(&self, count: u64, afterwards: Afterwards) {
-        self.shared.change(|faults| faults.eating = Eating::next(count, afterwards));
-    }
-
-    /// Eats this part of all replies, 0 to 1, in an order that the seed decides.
-    pub fn eat_fraction(&self, fraction: f64, seed: u64, afterwards: Afterwards) {
-        self.shared.change(|faults| faults.eating = Eating::fraction(fraction, seed, afterwards));
+        self.shared.change(|faults| faults.eating = (count, afterwards));
     }
 
     /// Answers the next requests with this line, such as `-LOADING …`; the server does not see them.

@@ -166,14 +166,6 @@ impl Redis {
         connection.unwrap_or_else(|error| panic!("connection to {}: {error}", self.address()))
     }
 
-    /// The time its process has used so far.
-    pub fn cpu_seconds(&self) -> f64 {
-        let cpu = self.command(&["INFO", "CPU"]);
-        let seconds = |name| field(&cpu, name).and_then(|number| number.parse::<f64>().ok());
-        let sum = || Some(seconds("used_cpu_user")? + seconds("used_cpu_sys")?);
-        sum().unwrap_or_else(|| panic!("INFO CPU of {}: no seconds in {cpu}", self.address()))
-    }
-
     /// How many clients are connected, without the one that asks.
     pub fn clients(&self) -> usize {
         self.information("CLIENTS", "connected_clients") - 1
@@ -203,7 +195,7 @@ impl Redis {
 
     fn connect(&self, patience: Duration) -> io::Result<Connection> {
         let mut connection = Connection::with_patience(self.address(), patience)?;
-        if self.settings.has_users() {
+        if self.settings.has_password() {
             let [name, password] = OURSELVES;
             connection.call(&["AUTH", name, password])?;
         }

@@ -28,23 +28,17 @@ pub struct Sentinels {
 }
 
 impl Sentinels {
-    /// Starts all six with nothing said, and waits until they know each other.
+    /// Starts all six, and waits until they know each other.
     pub fn start(flavour: Flavour) -> Sentinels {
-        Sentinels::with(&Settings::new(flavour))
-    }
-
-    /// Starts all six, the three servers with these settings, and waits until they know each other.
-    pub fn with(settings: &Settings) -> Sentinels {
-        let text = settings.text();
-        let primary = Redis::with(settings);
-        let follow = format!("{text}replicaof 127.0.0.1 {}\n", primary.address().port());
-        let replica = || Redis::launch(settings, &follow, place(false));
+        let settings = Settings::new(flavour);
+        let primary = Redis::with(&settings);
+        let follow = format!("{}replicaof 127.0.0.1 {}\n", settings.text(), primary.address().port());
+        let replica = || Redis::launch(&settings, &follow, place(false));
         let nodes = vec![replica(), replica(), primary];
-        let plain = Settings::new(settings.flavour);
-        let watch = watch(settings, nodes[2].address());
-        let sentinels = (0..3).map(|_| Redis::launch(&plain, &watch, place(true))).collect();
+        let watch = watch(nodes[2].address());
+        let sentinels = (0..3).map(|_| Redis::launch(&settings, &watch, place(true))).collect();
         let group = Sentinels { nodes, sentinels };
-        if !settings.flavour.is_older_than_seven() {
+        if !flavour.is_older_than_seven() {
             group.sentinels.iter().for_each(look_often);
         }
         group.wait_until_whole();
@@ -139,18 +133,14 @@ impl Sentinels {
 }
 
 /// What a sentinel is told.
-fn watch(settings: &Settings, primary: SocketAddr) -> String {
+fn watch(primary: SocketAddr) -> String {
     let port = primary.port();
-    let mut text = format!(
+    format!(
         "sentinel monitor {NAME} 127.0.0.1 {port} 2\n\
          sentinel down-after-milliseconds {NAME} 1000\n\
          sentinel failover-timeout {NAME} 3000\n\
          sentinel parallel-syncs {NAME} 2\n"
-    );
-    if let Some(password) = &settings.password {
-        text += &format!("sentinel auth-pass {NAME} {password}\n");
-    }
-    text
+    )
 }
 
 fn place(is_sentinel: bool) -> Place {

@@ -4,23 +4,22 @@ use std::fmt::Write;
 
 use crate::flavour::Flavour;
 
-/// The user whom our own connections are, where there are users at all.
+/// The user whom our own connections are, where there is a password.
 pub(crate) const OURSELVES: [&str; 2] = ["testbed", "testbed"];
 
-/// What is said of one server, or of all nodes of a group.
+/// What is said of one server.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub(crate) flavour: Flavour,
     options: Vec<(String, String)>,
-    users: Vec<String>,
-    pub(crate) password: Option<String>,
+    password: Option<String>,
     pub(crate) is_tls: bool,
 }
 
 impl Settings {
     /// Nothing is kept on disk, everybody on this machine may ask.
     pub fn new(flavour: Flavour) -> Settings {
-        Settings { flavour, options: Vec::new(), users: Vec::new(), password: None, is_tls: false }
+        Settings { flavour, options: Vec::new(), password: None, is_tls: false }
     }
 
     /// Sets an option of the server's configuration, such as `maxmemory`; a later one of the same name wins.
@@ -35,12 +34,6 @@ impl Settings {
         self
     }
 
-    /// Adds a user, by what follows `user` in a list of users: `ana on >secret ~tg:* +@all`.
-    pub fn user(mut self, user: &str) -> Settings {
-        self.users.push(user.to_owned());
-        self
-    }
-
     /// Also listens to TLS, on a port of its own, with certificates made for this server.
     pub fn tls(mut self) -> Settings {
         self.is_tls = true;
@@ -48,8 +41,8 @@ impl Settings {
     }
 
     /// Whether our own connections have to say who they are.
-    pub(crate) fn has_users(&self) -> bool {
-        self.password.is_some() || !self.users.is_empty()
+    pub(crate) fn has_password(&self) -> bool {
+        self.password.is_some()
     }
 
     /// The text of the configuration.
@@ -59,10 +52,7 @@ impl Settings {
             let quoted = value.replace('\\', "\\\\").replace('"', "\\\"");
             let _ = writeln!(text, "{name} \"{quoted}\"");
         }
-        for user in &self.users {
-            let _ = writeln!(text, "user {user}");
-        }
-        if self.has_users() {
+        if self.has_password() {
             let [name, password] = OURSELVES;
             let _ = writeln!(text, "user {name} on >{password} ~* &* +@all");
         }
@@ -93,9 +83,9 @@ mod tests {
     }
 
     #[test]
-    fn where_there_are_users_we_are_one() {
+    fn where_there_is_a_password_we_are_a_user() {
         let open = Settings::new(Flavour::Redis7);
         assert!(!open.text().contains("user "));
-        assert!(open.user("ana on nopass").text().contains("user ana on nopass\nuser testbed on "));
+        assert!(open.password("secret").text().contains("user testbed on "));
     }
 }

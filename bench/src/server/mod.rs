@@ -13,8 +13,8 @@ use std::fs;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use harness::plot::{Axis, Chart, Series};
 use harness::{Goal, Section, Sections, raise_open_files};
-use tidegate_plot::{Axis, Chart, Series};
 
 use self::candidate::{Call, Candidate, Keys, ROUNDS, Table, Turn};
 use self::host::{Programs, Server};

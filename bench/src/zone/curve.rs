@@ -3,7 +3,7 @@
 use std::fs;
 
 use harness::Goal;
-use tidegate_plot::{Axis, Chart, Series};
+use harness::plot::{Axis, Chart, Series};
 
 use super::measure;
 use super::sides::{BATCHES_OF_16, EMPTY, GOVERNOR, Keys, MANY_KEYS, MAP, Side, ZONE, main_sides, zone_for};

@@ -4,7 +4,7 @@ use tidegate::{
     AdHoc, AdHocAsk, Adjusted, Adjustment, Ask, Limit, PermitId, PreparedLimit, Ticks, Timestamp,
 };
 
-use super::{Answer, Arm, Take};
+use super::{Answer, Arm, Take, of_rule};
 use crate::keeper::{Crowd, Keeper, Sheltering};
 
 /// An [`AdHoc`] on a store that is busy with others, or on one that is not. It hands out no receipts.
@@ -16,32 +16,24 @@ pub struct OnAdHoc<S> {
 }
 
 impl<S: Sheltering> OnAdHoc<S> {
-    /// Nobody seen, at the epoch.
-    pub fn new() -> OnAdHoc<S> {
-        OnAdHoc::on(Crowd::default(), Limit::per_second(1))
-    }
-
     /// The handle on this store, under this limit.
     pub fn on(crowd: Crowd<S>, limit: Limit) -> OnAdHoc<S> {
         let adhoc = AdHoc::on(crowd.memory(), "judged");
-        let limit = of_rule(&adhoc, limit);
+        let limit = in_force(&adhoc, limit);
         OnAdHoc { adhoc, crowd, limit }
     }
 }
 
 impl<S: Sheltering> Default for OnAdHoc<S> {
+    /// Nobody seen, at the epoch.
     fn default() -> OnAdHoc<S> {
-        OnAdHoc::new()
+        OnAdHoc::on(Crowd::default(), Limit::per_second(1))
     }
 }
 
 impl<S: Sheltering> Arm for OnAdHoc<S> {
     fn name(&self) -> &str {
         S::ADHOC
-    }
-
-    fn resolution(&self) -> Ticks {
-        crate::ticks(1)
     }
 
     fn can(&self, need: &str) -> bool {
@@ -53,7 +45,7 @@ impl<S: Sheltering> Arm for OnAdHoc<S> {
     }
 
     fn change(&mut self, limit: Limit) {
-        self.limit = of_rule(&self.adhoc, limit);
+        self.limit = in_force(&self.adhoc, limit);
     }
 
     fn set_time(&mut self, now: Timestamp) {
@@ -97,10 +89,9 @@ impl<S: Sheltering> Arm for OnAdHoc<S> {
     }
 }
 
-/// The limit of a rule: when it changes, counts are carried over.
-fn of_rule(adhoc: &AdHoc, limit: Limit) -> PreparedLimit {
-    let limit = PreparedLimit::of_rule("judged", limit);
-    // Its first use puts it in force, and reads the clock for that.
+/// The limit of a rule. Its first use puts it in force, and reads the clock for that.
+fn in_force(adhoc: &AdHoc, limit: Limit) -> PreparedLimit {
+    let limit = of_rule(limit);
     let _ = adhoc.peek("", &limit, Ask::ONE);
     limit
 }

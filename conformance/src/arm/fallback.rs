@@ -5,12 +5,11 @@ use std::task::{Context, Poll, Waker};
 
 use tidegate::{
     Adjusted, Adjustment, Answer as StoreAnswer, Ask, DecidedBy, Decision, Decisions, FallbackStore, Key,
-    Limit, Map, PermitId, PreparedLimit, Store, StoreError, Subject, Ticks, Timestamp,
+    Limit, Map, PermitId, PreparedLimit, Store, StoreError, Subject, Timestamp,
 };
 
-use super::{Answer, Arm};
+use super::{Answer, Arm, of_rule};
 use crate::clock::TickingClock;
-use crate::ticks;
 
 /// One limit on a [`FallbackStore`] of one node.
 #[derive(Debug)]
@@ -60,18 +59,9 @@ fn now<T>(mut answer: StoreAnswer<'_, T>) -> Result<T, StoreError> {
     }
 }
 
-/// The limit of a rule: when it changes, counts are carried over.
-fn of_rule(limit: Limit) -> PreparedLimit {
-    PreparedLimit::of_rule("judged", limit)
-}
-
 impl Arm for OnFallback {
     fn name(&self) -> &str {
         if self.is_down() { "fallback of a store that is down" } else { "store with a fallback" }
-    }
-
-    fn resolution(&self) -> Ticks {
-        ticks(1)
     }
 
     fn can(&self, need: &str) -> bool {

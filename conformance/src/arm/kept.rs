@@ -2,13 +2,10 @@
 
 use std::collections::HashMap;
 
-use tidegate::{
-    Adjusted, Adjustment, Ask, Key, Limit, PermitId, PreparedLimit, Receipt, Subject, Ticks, Timestamp,
-};
+use tidegate::{Adjusted, Adjustment, Ask, Key, Limit, PermitId, PreparedLimit, Receipt, Subject, Timestamp};
 
-use super::{Answer, Arm};
+use super::{Answer, Arm, of_rule};
 use crate::keeper::Keeper;
-use crate::ticks;
 
 /// One limit on a [`Keeper`].
 #[derive(Debug)]
@@ -19,19 +16,15 @@ pub struct Kept<K> {
 }
 
 impl<K: Keeper + Default> Kept<K> {
-    /// Nobody seen, at the epoch.
-    pub fn new() -> Kept<K> {
-        Kept { limit: of_rule(Limit::per_second(1)), keeper: K::default(), receipts: HashMap::new() }
-    }
-
     fn on<R>(&mut self, key: &str, action: impl FnOnce(&mut K, Subject<'_>) -> R) -> R {
         action(&mut self.keeper, self.limit.subject(&Key::new(key)))
     }
 }
 
 impl<K: Keeper + Default> Default for Kept<K> {
+    /// Nobody seen, at the epoch.
     fn default() -> Kept<K> {
-        Kept::new()
+        Kept { limit: of_rule(Limit::per_second(1)), keeper: K::default(), receipts: HashMap::new() }
     }
 }
 
@@ -40,16 +33,12 @@ impl<K: Keeper + Default> Arm for Kept<K> {
         self.keeper.name()
     }
 
-    fn resolution(&self) -> Ticks {
-        ticks(1)
-    }
-
     fn can(&self, _: &str) -> bool {
         true
     }
 
     fn begin(&mut self, limit: Limit) {
-        *self = Kept { limit: of_rule(limit), ..Kept::new() };
+        *self = Kept { limit: of_rule(limit), ..Kept::default() };
     }
 
     fn change(&mut self, limit: Limit) {
@@ -94,9 +83,4 @@ impl<K: Keeper + Default> Arm for Kept<K> {
     fn renew(&mut self, key: &str, permit: PermitId) -> bool {
         self.on(key, |keeper, subject| keeper.renew(subject, permit))
     }
-}
-
-/// The limit of a rule: when it changes, counts are carried over.
-fn of_rule(limit: Limit) -> PreparedLimit {
-    PreparedLimit::of_rule("judged", limit)
 }

@@ -4,7 +4,6 @@ use tidegate::{Adjusted, Adjustment, Ask, KeyedAsk, Limit, Limiter, PermitId, Ti
 
 use super::{Answer, Arm, Take};
 use crate::keeper::{Crowd, Keeper, Sheltering};
-use crate::ticks;
 
 /// As many asks as [`Limiter::admit_each`] decides as of one instant.
 const GROUP: usize = 32;
@@ -17,15 +16,6 @@ pub struct OnLimiter<S> {
 }
 
 impl<S: Sheltering> OnLimiter<S> {
-    /// Nobody seen, at the epoch.
-    pub fn new() -> OnLimiter<S> {
-        OnLimiter::with(Limit::per_second(1))
-    }
-
-    fn with(limit: Limit) -> OnLimiter<S> {
-        OnLimiter::on(Crowd::default(), limit)
-    }
-
     /// The handle on this store.
     pub fn on(crowd: Crowd<S>, limit: Limit) -> OnLimiter<S> {
         OnLimiter { limiter: Limiter::on(crowd.memory(), "judged", limit), crowd }
@@ -33,8 +23,9 @@ impl<S: Sheltering> OnLimiter<S> {
 }
 
 impl<S: Sheltering> Default for OnLimiter<S> {
+    /// Nobody seen, at the epoch.
     fn default() -> OnLimiter<S> {
-        OnLimiter::new()
+        OnLimiter::on(Crowd::default(), Limit::per_second(1))
     }
 }
 
@@ -43,16 +34,12 @@ impl<S: Sheltering> Arm for OnLimiter<S> {
         self.crowd.name_of_limiter()
     }
 
-    fn resolution(&self) -> Ticks {
-        ticks(1)
-    }
-
     fn can(&self, need: &str) -> bool {
         need != "give-back"
     }
 
     fn begin(&mut self, limit: Limit) {
-        *self = OnLimiter::with(limit);
+        *self = OnLimiter::on(Crowd::default(), limit);
     }
 
     fn change(&mut self, limit: Limit) {

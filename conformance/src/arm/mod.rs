@@ -12,7 +12,9 @@ pub use kept::Kept;
 pub use limiter::OnLimiter;
 pub use single::OnSingle;
 
-use tidegate::{Adjusted, Adjustment, Ask, Decision, Limit, PermitId, Ticks, Timestamp, Verdict};
+use tidegate::{
+    Adjusted, Adjustment, Ask, Decision, Limit, PermitId, PreparedLimit, Ticks, Timestamp, Verdict,
+};
 
 use crate::keeper::{Crowd, States};
 
@@ -31,7 +33,9 @@ pub trait Arm {
     fn name(&self) -> &str;
 
     /// The finest span that its answers can tell; longer ones are rounded up to it.
-    fn resolution(&self) -> Ticks;
+    fn resolution(&self) -> Ticks {
+        crate::ticks(1)
+    }
 
     /// Whether it can play a trace that needs this, see [`crate::trace`].
     fn can(&self, need: &str) -> bool;
@@ -91,6 +95,11 @@ pub trait Arm {
 
     /// Starts a lease anew.
     fn renew(&mut self, key: &str, permit: PermitId) -> bool;
+}
+
+/// The limit of a rule: when it changes, counts are carried over.
+fn of_rule(limit: Limit) -> PreparedLimit {
+    PreparedLimit::of_rule("judged", limit)
 }
 
 /// One take of several.

@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tidegate::{Adjusted, Adjustment, Ask, Clock, Limit, ManualClock, PermitId, Single, Ticks, Timestamp};
+use tidegate::{Adjusted, Adjustment, Ask, Clock, Limit, ManualClock, PermitId, Single, Timestamp};
 
 use super::{Answer, Arm};
-use crate::ticks;
 
 /// A [`Single`] for each key. It hands out no receipts and takes no permits back.
 #[derive(Debug)]
@@ -17,11 +16,6 @@ pub struct OnSingle {
 }
 
 impl OnSingle {
-    /// Nobody seen, at the epoch.
-    pub fn new() -> OnSingle {
-        OnSingle::with(Limit::per_second(1))
-    }
-
     fn with(limit: Limit) -> OnSingle {
         OnSingle { limit, clock: Arc::new(ManualClock::new()), singles: HashMap::new() }
     }
@@ -33,18 +27,15 @@ impl OnSingle {
 }
 
 impl Default for OnSingle {
+    /// Nobody seen, at the epoch.
     fn default() -> OnSingle {
-        OnSingle::new()
+        OnSingle::with(Limit::per_second(1))
     }
 }
 
 impl Arm for OnSingle {
     fn name(&self) -> &str {
         "single"
-    }
-
-    fn resolution(&self) -> Ticks {
-        ticks(1)
     }
 
     fn can(&self, need: &str) -> bool {

@@ -1,15 +1,13 @@
 //! A zone in files that is closed and opened again all the time: whatever a process knows beside its files is gone.
 
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::{env, fs, process};
 
 use tidegate::{
     Adjusted, Adjustment, Ask, Clock, Decision, Decisions, Memory, PermitId, Receipt, State, Subject, Zone,
 };
 
 use super::Sheltering;
+use crate::Folder;
 
 /// More than any crowd here fills.
 const BYTES: usize = 1 << 20;
@@ -19,7 +17,7 @@ const EVERY: u64 = 3;
 /// A zone in files that outlives any number of processes.
 #[derive(Debug)]
 pub struct Reopened {
-    folder: PathBuf,
+    folder: Folder,
     clock: Arc<dyn Clock>,
     open: Mutex<(Option<Zone>, u64)>,
 }
@@ -34,17 +32,10 @@ impl Reopened {
             *zone = None;
         }
         let zone = zone.get_or_insert_with(|| {
-            let path = self.folder.join("zone.tg");
-            Zone::in_file_with_clock(path, BYTES, self.clock.clone())
+            Zone::in_file_with_clock(self.folder.zone(), BYTES, self.clock.clone())
                 .unwrap_or_else(|error| panic!("{error}"))
         });
         call(zone)
-    }
-}
-
-impl Drop for Reopened {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
@@ -55,13 +46,7 @@ impl Sheltering for Reopened {
     const HOLDS_ALL: bool = false;
 
     fn empty(clock: Arc<dyn Clock>) -> Reopened {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let name = format!("tidegate-reopened-{}-{}", process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        // In memory where there is a file system for that: nothing here is about a disk.
-        let shared = Some(PathBuf::from("/dev/shm")).filter(|shared| shared.is_dir());
-        let folder = shared.unwrap_or_else(env::temp_dir).join(name);
-        fs::create_dir_all(&folder).expect("a folder for temporary files");
-        Reopened { folder, clock, open: Mutex::new((None, 0)) }
+        Reopened { folder: Folder::in_memory(), clock, open: Mutex::new((None, 0)) }
     }
 
     fn memory(&self) -> Memory {

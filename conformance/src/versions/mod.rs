@@ -18,7 +18,7 @@ mod stores;
 mod table;
 
 pub use play::{Histories, HistoryClock};
-pub use stores::{OnStore, Shared};
+pub use stores::{OnStore, carries};
 pub use table::Table;
 
 use tidegate::{Ask, Cost, Decision, Limit, State, Ticks, Timestamp, Verdict};

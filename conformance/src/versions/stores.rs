@@ -1,76 +1,21 @@
 //! Servers on one store in memory, each with the limit that it has read.
 
-use std::fmt;
 use std::sync::Arc;
 
 use tidegate::{
-    Algorithm, Ask, Clock, Decision, Key, Limit, ManualClock, Map, PreparedLimit, State, Subject, Timestamp,
-    Zone,
+    Algorithm, Ask, Decision, Key, Limit, ManualClock, PreparedLimit, State, Subject, Timestamp, Zone,
 };
 
 use super::{SERVERS, Versions};
+use crate::keeper::Sheltering;
 
 /// The rule whose numbers change.
 const RULE: &str = "rule";
 
-/// A store that servers share.
-pub trait Shared: fmt::Debug {
-    /// The name in a message.
-    const NAME: &'static str;
-
-    /// Returns false if states under this limit lie in another place than those under limits of its algorithm that are
-    /// in use, so that nothing is carried.
-    fn carries(limit: &Limit) -> bool;
-
-    /// An empty store on this clock.
-    fn empty(clock: Arc<dyn Clock>) -> Self;
-
-    /// Decides, and spends if allowed.
-    fn take(&self, subject: Subject<'_>, ask: Ask) -> Decision;
-
-    /// Decides without spending.
-    fn peek(&self, subject: Subject<'_>, ask: Ask) -> Decision;
-
-    /// The stored state.
-    fn state(&self, subject: Subject<'_>) -> State;
-}
-
-macro_rules! shared {
-    ($($store:ident $name:literal: $empty:expr, $carries:expr;)+) => {$(
-        impl Shared for $store {
-            const NAME: &'static str = $name;
-
-            fn carries(limit: &Limit) -> bool {
-                $carries(limit)
-            }
-
-            fn empty(clock: Arc<dyn Clock>) -> $store {
-                $empty(clock)
-            }
-
-            fn take(&self, subject: Subject<'_>, ask: Ask) -> Decision {
-                $store::take(self, subject, ask).0
-            }
-
-            fn peek(&self, subject: Subject<'_>, ask: Ask) -> Decision {
-                $store::peek(self, subject, ask)
-            }
-
-            fn state(&self, subject: Subject<'_>) -> State {
-                $store::state(self, subject)
-            }
-        }
-    )+};
-}
-
-shared! {
-    Map "map": |clock| Map::with_clock(clock).max_keys(4096), |_: &Limit| true;
-    Zone "zone": |clock| Zone::with_clock(1 << 16, clock), in_cells;
-}
-
-/// Windows that do not fit a cell lie in the map beside the zone.
-fn in_cells(limit: &Limit) -> bool {
-    limit.algorithm() != Algorithm::FixedWindow || Zone::new(0).keeps(limit)
+/// Returns false if states under this limit lie in another place than those under limits of its algorithm that are in
+/// use, so that nothing is carried: windows that do not fit a cell lie in the map beside a zone.
+pub fn carries<S: Sheltering>(limit: &Limit) -> bool {
+    S::HOLDS_ALL || limit.algorithm() != Algorithm::FixedWindow || Zone::new(0).keeps(limit)
 }
 
 /// Servers on one store.
@@ -83,7 +28,7 @@ pub struct OnStore<S> {
     strangers: u64,
 }
 
-impl<S: Shared> Default for OnStore<S> {
+impl<S: Sheltering> Default for OnStore<S> {
     fn default() -> OnStore<S> {
         let clock = Arc::new(ManualClock::new());
         let store = S::empty(clock.clone());
@@ -91,20 +36,20 @@ impl<S: Shared> Default for OnStore<S> {
     }
 }
 
-impl<S: Shared> OnStore<S> {
+impl<S: Sheltering> OnStore<S> {
     fn on<R>(&self, server: usize, ask: impl FnOnce(Subject<'_>) -> R) -> R {
         let limit = self.servers[server].as_ref().expect("a server announces its limit first");
         ask(limit.subject(&self.key))
     }
 }
 
-impl<S: Shared> Versions for OnStore<S> {
+impl<S: Sheltering> Versions for OnStore<S> {
     fn name(&self) -> &'static str {
         S::NAME
     }
 
     fn holds(&self, limit: &Limit) -> bool {
-        S::carries(limit)
+        carries::<S>(limit)
     }
 
     /// Others come and go meanwhile, so that clear states are dropped.
@@ -125,7 +70,7 @@ impl<S: Shared> Versions for OnStore<S> {
     }
 
     fn take(&mut self, server: usize, ask: Ask) -> Decision {
-        self.on(server, |subject| self.store.take(subject, ask))
+        self.on(server, |subject| self.store.take(subject, ask).0)
     }
 
     fn peek(&self, server: usize, ask: Ask) -> Decision {

@@ -6,7 +6,6 @@ use std::time::Duration;
 use tidegate::{Adapt, Places};
 
 use super::counted::{Best, strict};
-use super::gate::Gate;
 use super::simulation::{MILLISECOND, Phase, Run, SECOND, Simulation, World};
 
 pub(super) const ALGORITHMS: [&str; 3] = ["aimd", "vegas", "gradient2"];
@@ -86,7 +85,7 @@ impl Scenario {
     }
 
     pub(super) fn run(&self, places: Places, seed: u64) -> Run {
-        Simulation::new(self.world, &Gate::new(places), seed).run()
+        Simulation::new(self.world, places, seed).run()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use tidegate_plot::{Axis, Chart, Color, Panels, Reference, Series};
+use harness::plot::{Axis, Chart, Color, Panels, Reference, Series};
 
 use super::contest::{ALGORITHMS, Contest, Scenario};
 use super::counted::Best;

@@ -74,22 +74,11 @@ fn serve(places: Places, requests: &[Request], length: Duration) -> Result<[Coun
                 sleep(length).await;
             }
         };
-        let sending = load::send(requests, server.address);
-        Ok::<_, String>(both(sending, phases).await)
+        let (ended, ()) = tokio::join!(load::send(requests, server.address), phases);
+        Ok::<_, String>(ended)
     })?;
     runtime.shutdown_background();
     count(requests, &ended, &pool.end(), length)
-}
-
-/// Waits for both, and gives what the first gives.
-async fn both<T>(first: impl Future<Output = T>, second: impl Future<Output = ()>) -> T {
-    let (mut first, mut second) = (Box::pin(first), Box::pin(second));
-    let mut is_over = false;
-    std::future::poll_fn(|context| {
-        is_over = is_over || second.as_mut().poll(context).is_ready();
-        first.as_mut().poll(context)
-    })
-    .await
 }
 
 fn count(

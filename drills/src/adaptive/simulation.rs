@@ -6,12 +6,13 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use conformance::random::Random;
+use tidegate::{ManualClock, Outcome, Place, Places, Timestamp};
 
 use super::counted::Counted;
-use super::gate::{Gate, Held};
 
 /// Nanoseconds since the beginning.
 pub(super) type Time = u64;
@@ -71,13 +72,15 @@ struct Call {
     phase: usize,
     work: Time,
     /// Until the caller gives up or has the answer.
-    place: Option<Held>,
+    place: Option<Place>,
 }
 
 /// One run of the simulation.
-pub(super) struct Simulation<'g> {
+pub(super) struct Simulation {
     world: World,
-    gate: &'g Gate,
+    /// The clock of the places.
+    clock: Arc<ManualClock>,
+    places: Places,
     now: Time,
     events: BinaryHeap<Reverse<(Time, u64, Event)>>,
     scheduled: u64,
@@ -90,12 +93,15 @@ pub(super) struct Simulation<'g> {
     good_since: u64,
 }
 
-impl<'g> Simulation<'g> {
-    pub(super) fn new(world: World, gate: &'g Gate, seed: u64) -> Simulation<'g> {
+impl Simulation {
+    /// A service behind these places, on a clock that the simulation sets.
+    pub(super) fn new(world: World, places: Places, seed: u64) -> Simulation {
         let mut seeds = Random::new(seed);
+        let clock = Arc::new(ManualClock::new());
         Simulation {
             world,
-            gate,
+            places: places.with_clock(Arc::clone(&clock) as _),
+            clock,
             now: 0,
             events: BinaryHeap::new(),
             scheduled: 0,
@@ -122,7 +128,7 @@ impl<'g> Simulation<'g> {
                 break;
             }
             self.now = at;
-            self.gate.set_time(at);
+            self.clock.set(Timestamp::after_epoch(Duration::from_nanos(at)));
             match event {
                 Event::PhaseBegins => self.start_work(),
                 Event::Arrives => self.arrives(),
@@ -149,7 +155,7 @@ impl<'g> Simulation<'g> {
         let work = work(&mut self.works);
         let phase = self.phase();
         self.counted.phases[phase].offered += 1;
-        let Some(place) = self.gate.enter() else { return };
+        let Ok(place) = self.places.enter(0) else { return };
         self.counted.phases[phase].admitted += 1;
         let call = self.calls.len();
         self.calls.push(Call { entered: self.now, phase, work, place: Some(place) });
@@ -175,7 +181,7 @@ impl<'g> Simulation<'g> {
         if let Some(place) = self.calls[call].place.take() {
             self.counted.phases[phase].good += 1;
             self.good_since += 1;
-            place.answered();
+            place.done(Outcome::Done);
         }
         self.start_work();
     }
@@ -184,12 +190,12 @@ impl<'g> Simulation<'g> {
         if let Some(place) = self.calls[call].place.take() {
             let phase = self.calls[call].phase;
             self.counted.phases[phase].late += 1;
-            place.timed_out();
+            place.done(Outcome::Overloaded);
         }
     }
 
     fn looks(&mut self) {
-        let (limit, in_flight) = self.gate.look();
+        let (limit, in_flight) = (self.places.limit(), self.places.in_flight());
         self.counted.moments.push(Moment { limit, in_flight, good: std::mem::take(&mut self.good_since) });
         self.schedule(self.now + MOMENT, Event::Looks);
     }

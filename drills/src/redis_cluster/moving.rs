@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use conformance::random::Random;
-use testbed::{Cluster, Redis, SLOTS};
+use testbed::{Cluster, Redis};
 
 /// How many slots move at once.
 const SOME: usize = 100;
@@ -14,7 +14,7 @@ pub(super) fn move_some(cluster: &Cluster, random: &mut Random) -> Result<u64, S
     let from = random.pick(&primaries);
     let others: Vec<_> = primaries.into_iter().filter(|other| *other != from).collect();
     let to = random.pick(&others);
-    let slots = slots_of(cluster.node(from))?;
+    let slots = slots_of(cluster, cluster.node(from))?;
     for slot in &slots {
         cluster.move_slots(*slot..*slot + 1, to);
     }
@@ -22,33 +22,16 @@ pub(super) fn move_some(cluster: &Cluster, random: &mut Random) -> Result<u64, S
 }
 
 /// Slots of a node: every other one with keys, and as many empty ones as it takes.
-fn slots_of(node: &Redis) -> Result<Vec<u16>, String> {
+fn slots_of(cluster: &Cluster, node: &Redis) -> Result<Vec<u16>, String> {
     let mut connection = node.connection();
     let mut count = |slot: u16| {
         let reply = connection.call(&["CLUSTER", "COUNTKEYSINSLOT", &slot.to_string()]);
         reply.map_err(|error| error.to_string())?.number().ok_or_else(|| "no number of keys".to_owned())
     };
     let (mut full, mut empty) = (Vec::new(), Vec::new());
-    for slot in own(node)? {
+    for slot in cluster.slots_of(node) {
         if count(slot)? > 0 { full.push(slot) } else { empty.push(slot) }
     }
     let some = full.into_iter().step_by(2).chain(empty);
     Ok(some.take(SOME).collect())
-}
-
-/// The slots that a node says are its own: the ranges after its flags and times.
-pub(super) fn own(node: &Redis) -> Result<Vec<u16>, String> {
-    let told = node.command(&["CLUSTER", "NODES"]);
-    let line = told.lines().find(|line| line.contains("myself")).ok_or("a node does not know itself")?;
-    let ranges = line.split_whitespace().skip(8).filter(|range| !range.starts_with('['));
-    let mut slots = Vec::new();
-    for range in ranges {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        let number = |text: &str| text.parse::<u16>().ok().filter(|slot| *slot < SLOTS);
-        let (Some(first), Some(last)) = (number(first), number(last)) else {
-            return Err(format!("the slots {range:?} are not understood"));
-        };
-        slots.extend(first..=last);
-    }
-    Ok(slots)
 }

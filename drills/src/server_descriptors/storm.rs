@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
 use std::time::Duration;
 
-use harness::{Complaints, Process, beside};
+use harness::{Complaints, Process, beside, cpu_time_of};
 
 /// Longer than anybody waits who is served at all.
 const TOO_LONG: Duration = Duration::from_secs(10);
@@ -69,9 +69,6 @@ fn connect(address: SocketAddr) -> Result<TcpStream, String> {
     connected.map_err(|error| format!("{address}: {error}"))
 }
 
-/// The kernel counts processor time in hundredths of a second.
-const TICK: Duration = Duration::from_millis(10);
-
 /// A server that is killed when it is dropped.
 #[derive(Debug)]
 pub(super) struct Server {
@@ -107,27 +104,7 @@ impl Server {
 
     /// The processor time that it has taken so far.
     pub(super) fn processor_time(&self) -> Result<Duration, String> {
-        let file = format!("/proc/{}/stat", self.process.pid());
-        let text = fs::read_to_string(&file).map_err(|error| format!("{file}: {error}"))?;
-        ticks_in(&text).map(|ticks| TICK * ticks).ok_or_else(|| format!("{file} is not understood: {text}"))
-    }
-}
-
-/// Time of its own and that of the kernel for it, behind a name that may hold anything.
-fn ticks_in(stat: &str) -> Option<u32> {
-    let (_, fields) = stat.rsplit_once(')')?;
-    let mut fields = fields.split_whitespace().skip(11);
-    Some(fields.next()?.parse::<u32>().ok()? + fields.next()?.parse::<u32>().ok()?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn processor_time_is_found_whatever_the_name() {
-        let stat = "17 (a) b) S 1 2 3 4 5 6 7 8 9 10 250 50 0 0 20 0";
-        assert_eq!(ticks_in(stat), Some(300));
-        assert_eq!(ticks_in("17 (a) S 1"), None);
+        let process = self.process.pid();
+        cpu_time_of(process).ok_or_else(|| format!("nothing is known of process {process}"))
     }
 }

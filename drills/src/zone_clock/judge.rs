@@ -27,6 +27,26 @@ impl Breaches {
     }
 }
 
+/// What must not happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Breach {
+    /// The zone has admitted what the subject's own state refuses.
+    TooMuch,
+    /// The zone has admitted more than true time allows.
+    BeyondTrueTime,
+    /// Somebody was told that it will never pass.
+    Never,
+    /// The zone has decided otherwise than a state kept apart.
+    Differs,
+    /// Somebody was told to wait for longer than it may have to.
+    Waits,
+    /// Somebody who waited as told did not pass, or would have passed earlier.
+    EarlyOrLate,
+}
+
+/// The breaches that count only if every subject kept its cell.
+const OF_CELLS: [Breach; 3] = [Breach::Differs, Breach::Waits, Breach::EarlyOrLate];
+
 /// What was seen so far.
 #[derive(Debug, Default)]
 pub(super) struct Judged {
@@ -36,12 +56,8 @@ pub(super) struct Judged {
     shared: u64,
     /// Rounds in which every subject kept its cell.
     exact_rounds: u64,
-    too_much: Breaches,
-    beyond_true_time: Breaches,
-    differs: Breaches,
-    waits: Breaches,
-    never: Breaches,
-    early_or_late: Breaches,
+    /// By [`Breach`].
+    breaches: [Breaches; 6],
     /// The longest wait as a share of what it may be, of rounds in which every subject kept its cell.
     longest_wait: f64,
     waits_checked: u64,
@@ -53,9 +69,8 @@ pub(super) struct Judged {
 /// What counts only if every subject kept its cell, which is known at the end of the round.
 #[derive(Debug, Default)]
 struct Round {
-    differs: Breaches,
-    waits: Breaches,
-    early_or_late: Breaches,
+    /// By [`Breach`].
+    breaches: [Breaches; 6],
     longest_wait: f64,
     waits_checked: u64,
 }
@@ -74,26 +89,17 @@ impl Judged {
         self.jumps += 1;
     }
 
-    /// The zone has admitted what the subject's own state refuses.
-    pub(super) fn too_much(&mut self, describe: impl FnOnce() -> String) {
-        self.too_much.add(self.seed, describe);
-    }
-
-    /// The zone has admitted more than true time allows.
-    pub(super) fn beyond_true_time(&mut self, describe: impl FnOnce() -> String) {
-        self.beyond_true_time.add(self.seed, describe);
-    }
-
-    /// The zone has decided otherwise than a state kept apart.
-    pub(super) fn differs(&mut self, describe: impl FnOnce() -> String) {
-        self.round.differs.add(self.seed, describe);
+    /// Something happened that must not.
+    pub(super) fn found(&mut self, breach: Breach, describe: impl FnOnce() -> String) {
+        let of_all = if OF_CELLS.contains(&breach) { &mut self.round.breaches } else { &mut self.breaches };
+        of_all[breach as usize].add(self.seed, describe);
     }
 
     /// Somebody was told to wait for so long.
     pub(super) fn waits(&mut self, wait: u64, longest: u64, describe: impl FnOnce() -> String) {
         self.round.longest_wait = self.round.longest_wait.max(wait as f64 / longest as f64);
         if wait > longest {
-            self.round.waits.add(self.seed, describe);
+            self.found(Breach::Waits, describe);
         }
     }
 
@@ -101,13 +107,8 @@ impl Judged {
     pub(super) fn waited(&mut self, was_exact: bool, describe: impl FnOnce() -> String) {
         self.round.waits_checked += 1;
         if !was_exact {
-            self.round.early_or_late.add(self.seed, describe);
+            self.found(Breach::EarlyOrLate, describe);
         }
-    }
-
-    /// Somebody was told that it will never pass.
-    pub(super) fn never(&mut self, describe: impl FnOnce() -> String) {
-        self.never.add(self.seed, describe);
     }
 
     /// The end of a round in which so many subjects were ever admitted.
@@ -116,9 +117,7 @@ impl Judged {
         let round = std::mem::take(&mut self.round);
         if counts.inserts == subjects && counts.shared_decisions == 0 {
             self.exact_rounds += 1;
-            self.differs.append(round.differs);
-            self.waits.append(round.waits);
-            self.early_or_late.append(round.early_or_late);
+            self.breaches.iter_mut().zip(round.breaches).for_each(|(all, round)| all.append(round));
             self.longest_wait = self.longest_wait.max(round.longest_wait);
             self.waits_checked += round.waits_checked;
         }
@@ -136,26 +135,23 @@ impl Judged {
     }
 
     pub(super) fn claim(&self, name: &str, report: &mut Report) {
-        let mut claim =
-            |claim: &str, breaches: &Breaches| breaches.claim(&format!("{name}: {claim}"), report);
-        claim("nobody is admitted what its own state refuses by the same readings", &self.too_much);
+        let mut claim = |claim: &str, breach: Breach| {
+            self.breaches[breach as usize].claim(&format!("{name}: {claim}"), report);
+        };
+        claim("nobody is admitted what its own state refuses by the same readings", Breach::TooMuch);
         if self.jumps > 0 {
-            claim(
-                "a jump forwards gives one more burst at most, a jump back nothing",
-                &self.beyond_true_time,
-            );
+            let jump = "a jump forwards gives one more burst at most, a jump back nothing";
+            claim(jump, Breach::BeyondTrueTime);
         }
-        claim("nobody is told never", &self.never);
-        claim("who keeps a cell is decided like a state kept apart, to the tick", &self.differs);
+        claim("nobody is told never", Breach::Never);
+        claim("who keeps a cell is decided like a state kept apart, to the tick", Breach::Differs);
         let share = self.longest_wait * 100.0;
-        claim(
-            &format!("who keeps a cell waits no longer than it may (the longest {share:.1} %)"),
-            &self.waits,
-        );
+        let waits = format!("who keeps a cell waits no longer than it may (the longest {share:.1} %)");
+        claim(&waits, Breach::Waits);
         let checked = thousands(self.waits_checked);
         if self.waits_checked > 0 {
             let exact = format!("who waits as told passes, and not a nanosecond earlier ({checked} times)");
-            claim(&exact, &self.early_or_late);
+            claim(&exact, Breach::EarlyOrLate);
         }
         report.claim(
             self.shared > self.asked / 50,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tidegate::{Ask, Cost, Decision, Limit, Limiter, State, Ticks, Timestamp, ask};
 
-use super::judge::Judged;
+use super::judge::{Breach, Judged};
 use super::limits::{OUT_OF_ORDER, Terms};
 use crate::account::{Account, ticks};
 
@@ -83,15 +83,16 @@ impl Member {
         let same = Ask { cost: Cost::of(cost), patience };
         let kept = self.limit.decide(&mut self.kept, at.reading, same);
         if kept != decision {
-            judged
-                .differs(|| format!("{} key {} at {at:?}: {decision:?}, not {kept:?}", self.limit, self.key));
+            judged.found(Breach::Differs, || {
+                format!("{} key {} at {at:?}: {decision:?}, not {kept:?}", self.limit, self.key)
+            });
         }
         let lenient = self.limit.peek(&self.lenient, at.reading, same);
         if decision.is_allowed() || !lenient.is_allowed() {
             let _ = self.limit.decide(&mut self.lenient, at.reading, same);
         }
         if decision.is_allowed() && !lenient.is_allowed() {
-            judged.too_much(|| self.describe(at, cost, lenient));
+            judged.found(Breach::TooMuch, || self.describe(at, cost, lenient));
         }
         judged.asked(&decision);
         match decision.retry_after() {
@@ -100,7 +101,7 @@ impl Member {
                 judged.waits(ticks(wait), longest, || self.describe(at, cost, kept));
             }
             None if decision.is_allowed() => self.admitted(cost, at, judged),
-            None => judged.never(|| self.describe(at, cost, kept)),
+            None => judged.found(Breach::Never, || self.describe(at, cost, kept)),
         }
         decision
     }
@@ -110,7 +111,8 @@ impl Member {
         let (Some(prices), Some(passed)) = (self.terms.prices(), at.passed) else { return };
         let within = (0..cost).map(|_| self.account.admit(&prices, passed, passed)).last();
         if within == Some(false) {
-            judged.beyond_true_time(|| format!("{} key {} at {at:?} cost {cost}", self.limit, self.key));
+            let describe = || format!("{} key {} at {at:?} cost {cost}", self.limit, self.key);
+            judged.found(Breach::BeyondTrueTime, describe);
         }
     }
 

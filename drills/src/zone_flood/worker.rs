@@ -205,6 +205,7 @@ pub(super) struct Plan {
 }
 
 /// What came of it.
+#[derive(Default)]
 pub(super) struct Found {
     pub(super) keys: u64,
     pub(super) flood: Tally,
@@ -222,6 +223,7 @@ pub(super) struct Found {
 }
 
 /// What was resident when, in bytes.
+#[derive(Default)]
 pub(super) struct Memory {
     pub(super) before: u64,
     pub(super) filled: u64,
@@ -286,7 +288,8 @@ fn fill(scene: &Scene<'_>) -> Found {
         }
         counts = scene.zone.counts();
     }
-    Found::begin(scene.plan.keys + filled, tally, counts)
+    let live = vec![counts.live as f64 / counts.cells as f64];
+    Found { keys: scene.plan.keys + filled, flood: tally, counts, live, ..Found::default() }
 }
 
 fn touch(limiter: &Limiter, scene: &Scene<'_>, key: u64) {
@@ -295,24 +298,6 @@ fn touch(limiter: &Limiter, scene: &Scene<'_>, key: u64) {
 }
 
 impl Found {
-    fn begin(keys: u64, flood: Tally, counts: ZoneCounts) -> Found {
-        Found {
-            keys,
-            flood,
-            counts,
-            victims: Tally::default(),
-            sampled: 0,
-            sample_asks: 0,
-            live: vec![counts.live as f64 / counts.cells as f64],
-            least_live: 0.0,
-            zone_bytes: 0,
-            memory: Memory { before: 0, filled: 0, end: 0 },
-            times: Times::default(),
-            blocks: 0,
-            took: Duration::ZERO,
-        }
-    }
-
     fn add(&mut self, worker: Worker) {
         self.sampled += worker.sampled();
         self.sample_asks += worker.sample_asks;

@@ -104,29 +104,7 @@ pub struct View {
     pub now: i64,
 }
 
-/// Whether something is sold at the moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// Not yet.
-    Before,
-    /// Now.
-    Open,
-    /// Not any more.
-    Over,
-}
-
 impl View {
-    /// Whether it is open by the clock; pieces may be left or not.
-    pub fn phase(&self) -> Phase {
-        if self.now < self.sale.opens_at {
-            Phase::Before
-        } else if self.now < self.sale.closes_at {
-            Phase::Open
-        } else {
-            Phase::Over
-        }
-    }
-
     /// From when on nothing that was reserved can be paid for any more.
     pub fn settled_at(&self) -> i64 {
         self.sale.closes_at.saturating_add(self.sale.pay_within)
@@ -144,10 +122,11 @@ impl View {
 
     /// What everybody may know about it.
     pub fn to_json(&self) -> Value {
-        let state = match self.phase() {
-            Phase::Before => "before",
-            Phase::Open => "open",
-            Phase::Over => "over",
+        // By the clock; pieces may be left or not.
+        let state = match self.now {
+            now if now < self.sale.opens_at => "before",
+            now if now < self.sale.closes_at => "open",
+            _ => "over",
         };
         json!({
             "id": self.sale.id,

@@ -8,7 +8,6 @@ use std::ops::Range;
 
 use super::{Cluster, View};
 use crate::redis::Redis;
-use crate::settings::OURSELVES;
 
 /// Keys that are moved with one command.
 const BATCH: &str = "100";
@@ -44,9 +43,6 @@ impl Cluster {
                 return;
             }
             let mut words: Vec<Vec<u8>> = ["MIGRATE", &host, &port, "", "0", "5000"].map(Vec::from).to_vec();
-            if self.has_users {
-                words.extend(["AUTH2", OURSELVES[0], OURSELVES[1]].map(Vec::from));
-            }
             words.push(b"KEYS".to_vec());
             words.extend(keys.parts().iter().map(bytes));
             let words: Vec<_> = words.iter().map(Vec::as_slice).collect();
@@ -66,11 +62,6 @@ impl Cluster {
             .into_iter()
             .filter(|node| ![to, from].map(Redis::address).contains(&node.address()));
         others.for_each(|node| set_slot(node, slot, &["NODE", &new]));
-    }
-
-    /// Takes back that a slot is about to move; keys that have moved already are lost to clients.
-    pub fn abandon_move(&self, slot: u16) {
-        self.primaries().into_iter().for_each(|node| set_slot(node, slot, &["STABLE"]));
     }
 }
 

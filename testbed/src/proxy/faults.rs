@@ -2,11 +2,9 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 use super::link::Link;
 use super::{Admission, Afterwards, Counters, Direction, Flow};
-use harness::now;
 
 /// The faults in force.
 #[derive(Debug)]
@@ -14,7 +12,8 @@ pub(super) struct Faults {
     pub(super) target: SocketAddr,
     pub(super) admission: Admission,
     pub(super) only: Vec<String>,
-    pub(super) eating: Eating,
+    /// How many replies are eaten, and what comes after each.
+    pub(super) eating: (u64, Afterwards),
     /// How many requests get this answer.
     pub(super) answer: (u64, Vec<u8>),
     requests: Way,
@@ -28,36 +27,7 @@ pub(super) struct Faults {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Way {
     pub(super) flow: Flow,
-    pub(super) delay: Duration,
     pub(super) cut_after: Option<usize>,
-}
-
-/// Which replies are eaten.
-#[derive(Clone, Debug)]
-pub(super) struct Eating {
-    left: u64,
-    fraction: f64,
-    random: fastrand::Rng,
-    afterwards: Afterwards,
-}
-
-impl Eating {
-    pub(super) fn next(count: u64, afterwards: Afterwards) -> Eating {
-        Eating { left: count, fraction: 0.0, random: fastrand::Rng::with_seed(0), afterwards }
-    }
-
-    pub(super) fn fraction(fraction: f64, seed: u64, afterwards: Afterwards) -> Eating {
-        Eating { fraction, random: fastrand::Rng::with_seed(seed), ..Eating::next(0, afterwards) }
-    }
-
-    /// Whether the next reply is eaten, and what comes after.
-    fn eat(&mut self) -> Option<Afterwards> {
-        if self.left > 0 {
-            self.left -= 1;
-            return Some(self.afterwards);
-        }
-        (self.random.f64() < self.fraction).then_some(self.afterwards)
-    }
 }
 
 impl Faults {
@@ -78,7 +48,7 @@ impl Faults {
             target,
             admission: Admission::Accept,
             only: Vec::new(),
-            eating: Eating::next(0, Afterwards::default()),
+            eating: (0, Afterwards::default()),
             answer: (0, Vec::new()),
             requests: Way::default(),
             replies: Way::default(),
@@ -156,26 +126,16 @@ impl Shared {
         self.change(|faults| faults.is_over = true);
     }
 
-    /// Waits as long as a message that has come then has to; what happens to it, or nothing if its connection is cut.
-    pub(super) fn wait_to_pass(&self, link: &Link, direction: Direction, came: Instant) -> Option<Flow> {
+    /// Waits as long as messages are held; what happens to one, or nothing if its connection is cut.
+    pub(super) fn wait_to_pass(&self, link: &Link, direction: Direction) -> Option<Flow> {
         let mut faults = self.faults();
-        loop {
-            if link.is_cut() {
-                return None;
+        while !link.is_cut() {
+            match faults.way_mut(direction).flow {
+                Flow::Hold => faults = self.changed.wait(faults).unwrap_or_else(PoisonError::into_inner),
+                flow => return Some(flow),
             }
-            let way = *faults.way_mut(direction);
-            let waited = now().saturating_duration_since(came);
-            faults = match way.flow {
-                Flow::Hold => self.changed.wait(faults).unwrap_or_else(PoisonError::into_inner),
-                flow if waited >= way.delay => return Some(flow),
-                _ => {
-                    self.changed
-                        .wait_timeout(faults, way.delay - waited)
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .0
-                }
-            };
         }
+        None
     }
 
     /// How many of these bytes may pass before the connection is to be cut.
@@ -208,7 +168,10 @@ impl Shared {
 
     /// Whether a reply that may be eaten is.
     pub(super) fn eat(&self) -> Option<Afterwards> {
-        self.faults().eating.eat()
+        let mut faults = self.faults();
+        let (left, afterwards) = faults.eating;
+        faults.eating.0 = left.checked_sub(1)?;
+        Some(afterwards)
     }
 
     pub(super) fn cut(&self) {
@@ -225,7 +188,6 @@ impl Shared {
         self.count(|counters| {
             counters.opened += 1;
             counters.open += 1;
-            counters.most_open = counters.most_open.max(counters.open);
         });
     }
 

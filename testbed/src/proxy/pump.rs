@@ -5,13 +5,11 @@ use std::io::Read;
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::thread;
-use std::time::Instant;
 
 use super::faults::Shared;
 use super::link::{Link, Waiting, take_ready, write};
 use super::{Afterwards, Direction, Flow};
 use crate::resp::{self, Begins, Reply};
-use harness::now;
 
 /// Moves everything until one side ends.
 pub(super) fn run(shared: &Arc<Shared>, link: &Arc<Link>) {
@@ -34,12 +32,12 @@ fn wait_for_end(link: &Link) {
     link.cut();
 }
 
-/// The next bytes, and when they came.
-fn read(mut stream: &TcpStream) -> Option<(Instant, Vec<u8>)> {
+/// The next bytes.
+fn read(mut stream: &TcpStream) -> Option<Vec<u8>> {
     let mut bytes = [0; 64 * 1024];
     match stream.read(&mut bytes) {
         Ok(0) | Err(_) => None,
-        Ok(count) => Some((now(), bytes[..count].to_vec())),
+        Ok(count) => Some(bytes[..count].to_vec()),
     }
 }
 
@@ -53,8 +51,8 @@ struct Requests<'a> {
 
 impl Requests<'_> {
     fn run(&mut self, server: &TcpStream) {
-        while let Some((came, bytes)) = read(&self.link.client) {
-            match self.shared.wait_to_pass(self.link, Direction::Requests, came) {
+        while let Some(bytes) = read(&self.link.client) {
+            match self.shared.wait_to_pass(self.link, Direction::Requests) {
                 None => return,
                 Some(Flow::Swallow) => self.link.deafen(),
                 Some(_) => {}
@@ -65,7 +63,7 @@ impl Requests<'_> {
             self.held.extend_from_slice(&bytes);
             let forward = self.sort();
             let (allowed, is_cut) = self.shared.allowance(Direction::Requests, forward.len());
-            if !write(server, &forward[..allowed]) || is_cut || !self.give_ready(came) {
+            if !write(server, &forward[..allowed]) || is_cut || !self.give_ready() {
                 return;
             }
         }
@@ -105,11 +103,11 @@ impl Requests<'_> {
     }
 
     /// Gives answers that wait for nobody; the other direction gives those that do.
-    fn give_ready(&self, came: Instant) -> bool {
+    fn give_ready(&self) -> bool {
         if !matches!(self.link.waiting().front(), Some(Waiting::Ready(_))) {
             return true;
         }
-        let Some(flow) = self.shared.wait_to_pass(self.link, Direction::Replies, came) else { return false };
+        let Some(flow) = self.shared.wait_to_pass(self.link, Direction::Replies) else { return false };
         let mut waiting = self.link.waiting();
         let mut bytes = Vec::new();
         take_ready(&mut waiting, &mut bytes);
@@ -127,25 +125,25 @@ struct Replies<'a> {
 
 impl Replies<'_> {
     fn run(&mut self, server: &TcpStream) {
-        while let Some((came, bytes)) = read(server) {
-            let flow = self.shared.wait_to_pass(self.link, Direction::Replies, came);
+        while let Some(bytes) = read(server) {
+            let flow = self.shared.wait_to_pass(self.link, Direction::Replies);
             let Some(flow) = flow else { return };
             self.held.extend_from_slice(&bytes);
             // Held until all is written: an answer from here must not get in between.
             let mut waiting = self.link.waiting();
             let (pass, after) = self.sort(&mut waiting);
-            if !give(self.shared, self.link, flow, &pass) || after == Afterwards::Cut {
+            if !give(self.shared, self.link, flow, &pass) || after == Some(Afterwards::Cut) {
                 return;
             }
-            if after == Afterwards::Silence {
+            if after == Some(Afterwards::Silence) {
                 self.link.silence();
             }
         }
     }
 
-    /// The whole replies that go on to the client, and what becomes of the connection after them.
-    fn sort(&mut self, waiting: &mut VecDeque<Waiting>) -> (Vec<u8>, Afterwards) {
-        let (mut pass, mut after) = (Vec::new(), Afterwards::Pass);
+    /// The whole replies that go on to the client, and what becomes of the connection if one after them was eaten.
+    fn sort(&mut self, waiting: &mut VecDeque<Waiting>) -> (Vec<u8>, Option<Afterwards>) {
+        let (mut pass, mut after) = (Vec::new(), None);
         while !self.is_foreign {
             match resp::reply(&self.held) {
                 Begins::Part => return (pass, after),
@@ -156,17 +154,17 @@ impl Replies<'_> {
                     // An answer that is ready before this reply may not have been given yet.
                     take_ready(waiting, &mut ready);
                     let eaten = if matches!(reply, Reply::Push(_)) { None } else { self.seen(waiting) };
-                    if after == Afterwards::Pass {
+                    if after.is_none() {
                         pass.append(&mut ready);
                     }
                     match (after, eaten) {
-                        (_, Some(Afterwards::Cut)) => return (pass, Afterwards::Cut),
-                        (_, Some(Afterwards::Silence)) => after = Afterwards::Silence,
-                        (Afterwards::Pass, None) => pass.extend_from_slice(&bytes),
+                        (_, Some(Afterwards::Cut)) => return (pass, eaten),
+                        (_, Some(Afterwards::Silence)) => after = eaten,
+                        (None, None) => pass.extend_from_slice(&bytes),
                         _ => {}
                     }
                     take_ready(waiting, &mut ready);
-                    if after == Afterwards::Pass {
+                    if after.is_none() {
                         pass.append(&mut ready);
                     }
                 }

@@ -35,13 +35,6 @@ fn mariadb_starts_and_answers_as_its_address_says() {
 }
 
 #[test]
-fn lines_of_configuration_win_over_ours() {
-    let lines = ["max_connections = 20"];
-    assert_eq!(Postgres::with(&lines).query("SHOW max_connections"), "20");
-    assert_eq!(MariaDb::with(&lines).query("SELECT @@max_connections"), "20");
-}
-
-#[test]
 fn a_refused_statement_says_why() {
     let refusal = Postgres::start().try_query("SELECT * FROM nothing").unwrap_err();
     assert!(refusal.contains("\"nothing\" does not exist"), "{refusal}");

@@ -1,6 +1,6 @@
 //! Sentinels find another primary.
 
-use testbed::{Flavour, Sentinels, Settings};
+use testbed::{Flavour, Sentinels};
 
 /// Kills the primary of one flavour, several times.
 fn fails_over(flavour: Flavour, rounds: u64) {
@@ -8,7 +8,7 @@ fn fails_over(flavour: Flavour, rounds: u64) {
         eprintln!("skipped: {missing}");
         return;
     }
-    let group = Sentinels::with(&Settings::new(flavour).password("secret"));
+    let group = Sentinels::start(flavour);
     assert_eq!((group.addresses().len(), group.nodes().len()), (3, 3));
     let said = group.sentinels()[0].command(&["SENTINEL", "get-master-addr-by-name", group.name()]);
     assert_eq!(said.replace('\n', ":"), group.primary().address().to_string());

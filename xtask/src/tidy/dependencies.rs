@@ -16,11 +16,10 @@ struct Member {
     at_most: usize,
 }
 
-const MEMBERS: [Member; 16] = [
+const MEMBERS: [Member; 15] = [
     Member { name: "tidegate", may_use: &[], at_most: 3 },
     Member { name: "tidegate-macros", may_use: &["tidegate"], at_most: 4 },
     Member { name: "tidegate-outbound", may_use: &["tidegate", "tidegate-tower"], at_most: 7 },
-    Member { name: "tidegate-plot", may_use: &[], at_most: usize::MAX },
     Member { name: "tidegate-redis", may_use: &["tidegate", "tidegate-support"], at_most: 8 },
     Member { name: "tidegate-rules", may_use: &["tidegate", "tidegate-support"], at_most: 8 },
     Member {
@@ -37,22 +36,13 @@ const MEMBERS: [Member; 16] = [
     Member { name: "conformance", may_use: &["tidegate"], at_most: usize::MAX },
     Member {
         name: "bench",
-        may_use: &[
-            "tidegate",
-            "tidegate-plot",
-            "tidegate-redis",
-            "tidegate-rules",
-            "tidegate-tower",
-            "harness",
-            "testbed",
-        ],
+        may_use: &["tidegate", "tidegate-redis", "tidegate-rules", "tidegate-tower", "harness", "testbed"],
         at_most: usize::MAX,
     },
     Member {
         name: "drills",
         may_use: &[
             "tidegate",
-            "tidegate-plot",
             "tidegate-redis",
             "tidegate-rules",
             "tidegate-tower",
@@ -68,7 +58,7 @@ const MEMBERS: [Member; 16] = [
         may_use: &["tidegate", "tidegate-rules", "tidegate-support", "tidegate-tower", "harness"],
         at_most: usize::MAX,
     },
-    Member { name: "harness", may_use: &["tidegate", "tidegate-plot"], at_most: usize::MAX },
+    Member { name: "harness", may_use: &["tidegate"], at_most: usize::MAX },
     Member { name: "testbed", may_use: &["tidegate", "harness"], at_most: usize::MAX },
     Member { name: "xtask", may_use: &[], at_most: 2 },
 ];

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use conformance::arm::{Answer, Arm, Take};
-use conformance::ticks;
 use conformance::trace::{self, Action, Batches, Trace};
 use testbed::{Cluster, Flavour, Redis, Sentinels};
 use tidegate::{
@@ -57,10 +56,6 @@ macro_rules! answer {
 impl Arm for OnRedis {
     fn name(&self) -> &str {
         &self.name
-    }
-
-    fn resolution(&self) -> Ticks {
-        ticks(1)
     }
 
     fn can(&self, need: &str) -> bool {

@@ -4,8 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use conformance::keeper::Sheltering;
 use conformance::random::Random;
-use conformance::versions::{Histories, HistoryClock, Shared, Versions};
+use conformance::versions::{Histories, HistoryClock, Versions, carries};
 use testbed::{Flavour, Redis};
 use tidegate::{
     Algorithm, Ask, Decision, FallbackStore, Key, Limit, Map, PreparedLimit, State, Subject, Timestamp, Zone,
@@ -61,7 +62,7 @@ impl Place for Zone {
     }
 
     fn holds(limit: &Limit) -> bool {
-        <Zone as Shared>::carries(limit)
+        carries::<Zone>(limit)
     }
 }
 
@@ -297,12 +298,12 @@ macro_rules! changes {
 
             #[test]
             fn laws_of_changes_hold_in_a_zone() {
-                hold($kind, (200, 2), || <Zone as Shared>::empty(Arc::new(HistoryClock)));
+                hold($kind, (200, 2), || <Zone as Sheltering>::empty(Arc::new(HistoryClock)));
             }
 
             #[test]
             fn laws_of_changes_hold_in_a_map() {
-                hold($kind, (200, 2), || <Map as Shared>::empty(Arc::new(HistoryClock)));
+                hold($kind, (200, 2), || <Map as Sheltering>::empty(Arc::new(HistoryClock)));
             }
 
             #[test]

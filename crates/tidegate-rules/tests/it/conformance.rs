@@ -59,10 +59,6 @@ impl Arm for OnGate {
         "gate"
     }
 
-    fn resolution(&self) -> Ticks {
-        conformance::ticks(1)
-    }
-
     fn can(&self, need: &str) -> bool {
         !matches!(need, "give-back" | "ticks")
     }
@@ -149,7 +145,7 @@ fn random_batches_are_answered_as_single_takes_by_a_rule() {
         let promise = Promise::modest(kind, &mut Random::new(seed));
         let mut all = Compared::default();
         for store in STORES {
-            let (mut gate, mut pure) = (OnGate::new(store, promise.limit()), Pure::new());
+            let (mut gate, mut pure) = (OnGate::new(store, promise.limit()), Pure::default());
             pure.begin(promise.limit());
             match is_a_sequence(&mut gate, &mut pure, &promise, (seed, 40), Ticks::ZERO) {
                 Ok(compared) => all.add(compared),

@@ -158,7 +158,7 @@ fn is_a_mix(compared: &Compared) -> bool {
 fn random_batches_are_answered_as_single_takes_by_every_store() {
     for kind in KINDS {
         let pure = |limit: Limit| {
-            let mut pure = Pure::new();
+            let mut pure = Pure::default();
             pure.begin(limit);
             pure
         };

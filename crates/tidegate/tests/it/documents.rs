@@ -104,7 +104,7 @@ fn the_trace_in_the_documents_plays_as_it_is_written() {
     let page = document("conformance/README.md");
     let trace = conformance::trace::parse(shown(&page)[0]).unwrap();
     assert!(trace.steps.len() > 10);
-    conformance::trace::play(&trace, &mut conformance::arm::Pure::new()).unwrap();
+    conformance::trace::play(&trace, &mut conformance::arm::Pure::default()).unwrap();
 }
 
 #[test]

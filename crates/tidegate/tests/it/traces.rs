@@ -21,17 +21,17 @@ fn play_all_in_batches(arm: &mut dyn Arm, cannot: &[&str], tick: Ticks) {
 
 #[test]
 fn every_recorded_trace_is_played_as_written_by_the_pure_functions() {
-    play_all(&mut Pure::new(), &[]);
+    play_all(&mut Pure::default(), &[]);
 }
 
 #[test]
 fn every_recorded_trace_is_played_as_written_by_a_map() {
-    play_all(&mut OnMap::new(), &[]);
+    play_all(&mut OnMap::default(), &[]);
 }
 
 #[test]
 fn every_recorded_trace_is_played_as_written_by_a_zone() {
-    play_all(&mut OnZone::new(), &[]);
+    play_all(&mut OnZone::default(), &[]);
 }
 
 #[test]
@@ -46,42 +46,42 @@ fn every_recorded_trace_is_played_as_written_by_the_fallback_of_a_store_that_is_
 
 #[test]
 fn every_recorded_trace_is_played_as_written_by_limiters() {
-    play_all(&mut OnLimiter::<Map>::new(), &["give-back"]);
-    play_all(&mut OnLimiter::<Zone>::new(), &["give-back"]);
+    play_all(&mut OnLimiter::<Map>::default(), &["give-back"]);
+    play_all(&mut OnLimiter::<Zone>::default(), &["give-back"]);
 }
 
 #[test]
 fn every_recorded_trace_is_played_as_written_by_singles() {
-    play_all(&mut OnSingle::new(), &["give-back", "permits", "rules"]);
+    play_all(&mut OnSingle::default(), &["give-back", "permits", "rules"]);
 }
 
 #[test]
 fn every_recorded_trace_is_played_as_written_by_handles_with_the_limit_in_the_ask() {
-    play_all(&mut OnAdHoc::<Map>::new(), &["give-back"]);
-    play_all(&mut OnAdHoc::<Zone>::new(), &["give-back"]);
+    play_all(&mut OnAdHoc::<Map>::default(), &["give-back"]);
+    play_all(&mut OnAdHoc::<Zone>::default(), &["give-back"]);
 }
 
 #[test]
 fn every_recorded_trace_is_played_as_written_in_batches_one_by_one() {
-    play_all_in_batches(&mut Pure::new(), &[], Ticks::ZERO);
-    play_all_in_batches(&mut OnMap::new(), &[], Ticks::ZERO);
-    play_all_in_batches(&mut OnZone::new(), &[], Ticks::ZERO);
-    play_all_in_batches(&mut OnSingle::new(), &["give-back", "permits", "rules"], Ticks::ZERO);
+    play_all_in_batches(&mut Pure::default(), &[], Ticks::ZERO);
+    play_all_in_batches(&mut OnMap::default(), &[], Ticks::ZERO);
+    play_all_in_batches(&mut OnZone::default(), &[], Ticks::ZERO);
+    play_all_in_batches(&mut OnSingle::default(), &["give-back", "permits", "rules"], Ticks::ZERO);
 }
 
 #[test]
 fn every_recorded_trace_is_played_as_written_in_batches_by_limiters() {
     for tick in TICKS {
-        play_all_in_batches(&mut OnLimiter::<Map>::new(), &["give-back"], tick);
-        play_all_in_batches(&mut OnLimiter::<Zone>::new(), &["give-back"], tick);
+        play_all_in_batches(&mut OnLimiter::<Map>::default(), &["give-back"], tick);
+        play_all_in_batches(&mut OnLimiter::<Zone>::default(), &["give-back"], tick);
     }
 }
 
 #[test]
 fn every_recorded_trace_is_played_as_written_in_batches_with_the_limit_in_the_ask() {
     for tick in TICKS {
-        play_all_in_batches(&mut OnAdHoc::<Map>::new(), &["give-back"], tick);
-        play_all_in_batches(&mut OnAdHoc::<Zone>::new(), &["give-back"], tick);
+        play_all_in_batches(&mut OnAdHoc::<Map>::default(), &["give-back"], tick);
+        play_all_in_batches(&mut OnAdHoc::<Zone>::default(), &["give-back"], tick);
     }
 }
 
@@ -91,9 +91,12 @@ fn a_generated_trace_is_text_that_plays_again() {
         let written = generate::trace(kind, 42, 50).to_string();
         let read = trace::parse(&written).unwrap();
         // A limiter is not among them: it is told its patience in nanoseconds, and these are to the tick.
-        for arm in
-            [&mut Pure::new() as &mut dyn Arm, &mut OnMap::new(), &mut OnZone::new(), &mut OnSingle::new()]
-        {
+        for arm in [
+            &mut Pure::default() as &mut dyn Arm,
+            &mut OnMap::default(),
+            &mut OnZone::default(),
+            &mut OnSingle::default(),
+        ] {
             trace::play(&read, arm).unwrap_or_else(|what| panic!("{kind}, {what}"));
         }
     }

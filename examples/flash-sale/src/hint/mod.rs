@@ -15,8 +15,6 @@
 mod link;
 mod reconcile;
 
-use std::error::Error;
-use std::fmt;
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -51,13 +49,16 @@ pub struct Hint {
 
 impl Hint {
     /// Reads where Redis is, such as `redis://127.0.0.1:6379`; the first call connects.
-    pub fn connect(url: &str) -> Result<Hint, BadAddress> {
+    ///
+    /// The error does not repeat the address, which may hold a password.
+    pub fn connect(url: &str) -> Result<Hint, String> {
         Hint::with_patience(url, PATIENCE)
     }
 
     /// The same with calls that wait this long instead of 50 ms.
-    pub fn with_patience(url: &str, patience: Duration) -> Result<Hint, BadAddress> {
-        let client = redis::Client::open(url).map_err(BadAddress)?;
+    pub fn with_patience(url: &str, patience: Duration) -> Result<Hint, String> {
+        let client = redis::Client::open(url)
+            .map_err(|error| format!("address of redis: {error}; write redis://host:port"))?;
         Ok(Hint { link: Link::new(client, patience) })
     }
 
@@ -113,19 +114,6 @@ pub enum Hinted {
     /// Redis does not answer, knows nothing or holds nonsense: ask the database.
     Unknown,
 }
-
-/// An address at which there can be no Redis.
-#[derive(Debug)]
-pub struct BadAddress(redis::RedisError);
-
-impl fmt::Display for BadAddress {
-    // The address may hold a password: it is not repeated.
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "address of redis: {}; write redis://host:port", self.0)
-    }
-}
-
-impl Error for BadAddress {}
 
 /// The counter and the users of a sale; the braces put both in one slot of a cluster.
 fn keys(sale: i64) -> (String, String) {

@@ -1,20 +1,19 @@
 //! Everything that a request may need.
 
-use std::fmt;
+use std::error::Error;
 use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate::Limit;
-use tidegate_rules::{Policy, PolicyError, Unfit};
+use tidegate_rules::{Policy, PolicyError};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use super::degraded::Degraded;
-use crate::database::Fault;
 use crate::limits::{Limiting, Limits, RULES};
 use crate::link::Signer;
-use crate::queue::{NoQueue, Queue};
+use crate::queue::Queue;
 use crate::reservations::Reservations;
 use crate::seen::Seen;
 use crate::shop::Shop;
@@ -97,12 +96,14 @@ pub struct App {
 }
 
 impl App {
-    /// Looks at the sales for the first time.
-    pub async fn new(shop: Shop, settings: Settings) -> Result<App, NoShop> {
-        let seen = Seen::first(&shop.database, settings.sale).await.map_err(NoShop::Database)?;
+    /// Looks at the sales for the first time. The error says whether the database, the rules or the queue's limit do
+    /// not fit.
+    pub async fn new(shop: Shop, settings: Settings) -> Result<App, Box<dyn Error + Send + Sync>> {
+        let seen = Seen::first(&shop.database, settings.sale).await?;
         let degraded = Degraded::new(seen.clone(), shop.meter.clone());
-        let limits = Limits::new(settings.rules, settings.rate, &degraded).map_err(NoShop::Rules)?;
-        let queue = Queue::new(settings.queue, settings.per_address.get().into()).map_err(NoShop::Queue)?;
+        let limits = Limits::new(settings.rules, settings.rate, &degraded);
+        let limits = limits.map_err(|error| format!("rules: {error}"))?;
+        let queue = Queue::new(settings.queue, settings.per_address.get().into())?;
         let since = (seen.now(), Instant::now());
         Ok(App {
             shop,
@@ -122,27 +123,3 @@ impl App {
         })
     }
 }
-
-/// Why there is no shop.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum NoShop {
-    /// The database does not answer.
-    Database(Fault),
-    /// The rules ask for more than there is.
-    Rules(Unfit),
-    /// The line's limit is none for a line.
-    Queue(NoQueue),
-}
-
-impl fmt::Display for NoShop {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            NoShop::Database(error) => error.fmt(out),
-            NoShop::Rules(error) => write!(out, "rules: {error}"),
-            NoShop::Queue(error) => error.fmt(out),
-        }
-    }
-}
-
-impl std::error::Error for NoShop {}

@@ -22,7 +22,7 @@ mod spelling;
 mod tasks;
 mod wanted;
 
-pub use app::{App, NoShop, Settings};
+pub use app::{App, Settings};
 pub use serve::serve;
 
 pub(crate) use app::PER_ADDRESS;

@@ -9,7 +9,6 @@ mod turn;
 
 pub use turn::{Claim, Turn};
 
-use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -45,16 +44,14 @@ pub struct Wanted<'a> {
     pub address: &'a str,
 }
 
-/// The limit is of no use for a queue.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoQueue(String);
-
 impl Queue {
     /// A queue that moves as a leaky bucket says, such as `200/s queue 2000 leaky-bucket`, with at most so many places
-    /// for each address.
-    pub fn new(limit: Limit, per_address: usize) -> Result<Queue, NoQueue> {
+    /// for each address. Another limit is of no use for a queue.
+    pub fn new(limit: Limit, per_address: usize) -> Result<Queue, String> {
         if limit.algorithm() != Algorithm::LeakyBucket {
-            return Err(NoQueue(limit.to_string()));
+            return Err(format!(
+                "queue \"{limit}\": nobody stands in line under it; write \"200/s queue 2000 leaky-bucket\""
+            ));
         }
         let [_, interval, ..] = limit.numbers();
         let interval = Timestamp::from_ticks(interval).since(Timestamp::EPOCH).to_duration();
@@ -95,18 +92,6 @@ impl Queue {
         Turn::new(place, self.interval, &self.line)
     }
 }
-
-impl fmt::Display for NoQueue {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            out,
-            "queue \"{}\": nobody stands in line under it; write \"200/s queue 2000 leaky-bucket\"",
-            self.0
-        )
-    }
-}
-
-impl std::error::Error for NoQueue {}
 
 #[cfg(test)]
 mod tests;

@@ -129,6 +129,6 @@ async fn an_address_has_a_bounded_number_of_places() {
 
 #[test]
 fn only_a_leaky_bucket_is_a_line() {
-    let error = Queue::new("200/s".parse().unwrap(), 1).unwrap_err().to_string();
+    let error = Queue::new("200/s".parse().unwrap(), 1).unwrap_err();
     assert!(error.starts_with("queue \"200/s\": nobody stands in line under it; write"), "{error}");
 }

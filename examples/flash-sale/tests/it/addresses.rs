@@ -7,14 +7,13 @@ use flash_sale::limits::Limiting;
 use flash_sale::sale::NewSale;
 
 use crate::open::{Got, Open, from, generous};
-use testbed::AnyDatabase;
 
 const EVIL: &str = "192.0.2.66";
 
 /// A shop in which an address may have three of everything.
-async fn shop(running: &AnyDatabase, settings: Settings) -> Open {
+async fn shop(settings: Settings) -> Open {
     let settings = Settings { per_address: NonZeroU16::new(3).unwrap(), ..settings };
-    Open::on(running, &NewSale::of(20), settings).await
+    Open::alone(&NewSale::of(20), settings).await
 }
 
 async fn buy(shop: &Open, address: &str, (user, key): (&str, &str)) -> Got {
@@ -23,8 +22,7 @@ async fn buy(shop: &Open, address: &str, (user, key): (&str, &str)) -> Got {
 
 #[tokio::test]
 async fn one_address_does_not_reserve_the_stock() {
-    let running = AnyDatabase::sqlite();
-    let shop = shop(&running, generous()).await;
+    let shop = shop(generous()).await;
     for user in ["e0", "e1", "e2"] {
         assert_eq!(buy(&shop, EVIL, (user, "k")).await.said(), (201, "reserved".to_owned()));
     }
@@ -54,8 +52,7 @@ async fn one_address_does_not_reserve_the_stock() {
 
 #[tokio::test]
 async fn only_what_is_reserved_counts_for_an_address() {
-    let running = AnyDatabase::sqlite();
-    let shop = shop(&running, generous()).await;
+    let shop = shop(generous()).await;
     for key in ["a", "b", "c", "d", "a"] {
         assert_ne!(buy(&shop, EVIL, ("ana", key)).await.status, 429, "{key}");
     }
@@ -67,8 +64,7 @@ async fn only_what_is_reserved_counts_for_an_address() {
 
 #[tokio::test]
 async fn a_network_of_ipv6_is_one_address() {
-    let running = AnyDatabase::sqlite();
-    let shop = shop(&running, generous()).await;
+    let shop = shop(generous()).await;
     for number in 1..=3 {
         let address = format!("2001:db8:1:2::{number}");
         assert_eq!(buy(&shop, &address, (&format!("e{number}"), "k")).await.status, 201, "{address}");
@@ -79,8 +75,7 @@ async fn a_network_of_ipv6_is_one_address() {
 
 #[tokio::test]
 async fn an_experiment_without_a_limiter_counts_no_addresses() {
-    let running = AnyDatabase::sqlite();
-    let shop = shop(&running, Settings { limiting: Limiting::Off, ..generous() }).await;
+    let shop = shop(Settings { limiting: Limiting::Off, ..generous() }).await;
     for number in 0..9 {
         assert_eq!(buy(&shop, EVIL, (&format!("e{number}"), "k")).await.status, 201);
     }
@@ -88,9 +83,8 @@ async fn an_experiment_without_a_limiter_counts_no_addresses() {
 
 #[tokio::test]
 async fn one_address_does_not_fill_the_line() {
-    let running = AnyDatabase::sqlite();
     let queue = "1/h queue 20 leaky-bucket".parse().unwrap();
-    let shop = shop(&running, Settings { limiting: Limiting::Queue, queue, ..generous() }).await;
+    let shop = shop(Settings { limiting: Limiting::Queue, queue, ..generous() }).await;
     // The first is served at once, and stands in no line.
     assert_eq!(buy(&shop, EVIL, ("e0", "k")).await.status, 200);
     let mut line = Vec::new();

@@ -10,7 +10,6 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::open::{Open, generous};
-use testbed::AnyDatabase;
 
 /// Longer than any header timeout here: a connection that is open after it stays open.
 const FOR_EVER: Duration = Duration::from_secs(60);
@@ -32,9 +31,8 @@ async fn send(shop: &Open, text: &str) -> TcpStream {
 
 #[tokio::test]
 async fn a_connection_whose_head_does_not_come_is_closed() {
-    let running = AnyDatabase::sqlite();
     let settings = Settings { header_timeout: Duration::from_millis(100), ..generous() };
-    let shop = Open::on(&running, &NewSale::of(1), settings).await;
+    let shop = Open::alone(&NewSale::of(1), settings).await;
     for begun in ["", "GET", "GET / HTTP/1.1\r\n", "GET / HTTP/1.1\r\nhost: shop\r\nx-"] {
         assert_eq!(until_closed(send(&shop, begun).await).await, b"", "{begun:?}");
     }
@@ -42,14 +40,13 @@ async fn a_connection_whose_head_does_not_come_is_closed() {
 
 #[tokio::test]
 async fn a_request_that_waits_for_its_answer_is_not_closed() {
-    let running = AnyDatabase::sqlite();
     let settings = Settings {
         header_timeout: Duration::from_millis(500),
         limiting: Limiting::Queue,
         queue: "1/h queue 9 leaky-bucket".parse().unwrap(),
         ..generous()
     };
-    let shop = Open::on(&running, &NewSale::of(9), settings).await;
+    let shop = Open::alone(&NewSale::of(9), settings).await;
     assert_eq!(shop.buy("ana", "k").await.status, 200);
     let request =
         format!("POST {} HTTP/1.1\r\nhost: shop\r\nidempotency-key: k\r\n\r\n", shop.link("bob").await);

@@ -13,7 +13,7 @@ use testbed::AnyDatabase;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_visitor_gets_a_link_buys_pays_and_is_charged_once() {
     for running in AnyDatabase::all() {
-        let shop = Open::generous(&running, &NewSale::of(3)).await;
+        let shop = Open::on(&running, &NewSale::of(3), generous()).await;
         let page = shop.get("/").await;
         let cookie = page.field("set-cookie").to_owned();
         assert!(cookie.starts_with("visitor=") && cookie.ends_with("HttpOnly; SameSite=Lax"), "{cookie}");
@@ -55,8 +55,7 @@ async fn a_visitor_gets_a_link_buys_pays_and_is_charged_once() {
 
 #[tokio::test]
 async fn whoever_has_bought_is_told_so_and_the_last_piece_is_the_last() {
-    let running = AnyDatabase::sqlite();
-    let shop = Open::generous(&running, &NewSale::of(1)).await;
+    let shop = Open::generous(&NewSale::of(1)).await;
     let order = shop.buy("ana", "a").await.json()["order"].clone();
     let second = shop.buy("ana", "b").await;
     assert_eq!((second.said(), &second.json()["order"]), ((409, "already_bought".to_owned()), &order));
@@ -68,9 +67,8 @@ async fn whoever_has_bought_is_told_so_and_the_last_piece_is_the_last() {
 
 #[tokio::test]
 async fn a_piece_that_is_not_paid_goes_to_the_next() {
-    let running = AnyDatabase::sqlite();
     let sale = NewSale { pay_within: Duration::from_millis(300), ..NewSale::of(1) };
-    let shop = Open::generous(&running, &sale).await;
+    let shop = Open::generous(&sale).await;
     let first = shop.buy("ana", "a").await;
     assert_eq!(first.said(), (201, "reserved".to_owned()));
     eventually("the piece of ana", async || shop.buy("bob", "b").await.status == 201).await;
@@ -82,9 +80,8 @@ async fn a_piece_that_is_not_paid_goes_to_the_next() {
 
 #[tokio::test]
 async fn before_and_after_the_sale_nothing_is_sold() {
-    let running = AnyDatabase::sqlite();
     let soon = NewSale { opens_in: Duration::from_secs(3600), ..NewSale::of(1) };
-    let shop = Open::generous(&running, &soon).await;
+    let shop = Open::generous(&soon).await;
     assert_eq!(shop.get("/api/sale").await.json()["state"], "before");
     let early = shop.buy("ana", "a").await;
     assert_eq!(early.said(), (403, "not_open".to_owned()));
@@ -94,7 +91,7 @@ async fn before_and_after_the_sale_nothing_is_sold() {
 
     let moment = Duration::from_millis(1);
     let short = NewSale { lasts: moment, pay_within: moment, ..NewSale::of(1) };
-    let shop = Open::generous(&running, &short).await;
+    let shop = Open::generous(&short).await;
     eventually("the end", async || shop.get("/api/sale").await.json()["state"] == "over").await;
     assert_eq!(shop.buy("ana", "a").await.said(), (410, "over".to_owned()));
     eventually("the last link", async || shop.ask_for_link("ana").await.said() == (410, "over".to_owned()))
@@ -113,10 +110,9 @@ async fn bought(shop: &Open) -> Option<(String, String)> {
 
 #[tokio::test]
 async fn whoever_reserved_just_before_the_end_learns_of_it_and_pays_afterwards() {
-    let running = AnyDatabase::sqlite();
     let mut lasts = Duration::from_secs(3);
     let (shop, url, order) = loop {
-        let shop = Open::generous(&running, &NewSale { lasts, ..NewSale::of(2) }).await;
+        let shop = Open::generous(&NewSale { lasts, ..NewSale::of(2) }).await;
         if let Some((url, order)) = bought(&shop).await {
             break (shop, url, order);
         }
@@ -148,8 +144,7 @@ async fn whoever_reserved_just_before_the_end_learns_of_it_and_pays_afterwards()
 
 #[tokio::test]
 async fn a_sale_is_told_without_the_database_and_nothing_is_sold_without_it() {
-    let running = AnyDatabase::sqlite();
-    let shop = Open::generous(&running, &NewSale::of(7)).await;
+    let shop = Open::generous(&NewSale::of(7)).await;
     let wish = shop.wish("ana", "a").await;
     shop.shop.database.close().await;
     let sale = shop.get(&format!("/api/sales/{}", shop.sale)).await;
@@ -166,8 +161,7 @@ async fn a_sale_is_told_without_the_database_and_nothing_is_sold_without_it() {
 
 #[tokio::test]
 async fn pages_come_with_everything_they_load_and_a_strict_policy() {
-    let running = AnyDatabase::sqlite();
-    let shop = Open::generous(&running, &NewSale::of(1)).await;
+    let shop = Open::generous(&NewSale::of(1)).await;
     let mut wanted = vec!["/".to_owned(), "/keeper".to_owned()];
     let visit = shop.visit_of_the_keeper().await;
     let mut seen = Vec::new();
@@ -189,8 +183,7 @@ async fn pages_come_with_everything_they_load_and_a_strict_policy() {
 
 #[tokio::test]
 async fn a_cookie_that_is_not_ours_makes_a_new_visitor() {
-    let running = AnyDatabase::sqlite();
-    let shop = Open::generous(&running, &NewSale::of(1)).await;
+    let shop = Open::generous(&NewSale::of(1)).await;
     let visit = async |cookie: &str| {
         let mut request = shop.request(Method::GET, "/");
         request.headers_mut().insert("cookie", cookie.parse().unwrap());
@@ -209,8 +202,7 @@ async fn a_cookie_that_is_not_ours_makes_a_new_visitor() {
 
 #[tokio::test]
 async fn answers_to_programs_are_kept_by_nobody() {
-    let running = AnyDatabase::sqlite();
-    let shop = Open::generous(&running, &NewSale::of(1)).await;
+    let shop = Open::generous(&NewSale::of(1)).await;
     for path in ["/api/sale", "/healthz", "/api/keeper/numbers", "/nowhere"] {
         assert_eq!(shop.get(path).await.field("cache-control"), "no-store", "{path}");
     }
@@ -219,8 +211,7 @@ async fn answers_to_programs_are_kept_by_nobody() {
 
 #[tokio::test]
 async fn buyers_who_hang_up_in_the_middle_break_nothing() {
-    let running = AnyDatabase::sqlite();
-    let shop = Open::generous(&running, &NewSale::of(50)).await;
+    let shop = Open::generous(&NewSale::of(50)).await;
     for number in 0..50 {
         let link = shop.link(&format!("user{number}")).await;
         let mut stream = TcpStream::connect(shop.address).await.unwrap();
@@ -242,8 +233,7 @@ async fn buyers_who_hang_up_in_the_middle_break_nothing() {
 
 #[tokio::test]
 async fn only_an_experiment_lets_requests_choose() {
-    let running = AnyDatabase::sqlite();
-    let shop = Open::generous(&running, &NewSale::of(9)).await;
+    let shop = Open::generous(&NewSale::of(9)).await;
     let with = async |shop: &Open, user: &str, name: &'static str, value: &str| {
         let mut wish = shop.wish(user, "k").await;
         wish.headers_mut().insert(name, value.parse().unwrap());
@@ -253,8 +243,7 @@ async fn only_an_experiment_lets_requests_choose() {
     assert_eq!(with(&shop, "bob", "x-limiter", "queue").await.said(), (201, "reserved".to_owned()));
 
     let settings = flash_sale::http::Settings { is_experiment: true, ..generous() };
-    let another = AnyDatabase::sqlite();
-    let shop = Open::on(&another, &NewSale::of(9), settings).await;
+    let shop = Open::alone(&NewSale::of(9), settings).await;
     let unknown = with(&shop, "ana", "x-strategy", "magic").await;
     assert_eq!(unknown.said(), (422, "bad_strategy".to_owned()));
     assert!(unknown.json()["message"].as_str().unwrap().contains("\"magic\": there is none of this name"));

@@ -4,12 +4,10 @@ use flash_sale::http::Settings;
 use flash_sale::sale::NewSale;
 
 use crate::open::{Open, generous};
-use testbed::AnyDatabase;
 
 #[tokio::test]
 async fn the_shopkeepers_numbers_are_for_the_shopkeeper() {
-    let running = AnyDatabase::sqlite();
-    let shop = Open::generous(&running, &NewSale::of(2)).await;
+    let shop = Open::generous(&NewSale::of(2)).await;
     for query in ["", "?token=", "?token=00", "?other=1"] {
         assert_eq!(shop.get(&format!("/keeper{query}")).await.status, 403, "{query}");
         let numbers = shop.get(&format!("/api/keeper/numbers{query}")).await;
@@ -34,8 +32,7 @@ async fn the_shopkeepers_numbers_are_for_the_shopkeeper() {
 
 #[tokio::test]
 async fn the_token_leaves_the_address_at_the_first_visit() {
-    let running = AnyDatabase::sqlite();
-    let shop = Open::generous(&running, &NewSale::of(2)).await;
+    let shop = Open::generous(&NewSale::of(2)).await;
     let token = shop.signer.keeper_token();
     let first = shop.get(&format!("/keeper?token={token}")).await;
     assert_eq!((first.status.as_u16(), first.field("location")), (303, "/keeper"), "{first:?}");
@@ -69,9 +66,8 @@ async fn the_token_leaves_the_address_at_the_first_visit() {
 
 #[tokio::test]
 async fn behind_tls_cookies_are_sent_by_tls_only() {
-    let running = AnyDatabase::sqlite();
     let settings = Settings { is_behind_tls: true, ..generous() };
-    let shop = Open::on(&running, &NewSale::of(2), settings).await;
+    let shop = Open::alone(&NewSale::of(2), settings).await;
     let visitor = shop.get("/").await.field("set-cookie").to_owned();
     assert!(visitor.starts_with("__Host-visitor=") && visitor.ends_with("; Secure"), "{visitor}");
     let known = shop.get_with("/", visitor.split(';').next().unwrap()).await;

@@ -28,13 +28,13 @@ fn rules(per_user: &str, per_address: &str) -> Policy {
     Policy::from_toml(&text).unwrap()
 }
 
-async fn shop_with(running: &AnyDatabase, stock: i64, settings: Settings) -> Open {
-    Open::on(running, &NewSale::of(stock), settings).await
+async fn shop_with(stock: i64, settings: Settings) -> Open {
+    Open::alone(&NewSale::of(stock), settings).await
 }
 
 /// A shop whose bucket is that of the text.
-async fn bucket(running: &AnyDatabase, stock: i64, rate: &str) -> Open {
-    shop_with(running, stock, Settings { rate: rate.parse().unwrap(), ..generous() }).await
+async fn bucket(stock: i64, rate: &str) -> Open {
+    shop_with(stock, Settings { rate: rate.parse().unwrap(), ..generous() }).await
 }
 
 fn is_limited(got: &Got, by: &str) {
@@ -47,8 +47,7 @@ fn is_limited(got: &Got, by: &str) {
 
 #[tokio::test]
 async fn beyond_the_bucket_the_answer_is_when_to_come_and_what_was_left() {
-    let running = AnyDatabase::sqlite();
-    let shop = bucket(&running, 5, "1/h").await;
+    let shop = bucket(5, "1/h").await;
     assert_eq!(shop.buy("ana", "k").await.status, 201);
     shop.until_left(4).await;
     let refused = shop.buy("bob", "k").await;
@@ -63,8 +62,7 @@ async fn beyond_the_bucket_the_answer_is_when_to_come_and_what_was_left() {
 
 #[tokio::test]
 async fn when_all_was_sold_whoever_is_limited_is_told_so() {
-    let running = AnyDatabase::sqlite();
-    let shop = bucket(&running, 1, "1/h").await;
+    let shop = bucket(1, "1/h").await;
     assert_eq!(shop.buy("ana", "k").await.status, 201);
     shop.until_left(0).await;
     let refused = shop.buy("bob", "k").await;
@@ -75,8 +73,7 @@ async fn when_all_was_sold_whoever_is_limited_is_told_so() {
 
 #[tokio::test]
 async fn a_browser_that_is_limited_gets_a_page() {
-    let running = AnyDatabase::sqlite();
-    let shop = bucket(&running, 5, "1/h").await;
+    let shop = bucket(5, "1/h").await;
     shop.buy("ana", "k").await;
     shop.until_left(4).await;
     let mut wish = shop.wish("bob", "k").await;
@@ -95,8 +92,7 @@ async fn a_browser_that_is_limited_gets_a_page() {
 
 #[tokio::test]
 async fn who_need_not_wait_for_more_than_a_second_wait_and_pass() {
-    let running = AnyDatabase::sqlite();
-    let shop = bucket(&running, 9, "10/s burst 1").await;
+    let shop = bucket(9, "10/s burst 1").await;
     for user in ["ana", "bob", "cleo", "dan", "eve"] {
         let got = shop.buy(user, "k").await;
         assert_eq!(got.status, 201, "{got:?}");
@@ -106,8 +102,7 @@ async fn who_need_not_wait_for_more_than_a_second_wait_and_pass() {
 
 #[tokio::test]
 async fn a_buyer_has_a_limit_of_their_own() {
-    let running = AnyDatabase::sqlite();
-    let shop = shop_with(&running, 9, Settings { rules: rules("3/h", PLENTY), ..generous() }).await;
+    let shop = shop_with(9, Settings { rules: rules("3/h", PLENTY), ..generous() }).await;
     for key in ["a", "b", "c"] {
         assert_ne!(shop.buy("ana", key).await.status, 429);
     }
@@ -121,8 +116,7 @@ async fn a_buyer_has_a_limit_of_their_own() {
 
 #[tokio::test]
 async fn an_address_has_a_limit_whoever_comes_from_it() {
-    let running = AnyDatabase::sqlite();
-    let shop = shop_with(&running, 9, Settings { rules: rules(PLENTY, "2/h"), ..generous() }).await;
+    let shop = shop_with(9, Settings { rules: rules(PLENTY, "2/h"), ..generous() }).await;
     for user in ["ana", "bob"] {
         assert_eq!(shop.send(from("192.0.2.1", shop.wish(user, "k").await)).await.status, 201);
     }
@@ -133,9 +127,8 @@ async fn an_address_has_a_limit_whoever_comes_from_it() {
 
 #[tokio::test]
 async fn forged_links_cost_their_address_and_nobody_else() {
-    let running = AnyDatabase::sqlite();
     let settings = Settings { rules: rules("1/h", "5/h"), rate: "1/h".parse().unwrap(), ..generous() };
-    let shop = shop_with(&running, 9, settings).await;
+    let shop = shop_with(9, settings).await;
     let forge = async || {
         let mut wish = shop.wish("ana", "k").await;
         *wish.uri_mut() = wish.uri().to_string().replace("until=", "until=1").parse().unwrap();
@@ -152,9 +145,8 @@ async fn forged_links_cost_their_address_and_nobody_else() {
 
 #[tokio::test]
 async fn who_pay_too_often_are_limited_and_charged_once() {
-    let running = AnyDatabase::sqlite();
     let settings = Settings { rules: rules_of_paying("2/h", PLENTY), is_experiment: true, ..generous() };
-    let shop = shop_with(&running, 9, settings).await;
+    let shop = shop_with(9, settings).await;
     let [ana, bob] = ["ana", "bob"].map(async |user| {
         let order = shop.buy(user, "k").await;
         order.json()["pay"].as_str().unwrap().to_owned()
@@ -179,9 +171,8 @@ async fn who_pay_too_often_are_limited_and_charged_once() {
 
 #[tokio::test]
 async fn forged_links_to_pay_cost_their_address_and_not_the_buyer() {
-    let running = AnyDatabase::sqlite();
     let settings = Settings { rules: rules_of_paying("1/h", "3/h"), ..generous() };
-    let shop = shop_with(&running, 9, settings).await;
+    let shop = shop_with(9, settings).await;
     let pay = shop.buy("ana", "k").await.json()["pay"].as_str().unwrap().to_owned();
     let send = async |address, link: &str| {
         shop.send(from(address, shop.request(axum::http::Method::POST, link))).await
@@ -219,14 +210,12 @@ async fn an_address_that_a_stranger_writes_is_not_believed() {
 
 #[tokio::test]
 async fn without_a_limiter_nobody_is_limited() {
-    let running = AnyDatabase::sqlite();
     let tight = || Settings { rules: rules("1/h", "1/h"), rate: "1/h".parse().unwrap(), ..generous() };
-    let shop = shop_with(&running, 9, Settings { limiting: Limiting::Off, ..tight() }).await;
+    let shop = shop_with(9, Settings { limiting: Limiting::Off, ..tight() }).await;
     for user in ["ana", "bob", "cleo"] {
         assert_eq!(shop.buy(user, "k").await.status, 201);
     }
-    let another = AnyDatabase::sqlite();
-    let shop = shop_with(&another, 9, Settings { is_experiment: true, ..tight() }).await;
+    let shop = shop_with(9, Settings { is_experiment: true, ..tight() }).await;
     let mut statuses = Vec::new();
     for (user, limiter) in [("ana", "bucket"), ("bob", "bucket"), ("cleo", "off"), ("dan", "off")] {
         let mut wish = shop.wish(user, "k").await;

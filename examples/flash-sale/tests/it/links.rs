@@ -5,7 +5,7 @@ use bytes::Bytes;
 use flash_sale::sale::NewSale;
 use http_body_util::Full;
 
-use crate::open::Open;
+use crate::open::{Open, generous};
 use testbed::AnyDatabase;
 
 /// A buyer who asks rightly, but for one thing.
@@ -30,14 +30,13 @@ async fn refuse(shop: &Open, what: &str, request: Request<Full<Bytes>>, (status,
     assert_eq!(shop.tally().await, before, "{what}");
 }
 
-async fn shop(running: &AnyDatabase) -> Open {
-    Open::generous(running, &NewSale::of(5)).await
+async fn shop() -> Open {
+    Open::generous(&NewSale::of(5)).await
 }
 
 #[tokio::test]
 async fn a_body_that_wishes_for_anything_but_one_piece_changes_nothing() {
-    let running = AnyDatabase::sqlite();
-    let shop = shop(&running).await;
+    let shop = shop().await;
     for body in [
         "{\"quantity\":0}",
         "{\"quantity\":-3}",
@@ -74,8 +73,7 @@ async fn a_body_that_wishes_for_anything_but_one_piece_changes_nothing() {
 
 #[tokio::test]
 async fn a_key_that_is_none_changes_nothing() {
-    let running = AnyDatabase::sqlite();
-    let shop = shop(&running).await;
+    let shop = shop().await;
     let long = "k".repeat(65);
     for key in ["", &long, "tab\there"] {
         let value = HeaderValue::from_str(key).unwrap();
@@ -97,16 +95,15 @@ async fn a_key_that_is_none_changes_nothing() {
 #[tokio::test]
 async fn a_key_of_another_sale_changes_nothing() {
     let running = AnyDatabase::sqlite();
-    let shop = shop(&running).await;
+    let shop = Open::on(&running, &NewSale::of(5), generous()).await;
     assert_eq!(shop.buy("ana", "a key").await.status, 201);
-    let other = Open::generous(&running, &NewSale::of(5)).await;
+    let other = Open::on(&running, &NewSale::of(5), generous()).await;
     refuse(&other, "the key of another sale", wish(&other, |_| {}).await, (422, "key_used")).await;
 }
 
 #[tokio::test]
 async fn a_link_that_the_shop_has_not_made_for_this_changes_nothing() {
-    let running = AnyDatabase::sqlite();
-    let shop = shop(&running).await;
+    let shop = shop().await;
     let now = shop.shop.database.now().await.unwrap();
     let (sale, until) = (shop.sale, now + 60_000);
     let link = shop.signer.buy_url(sale, "ana", until);
@@ -160,8 +157,7 @@ fn respelled(link: &str) -> String {
 
 #[tokio::test]
 async fn a_sale_has_one_spelling() {
-    let running = AnyDatabase::sqlite();
-    let shop = shop(&running).await;
+    let shop = shop().await;
     let sale = shop.sale;
     let link = shop.link("ana").await;
     let cookie = format!("visitor={}", shop.signer.visitor("ana"));
@@ -187,8 +183,7 @@ async fn a_sale_has_one_spelling() {
 
 #[tokio::test]
 async fn a_payment_by_anybody_else_or_for_nothing_changes_nothing() {
-    let running = AnyDatabase::sqlite();
-    let shop = shop(&running).await;
+    let shop = shop().await;
     let order = shop.buy("ana", "a key").await.json()["order"].as_str().unwrap().to_owned();
     let pay = shop.signer.pay_url(&order, "ana");
     for (what, link) in [
@@ -210,8 +205,7 @@ async fn a_payment_by_anybody_else_or_for_nothing_changes_nothing() {
 
 #[tokio::test]
 async fn a_wrong_method_or_path_or_visitor_changes_nothing() {
-    let running = AnyDatabase::sqlite();
-    let shop = shop(&running).await;
+    let shop = shop().await;
     let link = shop.link("ana").await;
     for (method, path) in [
         (Method::GET, link.as_str()),

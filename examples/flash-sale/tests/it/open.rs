@@ -40,6 +40,8 @@ pub(crate) struct Open {
     client: Client<HttpConnector, Full<Bytes>>,
     end: Option<oneshot::Sender<()>>,
     server: Option<JoinHandle<()>>,
+    /// The database, where no other shop is on it.
+    _own: Option<AnyDatabase>,
 }
 
 /// An answer.
@@ -94,12 +96,19 @@ impl Open {
             http::serve(listener, app, told).await.unwrap();
         });
         let client = Client::builder(TokioExecutor::new()).build_http();
-        Open { shop, signer, sale, address, client, end: Some(end), server: Some(server) }
+        Open { shop, signer, sale, address, client, end: Some(end), server: Some(server), _own: None }
+    }
+
+    /// The same on a SQLite of its own.
+    pub(crate) async fn alone(sale: &NewSale, settings: Settings) -> Open {
+        let running = AnyDatabase::sqlite();
+        let open = Open::on(&running, sale, settings).await;
+        Open { _own: Some(running), ..open }
     }
 
     /// The same without anybody who limits.
-    pub(crate) async fn generous(running: &AnyDatabase, sale: &NewSale) -> Open {
-        Open::on(running, sale, generous()).await
+    pub(crate) async fn generous(sale: &NewSale) -> Open {
+        Open::alone(sale, generous()).await
     }
 
     /// A request, to be changed before it is sent.

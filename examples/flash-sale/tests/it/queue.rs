@@ -11,11 +11,10 @@ use hyper::body::Incoming;
 use serde_json::Value;
 
 use crate::open::{Open, eventually, generous};
-use testbed::AnyDatabase;
 
-async fn shop(running: &AnyDatabase, queue: &str) -> Open {
+async fn shop(queue: &str) -> Open {
     let settings = Settings { limiting: Limiting::Queue, queue: queue.parse().unwrap(), ..generous() };
-    Open::on(running, &NewSale::of(50), settings).await
+    Open::alone(&NewSale::of(50), settings).await
 }
 
 /// Somebody who stands in line.
@@ -65,8 +64,7 @@ impl Waiting {
 
 #[tokio::test]
 async fn a_place_falls_until_it_is_ones_turn() {
-    let running = AnyDatabase::sqlite();
-    let shop = shop(&running, "2/s queue 10 leaky-bucket").await;
+    let shop = shop("2/s queue 10 leaky-bucket").await;
     // All at once, so that the line is long however slow the machine is.
     let buyers = ["ana", "bob", "cleo", "dan", "eve", "fay"];
     let told = join_all(buyers.map(async |user| Waiting::come(&shop, user).await.rest().await)).await;
@@ -88,8 +86,7 @@ async fn a_place_falls_until_it_is_ones_turn() {
 
 #[tokio::test]
 async fn when_the_line_is_full_the_next_is_sent_away_at_once() {
-    let running = AnyDatabase::sqlite();
-    let shop = shop(&running, "1/h queue 1 leaky-bucket").await;
+    let shop = shop("1/h queue 1 leaky-bucket").await;
     let first = Waiting::come(&shop, "ana").await.rest().await;
     assert_eq!((first.len(), &first[0]["status"]), (1, &201.into()), "{first:?}");
     let mut second = Waiting::come(&shop, "bob").await;
@@ -104,8 +101,7 @@ async fn when_the_line_is_full_the_next_is_sent_away_at_once() {
 
 #[tokio::test]
 async fn whoever_hangs_up_in_line_buys_nothing_and_lets_others_move_up() {
-    let running = AnyDatabase::sqlite();
-    let shop = shop(&running, "1/h queue 2 leaky-bucket").await;
+    let shop = shop("1/h queue 2 leaky-bucket").await;
     Waiting::come(&shop, "ana").await.rest().await;
     let mut second = Waiting::come(&shop, "bob").await;
     second.line().await.unwrap();
@@ -121,8 +117,7 @@ async fn whoever_hangs_up_in_line_buys_nothing_and_lets_others_move_up() {
 
 #[tokio::test]
 async fn what_is_wrong_is_said_before_anybody_stands_in_line() {
-    let running = AnyDatabase::sqlite();
-    let shop = shop(&running, "1/h queue 1 leaky-bucket").await;
+    let shop = shop("1/h queue 1 leaky-bucket").await;
     let mut wish = shop.wish("ana", "k").await;
     wish.headers_mut().remove("idempotency-key");
     assert_eq!(shop.send(wish).await.said(), (422, "bad_key".to_owned()));
@@ -132,8 +127,7 @@ async fn what_is_wrong_is_said_before_anybody_stands_in_line() {
 
 #[tokio::test]
 async fn when_the_shop_ends_those_in_line_are_served_first() {
-    let running = AnyDatabase::sqlite();
-    let mut shop = shop(&running, "4/s queue 10 leaky-bucket").await;
+    let mut shop = shop("4/s queue 10 leaky-bucket").await;
     let mut line = Vec::new();
     for user in ["ana", "bob", "cleo", "dan"] {
         line.push(Waiting::come(&shop, user).await);
@@ -149,8 +143,7 @@ async fn when_the_shop_ends_those_in_line_are_served_first() {
 
 #[tokio::test]
 async fn one_buyer_has_one_place_however_many_requests_ask_for_it() {
-    let running = AnyDatabase::sqlite();
-    let shop = shop(&running, "1/h queue 20 leaky-bucket").await;
+    let shop = shop("1/h queue 20 leaky-bucket").await;
     Waiting::come(&shop, "ana").await.rest().await;
     let mut requests = Vec::new();
     for number in 0..9 {
@@ -178,8 +171,7 @@ async fn end_of(shop: &Open, user: &str, key: &str) -> (u64, String, Value) {
 
 #[tokio::test]
 async fn requests_that_share_a_turn_are_one_order() {
-    let running = AnyDatabase::sqlite();
-    let shop = shop(&running, "2/s queue 10 leaky-bucket").await;
+    let shop = shop("2/s queue 10 leaky-bucket").await;
     Waiting::come(&shop, "ana").await.rest().await;
     let keys = ["a", "b", "c", "d", "e", "f"];
     let told = join_all(keys.map(|key| end_of(&shop, "eve", key))).await;
@@ -193,8 +185,7 @@ async fn requests_that_share_a_turn_are_one_order() {
 
 #[tokio::test]
 async fn whoever_has_bought_stands_in_no_line() {
-    let running = AnyDatabase::sqlite();
-    let shop = shop(&running, "1/h queue 1 leaky-bucket").await;
+    let shop = shop("1/h queue 1 leaky-bucket").await;
     let first = Waiting::come(&shop, "ana").await.rest().await;
     let order = &first[0]["order"];
     let mut full = Waiting::come(&shop, "bob").await;
@@ -210,13 +201,12 @@ async fn whoever_has_bought_stands_in_no_line() {
 
 #[tokio::test]
 async fn nobody_waits_in_line_for_what_is_sold_out() {
-    let running = AnyDatabase::sqlite();
     let settings = Settings {
         limiting: Limiting::Queue,
         queue: "1/h queue 9 leaky-bucket".parse().unwrap(),
         ..generous()
     };
-    let shop = Open::on(&running, &NewSale::of(1), settings).await;
+    let shop = Open::alone(&NewSale::of(1), settings).await;
     Waiting::come(&shop, "ana").await.rest().await;
     // Its status is enough: a place in this line would last an hour.
     assert_eq!(shop.begin(shop.wish("bob", "k").await).await.status(), 410);

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::thread;
 
+use crate::plot::{Axis, Chart, Color, Panels, Series, short_number};
 use serde::Serialize;
-use tidegate_plot::{Axis, Chart, Color, Panels, Series, short_number};
 
 use super::figures::{Figures, Goal, goals};
 use super::{Limiter, Plan};

@@ -9,111 +9,85 @@ fn five_in_ten_seconds() -> Limit {
     "5/10s fixed-window".parse().unwrap()
 }
 
-/// Calls for four windows, as fast as it is let; the server has to refuse nobody.
-async fn never_refused(tell: Tell) {
-    let caller = Caller::new(Outgoing::new(), five_in_ten_seconds(), tell).await;
-    for window in 1..=4 {
-        for _ in 0..5 {
-            assert_eq!(caller.status().await, 200);
-        }
-        assert!(caller.is_held(), "there is nothing left in this window");
-        caller.clock.advance(10 * SECOND - Duration::from_nanos(1));
-        assert!(caller.is_held(), "the window is not over");
-        assert_eq!((caller.counts.arrived(), caller.counts.refused()), (window * 5, 0));
-        caller.clock.advance(Duration::from_nanos(1));
-    }
-    assert_eq!(caller.status().await, 200);
-}
-
-#[tokio::test]
-async fn the_tenth_draft_is_obeyed() {
-    never_refused(|headers, decision, _| {
+/// Ways to say before a refusal how much is left, and until when.
+const BEFORE_A_REFUSAL: [(&str, Tell); 6] = [
+    ("the tenth draft", |headers, decision, _| {
         let value =
             format!("\"long\";r=900;t=3600, \"api\";r={};t={}", decision.remaining(), seconds(decision));
         headers.insert("ratelimit", text(&value));
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn the_seventh_draft_is_obeyed() {
-    never_refused(|headers, decision, _| {
+    }),
+    ("the seventh draft", |headers, decision, _| {
         let value = format!("limit=5, remaining={}, reset={}", decision.remaining(), seconds(decision));
         headers.insert("ratelimit", text(&value));
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn the_third_draft_is_obeyed() {
-    never_refused(|headers, decision, _| {
+    }),
+    ("the third draft", |headers, decision, _| {
         headers.insert("ratelimit-remaining", decision.remaining().into());
         headers.insert("ratelimit-reset", seconds(decision).into());
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn seconds_in_x_fields_are_obeyed() {
-    never_refused(|headers, decision, _| {
+    }),
+    ("seconds in x fields", |headers, decision, _| {
         headers.insert("x-ratelimit-remaining", decision.remaining().into());
         headers.insert("x-ratelimit-reset", seconds(decision).into());
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn moments_in_x_fields_are_obeyed_by_the_server_s_own_time() {
-    never_refused(|headers, decision, now| {
+    }),
+    ("moments in x fields, by the server's own time", |headers, decision, now| {
         headers.insert("x-ratelimit-remaining", decision.remaining().into());
         headers.insert("x-ratelimit-reset", moment(now, seconds(decision)).into());
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn moments_in_milliseconds_are_obeyed_by_the_server_s_own_time() {
-    never_refused(|headers, decision, now| {
+    }),
+    ("moments in milliseconds, by the server's own time", |headers, decision, now| {
         headers.insert("x-ratelimit-remaining", decision.remaining().into());
         headers.insert("x-ratelimit-reset", (moment(now, seconds(decision)) * 1000).into());
-    })
-    .await;
-}
+    }),
+];
 
-/// A server that says nothing before it refuses is asked once too often in each window, and then left alone.
-async fn refused_once_a_window(tell: Tell) {
-    let caller = Caller::new(Outgoing::new(), five_in_ten_seconds(), tell).await;
-    for window in 1..=3 {
-        for _ in 0..5 {
-            assert_eq!(caller.status().await, 200);
+/// Calls for four windows, as fast as it is let; the server has to refuse nobody.
+#[tokio::test]
+async fn what_is_said_before_a_refusal_is_obeyed_in_every_dialect() {
+    for (dialect, tell) in BEFORE_A_REFUSAL {
+        let caller = Caller::new(Outgoing::new(), five_in_ten_seconds(), tell).await;
+        for window in 1..=4 {
+            for _ in 0..5 {
+                assert_eq!(caller.status().await, 200, "{dialect}");
+            }
+            assert!(caller.is_held(), "{dialect}: there is nothing left in this window");
+            caller.clock.advance(10 * SECOND - Duration::from_nanos(1));
+            assert!(caller.is_held(), "{dialect}: the window is not over");
+            assert_eq!((caller.counts.arrived(), caller.counts.refused()), (window * 5, 0), "{dialect}");
+            caller.clock.advance(Duration::from_nanos(1));
         }
-        assert_eq!(caller.status().await, 429);
-        assert!(caller.is_held());
-        caller.clock.advance(10 * SECOND - Duration::from_nanos(1));
-        assert!(caller.is_held());
-        assert_eq!((caller.counts.arrived(), caller.counts.refused()), (window * 6, window));
-        caller.clock.advance(Duration::from_nanos(1));
+        assert_eq!(caller.status().await, 200, "{dialect}");
     }
 }
 
-#[tokio::test]
-async fn a_retry_after_in_seconds_is_obeyed() {
-    refused_once_a_window(|headers, decision, _| {
+/// Ways to say with a refusal when to try again.
+const WITH_A_REFUSAL: [(&str, Tell); 2] = [
+    ("seconds", |headers, decision, _| {
         if !decision.is_allowed() {
             headers.insert("retry-after", seconds(decision).into());
         }
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn a_retry_after_with_a_date_is_obeyed_by_the_server_s_own_time() {
-    refused_once_a_window(|headers, decision, now| {
+    }),
+    ("a date, by the server's own time", |headers, decision, now| {
         if !decision.is_allowed() {
             headers.insert("retry-after", text(&date(now, seconds(decision))));
         }
-    })
-    .await;
+    }),
+];
+
+/// A server that says nothing before it refuses is asked once too often in each window, and then left alone.
+#[tokio::test]
+async fn a_retry_after_is_obeyed() {
+    for (dialect, tell) in WITH_A_REFUSAL {
+        let caller = Caller::new(Outgoing::new(), five_in_ten_seconds(), tell).await;
+        for window in 1..=3 {
+            for _ in 0..5 {
+                assert_eq!(caller.status().await, 200, "{dialect}");
+            }
+            assert_eq!(caller.status().await, 429, "{dialect}");
+            assert!(caller.is_held(), "{dialect}");
+            caller.clock.advance(10 * SECOND - Duration::from_nanos(1));
+            assert!(caller.is_held(), "{dialect}");
+            assert_eq!((caller.counts.arrived(), caller.counts.refused()), (window * 6, window), "{dialect}");
+            caller.clock.advance(Duration::from_nanos(1));
+        }
+    }
 }
 
 #[tokio::test]

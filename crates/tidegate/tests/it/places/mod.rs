@@ -11,19 +11,14 @@ mod threads;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Wake, Waker};
 
-use tidegate::{AcquirePlace, Class, ManualClock, Place, Places, Refusal, Timestamp};
+use tidegate::{AcquirePlace, Class, Place, Places, Refusal};
+
+use crate::waiting::{clock, over, poll};
 
 const CRITICAL: usize = 0;
 const BULK: usize = 1;
-
-/// A clock to be set, at some time after its epoch.
-fn clock() -> Arc<ManualClock> {
-    let clock = ManualClock::new();
-    clock.set(Timestamp::after_epoch(1000 * tidegate::SECOND));
-    Arc::new(clock)
-}
 
 /// Critical and bulk calls with these shares.
 fn classes(critical: u8, bulk: u8) -> [Class; 2] {
@@ -33,18 +28,6 @@ fn classes(critical: u8, bulk: u8) -> [Class; 2] {
 /// Enters until that is refused.
 fn fill(places: &Places, class: usize) -> Vec<Place> {
     std::iter::from_fn(|| places.enter(class).ok()).collect()
-}
-
-fn poll<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
-    Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
-}
-
-/// The output of a future that must be over.
-fn over<F: Future + Unpin>(future: &mut F) -> F::Output {
-    match poll(future) {
-        Poll::Ready(output) => output,
-        Poll::Pending => panic!("it is still waiting"),
-    }
 }
 
 /// Begins to wait.

@@ -7,7 +7,6 @@ mod unused;
 mod worthless;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tidegate::{
@@ -108,12 +107,7 @@ impl Arm {
 
 /// A zone in a file that other processes could open, and none does.
 fn zone_in_file(clock: Arc<dyn Clock>) -> Zone {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let path = std::env::temp_dir().join(format!("tidegate-refunds-{}-{number}.tg", std::process::id()));
-    let zone = Zone::in_file_with_clock(&path, 1 << 16, clock).expect("a new file");
-    std::fs::remove_file(path).expect("it was just made");
-    zone
+    Zone::in_file_with_clock(conformance::Folder::new().zone(), 1 << 16, clock).expect("a new file")
 }
 
 fn clock() -> Arc<ManualClock> {

@@ -1,10 +1,9 @@
 //! Servers that share the file of a zone, each a process of its own as far as the zone can tell, and restarts.
 
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use conformance::versions::{Shared, Versions};
+use conformance::Folder;
+use conformance::versions::{Versions, carries};
 use tidegate::{Ask, Decision, Key, Limit, ManualClock, PreparedLimit, State, Subject, Timestamp, Zone};
 
 const BYTES: usize = 1 << 12;
@@ -12,7 +11,7 @@ const BYTES: usize = 1 << 12;
 /// Servers on one file. A server that reads its rules is started again.
 #[derive(Debug)]
 pub(crate) struct OnFile<const SERVERS: usize> {
-    path: PathBuf,
+    folder: Folder,
     clock: Arc<ManualClock>,
     key: Key,
     servers: [Option<Server>; SERVERS],
@@ -26,21 +25,8 @@ struct Server {
 
 impl<const SERVERS: usize> Default for OnFile<SERVERS> {
     fn default() -> OnFile<SERVERS> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let name =
-            format!("tidegate-versions-{}-{}.tg", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        // In memory where there is a file system for that: nothing here is about a disk.
-        let folder = Some(PathBuf::from("/dev/shm")).filter(|shared| shared.is_dir());
-        let path = folder.unwrap_or_else(std::env::temp_dir).join(name);
-        let servers = std::array::from_fn(|_| None);
-        OnFile { path, clock: Arc::new(ManualClock::new()), key: Key::new("k"), servers }
-    }
-}
-
-impl<const SERVERS: usize> Drop for OnFile<SERVERS> {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
-        let _ = std::fs::remove_file(format!("{}.states", self.path.display()));
+        let (folder, clock) = (Folder::in_memory(), Arc::new(ManualClock::new()));
+        OnFile { folder, clock, key: Key::new("k"), servers: std::array::from_fn(|_| None) }
     }
 }
 
@@ -61,7 +47,7 @@ impl<const SERVERS: usize> Versions for OnFile<SERVERS> {
 
     /// States of more than one word belong to one process.
     fn holds(&self, limit: &Limit) -> bool {
-        <Zone as Shared>::carries(limit) && (SERVERS == 1 || limit.fits_cell())
+        carries::<Zone>(limit) && (SERVERS == 1 || limit.fits_cell())
     }
 
     fn set_time(&mut self, now: Timestamp) {
@@ -70,7 +56,8 @@ impl<const SERVERS: usize> Versions for OnFile<SERVERS> {
 
     fn announce(&mut self, server: usize, limit: &Limit) {
         self.servers[server] = None;
-        let zone = Zone::in_file_with_clock(&self.path, BYTES, self.clock.clone()).expect("a zone in a file");
+        let zone = Zone::in_file_with_clock(self.folder.zone(), BYTES, self.clock.clone());
+        let zone = zone.expect("a zone in a file");
         let limit = PreparedLimit::of_rule("rule", *limit);
         let _ = zone.peek(limit.subject(&self.key), Ask::ONE);
         self.servers[server] = Some(Server { zone, limit });

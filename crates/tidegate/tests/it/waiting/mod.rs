@@ -14,19 +14,19 @@ use std::task::{Context, Poll, Waker};
 use tidegate::{ManualClock, Timestamp};
 
 /// A clock to be set, at some time after its epoch.
-fn clock() -> Arc<ManualClock> {
+pub(crate) fn clock() -> Arc<ManualClock> {
     let clock = ManualClock::new();
     clock.set(Timestamp::after_epoch(1000 * tidegate::SECOND));
     Arc::new(clock)
 }
 
 /// What a future says when it is looked at.
-fn poll<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
+pub(crate) fn poll<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
     Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
 }
 
 /// The output of a future that must be over.
-fn over<F: Future + Unpin>(future: &mut F) -> F::Output {
+pub(crate) fn over<F: Future + Unpin>(future: &mut F) -> F::Output {
     match poll(future) {
         Poll::Ready(output) => output,
         Poll::Pending => panic!("it is still waiting"),

@@ -1,9 +1,9 @@
 //! The picture of docs/algorithms.md: the same traffic through every algorithm.
 //!
-//! `cargo run -p tidegate-plot --example algorithms > docs/algorithms.svg`
+//! `cargo run -p harness --example algorithms > docs/algorithms.svg`
 
+use harness::plot::{Axis, Chart, Color, Mark, Panels, Reference, Series};
 use tidegate::{Ask, Limit, State, Ticks, Timestamp, Verdict};
-use tidegate_plot::{Axis, Chart, Color, Mark, Panels, Reference, Series};
 
 /// Ticks per second.
 const SECOND: u64 = 16_000_000_000;
@@ -92,7 +92,7 @@ fn panel(name: &str, text: &str, patience: Ticks) -> Chart {
 }
 
 /// The whole picture.
-pub(crate) fn picture() -> String {
+fn picture() -> String {
     let (none, second) = (Ticks::ZERO, Ticks::saturating_from(tidegate::SECOND));
     Panels::new("The same traffic through every algorithm")
         .subtitle("129 asks: a trickle, a burst at 1.3 s, 50 a second from 2.5 s to 4 s, two bursts around 7 s")
@@ -107,4 +107,17 @@ pub(crate) fn picture() -> String {
         .panel(panel("pacer, asked with patience", "10/s pacer", second))
         .panel(panel("concurrency, each busy for a second", "10/s concurrency", none))
         .render()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_picture_of_the_algorithms_is_the_one_that_this_program_draws() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/algorithms.svg");
+        let committed = std::fs::read_to_string(file).expect("docs/algorithms.svg is there");
+        assert!(
+            committed == super::picture(),
+            "draw it anew: cargo run -p harness --example algorithms > docs/algorithms.svg"
+        );
+    }
 }

@@ -1,15 +1,14 @@
 //! One plot, described in plain words.
 
-use crate::axis::Axis;
-use crate::color::Color;
-use crate::page::{Page, Stack};
-use crate::reference::Reference;
-use crate::series::Series;
+use super::axis::Axis;
+use super::color::Color;
+use super::page::{Page, Stack};
+use super::series::{Reference, Series};
 
 /// One plot with its axes, series, legend and reference lines.
 ///
 /// ```
-/// use tidegate_plot::{Axis, Chart, Color, Reference, Series};
+/// use harness::plot::{Axis, Chart, Color, Reference, Series};
 ///
 /// let passed = [(0.0, 5.0), (0.5, 6.0), (1.0, 7.0)];
 /// let svg = Chart::new("Ten per second, burst five")
@@ -29,7 +28,6 @@ pub struct Chart {
     pub(crate) series: Vec<Series>,
     pub(crate) references: Vec<Reference>,
     pub(crate) notes: Vec<String>,
-    pub(crate) legend: bool,
 }
 
 impl Chart {
@@ -42,25 +40,12 @@ impl Chart {
             series: Vec::new(),
             references: Vec::new(),
             notes: Vec::new(),
-            legend: true,
         }
     }
 
     /// A quieter line under the title, or beside the heading when the chart is a panel.
     pub fn subtitle(mut self, subtitle: impl Into<String>) -> Self {
         self.page.subtitle = subtitle.into();
-        self
-    }
-
-    /// What screen readers say about the chart; without it, the axes and series are named.
-    pub fn description(mut self, description: impl Into<String>) -> Self {
-        self.page.description = description.into();
-        self
-    }
-
-    /// The size in pixels; a height too small for a plot grows.
-    pub fn size(mut self, width: u32, height: u32) -> Self {
-        (self.page.width, self.page.height) = (width, height);
         self
     }
 
@@ -97,12 +82,6 @@ impl Chart {
         self
     }
 
-    /// Leaves this chart's series out of the legend.
-    pub fn without_legend(mut self) -> Self {
-        self.legend = false;
-        self
-    }
-
     /// The chart as an SVG document, which may also be placed inside HTML.
     pub fn render(&self) -> String {
         self.page.render(Stack::Single, &self.x, std::slice::from_ref(self))
@@ -122,7 +101,7 @@ impl Chart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::series::Mark;
+    use crate::plot::series::Mark;
 
     fn busy(points: &[(f64, f64)]) -> Chart {
         let points = || points.iter().copied();
@@ -130,8 +109,8 @@ mod tests {
             .series(Series::line("line", points()).dashed())
             .series(Series::steps("steps", points()))
             .series(Series::area("area", points()))
-            .series(Series::marks("dots", Mark::Dot, points()))
-            .series(Series::marks("crosses", Mark::Cross, points()))
+            .series(Series::marks("rings", Mark::Ring, points()))
+            .series(Series::marks("ticks", Mark::Tick, points()))
             .reference(Reference::horizontal(points().map(|(_, y)| y).sum(), "sum"))
             .reference(Reference::vertical(points().map(|(x, _)| x).sum(), "sum"))
     }
@@ -183,7 +162,9 @@ mod tests {
     #[test]
     fn every_size_can_be_drawn() {
         for (width, height) in [(0, 0), (1, 1), (100_000, 20), (u32::MAX, u32::MAX)] {
-            assert_sound(&busy(&[(0.0, 1.0), (2.0, 3.0)]).size(width, height).note("a note").render());
+            let mut chart = busy(&[(0.0, 1.0), (2.0, 3.0)]).note("a note");
+            (chart.page.width, chart.page.height) = (width, height);
+            assert_sound(&chart.render());
         }
     }
 
@@ -225,8 +206,7 @@ mod tests {
         let points = [(0.0, 0.5), (1.0, 9.0)];
         let svg = Chart::new("cut")
             .y(Axis::number("y").range(0.0, 1.0))
-            .series(Series::marks("marks", Mark::Ring, points).color(Color::Denied))
-            .without_legend()
+            .series(Series::marks("", Mark::Ring, points).color(Color::Denied))
             .render();
         assert_eq!(drawn(&svg).matches("a3 3 0 1 0 6 0").count(), 1);
     }

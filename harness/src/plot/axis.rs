@@ -1,6 +1,6 @@
 //! What an axis measures, and which part of it is shown.
 
-use crate::number::{short_number, short_seconds, time_unit};
+use super::number::{short_number, short_seconds, time_unit};
 
 /// One axis of a chart: its label, what its numbers mean and the range it shows.
 ///
@@ -12,13 +12,12 @@ pub struct Axis {
     seconds: Option<f64>,
     pub(crate) growth: Growth,
     pub(crate) range: Option<(f64, f64)>,
-    pub(crate) ticks: bool,
 }
 
 impl Axis {
     /// An axis of plain numbers.
     pub fn number(label: impl Into<String>) -> Self {
-        Self { label: label.into(), seconds: None, growth: Growth::Linear, range: None, ticks: true }
+        Self { label: label.into(), seconds: None, growth: Growth::Linear, range: None }
     }
 
     /// An axis of time whose values are seconds; ticks use the unit that suits the range.
@@ -49,13 +48,6 @@ impl Axis {
     #[must_use]
     pub fn log(mut self) -> Self {
         self.growth = Growth::Log10;
-        self
-    }
-
-    /// Leaves out the ticks, for an axis whose values mean nothing by themselves.
-    #[must_use]
-    pub fn without_ticks(mut self) -> Self {
-        self.ticks = false;
         self
     }
 

@@ -1,6 +1,6 @@
 //! What is drawn: named points in a shape and a colour.
 
-use crate::color::Color;
+use super::color::Color;
 
 /// A named set of values, and how they are drawn.
 ///
@@ -91,24 +91,40 @@ pub(crate) enum Shape {
 /// A small sign at a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
-    /// A filled circle.
-    Dot,
     /// A hollow circle.
     Ring,
-    /// A diagonal cross.
-    Cross,
     /// A short upright bar.
     Tick,
 }
 
 impl Mark {
-    /// The CSS class and the outline, from the middle.
-    pub(crate) fn outline(self) -> (&'static str, &'static str) {
+    /// The outline, from the middle.
+    pub(crate) fn outline(self) -> &'static str {
         match self {
-            Mark::Dot => ("tg-fill", "m-3 0a3 3 0 1 0 6 0a3 3 0 1 0 -6 0z"),
-            Mark::Ring => ("tg-glyph", "m-3 0a3 3 0 1 0 6 0a3 3 0 1 0 -6 0z"),
-            Mark::Cross => ("tg-glyph", "m-3 -3l6 6m0 -6l-6 6"),
-            Mark::Tick => ("tg-glyph", "m0 -5v10"),
+            Mark::Ring => "m-3 0a3 3 0 1 0 6 0a3 3 0 1 0 -6 0z",
+            Mark::Tick => "m0 -5v10",
         }
+    }
+}
+
+/// A labelled straight line across a chart.
+#[derive(Debug, Clone)]
+pub struct Reference {
+    pub(crate) label: String,
+    /// Where an upright line stands.
+    pub(crate) x: Option<f64>,
+    /// Where a level line lies.
+    pub(crate) y: Option<f64>,
+}
+
+impl Reference {
+    /// A level line at this y value.
+    pub fn horizontal(y: f64, label: impl Into<String>) -> Self {
+        Self { label: label.into(), x: None, y: Some(y) }
+    }
+
+    /// An upright line at this x value.
+    pub fn vertical(x: f64, label: impl Into<String>) -> Self {
+        Self { label: label.into(), x: Some(x), y: None }
     }
 }

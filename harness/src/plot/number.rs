@@ -19,7 +19,7 @@ pub fn short_number(value: f64) -> String {
 }
 
 /// A duration in at most three digits and the unit that suits it: `1.5 ms`, `20 s`; a dash if it is not finite.
-pub fn short_seconds(seconds: f64) -> String {
+pub(crate) fn short_seconds(seconds: f64) -> String {
     let (unit, suffix) = time_unit(rounded(seconds, 2));
     short_number(seconds / unit) + if seconds.is_finite() { suffix } else { "" }
 }

@@ -1,9 +1,9 @@
 //! The rows that say which sign stands for which series.
 
-use crate::chart::Chart;
-use crate::series::{Series, Shape};
-use crate::svg::{Area, Svg};
-use crate::text;
+use super::chart::Chart;
+use super::series::{Series, Shape};
+use super::svg::{Area, Svg};
+use super::text;
 
 const ROW_HEIGHT: f64 = 20.0;
 const SIGN_WIDTH: f64 = 22.0;
@@ -17,7 +17,7 @@ impl<'a> Legend<'a> {
         let look = |series: &'a Series| (&series.name, series.shape, series.color, series.dashed);
         let mut entries: Vec<(&'a Series, f64, f64)> = Vec::new();
         let (mut x, mut y) = (0.0, 0.0);
-        for series in charts.iter().filter(|chart| chart.legend).flat_map(|chart| &chart.series) {
+        for series in charts.iter().flat_map(|chart| &chart.series) {
             if series.name.is_empty() || entries.iter().any(|&(entry, ..)| look(entry) == look(series)) {
                 continue;
             }
@@ -54,8 +54,7 @@ fn draw_sign(svg: &mut Svg, series: &Series, x: f64, middle: f64) {
             svg.lines(series.line_class(), &line(area.top));
         }
         Shape::Marks(mark) => {
-            let (class, outline) = mark.outline();
-            svg.stamps(class, outline, &[(x + SIGN_WIDTH / 2.0, middle)]);
+            svg.stamps(mark.outline(), &[(x + SIGN_WIDTH / 2.0, middle)]);
         }
         Shape::Bars => svg.rect("tg-fill", area),
     }

@@ -2,9 +2,9 @@
 //!
 //! A linear axis is laid out by value, a logarithmic one by power of ten; from there on both are the same.
 
-use crate::axis::{Axis, Growth};
-use crate::number::tick_number;
-use crate::text;
+use super::axis::{Axis, Growth};
+use super::number::tick_number;
+use super::text;
 
 /// Spans below this cannot be divided into ticks.
 const SMALLEST: f64 = 1e-280;
@@ -48,9 +48,7 @@ impl Scale {
             scale.low = (low / step + 1e-6).floor() * step;
             scale.high = (high / step - 1e-6).ceil() * step;
         }
-        if axis.ticks {
-            scale.ticks = scale.divided(axis, step, stretches, unit);
-        }
+        scale.ticks = scale.divided(axis, step, stretches, unit);
         scale
     }
 

@@ -11,13 +11,13 @@
 //!               x
 //! ```
 
-use crate::axis::Axis;
-use crate::chart::Chart;
-use crate::legend::Legend;
-use crate::plot::Plot;
-use crate::scale::Scale;
-use crate::svg::{Area, Svg};
-use crate::text;
+use super::axis::Axis;
+use super::chart::Chart;
+use super::inside::Plot;
+use super::legend::Legend;
+use super::scale::Scale;
+use super::svg::{Area, Svg};
+use super::text;
 
 const MARGIN: f64 = 16.0;
 /// Where plots begin: room for the labels of the y axis.

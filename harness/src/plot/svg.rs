@@ -1,7 +1,7 @@
 //! Writes SVG: every text is escaped, every coordinate is rounded to two decimals.
 
-use crate::color::style_sheet;
-use crate::text::escape;
+use super::color::style_sheet;
+use super::text::escape;
 
 /// An SVG document being written.
 #[derive(Debug)]
@@ -61,10 +61,10 @@ impl Svg {
     }
 
     /// Draws the same outline, in commands relative to its middle, at every point.
-    pub(crate) fn stamps(&mut self, class: &str, outline: &str, points: &[(f64, f64)]) {
+    pub(crate) fn stamps(&mut self, outline: &str, points: &[(f64, f64)]) {
         let stamp = |&(x, y): &(f64, f64)| format!("M{} {}{outline}", pixel(x), pixel(y));
         let stamps: String = points.iter().map(stamp).collect();
-        self.0 += &format!("<path class=\"{class}\" d=\"{stamps}\"/>\n");
+        self.0 += &format!("<path class=\"tg-glyph\" d=\"{stamps}\"/>\n");
     }
 
     /// Writes a line of text, unless it is empty.

@@ -1,11 +1,11 @@
 //! What stands inside the axes: grid, series and reference lines.
 
-use crate::chart::Chart;
-use crate::reference::Reference;
-use crate::scale::Scale;
-use crate::series::{Series, Shape};
-use crate::svg::{Area, Svg};
-use crate::text;
+use super::chart::Chart;
+use super::color::Color;
+use super::scale::Scale;
+use super::series::{Reference, Series, Shape};
+use super::svg::{Area, Svg};
+use super::text;
 
 const WIDEST_BAR: f64 = 64.0;
 
@@ -103,8 +103,7 @@ impl Plot<'_> {
         let Shape::Marks(mark) = series.shape else { return };
         let inside = |&(x, y): &(f64, f64)| self.x.place_inside(x).zip(self.y.place_inside(y));
         let places: Vec<(f64, f64)> = series.points.iter().filter_map(inside).collect();
-        let (class, outline) = mark.outline();
-        svg.group(series.class(), &series.name, |svg| svg.stamps(class, outline, &places));
+        svg.group(series.class(), &series.name, |svg| svg.stamps(mark.outline(), &places));
     }
 
     /// The label of a level line stands above its right end, that of an upright line beside its top.
@@ -118,14 +117,14 @@ impl Plot<'_> {
         } else {
             return;
         };
-        svg.group(reference.color.class(), &reference.label, |svg| svg.lines("tg-glyph tg-dashed", &ends));
+        svg.group(Color::Reference.class(), &reference.label, |svg| svg.lines("tg-glyph tg-dashed", &ends));
         svg.text(&format!("tg-tick tg-halo {class}"), label, &reference.label);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::{Chart, Reference, Series};
+    use crate::plot::{Axis, Chart, Reference, Series};
 
     /// Where the label stands that says this.
     fn place(svg: &str, text: &str) -> (f64, f64) {
@@ -157,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_bar_beyond_a_fixed_range_is_cut_and_keeps_its_value() {
-        let chart = Chart::new("t").y(crate::Axis::number("").range(0.0, 10.0));
+        let chart = Chart::new("t").y(Axis::number("").range(0.0, 10.0));
         let svg = chart.series(Series::bars("", [("small", 5.0), ("large", 1234.0)])).render();
         assert!(place(&svg, "1.23 k").1 > 0.0 && place(&svg, "large").1 > place(&svg, "5").1);
     }

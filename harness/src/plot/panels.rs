@@ -1,20 +1,20 @@
 //! Several charts over one x axis.
 
-use crate::axis::Axis;
-use crate::chart::Chart;
-use crate::page::{Page, Stack};
+use super::axis::Axis;
+use super::chart::Chart;
+use super::page::{Page, Stack};
 
 /// Charts stacked in one picture, sharing an x axis and a legend.
 ///
-/// Each chart's title becomes its heading, its notes stand right of it; its size and description are not used.
+/// Each chart's title becomes its heading, its notes stand right of it.
 ///
 /// ```
-/// use tidegate_plot::{Axis, Chart, Color, Mark, Panels, Series};
+/// use harness::plot::{Axis, Chart, Color, Mark, Panels, Series};
 ///
 /// let panel = |name: &str| {
 ///     Chart::new(name)
-///         .y(Axis::number("").range(0.0, 2.0).without_ticks())
-///         .series(Series::marks("denied", Mark::Cross, [(0.2, 1.0), (0.7, 1.0)]).color(Color::Denied))
+///         .y(Axis::number("").range(0.0, 2.0))
+///         .series(Series::marks("denied", Mark::Tick, [(0.2, 1.0), (0.7, 1.0)]).color(Color::Denied))
 ///         .note("2 denied")
 /// };
 /// let svg = Panels::new("The same requests, two ways")
@@ -52,12 +52,6 @@ impl Panels {
         self
     }
 
-    /// The width of the whole picture in pixels.
-    pub fn width(mut self, width: u32) -> Self {
-        self.page.width = width;
-        self
-    }
-
     /// The height of each plot in pixels, without its heading; it grows if a panel has many notes.
     pub fn panel_height(mut self, height: u32) -> Self {
         self.page.height = height;
@@ -87,7 +81,7 @@ impl Panels {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::series::Series;
+    use crate::plot::series::Series;
 
     fn panel(name: &str, to: f64) -> Chart {
         Chart::new(name).series(Series::line("passed", [(0.0, 1.0), (to, 2.0)])).note(format!("{name} note"))
@@ -116,7 +110,7 @@ mod tests {
 
     #[test]
     fn no_panels_is_still_a_picture() {
-        let svg = Panels::new("nothing").width(0).panel_height(0).render();
+        let svg = Panels::new("nothing").panel_height(0).render();
         assert!(svg.contains(">nothing</text>") && svg.contains(">no data</text>"));
     }
 
