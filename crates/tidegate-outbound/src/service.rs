@@ -54,8 +54,9 @@ where
             Identified::Now(parts) => come(&self.shared, &parts),
             Identified::Later(parts) => {
                 let shared = Arc::clone(&self.shared);
-                let (inner, request) = self.put_off(request);
-                return OutgoingFuture { stage: Stage::Identifying { parts, shared, inner, request } };
+                return OutgoingFuture {
+                    stage: Stage::Identifying { parts, shared, pending: self.put_off(request) },
+                };
             }
         };
         let left = match came {
@@ -69,10 +70,7 @@ where
         };
         let stage = match left {
             Ok(departure) => Stage::Calling { future: self.inner.call(request), departure },
-            Err(waiting) => {
-                let (inner, request) = self.put_off(request);
-                Stage::Waiting { waiting, inner, request }
-            }
+            Err(waiting) => Stage::Waiting { waiting, pending: self.put_off(request) },
         };
         OutgoingFuture { stage }
     }
@@ -80,10 +78,10 @@ where
 
 impl<S: Clone> OutgoingService<S> {
     /// A call that waits holds no readiness of the inner service: that which was reserved for it is dropped.
-    fn put_off<B>(&mut self, request: Request<B>) -> (Option<S>, Option<Request<B>>) {
+    fn put_off<B>(&mut self, request: Request<B>) -> Option<(S, Request<B>)> {
         let fresh = self.inner.clone();
         self.inner = fresh.clone();
-        (Some(fresh), Some(request))
+        Some((fresh, request))
     }
 }
 
@@ -122,19 +120,16 @@ pin_project! {
             #[pin]
             parts: LaterParts,
             shared: Arc<Shared>,
-            inner: Option<S>,
-            request: Option<Request<B>>,
+            pending: Option<(S, Request<B>)>,
         },
         Waiting {
             waiting: Waiter<Origins>,
-            inner: Option<S>,
-            request: Option<Request<B>>,
+            pending: Option<(S, Request<B>)>,
         },
         /// It may leave as soon as the inner service is ready.
         Readying {
             departure: Option<Departure>,
-            inner: Option<S>,
-            request: Option<Request<B>>,
+            pending: Option<(S, Request<B>)>,
         },
         Calling {
             #[pin]
@@ -156,41 +151,35 @@ where
         let mut stage = self.project().stage;
         loop {
             let next = match stage.as_mut().project() {
-                StageProjection::Identifying { parts, shared, inner, request } => {
+                StageProjection::Identifying { parts, shared, pending } => {
                     let parts = ready!(parts.poll(context));
-                    let (inner, request) = (inner.take(), request.take());
+                    let pending = pending.take();
                     match come(shared, &parts) {
-                        Continue(waiting) => Stage::Waiting { waiting, inner, request },
-                        Break(Ok(departure)) => Stage::Readying { departure, inner, request },
+                        Continue(waiting) => Stage::Waiting { waiting, pending },
+                        Break(Ok(departure)) => Stage::Readying { departure, pending },
                         Break(Err(held)) => Stage::Failed { held: Some(held) },
                     }
                 }
-                StageProjection::Waiting { waiting, inner, request } => {
+                StageProjection::Waiting { waiting, pending } => {
                     // The time is noted, so that the length of a later step back of the clock is known.
                     let shared = waiting.owner();
                     shared.queue.with(shared, |_, _| ());
                     match ready!(waiting.poll(context.waker())) {
                         Ok(exit) => Stage::Readying {
                             departure: Some(Departure::new(waiting.owner(), exit)),
-                            inner: inner.take(),
-                            request: request.take(),
+                            pending: pending.take(),
                         },
                         Err(held) => Stage::Failed { held: Some(held) },
                     }
                 }
-                StageProjection::Readying { departure, inner, request } => {
-                    let service = inner.as_mut().expect("it is called once");
+                StageProjection::Readying { departure, pending } => {
+                    let (service, _) = pending.as_mut().expect("it is called once");
                     ready!(service.poll_ready(context)).map_err(Into::into)?;
+                    let (mut service, request) = pending.take().expect("it was there just now");
                     match departure.take().map(Departure::leave).transpose() {
-                        Ok(departure) => {
-                            let request = request.take().expect("it is sent once");
-                            Stage::Calling { future: service.call(request), departure }
-                        }
+                        Ok(departure) => Stage::Calling { future: service.call(request), departure },
                         // While it became ready, a server asked to be left alone. Nobody waits with a ready service.
-                        Err(waiting) => {
-                            let inner = Some(service.clone());
-                            Stage::Waiting { waiting, inner, request: request.take() }
-                        }
+                        Err(waiting) => Stage::Waiting { waiting, pending: Some((service.clone(), request)) },
                     }
                 }
                 StageProjection::Calling { future, departure } => {

@@ -49,4 +49,6 @@ pub use gate::{
 pub use key::{Grouping, OnMissing, OnRepeated};
 pub use policy::{NamedZone, Policy};
 pub use rule::{Fixed, Mode, Rule, Scheduled};
+#[doc(hidden)]
+pub use seen::plain_host;
 pub use top::Heavy;

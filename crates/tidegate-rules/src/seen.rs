@@ -321,7 +321,7 @@ fn walked(path: &[u8]) -> Vec<u8> {
 }
 
 /// A host in small letters, without a port and without the dot at its end.
-pub(crate) fn plain_host(host: &[u8]) -> Cow<'_, [u8]> {
+pub fn plain_host(host: &[u8]) -> Cow<'_, [u8]> {
     let end = match host.first() {
         Some(b'[') => host.iter().position(|byte| *byte == b']').map_or(host.len(), |at| at + 1),
         _ => host.iter().position(|byte| *byte == b':').unwrap_or(host.len()),
@@ -452,6 +452,7 @@ mod tests {
             ("Example.com:8080", "example.com"),
             ("example.com.:80", "example.com"),
             ("[::1]:80", "[::1]"),
+            ("[2001:DB8::1]:443", "[2001:db8::1]"),
             ("[::1", "[::1"),
             ("", ""),
         ] {

@@ -52,25 +52,23 @@ fn retry_info(any: &[u8]) -> Option<Duration> {
 
 /// The last message or text of this number, which is the one that counts; nothing of a message that cannot be read.
 fn message(bytes: &[u8], wanted: u64) -> Option<&[u8]> {
-    let mut last = None;
-    for field in (Fields { bytes }) {
-        if let (number, Value::Bytes(bytes)) = field?
-            && number == wanted
-        {
-            last = Some(bytes);
-        }
-    }
-    last
+    last(bytes, wanted, |value| if let Value::Bytes(bytes) = value { Some(bytes) } else { None })?
 }
 
 /// The last number of this field; zero where it is not written.
 fn number(bytes: &[u8], wanted: u64) -> Option<i64> {
-    let mut last = 0;
+    let last =
+        last(bytes, wanted, |value| if let Value::Number(number) = value { Some(number) } else { None })?;
+    Some(last.unwrap_or(0).cast_signed())
+}
+
+/// The last value of this field that is of the kind asked for; `None` for a message that cannot be read.
+fn last<'a, T>(bytes: &'a [u8], wanted: u64, of_kind: fn(Value<'a>) -> Option<T>) -> Option<Option<T>> {
+    let mut last = None;
     for field in (Fields { bytes }) {
-        if let (number, Value::Number(value)) = field?
-            && number == wanted
-        {
-            last = value.cast_signed();
+        let (number, value) = field?;
+        if number == wanted {
+            last = of_kind(value).or(last);
         }
     }
     Some(last)

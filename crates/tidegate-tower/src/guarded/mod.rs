@@ -32,12 +32,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Response;
-use tidegate::{Guard, Outcome, Passage, Refusal};
+use tidegate::{Guard, Outcome};
 use tower_layer::Layer;
 
 use crate::answer::Refused;
-use crate::head::{Head, ResponseHead};
-use crate::in_flight::{Ongoing, Otherwise, OutcomeOf, judge, refuse_by};
+use crate::head::ResponseHead;
+use crate::in_flight::{Otherwise, OutcomeOf};
 
 /// A layer that lets pass what its guard lets pass; clones share the guard.
 #[derive(Clone)]
@@ -87,20 +87,6 @@ impl Guarded {
     fn set(mut self, change: impl FnOnce(&mut Settings)) -> Guarded {
         change(Arc::make_mut(&mut self.settings));
         self
-    }
-}
-
-impl Settings {
-    fn outcome<R>(&self, response: &Response<R>) -> Outcome {
-        judge(self.outcome.as_deref(), ResponseHead::of(response))
-    }
-
-    fn begin(&self, passage: Passage) -> Ongoing<Passage> {
-        Ongoing::new(passage, self.overloaded_after)
-    }
-
-    fn refuse(&self, head: Head<'_>, refusal: Refusal) -> Response<Bytes> {
-        refuse_by(self.otherwise.as_deref(), head, refusal)
     }
 }
 

@@ -13,8 +13,8 @@ use tower_service::Service;
 
 use super::Settings;
 use crate::body::{Answered, refusal};
-use crate::head::Head;
-use crate::in_flight::Ongoing;
+use crate::head::{Head, ResponseHead};
+use crate::in_flight::{Ongoing, judge, refuse_by};
 
 /// A service that a guard watches; made by [`Guarded`](super::Guarded).
 #[derive(Clone)]
@@ -45,12 +45,12 @@ where
     fn call(&mut self, request: Request<B>) -> GuardedFuture<S::Future> {
         let stage = match self.settings.guard.admit() {
             Ok(passage) => {
-                let mut passage = self.settings.begin(passage);
+                let mut passage = Ongoing::new(passage, self.settings.overloaded_after);
                 let future = passage.work(|| self.inner.call(request));
                 Stage::Calling { future, passage: Some(passage), settings: Arc::clone(&self.settings) }
             }
             Err(refusal) => {
-                let response = self.settings.refuse(Head::of(&request), refusal);
+                let response = refuse_by(self.settings.otherwise.as_deref(), Head::of(&request), refusal);
                 // What was reserved for this call is of use to others.
                 self.inner = self.inner.clone();
                 Stage::Refused { response: Some(response) }
@@ -90,17 +90,9 @@ where
                 Poll::Ready(Ok(refusal(response)))
             }
             StageProjection::Calling { future, passage, settings } => {
-                let ongoing = passage.as_mut().expect("polled again after it was over");
-                let answer = ready!(ongoing.work(|| future.poll(context)));
-                match (passage.take(), &answer) {
-                    (Some(passage), Ok(response)) => {
-                        let outcome = settings.outcome(response);
-                        passage.answered().into_iter().for_each(|passage| passage.done(outcome));
-                    }
-                    (Some(passage), Err(error)) => passage.failed(error),
-                    (None, _) => {}
-                }
-                Poll::Ready(answer.map(|response| response.map(Answered::theirs)))
+                let (response, passage) = ready!(Ongoing::poll(passage, future, context))?;
+                passage.done(judge(settings.outcome.as_deref(), ResponseHead::of(&response)));
+                Poll::Ready(Ok(response.map(Answered::theirs)))
             }
         }
     }

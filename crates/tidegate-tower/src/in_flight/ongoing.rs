@@ -1,10 +1,14 @@
 //! A call while it lasts, and what is said of it if it goes away before it was answered.
 
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tidegate::{Outcome, Passage, Place};
 
 use super::not_sent::NotSent;
+
+const OVER: &str = "polled again after it was over";
 
 /// What is told how a call ended.
 pub(crate) trait Listens {
@@ -55,20 +59,41 @@ impl<L: Listens> Ongoing<L> {
         result
     }
 
-    /// It was answered; who listens is told by others.
-    pub(crate) fn answered(mut self) -> Option<L> {
-        self.listener.take()
+    /// Polls the service for its answer. Returns also who is to be told how the call went; after an error that is done.
+    pub(crate) fn poll<F, T, E: 'static>(
+        call: &mut Option<Ongoing<L>>,
+        future: Pin<&mut F>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(T, L), E>>
+    where
+        F: Future<Output = Result<T, E>>,
+    {
+        let ongoing = call.as_mut().expect(OVER);
+        let answer = ready!(ongoing.work(|| future.poll(context)));
+        let listener = call.take().and_then(|mut call| call.listener.take()).expect(OVER);
+        Poll::Ready(match answer {
+            Ok(response) => Ok((response, listener)),
+            Err(error) => {
+                listener.tell(outcome_of_error(&error));
+                Err(error)
+            }
+        })
     }
 
-    /// The service gave an error in place of an answer.
-    ///
-    /// Behind layers of tower that is a time-out, shed load or a connection that nobody accepted: want of capacity. A call
-    /// that was [`NotSent`] says nothing.
-    pub(crate) fn failed<E: 'static>(self, error: &E) {
-        if let Some(listener) = self.answered() {
-            listener.tell(if NotSent::is_cause_of(error) { Outcome::Ignored } else { Outcome::Overloaded });
+    /// The service gave an error before it was called.
+    pub(crate) fn failed<E: 'static>(mut self, error: &E) {
+        if let Some(listener) = self.listener.take() {
+            listener.tell(outcome_of_error(error));
         }
     }
+}
+
+/// How a call went whose service gave an error in place of an answer.
+///
+/// Behind layers of tower that is a time-out, shed load or a connection that nobody accepted: want of capacity. A call
+/// that was [`NotSent`] says nothing.
+fn outcome_of_error<E: 'static>(error: &E) -> Outcome {
+    if NotSent::is_cause_of(error) { Outcome::Ignored } else { Outcome::Overloaded }
 }
 
 impl<L: Listens> Drop for Ongoing<L> {

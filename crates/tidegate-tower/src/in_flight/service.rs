@@ -132,7 +132,7 @@ where
                 StageProjection::Readying { place, pending } => {
                     let (service, _) = pending.as_mut().expect("it is called once");
                     if let Err(error) = ready!(service.poll_ready(context)) {
-                        fail(place.take(), &error);
+                        place.take().into_iter().for_each(|place| place.failed(&error));
                         return Poll::Ready(Err(error));
                     }
                     let (mut service, request) = pending.take().expect("it was there just now");
@@ -140,35 +140,13 @@ where
                     let future = place.work(|| service.call(request));
                     Stage::Calling { future, place: Some(place) }
                 }
-                StageProjection::Calling { future, place } => match ready!(polled(place, future, context)) {
-                    Ok(response) => {
-                        let place =
-                            place.take().and_then(Ongoing::answered).expect("polled again after it was over");
-                        return Poll::Ready(Ok(this.settings.conclude(response, place)));
-                    }
-                    Err(error) => {
-                        fail(place.take(), &error);
-                        return Poll::Ready(Err(error));
-                    }
-                },
+                StageProjection::Calling { future, place } => {
+                    let (response, place) = ready!(Ongoing::poll(place, future, context))?;
+                    return Poll::Ready(Ok(this.settings.conclude(response, place)));
+                }
             };
             stage.set(next);
         }
-    }
-}
-
-/// Polls the service, as long as its call is not over.
-fn polled<F: Future>(
-    place: &mut Option<Ongoing<Place>>,
-    future: Pin<&mut F>,
-    context: &mut Context<'_>,
-) -> Poll<F::Output> {
-    place.as_mut().expect("polled again after it was over").work(|| future.poll(context))
-}
-
-fn fail<E: 'static>(place: Option<Ongoing<Place>>, error: &E) {
-    if let Some(place) = place {
-        place.failed(error);
     }
 }
 

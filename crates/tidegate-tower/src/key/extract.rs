@@ -1,9 +1,9 @@
 //! Parts that are found by looking into a request's head.
 
-use std::borrow::Cow;
 use std::fmt;
 
 use http::header::HeaderName;
+use tidegate_rules::plain_host;
 
 use super::named::{Named, What};
 use super::part::Part;
@@ -70,18 +70,6 @@ pub fn path() -> Found<fn(Head<'_>) -> Part<'_>> {
 /// The host that is asked, in small letters, without a port and without the dot at its end.
 pub fn host() -> Found<fn(Head<'_>) -> Part<'_>> {
     Found(|head| head.host().map(plain_host).into())
-}
-
-fn plain_host(host: &[u8]) -> Cow<'_, [u8]> {
-    let end = match host.first() {
-        Some(b'[') => host.iter().position(|byte| *byte == b']').map_or(host.len(), |at| at + 1),
-        _ => host.iter().position(|byte| *byte == b':').unwrap_or(host.len()),
-    };
-    let host = host[..end].strip_suffix(b".").unwrap_or(&host[..end]);
-    match host.iter().any(u8::is_ascii_uppercase) {
-        true => Cow::Owned(host.to_ascii_lowercase()),
-        false => Cow::Borrowed(host),
-    }
 }
 
 /// Something of what a layer outside of this one has left in the request's extensions.
@@ -183,23 +171,5 @@ impl<F> fmt::Debug for Found<F> {
 impl<F> fmt::Debug for Later<F> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("Later")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_host_has_one_spelling() {
-        for (written, plain) in [
-            ("Example.COM:8080", "example.com"),
-            ("example.com.", "example.com"),
-            ("[2001:DB8::1]:443", "[2001:db8::1]"),
-            ("example.com", "example.com"),
-            ("", ""),
-        ] {
-            assert_eq!(plain_host(written.as_bytes()), plain.as_bytes(), "{written}");
-        }
     }
 }

@@ -45,7 +45,6 @@ pub use extract::{
 pub(crate) use identify::LaterEach;
 pub use identify::{Identified, Identify, LaterParts};
 pub use named::Named;
-use otherwise::Missing;
 pub use otherwise::Otherwise;
 pub use part::Part;
 #[doc(hidden)]
@@ -72,7 +71,7 @@ pub trait Extract: Send + Sync + 'static {
     where
         Self: Sized,
     {
-        Otherwise::new(self, Missing::Skip)
+        Otherwise { extract: self, instead: Part::Skip }
     }
 
     /// Requests in which it is missing are refused.
@@ -80,7 +79,7 @@ pub trait Extract: Send + Sync + 'static {
     where
         Self: Sized,
     {
-        Otherwise::new(self, Missing::Refuse)
+        Otherwise { extract: self, instead: Part::Refuse }
     }
 
     /// Requests in which it is missing share one key; so they do anyway, except where an address is looked for that
@@ -89,7 +88,7 @@ pub trait Extract: Send + Sync + 'static {
     where
         Self: Sized,
     {
-        Otherwise::new(self, Missing::Share)
+        Otherwise { extract: self, instead: Part::Missing }
     }
 }
 

@@ -32,7 +32,15 @@ pub enum Part<'r> {
     Refuse,
 }
 
-impl Part<'_> {
+impl<'r> Part<'r> {
+    /// The same, or another one if it is missing.
+    pub(super) fn or(self, instead: Part<'r>) -> Part<'r> {
+        match self {
+            Part::Missing | Part::NoPeer => instead,
+            part => part,
+        }
+    }
+
     /// The same, with bytes of its own.
     pub fn into_owned(self) -> Part<'static> {
         match self {
