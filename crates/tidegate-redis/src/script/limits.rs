@@ -204,7 +204,7 @@ impl Debt {
             Some(bar) => pack.micros(bar),
             None => pack.negative(),
         };
-        pack.rest(self.price).rest(self.bar.unwrap_or(0)).ticks(self.depth)
+        pack.micros_text(self.price).rest(self.price).rest(self.bar.unwrap_or(0)).ticks(self.depth)
     }
 
     /// The microseconds of the blocks at whose ends keys expire that are asked about again and again: whole seconds, and

@@ -2,6 +2,9 @@
 
 use super::TICKS;
 
+/// The bytes of a span as text; the last is always zero.
+const MICROS_TEXT: usize = 15;
+
 /// One argument of a script.
 #[derive(Debug)]
 pub(super) struct Pack(Vec<u8>);
@@ -38,6 +41,22 @@ impl Pack {
     /// The ticks behind the whole microseconds of a span.
     pub(super) fn rest(mut self, ticks: u64) -> Pack {
         self.0.extend_from_slice(&((ticks % TICKS) as u16).to_le_bytes());
+        self
+    }
+
+    /// The decimal digits of a span of whole microseconds, and zero bytes behind them. A span with ticks, or with more
+    /// digits than fit, has no digits.
+    pub(super) fn micros_text(mut self, ticks: u64) -> Pack {
+        let mut text = [0; MICROS_TEXT];
+        let mut micros = ticks / TICKS;
+        let digits = micros.checked_ilog10().map_or(1, |log| log as usize + 1);
+        if ticks.is_multiple_of(TICKS) && digits < MICROS_TEXT {
+            for digit in text[..digits].iter_mut().rev() {
+                *digit = b'0' + (micros % 10) as u8;
+                micros /= 10;
+            }
+        }
+        self.0.extend_from_slice(&text);
         self
     }
 
@@ -79,5 +98,14 @@ mod tests {
             b"x",
         ];
         assert_eq!(bytes, expected.concat());
+    }
+    #[test]
+    fn a_price_as_text_has_room_for_fourteen_digits_and_no_ticks() {
+        let text = |ticks| Pack::new(b't').micros_text(ticks).into_bytes()[1..].to_vec();
+        assert_eq!(text(36_000_000 * TICKS), *b"36000000\0\0\0\0\0\0\0");
+        assert_eq!(text(99_999_999_999_999 * TICKS), *b"99999999999999\0");
+        assert_eq!(text(0), *b"0\0\0\0\0\0\0\0\0\0\0\0\0\0\0");
+        assert_eq!(text(100_000_000_000_000 * TICKS), [0; 15]);
+        assert_eq!(text(5 * TICKS + 1), [0; 15]);
     }
 }

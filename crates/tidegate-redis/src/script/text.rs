@@ -150,8 +150,8 @@ impl Job {
     fn text(self) -> String {
         let sections = match self {
             Job::TakeDebt => vec!["debt.take one"],
-            Job::TakeDebts => vec!["time.time", "debt.take"],
-            Job::TakeDebtsEach => vec!["time.time", "debt.take each"],
+            Job::TakeDebts => vec!["debt.take"],
+            Job::TakeDebtsEach => vec!["debt.take each"],
             Job::Take(kinds) => with_kinds(kinds, &["take.take"]),
             Job::Peek(kinds) => with_kinds(kinds, &["take.peek"]),
             Job::Adjust(kind) => with_kinds(Kinds::only(kind), adjust_sections(kind)),

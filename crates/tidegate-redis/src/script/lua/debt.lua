@@ -6,20 +6,22 @@
 -- within its block by a number that the server adds, at half the cost of a state that is written.
 
 --== grow
--- From `old` with a minus: `price`, if that is all that is to be added to it. All else, denials too, is judged in full.
-local block, bar, ticks
-price, block, bar, ticks = unpacked('<dddH', packs, from)
--- What DECRBY would not take is rejected before any limit of the request is charged.
-local clear = string.find(old, '^%-%d+$') and -old or 0
+-- From `old` with a minus: `text`, the price as DECRBY takes it, if that is all that is to be added. If the debt leaves its
+-- block, `late` is the time until the end of the other one. All else, denials too, is judged in full.
+local price, block, bar
+price, block, bar, text = unpacked('<ddds', packs, from)
+local clear = 0 - old
 local after = clear + price
-if clear <= now or ticks > 0 or after > now + bar or clear % block + price >= block or after > 1152921504606845 then
-  price = nil
+if clear <= now or after > now + bar or after > 1152921504606845 or text == '' then
+  text = nil
+elseif clear % block + price >= block then
+  late = after - after % block + block - now
 end
 
 --== read
 -- From `old`, `packs` from the byte `from` on, and `now`: when everything is repaid, no deeper than the limit can hold.
 -- `was` is the second in which it would have been repaid anyway, if something is owed.
-local price, block, bar, price_ticks, bar_ticks, depth, depth_ticks = unpacked('<dddHHdH', packs, from)
+local price, block, bar, _, price_ticks, bar_ticks, depth, depth_ticks = unpacked('<dddc15HHdH', packs, from)
 local clear, ticks, cut, was = now, 0, false, nil
 if old then
   clear = tonumber(old)
@@ -75,7 +77,8 @@ else
 end
 
 --== add
-call('DECRBY', key, format(price < 2147483648 and '%d' or '%.0f', price))
+call('DECRBY', key, text)
+if late then call('PEXPIRE', key, format('%d', late / 1000 + grace)) end
 
 --== take one
 local call, unpacked, format = redis.call, struct.unpack, string.format
@@ -89,11 +92,11 @@ local now = time[1] * 1000000 + time[2] - 1704067200000000
 if now < 0 then now = 0 end
 local key, packs, from = KEYS[1], ARGV[1], 2
 local old = call('GET', key)
-local price
-if old and string.byte(old) == 45 then
+local text, late
+if old and string.find(old, '^%-[1-9]%d*$') then
   --- grow
 end
-if price then
+if text then
   --- add
 else
   --- judge
@@ -105,17 +108,17 @@ return time[1] .. ' ' .. time[2] .. ' ' .. (old or '')
 
 --== take
 -- Takes from several buckets, all or none. All packs are in one argument.
-local first, last, written = 1, #KEYS, nil
 --- olds
+local first, last, written = 1, #keys, nil
 --- ask
 --- end
 
 --== take each
 -- The same for several asks, whose sizes are another argument, a byte each: they are independent, and each sees those
 -- before it. Only if asks share a state, it is kept what was written.
-local sizes, first = ARGV[2], 1
-local written, failed = string.byte(sizes) == 119 and {}, false
 --- olds
+local match, sizes, first = string.match, ARGV[2], 1
+local written, failed = string.byte(sizes) == 119 and {}, false
 local function take(first, last)
   --- ask
   return olds
@@ -135,25 +138,38 @@ end
 --- end
 
 --== olds
+-- The time as in every script. What most calls do not need is not fetched here.
+local call, unpacked, find, keys, arguments = redis.call, struct.unpack, string.find, KEYS, ARGV
+local packs, n, time, grace = arguments[1], #arguments, nil, 5
+if n > 2 then
+  time, grace = {arguments[n - 1], arguments[n]}, 3600005
+else
+  time = call('TIME')
+end
+local now = time[1] * 1000000 + time[2] - 1704067200000000
+if now < 0 then now = 0 end
 -- A table of the size that most calls need does not have to grow.
-local keys, packs, byte, prices = KEYS, ARGV[1], string.byte, {0, 0, 0, 0, 0}
-local olds, hides = call('MGET', unpack(keys)), nil
+local olds, hides, texts = call('MGET', unpack(keys)), nil, {0, 0, 0, 0, 0}
 
 --== ask
--- `prices` are those that are added; the others are judged, and written whole.
-local all, judged = true, nil
+-- `texts` are the prices that are added; the other debts are judged, and written whole. What DECRBY would not take is no
+-- price, so it is found before any limit of the request is charged.
+local all, judged, lates, from = true, nil, nil, 54 * first - 52
 for i = first, last do
-  local old, from = olds[i], 39 * i - 37
+  local old, text, late = olds[i], nil, nil
   if written and written[keys[i]] then
     old = written[keys[i]]
     olds[i] = old
   end
-  local price
-  if old and byte(old) == 45 then
+  if old and find(old, '^%-[1-9]%d*$') then
     --- grow
   end
-  prices[i] = price or false
-  if not price then
+  texts[i] = text
+  if late then
+    lates = lates or {}
+    lates[i] = late
+  end
+  if not text then
     -- MGET sees nothing where something else than a string is. That is asked once about all that are missing.
     if not old and hides == nil then
       local missing = {}
@@ -170,19 +186,26 @@ for i = first, last do
     judged = judged or {}
     judged[i], all = {clear, ticks, block, cut, was}, all and passes
   end
+  from = from + 54
 end
-for i = first, (all or judged) and last or 0 do
-  local key, price = keys[i], prices[i]
-  if price then
-    if all then
-      --- add
-      if written then written[key] = format('%.0f', olds[i] - price) end
+if judged or lates or written then
+  local format = string.format
+  for i = first, last do
+    local key, text = keys[i], texts[i]
+    if text then
+      if all then
+        local late = lates and lates[i]
+        --- add
+        if written then written[key] = format('%.0f', olds[i] - text) end
+      end
+    elseif all or judged[i][4] then
+      local clear, ticks, block, _, was = unpack(judged[i])
+      --- write
+      if written then written[key] = text end
     end
-  elseif all or judged[i][4] then
-    local clear, ticks, block, _, was = unpack(judged[i])
-    --- write
-    if written then written[key] = text end
   end
+else
+  for i = first, last do call('DECRBY', keys[i], texts[i]) end
 end
 
 --== end

@@ -197,6 +197,35 @@ fn what_somebody_else_put_under_a_key_is_an_error_and_stays() {
     }
 }
 
+/// Texts that Lua reads as a number and DECRBY does not: what they say is judged, and written anew.
+#[test]
+fn a_debt_that_cannot_be_added_to_is_written_anew() {
+    let mut server = Server::start(Flavour::Redis7);
+    let (limits, key) = (["10/h", "20/h"].map(limit), Key::new("ana"));
+    let [fine, strange] = limits.each_ref().map(|limit| Subject::new("user", &key, limit));
+    let now = 90_000_000_000_000_u64;
+    let owed = now + 60_000_000;
+    for text in [
+        format!("-0{owed}"),
+        format!("-{owed}.0"),
+        format!("-{owed} "),
+        format!("-{owed:#x}"),
+        format!("-{}e6", owed / 1_000_000),
+    ] {
+        for name in [fine, strange].map(|subject| target(&subject).name) {
+            server.command(&[b"SET", &name, text.as_bytes()]).expect("put there");
+        }
+        for asks in [&[(strange, Ask::ONE)][..], &[(fine, Ask::ONE), (strange, Ask::ONE)]] {
+            server.command(&[b"SET", &target(&strange).name, text.as_bytes()]).expect("put there");
+            let time = Time::Given(Timestamp::from_ticks(now * TICKS));
+            server.run(&take(bids(asks), time)).expect(&text);
+            let state = server.command(&[b"GET", &target(&strange).name]);
+            let added = format!("-{}", owed + 180_000_000);
+            assert_eq!(state, Ok(Value::BulkString(added.into_bytes())), "{text}");
+        }
+    }
+}
+
 #[test]
 fn every_mix_of_algorithms_has_a_script_that_servers_understand() {
     for flavour in Flavour::available() {
