@@ -9,8 +9,7 @@
 //! had. Of the other algorithms only the same ask is certain, or what is told would not be exact.
 
 use std::collections::HashMap;
-use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher as _;
+use std::hash::{BuildHasher as _, BuildHasherDefault, Hasher, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tidegate::algorithm::{Decide as _, LeakyBucket, TokenBucket};
@@ -47,13 +46,34 @@ pub(crate) struct Refusals {
 #[derive(Debug, Default)]
 struct Shard {
     /// By the hash of the name.
-    known: HashMap<u64, Known>,
+    known: ByHash<Known>,
     /// Rises whenever something was forgotten: what was asked before is not remembered any more.
     era: u64,
     /// The last question about each name that is asked for now, by the hash of the name: only its answer is remembered.
-    asked: HashMap<u64, u64>,
+    asked: ByHash<u64>,
     questions: u64,
     swept_at: Timestamp,
+}
+
+/// Values by the hashes of names, which are not hashed once more.
+type ByHash<T> = HashMap<u64, T, BuildHasherDefault<OwnHash>>;
+
+/// The hash of a number that is a hash already.
+#[derive(Debug, Default)]
+struct OwnHash(u64);
+
+impl Hasher for OwnHash {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0 << 8 | u64::from(*byte));
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 #[derive(Debug)]
@@ -191,7 +211,7 @@ impl Refusals {
     }
 
     fn shard(&self, hash: u64) -> MutexGuard<'_, Shard> {
-        self.shards[hash as usize % SHARDS].lock().unwrap_or_else(PoisonError::into_inner)
+        self.shards[(hash >> 32) as usize % SHARDS].lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -7,14 +7,16 @@
 //!   take cy   --'                 '--> reset ana, behind them
 //! ```
 //!
-//! Nothing waits for a call to fill: all that is queued is sent as soon as the thread gets to it, so a lone ask leaves at
-//! once. While the thread writes, more asks are queued, and they leave together. Each ask of a call has its own deadline,
-//! verdict and failure. A request that is no take leaves behind all takes before it.
+//! Nothing waits for a call to fill. A take is queued when its caller polls it, and the thread is woken when the caller is
+//! polled next, which is as soon as its executor gets to it: the takes of one pipeline are queued by then, and those of
+//! other connections that are ready. While the thread writes, more asks are queued, and they leave together. Each ask of a
+//! call has its own deadline, verdict and failure. A request that is no take leaves behind all takes before it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 
 use tokio::runtime::Handle;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
 use crate::callers::{Caller, Callers, ReplySender};
@@ -23,8 +25,6 @@ use crate::fault::Fault;
 use crate::link::Answered;
 use crate::script::{self, AskReply, States, TakeAsk, Time};
 
-/// The most requests that are drained from the queue at once.
-const AT_ONCE: usize = 256;
 /// The most asks in one call: a script stops all other clients of the server while it runs.
 pub(crate) const MOST_ASKS: usize = 32;
 /// The most limits of all asks in one call. An ask with more is a call of its own.
@@ -39,23 +39,102 @@ enum QueuedRequest {
 }
 
 /// The queue of requests to the thread of the connections.
-#[derive(Debug)]
-pub(crate) struct RequestQueue {
-    /// As long as there are callers: each of them waits for its own reply.
-    requests: mpsc::UnboundedSender<QueuedRequest>,
+pub(crate) struct RequestQueue(Arc<Shared>);
+
+/// What the callers and the thread share.
+#[derive(Default)]
+struct Shared {
+    queued: Mutex<Queued>,
+    /// Notified when something is to be sent.
+    is_ready: Notify,
+}
+
+#[derive(Default)]
+struct Queued {
+    /// As many as there are callers: each of them waits for its own reply.
+    requests: Vec<QueuedRequest>,
+    /// The thread has ended.
+    is_closed: bool,
+}
+
+impl Shared {
+    fn queued(&self) -> MutexGuard<'_, Queued> {
+        self.queued.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Queues a request, for the thread to be woken when the guard is dropped. Returns nothing if the thread has ended.
+    fn push(&self, request: QueuedRequest) -> Option<WakeOnDrop<'_>> {
+        let mut queued = self.queued();
+        if queued.is_closed {
+            return None;
+        }
+        queued.requests.push(request);
+        Some(WakeOnDrop(self))
+    }
+}
+
+/// Wakes the thread if it has not drained the queue meanwhile.
+struct WakeOnDrop<'a>(&'a Shared);
+
+impl Drop for WakeOnDrop<'_> {
+    fn drop(&mut self) {
+        if !self.0.queued().requests.is_empty() {
+            self.0.is_ready.notify_one();
+        }
+    }
+}
+
+/// The end of the queue that the thread drains. When it is dropped, nobody waits for a reply any more.
+struct Drain(Arc<Shared>);
+
+impl Drain {
+    /// Waits for requests, and swaps them for an empty list.
+    async fn next(&self, drained: &mut Vec<QueuedRequest>) {
+        while drained.is_empty() {
+            let is_ready = self.0.is_ready.notified();
+            std::mem::swap(&mut self.0.queued().requests, drained);
+            if drained.is_empty() {
+                is_ready.await;
+            }
+        }
+    }
+}
+
+impl Drop for Drain {
+    fn drop(&mut self) {
+        let requests = {
+            let mut queued = self.0.queued();
+            queued.is_closed = true;
+            std::mem::take(&mut queued.requests)
+        };
+        drop(requests);
+    }
+}
+
+/// Pending once, so that the caller is polled again behind all that its executor has ready.
+async fn polled_again() {
+    let mut is_again = false;
+    std::future::poll_fn(|context| {
+        if std::mem::replace(&mut is_again, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 impl RequestQueue {
     pub(crate) fn open(exchange: &Arc<Exchange>, handle: &Handle) -> RequestQueue {
-        let (requests, queued) = mpsc::unbounded_channel();
-        handle.spawn(send_queued(exchange.clone(), queued));
-        RequestQueue { requests }
+        let shared = Arc::<Shared>::default();
+        handle.spawn(send_queued(exchange.clone(), Drain(shared.clone())));
+        RequestQueue(shared)
     }
 
     /// Returns the reply; `None` if the thread has ended.
     pub(crate) async fn ask(&self, question: Question, due: Instant) -> Option<Result<Answered, Fault>> {
         let (reply, replied) = oneshot::channel();
-        self.requests.send(QueuedRequest::Other { question, due, reply }).ok()?;
+        drop(self.0.push(QueuedRequest::Other { question, due, reply })?);
         replied.await.ok()
     }
 
@@ -67,15 +146,19 @@ impl RequestQueue {
         due: Instant,
     ) -> Option<Result<AskReply, Fault>> {
         let (reply, replied) = oneshot::channel();
-        self.requests.send(QueuedRequest::Take { ask, time, due, reply }).ok()?;
+        // A caller that is dropped before it is polled again wakes the thread, too.
+        let queued = self.0.push(QueuedRequest::Take { ask, time, due, reply })?;
+        polled_again().await;
+        drop(queued);
         replied.await.ok()
     }
 }
 
 /// Begins all that is queued, before any of it is written.
-async fn send_queued(exchange: Arc<Exchange>, mut queued: mpsc::UnboundedReceiver<QueuedRequest>) {
-    let mut drained = Vec::with_capacity(AT_ONCE);
-    while queued.recv_many(&mut drained, AT_ONCE).await > 0 {
+async fn send_queued(exchange: Arc<Exchange>, queue: Drain) {
+    let mut drained = Vec::new();
+    loop {
+        queue.next(&mut drained).await;
         let (now, mut open) = (Instant::now(), OpenBatches::default());
         for request in drained.drain(..) {
             match request {

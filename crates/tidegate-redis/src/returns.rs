@@ -207,7 +207,7 @@ pub(crate) struct Unclaimed<'a> {
 
 impl<'a> Unclaimed<'a> {
     pub(crate) fn of(inner: &'a Inner, bids: &[Bid]) -> Unclaimed<'a> {
-        let place = |bid: &Bid| Some((bid.target.clone(), bid.permit()?));
+        let place = |bid: &Bid| bid.permit().map(|permit| (bid.target.clone(), permit));
         Unclaimed { inner, places: bids.iter().filter_map(place).collect() }
     }
 

@@ -38,11 +38,12 @@ impl Taken {
         decision: &Decision,
     ) -> Taken {
         let clear_at = limit.clear_at(state);
-        let at = match (limit.algorithm(), &*state.words()) {
-            (Algorithm::SlidingLog, [.., newest, _]) => Timestamp::from_ticks(*newest),
-            (Algorithm::SlidingWindow, [newest, width, ..]) => {
-                Timestamp::from_ticks(newest.saturating_mul(*width))
-            }
+        let at = match limit.algorithm() {
+            Algorithm::SlidingLog | Algorithm::SlidingWindow => match (limit.algorithm(), &*state.words()) {
+                (Algorithm::SlidingLog, [.., newest, _]) => Timestamp::from_ticks(*newest),
+                (_, [newest, width, ..]) => Timestamp::from_ticks(newest.saturating_mul(*width)),
+                _ => now,
+            },
             _ => now,
         };
         let paid = match limit.algorithm() {

@@ -25,6 +25,9 @@ const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxy
 /// The letter of the algorithm, and those of the digest.
 pub(super) const LIMIT_LETTERS: usize = 12;
 
+/// A name of up to so many bytes is put together without an allocation of its own.
+const SHORT_NAME: usize = 128;
+
 /// The name of a state, or of another key in the server.
 pub(crate) type StateName = Arc<[u8]>;
 
@@ -53,14 +56,14 @@ impl LimitName {
     /// The name of a key's state under this limit.
     pub(crate) fn state(&self, prefix: &[u8], key: &Key) -> StateName {
         let key = key.as_bytes();
-        let mut name = Vec::with_capacity(prefix.len() + 7 + self.0.len() + key.len());
-        name.extend_from_slice(prefix);
-        name.push(b'{');
-        name.extend_from_slice(&tag(key));
-        name.push(b'}');
-        name.extend_from_slice(&self.0);
-        name.extend_from_slice(key);
-        name.into()
+        let parts = [prefix, b"{", &tag(key), b"}", &*self.0, key];
+        let (mut name, mut length) = ([0; SHORT_NAME], 0);
+        for part in parts {
+            let Some(place) = name.get_mut(length..length + part.len()) else { return parts.concat().into() };
+            place.copy_from_slice(part);
+            length += part.len();
+        }
+        name[..length].into()
     }
 }
 

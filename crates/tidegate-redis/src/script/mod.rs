@@ -27,7 +27,7 @@ pub(crate) use change::{Taken, adjust, give_back, refund, release, renew, reset}
 pub(crate) use key::{LimitName, StateName, mark_name, slot, table_name};
 pub(crate) use limits::{Unsupported, held, longest_use, supports};
 pub(crate) use reply::{
-    AskReply, Decided, TakeReply, read_adjust, read_peek, read_take, read_takes, read_whether,
+    AskReply, Decided, DecidedBid, TakeReply, read_adjust, read_peek, read_take, read_takes, read_whether,
 };
 pub(crate) use states::{read_states, states};
 pub(crate) use table::{

@@ -1,7 +1,7 @@
 //! Reading what a server answers, and deciding about it.
 
 use redis::{ServerError, Value};
-use tidegate::{Adjusted, Algorithm, Decision, State, Timestamp};
+use tidegate::{Adjusted, Algorithm, Decision, PermitId, State, Timestamp};
 
 use super::bid::Bid;
 use super::change::{Taken, permit_of};
@@ -51,13 +51,29 @@ pub(crate) enum TakeReply {
 #[derive(Debug)]
 pub(crate) struct Decided {
     pub(crate) now: Timestamp,
-    pub(crate) decisions: Vec<Decision>,
-    /// If it was spent, what each take is given back with.
-    pub(crate) taken: Vec<Option<Taken>>,
-    /// The states before.
-    pub(crate) states: Vec<State>,
-    /// For each bid, whether it was decided by what its key begins with, as it had no live state.
-    pub(crate) is_begun: Vec<bool>,
+    pub(crate) bids: Vec<DecidedBid>,
+}
+
+/// The decision about one bid.
+#[derive(Debug)]
+pub(crate) struct DecidedBid {
+    pub(crate) decision: Decision,
+    /// If it was spent, what the take is given back with.
+    pub(crate) taken: Option<Taken>,
+    /// The state before.
+    pub(crate) state: State,
+    /// It was decided by what its key begins with, as it had no live state.
+    pub(crate) is_begun: bool,
+    /// The permit that the server has named.
+    permit: Option<PermitId>,
+}
+
+impl DecidedBid {
+    /// A bid that was looked at, and spent nothing.
+    pub(crate) fn seen(bid: &Bid, state: State, now: Timestamp) -> DecidedBid {
+        let decision = bid.target.limit.peek(&state, now, bid.ask);
+        DecidedBid { decision, taken: None, state, is_begun: false, permit: None }
+    }
 }
 
 /// Splits the reply to [`take`](super::take) by its asks, which have so many bids each.
@@ -152,59 +168,55 @@ impl AskReply {
         Ok(Ok(AskReply { now, spent, states }))
     }
 
-    fn seen_states(&self, bids: &[Bid]) -> Result<Vec<SeenState>, Unreadable> {
+    /// Each bid with its state.
+    fn seen_states<'r>(
+        &'r self,
+        bids: &'r [Bid],
+    ) -> Result<impl Iterator<Item = Result<(&'r Bid, SeenState), Unreadable>>, Unreadable> {
         if self.states.len() != bids.len() {
             return Err(Unreadable::new("no state", &self.states));
         }
-        let each = bids.iter().zip(&self.states);
-        let seen = each.map(|(bid, state)| {
+        Ok(bids.iter().zip(&self.states).map(|(bid, state)| {
             let seen = read_state(state, bid.target.limit.algorithm());
-            seen.ok_or_else(|| Unreadable::new("no state", state))
-        });
-        seen.collect()
+            Ok((bid, seen.ok_or_else(|| Unreadable::new("no state", state))?))
+        }))
     }
 }
 
 /// Reads the outcome of one ask.
 pub(crate) fn read_take(reply: &AskReply, bids: &[Bid]) -> Result<TakeReply, Unreadable> {
-    let (now, mut seen_states) = (reply.now, reply.seen_states(bids)?);
-    let is_begun: Vec<_> =
-        bids.iter().zip(&seen_states).map(|(bid, seen)| bid.begin.is_some() && seen.is_missing).collect();
-    if reply.spent == Spent::Unknown {
-        return Ok(TakeReply::Unknown { now, is_live: is_begun.iter().map(|is_begun| !is_begun).collect() });
+    let now = reply.now;
+    let mut decided = Vec::with_capacity(bids.len());
+    for seen in reply.seen_states(bids)? {
+        let (bid, SeenState { mut state, is_missing, permit }) = seen?;
+        if let Some(begin) = bid.begin.as_ref().filter(|_| is_missing) {
+            state = begin.state.clone();
+        }
+        let is_begun = bid.begin.is_some() && is_missing;
+        decided.push(DecidedBid { is_begun, permit, ..DecidedBid::seen(bid, state, now) });
     }
-    for (bid, seen) in bids.iter().zip(&mut seen_states).filter(|(_, seen)| seen.is_missing) {
-        seen.state = bid.begin.as_ref().map(|begin| begin.state.clone()).unwrap_or_default();
-    }
-    let passes =
-        |(bid, seen): (&Bid, &SeenState)| bid.target.limit.peek(&seen.state, now, bid.ask).is_allowed();
     let is_spent = match reply.spent {
         Spent::All => true,
-        Spent::None | Spent::Unknown => false,
-        Spent::Untold => bids.iter().zip(&seen_states).all(passes),
-    };
-    let empty = |count| (Vec::with_capacity(count), Vec::with_capacity(count));
-    let (mut decisions, mut taken) = empty(bids.len());
-    for (bid, seen) in bids.iter().zip(&seen_states) {
-        if is_spent {
-            let (decision, take) = spent(bid, seen, now)?;
-            decisions.push(decision);
-            taken.push(Some(take));
-        } else {
-            decisions.push(bid.target.limit.peek(&seen.state, now, bid.ask));
-            taken.push(None);
+        Spent::None => false,
+        Spent::Untold => decided.iter().all(|bid| bid.decision.is_allowed()),
+        Spent::Unknown => {
+            let is_live = decided.iter().map(|bid| !bid.is_begun).collect();
+            return Ok(TakeReply::Unknown { now, is_live });
         }
+    };
+    if is_spent {
+        for (bid, decided) in bids.iter().zip(&mut decided) {
+            let (decision, taken) = spent(bid, decided, now)?;
+            (decided.decision, decided.taken) = (decision, Some(taken));
+        }
+    } else if decided.iter().all(|bid| bid.decision.is_allowed()) {
+        return Err(Unreadable::new("that it has refused what the library allows", &decided));
     }
-    let states = seen_states.into_iter().map(|seen| seen.state).collect();
-    let decided = Decided { now, decisions, taken, states, is_begun };
-    if !is_spent && decided.decisions.iter().all(Decision::is_allowed) {
-        return Err(Unreadable::new("that it has refused what the library allows", &decided.decisions));
-    }
-    Ok(TakeReply::Decided(decided))
+    Ok(TakeReply::Decided(Decided { now, bids: decided }))
 }
 
 /// The decision about a bid that was spent on, and what it is given back with.
-fn spent(bid: &Bid, seen: &SeenState, now: Timestamp) -> Result<(Decision, Taken), Unreadable> {
+fn spent(bid: &Bid, seen: &DecidedBid, now: Timestamp) -> Result<(Decision, Taken), Unreadable> {
     let (limit, mut state) = (&bid.target.limit, seen.state.clone());
     let mut decision = limit.decide(&mut state, now, bid.ask);
     if !decision.is_allowed() {
@@ -221,8 +233,8 @@ fn spent(bid: &Bid, seen: &SeenState, now: Timestamp) -> Result<(Decision, Taken
 pub(crate) fn read_peek(reply: Value, bids: &[Bid]) -> Result<(Timestamp, Vec<State>), Unreadable> {
     let seen = read_takes(reply, std::iter::once(bids.len()))?.pop();
     let Some(Ok(seen)) = seen else { return Err(Unreadable::new("no state", &seen)) };
-    let states = seen.seen_states(bids)?.into_iter().map(|seen| seen.state).collect();
-    Ok((seen.now, states))
+    let states: Result<_, Unreadable> = seen.seen_states(bids)?.map(|seen| Ok(seen?.1.state)).collect();
+    Ok((seen.now, states?))
 }
 
 /// Reads the answer to [`adjust`](super::adjust) and [`give_back`](super::give_back); `None` if nothing was done, as a
@@ -249,7 +261,7 @@ pub(crate) fn read_whether(reply: Value) -> Result<bool, Unreadable> {
 struct SeenState {
     state: State,
     is_missing: bool,
-    permit: Option<tidegate::PermitId>,
+    permit: Option<PermitId>,
 }
 
 /// The time in the two parts with which a script tells it.

@@ -46,7 +46,9 @@ pub(super) fn decided_ask(
     asks: &[(Subject<'_>, Ask)],
 ) -> Result<(Vec<Decision>, Vec<Option<Taken>>), Unreadable> {
     match read_take(reply, &bids(asks))? {
-        TakeReply::Decided(decided) => Ok((decided.decisions, decided.taken)),
+        TakeReply::Decided(decided) => {
+            Ok(decided.bids.into_iter().map(|bid| (bid.decision, bid.taken)).unzip())
+        }
         TakeReply::Unknown { .. } => panic!("nothing has to be known"),
     }
 }

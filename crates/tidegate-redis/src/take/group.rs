@@ -10,11 +10,11 @@ use tokio::time::Instant;
 
 use super::request::Request;
 use super::twins::Twins;
-use super::{Group, Outcome};
+use super::{Outcome, TakenBid};
 use crate::fault::Fault;
 use crate::limits::{StatesBefore, StoredLimit};
 use crate::refusals::Lasting;
-use crate::script::{self, Begin, Bid, Decided, TakeAsk, TakeReply};
+use crate::script::{self, Begin, Bid, Decided, DecidedBid, TakeAsk, TakeReply};
 use crate::store::{Inner, read};
 
 /// How often a take is asked with what keys begin with. Each time a state has become clear meanwhile.
@@ -93,7 +93,7 @@ impl<'r> Asked<'r> {
         if places.is_empty() {
             return Ok(());
         }
-        let asked = |place: &usize| (self.limit(*place), self.request.keys[self.group[*place]]);
+        let asked = |place: &usize| (self.limit(*place), self.request.key(self.group[*place]));
         let asked: Vec<_> = places.iter().map(asked).collect();
         for (place, states) in places.iter().zip(inner.states_before(&asked, self.due).await?.1) {
             self.before[*place] = Some(states);
@@ -126,56 +126,53 @@ impl<'r> Asked<'r> {
         figures: Figures,
     ) -> Result<bool, StoreError> {
         let now = decided.now;
-        for place in (0..self.bids.len()).filter(|place| decided.is_begun[*place]) {
+        for (place, bid) in decided.bids.iter_mut().enumerate().filter(|(_, bid)| bid.is_begun) {
             match self.limit(place).peek_begun(&self.before(place), now, self.bids[place].ask) {
-                Some(decision) => decided.decisions[place] = decision,
-                None if decided.states[place] == tidegate::State::default() => {}
+                Some(decision) => bid.decision = decision,
+                None if bid.state == tidegate::State::default() => {}
                 None => {
                     self.begin(place, now);
                     return Ok(false);
                 }
             }
         }
-        let follows: Vec<_> = (0..self.bids.len())
-            .map(|place| {
-                let (state, decision) = (&decided.states[place], &decided.decisions[place]);
-                let limit = self.limit(place);
-                let is_wrong =
-                    figures == Figures::All || limit.denied_until_clear(state, decision, now).is_some();
-                !decided.is_begun[place] && is_wrong && limit.may_be_followed(state)
-            })
-            .collect();
+        let follows = |(place, bid): (usize, &DecidedBid)| {
+            let limit = self.limit(place);
+            let is_wrong =
+                figures == Figures::All || limit.denied_until_clear(&bid.state, &bid.decision, now).is_some();
+            !bid.is_begun && is_wrong && limit.may_be_followed(&bid.state)
+        };
+        let follows: Vec<_> = decided.bids.iter().enumerate().map(follows).collect();
         self.read_before(inner, |place| follows[place]).await?;
-        for place in (0..self.bids.len()).filter(|place| follows[*place]) {
-            let (state, decision) = (&decided.states[place], decided.decisions[place]);
-            let own = OwnDecision { state, decision, now, ask: self.bids[place].ask };
-            decided.decisions[place] = self.limit(place).report(&self.before(place), own);
+        for (place, bid) in decided.bids.iter_mut().enumerate().filter(|(place, _)| follows[*place]) {
+            let (state, ask) = (&bid.state, self.bids[place].ask);
+            let own = OwnDecision { state, decision: bid.decision, now, ask };
+            bid.decision = self.limit(place).report(&self.before(place), own);
         }
         Ok(true)
     }
 
-    /// How far a refusal of each bid can be remembered.
-    fn lasting(&self, decided: &Decided) -> Vec<Lasting> {
-        let lasting = |place: usize| match () {
+    /// How far a refusal of a bid can be remembered.
+    fn lasting(&self, place: usize, is_begun: bool) -> Lasting {
+        match () {
             () if self.has_twins => Lasting::Never,
             // Another ask may be denied for as long as the state lasts, and then by counts of the limits before.
-            () if decided.is_begun[place] || self.limit(place).carries() => Lasting::SameAsk,
+            () if is_begun || self.limit(place).carries() => Lasting::SameAsk,
             () => Lasting::AnyAsk,
-        };
-        (0..self.bids.len()).map(lasting).collect()
+        }
     }
 }
 
 impl Inner {
     /// Takes all of a group, or none.
-    pub(super) async fn take_group(
+    pub(super) async fn take_group<'g>(
         &self,
-        group: Group,
+        group: &'g [usize],
         request: &Request<'_>,
         is_tracked: bool,
         due: Instant,
-    ) -> Result<Outcome, StoreError> {
-        let mut asked = Asked::new(&group, request, due);
+    ) -> Result<Outcome<'g>, StoreError> {
+        let mut asked = Asked::new(group, request, due);
         let may_go_back = is_tracked || group.len() < request.bids.len();
         let carrying = asked.bids.iter().filter(|bid| bid.begin.is_some());
         let turn = self.turns.enter(carrying.map(|bid| &*bid.target.name));
@@ -195,18 +192,21 @@ impl Inner {
             let now = decided.now;
             asked.saw(now);
             self.server_time.saw(now);
-            let is_spent = decided.taken.iter().all(Option::is_some);
+            let is_spent = decided.bids.iter().all(|bid| bid.taken.is_some());
             if !is_spent && !Box::pin(asked.correct(self, &mut decided, Figures::Waits)).await? {
                 continue;
             }
             if asked.has_twins {
                 Box::pin(self.report_twins(&asked, &mut decided, is_spent)).await?;
             }
-            let taken = asked.limits().zip(&decided.taken);
-            let taken = taken.filter_map(|(limit, taken)| Some((limit, taken.as_ref()?)));
+            let taken = asked.limits().zip(&decided.bids);
+            let taken = taken.filter_map(|(limit, bid)| Some((limit, bid.taken.as_ref()?)));
             self.note_taken(taken, now, due).await;
-            let lasting = asked.lasting(&decided);
-            return Ok(Outcome { group, decisions: decided.decisions, taken: decided.taken, lasting, seat });
+            let bids = decided.bids.into_iter().enumerate().map(|(place, bid)| {
+                let lasting = asked.lasting(place, bid.is_begun);
+                TakenBid { decision: bid.decision, taken: bid.taken, lasting }
+            });
+            return Ok(Outcome { group, bids: bids.collect(), seat });
         }
         Err(Fault::Busy.into())
     }
@@ -224,7 +224,10 @@ impl Inner {
                 continue;
             }
             let permits = match twins.permits(bids) {
-                Some(all) => Some(self.look_at_bids(std::slice::from_ref(&all), asked.due).await?.1[0]),
+                Some(all) => {
+                    let seen = self.look_at_bids(std::slice::from_ref(&all), asked.due).await?;
+                    seen.bids.first().map(|bid| bid.decision)
+                }
                 None => None,
             };
             twins.report_denied(bids, decided, permits);
@@ -240,31 +243,27 @@ impl Inner {
         due: Instant,
     ) -> Result<Vec<Decision>, StoreError> {
         let mut asked = Asked::new(group, request, due);
-        let (mut decided, decisions) = self.look_at_bids(&asked.bids, due).await?;
-        decided.decisions = decisions;
+        let mut decided = self.look_at_bids(&asked.bids, due).await?;
         asked.saw(decided.now);
         let is_live: Vec<_> = (0..asked.bids.len()).map(|place| asked.is_live(place, &decided)).collect();
-        if is_live.iter().all(|is_live| *is_live) && asked.limits().all(|limit| !limit.carries()) {
-            return Ok(decided.decisions);
+        let is_all = is_live.iter().all(|is_live| *is_live) && asked.limits().all(|limit| !limit.carries());
+        if !is_all {
+            asked.learn(self, &is_live, decided.now).await?;
+            for (bid, _) in decided.bids.iter_mut().zip(&is_live).filter(|(_, is_live)| !**is_live) {
+                (bid.is_begun, bid.state) = (true, tidegate::State::default());
+            }
+            asked.correct(self, &mut decided, Figures::All).await?;
         }
-        asked.learn(self, &is_live, decided.now).await?;
-        for place in (0..asked.bids.len()).filter(|place| !is_live[*place]) {
-            decided.is_begun[place] = true;
-            decided.states[place] = tidegate::State::default();
-        }
-        asked.correct(self, &mut decided, Figures::All).await?;
-        Ok(decided.decisions)
+        Ok(decided.bids.into_iter().map(|bid| bid.decision).collect())
     }
 
     /// Looks at states as they are.
-    async fn look_at_bids(&self, bids: &[Bid], due: Instant) -> Result<(Decided, Vec<Decision>), StoreError> {
+    async fn look_at_bids(&self, bids: &[Bid], due: Instant) -> Result<Decided, StoreError> {
         let answer = self.run(script::peek(bids, self.time()), due).await?;
         let (now, states) = read(script::read_peek(answer, bids))?;
         self.server_time.saw(now);
-        let each = bids.iter().zip(&states);
-        let decisions = each.map(|(bid, state)| bid.target.limit.peek(state, now, bid.ask)).collect();
-        let (taken, is_begun) = (vec![None; bids.len()], vec![false; bids.len()]);
-        Ok((Decided { now, decisions: Vec::new(), taken, states, is_begun }, decisions))
+        let each = bids.iter().zip(states).map(|(bid, state)| DecidedBid::seen(bid, state, now));
+        Ok(Decided { now, bids: each.collect() })
     }
 }
 
@@ -272,6 +271,6 @@ impl Asked<'_> {
     /// Returns false if a key has no live state and counts of the limits before matter.
     fn is_live(&self, place: usize, decided: &Decided) -> bool {
         let limit = self.limit(place);
-        !limit.matters_at(decided.now) || limit.limit().clear_at(&decided.states[place]) > decided.now
+        !limit.matters_at(decided.now) || limit.limit().clear_at(&decided.bids[place].state) > decided.now
     }
 }

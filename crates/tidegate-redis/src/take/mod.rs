@@ -29,15 +29,31 @@ pub(crate) const MOST_TOGETHER: usize = 4096;
 /// Asks of one slot that one script decides, by their places among all.
 type Group = Vec<usize>;
 
-/// What became of a group, and what each of its takes has to be given back with.
-struct Outcome {
-    group: Group,
-    decisions: Vec<Decision>,
-    taken: Vec<Option<Taken>>,
-    /// How far each refusal can be remembered.
-    lasting: Vec<Lasting>,
+/// The places of a group that is the whole request.
+static ALL_PLACES: [usize; MOST_IN_SCRIPT] = {
+    let (mut places, mut place) = ([0; MOST_IN_SCRIPT], 0);
+    while place < MOST_IN_SCRIPT {
+        places[place] = place;
+        place += 1;
+    }
+    places
+};
+
+/// What became of a group.
+struct Outcome<'g> {
+    group: &'g [usize],
+    bids: Vec<TakenBid>,
     /// The memory that it was taken from.
     seat: Option<Seat>,
+}
+
+/// What became of one bid of a group.
+struct TakenBid {
+    decision: Decision,
+    /// If it was spent, what the take has to be given back with.
+    taken: Option<Taken>,
+    /// How far a refusal can be remembered.
+    lasting: Lasting,
 }
 
 impl Inner {
@@ -66,7 +82,8 @@ impl Inner {
         Answer::later(async move {
             let reported = self.take_there(&request, is_tracked).await?;
             self.remember(&request, &reported, &eras);
-            let decisions: Decisions = request.spread(reported.decisions).into();
+            let decisions = reported.bids.into_iter().map(|(decision, _)| decision).collect();
+            let decisions: Decisions = request.spread(decisions).into();
             if !is_tracked {
                 return Ok(decisions);
             }
@@ -144,8 +161,7 @@ impl Inner {
 
     fn remember(&self, request: &Request<'_>, reported: &Reported, eras: &[Era]) {
         let Some(refusals) = &self.refusals else { return };
-        let each = request.bids.iter().zip(&reported.decisions).zip(&reported.lasting).zip(eras);
-        for (((bid, decision), lasting), era) in each {
+        for ((bid, (decision, lasting)), era) in request.bids.iter().zip(&reported.bids).zip(eras) {
             refusals.note(&bid.target.name, (&bid.target.limit, bid.ask), (decision, *era), *lasting);
         }
     }
@@ -154,23 +170,23 @@ impl Inner {
     async fn take_there(&self, request: &Request<'_>, is_tracked: bool) -> Result<Reported, StoreError> {
         let due = self.due()?;
         self.make_all_ready(&request.limits, due).await?;
-        let groups = if request.bids.len() == 1 { Vec::new() } else { self.groups(&request.bids) };
+        let bids = request.bids.len();
+        let is_one_group = bids == 1 || bids <= MOST_IN_SCRIPT && !self.has_slots();
+        let groups = if is_one_group { Vec::new() } else { self.groups(&request.bids) };
         let mut unclaimed = Unclaimed::of(self, &request.bids);
         let reported = match &*groups {
             [] | [_] => {
-                let group = (0..request.bids.len()).collect();
-                let outcome = self.take_group(group, request, is_tracked, due).await;
+                let outcome = self.take_group(&ALL_PLACES[..bids], request, is_tracked, due).await;
                 // Of one script nothing was done then. Others of several may have been, and not given back.
                 if outcome.as_ref().is_err_and(StoreError::is_retryable) {
                     unclaimed.claim();
                 }
                 let outcome = outcome?;
                 let proofs = if is_tracked { proofs(std::slice::from_ref(&outcome)) } else { Vec::new() };
-                Reported { decisions: outcome.decisions, lasting: outcome.lasting, proofs }
+                let bids = outcome.bids.into_iter().map(|bid| (bid.decision, bid.lasting)).collect();
+                Reported { bids, proofs }
             }
-            groups if request.bids.len() <= MOST_IN_SCRIPT => {
-                Box::pin(self.take_at_once(groups, request, due)).await?
-            }
+            groups if bids <= MOST_IN_SCRIPT => Box::pin(self.take_at_once(groups, request, due)).await?,
             groups => Box::pin(self.take_in_turn(groups, request)).await?,
         };
         unclaimed.claim();
@@ -189,8 +205,7 @@ impl Inner {
 
 /// What is decided about each bid, and what its take can be given back with.
 struct Reported {
-    decisions: Vec<Decision>,
-    lasting: Vec<Lasting>,
+    bids: Vec<(Decision, Lasting)>,
     proofs: Vec<Option<TakeProof>>,
 }
 
@@ -202,16 +217,16 @@ struct TakeProof {
 }
 
 /// The proof of each take, in the order of the bids.
-fn proofs(outcomes: &[Outcome]) -> Vec<Option<TakeProof>> {
+fn proofs(outcomes: &[Outcome<'_>]) -> Vec<Option<TakeProof>> {
     let each = outcomes.iter().flat_map(|outcome| {
-        let proof = |taken: &Option<Taken>| Some(TakeProof { taken: (*taken)?, seat: outcome.seat });
-        outcome.group.iter().copied().zip(outcome.taken.iter().map(proof))
+        let proof = |bid: &TakenBid| Some(TakeProof { taken: bid.taken?, seat: outcome.seat });
+        outcome.group.iter().copied().zip(outcome.bids.iter().map(proof))
     });
     each.collect::<std::collections::BTreeMap<_, _>>().into_values().collect()
 }
 
-impl Outcome {
+impl Outcome<'_> {
     fn is_allowed(&self) -> bool {
-        self.decisions.iter().all(Decision::is_allowed)
+        self.bids.iter().all(|bid| bid.decision.is_allowed())
     }
 }

@@ -20,7 +20,7 @@ const FEW: usize = 8;
 pub(super) struct Request<'a> {
     pub(super) bids: Arc<[Bid]>,
     pub(super) limits: Vec<Arc<StoredLimit>>,
-    pub(super) keys: Vec<&'a Key>,
+    asks: &'a [(Subject<'a>, Ask)],
     /// For each ask, the place of its bid and its cost, where asks for one state were united.
     united: Option<Vec<(usize, Cost)>>,
     /// A state is asked for more than once, and its asks stay apart.
@@ -28,21 +28,16 @@ pub(super) struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    pub(super) fn new(inner: &Inner, asks: &[(Subject<'a>, Ask)]) -> Result<Request<'a>, Unsupported> {
-        let mut bids = Vec::with_capacity(asks.len());
+    pub(super) fn new(inner: &Inner, asks: &'a [(Subject<'a>, Ask)]) -> Result<Request<'a>, Unsupported> {
         let mut limits = Vec::with_capacity(asks.len());
-        for (subject, ask) in asks {
-            let limit = inner.stored(subject)?;
-            bids.push(Bid::new(limit.target(inner.prefix(), subject.key()), *ask));
-            limits.push(limit);
+        for (subject, _) in asks {
+            limits.push(inner.stored(subject)?);
         }
-        let mut request = Request {
-            bids: bids.into(),
-            limits,
-            keys: asks.iter().map(|(subject, _)| subject.key()).collect(),
-            united: None,
-            has_twins: false,
+        let bid = |((subject, ask), limit): (&(Subject<'a>, Ask), &Arc<StoredLimit>)| {
+            Bid::new(limit.target(inner.prefix(), subject.key()), *ask)
         };
+        let bids = asks.iter().zip(&limits).map(bid).collect();
+        let mut request = Request { bids, limits, asks, united: None, has_twins: false };
         let first = if asks.len() > 1 { firsts(&request.bids) } else { Vec::new() };
         if first.iter().enumerate().any(|(place, first)| place != *first) {
             request.unite(&first);
@@ -58,7 +53,6 @@ impl<'a> Request<'a> {
             if is_first || !is_one_ask(bid.target.limit.algorithm()) {
                 self.has_twins |= !is_first;
                 self.limits.swap(bids.len(), place);
-                self.keys.swap(bids.len(), place);
                 places.push(bids.len());
                 bids.push(bid.clone());
             } else {
@@ -68,9 +62,15 @@ impl<'a> Request<'a> {
             }
         }
         self.limits.truncate(bids.len());
-        self.keys.truncate(bids.len());
         self.united = Some(places.into_iter().zip(self.bids.iter().map(|bid| bid.ask.cost)).collect());
         self.bids = bids.into();
+    }
+
+    /// The key of a bid.
+    pub(super) fn key(&self, place: usize) -> &'a Key {
+        let is_of_bid = |(of, _): &(usize, Cost)| *of == place;
+        let first = self.united.as_ref().and_then(|asks| asks.iter().position(is_of_bid));
+        self.asks[first.unwrap_or(place)].0.key()
     }
 
     /// The decision about each ask.

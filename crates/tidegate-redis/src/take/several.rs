@@ -7,7 +7,7 @@ use tidegate_support::join_all;
 use tokio::time::Instant;
 
 use super::request::Request;
-use super::{Group, MOST_IN_SCRIPT, Outcome, Reported, proofs};
+use super::{Group, MOST_IN_SCRIPT, Outcome, Reported, TakenBid, proofs};
 use crate::refusals::Lasting;
 use crate::script::{self, Bid, Taken, Target};
 use crate::store::Inner;
@@ -30,7 +30,7 @@ impl Inner {
         request: &Request<'_>,
         due: Instant,
     ) -> Result<Reported, StoreError> {
-        let taking = groups.iter().map(|group| Box::pin(self.take_group(group.clone(), request, true, due)));
+        let taking = groups.iter().map(|group| Box::pin(self.take_group(group, request, true, due)));
         let mut outcomes = Vec::with_capacity(groups.len());
         let mut failed: Option<StoreError> = None;
         for outcome in join_all(taking).await {
@@ -49,8 +49,8 @@ impl Inner {
             Some(error) => Err(error),
             None => {
                 let proofs = if is_given_back { Vec::new() } else { proofs(&outcomes) };
-                let (decisions, lasting) = reported(outcomes, Vec::new(), &request.bids, is_given_back);
-                Ok(Reported { decisions, lasting, proofs })
+                let bids = reported(outcomes, Vec::new(), &request.bids, is_given_back);
+                Ok(Reported { bids, proofs })
             }
         }
     }
@@ -75,7 +75,7 @@ impl Inner {
         let mut outcomes = Vec::new();
         let mut failed = None;
         for group in if is_denied { &*denying } else { groups } {
-            match self.take_group(group.clone(), request, true, self.due()?).await {
+            match self.take_group(group, request, true, self.due()?).await {
                 Ok(outcome) => outcomes.push(outcome),
                 // What was seen stands.
                 Err(_) if is_denied => {}
@@ -94,23 +94,23 @@ impl Inner {
             Some(error) => Err(error),
             None => {
                 let proofs = if is_given_back { Vec::new() } else { proofs(&outcomes) };
-                let (decisions, lasting) = reported(outcomes, seen, &request.bids, is_given_back);
-                Ok(Reported { decisions, lasting, proofs })
+                let bids = reported(outcomes, seen, &request.bids, is_given_back);
+                Ok(Reported { bids, proofs })
             }
         }
     }
 
     /// Gives back what was taken, as far as the server that took it is still there.
-    async fn give_back_all(&self, outcomes: &[Outcome], request: &Request<'_>) {
+    async fn give_back_all(&self, outcomes: &[Outcome<'_>], request: &Request<'_>) {
         // Another server, or the same one after a restart or a flush, may not remember the take, and would forgive that
         // of another.
-        let is_there = |outcome: &Outcome| {
+        let is_there = |outcome: &Outcome<'_>| {
             let first = outcome.group.first().map(|place| &request.bids[*place].target.name);
             outcome.seat.is_some() && first.and_then(|name| self.seat_of(name)) == outcome.seat
         };
         let spent = outcomes.iter().filter(|outcome| outcome.is_allowed() && is_there(outcome));
-        let takes = spent.flat_map(|outcome| outcome.group.iter().zip(&outcome.taken));
-        let takes: Vec<_> = takes.filter_map(|(place, taken)| Some((*place, taken.as_ref()?))).collect();
+        let takes = spent.flat_map(|outcome| outcome.group.iter().zip(&outcome.bids));
+        let takes: Vec<_> = takes.filter_map(|(place, bid)| Some((*place, bid.taken.as_ref()?))).collect();
         // What cannot be given back stays spent: a key gets too little then, never too much.
         for some in takes.chunks(MOST_IN_SCRIPT) {
             let back = some
@@ -133,17 +133,16 @@ impl Inner {
 /// What is decided about each: as it was taken, else as it was seen. What was given back is reported without what it
 /// took.
 fn reported(
-    outcomes: Vec<Outcome>,
+    outcomes: Vec<Outcome<'_>>,
     seen: Vec<(usize, Decision)>,
     bids: &[Bid],
     is_given_back: bool,
-) -> (Vec<Decision>, Vec<Lasting>) {
+) -> Vec<(Decision, Lasting)> {
     let seen = seen.into_iter().map(|(place, decision)| (place, (decision, Lasting::SameAsk)));
     let mut placed: BTreeMap<usize, _> = seen.collect();
     for outcome in outcomes {
         let is_allowed = outcome.is_allowed();
-        let decisions = outcome.decisions.into_iter().zip(outcome.lasting);
-        for (place, (decision, lasting)) in outcome.group.into_iter().zip(decisions) {
+        for (place, TakenBid { decision, lasting, .. }) in outcome.group.iter().copied().zip(outcome.bids) {
             // A group that passes after all was seen to deny, and that is what stands.
             if is_given_back && is_allowed && placed.contains_key(&place) {
                 continue;
@@ -157,7 +156,7 @@ fn reported(
             placed.insert(place, (decision, lasting));
         }
     }
-    placed.into_values().unzip()
+    placed.into_values().collect()
 }
 
 /// A decision to let pass, without what it took.

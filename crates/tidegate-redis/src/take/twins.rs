@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use tidegate::{Algorithm, Ask, Cost, Decision, Limit, State, Ticks, Timestamp, Verdict};
 
-use crate::script::{Bid, Decided, span};
+use crate::script::{Bid, Decided, DecidedBid, span};
 
 /// The asks for one state, by their places.
 #[derive(Debug)]
@@ -41,22 +41,22 @@ impl Twins {
     /// All report what the last of them has left, and its delay, which is the longest; each has a permit of its own.
     pub(super) fn report_allowed(&self, bids: &[Bid], decided: &mut Decided) {
         if self.limit(bids).algorithm() != Algorithm::Concurrency {
-            if let Some(last) = self.places.last().map(|last| decided.decisions[*last]) {
-                self.places.iter().for_each(|place| decided.decisions[*place] = last);
+            if let Some(last) = self.places.last().map(|last| decided.bids[*last].decision) {
+                self.places.iter().for_each(|place| decided.bids[*place].decision = last);
             }
         }
     }
 
     /// All report the wait after which the whole sequence passes.
     pub(super) fn report_denied(&self, bids: &[Bid], decided: &mut Decided, permits: Option<Decision>) {
-        let first = decided.decisions[self.places[0]];
+        let DecidedBid { decision: first, state, .. } = &decided.bids[self.places[0]];
         let decision = match permits {
-            _ if first.verdict_in_ticks() == Verdict::Impossible => first,
-            Some(of_all) if of_all.is_allowed() => first,
-            Some(of_all) => with_verdict(&first, of_all.verdict_in_ticks()),
-            None => self.in_order(bids, first, &decided.states[self.places[0]], decided.now),
+            _ if first.verdict_in_ticks() == Verdict::Impossible => *first,
+            Some(of_all) if of_all.is_allowed() => *first,
+            Some(of_all) => with_verdict(first, of_all.verdict_in_ticks()),
+            None => self.in_order(bids, *first, state, decided.now),
         };
-        self.places.iter().for_each(|place| decided.decisions[*place] = decision);
+        self.places.iter().for_each(|place| decided.bids[*place].decision = decision);
     }
 
     fn in_order(&self, bids: &[Bid], first: Decision, state: &State, now: Timestamp) -> Decision {
