@@ -78,7 +78,7 @@ TG.TAKEALL 1 a LIMIT 1/s b LIMIT 1/s | unexpected 'b' behind 1 limits
 TG.TAKEALL 1 a LIMIT 1/s COST | unexpected 'COST' behind 1 limits
 TG.TAKEALL 1 a LIMIT 1/s PATIENCE 5 | unexpected 'PATIENCE' behind 1 limits
 TG.TAKEALL 1 a LIMIT 1/s COST 0 | COST is at least 1; TG.PEEK looks without spending
-TG.TAKEALL 2 a LIMIT 1/s b LIMIT 1/x | limit "1/x": 
+TG.TAKEALL 2 a LIMIT 1/s b LIMIT 1/x | limit "1/x":
 "#;
 
 #[test]
