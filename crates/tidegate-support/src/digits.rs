@@ -44,6 +44,57 @@ impl Digits {
     }
 }
 
+/// A short text that is written from its end, where the digits of a number are found first.
+#[cfg(feature = "http")]
+#[derive(Debug)]
+pub(crate) struct FromEnd<const SIZE: usize> {
+    bytes: [u8; SIZE],
+    start: usize,
+}
+
+#[cfg(feature = "http")]
+impl<const SIZE: usize> FromEnd<SIZE> {
+    #[inline]
+    pub(crate) fn new() -> FromEnd<SIZE> {
+        FromEnd { bytes: [0; SIZE], start: SIZE }
+    }
+
+    /// The bytes that can be put before the others.
+    #[inline]
+    pub(crate) fn room(&self) -> usize {
+        self.start
+    }
+
+    /// Puts these bytes before the others.
+    #[inline]
+    pub(crate) fn put<const LENGTH: usize>(&mut self, bytes: [u8; LENGTH]) {
+        self.start -= LENGTH;
+        self.bytes[self.start..self.start + LENGTH].copy_from_slice(&bytes);
+    }
+
+    /// Puts a text before the others.
+    #[inline]
+    pub(crate) fn put_text(&mut self, text: &str) {
+        self.start -= text.len();
+        self.bytes[self.start..self.start + text.len()].copy_from_slice(text.as_bytes());
+    }
+
+    /// Puts the digits of a number before the others. There has to be room for the most that a number has.
+    #[inline(always)]
+    pub(crate) fn put_number(&mut self, number: u64) {
+        let digits = Digits::of(number);
+        // A copy of a length that is not known would be a call; what is too much is overwritten by what comes next.
+        let place = self.bytes[..self.start].last_chunk_mut().expect("there is room for a number");
+        *place = *digits.pairs.as_flattened().first_chunk::<{ 2 * MOST }>().expect("it has as many digits");
+        self.start -= 2 * MOST - digits.start;
+    }
+
+    #[inline]
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.bytes[self.start..]
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,7 +5,8 @@
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use tidegate::{Algorithm, Ask, Decision, Limit, State, Timestamp};
 
-use super::header_buf::{HeaderBuf, StackBuf, put_number};
+use super::header_buf::{HeaderBuf, StackBuf, USUAL, put_number};
+use crate::digits::FromEnd;
 use crate::rounding::{ceil_seconds, in_seconds, retry_after};
 
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
@@ -177,9 +178,19 @@ fn retry_after_seconds(decision: &Decision) -> Option<u64> {
 /// `"api";r=14;t=2`.
 #[inline]
 fn remaining(out: &mut impl HeaderBuf, name: &str, remaining: u64, seconds: u64) -> HeaderValue {
+    let mut text = FromEnd::<USUAL>::new();
+    text.put_number(seconds);
+    text.put(*b";t=");
+    text.put_number(remaining.min(MAX_INTEGER));
+    text.put(*b"\";r=");
+    if name.len() < text.room() {
+        text.put_text(name);
+        text.put(*b"\"");
+        return out.whole(text.as_bytes());
+    }
     out.put(b"\"");
     out.put(name.as_bytes());
-    put_parts(out, [("\";r=", remaining.min(MAX_INTEGER)), (";t=", seconds)]);
+    out.put(text.as_bytes());
     out.value()
 }
 

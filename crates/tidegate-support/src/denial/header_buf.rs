@@ -19,6 +19,17 @@ pub trait HeaderBuf {
     ///
     /// If the value may not be in a header field, as control characters may not.
     fn value(&mut self) -> HeaderValue;
+
+    /// Returns these bytes as a value. Nothing may have been put since the last value was taken.
+    ///
+    /// # Panics
+    ///
+    /// If the value may not be in a header field.
+    #[inline]
+    fn whole(&mut self, bytes: &[u8]) -> HeaderValue {
+        self.put(bytes);
+        self.value()
+    }
 }
 
 /// The buffer has to be empty at first; values are parts of it.
@@ -60,7 +71,7 @@ fn put_small(out: &mut impl HeaderBuf, number: u64) {
 const PLAIN: &str = "digits, plain letters and punctuation may be in a header field";
 
 /// Values are rarely longer than this.
-const USUAL: usize = 96;
+pub(super) const USUAL: usize = 96;
 
 /// A buffer on the stack, copied into each value.
 #[derive(Debug)]
@@ -105,6 +116,11 @@ impl HeaderBuf for StackBuf {
         self.length = 0;
         self.long.clear();
         value
+    }
+
+    #[inline]
+    fn whole(&mut self, bytes: &[u8]) -> HeaderValue {
+        HeaderValue::from_bytes(bytes).expect(PLAIN)
     }
 }
 

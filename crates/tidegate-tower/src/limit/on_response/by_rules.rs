@@ -1,12 +1,12 @@
 //! The takes of rules, while the service answers.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
 use http::Response;
-use tidegate_rules::{Bill, Binding, Gate};
+use tidegate_rules::{Bill, Binding, Gate, HeldPermit};
 
-use super::permits::HeldPermits;
-use super::settling::{self, Settling, Task};
 use crate::answer::{Dialect, Promise, Promises};
 use crate::body::Held;
 use crate::head::ResponseHead;
@@ -76,7 +76,7 @@ impl TakenByRules {
     }
 
     fn correction(&mut self, settle: Settle) -> impl Future<Output = ()> + Send + use<> {
-        settling::correct(self.rules.gate.clone(), std::mem::take(&mut self.bill), settle, self.cost)
+        correct(self.rules.gate.clone(), std::mem::take(&mut self.bill), settle, self.cost)
     }
 
     /// Writes header fields, and returns what is held until the response is over.
@@ -93,4 +93,81 @@ impl Drop for TakenByRules {
     fn drop(&mut self) {
         self.correct(self.settings.settlement.if_dropped(self.phase));
     }
+}
+
+/// The permits of one request, released when they are dropped: in memory at once, in a remote store without a caller that
+/// waits. Where the response is there, the release is awaited, so that the next request finds the permit free.
+pub(in crate::limit) struct HeldPermits {
+    gate: Gate,
+    permits: Vec<HeldPermit>,
+}
+
+impl HeldPermits {
+    /// Returns `None` if there are no permits.
+    pub(in crate::limit) fn of(gate: &Gate, permits: &[HeldPermit]) -> Option<HeldPermits> {
+        let permits = (!permits.is_empty()).then(|| permits.to_vec())?;
+        Some(HeldPermits { gate: gate.clone(), permits })
+    }
+
+    /// Releases all of them at the same time.
+    async fn release(mut self) {
+        let released = self.gate.release_all(&self.permits).await;
+        // A release that failed is tried again without a caller that waits; so are all if this is dropped before.
+        let mut answers = released.iter();
+        self.permits.retain(|_| answers.next().is_some_and(Result::is_err));
+    }
+}
+
+impl Drop for HeldPermits {
+    fn drop(&mut self) {
+        self.gate.release_later(&self.permits);
+    }
+}
+
+/// A request to a remote store.
+type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// A request to a remote store that is awaited before the response goes on. Dropped before its end, it goes on in the
+/// background: a client does not escape a charge by hanging up meanwhile.
+pub(in crate::limit) struct Settling {
+    gate: Gate,
+    /// `None` once it is over.
+    task: Option<Task>,
+}
+
+impl Settling {
+    fn new(gate: Gate, task: Task) -> Settling {
+        Settling { gate, task: Some(task) }
+    }
+}
+
+impl Future for Settling {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if let Some(task) = &mut self.task {
+            ready!(task.as_mut().poll(context));
+            self.task = None;
+        }
+        Poll::Ready(())
+    }
+}
+
+impl Drop for Settling {
+    fn drop(&mut self) {
+        if let Some(task) = self.task.take() {
+            self.gate.in_background(task);
+        }
+    }
+}
+
+/// Corrects the takes of a request of this cost.
+pub(in crate::limit) async fn correct(gate: Gate, mut bill: Bill, settle: Settle, cost: u64) {
+    // A request that was served already is not stopped by a store that fails.
+    let _ = match settle {
+        Settle::Keep => return,
+        Settle::Refund => gate.refund(&mut bill, cost).await,
+        Settle::RefundUnits(units) => gate.refund(&mut bill, units.min(cost)).await,
+        Settle::Charge(units) => gate.charge(&mut bill, units).await,
+    };
 }

@@ -2,8 +2,6 @@
 
 mod by_limiter;
 mod by_rules;
-mod permits;
-mod settling;
 
 use std::sync::Arc;
 
@@ -17,9 +15,7 @@ use crate::answer::Dialect;
 use crate::body::Answered;
 use crate::head::ResponseHead;
 use by_limiter::TakenByLimiter;
-pub(super) use by_rules::{RuleSet, TakenByRules};
-pub(super) use permits::HeldPermits;
-pub(super) use settling::{Settling, correct};
+pub(super) use by_rules::{HeldPermits, RuleSet, Settling, TakenByRules, correct};
 use tidegate_support::put_remaining;
 
 /// What is done with the response of a request that was allowed.
