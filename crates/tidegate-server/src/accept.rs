@@ -50,13 +50,13 @@ fn admit(front: Front, stream: TcpStream, seats: &[Seat], engine: &Engine) {
     let _ = stream.set_nodelay(true);
     let Ok(mut stream) = stream.into_std() else { return };
     let taken = |scope| seats.iter().map(|seat| seat.taken(scope)).sum::<usize>();
-    let has_place = taken(Scope::All) < engine.settings.bounds.max_connections;
+    let has_place = taken(Scope::All) < engine.settings().bounds.max_connections;
     let is_checked = || front.answers_health_checks() && taken(Scope::Health) < MAX_HEALTH_CONNECTIONS;
     match seats.iter().min_by_key(|seat| seat.taken(Scope::All)) {
         Some(seat) if has_place => seat.serve(front, stream, Scope::All),
         Some(seat) if is_checked() => seat.serve(front, stream, Scope::Health),
         _ => {
-            engine.meters.of(0).cut_off.add(1);
+            engine.meters().of(0).cut_off.add(1);
             // It fits into the buffer of a new connection, or is not read anyway.
             let _ = stream.write(front.too_many());
         }

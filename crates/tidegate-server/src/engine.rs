@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use tidegate::{
     AdHoc, AdHocAsk, Adjusted, Adjustment, Answer, Ask, Clock, CounterClock, DecidedBy, Decision, Decisions,
-    FallbackStore, IntoKey, Key, Limit, PreparedLimit, Store, StoreError, Subject, Timestamp, Zone,
+    FallbackStore, IntoKey, Key, Limit, PermitId, PreparedLimit, Store, StoreError, StoreMeter, Subject,
+    Timestamp, Zone,
 };
 use tidegate_redis::{OpenError, RedisStore};
 use tidegate_rules::{Gate, Unfit};
@@ -25,18 +26,17 @@ const NAMESPACE: &str = "";
 #[derive(Debug)]
 pub(crate) struct Engine {
     /// The store of limits that come with requests.
-    pub(crate) store: Arc<dyn Store>,
+    store: Arc<dyn Store>,
     /// The same store, if it is in memory: it decides about many takes at once.
     many: Option<AdHoc>,
     /// The memory of this server: the store, or what decides while the remote one is down.
-    pub(crate) zone: Zone,
+    zone: Zone,
     /// The remote store, to report how it is.
-    pub(crate) redis: Option<RedisStore>,
-    pub(crate) rules: Rules,
-    pub(crate) settings: Settings,
-    pub(crate) meters: Meters,
-    /// The bytes that unfinished requests hold.
-    pub(crate) unfinished: Arc<Unfinished>,
+    redis: Option<RedisStore>,
+    rules: Rules,
+    settings: Settings,
+    meters: Meters,
+    unfinished: Arc<Unfinished>,
     started: Timestamp,
     stopping: AtomicBool,
 }
@@ -187,9 +187,44 @@ impl Engine {
         self.store.reset(Subject::new(NAMESPACE, key, ANY))
     }
 
+    /// Forgets a key under one limit. Returns true if the store remembered anything.
+    pub(crate) fn reset_limit<'a>(&'a self, key: &'a Key, limit: &'a PreparedLimit) -> Answer<'a, bool> {
+        self.store.reset_limit(limit.subject(key))
+    }
+
+    /// Gives a permit back. Returns true if it was still in flight.
+    pub(crate) fn release<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {
+        self.store.release(subject, permit)
+    }
+
+    /// Gives a permit back without a reply.
+    pub(crate) fn release_later(&self, subject: Subject<'_>, permit: PermitId) {
+        self.store.release_later(subject, permit);
+    }
+
+    /// Starts the lease of a permit anew. Returns true if it was still in flight.
+    pub(crate) fn renew<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {
+        self.store.renew(subject, permit)
+    }
+
     /// The number of requests that were decided in place of the remote store.
     pub(crate) fn decided_without_store(&self) -> u64 {
         self.store.meter().map_or(0, |meter| meter.decided.without_store().total())
+    }
+
+    /// The counts of the remote store, if there is one.
+    pub(crate) fn store_meter(&self) -> Option<&StoreMeter> {
+        self.store.meter()
+    }
+
+    /// The remote store, if there is one.
+    pub(crate) fn redis(&self) -> Option<&RedisStore> {
+        self.redis.as_ref()
+    }
+
+    /// The memory of this server.
+    pub(crate) fn zone(&self) -> &Zone {
+        &self.zone
     }
 
     /// Returns true if states are kept in a file.
@@ -197,8 +232,26 @@ impl Engine {
         self.answers_at_once() && self.settings.store.file.is_some()
     }
 
+    pub(crate) fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
     pub(crate) fn gate(&self) -> &Gate {
         &self.rules.gate
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    #[inline]
+    pub(crate) fn meters(&self) -> &Meters {
+        &self.meters
+    }
+
+    /// The bytes that unfinished requests hold.
+    pub(crate) fn unfinished(&self) -> &Arc<Unfinished> {
+        &self.unfinished
     }
 
     /// The time since its start.

@@ -140,8 +140,8 @@ impl Permit {
                 let key = Key::new(key);
                 let subject = limit.subject(&key).in_local_store(self.is_local);
                 match lease {
-                    Lease::Release => engine.store.release(subject, self.id).await,
-                    Lease::Renew => engine.store.renew(subject, self.id).await,
+                    Lease::Release => engine.release(subject, self.id).await,
+                    Lease::Renew => engine.renew(subject, self.id).await,
                 }
             }
         }
@@ -152,7 +152,7 @@ impl Permit {
             (Holder::Rule(rule, key), _) => engine.gate().release_later(&[self.held(rule, key)]),
             (Holder::AdHoc(key), Ok(limit)) => {
                 let key = Key::new(key);
-                engine.store.release_later(limit.subject(&key).in_local_store(self.is_local), self.id);
+                engine.release_later(limit.subject(&key).in_local_store(self.is_local), self.id);
             }
             (Holder::AdHoc(_), Err(_)) => {}
         }

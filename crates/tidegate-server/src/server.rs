@@ -65,7 +65,7 @@ impl Server {
         let redis = redis.map_err(StartError::Store)?;
         let engine = Engine::new(settings, zone, redis).map_err(StartError::Unfit)?;
         let (stop, stopped) = watch::channel(false);
-        let workers: io::Result<Vec<_>> = (0..engine.settings.threads.get())
+        let workers: io::Result<Vec<_>> = (0..engine.settings().threads.get())
             .map(|number| Worker::start(number, engine.clone(), stopped.clone()))
             .collect();
         let workers = workers.map_err(StartError::Threads)?;
@@ -84,13 +84,13 @@ impl Server {
 
     /// From now on its rules are read again, from where they came, whenever a look finds that this has changed.
     pub(crate) fn read_rules_from(&self, source: Source, text: Option<String>, tell: Tell, pace: impl Pace) {
-        self.engine.rules.come_from(source, text, tell);
+        self.engine.rules().come_from(source, text, tell);
         self.workers[0].spawn(reload::watch(self.engine.clone(), pace));
     }
 
     /// The status of a remote store, once it was reached or was not. From now on changes of it are reported.
     pub(crate) fn watch_store(&self, tell: impl Fn(&str) + Send + Sync + 'static) -> Option<Status> {
-        let store = self.engine.redis.as_ref()?.clone();
+        let store = self.engine.redis()?.clone();
         let engine = self.engine.clone();
         let (looked, first) = mpsc::channel();
         self.workers[0].spawn(async move {
@@ -106,7 +106,7 @@ impl Server {
     /// Reads its rules again now, and puts them in force if they hold. Nothing if there is no thread for it.
     pub(crate) fn reload(&self) -> impl Future<Output = Option<Reloaded>> + use<> {
         let engine = self.engine.clone();
-        reload::aside(move || engine.rules.reload(&engine.settings, Occasion::Asked))
+        reload::aside(move || engine.rules().reload(engine.settings(), Occasion::Asked))
     }
 
     /// A warning for each zone with a name whose states were lost with the power of the machine.
@@ -139,7 +139,7 @@ impl Server {
         self.stop.send_replace(true);
         self.workers.into_iter().for_each(Worker::join);
         let named = self.engine.gate().zones();
-        for zone in [&self.engine.zone].into_iter().chain(named.iter().map(|(_, zone)| zone)) {
+        for zone in [self.engine.zone()].into_iter().chain(named.iter().map(|(_, zone)| zone)) {
             // What was decided is in the files already; the disk follows by itself if this fails.
             let _ = zone.flush();
         }
@@ -150,7 +150,7 @@ impl Server {
 async fn keep_time(engine: Arc<Engine>) {
     loop {
         sleep(KEEP_TIME_EVERY).await;
-        engine.zone.keep_time();
+        engine.zone().keep_time();
     }
 }
 

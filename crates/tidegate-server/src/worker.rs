@@ -54,7 +54,7 @@ impl Post {
     /// The thread's counters.
     #[inline]
     pub(crate) fn meter(&self) -> &Meter {
-        self.engine.meters.of(self.number)
+        self.engine.meters().of(self.number)
     }
 
     /// Resolves when the server stops.
@@ -110,7 +110,7 @@ impl Post {
                 sleep(LOOKS).await;
             }
         };
-        let _ = timeout(self.engine.settings.bounds.grace, ended).await;
+        let _ = timeout(self.engine.settings().bounds.grace, ended).await;
     }
 }
 

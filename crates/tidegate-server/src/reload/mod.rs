@@ -44,15 +44,15 @@ impl Pace for Every {
 
 /// Has the rules read again whenever their file has changed and rests.
 pub(crate) async fn watch(engine: Arc<Engine>, mut pace: impl Pace) {
-    let Some(path) = engine.rules.path() else { return };
+    let Some(path) = engine.rules().path() else { return };
     let mut watched = Watched::default();
     loop {
         pace.next_look().await;
-        engine.rules.tell_dropped_counts();
+        engine.rules().tell_dropped_counts();
         let Some(occasion) = watched.is_to_be_read(Look::at(&path)) else { continue };
         let engine = engine.clone();
         // If there is no thread to be had, the file is read with one of the next looks.
-        let read = aside(move || engine.rules.reload(&engine.settings, occasion)).await;
+        let read = aside(move || engine.rules().reload(engine.settings(), occasion)).await;
         if read == Some(Reloaded::Unfinished) {
             watched.wait_for_the_rest();
         }

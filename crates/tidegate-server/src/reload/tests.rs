@@ -49,7 +49,7 @@ fn a_reading_that_hangs_holds_up_neither_connections_nor_a_stop() {
     let folder = Folder::new();
     let (server, _looks) = server(&folder);
     let engine = server.engine();
-    let turn = engine.rules.hold_up();
+    let turn = engine.rules().hold_up();
     let runtime = Builder::new_current_thread().build().expect("a runtime can be made");
     let reading = runtime.spawn(server.reload());
     runtime.block_on(yield_now());
@@ -60,7 +60,7 @@ fn a_reading_that_hangs_holds_up_neither_connections_nor_a_stop() {
         sender.send(())
     });
     assert!(stopped.recv_timeout(PATIENCE).is_ok(), "it waits for whoever reads");
-    assert_eq!(engine.rules.text(), None);
+    assert_eq!(engine.rules().text(), None);
     drop(turn);
     let read = runtime.block_on(reading).expect("nobody panicked");
     assert!(read.is_some(), "the thread goes on by itself");

@@ -22,10 +22,10 @@ pub(super) const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 /// Decides about one request, and spends if it is allowed.
 pub(super) async fn admit(body: &[u8], headers: &mut HeaderMap, engine: &Engine) -> Result<Reply, Problem> {
     let request: Request<'_> = json::read_like(EXAMPLE, body)?;
-    let admission = engine.rules.admit(&request.into_attributes()).await?;
+    let admission = engine.rules().admit(&request.into_attributes()).await?;
     Ok(reply::written(|out| {
         if let Some(binding) = admission.binding() {
-            put_fields_on(out, headers, engine.settings.headers, status(binding));
+            put_fields_on(out, headers, engine.settings().headers, status(binding));
         }
         if admission.is_allowed() {
             let permits = Permits::of(&admission);

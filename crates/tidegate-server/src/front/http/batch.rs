@@ -134,7 +134,7 @@ async fn together(
     engine: &Engine,
     batch: &Batch,
 ) -> Result<Reply, Problem> {
-    let admissions = engine.rules.admit_all(batch, requests).await?;
+    let admissions = engine.rules().admit_all(batch, requests).await?;
     let (out, mut answers) = (&mut BytesMut::new(), BytesMut::new());
     let Some(index) = binding(&admissions) else {
         admissions.iter().for_each(|admission| put_answer(&mut answers, told(admission)));
@@ -170,7 +170,7 @@ async fn in_order(
     batch: &Batch,
 ) -> Result<Vec<Admission>, StoreError> {
     let stretch = batch.stretch();
-    let asked = requests.iter().map(|request| Box::pin(engine.rules.admit_in(&stretch, request)));
+    let asked = requests.iter().map(|request| Box::pin(engine.rules().admit_in(&stretch, request)));
     join_all(asked).await.into_iter().collect()
 }
 

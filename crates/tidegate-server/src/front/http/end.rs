@@ -56,7 +56,7 @@ impl End {
                 ignore_the_rest(&mut stream).await;
             }
         };
-        let _ = timeout(link.post.engine.settings.bounds.unread, close).await;
+        let _ = timeout(link.post.engine.settings().bounds.unread, close).await;
     }
 
     fn last_words(&self, unread: &[u8]) -> Option<Problem> {

@@ -37,7 +37,7 @@ fn about_the_process(page: &mut Page, engine: &Engine) {
 }
 
 fn about_the_fronts(page: &mut Page, engine: &Engine) {
-    let sum = |which: fn(&Meter) -> &Count| engine.meters.sum(which);
+    let sum = |which: fn(&Meter) -> &Count| engine.meters().sum(which);
     let name = "tidegate_decisions_total";
     page.family(name, "Decisions about asks that came with their limit, by verdict.");
     page.labelled(name, &[("verdict", "allowed")], sum(|meter| &meter.allowed));
@@ -62,7 +62,7 @@ fn about_the_fronts(page: &mut Page, engine: &Engine) {
     page.number("tidegate_open_connections", "Connections that are open.", open);
     let name = "tidegate_unfinished_bytes";
     let help = "Bytes of unfinished requests, of connections that hold more than 16 KiB.";
-    page.number(name, help, engine.unfinished.held() as u64);
+    page.number(name, help, engine.unfinished().held() as u64);
     let cut =
         "Connections that were cut off: for what they sent, for being slow, or because there were too many.";
     page.number("tidegate_cut_connections_total", cut, sum(|meter| &meter.cut_off));

@@ -74,7 +74,7 @@ pub(super) async fn serve(stream: TcpStream, post: Arc<Post>, scope: Scope) {
     match scope {
         Scope::All => serve_requests(stream, &link).await,
         Scope::Health => {
-            let longest = link.post.engine.settings.bounds.health;
+            let longest = link.post.engine.settings().bounds.health;
             if timeout(longest, serve_requests(stream, &link)).await.is_err() {
                 link.post.meter().cut_off.add(1);
             }

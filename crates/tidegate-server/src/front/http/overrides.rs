@@ -86,7 +86,7 @@ pub(super) fn put(
     let put = engine.gate().put_override_if(&asked.rule, &asked.key.0, instead, until, may_replace);
     let PutOverride { put, warnings, .. } = put?;
     let warnings: Vec<_> = warnings.iter().map(ToString::to_string).collect();
-    engine.rules.tell_overridden(&put.rule, &warnings);
+    engine.rules().tell_overridden(&put.rule, &warnings);
     tag_reply(headers, Some(tag(&put)));
     Ok(Reply::of(&Shown { warnings: Some(warnings), ..tagged(&put) }))
 }

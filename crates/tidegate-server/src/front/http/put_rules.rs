@@ -30,7 +30,7 @@ pub(super) async fn put(
     let tag = Tag::of(&body);
     let written = spawn_blocking(move || {
         let text = std::str::from_utf8(&body).map_err(|error| no_text(&error))?;
-        engine.rules.write(text, &engine.settings, &named).map_err(|error| not_written(error, &engine))
+        engine.rules().write(text, engine.settings(), &named).map_err(|error| not_written(error, &engine))
     });
     let failed = |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the file was not written; try again");
     let Changes { differences, warnings } = written.await.map_err(failed)??;
@@ -52,7 +52,7 @@ fn not_written(error: NotWritten, engine: &Engine) -> Problem {
         ),
         NotWritten::Unmet(why) => unmet(why, "the text of the rules in force", "/v1/rules"),
         NotWritten::Changed => {
-            let file = engine.rules.file().unwrap_or_default();
+            let file = engine.rules().file().unwrap_or_default();
             let detail = format!(
                 "{file}: has another text than the rules in force: somebody has changed it and it was not read yet, or \
                  does not hold (/v1/rules says so in status); look at it and try again, or send If-Match: * to write over it"
@@ -60,7 +60,7 @@ fn not_written(error: NotWritten, engine: &Engine) -> Problem {
             Problem::new(StatusCode::CONFLICT, detail)
         }
         NotWritten::Io(error) => {
-            let file = engine.rules.file().unwrap_or_default();
+            let file = engine.rules().file().unwrap_or_default();
             let detail = format!(
                 "{file}: cannot be written: {error}; let the server's user write it and its folder, or change it by hand"
             );

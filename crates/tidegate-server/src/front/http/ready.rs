@@ -23,7 +23,7 @@ pub(super) fn page(engine: &Engine, told: Told) -> Result<Reply, Problem> {
         return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping; ask another"));
     }
     // A file that does not hold is no reason to send requests elsewhere: the rules before it are in force.
-    let wrong = engine.rules.status().wrong;
+    let wrong = engine.rules().status().wrong;
     let mut page = Map::new();
     page.insert("ready".to_owned(), true.into());
     page.insert("rules".to_owned(), if wrong.is_some() { "rejected" } else { "ok" }.into());
@@ -31,7 +31,7 @@ pub(super) fn page(engine: &Engine, told: Told) -> Result<Reply, Problem> {
         page.insert("detail".to_owned(), wrong.lines().next().unwrap_or_default().into());
     }
     // Nor is a store that does not answer: other servers do not reach it either, and each rule says what holds then.
-    if let Some(redis) = engine.redis.as_ref() {
+    if let Some(redis) = engine.redis() {
         page.insert("store".to_owned(), store(engine, redis, told));
     }
     Ok(Reply::of(&page))

@@ -107,7 +107,7 @@ struct Zone<'a> {
 
 /// The rules in force, and what was counted for each.
 pub(super) fn list(headers: &mut HeaderMap, engine: &Engine) -> Reply {
-    tag_reply(headers, engine.rules.tag());
+    tag_reply(headers, engine.rules().tag());
     let counts = engine.gate().counts();
     let rules = counts.iter().map(|(rule, counted)| {
         let base = rule.candidate_for().and_then(|base| counts.get(base));
@@ -121,10 +121,10 @@ pub(super) fn list(headers: &mut HeaderMap, engine: &Engine) -> Reply {
             Zone { name, bytes: *bytes, bytes_in_use }
         });
         Reply::of(&Page {
-            file: engine.rules.file(),
+            file: engine.rules().file(),
             rules: rules.collect(),
             zones: zones.collect(),
-            status: engine.rules.status(),
+            status: engine.rules().status(),
         })
     })
 }
@@ -181,8 +181,8 @@ impl From<Scheduled<'_>> for Window {
 
 /// The file as it is in force.
 pub(super) fn text(headers: &mut HeaderMap, engine: &Engine) -> Result<Reply, Problem> {
-    tag_reply(headers, engine.rules.tag());
-    let text = engine.rules.text().ok_or_else(|| {
+    tag_reply(headers, engine.rules().tag());
+    let text = engine.rules().text().ok_or_else(|| {
         let detail =
             "the rules come from no file; start the server with --config FILE, or ask for application/json";
         Problem::new(StatusCode::NOT_FOUND, detail)

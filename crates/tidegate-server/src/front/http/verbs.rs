@@ -23,7 +23,7 @@ pub(super) async fn take(body: &[u8], headers: &mut HeaderMap, post: &Post) -> R
     let known = limits::known(&post.engine, &asked.limit)?;
     let decided = post.engine.take(key.as_bytes(), &known.limit, ask).await?;
     post.meter().decided(&decided.decision);
-    let dialect = post.engine.settings.headers;
+    let dialect = post.engine.settings().headers;
     Ok(reply::written(|out| {
         let Decided { decision, by } = decided;
         // Where nothing counts there is no remaining quota to report; a denial has its reason all the same.
@@ -56,7 +56,7 @@ pub(super) async fn peek(body: &[u8], headers: &mut HeaderMap, engine: &Engine) 
     let known = limits::known(engine, &asked.limit)?;
     let decided = engine.peek(&key, &known.limit, asked.ask()).await?;
     Ok(reply::written(|out| {
-        put_fields_on(out, headers, engine.settings.headers, status(&known, &decided.decision));
+        put_fields_on(out, headers, engine.settings().headers, status(&known, &decided.decision));
         // It was not refused: it was only looked at.
         headers.remove(header::RETRY_AFTER);
         fields::put_object(out, decided.into(), None);
@@ -85,7 +85,7 @@ pub(super) async fn reset(body: &[u8], engine: &Engine) -> Result<Reply, Problem
     let asked: Reset<'_> = json::read_like(r#"{"key":"ana"}"#, body)?;
     let key = Key::new(json::key(&asked.key)?);
     let reset = match &asked.limit {
-        Some(text) => engine.store.reset_limit(limits::known(engine, text)?.limit.subject(&key)).await,
+        Some(text) => engine.reset_limit(&key, &limits::known(engine, text)?.limit).await,
         None => engine.reset(&key).await,
     };
     reset.map(|reset| word("reset", reset)).map_err(not_reset)

@@ -10,11 +10,11 @@ const REDIS_VERSION: &str = "7.0.0";
 /// `INFO [section…]`: always everything, which is little.
 pub(super) fn info(call: &mut Call<'_, '_>) -> Refused {
     let engine = &call.post.engine;
-    let sum = |which: fn(&Meter) -> &Count| engine.meters.sum(which);
+    let sum = |which: fn(&Meter) -> &Count| engine.meters().sum(which);
     let opened = sum(|meter| &meter.resp_connections) + sum(|meter| &meter.http_connections);
     // Threads count while this adds up: one may have closed what another had not yet seen opened.
     let open = opened.saturating_sub(sum(|meter| &meter.closed));
-    let (zone, version) = (engine.zone.counts(), env!("CARGO_PKG_VERSION"));
+    let (zone, version) = (engine.zone().counts(), env!("CARGO_PKG_VERSION"));
     let text = format!(
         "# Server\r\nredis_version:{REDIS_VERSION}\r\ntidegate_version:{version}\r\nredis_mode:standalone\r\n\
          process_id:{process}\r\ntcp_port:{port}\r\nuptime_in_seconds:{uptime}\r\n\
@@ -24,9 +24,9 @@ pub(super) fn info(call: &mut Call<'_, '_>) -> Refused {
          tidegate_zone_cells:{cells}\r\ntidegate_zone_live:{live}\r\n\
          # Replication\r\nrole:master\r\n",
         process = std::process::id(),
-        port = engine.settings.resp.map_or(0, |address| address.port()),
+        port = engine.settings().resp.map_or(0, |address| address.port()),
         uptime = engine.uptime().as_secs(),
-        most = engine.settings.bounds.max_connections,
+        most = engine.settings().bounds.max_connections,
         commands = sum(|meter| &meter.resp_commands),
         allowed = sum(|meter| &meter.allowed),
         denied = sum(|meter| &meter.denied),
@@ -47,8 +47,8 @@ pub(super) fn config(call: &mut Call<'_, '_>) -> Refused {
             echo(&subcommand.to_ascii_uppercase())
         ));
     }
-    let most = call.post.engine.settings.bounds.max_connections.to_string();
-    let idle = call.post.engine.settings.bounds.idle.as_secs().to_string();
+    let most = call.post.engine.settings().bounds.max_connections.to_string();
+    let idle = call.post.engine.settings().bounds.idle.as_secs().to_string();
     let known = [
         ("appendonly", "no"),
         ("maxclients", &most),

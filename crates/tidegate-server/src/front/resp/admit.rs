@@ -20,7 +20,7 @@ pub(super) fn admit(call: &mut Call<'_, '_>) -> Refused {
     let mut attributes: Attributes<'_> = mem::take(call.attributes);
     read(call.words, &mut attributes)?;
     // Nothing has to outlive this call if the answer is there.
-    if let Some(admission) = call.post.engine.rules.admit_at_once(&attributes) {
+    if let Some(admission) = call.post.engine.rules().admit_at_once(&attributes) {
         let permits = fields::admission(&mut call.replies, &admission);
         call.session.untold.note(permits, &call.post.engine);
         *call.attributes = attributes.cleared();
@@ -35,7 +35,7 @@ pub(super) fn admit(call: &mut Call<'_, '_>) -> Refused {
 fn admit_later(call: &mut Call<'_, '_>, attributes: Attributes<'static>) {
     call.ask(
         Way::Together,
-        |post| async move { post.engine.rules.admit(&attributes).await },
+        |post| async move { post.engine.rules().admit(&attributes).await },
         |replies, admission| fields::admission(replies, &admission),
     );
 }

@@ -98,11 +98,7 @@ pub(super) fn reset(call: &mut Call<'_, '_>) -> Refused {
         return Err(format!("ERR unexpected '{}'; write key [LIMIT text]", echo(word)));
     }
     let (limit, key) = (limit_of(call, text)?, Key::new(key));
-    call.ask(
-        Way::Alone,
-        move |post| async move { post.engine.store.reset_limit(limit.subject(&key)).await },
-        integer,
-    );
+    call.ask(Way::Alone, move |post| async move { post.engine.reset_limit(&key, &limit).await }, integer);
     Ok(())
 }
 

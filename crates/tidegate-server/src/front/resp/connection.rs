@@ -124,7 +124,7 @@ impl Connection {
             post: post.clone(),
             session,
             input: Vec::new(),
-            share: post.engine.unfinished.share(),
+            share: post.engine.unfinished().share(),
             needed: 0,
             output: Vec::new(),
             written: 0,
@@ -396,7 +396,7 @@ impl Future for Connection {
 
 /// How long a client may take.
 fn patience(post: &Post, wait: Wait) -> Duration {
-    let bounds = &post.engine.settings.bounds;
+    let bounds = &post.engine.settings().bounds;
     match wait {
         Wait::Request => bounds.idle,
         Wait::Token | Wait::Rest => bounds.arrival,

@@ -67,7 +67,7 @@ fn every_request_has_one_answer(bytes: &[u8]) {
         rest = frame(rest).expect("what is answered is a whole frame");
         frames += 1;
     }
-    let commands = post.engine.meters.sum(|meter| &meter.resp_commands);
+    let commands = post.engine.meters().sum(|meter| &meter.resp_commands);
     assert!(frames == commands || (end == Next::CutOff && frames == commands + 1), "{frames} for {commands}");
 }
 
@@ -94,8 +94,8 @@ fn a_stranger_gets_nothing(bytes: &[u8]) {
     let post = post(CROWDED_BYTES, Token::new(&unguessable(bytes)));
     let (out, _) = session(&post, &[bytes]);
     let decided =
-        post.engine.meters.sum(|meter| &meter.allowed) + post.engine.meters.sum(|meter| &meter.denied);
-    assert_eq!((decided, post.engine.zone.counts().live), (0, 0));
+        post.engine.meters().sum(|meter| &meter.allowed) + post.engine.meters().sum(|meter| &meter.denied);
+    assert_eq!((decided, post.engine.zone().counts().live), (0, 0));
     let out = &out[..position(&out, b"HTTP/1.1 400 ").unwrap_or(out.len())];
     let lines = out.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     for line in lines {

@@ -17,7 +17,7 @@ pub(super) fn put(page: &mut Page, engine: &Engine) {
     let gate = engine.gate();
     let counts = gate.counts();
     page.number("tidegate_rules", "Rules in force.", counts.len() as u64);
-    let status = engine.rules.status();
+    let status = engine.rules().status();
     let replaced = "How often other rules came into force.";
     page.number("tidegate_rules_replaced_total", replaced, status.replaced);
     let rejected = "How often a file of rules did not hold.";
@@ -28,7 +28,7 @@ pub(super) fn put(page: &mut Page, engine: &Engine) {
     let free = "Requests to which no rule applied.";
     page.number("tidegate_unmatched_total", free, gate.unmatched());
     put_counted(page, &counts);
-    if engine.redis.as_ref().is_some() {
+    if engine.redis().is_some() {
         put_without_store(page, &counts);
     }
 }

@@ -6,7 +6,7 @@ use super::page::Page;
 use crate::engine::Engine;
 
 pub(super) fn put(page: &mut Page, engine: &Engine) {
-    let Some((redis, meter)) = engine.redis.as_ref().zip(engine.store.meter()) else { return };
+    let Some((redis, meter)) = engine.redis().zip(engine.store_meter()) else { return };
     let status = redis.status();
     let available = "1 while the store answers, 0 while requests are decided without it.";
     page.number("tidegate_store_available", available, status.is_available.into());

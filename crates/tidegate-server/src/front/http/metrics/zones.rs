@@ -8,7 +8,7 @@ use crate::engine::Engine;
 /// The zone of the store has no label, those that rules name have theirs.
 pub(super) fn put(page: &mut Page, engine: &Engine) {
     let named = engine.gate().zones();
-    let all: Vec<_> = [("", &engine.zone)]
+    let all: Vec<_> = [("", engine.zone())]
         .into_iter()
         .chain(named.iter().map(|(name, zone)| (&**name, zone)))
         .map(|(name, zone)| (name, Numbers { zone, counts: zone.counts(), states: zone.state_counts() }))

@@ -158,7 +158,7 @@ fn replies_that_are_not_read_before_auth_hold_no_more() {
 #[test]
 fn an_unfinished_request_after_auth_is_counted_as_soon_as_it_is_long_and_given_back_at_its_end() {
     let bench = Bench::new(Settings::default());
-    let all = &bench.post.engine.unfinished;
+    let all = bench.post.engine.unfinished();
     bench.runtime.block_on(async {
         let (mut connection, mut client) = connect(&bench).await;
         let request = format!("*2\r\n$4\r\nECHO\r\n$200000\r\n{}\r\n", "x".repeat(200_000));
