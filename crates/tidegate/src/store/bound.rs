@@ -19,7 +19,7 @@ pub(crate) struct BoundLimit {
     table: Arc<LimitTable>,
     namespace: Namespace,
     name: StateName,
-    /// The earlier limits.
+    /// The earlier limits; `before` has the names of states under each of them.
     history: History,
     before: Vec<StateName>,
     /// The time at which it came into force, if it is the limit of a rule.

@@ -205,6 +205,7 @@ impl<'a> Subject<'a> {
 }
 
 /// A store of states: in memory, in files, or remote. The replies are futures.
+///
 /// ```
 /// use tidegate::{Ask, Key, Limit, Map, Store, Subject, StoreError};
 ///

@@ -22,6 +22,7 @@ use crate::time::Timestamp;
 ///
 /// It is kept where limits are parsed: beside a rule that was put in force, or beside a limit that came with a request.
 /// The first store that uses it also stores its own data about the limit there.
+///
 /// ```
 /// use tidegate::{Ask, Key, Limit, PreparedLimit, Zone};
 ///
@@ -101,6 +102,7 @@ impl PreparedLimit {
 
     /// Prepares the limit of a rule, which comes into force with its first use. If the rule had another limit, counts
     /// are carried over. Permits of a rule are one set whatever its numbers.
+    ///
     /// ```
     /// use tidegate::{Ask, Cost, Key, Limit, PreparedLimit, Zone};
     ///

@@ -12,6 +12,7 @@ use crate::time::Source;
 /// A key that selects one of them ([`Subject::zone`](crate::Subject::zone)) is held there, every other key by the first
 /// store. A take under several limits is all or none over all of them. A flood of keys in one zone takes no cell of
 /// another.
+///
 /// ```
 /// use tidegate::{Ask, Key, Limit, Subject, Zone, Zones};
 ///

@@ -33,7 +33,7 @@ impl WithoutStore {
 /// The failures of a remote store, and the decisions made in its place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoreFailures {
-    /// True if the last take that reached the remote store failed.
+    /// True if the last take failed. Decisions from a denial cache do not change it.
     pub is_failing: bool,
     /// The number of takes that failed.
     pub failed: u64,

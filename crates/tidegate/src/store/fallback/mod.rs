@@ -35,6 +35,7 @@ use crate::limit::Limit;
 
 /// A remote store with a fallback: a policy that decides while it is down, and an in-memory store of this node for the
 /// policy `local`. Clones share it.
+///
 /// ```
 /// use std::num::NonZeroU64;
 /// use std::sync::Arc;

@@ -13,11 +13,11 @@ const RETRY_AFTER: Ticks = Ticks::saturating_from(SECOND);
 /// The policy for a remote store that is down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnStoreFailure {
-    /// Decides as for a key that has spent nothing: fail-open.
+    /// Fail-open: decides as for a key that has spent nothing.
     Open,
-    /// Denies: fail-closed.
+    /// Fail-closed: denies.
     Closed,
-    /// Decides in memory of this node, by its share of the limit.
+    /// Decides in the in-memory store of this node, by its share of the limit.
     #[default]
     Local,
 }

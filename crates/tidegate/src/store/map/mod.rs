@@ -40,6 +40,7 @@ const MOST_SHARDS: usize = 4096;
 const LEAST_PER_STATE: usize = 128;
 
 /// An in-memory store for whole keys and states of any algorithm; clones share it.
+///
 /// ```
 /// use tidegate::{Limit, Limiter, Map};
 ///

@@ -10,9 +10,10 @@ impl Limit {
     /// Returns the most bytes of memory that one key takes: in a [`Zone`](crate::Zone), or in the map beside it if its
     /// states need more than one word ([`Zone::keeps`](crate::Zone::keeps)).
     ///
-    /// That is 24 bytes in a zone. In a map it is an upper estimate of the growth of [`Map::bytes`](crate::Map::bytes):
-    /// an entry in tables that have just grown, and the log, the slots or the permits of a key that has used its whole
-    /// quota. Names are added if those of the key and its rule are longer than 27 bytes together.
+    /// That is 24 bytes in a zone. In a map it is an upper estimate of the growth of [`Map::bytes`](crate::Map::bytes).
+    /// It includes an entry in tables that have just grown, and the log, the slots or the permits of a key that has
+    /// used its whole quota. Names are added if those of the key and its rule are longer than 27 bytes together.
+    ///
     /// ```
     /// use tidegate::{Limit, MINUTE};
     ///

@@ -25,7 +25,7 @@ pub(super) trait Change<W: OneWord> {
     }
 }
 
-/// Decides, and spends if allowed.
+/// A change that decides, and spends if allowed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spend(pub(super) Ask);
 
@@ -47,7 +47,7 @@ impl<W: OneWord> Change<W> for Spend {
     }
 }
 
-/// Decides and spends like [`Spend`], and returns the time as of which it decided.
+/// A change like [`Spend`], which also returns the time as of which it decided.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SpendAsOf(pub(super) Ask);
 
@@ -68,7 +68,7 @@ impl<W: OneWord> Change<W> for SpendAsOf {
     }
 }
 
-/// Decides and spends like [`Spend`], and returns a receipt.
+/// A change like [`Spend`], which also returns a receipt.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Take(pub(super) Ask);
 
@@ -92,7 +92,7 @@ impl<W: OneWord> Change<W> for Take {
     }
 }
 
-/// Applies a denial that is already known, because a denial shortens a debt that is too large.
+/// A change that applies a denial which is already known, because a denial shortens a debt that is too large.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Refuse(pub(super) Ask);
 
@@ -113,8 +113,8 @@ impl<W: OneWord> Change<W> for Refuse {
     }
 }
 
-/// Charges additional cost and returns a receipt, or refunds unused cost. A refund to a shared cell is not possible,
-/// because its debt is not of one key. A charge there has no receipt.
+/// A change that charges additional cost and returns a receipt, or refunds unused cost. A refund to a shared cell is
+/// not possible, because its debt is not of one key. A charge there has no receipt.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Adjust(pub(super) Adjustment);
 
@@ -142,7 +142,7 @@ impl<W: OneWord> Change<W> for Adjust {
     }
 }
 
-/// Gives one take back.
+/// A change that gives one take back.
 #[derive(Debug)]
 pub(super) enum GiveBack {
     /// The part of the take that is certainly still there.
@@ -175,7 +175,7 @@ impl<W: OneWord> Change<W> for GiveBack {
     }
 }
 
-/// Removes units of one take from a debt.
+/// A change that removes units of one take from a debt.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TakeOff {
     pub(super) claim: Claim,

@@ -8,6 +8,7 @@ use crate::sync::{Apart, AtomicU64, Ordering};
 const STRIPES: usize = if cfg!(any(tidegate_models, miri)) { 1 } else { 32 };
 
 /// The events in a zone since it was created or opened in this process, and its fill level.
+///
 /// ```
 /// use tidegate::{Limit, Limiter, Zone};
 ///

@@ -112,7 +112,7 @@ impl Zone {
     }
 
     /// Returns the files that belong to the zone in this file: its state file, and the files of all named zones beside
-    /// it, also of those that are no longer in use.
+    /// it. Files of named zones that are no longer in use are included.
     pub fn files_beside(path: impl AsRef<Path>) -> Vec<PathBuf> {
         files_beside(path.as_ref())
     }
@@ -196,6 +196,7 @@ impl Zone {
 impl Limit {
     /// Returns the most bytes that the state of one key takes in the files of a [`Zone`](crate::Zone), with a name of
     /// `name_bytes` bytes: that of its rule and of its key. Returns `None` if it is larger than a state file can be.
+    ///
     /// ```
     /// use tidegate::{Limit, MINUTE};
     ///

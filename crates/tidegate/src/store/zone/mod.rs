@@ -111,6 +111,7 @@ impl Zone {
     }
 
     /// Creates an empty zone like [`Zone::new`], or returns an error if the system provides no memory.
+    ///
     /// ```
     /// assert!(tidegate::Zone::try_new(1 << 20).is_ok());
     /// assert!(tidegate::Zone::try_new(1 << 60).is_err());

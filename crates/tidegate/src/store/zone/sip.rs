@@ -11,7 +11,7 @@ use crate::key::encode;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sip {
     v: [u64; 4],
-    /// The bytes that do not fill a word yet.
+    /// The bytes that do not fill a word yet; `tail_bytes` is their number.
     tail: u64,
     tail_bytes: u32,
     length: u8,

@@ -264,7 +264,7 @@ impl Zone {
     }
 }
 
-/// Finds the cells of a key under other limits.
+/// A key whose cells under other limits can be found.
 pub(super) trait FindUnder {
     /// Returns the buckets of the key under this limit.
     fn spot_under(&self, table: &Table, name: &StateName) -> Spot;

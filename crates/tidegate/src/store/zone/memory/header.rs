@@ -23,8 +23,8 @@ pub(super) const LIMITS_AT: usize = HEADER_BYTES;
 pub(super) const LIMITS_BYTES: usize = RECORDS * RECORD_WORDS * size_of::<u64>();
 /// The offset of the cells.
 pub(super) const CELLS_AT: usize = LIMITS_AT + LIMITS_BYTES;
-/// The offset of three words: the latest time that was read, the longest debt of any limit that was used, and the time
-/// until which states under unlisted limits may matter.
+/// The offset of three words: the latest time that was read, the longest debt of any used limit, and the time until
+/// which states under unlisted limits may matter.
 pub(super) const WORDS_AT: usize = 512;
 /// The number of words there.
 pub(super) const WORDS: usize = 3;

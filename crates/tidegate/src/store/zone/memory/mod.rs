@@ -1,3 +1,14 @@
+//! The memory beneath a zone: anonymous, or a file that outlives the process.
+//!
+//! ```text
+//!  file.rs     a zone's file, open        mapping.rs  memory from the system; all unsafe code
+//!  open.rs     what is there, looked at   header.rs   what never changes, as bytes
+//!  create.rs   a new one, all or nothing  record.rs   what ties the zone's time to the machine's, as bytes
+//!  system.rs   the system's calls         epoch.rs    what time it is in the zone
+//!  states/     states of more than one    wall.rs     a wall clock that is set while the zone is in use
+//!              word, in a file beside
+//! ```
+//!
 //! The files on the right read no clock and no file, except the mapping itself and `wall.rs`.
 
 #![cfg_attr(

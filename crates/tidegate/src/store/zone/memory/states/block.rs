@@ -126,6 +126,7 @@ pub(super) fn class_of(words: usize) -> Option<u8> {
 }
 
 /// The word that records whether a block is valid, and which part of its body is in force.
+///
 /// ```text
 ///   bit 0  valid    1…7  sequence    8  half    9…32  head    33…56  length
 /// ```
@@ -191,7 +192,7 @@ impl PublishWord {
         (1..=PublishWord::SEQUENCE / 2).contains(&ahead)
     }
 
-    /// Returns true if the word has no other bits than those of its fields.
+    /// Returns true if the word is valid and has no other bits than those of its fields.
     pub(super) fn is_canonical(self) -> bool {
         self == PublishWord::new(self.sequence(), self.half(), self.head(), self.length())
     }

@@ -17,9 +17,9 @@ pub(crate) struct Loaded<'a> {
 }
 
 impl StateFile {
-    /// Passes every state to `visit`, in the order of the file. It only writes to complete an interrupted rewrite, to
-    /// merge free neighbours and to free blocks. `visit` returns true if the state keeps its block; otherwise the block
-    /// is freed.
+    /// Passes every state to `visit`, in the order of the file. `visit` returns true if the state keeps its block;
+    /// otherwise the block is freed. Apart from that it writes only to complete an interrupted rewrite, to merge free
+    /// neighbours and to allocate the spare block.
     pub(crate) fn load(&self, visit: &mut dyn FnMut(Loaded<'_>) -> bool) -> Result<(), Flaw> {
         self.end_rewrite();
         let units = (self.region.len() / UNIT_WORDS) as u32;
