@@ -189,7 +189,8 @@ impl<'a> Holder<'a> {
         }
     }
 
-    /// Adjusts without locking the receipts, for a caller that has locked them. Returns a receipt of a charge.
+    /// Adjusts without locking the receipts; for a refund the caller must have locked them. Returns a receipt of a
+    /// charge.
     pub(super) fn adjust_unlocked(
         self,
         account: &Account,

@@ -5,8 +5,9 @@
 //!   |         word           |   fingerprint     |kind|
 //! ```
 //!
-//! Read as a time, the word is an upper bound of the cell's expiry, whatever its kind. No cleanup is needed: a cell
-//! whose time has passed is free.
+//! A cell is a 62-bit fingerprint, two kind bits and one 64-bit word. For token and leaky buckets the word is the
+//! theoretical arrival time (TAT), the one number that the GCRA algorithm stores per key. For every algorithm the word,
+//! read as a time, is an upper bound of the cell's expiry. No cleanup is needed: a cell whose time has passed is free.
 
 use crate::time::{OUT_OF_ORDER, Timestamp};
 
