@@ -1,4 +1,4 @@
-//! An answer that is there already, or will come.
+//! A store's reply that is ready, or a future of it.
 
 use std::fmt;
 use std::pin::Pin;
@@ -6,10 +6,11 @@ use std::task::{Context, Poll};
 
 use super::StoreError;
 
-/// What a store answers; to be awaited. A store in memory has decided, and spent, by then; others begin when
-/// they are awaited.
+/// A future of a store's reply. An in-memory store has decided, and spent, before it returns the future. Other stores
+/// start when it is polled.
 ///
-/// Stores in memory answer at once, without an allocation; the others bring a future.
+/// The reply of an in-memory store is ready at once, without an allocation; other stores box a future. It must not be
+/// polled again after it was ready: that may panic.
 #[must_use = "what was decided is lost unless it is awaited"]
 pub struct Answer<'a, T>(Kind<'a, T>);
 
@@ -19,22 +20,22 @@ enum Kind<'a, T> {
 }
 
 impl<'a, T> Answer<'a, T> {
-    /// An answer that is there.
+    /// Creates a reply that is ready.
     pub const fn ready(value: T) -> Answer<'a, T> {
         Answer(Kind::Ready(Some(Ok(value))))
     }
 
-    /// An error that is there.
+    /// Creates an error that is ready.
     pub const fn failed(error: StoreError) -> Answer<'a, T> {
         Answer(Kind::Ready(Some(Err(error))))
     }
 
-    /// An answer that will come.
+    /// Creates a reply from a future, which is boxed.
     pub fn later(future: impl Future<Output = Result<T, StoreError>> + Send + 'a) -> Answer<'a, T> {
         Answer(Kind::Later(Box::pin(future)))
     }
 
-    /// The answer that is made of this one: at once if it is there, else when it comes.
+    /// Maps the reply with `make`: at once if it is ready, else when it arrives.
     pub(crate) fn then<U>(
         self,
         make: impl FnOnce(Result<T, StoreError>) -> Result<U, StoreError> + Send + 'a,
@@ -49,7 +50,7 @@ impl<'a, T> Answer<'a, T> {
     }
 }
 
-/// The answer never moves while it is awaited: it is a value that is there, or boxed.
+/// The value is never pinned: it is ready, or boxed.
 impl<T> Unpin for Answer<'_, T> {}
 
 impl<T> Future for Answer<'_, T> {

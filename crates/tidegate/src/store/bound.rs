@@ -1,4 +1,4 @@
-//! A limit in one store in memory: what names its states there, and what they may begin with.
+//! A limit in one in-memory store: the names of its states there, and the states that a key may start with.
 
 use std::sync::Arc;
 
@@ -12,27 +12,27 @@ use crate::limit::{Limit, Terms};
 use crate::sync::{AtomicU64, Ordering};
 use crate::time::Timestamp;
 
-/// A limit, and the namespace that it counts in, in one store in memory.
+/// A limit, and the namespace that it counts in, in one in-memory store.
 #[derive(Debug)]
 pub(crate) struct BoundLimit {
     terms: Terms,
     table: Arc<LimitTable>,
     namespace: Namespace,
     name: StateName,
-    /// The limits before it, and the names of states under each of them.
+    /// The earlier limits; `before` has the names of states under each of them.
     history: History,
     before: Vec<StateName>,
     /// The time at which it came into force, if it is the limit of a rule.
     since: Option<Timestamp>,
-    /// Counts of the limits before it matter until then.
+    /// The time until which counts of earlier limits matter.
     carries_until: Timestamp,
-    /// A one-word state above this outlasts all that could be carried.
+    /// The word above which a one-word state outlasts all counts that could be carried.
     carries_word: u64,
-    /// No state that is worth something until then has to be noted in the table.
+    /// The time, in ticks, up to which live states need not be noted in the table.
     noted_until: AtomicU64,
 }
 
-/// The part of the name of states that is the same for all keys under one limit.
+/// The part of a state's name that is the same for all keys under one limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StateName {
     limit: StateLimit,
@@ -72,7 +72,7 @@ impl BoundLimit {
         BoundLimit { since, ..BoundLimit::with_history(table, namespace, terms, name, history) }
     }
 
-    /// The limit of a handle, in force from now on.
+    /// Binds the limit of a handle, in force from now on.
     pub(crate) fn of_rule(
         table: &Arc<LimitTable>,
         namespace: &str,
@@ -124,30 +124,30 @@ impl BoundLimit {
         &self.history
     }
 
-    /// The names of states under each of the limits before.
+    /// Returns the names of states under each of the earlier limits.
     pub(crate) fn names_before(&self) -> &[StateName] {
         &self.before
     }
 
-    /// The name of states under the predecessor of this number.
+    /// Returns the name of states under the predecessor of this number.
     pub(crate) fn name_before(&self, predecessor: usize) -> &StateName {
         &self.before[predecessor]
     }
 
-    /// Returns true while a key without a live state may begin with counts of the limits before.
+    /// Returns true while a key without a live state may start with counts of earlier limits.
     #[inline]
     pub(crate) fn carries_at(&self, now: Timestamp) -> bool {
         now < self.carries_until
     }
 
-    /// Returns true if a key with this one-word state may have to be decided by counts of the limits before, now or once
+    /// Returns true if a key with this one-word state may have to be decided by counts of earlier limits, now or once
     /// the state is clear.
     #[inline(always)]
     pub(crate) fn may_carry_to(&self, word: u64) -> bool {
         word <= self.carries_word
     }
 
-    /// A number that tells the stores of limits apart.
+    /// Returns a number that identifies the store of a limit.
     pub(super) fn table_address(&self) -> usize {
         Arc::as_ptr(&self.table).addr()
     }
@@ -158,12 +158,12 @@ impl BoundLimit {
         Arc::ptr_eq(&self.table, table)
     }
 
-    /// The same limit, if it belongs to the store of this table.
+    /// Returns the same limit, if it belongs to the store of this table.
     pub(super) fn only_in(self: Arc<Self>, table: &Arc<LimitTable>) -> Option<Arc<Self>> {
         self.is_in(table).then_some(self)
     }
 
-    /// Returns true if a state that is worth something until this time, in ticks, has to be noted first.
+    /// Returns true if a state that is live until this time, in ticks, has to be noted first.
     #[inline]
     pub(crate) fn is_unnoted(&self, clear_at: u64) -> bool {
         clear_at > self.noted_until.load(Ordering::Relaxed)
@@ -178,7 +178,7 @@ impl BoundLimit {
     }
 }
 
-/// The limits before one that is in force for single keys in place of another.
+/// Returns the history of a limit that is in force for single keys in place of another.
 fn followed_by(
     table: &Arc<LimitTable>,
     before: &PreparedLimit,
@@ -189,8 +189,8 @@ fn followed_by(
     bound.history.followed_by(before.limit(), prepared.limit(), now)
 }
 
-/// FNV-1a over the packed numbers, with a last mix so that its first letters tell limits apart. It names states in
-/// remote stores, so it never changes.
+/// Returns the FNV-1a hash of the packed numbers, mixed once more so that its first letters distinguish limits. It
+/// identifies states in remote stores, so it must never change.
 pub(super) fn digest(limit: &StateLimit) -> u64 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let hash = limit.iter().flat_map(|word| word.to_le_bytes()).fold(0xcbf2_9ce4_8422_2325, step);

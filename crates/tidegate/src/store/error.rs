@@ -1,11 +1,11 @@
-//! What can go wrong where states live elsewhere.
+//! The errors of a store, most of them of a remote store.
 
 use std::error::Error;
 use std::fmt;
 
 use super::limit_table::{MAX_LIMITS, Unlisted};
 
-/// A store could not answer.
+/// An error of a store that could not decide.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct StoreError {
@@ -22,37 +22,38 @@ enum Kind {
 }
 
 impl StoreError {
-    /// The store was not reached, or refused: nothing was spent.
+    /// Creates an error for a store that was not reached, or that rejected the request: nothing was spent.
     pub fn unavailable(source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
         StoreError { kind: Kind::Unavailable, source: source.into() }
     }
 
-    /// No answer came in time, and the question never left.
+    /// Creates an error for a request that was not sent before its deadline: nothing was spent.
     pub fn timeout(source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
         StoreError { kind: Kind::Timeout, source: source.into() }
     }
 
-    /// The question was sent and no answer came: it may have been spent.
+    /// Creates an error for a request that was sent and got no reply: it may have been spent.
     pub fn outcome_unknown(source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
         StoreError { kind: Kind::OutcomeUnknown, source: source.into() }
     }
 
-    /// The question itself is more than the store can answer, whoever asks and whenever: nothing was spent.
+    /// Creates an error for a request that the store can never decide, for any caller and at any time: nothing was
+    /// spent.
     pub fn unfit(source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
         StoreError { kind: Kind::Unfit, source: source.into() }
     }
 
-    /// Whether the question itself is at fault, so that nothing has failed.
+    /// Returns true if the request itself is at fault, so that the store has not failed.
     pub fn is_unfit(&self) -> bool {
         self.kind == Kind::Unfit
     }
 
-    /// Whether time ran out.
+    /// Returns true if the deadline passed before the request was sent.
     pub fn is_timeout(&self) -> bool {
         self.kind == Kind::Timeout
     }
 
-    /// Whether asking again is safe: nothing can have been spent.
+    /// Returns true if a retry is safe: nothing can have been spent.
     pub fn is_retryable(&self) -> bool {
         self.kind != Kind::OutcomeUnknown
     }

@@ -1,4 +1,4 @@
-//! The store that holds the states of one limit, among those in memory.
+//! The in-memory store that holds the states of one limit.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::limit::Terms;
 use crate::receipt::Receipt;
 use crate::time::{Source, Timestamp};
 
-/// A store in memory, made from a reference to a [`Zone`] or a [`Map`], whose clones share it.
+/// An in-memory store, created from a reference to a [`Zone`] or a [`Map`]; clones share it.
 #[derive(Clone, Debug)]
 pub struct Memory(Kind);
 
@@ -43,7 +43,7 @@ impl From<&Memory> for Memory {
 }
 
 impl Memory {
-    /// The store itself.
+    /// Returns the store itself.
     #[inline]
     pub(super) fn store(&self) -> Holder<'_> {
         match &self.0 {
@@ -52,7 +52,7 @@ impl Memory {
         }
     }
 
-    /// Who holds the states of this limit.
+    /// Returns the store that holds the states of this limit.
     #[inline]
     pub(crate) fn holder(&self, terms: &Terms) -> Holder<'_> {
         self.store().holder(terms)
@@ -67,7 +67,7 @@ impl Memory {
         self.store().clock()
     }
 
-    /// The zone, if it is one.
+    /// Returns the zone, if it is one.
     pub(crate) fn zone(&self) -> Option<&Zone> {
         match self.store() {
             Holder::Zone(zone) => Some(zone),
@@ -84,16 +84,16 @@ impl Memory {
     }
 }
 
-/// A store in memory, as a whole or as the one that holds the states of a limit.
+/// An in-memory store, as a whole or as the one that holds the states of a limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Holder<'a> {
-    /// A zone, in a cell each.
+    /// A zone, with one cell per state.
     Zone(&'a Zone),
     /// A map, which holds states of any size.
     Map(&'a Map),
 }
 
-/// Runs the same line for whichever holder it is.
+/// Runs the same expression for any holder.
 macro_rules! with_holder {
     ($all:expr, $holder:ident => $line:expr) => {
         match $all {
@@ -104,7 +104,7 @@ macro_rules! with_holder {
 }
 
 impl<'a> Holder<'a> {
-    /// Who holds the states of this limit: the store, or the map beside a zone.
+    /// Returns the holder of this limit's states: the store, or the map beside a zone.
     #[inline]
     pub(crate) fn holder(self, terms: &Terms) -> Holder<'a> {
         match self {
@@ -113,7 +113,7 @@ impl<'a> Holder<'a> {
         }
     }
 
-    /// The table of the limits that its namespaces have had.
+    /// Returns the table of the limits that its namespaces have had.
     #[inline]
     pub(crate) fn limits(self) -> &'a Arc<LimitTable> {
         with_holder!(self, holder => holder.limits())
@@ -123,12 +123,12 @@ impl<'a> Holder<'a> {
         with_holder!(self, holder => holder.clock())
     }
 
-    /// The table of open receipts.
+    /// Returns the table of open receipts.
     pub(crate) fn receipts(self) -> &'a Receipts {
         with_holder!(self, holder => holder.receipts())
     }
 
-    /// Forgets a key under every limit that its namespace has had. Whether anything was known about it.
+    /// Removes the states of a key under every limit that its namespace has had. Returns true if there were any.
     pub(crate) fn forget(self, namespace: &Namespace, name: &Name) -> Result<bool, Unlisted> {
         let listed = self.limits().listed(namespace.name(), self.clock().now())?;
         let state = |limit: StateLimit| StateName::new(self.limits(), namespace, limit);
@@ -136,12 +136,12 @@ impl<'a> Holder<'a> {
         Ok(states.iter().fold(false, |was_known, state| was_known | self.forget_state(name, state)))
     }
 
-    /// Forgets a key under one limit. Whether anything was known about it.
+    /// Removes the state of a key under one limit. Returns true if there was one.
     pub(crate) fn forget_state(self, name: &Name, state: &StateName) -> bool {
         with_holder!(self, holder => holder.forget_state(name, state))
     }
 
-    /// Decides and spends if allowed, with proof of it.
+    /// Decides, and spends if allowed, and returns a receipt.
     pub(crate) fn take_from(self, account: &Account, ask: Ask) -> (Decision, Option<Receipt>) {
         match self {
             Holder::Zone(zone) => zone.take_if_free(account, ask, None),
@@ -149,19 +149,19 @@ impl<'a> Holder<'a> {
         }
     }
 
-    /// Decides and spends if allowed, like [`Holder::take_from`], when nobody will give it back.
+    /// Decides, and spends if allowed, like [`Holder::take_from`], without a receipt.
     #[inline]
     pub(crate) fn spend(self, account: &Account, ask: Ask) -> Decision {
         with_holder!(self, holder => holder.spend(account, ask))
     }
 
-    /// Decides like [`Holder::spend`] as of a reading of the clock from a moment ago; that becomes a later one if it was
-    /// too long ago.
+    /// Decides like [`Holder::spend`], as of `at`, a recent reading of the clock. Sets `at` to a later reading if it is
+    /// too old.
     pub(crate) fn spend_as_of(self, account: &Account, ask: Ask, at: &mut Timestamp) -> Decision {
         with_holder!(self, holder => holder.spend_as_of(account, ask, at))
     }
 
-    /// Takes if it passes, now or as of the given time; if not, leaves no trace.
+    /// Takes if allowed, now or as of the given time. A denial changes nothing.
     pub(crate) fn take_if_free(
         self,
         account: &Account,
@@ -189,7 +189,8 @@ impl<'a> Holder<'a> {
         }
     }
 
-    /// The same under the lock of the receipts; a charge with proof of it.
+    /// Adjusts without locking the receipts; for a refund the caller must have locked them. Returns a receipt of a
+    /// charge.
     pub(super) fn adjust_unlocked(
         self,
         account: &Account,
@@ -198,19 +199,19 @@ impl<'a> Holder<'a> {
         with_holder!(self, holder => holder.adjust_in(account, adjustment))
     }
 
-    /// Gives one take of an era back, as far as it is surely still there.
+    /// Gives one take of an era back, as far as it is certainly still there.
     pub(crate) fn give_back_to(self, account: &Account, receipt: Receipt) -> Adjusted {
         let era = receipt.era;
         let give_back = || self.give_back_unlocked(account, receipt);
         self.receipts().out_of_order(account, era, give_back).unwrap_or(Adjusted::Capped)
     }
 
-    /// The same under the lock of the receipts.
+    /// Gives one take back without locking the receipts, for a caller that has locked them.
     pub(super) fn give_back_unlocked(self, account: &Account, receipt: Receipt) -> Adjusted {
         with_holder!(self, holder => holder.give_back_to(account, receipt))
     }
 
-    /// Takes units of one take off its debt, as far as they are still owed.
+    /// Removes units of one take from its debt, as far as they are still owed.
     pub(super) fn take_off(self, account: &Account, claim: Claim, units: Cost) -> Option<TakenOff> {
         with_holder!(self, holder => holder.take_off(account, claim, units))
     }
@@ -219,7 +220,7 @@ impl<'a> Holder<'a> {
         with_holder!(self, holder => holder.state_of(account))
     }
 
-    /// Only a map holds permits.
+    /// Releases a permit. Only a map holds permits.
     pub(crate) fn release_in(self, account: &Account, permit: PermitId) -> bool {
         matches!(self, Holder::Map(map) if map.release_in(account, permit))
     }

@@ -1,4 +1,4 @@
-//! The limits that the namespaces of a store have had: which states a key may have, and since when a limit is in force.
+//! The table of the limits that the namespaces of a store have had, and of the time since which a limit is in force.
 //!
 //! ```text
 //!   a record: nine words
@@ -11,16 +11,16 @@
 //! ```
 //!
 //! No decision reads the table. A limit is noted before the first state is written under it, and again when a state
-//! would outlast the record, so the table is written once in about two refills. It is read to reset a key under every
-//! limit of its namespace, and when another limit of a rule comes into force.
+//! would outlast the record. The table is therefore written once in about two refills. It is read to reset a key under
+//! every limit of its namespace, and when another limit of a rule comes into force.
 //!
-//! The records lie in memory, or in the file of a zone, where other processes use them as well. A record becomes valid
+//! The records are in memory, or in the file of a zone, where other processes use them as well. A record becomes valid
 //! with its last word, `until`, so a process that is killed in between leaves a free record.
 
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
-// Not those of models: the records are read and written under a lock.
+// Not the atomics of models: the records are read and written under a lock.
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::zone::memory::{Part, ZoneFile, fresh_seed};
@@ -30,42 +30,42 @@ use crate::history::{History, MAX_PREDECESSORS, Predecessor};
 use crate::sync::{Mutex, MutexGuard};
 use crate::time::{SECOND, Ticks, Timestamp};
 
-/// The most limits of rules that a table lists, and the most that come with requests: neither takes room of the other.
+/// The most limits of rules that a table lists, and the most dynamic limits: each has its own space.
 pub(crate) const MAX_LIMITS: usize = 1024;
-/// The records of a table.
+/// The number of records of a table.
 pub(crate) const RECORDS: usize = 2 * MAX_LIMITS;
-/// The words of a record.
+/// The number of words of a record.
 pub(crate) const RECORD_WORDS: usize = 9;
 
-/// The first word of a record has a number for the algorithm in its lowest bits.
+/// The bits of the algorithm's number, the lowest ones of a record's first word.
 const ALGORITHM_BITS: u32 = 4;
-/// A limit is noted for at least this long, so that one with short debts is not noted all the time.
+/// The shortest time for which a limit is noted, so that one with short debts is not noted all the time.
 const SHORTEST_NOTE: Ticks = Ticks::saturating_from(SECOND.saturating_mul(60));
 
-/// How often the lock of a file is tried for by a decision, with a turn for others in between.
+/// The most attempts of a decision to lock the file; the thread yields between them.
 const ATTEMPTS_TO_NOTE: usize = 64;
-/// The same by a rule that comes into force, and by a reset.
+/// The most such attempts of a rule that comes into force, and of a reset.
 const ATTEMPTS: usize = 1 << 14;
 
-/// The algorithm and the numbers that name a state. Of permits of a rule, which are one set whatever the numbers, the
-/// numbers are zero.
+/// The algorithm and the numbers that identify a state. The numbers are zero for permits of a rule, which are one set
+/// whatever the numbers.
 pub(crate) type StateLimit = [u64; 6];
 
 /// The table of one store.
 pub(crate) struct LimitTable {
     seed: [u64; 2],
     records: Mutex<Words>,
-    /// States under limits that are not listed may be worth something until then, in ticks, so that a reset by key alone
-    /// may miss them; unless the file says so, for all processes that use it.
+    /// The time, in ticks, until which there may be live states under unlisted limits, which a reset by key may miss. A
+    /// table in a file keeps it in the file, for all processes that use it.
     unlisted_until: AtomicU64,
     file: Option<Arc<ZoneFile>>,
 }
 
 /// The words of the records.
 enum Words {
-    /// As many records as are in use.
+    /// The records in use.
     Memory(Vec<AtomicU64>),
-    /// All records that there can be, which other processes use as well.
+    /// All possible records, which other processes use as well.
     File(Part<AtomicU64>),
 }
 
@@ -94,21 +94,21 @@ struct Record {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Announced {
     pub(crate) history: History,
-    /// There are live states under limits that are older than those of the history.
+    /// True if there are live states under limits that are older than those of the history.
     pub(crate) drops_counts: bool,
 }
 
-/// There are limits that the table has no room for.
+/// The error that some limits are not listed, because the table is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unlisted;
 
 impl LimitTable {
-    /// An empty table in memory.
+    /// Creates an empty table in memory.
     pub(crate) fn new() -> LimitTable {
         LimitTable::over(fresh_seed(), Words::Memory(Vec::new()), None)
     }
 
-    /// The table in the file of a zone.
+    /// Returns the table in the file of a zone.
     pub(crate) fn in_file(file: &Arc<ZoneFile>) -> LimitTable {
         LimitTable::over(file.seed(), Words::File(file.record_words()), Some(Arc::clone(file)))
     }
@@ -117,14 +117,14 @@ impl LimitTable {
         LimitTable { seed, records: Mutex::new(words), unlisted_until: AtomicU64::new(0), file }
     }
 
-    /// The seed of the hashes that its store finds states by.
+    /// Returns the seed of the hashes by which its store finds states.
     pub(crate) fn seed(&self) -> [u64; 2] {
         self.seed
     }
 
-    /// Lists a limit under which a state is about to be written that is worth something until `clear_at`. Returns the
-    /// time until which no state has to be noted again. `since` is the time at which it came into force, if it is the
-    /// limit of a rule.
+    /// Lists a limit before a state is written under it that is live until `clear_at`. Returns the time until which no
+    /// state has to be noted again. `since` is the time at which the limit came into force, if it is the limit of a
+    /// rule.
     pub(crate) fn note(
         &self,
         namespace: &str,
@@ -154,8 +154,8 @@ impl LimitTable {
         until
     }
 
-    /// Puts the limit of a rule in force, unless it is already, and returns the limits before it. A limit that cannot be
-    /// listed has no history.
+    /// Puts the limit of a rule in force, unless it is already, and returns the limits before it. A limit that cannot
+    /// be listed has no history.
     pub(crate) fn announce(&self, namespace: &str, limit: &StateLimit, now: Timestamp) -> Announced {
         let record = self.record(namespace, limit);
         let Some(mut open) = self.open(ATTEMPTS) else {
@@ -185,7 +185,7 @@ impl LimitTable {
         Announced { history, drops_counts }
     }
 
-    /// The limits under which a key of this namespace may have a state.
+    /// Returns the limits under which a key of this namespace may have a state.
     pub(crate) fn listed(&self, namespace: &str, now: Timestamp) -> Result<Vec<StateLimit>, Unlisted> {
         if self.unlisted_until().load(Ordering::Relaxed) > now.ticks() {
             return Err(Unlisted);
@@ -203,7 +203,7 @@ impl LimitTable {
         Record { owner, numbers, ..Record::default() }
     }
 
-    /// A number for a namespace, as it is in records: never zero.
+    /// Returns the number of a namespace in records, which is never zero.
     fn namespace_id(&self, namespace: &str) -> u64 {
         let mut sip = Sip::new(self.seed);
         sip.write(namespace.as_bytes());
@@ -214,8 +214,8 @@ impl LimitTable {
         self.file.as_ref().map_or(&self.unlisted_until, |file| file.unlisted_until())
     }
 
-    /// The records, while nobody else changes them; `None` if another process holds them for too long. A decision does
-    /// not wait for a process that was stopped.
+    /// Locks the records. Returns `None` if another process holds the lock for too long, so that a decision does not
+    /// wait for a stopped process.
     fn open(&self, attempts: usize) -> Option<Open<'_>> {
         let (words, file) = (self.records.lock(), self.file.as_deref());
         let try_lock = |file: &ZoneFile| {
@@ -236,7 +236,7 @@ impl fmt::Debug for LimitTable {
     }
 }
 
-/// The records, locked.
+/// The locked records.
 struct Open<'a> {
     words: MutexGuard<'a, Words>,
     file: Option<&'a ZoneFile>,
@@ -271,7 +271,7 @@ impl Open<'_> {
         (0..self.count()).find(|place| self.get(*place).is(record))
     }
 
-    /// The limits that a rule has had, newest first.
+    /// Returns the limits that a rule has had, newest first.
     fn of_rule(&self, owner: u64) -> Vec<Record> {
         let namespace = owner >> ALGORITHM_BITS;
         let is_of_rule = |record: &Record| record.owner >> ALGORITHM_BITS == namespace && record.order > 0;
@@ -296,7 +296,7 @@ impl Open<'_> {
         if (0..self.count()).filter(is_like).count() >= MAX_LIMITS {
             return false;
         }
-        // The limit in force of a rule stays as long as there is room: it may come into use again.
+        // The limit in force of a rule stays as long as there is a free record: it may come into use again.
         let place = self.free(now).find(|place| !self.is_in_force(*place));
         if place.is_none() && self.push(record) {
             return true;
@@ -306,7 +306,7 @@ impl Open<'_> {
         true
     }
 
-    /// Adds a record where there is room for more. Returns false in a file, where all of them are there.
+    /// Appends a record in memory. Returns false in a file, which already has all records, or if the table is full.
     fn push(&mut self, record: Record) -> bool {
         match &mut *self.words {
             Words::Memory(words) if words.len() < RECORDS * RECORD_WORDS => {
@@ -317,7 +317,7 @@ impl Open<'_> {
         }
     }
 
-    /// The places of records that may be used for another limit.
+    /// Returns the places of records that may be used for another limit.
     fn free(&self, now: Timestamp) -> impl Iterator<Item = usize> + '_ {
         (0..self.count()).filter(move |place| self.is_free(*place, now))
     }
@@ -328,7 +328,7 @@ impl Open<'_> {
         record.order > 0 && self.of_rule(record.owner).first().is_some_and(|newest| newest.is(&record))
     }
 
-    /// Writes a record in a free place. It is free until its last word is written, wherever this process ends.
+    /// Writes a record to a free place. It stays free until its last word is written, wherever this process ends.
     fn replace(&mut self, place: usize, record: Record) {
         self.word(place, UNTIL_WORD).store(0, Ordering::Release);
         let words = record.to_words();
@@ -338,7 +338,7 @@ impl Open<'_> {
         self.word(place, UNTIL_WORD).store(words[UNTIL_WORD], Ordering::Release);
     }
 
-    /// Puts a limit in force that is listed already. Its record is valid all the time, wherever this process ends.
+    /// Puts a limit in force that is already listed. Its record stays valid, wherever this process ends.
     fn put_in_force(&mut self, place: usize, order: u64, since: u64) {
         self.word(place, SINCE_WORD).store(since, Ordering::Release);
         self.word(place, ORDER_WORD).store(order, Ordering::Release);
@@ -349,15 +349,15 @@ impl Open<'_> {
     }
 }
 
-/// The place of `order` in a record.
+/// The index of `order` in a record.
 const ORDER_WORD: usize = 1;
-/// The place of `since` in a record.
+/// The index of `since` in a record.
 const SINCE_WORD: usize = 2;
-/// The place of `until` in a record: it is written last.
+/// The index of `until` in a record, which is written last.
 const UNTIL_WORD: usize = 3;
 
-/// Of the limits that a rule has had, those that still matter: the oldest with live states that counts are carried from,
-/// and all after it, through which they are carried.
+/// Returns the limits of a rule that still matter: the oldest with live states whose counts are carried, and all after
+/// it, through which they are carried.
 fn mattering(mut known: Vec<Record>, now: Timestamp) -> Vec<Record> {
     known.truncate(MAX_PREDECESSORS + 1);
     let oldest = known.iter().rposition(|known| !known.is_over(now));
@@ -380,7 +380,7 @@ impl Record {
         self.owner == other.owner && self.numbers == other.numbers
     }
 
-    /// Returns true if no state under this limit is worth anything.
+    /// Returns true if no state under this limit is live.
     fn is_over(&self, now: Timestamp) -> bool {
         self.until <= now.ticks()
     }
@@ -390,11 +390,11 @@ impl Record {
         [(self.owner & ((1 << ALGORITHM_BITS) - 1)).wrapping_sub(1), a, b, c, d, e]
     }
 
-    /// The limit as one that was in force before; `None` if no limit has these numbers.
+    /// Returns the limit as a predecessor; `None` if no limit has these numbers.
     fn predecessor(&self) -> Option<Predecessor> {
         let [algorithm, numbers @ ..] = self.limit();
         let algorithm = Algorithm::ALL.into_iter().find(|known| *known as u64 == algorithm)?;
-        // Permits of a rule are one set whatever the numbers, which are not kept; nothing is carried from it.
+        // Permits of a rule are one set whatever the numbers, which are not stored; nothing is carried from it.
         let numbers = if numbers == [0; 5] { [1, 1, 0, 0, 0] } else { numbers };
         Predecessor::from_numbers(algorithm, numbers, Timestamp::from_ticks(self.since))
     }

@@ -1,7 +1,7 @@
-//! Who holds the states.
+//! The stores, which hold the states of keys.
 //!
-//! Stores in memory are called directly and cannot fail. What must not care where states live is written
-//! once against [`Store`], whose answers may take a while and may be an error.
+//! In-memory stores are called directly and cannot fail. Code that works with every store is written once against
+//! [`Store`], whose replies may take time and may be an error.
 
 mod answer;
 pub(crate) mod bound;
@@ -50,7 +50,7 @@ use bound::BoundLimit;
 use limit_table::LimitTable;
 use name::{Account, Name};
 
-/// A key and the limit to decide it by, which together name a state.
+/// A key and the limit to decide it by, which together identify a state.
 ///
 /// A state belongs to (namespace, algorithm, numbers, key): two limits on one key are two states.
 #[derive(Clone, Copy, Debug)]
@@ -64,13 +64,13 @@ pub struct Subject<'a> {
     is_tracked: bool,
 }
 
-/// What decides about a subject while the remote store is down.
+/// The policy for a key while the remote store is down.
 #[derive(Clone, Copy, Debug)]
 enum Fallback {
     /// The policy of the store.
     OfStore,
     Policy(OnStoreFailure),
-    /// Nothing: the failure is an error.
+    /// No policy: the failure is an error.
     None,
 }
 
@@ -85,13 +85,13 @@ enum SubjectLimit<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// A key under a dynamic limit: other numbers in the same namespace are another state. A limit that is used more
-    /// than once is better prepared: [`PreparedLimit::subject`].
+    /// Names a key under a dynamic limit: other numbers in the same namespace are another state. A limit that is used
+    /// more than once should be prepared: [`PreparedLimit::subject`].
     pub const fn new(namespace: &'a str, key: &'a Key, limit: &'a Limit) -> Subject<'a> {
         Subject::of(SubjectLimit::Plain { namespace, limit }, key)
     }
 
-    /// A key under a limit that was prepared.
+    /// Names a key under a prepared limit.
     pub const fn prepared(limit: &'a PreparedLimit, key: &'a Key) -> Subject<'a> {
         Subject::of(SubjectLimit::Prepared(limit), key)
     }
@@ -101,54 +101,54 @@ impl<'a> Subject<'a> {
         Subject { limit, key, when_full, zone: None, fallback, is_local: false, is_tracked: false }
     }
 
-    /// The same for a zone that has no cell for it; no other store cares.
+    /// Sets the policy for a zone that has no cell for the key. Other stores ignore it.
     #[must_use]
     pub const fn when_full(self, when_full: WhenFull) -> Subject<'a> {
         Subject { when_full, ..self }
     }
 
-    /// The same held by one of several [`Zones`]; no other store cares.
+    /// Selects one of several [`Zones`] by name. Other stores ignore it. An unknown name means the first zone.
     #[must_use]
     pub const fn in_zone(self, zone: Option<&'a str>) -> Subject<'a> {
         Subject { zone, ..self }
     }
 
-    /// The same with its own policy for a remote store that is down, in place of that of the [`FallbackStore`].
+    /// Sets the policy for a remote store that is down, in place of the policy of the [`FallbackStore`].
     #[must_use]
     pub const fn on_store_failure(self, policy: OnStoreFailure) -> Subject<'a> {
         Subject { fallback: Fallback::Policy(policy), ..self }
     }
 
-    /// The same without a fallback: while the remote store is down, nothing is decided or counted about it.
+    /// Disables the fallback: while the remote store is down, the key is neither decided nor counted.
     #[must_use]
     pub const fn without_fallback(self) -> Subject<'a> {
         Subject { fallback: Fallback::None, ..self }
     }
 
-    /// The same in the local store of a [`FallbackStore`], if that took it while the remote store was down: a permit or
-    /// a receipt goes back there. No other store has such states.
+    /// Selects the local store of a [`FallbackStore`], for a take that it decided while the remote store was down. Its
+    /// permit or receipt goes back there. Other stores have no such states.
     #[must_use]
     pub const fn in_local_store(self, is_local: bool) -> Subject<'a> {
         Subject { is_local, ..self }
     }
 
-    /// The same with a receipt for a take. If one of several subjects is tracked, all of them get receipts.
+    /// Requests a receipt for a take. If one of several asks is tracked, all of them get receipts.
     #[must_use]
     pub const fn tracked(self) -> Subject<'a> {
         Subject { is_tracked: true, ..self }
     }
 
-    /// Returns true if a take of one of these asks wants receipts.
+    /// Returns true if a take of one of these asks requests receipts.
     pub fn are_tracked(asks: &[(Subject<'_>, Ask)]) -> bool {
         asks.iter().any(|(subject, _)| subject.is_tracked)
     }
 
-    /// The same under another limit.
+    /// Returns the same key under another limit.
     const fn under(self, limit: &'a PreparedLimit) -> Subject<'a> {
         Subject { limit: SubjectLimit::Prepared(limit), ..self }
     }
 
-    /// The name of the rule, or of the place that dynamic limits count in.
+    /// Returns the name of the rule, or the namespace of a dynamic limit.
     pub fn namespace(&self) -> &'a str {
         match self.limit {
             SubjectLimit::Prepared(limit) => limit.namespace(),
@@ -156,12 +156,12 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// The key.
+    /// Returns the key.
     pub const fn key(&self) -> &'a Key {
         self.key
     }
 
-    /// The limit.
+    /// Returns the limit.
     pub fn limit(&self) -> &'a Limit {
         match self.limit {
             SubjectLimit::Prepared(limit) => limit.limit(),
@@ -169,7 +169,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// The limit as it was prepared; a plain one is prepared now.
+    /// Returns the prepared limit. A plain limit is prepared in this call.
     pub fn prepared_limit(&self) -> PreparedLimit {
         match self.limit {
             SubjectLimit::Prepared(limit) => limit.clone(),
@@ -177,12 +177,12 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// The zone that it names.
+    /// Returns the name of the zone, if one was selected.
     pub const fn zone(&self) -> Option<&'a str> {
         self.zone
     }
 
-    /// The limit in the store of this table, if it was used there before.
+    /// Returns the limit in the store of this table, if it was used there before.
     #[inline]
     fn bound_in(&self, table: &Arc<LimitTable>) -> Option<&'a BoundLimit> {
         match self.limit {
@@ -191,7 +191,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// The state in the store of this table.
+    /// Returns the state's account in the store of this table.
     fn account(&self, table: &Arc<LimitTable>, now: impl FnOnce() -> Timestamp) -> Account {
         let under = |limit: &Arc<BoundLimit>| {
             let name = Name::of_key(limit.namespace(), self.key);
@@ -204,7 +204,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Where states live, for those who must not care.
+/// A store of states: in memory, in files, or remote. The replies are futures.
 ///
 /// ```
 /// use tidegate::{Ask, Key, Limit, Map, Store, Subject, StoreError};
@@ -220,75 +220,77 @@ impl<'a> Subject<'a> {
 /// # assert!(matches!(future.poll(&mut context), std::task::Poll::Ready(Ok(true))));
 /// ```
 pub trait Store: fmt::Debug + Send + Sync {
-    /// Takes all or none: spends only if every ask passes. If a subject is [tracked](Subject::tracked), the decisions
-    /// carry a receipt for each take, by which [`Store::refund`] gives back just that one. A store that keeps no receipts
-    /// gives none, and what was taken there stays charged.
+    /// Takes all or none: spends only if every ask is allowed. If an ask is tracked ([`Subject::tracked`]), the
+    /// decisions contain a receipt for each take, by which [`Store::refund`] gives back only that take. A store without
+    /// receipts returns none, and its takes cannot be refunded.
     fn take<'a>(&'a self, asks: &'a [(Subject<'a>, Ask)]) -> Answer<'a, Decisions>;
 
-    /// What taking would say, without spending.
+    /// Returns the decision that a take would get, without spending.
     fn peek<'a>(&'a self, subject: Subject<'a>, ask: Ask) -> Answer<'a, Decision>;
 
-    /// Charges what turned out to be more, or gives back what was not used.
+    /// Charges additional cost, or refunds unused cost.
     fn adjust<'a>(&'a self, subject: Subject<'a>, adjustment: Adjustment) -> Answer<'a, Adjusted>;
 
-    /// Charges more for a take, with a receipt if all of it was charged and the store keeps receipts of charges.
+    /// Charges additional cost for a take. Returns a receipt if all of it was charged and the store keeps receipts of
+    /// charges.
     fn charge<'a>(&'a self, subject: Subject<'a>, cost: Cost) -> Answer<'a, (Adjusted, Option<OpenReceipt>)> {
         self.adjust(subject, Adjustment::Charge(cost)).then(|adjusted| Ok((adjusted?, None)))
     }
 
-    /// Gives units of one take back, at most what of it is still owed and was not refunded before.
+    /// Refunds units of one take, at most those that are still owed and were not refunded before.
     fn refund<'a>(&'a self, _: Subject<'a>, _: &'a mut OpenReceipt, _: Cost) -> Answer<'a, Adjusted> {
         Answer::ready(Adjusted::Capped)
     }
 
-    /// Gives a place in flight back. Whether the permit was still holding one.
+    /// Releases a permit. Returns true if it was still in flight.
     fn release<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool>;
 
-    /// Gives a place in flight back without an answer, for those who cannot wait for one: who held it is gone. A store
-    /// in memory does it at once. Unless a store does anything here, the place comes back with its lease.
+    /// Releases a permit without a reply, for a caller that cannot wait for one. An in-memory store does it at once. A
+    /// store whose [`Store::release`] is not done after one poll should override this; otherwise the permit expires
+    /// with its lease.
     fn release_later(&self, subject: Subject<'_>, permit: PermitId) {
         let mut release = std::pin::pin!(self.release(subject, permit));
-        // A store that answers at once has done it when it is asked.
+        // A store that replies at once has released the permit after one poll.
         let _ = release.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop()));
     }
 
-    /// Goes on with a task that nobody waits for: who asked is gone, and what it began has to be brought to its end. A store
-    /// in memory answers at once, so such a task is over when it was polled once.
+    /// Completes a task whose caller is gone, so that an operation that was started is brought to its end. The default
+    /// polls the task once, which completes it for an in-memory store.
     fn in_background(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>) {
         let mut task = task;
         let _ = task.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop()));
     }
 
-    /// Starts a permit's lease anew. Whether it was still holding its place.
+    /// Restarts a permit's lease. Returns true if the permit was still in flight.
     fn renew<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool>;
 
-    /// Forgets a key under every limit that its namespace has had. Whether anything was remembered about it.
+    /// Removes the states of a key under every limit that its namespace has had. Returns true if there were any.
     ///
-    /// The store lists the limits of each namespace. While it has no room to list them all, this is an error, and
+    /// The store lists the limits of each namespace. While it has more limits than it can list, this is an error, and
     /// [`Store::reset_limit`] still works.
     fn reset<'a>(&'a self, subject: Subject<'a>) -> Answer<'a, bool>;
 
-    /// Forgets a key under this limit only. Whether anything was remembered about it.
+    /// Removes the state of a key under this limit only. Returns true if there was one.
     fn reset_limit<'a>(&'a self, subject: Subject<'a>) -> Answer<'a, bool>;
 
-    /// Whether it can hold what this limit counts, exactly as the limit says; if not, what is wrong and what would
-    /// do, to be read behind the limit's text. A store in memory holds every limit, but for a zone whose state file belongs
+    /// Checks that the store can count this limit exactly. The error text states the fault and the remedy, and is
+    /// printed after the limit's text. An in-memory store supports every limit, except a zone whose state file belongs
     /// to another process.
     fn supports(&self, _limit: &Limit) -> Result<(), String> {
         Ok(())
     }
 
-    /// The most asks that one [`Store::take`] decides; more are an error that [is unfit](StoreError::is_unfit). A store
-    /// in memory decides any number.
+    /// Returns the most asks that one [`Store::take`] decides; more are an error that [is unfit](StoreError::is_unfit).
+    /// An in-memory store decides any number.
     fn most_together(&self) -> usize {
         usize::MAX
     }
 
-    /// Other limits hold from now on: refusals that it remembers, so as not to ask again, are worth nothing any more.
-    /// A store that remembers none has nothing to do.
+    /// Clears the denial cache, because other limits are in force from now on. A store without a denial cache does
+    /// nothing.
     fn forget_refusals(&self) {}
 
-    /// The counts of a remote store that has a fallback. A store in memory cannot fail, and has none.
+    /// Returns the counters of a remote store that has a fallback. An in-memory store cannot fail, and has none.
     fn meter(&self) -> Option<&StoreMeter> {
         None
     }

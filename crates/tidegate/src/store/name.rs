@@ -1,11 +1,11 @@
-//! What names a state in a store: the namespace and the key, one behind the other, and the limit.
+//! The name of a state in a store: the namespace and the key, concatenated, and the limit.
 //!
 //! ```text
 //!   4 u s e r   3 a n a   |  the algorithm and its numbers, as a digest
 //!   namespace   key, part by part
 //! ```
 //!
-//! Each part has its length before it, so different names never share their bytes.
+//! Each part is preceded by its length, so different names never have the same bytes.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use crate::limit::Terms;
 use crate::small_bytes::{ByteWriter, SmallBytes};
 use crate::store::WhenFull;
 
-/// Names up to this length need no allocation while they are written.
+/// The longest name that is encoded without an allocation.
 const SHORT: usize = 64;
 
-/// A key of a namespace.
+/// The encoded name of a key in a namespace.
 #[derive(Clone, Debug)]
 pub(crate) struct Name {
     bytes: ByteWriter<SHORT>,
@@ -36,7 +36,7 @@ impl Name {
         Name { bytes, key_at }
     }
 
-    /// The same of a key that is encoded already.
+    /// Returns the name of a key that is already encoded.
     #[inline]
     pub(crate) fn of_key(namespace: &Namespace, key: &Key) -> Name {
         let mut bytes = ByteWriter::new();
@@ -46,19 +46,19 @@ impl Name {
         Name { bytes, key_at }
     }
 
-    /// The state of this key under a limit of a store.
+    /// Returns the state of this key under a limit of a store.
     #[inline]
     pub(crate) fn under(self, limit: Arc<BoundLimit>) -> Account {
         let terms = *limit.terms();
         Account { limit: Some(limit), ..self.under_any(terms) }
     }
 
-    /// The same where a key has one state whatever the limit.
+    /// Returns the state of this key where a key has one state whatever the limit.
     pub(crate) fn under_any(self, terms: Terms) -> Account {
         Account { name: self, terms, limit: None, when_full: WhenFull::Share, hash: Cell::new(None) }
     }
 
-    /// The key alone.
+    /// Returns the key without the namespace.
     pub(crate) fn key(&self) -> &[u8] {
         &self.bytes()[self.key_at..]
     }
@@ -69,20 +69,20 @@ impl Name {
     }
 }
 
-/// A state's name and the limit that it belongs to.
+/// The name of a state and the limit that it belongs to.
 #[derive(Clone, Debug)]
 pub(crate) struct Account {
     name: Name,
     terms: Terms,
-    /// The limit in its store; none where a key has one state whatever the limit.
+    /// The limit in its store; `None` where a key has one state whatever the limit.
     limit: Option<Arc<BoundLimit>>,
     when_full: WhenFull,
-    /// The hash of the key under this limit, once a zone has asked for it.
+    /// The cached hash of the key under this limit, once a zone has requested it.
     hash: Cell<Option<[u64; 2]>>,
 }
 
 impl Account {
-    /// The hash of the key under its limit, made once.
+    /// Returns the hash of the key under its limit, computed once.
     #[inline]
     pub(crate) fn hash(&self) -> [u64; 2] {
         self.hash.get().unwrap_or_else(|| {
@@ -101,19 +101,19 @@ impl Account {
         &self.name
     }
 
-    /// The limit in its store.
+    /// Returns the limit in its store.
     #[inline]
     pub(crate) fn limit(&self) -> &Arc<BoundLimit> {
         self.limit.as_ref().expect("a store has bound the limits of its accounts")
     }
 
-    /// The digest that names the limit beside the bytes of the name.
+    /// Returns the digest that identifies the limit beside the bytes of the name.
     #[inline]
     pub(crate) fn digest(&self) -> u64 {
         self.limit.as_ref().map_or(0, |limit| limit.name().digest)
     }
 
-    /// Returns true if both name one state.
+    /// Returns true if both are the name of one state.
     pub(crate) fn is_same_state(&self, other: &Account) -> bool {
         self.digest() == other.digest() && self.name.bytes() == other.name.bytes()
     }
@@ -128,10 +128,10 @@ impl Account {
     }
 }
 
-/// The bytes of a name as they are kept: with their length, four words.
+/// The bytes of a stored name: with their length, four words.
 pub(crate) type StoredName = SmallBytes<30>;
 
-/// The name of a limit among those that share a store, ready to be written.
+/// The encoded name of a limit among those that share a store.
 #[derive(Clone, Debug)]
 pub(crate) struct Namespace {
     name: Box<str>,
@@ -140,7 +140,7 @@ pub(crate) struct Namespace {
 }
 
 impl Namespace {
-    /// The namespace of a handle that is alone.
+    /// Returns the empty namespace, for a handle with its own state.
     pub(crate) fn none() -> Namespace {
         Namespace { name: Box::default(), bytes: Box::default() }
     }

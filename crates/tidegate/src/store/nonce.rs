@@ -14,10 +14,10 @@ thread_local! {
     static DRAWN: (RandomState, Cell<u64>) = (RandomState::new(), Cell::new(0));
 }
 
-/// Returns the nonce of an ask: 64 random bits where it may get a permit, and zero where it cannot.
+/// Returns the nonce of an ask: 64 random bits if it may get a permit, and zero if it cannot.
 ///
-/// The bits are a keyed hash of a counter. A holder who has seen any number of permits does not know the key, and
-/// cannot compute the next one, as it could from the outputs of a plain generator.
+/// The bits are a keyed hash of a counter. A holder of any number of permits does not have the key, and cannot compute
+/// the next one. From the outputs of a plain generator it could.
 #[inline]
 pub(crate) fn nonce_for(terms: &Terms) -> u64 {
     match terms {
@@ -34,7 +34,7 @@ fn draw() -> u64 {
     })
 }
 
-/// A model has to run the same way each time.
+/// Returns zero, because a model has to run the same way each time.
 #[cfg(tidegate_models)]
 fn draw() -> u64 {
     0
@@ -52,7 +52,7 @@ mod tests {
         let limit = Limit::concurrency(1, SECOND);
         let drawn: Vec<u64> = (0..256).map(|_| nonce_for(limit.terms())).collect();
         assert_eq!(drawn.iter().collect::<HashSet<_>>().len(), drawn.len());
-        // A bit is the same in all of them by chance once in 2^249 runs.
+        // By chance, a bit is the same in all of them once in 2^249 runs.
         assert_eq!(drawn.iter().fold(0, |ones, nonce| ones | nonce), u64::MAX);
         assert_eq!(drawn.iter().fold(u64::MAX, |ones, nonce| ones & nonce), 0);
     }

@@ -21,7 +21,7 @@ use crate::time::Timestamp;
 /// A limit and the namespace that it counts in; clones share it.
 ///
 /// It is kept where limits are parsed: beside a rule that was put in force, or beside a limit that came with a request.
-/// The first store that uses it also keeps there what it knows about the limit.
+/// The first store that uses it also stores its own data about the limit there.
 ///
 /// ```
 /// use tidegate::{Ask, Key, Limit, PreparedLimit, Zone};
@@ -40,21 +40,21 @@ struct Inner {
     limit: Limit,
     scope: Scope,
     digest: u64,
-    /// The limit in the store in memory that used it first. Others bind it for each call.
+    /// The limit in the in-memory store that used it first. Other stores bind it for each call.
     bound: OnceLock<Arc<BoundLimit>>,
-    /// What a store outside of this crate keeps about it.
+    /// The data of a store outside of this crate.
     remote: OnceLock<Box<dyn Any + Send + Sync>>,
     share: OnceLock<Share>,
     dropped_counts: DroppedCounts,
 }
 
-/// The share of one of so many nodes.
+/// The share of one of `nodes` nodes.
 struct Share {
     nodes: NonZeroU64,
     limit: PreparedLimit,
 }
 
-/// A flag that counts under older limits of a rule are carried no more, for a log; clones share it.
+/// A flag, for a log, that counts under older limits of a rule are no longer carried; clones share it.
 ///
 /// Counts are carried from at most [`MAX_PREDECESSORS`](crate::MAX_PREDECESSORS) limits.
 #[derive(Clone, Debug, Default)]
@@ -75,33 +75,33 @@ impl DroppedCounts {
 /// The way in which a limit counts in its namespace.
 #[derive(Clone, Debug)]
 pub enum Scope {
-    /// It comes with each request: other numbers are another limit, and a key starts full under it.
+    /// A limit that comes with each request: other numbers are another limit, and a key starts full under it.
     Dynamic,
-    /// It is the limit of a rule, in force from its first use on: counts are carried over from the limit before.
+    /// The limit of a rule, in force from its first use on: counts are carried over from the limit before.
     Rule,
-    /// It is in force for single keys in place of another limit, from its first use on: counts are carried over from
+    /// A limit in force for single keys in place of another limit, from its first use on: counts are carried over from
     /// that limit.
     InsteadOf(PreparedLimit),
-    /// It is the limit of a rule, in force again for single keys in place of another limit: counts are carried over from
-    /// that limit, and the limit of the rule comes into force, too.
+    /// The limit of a rule, in force again for single keys in place of another limit. Counts are carried over from that
+    /// limit, and the limit of the rule comes into force, too.
     BackTo {
         /// The limit of the rule.
         rule: PreparedLimit,
         /// The limit that it replaces.
         before: PreparedLimit,
     },
-    /// It names the permits of a rule, for a permit that is given back: nothing comes into force by it.
+    /// The permits of a rule, for a permit that is released: no limit comes into force by it.
     Release,
 }
 
 impl PreparedLimit {
-    /// A limit that comes with each request. Other numbers in the same namespace are another state.
+    /// Prepares a limit that comes with each request. Other numbers in the same namespace are another state.
     pub fn dynamic(namespace: &str, limit: Limit) -> PreparedLimit {
         PreparedLimit::new(namespace, limit, Scope::Dynamic)
     }
 
-    /// The limit of a rule, which comes into force with its first use. If the rule had another limit, counts are carried
-    /// over. Permits of a rule are one set whatever its numbers.
+    /// Prepares the limit of a rule, which comes into force with its first use. If the rule had another limit, counts
+    /// are carried over. Permits of a rule are one set whatever its numbers.
     ///
     /// ```
     /// use tidegate::{Ask, Cost, Key, Limit, PreparedLimit, Zone};
@@ -116,18 +116,19 @@ impl PreparedLimit {
         PreparedLimit::new(rule, limit, Scope::Rule)
     }
 
-    /// The permits of a rule under a concurrency limit, to release one of them: whatever the rule has now stays in force.
+    /// Prepares the permits of a rule under a concurrency limit, to release one of them. The current limit of the rule
+    /// stays in force.
     pub fn permits_of(rule: &str, limit: Limit) -> PreparedLimit {
         PreparedLimit::new(rule, limit, Scope::Release)
     }
 
-    /// A limit that is in force for single keys in place of this one, from its first use on.
+    /// Prepares a limit that is in force for single keys in place of this one, from its first use on.
     #[must_use]
     pub fn instead(&self, limit: Limit) -> PreparedLimit {
         PreparedLimit::new(&self.0.namespace, limit, Scope::InsteadOf(self.clone()))
     }
 
-    /// The limit of the rule, for single keys that had this one in place of it, from its first use on.
+    /// Prepares the limit of the rule, for single keys that had this one in place of it, from its first use on.
     #[must_use]
     pub fn back_to(&self, rule: &PreparedLimit) -> PreparedLimit {
         let scope = Scope::BackTo { rule: rule.clone(), before: self.clone() };
@@ -151,8 +152,8 @@ impl PreparedLimit {
         }))
     }
 
-    /// The [share](Limit::shared_among) of one of so many nodes, which replaces and is replaced as this limit is. It is
-    /// prepared once, for the first number of nodes.
+    /// Returns the [share](Limit::shared_among) of one of `nodes` nodes, which replaces and is replaced as this limit
+    /// is. It is cached for the first number of nodes, and prepared in each call for any other number.
     #[must_use]
     pub fn share(&self, nodes: NonZeroU64) -> PreparedLimit {
         let share = self.0.share.get_or_init(|| Share { nodes, limit: self.prepare_share(nodes) });
@@ -172,7 +173,7 @@ impl PreparedLimit {
         PreparedLimit::noting(namespace, limit.shared_among(nodes), scope, dropped_counts.clone())
     }
 
-    /// The limit that a decision made by this speaks of: the share if the local store decided by it.
+    /// Returns the limit of a decision made by `by`: the share if the local store decided by it.
     pub fn limit_of(&self, by: DecidedBy) -> &Limit {
         match (by, self.0.share.get()) {
             (DecidedBy::Local, Some(share)) => share.limit.limit(),
@@ -180,7 +181,7 @@ impl PreparedLimit {
         }
     }
 
-    /// The limit that it was put in place of, for single keys.
+    /// Returns the limit that this one replaced, for single keys.
     pub fn before(&self) -> Option<&PreparedLimit> {
         match &self.0.scope {
             Scope::InsteadOf(before) | Scope::BackTo { before, .. } => Some(before),
@@ -188,48 +189,50 @@ impl PreparedLimit {
         }
     }
 
-    /// The name of the rule, or of the place that dynamic limits count in.
+    /// Returns the name of the rule, or the namespace of a dynamic limit.
     pub fn namespace(&self) -> &str {
         &self.0.namespace
     }
 
-    /// The limit.
+    /// Returns the limit.
     pub fn limit(&self) -> &Limit {
         &self.0.limit
     }
 
-    /// The way in which it counts.
+    /// Returns the way in which it counts.
     pub fn scope(&self) -> &Scope {
         &self.0.scope
     }
 
-    /// A digest of the algorithm and the numbers that decide, the same in every process and version: limits that are
-    /// written differently and decide alike have one. Permits of a rule are one set, so their numbers do not count.
+    /// Returns a digest of the algorithm and the numbers that decide, the same in every process and version. Limits
+    /// that are written differently and decide alike have one digest. Permits of a rule are one set, so their numbers
+    /// are not included.
     pub fn digest(&self) -> u64 {
         self.0.digest
     }
 
-    /// Returns true if its states are one set of holders whatever the numbers: permits of a rule.
+    /// Returns true if its states are one set of permits whatever the numbers: permits of a rule.
     pub fn is_one_set(&self) -> bool {
         is_one_set(self.0.limit.terms(), &self.0.scope)
     }
 
-    /// A key under this limit, never forgotten before its state is clear.
+    /// Names a key under this limit, which is never forgotten before its state is clear.
     pub fn subject<'a>(&'a self, key: &'a Key) -> Subject<'a> {
         Subject::prepared(self, key)
     }
 
-    /// What a store outside of this crate keeps about this limit; made once.
+    /// Returns the data of a store outside of this crate about this limit. It is created once. Returns `None` if the
+    /// data has another type than `T`.
     pub fn remote<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> Option<&T> {
         self.0.remote.get_or_init(|| Box::new(make())).downcast_ref()
     }
 
-    /// The flag by which a store reports that counts of the rule were dropped when this limit came into force.
+    /// Returns the flag by which a store reports that counts of the rule were dropped when this limit came into force.
     pub fn dropped_counts(&self) -> &DroppedCounts {
         &self.0.dropped_counts
     }
 
-    /// Uses the limit in the store of this table.
+    /// Calls `use_it` with the limit in the store of this table.
     #[inline]
     pub(crate) fn with_bound<R>(
         &self,
@@ -239,7 +242,7 @@ impl PreparedLimit {
     ) -> R {
         match self.0.bound.get() {
             Some(bound) if bound.is_in(table) => use_it(bound),
-            // A dynamic limit begins at no time.
+            // A dynamic limit has no start time.
             _ if matches!(self.0.scope, Scope::Dynamic | Scope::Release) => {
                 use_it(&self.bound_at(table, Timestamp::EPOCH))
             }
@@ -247,20 +250,20 @@ impl PreparedLimit {
         }
     }
 
-    /// The limit in the store of this table, if that is the store which used it first.
+    /// Returns the limit in the store of this table, if that store used it first.
     #[inline]
     pub(super) fn bound_in(&self, table: &Arc<LimitTable>) -> Option<&BoundLimit> {
         self.0.bound.get().map(|bound| &**bound).filter(|bound| bound.is_in(table))
     }
 
-    /// The limit in the store of this table, from now on if it was not used there before.
+    /// Returns the limit in the store of this table. It comes into force at `now` if it was not used there before.
     #[cold]
     pub(super) fn bound_at(&self, table: &Arc<LimitTable>, now: Timestamp) -> Arc<BoundLimit> {
         if let Some(bound) = self.0.bound.get().filter(|bound| bound.is_in(table)) {
             return Arc::clone(bound);
         }
         let bound = Arc::new(BoundLimit::new(table, self, now));
-        // Two threads may bind it at once: one of both is kept, and both are right.
+        // Two threads may bind it at once: one result is kept, and both are valid.
         Arc::clone(self.0.bound.get_or_init(|| Arc::clone(&bound))).only_in(table).unwrap_or(bound)
     }
 

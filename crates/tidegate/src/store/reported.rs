@@ -1,12 +1,12 @@
-//! Answers that may hold a decision, for stores that correct what is reported.
+//! Replies that may contain a decision, for stores that correct the reported values.
 
 use crate::algorithm::TakenOff;
 use crate::ask::Adjusted;
 use crate::decision::Decision;
 
-/// The answer of something that was done to a state.
+/// The reply of a change to a state.
 pub(crate) trait Reported: Sized {
-    /// The same with another decision in it, if there is one.
+    /// Replaces the decision in the reply, if there is one.
     fn report(self, _: &mut dyn FnMut(Decision) -> Decision) -> Self {
         self
     }

@@ -1,5 +1,4 @@
-//! The calls that name a subject, for every store in memory, and the same for those who must not care where
-//! states live.
+//! The calls of every in-memory store, and its implementation of [`Store`].
 
 use super::receipts::take_all_tracked;
 use super::together::{Bid, take_again};
@@ -15,27 +14,27 @@ use crate::receipt::Receipt;
 use crate::store::name::{Account, Name, Namespace};
 use crate::time::{RECENT, Timestamp};
 
-/// A store in memory, or several: whoever holds a subject.
+/// An in-memory store, or several of them.
 trait Holding {
-    /// The store that holds this subject.
+    /// Returns the store that holds this key.
     fn store_of(&self, subject: &Subject<'_>) -> Holder<'_>;
 
-    /// The time by its clock.
+    /// Returns the time of its clock.
     fn time(&self) -> Timestamp;
 
-    /// The state of this subject. A limit that is used for the first time comes into force as of the given time.
+    /// Returns the state's account. A limit that is used for the first time comes into force as of the given time.
     fn account(&self, subject: &Subject<'_>, at: Option<Timestamp>) -> Account {
         subject.account(self.store_of(subject).limits(), || at.unwrap_or_else(|| self.time()))
     }
 
-    /// Does something to the state of this subject, by who holds it.
+    /// Calls `act` with the state's account and the store that holds it.
     fn on<R>(&self, subject: &Subject<'_>, act: impl FnOnce(Holder<'_>, &Account) -> R) -> R {
         let account = self.account(subject, None);
         act(self.store_of(subject).holder(account.terms()), &account)
     }
 
-    /// The takes of these asks from their cells, if each limit is in use and its states are cells, and none is asked for
-    /// twice.
+    /// Returns the takes of these asks from their cells. Returns `None` unless each limit is in use, its states are
+    /// cells, and no state is asked for twice.
     #[inline(always)]
     fn place<'a>(&'a self, asks: &[(Subject<'a>, Ask)]) -> Option<CellTakes<'a>> {
         let mut takes = CellTakes::default();
@@ -65,7 +64,7 @@ trait Holding {
         self.take_by_name(asks, at, taken)
     }
 
-    /// The same in the general way, once these takes of the first of them are undone.
+    /// Takes all or none on the general path, after it undoes the takes of `taken`.
     #[cold]
     fn take_by_name(
         &self,
@@ -86,7 +85,7 @@ trait Holding {
         take_again(at, &self.bids(&accounts, asks), taken)
     }
 
-    /// The asks of subjects, each with who holds it.
+    /// Returns the asks, each with the store that holds its state.
     fn bids<'a>(&'a self, accounts: &'a [Account], asks: &[(Subject<'_>, Ask)]) -> Few<Bid<'a>> {
         let each = accounts.iter().zip(asks);
         each.map(|(account, (subject, ask))| {
@@ -96,7 +95,7 @@ trait Holding {
         .collect()
     }
 
-    /// The subjects that may hold a permit of this one.
+    /// Returns the keys and zones that may hold a permit of this one.
     fn holders<'a>(&'a self, subject: Subject<'a>) -> impl Iterator<Item = Subject<'a>> {
         std::iter::once(subject)
     }
@@ -135,8 +134,8 @@ impl Holding for Zones {
         self.clock().now()
     }
 
-    /// The zone that it names, and every other one: its rule may have had another zone when the permit was taken, or is
-    /// gone.
+    /// Returns the selected zone, then every other one: its rule may have had another zone when the permit was taken,
+    /// or may have been removed.
     fn holders<'a>(&'a self, subject: Subject<'a>) -> impl Iterator<Item = Subject<'a>> {
         let all = std::iter::once(None).chain(self.names().map(Some));
         let others = all.filter(move |zone| *zone != subject.zone());
@@ -145,7 +144,7 @@ impl Holding for Zones {
 }
 
 impl Zones {
-    /// Fetches the state of a subject that is decided about soon, if that makes it faster.
+    /// Prefetches the state of a key that is decided soon, if it is in a cell. It changes nothing.
     #[inline]
     pub fn prefetch(&self, subject: &Subject<'_>) {
         let store = self.store_of(subject);
@@ -158,7 +157,7 @@ impl Zones {
 }
 
 impl Map {
-    /// A map keeps states under every limit.
+    /// Returns `Ok`: a map stores states under every limit.
     fn supports(&self, _: &Limit) -> Result<(), String> {
         Ok(())
     }
@@ -167,7 +166,7 @@ impl Map {
 macro_rules! serves_subjects {
     ($store:ident) => {
         impl $store {
-            /// Decides and spends if allowed; with proof of the take, by which it can be given back.
+            /// Decides, and spends if allowed. Returns a receipt, by which the take can be given back.
             #[must_use = "a decision that nobody reads limits nobody"]
             pub fn take(&self, subject: Subject<'_>, ask: Ask) -> (Decision, Option<Receipt>) {
                 self.on(&subject, |holder, account| {
@@ -177,8 +176,8 @@ macro_rules! serves_subjects {
                 })
             }
 
-            /// Takes all or none: spends only if every ask passes. With receipts, by which [`refund`](Self::refund)
-            /// gives back just that take, if a subject is [tracked](Subject::tracked).
+            /// Takes all or none: spends only if every ask is allowed. If an ask is tracked ([`Subject::tracked`]),
+            /// returns receipts, by which [`refund`](Self::refund) gives back only that take.
             #[must_use = "a decision that nobody reads limits nobody"]
             pub fn take_all(&self, asks: &[(Subject<'_>, Ask)]) -> Decisions {
                 if !Subject::are_tracked(asks) {
@@ -194,37 +193,36 @@ macro_rules! serves_subjects {
                 take_all_tracked(&self.bids(&accounts, asks))
             }
 
-            /// The time by its clock, for [`take_all_as_of`](Self::take_all_as_of).
+            /// Returns the time of its clock, for [`take_all_as_of`](Self::take_all_as_of).
             pub fn now(&self) -> Timestamp {
                 self.clock().now()
             }
 
-            /// Takes all or none as of a reading of [`now`](Self::now) from a moment ago, so that several calls are
-            /// decided at one instant. A reading that is older than a twentieth of a second is not decided by: the clock
-            /// is read again.
+            /// Takes all or none as of a recent reading of [`now`](Self::now), so that several calls are decided at one
+            /// instant. If the reading is older than a twentieth of a second, the clock is read again.
             #[must_use = "a decision that nobody reads limits nobody"]
             pub fn take_all_as_of(&self, at: Timestamp, asks: &[(Subject<'_>, Ask)]) -> Decisions {
                 let now = self.now();
                 self.take_several(asks, Some(if now.since(at) < RECENT { at } else { now }))
             }
 
-            /// What taking would say, without spending.
+            /// Returns the decision that a take would get, without spending.
             #[must_use = "a decision that nobody reads limits nobody"]
             pub fn peek(&self, subject: Subject<'_>, ask: Ask) -> Decision {
                 self.on(&subject, |holder, account| holder.look(account, ask))
             }
 
-            /// Charges what turned out to be more, or gives back what was not used.
+            /// Charges additional cost, or refunds unused cost.
             pub fn adjust(&self, subject: Subject<'_>, adjustment: Adjustment) -> Adjusted {
                 self.on(&subject, |holder, account| holder.adjust_in(account, adjustment))
             }
 
-            /// Gives one take back, as far as it is surely still there.
+            /// Gives one take back, as far as it is certainly still there.
             pub fn give_back(&self, subject: Subject<'_>, receipt: Receipt) -> Adjusted {
                 self.on(&subject, |holder, account| holder.give_back_to(account, receipt))
             }
 
-            /// Charges what turned out to be more, with a receipt if all of it was charged.
+            /// Charges additional cost. Returns a receipt if all of it was charged.
             pub fn charge_tracked(
                 &self,
                 subject: Subject<'_>,
@@ -233,39 +231,42 @@ macro_rules! serves_subjects {
                 self.on(&subject, |holder, account| holder.charge_tracked(account, cost))
             }
 
-            /// Gives units of one take back, at most what of it is still owed and was not refunded before.
+            /// Refunds units of one take, at most those that are still owed and were not refunded before.
             pub fn refund(&self, subject: Subject<'_>, receipt: &mut OpenReceipt, cost: Cost) -> Adjusted {
                 self.on(&subject, |holder, account| holder.refund(account, receipt, Some(cost)))
             }
 
-            /// Gives a place in flight back. Whether the permit was still holding one.
+            /// Releases a permit. Returns true if it was still in flight.
             pub fn release(&self, subject: Subject<'_>, permit: PermitId) -> bool {
                 let holds = |subject| self.on(&subject, |holder, account| holder.release_in(account, permit));
                 self.holders(subject).any(holds)
             }
 
-            /// Starts a permit's lease anew. Whether it was still holding its place.
+            /// Restarts a permit's lease. Returns true if the permit was still in flight.
             pub fn renew(&self, subject: Subject<'_>, permit: PermitId) -> bool {
                 let holds = |subject| self.on(&subject, |holder, account| holder.renew_in(account, permit));
                 self.holders(subject).any(holds)
             }
 
-            /// Forgets a key under every limit that its namespace has had. Whether anything was remembered about it.
-            /// An error while the store has more limits in use than it lists, 1,024; [`reset_limit`](Self::reset_limit)
-            /// works then, too.
+            /// Removes the states of a key under every limit that its namespace has had. Returns true if there were
+            /// any.
+            ///
+            /// # Errors
+            /// If more limits are in use than the store lists, 1,024. [`reset_limit`](Self::reset_limit) still works
+            /// then.
             pub fn reset(&self, subject: Subject<'_>) -> Result<bool, StoreError> {
                 let namespace = Namespace::new(subject.namespace());
                 let name = Name::new(&namespace, subject.key());
                 self.store_of(&subject).forget(&namespace, &name).map_err(StoreError::from)
             }
 
-            /// Forgets a key under this limit only. Whether anything was remembered about it.
+            /// Removes the state of a key under this limit only. Returns true if there was one.
             pub fn reset_limit(&self, subject: Subject<'_>) -> bool {
                 let account = self.account(&subject, None);
                 self.store_of(&subject).forget_state(account.name(), account.limit().name())
             }
 
-            /// What is remembered about a subject.
+            /// Returns the state of a key under its limit, or an empty state if there is none.
             pub fn state(&self, subject: Subject<'_>) -> State {
                 self.on(&subject, |holder, account| holder.state_of(account))
             }

@@ -1,8 +1,8 @@
-//! Several limits at once: all are looked at, and only if every one passes, all are taken from.
+//! Atomic takes under several limits: all limits are peeked, and only if every one allows, all are taken from.
 //!
-//! Maps are locked around it, so nobody comes in between there. In a zone nobody can be kept out: its takes come
-//! first, and if one of them finds that another thread was faster, those before it are undone. A moment's refusal
-//! of somebody else is possible then; an admission too many is not.
+//! Maps are locked meanwhile, so no other take interferes there. A zone cannot be locked. Its takes come first, and if
+//! one of them finds that another thread was faster, the takes before it are undone. Another caller may be denied in
+//! that moment; no caller is admitted too much.
 //!
 //! One key under two limits is two states. One state that is asked for twice is decided as one ask (`twins.rs`).
 
@@ -19,7 +19,7 @@ use crate::few::Few;
 use crate::receipt::Receipt;
 use crate::time::Timestamp;
 
-/// One of several asks that stand or fall together.
+/// One of several asks that are allowed or denied together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bid<'a> {
     pub(crate) holder: Holder<'a>,
@@ -39,16 +39,16 @@ pub(crate) fn take_all(bids: &[Bid<'_>]) -> Decisions {
     take(None, bids, None)
 }
 
-/// The same as of a reading of the clock from a moment ago, if there is one, after the first of them were taken and one
-/// behind those did not pass after all.
+/// Undoes `taken`, the takes of the first bids of zones, and then spends on all or on none. Decides as of a recent
+/// reading of the clock, if one is given.
 pub(crate) fn take_again(at: Option<Timestamp>, bids: &[Bid<'_>], taken: Vec<Receipt>) -> Decisions {
     let undone: Few<_> = bids.iter().filter_map(|bid| ZoneBid::of(bid, at)).zip(taken).collect();
-    // The last first: then each finds the state as its take has left it.
+    // In reverse order: each undo finds the state as its take has left it.
     undone.into_iter().rev().for_each(|(bid, receipt)| bid.undo(receipt));
     take(at, bids, None)
 }
 
-/// The same with proof of each take, for a caller that has locked the open receipts of all bids.
+/// Spends on all or on none, and returns a receipt of each take. The caller has locked the open receipts of all bids.
 pub(crate) fn take_with_receipts(bids: &[Bid<'_>]) -> (Decisions, Vec<Option<Receipt>>) {
     let mut receipts = Vec::new();
     let decisions = take(None, bids, Some(&mut receipts));
@@ -58,7 +58,7 @@ pub(crate) fn take_with_receipts(bids: &[Bid<'_>]) -> (Decisions, Vec<Option<Rec
 fn take(at: Option<Timestamp>, bids: &[Bid<'_>], receipts: Option<&mut Vec<Option<Receipt>>>) -> Decisions {
     let zone_bids: Few<_> = bids.iter().filter_map(|bid| ZoneBid::of(bid, at)).collect();
     let map_bids: Few<_> = bids.iter().filter_map(Bid::of_map).collect();
-    // Everything below is in this order: those of zones, then those of maps.
+    // Everything below is in this order: bids of zones, then bids of maps.
     let mut order: Few<_> = (0..bids.len()).collect();
     order.sort_by_key(|place| matches!(bids[*place].holder, Holder::Map(_)));
     let zones = zone_bids.len();
@@ -79,7 +79,7 @@ fn take(at: Option<Timestamp>, bids: &[Bid<'_>], receipts: Option<&mut Vec<Optio
         };
         twins.deny(decisions, |bid, ask| peek(held, bid, ask), state);
     };
-    // What is taken from first need not be looked at before: if it denies, nothing is spent yet.
+    // The first take needs no peek: if it is denied, nothing is spent yet.
     let is_alone = map_bids.is_empty() && twins.is_empty();
     let looked_at = bids.len().saturating_sub(usize::from(is_alone));
     let mut decisions: Few<_> = (0..looked_at).map(|bid| peek_own(&held, bid)).collect();
@@ -99,7 +99,7 @@ fn take(at: Option<Timestamp>, bids: &[Bid<'_>], receipts: Option<&mut Vec<Optio
         ZoneTakes::All(_) => twins.report_last(&mut decisions),
         ZoneTakes::Nothing => {
             record_refusals(&mut held, &zone_bids, &mut decisions);
-            // Limits that have seen the denial of one ask report the wait of that one.
+            // A limit to which the denial of one ask was applied reports the wait of that ask.
             deny_twins(&held, &mut decisions);
         }
         ZoneTakes::Some { .. } => {}
@@ -126,17 +126,17 @@ fn take(at: Option<Timestamp>, bids: &[Bid<'_>], receipts: Option<&mut Vec<Optio
     Decisions::new(decisions.into_iter().map(|(_, decision)| decision).collect::<Few<_>>())
 }
 
-/// What was taken from zones.
+/// The takes from zones.
 enum ZoneTakes {
-    /// Nothing: one was seen not to pass.
+    /// None: a peek was denied.
     Nothing,
-    /// From all of them, and from all maps.
+    /// From all zones, and from all maps.
     All(Few<Receipt>),
-    /// From the first of them, because one does not pass after all: these are to be undone.
+    /// From the first of them, because a later one was denied: these are to be undone.
     Some { receipts: Few<Receipt>, first: Option<Receipt> },
 }
 
-/// Each limit that denies by itself sees that it does.
+/// Applies the denial to each limit that denies by itself.
 fn record_refusals(held: &mut Held<'_>, zone_bids: &[ZoneBid<'_>], decisions: &mut [Decision]) {
     let (of_zones, of_maps) = decisions.split_at_mut(zone_bids.len());
     held.record_refusals(of_maps);
@@ -147,7 +147,7 @@ fn record_refusals(held: &mut Held<'_>, zone_bids: &[ZoneBid<'_>], decisions: &m
     }
 }
 
-/// Spends on one after the other: first on what was not looked at, if that is one of them.
+/// Spends on one bid after the other, first on the bid that was not peeked, if it is of a zone.
 fn spend(held: &mut Held<'_>, zone_bids: &[ZoneBid<'_>], decisions: &mut Few<Decision>) -> ZoneTakes {
     let looked_at = zone_bids.len().min(decisions.len());
     let mut first = None;
@@ -160,7 +160,7 @@ fn spend(held: &mut Held<'_>, zone_bids: &[ZoneBid<'_>], decisions: &mut Few<Dec
         }
     }
     let (of_zones, of_maps) = decisions.split_at_mut(zone_bids.len());
-    // A take that is denied has no receipt, and ends it.
+    // A denied take has no receipt, and ends the loop.
     let takes = zone_bids[..looked_at].iter().zip(of_zones).map_while(|(bid, decision)| {
         let (taken, receipt) = bid.take();
         *decision = taken;
@@ -174,7 +174,7 @@ fn spend(held: &mut Held<'_>, zone_bids: &[ZoneBid<'_>], decisions: &mut Few<Dec
     ZoneTakes::Some { receipts, first }
 }
 
-/// Undoes takes, and corrects the decisions. No map is locked any more: a take by receipt locks the receipts first.
+/// Undoes takes, and corrects the decisions. No map may be locked here, because an undo locks the receipts first.
 fn undo<'b>(
     taken: Few<Receipt>,
     first: Option<Receipt>,
@@ -184,7 +184,7 @@ fn undo<'b>(
 ) {
     let looked_at = zone_bids.len() - usize::from(first.is_some());
     let lost = (taken.len() < looked_at).then_some(taken.len());
-    // The last first: then each finds the state as its take has left it.
+    // In reverse order: each undo finds the state as its take has left it.
     let undone: Vec<_> = zone_bids.iter().zip(taken).collect();
     for (bid, receipt) in undone.into_iter().rev() {
         undo(bid, receipt);
@@ -216,7 +216,7 @@ impl<'a> ZoneBid<'a> {
         self.zone.look(self.account, self.ask, self.at)
     }
 
-    /// The state that it is about, and the time that it is decided as of.
+    /// Returns the state of the ask, and the time that it is decided as of.
     fn state(&self) -> (State, Timestamp) {
         let now = self.at.unwrap_or_else(|| self.zone.clock().now());
         (self.zone.state_of(self.account), now)
@@ -237,7 +237,7 @@ impl<'a> ZoneBid<'a> {
         self.zone.undo(self.account, receipt);
     }
 
-    /// The limit sees that it has refused; if it would no longer, the refusal stands as it was given.
+    /// Applies the denial to the limit. If the limit would now allow, returns the given denial.
     fn refuse(&self, refused: Decision) -> Decision {
         let again = self.zone.refuse(self.account, self.ask, self.at);
         if again.is_allowed() { refused } else { again }

@@ -1,7 +1,8 @@
-//! One state that is asked for more than once in a request that stands or falls together.
+//! Several asks for one state in a request whose asks are allowed or denied together.
 //!
-//! Under most limits that is one ask of the summed cost. Where an ask may be delayed, or gets a permit of its own, the
-//! asks are decided one after the other in one step. Either way a denial reports the wait after which all of them pass.
+//! Under most limits they are one ask of the summed cost. Where an ask may be delayed, or gets a permit of its own, the
+//! asks are decided one after the other in one step. In both cases a denial reports the wait after which all of them
+//! are allowed.
 
 use super::name::Account;
 use crate::algorithm::{Algorithm, State};
@@ -10,10 +11,10 @@ use crate::decision::{Decision, Verdict};
 use crate::limit::Terms;
 use crate::time::{Ticks, Timestamp};
 
-/// So many asks are compared each with each.
+/// The most asks that are compared in pairs.
 const FEW: usize = 16;
 
-/// The groups of asks for one state, each with the places of its asks among all.
+/// The groups of asks for one state, each with the indices of its asks.
 #[derive(Debug)]
 pub(super) struct Twins<'a> {
     groups: Vec<Group<'a>>,
@@ -58,7 +59,7 @@ impl<'a> Twins<'a> {
         self.groups.is_empty()
     }
 
-    /// Replaces the answers to single asks by a denial of all asks for one state, if that is the answer.
+    /// Replaces the decisions on single asks by a denial of all asks for one state, if these are denied together.
     pub(super) fn deny(
         &self,
         decisions: &mut [Decision],
@@ -80,7 +81,8 @@ impl<'a> Twins<'a> {
         }
     }
 
-    /// All asks for one state report what the last of them has left, and its delay, which is the longest.
+    /// Makes all asks for one state report the remaining quota of the last of them, and its delay, which is the
+    /// longest.
     pub(super) fn report_last(&self, decisions: &mut [Decision]) {
         for group in self.groups.iter().filter(|group| group.terms.algorithm() != Algorithm::Concurrency) {
             if let Some(last) = group.places.last().map(|last| decisions[*last]) {
@@ -90,7 +92,7 @@ impl<'a> Twins<'a> {
     }
 }
 
-/// Returns false if no state is asked for twice; few asks are compared without sorting them.
+/// Returns false if no state is asked for twice. Few asks are compared without sorting; for more it returns true.
 #[inline]
 fn has_any<'a>(mut asks: impl ExactSizeIterator<Item = (&'a Account, Ask)> + Clone) -> bool {
     if asks.len() > FEW {
@@ -105,7 +107,7 @@ fn has_any<'a>(mut asks: impl ExactSizeIterator<Item = (&'a Account, Ask)> + Clo
 }
 
 impl Group<'_> {
-    /// The one ask that they are, where they are one.
+    /// Returns the one ask that equals them all, if there is one.
     fn as_one(&self) -> Option<Ask> {
         match self.terms {
             Terms::LeakyBucket(_) | Terms::Pacer(_) | Terms::Concurrency(_) => return None,
@@ -120,7 +122,7 @@ impl Group<'_> {
         is_alike.then(|| Ask { cost: Cost::of(cost), ..*first })
     }
 
-    /// The answer to asks that are decided one after the other.
+    /// Returns the decision on asks that are decided one after the other.
     fn peek_in_order(&self, first: Decision, state: &State, now: Timestamp) -> Decision {
         let passes = |wait: u64| self.passes(state, now.saturating_add(Ticks::new(wait)));
         if !first.is_allowed() && !matches!(first.verdict_in_ticks(), Verdict::Denied { .. }) {
@@ -134,7 +136,7 @@ impl Group<'_> {
         if !passes(longest) {
             return first.impossible();
         }
-        // What passes at one time passes later, too.
+        // An ask that is allowed at one time is allowed later, too.
         let (mut denied, mut passed) = (0, longest);
         while passed - denied > 1 {
             let middle = denied + (passed - denied) / 2;

@@ -7,10 +7,11 @@ use super::{Memory, Zone, ZoneError};
 use crate::limit::Limit;
 use crate::time::Source;
 
-/// A store in memory and zones beside it that have names; clones share them.
+/// An in-memory store and named zones beside it; clones share them.
 ///
-/// A subject that names one of them ([`Subject::zone`](crate::Subject::zone)) is held there, every other by the
-/// first. Several limits are all or none over all of them. A flood of subjects in one zone takes no cell of another.
+/// A key that selects one of them ([`Subject::zone`](crate::Subject::zone)) is held there, every other key by the first
+/// store. A take under several limits is all or none over all of them. A flood of keys in one zone takes no cell of
+/// another.
 ///
 /// ```
 /// use tidegate::{Ask, Key, Limit, Subject, Zone, Zones};
@@ -28,14 +29,17 @@ pub struct Zones {
 }
 
 impl Zones {
-    /// A store alone.
+    /// Creates a store without named zones.
     pub fn new(first: impl Into<Memory>) -> Zones {
         Zones { first: first.into(), named: Arc::new([]) }
     }
 
-    /// With one more zone of so many bytes, which goes by the clock of the first. States of more than one word
-    /// ([`Zone::keeps`]) take at most as much again. Beside a zone in a file it is in files of its own. An error if the
-    /// system gives no memory, or if these files cannot be used, with a [`ZoneError`] as its cause.
+    /// Adds a zone of `bytes` bytes, which uses the clock of the first store. States of more than one word
+    /// ([`Zone::keeps`]) take at most as many bytes again. Beside a zone in a file, the new zone is in files of its
+    /// own. A zone of the same name is replaced.
+    ///
+    /// # Errors
+    /// If the system provides no memory, or if these files cannot be used, with a [`ZoneError`] as the cause.
     pub fn with(self, name: &str, bytes: usize) -> io::Result<Zones> {
         let zone = match self.in_files(name, bytes).map_err(io::Error::other)? {
             Some(zone) => zone,
@@ -54,7 +58,7 @@ impl Zones {
         Ok(None)
     }
 
-    /// Whether all of them can keep states under this limit: [`Zone::supports`].
+    /// Checks that all zones can store states under this limit: [`Zone::supports`].
     pub fn supports(&self, limit: &Limit) -> Result<(), String> {
         let named = self.named.iter().map(|(_, memory)| memory);
         std::iter::once(&self.first)
@@ -63,13 +67,12 @@ impl Zones {
             .try_for_each(|zone| zone.supports(limit))
     }
 
-    /// With one that another store has under this name already, so that it keeps what it holds. The same store if
-    /// there is none.
+    /// Adds the zone that another store has under this name, with its states. Returns the same store if there is none.
     ///
     /// # Panics
     ///
-    /// If the two stores go by different clocks: several limits are decided as of one instant, and states of a later one
-    /// would be taken for repaid.
+    /// If the two stores use different clocks. Several limits are decided as of one instant, and states of a later
+    /// clock would count as repaid.
     #[must_use]
     pub fn with_that_of(self, other: &Zones, name: &str) -> Zones {
         match other.named.iter().find(|(of, _)| **of == *name) {
@@ -81,22 +84,22 @@ impl Zones {
         }
     }
 
-    /// The names of those beside the first.
+    /// Returns the names of the zones beside the first.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.named.iter().map(|(name, _)| &**name)
     }
 
-    /// The zone of this name.
+    /// Returns the zone of this name.
     pub fn named(&self, name: &str) -> Option<&Zone> {
         self.named.iter().find(|(of, _)| **of == *name).and_then(|(_, memory)| memory.zone())
     }
 
-    /// The clock of all of them.
+    /// Returns the clock of all zones.
     pub(super) fn clock(&self) -> &Source {
         self.first.clock()
     }
 
-    /// Who holds what names this zone; a name that nobody has means the first.
+    /// Returns the zone of this name; an unknown name or `None` means the first.
     #[inline]
     pub(super) fn of(&self, name: Option<&str>) -> &Memory {
         let named = name.and_then(|name| self.named.iter().find(|(of, _)| **of == *name));
@@ -147,7 +150,7 @@ mod tests {
 
     #[test]
     fn what_is_only_ever_taken_together_is_remembered_as_long_as_its_limit_says() {
-        // Limits that nobody announced: logs were swept at once, and let everybody pass.
+        // Limits that were not announced: logs were swept at once, and allowed every request.
         let (key, wide) = (Key::new("ana"), Limit::per_hour(1_000));
         for text in Algorithm::ALL.map(|algorithm| format!("10/h {}", algorithm.name())) {
             let limit: Limit = text.parse().unwrap();

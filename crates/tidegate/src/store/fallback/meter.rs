@@ -1,4 +1,4 @@
-//! The counts of a remote store with a fallback: its failures, and by what callers were answered.
+//! The counters of a remote store with a fallback: its failures, and the decisions by the store and by each policy.
 
 use std::error::Error;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,23 +8,23 @@ use crate::decisions::DecidedBy;
 use crate::store::StoreError;
 use crate::time::Timestamp;
 
-/// Decisions in place of the remote store, by policy.
+/// The number of decisions in place of the remote store, by policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WithoutStore {
     /// Allowed by this node's share of the limit.
     pub local_allowed: u64,
-    /// Denied by this node's share of the limit, for whatever reason.
+    /// Denied by this node's share of the limit, for any reason.
     pub local_denied: u64,
-    /// Allowed without a count.
+    /// Allowed without counting (fail-open).
     pub open: u64,
-    /// Denied although the policy is open, because the cost can never pass.
+    /// Denied although the policy is fail-open, because the cost is above the limit.
     pub open_denied: u64,
-    /// Denied without a count.
+    /// Denied without counting (fail-closed).
     pub closed: u64,
 }
 
 impl WithoutStore {
-    /// All of them.
+    /// Returns the sum of all counts.
     pub fn total(&self) -> u64 {
         self.local_allowed + self.local_denied + self.open + self.open_denied + self.closed
     }
@@ -33,11 +33,11 @@ impl WithoutStore {
 /// The failures of a remote store, and the decisions made in its place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoreFailures {
-    /// True if it failed when it was last asked.
+    /// True if the last take failed. Decisions from a denial cache do not change it.
     pub is_failing: bool,
     /// The number of takes that failed.
     pub failed: u64,
-    /// Requests that were decided in its place.
+    /// The decisions in its place.
     pub decided: WithoutStore,
     /// The last failure.
     pub last: Option<StoreFailure>,
@@ -52,7 +52,7 @@ pub struct StoreFailure {
     pub error: String,
 }
 
-/// Counts of decisions by what made them.
+/// Counters of decisions by their origin.
 #[derive(Debug, Default)]
 pub struct DecisionMeter {
     remote: AtomicU64,
@@ -64,7 +64,8 @@ pub struct DecisionMeter {
 }
 
 impl DecisionMeter {
-    /// Counts one answer to a caller. What memory decides is not counted: nothing else could have.
+    /// Counts one decision reported to a caller. A decision of an in-memory store is not counted, because it has no
+    /// alternative.
     pub fn count(&self, by: DecidedBy, is_allowed: bool) {
         let count = match (by, is_allowed) {
             (DecidedBy::Memory, _) => return,
@@ -78,12 +79,12 @@ impl DecisionMeter {
         count.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The number of answers of the remote store.
+    /// Returns the number of decisions of the remote store.
     pub fn remote(&self) -> u64 {
         self.remote.load(Ordering::Relaxed)
     }
 
-    /// The answers in place of the remote store.
+    /// Returns the decisions in place of the remote store.
     pub fn without_store(&self) -> WithoutStore {
         let get = |count: &AtomicU64| count.load(Ordering::Relaxed);
         WithoutStore {
@@ -96,11 +97,11 @@ impl DecisionMeter {
     }
 }
 
-/// Counts of a [`FallbackStore`](super::FallbackStore). It counts its failures itself. A take may answer several callers,
-/// or a part of one, so those who answer them count that in [`StoreMeter::decided`].
+/// The counters of a [`FallbackStore`](super::FallbackStore). The store counts its failures itself. One take may decide
+/// for several callers, or for a part of one. Its user therefore counts the decisions in [`StoreMeter::decided`].
 #[derive(Debug, Default)]
 pub struct StoreMeter {
-    /// Answers to callers.
+    /// The decisions reported to callers.
     pub decided: DecisionMeter,
     is_failing: AtomicBool,
     failed: AtomicU64,
@@ -108,7 +109,7 @@ pub struct StoreMeter {
 }
 
 impl StoreMeter {
-    /// The failures so far.
+    /// Returns the failures so far.
     pub fn failures(&self) -> StoreFailures {
         StoreFailures {
             is_failing: self.is_failing.load(Ordering::Relaxed),
@@ -118,7 +119,7 @@ impl StoreMeter {
         }
     }
 
-    /// The store has answered.
+    /// Records a reply of the store.
     pub(super) fn answered(&self) {
         // A load alone does not take the cache line from other threads.
         if self.is_failing.load(Ordering::Relaxed) {
@@ -126,18 +127,18 @@ impl StoreMeter {
         }
     }
 
-    /// The store has failed.
+    /// Records a failure of the store.
     pub(super) fn failed(&self, error: &StoreError, at: Timestamp) {
         self.failed.fetch_add(1, Ordering::Relaxed);
         self.is_failing.store(true, Ordering::Relaxed);
-        // Many fail at once, and one of them is as good as the other.
+        // Many requests fail at once, and any one of their errors is sufficient.
         if let Ok(mut last) = self.last.try_lock() {
             *last = Some(StoreFailure { at, error: in_one_line(error) });
         }
     }
 }
 
-/// An error and what caused it.
+/// Returns an error and its causes, in one line.
 fn in_one_line(error: &StoreError) -> String {
     let mut line = error.to_string();
     let mut cause = error.source();

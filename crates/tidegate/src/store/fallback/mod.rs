@@ -1,19 +1,19 @@
-//! A remote store, and what decides while it is down.
+//! A remote store with a fallback, which decides while the remote store is down.
 //!
 //! | policy | decision while the remote store is down |
 //! |---|---|
 //! | `local` | by this node's share of the limit; a cost above the share, but not above the limit, is denied for a second |
-//! | `open` | as for a key that has spent nothing, so a cost that can never pass does not pass |
-//! | `closed` | denied for a second; a cost that can never pass stays impossible |
+//! | `open` | as for a key that has spent nothing (fail-open), so a cost above the limit is denied |
+//! | `closed` | denied for a second (fail-closed); a cost above the limit stays impossible |
 //!
-//! Several asks stand or fall together, whatever the policy of each:
+//! Several asks are allowed or denied together, whatever the policy of each:
 //!
 //! ```text
 //!   one that is closed, or open and too small for the cost -> denied, and nothing is spent
 //!   else -> those that are local, all or none, by the shares of their limits; those that are open allow
 //! ```
 //!
-//! A peek, an adjustment and a reset are errors while the remote store is down: only that knows the counts.
+//! A peek, an adjustment and a reset are errors while the remote store is down, because only it holds the counts.
 
 mod meter;
 mod policy;
@@ -33,8 +33,8 @@ use crate::decisions::{DecidedBy, Decisions};
 use crate::few::Few;
 use crate::limit::Limit;
 
-/// A remote store with a fallback: a policy that decides while it is down, and memory of this node for that. Clones share
-/// it.
+/// A remote store with a fallback: a policy that decides while it is down, and an in-memory store of this node for the
+/// policy `local`. Clones share it.
 ///
 /// ```
 /// use std::num::NonZeroU64;
@@ -63,7 +63,7 @@ pub struct FallbackStore {
 }
 
 impl FallbackStore {
-    /// A remote store, and memory for what is decided while it is down; of one node, with the policy `local`.
+    /// Creates a store with a fallback, for one node and with the policy `local`.
     pub fn new(remote: Arc<dyn Store>, local: impl Into<Memory>) -> FallbackStore {
         let (nodes, policy) = (NonZeroU64::MIN, OnStoreFailure::Local);
         FallbackStore { remote, local: Zones::new(local), nodes, policy, meter: Arc::default() }
@@ -76,14 +76,14 @@ impl FallbackStore {
         FallbackStore { nodes, ..self }
     }
 
-    /// Sets the policy of subjects [without their own](Subject::on_store_failure). Rules of a gate always have their own,
-    /// `local` unless they name another.
+    /// Sets the policy of asks without a policy of their own ([`Subject::on_store_failure`]). Rules of a gate always
+    /// have their own, `local` unless they name another.
     #[must_use]
     pub fn on_store_failure(self, policy: OnStoreFailure) -> FallbackStore {
         FallbackStore { policy, ..self }
     }
 
-    /// The policy of a subject; none if its failures are errors.
+    /// Returns the policy of an ask; `None` if its failures are errors.
     fn policy_of(&self, subject: &Subject<'_>) -> Option<OnStoreFailure> {
         match subject.fallback {
             Fallback::OfStore => Some(self.policy),
@@ -96,7 +96,8 @@ impl FallbackStore {
         subject.prepared_limit().share(self.nodes)
     }
 
-    /// The decisions of the remote store, or those in its place. A store that has not decided about each ask has failed.
+    /// Returns the decisions of the remote store, or those in its place. A store that has not decided every ask has
+    /// failed.
     fn decided(
         &self,
         asks: &[(Subject<'_>, Ask)],
@@ -123,7 +124,7 @@ impl FallbackStore {
         }
     }
 
-    /// The decisions in place of the remote store.
+    /// Returns the decisions in place of the remote store.
     #[cold]
     fn decide(&self, asks: &[(Subject<'_>, Ask)], policies: &[OnStoreFailure]) -> Decisions {
         let each = || asks.iter().zip(policies);
@@ -171,8 +172,8 @@ impl Store for FallbackStore {
         self.remote.adjust(subject, adjustment)
     }
 
-    /// Charges where the take was decided. If the remote store fails, a subject whose policy is `local` is charged here
-    /// as well as reported as an error: the local store decides about it from now on.
+    /// Charges in the store that decided the take. If the remote store fails and the policy is `local`, the local store
+    /// is charged and the error is still returned. The local store decides about the key from now on.
     fn charge<'a>(&'a self, subject: Subject<'a>, cost: Cost) -> Answer<'a, (Adjusted, Option<OpenReceipt>)> {
         if subject.is_local {
             return Answer::ready(self.local.charge_tracked(subject.under(&self.share(&subject)), cost));
@@ -223,13 +224,13 @@ impl Store for FallbackStore {
         self.remote.renew(subject, permit)
     }
 
-    /// Forgets the key in both stores. Returns true if the remote store remembered anything.
+    /// Removes the states of the key in both stores. Returns true if the remote store had any.
     fn reset<'a>(&'a self, subject: Subject<'a>) -> Answer<'a, bool> {
         let forgotten = self.local.reset(subject);
         self.remote.reset(subject).then(|was_known| was_known.and_then(|known| forgotten.map(|_| known)))
     }
 
-    /// Forgets the key under this limit in both stores. Returns true if the remote store remembered anything.
+    /// Removes the state of the key under this limit in both stores. Returns true if the remote store had one.
     fn reset_limit<'a>(&'a self, subject: Subject<'a>) -> Answer<'a, bool> {
         self.local.reset_limit(subject.under(&self.share(&subject)));
         self.remote.reset_limit(subject)

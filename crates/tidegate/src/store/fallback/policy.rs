@@ -1,4 +1,4 @@
-//! The decision about one limit while the remote store is down.
+//! The decision on one limit while the remote store is down.
 
 use crate::algorithm::State;
 use crate::ask::Ask;
@@ -7,23 +7,23 @@ use crate::decisions::DecidedBy;
 use crate::limit::Limit;
 use crate::time::{SECOND, Ticks, Timestamp};
 
-/// The wait that is reported where only the remote store could decide: it is asked again then.
+/// The reported wait where only the remote store could decide, after which it may be back.
 const RETRY_AFTER: Ticks = Ticks::saturating_from(SECOND);
 
 /// The policy for a remote store that is down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnStoreFailure {
-    /// Decides as for a key that has spent nothing: fail-open.
+    /// Fail-open: decides as for a key that has spent nothing.
     Open,
-    /// Denies: fail-closed.
+    /// Fail-closed: denies.
     Closed,
-    /// Decides in memory of this node, by its share of the limit.
+    /// Decides in the in-memory store of this node, by its share of the limit.
     #[default]
     Local,
 }
 
 impl OnStoreFailure {
-    /// The decision of a policy that counts nothing; none if it is local. It holds no permit.
+    /// Returns the decision of a policy that counts nothing, which holds no permit; `None` for the policy `local`.
     pub(super) fn uncounted(self, limit: &Limit, ask: Ask) -> Option<Decision> {
         match self {
             OnStoreFailure::Open => Some(open(limit, ask)),
@@ -41,9 +41,9 @@ impl OnStoreFailure {
     }
 }
 
-/// The decision of a policy that is local, from that of this node's share.
+/// Returns the decision of the policy `local`, from the decision of this node's share.
 ///
-/// What is too much for the share passes when the remote store is back, unless it is too much for the whole limit.
+/// A cost above the share may be allowed once the remote store is back, unless it is above the whole limit.
 pub(super) fn by_share(limit: &Limit, ask: Ask, share: &Limit, decision: Decision) -> Decision {
     let is_too_much = |limit| open(limit, ask).verdict_in_ticks() == Verdict::Impossible;
     if is_too_much(share) && !is_too_much(limit) { closed(share, Ask::ONE) } else { decision }
@@ -71,7 +71,7 @@ mod tests {
     fn a_cost_between_the_share_and_the_limit_is_denied_for_a_second_under_every_algorithm() {
         let nodes = NonZeroU64::new(3).unwrap();
         for algorithm in Algorithm::ALL.into_iter().filter(|algorithm| *algorithm != Algorithm::Pacer) {
-            // The queue of a leaky bucket is one less than what passes at once.
+            // The queue of a leaky bucket is one less than the units that are allowed at once.
             let queue = if algorithm == Algorithm::LeakyBucket { " queue 29" } else { "" };
             let limit: Limit = format!("30/h{queue} {}", algorithm.name()).parse().unwrap();
             let share = limit.shared_among(nodes);

@@ -20,7 +20,7 @@ fn listed(table: &LimitTable, namespace: &str, now: u32) -> Vec<StateLimit> {
     listed
 }
 
-/// The predecessors of a limit that comes into force, as numbers.
+/// Returns the predecessors of a limit that comes into force, as numbers.
 fn announce(table: &LimitTable, text: &str, now: u32) -> (Timestamp, Vec<[u64; 5]>) {
     let history = table.announce("rule", &limit(text), at(now)).history;
     (history.since(), history.before().iter().map(Predecessor::numbers).collect())
@@ -121,7 +121,7 @@ fn a_limit_without_live_states_stays_while_an_older_one_has_some() {
     assert_eq!(announce(&table, "3/d", 5000).1, [numbers("2/d"), numbers("1/d")]);
 }
 
-/// The record of a rule that is not used for a while is taken for others, and the rule goes on.
+/// The record of an idle rule is used for other limits, and the rule continues.
 #[test]
 fn a_rule_whose_record_was_used_for_another_limit_is_listed_again() {
     let table = LimitTable::new();
@@ -131,7 +131,7 @@ fn a_rule_whose_record_was_used_for_another_limit_is_listed_again() {
     assert_eq!(announce(&table, "7/s", 30_000), (at(30_000), vec![numbers("5/s")]));
 }
 
-/// Limits that came with requests filled the table, and rules began anew when their numbers changed.
+/// Dynamic limits once filled the table, and rules lost their counts when their numbers changed.
 #[test]
 fn limits_of_rules_and_of_requests_take_no_room_of_each_other() {
     let table = LimitTable::new();

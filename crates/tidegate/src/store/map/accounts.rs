@@ -1,4 +1,4 @@
-//! A map as limiters use it: by accounts, whose names are already written down.
+//! The map's interface for limiters, by accounts, whose names are already encoded.
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -16,12 +16,12 @@ use crate::store::{ReceiptCounts, Reported, nonce_for};
 use crate::sync::{MutexGuard, Ordering};
 use crate::time::{RECENT, Source, Timestamp};
 
-/// Every so many calls a shard and one of its neighbours are tended.
+/// The number of calls after which a shard and one of its neighbours are swept.
 const TENDED_EVERY: usize = 8;
-/// How many buckets are looked at then, if it pays.
+/// The most buckets that are swept then, while each step finds clear entries.
 const OWN_STEPS: usize = 128;
 const OTHER_STEPS: usize = 512;
-/// In how many shards a newcomer to a full map looks for keys that are clear.
+/// The number of shards in which a new key of a full map searches for clear entries.
 const SHARDS_SEARCHED: usize = 8;
 
 impl Map {
@@ -29,17 +29,17 @@ impl Map {
         &self.inner.clock
     }
 
-    /// The receipts of tracked takes that are open, and those that became worthless because there were too many.
+    /// Returns the number of receipts of tracked takes that are open, and of those dropped because there were too many.
     pub fn receipt_counts(&self) -> ReceiptCounts {
         self.inner.receipts.counts()
     }
 
-    /// The table of open receipts.
+    /// Returns the table of open receipts.
     pub(crate) fn receipts(&self) -> &Receipts {
         &self.inner.receipts
     }
 
-    /// Takes as `decide` says, now or as of the given time, with proof of it.
+    /// Takes by `decide`, now or as of the given time, and returns a receipt.
     pub(crate) fn take_by(
         &self,
         account: &Account,
@@ -61,7 +61,7 @@ impl Map {
         )
     }
 
-    /// Decides and spends if allowed, when nobody will give it back.
+    /// Decides, and spends if allowed, without a receipt.
     #[inline]
     pub(crate) fn spend(&self, account: &Account, ask: Ask) -> Decision {
         let terms = account.terms();
@@ -74,8 +74,8 @@ impl Map {
         )
     }
 
-    /// Decides as of a reading of the clock from a moment ago, like [`Map::spend`]; that becomes a later one if it was
-    /// too long ago, for an entry that counted then may have been dropped since.
+    /// Decides like [`Map::spend`], as of `at`, a recent reading of the clock. Sets `at` to a later reading if it is
+    /// too old, because an entry that counted then may have been dropped since.
     pub(crate) fn spend_as_of(&self, account: &Account, ask: Ask, at: &mut Timestamp) -> Decision {
         let (terms, read) = (account.terms(), *at);
         let (decision, decided_at) = self.touch_as_of(
@@ -97,7 +97,7 @@ impl Map {
         shard.peek(place, account, self.inner.clock.now(), ask)
     }
 
-    /// Charges what turned out to be more, with proof of it, or gives back what was not used.
+    /// Charges additional cost and returns a receipt, or refunds unused cost.
     pub(crate) fn adjust_in(&self, account: &Account, adjustment: Adjustment) -> (Adjusted, Option<Receipt>) {
         let terms = account.terms();
         let adjust = |state: &mut State, now| {
@@ -111,7 +111,7 @@ impl Map {
         self.touch_as_of(account, moment, adjust, |_, _| (Adjusted::Capped, None))
     }
 
-    /// Takes units of one take off its debt, as far as they are still owed.
+    /// Removes units of one take from its debt, as far as they are still owed.
     pub(crate) fn take_off(&self, account: &Account, claim: Claim, units: Cost) -> Option<TakenOff> {
         let take_off = |state: &mut State, now| account.terms().take_off(state, now, &claim, units);
         self.touch(account, None, None, take_off, |_, _| Some(TakenOff::NOTHING))
@@ -132,7 +132,7 @@ impl Map {
         self.touch(account, None, None, renew, |_, _| false)
     }
 
-    /// Forgets a key under one limit. Returns true if its state was live.
+    /// Removes the state of a key under one limit. Returns true if it was live.
     pub(crate) fn forget_state(&self, name: &Name, state: &StateName) -> bool {
         let place = self.place_of(name.bytes(), state.digest);
         let mut receipts = self.inner.receipts.lock(state.digest, name.bytes());
@@ -151,8 +151,8 @@ impl Map {
         shard.find(place.hash, named(account)).map_or_else(State::default, |entry| entry.state().clone())
     }
 
-    /// Changes the state of an account; `full` answers, and nothing changes, if there is no room for it. Of several
-    /// states to begin with, the one that is strictest about the ask is changed.
+    /// Changes the state of an account. If there is no room for it, returns the reply of `full`, and nothing changes.
+    /// Of several carried states, the one that is strictest about the ask is changed.
     #[inline]
     pub(super) fn touch<R: Reported>(
         &self,
@@ -167,7 +167,7 @@ impl Map {
         self.touch_as_of(account, moment, change, full)
     }
 
-    /// The same at a moment that is known once the clock was read.
+    /// Changes the state of an account at a moment that is known once the clock was read.
     #[inline]
     fn touch_as_of<R: Reported>(
         &self,
@@ -205,7 +205,7 @@ impl Map {
 }
 
 impl Inner {
-    /// The time; read after a shard is locked, so that the times that its states see do not go back.
+    /// Returns the time. It is read after a shard is locked, so that the times of its states do not go back.
     #[inline]
     pub(super) fn now(&self) -> Now {
         Now { time: self.clock.now() }
@@ -226,7 +226,7 @@ impl Inner {
         self.change_own(shard, account, moment, change, full)
     }
 
-    /// Changes the state of an account, or a fresh one.
+    /// Changes the state of an account, or a new one.
     #[inline]
     pub(super) fn change_own<R>(
         &self,
@@ -240,7 +240,7 @@ impl Inner {
         let Some(entry) = shard.find_mut(place.hash, named(account)) else {
             let mut state = State::default();
             let answer = change(&mut state, at);
-            // Who is decided as of a moment ago may be followed by others as of the same moment.
+            // A decision as of `at` may be followed by others as of the same time.
             let is_clear = Now { time: at }.is_past(terms.clear_at(&state));
             let remembered = is_clear || self.remember(shard, place.hash, account, state, now);
             return if remembered { answer } else { full(&State::default(), at) };
@@ -260,7 +260,7 @@ impl Inner {
         answer
     }
 
-    /// Changes a state that may grow by as much as was counted already.
+    /// Changes a state whose possible growth is already counted in the budget.
     #[inline]
     pub(super) fn change_entry<R>(
         &self,
@@ -275,7 +275,7 @@ impl Inner {
         answer
     }
 
-    /// Remembers a newcomer, if need be in the place of keys elsewhere that are clear.
+    /// Stores a new state. If the map is full, makes room by dropping clear entries of several shards.
     pub(super) fn remember(
         &self,
         shard: &mut Shard,
@@ -290,7 +290,7 @@ impl Inner {
         self.remember_until(shard, newcomer, state, clear_at, now)
     }
 
-    /// The same until a time that is given.
+    /// Stores a new state like [`Inner::remember`], with the given clear time.
     pub(super) fn remember_until(
         &self,
         shard: &mut Shard,
@@ -305,7 +305,7 @@ impl Inner {
         shard.tend(OTHER_STEPS, now, &self.budget);
         for _ in 0..SHARDS_SEARCHED {
             let next = self.next_searched.fetch_add(1, Ordering::Relaxed) & (self.shards.len() - 1);
-            // The shard at hand is locked already: it is passed over like one that somebody else has.
+            // The shard at hand is already locked: it is skipped like one that another thread has locked.
             if let Some(mut other) = self.shards[next].0.try_lock() {
                 other.tend(OTHER_STEPS, now, &self.budget);
             }
@@ -313,7 +313,7 @@ impl Inner {
         shard.insert(newcomer, state, clear_at, now, &self.budget).is_ok()
     }
 
-    /// Now and then, looks after this shard and, without waiting, after another one.
+    /// Every few calls, sweeps this shard and, without waiting, another one.
     #[inline]
     pub(super) fn tend(&self, mut shard: MutexGuard<'_, Shard>, index: usize, now: Now) {
         shard.turn = shard.turn.wrapping_add(1);
@@ -329,20 +329,20 @@ impl Inner {
     }
 }
 
-/// The place and the time of a change, and what it is about.
+/// The place, the time and the ask of a change.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment {
     pub(super) place: Place,
     pub(super) now: Now,
     /// The time to decide as of.
     pub(super) at: Timestamp,
-    /// The ask that it is about; none if it is about a take under this limit only, so that nothing has to begin.
+    /// The ask of the change. `None` if it concerns only a take under this limit, so that nothing is carried.
     pub(super) ask: Option<Ask>,
-    /// Whether it may make the state larger. What gives back never does, so it needs no room.
+    /// True if the change may make the state larger. A refund never does, so it needs no room.
     pub(super) grows: bool,
 }
 
-/// The name of an account's state.
+/// Returns the name of an account's state.
 #[inline]
 pub(super) fn named(account: &Account) -> StateRef<'_> {
     StateRef { limit: account.digest(), name: account.name().bytes() }

@@ -1,7 +1,7 @@
-//! How much a map may hold, and how much it does.
+//! The maximum size of a map, and its current size.
 //!
-//! An eighth of the bytes is kept for tables that move to another size, so that a full map can always shrink. A map whose
-//! states survive the process is bounded by its state file.
+//! An eighth of the bytes is reserved for tables that are resized, so that a full map can always shrink. A map whose
+//! states survive the process is limited by its state file.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::limit::Terms;
 use crate::store::zone::memory::states::{StateFile, StateName};
 use crate::sync::{AtomicUsize, Ordering};
 
-/// The bounds of a map and what counts towards them.
+/// The limits of a map, and the counters that they apply to.
 #[derive(Debug)]
 pub(super) struct Budget {
     pub(super) max_keys: usize,
@@ -27,17 +27,17 @@ impl Budget {
         Budget { max_keys, max_bytes, keys, bytes, states: None }
     }
 
-    /// The bounds of a map whose states are in a file: there is as much room as the file has.
+    /// Returns the budget of a map whose states are in a file: only the file limits it.
     pub(super) fn of_file(states: Arc<StateFile>) -> Budget {
         Budget { states: Some(states), ..Budget::new(usize::MAX, usize::MAX) }
     }
 
-    /// The file in which states survive.
+    /// Returns the file in which states survive.
     pub(super) fn states(&self) -> Option<&StateFile> {
         self.states.as_deref()
     }
 
-    /// Takes room for an entry and writes its state down. Returns false if there is no room.
+    /// Counts an entry and writes its state to the file. Returns false if there is no room.
     pub(super) fn add(&self, entry: &mut Entry, named: StateRef<'_>, terms: &Terms) -> bool {
         let bytes = entry.bytes();
         if !self.add_key(bytes) {
@@ -55,7 +55,7 @@ impl Budget {
         has_block
     }
 
-    /// Counts an entry no longer, and frees its block.
+    /// Stops counting an entry, and frees its block.
     pub(super) fn remove(&self, mut entry: Entry) {
         self.remove_key(entry.bytes());
         if let (Some(states), Some(block)) = (&self.states, entry.parts_mut().2.take()) {
@@ -63,20 +63,20 @@ impl Budget {
         }
     }
 
-    /// Sees to it that a state can be written down after one more take. Returns false if the file has no room for that.
+    /// Reserves a block that holds the state after one more take. Returns false if the file has no room for that.
     #[inline]
     pub(super) fn reserve_block(&self, entry: &mut Entry, terms: &Terms) -> bool {
         self.states.is_none() || self.reserve_words(entry, terms.words_after(entry.state()))
     }
 
-    /// Sees to it that a state of so many words can be written down in place of this one.
+    /// Reserves a block for a state of `words` words in place of this one.
     pub(super) fn reserve_words(&self, entry: &mut Entry, words: usize) -> bool {
         let Some(states) = &self.states else { return true };
         let (state, clear_at, block) = entry.parts_mut();
         block.as_mut().is_none_or(|block| states.reserve(block, state, clear_at, words))
     }
 
-    /// Asks the processor to have the block of a state at hand soon.
+    /// Prefetches the block of a state.
     #[inline]
     pub(super) fn prefetch_block(&self, entry: &Entry) {
         if let (Some(states), Some(block)) = (&self.states, entry.block()) {
@@ -84,7 +84,7 @@ impl Budget {
         }
     }
 
-    /// Writes a state down that has changed.
+    /// Writes a changed state to the file.
     #[inline]
     pub(super) fn save(&self, entry: &mut Entry) {
         let Some(states) = &self.states else { return };
@@ -114,7 +114,7 @@ impl Budget {
         fits
     }
 
-    /// Counts a key of this size no longer.
+    /// Stops counting a key of this size.
     pub(super) fn remove_key(&self, bytes: usize) {
         self.keys.fetch_sub(1, Ordering::Relaxed);
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
@@ -134,7 +134,7 @@ impl Budget {
     pub(super) fn settle(&self, before: usize, after: usize) {
         match after.checked_sub(before) {
             Some(0) => {}
-            // Only a limit that was changed can do this, by cutting its window into more slots.
+            // Only a changed limit can cause this, by dividing its window into more slots.
             Some(more) => {
                 self.bytes.fetch_add(more, Ordering::Relaxed);
             }
@@ -142,13 +142,13 @@ impl Budget {
         }
     }
 
-    /// Counts these bytes no longer.
+    /// Stops counting these bytes.
     pub(super) fn shrink(&self, bytes: usize) {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
-/// Adds to a sum unless it would exceed this.
+/// Adds to a sum, unless it would exceed `most`. Returns true if it was added.
 fn add_up_to(sum: &AtomicUsize, more: usize, most: usize) -> bool {
     let added = |held: usize| held.checked_add(more).filter(|held| *held <= most);
     more == 0 || sum.fetch_update(Ordering::Relaxed, Ordering::Relaxed, added).is_ok()

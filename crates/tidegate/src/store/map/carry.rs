@@ -1,5 +1,5 @@
-//! What a key begins with when the limit of its rule was changed: counts from its states under the limits before, which
-//! are in the same shard.
+//! The state that a key starts with after the limit of its rule was changed: counts from its states under earlier
+//! limits, which are in the same shard.
 
 use super::accounts::{Moment, named};
 use super::shard::{Entry, Shard, StateRef};
@@ -13,7 +13,7 @@ use crate::store::name::Account;
 use crate::time::Timestamp;
 
 impl Inner {
-    /// The same while counts of the limits before matter.
+    /// Changes the state of an account while counts of earlier limits matter.
     #[cold]
     pub(super) fn change_carrying<R: Reported>(
         &self,
@@ -38,14 +38,14 @@ impl Inner {
                 if decision.is_allowed() { decision } else { begun.peek_terms(terms, at, ask) }
             });
         }
-        // A clear state of its own makes room for what is carried.
+        // A clear state of its own is replaced by the carried one.
         shard.remove(place.hash, named(account), &self.budget);
         if self.remember(shard, place.hash, account, state, now) { answer } else { full(&first, at) }
     }
 }
 
 impl Shard {
-    /// The answer to an ask, without spending.
+    /// Returns the decision that an ask would get, without spending.
     pub(super) fn peek(&self, place: Place, account: &Account, now: Timestamp, ask: Ask) -> Decision {
         let own = self.find(place.hash, named(account)).map(Entry::state);
         let decision = match own {
@@ -62,7 +62,8 @@ impl Shard {
         begun.peek_terms(account.terms(), now, ask)
     }
 
-    /// The states that a key begins with from those under the limits before; none if it has a live one.
+    /// Returns the states that a key starts with, from those under earlier limits; [`Begun::FULL`] if it has a live
+    /// one.
     fn begun(&self, place: Place, account: &Account, now: Timestamp) -> Begun {
         let own = self.find(place.hash, named(account));
         if own.is_some_and(|own| own.clear_at() > now) {
@@ -72,7 +73,7 @@ impl Shard {
         limit.history().begin_terms(limit.terms(), now, |before, _| self.state_before(place, account, before))
     }
 
-    /// The state of a key under one of the limits before.
+    /// Returns the state of a key under one of the earlier limits.
     fn state_before(&self, place: Place, account: &Account, before: usize) -> State {
         let limit = account.limit().name_before(before).digest;
         let state = StateRef { limit, name: account.name().bytes() };
@@ -80,7 +81,8 @@ impl Shard {
         entry.map_or_else(State::default, |entry| entry.state().clone())
     }
 
-    /// The decision about a live state, which is followed by counts of the limits before once it is clear.
+    /// Returns the decision on a live state, corrected for the counts of earlier limits that apply once that state is
+    /// clear.
     fn report_own(
         &self,
         place: Place,

@@ -1,9 +1,9 @@
-//! Whole keys and states of any size, in memory.
+//! An in-memory store of whole keys and states of any size.
 //!
-//! A map is cut into shards, each behind its own lock. There is no sweeper thread: every call looks at a few
-//! entries beside its own and drops those that are clear, and tables change their size a few entries at a
-//! time, so no call pays for a sweep or a rehash. It holds at most so many keys and bytes; when it is full of
-//! live keys, newcomers are refused and told so. Nothing live is ever forgotten.
+//! A map is divided into shards, each with its own lock. There is no sweeper thread: every call checks a few entries
+//! beside its own and drops those that are clear. Tables are resized a few entries at a time, so no call pays for a
+//! sweep or a rehash. A map has a maximum number of keys and bytes. When it is full of live keys, new keys are denied
+//! and the decision reports a full store. A live state is never evicted.
 
 mod accounts;
 mod budget;
@@ -28,18 +28,18 @@ use crate::time::{Clock, Source};
 use budget::Budget;
 use shard::Shard;
 
-/// The most keys of a map unless it is told otherwise.
+/// The default maximum number of keys.
 const MAX_KEYS: usize = 1 << 20;
-/// The most bytes of a map unless it is told otherwise.
+/// The default maximum number of bytes.
 const MAX_BYTES: usize = 256 << 20;
-/// Shards are as many as keep each at about so many keys, within these bounds.
+/// The approximate number of keys per shard, from which the number of shards follows within these bounds.
 const KEYS_PER_SHARD: usize = 1 << 14;
 const FEWEST_SHARDS: usize = if cfg!(any(tidegate_models, miri)) { 2 } else { 64 };
 const MOST_SHARDS: usize = 4096;
-/// No state takes fewer bytes of a state file.
+/// The fewest bytes that a state takes in a state file.
 const LEAST_PER_STATE: usize = 128;
 
-/// A store in memory for whole keys and states of any algorithm; clones share it.
+/// An in-memory store for whole keys and states of any algorithm; clones share it.
 ///
 /// ```
 /// use tidegate::{Limit, Limiter, Map};
@@ -64,18 +64,18 @@ struct Inner {
     /// The limits that its namespaces have had.
     limits: Arc<LimitTable>,
     receipts: Receipts,
-    /// Where the next newcomer to a full map looks for room.
+    /// The shard in which the next new key of a full map searches for room.
     next_searched: AtomicUsize,
 }
 
-/// `SipHash` under keys from the system, so that nobody can choose names that meet in one place.
+/// `SipHash` under keys from the system, so that an attacker cannot choose colliding names.
 #[cfg(not(tidegate_models))]
 type Hashing = std::hash::RandomState;
-/// A model has to run the same way each time.
+/// A fixed hash: a model has to run the same way each time.
 #[cfg(tidegate_models)]
 type Hashing = std::hash::BuildHasherDefault<std::hash::DefaultHasher>;
 
-/// Where the states of a key belong: all of them are in one shard.
+/// The location of a key's state. All states of a key are in one shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
     shard: usize,
@@ -86,41 +86,41 @@ struct Place {
 }
 
 impl Place {
-    /// The hash of the state of the same key under the limit with this digest.
+    /// Returns the hash of the state of the same key under the limit with this digest.
     fn hash_under(&self, limit: u64) -> u64 {
         self.base ^ limit
     }
 }
 
 impl Map {
-    /// An empty map for up to 1,048,576 keys and 256 MiB.
+    /// Creates an empty map for up to 1,048,576 keys and 256 MiB.
     pub fn new() -> Map {
         Map::build(Source::default(), Arc::new(LimitTable::new()), MAX_KEYS, MAX_BYTES)
     }
 
-    /// An empty map that decides by another clock.
+    /// Creates an empty map with another clock.
     pub fn with_clock(clock: Arc<dyn Clock>) -> Map {
         Map::build(Source::Given(clock), Arc::new(LimitTable::new()), MAX_KEYS, MAX_BYTES)
     }
 
-    /// A new, empty map like this one, for so many keys.
+    /// Creates a new, empty map like this one, for at most `keys` keys. States of this map are not copied.
     #[must_use]
     pub fn max_keys(self, keys: usize) -> Map {
         Map::build(self.inner.clock.clone(), self.inner.limits.clone(), keys, self.inner.budget.max_bytes)
     }
 
-    /// A new, empty map like this one, for so many bytes.
+    /// Creates a new, empty map like this one, for at most `bytes` bytes. States of this map are not copied.
     #[must_use]
     pub fn max_bytes(self, bytes: usize) -> Map {
         Map::build(self.inner.clock.clone(), self.inner.limits.clone(), self.inner.budget.max_keys, bytes)
     }
 
-    /// An empty map beside a zone, whose clock and limits it shares.
+    /// Creates an empty map beside a zone, whose clock and limits it shares.
     pub(crate) fn beside(clock: Source, limits: Arc<LimitTable>) -> Map {
         Map::build(clock, limits, MAX_KEYS, MAX_BYTES)
     }
 
-    /// The map beside a zone in a file, with all states of the state file; it is as large as that.
+    /// Creates the map beside a zone in a file, with all states of the state file. Its size is that of the file.
     pub(crate) fn in_file(
         clock: Source,
         limits: Arc<LimitTable>,
@@ -131,7 +131,7 @@ impl Map {
         let (inner, now) = (&map.inner, map.inner.now());
         states.load(&mut |loaded| {
             let place = map.place_of(loaded.name, loaded.digest);
-            // What is clear is the same as none.
+            // A clear state equals no state.
             !now.is_long_past(loaded.clear_at)
                 && inner.shards[place.shard].0.lock().adopt(place.hash, loaded, now, &inner.budget)
         })?;
@@ -139,17 +139,17 @@ impl Map {
         Ok(map)
     }
 
-    /// A map that has no room for any state, for a zone whose state file belongs to another process.
+    /// Creates a map that has no room for any state, for a zone whose state file belongs to another process.
     pub(crate) fn without_room(clock: Source, limits: Arc<LimitTable>) -> Map {
         Map::build(clock, limits, 0, 0)
     }
 
-    /// The file in which its states survive, if they do.
+    /// Returns the file in which its states survive, if they do.
     pub(crate) fn states(&self) -> Option<&StateFile> {
         self.inner.budget.states()
     }
 
-    /// The table of the limits that its namespaces have had.
+    /// Returns the table of the limits that its namespaces have had.
     pub(crate) fn limits(&self) -> &Arc<LimitTable> {
         &self.inner.limits
     }
@@ -158,7 +158,7 @@ impl Map {
         Map::with_budget(clock, limits, Budget::new(max_keys, max_bytes), max_keys)
     }
 
-    /// A map of these bounds, with shards for so many keys.
+    /// Creates a map with this budget, and shards for `keys` keys.
     fn with_budget(clock: Source, limits: Arc<LimitTable>, budget: Budget, keys: usize) -> Map {
         let shards = (keys / KEYS_PER_SHARD).clamp(FEWEST_SHARDS, MOST_SHARDS).next_power_of_two();
         let inner = Inner {
@@ -173,12 +173,12 @@ impl Map {
         Map { inner: Arc::new(inner) }
     }
 
-    /// How many subjects are remembered, those included that are clear and not yet dropped.
+    /// Returns the number of stored states, including clear ones that are not yet dropped.
     pub fn keys(&self) -> usize {
         self.inner.budget.keys()
     }
 
-    /// The bytes that keys, states and tables take.
+    /// Returns the bytes that keys, states and tables take.
     pub fn bytes(&self) -> usize {
         self.inner.budget.bytes()
     }

@@ -1,4 +1,4 @@
-//! One part of a map: entries in many small tables, one of which is split or merged at a time.
+//! One shard of a map: entries in many small tables, one of which is split or merged at a time.
 //!
 //! ```text
 //!   entries   0    1    2    3    4        a newcomer too many: table 5 takes half of table 1
@@ -6,14 +6,14 @@
 //!            halves  wholes    halves      too few left: the last one goes back to where it came from
 //! ```
 //!
-//! Tables are split in order, whichever is fullest (linear hashing), so one call moves a few hundred entries
-//! at most, however many there are.
+//! Tables are split in order, whichever is fullest (linear hashing). One call therefore moves a few hundred entries at
+//! most, whatever the size of the map.
 //!
-//! All have the same size from the beginning, the first one since the third came, and are taken away in the order
-//! opposite to that in which they came. An allocator then gives their memory back to the system piece by piece;
-//! otherwise one call would have to hand back hundreds of megabytes that happened to become free below it.
+//! All added tables have the same size from the start; the first table gets it when the third is added. Tables are
+//! removed in the reverse order of their creation. The allocator then returns their memory to the system piece by
+//! piece. Otherwise one call would have to return hundreds of megabytes that became free below it.
 //!
-//! An entry whose time is over is the same as none, so it may be dropped whenever somebody passes by.
+//! An entry whose time has passed equals no entry, so any call may drop it.
 
 use hashbrown::HashTable;
 
@@ -24,39 +24,39 @@ use crate::store::name::StoredName;
 use crate::store::zone::memory::states::{Block, Loaded};
 use crate::time::{OUT_OF_ORDER, Timestamp};
 
-/// How many entries a table has on average before another one is added; one that waits for its turn has twice
-/// as many.
+/// The average number of entries per table at which another table is added. A table that is not split yet has twice as
+/// many.
 const ENTRIES_PER_TABLE: usize = 190;
-/// The entries for which an added table has room from the beginning: seven eighths of 512 buckets.
+/// The entries that an added table can hold from the start: seven eighths of 512 buckets.
 const TABLE: usize = 448;
-/// The tables for which there is room in the list of them from the first split on.
+/// The capacity of the list of tables from the first split on.
 const TABLES: usize = 128;
-/// The table with which the first one gets the size of all others. It is the last one to go, so its memory must not come
-/// after theirs; before this table a shard would have too much room for its few entries.
+/// The added table with which the first table grows to the size of all others. The first table is removed last, so its
+/// memory must not be allocated after theirs. Before this point a shard would reserve too much for its few entries.
 const FIRST_GROWS_WITH: usize = 2;
-/// How many buckets are looked at before it is asked whether to go on.
+/// The number of buckets that are checked before the sweep decides whether to continue.
 const STRIDE: usize = 8;
 
-/// The most bytes of tables per entry, while entries only come: the first entry of a table has three empty buckets
-/// beside it, and right after a split there are four buckets for each again.
+/// The most bytes of tables per entry while entries are only added. The first entry of a table has three empty buckets
+/// beside it, and right after a split there are again four buckets per entry.
 pub(super) const MOST_PER_ENTRY: usize = 4 * (size_of::<Entry>() + 1) + 64;
 
-/// What is remembered under one name.
+/// The state stored under one name.
 #[derive(Debug)]
 pub(super) struct Entry {
     hash: u64,
-    /// The time from which on it is worth nothing under its limit.
+    /// The time from which on the state is clear under its limit.
     clear_at: Timestamp,
     /// The digest of its limit.
     limit: u64,
     name: StoredName,
     state: State,
-    /// Where the state is written down, if it survives the process.
+    /// The block of the state file that holds the state, if it survives the process.
     block: Option<Block>,
 }
 
 impl Entry {
-    /// The state, its clear time and its block, for whoever writes it down.
+    /// Returns the state, its clear time and its block, for the state file.
     #[inline]
     pub(super) fn parts_mut(&mut self) -> (&mut State, Timestamp, &mut Option<Block>) {
         (&mut self.state, self.clear_at, &mut self.block)
@@ -87,12 +87,12 @@ impl Entry {
         &self.state
     }
 
-    /// Changes the time from which on it may be dropped. Returns the one before.
+    /// Changes the time from which on the entry may be dropped. Returns the previous one.
     pub(super) fn keep_until(&mut self, clear_at: Timestamp) -> Timestamp {
         std::mem::replace(&mut self.clear_at, clear_at)
     }
 
-    /// Changes the state.
+    /// Changes the state, and updates its clear time.
     #[inline]
     pub(super) fn change<R>(&mut self, terms: &Terms, change: impl FnOnce(&mut State) -> R) -> R {
         let answer = change(&mut self.state);
@@ -123,27 +123,27 @@ pub(super) struct Now {
 }
 
 impl Now {
-    /// Whether a time has come; the end of time never does.
+    /// Returns true if a time has passed. [`Timestamp::LAST`] never does.
     #[inline]
     pub(super) fn is_past(self, time: Timestamp) -> bool {
         time <= self.time && time < Timestamp::LAST
     }
 
-    /// Whether a time has come for everybody, also for those who have read the clock before others did.
+    /// Returns true if a time has passed for every thread, including those that read the clock earlier.
     #[inline]
     pub(super) fn is_long_past(self, time: Timestamp) -> bool {
         self.is_past(time.saturating_add(OUT_OF_ORDER))
     }
 }
 
-/// Part of a map's entries.
+/// A part of a map's entries.
 #[derive(Debug, Default)]
 pub(super) struct Shard {
     tables: Vec<HashTable<Entry>>,
     entries: usize,
-    /// The table and the bucket to be looked at next.
+    /// The table and the bucket to be swept next.
     cursor: (usize, usize),
-    /// How often this shard was asked.
+    /// The number of calls on this shard.
     pub(super) turn: usize,
 }
 
@@ -160,7 +160,7 @@ impl Shard {
         self.tables.get_mut(table)?.find_mut(hash, |entry| entry.is_of(state))
     }
 
-    /// Remembers a state under a new name; gives it back if there is no room for it.
+    /// Stores a state under a new name. Returns the state if there is no room for it.
     pub(super) fn insert(
         &mut self,
         Newcomer { hash, named, terms }: Newcomer<'_>,
@@ -180,7 +180,7 @@ impl Shard {
         Ok(())
     }
 
-    /// Takes over a state that was found in the state file. Returns false if a later one of this name is here already.
+    /// Adopts a state from the state file. Returns false if a later one of this name is already here.
     pub(super) fn adopt(&mut self, hash: u64, loaded: Loaded<'_>, now: Now, budget: &Budget) -> bool {
         let Loaded { block, digest: limit, name, state, clear_at } = loaded;
         if let Some(known) = self.find_mut(hash, StateRef { limit, name }) {
@@ -203,7 +203,7 @@ impl Shard {
         true
     }
 
-    /// The table that a newcomer belongs to, with room for it.
+    /// Returns the table for a new entry, with room reserved for it.
     fn room(&mut self, hash: u64, now: Now, budget: &Budget) -> Option<usize> {
         if self.entries >= self.tables.len() * ENTRIES_PER_TABLE {
             self.split(now, budget);
@@ -212,7 +212,7 @@ impl Shard {
         self.reserve(table, 1, budget).then_some(table)
     }
 
-    /// Forgets what is remembered under a name.
+    /// Removes the state under a name.
     pub(super) fn remove(&mut self, hash: u64, state: StateRef<'_>, budget: &Budget) {
         let table = table_of(hash, self.tables.len());
         let Some(table) = self.tables.get_mut(table) else { return };
@@ -222,7 +222,7 @@ impl Shard {
         }
     }
 
-    /// Looks at a few entries and drops those that are clear; looks at more as long as it pays, up to `most`.
+    /// Sweeps a few entries and drops those that are clear. Continues while each step finds some, up to `most` buckets.
     pub(super) fn tend(&mut self, most: usize, now: Now, budget: &Budget) {
         let mut looked = 0;
         while looked < most && self.sweep(now, budget) {
@@ -235,7 +235,7 @@ impl Shard {
         }
     }
 
-    /// Drops the entries among the next buckets that are clear. Whether there were any.
+    /// Drops the clear entries among the next buckets. Returns true if there were any.
     fn sweep(&mut self, now: Now, budget: &Budget) -> bool {
         let (mut table, mut bucket) = self.cursor;
         let Some(entries) = self.tables.get_mut(table) else {
@@ -260,7 +260,7 @@ impl Shard {
         self.entries < before
     }
 
-    /// Gives back room of the first table, if it is almost empty.
+    /// Shrinks the first table, if it is almost empty.
     fn give_back(&mut self, budget: &Budget) {
         let Some(table) = self.tables.first_mut() else { return };
         if table.len() < table.num_buckets() / 4 {
@@ -270,7 +270,7 @@ impl Shard {
         }
     }
 
-    /// Makes room for so many more entries in a table. Whether there was room for that.
+    /// Reserves room for `more` entries in a table. Returns false if the budget does not allow it.
     fn reserve(&mut self, table: usize, more: usize, budget: &Budget) -> bool {
         let table = &mut self.tables[table];
         if table.len() + more <= table.capacity() {
@@ -286,7 +286,7 @@ impl Shard {
         true
     }
 
-    /// Adds a table, to which half of another one moves; the first is for everybody.
+    /// Adds a table, to which half of another one moves. The first table starts empty.
     fn split(&mut self, now: Now, budget: &Budget) {
         let added = self.tables.len();
         if added == 1 {
@@ -308,12 +308,12 @@ impl Shard {
         }
         if added == FIRST_GROWS_WITH {
             let more = TABLE.saturating_sub(self.tables[0].len());
-            // Without room for that it grows when it has to.
+            // If there is no room for that, the table grows later, when it has to.
             let _ = self.reserve(0, more, budget);
         }
     }
 
-    /// Takes the last table away; what is in it goes back to where it came from.
+    /// Removes the last table, and moves its entries back to the table that they came from.
     fn merge(&mut self, now: Now, budget: &Budget) {
         let Some(origin) = self.tables.len().checked_sub(1).and_then(origin_of) else { return };
         let Some(last) = self.tables.pop() else { return };
@@ -341,22 +341,22 @@ fn move_to(table: &mut HashTable<Entry>, entry: Entry, entries: &mut usize, now:
     }
 }
 
-/// Which of so many tables an entry belongs to.
+/// Returns the index of the table that an entry belongs to, among `tables` tables.
 #[inline]
 fn table_of(hash: u64, tables: usize) -> usize {
-    // Shards are told apart by higher bits, buckets by lower ones and the highest.
+    // Shards are selected by higher bits, buckets by lower ones and the highest.
     let bits = (hash >> 16) as usize & 0x00ff_ffff;
     let whole = tables.next_power_of_two();
     let table = bits & (whole - 1);
     if table < tables { table } else { table - whole / 2 }
 }
 
-/// The table from which another one took half; the first one took from none.
+/// Returns the table from which another one took half; `None` for the first.
 fn origin_of(table: usize) -> Option<usize> {
     table.checked_ilog2().map(|highest| table - (1 << highest))
 }
 
-/// What a table takes at most that has so many buckets and makes room for so many entries.
+/// Returns the most bytes of a table that has `buckets` buckets and reserves room for `entries` entries.
 fn table_bytes(entries: usize, buckets: usize) -> usize {
     let buckets = (entries * 8 / 7 + 1).max(buckets + 1).next_power_of_two().max(16);
     buckets * (size_of::<Entry>() + 1) + 64
@@ -369,12 +369,12 @@ impl Shard {
         self.entries
     }
 
-    /// The bytes of the tables.
+    /// Returns the bytes of the tables.
     pub(super) fn bytes(&self) -> usize {
         self.tables.iter().map(HashTable::allocation_size).sum()
     }
 
-    /// The most entries in one table: what one call may have to move.
+    /// Returns the most entries in one table, which is the most that one call may have to move.
     pub(super) fn largest(&self) -> usize {
         self.tables.iter().map(HashTable::len).max().unwrap_or(0)
     }
@@ -383,7 +383,7 @@ impl Shard {
         self.tables.len()
     }
 
-    /// The buckets of the first table.
+    /// Returns the number of buckets of the first table.
     pub(super) fn buckets_of_first(&self) -> Option<usize> {
         self.tables.first().map(HashTable::num_buckets)
     }

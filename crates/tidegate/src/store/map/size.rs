@@ -1,18 +1,18 @@
-//! What one more subject takes in memory.
+//! The memory of one more key.
 
 use super::shard;
 use crate::limit::Limit;
 
-/// A cell of sixteen bytes, in a zone that is two thirds full.
+/// The bytes of a key in a zone: a cell of sixteen bytes, in a zone that is two thirds full.
 const IN_ZONE: usize = 24;
 
 impl Limit {
-    /// The memory that one subject takes at most, in bytes: in a [`Zone`](crate::Zone), or in the map beside it if its
+    /// Returns the most bytes of memory that one key takes: in a [`Zone`](crate::Zone), or in the map beside it if its
     /// states need more than one word ([`Zone::keeps`](crate::Zone::keeps)).
     ///
-    /// That is 24 bytes in a zone. In a map it is an upper estimate of what [`Map::bytes`](crate::Map::bytes) grows
-    /// by: an entry in tables that have just grown, and the log, the slots or the holders of a subject that has used
-    /// everything up. Names come on top if those of the key and its rule are longer than 27 bytes together.
+    /// That is 24 bytes in a zone. In a map it is an upper estimate of the growth of [`Map::bytes`](crate::Map::bytes).
+    /// It includes an entry in tables that have just grown, and the log, the slots or the permits of a key that has
+    /// used its whole quota. Names are added if those of the key and its rule are longer than 27 bytes together.
     ///
     /// ```
     /// use tidegate::{Limit, MINUTE};
@@ -27,8 +27,8 @@ impl Limit {
         if self.fits_cell() { IN_ZONE } else { shard::MOST_PER_ENTRY + self.terms().most_held() }
     }
 
-    /// Returns true if a state takes one cell of a [`Zone`](crate::Zone), where [`WhenFull`](crate::WhenFull) applies;
-    /// other states are kept in the map beside it. Token buckets and leaky buckets fit, and so do fixed windows that are
+    /// Returns true if a state takes one cell of a [`Zone`](crate::Zone), where [`WhenFull`](crate::WhenFull) applies.
+    /// Other states are stored in the map beside it. Token buckets and leaky buckets fit. So do fixed windows that are
     /// aligned to the epoch, of at least 2<sup>21</sup> ns and fewer than 2<sup>24</sup> units with their `max_debt`.
     pub fn fits_cell(&self) -> bool {
         self.terms().fits_word()
@@ -55,7 +55,7 @@ mod tests {
         (Map::with_clock(clock.clone()), clock)
     }
 
-    /// Takes one unit so many times, each at an instant of its own, as long as that passes.
+    /// Takes one unit up to `times` times, each at a different instant, until one is denied.
     fn spend(map: &Map, clock: &ManualClock, key: &Key, limit: &Limit, times: u64) {
         for _ in 0..times {
             clock.advance(NANOSECOND);

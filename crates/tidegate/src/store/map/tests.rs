@@ -1,4 +1,4 @@
-//! What only the inside of a map can show: its tables, its bounds, and what it forgets.
+//! Tests of the internals of a map: its tables, its bounds, and the entries that it drops.
 
 use std::hash::Hasher;
 
@@ -21,7 +21,7 @@ fn take(map: &Map, key: impl IntoKeyText, limit: &Limit) -> Decision {
     map.take(Subject::new("n", &key.key(), limit), Ask::ONE).0
 }
 
-/// Numbers and texts as keys.
+/// A conversion of numbers and texts into keys.
 trait IntoKeyText {
     fn key(self) -> Key;
 }
@@ -142,7 +142,7 @@ fn after_all_have_expired_a_few_takes_bring_the_memory_back() {
     for round in 0..many() / 2 {
         let _ = take(&map, others[round % others.len()], &ONE);
     }
-    // Miri has not the time for so many takes.
+    // Miri is too slow for so many takes.
     assert!(cfg!(miri) || map.keys() <= others.len() + many() / 50, "{} keys", map.keys());
     assert!(cfg!(miri) || map.bytes() * 20 < peak, "{} of {peak} bytes", map.bytes());
 }
@@ -258,7 +258,7 @@ fn places_in_flight_are_released_and_renewed_by_their_permit() {
     assert!(map.take(subject, Ask::ONE).0.is_allowed());
 }
 
-/// Permits were numbered one after the other: the holder of one knew its neighbour's, and could give it back.
+/// Permits were once numbered consecutively: the holder of one could compute its neighbour's, and release it.
 #[test]
 fn a_holder_cannot_count_on_to_the_permit_of_its_neighbour() {
     let limit = Limit::concurrency(5, SECOND);
@@ -282,7 +282,7 @@ fn a_holder_cannot_count_on_to_the_permit_of_its_neighbour() {
     }
 }
 
-/// The same program, started twice, does not give the same permits.
+/// The same program, started twice, does not issue the same permits.
 #[test]
 fn two_maps_give_different_permits_at_one_instant() {
     let limit = Limit::concurrency(1, SECOND);
@@ -313,7 +313,7 @@ fn one_call_moves_a_few_hundred_entries_however_many_there_are() {
                 .is_ok()
         );
     };
-    // Grown and emptied again and again, so that tables are full of holes.
+    // Filled and emptied repeatedly, so that tables are full of holes.
     for round in 0..if cfg!(miri) { 2 } else { 8 } {
         for _ in 0..many() / (round + 1) {
             insert(&mut shard, 0);
@@ -333,7 +333,7 @@ fn one_call_moves_a_few_hundred_entries_however_many_there_are() {
     assert_eq!((budget.bytes(), shard.bytes()), (0, 0));
 }
 
-/// The table that goes last is not allocated after others: an allocator would keep all of them until it goes.
+/// The table that is removed last must not be allocated after others: an allocator would keep all of them until then.
 #[test]
 fn the_first_table_has_its_size_before_the_others_come() {
     let (budget, now) = (Budget::new(usize::MAX, usize::MAX), Now { time: Timestamp::EPOCH });
@@ -415,7 +415,8 @@ fn shards_multiply_with_the_keys_that_may_come() {
     assert_eq!([shards(MOST_SHARDS * KEYS_PER_SHARD), shards(usize::MAX)], [MOST_SHARDS; 2]);
 }
 
-/// Room for the second of two limits was made by dropping the clear state of the first, whose take was then remembered nowhere.
+/// Room for the second of two limits was once made by dropping the clear state of the first, whose take was then not
+/// stored.
 #[test]
 fn a_take_of_several_in_a_full_map_is_remembered_or_denied() {
     let (one, two): (Limit, Limit) =

@@ -1,9 +1,8 @@
-//! Several limits at once, as far as maps hold their states.
+//! Atomic takes under several limits whose states are in maps.
 //!
-//! The shards of all names are locked first, in one order for everybody, so nobody comes in between and
-//! nobody waits in a circle. Room in the map is reserved next; what has room and passes cannot fail any more.
-//! Only if the same state is asked twice may the second find too little left by the first, and then both are
-//! put back as they were.
+//! The shards of all names are locked first. All threads lock in one order, so no other take interferes and no deadlock
+//! is possible. Room in the map is reserved next. An ask that has room and is allowed cannot fail any more. Only if the
+//! same state is asked twice may the first leave too little for the second. Then both are restored.
 
 use super::accounts::{Moment, named, note};
 use super::shard::{Entry, Newcomer, Now};
@@ -17,7 +16,7 @@ use crate::store::nonce_for;
 use crate::sync::MutexGuard;
 use crate::time::{RECENT, Timestamp};
 
-/// One of several asks of maps that stand or fall together.
+/// One of several asks of maps that are allowed or denied together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bid<'a> {
     pub(crate) map: &'a Map,
@@ -25,18 +24,18 @@ pub(crate) struct Bid<'a> {
     pub(crate) ask: Ask,
 }
 
-/// The shards of all bids, locked.
+/// The locked shards of all bids.
 pub(crate) struct Held<'a> {
     bids: &'a [Bid<'a>],
     places: Vec<Place>,
-    /// For each bid, which of the shards is its own.
+    /// The index of each bid's shard in `shards`.
     owner: Vec<usize>,
     shards: Vec<HeldShard<'a>>,
-    /// Some of the bids are for one and the same state.
+    /// True if two bids are for the same state.
     has_twins: bool,
-    /// Proof of each take, if it is wanted.
+    /// The receipt of each take, if receipts are requested.
     receipts: Option<Vec<Option<Receipt>>>,
-    /// The clear times of states that are kept from being dropped until they are taken from.
+    /// The clear times of states that must not be dropped before their take.
     pinned: Vec<Option<Timestamp>>,
 }
 
@@ -69,7 +68,7 @@ impl<'a> Held<'a> {
             owner[bid] = locked.len() - 1;
             last = Some(bid);
         }
-        // The time is read when all are locked; a reading from a moment ago is decided by, unless that was too long ago.
+        // The clock is read when all shards are locked. The given reading is used, unless it is too old.
         let held = |(inner, index, shard): (&'a Inner, _, _)| {
             let now = inner.now();
             let at = at.filter(|at| now.time.since(*at) < RECENT).unwrap_or(now.time);
@@ -80,7 +79,7 @@ impl<'a> Held<'a> {
         Held { bids, places, owner, shards, has_twins, receipts: None, pinned }
     }
 
-    /// Keeps proof of each take from now on.
+    /// Keeps the receipt of each take from now on.
     pub(crate) fn keep_receipts(&mut self) {
         self.receipts = Some(self.bids.iter().map(|_| None).collect());
     }
@@ -95,18 +94,18 @@ impl<'a> Held<'a> {
         self.peek_as(bid, self.bids[bid].ask)
     }
 
-    /// The answer to another ask for the same state.
+    /// Returns the decision on another ask for the same state.
     pub(crate) fn peek_as(&self, bid: usize, ask: Ask) -> Decision {
         let held = &self.shards[self.owner[bid]];
         held.shard.peek(self.places[bid], self.bids[bid].account, held.at, ask)
     }
 
-    /// The state that a bid is about, and the time that it is decided as of.
+    /// Returns the state of a bid, and the time that it is decided as of.
     pub(crate) fn state_of(&self, bid: usize) -> (State, Timestamp) {
         (self.state(bid).unwrap_or_default(), self.shards[self.owner[bid]].at)
     }
 
-    /// Spends on all, which were seen to pass, or on none. Whether it has.
+    /// Spends on all bids, which were all allowed by a peek, or on none. Returns true if it has.
     pub(crate) fn spend(&mut self, decisions: &mut [Decision]) -> bool {
         if self.has_twins || self.carries() {
             self.spend_or_restore(decisions);
@@ -116,13 +115,13 @@ impl<'a> Held<'a> {
         decisions.iter().all(Decision::is_allowed)
     }
 
-    /// Whether one of them may begin with counts of the limits before.
+    /// Returns true if one of the bids may start with counts of earlier limits.
     fn carries(&self) -> bool {
         let at = |bid: usize| self.shards[self.owner[bid]].at;
         self.bids.iter().enumerate().any(|(bid, each)| each.account.limit().carries_at(at(bid)))
     }
 
-    /// Spends on one.
+    /// Spends on one bid.
     fn take(&mut self, bid: usize) -> Decision {
         let Bid { account, ask, .. } = &self.bids[bid];
         let HeldShard { inner, now, at, shard, .. } = &mut self.shards[self.owner[bid]];
@@ -138,8 +137,9 @@ impl<'a> Held<'a> {
         decision
     }
 
-    /// Each limit that refused sees the refusal, as if it had been asked alone; the others see nothing. (A
-    /// refusal may cut a debt that is too large, and make room for a twin, which is refused all the same.)
+    /// Applies the denial to each limit that denied, as if it had been asked alone. Other limits are not changed. A
+    /// denial may shorten a debt that is too large and free quota for a second ask of the same state, which is denied
+    /// nevertheless.
     pub(crate) fn record_refusals(&mut self, decisions: &mut [Decision]) {
         for (bid, decision) in decisions.iter_mut().enumerate() {
             if !decision.is_allowed() && !self.peek(bid).is_allowed() {
@@ -148,7 +148,7 @@ impl<'a> Held<'a> {
         }
     }
 
-    /// Spends on all that have passed, if the map has room for what that takes.
+    /// Spends on all allowed bids, if the map has room for them.
     fn spend_if_room(&mut self, decisions: &mut [Decision]) {
         if let Some(bid) = (0..self.bids.len()).find(|bid| !self.reserve(*bid)) {
             decisions[bid] = decisions[bid].store_full();
@@ -160,24 +160,24 @@ impl<'a> Held<'a> {
         }
     }
 
-    /// The entry of a bid.
+    /// Returns the entry of a bid.
     fn entry(&self, bid: usize) -> Option<&Entry> {
         self.shards[self.owner[bid]].shard.find(self.places[bid].hash, named(self.bids[bid].account))
     }
 
-    /// The same, to be changed, and the map that it is in.
+    /// Returns the entry of a bid for a change, and the map that it is in.
     fn entry_mut(&mut self, bid: usize) -> Option<(&'a Inner, &mut Entry)> {
         let HeldShard { inner, shard, .. } = &mut self.shards[self.owner[bid]];
         let entry = shard.find_mut(self.places[bid].hash, named(self.bids[bid].account));
         entry.map(|entry| (*inner, entry))
     }
 
-    /// Sees to it that one take finds room: an entry for a newcomer, the growth of a state.
+    /// Reserves the room of one take: an entry for a new key, the growth of a state.
     fn reserve(&mut self, bid: usize) -> bool {
         let Bid { account, .. } = &self.bids[bid];
         let is_new = self.entry(bid).is_none();
         let HeldShard { inner, now, shard, .. } = &mut self.shards[self.owner[bid]];
-        // Until it is taken from, nobody may take it for clear and drop it.
+        // Until its take, the entry must not count as clear and be dropped.
         let hash = self.places[bid].hash;
         let newcomer = Newcomer { hash, named: named(account), terms: account.terms() };
         if is_new && !inner.remember_until(shard, newcomer, State::default(), Timestamp::LAST, *now) {
@@ -188,7 +188,7 @@ impl<'a> Held<'a> {
         let grows = inner.budget.grow(growth);
         let fits = grows && inner.budget.reserve_block(entry, account.terms());
         if fits && !is_new {
-            // A clear state is not dropped either while room is made for the others.
+            // A clear state must not be dropped either while room is made for the others.
             self.pinned[bid] = Some(entry.keep_until(Timestamp::LAST));
         }
         if grows && !fits {
@@ -213,7 +213,7 @@ impl<'a> Held<'a> {
                 inner.budget.save(entry);
                 answer
             }
-            // Room was made for it. If it is gone all the same, nothing would remember the take.
+            // Room was reserved for it. If the entry is missing nevertheless, the take could not be stored.
             None => (account.terms().peek(&State::default(), at, *ask).store_full(), None),
         };
         self.keep(bid, receipt);
@@ -226,7 +226,7 @@ impl<'a> Held<'a> {
         inner.budget.shrink(terms.growth(entry.state()));
         match pinned {
             Some(clear_at) => drop(entry.keep_until(clear_at)),
-            // It was made for this take.
+            // The entry was created for this take.
             None => self.forget(bid),
         }
     }
@@ -236,7 +236,7 @@ impl<'a> Held<'a> {
         shard.remove(self.places[bid].hash, named(self.bids[bid].account), &inner.budget);
     }
 
-    /// Spends on one after the other; if one is refused after all, puts all back as they were.
+    /// Spends on one bid after the other. If one is denied, restores all states.
     fn spend_or_restore(&mut self, decisions: &mut [Decision]) {
         let mut before = Vec::new();
         for bid in 0..self.bids.len() {
@@ -248,7 +248,7 @@ impl<'a> Held<'a> {
             for (bid, state) in before.into_iter().enumerate().rev() {
                 self.restore(bid, state);
             }
-            // What the others were told is no longer so.
+            // The other decisions are no longer valid.
             for other in (0..self.bids.len()).filter(|other| *other != bid) {
                 decisions[other] = self.peek(other);
             }
@@ -265,8 +265,8 @@ impl<'a> Held<'a> {
         let (terms, at) = (self.bids[bid].account.terms(), self.shards[self.owner[bid]].at);
         let Some((inner, entry)) = self.entry_mut(bid) else { return };
         if !inner.budget.reserve_words(entry, state.word_count()) {
-            // A larger block was given up for a carried state, which is so only if the state before was clear. One that
-            // is not stays charged.
+            // The larger block was freed for a carried state, which happens only if the earlier state was clear. A
+            // state that is not clear stays charged.
             if terms.clear_at(&state) <= at {
                 self.forget(bid);
             }
@@ -278,7 +278,7 @@ impl<'a> Held<'a> {
         inner.budget.save(entry);
     }
 
-    /// Unlocks everything; with proof of each take, if it was wanted.
+    /// Unlocks everything. Returns the receipt of each take, if receipts were requested.
     pub(crate) fn tend(self) -> Vec<Option<Receipt>> {
         for HeldShard { inner, index, now, shard, .. } in self.shards {
             inner.tend(shard, index, now);
@@ -287,7 +287,7 @@ impl<'a> Held<'a> {
     }
 }
 
-/// Decides and spends if allowed, with proof of the take if it is wanted.
+/// Decides, and spends if allowed. Returns a receipt of the take, if requested.
 fn decide(
     account: &Account,
     state: &mut State,

@@ -6,7 +6,7 @@ use crate::algorithm::{Claim, Interval};
 use crate::limit::Terms;
 use crate::time::{Ticks, Timestamp};
 
-/// The tracked takes of one state, oldest first. Takes that are not tracked lie between and behind them.
+/// The tracked takes of one state, oldest first. Untracked takes are between and after them.
 #[derive(Debug)]
 pub(super) struct Debts {
     /// The limit by which the debts were taken.
@@ -17,7 +17,7 @@ pub(super) struct Debts {
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     number: u64,
-    /// Where in the queue of debts it is; none if the receipt itself says where its units are.
+    /// The interval of the take in the queue of debts; `None` if the receipt itself locates its units.
     interval: Option<Interval>,
 }
 
@@ -26,13 +26,13 @@ impl Debts {
         Debts { terms, entries: VecDeque::new() }
     }
 
-    /// Whether the intervals before a take by this limit are still where they were: the same limit has made them, and the
-    /// take begins behind them. If not, debt was taken off without this queue.
+    /// Returns true if the intervals before a take by this limit are still valid: the same limit has made them, and the
+    /// take begins after them. If not, debt was removed without this queue.
     pub(super) fn precede(&self, terms: &Terms, interval: Interval) -> bool {
         self.terms == *terms && self.last_end() <= interval.begin
     }
 
-    /// Enters the last take.
+    /// Appends the last take.
     pub(super) fn push(&mut self, number: u64, terms: &Terms, interval: Option<Interval>) {
         if interval.is_some() {
             self.terms = *terms;
@@ -40,18 +40,18 @@ impl Debts {
         self.entries.push_back(Entry { number, interval });
     }
 
-    /// What is known about a take; `None` if it was dropped, or another limit has made the queue.
+    /// Returns the claim of a take; `None` if it was dropped, or another limit has made the queue.
     pub(super) fn claim(&self, number: u64, terms: &Terms, seen: Timestamp) -> Option<Claim> {
         let own = self.entries[self.find(number)?].interval?;
         (self.terms == *terms).then_some(Claim::Queued { own, last_end: self.last_end(), seen })
     }
 
-    /// So much of one take came back: its end, and all behind it, move to the front.
+    /// Moves the end of one take, and all takes after it, to the front by the refunded time `back`.
     pub(super) fn move_up(&mut self, number: u64, back: Ticks) {
         let Some(index) = self.find(number) else { return };
         let Some(own) = &mut self.entries[index].interval else { return };
         own.end = own.end.saturating_sub(back);
-        // Of a warming pacer only the end is known.
+        // Of a pacer in its warm-up only the end is known.
         own.begin = own.begin.min(own.end);
         for behind in self.entries.range_mut(index + 1..).filter_map(|entry| entry.interval.as_mut()) {
             behind.begin = behind.begin.saturating_sub(back);
@@ -64,7 +64,7 @@ impl Debts {
         found.and_then(|index| self.entries.remove(index)).is_some()
     }
 
-    /// Removes all whose place in the queue is not known any more, and returns their numbers.
+    /// Removes all takes whose place in the queue is no longer known, and returns their numbers.
     pub(super) fn remove_queued(&mut self) -> Vec<u64> {
         let queued = self.entries.iter().filter(|entry| entry.interval.is_some());
         let numbers = queued.map(|entry| entry.number).collect();
@@ -94,7 +94,7 @@ impl Debts {
         last.map_or(Timestamp::EPOCH, |interval| interval.end)
     }
 
-    /// Numbers are given in order, under the lock by which is taken.
+    /// Finds a take by binary search. Numbers are assigned in order, under the lock of the take.
     fn find(&self, number: u64) -> Option<usize> {
         self.entries.binary_search_by_key(&number, |entry| entry.number).ok()
     }

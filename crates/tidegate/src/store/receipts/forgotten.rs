@@ -1,14 +1,14 @@
-//! The states of which units were forgotten, or taken off without a receipt, most recently.
+//! The states whose units were most recently forgotten, or removed without a receipt.
 
 use std::collections::VecDeque;
 
 use super::StateId;
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
-/// How many are known. A plain receipt is worth nothing after as many more.
+/// The number of states that are kept. A plain receipt is invalid after as many more.
 const MOST: usize = 4096;
 
-/// Which states they were, for receipts that no table knows: these carry the count at the time of their take.
+/// The recently forgotten states, for receipts that no table holds: these contain the count at the time of their take.
 #[derive(Debug)]
 pub(super) struct Forgotten {
     count: AtomicU64,
@@ -20,7 +20,7 @@ impl Forgotten {
         Forgotten { count: AtomicU64::new(0), recent: Mutex::new(VecDeque::new()) }
     }
 
-    /// How many there were so far.
+    /// Returns the number of forgotten states so far.
     pub(super) fn count(&self) -> u64 {
         self.count.load(Ordering::Acquire)
     }
@@ -41,7 +41,7 @@ impl Forgotten {
         self.count.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Returns true if a state is surely none of those since there were so many.
+    /// Returns true if a state is certainly not among those that were noted since the count was `since`.
     pub(super) fn spared(&self, id: StateId, since: u64) -> bool {
         let recent = self.recent.lock();
         let newer = usize::try_from(self.count() - since).unwrap_or(usize::MAX);

@@ -11,12 +11,12 @@ use crate::store::name::Account;
 use crate::time::Timestamp;
 
 impl Holder<'_> {
-    /// Decides and spends if allowed; with a receipt by which the take can be refunded.
+    /// Decides, and spends if allowed. Returns a receipt by which the take can be refunded.
     pub(crate) fn take_tracked(self, account: &Account, ask: Ask) -> (Decision, Option<OpenReceipt>) {
         self.tracked(account, || self.take_from(account, ask))
     }
 
-    /// The same, now or as of the given time; a denial leaves no trace.
+    /// Takes if allowed, now or as of the given time, and returns a receipt. A denial changes nothing.
     pub(crate) fn take_if_free_tracked(
         self,
         account: &Account,
@@ -26,7 +26,7 @@ impl Holder<'_> {
         self.tracked(account, || self.take_if_free(account, ask, at))
     }
 
-    /// Charges what turned out to be more; with a receipt if all of it was charged.
+    /// Charges additional cost. Returns a receipt if all of it was charged.
     pub(crate) fn charge_tracked(self, account: &Account, cost: Cost) -> (Adjusted, Option<OpenReceipt>) {
         self.tracked(account, || {
             let (adjusted, receipt) = self.adjust_unlocked(account, Adjustment::Charge(cost));
@@ -34,8 +34,8 @@ impl Holder<'_> {
         })
     }
 
-    /// Takes if it passes, now or as of the given time, for one that waits; with a receipt by which all of it can be given
-    /// back before it acts. A denial leaves no trace.
+    /// Takes if allowed, now or as of the given time, for a waiter. Returns a receipt by which all of it can be given
+    /// back before it is used. A denial changes nothing.
     pub(crate) fn take_for_waiter(
         self,
         account: &Account,
@@ -45,7 +45,7 @@ impl Holder<'_> {
         self.receipts().noting(account, || self.clock().now(), || self.take_if_free(account, ask, at))
     }
 
-    /// Gives units of one take back, as far as they are still owed; all of them, if it has not acted.
+    /// Refunds units of one take, as far as they are still owed; all of them, if the take was not used.
     pub(crate) fn refund(self, account: &Account, open: &mut OpenReceipt, cost: Option<Cost>) -> Adjusted {
         open.settle(
             account.terms(),
@@ -66,7 +66,7 @@ impl Holder<'_> {
 }
 
 impl Receipts {
-    /// Makes a receipt of a take, which is made under the lock of its state: so the order of debts is known.
+    /// Creates a receipt of a take, which is made under the lock of its state, so that the order of debts is known.
     pub(crate) fn tracking<T>(
         &self,
         account: &Account,
@@ -79,8 +79,8 @@ impl Receipts {
         (taken, receipt.and_then(|receipt| self.open(account, receipt, enter)))
     }
 
-    /// Makes a receipt of a take that says itself where its units are, for giving all of them back. A permit is entered
-    /// nowhere: it names its places whatever happens.
+    /// Creates a receipt of a take that itself locates its units, to give all of them back. A permit is not entered in
+    /// the table, because it always identifies its units.
     pub(crate) fn noting<T>(
         &self,
         account: &Account,
@@ -103,7 +103,8 @@ impl Receipts {
         (taken, receipt.map(named))
     }
 
-    /// Forgets units, or takes them off, without a receipt: the open ones of this state are worthless.
+    /// Applies a change that forgets or removes units without a receipt: the open receipts of this state become
+    /// invalid.
     pub(crate) fn without<R>(&self, account: &Account, change: impl FnOnce() -> R) -> R {
         let mut locked = self.lock_account(account);
         let answer = change();
@@ -111,7 +112,7 @@ impl Receipts {
         answer
     }
 
-    /// Gives one take back that is not in this table, unless units were forgotten or taken off since its era: debts behind
+    /// Gives one take back that is not in this table, unless units were forgotten or removed since its era. Debts after
     /// it move.
     pub(crate) fn out_of_order<R>(
         &self,
@@ -130,8 +131,8 @@ impl Receipts {
         Some(answer)
     }
 
-    /// The era of a take that begins now. Each time that units of a state are forgotten, or taken off without a receipt,
-    /// another begins.
+    /// Returns the era of a take that begins now. An era is the number of times that units of any state were forgotten,
+    /// or removed without a receipt.
     pub(crate) fn era(&self) -> u64 {
         self.forgotten.count()
     }
@@ -140,8 +141,8 @@ impl Receipts {
         self.lock(account.digest(), account.name().bytes())
     }
 
-    /// The receipt of a take, which `enter` enters with its place in the queue of debts, if that is known. A permit is
-    /// released, not refunded.
+    /// Returns the receipt of a take, which `enter` enters with its place in the queue of debts, if that is known.
+    /// Returns `None` for a permit, which is released, not refunded.
     pub(super) fn open(
         &self,
         account: &Account,
@@ -154,7 +155,7 @@ impl Receipts {
         } else if !terms.queues_debts() {
             Whereabouts::Named(receipt, enter(None))
         } else if receipt.shared {
-            // Others without a cell owe there as well, and which debt is whose is not known.
+            // Other keys without a cell have debt there as well, and which debt belongs to which key is not known.
             Whereabouts::Lost
         } else if self.knows_order {
             Whereabouts::Queued(enter(Some(terms.interval(&receipt))))
@@ -166,9 +167,9 @@ impl Receipts {
 }
 
 impl OpenReceipt {
-    /// Uses up units and gives them back, as far as they are still owed: units that the receipt can find by `give_back`,
-    /// units of a debt by `take_off`. Both are called under the lock of the receipts. Without a cost it is all of them,
-    /// of a take that has not acted.
+    /// Uses up units and gives them back, as far as they are still owed. Units that the receipt locates go back by
+    /// `give_back`, units of a debt by `take_off`. Both are called under the lock of the receipts. Without a cost it
+    /// gives back all units, of a take that was not used.
     pub(crate) fn settle(
         &mut self,
         terms: &Terms,
@@ -187,7 +188,7 @@ impl OpenReceipt {
             Whereabouts::Queued(ticket) => {
                 ticket.settle(terms, now, |claim| take_off(*claim, units)).adjusted
             }
-            // Nobody acts upon the last take, whatever the order of those before it.
+            // A take that was not used can be given back as a whole, whatever the order of those before it.
             Whereabouts::Unordered(receipt, ticket) if cost.is_none() => {
                 ticket.give_back(terms, now, || give_back(receipt.copy())).unwrap_or(Adjusted::Capped)
             }

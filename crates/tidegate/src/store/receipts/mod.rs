@@ -1,12 +1,12 @@
-//! The table of open receipts: where in the queue of debts each tracked take of a store stands.
+//! The table of open receipts: the place of each tracked take in the queue of debts.
 //!
-//! A tracked take of a bucket or a pacer is entered under the lock by which it is taken, a refund looks its interval up
-//! under the same lock. So the entries of a state are in the order of its debts. Takes that are not tracked need no lock:
-//! they only add debt behind. What takes debt off without a receipt does so under the lock as well, and makes the open
-//! receipts of that state worthless, because their intervals may have moved.
+//! A tracked take of a bucket or a pacer is entered under the lock by which it is taken. A refund looks its interval up
+//! under the same lock. The entries of a state are therefore in the order of its debts. Untracked takes need no lock,
+//! because they only add debt at the end. A change that removes debt without a receipt holds the lock as well. It
+//! invalidates the open receipts of that state, because their intervals may have moved.
 //!
-//! The receipts of windows, logs and slots say themselves where their units are, and so do those of debts that other
-//! processes share. They are entered without an interval: a reset makes them worthless, too.
+//! The receipts of windows, logs and slots locate their units themselves, and so do those of debts that other processes
+//! share. They are entered without an interval; a reset invalidates them, too.
 
 mod debts;
 mod forgotten;
@@ -30,29 +30,29 @@ use crate::time::Timestamp;
 use forgotten::Forgotten;
 use shard::Shard;
 
-/// In how many parts, each with a lock of its own, the keys of a store are cut.
+/// The number of shards of a store's keys, each with a lock of its own.
 const SHARDS: usize = 16;
-/// The most open receipts in one part: 65,536 in a store. Beyond that the oldest become worthless.
+/// The most open receipts in one shard: 65,536 in a store. Beyond that the oldest become invalid.
 const MOST_IN_SHARD: usize = 4096;
 /// The most open receipts of one key.
 const MOST_OF_KEY: usize = 1024;
 
-/// The hash of a state's name under a secret seed: names of any length take the same room.
+/// The hash of a state's name under a secret seed: names of any length take the same memory.
 type StateId = [u64; 2];
 
-/// The receipts of tracked takes that a store has to know.
+/// The number of receipts of tracked takes in a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReceiptCounts {
-    /// Receipts that are open now: their takes were neither given up nor refunded as a whole.
+    /// The receipts that are open now: neither dropped by the caller nor refunded as a whole.
     pub open: usize,
-    /// Receipts that became worthless because too many were open: nothing comes back for them, and their takes stay
+    /// The receipts that became invalid because too many were open. They cannot be refunded, and their takes stay
     /// charged.
     pub dropped: u64,
 }
 
 impl ReceiptCounts {
-    /// Both together.
+    /// Returns the sum of both.
     pub(crate) fn and(self, other: ReceiptCounts) -> ReceiptCounts {
         ReceiptCounts { open: self.open + other.open, dropped: self.dropped + other.dropped }
     }
@@ -61,24 +61,24 @@ impl ReceiptCounts {
 /// The open receipts of one store.
 pub(crate) struct Receipts {
     seed: [u64; 2],
-    /// Whether the order of debts is known: not if other processes use the same states.
+    /// True if the order of debts is known; false if other processes use the same states.
     knows_order: bool,
     shards: Arc<[Apart<Mutex<Shard>>]>,
     forgotten: Forgotten,
 }
 
 impl Receipts {
-    /// An empty table for the keys of a store.
+    /// Creates an empty table for the keys of a store.
     pub(crate) fn new() -> Receipts {
         Receipts::of_parts(SHARDS)
     }
 
-    /// An empty table for the keys of a store that other processes use as well.
+    /// Creates an empty table for the keys of a store that other processes use as well.
     pub(crate) fn of_shared() -> Receipts {
         Receipts { knows_order: false, ..Receipts::of_parts(SHARDS) }
     }
 
-    /// An empty table for one state.
+    /// Creates an empty table for one state.
     pub(crate) fn of_one() -> Receipts {
         Receipts::of_parts(1)
     }
@@ -125,7 +125,7 @@ impl fmt::Debug for Receipts {
     }
 }
 
-/// The receipts of one state, locked.
+/// The locked receipts of one state.
 pub(crate) struct Locked<'a> {
     receipts: &'a Receipts,
     id: StateId,
@@ -141,35 +141,36 @@ impl Locked<'_> {
         self.receipts.ticket(self.index, number)
     }
 
-    /// Units were forgotten, or taken off without a receipt: those of this state are worthless.
+    /// Invalidates the receipts of this state, because its units were forgotten, or removed without a receipt.
     pub(crate) fn forget(&mut self) {
         self.receipts.forgotten.note(self.id);
         self.shard.forget(self.id);
     }
 
-    /// Returns true if nothing of this state was surely forgotten since that era.
+    /// Returns true if nothing of this state was forgotten since that era.
     fn is_of_era(&self, era: u64) -> bool {
         self.receipts.forgotten.spared(self.id, era)
     }
 
-    /// The same for all states that are locked with it: in a table of one, these are all.
+    /// Invalidates the receipts of all states under this lock. In a table of one state, these are all.
     pub(crate) fn forget_all(&mut self) {
         self.receipts.forgotten.note_all();
         self.shard.forget_all();
     }
 
-    /// Debts have moved: the receipts of this state that are found by their place among them are worthless.
+    /// Invalidates the receipts of this state that are found by their place among the debts, because the debts have
+    /// moved.
     fn forget_order(&mut self) {
         self.shard.forget_order(self.id);
     }
 
-    /// The same for all states that are locked with it.
+    /// Invalidates such receipts of all states under this lock.
     pub(crate) fn forget_every_order(&mut self) {
         self.shard.forget_every_order();
     }
 }
 
-/// The place of one open receipt, which it leaves when it is dropped.
+/// The entry of one open receipt, which is removed when the ticket is dropped.
 pub(crate) struct Ticket {
     shards: Arc<[Apart<Mutex<Shard>>]>,
     index: usize,
@@ -177,7 +178,7 @@ pub(crate) struct Ticket {
 }
 
 impl Ticket {
-    /// Takes off what is still owed of the take, as `take_off` does to its state by what is known about it.
+    /// Removes the debt that is still owed of the take. `take_off` removes it from the state, by the claim of the take.
     pub(crate) fn settle(
         &self,
         terms: &Terms,
@@ -199,8 +200,8 @@ impl Ticket {
         }
     }
 
-    /// Gives back as `give_back` does to its state, unless the receipt is worthless. What it takes off a queue of debts
-    /// moves the others.
+    /// Gives units back by `give_back`, unless the receipt is invalid. Debt that it removes from a queue moves the
+    /// debts after it.
     fn give_back<R>(
         &self,
         terms: &Terms,

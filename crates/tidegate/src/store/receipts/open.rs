@@ -7,30 +7,30 @@ use super::Ticket;
 use crate::ask::Cost;
 use crate::receipt::Receipt;
 
-/// Proof of one take, by which its units can be refunded, in parts and in any order among other takes.
+/// A receipt of one take, by which its units can be refunded, in parts and in any order among other takes.
 ///
-/// A refund gives back at most what of that take is still owed: what time has repaid does not come back. A receipt that is
-/// dropped leaves the take charged, and its store forgets it. Stores keep a bounded number of them; a receipt beyond that
-/// is worthless.
+/// A refund gives back at most the units of that take that are still owed: quota that time has restored is not given
+/// back. If a receipt is dropped, the take stays charged, and its store removes the entry. Stores keep a bounded number
+/// of receipts; the oldest beyond that become invalid.
 #[must_use = "a receipt that is dropped cannot be refunded"]
 pub struct OpenReceipt {
     units: u64,
     pub(crate) whereabouts: Whereabouts,
 }
 
-/// What a store knows about the units of a take.
+/// The location of the units of a take.
 pub(crate) enum Whereabouts {
-    /// Where the receipt says, in a window, an entry or a slot, as long as its ticket is open.
+    /// The units are in a window, an entry or a slot that the receipt locates, while its ticket is open.
     Named(Receipt, Ticket),
-    /// They are places in flight, which the permit names.
+    /// The units are in flight, identified by the permit.
     Held(Receipt),
-    /// They are a debt whose place in the queue a table knows.
+    /// The units are a debt, whose place in the queue is in a table.
     Queued(Ticket),
-    /// They are a debt in a queue that other processes use as well, as long as its ticket is open.
+    /// The units are a debt in a queue that other processes use as well, while its ticket is open.
     Unordered(Receipt, Ticket),
-    /// They cannot be found again.
+    /// The units cannot be found again.
     Lost,
-    /// What a store outside of this crate has to know.
+    /// The data of a store outside of this crate.
     Remote(Box<dyn Any + Send + Sync>),
 }
 
@@ -39,12 +39,12 @@ impl OpenReceipt {
         OpenReceipt { units: cost.get(), whereabouts }
     }
 
-    /// The receipt of a store that keeps what it has to know about the take in `proof`.
+    /// Creates the receipt of a store that keeps its data about the take in `proof`.
     pub fn remote(cost: Cost, proof: impl Any + Send + Sync) -> OpenReceipt {
         OpenReceipt::new(cost, Whereabouts::Remote(Box::new(proof)))
     }
 
-    /// What [`OpenReceipt::remote`] was given, if it was of this type.
+    /// Returns the `proof` of [`OpenReceipt::remote`], if it has this type.
     pub fn proof<T: Any>(&self) -> Option<&T> {
         match &self.whereabouts {
             Whereabouts::Remote(proof) => proof.downcast_ref(),
@@ -52,7 +52,7 @@ impl OpenReceipt {
         }
     }
 
-    /// The same, to be changed.
+    /// Returns the `proof` of [`OpenReceipt::remote`] for a change, if it has this type.
     pub fn proof_mut<T: Any>(&mut self) -> Option<&mut T> {
         match &mut self.whereabouts {
             Whereabouts::Remote(proof) => proof.downcast_mut(),
@@ -60,12 +60,13 @@ impl OpenReceipt {
         }
     }
 
-    /// The units that were not refunded yet.
+    /// Returns the units that were not refunded yet.
     pub fn units(&self) -> u64 {
         self.units
     }
 
-    /// Uses up so many units, or as many as are left; nothing if none are. For a store, before it gives them back.
+    /// Uses up `cost` units, or as many as are left. Returns their number, or `None` if none are left. A store calls
+    /// this before it gives the units back.
     pub fn use_up(&mut self, cost: Cost) -> Option<Cost> {
         let used = Cost::new(cost.get().min(self.units)).ok()?;
         self.units -= used.get();

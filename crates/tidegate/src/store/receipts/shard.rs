@@ -1,4 +1,4 @@
-//! The open receipts of a sixteenth of a store's keys, within their bounds.
+//! The open receipts of one sixteenth of a store's keys, within their bounds.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::algorithm::{Claim, Interval};
 use crate::limit::Terms;
 use crate::time::{OUT_OF_ORDER, Ticks, Timestamp};
 
-/// Open receipts by state, and which of them is the oldest.
+/// Open receipts by state, and in the order of their age.
 #[derive(Debug, Default)]
 pub(super) struct Shard {
     states: BTreeMap<StateId, Debts>,
@@ -17,12 +17,12 @@ pub(super) struct Shard {
     next: u64,
     /// The latest time that was seen here.
     seen: Timestamp,
-    /// How many became worthless because there were too many.
+    /// The number of receipts that became invalid because there were too many.
     dropped: u64,
 }
 
 impl Shard {
-    /// Notes the time. After a clock has stepped back, debts may have been cut: all receipts are worthless.
+    /// Records the time. If the clock has stepped back, debts may have been shortened, and all receipts become invalid.
     pub(super) fn see(&mut self, now: Timestamp) {
         if self.seen.since(now) > OUT_OF_ORDER {
             self.forget_all();
@@ -31,8 +31,8 @@ impl Shard {
         self.seen = self.seen.max(now);
     }
 
-    /// Enters the last take of a state, and returns its number; `interval` is its place in the queue of debts, if it is to
-    /// be found there.
+    /// Enters the last take of a state, and returns its number. `interval` is its place in the queue of debts, if it is
+    /// to be found there.
     pub(super) fn enter(&mut self, id: StateId, terms: &Terms, interval: Option<Interval>) -> u64 {
         let precede = |debts: &Debts| interval.is_none_or(|interval| debts.precede(terms, interval));
         if self.states.get(&id).is_some_and(|debts| !precede(debts)) {
@@ -52,17 +52,17 @@ impl Shard {
         number
     }
 
-    /// What is known about a take; `None` if its receipt is worthless.
+    /// Returns the claim of a take; `None` if its receipt is invalid.
     pub(super) fn claim(&self, number: u64, terms: &Terms) -> Option<Claim> {
         self.states.get(self.open.get(&number)?)?.claim(number, terms, self.seen)
     }
 
-    /// Returns false if a receipt is worthless.
+    /// Returns true if a receipt is valid.
     pub(super) fn is_open(&self, number: u64) -> bool {
         self.open.contains_key(&number)
     }
 
-    /// So much of one take came back.
+    /// Moves the debts after a take, of which `back` was refunded.
     pub(super) fn move_up(&mut self, number: u64, back: Ticks) {
         if let Some(debts) = self.open.get(&number).and_then(|id| self.states.get_mut(id)) {
             debts.move_up(number, back);
@@ -79,7 +79,7 @@ impl Shard {
         }
     }
 
-    /// Makes the receipts worthless that are found by their place in the queue of debts: it may have moved.
+    /// Invalidates the receipts that are found by their place in the queue of debts, because it may have moved.
     pub(super) fn forget_order(&mut self, id: StateId) {
         let Some(debts) = self.states.get_mut(&id) else { return };
         for number in debts.remove_queued() {
@@ -90,13 +90,13 @@ impl Shard {
         }
     }
 
-    /// The same for every state.
+    /// Invalidates such receipts of every state.
     pub(super) fn forget_every_order(&mut self) {
         let ids: Vec<_> = self.states.keys().copied().collect();
         ids.into_iter().for_each(|id| self.forget_order(id));
     }
 
-    /// Makes all receipts of a state worthless: its units were forgotten, or taken off without a receipt.
+    /// Invalidates all receipts of a state, because its units were forgotten, or removed without a receipt.
     pub(super) fn forget(&mut self, id: StateId) {
         for number in self.states.remove(&id).iter().flat_map(Debts::numbers) {
             self.open.remove(&number);
@@ -108,14 +108,14 @@ impl Shard {
         self.open.clear();
     }
 
-    /// Forgets the order of the state of this receipt.
+    /// Invalidates the queued receipts of the state of this receipt.
     pub(super) fn forget_order_with(&mut self, number: u64) {
         if let Some(id) = self.open.get(&number).copied() {
             self.forget_order(id);
         }
     }
 
-    /// Forgets the order of the state of this receipt if other debts are behind it: they have moved.
+    /// Invalidates the queued receipts of the state of this receipt, if debts after it have moved.
     pub(super) fn forget_order_behind(&mut self, number: u64) {
         let Some(id) = self.open.get(&number).copied() else { return };
         if self.states.get(&id).is_some_and(|debts| debts.has_queued_behind(number)) {

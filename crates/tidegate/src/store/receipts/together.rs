@@ -1,4 +1,4 @@
-//! Several tracked takes that stand or fall together.
+//! Several tracked takes that are allowed or denied together.
 
 use super::shard::Shard;
 use super::{Receipts, StateId, Ticket};
@@ -7,7 +7,7 @@ use crate::decisions::Decisions;
 use crate::store::together::{Bid, take_with_receipts};
 use crate::sync::MutexGuard;
 
-/// Spends on all, or on none; with a receipt for each take.
+/// Spends on all, or on none, and returns a receipt for each take.
 pub(crate) fn take_all_tracked(bids: &[Bid<'_>]) -> Decisions {
     let mut locks = Locks::of(bids);
     let (decisions, receipts) = take_with_receipts(bids);
@@ -19,10 +19,10 @@ pub(crate) fn take_all_tracked(bids: &[Bid<'_>]) -> Decisions {
     decisions.with_receipts(receipts)
 }
 
-/// A part of the table of some store.
+/// A shard of the table of some store.
 type Part = (usize, usize);
 
-/// The receipts of all bids, locked in one order for everybody.
+/// The receipts of all bids, which all threads lock in one order.
 struct Locks<'a> {
     parts: Vec<(Part, MutexGuard<'a, Shard>)>,
 }
@@ -47,7 +47,7 @@ impl<'a> Locks<'a> {
     }
 }
 
-/// Where the receipt of a bid is kept.
+/// Returns the location of a bid's receipt.
 fn place<'a>(bid: &Bid<'a>) -> (Part, &'a Receipts, StateId) {
     let receipts = bid.holder.receipts();
     let id = receipts.id(bid.account.digest(), bid.account.name().bytes());

@@ -1,4 +1,4 @@
-//! Ways in which somebody was once admitted too much: one interleaving each, on purpose.
+//! Regression tests of interleavings that once admitted too much, one interleaving each.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -18,7 +18,7 @@ use crate::{
 };
 use crate::{admit_all, ask};
 
-/// A clock at one of whose readings something else happens first.
+/// A clock that runs an action before one of its readings.
 struct Hook {
     clock: ManualClock,
     readings_left: AtomicUsize,
@@ -37,7 +37,7 @@ impl Hook {
         self.readings_left.store(reading, Ordering::SeqCst);
     }
 
-    /// Whether it has happened.
+    /// Disarms the hook. Returns true if the action has run.
     fn disarm(&self) -> bool {
         self.action.lock().expect("nobody panics").take().is_none()
     }
@@ -59,7 +59,7 @@ impl fmt::Debug for Hook {
     }
 }
 
-/// When one subject was admitted.
+/// The times at which one key was admitted.
 #[derive(Clone, Default)]
 struct Passed(Arc<Mutex<Vec<Timestamp>>>);
 
@@ -70,7 +70,7 @@ impl Passed {
         }
     }
 
-    /// Whether in every stretch of time no more than the burst and what came back have passed.
+    /// Returns true if in every interval no more than the burst and the refill were admitted.
     fn is_within(&self, burst: u64, interval: std::time::Duration) -> bool {
         let passed = self.0.lock().expect("nobody panics");
         (0..passed.len()).all(|from| {
@@ -94,7 +94,7 @@ fn an_undo_after_a_pause_forgives_only_what_is_still_owed() {
             inner.clock.advance(900 * MILLISECOND);
             by.admit(&other, 1, &inner);
         });
-        // The second "z" always loses against the first: the user's take is undone.
+        // The second "z" is always denied after the first: the user's take is undone.
         assert!(!admit_all([user.ask(1_u32), once.ask("z"), once.ask("z")]).is_allowed());
         if !hook.disarm() {
             break;
@@ -177,7 +177,8 @@ fn a_take_of_ones_own_is_not_given_back_out_of_what_others_share() {
     };
     let (ana, bob) = (in_buckets("", &limit, (0, 1)), in_buckets("", &limit, (0, 2)));
     let nick = in_buckets("tiny", &TINY, (1, 2));
-    // The first bucket shares a little, the second has one free cell, and all others owe much.
+    // The first bucket has shared cells with little debt, the second has one free cell, and all other cells have much
+    // debt.
     let after = |span| clock.now().saturating_add(Ticks::saturating_from(span)).ticks();
     for (bucket, index) in (0..3).flat_map(|bucket| (0..BUCKET).map(move |index| (bucket, index))) {
         let stranger = Fingerprint::new((bucket * BUCKET + index + 1) as u64 * 64);

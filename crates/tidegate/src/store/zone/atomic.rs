@@ -1,22 +1,23 @@
-//! Sixteen bytes in one atomic step.
+//! Atomic loads and compare-and-swap of sixteen bytes.
 //!
-//! Where the processor can do it, two instructions are all there is: a load of sixteen aligned bytes, which those
-//! that have AVX promise to do at once, and the exchange. They are the ones that `portable-atomic` uses as well,
-//! which has to look up at each access whether it may; a zone looks once. Elsewhere it does the work.
+//! On an x86-64 processor that supports them, two instructions are enough. One is a load of sixteen aligned bytes,
+//! which processors with AVX guarantee to be atomic; the other is the compare-and-swap. `portable-atomic` uses the same
+//! instructions, but checks at each access whether they exist; a zone checks once. On all other processors
+//! `portable-atomic` is used.
 
 use super::cell::Content;
 
-/// How many cells are in a line of the processor's cache; in a model, as few as will do.
+/// The number of cells in a cache line; in a model, as few as possible.
 pub(super) const LINE: usize = if cfg!(tidegate_models) { 2 } else { 4 };
 
 #[cfg(not(tidegate_models))]
 pub(super) use real::{Cell, Wide};
 
-/// Models take a lock for each access: what it is about is the order of the accesses.
+/// Models take a lock for each access, because only the order of the accesses matters there.
 #[cfg(tidegate_models)]
 pub(super) use model::{Cell, Wide};
 
-/// The first cell of a line with such a content. Those after it are not even looked at.
+/// Returns the first cell of a line whose content matches. Cells after it are not read.
 #[inline(always)]
 fn first(
     line: &[Cell; LINE],
@@ -32,7 +33,7 @@ fn first(
     None
 }
 
-/// Asks the processor to have the line of this value at hand soon.
+/// Prefetches the cache line of this value.
 #[inline(always)]
 pub(in crate::store::zone) fn prefetch<T>(value: &T) {
     #[cfg(all(target_arch = "x86_64", not(miri), not(tidegate_models)))]
@@ -45,26 +46,26 @@ mod real {
     use super::{Content, LINE};
     use portable_atomic::{AtomicU128, Ordering};
 
-    /// A place for a [`Content`], in memory that may be shared with other processes.
+    /// An atomic cell for a [`Content`], in memory that may be shared with other processes.
     #[derive(Debug)]
     #[repr(transparent)]
     pub(in crate::store::zone) struct Cell(AtomicU128);
 
     impl Cell {
-        /// Returns whether the processor itself changes a cell in one step. Without such an instruction, locks of this
-        /// process do so, which other processes do not see.
+        /// Returns true if the processor itself changes a cell in one step. Without such an instruction, locks of this
+        /// process are used, which other processes do not see.
         pub(in crate::store::zone) fn is_lock_free() -> bool {
             AtomicU128::is_lock_free()
         }
 
-        /// Asks the processor to have a line at hand soon.
+        /// Prefetches a cache line.
         #[inline(always)]
         pub(in crate::store::zone) fn prefetch(line: &[Cell; LINE]) {
             super::prefetch(line);
         }
     }
 
-    /// Whether the processor has both instructions.
+    /// A flag that the processor has both instructions.
     #[derive(Clone, Copy, Debug)]
     pub(in crate::store::zone) struct Wide(bool);
 
@@ -76,7 +77,7 @@ mod real {
             Wide(false)
         }
 
-        /// What is in the cells of a line.
+        /// Returns the contents of the cells of a line.
         #[inline(always)]
         pub(in crate::store::zone) fn load_line(self, line: &[Cell; LINE]) -> [Content; LINE] {
             #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -86,7 +87,7 @@ mod real {
             line.each_ref().map(|cell| from_bits(cell.0.load(Ordering::SeqCst)))
         }
 
-        /// The first cell of a line with such a content.
+        /// Returns the first cell of a line whose content matches.
         #[inline(always)]
         pub(in crate::store::zone) fn find_in_line(
             self,
@@ -100,7 +101,7 @@ mod real {
             super::first(line, |cell| from_bits(cell.0.load(Ordering::SeqCst)), is_it)
         }
 
-        /// Puts `new` in the place of `old`, unless something else is there.
+        /// Replaces `old` by `new`. Returns false if the cell holds another content.
         #[inline(always)]
         pub(in crate::store::zone) fn replace(self, cell: &Cell, old: Content, new: Content) -> bool {
             #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -189,11 +190,11 @@ mod x86_64 {
     #[expect(unsafe_code, reason = "the instruction has no safe name")]
     pub(super) fn load(cell: &AtomicU128) -> Content {
         let both: __m128i;
-        // SAFETY: the caller has seen that there is AVX. The address is valid and aligned to sixteen bytes, as
-        // the type says. Processors with AVX read sixteen aligned bytes at once, and on this architecture every
-        // read is at least as strict as an acquire; after an exchange, which waits for all before it, reads
-        // keep the one order that all threads see. The block is not marked as pure or free of memory, so the
-        // compiler moves no access across it.
+        // SAFETY: the caller has checked that there is AVX. The address is valid and aligned to sixteen bytes, as the
+        // type requires. Processors with AVX read sixteen aligned bytes at once, and on this architecture every read is
+        // at least as strict as an acquire. After a compare-and-swap, which waits for all accesses before it, reads
+        // keep the one order that all threads see. The block is not marked as `pure` or `nomem`, so the compiler moves
+        // no access across it.
         unsafe {
             asm!("vmovdqa {both}, xmmword ptr [{address}]", both = out(xmm_reg) both, address = in(reg) cell.as_ptr(),
                 options(nostack, preserves_flags));
@@ -208,12 +209,11 @@ mod x86_64 {
     #[expect(unsafe_code, reason = "the instruction has no safe name")]
     pub(super) fn replace(cell: &AtomicU128, old: Content, new: Content) -> bool {
         let done: u8;
-        // SAFETY: the caller has seen that there is `cmpxchg16b`. The address is valid, writable and aligned to
-        // sixteen bytes, as the type says. The compiler keeps `rbx` for itself, so it is restored. With the lock
-        // prefix this is one step in the order that all threads see. `done` may be allocated to `bl`: `rbx` is
-        // restored first, by a `mov`, which changes no flags, and nothing is written after `done`. `low` may be
-        // `rbx` itself; then both moves change nothing. No output shares a register with an input, because none
-        // of them is a `lateout`.
+        // SAFETY: the caller has checked that there is `cmpxchg16b`. The address is valid, writable and aligned to
+        // sixteen bytes, as the type requires. The compiler reserves `rbx`, so it is restored. With the lock prefix
+        // this is one step in the order that all threads see. `done` may be allocated to `bl`: `rbx` is restored first,
+        // by a `mov`, which changes no flags, and nothing is written after `done`. `low` may be `rbx` itself; then both
+        // moves change nothing. No output shares a register with an input, because none of them is a `lateout`.
         unsafe {
             asm!(
                 "xchg {low}, rbx",
@@ -235,7 +235,7 @@ mod x86_64 {
     #[inline(always)]
     #[expect(unsafe_code, reason = "the instruction has no safe name")]
     pub(super) fn prefetch<T>(line: *const T) {
-        // SAFETY: a prefetch reads nothing and fails on no address; every x86-64 has it.
+        // SAFETY: a prefetch reads nothing and fails on no address; every x86-64 processor has it.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(line.cast()) }
     }
 }
@@ -250,9 +250,9 @@ mod register_tests {
     use super::Content;
     use super::x86_64::{is_able, replace};
 
-    /// Makes a function that exchanges while these registers hold values, and returns the sum of the values as well:
-    /// the more of them are in use, the surer is the result in `bl`. `bl` cannot be asked for by name, as the compiler
-    /// reserves `rbx`.
+    /// Defines a function that runs the compare-and-swap while these registers hold values, and also returns the sum of
+    /// the values. The more registers are in use, the more likely the result is in `bl`. `bl` cannot be requested by
+    /// name, as the compiler reserves `rbx`.
     macro_rules! replace_beside {
         ($name:ident, $($value:ident in $register:tt),*) => {
             #[inline(never)]

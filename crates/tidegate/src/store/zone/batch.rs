@@ -1,9 +1,9 @@
-//! Several asks, one after the other, as of one reading of the clock.
+//! A batch of asks, decided one after the other, as of one reading of the clock.
 //!
-//! A batch gives the answers of single asks at one instant, so a newcomer is decided and charged as of the reading that
-//! all others are decided by, though its cell is looked for by a later one (`docs/zone.md` says why that is safe). Only
-//! a reading that is no longer recent is given up: then the rest of the batch is decided by the later one as well.
-//! Nothing is carried here: while counts of the limits before matter, asks are decided by their names.
+//! A batch returns the decisions of single asks at one instant. A new key is therefore decided and charged as of the
+//! reading of all others, though its cell is searched as of a later one (`docs/zone.md` explains why that is safe).
+//! Only a reading that is no longer recent is replaced; then the rest of the batch is decided as of the later one as
+//! well. Nothing is carried here: while counts of earlier limits matter, asks are decided by their names.
 
 use super::change::{Spend, SpendAsOf};
 use super::core::{Core, Who};
@@ -17,16 +17,16 @@ use crate::limit::Terms;
 use crate::store::bound::BoundLimit;
 use crate::time::Timestamp;
 
-/// An ask whose subject's cells are on their way.
+/// An ask whose cells are prefetched.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placed {
     spot: Spot,
-    /// Nothing, if its cost is 0.
+    /// The ask; `None` if its cost is 0.
     ask: Option<Ask>,
 }
 
 impl Placed {
-    /// Hashes the name, and asks for the cells.
+    /// Hashes the key, and prefetches its cells.
     #[inline]
     pub(crate) fn new(
         zone: &Zone,
@@ -42,7 +42,7 @@ impl Placed {
 }
 
 impl Zone {
-    /// Decides about each, in order, and spends if allowed, all as of one instant.
+    /// Decides each ask in order, and spends if allowed, all as of one instant.
     pub(crate) fn spend_each(
         &self,
         placed: &[Option<Placed>],
@@ -60,8 +60,8 @@ impl Zone {
         });
     }
 
-    /// Decides about one whose cells were asked for, as of a reading of the clock from a moment ago; that becomes a
-    /// later one if it was too long ago.
+    /// Decides an ask whose cells were prefetched, as of `at`, a recent reading of the clock. Sets `at` to a later
+    /// reading if it is too old.
     #[inline]
     pub(crate) fn spend_placed(
         &self,
@@ -78,7 +78,7 @@ impl Zone {
 }
 
 impl Core {
-    /// Decides like [`Core::settle_as_of`]; an ask of nothing only looks.
+    /// Decides like [`Core::settle_as_of`]. An ask of cost 0 only peeks.
     #[inline(always)]
     fn settle_placed<W: OneWord>(&self, at: &mut Timestamp, who: &Who<'_, W>, ask: Option<Ask>) -> Decision {
         match ask {
@@ -87,8 +87,8 @@ impl Core {
         }
     }
 
-    /// Decides as of a reading of the clock from a moment ago. Only a debt that looks too large is not judged by it
-    /// alone: that may be because the reading is old.
+    /// Decides as of `at`, a recent reading of the clock. A debt that looks too large is decided on the slow path,
+    /// because `at` may be too old.
     #[inline(always)]
     pub(super) fn settle_as_of<W: OneWord>(
         &self,
@@ -107,7 +107,7 @@ impl Core {
         self.settle_newcomer_as_of(at, who, ask)
     }
 
-    /// The same for a subject that was not found, or not left alone.
+    /// Decides for a key whose cell was not found, or was changed by another thread.
     #[inline(never)]
     fn settle_newcomer_as_of<W: OneWord>(&self, at: &mut Timestamp, who: &Who<'_, W>, ask: Ask) -> Decision {
         let who = Who { at: Some(*at), ..*who };

@@ -1,6 +1,7 @@
-//! What a subject begins with when the limit of its rule was changed: counts from its cells under the limits before.
+//! The state that a key starts with after the limit of its rule was changed: counts from its cells under earlier
+//! limits.
 //!
-//! All of this is off the hot path: a cell whose word outlasts what can be carried is decided without it.
+//! All of this is off the hot path. A cell whose word is later than all carried counts is decided without it.
 
 use super::WhenFull;
 use super::cell::Content;
@@ -18,7 +19,7 @@ use crate::store::bound::BoundLimit;
 use crate::time::Timestamp;
 
 impl Core {
-    /// Changes a state of the subject's own, which may be clear while counts of the limits before are not.
+    /// Changes the key's own state, which may be clear while counts of earlier limits are not.
     pub(super) fn change_carrying<W: OneWord, C: Change<W>>(
         &self,
         who: &Who<'_, W>,
@@ -49,7 +50,7 @@ impl Core {
         view.replace(own, after).then_some(answer)
     }
 
-    /// The states that a change of a subject without a live one begins with.
+    /// Returns the states that a change of a key without a live state starts with.
     pub(super) fn begun_by<W: OneWord, C: Change<W>>(
         &self,
         who: &Who<'_, W>,
@@ -59,7 +60,7 @@ impl Core {
         if change.ask().is_some() { self.begun(who, now) } else { Begun::FULL }
     }
 
-    /// The states that a subject without a live one begins with, from its cells under the limits before.
+    /// Returns the states that a key without a live state starts with, from its cells under earlier limits.
     pub(super) fn begun<W: OneWord>(&self, who: &Who<'_, W>, now: Timestamp) -> Begun {
         match who.key {
             Some(key) if who.limit.carries_at(now) => {
@@ -71,7 +72,7 @@ impl Core {
         }
     }
 
-    /// What is known about a key under one of the limits before.
+    /// Returns the state of a key under one of the earlier limits.
     fn state_before(
         &self,
         key: &dyn FindUnder,
@@ -91,7 +92,8 @@ impl Core {
         word.map_or_else(State::default, |word| terms.state_of_word(word))
     }
 
-    /// The decision about a live state, which is followed by counts of the limits before once it is clear.
+    /// Returns the decision on a live state, corrected for the counts of earlier limits that apply once that state is
+    /// clear.
     pub(super) fn report_own<W: OneWord>(
         &self,
         who: &Who<'_, W>,
@@ -112,8 +114,8 @@ impl Core {
     }
 }
 
-/// What happens to a subject that begins with counts of the limits before, and with what it may owe among those that
-/// share; with the word that is left, if it is another one.
+/// Applies a change to a key that starts with counts of earlier limits and with the possible debt of shared cells.
+/// Returns the new word too, if it differs.
 pub(super) fn begin_carried<W: OneWord, C: Change<W>>(
     who: &Who<'_, W>,
     change: &C,

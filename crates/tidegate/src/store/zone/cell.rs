@@ -1,49 +1,50 @@
-//! One place in a zone: sixteen bytes that are read and replaced as a whole.
+//! One cell of a zone: sixteen bytes that are read and replaced as a whole.
 //!
 //! ```text
 //!   127                    64 63                2 1 0
 //!   |         word           |   fingerprint     |kind|
 //! ```
 //!
-//! Read as a time, the word says when the cell is worth nothing, whatever its kind. Nobody needs to clean up:
-//! a cell whose time has come is free.
+//! A cell is a 62-bit fingerprint, two kind bits and one 64-bit word. For token and leaky buckets the word is the
+//! theoretical arrival time (TAT), the one number that the GCRA algorithm stores per key. For every algorithm the word,
+//! read as a time, is an upper bound of the cell's expiry. No cleanup is needed: a cell whose time has passed is free.
 
 use crate::time::{OUT_OF_ORDER, Timestamp};
 
-/// The bits of a tag that say what kind of cell it is.
+/// The bits of a tag that hold the kind of the cell.
 const KIND: u64 = 0b11;
 
-/// A tentative cell is worth something for about a second, counted in units of so many bits of ticks (a quarter
-/// of a second each); the bits below tell one attempt from another.
+/// The bits of ticks in one unit of a tentative cell's expiry. Such a cell is occupied for about a second, counted in
+/// units of a quarter of a second. The bits below distinguish attempts.
 const ATTEMPT_BITS: u32 = 32;
 const TENTATIVE_UNITS: u64 = 4;
 
-/// What is in a cell.
+/// The content of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Content {
     pub(super) tag: u64,
     pub(super) word: u64,
 }
 
-/// What a cell is used for.
+/// The use of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// The state of one subject.
+    /// The state of one key.
     Own = 0,
-    /// The state of a subject whose rule says that it may be forgotten when there is no room.
+    /// The state of a key whose rule allows it to be forgotten when no cell is free.
     Forgettable = 1,
-    /// The place that a newcomer wants; nothing is charged yet.
+    /// The reservation of a new key; nothing is charged yet.
     Tentative = 2,
-    /// Until when those owe at most that have no cell of their own.
+    /// An upper bound of the debt of all keys that have no cell of their own.
     Shared = 3,
 }
 
-/// What is left of a name: 62 bits that are not all zero, above the bits of the kind.
+/// The fingerprint of a key: 62 bits that are not all zero, above the bits of the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fingerprint(u64);
 
 impl Fingerprint {
-    /// That of no name.
+    /// The fingerprint that no key has.
     pub(super) const NOBODY: Fingerprint = Fingerprint(0);
 
     #[inline]
@@ -54,7 +55,7 @@ impl Fingerprint {
 }
 
 impl Content {
-    /// A cell that was never used, or is used no more.
+    /// A cell that was never used, or is no longer used.
     pub(super) const NOTHING: Content = Content { tag: 0, word: 0 };
 
     #[inline]
@@ -62,13 +63,13 @@ impl Content {
         Content { tag: fingerprint.0 | kind as u64, word }
     }
 
-    /// A place wanted by one attempt among all.
+    /// Returns a tentative cell of one attempt, distinct from those of other attempts.
     pub(super) fn tentative(fingerprint: Fingerprint, now: Timestamp, attempt: u32) -> Content {
         let until = (now.ticks() >> ATTEMPT_BITS).saturating_add(TENTATIVE_UNITS).min(u64::from(u32::MAX));
         Content::own(fingerprint, Kind::Tentative, (until << ATTEMPT_BITS) | u64::from(attempt))
     }
 
-    /// The same cell carrying everybody who has no cell.
+    /// Returns a shared cell, which holds the debt of all keys without a cell.
     pub(super) fn shared(word: u64) -> Content {
         Content { tag: Kind::Shared as u64, word }
     }
@@ -78,7 +79,7 @@ impl Content {
         Content { word, ..self }
     }
 
-    /// Whether it is of this subject: its state, or the place that it wants.
+    /// Returns true if the cell belongs to this key: its state, or its tentative cell.
     #[inline]
     pub(super) fn is_of(self, fingerprint: Fingerprint) -> bool {
         self.tag ^ fingerprint.0 <= KIND
@@ -94,7 +95,7 @@ impl Content {
         }
     }
 
-    /// Whether it is the state of somebody.
+    /// Returns true if the cell holds the state of a key.
     #[inline]
     pub(super) fn is_state(self) -> bool {
         matches!(self.kind(), Kind::Own | Kind::Forgettable)
@@ -104,13 +105,13 @@ impl Content {
         self.kind() == Kind::Shared
     }
 
-    /// Until when it is worth something.
+    /// Returns the time at which the cell expires.
     #[inline]
     pub(super) fn clear_at(self) -> Timestamp {
         Timestamp::from_ticks(self.word)
     }
 
-    /// Whether anybody may have it, also somebody whose clock is ahead of that of others.
+    /// Returns true if a new key may use the cell. The margin covers threads whose clock is ahead of others.
     #[inline]
     pub(super) fn is_free(self, now: Timestamp) -> bool {
         self == Content::NOTHING || self.clear_at().saturating_add(OUT_OF_ORDER) <= now

@@ -4,7 +4,7 @@ use super::table::Bucket;
 
 #[cfg(not(tidegate_models))]
 pub(super) use mapped::Cells;
-/// Models need locks, which do not live in raw memory.
+/// Models need locks, which cannot be in raw memory.
 #[cfg(tidegate_models)]
 pub(super) use model::Cells;
 
@@ -17,22 +17,22 @@ mod mapped {
     use super::super::memory::{Mapping, Part, ZoneFile};
     use super::Bucket;
 
-    /// So many buckets, wherever they lie.
+    /// The buckets of a zone, in memory or in a file.
     #[derive(Debug)]
     pub(in crate::store::zone) struct Cells {
         buckets: Part<Bucket>,
         file: Option<Arc<ZoneFile>>,
-        /// The longest debt that was announced, unless the file keeps it.
+        /// The longest debt of any limit in use, unless the file stores it.
         deepest: AtomicU64,
     }
 
     impl Cells {
-        /// Buckets that were never used.
+        /// Creates empty buckets.
         pub(in crate::store::zone) fn anonymous(buckets: usize) -> Cells {
             Cells::of(Mapping::anonymous(buckets * size_of::<Bucket>()), buckets)
         }
 
-        /// The same, or an error if the system gives no memory.
+        /// Creates empty buckets, or returns an error if the system provides no memory.
         pub(in crate::store::zone) fn try_anonymous(buckets: usize) -> io::Result<Cells> {
             Ok(Cells::of(Mapping::try_anonymous(buckets * size_of::<Bucket>())?, buckets))
         }
@@ -42,7 +42,7 @@ mod mapped {
             Cells { buckets, file: None, deepest: AtomicU64::new(0) }
         }
 
-        /// The buckets of a file.
+        /// Returns the buckets of a file.
         pub(in crate::store::zone) fn of_file(file: Arc<ZoneFile>) -> Cells {
             Cells { buckets: file.cells(), file: Some(file), deepest: AtomicU64::new(0) }
         }
@@ -52,7 +52,7 @@ mod mapped {
             &self.buckets
         }
 
-        /// The longest debt of any limit in use, also by other processes; at least this one from now on.
+        /// Returns the longest debt of any limit in use, also by other processes. Raises it to `at_least` first.
         #[inline]
         pub(in crate::store::zone) fn deepest(&self, at_least: u64) -> u64 {
             let deepest = self.file.as_ref().map_or(&self.deepest, |file| file.deepest());
@@ -64,7 +64,7 @@ mod mapped {
             }
         }
 
-        /// Whether other processes may use them as well.
+        /// Returns true if other processes may use the buckets as well.
         pub(in crate::store::zone) fn is_in_file(&self) -> bool {
             self.file.is_some()
         }

@@ -1,4 +1,4 @@
-//! What can be done to one subject: to a state of its own, or to what it shares with others.
+//! The changes of one key: of its own state, or of a cell that it shares with other keys.
 
 use crate::algorithm::{Claim, OneWord, Queue, TakenOff};
 use crate::ask::{Adjusted, Adjustment, Ask, Cost};
@@ -7,25 +7,25 @@ use crate::receipt::Receipt;
 use crate::store::Reported;
 use crate::time::Timestamp;
 
-/// Something that is done to one subject.
+/// A change of one key.
 pub(super) trait Change<W: OneWord> {
     type Answer: Reported;
 
-    /// Does it to a state of the subject's own.
+    /// Applies the change to the key's own state.
     fn change(&self, terms: &W, state: &mut W::State, now: Timestamp) -> Self::Answer;
 
-    /// Does it to a subject of which only is known that it owes nothing after `clear_at`. With the word that
-    /// this leaves, if it leaves another one.
+    /// Applies the change to a shared cell, where only an upper bound `clear_at` of the key's debt is known. Returns
+    /// the new word too, or `None` if it is unchanged.
     fn share(&self, terms: &W, clear_at: Timestamp, now: Timestamp) -> (Self::Answer, Option<u64>);
 
-    /// The ask that it is about, by which a subject with several states to begin with gets the strictest. None if it is
-    /// about a take under this limit only, so that nothing has to begin.
+    /// Returns the ask of the change, by which a key with several carried states gets the strictest. `None` if the
+    /// change concerns only a take under this limit, so that nothing is carried.
     fn ask(&self) -> Option<Ask> {
         None
     }
 }
 
-/// Decides, and spends if allowed.
+/// A change that decides, and spends if allowed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spend(pub(super) Ask);
 
@@ -47,7 +47,7 @@ impl<W: OneWord> Change<W> for Spend {
     }
 }
 
-/// Decides and spends like [`Spend`]; with the time as of which it did.
+/// A change like [`Spend`], which also returns the time as of which it decided.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SpendAsOf(pub(super) Ask);
 
@@ -68,7 +68,7 @@ impl<W: OneWord> Change<W> for SpendAsOf {
     }
 }
 
-/// Decides and spends like [`Spend`], with proof of it.
+/// A change like [`Spend`], which also returns a receipt.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Take(pub(super) Ask);
 
@@ -92,7 +92,7 @@ impl<W: OneWord> Change<W> for Take {
     }
 }
 
-/// Lets a limit see a refusal that it is already known to give: a debt that is too large is cut by it.
+/// A change that applies a denial which is already known, because a denial shortens a debt that is too large.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Refuse(pub(super) Ask);
 
@@ -113,8 +113,8 @@ impl<W: OneWord> Change<W> for Refuse {
     }
 }
 
-/// Charges what turned out to be more, with proof of it, or gives back what was not used. What is shared is nobody's to
-/// give back, and what is charged there cannot be found again.
+/// A change that charges additional cost and returns a receipt, or refunds unused cost. A refund to a shared cell is
+/// not possible, because its debt is not of one key. A charge there has no receipt.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Adjust(pub(super) Adjustment);
 
@@ -142,12 +142,12 @@ impl<W: OneWord> Change<W> for Adjust {
     }
 }
 
-/// Gives one take back.
+/// A change that gives one take back.
 #[derive(Debug)]
 pub(super) enum GiveBack {
-    /// As far as it is surely still there.
+    /// The part of the take that is certainly still there.
     Rest(Receipt),
-    /// As if it had never been: it is one of several, of which another was denied.
+    /// The whole take, as if it had never been made: it is one of several takes, of which another was denied.
     Undo(Receipt),
 }
 
@@ -161,8 +161,8 @@ impl<W: OneWord> Change<W> for GiveBack {
         }
     }
 
-    /// What is shared goes back to what it was if nobody has charged it since; only what was taken there, for a time alone
-    /// may be that of somebody else's debt.
+    /// Restores the shared cell if no other key has charged it since. Only a take from the shared cell is given back,
+    /// because an equal time alone may be the debt of another key.
     fn share(&self, terms: &W, clear_at: Timestamp, now: Timestamp) -> (Adjusted, Option<u64>) {
         let (GiveBack::Rest(receipt) | GiveBack::Undo(receipt)) = self;
         if !receipt.shared {
@@ -175,7 +175,7 @@ impl<W: OneWord> Change<W> for GiveBack {
     }
 }
 
-/// Takes units of one take off a debt.
+/// A change that removes units of one take from a debt.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TakeOff {
     pub(super) claim: Claim,
@@ -189,7 +189,7 @@ impl<W: OneWord + Queue> Change<W> for TakeOff {
         terms.take_off(state, now, &self.claim, self.units)
     }
 
-    /// Which debt is whose in a shared cell is not known.
+    /// Removes nothing: which part of a shared debt belongs to which key is not known.
     fn share(&self, _: &W, _: Timestamp, _: Timestamp) -> (Self::Answer, Option<u64>) {
         (Some(TakenOff::NOTHING), None)
     }

@@ -1,22 +1,23 @@
-//! How a subject gets its cell, keeps it, or goes without.
+//! The lock-free protocol by which a key gets a cell, keeps it, or shares an overflow cell.
 //!
-//! Each step reads cells, reads the clock, and exchanges one cell for what follows from that; if the cell has
-//! changed meanwhile, everything begins anew. No step waits for another thread.
+//! Each step reads cells, reads the clock, and replaces one cell by compare-and-swap. If the cell has changed in
+//! between, the operation starts again. No step waits for another thread.
 //!
-//! **One cell per subject.** A newcomer first wants a place: it puts its fingerprint there, tentative and charged
-//! with nothing. Then it looks at both buckets again. Of two that want a place for one subject, at least one sees
-//! the other now, and everybody agrees which goes: the one in the later cell. Only then is the place confirmed and
-//! charged, in one exchange. Whoever finds a wanted place may do all this for whoever wanted it.
+//! **One cell per key.** A new key first reserves a cell: it writes its fingerprint there, tentative and with no
+//! charge. Then it reads both buckets again. Of two threads that reserve a cell for the same key, at least one now sees
+//! the other. All threads agree which reservation is removed: the one in the later cell. Only then is the cell
+//! confirmed and charged, in one compare-and-swap. Any thread that finds a tentative cell may complete these steps for
+//! the thread that wrote it.
 //!
-//! **No cell.** If no cell of both buckets is free, one cell of the first bucket becomes shared: it keeps its time,
-//! which from now on says until when anybody at most owes who has no cell. Such a subject is decided as if it owed
-//! until the latest time that its buckets share, and charges the first shared cell of its first bucket. Then it
-//! looks again: if meanwhile the subject has a cell, or shares more than it was decided by, the charge stays, but
-//! it begins anew. A newcomer that wants a place looks at what is shared after its place is to be seen: of the two,
-//! one sees the other. `docs/zone.md` has the proof.
+//! **No cell.** If no cell of both buckets is free, one cell of the first bucket becomes shared. It keeps its time,
+//! which is from now on an upper bound of the debt of every key without a cell. Such a key is decided as if it had debt
+//! until the latest shared time of its buckets. It charges the first shared cell of its first bucket, then reads both
+//! buckets again. If the key has a cell by now, or a shared cell holds a later time than the decision used, the charge
+//! stays and the operation starts again. A new key reads the shared cells after its tentative cell is visible, so one
+//! of the two sees the other. `docs/zone.md` has the proof.
 //!
-//! **Another limit before.** A state belongs to one limit. While counts of the limits before matter, a subject whose cell
-//! is clear, or that has none, begins with what is carried from its cells under those limits.
+//! **Earlier limits.** A state belongs to one limit. While counts of earlier limits matter, a key whose cell is clear,
+//! or that has none, starts with the counts carried from its cells under those limits.
 
 use super::WhenFull;
 use super::atomic::Cell;
@@ -32,7 +33,7 @@ use crate::decision::Decision;
 use crate::store::bound::BoundLimit;
 use crate::time::{OUT_OF_ORDER, RECENT, SECOND, Source, Ticks, Timestamp};
 
-/// A place that is wanted may be worth something for longer than any debt.
+/// The lower bound of the longest debt: a tentative cell may stay occupied for longer than any debt.
 const LEAST_DEPTH: Ticks = Ticks::saturating_from(SECOND.saturating_mul(2));
 
 /// The cells, the clock and the counters.
@@ -41,31 +42,32 @@ pub(super) struct Core {
     pub(super) table: Table,
     pub(super) clock: Source,
     pub(super) counters: Counters,
-    /// Where the attempts of this process begin to be counted, so that two processes do not count alike.
+    /// The first attempt number of this process, random so that two processes do not use the same numbers.
     first_attempt: u32,
 }
 
-/// Who is asked about, and by what.
+/// The key, the limit and the time of one cell operation.
 pub(super) struct Who<'a, W> {
     pub(super) spot: &'a Spot,
     pub(super) terms: &'a W,
-    /// The limit that the terms are of.
+    /// The limit whose parameters `terms` are.
     pub(super) limit: &'a BoundLimit,
-    /// The key, by which its cells under the limits before are found; none if nothing is carried.
+    /// The key, used to find its cells under earlier limits; `None` if nothing is carried.
     pub(super) key: Option<&'a dyn FindUnder>,
     pub(super) when_full: WhenFull,
-    /// The time to decide as of, if it is not now.
+    /// The time to decide as of, if it is not the current time.
     pub(super) at: Option<Timestamp>,
 }
 
 impl<W> Who<'_, W> {
-    /// The time to decide as of, unless it is as long ago as this: then the thread has slept since it was read.
+    /// Returns the time to decide as of, or `now` if that time is at least `long_ago` old: the thread was suspended
+    /// since it read the clock.
     #[inline(always)]
     fn as_of(&self, now: Timestamp, long_ago: Ticks) -> Timestamp {
         self.at.filter(|at| now.since(*at) < long_ago).unwrap_or(now)
     }
 
-    /// What its cell is.
+    /// Returns the kind of the key's cell.
     #[inline(always)]
     pub(super) fn kind(&self) -> Kind {
         match self.when_full {
@@ -80,31 +82,31 @@ impl Core {
         Core { table, clock, counters: Counters::new(), first_attempt }
     }
 
-    /// Lists the limit of a subject before a state is written under it for the first time, or one that outlasts what is
-    /// listed. No debt of its length is taken for the trace of a clock that was set back from then on.
+    /// Lists the limit of a key before the first state under it is written, or before a state that outlasts the listed
+    /// expiry is written. From then on no debt of that length is mistaken for the trace of a clock that was set back.
     #[cold]
     pub(super) fn note<W: OneWord>(&self, who: &Who<'_, W>, word: u64, now: Timestamp) {
         self.table.cells.deepest(who.terms.longest_debt().get());
         who.limit.note(word, now);
     }
 
-    /// Changes one subject.
+    /// Applies a change to one key.
     #[inline(always)]
     pub(super) fn settle<W: OneWord, C: Change<W>>(&self, who: &Who<'_, W>, change: &C) -> C::Answer {
         if let Some((cell, content)) = self.table.find(who.spot) {
             if content.is_state() && !who.limit.may_carry_to(content.word) {
-                // After the cell: what is decided by an older time than the state's would forgive too much.
+                // The clock is read after the cell: a decision as of a time before the state's would forgive too much.
                 let now = who.as_of(self.clock.now(), OUT_OF_ORDER);
                 if let Some(answer) = self.change_in(cell, content, who, now, change) {
                     return answer;
                 }
             }
         }
-        // A copy, so that what is rarely asked about is not written to memory in every call.
+        // A copy, so that rarely used fields are not written to memory in every call.
         self.settle_slowly(&Who { ..*who }, change)
     }
 
-    /// Changes a state of the subject's own; nothing if it is no longer what was seen.
+    /// Changes the state in the key's own cell. Returns `None` if the cell has changed since it was read.
     #[inline(always)]
     pub(super) fn change_in<W: OneWord, C: Change<W>>(
         &self,
@@ -124,7 +126,7 @@ impl Core {
         if self.table.replace(cell, content, after) { Some(answer) } else { None }
     }
 
-    /// The same for a subject that was not found, or not left alone.
+    /// Applies a change to a key whose cell was not found, or was changed by another thread.
     #[inline(never)]
     pub(super) fn settle_slowly<W: OneWord, C: Change<W>>(&self, who: &Who<'_, W>, change: &C) -> C::Answer {
         let stripe = self.counters.of(who.spot.place());
@@ -138,7 +140,7 @@ impl Core {
         }
     }
 
-    /// One attempt as of this time, which is recent; nothing if somebody else was faster.
+    /// Makes one attempt as of `now`, a recent reading of the clock. Returns `None` if another thread was faster.
     fn step<W: OneWord, C: Change<W>>(
         &self,
         who: &Who<'_, W>,
@@ -163,7 +165,7 @@ impl Core {
         self.share(who, change, view, &survey, now)
     }
 
-    /// Wants a place for a newcomer, unless it has nothing to remember.
+    /// Reserves a cell for a new key, unless the change leaves nothing to store.
     fn move_in<W: OneWord, C: Change<W>>(
         &self,
         who: &Who<'_, W>,
@@ -188,7 +190,7 @@ impl Core {
         self.confirm(who, change, free.with(wanted))
     }
 
-    /// Confirms a place that is wanted for a subject, and charges it.
+    /// Confirms a tentative cell of a key and charges it.
     fn confirm<W: OneWord, C: Change<W>>(
         &self,
         who: &Who<'_, W>,
@@ -224,7 +226,7 @@ impl Core {
         Some(answer)
     }
 
-    /// Decides by what a subject without a cell shares with others, and charges that.
+    /// Decides a key without a cell by the shared cells of its buckets, and charges the first of them.
     fn share<W: OneWord, C: Change<W>>(
         &self,
         who: &Who<'_, W>,
@@ -250,7 +252,7 @@ impl Core {
         }
         let spent = match left {
             None => true,
-            // Less than before is left only where a take is undone: that is exact, and done once, or it is not done.
+            // Only an undo leaves an earlier time than before. It is exact, and is done once or not at all.
             Some(word) if word < until.ticks() => {
                 shared.content.clear_at() != until || view.replace(shared, shared.content.with_word(word))
             }
@@ -266,16 +268,17 @@ impl Core {
         Some(answer)
     }
 
-    /// Whether a subject that was just charged in a shared cell owes nothing elsewhere that was not seen before.
+    /// Returns true if a key that was just charged in a shared cell has no other debt that the decision did not see.
     fn is_alone(&self, spot: &Spot, shared: Sighting, until: Timestamp, now: Timestamp) -> bool {
         let after = self.table.view(spot);
         after.own().next().is_none()
             && after.is_charged_in(shared, until)
-            // A cell in which the subject owed something at the time of the decision cannot have come and gone since.
+            // Within `RECENT`, a cell with debt of the key at the time of the decision cannot have come and gone.
             && self.clock.now().since(now) < RECENT
     }
 
-    /// What happens to a subject that has no cell and could get one; with what would be in it, if anything.
+    /// Applies a change to a key that has no cell and could get one. Returns the word for its cell too, if the change
+    /// leaves one.
     fn begin<W: OneWord, C: Change<W>>(
         &self,
         who: &Who<'_, W>,
@@ -286,7 +289,7 @@ impl Core {
         begin_carried(who, change, &self.begun_by(who, change, now), view.shared_until(), now)
     }
 
-    /// What a subject would be told, without a trace.
+    /// Returns the decision that an ask would get, without writing anything.
     pub(super) fn look<W: OneWord>(&self, who: &Who<'_, W>, ask: Ask) -> Decision {
         if let Some((_, content)) = self.table.find(who.spot) {
             if content.is_state() && !who.limit.may_carry_to(content.word) {
@@ -316,13 +319,13 @@ impl Core {
         if has_cell {
             return who.terms.peek(&who.terms.worst_state(until, now), now, ask);
         }
-        // Whoever takes makes a cell shared, if there is none yet.
+        // A take converts a cell into a shared one if there is none yet.
         let least = survey.least.filter(|_| survey.shared.is_none());
         let until = least.map_or(until, |(_, word)| until.max(Timestamp::from_ticks(word)));
         who.terms.peek_sharing(until, now, ask)
     }
 
-    /// What is known about a subject, as a word; nothing if nothing is.
+    /// Returns the state of a key as a word, or `None` if nothing is stored about it.
     pub(super) fn word<W: OneWord>(&self, spot: &Spot, terms: &W) -> Option<u64> {
         let view = self.table.view(spot);
         let state = view.own().find(|own| own.content.is_state());
@@ -334,7 +337,7 @@ impl Core {
         }
     }
 
-    /// Forgets a subject that has a cell of its own. Whether it was worth something.
+    /// Removes the state of a key that has a cell of its own. Returns true if it had debt.
     pub(super) fn forget(&self, spot: &Spot) -> bool {
         let mut was_live = false;
         loop {
@@ -345,7 +348,8 @@ impl Core {
         }
     }
 
-    /// Cuts debts that no limit can have made: a clock was set back. Whether there were any.
+    /// Shortens debts that no limit can have made, which are the trace of a clock that was set back. Returns true if
+    /// there were any.
     fn cut_back(&self, view: &View<'_>, now: Timestamp) -> bool {
         let deepest = now.saturating_add(Ticks::new(self.table.cells.deepest(LEAST_DEPTH.get())));
         let mut any = false;
@@ -357,8 +361,8 @@ impl Core {
     }
 }
 
-/// Changes the state of a subject's own. What is only looked at stays the same: it was so when it was read. A cell that
-/// is written is of the kind that its rule wants now.
+/// Changes the state in a key's own cell. A change that leaves the word the same leaves the cell the same, because it
+/// was valid when it was read. A cell that is written gets the kind that its rule has now.
 #[inline(always)]
 pub(super) fn change_own<W: OneWord, C: Change<W>>(
     content: Content,
@@ -374,7 +378,7 @@ pub(super) fn change_own<W: OneWord, C: Change<W>>(
     (answer, after)
 }
 
-/// Makes the cell of the first bucket that owes the least a shared one.
+/// Converts the cell of the first bucket with the least debt into a shared one.
 fn convert(view: &View<'_>, survey: &Survey, stripe: &Stripe) {
     match survey.least {
         Some((least, word)) => {
@@ -382,7 +386,7 @@ fn convert(view: &View<'_>, survey: &Survey, stripe: &Stripe) {
                 count(&stripe.conversions);
             }
         }
-        // All of them are only wanted: nothing is charged there, and whoever wants one begins anew.
+        // All of them are tentative: nothing is charged there, and the threads that reserved them start again.
         None => {
             view.wanted().map(|wanted| view.replace(wanted, Content::NOTHING));
         }

@@ -1,13 +1,13 @@
-//! What a zone counts about itself.
+//! The counters of a zone.
 //!
-//! Nothing is counted for a subject that has its cell and is not disturbed there; the rest is counted in many
-//! places, by where the subject is kept, so that threads do not meet over a number.
+//! Nothing is counted for a key that has a cell and no contention there. All other events are counted in stripes,
+//! chosen by the key's bucket, so that threads do not contend for one counter.
 
 use crate::sync::{Apart, AtomicU64, Ordering};
 
 const STRIPES: usize = if cfg!(any(tidegate_models, miri)) { 1 } else { 32 };
 
-/// What happened in a zone since it was made or opened here, and how full it is.
+/// The events in a zone since it was created or opened in this process, and its fill level.
 ///
 /// ```
 /// use tidegate::{Limit, Limiter, Zone};
@@ -21,26 +21,26 @@ const STRIPES: usize = if cfg!(any(tidegate_models, miri)) { 1 } else { 32 };
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ZoneCounts {
-    /// Cells that there are.
+    /// The number of cells.
     pub cells: usize,
-    /// Cells that somebody owes something in: an estimate from a sample of a few thousand buckets, exact in small
-    /// zones.
+    /// The number of cells with debt: an estimate from a sample of a few thousand buckets, exact in small zones.
     pub live: usize,
-    /// Cells that carry those who have none; from the same sample.
+    /// The number of shared cells, each used by all keys without a cell; from the same sample.
     pub shared: usize,
-    /// Newcomers that got a cell.
+    /// The number of new keys that got a cell.
     pub inserts: u64,
-    /// Cells that became shared because a newcomer found neither bucket free.
+    /// The number of cells that became shared because a new key found both buckets full.
     pub conversions: u64,
-    /// Decisions about subjects without a cell of their own: they may have been refused early.
+    /// The number of decisions on keys without a cell of their own, which may have been denied early.
     pub shared_decisions: u64,
-    /// Subjects that were forgotten, or not remembered, because their rule says so.
+    /// The number of keys that were forgotten, or not stored, because their rule uses
+    /// [`WhenFull::Forget`](crate::WhenFull::Forget).
     pub forgotten: u64,
-    /// Exchanges that another thread was faster with.
+    /// The number of attempts that were repeated because another thread was faster.
     pub retries: u64,
 }
 
-/// Counters of one stripe.
+/// The counters of one stripe.
 #[derive(Debug, Default)]
 pub(super) struct Stripe {
     pub(super) inserts: AtomicU64,
@@ -48,7 +48,7 @@ pub(super) struct Stripe {
     pub(super) shared_decisions: AtomicU64,
     pub(super) forgotten: AtomicU64,
     pub(super) retries: AtomicU64,
-    /// Places that newcomers have wanted; tells one attempt from another.
+    /// The number of tentative cells written, by which attempts are distinguished.
     pub(super) attempts: AtomicU64,
 }
 
@@ -71,7 +71,7 @@ impl Counters {
     }
 }
 
-/// One more.
+/// Increments a counter.
 pub(super) fn count(counter: &AtomicU64) -> u64 {
     counter.fetch_add(1, Ordering::Relaxed)
 }

@@ -1,5 +1,5 @@
-//! Takes from several cells that stand or fall together, in the usual case: each state has a cell of its own, and nothing
-//! is carried to it.
+//! Takes from several cells that are allowed or denied together, in the usual case: each state has a cell of its own,
+//! and nothing is carried to it.
 //!
 //! ```text
 //!   place    hash each name, and fetch its cells
@@ -7,8 +7,8 @@
 //!   write    exchange one cell after the other; a state that has changed meanwhile is decided again
 //! ```
 //!
-//! If a state no longer passes when its turn comes, the takes before it are undone by the caller, which decides in the
-//! general way (`store/together.rs`), as in every other case.
+//! If a state no longer allows its take when it is written, the caller undoes the takes before it. It then decides on
+//! the general path (`store/together.rs`), as in every other case.
 
 use super::atomic::Cell;
 use super::cell::Content;
@@ -30,10 +30,10 @@ use crate::store::Subject;
 use crate::store::bound::BoundLimit;
 use crate::time::Timestamp;
 
-/// The most takes that are decided so.
+/// The most takes that are decided on this path.
 pub(crate) const MAX_CELL_TAKES: usize = 4;
 
-/// Takes that stand or fall together, whose cells are fetched.
+/// The takes that are allowed or denied together, whose cells are prefetched.
 #[derive(Debug, Default)]
 pub(crate) struct CellTakes<'a> {
     each: [Option<CellTake<'a>>; MAX_CELL_TAKES],
@@ -49,7 +49,7 @@ struct CellTake<'a> {
     ask: Ask,
 }
 
-/// A decision about a state, and what it leaves in the cell.
+/// A decision on a state, and the content of the cell before and after it.
 #[derive(Clone, Copy, Debug)]
 struct Draft<'a> {
     cell: &'a Cell,
@@ -61,7 +61,8 @@ struct Draft<'a> {
 }
 
 impl<'a> CellTakes<'a> {
-    /// Hashes a name, and asks for its cells. Returns false if there is a take of the same state already, or perhaps.
+    /// Hashes a key, and prefetches its cells. Returns false if there is already a take of the same state, or of
+    /// another one with the same fingerprint.
     #[inline(always)]
     pub(crate) fn place(
         &mut self,
@@ -81,12 +82,14 @@ impl<'a> CellTakes<'a> {
         true
     }
 
-    /// Spends on all, or on none. If nothing was decided, the receipts of the first of them, which are to be undone.
+    /// Spends on all, or on none. If nothing was decided, returns the receipts of the first takes, which the caller
+    /// must undo.
     #[inline(always)]
     pub(crate) fn take(&self, at: Timestamp) -> Result<Decisions, Vec<Receipt>> {
         let mut drafts = [None; MAX_CELL_TAKES];
         let (mut passes, mut is_written) = (true, false);
-        // The last first: a rule for all, whose cell is at hand, mostly comes behind those for one key each.
+        // In reverse order: a rule for all keys, whose cell is in the cache, mostly comes after the rules for one key
+        // each.
         for (take, draft) in self.each.iter().zip(&mut drafts).rev() {
             let Some(take) = take else { continue };
             let drafted = take.draft(at).ok_or(Vec::new())?;
@@ -101,13 +104,14 @@ impl<'a> CellTakes<'a> {
                 }
             }
         } else if is_written {
-            // A state that would pass is reported as it is, unspent; a debt that is cut by its denial is written.
+            // The general path is needed: a state that would allow must be reported unspent, and a debt that its denial
+            // shortens must be written.
             return Err(Vec::new());
         }
         Ok(Decisions::new(drafts.iter().flatten().map(|draft| draft.decision).collect::<Few<_>>()))
     }
 
-    /// The receipts of drafts that were written.
+    /// Returns the receipts of drafts that were written.
     #[cold]
     fn receipts(&self, written: &[Option<Draft<'_>>], at: Timestamp) -> Vec<Receipt> {
         let drafts = self.each.iter().flatten().zip(written.iter().flatten());
@@ -116,8 +120,8 @@ impl<'a> CellTakes<'a> {
 }
 
 impl Zone {
-    /// Asks for the cells of a key under a limit, if its name is remembered until it is decided about. Those of the key
-    /// without any part are at hand.
+    /// Prefetches the cells of a key under a limit, if its hash can be cached until the decision. The cells of the key
+    /// with no parts are in the cache anyway.
     #[inline]
     pub(crate) fn prefetch(&self, limit: &BoundLimit, key: &Key) {
         if (1..=LONGEST).contains(&key.as_bytes().len()) {
@@ -127,7 +131,8 @@ impl Zone {
 }
 
 impl<'a> CellTake<'a> {
-    /// Decides by the state in the cell of its own; nothing if it has none, or if its clock may have been set back.
+    /// Decides by the state in the key's own cell. Returns `None` if there is none, or if the clock may have been set
+    /// back.
     #[inline(always)]
     fn draft(&self, at: Timestamp) -> Option<Draft<'a>> {
         let era = self.zone.inner.receipts.era();
@@ -142,13 +147,13 @@ impl<'a> CellTake<'a> {
         })
     }
 
-    /// The same for a state that has changed meanwhile; nothing if it no longer passes.
+    /// Decides again on a state that has changed meanwhile. Returns `None` if the take is no longer allowed.
     #[cold]
     fn draft_again(&self, at: Timestamp) -> Option<Draft<'a>> {
         self.draft(at).filter(|draft| draft.decision.is_allowed())
     }
 
-    /// Writes what a draft leaves; decides again if the state has changed. Returns false if it no longer passes.
+    /// Writes a draft, and decides again if the state has changed. Returns false if the take is no longer allowed.
     #[inline(always)]
     fn write(&self, draft: &mut Draft<'a>, at: Timestamp) -> bool {
         let core = &self.zone.inner.core;
@@ -166,7 +171,7 @@ impl<'a> CellTake<'a> {
         }
     }
 
-    /// The receipt of a draft that was written.
+    /// Returns the receipt of a draft that was written.
     fn receipt(&self, draft: &Draft<'_>, at: Timestamp) -> Receipt {
         let (algorithm, era) = (Some(self.limit.terms().algorithm()), draft.era);
         with_word!(self.limit.terms(), terms => {
@@ -188,7 +193,7 @@ mod tests {
     use super::*;
     use crate::{Limit, ManualClock, PreparedLimit, Zones};
 
-    /// A zone with two limits, of which each key may take two in an hour.
+    /// Returns a zone and two limits, each of which allows two units per hour and key.
     fn zone_and_limits() -> (Zone, [PreparedLimit; 2]) {
         let zone = Zone::with_clock(1 << 16, Arc::new(ManualClock::new()));
         (zone, ["user", "site"].map(|name| PreparedLimit::dynamic(name, Limit::per_hour(2))))

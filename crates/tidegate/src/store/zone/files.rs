@@ -1,4 +1,4 @@
-//! A zone in files: its own, the state file beside it, and those of the zones that have names.
+//! A zone in files: its own file, the state file beside it, and the files of named zones.
 //!
 //! ```text
 //!   zone.tg                   cells: states of one word
@@ -7,7 +7,7 @@
 //!   zone.tg.NAME.zone.states
 //! ```
 //!
-//! All of them are one set and go by the clock of the first.
+//! All of them are one set and use the clock of the first.
 
 use std::ffi::OsString;
 use std::fs;
@@ -28,19 +28,20 @@ use crate::time::{Clock, Source};
 pub(super) struct Files {
     path: PathBuf,
     identity: Identity,
-    /// The process that has the state file, if it is another one.
+    /// The process that owns the state file, if it is another one.
     owner: Option<u64>,
-    /// The states were torn by a machine that lost power, and begin anew.
+    /// True if the states were torn by a power failure of the machine, and start empty.
     lost_states: bool,
-    /// The state file was missing beside its zone, and was made anew.
+    /// True if the state file was missing beside its zone, and was created again.
     missed_states: bool,
 }
 
-/// The states of more than one word that a zone keeps in the map beside it, and in its state file.
+/// The number and the size of the states of more than one word, which a zone stores in the map beside it, and in its
+/// state file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StateCounts {
-    /// How many there are, those included that are clear and not yet dropped.
+    /// The number of states, including clear ones that are not yet dropped.
     pub keys: usize,
     /// The bytes of memory that they take.
     pub memory_bytes: usize,
@@ -52,19 +53,23 @@ pub struct StateCounts {
 
 #[cfg(not(tidegate_models))]
 impl Zone {
-    /// The zone in this file, which is made if there is none: its states survive the process, however it ends.
+    /// Opens the zone in this file, or creates it if there is no file. Its states survive the process, however it ends.
     ///
-    /// The file takes so many bytes and 148 KiB. States of more than one word ([`Zone::keeps`]) are in a second file of as
-    /// many bytes, at least 64 KiB, which has the same name and `.states` behind it. Both have to lie on a disk of this
-    /// machine, or in its memory. What is there and is no whole zone of this size is an error that says what to do, and stays
-    /// as it is. Time goes on while the process is not running, also across a restart of the machine.
+    /// The file takes `bytes` bytes and 148 KiB. States of more than one word ([`Zone::keeps`]) are in a second file of
+    /// as many bytes, at least 64 KiB, with the same name and the suffix `.states`. Both must be on a disk of this
+    /// machine, or in its memory. Time continues while the process is not running, also across a restart of the
+    /// machine.
     ///
     /// Other processes on this machine may use the zone at the same time. They share states of one word; those of more
-    /// belong to the process that opened the zone first: [`Zone::supports`]. A process that forks without starting another
-    /// program opens the file anew in the child.
+    /// words belong to the process that opened the zone first: [`Zone::supports`]. A process that forks without
+    /// starting another program must open the file again in the child.
     ///
-    /// A restart of the machine is bridged by the wall clock. If that is set while the zone is in use, the file is told
-    /// with the next decision, at most once per second; see [`Zone::keep_time`] for a zone that is idle.
+    /// A restart of the machine is bridged by the wall clock. If the wall clock is set while the zone is in use, the
+    /// next decision writes that to the file, at most once per second. See [`Zone::keep_time`] for a zone that is idle.
+    ///
+    /// # Errors
+    /// If the file exists and is not a valid zone of this size, or cannot be used. The file is not changed, and the
+    /// message states the remedy.
     pub fn in_file(path: impl AsRef<Path>, bytes: usize) -> Result<Zone, ZoneError> {
         let path = path.as_ref();
         let file = open_first(path, bytes)?;
@@ -72,7 +77,8 @@ impl Zone {
         Zone::of_file(file, clock, &path.display().to_string())
     }
 
-    /// The same with another clock, whose time has to go on from one process to the next.
+    /// Opens or creates a zone like [`Zone::in_file`], with another clock, whose time must continue from one process to
+    /// the next.
     pub fn in_file_with_clock(
         path: impl AsRef<Path>,
         bytes: usize,
@@ -82,15 +88,16 @@ impl Zone {
         Zone::of_file(open_first(path, bytes)?, Source::Given(clock), &path.display().to_string())
     }
 
-    /// A zone of this name and size beside this one, in files of its own if this one is in files.
+    /// Opens or creates a zone of this name and size beside this one, in files of its own. Returns `None` if this zone
+    /// is not in a file.
     pub(crate) fn named_beside(&self, name: &str, bytes: usize) -> Result<Option<Zone>, ZoneError> {
         let Some(Files { path, identity, .. }) = &self.inner.files else { return Ok(None) };
         let file = open(&path_of(path, name)?, bytes, Some(identity.named(name)))?;
         Zone::of_file(file, self.clock().clone(), name).map(Some)
     }
 
-    /// Looks whether [`Zone::in_file`] could open the files of a zone with these bytes, and those of the zones with names
-    /// beside it. Changes nothing. Files that are not there are no error.
+    /// Checks that [`Zone::in_file`] can open the files of a zone with these bytes, and those of the named zones beside
+    /// it. Changes nothing. Missing files are no error, unless only the first file of a set is missing.
     pub fn check_files<'a>(
         path: impl AsRef<Path>,
         bytes: usize,
@@ -104,14 +111,15 @@ impl Zone {
         Ok(())
     }
 
-    /// The files that belong to the zone in this file: its state file, and the files of all zones with names beside it, also
-    /// of those that are not in use any more.
+    /// Returns the files that belong to the zone in this file: its state file, and the files of all named zones beside
+    /// it. Files of named zones that are no longer in use are included.
     pub fn files_beside(path: impl AsRef<Path>) -> Vec<PathBuf> {
         files_beside(path.as_ref())
     }
 
-    /// Looks at every state in the state file of a zone, and changes nothing. [`Zone::in_file`] does so, too, and
-    /// [`Zone::check_files`] does not. A file that another process has open is not looked at.
+    /// Checks every state in the state file of a zone, and changes nothing. [`Zone::in_file`] does so, too, and
+    /// [`Zone::check_files`] does not. A file that another process has open is not checked. The cost is one read of the
+    /// whole file.
     pub fn check_states(path: impl AsRef<Path>) -> Result<(), ZoneError> {
         states::check_blocks(&states::path_beside(path.as_ref())).map_err(ZoneError::of_states)
     }
@@ -127,15 +135,15 @@ impl Zone {
         let (path, identity) = (file.path.clone(), file.identity());
         let files = Files { path, identity, owner, lost_states, missed_states };
         let zone = Zone::with_files(Cells::of_file(file), limits, clock, name, Some(files));
-        // A zone that was just made has no map yet.
+        // A zone that was just created has no map yet.
         let _ = zone.inner.map.set(map);
         Ok(zone)
     }
 }
 
 impl Zone {
-    /// Whether states under this limit can be kept here; if not, what is wrong and what would do. States of more than one
-    /// word belong to one process per file. Where another one has the file they are denied, as in a store that is full.
+    /// Checks that states under this limit can be stored here. The error text states the fault and the remedy. States
+    /// of more than one word belong to one process per file. In other processes they are denied, as in a full store.
     pub fn supports(&self, limit: &Limit) -> Result<(), String> {
         let Some((files, owner)) = self.inner.files.as_ref().and_then(|files| Some((files, files.owner?)))
         else {
@@ -160,24 +168,24 @@ impl Zone {
         ))
     }
 
-    /// The process that has the state file of this zone, if it is another one.
+    /// Returns the process that owns the state file of this zone, if it is another one.
     pub fn states_owned_by(&self) -> Option<u64> {
         self.inner.files.as_ref().and_then(|files| files.owner)
     }
 
-    /// Returns true if the states of more than one word begin anew, because the machine lost power while they were being
-    /// written to its disk.
+    /// Returns true if the states of more than one word start empty, because a power failure interrupted their writing
+    /// to disk.
     pub fn lost_states(&self) -> bool {
         self.inner.files.as_ref().is_some_and(|files| files.lost_states)
     }
 
-    /// Returns true if the state file was missing beside a zone that was there, so that the states of more than one word
-    /// begin anew.
+    /// Returns true if the state file was missing beside an existing zone, so that the states of more than one word
+    /// start empty.
     pub fn missed_states(&self) -> bool {
         self.inner.files.as_ref().is_some_and(|files| files.missed_states)
     }
 
-    /// The states of more than one word.
+    /// Returns the number and the size of the states of more than one word.
     pub fn state_counts(&self) -> StateCounts {
         let Some(map) = self.inner.map.get() else { return StateCounts::default() };
         let (used, all) = map.states().map_or((0, 0), |states| (states.used_bytes(), states.bytes()));
@@ -186,8 +194,8 @@ impl Zone {
 }
 
 impl Limit {
-    /// The bytes that the state of one key takes at most in the files of a [`Zone`](crate::Zone), with a name of so many
-    /// bytes: that of its rule and of its key. None if it is larger than a state file can be.
+    /// Returns the most bytes that the state of one key takes in the files of a [`Zone`](crate::Zone), with a name of
+    /// `name_bytes` bytes: that of its rule and of its key. Returns `None` if it is larger than a state file can be.
     ///
     /// ```
     /// use tidegate::{Limit, MINUTE};
@@ -238,15 +246,16 @@ fn open_states(
     Ok(Beside { map, owner: None, lost_states })
 }
 
-/// Opens the first zone of a set. Files without the first one are left of another set: nothing is made beside them.
+/// Opens the first zone of a set. Files without the first one are the rest of another set: nothing is created beside
+/// them.
 fn open_first(path: &Path, bytes: usize) -> Result<Arc<ZoneFile>, ZoneError> {
     alone(path)?;
     open(path, bytes, None)
 }
 
-/// Requires that a first file is there, or none of its set.
+/// Requires that the first file exists, or none of its set.
 fn alone(path: &Path) -> Result<(), ZoneError> {
-    // The first file is made before the others, so it is looked for after them.
+    // The first file is created before the others, so its existence is checked after theirs.
     let others = files_beside(path);
     if others.is_empty() || path.exists() { Ok(()) } else { Err(ZoneError::missing(path, others)) }
 }
@@ -271,7 +280,7 @@ fn open(path: &Path, bytes: usize, identity: Option<Identity>) -> Result<Arc<Zon
 fn check(path: &Path, bytes: usize, identity: Option<Identity>) -> Result<Option<Identity>, ZoneError> {
     let buckets = Table::buckets_in(bytes);
     let found = ZoneFile::check(path, buckets as u64, BUCKET_BYTES, identity)?;
-    // A zone with a name that is made anew goes on with the state file that is there.
+    // A named zone that is created again continues with an existing state file.
     if let Some(identity) = found.or(identity) {
         let bytes = states::bytes_beside(buckets * BUCKET_BYTES);
         states::check(&states::path_beside(path), bytes, identity).map_err(ZoneError::of_states)?;
@@ -279,7 +288,8 @@ fn check(path: &Path, bytes: usize, identity: Option<Identity>) -> Result<Option
     Ok(found)
 }
 
-/// The file of a zone with a name beside the first. A name with a slash would lead into another folder.
+/// Returns the path of a named zone beside the first. A name with a slash, which would lead into another folder, is an
+/// error.
 fn path_of(first: &Path, name: &str) -> Result<PathBuf, ZoneError> {
     let mut path = first.as_os_str().to_owned();
     path.push(format!(".{name}.zone"));

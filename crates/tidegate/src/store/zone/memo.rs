@@ -1,27 +1,26 @@
-//! What a thread has just hashed, for it may ask for the same subject again.
+//! A per-thread cache of recently hashed keys.
 //!
-//! Under load the same few names come over and over: the one everybody wants, or the one that stands for all. A
-//! thread remembers some short names that it has hashed lately, and where they are kept. Comparing one costs a tenth
-//! of hashing it; if it is another one, that much was lost.
+//! Under load the same few keys recur: one hot key, or one that stands for all requests. A thread caches some short
+//! keys that it has hashed lately, with their buckets. A comparison costs a tenth of a hash, which is the loss on a
+//! cache miss.
 
 use std::cell::Cell;
 
 use super::sip::short_word;
 use super::table::Spot;
 
-/// Names up to this length are remembered: as two words, which overlap.
+/// The longest key that is cached: two words, which overlap.
 pub(super) const LONGEST: usize = 16;
-/// How many names a thread remembers: a power of two, and few enough for the nearest cache.
+/// The number of keys that a thread caches: a power of two, and few enough for the L1 cache.
 const NAMES: usize = 64;
-/// Spreads names over the places for them. It need not be safe from anybody: to be forgotten costs a hash.
+/// The multiplier that spreads keys over the cache. It needs no protection against attackers: a miss costs one hash.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 thread_local! {
     static RECENT: [Memo; NAMES] = const { [const { Memo::none() }; NAMES] };
 }
 
-/// Where a name was. Each part is a cell of its own, so that a comparison reads no more than it
-/// needs.
+/// A cached key and its buckets. Each part is a cell of its own, so that a comparison reads no more than it needs.
 #[derive(Debug)]
 struct Memo {
     owner: Cell<Owner>,
@@ -39,25 +38,26 @@ impl Memo {
     }
 }
 
-/// Whose names they are: those of one limit in one zone.
+/// The owner of cached keys: one limit in one zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Owner(u64);
 
 impl Owner {
-    /// The owner of names of one part, under a limit that has this hash: the same for a limit that is prepared twice.
+    /// Returns the owner of keys of one part, under a limit that has this hash: the same for a limit that is prepared
+    /// twice.
     #[inline(always)]
     pub(super) fn of_parts(limit: [u64; 2]) -> Owner {
         Owner(limit[0])
     }
 
-    /// The owner of keys that are written down: the same bytes may name another one as a part.
+    /// Returns the owner of encoded keys: the same bytes may be another key as a part.
     #[inline(always)]
     pub(super) fn of_keys(limit: [u64; 2]) -> Owner {
         Owner(limit[1])
     }
 }
 
-/// All bytes of a short name.
+/// All bytes of a short key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ShortName {
     first: u64,
@@ -79,7 +79,7 @@ impl ShortName {
     }
 }
 
-/// Where a name is kept, by memory or by hashing it.
+/// Returns the buckets of a key, from the cache or by hashing it.
 #[inline(always)]
 pub(super) fn spot_of(owner: Owner, name: ShortName, hash: impl FnOnce() -> Spot) -> Spot {
     remembered(owner, name).unwrap_or_else(|| {
@@ -91,7 +91,7 @@ pub(super) fn spot_of(owner: Owner, name: ShortName, hash: impl FnOnce() -> Spot
 
 #[inline(always)]
 fn remembered(owner: Owner, name: ShortName) -> Option<Spot> {
-    // Not `with`, of which the compiler makes a call.
+    // Not `with`, which the compiler does not inline.
     let recall = |recent: &[Memo; NAMES]| {
         let memo = &recent[place(owner, name)];
         if memo.owner.get() == owner && memo.name.get() == name { Some(memo.spot.get()) } else { None }

@@ -1,8 +1,8 @@
-//! Fixed memory for any number of subjects.
+//! A store of fixed memory for any number of keys.
 //!
-//! A subject is found by the hash of its name in one of two buckets, where a cell of sixteen bytes holds all that
-//! is known about it; nothing is allocated, locked or cleaned up. What a flood of names can do to others is
-//! bounded: see [`core`](self::core).
+//! A key is found by its hash in one of two buckets, where a cell of sixteen bytes holds its whole state. Nothing is
+//! allocated, locked or cleaned up. The effect of a flood of new keys on other keys is bounded: see
+//! [`core`](self::core).
 
 #[cfg(all(test, not(tidegate_models)))]
 mod adversary;
@@ -45,15 +45,15 @@ use files::Files;
 use memory::states::StateFile;
 use table::{BUCKET_BYTES, Table};
 
-/// How many buckets are looked at to estimate how full a zone is.
+/// The most buckets that are sampled to estimate the fill level of a zone.
 const SAMPLED_BUCKETS: usize = 4096;
 
-/// A store in memory of a fixed size; clones share it.
+/// An in-memory store of a fixed size; clones share it.
 ///
-/// It holds about one subject per 24 bytes that owes something, and forgets nobody before. When there is no cell
-/// left for a newcomer it is decided together with others who have none: it may be refused early, and nobody is
-/// admitted too much. States that need more than one word (logs, sliding windows, pacers, permits) are kept in a
-/// [`Map`] beside it, and of a zone in a file also in a state file.
+/// It holds about one key with debt per 24 bytes, and never evicts a key before its debt is repaid. When there is no
+/// cell left for a new key, the key shares a cell with other keys. It may be denied early, and no key is admitted too
+/// much. States that need more than one word (logs, sliding windows, pacers, permits) are stored in a [`Map`] beside
+/// it. For a zone in a file they are also stored in a state file.
 ///
 /// ```
 /// use tidegate::{Limit, Limiter, Zone, admit_all};
@@ -75,40 +75,42 @@ struct Inner {
     limits: Arc<LimitTable>,
     map: OnceLock<Map>,
     receipts: Receipts,
-    /// The most bytes of the map, unless it is as large as maps usually are.
+    /// The most bytes of the map; `None` for the default size of a map.
     map_bytes: Option<usize>,
-    /// The files that it is in, if it is.
+    /// The files of the zone, if it is in a file.
     files: Option<Files>,
 }
 
-/// What becomes of the subjects of a rule when a zone has no cell for them.
+/// The treatment of a rule's keys when a zone has no cell for them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenFull {
-    /// They are decided together with others that have no cell: perhaps refused early, never admitted too much.
+    /// The key shares a cell with other keys without one: it may be denied early, and is never admitted too much.
     #[default]
     Share,
-    /// They are forgotten, or not remembered: perhaps admitted too much, never refused early. Counted in
-    /// [`ZoneCounts::forgotten`]. Of a limit that does not [fit a cell](Limit::fits_cell), and in a store without
-    /// cells, nobody is forgotten.
+    /// The key is forgotten, or not stored: it may be admitted too much, and is never denied early. Counted in
+    /// [`ZoneCounts::forgotten`]. Keys of a limit that does not [fit a cell](Limit::fits_cell), and keys in a store
+    /// without cells, are never forgotten.
     Forget,
 }
 
 impl Zone {
-    /// An empty zone of so many bytes, in memory that is gone with the process.
+    /// Creates an empty zone of `bytes` bytes, in memory that is released with the process.
+    ///
+    /// A zone has at least two buckets of 128 bytes.
     ///
     /// # Panics
-    /// If that is more than a program can address. If the system has not as much, the process ends as after every
+    /// If `bytes` is more than a program can address. If the system has less memory, the process ends as after every
     /// failed allocation.
     pub fn new(bytes: usize) -> Zone {
         Zone::on(Cells::anonymous(Table::buckets_in(bytes)), Source::default())
     }
 
-    /// The same with another clock.
+    /// Creates an empty zone like [`Zone::new`], with another clock.
     pub fn with_clock(bytes: usize, clock: Arc<dyn Clock>) -> Zone {
         Zone::on(Cells::anonymous(Table::buckets_in(bytes)), Source::Given(clock))
     }
 
-    /// The same, or an error if the system gives no memory.
+    /// Creates an empty zone like [`Zone::new`], or returns an error if the system provides no memory.
     ///
     /// ```
     /// assert!(tidegate::Zone::try_new(1 << 20).is_ok());
@@ -118,22 +120,22 @@ impl Zone {
         Zone::try_on_clock(bytes, Source::default())
     }
 
-    /// The same by the clock of another store.
+    /// Creates an empty zone that uses the clock of another store.
     pub(crate) fn try_on_clock(bytes: usize, clock: Source) -> io::Result<Zone> {
         Ok(Zone::on(Cells::try_anonymous(Table::buckets_in(bytes))?, clock))
     }
 
-    /// Bounds the map beside it, before anybody uses it.
+    /// Sets the most bytes of the map beside the zone. The zone must not be in use yet.
     pub(crate) fn beside(mut self, map_bytes: usize) -> Zone {
         let inner = Arc::get_mut(&mut self.inner).expect("a zone is bounded before it is used");
         inner.map_bytes = Some(map_bytes);
         self
     }
 
-    /// Gives the zone a name, by which an operator knows it.
+    /// Sets the name by which an operator identifies the zone.
     ///
     /// # Panics
-    /// If somebody uses it already.
+    /// If the zone is already in use.
     #[must_use]
     pub fn named(mut self, name: &str) -> Zone {
         let inner = Arc::get_mut(&mut self.inner).expect("a zone is named before it is used");
@@ -141,25 +143,26 @@ impl Zone {
         self
     }
 
-    /// Writes the time into the zone's file, if it is in one: how late it is, and what the wall clock shows if that was
-    /// set since the zone was opened.
+    /// Writes the time into the zone's file, if it is in one: the current time, and the wall clock's time if it was set
+    /// since the zone was opened.
     ///
-    /// Decisions do this about once per second, [`Zone::flush`] and the end of the zone do it too. Only a program that
-    /// leaves its zone idle for long calls it now and then: if the wall clock was wrong when the zone was opened, is set
-    /// later, and the machine restarts before the next decision, the time that it was off is overestimated, and keys owe
-    /// less than they should. It costs about two readings of the clock.
+    /// Decisions do this about once per second, and [`Zone::flush`] and dropping the zone do it too. Only a program
+    /// that leaves its zone idle for long needs to call it now and then. Otherwise, suppose the wall clock was wrong
+    /// when the zone was opened, is set later, and the machine restarts before the next decision. Then the time that
+    /// the machine was off is overestimated, and keys have less debt than they should. The cost is about two readings
+    /// of the clock.
     pub fn keep_time(&self) {
         self.inner.core.clock.leave_mark();
     }
 
-    /// Returns whether days begin at midnight UTC in this zone, for a log. They do not if the wall clock was wrong when the
-    /// process started, or when the file was made.
+    /// Returns whether days begin at midnight UTC in this zone, for a log. They do not if the wall clock was wrong when
+    /// the process started, or when the file was created.
     pub fn wall_alignment(&self) -> WallAlignment {
         WallAlignment::of(&self.inner.core.clock)
     }
 
-    /// Waits until everything that was decided so far is on disk, if the zone is in a file. What is not there yet
-    /// survives the process all the same, but not a machine that loses power.
+    /// Waits until all decisions so far are on disk, if the zone is in a file. Decisions that are not yet on disk
+    /// survive the process, but not a power failure of the machine.
     pub fn flush(&self) -> io::Result<()> {
         self.keep_time();
         self.inner.core.table.cells.flush()?;
@@ -185,22 +188,22 @@ impl Zone {
         Zone { inner: Arc::new(inner) }
     }
 
-    /// The name by which an operator knows this zone: that of its file, unless it was named.
+    /// Returns the name by which an operator identifies this zone: the name of its file, unless it was named.
     pub fn name(&self) -> &str {
         &self.inner.name
     }
 
-    /// The bytes that its cells take, which is all that it ever takes.
+    /// Returns the bytes of the zone's cells, which never change. The map beside the zone is not included.
     pub fn bytes(&self) -> usize {
         self.inner.core.table.buckets() * BUCKET_BYTES
     }
 
-    /// Whether the states of this limit are kept in the zone's own cells, and not in the map beside it.
+    /// Returns true if the states of this limit are stored in the zone's own cells, and not in the map beside it.
     pub fn keeps(&self, limit: &Limit) -> bool {
         limit.fits_cell()
     }
 
-    /// What happened so far, and how full it is.
+    /// Returns the counters of the zone and an estimate of its fill level. The cost is at most about 4096 bucket reads.
     pub fn counts(&self) -> ZoneCounts {
         let Core { table, clock, counters, .. } = &self.inner.core;
         let now = clock.now();

@@ -1,17 +1,17 @@
-//! SipHash-1-3 with 128 bits: where a name is kept in a zone, and what is left of it there.
+//! SipHash-1-3 with 128 bits, which yields the buckets and the fingerprint of a key in a zone.
 //!
-//! Names come from outside, and whoever could choose names that meet in one place could fill that place; under a
-//! key that nobody knows, they cannot. A part of the name is the same for all subjects of a limit: it is taken in
-//! once, and each decision goes on from there. The words of a name are read as they lie, without a copy.
-//! The function is a part of the format of a zone's file.
+//! Keys come from outside, and an attacker that could choose colliding keys could fill their buckets. Under a secret
+//! seed that is not possible. The first part of a name is the same for all keys of a limit: it is hashed once, and each
+//! decision continues from there. The words of a name are read in place, without a copy. The function is part of the
+//! format of a zone's file.
 
 use crate::key::encode;
 
-/// The hash of what was written so far.
+/// The hash state of the bytes written so far.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sip {
     v: [u64; 4],
-    /// The bytes that do not fill a word yet, and how many they are.
+    /// The bytes that do not fill a word yet; `tail_bytes` is their number.
     tail: u64,
     tail_bytes: u32,
     length: u8,
@@ -28,13 +28,13 @@ impl Sip {
         Sip { v, tail: 0, tail_bytes: 0, length: 0 }
     }
 
-    /// Fills a word that was begun with zeros.
+    /// Fills an incomplete word with zeros.
     pub(super) fn pad(&mut self) {
         let zeros = [0; 8];
         self.write(&zeros[..(8 - self.tail_bytes as usize) % 8]);
     }
 
-    /// A part of a key with its length before it, as [`encode`] writes it.
+    /// Hashes a part of a key, preceded by its length, as [`encode`] writes it.
     #[inline(always)]
     pub(super) fn write_part(&mut self, part: &[u8]) {
         match part {
@@ -83,7 +83,7 @@ impl Sip {
         }
     }
 
-    /// A whole word: the first bytes of it complete the tail, the others are the tail now.
+    /// Hashes a whole word: its first bytes complete the tail, the others become the tail.
     #[inline(always)]
     fn push(&mut self, word: u64) {
         let bits = 8 * self.tail_bytes;
@@ -92,7 +92,7 @@ impl Sip {
         self.take_in(full);
     }
 
-    /// Less than a word.
+    /// Hashes less than a word.
     #[inline(always)]
     fn push_part(&mut self, word: u64, bytes: u32) {
         let (bits, after) = (8 * self.tail_bytes, self.tail_bytes + bytes);
@@ -128,7 +128,7 @@ impl Sip {
         self.v = [a, b, c, d];
     }
 
-    /// Both halves.
+    /// Returns both halves of the hash.
     #[inline(always)]
     pub(crate) fn finish(mut self) -> [u64; 2] {
         self.take_in((u64::from(self.length) << 56) | self.tail);
@@ -147,7 +147,7 @@ impl Sip {
     }
 }
 
-/// One to seven bytes as a word, the first byte lowest.
+/// Returns one to seven bytes as a word, the first byte lowest.
 #[inline(always)]
 pub(super) fn short_word(bytes: &[u8]) -> u64 {
     let at = |index: usize| u64::from(bytes[index]) << (8 * index);

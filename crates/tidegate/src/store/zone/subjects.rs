@@ -1,4 +1,4 @@
-//! A zone as limiters use it: by the hash of a name.
+//! The zone's interface for limiters, which finds keys by their hash.
 
 use std::sync::Arc;
 
@@ -21,10 +21,10 @@ use crate::store::receipts::Receipts;
 use crate::store::{Map, ReceiptCounts};
 use crate::time::{Source, Timestamp};
 
-/// No subject of a map takes fewer bytes, so that its bytes bound it and not its keys.
+/// The fewest bytes that a key of a map takes, so that its bytes limit the map and not its keys.
 const LEAST_PER_KEY: usize = 64;
 
-/// Runs the same line for whichever algorithm of one word it is.
+/// Runs the same expression for any algorithm whose state is one word.
 macro_rules! with_word {
     ($all:expr, $terms:ident => $line:expr) => {
         match $all {
@@ -37,16 +37,16 @@ macro_rules! with_word {
 }
 pub(super) use with_word;
 
-/// The hash of what the names of all states under one limit begin with.
+/// The hash state after the common prefix of all state names under one limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StatePrefix {
     sip: Sip,
-    /// The hash of the key without any part.
+    /// The hash of the key with no parts.
     of_no_part: [u64; 2],
 }
 
 impl StatePrefix {
-    /// The hash of a limit and a namespace, up to a whole word.
+    /// Hashes a limit and a namespace, padded to a whole word.
     pub(crate) fn new(seed: [u64; 2], limit: &StateLimit, namespace: &[u8]) -> StatePrefix {
         let mut sip = Sip::new(seed);
         limit.iter().for_each(|word| sip.write(&word.to_le_bytes()));
@@ -55,7 +55,7 @@ impl StatePrefix {
         StatePrefix { sip, of_no_part: sip.finish() }
     }
 
-    /// Where a subject is kept, which is on its way if it was not asked for just now.
+    /// Returns the buckets of a key. Its cells are prefetched, unless its hash was still in the memo.
     #[inline(always)]
     pub(super) fn spot(&self, table: &Table, key: &(impl IntoKey + ?Sized)) -> Spot {
         let Some(part) = key.only_part() else { return self.begin(table, key) };
@@ -65,7 +65,7 @@ impl StatePrefix {
         }
     }
 
-    /// The same for a key that is written down.
+    /// Returns the buckets of an encoded key.
     #[inline(always)]
     pub(super) fn spot_encoded(&self, table: &Table, key: &[u8]) -> Spot {
         match ShortName::new(key) {
@@ -74,14 +74,14 @@ impl StatePrefix {
         }
     }
 
-    /// Hashes a key that is written down, and asks for the cells where it may be kept.
+    /// Hashes an encoded key, and prefetches the cells where its state may be.
     fn begin_encoded(&self, table: &Table, key: &[u8]) -> Spot {
         let spot = table.spot(self.hash_encoded(key));
         table.prefetch(&spot);
         spot
     }
 
-    /// Hashes a name, and asks for the cells where it may be kept.
+    /// Hashes a key, and prefetches the cells where its state may be.
     #[inline(never)]
     fn begin(&self, table: &Table, key: &(impl IntoKey + ?Sized)) -> Spot {
         let spot = table.spot(self.hash(key));
@@ -89,7 +89,7 @@ impl StatePrefix {
         spot
     }
 
-    /// The hash of a subject's name.
+    /// Returns the hash of a key.
     #[inline(always)]
     pub(super) fn hash(&self, key: &(impl IntoKey + ?Sized)) -> [u64; 2] {
         let mut sip = self.sip;
@@ -100,7 +100,7 @@ impl StatePrefix {
         sip.finish()
     }
 
-    /// The same for a key that is written down, each part with its length.
+    /// Returns the hash of an encoded key, in which each part is preceded by its length.
     #[inline]
     pub(crate) fn hash_encoded(&self, key: &[u8]) -> [u64; 2] {
         if key.is_empty() {
@@ -113,7 +113,7 @@ impl StatePrefix {
 }
 
 impl Zone {
-    /// The map beside it, for states of more than one word.
+    /// Returns the map beside the zone, for states of more than one word. The first call creates it.
     pub(crate) fn map(&self) -> &Map {
         self.inner.map.get_or_init(|| {
             let map = Map::beside(self.inner.core.clock.clone(), Arc::clone(&self.inner.limits));
@@ -128,24 +128,24 @@ impl Zone {
         &self.inner.core.clock
     }
 
-    /// The table of the limits that its namespaces have had.
+    /// Returns the table of the limits that its namespaces have had.
     pub(crate) fn limits(&self) -> &Arc<LimitTable> {
         &self.inner.limits
     }
 
-    /// The receipts of tracked takes that are open in this process, and those that became worthless because there were
-    /// too many.
+    /// Returns the number of receipts of tracked takes that are open in this process, and of those dropped because
+    /// there were too many.
     pub fn receipt_counts(&self) -> ReceiptCounts {
         let beside = self.inner.map.get().map(Map::receipt_counts);
         self.inner.receipts.counts().and(beside.unwrap_or_default())
     }
 
-    /// The table of open receipts.
+    /// Returns the table of open receipts.
     pub(crate) fn receipts(&self) -> &Receipts {
         &self.inner.receipts
     }
 
-    /// Decides and spends if allowed: the hot path, which needs no name to be written down.
+    /// Decides, and spends if allowed: the hot path, which does not encode the key.
     #[inline]
     pub(crate) fn spend_on(
         &self,
@@ -166,7 +166,7 @@ impl Zone {
         self.settle(account, None, &Spend(ask))
     }
 
-    /// Decides as of a reading of the clock from a moment ago; that becomes a later one if it was too long ago.
+    /// Decides as of `at`, a recent reading of the clock. Sets `at` to a later reading if it is too old.
     pub(crate) fn spend_as_of(&self, account: &Account, ask: Ask, at: &mut Timestamp) -> Decision {
         let spot = self.spot(account);
         with_word!(account.terms(), terms => {
@@ -174,7 +174,7 @@ impl Zone {
         })
     }
 
-    /// Takes if it passes, now or as of the given time, with proof of it.
+    /// Takes if allowed, now or as of the given time, and returns a receipt.
     pub(crate) fn take_if_free(
         &self,
         account: &Account,
@@ -186,7 +186,7 @@ impl Zone {
         (decision, receipt.map(|receipt| Receipt { algorithm, ..receipt }))
     }
 
-    /// The answer to an ask, without spending, now or as of the given time.
+    /// Returns the decision that an ask would get, without spending, now or as of the given time.
     pub(crate) fn look(&self, account: &Account, ask: Ask, at: Option<Timestamp>) -> Decision {
         let spot = self.spot(account);
         with_word!(account.terms(), terms => {
@@ -194,12 +194,12 @@ impl Zone {
         })
     }
 
-    /// Lets a limit see that it has refused, now or as of the given time.
+    /// Applies a denial to a limit's state, now or as of the given time.
     pub(crate) fn refuse(&self, account: &Account, ask: Ask, at: Option<Timestamp>) -> Decision {
         self.settle(account, at, &Refuse(ask))
     }
 
-    /// Charges what turned out to be more, with proof of it, or gives back what was not used.
+    /// Charges additional cost and returns a receipt, or refunds unused cost.
     pub(crate) fn adjust_in(&self, account: &Account, adjustment: Adjustment) -> (Adjusted, Option<Receipt>) {
         let (adjusted, receipt) = self.settle(account, None, &Adjust(adjustment));
         let (algorithm, terms) = (Some(account.terms().algorithm()), account.terms());
@@ -213,12 +213,12 @@ impl Zone {
         self.settle(account, None, &GiveBack::Rest(receipt))
     }
 
-    /// Makes one take of several undone, of which another was refused.
+    /// Undoes one of several takes, of which another was denied.
     pub(crate) fn undo(&self, account: &Account, receipt: Receipt) -> Adjusted {
         self.settle(account, None, &GiveBack::Undo(receipt))
     }
 
-    /// Takes units of one take off its debt, as far as they are still owed.
+    /// Removes units of one take from its debt, as far as they are still owed.
     pub(crate) fn take_off(&self, account: &Account, claim: Claim, units: Cost) -> Option<TakenOff> {
         let (spot, change) = (self.spot(account), TakeOff { claim, units });
         match account.terms() {
@@ -248,7 +248,7 @@ impl Zone {
         word.map_or_else(State::default, |word| account.terms().state_of_word(word))
     }
 
-    /// Forgets a key under one limit. Whether anything was known about it.
+    /// Removes the state of a key under one limit. Returns true if there was one with debt.
     pub(crate) fn forget_state(&self, name: &Name, state: &StateName) -> bool {
         let spot = self.inner.core.table.spot(state.prefix.hash_encoded(name.key()));
         let mut receipts = self.inner.receipts.lock(state.digest, name.bytes());
@@ -258,19 +258,19 @@ impl Zone {
         was_known | self.inner.map.get().is_some_and(|map| map.forget_state(name, state))
     }
 
-    /// Where the state of an account is.
+    /// Returns the buckets of an account's state.
     fn spot(&self, account: &Account) -> Spot {
         self.inner.core.table.spot(account.hash())
     }
 }
 
-/// Finds the places of a key under other limits.
+/// A key whose cells under other limits can be found.
 pub(super) trait FindUnder {
-    /// Where the key is under this limit.
+    /// Returns the buckets of the key under this limit.
     fn spot_under(&self, table: &Table, name: &StateName) -> Spot;
 }
 
-/// A key that is not written down.
+/// A key that is not encoded.
 struct KeyParts<'a, K: ?Sized>(&'a K);
 
 impl<K: IntoKey + ?Sized> FindUnder for KeyParts<'_, K> {

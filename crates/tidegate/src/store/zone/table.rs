@@ -1,4 +1,4 @@
-//! All cells of a zone: lines of four, two of which are a bucket, two of which are where a subject may be.
+//! The table of all cells of a zone. Four cells are a cache line, two lines are a bucket, and each key has two buckets.
 //!
 //! ```text
 //!        first bucket                   second bucket
@@ -9,33 +9,33 @@
 //!   +----+----+----+----+          +----+----+----+----+
 //! ```
 //!
-//! With two buckets of eight to choose from, all cells but one in a thousand can be in use before somebody finds
-//! none; `docs/zone.md` has the figures.
+//! With two buckets of eight to choose from, all cells but one in a thousand can be in use before a new key finds none.
+//! `docs/zone.md` has the figures.
 
 use super::atomic::{Cell, LINE, Wide};
 use super::cell::{Content, Fingerprint, Kind};
 use super::cells::Cells;
 use crate::time::Timestamp;
 
-/// Lines of a bucket, which processors fetch together.
+/// The cache lines of a bucket, which processors fetch together.
 const LINES: usize = if cfg!(tidegate_models) { 1 } else { 2 };
-/// Bytes of a bucket.
+/// The bytes of a bucket.
 pub(super) const BUCKET_BYTES: usize = BUCKET * size_of::<Content>();
-/// Cells of a bucket.
+/// The cells of a bucket.
 pub(super) const BUCKET: usize = LINES * LINE;
-/// Cells in which a subject may be.
+/// The cells in which the state of a key may be.
 const REACH: usize = 2 * BUCKET;
-/// The fewest buckets of a zone: a subject has two different ones.
+/// The fewest buckets of a zone: a key has two different ones.
 const FEWEST: usize = 2;
 
-/// As many cells as are looked at together.
+/// A group of cells that are searched together.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub(super) struct Bucket([[Cell; LINE]; LINES]);
 
 #[cfg(not(tidegate_models))]
 #[expect(unsafe_code, reason = "only who knows a type can promise this")]
-// SAFETY: a bucket is cells and nothing else: any bytes will do, and a cell is changed in one atomic step.
+// SAFETY: a bucket contains only cells: any bytes are valid, and a cell is changed in one atomic step.
 unsafe impl super::memory::Shareable for Bucket {}
 
 #[cfg(tidegate_models)]
@@ -45,7 +45,7 @@ impl Bucket {
     }
 }
 
-/// Where a subject may be, and what it is known by there.
+/// The two buckets of a key, and its fingerprint.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spot {
     pub(super) fingerprint: Fingerprint,
@@ -54,10 +54,10 @@ pub(super) struct Spot {
 }
 
 impl Spot {
-    /// Where nobody is looked for.
+    /// A placeholder that matches no key.
     pub(super) const NOWHERE: Spot = Spot { fingerprint: Fingerprint::NOBODY, first: 0, second: 0 };
 
-    /// A number that spreads subjects, for those who count them in several places.
+    /// Returns a number that spreads keys over the stripes of striped counters.
     pub(super) fn place(&self) -> usize {
         self.first
     }
@@ -70,7 +70,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// As many buckets as fit so many bytes.
+    /// Returns the number of buckets that fit into `bytes`, at least [`FEWEST`].
     pub(super) fn buckets_in(bytes: usize) -> usize {
         (bytes / BUCKET_BYTES).max(FEWEST)
     }
@@ -87,7 +87,7 @@ impl Table {
         self.buckets() * BUCKET
     }
 
-    /// The place of the subject with this hash.
+    /// Returns the buckets and the fingerprint of the key with this hash.
     #[inline(always)]
     pub(super) fn spot(&self, [place, rest]: [u64; 2]) -> Spot {
         let buckets = self.buckets();
@@ -99,7 +99,7 @@ impl Table {
         Spot { fingerprint: Fingerprint::new(rest), first, second }
     }
 
-    /// Has a subject's lines at hand soon in which it nearly always is.
+    /// Prefetches the cache lines in which a key nearly always is.
     #[inline]
     pub(super) fn prefetch(&self, spot: &Spot) {
         let buckets = self.cells.buckets();
@@ -107,14 +107,14 @@ impl Table {
         Cell::prefetch(&buckets[spot.second].0[0]);
     }
 
-    /// Where this subject is, and what is there; a place that is wanted for it counts.
+    /// Returns the cell of a key and its content. A tentative cell of the key counts.
     #[inline(always)]
     pub(super) fn find(&self, spot: &Spot) -> Option<(&Cell, Content)> {
         let found = self.find_in(spot.first, 0, spot.fingerprint);
         if found.is_some() { found } else { self.find_elsewhere(spot) }
     }
 
-    /// The same in the other lines: newcomers are put into the first line of a bucket as long as it has room.
+    /// Searches the other cache lines: new keys go into the first line of a bucket while it has a free cell.
     #[inline]
     fn find_elsewhere(&self, spot: &Spot) -> Option<(&Cell, Content)> {
         let find = |bucket, line| self.find_in(bucket, line, spot.fingerprint);
@@ -128,13 +128,13 @@ impl Table {
         self.wide.find_in_line(line, |content| content.is_of(fingerprint))
     }
 
-    /// Puts something else into a cell, unless it has changed since it was seen.
+    /// Replaces the content of a cell by compare-and-swap. Returns false if it has changed since it was read.
     #[inline(always)]
     pub(super) fn replace(&self, cell: &Cell, old: Content, new: Content) -> bool {
         self.wide.replace(cell, old, new)
     }
 
-    /// Everything where this subject may be.
+    /// Reads all cells of both buckets of a key.
     pub(super) fn view(&self, spot: &Spot) -> View<'_> {
         let buckets = self.cells.buckets();
         let lines = [spot.first, spot.second].map(|bucket| &buckets[bucket].0);
@@ -145,13 +145,13 @@ impl Table {
         View { table: self, spot: *spot, seen }
     }
 
-    /// What is in a bucket, for those who count.
+    /// Returns the contents of a bucket, for statistics.
     pub(super) fn contents(&self, bucket: usize) -> impl Iterator<Item = Content> + '_ {
         self.cells.buckets()[bucket].0.iter().flat_map(|line| self.wide.load_line(line))
     }
 }
 
-/// What was in the cells of a subject's two buckets when they were looked at, one after the other.
+/// A snapshot of the cells of a key's two buckets, read one after the other.
 #[derive(Debug)]
 pub(super) struct View<'a> {
     table: &'a Table,
@@ -159,24 +159,24 @@ pub(super) struct View<'a> {
     seen: [Content; REACH],
 }
 
-/// One of the cells of a view.
+/// One cell of a view: a snapshot of its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sighting {
     index: usize,
     pub(super) content: Content,
-    /// Its number among all cells, by which everybody puts cells in the same order.
+    /// The number of the cell among all cells, by which all threads order cells in the same way.
     pub(super) number: usize,
 }
 
 impl Sighting {
-    /// The same cell after something else was put there.
+    /// Returns the same cell after `content` was written to it.
     pub(super) fn with(self, content: Content) -> Sighting {
         Sighting { content, ..self }
     }
 }
 
 impl<'a> View<'a> {
-    /// All cells, those of the first bucket first.
+    /// Returns all cells, those of the first bucket first.
     fn all(&self) -> impl Iterator<Item = Sighting> + '_ {
         (0..REACH).map(|index| self.sighting(index))
     }
@@ -190,17 +190,17 @@ impl<'a> View<'a> {
         &self.table.cells.buckets()[self.bucket(index)].0[index % BUCKET / LINE][index % LINE]
     }
 
-    /// Puts something else into a cell, unless it has changed since it was seen.
+    /// Replaces the content of a cell by compare-and-swap. Returns false if it has changed since it was read.
     pub(super) fn replace(&self, sighting: Sighting, new: Content) -> bool {
         self.table.replace(self.cell(sighting), sighting.content, new)
     }
 
-    /// The cells of the subject itself; more than one while newcomers meet.
+    /// Returns the key's own cells; there is more than one while several threads insert the key.
     pub(super) fn own(&self) -> impl Iterator<Item = Sighting> + '_ {
         self.all().filter(|sighting| sighting.content.is_of(self.spot.fingerprint))
     }
 
-    /// What there is for a subject that has no cell.
+    /// Collects the cells that a key without a cell can use.
     pub(super) fn survey(&self, now: Timestamp) -> Survey {
         let mut survey = Survey::default();
         let mut free = [(0, None); 2];
@@ -227,24 +227,25 @@ impl<'a> View<'a> {
         survey
     }
 
-    /// One of the cells that were seen.
+    /// Returns one cell of the snapshot.
     pub(super) fn sighting(&self, index: usize) -> Sighting {
         let number = self.bucket(index) * BUCKET + index % BUCKET;
         Sighting { index, content: self.seen[index], number }
     }
 
-    /// A cell of the first bucket that is only wanted.
+    /// Returns a tentative cell of the first bucket.
     pub(super) fn wanted(&self) -> Option<Sighting> {
         self.all().take(BUCKET).find(|sighting| sighting.content.kind() == Kind::Tentative)
     }
 
-    /// Until when a subject without a cell may owe: the latest of what both buckets share.
+    /// Returns an upper bound of the debt of a key without a cell: the latest time of the shared cells of both buckets.
     pub(super) fn shared_until(&self) -> Timestamp {
         let shared = self.seen.iter().filter(|content| content.is_shared());
         shared.map(|content| content.clear_at()).max().unwrap_or(Timestamp::EPOCH)
     }
 
-    /// Whether one shared cell is still the one that is charged for this subject, and no other says more than this.
+    /// Returns true if `one` is still the shared cell that this key charges, and no other shared cell has a time after
+    /// `until`.
     pub(super) fn is_charged_in(&self, one: Sighting, until: Timestamp) -> bool {
         let shared = |index: &usize| self.seen[*index].is_shared();
         (0..BUCKET).find(shared) == Some(one.index)
@@ -253,35 +254,35 @@ impl<'a> View<'a> {
                 .all(|index| index == one.index || self.seen[index].clear_at() <= until)
     }
 
-    /// Cells whose time is later than this.
+    /// Returns the cells whose time is later than `time`.
     pub(super) fn later_than(&self, time: Timestamp) -> impl Iterator<Item = Sighting> + '_ {
         self.all().filter(move |sighting| sighting.content.clear_at() > time)
     }
 }
 
-/// What there is in a view for a subject that has no cell of its own, by index.
+/// The cells of a view that a key without a cell of its own can use, by index.
 #[derive(Debug, Default)]
 pub(super) struct Survey {
     /// A free cell in the bucket that has more of them.
     pub(super) free: Option<usize>,
-    /// The cell of somebody who may be forgotten that is worth the least, and what it is worth.
+    /// The [`Kind::Forgettable`] cell with the smallest word, and that word.
     pub(super) forgettable: Option<(usize, u64)>,
-    /// The cell of somebody in the first bucket who owes the least.
+    /// The [`Kind::Own`] cell of the first bucket with the smallest word, and that word.
     pub(super) least: Option<(usize, u64)>,
-    /// The shared cell that is charged for this subject: the first of the first bucket.
+    /// The shared cell that this key charges: the first one of the first bucket.
     pub(super) shared: Option<usize>,
-    /// Until when such a subject may owe: the latest of what both buckets share.
+    /// An upper bound of the debt of such a key: the latest time of the shared cells of both buckets.
     pub(super) shared_until: Timestamp,
 }
 
 impl Survey {
-    /// A cell that a newcomer may have: a free one, or that of somebody who may be forgotten.
+    /// Returns a cell for a new key: a free one, or the forgettable one with the smallest word.
     pub(super) fn room(&self) -> Option<usize> {
         self.free.or(self.forgettable.map(|(index, _)| index))
     }
 }
 
-/// Remembers the cell with the smaller word.
+/// Keeps the cell with the smaller word.
 fn less(found: &mut Option<(usize, u64)>, index: usize, word: u64) {
     if found.is_none_or(|(_, least)| word < least) {
         *found = Some((index, word));
@@ -290,7 +291,7 @@ fn less(found: &mut Option<(usize, u64)>, index: usize, word: u64) {
 
 #[cfg(all(test, not(tidegate_models)))]
 impl Table {
-    /// Puts something into a cell that is empty.
+    /// Writes `content` into an empty cell.
     pub(super) fn put(&self, bucket: usize, index: usize, content: Content) -> bool {
         let cell = &self.cells.buckets()[bucket].0[index / LINE][index % LINE];
         self.replace(cell, Content::NOTHING, content)

@@ -1,4 +1,4 @@
-//! What only the inside of a zone can show.
+//! Tests of the internals of a zone.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ fn zone(bytes: usize) -> (Zone, Arc<ManualClock>) {
     (Zone::with_clock(bytes, clock.clone()), clock)
 }
 
-/// Where the state of this key under the limit is kept.
+/// Returns the buckets of this key's state under the limit.
 fn spot(zone: &Zone, namespace: &str, key: &str) -> Spot {
     prefix(zone, namespace).spot(&zone.inner.core.table, key)
 }
 
-/// What the names of all states under the limit begin with.
+/// Returns the hash state of the prefix of all state names under the limit.
 fn prefix(zone: &Zone, namespace: &str) -> StatePrefix {
     StatePrefix::new(zone.limits().seed(), &HOURLY.terms().pack(), Namespace::new(namespace).bytes())
 }
@@ -140,7 +140,7 @@ fn a_window_that_is_cut_keeps_its_count() {
     let (zone, clock) = zone(0);
     let limit: Limit = "5/10s fixed-window".parse().unwrap();
     let limiter = Limiter::on(&zone, "", limit);
-    // The time to which debts are cut back has nothing in the bits of a count.
+    // The time to which debts are shortened has no bits where the count is.
     let deepest = 2 * 160_000_000_000 + (2 << 24);
     let later = (36_000 * 16_000_000_000_u64 + deepest).next_multiple_of(1 << 24) - deepest;
     clock.set(

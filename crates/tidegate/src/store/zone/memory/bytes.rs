@@ -1,14 +1,14 @@
-//! Numbers in bytes, little-endian, and a checksum over them.
+//! Little-endian numbers in bytes, and a checksum over them.
 
-/// A checksum that no change of a single byte leaves as it was: FNV-1a with 64 bits. It guards against accidents,
-/// not against people.
+/// Returns the FNV-1a checksum with 64 bits, which detects every change of a single byte. It protects against
+/// accidents, not against attackers.
 pub(super) fn checksum(bytes: &[u8]) -> u64 {
     const START: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0000_0100_0000_01b3;
     bytes.iter().fold(START, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(PRIME))
 }
 
-/// Takes numbers from the front of bytes that are known to be enough.
+/// A reader of numbers from the front of bytes. Panics if there are too few bytes.
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
     left: &'a [u8],
@@ -34,7 +34,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Puts numbers one behind the other into bytes that are known to be enough.
+/// A writer of consecutive numbers into bytes. Panics if there are too few bytes.
 #[derive(Debug)]
 pub(super) struct Writer<'a> {
     bytes: &'a mut [u8],
@@ -59,7 +59,7 @@ impl<'a> Writer<'a> {
         self.put(&number.to_le_bytes());
     }
 
-    /// The checksum of all that was put so far.
+    /// Writes the checksum of all bytes written so far.
     pub(super) fn checksum(&mut self) {
         self.u64(checksum(&self.bytes[..self.at]));
     }

@@ -1,7 +1,8 @@
-//! Makes a zone's file or a state file, all at once or not at all.
+//! The atomic creation of a zone's file or a state file.
 //!
-//! It is made under another name in the same folder, with all its bytes on disk, and gets its own only when it is
-//! whole. So nobody ever opens half a zone, and a disk that is full says so now and not by a signal later.
+//! The file is created under a temporary name in the same folder, with all its bytes on disk. It gets its final name
+//! only when it is complete. No process ever opens an incomplete zone, and a full disk is an error now, not a signal
+//! later.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
@@ -16,10 +17,10 @@ use super::record::PLACES;
 use super::seed::fresh_seed;
 use super::system;
 
-/// Its owner may read and write it.
+/// The permissions: the owner may read and write.
 const MODE: u32 = 0o600;
 
-/// Makes a new zone, unless there is something in its place. It begins a set of files, unless it belongs to one.
+/// Creates a new zone, unless the path exists. It starts a new set of files, unless it belongs to one.
 pub(super) fn create(
     path: &Path,
     geometry: Geometry,
@@ -35,7 +36,7 @@ pub(super) fn create(
     })
 }
 
-/// Makes a file of so many bytes, all zero but for what is filled in, unless there is something in its place.
+/// Creates a file of `length` bytes, all zero except those that `fill` writes, unless the path exists.
 pub(super) fn create_whole(
     path: &Path,
     length: u64,
@@ -69,7 +70,7 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// A file under a name that nobody else uses, which it loses in any case.
+/// A file under a unique temporary name, which is removed in any case.
 #[derive(Debug)]
 struct Temporary {
     path: PathBuf,
@@ -86,7 +87,7 @@ impl Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // Nobody is left to tell, and after it was published it is not there.
+        // The error cannot be reported, and after publication the name does not exist.
         let _ = fs::remove_file(&self.path);
     }
 }

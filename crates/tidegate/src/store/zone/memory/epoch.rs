@@ -1,8 +1,9 @@
-//! What time it is in a zone that is opened: never earlier than it was.
+//! The time of a zone when it is opened, which is never earlier than before.
 //!
-//! As long as the machine runs, its boot-time clock counts for all who have the zone open, and the record says by
-//! how much the zone is ahead of it. After a restart only the wall clock knows how much time has passed. That may
-//! have been set: whatever it says, the zone goes on from the latest time it knows of, by ten years at most.
+//! While the machine runs, its boot-time clock is the clock of all processes that have the zone open. The record holds
+//! the offset of the zone's time from it. After a restart only the wall clock shows how much time has passed, and it
+//! may have been set. Whatever it shows, the zone continues from the latest recorded time, and advances by ten years at
+//! most.
 
 use std::time::Duration;
 
@@ -10,16 +11,16 @@ use super::record::Record;
 use crate::time::boot::{BootId, boot_id, since_boot, since_epoch, wall};
 use crate::time::{BEGINNING, OUT_OF_ORDER, Ticks};
 
-/// By less than this the wall clock and the machine's may drift apart without the wall clock having been set.
+/// The most that the wall clock and the boot-time clock may drift apart before the wall clock counts as set.
 const SET: Duration = Duration::from_secs(1);
 
-/// What the clocks of the machine show at one moment.
+/// A reading of the machine's clocks at one moment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reading {
-    /// Which start of the machine this is, if it can be known.
+    /// The boot of the machine, if it is known.
     pub(super) boot: Option<BootId>,
     pub(super) since_boot: Ticks,
-    /// Since 1970.
+    /// The wall clock, since 1970.
     pub(super) wall: Duration,
 }
 
@@ -28,12 +29,12 @@ impl Reading {
         Reading::since(boot_id())
     }
 
-    /// Reads the clocks in a process that knows which start of the machine this is.
+    /// Reads the clocks in a process that already has the boot id.
     pub(super) fn since(boot: Option<BootId>) -> Reading {
         Reading { boot, since_boot: Ticks::saturating_from(since_boot()), wall: wall() }
     }
 
-    /// Says that it is now this time in the zone.
+    /// Returns a record with the zone's current time.
     fn record(&self, sequence: u64, zone: u64) -> Record {
         let offset = zone.wrapping_sub(self.since_boot.get());
         Record { sequence, boot: self.boot, offset, wall: self.wall_nanoseconds(), zone }
@@ -44,12 +45,12 @@ impl Reading {
     }
 }
 
-/// What the clocks of a new zone begin with: the time since 2024, if the wall clock is believed.
+/// Returns the first record of a new zone. Its time is the time since 2024 if the wall clock is plausible.
 pub(super) fn begin(now: &Reading) -> Record {
     now.record(1, Ticks::saturating_from(since_epoch(now.wall).unwrap_or_default().max(BEGINNING)).get())
 }
 
-/// The record by which the zone goes on: that in force, or else a new one that is to be written.
+/// Returns the record with which the zone continues: the one in force, or a new one that is to be written.
 pub(super) fn settle(record: &Record, latest: u64, now: &Reading) -> Record {
     let next = |zone: u64| now.record(record.sequence.wrapping_add(1), zone);
     let latest = if is_sane(latest, record) { latest } else { 0 };
@@ -63,39 +64,40 @@ pub(super) fn settle(record: &Record, latest: u64, now: &Reading) -> Record {
     if was_set(record, now, passed) { next(zone) } else { record.clone() }
 }
 
-/// The record that ties a zone in use to a wall clock which was set since the record in force was written; none if it
-/// was not. The time of the zone goes on as it was, for all processes that use it.
+/// Returns a record that ties a zone in use to a wall clock which was set since the record in force was written.
+/// Returns `None` if it was not set. The time of the zone does not change, for all processes that use it.
 pub(super) fn after_setting(record: &Record, now: &Reading) -> Option<Record> {
     let passed = since(record, now).filter(|passed| was_set(record, now, *passed))?;
     let zone = record.zone.saturating_add(passed.get());
     Some(Record { boot: record.boot, ..now.record(record.sequence.wrapping_add(1), zone) })
 }
 
-/// Whether a mark can be a time that was told under this record.
+/// Returns true if a mark can be a time that was read under this record.
 pub(super) fn is_sane(latest: u64, record: &Record) -> bool {
     latest <= record.zone.saturating_add(Ticks::TEN_YEARS.get())
 }
 
-/// What has passed since the record was written, if the machine has run ever since.
+/// Returns the time since the record was written, if the machine has run ever since.
 fn by_boot(record: &Record, now: &Reading) -> Option<Ticks> {
     let is_same = record.boot.is_some() && record.boot == now.boot;
     is_same.then(|| since(record, now)).flatten()
 }
 
-/// What has passed since the record was written under the same start of the machine, unless its clock went back.
+/// Returns the time since the record was written under the same boot. Returns `None` if the boot-time clock went back.
 fn since(record: &Record, now: &Reading) -> Option<Ticks> {
     let written = Ticks::new(record.zone.wrapping_sub(record.offset));
     let went_back = now.since_boot.saturating_add(OUT_OF_ORDER) < written;
     (!went_back).then(|| now.since_boot.saturating_sub(written))
 }
 
-/// What has passed since the record was written, as far as the wall clock knows.
+/// Returns the time since the record was written by the wall clock, ten years at most.
 fn by_wall(record: &Record, now: &Reading) -> Ticks {
     let passed = now.wall_nanoseconds().saturating_sub(record.wall);
     Ticks::saturating_from(Duration::from_nanos(passed)).min(Ticks::TEN_YEARS)
 }
 
-/// Whether somebody has set the wall clock since, so that a restart must not be bridged from what it showed then.
+/// Returns true if the wall clock was set since the record was written. Then a restart must not be bridged from the
+/// recorded wall clock.
 fn was_set(record: &Record, now: &Reading, passed: Ticks) -> bool {
     let expected = Duration::from_nanos(record.wall).saturating_add(passed.to_duration());
     expected.abs_diff(now.wall) > SET
@@ -119,12 +121,12 @@ mod tests {
         Reading { boot, since_boot: Ticks::saturating_from(since_boot), wall }
     }
 
-    /// A zone that was made when the machine had run for an hour.
+    /// Returns the record of a zone that was created when the machine had run for an hour.
     fn made() -> Record {
         begin(&reading(HERE, HOUR, IN_2024))
     }
 
-    /// The time in a zone by this record when the machine has run for so long.
+    /// Returns the time of a zone by this record when the machine has run for `since_boot`.
     fn zone_at(record: &Record, since_boot: Duration) -> u64 {
         ticks(since_boot).wrapping_add(record.offset)
     }

@@ -1,4 +1,4 @@
-//! Why a zone cannot live in a file, and what to do about it.
+//! The error of a zone that cannot use its file, with the fault and the remedy.
 
 use std::error::Error;
 use std::fmt;
@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use super::header::{Flaw, VERSION};
 use super::states::VERSION as STATES_VERSION;
 
-/// A file cannot be used as a zone. What it holds is as it was.
+/// An error for a file that cannot be used as a zone. The counts in the file are unchanged.
 ///
-/// The message says what is wrong and what to do next.
+/// The message states the fault and the remedy.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ZoneError {
@@ -20,57 +20,57 @@ pub struct ZoneError {
     source: Option<io::Error>,
 }
 
-/// What is kept in the file.
+/// The content of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FileKind {
-    /// Cells, and other files beside it.
+    /// Cells; other files may be beside it.
     Zone,
     /// States of more than one word.
     States,
 }
 
-/// What is wrong.
+/// The fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Problem {
-    /// What the file has in it.
+    /// The content of the file is invalid.
     Flaw(Flaw),
-    /// It is missing, and these of its set are there.
+    /// The file is missing, and these files of its set exist.
     Missing(Vec<PathBuf>),
     /// It is a folder.
     Folder,
     /// It is something else that is not a file: this.
     NotFile(&'static str),
-    /// The path has no last part.
+    /// The path has no last component.
     NoName,
-    /// The name of its zone cannot be a part of a file's.
+    /// The name of its zone cannot be part of a file name.
     UnfitName,
-    /// It is a link that leads nowhere.
+    /// It is a link to a file that does not exist.
     LeadsNowhere,
-    /// It is a link where only a file of its own may be.
+    /// It is a link where links are not followed.
     Link,
-    /// It belongs to another user than the one of this process.
+    /// It belongs to another user than that of this process.
     OtherOwner { owner: u32, user: u32 },
-    /// Others can write to it; these are its permissions.
+    /// Other users can write to it; these are its permissions.
     OthersMayWrite(u32),
-    /// It lies on this kind of network file system.
+    /// It is on this kind of network file system.
     OnNetwork(&'static str),
     /// It would have more bytes than a file can have.
     TooLarge,
-    /// The system has no such files.
+    /// The system does not support zones in files.
     NotHere,
-    /// The processor does not change sixteen bytes in one step.
+    /// The processor has no 16-byte atomic compare-and-swap.
     NotAtomic,
-    /// There is no room for so many bytes.
+    /// The disk has no room for so many bytes.
     NoRoom(u64),
-    /// There is no folder for it.
+    /// Its folder does not exist.
     NoFolder,
-    /// This may not be done.
+    /// The process lacks permission for this operation.
     Forbidden(Attempt),
-    /// This was not possible.
+    /// This operation failed.
     Failed(Attempt),
 }
 
-/// What was attempted.
+/// The operation that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Attempt {
     Open,
@@ -85,22 +85,22 @@ impl ZoneError {
         ZoneError { path: path.to_owned(), kind: FileKind::Zone, problem, source: None }
     }
 
-    /// The same error, about a state file.
+    /// Returns the same error, for a state file.
     pub(crate) fn of_states(self) -> ZoneError {
         ZoneError { kind: FileKind::States, ..self }
     }
 
-    /// The first file of a set is missing, and these others are there.
+    /// Creates an error for a missing first file of a set, of which these other files exist.
     pub(crate) fn missing(path: &Path, others: Vec<PathBuf>) -> ZoneError {
         ZoneError::new(path, Problem::Missing(others))
     }
 
-    /// The file of a zone whose name cannot be a part of a file's.
+    /// Creates an error for a zone whose name cannot be part of a file name.
     pub(crate) fn of_unfit_name(path: &Path) -> ZoneError {
         ZoneError::new(path, Problem::UnfitName)
     }
 
-    /// What the system did not do.
+    /// Creates an error for an operation that the system did not complete.
     pub(super) fn failed(path: &Path, attempt: Attempt, source: io::Error) -> ZoneError {
         let problem = match (attempt, source.kind()) {
             (_, io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) => {
@@ -115,7 +115,7 @@ impl ZoneError {
         ZoneError { source: Some(source), ..ZoneError::new(path, problem) }
     }
 
-    /// A file of so many bytes that could not be made.
+    /// Creates an error for a file of so many bytes that could not be created.
     pub(super) fn not_made(path: &Path, bytes: u64, source: io::Error) -> ZoneError {
         use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
         if matches!(source.kind(), StorageFull | QuotaExceeded | FileTooLarge) {
@@ -124,31 +124,33 @@ impl ZoneError {
         ZoneError::failed(path, Attempt::Create, source)
     }
 
-    /// Whether the file is a zone of another size than was asked for.
+    /// Returns true if the file is a zone of another size than was requested.
     pub fn is_wrong_size(&self) -> bool {
         matches!(self.problem, Problem::Flaw(Flaw::Size { .. }))
     }
 
-    /// Whether the file is a zone that was damaged: cut off, lengthened, or changed by somebody else.
+    /// Returns true if the file is a zone that was damaged: truncated, extended, or changed by another program.
     pub fn is_damaged(&self) -> bool {
         use Flaw::{Blocks, Checksum, Clock, Contradiction, Length, Short};
         let Problem::Flaw(flaw) = &self.problem else { return false };
         matches!(flaw, Short { .. } | Checksum | Contradiction | Clock | Length { .. } | Blocks { .. })
     }
 
-    /// Whether there is something else in this place: another kind of file, an empty one, a folder, a device.
+    /// Returns true if the path is not a zone: another kind of file, an empty one, a folder, a device, or a link that
+    /// is not followed.
     pub fn is_not_a_zone(&self) -> bool {
         let is_other = matches!(self.problem, Problem::Flaw(Flaw::Empty | Flaw::Foreign));
         let is_no_file = matches!(self.problem, Problem::Folder | Problem::NotFile(_));
         is_other || is_no_file || matches!(self.problem, Problem::LeadsNowhere | Problem::Link)
     }
 
-    /// Whether the user of this process may not use the file: it belongs to another user, or the system forbids it.
+    /// Returns true if the user of this process may not use the file: it belongs to another user, or the system denies
+    /// access.
     pub fn is_forbidden(&self) -> bool {
         matches!(self.problem, Problem::OtherOwner { .. } | Problem::Forbidden(_))
     }
 
-    /// Whether the file lies on another machine, or may.
+    /// Returns true if the file is on a network file system, or may be.
     pub fn is_on_network(&self) -> bool {
         matches!(self.problem, Problem::OnNetwork(_))
     }
@@ -236,7 +238,7 @@ impl fmt::Display for ZoneError {
     }
 }
 
-/// The way to begin with new files where these cannot be used.
+/// The remedy that replaces unusable files by new ones.
 struct BeginAnew<'a>(&'a ZoneError);
 
 impl fmt::Display for BeginAnew<'_> {
@@ -255,7 +257,7 @@ impl fmt::Display for BeginAnew<'_> {
     }
 }
 
-/// The path with more behind its last part.
+/// Returns the path with `more` appended to its last component.
 pub(super) fn beside(path: &Path, more: &str) -> PathBuf {
     let mut beside = path.as_os_str().to_owned();
     beside.push(more);
@@ -280,22 +282,22 @@ impl fmt::Display for Attempt {
     }
 }
 
-/// What to do about a flaw.
+/// The remedy for a flaw.
 enum Remedy {
-    /// This.
+    /// This remedy only.
     Only(&'static str),
-    /// This, or begin anew.
+    /// This remedy, or new files.
     Or(&'static str),
-    /// To ask for the size that it has, or begin anew.
+    /// A request for the size of the file, or new files.
     Size(u64),
 }
 
-/// Another program wrote the file, and can go on with it.
+/// The remedy for a file of another version, which that version can still use.
 const OTHER_VERSION: Remedy = Remedy::Or("run the version that wrote it");
-/// The file was damaged, and nothing but a copy brings the counts back.
+/// The remedy for a damaged file: only a copy restores the counts.
 const DAMAGED: Remedy = Remedy::Or("put back a copy of all files of the store");
 
-/// What is wrong with a file of this kind, and what to do about it.
+/// Returns the fault of a file of this kind, and its remedy.
 fn describe(flaw: Flaw, kind: FileKind) -> (String, Remedy) {
     use Remedy::{Only, Or};
     let is_zone = kind == FileKind::Zone;

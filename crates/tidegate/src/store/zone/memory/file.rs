@@ -1,4 +1,4 @@
-//! A zone's file, open and in memory.
+//! A zone's file, open and mapped into memory.
 
 use std::fs::File;
 use std::io;
@@ -23,20 +23,21 @@ pub(crate) struct ZoneFile {
     /// The file itself, for its lock.
     pub(super) file: File,
     pub(super) mapping: Arc<Mapping>,
-    /// Latest, deepest, and until when limits are not listed.
+    /// Three words: the latest time, the longest debt, and the time until which unlisted limits may matter.
     pub(super) words: Part<AtomicU64>,
     pub(super) header: Header,
-    /// The record by which the zone was opened.
+    /// The record with which the zone was opened.
     pub(super) record: Record,
-    /// Whether it was made when it was opened.
+    /// True if it was created when it was opened.
     pub(crate) is_new: bool,
-    /// Whether a thread of this process has the lock of the file: the system tells processes apart, and not threads.
+    /// True while a thread of this process holds the lock of the file: the system's lock excludes processes, and not
+    /// threads.
     pub(super) is_locked: AtomicBool,
 }
 
 impl ZoneFile {
-    /// Opens the zone in this file, or makes one if there is no file. It is the first of its set, unless it belongs to
-    /// one.
+    /// Opens the zone in this file, or creates one if there is no file. It is the first of its set, unless it belongs
+    /// to one.
     pub(crate) fn open(
         path: &Path,
         buckets: u64,
@@ -47,7 +48,7 @@ impl ZoneFile {
         open(path, Geometry::of(buckets, bucket_bytes), identity, &Reading::now)
     }
 
-    /// Looks whether the zone in this file could be opened, and changes nothing. Nothing if there is no file.
+    /// Checks that the zone in this file can be opened, and changes nothing. Returns `None` if there is no file.
     pub(crate) fn check(
         path: &Path,
         buckets: u64,
@@ -58,17 +59,18 @@ impl ZoneFile {
         check(path, Geometry::of(buckets, bucket_bytes), identity)
     }
 
-    /// The set of files that it belongs to, and its place in it.
+    /// Returns the set of files that it belongs to, and its place in it.
     pub(crate) fn identity(&self) -> Identity {
         self.header.identity
     }
 
-    /// The words of the table of limits.
+    /// Returns the words of the table of limits.
     pub(crate) fn record_words(&self) -> Part<AtomicU64> {
         self.mapping.part(LIMITS_AT, LIMITS_BYTES / size_of::<u64>())
     }
 
-    /// Locks the file for this thread. Returns false if another thread or process has the lock, or this thread already.
+    /// Locks the file for this thread. Returns false if another thread or process holds the lock, or this thread
+    /// already does.
     pub(crate) fn try_lock(&self) -> bool {
         if self.is_locked.swap(true, Ordering::Acquire) {
             return false;
@@ -85,49 +87,49 @@ impl ZoneFile {
         self.is_locked.store(false, Ordering::Release);
     }
 
-    /// The record in force, written anew if the wall clock was set since. The caller has the lock.
+    /// Returns the record in force, rewritten if the wall clock was set since. The caller holds the lock.
     pub(super) fn renew_record(&self, now: &Reading) -> io::Result<Record> {
         renew_record(&self.file, now)
     }
 
-    /// All cells.
+    /// Returns all cells.
     pub(crate) fn cells<T: Shareable>(&self) -> Part<T> {
         let bytes = self.header.length as usize - CELLS_AT;
         self.mapping.part(CELLS_AT, bytes / size_of::<T>())
     }
 
-    /// What the hash of this zone is keyed by.
+    /// Returns the seed of this zone's hash.
     pub(crate) fn seed(&self) -> [u64; 2] {
         self.header.seed
     }
 
-    /// The latest time of the zone that is known to have been told, in ticks.
+    /// Returns the latest time of the zone that was read, in ticks.
     pub(crate) fn latest(&self) -> &AtomicU64 {
         &self.words[0]
     }
 
-    /// The longest debt of any limit that was used in the zone, in ticks; for the table to keep.
+    /// Returns the longest debt of any limit that was used in the zone, in ticks; the table maintains it.
     pub(crate) fn deepest(&self) -> &AtomicU64 {
         &self.words[1]
     }
 
-    /// The time until which states under limits that are not listed may matter, in ticks.
+    /// Returns the time until which states under unlisted limits may matter, in ticks.
     pub(crate) fn unlisted_until(&self) -> &AtomicU64 {
         &self.words[2]
     }
 
-    /// The time of the zone less that of the process, in ticks, without regard to overflow.
+    /// Returns the time of the zone minus that of the process, in ticks, with wrapping arithmetic.
     pub(crate) fn shift(&self) -> u64 {
         self.record.offset.wrapping_sub(CounterClock::at_boot())
     }
 
-    /// The clock of the zone, which keeps its file open and its record up to date.
+    /// Returns the clock of the zone, which keeps its file open and its record up to date.
     pub(crate) fn clock(self: &Arc<Self>) -> Source {
         let watch = WallWatch::new(Arc::clone(self), Box::new(SystemClocks));
         Source::Shifted(Arc::new(Shifted::new(self.shift(), Arc::new(watch))))
     }
 
-    /// Waits until everything is on disk. What is not survives the process all the same, but not the machine.
+    /// Waits until everything is on disk. Writes that are not yet on disk survive the process, but not a power failure.
     pub(crate) fn flush(&self) -> io::Result<()> {
         self.mapping.flush()
     }

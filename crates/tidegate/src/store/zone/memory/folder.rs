@@ -6,7 +6,7 @@ use std::{env, fs, process};
 
 static MADE: AtomicU64 = AtomicU64::new(0);
 
-/// A folder that is removed with all that is in it.
+/// A folder that is removed with its content when it is dropped.
 #[derive(Debug)]
 pub(super) struct Folder(PathBuf);
 
@@ -26,7 +26,7 @@ impl Folder {
         self.0.join(name)
     }
 
-    /// The names of what is in it, in order.
+    /// Returns the names of its entries, in order.
     pub(super) fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(&self.0).expect("the folder is there");
         let mut names: Vec<String> = entries

@@ -1,6 +1,6 @@
-//! What a fuzzer does with bytes that should be the first page of a zone's file.
+//! The fuzz target for the first page of a zone's file.
 //!
-//! Nothing may panic, and what is found to be whole is, byte for byte, what would have been written.
+//! Nothing may panic, and a page that is found valid must be, byte for byte, what would have been written.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,10 +14,11 @@ use crate::time::Ticks;
 
 const GEOMETRY: Geometry = Geometry { bucket_cells: 8, buckets: 1000 };
 
-/// Where the header says how long the file is.
+/// The offset of the file's length in the header.
 const LENGTH_AT: usize = 64;
 
-/// Looks at the bytes as they are; at a zone in which they are changes; and at that with checksums that hold.
+/// Checks the bytes as they are, a valid zone to which they are applied as changes, and the same with correct
+/// checksums.
 pub fn zone_header(bytes: &[u8]) {
     examine(bytes);
     let mut page = whole_page();
@@ -43,7 +44,7 @@ fn whole_page() -> [u8; HEADER_BYTES] {
     page
 }
 
-/// The last eight of the bytes become the checksum of the others.
+/// Replaces the last eight of the bytes by the checksum of the others.
 fn mend(page: &mut [u8], at: usize, bytes: usize) {
     let (checked, sum) = page[at..][..bytes].split_at_mut(bytes - 8);
     sum.copy_from_slice(&checksum(checked).to_le_bytes());

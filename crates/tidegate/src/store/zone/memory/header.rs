@@ -1,4 +1,4 @@
-//! The first page of a zone's file, as bytes.
+//! The byte layout of the first page of a zone's file.
 //!
 //! ```text
 //!      0  what never changes: format, geometry, seed, set and name; a checksum
@@ -9,38 +9,38 @@
 //! 151552  cells
 //! ```
 //!
-//! Numbers are little-endian. Only the words, the table and the cells are as the machine has them, which is why a mark says
-//! in what order that is. Nothing here reads or writes a file.
+//! Numbers are little-endian. Only the words, the table and the cells are in the byte order of the machine, which a
+//! marker records. This module neither reads nor writes files.
 
 use super::bytes::{Reader, Writer, checksum};
 use crate::store::limit_table::{RECORD_WORDS, RECORDS};
 
 /// The bytes of the first page.
 pub(super) const HEADER_BYTES: usize = 4096;
-/// Where the table of limits begins.
+/// The offset of the table of limits.
 pub(super) const LIMITS_AT: usize = HEADER_BYTES;
 /// The bytes of the table of limits.
 pub(super) const LIMITS_BYTES: usize = RECORDS * RECORD_WORDS * size_of::<u64>();
-/// Where the cells begin.
+/// The offset of the cells.
 pub(super) const CELLS_AT: usize = LIMITS_AT + LIMITS_BYTES;
-/// Where three words are: the latest time that was told, the longest debt of any limit that was used, and until when states
-/// under limits that are not listed may matter.
+/// The offset of three words: the latest time that was read, the longest debt of any used limit, and the time until
+/// which states under unlisted limits may matter.
 pub(super) const WORDS_AT: usize = 512;
 /// The number of words there.
 pub(super) const WORDS: usize = 3;
 
-/// The bytes of what never changes, with its checksum.
+/// The bytes of the fixed fields, with their checksum.
 pub(super) const FIXED_BYTES: usize = CHECKED + 8;
 const CHECKED: usize = 96;
 
-/// The newest format that is known here.
+/// The newest format version that this program supports.
 pub(super) const VERSION: u32 = 4;
 const FORMAT: Format = Format { magic: *b"tidegate zone\n\0\0", version: VERSION, checked: CHECKED };
 
-/// As the machine has it in memory.
+/// The byte order marker, in the byte order of the machine.
 pub(super) const ORDER: [u8; 4] = 0x0a0b_0c0d_u32.to_ne_bytes();
 
-/// The beginning of each file of a zone: magic, version and byte order, and a checksum behind the fields that never change.
+/// The common start of each file of a zone: magic, version and byte order, and a checksum after the fixed fields.
 pub(super) struct Format {
     pub(super) magic: [u8; 16],
     pub(super) version: u32,
@@ -58,7 +58,7 @@ impl Format {
         writer
     }
 
-    /// Reads the first bytes of a file of this length up to its fields.
+    /// Checks the first page of a file of this length, and returns a reader positioned at its fields.
     pub(super) fn fields<'a>(&self, bytes: &'a [u8], file_bytes: u64) -> Result<Reader<'a>, Flaw> {
         let page = bytes.get(..HEADER_BYTES).filter(|_| file_bytes >= HEADER_BYTES as u64);
         let Some(page) = page else { return Err(self.too_short(bytes, file_bytes)) };
@@ -86,7 +86,7 @@ impl Format {
         Ok(reader)
     }
 
-    /// A file without a whole header was cut off only if it begins like one of this format.
+    /// Returns the flaw of a file without a complete header. It counts as truncated only if it starts with this magic.
     fn too_short(&self, bytes: &[u8], file_bytes: u64) -> Flaw {
         let seen = bytes.len().min(self.magic.len());
         match bytes.len().min(usize::try_from(file_bytes).unwrap_or(usize::MAX)) {
@@ -97,14 +97,14 @@ impl Format {
     }
 }
 
-/// SipHash-1-3 with 128 bits.
+/// The identifier of SipHash-1-3 with 128 bits.
 const HASH: u32 = 1;
-/// Ticks of 1/16 ns.
+/// The identifier of ticks of 1/16 ns.
 const TICK: u32 = 1;
 /// The bytes of a cell.
 pub(super) const CELL_BYTES: u32 = 16;
 
-/// How many buckets there are, and how large they are.
+/// The number of buckets and their size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Geometry {
     pub(super) bucket_cells: u32,
@@ -112,28 +112,28 @@ pub(super) struct Geometry {
 }
 
 impl Geometry {
-    /// So many buckets of so many bytes.
+    /// Returns the geometry of `buckets` buckets of `bucket_bytes` bytes.
     pub(super) fn of(buckets: u64, bucket_bytes: usize) -> Geometry {
         let bucket_cells = u32::try_from(bucket_bytes / CELL_BYTES as usize).expect("buckets are small");
         assert!(buckets > 0 && bucket_cells > 0, "a zone has cells");
         Geometry { bucket_cells, buckets }
     }
 
-    /// The bytes of all cells, if they can be counted.
+    /// Returns the bytes of all cells, or `None` on overflow.
     pub(super) fn bytes(self) -> Option<u64> {
         let bucket = u64::from(self.bucket_cells) * u64::from(CELL_BYTES);
         self.buckets.checked_mul(bucket)
     }
 
-    /// The bytes of the file, if they can be counted.
+    /// Returns the bytes of the file, or `None` on overflow.
     pub(super) fn file_bytes(self) -> Option<u64> {
         self.bytes()?.checked_add(CELLS_AT as u64)
     }
 }
 
-/// The files that belong together, and one zone among them.
+/// The set of files that belong together, and one zone in it.
 ///
-/// A zone, the zones beside it that have names, and the state files of all of them are one set.
+/// A zone, the named zones beside it, and the state files of all of them are one set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     /// The number of the set.
@@ -143,17 +143,17 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// The first zone of this set.
+    /// Returns the identity of the first zone of this set.
     pub(super) const fn first(set: u64) -> Identity {
         Identity { set, zone: 0 }
     }
 
-    /// The zone of this name in the same set.
+    /// Returns the identity of the zone of this name in the same set.
     pub(crate) fn named(self, name: &str) -> Identity {
         Identity { zone: checksum(name.as_bytes()).max(1), ..self }
     }
 
-    /// Whether a file of this identity is what was asked for.
+    /// Checks that a file of this identity is the requested one.
     pub(super) fn is_of(self, wanted: Identity) -> Result<(), Flaw> {
         match self {
             found if found.zone != wanted.zone => Err(Flaw::OtherZone),
@@ -163,7 +163,7 @@ impl Identity {
     }
 }
 
-/// What never changes about a zone.
+/// The fixed fields of a zone's file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) geometry: Geometry,
@@ -171,18 +171,18 @@ pub(super) struct Header {
     pub(super) seed: [u64; 2],
     /// The bytes of the whole file.
     pub(super) length: u64,
-    /// The wall clock when the zone was made, in seconds since 1970; for people to read.
+    /// The wall clock when the zone was created, in seconds since 1970; for human readers.
     pub(super) created: u64,
 }
 
-/// What is wrong with a file that should be a zone, or a state file.
+/// A fault in the content of a zone's file, or of a state file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flaw {
-    /// There is nothing in it.
+    /// The file is empty.
     Empty,
-    /// It begins as it should and ends before its header does.
+    /// It starts with the magic and ends before its header does.
     Short { bytes: u64 },
-    /// It is something else.
+    /// It is a file of another kind.
     Foreign,
     /// A later version wrote it.
     Newer { version: u32 },
@@ -194,19 +194,19 @@ pub(crate) enum Flaw {
     Hash { id: u32 },
     /// Its time is counted in another unit.
     Tick { id: u32 },
-    /// Its cells are of another size.
+    /// Its cells have another size.
     Cell { bytes: u32 },
     /// Its buckets have another number of cells.
     Bucket { cells: u32, wanted: u32 },
-    /// What never changes has changed.
+    /// The checksum of its fixed fields is wrong.
     Checksum,
-    /// What never changes contradicts itself.
+    /// Its fixed fields contradict each other.
     Contradiction,
-    /// Neither clock record holds.
+    /// Neither clock record is valid.
     Clock,
-    /// The file is not as long as it was made.
+    /// The length of the file differs from the recorded one.
     Length { made: u64, found: u64 },
-    /// It has another number of buckets than was asked for; in bytes of all cells.
+    /// It has another number of buckets than was requested; in bytes of all cells.
     Size { held: u64, wanted: u64 },
     /// It belongs to a zone of another name.
     OtherZone,
@@ -217,7 +217,7 @@ pub(crate) enum Flaw {
 }
 
 impl Header {
-    /// The header of a zone that is made now, unless it is larger than can be counted.
+    /// Returns the header of a new zone, or `None` if its size overflows.
     pub(super) fn new(
         geometry: Geometry,
         identity: Identity,
@@ -242,7 +242,7 @@ impl Header {
         bytes
     }
 
-    /// Reads the first bytes of a file that has so many in all.
+    /// Reads the first bytes of a file of `file_bytes` bytes.
     pub(super) fn decode(bytes: &[u8], file_bytes: u64) -> Result<Header, Flaw> {
         let mut reader = FORMAT.fields(bytes, file_bytes)?;
         let [hash, tick, cell_bytes, bucket_cells] = [(); 4].map(|()| reader.u32());
@@ -267,7 +267,7 @@ impl Header {
         Ok(Header { geometry, identity, seed: [first, second], length, created })
     }
 
-    /// Whether it is what was asked for.
+    /// Checks that the geometry is the requested one.
     pub(super) fn fits(&self, wanted: Geometry) -> Result<(), Flaw> {
         if self.geometry.bucket_cells != wanted.bucket_cells {
             let (cells, wanted) = (self.geometry.bucket_cells, wanted.bucket_cells);

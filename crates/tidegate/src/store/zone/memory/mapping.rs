@@ -1,8 +1,7 @@
 //! Memory from the system, which many threads and processes may change at once.
 //!
-//! Only this file of the folder has unsafe code. What it hands out is therefore no plain memory: bytes are reached
-//! only as types that say of themselves that every pattern of bytes is one of their values, and that whoever
-//! changes one does so in one atomic step.
+//! Only this file of the folder has unsafe code. It does not expose plain memory. Bytes are accessible only as
+//! [`Shareable`] types, for which every bit pattern is valid and every change is one atomic step.
 
 use std::alloc::{Layout, handle_alloc_error};
 use std::fs::File;
@@ -13,28 +12,28 @@ use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-/// All memory here is aligned at least to this, the size of a page.
+/// The minimum alignment of all memory here, the size of a page.
 const PAGE: usize = 4096;
 
-/// What may live in memory that others change at the same time.
+/// A type that may be in memory that other threads and processes change at the same time.
 ///
 /// # Safety
 ///
-/// Every pattern of bytes is a value, and nothing needs to be dropped. A shared reference changes it only in
-/// atomic steps.
+/// Every bit pattern is a valid value, and nothing needs to be dropped. A shared reference changes it only in atomic
+/// steps.
 #[expect(unsafe_code, reason = "only who knows a type can promise this")]
 pub(crate) unsafe trait Shareable {}
 
 #[expect(unsafe_code, reason = "this is the promise")]
-// SAFETY: every eight bytes are a number, and all access to an atomic one is atomic.
+// SAFETY: every eight bytes are a valid number, and all access to an atomic one is atomic.
 unsafe impl Shareable for AtomicU64 {}
 
-/// Memory that is given back to the system when it is dropped.
+/// A mapping of memory that is returned to the system when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     start: NonNull<u8>,
     length: usize,
-    /// The bytes to be given back, which may be more.
+    /// The bytes to return to the system, which may be more than `length`.
     held: usize,
 }
 
@@ -43,10 +42,10 @@ pub(crate) struct Mapping {
 unsafe impl Send for Mapping {}
 
 #[expect(unsafe_code, reason = "a pointer is bound to its thread unless told otherwise")]
-// SAFETY: shared references reach the memory only as what is `Shareable`, which is changed in atomic steps.
+// SAFETY: shared references access the memory only as `Shareable` types, which are changed in atomic steps.
 unsafe impl Sync for Mapping {}
 
-/// Where the bytes are that are written to a mapping of a file.
+/// The target of writes to a mapping of a file.
 #[derive(Clone, Copy, Debug)]
 enum Writes {
     InFile,
@@ -54,34 +53,35 @@ enum Writes {
 }
 
 impl Mapping {
-    /// So many bytes, all zero, which take up memory only once they are written to. From two megabytes on they are
-    /// aligned for huge pages. An error if the system gives no memory.
+    /// Maps `bytes` bytes, all zero, which use memory only once they are written to. From two megabytes on they are
+    /// aligned for huge pages. Returns an error if the system provides no memory. Panics if `bytes` is zero.
     pub(crate) fn try_anonymous(bytes: usize) -> io::Result<Mapping> {
         assert!(bytes > 0, "a mapping is of at least one byte");
         let (start, held) = system::anonymous(bytes).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Mapping { start, length: bytes, held })
     }
 
-    /// The same. Without memory this ends as every failed allocation does.
+    /// Maps bytes like [`Mapping::try_anonymous`]. Without memory the process ends as after every failed allocation.
     pub(crate) fn anonymous(bytes: usize) -> Mapping {
         Mapping::try_anonymous(bytes).unwrap_or_else(|_| out_of_memory(bytes))
     }
 
-    /// The first so many bytes of a file, which has them: what is written here is in the file, and the other way
-    /// round. Whoever cuts off the file later has the process killed by its next access.
+    /// Maps the first `length` bytes of a file, which must have them. Writes to the mapping are writes to the file, and
+    /// vice versa. If another program truncates the file later, the next access kills this process.
     pub(crate) fn of_file(file: &File, length: usize) -> io::Result<Mapping> {
         let start = system::of_file(file, length, Writes::InFile)?;
         Ok(Mapping { start, length, held: length })
     }
 
-    /// The same bytes as they are now: what is written here is not in the file.
+    /// Maps the first `length` bytes of a file as a private copy: writes are not written to the file.
     pub(crate) fn copy_of_file(file: &File, length: usize) -> io::Result<Mapping> {
         let start = system::of_file(file, length, Writes::InCopy)?;
         Ok(Mapping { start, length, held: length })
     }
 
-    /// So many values from this byte on. The same bytes are always to be taken as the same type: accesses of
-    /// different sizes do not see each other as atomic.
+    /// Returns `count` values from byte `offset` on. The same bytes must always be used as the same type: accesses of
+    /// different sizes are not atomic with respect to each other. Panics if the values are not within the mapping, or
+    /// not aligned.
     pub(crate) fn part<T: Shareable>(self: &Arc<Self>, offset: usize, count: usize) -> Part<T> {
         let end = count.checked_mul(size_of::<T>()).and_then(|bytes| bytes.checked_add(offset));
         assert!(end.is_some_and(|end| end <= self.length), "a part lies within its mapping");
@@ -94,7 +94,7 @@ impl Mapping {
         }
     }
 
-    /// Waits until what was written to the memory of a file is on its disk.
+    /// Waits until all writes to the mapping of a file are on disk.
     pub(crate) fn flush(&self) -> io::Result<()> {
         system::flush(self.start, self.length)
     }
@@ -127,14 +127,14 @@ impl<T: Shareable> Deref for Part<T> {
     #[inline]
     #[expect(unsafe_code, reason = "the memory is raw")]
     fn deref(&self) -> &[T] {
-        // SAFETY: `Mapping::part` has seen that the values lie within the mapping and are aligned, and the mapping
-        // lives. By `Shareable` any bytes will do, and whoever changes them does so atomically.
+        // SAFETY: `Mapping::part` has checked that the values are within the mapping and aligned, and the mapping is
+        // alive. By `Shareable` any bytes are valid, and all changes are atomic.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.count) }
     }
 }
 
 #[expect(unsafe_code, reason = "a pointer is bound to its thread unless told otherwise")]
-// SAFETY: a part is no more than a shared reference to its values, which needs them to be `Sync`.
+// SAFETY: a part is only a shared reference to its values, which needs them to be `Sync`.
 unsafe impl<T: Shareable + Sync> Send for Part<T> {}
 
 #[expect(unsafe_code, reason = "a pointer is bound to its thread unless told otherwise")]
@@ -156,16 +156,16 @@ mod linux {
 
     use super::Writes;
 
-    /// The size and the alignment of a huge page; every smaller page fits into it a whole number of times.
+    /// The size and the alignment of a huge page, a multiple of every smaller page size.
     pub(super) const HUGE: usize = 2 << 20;
 
-    /// Where the bytes are, and how many there are, if the system gives any.
+    /// Returns the address and the number of the mapped bytes, or `None` if the system provides none.
     pub(super) fn anonymous(bytes: usize) -> Option<(NonNull<u8>, usize)> {
         if bytes < HUGE {
             return Some((map(bytes)?, bytes));
         }
-        // A mapping begins anywhere: what is mapped is longer by a huge page, and what is too much at both ends is
-        // given back.
+        // A mapping may start at any page. It is therefore one huge page longer, and the surplus at both ends is
+        // unmapped.
         let held = bytes.checked_next_multiple_of(HUGE)?;
         let mapped = map(held.checked_add(HUGE)?)?;
         let (before, after) = surplus(mapped.as_ptr().addr());
@@ -176,7 +176,7 @@ mod linux {
         Some((start, held))
     }
 
-    /// The bytes before and after huge pages in a mapping that is one page longer than they are.
+    /// Returns the surplus bytes before and after the huge pages, in a mapping that is one huge page longer.
     pub(super) fn surplus(address: usize) -> (usize, usize) {
         let before = address.next_multiple_of(HUGE) - address;
         (before, HUGE - before)
@@ -185,7 +185,7 @@ mod linux {
     #[expect(unsafe_code, reason = "the system's call has no safe form")]
     fn map(bytes: usize) -> Option<NonNull<u8>> {
         let (access, flags) = (ProtFlags::READ.union(ProtFlags::WRITE), MapFlags::PRIVATE);
-        // SAFETY: nothing is told about where, so nothing that is in use is replaced.
+        // SAFETY: no address is given, so no memory in use is replaced.
         let start = unsafe { mm::mmap_anonymous(ptr::null_mut(), bytes, access, flags) };
         NonNull::new(start.ok()?.cast())
     }
@@ -194,10 +194,10 @@ mod linux {
         NonNull::new(start.as_ptr().wrapping_add(offset)).expect("no mapping holds the address zero")
     }
 
-    /// Asks for huge pages. They make a zone faster, and are not needed.
+    /// Requests huge pages. They make a zone faster, and are not required.
     #[expect(unsafe_code, reason = "the system's call has no safe form")]
     fn advise(start: NonNull<u8>, bytes: usize) {
-        // SAFETY: the bytes are ours, and this advice changes none of them.
+        // SAFETY: the bytes belong to this mapping, and the advice changes none of them.
         let _ = unsafe { mm::madvise(start.as_ptr().cast(), bytes, Advice::LinuxHugepage) };
     }
 
@@ -208,26 +208,26 @@ mod linux {
             Writes::InCopy => MapFlags::PRIVATE,
         };
         let access = ProtFlags::READ.union(ProtFlags::WRITE);
-        // SAFETY: nothing is told about where, so nothing that is in use is replaced.
+        // SAFETY: no address is given, so no memory in use is replaced.
         let start = unsafe { mm::mmap(ptr::null_mut(), length, access, flags, file, 0) }?;
         NonNull::new(start.cast()).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
     }
 
     #[expect(unsafe_code, reason = "the system's call has no safe form")]
     pub(super) fn flush(start: NonNull<u8>, length: usize) -> io::Result<()> {
-        // SAFETY: the bytes are ours, and are only read.
+        // SAFETY: the bytes belong to this mapping, and are only read.
         Ok(unsafe { mm::msync(start.as_ptr().cast(), length, MsyncFlags::SYNC) }?)
     }
 
     #[expect(unsafe_code, reason = "the system's call has no safe form")]
     pub(super) fn release(start: NonNull<u8>, bytes: usize) {
-        // SAFETY: the bytes were mapped here, and nobody has a reference to them any more. What cannot be given back
-        // stays ours, which harms nobody; no bytes at all are refused.
+        // SAFETY: the bytes were mapped here, and there is no reference to them any more. A failed call leaves them
+        // mapped, which is harmless. A call with zero bytes fails.
         let _ = unsafe { mm::munmap(start.as_ptr().cast(), bytes) };
     }
 }
 
-/// Where there is no such system, memory comes from the allocator.
+/// The implementation for other systems, where memory comes from the allocator.
 #[cfg(not(all(target_os = "linux", not(any(miri, tidegate_models)))))]
 mod elsewhere {
     use std::alloc::{self, Layout};
@@ -256,7 +256,7 @@ mod elsewhere {
     #[expect(unsafe_code, reason = "the allocator has no safe form")]
     pub(super) fn release(start: NonNull<u8>, bytes: usize) {
         let layout = Layout::from_size_align(bytes, PAGE).expect("so many bytes were allocated");
-        // SAFETY: it was allocated like this by `anonymous`, the only way to a mapping here.
+        // SAFETY: it was allocated with this layout by `anonymous`, the only way to create a mapping here.
         unsafe { alloc::dealloc(start.as_ptr(), layout) };
     }
 }
@@ -308,7 +308,7 @@ mod tests {
         }
     }
 
-    /// Whether the kernel knows that huge pages are asked for at this address.
+    /// Returns true if huge pages were requested at this address, as the kernel reports.
     fn asks_for_huge_pages(address: usize) -> bool {
         let memory = std::fs::read_to_string("/proc/self/smaps").unwrap();
         let hexadecimal = |text: &str| usize::from_str_radix(text, 16).ok();
@@ -353,7 +353,7 @@ mod tests {
         for _ in 0..4000 {
             drop(Mapping::anonymous(8 * HUGE));
         }
-        // All of it would be 64 GiB, and what is cut off at the ends 8 GiB; other tests take some as well.
+        // All of it would be 64 GiB, and the surplus at the ends 8 GiB; other tests use some as well.
         assert!(mapped_kilobytes() < before + (4 << 20));
     }
 

@@ -9,7 +9,7 @@
 //!              word, in a file beside
 //! ```
 //!
-//! The files on the right read no clock and no file, but for the mapping itself and `wall.rs`.
+//! The files on the right read no clock and no file, except the mapping itself and `wall.rs`.
 
 #![cfg_attr(
     any(tidegate_models, not(target_os = "linux")),

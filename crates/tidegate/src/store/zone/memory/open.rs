@@ -1,6 +1,6 @@
-//! Looks at what is in the place of a zone, and takes it if it is one.
+//! The checks of an existing zone file, and its opening.
 //!
-//! What is refused is left as it is: nothing is written before everything has been looked at.
+//! A rejected file is left as it is: nothing is written before all checks are done.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read, Seek};
@@ -18,28 +18,28 @@ use super::mapping::Mapping;
 use super::record::Record;
 use super::system::{self, Lock};
 
-/// How often a file may appear and vanish while it is opened.
+/// The most attempts when a file repeatedly appears and vanishes while it is opened.
 const ATTEMPTS: usize = 16;
 
-/// Everything that others than its owner need to write to a file.
+/// The permission bits by which users other than the owner can write to a file.
 const WRITE_BY_OTHERS: u32 = 0o022;
 
-/// Opens the zone in this file, or makes one if there is no file. It is the first of its set, unless it belongs to one.
-/// The clocks are read when it is their turn.
+/// Opens the zone in this file, or creates one if there is no file. It is the first of its set, unless it belongs to
+/// one. The clocks are read only when they are needed.
 pub(super) fn open(
     path: &Path,
     wanted: Geometry,
     identity: Option<Identity>,
     read: &dyn Fn() -> Reading,
 ) -> Result<ZoneFile, ZoneError> {
-    // Whoever else made one in the meantime was first, and theirs is opened.
+    // If another process creates the file first, that file is opened.
     let make = || create(path, wanted, identity, &read());
     let (file, is_new) = find_or_make(path, links_of(identity), &make)?;
     let header = require_zone(path, &file, wanted, identity)?;
     take(path, file, header, is_new, read)
 }
 
-/// The file, or else the one that `make` makes, and whether it was made.
+/// Returns the file, or else the one that `make` creates, and true if it was created.
 pub(super) fn find_or_make(
     path: &Path,
     links: Links,
@@ -54,7 +54,7 @@ pub(super) fn find_or_make(
     Err(ZoneError::failed(path, Attempt::Open, io::ErrorKind::NotFound.into()))
 }
 
-/// Looks whether the zone in this file could be opened, and changes nothing. Nothing if there is no file.
+/// Checks that the zone in this file can be opened, and changes nothing. Returns `None` if there is no file.
 pub(super) fn check(
     path: &Path,
     wanted: Geometry,
@@ -68,18 +68,18 @@ pub(super) fn check(
     Ok(Some(header.identity))
 }
 
-/// Denies what would be changed by locks of one process: another process with the same file open does not see them, and
-/// one that is killed in the middle leaves half a cell.
+/// Rejects cells that are changed under locks of one process. Another process with the same file open does not see
+/// these locks, and a killed process leaves half a cell.
 pub(super) fn require_atomic_cells(path: &Path, is_lock_free: bool) -> Result<(), ZoneError> {
     if is_lock_free { Ok(()) } else { Err(ZoneError::new(path, Problem::NotAtomic)) }
 }
 
-/// Whether a path may be a link to the file.
+/// The treatment of a path that is a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Links {
-    /// A user has named the path.
+    /// Links are followed: a user has named the path.
     Follow,
-    /// The path follows from another one, so only an intruder can have put a link there.
+    /// Links are rejected: the path is derived from another one, so only an intruder can have put a link there.
     Reject,
 }
 
@@ -87,7 +87,7 @@ fn links_of(identity: Option<Identity>) -> Links {
     if identity.is_some() { Links::Reject } else { Links::Follow }
 }
 
-/// The file, if there is one. What is not a file is not even opened: that alone can do something to a device.
+/// Returns the file, if there is one. Anything but a file is not even opened, because that alone can affect a device.
 pub(super) fn find(path: &Path, links: Links) -> Result<Option<File>, ZoneError> {
     let failed = |error| ZoneError::failed(path, Attempt::Open, error);
     if links == Links::Reject && path.is_symlink() {
@@ -141,7 +141,7 @@ pub(super) fn require_own(path: &Path, file: &File) -> Result<u64, ZoneError> {
     Ok(metadata.len())
 }
 
-/// The header of a whole zone that is what was asked for.
+/// Returns the header of a valid zone with the requested geometry and identity.
 pub(super) fn require_zone(
     path: &Path,
     file: &File,
@@ -156,7 +156,7 @@ pub(super) fn require_zone(
     })
 }
 
-/// The header of a file that only the user of this process can write to, as `decode` reads it.
+/// Returns the header of a file that only the user of this process can write to, as `decode` reads it.
 pub(super) fn require_header<H>(
     path: &Path,
     file: &File,
@@ -167,7 +167,7 @@ pub(super) fn require_header<H>(
     decode(&page, length).map_err(|flaw| ZoneError::new(path, Problem::Flaw(flaw)))
 }
 
-/// The file in memory, all of whose bytes have room on the disk.
+/// Maps the file into memory, after disk space is reserved for all its bytes.
 pub(super) fn map(path: &Path, file: &File, length: u64) -> Result<Arc<Mapping>, ZoneError> {
     let bytes = usize::try_from(length).map_err(|_| ZoneError::new(path, Problem::TooLarge))?;
     system::reserve(file, length).map_err(|error| ZoneError::not_made(path, length, error))?;
@@ -189,7 +189,8 @@ fn take(
     Ok(ZoneFile { path, file, mapping, words, header, record, is_new, is_locked })
 }
 
-/// The record by which the zone goes on; it is in the file. Nobody else does this at the same time.
+/// Returns the record with which the zone continues, after it was written to the file. The lock of the file is held
+/// meanwhile.
 fn set_clock(
     path: &Path,
     file: &File,
@@ -213,10 +214,10 @@ fn set_clock(
     Ok(settled)
 }
 
-/// The record in force of a zone in use, written anew if the wall clock was set since. The caller has the lock.
+/// Returns the record in force of a zone in use, rewritten if the wall clock was set since. The caller holds the lock.
 ///
-/// The disk follows by itself, as it does with cells, so that no decision waits for it. A record that is torn leaves the
-/// other one in force.
+/// The record is not synced to disk, like the cells, so that no decision waits for it. A torn record leaves the other
+/// one in force.
 pub(super) fn renew_record(file: &File, now: &Reading) -> io::Result<Record> {
     let page = first_page(file)?;
     let in_force = page.first_chunk().and_then(Record::in_force);
@@ -226,7 +227,7 @@ pub(super) fn renew_record(file: &File, now: &Reading) -> io::Result<Record> {
     Ok(next)
 }
 
-/// As much of the first page as there is.
+/// Reads the first page, or as much of it as exists.
 pub(super) fn first_page(mut file: &File) -> io::Result<Vec<u8>> {
     let mut page = Vec::with_capacity(HEADER_BYTES);
     file.rewind()?;

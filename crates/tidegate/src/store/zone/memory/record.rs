@@ -1,32 +1,32 @@
-//! What ties the time of a zone to the clocks of the machine, as bytes.
+//! The byte layout of a clock record, which ties the time of a zone to the clocks of the machine.
 //!
-//! There are two places for it. The one that is not in force is written, so that whoever is interrupted leaves the
-//! other behind.
+//! There are two places for it. The record that is not in force is overwritten, so that an interrupted write leaves the
+//! other one valid.
 
 use super::bytes::{Reader, Writer, checksum};
 use super::header::HEADER_BYTES;
 use crate::time::boot::BootId;
 
-/// Where the records are, each in a place of 128 bytes.
+/// The offsets of the records, each in a place of 128 bytes.
 pub(super) const PLACES: [usize; 2] = [128, 256];
 
 /// The bytes of a record with its checksum.
 pub(super) const RECORD_BYTES: usize = CHECKED + 8;
 const CHECKED: usize = 48;
 
-/// No machine is ever given this name.
+/// The boot id that stands for an unknown one; no machine ever has it.
 const UNKNOWN: BootId = [0; 16];
 
 /// The times of a zone and of the machine at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Record {
-    /// Of two records the later has the higher one.
+    /// The sequence number: the later of two records has the higher one.
     pub(super) sequence: u64,
-    /// Which start of the machine it was, if that was known.
+    /// The boot of the machine, if it was known.
     pub(super) boot: Option<BootId>,
-    /// Zone time less the time since that start, in ticks, without regard to overflow.
+    /// The zone's time minus the time since that boot, in ticks, with wrapping arithmetic.
     pub(super) offset: u64,
-    /// The wall clock in nanoseconds since 1970.
+    /// The wall clock, in nanoseconds since 1970.
     pub(super) wall: u64,
     /// The time of the zone, in ticks.
     pub(super) zone: u64,
@@ -54,7 +54,7 @@ impl Record {
         holds.then_some(Record { sequence, boot, offset, wall, zone })
     }
 
-    /// The record in force, and where the next one is to be written; nothing if neither holds.
+    /// Returns the record in force, and the offset for the next one; `None` if neither is valid.
     pub(super) fn in_force(page: &[u8; HEADER_BYTES]) -> Option<(Record, usize)> {
         let [first, second] = PLACES.map(|place| Record::decode(&page[place..]));
         match (first, second) {

@@ -1,8 +1,8 @@
-//! Where keys are in a zone is nobody's to know: it depends on a seed that is drawn when the zone is made.
+//! The secret seed of a zone, which is drawn when the zone is created and hides the buckets of keys.
 
 use std::hash::{BuildHasher, RandomState};
 
-/// A seed that nobody can guess, from the system's source of random numbers. Models always have the same one, for
+/// Returns an unpredictable seed, from the system's source of random numbers. Models always get the same seed, because
 /// a model that fails must fail again.
 pub(crate) fn fresh_seed() -> [u64; 2] {
     if cfg!(tidegate_models) {

@@ -1,4 +1,4 @@
-//! What a zone's file needs of the system beyond what the standard library knows.
+//! The system calls for a zone's file that the standard library does not provide.
 
 use std::fs::File;
 use std::io;
@@ -12,13 +12,13 @@ use rustix::fs::{
 use rustix::io::{Errno, retry_on_intr};
 use rustix::process::geteuid;
 
-/// Opening waits for nobody, and takes no terminal.
+/// The flags to open a file without blocking, and without taking a controlling terminal.
 pub(super) const NO_WAITING: i32 = OFlags::NONBLOCK.union(OFlags::NOCTTY).bits() as i32;
 
-/// The same, and no link is followed.
+/// The same flags, with links not followed.
 pub(super) const NO_LINK: i32 = NO_WAITING | OFlags::NOFOLLOW.bits() as i32;
 
-/// File systems whose files lie on another machine, or may, by the number that the kernel has for them.
+/// The file systems whose files are on another machine, or may be, by the kernel's magic number.
 const NETWORKS: [(u32, &str); 22] = [
     (0x0000_517b, "smb"),
     (0x0000_564c, "ncp"),
@@ -44,7 +44,7 @@ const NETWORKS: [(u32, &str); 22] = [
     (0xff53_4d42, "cifs"),
 ];
 
-/// The name of the network file system that this lies on, if it is one.
+/// Returns the name of the network file system that the file is on, if it is on one.
 pub(super) fn network(file: &File) -> io::Result<Option<&'static str>> {
     // The numbers have 32 bits; some kernels extend the sign.
     Ok(network_name(retry_on_intr(|| fstatfs(file))?.f_type as u32))
@@ -54,12 +54,12 @@ fn network_name(number: u32) -> Option<&'static str> {
     NETWORKS.iter().find(|(network, _)| *network == number).map(|(_, name)| *name)
 }
 
-/// Returns the effective user of this process, who owns the files that it creates.
+/// Returns the effective user of this process, which owns the files that it creates.
 pub(super) fn user() -> u32 {
     geteuid().as_raw()
 }
 
-/// Gives a file so many bytes, for all of which there is room on the disk.
+/// Sets the length of a file to `bytes`, and allocates disk space for all of them.
 pub(super) fn allocate(file: &File, bytes: u64) -> io::Result<()> {
     match retry_on_intr(|| fallocate(file, FallocateFlags::empty(), 0, bytes)) {
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => write_zeros(file, bytes),
@@ -67,8 +67,8 @@ pub(super) fn allocate(file: &File, bytes: u64) -> io::Result<()> {
     }
 }
 
-/// Sees to it that there is room on the disk for all bytes that a file has: a copy may have been made with holes.
-/// Where that cannot be asked for, it is as it is.
+/// Allocates disk space for all bytes of a file, because a copy may be sparse. Does nothing where the file system does
+/// not support this.
 pub(super) fn reserve(file: &File, bytes: u64) -> io::Result<()> {
     match retry_on_intr(|| fallocate(file, FallocateFlags::empty(), 0, bytes)) {
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
@@ -87,7 +87,7 @@ fn write_zeros(file: &File, bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives a file its name, unless something has it already. Its old name may remain.
+/// Gives a file its name, unless that name exists. The old name may remain.
 pub(super) fn publish(from: &Path, to: &Path) -> io::Result<()> {
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => link(from, to),
@@ -99,14 +99,14 @@ fn link(from: &Path, to: &Path) -> io::Result<()> {
     Ok(linkat(CWD, from, CWD, to, AtFlags::empty())?)
 }
 
-/// That nobody else has a lock on the file.
+/// An exclusive lock on the file.
 ///
-/// A mapping keeps a lock alive even when the file is closed, so it has to be given back.
+/// A mapping keeps a lock alive even when the file is closed, so the lock must be released explicitly.
 #[derive(Debug)]
 pub(super) struct Lock<'a>(&'a File);
 
 impl<'a> Lock<'a> {
-    /// Waits for whoever has it.
+    /// Waits for the lock.
     pub(super) fn new(file: &'a File) -> io::Result<Lock<'a>> {
         retry_on_intr(|| flock(file, FlockOperation::LockExclusive))?;
         Ok(Lock(file))
@@ -125,7 +125,7 @@ pub(super) fn try_lock(file: &File) -> bool {
 }
 
 pub(super) fn unlock(file: &File) {
-    // The system knows no reason to refuse this.
+    // Unlocking an open file does not fail.
     let _ = flock(file, FlockOperation::Unlock);
 }
 

@@ -1,11 +1,11 @@
-//! Notices that the wall clock is set while a zone is in use.
+//! The detection of a wall clock that is set while a zone is in use.
 //!
-//! A reboot is bridged by the wall clock, from the time that it showed when the record was written. A machine without a
-//! battery for its clock starts with a wrong one and sets it when it has a network. The record of a zone that was opened
-//! before would then make the next reboot look years long, and forgive every key all of its debt.
+//! A reboot is bridged by the wall clock, from its time when the record was written. A machine without a battery for
+//! its clock starts with a wrong one and sets it when it has a network. The record of a zone that was opened before
+//! would then make the next reboot look years long. Every key would lose all of its debt.
 //!
-//! So the clocks are compared about once per second in which the time of the zone is read, with each flush and at the
-//! end. If the wall clock was set, the record is written anew, in the place that is not in force.
+//! The clocks are therefore compared about once per second in which the time of the zone is read, with each flush, and
+//! when the zone is dropped. If the wall clock was set, the record is rewritten, in the place that is not in force.
 
 use std::fmt;
 use std::sync::atomic::Ordering;
@@ -19,7 +19,7 @@ use crate::time::{Mark, Timestamp};
 
 /// The clocks of the machine.
 pub(super) trait Clocks: fmt::Debug + Send + Sync {
-    /// Reads them, under this start of the machine.
+    /// Reads the clocks, under this boot of the machine.
     fn read(&self, boot: Option<BootId>) -> Reading;
 }
 
@@ -33,7 +33,7 @@ impl Clocks for SystemClocks {
     }
 }
 
-/// Keeps the record of a zone's file in step with the wall clock, and the mark of the latest time in it.
+/// A watch that keeps the record of a zone's file in step with the wall clock, and stores the latest time in the file.
 #[derive(Debug)]
 pub(super) struct WallWatch {
     file: Arc<ZoneFile>,
@@ -48,8 +48,8 @@ impl WallWatch {
         WallWatch { file, clocks, known }
     }
 
-    /// Compares the clocks, and writes the record anew if the wall clock was set. Waits for no thread and no process:
-    /// if one has the file, the next look does it.
+    /// Compares the clocks, and rewrites the record if the wall clock was set. Does not wait: if another thread or
+    /// process has the file locked, the next call does it.
     fn look(&self) {
         let mut known = match self.known.try_lock() {
             Ok(known) => known,
@@ -60,7 +60,7 @@ impl WallWatch {
         if after_setting(&known, &now).is_none() || !self.file.try_lock() {
             return;
         }
-        // A disk that fails is asked again with the next look.
+        // If the disk fails, the next call tries again.
         if let Ok(record) = self.file.renew_record(&now) {
             *known = record;
         }

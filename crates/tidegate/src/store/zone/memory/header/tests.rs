@@ -3,7 +3,7 @@ use super::*;
 const GEOMETRY: Geometry = Geometry { bucket_cells: 8, buckets: 1000 };
 const LENGTH: u64 = CELLS_AT as u64 + 1000 * 128;
 
-/// Miri looks at some of them only.
+/// The step between tested values; Miri tests only some of them.
 const STEP: usize = if cfg!(miri) { 127 } else { 1 };
 
 fn header() -> Header {
@@ -20,7 +20,7 @@ fn page() -> [u8; HEADER_BYTES] {
     page_of(&header().encode())
 }
 
-/// The page with other bytes in one place, and a checksum that holds.
+/// Returns the page with other bytes in one place, and a correct checksum.
 fn page_with(at: usize, bytes: &[u8]) -> [u8; HEADER_BYTES] {
     let mut page = page();
     page[at..][..bytes.len()].copy_from_slice(bytes);

@@ -1,4 +1,4 @@
-//! What is made, what is opened again, and what is refused.
+//! Tests of files that are created, opened again, or rejected.
 
 mod clock;
 
@@ -35,7 +35,7 @@ fn open_small(path: &Path) -> Result<ZoneFile, ZoneError> {
     open(path, SMALL, None, &made)
 }
 
-/// A folder with the file of a small zone.
+/// Creates a folder with the file of a small zone.
 fn folder_with_zone() -> (Folder, PathBuf) {
     let folder = Folder::new();
     let path = folder.path("zone.tg");
@@ -43,7 +43,7 @@ fn folder_with_zone() -> (Folder, PathBuf) {
     (folder, path)
 }
 
-/// What is said about a file, which must remain as it was.
+/// Returns the error for a file, which must remain unchanged.
 fn refused(path: &Path, wanted: Geometry) -> ZoneError {
     let bytes = || if path.is_file() { fs::read(path).ok() } else { None };
     let before = bytes();
@@ -52,13 +52,13 @@ fn refused(path: &Path, wanted: Geometry) -> ZoneError {
     error
 }
 
-/// The message without the path.
+/// Returns the message without the path.
 fn words(path: &Path, error: &ZoneError) -> String {
     let message = error.to_string();
     message.strip_prefix(&format!("{path:?}: ")).expect("the path comes first").to_owned()
 }
 
-/// The message about a zone that was changed by hand.
+/// Returns the message for a zone that was changed by `change`.
 fn words_after(change: impl FnOnce(&mut Vec<u8>)) -> String {
     let (_folder, path) = folder_with_zone();
     let mut bytes = fs::read(&path).unwrap();
@@ -67,7 +67,7 @@ fn words_after(change: impl FnOnce(&mut Vec<u8>)) -> String {
     words(&path, &refused(&path, SMALL))
 }
 
-/// The way to begin with new files.
+/// Returns the remedy that replaces the files by new ones.
 fn anew(path: &Path) -> String {
     format!("stop what uses it and move it and \"{}.*\" away to begin with all counts anew", path.display())
 }
@@ -200,7 +200,7 @@ fn a_file_that_others_can_write_is_refused() {
     }
 }
 
-/// Only root can give a file away; without it there is nothing to try.
+/// Only root can change the owner of a file; for other users this tests nothing.
 #[test]
 #[cfg_attr(miri, ignore = "it needs files")]
 fn a_file_of_another_owner_is_rejected_which_root_can_try() {
@@ -323,7 +323,7 @@ fn a_zone_that_was_cut_off_anywhere_is_refused() {
     open_small(&path).unwrap();
 }
 
-/// A disk that is full is hard to come by; one that is too small is not.
+/// A file that is too large stands for a full disk, which a test cannot easily get.
 #[test]
 #[cfg_attr(miri, ignore = "it needs files")]
 fn a_zone_for_which_there_is_no_room_leaves_nothing_behind() {

@@ -1,4 +1,4 @@
-//! A block: where a state lies in a state file, and the words that every block begins with.
+//! A block of a state file, and the words that every block starts with.
 //!
 //! ```text
 //!   word  0  publish word; zero if the block is free or not yet valid
@@ -16,15 +16,16 @@ use crate::algorithm::Algorithm;
 pub(super) const UNIT_WORDS: usize = 8;
 /// The words before the name.
 pub(super) const HEAD_WORDS: usize = 3;
-/// The places of the words at the beginning of a block.
+/// The indices of the first words of a block.
 pub(super) const PUBLISH: usize = 0;
 pub(super) const META: usize = 1;
 pub(super) const DIGEST: usize = 2;
 
-/// Blocks are 64 bytes times two to the power of their class. The largest class is that of 128 GiB.
+/// The number of block classes. A block has 64 bytes times two to the power of its class. The largest class is that of
+/// 128 GiB.
 pub(super) const CLASSES: usize = 32;
 
-/// A block that a state has, as the map beside the zone remembers it.
+/// The block of a state, as the map beside the zone stores it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Block {
     /// Its first unit, plus one.
@@ -37,7 +38,7 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    /// None if the name is longer than a block can say.
+    /// Creates a block. Returns `None` if the name is longer than a block can record.
     pub(super) fn new(unit: u32, class: u8, algorithm: Algorithm, name_bytes: usize) -> Option<Block> {
         let body = u16::try_from(HEAD_WORDS + name_words(name_bytes)).ok()?;
         let unit = NonZeroU32::new(unit.checked_add(1)?)?;
@@ -57,34 +58,34 @@ impl Block {
         self.layout
     }
 
-    /// The place of its first word.
+    /// Returns the index of its first word.
     #[inline]
     pub(super) fn start(self) -> usize {
         self.unit() as usize * UNIT_WORDS
     }
 
-    /// The place of the first word of its body.
+    /// Returns the index of the first word of its body.
     #[inline]
     pub(super) fn body(self) -> usize {
         self.start() + usize::from(self.body)
     }
 
-    /// The words of its body.
+    /// Returns the number of words of its body.
     #[inline]
     pub(super) fn body_words(self) -> usize {
         class_words(self.class) - usize::from(self.body)
     }
 }
 
-/// How the body of a block is written.
+/// The layout of a block's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Layout {
     /// Two copies, of which one is in force.
     Halves,
-    /// The entries of a log, one behind the other.
+    /// The consecutive entries of a log.
     Ring,
-    /// Holders, each in a place of its own.
+    /// Permit holders, each in a place of its own.
     Table,
 }
 
@@ -97,7 +98,7 @@ impl Layout {
         }
     }
 
-    /// The words of a body that holds a state of so many words.
+    /// Returns the words of a body that holds a state of `words` words.
     pub(super) fn body_words(self, words: usize) -> usize {
         match self {
             Layout::Halves => super::halves::body_words(words),
@@ -107,24 +108,24 @@ impl Layout {
     }
 }
 
-/// The words of a name of so many bytes.
+/// Returns the words of a name of `bytes` bytes.
 pub(super) const fn name_words(bytes: usize) -> usize {
     bytes.div_ceil(size_of::<u64>())
 }
 
-/// The words of a block of a class.
+/// Returns the words of a block of a class.
 pub(super) const fn class_words(class: u8) -> usize {
     UNIT_WORDS << class
 }
 
-/// The smallest class that has so many words, if there is one.
+/// Returns the smallest class with at least `words` words, if there is one.
 pub(super) fn class_of(words: usize) -> Option<u8> {
     let units = words.div_ceil(UNIT_WORDS).checked_next_power_of_two()?;
     let class = units.trailing_zeros();
     u8::try_from(class).ok().filter(|class| usize::from(*class) < CLASSES)
 }
 
-/// The word that says whether a block is valid, and which part of its body.
+/// The word that records whether a block is valid, and which part of its body is in force.
 ///
 /// ```text
 ///   bit 0  valid    1…7  sequence    8  half    9…32  head    33…56  length
@@ -132,7 +133,7 @@ pub(super) fn class_of(words: usize) -> Option<u8> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PublishWord(pub(super) u64);
 
-/// Heads and lengths are below this.
+/// The upper bound, exclusive, of heads and lengths.
 const MOST: u64 = 1 << 24;
 
 impl PublishWord {
@@ -158,7 +159,7 @@ impl PublishWord {
         self.0 & 1 == 1
     }
 
-    /// Counts the blocks that a name has had, modulo 128.
+    /// Returns the number of blocks that a name has had, modulo 128.
     #[inline]
     pub(super) fn sequence(self) -> u64 {
         self.0 >> 1 & PublishWord::SEQUENCE
@@ -179,7 +180,7 @@ impl PublishWord {
         (self.0 >> PublishWord::LENGTH & (MOST - 1)) as usize
     }
 
-    /// The same block with another part of its body in force.
+    /// Returns the word of the same block with another part of its body in force.
     #[inline]
     pub(super) fn with(self, half: u64, head: usize, length: usize) -> PublishWord {
         PublishWord::new(self.sequence(), half, head, length)
@@ -191,13 +192,13 @@ impl PublishWord {
         (1..=PublishWord::SEQUENCE / 2).contains(&ahead)
     }
 
-    /// Returns true if no other words could have been read as this one.
+    /// Returns true if the word is valid and has no other bits than those of its fields.
     pub(super) fn is_canonical(self) -> bool {
         self == PublishWord::new(self.sequence(), self.half(), self.head(), self.length())
     }
 }
 
-/// Class, algorithm and length of the name in one word.
+/// The class, the algorithm and the length of the name, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Meta {
     pub(super) class: u8,
@@ -206,7 +207,7 @@ pub(super) struct Meta {
 }
 
 impl Meta {
-    /// A free block has a class only.
+    /// Returns the word of a free block, which has only a class.
     pub(super) fn free(class: u8) -> Meta {
         Meta { class, algorithm: 0, name_bytes: 0 }
     }
@@ -215,7 +216,7 @@ impl Meta {
         u64::from(self.class + 1) | u64::from(self.algorithm) << 8 | u64::from(self.name_bytes) << 32
     }
 
-    /// None where nothing was ever written, or something else was.
+    /// Decodes the word. Returns `None` if it was never written, or is invalid.
     pub(super) fn decode(word: u64) -> Option<Meta> {
         let class = (word as u8).checked_sub(1).filter(|class| usize::from(*class) < CLASSES)?;
         let meta = Meta { class, algorithm: (word >> 8) as u8, name_bytes: (word >> 32) as u32 };

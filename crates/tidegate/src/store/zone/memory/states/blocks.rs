@@ -1,8 +1,8 @@
-//! Which blocks of a state file are free: a buddy allocator.
+//! The free blocks of a state file: a buddy allocator.
 //!
-//! A block of class k lies at a multiple of its size. It is split into two of class k - 1, and two free halves of a block
-//! are merged again. The class of a block is one word in the file, so a split and a merge are each valid by one store:
-//! before it the first half is a whole block, and what the second half says is not read.
+//! A block of class k is at a multiple of its size. It is split into two of class k - 1, and two free halves of a block
+//! are merged again. The class of a block is one word in the file, so a split and a merge each become valid by one
+//! store. Before that store the first half is a whole block, and the words of the second half are not read.
 
 use std::collections::BTreeSet;
 
@@ -14,18 +14,18 @@ use super::region::Region;
 pub(super) struct Blocks {
     /// The first units of free blocks, by class.
     free: [BTreeSet<u32>; CLASSES],
-    /// The units of the file.
+    /// The number of units of the file.
     units: u32,
-    /// The units of free blocks.
+    /// The number of units of free blocks.
     free_units: u32,
-    /// A block in which a state is written while its own block is written anew; its unit and its class.
+    /// The spare block, in which a state is written while its own block is rewritten; its unit and its class.
     spare: Option<(u32, u8)>,
-    /// How many logs and tables there are of each class.
+    /// The number of logs and tables of each class.
     users: [u32; CLASSES],
 }
 
 impl Blocks {
-    /// No block is free yet.
+    /// Creates an allocator without free blocks.
     pub(super) fn new(units: u32) -> Blocks {
         Blocks {
             free: std::array::from_fn(|_| BTreeSet::new()),
@@ -36,12 +36,12 @@ impl Blocks {
         }
     }
 
-    /// The units of blocks that are in use.
+    /// Returns the number of units of blocks in use.
     pub(super) fn used_units(&self) -> u32 {
         self.units - self.free_units
     }
 
-    /// Takes a free block of this class; none if there is none.
+    /// Allocates a block of this class; `None` if there is no room.
     pub(super) fn allocate(&mut self, region: &Region, class: u8) -> Option<u32> {
         let found = (usize::from(class)..CLASSES).find(|class| !self.free[*class].is_empty())?;
         let unit = self.free[found].pop_first()?;
@@ -56,7 +56,7 @@ impl Blocks {
         Some(unit)
     }
 
-    /// Makes the second half of a free block a free block of its own, of this class.
+    /// Splits a free block: its second half becomes a free block of this class.
     fn split(&mut self, region: &Region, unit: u32, class: u8) {
         let second = unit + (1 << class);
         region.set(start(second) + PUBLISH, 0);
@@ -65,7 +65,7 @@ impl Blocks {
         self.free[usize::from(class)].insert(second);
     }
 
-    /// Gives back a block that is not valid any more, and merges it with its neighbours.
+    /// Frees a block that is no longer valid, and merges it with its neighbours.
     pub(super) fn give_back(&mut self, region: &Region, unit: u32, class: u8) {
         self.free_units += 1 << class;
         let (mut unit, mut class) = (unit, class);
@@ -78,7 +78,7 @@ impl Blocks {
         self.free[usize::from(class)].insert(unit);
     }
 
-    /// Sees to it that there is a spare block of at least this class. Returns false if there is no room for one.
+    /// Ensures that there is a spare block of at least this class. Returns false if there is no room for one.
     pub(super) fn keep_spare(&mut self, region: &Region, class: u8) -> bool {
         if self.spare.is_some_and(|(_, spare)| spare >= class) {
             return true;
@@ -90,23 +90,23 @@ impl Blocks {
         true
     }
 
-    /// Counts a log or a table of this class, for which there has to be a spare block.
+    /// Counts a log or a table of this class, which needs a spare block.
     pub(super) fn count_user(&mut self, class: u8) {
         self.users[usize::from(class)] += 1;
     }
 
-    /// Counts one of them no longer. The spare block is as large as the largest that is left needs.
+    /// Stops counting one of them. The spare block shrinks to the largest class that is left.
     fn discount_user(&mut self, region: &Region, class: u8) {
         self.users[usize::from(class)] = self.users[usize::from(class)].saturating_sub(1);
         self.shrink_spare(region);
     }
 
-    /// The class of the spare block that logs and tables need.
+    /// Returns the class of the spare block that logs and tables need.
     pub(super) fn wanted_spare(&self) -> Option<u8> {
         (0..CLASSES as u8).rev().find(|class| self.users[usize::from(*class)] > 0)
     }
 
-    /// Gives back what the spare block has too much.
+    /// Replaces the spare block by a smaller one, if it is larger than needed.
     pub(super) fn shrink_spare(&mut self, region: &Region) {
         let wanted = self.wanted_spare();
         if let Some((unit, class)) =
@@ -114,24 +114,24 @@ impl Blocks {
         {
             self.spare = None;
             self.give_back(region, unit, class);
-            // It was just given back, so there is room for a smaller one.
+            // It was just freed, so there is room for a smaller one.
             let _ = wanted.is_none_or(|wanted| self.keep_spare(region, wanted));
         }
     }
 
-    /// The spare block, which is free.
+    /// Returns the spare block, which is free.
     pub(super) fn spare(&self) -> Option<(u32, u8)> {
         self.spare
     }
 }
 
-/// The place of the first word of a unit.
+/// Returns the index of the first word of a unit.
 pub(super) fn start(unit: u32) -> usize {
     unit as usize * UNIT_WORDS
 }
 
-/// The class of the block at this unit: as it says, or the largest that fits where nothing was ever written. None if there
-/// can be no such block.
+/// Returns the class of the block at this unit: the recorded one, or the largest that fits where nothing was ever
+/// written. Returns `None` if no such block is possible.
 pub(super) fn class_at(region: &Region, unit: u32) -> Option<u8> {
     let left = region.len() - start(unit);
     let fits = |class: u8| unit.trailing_zeros() >= u32::from(class) && class_words(class) <= left;

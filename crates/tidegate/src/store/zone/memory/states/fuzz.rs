@@ -1,7 +1,7 @@
-//! What a fuzzer does with bytes that should be a state file.
+//! The fuzz target for a state file.
 //!
-//! Nothing may panic. A header that is found to be whole is, byte for byte, what would have been written. Blocks that are
-//! found to be whole stay so when states are taken out of them and put into them again.
+//! Nothing may panic. A header that is found valid must be, byte for byte, what would have been written. Blocks that
+//! are found valid stay valid when states are removed and added again.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::{Rewrite, StateFile, StateName};
 use crate::algorithm::{Algorithm, State};
 use crate::time::Timestamp;
 
-/// Looks at the bytes as a header, as one whose checksum holds, and as blocks.
+/// Checks the bytes as a header, as a header with a correct checksum, and as blocks.
 pub fn state_file(bytes: &[u8]) {
     examine_header(bytes);
     let mut page = vec![0; HEADER_BYTES];
@@ -50,7 +50,7 @@ fn examine_blocks(bytes: &[u8]) {
     for (at, chunk) in bytes.chunks_exact(8).take(length / 8).enumerate() {
         states.region.set(at, u64::from_le_bytes(chunk.try_into().expect("eight bytes")));
     }
-    // Any block may seem to be written anew from any other.
+    // Any block may appear to be rewritten from any other.
     if let Some([block, spare, ..]) = bytes.last_chunk::<8>() {
         let [block, spare] = [block, spare].map(|unit| u32::from(*unit) % (units as u32 + 1));
         states.region.publish_rewrite(Some(Rewrite { block, spare }));

@@ -1,25 +1,25 @@
 //! Two copies of a state, of which one is in force.
 //!
-//! A change of one word is one store into the copy in force. Any other writes the copy that is not in force and publishes
-//! it. Each copy begins with the time from which on the state is worth nothing.
+//! A change of one word is one store into the copy in force. Any other change writes the copy that is not in force and
+//! publishes it. Each copy starts with the time from which on the state is clear.
 
 use super::block::{Block, PUBLISH, PublishWord};
 use super::region::Region;
 use crate::algorithm::State;
 use crate::time::Timestamp;
 
-/// The words of a copy that is written before it is known whether it is needed.
+/// The most words of a copy that is written before it is known to be needed.
 const SMALL: usize = 8;
 
-/// The words of a body for states of so many words.
+/// Returns the words of a body for states of `words` words.
 pub(super) const fn body_words(words: usize) -> usize {
     2 * (1 + words)
 }
 
-/// Writes a state, unless it is what is in force already.
+/// Writes a state, unless it equals the copy in force.
 #[inline]
 pub(super) fn write(region: &Region, block: Block, word: PublishWord, state: &State, clear_at: Timestamp) {
-    // Of a small body both copies are in one or two cache lines: it is cheaper to write a copy than to look first.
+    // Both copies of a small body are in one or two cache lines: to write a copy is cheaper than to compare first.
     if block.body_words() / 2 <= SMALL {
         write_copy::<true>(region, block, word, state, clear_at);
     } else {
@@ -49,7 +49,7 @@ fn write_copy<const AT_ONCE: bool>(
         length += 1;
     });
     if word.is_valid() && length == word.length() + 1 && others < 2 {
-        // One word that has changed is valid by itself, and it is most often one: a count.
+        // A single changed word is valid by itself, and usually only one changes: a count.
         if others == 1 {
             region.publish(other.0, other.1);
         }
@@ -65,14 +65,14 @@ fn write_copy<const AT_ONCE: bool>(
     region.publish(block.start() + PUBLISH, word.with(idle as u64, 0, length - 1).0);
 }
 
-/// Hands on the words of a copy.
+/// Passes the words of a copy to `put`.
 #[inline]
 fn each_word(state: &State, clear_at: Timestamp, mut put: impl FnMut(u64)) {
     put(clear_at.ticks());
     state.each_word(&mut put);
 }
 
-/// The words in force and their clear time; none if that cannot be.
+/// Returns the words in force and their clear time; `None` if they are invalid.
 pub(super) fn read(region: &Region, block: Block, word: PublishWord) -> Option<(Vec<u64>, Timestamp)> {
     let each = block.body_words() / 2;
     let length = Some(word.length()).filter(|length| *length < each && word.head() == 0)?;

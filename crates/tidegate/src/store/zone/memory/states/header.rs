@@ -1,4 +1,4 @@
-//! The first page of a state file, as bytes.
+//! The byte layout of the first page of a state file.
 //!
 //! ```text
 //!     0  what never changes: format, size, set and zone; a checksum
@@ -9,34 +9,34 @@
 
 use super::super::header::{Flaw, Format, HEADER_BYTES, Identity};
 
-/// Where the blocks begin.
+/// The offset of the blocks.
 pub(super) const BLOCKS_AT: usize = HEADER_BYTES;
-/// Where three words are: the process, and the start of the machine in two.
+/// The offset of three words: the process, and the boot of the machine in two.
 pub(super) const OWNER_AT: usize = 512;
 pub(super) const OWNER_WORDS: usize = 3;
-/// Where the word is that says which block is being written anew, and from which.
+/// The offset of the word that records which block is being rewritten, and from which.
 pub(super) const REWRITE_AT: usize = OWNER_AT + OWNER_WORDS * size_of::<u64>();
 
-/// The bytes of what never changes, with its checksum.
+/// The bytes of the fixed fields, with their checksum.
 pub(super) const FIXED_BYTES: usize = CHECKED + 8;
 const CHECKED: usize = 64;
 
-/// The newest format that is known here.
+/// The newest format version that this program supports.
 pub(in super::super) const VERSION: u32 = 1;
 const FORMAT: Format = Format { magic: *b"tidegate states\n", version: VERSION, checked: CHECKED };
 
-/// What never changes about a state file.
+/// The fixed fields of a state file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) identity: Identity,
     /// The bytes of all blocks.
     pub(super) bytes: u64,
-    /// The wall clock when the file was made, in seconds since 1970; for people to read.
+    /// The wall clock when the file was created, in seconds since 1970; for human readers.
     pub(super) created: u64,
 }
 
 impl Header {
-    /// The bytes of the whole file, if they can be counted.
+    /// Returns the bytes of the whole file, or `None` on overflow.
     pub(super) fn length(&self) -> Option<u64> {
         self.bytes.checked_add(BLOCKS_AT as u64)
     }
@@ -51,7 +51,7 @@ impl Header {
         bytes
     }
 
-    /// Reads the first bytes of a file that has so many in all.
+    /// Reads the first bytes of a file of `file_bytes` bytes.
     pub(super) fn decode(bytes: &[u8], file_bytes: u64) -> Result<Header, Flaw> {
         let mut reader = FORMAT.fields(bytes, file_bytes)?;
         let [set, zone, blocks, created, reserved] = [(); 5].map(|()| reader.u64());
@@ -64,7 +64,7 @@ impl Header {
         Ok(header)
     }
 
-    /// Whether it is what was asked for.
+    /// Checks that size and identity are the requested ones.
     pub(super) fn fits(&self, bytes: u64, identity: Identity) -> Result<(), Flaw> {
         self.identity.is_of(identity)?;
         if self.bytes != bytes {

@@ -1,4 +1,4 @@
-//! All states of a state file, when it is opened: one walk over its blocks.
+//! The loading of all states when a state file is opened: one walk over its blocks.
 
 use super::block::{Block, DIGEST, HEAD_WORDS, Layout, META, Meta, PUBLISH, PublishWord, UNIT_WORDS};
 use super::blocks::{Blocks, class_at, start};
@@ -6,7 +6,7 @@ use super::{Flaw, Rewrite, StateFile, halves, ring, table};
 use crate::algorithm::{Algorithm, State};
 use crate::time::Timestamp;
 
-/// A state as it was found.
+/// A state that was read from the file.
 #[derive(Debug)]
 pub(crate) struct Loaded<'a> {
     pub(crate) block: Block,
@@ -17,9 +17,9 @@ pub(crate) struct Loaded<'a> {
 }
 
 impl StateFile {
-    /// Hands on every state, in the order of the file. Nothing is written but the end of a rewrite that was cut off, and that
-    /// free neighbours are merged. `visit` says
-    /// whether the state keeps its block; if not, that is free.
+    /// Passes every state to `visit`, in the order of the file. `visit` returns true if the state keeps its block;
+    /// otherwise the block is freed. Apart from that it writes only to complete an interrupted rewrite, to merge free
+    /// neighbours and to allocate the spare block.
     pub(crate) fn load(&self, visit: &mut dyn FnMut(Loaded<'_>) -> bool) -> Result<(), Flaw> {
         self.end_rewrite();
         let units = (self.region.len() / UNIT_WORDS) as u32;
@@ -43,12 +43,13 @@ impl StateFile {
             unit += 1 << class;
         }
         let mut blocks = self.blocks.lock();
-        // There is room for a spare block, unless the file was not written here; then one is taken as soon as there is.
+        // There is room for a spare block, unless another program wrote the file; then one is allocated as soon as
+        // there is room.
         let _ = blocks.wanted_spare().is_none_or(|class| blocks.keep_spare(&self.region, class));
         Ok(())
     }
 
-    /// Ends a rewrite that a kill has cut off, if its state is still valid in the spare block.
+    /// Completes a rewrite that was interrupted by a kill, if its state is still valid in the spare block.
     fn end_rewrite(&self) {
         let Some(rewrite) = self.region.rewrite() else { return };
         let mut name = Vec::new();
@@ -62,8 +63,8 @@ impl StateFile {
         self.region.publish_rewrite(None);
     }
 
-    /// What is in the spare block of a rewrite, and the block of the same name from which it came. None if the spare block is
-    /// not valid, or the file was damaged.
+    /// Returns the content of the spare block of a rewrite, and the block of the same name that it replaces. Returns
+    /// `None` if the spare block is not valid, or the file was damaged.
     fn spare_and_block<'a>(
         &self,
         Rewrite { block, spare }: Rewrite,
@@ -112,7 +113,7 @@ impl StateFile {
         Some((State::from_words(algorithm, &words)?, clear_at))
     }
 
-    /// Frees every block, whatever is in them.
+    /// Frees every block, whatever its content.
     pub(crate) fn empty(&self) {
         let units = (self.region.len() / UNIT_WORDS) as u32;
         let mut blocks = Blocks::new(units);
@@ -120,7 +121,7 @@ impl StateFile {
         while unit < units {
             self.region.publish(start(unit) + META, 0);
             self.region.publish(start(unit) + PUBLISH, 0);
-            // Without a class of its own it is the largest block that fits there.
+            // Without a recorded class it is the largest block that fits there.
             let class = class_at(&self.region, unit).unwrap_or(0);
             blocks.give_back(&self.region, unit, class);
             unit += 1 << class;

@@ -1,4 +1,4 @@
-//! The states of more than one word that survive a process: a file beside the zone's.
+//! The state file: states of more than one word that survive a process, in a file beside the zone's.
 //!
 //! ```text
 //!  header.rs  the first page, as bytes          halves.rs  windows and pacers: two copies
@@ -8,9 +8,9 @@
 //!  open.rs    the file itself
 //! ```
 //!
-//! The map beside the zone holds each state and writes every change through to its block, under the lock of the shard, before
-//! the caller has its answer. A change is valid by one store of one word. A process that is killed between two stores leaves
-//! the state before the change or the state after it.
+//! The map beside the zone holds each state. It writes every change through to its block, under the lock of the shard,
+//! before the caller gets the reply. A change becomes valid by one store of one word. A process that is killed between
+//! two stores leaves the state before the change or the state after it.
 //!
 //! One process owns the file, by a lock for as long as it has the file open.
 
@@ -52,9 +52,9 @@ use block::{DIGEST, HEAD_WORDS, Layout, META, Meta, PUBLISH, PublishWord, UNIT_W
 use blocks::Blocks;
 use region::{Region, Rewrite};
 
-/// The least bytes of the blocks of a state file.
+/// The fewest bytes of the blocks of a state file.
 const LEAST_BYTES: usize = 1 << 16;
-/// The most units of a block that are worth a prefetch.
+/// The most units of a block that are prefetched.
 const MOST_PREFETCHED: usize = 4;
 const UNIT_BYTES: usize = UNIT_WORDS * size_of::<u64>();
 
@@ -62,25 +62,25 @@ const UNIT_BYTES: usize = UNIT_WORDS * size_of::<u64>();
 #[derive(Debug)]
 pub(crate) struct StateFile {
     path: PathBuf,
-    /// The file, which has the lock.
+    /// The file, which holds the lock.
     file: Option<File>,
     mapping: Arc<Mapping>,
-    /// The process that owns the file, and the start of the machine under which it was last opened.
+    /// The process that owns the file, and the boot of the machine under which it was last opened.
     owner: Part<AtomicU64>,
     region: Region,
     blocks: Mutex<Blocks>,
 }
 
-/// A state file that was opened, or is another process's.
+/// A state file that was opened, or that another process owns.
 #[derive(Debug)]
 pub(crate) enum Opened {
-    /// It is ours.
+    /// This process owns it.
     Own(Arc<StateFile>),
-    /// This process has it.
+    /// The process with this id owns it.
     OwnedBy(u64),
 }
 
-/// The name of a state, as its block has it.
+/// The name of a state, as its block stores it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StateName<'a> {
     /// The digest of its limit.
@@ -90,17 +90,18 @@ pub(crate) struct StateName<'a> {
     pub(crate) algorithm: Algorithm,
 }
 
-/// The bytes of the blocks of the state file beside a zone of so many bytes.
+/// Returns the bytes of the blocks of the state file beside a zone of `zone_bytes` bytes.
 pub(crate) fn bytes_beside(zone_bytes: usize) -> u64 {
     (zone_bytes.max(LEAST_BYTES) / UNIT_BYTES * UNIT_BYTES) as u64
 }
 
-/// The path of the state file beside a zone's file.
+/// Returns the path of the state file beside a zone's file.
 pub(crate) fn path_beside(zone: &Path) -> PathBuf {
     beside(zone, ".states")
 }
 
-/// The bytes in a state file of a state of so many words, whose name has so many bytes.
+/// Returns the bytes in a state file of a state of `words` words, whose name has `name_bytes` bytes. Returns `None` if
+/// no block is as large.
 pub(crate) fn bytes_of(algorithm: Algorithm, words: usize, name_bytes: usize) -> Option<usize> {
     class_for(algorithm, words, name_bytes).map(|class| UNIT_BYTES << class)
 }
@@ -118,36 +119,36 @@ impl StateFile {
         StateFile { path: path.to_owned(), file, mapping, owner, region, blocks }
     }
 
-    /// Whether the machine has restarted since the file was last opened, so that blocks may be torn: the disk follows the
-    /// memory in any order.
+    /// Returns true if the machine has restarted since the file was last opened. Blocks may then be torn, because
+    /// memory is written to disk in any order.
     pub(crate) fn has_restarted(&self) -> bool {
         let [_, first, second] = [0, 1, 2].map(|at| self.owner[at].load(Ordering::Relaxed));
         boot_words().is_none_or(|boot| boot != [first, second])
     }
 
-    /// Notes that this process owns the file.
+    /// Records that this process owns the file.
     fn note_process(&self) {
         self.owner[0].store(u64::from(std::process::id()), Ordering::Relaxed);
     }
 
-    /// Notes that the blocks are whole under this start of the machine.
+    /// Records that the blocks are valid under this boot of the machine.
     pub(crate) fn note_whole(&self) {
         for (word, value) in self.owner[1..].iter().zip(boot_words().unwrap_or_default()) {
             word.store(value, Ordering::Relaxed);
         }
     }
 
-    /// The error about a file with this flaw.
+    /// Returns the error for a file with this flaw.
     pub(crate) fn flawed(&self, flaw: Flaw) -> ZoneError {
         ZoneError::new(&self.path, Problem::Flaw(flaw)).of_states()
     }
 
-    /// The bytes of all blocks.
+    /// Returns the bytes of all blocks.
     pub(crate) fn bytes(&self) -> usize {
         self.region.len() * size_of::<u64>()
     }
 
-    /// The bytes of the blocks that are in use.
+    /// Returns the bytes of the blocks in use.
     pub(crate) fn used_bytes(&self) -> usize {
         self.blocks.lock().used_units() as usize * UNIT_BYTES
     }
@@ -157,8 +158,8 @@ impl StateFile {
         self.mapping.flush()
     }
 
-    /// Takes a block for a state that may grow to so many words, and writes the state there unless it is a key never seen.
-    /// None if there is no room for it.
+    /// Allocates a block for a state that may grow to `words` words, and writes the state there unless it is empty.
+    /// Returns `None` if there is no room for it.
     pub(crate) fn insert(
         &self,
         name: StateName<'_>,
@@ -171,7 +172,7 @@ impl StateFile {
         Some(block)
     }
 
-    /// A block with a name, and with nothing in it.
+    /// Allocates a block with a name, and without a state.
     fn allocate(&self, StateName { digest, name, algorithm }: StateName<'_>, words: usize) -> Option<Block> {
         let class = class_for(algorithm, words, name.len())?;
         let mut blocks = self.blocks.lock();
@@ -194,7 +195,7 @@ impl StateFile {
         Some(block)
     }
 
-    /// Writes the words before the body. The block is not valid.
+    /// Writes the words before the body of a block that is not valid.
     fn name(&self, block: Block, StateName { digest, name, algorithm }: StateName<'_>) {
         let start = block.start();
         let (algorithm, name_bytes) = (algorithm as u8, name.len() as u32);
@@ -203,8 +204,8 @@ impl StateFile {
         self.region.set_bytes(start + HEAD_WORDS, name);
     }
 
-    /// Sees to it that the block of a state has room for so many words: it may get another one. Returns false if there is no
-    /// room for that, and nothing has changed then.
+    /// Ensures that the block of a state has room for `words` words; the state may move to another block. Returns false
+    /// if there is no room for that, and changes nothing then.
     #[inline]
     pub(crate) fn reserve(
         &self,
@@ -232,13 +233,13 @@ impl StateFile {
         true
     }
 
-    /// Asks the processor to have a block at hand when its state was decided.
+    /// Prefetches a block, so that it is in the cache when its state was decided.
     #[inline]
     pub(crate) fn prefetch(&self, block: Block) {
         self.region.prefetch(block.start(), (1 << block.class()).min(MOST_PREFETCHED));
     }
 
-    /// Writes a state as it is now. Its block has room for it.
+    /// Writes a state as it is now. Its block must have room for it.
     #[inline]
     pub(crate) fn save(&self, block: Block, state: &mut State, clear_at: Timestamp) {
         let (word, words) = (self.word(block), state.word_count());
@@ -272,7 +273,7 @@ impl StateFile {
         }
     }
 
-    /// Writes all of a state into a block of which nothing is valid, and publishes it.
+    /// Writes a whole state into a block that is not valid, and publishes it.
     fn write_all(&self, block: Block, state: &mut State, clear_at: Timestamp, sequence: u64) {
         let word = PublishWord(PublishWord::new(sequence, 0, 0, 0).0 & !1);
         match block.layout() {
@@ -290,8 +291,8 @@ impl StateFile {
         }
     }
 
-    /// Writes a state that has changed in a way which no single store can publish: into the spare block, then into its own.
-    /// The header says so meanwhile, so that a start can end what a kill has cut off.
+    /// Writes a state with a change that no single store can publish: into the spare block, then into its own. The
+    /// header records this meanwhile, so that the next start can complete an interrupted rewrite.
     #[cold]
     fn rewrite(&self, block: Block, state: &mut State, clear_at: Timestamp, word: PublishWord) {
         let mut blocks = self.blocks.lock();
@@ -306,30 +307,31 @@ impl StateFile {
             self.write_all(spare, state, clear_at, word.sequence() + 1);
             Some(spare)
         });
-        // Logs and tables get a block only where there is a spare one, so there is none only in a file that was not written
-        // here.
+        // Logs and tables get a block only if there is a spare one. It is missing only in a file that another program
+        // wrote.
         self.overwrite(block, state, clear_at, word.sequence() + 2);
         spare.iter().for_each(|spare| self.free_spare(*spare));
         drop(blocks);
     }
 
-    /// Writes all of a state into a block, which is not valid meanwhile.
+    /// Writes a whole state into a block, which is not valid meanwhile.
     fn overwrite(&self, block: Block, state: &mut State, clear_at: Timestamp, sequence: u64) {
         self.region.publish(block.start() + PUBLISH, 0);
         self.region.then();
         self.write_all(block, state, clear_at, sequence);
     }
 
-    /// Ends a rewrite: the spare block is free again.
+    /// Completes a rewrite: the spare block is free again.
     fn free_spare(&self, spare: Block) {
         self.region.publish(spare.start() + PUBLISH, 0);
         self.region.then();
-        // The next state that is allocated there says its own class, and so does a walk over the blocks until then.
+        // The next state that is allocated there writes its own class; until then a walk over the blocks reads this
+        // one.
         self.region.publish(spare.start() + META, Meta::free(spare.class()).encode());
         self.region.publish_rewrite(None);
     }
 
-    /// Frees the block of a state that is forgotten.
+    /// Frees the block of a removed state.
     pub(crate) fn remove(&self, block: Block) {
         blocks::release(&mut self.blocks.lock(), &self.region, block);
     }
@@ -344,7 +346,7 @@ impl StateFile {
         PublishWord(self.region.get(block.start() + PUBLISH))
     }
 
-    /// The digest, the algorithm and the name of a block.
+    /// Returns the digest, the algorithm and the name of a block.
     fn name_of(&self, block: Block) -> Option<(u64, Algorithm, Vec<u8>)> {
         let meta = Meta::decode(self.region.get(block.start() + META))?;
         let algorithm = *Algorithm::ALL.get(usize::from(meta.algorithm))?;
@@ -364,7 +366,7 @@ impl Drop for StateFile {
     }
 }
 
-/// The start of the machine in two words, if it can be known.
+/// Returns the boot id of the machine in two words, if it is known.
 fn boot_words() -> Option<[u64; 2]> {
     let id = boot_id()?;
     let (first, second) = id.split_at(size_of::<u64>());

@@ -1,4 +1,4 @@
-//! Looks at what is in the place of a state file, and takes it if it is one.
+//! The checks of an existing state file, and its opening.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -15,7 +15,7 @@ use super::header::{BLOCKS_AT, Header, OWNER_AT};
 use super::{Opened, StateFile};
 use crate::time::boot::wall;
 
-/// Opens the state file of a zone, or makes one if there is none.
+/// Opens the state file of a zone, or creates one if there is none.
 pub(crate) fn open(path: &Path, bytes: u64, identity: Identity) -> Result<Opened, ZoneError> {
     let make = || {
         let header = Header { identity, bytes, created: wall().as_secs() };
@@ -26,15 +26,15 @@ pub(crate) fn open(path: &Path, bytes: u64, identity: Identity) -> Result<Opened
     take(path, file, bytes, identity)
 }
 
-/// Looks whether the state file could be opened, and changes nothing. Returns false if there is none.
+/// Checks that the state file can be opened, and changes nothing. Returns false if there is none.
 pub(crate) fn check(path: &Path, bytes: u64, identity: Identity) -> Result<bool, ZoneError> {
     let Some(file) = find(path, Links::Reject)? else { return Ok(false) };
     require(path, &file, bytes, identity)?;
     Ok(true)
 }
 
-/// Looks at all blocks of a state file, in a copy of them. A file that another process has open is not looked at, and after a
-/// restart of the machine blocks may be torn.
+/// Checks all blocks of a state file, in a copy of them. A file that another process has open is not checked. After a
+/// restart of the machine blocks may be torn, and are not checked either.
 pub(crate) fn check_blocks(path: &Path) -> Result<(), ZoneError> {
     let Some(file) = find(path, Links::Reject)? else { return Ok(()) };
     let header = require_header(path, &file, Header::decode)?;
@@ -53,7 +53,7 @@ pub(crate) fn check_blocks(path: &Path) -> Result<(), ZoneError> {
     checked
 }
 
-/// Requires a whole state file that is what was asked for.
+/// Requires a valid state file with the requested size and identity.
 fn require(path: &Path, file: &File, bytes: u64, identity: Identity) -> Result<Header, ZoneError> {
     require_header(path, file, |page, length| {
         let header = Header::decode(page, length)?;

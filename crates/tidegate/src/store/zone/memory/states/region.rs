@@ -1,4 +1,4 @@
-//! The words of a state file behind its header.
+//! The words of a state file after its header.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
@@ -8,19 +8,19 @@ use super::super::mapping::{Mapping, Part};
 use super::block::UNIT_WORDS;
 use super::header::{BLOCKS_AT, REWRITE_AT};
 
-/// The words in which the blocks lie. Every store goes through here.
+/// The words of the blocks. Every store goes through this type.
 ///
-/// A process may be killed between any two stores. What it has stored is in the file, in the order of the program.
+/// A process may be killed between any two stores. All its stores before that are in the file, in program order.
 #[derive(Debug)]
 pub(super) struct Region {
     words: Part<AtomicU64>,
-    /// The rewrite that goes on, in the header.
+    /// The rewrite in progress, in the header.
     rewrite: Part<AtomicU64>,
     #[cfg(test)]
     pub(super) watch: Watch,
 }
 
-/// A block that is written anew, while its state is valid in the spare block.
+/// A rewrite of a block, while its state is valid in the spare block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rewrite {
     /// The first unit of the block.
@@ -40,7 +40,7 @@ impl Region {
         }
     }
 
-    /// The number of words.
+    /// Returns the number of words.
     pub(super) fn len(&self) -> usize {
         self.words.len()
     }
@@ -50,7 +50,7 @@ impl Region {
         self.words[at].load(Ordering::Relaxed)
     }
 
-    /// Asks the processor to have so many lines at hand soon.
+    /// Prefetches `lines` cache lines.
     #[inline(always)]
     pub(super) fn prefetch(&self, at: usize, lines: usize) {
         self.words[at..at + lines * UNIT_WORDS].chunks_exact(UNIT_WORDS).for_each(|line| prefetch(&line[0]));
@@ -64,7 +64,7 @@ impl Region {
         self.words[at].store(word, Ordering::Relaxed);
     }
 
-    /// Stores a word that makes valid what was stored before.
+    /// Stores a word that makes the stores before it valid.
     #[inline]
     pub(super) fn publish(&self, at: usize, word: u64) {
         #[cfg(test)]
@@ -72,14 +72,14 @@ impl Region {
         self.words[at].store(word, Ordering::Release);
     }
 
-    /// The rewrite that was begun and not ended.
+    /// Returns the rewrite that was started and not completed.
     pub(super) fn rewrite(&self) -> Option<Rewrite> {
-        // No block is written anew from itself, so this is not zero while one is.
+        // A block and its spare block differ, so the word is not zero during a rewrite.
         let word = self.rewrite[0].load(Ordering::Relaxed);
         (word != 0).then_some(Rewrite { block: word as u32, spare: (word >> 32) as u32 })
     }
 
-    /// Says which rewrite goes on.
+    /// Records the rewrite in progress, or that there is none.
     pub(super) fn publish_rewrite(&self, rewrite: Option<Rewrite>) {
         #[cfg(test)]
         self.watch.before_store(self);
@@ -87,7 +87,7 @@ impl Region {
         self.rewrite[0].store(word, Ordering::Release);
     }
 
-    /// Keeps the stores behind it from coming before those ahead of it.
+    /// Orders the stores after it behind the stores before it.
     #[inline]
     pub(super) fn then(&self) {
         fence(Ordering::Release);
@@ -102,7 +102,7 @@ impl Region {
         }
     }
 
-    /// Reads so many bytes.
+    /// Reads `count` bytes.
     pub(super) fn bytes(&self, at: usize, count: usize, into: &mut Vec<u8>) {
         into.clear();
         let words = count.div_ceil(size_of::<u64>());
@@ -111,7 +111,7 @@ impl Region {
     }
 }
 
-/// Called before each store, for tests that end a process anywhere.
+/// A hook that is called before each store, for tests that end a process at any store.
 #[cfg(test)]
 #[derive(Default)]
 pub(super) struct Watch(std::sync::Mutex<Option<Watcher>>);

@@ -6,8 +6,8 @@
 //!                    total before the head           the next entry is written here
 //! ```
 //!
-//! A take writes one entry behind the last and publishes head and length. The entry before the head holds the total that
-//! was forgotten. A change that these steps cannot say, such as a refund inside the log, is not written here.
+//! A take writes one entry after the last and publishes head and length. The entry before the head holds the total of
+//! the removed entries. A change that these steps cannot express, such as a refund inside the log, is not written here.
 
 use super::block::{Block, PUBLISH, PublishWord};
 use super::region::Region;
@@ -16,7 +16,7 @@ use crate::time::{Ticks, Timestamp};
 
 const ENTRY: usize = 2;
 
-/// The words of a body for logs of so many words: the base and the next entry have a place, too.
+/// Returns the words of a body for logs of `words` words, with room for the base and the next entry.
 pub(super) const fn body_words(words: usize) -> usize {
     1 + ENTRY * (words.saturating_sub(1) / ENTRY + 2)
 }
@@ -25,7 +25,7 @@ pub(super) const fn body_words(words: usize) -> usize {
 struct Ring<'a> {
     region: &'a Region,
     block: Block,
-    /// The place of the first entry.
+    /// The index of the first entry's first word.
     start: usize,
     entries: usize,
 }
@@ -36,7 +36,7 @@ impl<'a> Ring<'a> {
         Ring { region, block, start: block.body() + 1, entries: (block.body_words() - 1) / ENTRY }
     }
 
-    /// The entry so many places behind another one.
+    /// Returns the entry `more` places after another one.
     #[inline]
     fn behind(&self, index: usize, more: usize) -> usize {
         let sum = index + more;
@@ -62,7 +62,7 @@ impl<'a> Ring<'a> {
     }
 }
 
-/// Writes all of a log into a block of which nothing is valid.
+/// Writes a whole log into a block that is not valid.
 pub(super) fn write_all(region: &Region, block: Block, word: PublishWord, log: &Log, clear_at: Timestamp) {
     let ring = Ring::of(region, block);
     set_period(region, block, log, clear_at);
@@ -72,7 +72,7 @@ pub(super) fn write_all(region: &Region, block: Block, word: PublishWord, log: &
 }
 
 /// Writes the time between the newest entry and the end of its effect, which is the same for all logs of a limit. An
-/// empty log does not say it.
+/// empty log does not have it.
 #[inline]
 fn set_period(region: &Region, block: Block, log: &Log, clear_at: Timestamp) {
     let newest = log.len().checked_sub(1).and_then(|last| log.entry(last));
@@ -84,7 +84,7 @@ fn set_period(region: &Region, block: Block, log: &Log, clear_at: Timestamp) {
     }
 }
 
-/// Writes what has changed since the last time. Returns false if that takes more than entries which left and came.
+/// Writes the changes since the last call. Returns false if they are more than removed and added entries.
 #[inline]
 pub(super) fn append(
     region: &Region,
@@ -100,7 +100,7 @@ pub(super) fn append(
         return ring.get(ring.base(head))[1] == log.forgotten() && push(&ring, word, head, 0, log);
     };
     let Some(left) = (0..length).find(|left| ring.get(ring.behind(head, *left))[0] >= first[0]) else {
-        // Nothing of it is left: the last one is the base of what came.
+        // No old entry is left: the last one is the base of the new ones.
         let last = ring.behind(head, length);
         return ring.get(ring.base(last))[1] == log.forgotten() && push(&ring, word, last, 0, log);
     };
@@ -112,7 +112,7 @@ pub(super) fn append(
     let newest = ring.behind(new_head, kept - 1);
     match log.entry(kept - 1) {
         Some(entry) if entry == ring.get(newest) => push(&ring, word, new_head, kept, log),
-        // More at the instant of the newest entry: one word says so.
+        // More units at the instant of the newest entry are one changed word.
         Some([time, total]) if left == 0 && log.len() == length && ring.get(newest)[0] == time => {
             let is_same_before =
                 kept < 2 || log.entry(kept - 2) == Some(ring.get(ring.behind(new_head, kept - 2)));
@@ -125,10 +125,10 @@ pub(super) fn append(
     }
 }
 
-/// Writes the entries of a log behind those that are kept, and publishes them.
+/// Writes the entries of a log after those that are kept, and publishes them.
 #[inline]
 fn push(ring: &Ring<'_>, word: PublishWord, head: usize, kept: usize, log: &Log) -> bool {
-    // What is in force stays as it is until the new entries are published, and so does its base.
+    // The entries in force and their base must stay unchanged until the new entries are published.
     if word.length() + (log.len() - kept) + 1 > ring.entries {
         return false;
     }
@@ -144,7 +144,7 @@ fn push(ring: &Ring<'_>, word: PublishWord, head: usize, kept: usize, log: &Log)
     true
 }
 
-/// The words of the log and its clear time; none if that cannot be.
+/// Returns the words of the log and its clear time; `None` if they are invalid.
 pub(super) fn read(region: &Region, block: Block, word: PublishWord) -> Option<(Vec<u64>, Timestamp)> {
     let ring = Ring::of(region, block);
     let (head, length) = (word.head(), word.length());

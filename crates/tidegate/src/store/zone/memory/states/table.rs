@@ -1,11 +1,12 @@
-//! Holders of permits, each in a place of its own.
+//! Permit holders, each in a place of its own.
 //!
 //! ```text
 //!   next of the sequence | longest lease | end, units, number | end, units, number | …
 //! ```
 //!
-//! A place is in use while its number is not zero, and the number is written last. A release clears it; a renewal changes
-//! the end of the lease, which is one word. The sequence goes on before a holder is written, so no number comes twice.
+//! A place is in use while its number is not zero, and the number is written last. A release clears it; a renewal
+//! changes the end of the lease, which is one word. The sequence advances before a holder is written, so no number is
+//! used twice.
 
 use super::block::{Block, PUBLISH, PublishWord};
 use super::region::Region;
@@ -15,11 +16,11 @@ use crate::decision::PermitId;
 const FIRST: usize = 2;
 const PLACE: usize = 3;
 const NUMBER: usize = 2;
-/// The most pairs of holders that are compared to find those whose lease was changed. More of them come from a clock that
-/// stepped back, which changes all leases: then all holders are written anew.
+/// The most pairs of holders that are compared to find those whose lease was changed. More of them are the result of a
+/// clock that stepped back, which changes all leases: then all holders are rewritten.
 const MOST_COMPARED: usize = 1 << 12;
 
-/// The words of a body for holders of so many words.
+/// Returns the words of a body for holders of `words` words.
 pub(super) const fn body_words(words: usize) -> usize {
     if words < FIRST { FIRST } else { words }
 }
@@ -32,7 +33,7 @@ fn place_at(block: Block, place: u32) -> usize {
     block.body() + FIRST + place as usize * PLACE
 }
 
-/// Writes all holders into a block of which nothing is valid.
+/// Writes all holders into a block that is not valid.
 pub(super) fn write_all(region: &Region, block: Block, word: PublishWord, holders: &mut Holders) {
     holders.journal().begin();
     let sequence = holders.sequence();
@@ -52,7 +53,8 @@ pub(super) fn write_all(region: &Region, block: Block, word: PublishWord, holder
     region.publish(block.start() + PUBLISH, word.with(0, 0, 0).0);
 }
 
-/// Writes the holders that came and left since the last time. Returns false if nobody knows which.
+/// Writes the holders that were added and removed since the last call. Returns false if these are not known, or too
+/// many.
 #[inline]
 pub(super) fn update(region: &Region, block: Block, holders: &mut Holders) -> bool {
     if !holders.journal().is_kept() || holders.len() > places(block) {
@@ -95,7 +97,7 @@ pub(super) fn update(region: &Region, block: Block, holders: &mut Holders) -> bo
     true
 }
 
-/// The words of the holders; none if that cannot be.
+/// Returns the words of the holders; `None` if they are invalid.
 pub(super) fn read(region: &Region, block: Block, word: PublishWord) -> Option<Vec<u64>> {
     if word.half() != 0 || word.head() != 0 || word.length() != 0 || block.body_words() < FIRST {
         return None;

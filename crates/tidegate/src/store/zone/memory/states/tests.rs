@@ -1,4 +1,4 @@
-//! A state file whose process ends at any store, and whose blocks come and go.
+//! Tests of a state file whose process ends at any store, and whose blocks are allocated and freed.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex as StdMutex;
@@ -28,7 +28,7 @@ const LIMITS: [&str; 9] = [
 
 const BYTES: usize = 1 << 14;
 
-/// Numbers that are the same each time.
+/// A deterministic random number generator.
 struct Random(u64);
 
 impl Random {
@@ -54,7 +54,7 @@ fn map_on(states: &Arc<StateFile>, clock: &Arc<ManualClock>) -> Map {
     Map::in_file(Source::Given(clock.clone()), limits, states).expect("a whole file")
 }
 
-/// The words of each state, by its name. Permits are compared by who holds what, as of a time.
+/// The words of each state, by its name. Permits are compared by their holders and units, as of a time.
 type Found = BTreeMap<(u64, Vec<u8>), Vec<u64>>;
 
 fn found_in(states: &StateFile, now: u64) -> Found {
@@ -65,7 +65,7 @@ fn found_in(states: &StateFile, now: u64) -> Found {
             return false;
         }
         latest.insert(name.clone(), loaded.block);
-        // What is clear is the same as none, and a call may drop it.
+        // A clear state equals no state, and a call may drop it.
         if loaded.clear_at.ticks() <= now {
             found.remove(&name);
             return true;
@@ -84,13 +84,13 @@ fn found_in(states: &StateFile, now: u64) -> Found {
     found
 }
 
-/// The words of a file: its blocks, and the rewrite that goes on.
+/// Returns the words of a file: its blocks, and the rewrite in progress.
 fn words_of(region: &Region) -> Vec<u64> {
     let rewrite = region.rewrite().map_or(0, |it| u64::from(it.block) | u64::from(it.spare) << 32);
     (0..region.len()).map(|at| region.get(at)).chain([rewrite]).collect()
 }
 
-/// The words of a file before each store of a call and those behind it.
+/// Returns the words of a file before each store of a call, and after the call.
 fn watch(states: &StateFile, call: impl FnOnce()) -> Vec<Vec<u64>> {
     let seen = Arc::new(StdMutex::new(vec![words_of(&states.region)]));
     let watched = Arc::clone(&seen);
@@ -104,7 +104,7 @@ fn watch(states: &StateFile, call: impl FnOnce()) -> Vec<Vec<u64>> {
     seen
 }
 
-/// Plays random calls, and calls `after` with the words before each store of a call and those behind it.
+/// Runs random calls, and calls `after` with the words before each store of a call and those after the call.
 fn play(text: &str, seed: u64, calls: usize, mut after: impl FnMut(&[Vec<u64>], u64)) {
     let limit: Limit = text.parse().expect(text);
     let (clock, mut random) = (Arc::new(ManualClock::new()), Random(seed));
@@ -155,7 +155,7 @@ fn play(text: &str, seed: u64, calls: usize, mut after: impl FnMut(&[Vec<u64>], 
     }
 }
 
-/// A process that is killed between any two stores leaves each state as it was or as it became.
+/// A process that is killed between any two stores leaves each state before or after the change.
 #[test]
 #[cfg_attr(miri, ignore = "it takes long")]
 fn a_kill_before_any_store_leaves_the_old_state_or_the_new_one() {
@@ -180,7 +180,8 @@ fn a_kill_before_any_store_leaves_the_old_state_or_the_new_one() {
     println!("{stores} stores of {} limits: each leaves the old state or the new one", LIMITS.len());
 }
 
-/// A rewrite that a kill has cut off is ended by the next start, so that a full file has a spare block for the next one.
+/// A rewrite that was interrupted by a kill is completed by the next start, so that a full file has a spare block for
+/// the next one.
 #[test]
 #[cfg_attr(miri, ignore = "it takes long")]
 fn a_kill_during_a_rewrite_leaves_a_full_file_its_spare_block() {
@@ -197,7 +198,7 @@ fn a_kill_during_a_rewrite_leaves_a_full_file_its_spare_block() {
     };
     assert_eq!(names.iter().filter(|name| insert(name)).count(), 7, "and one spare block");
     assert_eq!(states.used_bytes(), states.bytes());
-    // Twice in a row, killed before each store of either.
+    // Two rewrites in a row, killed before each store of either.
     let versions_after = |words: &[u64], version: usize| {
         let states = file_of(Some(words), 1 << 10);
         let (mut first, mut found) = (None, Vec::new());
@@ -228,7 +229,7 @@ fn a_kill_during_a_rewrite_leaves_a_full_file_its_spare_block() {
     }
 }
 
-/// What is in the file is what is in memory, call after call.
+/// The file equals the memory after every call.
 #[test]
 #[cfg_attr(miri, ignore = "it takes long")]
 fn a_map_that_is_opened_again_has_every_state() {
@@ -263,13 +264,13 @@ fn a_map_that_is_opened_again_has_every_state() {
     }
 }
 
-/// The same file, opened anew.
+/// Opens the same file again.
 fn states_again(states: &StateFile) -> Arc<StateFile> {
     let bytes = states.bytes();
     Arc::new(StateFile::over(Path::new("states"), None, Arc::clone(&states.mapping), bytes))
 }
 
-/// The period of a log is written with its entries, also of one that was written while it was empty.
+/// The period of a log is written with its entries, also for a log that was written while it was empty.
 #[test]
 fn a_log_that_was_rewritten_while_it_was_empty_is_clear_when_its_limit_says() {
     let states = file_of(None, BYTES);
@@ -372,7 +373,7 @@ fn a_file_that_is_full_denies_newcomers_and_keeps_what_it_has() {
     assert_eq!(map.keys(), held);
     assert_eq!(take(&map, 0).remaining(), 0);
     clock.advance(SECOND * 7200);
-    // A newcomer looks for room in some shards, and in the next ones when it comes again.
+    // A new key searches some shards for room, and the next shards in the next attempt.
     assert!((0..64).any(|_| take(&map, 99).is_allowed()), "a clear state makes room");
 }
 
@@ -425,7 +426,7 @@ fn a_file_that_was_emptied_is_like_a_new_one() {
     assert_eq!(states.used_bytes(), 0);
 }
 
-/// Whatever the words are, nothing panics, and what is found to be whole can be written on.
+/// Whatever the words are, nothing panics, and a file that is found valid can be written to.
 #[test]
 fn words_that_were_changed_at_random_are_a_flaw_or_a_state() {
     let mut images = Vec::new();

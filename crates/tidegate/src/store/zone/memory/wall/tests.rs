@@ -16,7 +16,7 @@ const ELSEWHERE: Option<BootId> = Some([2; 16]);
 const IN_1995: Duration = Duration::from_secs(788_918_400);
 const IN_2024: Duration = Duration::from_secs(1_704_067_200);
 
-/// Clocks that are set by hand.
+/// Clocks that a test sets.
 #[derive(Clone, Debug)]
 struct SetClocks(Arc<Mutex<(Duration, Duration)>>);
 
@@ -33,7 +33,7 @@ impl Clocks for SetClocks {
     }
 }
 
-/// A zone that was made in 1995, when the machine had run for an hour, as one process has it open.
+/// A zone that was created in 1995, when the machine had run for an hour, and that one process has open.
 struct InUse {
     folder: Folder,
     clocks: SetClocks,
@@ -82,14 +82,14 @@ fn ticks(duration: Duration) -> u64 {
     Ticks::saturating_from(duration).get()
 }
 
-/// A board without a battery for its clock forgave every key all of its debt at each reboot.
+/// A board without a battery for its clock once removed the debt of every key at each reboot.
 #[test]
 #[cfg_attr(miri, ignore = "it needs files")]
 fn a_reboot_is_bridged_from_what_the_wall_clock_shows_after_it_was_set() {
     let zone = InUse::new();
     zone.clocks.set(HOUR + MINUTE, IN_2024);
     zone.look();
-    // Killed: nothing else is written.
+    // The process is killed: nothing else is written.
     let path = zone.path();
     assert_eq!(zone_after_reboot(&path, IN_2024 + 10 * SECOND), ticks(SECOND + MINUTE + 10 * SECOND));
 }
@@ -176,7 +176,7 @@ fn a_record_that_is_torn_leaves_the_one_before_in_force() {
     assert_eq!(zone.record(), made);
 }
 
-/// A table of limits that did not get the lock released it all the same.
+/// A table of limits that did not get the lock once released it nevertheless.
 #[test]
 fn a_table_of_limits_leaves_the_lock_to_its_holder() {
     let zone = InUse::new();

@@ -1,4 +1,4 @@
-//! The time of a zone over restarts, and between processes.
+//! Tests of a zone's time across restarts, and between processes.
 
 use std::env;
 
@@ -23,7 +23,7 @@ fn while_the_machine_runs_the_file_of_a_clock_stays_as_it_is() {
     assert_eq!(fs::read(&path).unwrap(), before);
 }
 
-/// The time in a zone when the machine has run for so long, by what is in its file.
+/// Returns the time of a zone by its file when the machine has run for `since_boot`.
 fn zone_time(path: &Path, since_boot: Duration) -> u64 {
     let page: [u8; HEADER_BYTES] = fs::read(path).unwrap()[..HEADER_BYTES].try_into().unwrap();
     let (record, _) = Record::in_force(&page).unwrap();
@@ -105,7 +105,7 @@ fn the_clock_of_a_zone_goes_on_and_leaves_its_mark() {
     assert!(off < ticks(MINUTE), "a new zone shows the time since 2024, and is {off} ticks off");
 }
 
-/// What a second process is told, by which the test knows that it is one.
+/// The environment variable by which the test detects that it is the second process.
 const SECOND_PROCESS: &str = "TIDEGATE_TEST_ZONE";
 
 #[test]
