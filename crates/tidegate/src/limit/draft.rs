@@ -157,7 +157,8 @@ setters! {
     cold_factor(times: u64) cold_factor = Some(times);
     /// Sets the request that waits for the cost of a pacer's grant.
     pay(pay: Pay) pay = Some(pay);
-    /// Sets the largest debt, in units, that late charges may add below empty; one more burst unless set.
+    /// Sets the largest debt, in units, that late charges may add below empty. Unless set, it is the burst
+    /// (token-bucket), the queue + 1 (leaky-bucket) or the amount (windows).
     max_debt(units: u64) max_debt = Some(units);
     /// Makes a sliding log count denials too: a caller that retries without pause stays denied.
     count_denied() count_denied = true;
