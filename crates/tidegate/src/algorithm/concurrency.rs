@@ -176,12 +176,12 @@ impl Stored for Concurrency {
         [self.max, self.lease.get(), 0, 0, 0]
     }
 
-    /// Holders are one set across changes of the numbers, each with its own lease.
+    /// Returns the same holders: they are one set across changes of the numbers, each with its own lease.
     fn carry(&self, _: &Concurrency, holders: &Holders, _: Timestamp) -> Option<Holders> {
         (*holders != Holders::default()).then(|| holders.clone())
     }
 
-    /// Nothing is carried: the set of holders is the same before and after the change.
+    /// Returns zero: nothing is carried, because the set of holders is the same before and after the change.
     fn longest_carried(&self) -> Ticks {
         Ticks::ZERO
     }
@@ -190,7 +190,7 @@ impl Stored for Concurrency {
         Holders::GROWTH + if holders.is_none() { size_of::<Holders>() } else { 0 }
     }
 
-    /// Memory is reserved for one more holder, even if the ask will be denied.
+    /// Returns the memory of one holder more than the maximum: it is reserved even if the ask will be denied.
     fn most_held(&self) -> usize {
         size_of::<Holders>() + (self.max as usize + 1) * Holders::GROWTH
     }
@@ -207,7 +207,8 @@ impl Stored for Concurrency {
 impl Decide for Concurrency {
     type State = Holders;
 
-    /// The permit is a plain sequence number. [`Concurrency::decide_with_nonce`] grants one that cannot be guessed.
+    /// Decides with a plain sequence number as the permit. [`Concurrency::decide_with_nonce`] grants one that cannot be
+    /// guessed.
     fn decide(&self, holders: &mut Holders, now: Timestamp, ask: Ask) -> Decision {
         self.decide_with_nonce(holders, now, ask, 0)
     }
@@ -217,7 +218,7 @@ impl Decide for Concurrency {
         self.report(self.judge(&settled, ask), &settled)
     }
 
-    /// Units in flight are freed only with their permit.
+    /// Returns [`Adjusted::NeedsPermit`]: units in flight are freed only with their permit.
     fn adjust(&self, _: &mut Holders, _: Timestamp, _: Adjustment) -> Adjusted {
         Adjusted::NeedsPermit
     }
@@ -226,7 +227,7 @@ impl Decide for Concurrency {
         holders.clear_at()
     }
 
-    /// The permit of a take that was just allowed is the newest.
+    /// Returns the receipt with the newest permit, which is that of a take that was just allowed.
     fn receipt(&self, holders: &Holders, now: Timestamp, cost: Cost) -> Receipt {
         Receipt { permit: holders.newest, ..Receipt::new(cost, now, self.clear_at(holders)) }
     }

@@ -113,7 +113,8 @@ impl<M: Metered + std::fmt::Debug> OneWord for M {
         self.debt().depth()
     }
 
-    /// The last charge may have come from a caller that read the clock a little later.
+    /// Returns the shared clear time, cut to the deepest debt: the last charge may have come from a caller that read
+    /// the clock a little later.
     fn worst_state(&self, clear_at: Timestamp, now: Timestamp) -> Timestamp {
         clear_at.min(now.saturating_add(self.debt().deepest))
     }
@@ -136,9 +137,9 @@ impl<M: Metered + std::fmt::Debug> OneWord for M {
         (adjusted, own.max(clear_at).ticks())
     }
 
-    /// Without the take, the debt of every later take is smaller by the part of it that is still owed. A later request
-    /// that waits keeps its promised time, so another could then act at the same time. Such a refund is made only if no
-    /// request waits.
+    /// Refunds a take below later ones, if no allowed request still waits. Without the take, every later take owes less
+    /// by the part of it that is still owed. A request that waits keeps its promised time, so another could then act
+    /// together with it.
     fn undo(&self, clear_at: &mut Timestamp, now: Timestamp, receipt: Receipt) -> Adjusted {
         let nobody_waits = clear_at.since(now) <= self.nobody_waits_within();
         if now < receipt.clear_at && *clear_at > receipt.clear_at && nobody_waits {

@@ -247,7 +247,8 @@ impl Decide for FixedWindow {
 }
 
 impl OneWord for FixedWindow {
-    /// Near the end of time the window's end cannot be rounded up; it is stored as the last representable end.
+    /// Returns the count with the rounded end. Near the end of time it cannot be rounded up; it is then the last
+    /// multiple.
     fn word_of(&self, state: &Window) -> u64 {
         let count = state.count.min(UNIT - 1);
         match state.end.ticks().checked_next_multiple_of(UNIT) {
@@ -272,9 +273,8 @@ impl OneWord for FixedWindow {
         Ticks::new(self.period.get().saturating_mul(2))
     }
 
-    /// The largest possible debt is the largest count in the window that is open now, or nothing if everything is
-    /// repaid before that window ends. For a caller that read the clock a little later, the next window may already be
-    /// open.
+    /// Returns the largest count in the window that is open now, or nothing if everything is repaid before that window
+    /// ends. For a caller that read the clock a little later, the next window may already be open.
     fn worst_state(&self, clear_at: Timestamp, now: Timestamp) -> Window {
         let open = [now.saturating_add(OUT_OF_ORDER), now].map(|now| self.end_after(now));
         let end = open.into_iter().flatten().find(|end| clear_at >= *end);

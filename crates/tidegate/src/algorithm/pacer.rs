@@ -317,8 +317,8 @@ impl Stored for Pacer {
         }
     }
 
-    /// Settles at the old rate, then scales as Guava's `setRate` does. Savings keep their share of the maximum. The
-    /// debt stays the same span of time, because the next caller was promised it.
+    /// Returns the state settled at the old rate and scaled as Guava's `setRate` does. Savings keep their share of the
+    /// maximum. The debt stays the same span of time, because the next caller was promised it.
     ///
     /// At an unlimited rate nothing is scarce. After it a steady pacer is full and a warming one is warm, however long
     /// it ran and whether or not any request was made.
@@ -389,7 +389,7 @@ impl Decide for Pacer {
         Receipt { paid: self.price_in_ticks(cost), ..Receipt::new(cost, now, self.clear_at(state)) }
     }
 
-    /// Only the last grant can be refunded: the next ones were promised to wait for it.
+    /// Refunds only the last grant: the next ones were promised to wait for it.
     fn give_back(&self, state: &mut Pace, now: Timestamp, receipt: Receipt) -> Adjusted {
         let reckoning = self.reckon(state, now);
         if self.clear_at(state) != receipt.clear_at || now >= receipt.clear_at || self.used_up(&reckoning) {
@@ -402,9 +402,9 @@ impl Decide for Pacer {
 }
 
 impl Queue for Pacer {
-    /// The interval of a grant ends when the pacer is full again (see [`Decide::clear_at`]), because the savings that
-    /// it took are part of its debt. A warming pacer refunds only the last grant, because its price depends on the
-    /// grants before it.
+    /// Takes units off a grant. Its interval ends when the pacer is full again (see [`Decide::clear_at`]), because the
+    /// savings that it took are part of its debt. A warming pacer refunds only the last grant, because its price
+    /// depends on the grants before it.
     fn take_off(&self, state: &mut Pace, now: Timestamp, claim: &Claim, units: Cost) -> Option<TakenOff> {
         let (clear_at, reckoning) = (self.clear_at(state), self.reckon(state, now));
         let price = self.price_in_ticks(units).get();

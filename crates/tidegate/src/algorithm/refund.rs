@@ -7,7 +7,7 @@
 //!             now
 //!   ..........|####A####|####B####|##C##|      A, B, C: debts of three takes
 //!             |    |<-->|                      a refund of half of A, or of all of A when half is repaid
-//!             |####|####B####|##C##|           B and C move forward by what came back
+//!             |####|####B####|##C##|           B and C move forward by the refund
 //! ```
 //!
 //! The part of an interval after now is refunded; a partial refund returns its end. The work that stays in the queue is

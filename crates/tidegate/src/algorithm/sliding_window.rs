@@ -93,9 +93,9 @@ impl SlidingWindow {
         }
     }
 
-    /// The limit passes in the last instant of a slot. At the end of each whole slot that follows, one unit less
-    /// passes, because the previous slot still counts. In the last slot passes the quota that its elapsed part releases
-    /// from the previous one.
+    /// Returns the most units that pass by `estimate`. The limit passes in the last instant of a slot. At the end of
+    /// each whole slot that follows, one unit less passes, because the previous slot still counts. The last slot adds
+    /// the quota that its elapsed part releases from the previous one.
     fn most_by_estimate(&self, later_slots: u64, span: Ticks) -> u128 {
         let (amount, later) = (u128::from(self.amount), u128::from(later_slots));
         let reached = |older: u128| {

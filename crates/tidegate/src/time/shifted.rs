@@ -45,7 +45,7 @@ impl Shifted {
         Timestamp::from_ticks(now)
     }
 
-    /// Several concurrent callers may each record their time; that is harmless.
+    /// Records this time in the mark. Several concurrent callers may each do so, which is harmless.
     #[cold]
     fn remember(&self, now: u64) {
         self.next.fetch_max(now.saturating_add(PER_SECOND), Ordering::Relaxed);
