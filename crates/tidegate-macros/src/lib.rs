@@ -170,10 +170,10 @@
 //!
 //! # Unsupported functions
 //!
-//! The attribute cannot be used on a `const fn`, on a function without a body, and on a function that returns a future
-//! without being `async` (which is the form that `#[async_trait]` gives to methods). Two of these attributes on one
-//! function are rejected, because one limit would be spent although the other denies:
-//! [`admit_all`](tidegate::admit_all) takes both or neither. Other attributes of a function are kept.
+//! The attribute cannot be used on a `const fn`, or on a function without a body. It cannot be used on a function that
+//! returns a future without being `async` either, which is the form that `#[async_trait]` gives to methods. Two of
+//! these attributes on one function are rejected, because one limit would be spent although the other denies. Use
+//! [`admit_all`](tidegate::admit_all) instead, which takes both or neither. Other attributes of a function are kept.
 
 mod arguments;
 mod expand;

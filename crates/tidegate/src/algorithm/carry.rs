@@ -1,7 +1,7 @@
 //! Carrying counts over to other numbers of the same algorithm.
 //!
-//! A state belongs to one limit. When the numbers of a rule change, a key without a live state under the new limit
-//! starts with its usage under the old one, as of the instant of the change:
+//! A state belongs to one limit. When the numbers of a rule change, a key may have no live state under the new limit.
+//! It then starts with its usage under the old limit, as of the instant of the change:
 //!
 //! ```text
 //!   old limit   5 of 5 used  |                       a raised limit gives its difference at once:
