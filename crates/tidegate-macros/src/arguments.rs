@@ -1,4 +1,4 @@
-//! What is written in the parentheses of the attribute.
+//! The arguments of the attribute.
 
 use proc_macro2::Span;
 use syn::ext::IdentExt as _;
@@ -7,7 +7,7 @@ use syn::spanned::Spanned as _;
 use syn::{Error, Expr, ExprClosure, ExprLit, ExprPath, Ident, Lit, LitStr, Pat, Result, Token};
 use tidegate::{Limit, LimitError, attribute};
 
-/// The names of arguments, each with an example of a value.
+/// The names of the arguments, each with an example of a value.
 const NAMES: [(&str, &str); 6] = [
     ("limit", "LIMIT"),
     ("limiter", "LIMITER"),
@@ -17,7 +17,7 @@ const NAMES: [(&str, &str); 6] = [
     ("otherwise", "|refusal| …"),
 ];
 
-/// The arguments, or those that were read so far, which may be without a promise yet.
+/// The arguments. During parsing `P` is an `Option`, because the limit may not have been read yet.
 #[derive(Default)]
 pub(crate) struct Arguments<P = Promise> {
     pub(crate) promise: P,
@@ -27,7 +27,7 @@ pub(crate) struct Arguments<P = Promise> {
     pub(crate) otherwise: Option<Otherwise>,
 }
 
-/// Where the limit comes from.
+/// The source of the limit.
 pub(crate) enum Promise {
     Text(LitStr),
     Constant(Expr),
@@ -35,16 +35,16 @@ pub(crate) enum Promise {
 }
 
 pub(crate) enum Wait {
-    /// A text that was read.
+    /// A parsed text, in microseconds.
     Micros(u64),
-    /// Something that is a duration when the function is called.
+    /// An expression that is a duration when the function is called.
     Given(Expr),
 }
 
 pub(crate) enum Otherwise {
     /// A function with the same arguments.
     Call(ExprPath),
-    /// What to do with the refusal.
+    /// A closure that receives the denial.
     Closure(Box<ExprClosure>),
 }
 
@@ -126,7 +126,7 @@ fn nothing_after(name: &Ident) -> String {
     }
 }
 
-/// The argument that was probably meant.
+/// Returns the known argument that is most like this name, if one is near enough.
 fn meant(name: &str) -> Option<&'static str> {
     let nearest = NAMES.into_iter().map(|(known, _)| (attribute::distance(name, known), known)).min();
     nearest.filter(|(distance, _)| *distance <= 2).map(|(_, known)| known)
@@ -254,7 +254,7 @@ fn wait(value: Expr) -> Result<Wait> {
     }
 }
 
-/// The library's own words about a time, which it reads as part of a limit.
+/// Returns the library's own message about a time, which it parses as part of a limit.
 fn about_wait(error: &LimitError) -> String {
     let shown = format!("{error:#}");
     format!("wait{}", shown.strip_prefix("limit").unwrap_or(&shown))

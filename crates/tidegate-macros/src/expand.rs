@@ -1,4 +1,5 @@
-//! What a function under a limit does before its own body: it asks, and returns something else if refused.
+//! The code before the body of a limited function: it asks the limiter, and returns another value if the call is
+//! denied.
 //!
 //! ```text
 //! let _passed = {
@@ -10,9 +11,9 @@
 //! };
 //! ```
 //!
-//! Names of ours cannot meet names of the user: variables are of another syntax context, the one item has a
-//! name that nobody writes, and everything else is a path from the root.
-//! The key and the limiter are borrowed in a statement of their own, so nothing is held while it waits.
+//! The generated names cannot collide with names of the user. Variables have another syntax context, the only item has
+//! a reserved name, and everything else is a path from the root. The key and the limiter are borrowed in a statement of
+//! their own, so nothing is borrowed while the function waits.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote_spanned};
@@ -22,7 +23,7 @@ use syn::{Error, Expr, ExprClosure, ExprReference, Result, ReturnType, Token};
 use crate::arguments::{Arguments, Otherwise, Promise, Wait};
 use crate::function::Function;
 
-/// The function, held to its limit; or as it was, with what is wrong.
+/// Returns the function with its limit, or the unchanged function with a compile error.
 pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
     held(arguments, item.clone()).unwrap_or_else(|error| {
         let mut whole = error.into_compile_error();
@@ -44,7 +45,7 @@ fn held(arguments: TokenStream, item: TokenStream) -> Result<TokenStream> {
         }
         Some(Otherwise::Closure(closure)) => refused_by_closure(closure, &function)?,
     };
-    // A closure may panic or give back nothing, which is no news where it stands.
+    // A closure may diverge or return unit, which would cause warnings in the generated code.
     let lints = matches!(arguments.otherwise, Some(Otherwise::Closure(_))).then(|| {
         quote_spanned! {Span::mixed_site()=>
             #[allow(unreachable_code, clippy::diverging_sub_expression, clippy::unused_unit)]
@@ -62,12 +63,12 @@ fn held(arguments: TokenStream, item: TokenStream) -> Result<TokenStream> {
     }))
 }
 
-/// Our names, at a place of the user.
+/// Returns a span with the hygiene of the macro, at a place in the user's code.
 fn at(place: Span) -> Span {
     Span::mixed_site().located_at(place)
 }
 
-/// The statement that asks and leaves the answer in `asked`.
+/// Returns the statement that asks the limiter and stores the result in `asked`.
 fn ask(arguments: &Arguments, function: &Function) -> TokenStream {
     let (limiter, cost) = (limiter(arguments), cost(arguments));
     let key = arguments.key.as_ref().map(|key| {
@@ -102,14 +103,14 @@ fn ask(arguments: &Arguments, function: &Function) -> TokenStream {
     )
 }
 
-/// The limiter, borrowed: the user's, or one that belongs to the function.
+/// Returns the limiter, borrowed: the user's, or one that belongs to the function.
 fn limiter(arguments: &Arguments) -> TokenStream {
     let (constant, limit) = match &arguments.promise {
         Promise::Limiter(limiter) => return borrowed(limiter),
         Promise::Text(text) => {
             (None, quote_spanned!(Span::mixed_site()=> ::tidegate::attribute::limit(#text)))
         }
-        // As a constant, because a bad one does not compile.
+        // A constant, because an invalid one does not compile.
         Promise::Constant(limit) => {
             let name = quote_spanned!(Span::mixed_site()=> __TIDEGATE_LIMIT);
             (Some(quote_spanned!(Span::mixed_site()=> const #name: ::tidegate::Limit = #limit;)), name)
@@ -137,7 +138,7 @@ fn cost(arguments: &Arguments) -> TokenStream {
     }
 }
 
-/// A key of which nothing is moved: a tuple is made of its parts, borrowed.
+/// Returns a key from which nothing is moved: a tuple is built from its borrowed parts.
 fn borrowed_parts(key: &Expr) -> TokenStream {
     match key {
         Expr::Tuple(tuple) => {
@@ -158,7 +159,7 @@ fn borrowed(value: &Expr) -> TokenStream {
     quote_spanned!(Span::mixed_site()=> #reference)
 }
 
-/// What the function returns says what a refusal becomes.
+/// Returns the match arm of a denial that is converted into the return type of the function.
 fn refused_by_type(function: &Function) -> TokenStream {
     let (first, last) = function.place_of_output();
     let path = quote_spanned!(at(first)=> ::tidegate::FromRefusal::from_refusal);
@@ -166,7 +167,8 @@ fn refused_by_type(function: &Function) -> TokenStream {
     quote_spanned!(Span::mixed_site()=> ::core::result::Result::Err(refusal) => return #path #call)
 }
 
-/// The closure stands where it would be called, so it may move arguments, use `?` and, if async, `.await`.
+/// Returns the match arm of a denial that is handled by a closure. The body of the closure is inlined, so it may move
+/// arguments, use `?` and, if async, `.await`.
 fn refused_by_closure(closure: &ExprClosure, function: &Function) -> Result<TokenStream> {
     if let (Some(asyncness), false) = (&closure.asyncness, function.is_async()) {
         let what = "this function is not async, so it cannot await what `otherwise` does; leave `async` out";

@@ -1,7 +1,7 @@
 //! The function as it was written.
 //!
-//! Its body stays a list of tokens: nothing here depends on what is in it, and the compiler reads it where it
-//! was written.
+//! Its body stays a list of tokens: nothing here depends on its content, and the compiler reports errors in it at their
+//! original place.
 
 use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 use quote::{ToTokens, TokenStreamExt as _};
@@ -37,7 +37,7 @@ impl Parse for Function {
     }
 }
 
-/// The body; a macro that has it as `$body:block` wraps it into a group that nobody sees.
+/// Parses the body. A macro that has it as `$body:block` wraps it into an invisible group.
 fn parse_body(input: ParseStream<'_>) -> Result<Group> {
     let tree: TokenTree = input.parse()?;
     match tree {
@@ -49,7 +49,7 @@ fn parse_body(input: ParseStream<'_>) -> Result<Group> {
     }
 }
 
-/// The signature, or why this is no function.
+/// Parses the signature. Fails with an explanation if this is not a function.
 fn parse_signature(input: ParseStream<'_>) -> Result<Signature> {
     if is_function(input) {
         return input.parse();
@@ -64,7 +64,7 @@ fn parse_signature(input: ParseStream<'_>) -> Result<Signature> {
         .error(format_args!("#[rate_limit] holds functions to a limit, and this is not a function{remedy}")))
 }
 
-/// Whether `fn` follows, after the words that may stand before it.
+/// Returns true if `fn` follows, after the qualifiers that may precede it.
 fn is_function(input: ParseStream<'_>) -> bool {
     let mut cursor = input.cursor();
     while let Some((token, rest)) = cursor.token_tree() {
@@ -85,7 +85,7 @@ impl Function {
         self.signature.asyncness.is_some()
     }
 
-    /// Where to point when what it returns is not right: the first and the last place.
+    /// Returns the place of the return type for error messages: its first and its last token.
     pub(crate) fn place_of_output(&self) -> (Span, Span) {
         let tokens = match &self.signature.output {
             ReturnType::Default => self.signature.ident.to_token_stream(),
@@ -97,7 +97,7 @@ impl Function {
         (first, places.last().unwrap_or(first))
     }
 
-    /// Its arguments, to call another function with them.
+    /// Returns the arguments, to call another function with them.
     pub(crate) fn arguments(&self) -> Result<Vec<TokenStream>> {
         let mut arguments = Vec::new();
         for input in &self.signature.inputs {
@@ -146,13 +146,13 @@ impl Function {
         }
     }
 
-    /// The same function, with these statements before its own.
+    /// Returns the same function with these statements before its own.
     pub(crate) fn beginning_with(&self, statements: &TokenStream) -> TokenStream {
         let split = |input: ParseStream<'_>| {
             let inner = input.call(Attribute::parse_inner)?;
             Ok((inner, input.parse::<TokenStream>()?))
         };
-        // What cannot be taken apart is left to the compiler, which says why.
+        // A body that cannot be split is left to the compiler, which reports the error.
         let (inner, rest) = split.parse2(self.body.stream()).unwrap_or((Vec::new(), self.body.stream()));
         let mut stream = TokenStream::new();
         stream.append_all(&inner);
@@ -174,7 +174,7 @@ fn is_ours(attribute: &Attribute) -> bool {
     attribute.path().segments.last().is_some_and(|last| last.ident == "rate_limit")
 }
 
-/// Whether a type is written as a future: `impl Future<…>` or `Pin<Box<dyn Future<…>>>`.
+/// Returns true if a type is written as a future: `impl Future<…>` or `Pin<Box<dyn Future<…>>>`.
 fn is_future(output: &Type) -> bool {
     let is_boxed = matches!(output, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Pin"));
     let is_opaque = matches!(output, Type::ImplTrait(_));
@@ -193,7 +193,7 @@ fn names_future(tokens: TokenStream) -> bool {
 mod tests {
     use super::*;
 
-    /// The tokens one after the other; how far apart they are says nothing.
+    /// Returns the tokens without any whitespace.
     fn text(tokens: &TokenStream) -> String {
         tokens.to_string().split_whitespace().collect()
     }

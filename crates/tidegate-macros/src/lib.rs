@@ -1,4 +1,4 @@
-//! `#[rate_limit]` holds a function to a limit of [Tidegate](tidegate).
+//! The attribute `#[rate_limit]`, which applies a limit of [Tidegate](tidegate) to a function.
 //!
 //! ```
 //! use tidegate::Refusal;
@@ -16,25 +16,24 @@
 //! assert!(reset_password("bob").is_ok()); // each key has its own share
 //! ```
 //!
-//! The attribute stands on functions and methods, sync and async.
-//! Before the body runs, the limit is asked; if it refuses, the body does not run.
-//! Programs that use it have `tidegate` and `tidegate-macros` among their dependencies, under these names.
+//! The attribute applies to functions and methods, sync and async. Before the body runs, the limit decides; if it
+//! denies the call, the body does not run. Programs that use it depend on `tidegate` and `tidegate-macros`, under these
+//! names.
 //!
 //! # The limit
 //!
 //! | written as | means |
 //! |---|---|
-//! | `"10/s burst 20"` | a limit in the library's own grammar; a bad one does not compile |
-//! | `limit = LOGIN` | a constant [`Limit`](tidegate::Limit); a bad one does not compile |
-//! | `limiter = LOGIN` | a limiter that lives elsewhere: a `static`, or `self.limiter` |
+//! | `"10/s burst 20"` | a limit in the library's own grammar; an invalid one does not compile |
+//! | `limit = LOGIN` | a constant [`Limit`](tidegate::Limit); an invalid one does not compile |
+//! | `limiter = LOGIN` | an existing limiter: a `static`, or `self.limiter` |
 //!
-//! With a text or a constant, the function has a limiter of its own, made when it is first called.
-//! All instances of a generic function share it, and so do all types that use a default method of a trait.
+//! With a text or a constant, the function has a limiter of its own, created at the first call. All instances of a
+//! generic function share it, and so do all types that use a default method of a trait.
 //!
-//! With `limiter`, several functions share one.
-//! With a key it is a [`Limiter`](tidegate::Limiter) or [`Permits`](tidegate::Permits);
-//! without a key a [`Single`](tidegate::Single), a [`Pacer`](tidegate::Pacer) or a [`Shaper`](tidegate::Shaper).
-//! It may be behind a `LazyLock`, an `Arc` or a reference.
+//! With `limiter`, several functions can share one. With a key it is a [`Limiter`](tidegate::Limiter) or
+//! [`Permits`](tidegate::Permits); without a key a [`Single`](tidegate::Single), a [`Pacer`](tidegate::Pacer) or a
+//! [`Shaper`](tidegate::Shaper). It may be behind a `LazyLock`, an `Arc` or a reference.
 //!
 //! ```
 //! use std::sync::LazyLock;
@@ -67,29 +66,27 @@
 //! }
 //! ```
 //!
-//! A limit of places in flight (`"8/30s concurrency"`) holds its place until the function returns,
-//! or until its future is dropped.
+//! A concurrency limit (`"8/30s concurrency"`) holds its permit until the function returns, or until its future is
+//! dropped.
 //!
 //! # The other arguments
 //!
 //! | argument | means | without it |
 //! |---|---|---|
-//! | `key = user` | who is counted: one part, or a tuple of up to six | all calls together |
-//! | `cost = items.len() as u64` | how much the call weighs, a `u64`; one that weighs 0 asks nothing: it runs, and spends nothing | 1 |
-//! | `wait = "1s"` | waits for its turn, at most so long | refused at once |
-//! | `otherwise = …` | what to return when refused | the refusal becomes an error |
+//! | `key = user` | the key that is counted: one part, or a tuple of up to six | all calls share one state |
+//! | `cost = items.len() as u64` | the cost of the call, a `u64`; a call of cost 0 is not limited: it runs, and spends nothing | 1 |
+//! | `wait = "1s"` | the max wait in the queue | denied at once |
+//! | `otherwise = …` | the return value of a denied call | the denial becomes an error |
 //!
-//! They are expressions over the arguments of the function, and `self`.
-//! A key is borrowed where it lies, so nothing is moved or cloned.
-//! Parts of a key are text, bytes, numbers and addresses: see [`KeyPart`](tidegate::KeyPart).
+//! They are expressions over the arguments of the function, and `self`. A key is borrowed, so nothing is moved or
+//! cloned. Parts of a key are text, bytes, numbers and addresses: see [`KeyPart`](tidegate::KeyPart).
 //!
 //! # Waiting
 //!
-//! A function with `wait` takes its place in a line, one line for each key, and runs in its turn.
-//! An async function is awaited meanwhile, on any runtime; any other blocks its thread.
-//! Whoever would wait longer than it may is refused at once.
-//! A future that is dropped leaves the line and has spent nothing.
-//! Instead of a text, `wait` can be an expression that is a [`Duration`](std::time::Duration).
+//! A function with `wait` joins a FIFO queue, one for each key, and runs in its turn. An async function waits without
+//! blocking, on any runtime; any other function blocks its thread. A call that would wait longer than its max wait is
+//! denied at once. A future that is dropped leaves the queue and has spent nothing. Instead of a text, `wait` can be an
+//! expression of type [`Duration`](std::time::Duration).
 //!
 //! ```
 //! use tidegate::Refusal;
@@ -107,13 +104,13 @@
 //! # });
 //! ```
 //!
-//! An async function is asked when it is first polled, not when it is called.
+//! An async function asks the limiter when it is first polled, not when it is called.
 //!
-//! # When refused
+//! # Denied calls
 //!
-//! Without `otherwise` the function returns a `Result` whose error can be made of a [`Refusal`](tidegate::Refusal):
-//! the refusal itself, a `Box<dyn Error>`, or an error of your own.
-//! Any other type says by [`FromRefusal`](tidegate::FromRefusal) what it becomes.
+//! Without `otherwise` the function returns a `Result` whose error implements `From` of [`Refusal`](tidegate::Refusal):
+//! that error itself, a `Box<dyn Error>`, or an error of your own. For any other return type, implement
+//! [`FromRefusal`](tidegate::FromRefusal).
 //!
 //! ```
 //! use tidegate::Refusal;
@@ -143,10 +140,10 @@
 //! assert!(matches!(login("ana", "open sesame"), Err(LoginError::TooManyAttempts { .. })));
 //! ```
 //!
-//! `otherwise` names a function that is called with the same arguments instead; in an async function it is
-//! awaited. Methods are named with their type: `otherwise = Self::cached`.
-//! Or it is a closure that gets the refusal. Its body stands in the function itself: it may use the arguments,
-//! `?` and, in an async function, `.await`; what it gives is returned.
+//! `otherwise` is a function that is called with the same arguments instead; in an async function it is awaited.
+//! Methods are written with their type: `otherwise = Self::cached`. Or it is a closure that receives the denial. Its
+//! body is inlined into the function: it may use the arguments, `?` and, in an async function, `.await`. Its value is
+//! returned.
 //!
 //! ```
 //! use tidegate_macros::rate_limit;
@@ -171,13 +168,12 @@
 //! assert!(seconds_to_wait() > 3_500);
 //! ```
 //!
-//! # Where it cannot stand
+//! # Unsupported functions
 //!
-//! On a `const fn`, on a function without a body, and on a function that returns a future without being `async`
-//! (which is what `#[async_trait]` makes of methods).
-//! Two of them on one function are refused, because one would be spent although the other refuses:
-//! [`admit_all`](tidegate::admit_all) asks for both or neither.
-//! Other attributes of a function are kept.
+//! The attribute cannot be used on a `const fn`, or on a function without a body. It cannot be used on a function that
+//! returns a future without being `async` either, which is the form that `#[async_trait]` gives to methods. Two of
+//! these attributes on one function are rejected, because one limit would be spent although the other denies. Use
+//! [`admit_all`](tidegate::admit_all) instead, which takes both or neither. Other attributes of a function are kept.
 
 mod arguments;
 mod expand;
@@ -185,9 +181,9 @@ mod function;
 
 use proc_macro::TokenStream;
 
-/// Holds a function to a limit: `#[rate_limit("10/s burst 20", key = user, wait = "1s", otherwise = fallback)]`.
+/// Applies a limit to a function: `#[rate_limit("10/s burst 20", key = user, wait = "1s", otherwise = fallback)]`.
 ///
-/// What can be written, and what it means, is on [the page of this crate](crate).
+/// The arguments are described on [the page of this crate](crate).
 ///
 /// ```
 /// use tidegate::Refusal;

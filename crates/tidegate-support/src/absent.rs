@@ -1,13 +1,14 @@
-//! The mark of a key in which parts are absent.
+//! The mark of a key with absent parts.
 //!
 //! Layers and rules count a request under the same key. A key with a missing or repeated part has one part more than a
-//! whole key, in front: a bit for each missing part, and a second byte with a bit for each repeated part if there is
-//! one. The absent parts themselves are empty. So no value that a caller sends gives the key of another.
+//! complete key, at the front: a byte with a bit for each missing part, and, if any part is repeated, a second byte
+//! with a bit for each of those. The absent parts themselves are empty. So no value that a caller sends yields the key
+//! of another.
 
-/// The most parts of a key: a byte has a bit for each.
+/// The largest number of parts of a key: a byte has a bit for each.
 const MAX_PARTS: usize = 8;
 
-/// The parts of a key that a request does not have, or has several times.
+/// The parts of a key that are missing in a request, or present more than once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AbsentParts([u8; 2]);
 
@@ -38,7 +39,7 @@ impl AbsentParts {
         (self.0[0] | self.0[1]) >> index & 1 == 1
     }
 
-    /// The first part of such a key; `None` if the key is whole.
+    /// Returns the first part of such a key; `None` if the key is complete.
     #[inline]
     pub fn mark(&self) -> Option<&[u8]> {
         match self.0 {

@@ -4,17 +4,17 @@ use std::ops::Range;
 
 /// The longest line that is shown.
 const MAX_SHOWN: usize = 160;
-/// The most complaints that are shown, with one more that counts the others.
+/// The largest number of complaints that are shown, before one more that counts the others.
 pub const MAX_COMPLAINTS: usize = 100;
-/// Enough to choose the first of them from, however many there are.
+/// The largest number of complaints that are kept, enough to select the first ones.
 const MAX_KEPT: usize = 10 * MAX_COMPLAINTS;
 
-/// A fault of a text, or something that was probably not meant.
+/// A fault of a text, or a probable mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Complaint {
-    /// The bytes of the text that it is about, if it is about the text.
+    /// The bytes of the text that it concerns; `None` if it concerns no place.
     pub span: Option<Range<usize>>,
-    /// The subject, the fault and a remedy.
+    /// The context, the fault and a remedy.
     pub what: String,
 }
 
@@ -24,12 +24,13 @@ impl Complaint {
         Complaint { span: Some(span), what: what.into() }
     }
 
-    /// Returns a complaint about no place in it.
+    /// Returns a complaint without a place in the text.
     pub fn alone(what: impl Into<String>) -> Complaint {
         Complaint { span: None, what: what.into() }
     }
 
-    /// Returns file, line and column, the fault, and the line with carets under the place.
+    /// Returns file, line and column, the fault, and the line with carets under the place. Without a place, only the
+    /// fault.
     pub fn shown(&self, file: &str, text: &str) -> String {
         let Some((place, mut shown)) = self.place(text).map(|place| {
             let shown = format!("{file}:{}:{}: {}", place.line, place.column, self.what);
@@ -48,7 +49,7 @@ impl Complaint {
         shown
     }
 
-    /// Returns the place in the text.
+    /// Returns the place in the text, or `None` if the complaint has none.
     pub fn place<'t>(&self, text: &'t str) -> Option<TextPlace<'t>> {
         let span = self.span.as_ref()?;
         let start = (0..=span.start.min(text.len())).rev().find(|at| text.is_char_boundary(*at))?;
@@ -67,18 +68,18 @@ impl Complaint {
     }
 }
 
-/// A place in a text, as people count.
+/// A place in a text, by line and column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TextPlace<'t> {
-    /// The number of its line, from 1.
+    /// The line number, from 1.
     pub line: usize,
-    /// The number of its first letter in the line, from 1.
+    /// The column of its first character, from 1.
     pub column: usize,
     whole: &'t str,
     carets: usize,
 }
 
-/// The ends of the lines of a text, for many lookups.
+/// The line ends of a text, for many lookups.
 #[derive(Debug)]
 pub struct Lines(Vec<usize>);
 
@@ -94,12 +95,12 @@ impl Lines {
     }
 }
 
-/// Sorts complaints by their places.
+/// Sorts complaints by their places; those without a place come last.
 pub fn in_order(complaints: &mut [Complaint]) {
     complaints.sort_by_key(|complaint| complaint.span.as_ref().map_or(usize::MAX, |span| span.start));
 }
 
-/// Complaints as they are found: not all are kept, and all are counted.
+/// A collection of complaints: the number kept is bounded, and all are counted.
 #[derive(Debug, Default)]
 pub struct Complaints {
     kept: Vec<Complaint>,
@@ -126,7 +127,7 @@ impl Complaints {
         self.kept.truncate(all_but);
     }
 
-    /// Returns the first of them in the order of their places, and how many others there are.
+    /// Returns the first complaints in the order of their places, and one more with the number of the others.
     pub fn shown(mut self) -> Vec<Complaint> {
         in_order(&mut self.kept);
         self.kept.truncate(MAX_COMPLAINTS);

@@ -1,9 +1,9 @@
-//! Numbers as decimal digits, without the machinery of formatting.
+//! Decimal digits of numbers, without `core::fmt`.
 
-/// The most pairs of digits of a number.
+/// The largest number of digit pairs of a number.
 const MOST: usize = 10;
 
-/// The digits of the numbers below a hundred, with a zero before a single one.
+/// The two digits of each number below a hundred, with a leading zero.
 pub(crate) const PAIRS: [[u8; 2]; 100] = {
     let (mut pairs, mut number) = ([[0; 2]; 100], 0);
     while number < pairs.len() {
@@ -21,7 +21,7 @@ pub struct Digits {
 }
 
 impl Digits {
-    /// Writes the digits from the right and two at a time: dividing is what takes long.
+    /// Converts a number. The digits are written from the right, two at a time, because divisions dominate the cost.
     #[inline]
     pub fn of(mut number: u64) -> Digits {
         let (mut pairs, mut start) = ([[0; 2]; MOST], 0);
@@ -37,14 +37,14 @@ impl Digits {
         Digits { pairs, start }
     }
 
-    /// The digits as text.
+    /// Returns the digits as text.
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         &self.pairs.as_flattened()[self.start..]
     }
 }
 
-/// A short text that is written from its end, where the digits of a number are found first.
+/// A short text that is written from its end, because the last digits of a number are computed first.
 #[cfg(feature = "http")]
 #[derive(Debug)]
 pub(crate) struct FromEnd<const SIZE: usize> {
@@ -59,31 +59,31 @@ impl<const SIZE: usize> FromEnd<SIZE> {
         FromEnd { bytes: [0; SIZE], start: SIZE }
     }
 
-    /// The bytes that can be put before the others.
+    /// Returns the number of bytes that are still free at the front.
     #[inline]
     pub(crate) fn room(&self) -> usize {
         self.start
     }
 
-    /// Puts these bytes before the others.
+    /// Puts these bytes before the existing ones.
     #[inline]
     pub(crate) fn put<const LENGTH: usize>(&mut self, bytes: [u8; LENGTH]) {
         self.start -= LENGTH;
         self.bytes[self.start..self.start + LENGTH].copy_from_slice(&bytes);
     }
 
-    /// Puts a text before the others.
+    /// Puts a text before the existing bytes.
     #[inline]
     pub(crate) fn put_text(&mut self, text: &str) {
         self.start -= text.len();
         self.bytes[self.start..self.start + text.len()].copy_from_slice(text.as_bytes());
     }
 
-    /// Puts the digits of a number before the others. There has to be room for the most that a number has.
+    /// Puts the digits of a number before the existing bytes. Panics unless there is room for the longest number.
     #[inline(always)]
     pub(crate) fn put_number(&mut self, number: u64) {
         let digits = Digits::of(number);
-        // A copy of a length that is not known would be a call; what is too much is overwritten by what comes next.
+        // A copy of unknown length would be a function call; the surplus is overwritten by the next bytes.
         let place = self.bytes[..self.start].last_chunk_mut().expect("there is room for a number");
         *place = *digits.pairs.as_flattened().first_chunk::<{ 2 * MOST }>().expect("it has as many digits");
         self.start -= 2 * MOST - digits.start;

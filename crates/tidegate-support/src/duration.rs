@@ -6,7 +6,7 @@ use tidegate::attribute::TIME_UNITS;
 
 /// The longest duration.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
-/// Reads whole numbers with units, added up; at most a year.
+/// Parses whole numbers with units, and returns their sum. Fails with a message if it is invalid or longer than a year.
 pub fn duration(text: &str) -> Result<Duration, String> {
     if text.is_empty() {
         return Err("there is nothing here; write something like \"10s\"".to_owned());
@@ -20,7 +20,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     if sum > LONGEST { Err("longer than a year; write at most \"365d\"".to_owned()) } else { Ok(sum) }
 }
 
-/// Reads a duration that is not zero.
+/// Parses a duration that is not zero.
 pub fn positive(text: &str) -> Result<Duration, String> {
     match duration(text)? {
         Duration::ZERO => Err("no time at all; write something like \"10s\"".to_owned()),
@@ -28,7 +28,7 @@ pub fn positive(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// The first number with its unit, and what follows.
+/// Parses the first number with its unit, and returns the rest of the text.
 fn part(text: &str) -> Result<(Duration, &str), String> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let end =
@@ -43,7 +43,7 @@ fn part(text: &str) -> Result<(Duration, &str), String> {
     let Some((_, micros)) = TIME_UNITS.iter().find(|(name, _)| *name == unit) else {
         return Err(unknown_unit(number, unit));
     };
-    // A number too large to be read is too long in any unit.
+    // A number that does not fit in 64 bits is too long in any unit.
     let number = number.parse().unwrap_or(u64::MAX);
     Ok((Duration::from_micros(micros.saturating_mul(number)), rest))
 }

@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
-/// Returns the outputs of all futures in their order, once each has one. They are first polled in this order, and none
+/// Returns the outputs of all futures in their order, once each is ready. They are first polled in this order, and none
 /// waits for another.
 pub async fn join_all<F: Future + Unpin>(futures: impl IntoIterator<Item = F>) -> Vec<F::Output> {
     let mut each: Vec<_> = futures.into_iter().map(|future| (future, None)).collect();
@@ -22,7 +22,7 @@ pub async fn join_all<F: Future + Unpin>(futures: impl IntoIterator<Item = F>) -
     each.into_iter().filter_map(|(_, output)| output).collect()
 }
 
-/// Returns the output of a future that is ready at its first poll; `None` if it has to wait.
+/// Polls a future once. Returns its output, or `None` if it is pending.
 #[inline]
 pub fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
@@ -37,7 +37,7 @@ mod tests {
 
     use super::*;
 
-    /// A future that is ready at its `n`th poll, and gives `n`.
+    /// Returns a future that is ready at its `n`th poll, with the output `n`.
     fn at_poll(n: u64) -> impl Future<Output = u64> + Unpin {
         let mut polls = 0;
         poll_fn(move |_| {

@@ -1,7 +1,8 @@
-//! Parts that the crates of Tidegate share: durations and sizes as text, messages about configuration, header fields and
-//! problem documents of denials, rounding, percent-decoding, the mark of absent key parts. The crate is published
-//! because the other crates need it, and makes no promises: any version may change or remove anything. Programs use
-//! `tidegate`, `tidegate-rules`, `tidegate-tower` or `tidegate-redis` instead.
+//! Shared parts of the Tidegate crates: durations and sizes as text, messages about configuration, header fields and
+//! problem documents of denials, rounding, percent-decoding, the mark of absent key parts.
+//!
+//! The crate is published because the other crates need it, and has no stability guarantee: any version may change or
+//! remove anything. Programs use `tidegate`, `tidegate-rules`, `tidegate-tower` or `tidegate-redis` instead.
 
 mod absent;
 mod complaint;

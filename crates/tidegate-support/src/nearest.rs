@@ -1,21 +1,21 @@
-//! Names that were probably meant.
+//! Suggestions for misspelled names.
 
 use tidegate::attribute::distance;
 
-/// The most letters of a word that may be wrong.
+/// The largest edit distance of a suggestion.
 const MAX_DISTANCE: usize = 2;
 
-/// Returns the known word that is most like this one, if one is near enough. Capital letters do not count.
+/// Returns the known word with the smallest edit distance, if it is near enough. The case of `word` is ignored.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = &word.to_lowercase();
     let letters = word.chars().count();
-    // Others are too far away, and may be long.
+    // Words of another length are too far away, and may be long.
     let known = known.into_iter().filter(|name| name.chars().count().abs_diff(letters) <= MAX_DISTANCE);
     let near = known.map(|name| (distance(word, name), name)).min()?;
     (near.0 <= MAX_DISTANCE.min(letters / 2)).then_some(near.1)
 }
 
-/// Returns the message about an unknown name, with the one that was probably meant.
+/// Returns the message about an unknown name, with a suggestion if there is one.
 pub fn unknown<'n>(what: &str, name: &str, known: impl Iterator<Item = &'n str> + Clone) -> String {
     match nearest(name, known.clone()) {
         Some(near) => format!("unknown {what} {name:?}; did you mean {near:?}?"),

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// Decodes `%41` to `A`; a `%` that begins no byte stays.
+/// Decodes `%41` to `A`; a `%` without two hexadecimal digits is kept.
 pub fn decoded(text: &[u8]) -> Cow<'_, [u8]> {
     decode(text, b'%')
 }
@@ -12,13 +12,13 @@ pub fn decoded_query(text: &[u8]) -> Cow<'_, [u8]> {
     decode(text, b'+')
 }
 
-/// Returns true if each `%` begins a byte.
+/// Returns true if each `%` is followed by two hexadecimal digits.
 pub fn is_percent_encoded(text: &[u8]) -> bool {
     let mut percents = text.iter().enumerate().filter(|(_, byte)| **byte == b'%');
     percents.all(|(at, _)| byte_at(text, at).is_some())
 }
 
-/// Decodes bytes; `space` is one more byte that may stand for a space.
+/// Decodes bytes; `space` is an additional byte that means a space.
 fn decode(text: &[u8], space: u8) -> Cow<'_, [u8]> {
     let Some(first) = text.iter().position(|byte| *byte == b'%' || *byte == space) else {
         return Cow::Borrowed(text);
@@ -38,7 +38,7 @@ fn decode(text: &[u8], space: u8) -> Cow<'_, [u8]> {
     Cow::Owned(plain)
 }
 
-/// The byte that the two digits behind this place stand for.
+/// Returns the byte of the two hexadecimal digits after this place.
 fn byte_at(text: &[u8], at: usize) -> Option<u8> {
     let digit = |at: usize| text.get(at).and_then(|byte| char::from(*byte).to_digit(16));
     let (high, low) = (digit(at + 1)?, digit(at + 2)?);

@@ -1,4 +1,4 @@
-//! A cache of what was made from recent limits: most callers use one of a few, again and again.
+//! A cache of values derived from recent limits: most callers use a few limits repeatedly.
 
 use std::hash::{Hash, Hasher};
 
@@ -19,10 +19,10 @@ impl<T> Default for RecentCache<T> {
 }
 
 impl<T> RecentCache<T> {
-    /// The most entries.
+    /// The capacity, in entries.
     pub const ENTRIES: usize = SETS * ENTRIES_PER_SET;
 
-    /// Returns the entry of this name, and makes it if there is none. What cannot be made takes no place.
+    /// Returns the entry of this name, and creates it if there is none. A failed creation evicts nothing.
     #[inline]
     pub fn get_or_make<E>(
         &mut self,
@@ -44,7 +44,7 @@ impl<T> RecentCache<T> {
         Ok(set[index].as_ref().expect("it was found there, or just put"))
     }
 
-    /// The entries, in no order.
+    /// Returns the entries, in no particular order.
     pub fn entries(&self) -> impl Iterator<Item = &T> {
         self.sets.iter().flatten().flatten()
     }
@@ -54,12 +54,12 @@ impl<T> RecentCache<T> {
 fn set_of(name: &impl Hash) -> usize {
     let mut hasher = Mixer::default();
     name.hash(&mut hasher);
-    // The high bits depend on all that was mixed.
+    // The high bits depend on the whole input.
     (hasher.0 >> 32) as usize % SETS
 }
 
-/// A hasher of few instructions. Names chosen to meet in one set only cost their callers the making of their own
-/// entries.
+/// A fast hasher that is not collision-resistant. Names chosen to collide in one set only force their callers to create
+/// their own entries again.
 #[derive(Default)]
 struct Mixer(u64);
 

@@ -1,4 +1,4 @@
-//! The rounding of spans in replies: up, so that a caller that waits as long as the reply says is not denied again.
+//! The rounding of spans in replies: up, so that a caller that waits for the reported time is not denied again.
 
 use std::time::Duration;
 
@@ -8,29 +8,29 @@ const TICKS_PER_MS: u64 = 16_000_000;
 const TICKS_PER_SECOND: u64 = 1000 * TICKS_PER_MS;
 const NANOS_PER_MS: u128 = 1_000_000;
 
-/// Whole milliseconds, rounded up.
+/// Returns whole milliseconds, rounded up.
 #[inline]
 pub fn in_ms(span: Ticks) -> u64 {
     span.get().div_ceil(TICKS_PER_MS)
 }
 
-/// Whole seconds, rounded up.
+/// Returns whole seconds, rounded up.
 #[inline]
 pub fn in_seconds(span: Ticks) -> u64 {
     span.get().div_ceil(TICKS_PER_SECOND)
 }
 
-/// Whole milliseconds, rounded up.
+/// Returns whole milliseconds, rounded up. Saturates.
 pub fn ceil_ms(span: Duration) -> u64 {
     u64::try_from(span.as_nanos().div_ceil(NANOS_PER_MS)).unwrap_or(u64::MAX)
 }
 
-/// Whole seconds, rounded up.
+/// Returns whole seconds, rounded up. Saturates.
 pub fn ceil_seconds(span: Duration) -> u64 {
     span.as_secs().saturating_add(u64::from(span.subsec_nanos() > 0))
 }
 
-/// The wait until the same ask passes; `None` if it was allowed or can never pass.
+/// Returns the wait until the same ask passes; `None` if it was allowed or can never pass.
 #[inline]
 pub fn retry_after(decision: &Decision) -> Option<Ticks> {
     match decision.verdict_in_ticks() {

@@ -1,12 +1,12 @@
-//! Bytes, as text: `64MiB`.
+//! Sizes in bytes, as text: `64MiB`.
 
 use std::fmt;
 
-/// The smallest store.
+/// The smallest size of a store.
 const SMALLEST: usize = 4 << 10;
 const UNITS: [(&str, usize); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
 
-/// Reads the bytes of a store.
+/// Parses the size of a store. Fails with a message below 4 KiB.
 pub fn size(text: &str) -> Result<usize, String> {
     match byte_count(text)? {
         bytes if bytes < SMALLEST => {
@@ -16,7 +16,7 @@ pub fn size(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Reads a number of bytes, as in `64MiB`.
+/// Parses a number of bytes, as in `64MiB`.
 pub fn byte_count(text: &str) -> Result<usize, String> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = (&text[..digits], text[digits..].trim_start());

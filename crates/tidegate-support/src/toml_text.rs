@@ -10,7 +10,7 @@ use crate::complaint::Complaint;
 /// Returns the complaint about a syntax error, with a remedy.
 pub fn syntax(error: &toml::de::Error, text: &str) -> Complaint {
     let mut what = error.message().trim().replace('\n', ", ");
-    // That a key is too deep is the only thing said without a place.
+    // Only the error about a key that is nested too deep comes without a place.
     let span = error.span().unwrap_or_else(|| deepest_key(text));
     if let Some(language) = another_language(text) {
         what = format!(
@@ -19,7 +19,7 @@ pub fn syntax(error: &toml::de::Error, text: &str) -> Complaint {
     } else if what.contains("recurs") {
         what = "too many parts within others; use fewer dots and brackets".to_owned();
     } else if ["quote", "float", "integer", "date"].iter().any(|of_a_value| what.contains(of_a_value)) {
-        // What else could stand there is not what was meant.
+        // The list of expected tokens is removed: it does not contain the intended value.
         what.truncate(what.find(", expected").unwrap_or(what.len()));
         what += &format!("; write text in quotes, as in {}", in_quotes(text, span.clone()));
     } else if what.contains("duplicate") {
@@ -28,7 +28,7 @@ pub fn syntax(error: &toml::de::Error, text: &str) -> Complaint {
     Complaint::at(span, what)
 }
 
-/// The language of a text that is no TOML, by its first line that says something.
+/// Returns the language of a text that is not TOML, by its first line that is neither empty nor a comment.
 fn another_language(text: &str) -> Option<&'static str> {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let first = lines.next()?;
@@ -41,7 +41,7 @@ fn another_language(text: &str) -> Option<&'static str> {
     (first == "---" || entry.is_some_and(is_entry)).then_some("YAML")
 }
 
-/// Where the key with the most dots is.
+/// Returns the place of the key with the most dots.
 fn deepest_key(text: &str) -> Range<usize> {
     let (mut start, mut most, mut found) = (0, 0, 0..0);
     for line in text.split_inclusive('\n') {
@@ -55,7 +55,7 @@ fn deepest_key(text: &str) -> Range<usize> {
     found
 }
 
-/// A value of the file as it should have been written, if it can be told where it begins and ends.
+/// Returns the value of the file in quotes, or an example if the value has no clear beginning and end.
 fn in_quotes(text: &str, span: Range<usize>) -> String {
     let before = text.get(..span.start).unwrap_or_default();
     let start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -72,7 +72,7 @@ fn is_bare(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
 }
 
-/// Whether this is one value without quotes, brackets and comments.
+/// Returns true if this is a single value without quotes, brackets and comments.
 fn is_lone(value: &str) -> bool {
     !value.is_empty() && !value.contains(['"', '\'', '[', ']', '{', '}', '#', ',', '=', '\\'])
 }

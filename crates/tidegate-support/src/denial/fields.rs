@@ -12,23 +12,23 @@ use crate::rounding::{ceil_seconds, in_seconds, retry_after};
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 
-/// The largest integer that a structured field can have.
+/// The largest integer of a structured field.
 const MAX_INTEGER: u64 = 999_999_999_999_999;
 
 /// The header fields that report the remaining quota.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Dialect {
-    /// `RateLimit-Policy: "api";q=15;w=30` and `RateLimit: "api";r=14;t=2`, as the tenth draft of the IETF has it.
+    /// `RateLimit-Policy: "api";q=15;w=30` and `RateLimit: "api";r=14;t=2`, as in the tenth IETF draft.
     #[default]
     Ietf,
-    /// `RateLimit-Policy: 15;w=30` and `RateLimit: limit=15, remaining=14, reset=2`, as the seventh draft had it.
+    /// `RateLimit-Policy: 15;w=30` and `RateLimit: limit=15, remaining=14, reset=2`, as in the seventh draft.
     Draft07,
-    /// `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` in seconds from now, as the third draft had it.
+    /// `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` in seconds from now, as in the third draft.
     Draft03,
     /// `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` in seconds since 1970.
     XRateLimit,
-    /// None of them; only `Retry-After` on denials.
+    /// No such fields; only `Retry-After` on denials.
     None,
 }
 
@@ -46,21 +46,21 @@ pub struct LimitStatus<'a> {
 /// The value of `RateLimit-Policy`.
 #[derive(Clone, Copy, Debug)]
 pub enum PolicyHeader<'a> {
-    /// A value that [`policy_value`](super::policy_value) made before.
+    /// A value that [`policy_value`](super::policy_value) returned before.
     Made(&'a HeaderValue),
-    /// A value that is made of the limit, if the dialect has one at all.
+    /// A limit from which the value is derived, if the dialect has one.
     Of(&'a Limit),
 }
 
-/// Writes the remaining quota in this dialect, and `Retry-After` on a denial unless it is there.
+/// Writes the remaining quota in this dialect, and `Retry-After` on a denial unless it is present.
 ///
-/// Fields of an inner layer stay: a list gets one item more, other fields are left as they are.
+/// Fields of an inner layer are kept: a list gets one more item, other fields are unchanged.
 #[inline]
 pub fn put_fields(headers: &mut HeaderMap, dialect: Dialect, status: LimitStatus<'_>) {
     put_fields_on(&mut StackBuf::new(), headers, dialect, status);
 }
 
-/// Writes the same with a buffer for the values: an empty [`BytesMut`](bytes::BytesMut).
+/// Writes the same fields, with a buffer for the values: an empty [`BytesMut`](bytes::BytesMut).
 #[inline]
 pub fn put_fields_on(
     out: &mut impl HeaderBuf,
@@ -88,7 +88,7 @@ fn put_remaining_on(
     status: LimitStatus<'_>,
 ) {
     let decision = status.decision;
-    // The same ask passes then, which may be long before everything is regained.
+    // The same ask passes at that time, which may be long before the full quota is regained.
     let seconds =
         retry_after_seconds(decision).unwrap_or_else(|| in_seconds(decision.reset_after_in_ticks()));
     match dialect {
@@ -160,22 +160,22 @@ fn put_each(out: &mut impl HeaderBuf, headers: &mut HeaderMap, names: [HeaderNam
     }
 }
 
-/// The whole seconds in which everything is regained, as the policy says them.
+/// Returns the whole seconds in which the full quota is regained, as in the policy.
 fn window(policy: PolicyHeader<'_>) -> Option<u64> {
     match policy {
         PolicyHeader::Of(limit) => Some(regained_in_seconds(limit)),
-        // From the right, as a name may say anything.
+        // Searched from the right, because the name may contain the same text.
         PolicyHeader::Made(value) => value.to_str().ok()?.rsplit_once(";w=")?.1.parse().ok(),
     }
 }
 
-/// Whole seconds until the same ask passes, at least one; `None` if it was allowed or can never pass.
+/// Returns the whole seconds until the same ask passes, at least one; `None` if it was allowed or can never pass.
 #[inline]
 fn retry_after_seconds(decision: &Decision) -> Option<u64> {
     retry_after(decision).map(|wait| in_seconds(wait).max(1))
 }
 
-/// `"api";r=14;t=2`.
+/// Returns a value such as `"api";r=14;t=2`.
 #[inline]
 fn remaining(out: &mut impl HeaderBuf, name: &str, remaining: u64, seconds: u64) -> HeaderValue {
     let mut text = FromEnd::<USUAL>::new();
@@ -194,7 +194,7 @@ fn remaining(out: &mut impl HeaderBuf, name: &str, remaining: u64, seconds: u64)
     out.value()
 }
 
-/// Appends texts, each with a number behind it.
+/// Appends texts, each followed by a number.
 #[inline]
 fn put_parts<const PARTS: usize>(out: &mut impl HeaderBuf, parts: [(&str, u64); PARTS]) {
     for (text, number) in parts {
@@ -203,7 +203,7 @@ fn put_parts<const PARTS: usize>(out: &mut impl HeaderBuf, parts: [(&str, u64); 
     }
 }
 
-/// The digits of a number, as the value of a field.
+/// Returns the digits of a number as a header value.
 #[inline]
 fn number_on(out: &mut impl HeaderBuf, number: u64) -> HeaderValue {
     put_number(out, number);
@@ -228,12 +228,12 @@ fn policy_value_on(out: &mut impl HeaderBuf, name: &str, limit: &Limit) -> Heade
     out.value()
 }
 
-/// The whole seconds in which everything is regained, at least one.
+/// Returns the whole seconds in which the full quota is regained, at least one.
 fn regained_in_seconds(limit: &Limit) -> u64 {
     ceil_seconds(limit.regained_in()).max(1)
 }
 
-/// Seconds by the wall clock, rounded up, for a dialect that has a date; nothing is decided by it.
+/// Returns the seconds since 1970, rounded up, for a dialect with an absolute time; no decision uses it.
 #[expect(clippy::disallowed_methods, reason = "this dialect prints a time of day")]
 fn since_1970() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);

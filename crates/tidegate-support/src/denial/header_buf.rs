@@ -1,7 +1,7 @@
 //! Buffers for the values of header fields.
 //!
-//! A server that writes its replies into one buffer has the values written there, without an allocation of their own. A
-//! layer has no such buffer, and copies each value out of an array on its stack.
+//! A server that writes its replies into one buffer writes the values there too, without a separate allocation. A layer
+//! has no such buffer, and copies each value from an array on its stack.
 
 use bytes::BytesMut;
 use http::HeaderValue;
@@ -17,14 +17,14 @@ pub trait HeaderBuf {
     ///
     /// # Panics
     ///
-    /// If the value may not be in a header field, as control characters may not.
+    /// Panics if the bytes are not a valid header value, for example with control characters.
     fn value(&mut self) -> HeaderValue;
 
     /// Returns these bytes as a value. Nothing may have been put since the last value was taken.
     ///
     /// # Panics
     ///
-    /// If the value may not be in a header field.
+    /// Panics if the bytes are not a valid header value.
     #[inline]
     fn whole(&mut self, bytes: &[u8]) -> HeaderValue {
         self.put(bytes);
@@ -32,7 +32,7 @@ pub trait HeaderBuf {
     }
 }
 
-/// The buffer has to be empty at first; values are parts of it.
+/// The buffer must be empty at first; values are parts of it, without a copy.
 impl HeaderBuf for BytesMut {
     #[inline]
     fn put(&mut self, bytes: &[u8]) {
@@ -70,7 +70,7 @@ fn put_small(out: &mut impl HeaderBuf, number: u64) {
 
 const PLAIN: &str = "digits, plain letters and punctuation may be in a header field";
 
-/// Values are rarely longer than this.
+/// The size of the array on the stack; values are rarely longer.
 pub(super) const USUAL: usize = 96;
 
 /// A buffer on the stack, copied into each value.
@@ -131,7 +131,7 @@ mod tests {
     /// Puts these words, and takes a value after each.
     fn values(out: &mut impl HeaderBuf, words: &[&str]) -> Vec<String> {
         let value = |word: &&str| {
-            // In pieces, as values come.
+            // In pieces, as real values are written.
             word.as_bytes().chunks(7).for_each(|piece| out.put(piece));
             out.value().to_str().unwrap().to_owned()
         };

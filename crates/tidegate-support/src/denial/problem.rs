@@ -9,25 +9,25 @@ use http::StatusCode;
 pub enum ProblemKind {
     /// A limit denied the request.
     QuotaExceeded,
-    /// There is no room for the request, or no store to decide about it.
+    /// The service has no capacity for the request, or no store is available to decide.
     ReducedCapacity,
-    /// No registered type; the status says it all.
+    /// No registered type; the status is the only information.
     Plain,
 }
 
-/// The members that every problem begins with.
+/// The members at the start of every problem document.
 #[derive(Clone, Copy, Debug)]
 pub struct Problem<D> {
     /// Its kind.
     pub kind: ProblemKind,
-    /// Its status, which is that of the response.
+    /// Its status, equal to that of the response.
     pub status: StatusCode,
     /// Its detail, as plain text.
     pub detail: D,
 }
 
 impl<D: fmt::Display> Problem<D> {
-    /// Writes an object without the brace that ends it, so that other members can follow.
+    /// Writes the object without its closing brace, so that other members can follow.
     pub fn put(&self, out: &mut impl Write) {
         let (kind, title) = match self.kind {
             ProblemKind::QuotaExceeded => {
@@ -42,13 +42,13 @@ impl<D: fmt::Display> Problem<D> {
         let status = self.status.as_str();
         for text in ["{\"type\":\"", kind, "\",\"title\":\"", title, "\",\"status\":", status, ",\"detail\":"]
         {
-            // A buffer in memory takes all that is written.
+            // Writes to a buffer in memory do not fail.
             let _ = out.write_str(text);
         }
         put_json(out, &self.detail);
     }
 
-    /// The document, and behind the detail these names under `violated-policies` if there are any.
+    /// Returns the document. `violated`, if set, follows the detail under `violated-policies`.
     pub fn document(&self, violated: Option<&str>) -> String {
         let mut document = String::new();
         self.put(&mut document);
@@ -60,9 +60,9 @@ impl<D: fmt::Display> Problem<D> {
     }
 }
 
-/// Writes the member that names the policy that denied.
+/// Writes the member with the name of the policy that denied the request.
 pub fn put_violated(out: &mut impl Write, name: &str) {
-    // A buffer in memory takes all that is written.
+    // Writes to a buffer in memory do not fail.
     let _ = out.write_str(",\"violated-policies\":[");
     put_json(out, name);
     let _ = out.write_str("]");
@@ -70,13 +70,13 @@ pub fn put_violated(out: &mut impl Write, name: &str) {
 
 /// Writes text as a JSON string.
 pub fn put_json(out: &mut impl Write, text: impl fmt::Display) {
-    // A buffer in memory takes all that is written.
+    // Writes to a buffer in memory do not fail.
     let _ = out.write_char('"');
     let _ = write!(Escaped(out), "{text}");
     let _ = out.write_char('"');
 }
 
-/// Text within a JSON string.
+/// A writer that escapes text within a JSON string.
 struct Escaped<'a, W>(&'a mut W);
 
 impl<W: Write> Write for Escaped<'_, W> {

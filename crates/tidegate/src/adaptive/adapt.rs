@@ -1,16 +1,16 @@
-//! How a number of places adapts: the algorithm, its bounds and its settings.
+//! The settings of an adaptive concurrency limit: the algorithm, its bounds and its parameters.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use crate::time::Ticks;
 
-/// The most places that an adaptive number may have: its fixed point has room for that.
+/// The largest adaptive limit that the fixed-point format can hold.
 const MOST: u64 = 1 << 32;
 
-/// How a number of places adapts, always within its bounds.
+/// The settings of an adaptive concurrency limit, always within its bounds.
 ///
-/// The defaults fit most services; [`Adapt::slow_after`] is worth setting where nobody reports time-outs.
+/// The defaults fit most services. Set [`Adapt::slow_after`] if timeouts are not reported.
 ///
 /// ```
 /// use tidegate::{Adapt, MILLISECOND};
@@ -24,17 +24,17 @@ pub struct Adapt {
     pub(super) min: u64,
     pub(super) max: u64,
     start: Option<u64>,
-    /// Above this share of a round, what was lost says that there is too much in flight.
+    /// The share of lost calls in a round, in percent, above which too many are in flight.
     pub(super) lost_percent: u64,
-    /// What is left of the limit after a loss.
+    /// The remaining part of the limit after a loss, in percent.
     pub(super) cut_percent: u64,
-    /// Answers that usually take longer are too late.
+    /// The usual latency above which replies are too late.
     pub(super) slow_after: Ticks,
-    /// So many rounds between two looks at the latency with little in flight.
+    /// The number of rounds between two measurements of the latency with little in flight.
     pub(super) rest_every: u64,
 }
 
-/// By what a number of places is found.
+/// The algorithm that derives the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Algorithm {
     Aimd,
@@ -43,29 +43,30 @@ pub(super) enum Algorithm {
 }
 
 impl Adapt {
-    /// More, step by step, while nothing is lost; a tenth less when something is.
+    /// Creates an AIMD limit: it grows step by step while nothing is lost, and shrinks by a tenth after a loss.
     ///
-    /// It goes by time-outs and refusals, and by [`Adapt::slow_after`], which it should be given: time-outs tell
-    /// late. Where there is neither, it ends at its upper bound.
+    /// It uses timeouts and denials, and [`Adapt::slow_after`], which should be set: timeouts come late. Without any of
+    /// these signals, the limit ends at its upper bound.
     ///
     /// # Panics
-    /// If the lower bound is 0 or above the upper one, or the upper one is above 2³².
+    /// Panics if the lower bound is 0 or above the upper one, or the upper one is above 2³².
     pub fn aimd(bounds: RangeInclusive<u64>) -> Adapt {
         Adapt::new(Algorithm::Aimd, &bounds)
     }
 
-    /// So many that a few wait inside of the service, by how much longer answers take than with little in flight.
+    /// Creates a Vegas limit: a few calls queue in the service, derived from the latency beyond that with little in
+    /// flight.
     ///
     /// # Panics
-    /// Like [`Adapt::aimd`].
+    /// Panics like [`Adapt::aimd`].
     pub fn vegas(bounds: RangeInclusive<u64>) -> Adapt {
         Adapt::new(Algorithm::Vegas, &bounds)
     }
 
-    /// As many as keep answers within one and a half times what they usually take.
+    /// Creates a Gradient2 limit: as many calls as keep the latency within one and a half times the usual.
     ///
     /// # Panics
-    /// Like [`Adapt::aimd`].
+    /// Panics like [`Adapt::aimd`].
     pub fn gradient2(bounds: RangeInclusive<u64>) -> Adapt {
         Adapt::new(Algorithm::Gradient2, &bounds)
     }
@@ -88,41 +89,41 @@ impl Adapt {
         }
     }
 
-    /// Starts with so many, or with the bound that is nearest; 20 unless set.
+    /// Sets the initial limit, or the nearest bound; 20 unless set.
     #[must_use]
     pub fn starting_at(self, places: u64) -> Adapt {
         Adapt { start: Some(places), ..self }
     }
 
-    /// Lets so many in a hundred be lost before anything is cut; 5 unless set, at most 99.
+    /// Sets the percentage of calls that may be lost before the limit is cut; 5 unless set, at most 99.
     #[must_use]
     pub fn tolerating(self, percent: u64) -> Adapt {
         Adapt { lost_percent: percent.min(99), ..self }
     }
 
-    /// Leaves so much of what was answered when more was lost than is tolerated; 90 in a hundred unless set, from
-    /// 10 to 99. However much was lost, a third of the limit is left, or this, if it is less.
+    /// Sets the percentage of the answered calls to which the limit is cut after too many losses; 90 unless set, from
+    /// 10 to 99. However many were lost, a third of the limit remains, or this percentage if it is less.
     #[must_use]
     pub fn cutting_to(self, percent: u64) -> Adapt {
         Adapt { cut_percent: percent.clamp(10, 99), ..self }
     }
 
-    /// Cuts the limit also when answers usually take longer than this, though nothing is lost. Half of the time
-    /// that callers are ready to wait is a good choice.
+    /// Sets the usual latency above which the limit is cut too, even if nothing is lost. Half of the callers' timeout
+    /// is a good choice. There is no such latency unless set.
     #[must_use]
     pub fn slow_after(self, longest: Duration) -> Adapt {
         Adapt { slow_after: Ticks::saturating_from(longest), ..self }
     }
 
-    /// Halves the limit for one round in so many, to see how long answers take with little in flight; 40 unless
-    /// set, at least 4. Where short and long calls are mixed a rest lasts until the long ones have ended, and is
-    /// rarer by as much. AIMD, which does not go by latency, has no use for it.
+    /// Sets the number of rounds between rests: for one round the limit is halved, to measure the latency with little
+    /// in flight. 40 unless set, at least 4. If short and long calls are mixed, a rest lasts until the long ones have
+    /// ended, and rests are less frequent in proportion. AIMD, which does not use latency, ignores this setting.
     #[must_use]
     pub fn resting_every(self, rounds: u64) -> Adapt {
         Adapt { rest_every: rounds.max(4), ..self }
     }
 
-    /// How many it starts with.
+    /// Returns the initial limit.
     pub(super) fn start(&self) -> u64 {
         self.start.unwrap_or(20).clamp(self.min, self.max)
     }

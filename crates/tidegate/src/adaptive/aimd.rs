@@ -1,40 +1,39 @@
 //! AIMD: additive increase, multiplicative decrease.
 //!
-//! *Measures* losses: calls that were refused or came too late.
+//! *Measures* losses: calls that were denied or timed out.
 //!
-//! *Formula*, once per round: more if little was lost and at least half of the limit was used; nine tenths of what
-//! was answered if more than 5 % were lost, but at least a third of the limit. How much more depends on the edge,
-//! the limit at which losses began last: below three quarters of it `√limit`, as the random spread of what is in
-//! flight goes; near it one, as in TCP, so that it is reached gently; and one more every eight rounds without
-//! a loss, because the edge may have moved away.
+//! *Formula*, once per round. The limit grows if little was lost and at least half of it was used. If more than 5 %
+//! were lost, it is cut to nine tenths of the answered calls, but to at least a third of the limit. The growth depends
+//! on the edge, the limit at which the last losses began. Below three quarters of the edge it is `√limit`, the random
+//! spread of the number in flight. Near the edge it is one, as in TCP, and one more for every eight rounds without a
+//! loss, because the edge may have moved away.
 //!
-//! *Bounds*: it stays within about a quarter below the number at which losses begin.
+//! *Bounds*: the limit stays within about a quarter below the number at which losses begin.
 //!
-//! *Fails* where nothing is lost until it is too late: time-outs come a whole deadline after the queue that causes
-//! them, and the work of those who have given up is still to be done. So it wants to know what is slow,
-//! [`slow_after`](super::Adapt::slow_after), half of the deadline, say; without that, answers are always almost as
-//! late as they may be, and where there are no losses at all the limit ends at its upper bound.
+//! *Fails* where losses come too late: a timeout comes a whole deadline after the queue that causes it, and the work of
+//! cancelled calls remains to be done. So set [`slow_after`](super::Adapt::slow_after), to half of the deadline for
+//! example. Without it, latency is always near the deadline; and without any losses the limit ends at its upper bound.
 
 use super::Settled;
 use super::level::Level;
 use super::round::Tally;
 
-/// A place more per so many rounds without a loss, near the edge.
+/// The rounds without a loss after which the growth near the edge increases by one.
 const PATIENCE: u64 = 8;
 
 /// The state of the algorithm.
 #[derive(Clone, Debug)]
 pub(super) struct Aimd {
-    /// The limit at which the last loss was.
+    /// The limit at the last loss.
     edge: u64,
-    /// Rounds without a loss since then.
+    /// The rounds without a loss since then.
     calm: u64,
 }
 
 impl Aimd {
     pub(super) const START: Aimd = Aimd { edge: u64::MAX, calm: 0 };
 
-    /// Moves a limit after a round, unless losses have cut it from so many places.
+    /// Moves a limit after a round. If losses have cut it, `cut_from` is the limit before the cut.
     pub(super) fn settle(&mut self, level: &mut Level, cut_from: Option<u64>, tally: &Tally) -> Settled {
         if let Some(before) = cut_from {
             (self.edge, self.calm) = (before, 0);

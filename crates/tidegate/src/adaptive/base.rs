@@ -1,22 +1,23 @@
-//! The latency with little in flight, by which that of now is judged.
+//! The latency with little in flight, the reference for the current one.
 //!
-//! Whether answers are slow because too many are in flight, or because the service is slow today, can only be
-//! told with fewer in flight. So now and then there is a rest: a round with half of the limit. What is measured
-//! then replaces what was known, up or down; what is measured otherwise only ever lowers it, and slowly, because
-//! the shortest of many rounds is a lucky one, and by no more than is beyond chance. A latency that was measured once is thus forgotten, and lasting
-//! overload does not become what is usual.
+//! Slow replies can mean that too many calls are in flight, or that the service itself has become slower. Only a
+//! measurement with fewer in flight distinguishes the two. So from time to time there is a rest: a round with half of
+//! the limit. Its measurement replaces the known value, up or down. Other rounds only lower the known value: slowly,
+//! because the shortest of many rounds is an outlier, and only if the difference exceeds the statistical error. So an
+//! old measurement expires, and lasting overload does not become the usual latency.
 //!
-//! Half of the limit may still be too much after the service has shrunk. That mends itself: while things queue,
-//! latency goes with the number in flight, so at half of it the measure is half of what it is at all of it, which
-//! lowers the limit, and a limit that has been halved since the last rest brings the next one.
+//! Half of the limit may still be too much after the capacity of the service has dropped. This corrects itself. While
+//! calls queue, latency is proportional to the number in flight, so a rest measures half of the full latency. That
+//! lowers the limit, and a limit that has been halved since the last rest starts the next rest.
 
 use super::round::Tally;
 use crate::time::Ticks;
 
-/// Rounds until the next rest while it is not known yet: at the start, and after a rest that found another latency.
+/// The rounds until the next rest while the latency is uncertain: at the start, and after a rest that found another
+/// one.
 const SOON: u64 = 8;
 
-/// The latency with little in flight, and when to look again.
+/// The latency with little in flight, and the schedule of its measurement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Base {
     latency: Option<Ticks>,
@@ -32,7 +33,7 @@ impl Base {
         Base { latency: None, every, rounds_left: SOON.min(every), is_resting: false, places: 0 }
     }
 
-    /// Takes what a round measured into account. The latency with little in flight, if one is known.
+    /// Records the measurement of a round. Returns the latency with little in flight, if it is known.
     pub(super) fn learn(&mut self, tally: &Tally) -> Option<Ticks> {
         let Some(measured) = tally.latency else { return self.latency };
         let known = self.latency.unwrap_or(measured.usual);
@@ -47,16 +48,17 @@ impl Base {
         self.latency
     }
 
-    /// The mean of two rests, unless the service has changed: then this one, and another rest soon.
+    /// Returns the mean of two rests. If the service has changed, returns this measurement and schedules another rest
+    /// soon.
     ///
-    /// A rest that had to wait for long calls is rarer by as much as it lasted longer.
+    /// A rest that waited for long calls makes the next one later, in proportion to its length.
     fn rest(&mut self, known: Ticks, measured: Ticks, rounds: u64) -> Ticks {
         let is_like = measured.get() / 4 * 3 <= known.get() && known.get() / 4 * 3 <= measured.get();
         self.rounds_left = if is_like { self.every.saturating_mul(rounds) } else { SOON.min(self.every) };
         if is_like { between(known, measured, 2) } else { measured }
     }
 
-    /// Ends a round with this limit in force. Whether the next one is a rest.
+    /// Ends a round with this limit in force. Returns true if the next round is a rest.
     pub(super) fn end_round(&mut self, places: u64) -> bool {
         if self.is_resting {
             (self.is_resting, self.places) = (false, places);
@@ -68,7 +70,7 @@ impl Base {
     }
 }
 
-/// A part of the way, `1 / slowness`, from one to the other.
+/// Returns the value `1 / slowness` of the way from one to the other.
 fn between(from: Ticks, to: Ticks, slowness: u64) -> Ticks {
     let mixed =
         (u128::from(from.get()) * u128::from(slowness - 1) + u128::from(to.get())) / u128::from(slowness);
@@ -84,7 +86,7 @@ mod tests {
         Tally { latency: Some(Latency::exactly(latency)), done: 16, lost: 0, rounds: 1, peak: 16 }
     }
 
-    /// Ends so many rounds of this latency; the base then.
+    /// Ends so many rounds of this latency. Returns the base after them.
     fn rounds(base: &mut Base, times: u64, latency: u64) -> u64 {
         for _ in 0..times {
             base.learn(&round(latency));

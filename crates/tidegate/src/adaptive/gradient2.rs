@@ -1,25 +1,26 @@
-//! Gradient2: the limit goes with the ratio of the usual latency to that of now.
+//! Gradient2: the limit follows the ratio of the usual latency to the current one.
 //!
-//! *Measures* latency. With `base` that with little in flight and `now` that of the round, less what may be chance,
-//! the gradient is `1.5 · base / now`, at least a half and at most one: up to one and a half times the usual is no
-//! reason to shrink.
+//! *Measures* latency. `base` is the latency with little in flight, `now` that of the round, less its statistical
+//! error. The gradient is `1.5 · base / now`, at least a half and at most one: up to one and a half times the usual
+//! latency does not shrink the limit.
 //!
-//! *Formula*, once per round: the limit goes half of the way to `limit · gradient + √limit`. The root is the room
-//! by which it grows and finds out; it grows only if at least half of it is used.
+//! *Formula*, once per round: the limit goes half of the way to `limit · gradient + √limit`. The root is the margin by
+//! which the limit probes for more capacity; it grows only if at least half of it is used.
 //!
-//! *Bounds*: it comes to rest where `gradient = 1 − 1/√limit`, so answers take somewhat more than one and a half
-//! times what they do with little in flight.
+//! *Bounds*: the limit settles where `gradient = 1 − 1/√limit`, so latency is somewhat more than one and a half times
+//! that with little in flight.
 //!
-//! *Fails* where one and a half times the usual is too late, or where the mix of short and long calls changes by
-//! more than that: a mix that stays as it is does no harm, but each rest lasts as long as the long ones do. As first published the usual is a long average, which under lasting overload becomes
-//! the latency of overload and lets the limit grow to its bound: here only rests raise it.
+//! *Fails* where one and a half times the usual latency is too late, or where the mix of short and long calls changes
+//! by more than that. A constant mix does no harm, but each rest lasts as long as the long calls. In the published
+//! algorithm the usual latency is a long average, which under lasting overload becomes the latency of overload and lets
+//! the limit grow to its bound. Here only rests raise it.
 
 use super::Settled;
 use super::level::{Level, ONE};
 use super::round::Tally;
 use crate::time::Ticks;
 
-/// Moves a limit after a round, by the latencies with little in flight and now.
+/// Moves a limit after a round, given the latencies with little in flight and now.
 pub(super) fn follow(level: &mut Level, base: Ticks, now: Ticks, tally: &Tally) -> Settled {
     let (own, room) = (u128::from(level.parts), u128::from(level.root()) * u128::from(ONE));
     let target = own * u128::from(gradient(base, now)) / u128::from(ONE) + room;
@@ -33,7 +34,7 @@ pub(super) fn follow(level: &mut Level, base: Ticks, now: Ticks, tally: &Tally) 
     Settled::Smooth
 }
 
-/// One and a half times `base / now`, in 65,536ths, from a half to one.
+/// Returns one and a half times `base / now`, in 65,536ths, from a half to one.
 fn gradient(base: Ticks, now: Ticks) -> u64 {
     let ratio = u128::from(base.get()) * u128::from(ONE) * 3 / (u128::from(now.get().max(1)) * 2);
     u64::try_from(ratio).unwrap_or(ONE).clamp(ONE / 2, ONE)
@@ -44,7 +45,7 @@ mod tests {
     use super::*;
     use crate::adaptive::Adapt;
 
-    /// What becomes of a limit of 100, so much of it used, when answers take so long instead of 100.
+    /// Returns the next limit after 100, with so much of it used, when the latency is `now` instead of 100.
     fn used(peak: u64, now: u64) -> u64 {
         let mut level = Level::new(&Adapt::gradient2(1..=1000).starting_at(100));
         let tally = Tally { latency: None, done: 100, lost: 0, rounds: 1, peak };

@@ -1,11 +1,11 @@
-//! How long calls take, by powers of two: after what time nearly all that began together have ended.
+//! A histogram of call lengths by powers of two, for the time after which nearly all concurrent calls have ended.
 
 use crate::time::Ticks;
 
-/// One in so many may take longer.
+/// The inverse of the share of calls that may take longer.
 const ONE_IN: u64 = 32;
 
-/// How many calls took from each power of two up to the next one.
+/// The number of calls from each power of two up to the next one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lengths([u32; 64]);
 
@@ -25,7 +25,8 @@ impl Lengths {
         self.0.iter().all(|calls| *calls == 0)
     }
 
-    /// A time within which all but a few ended, rounded up to a power of two; a single call is always a few.
+    /// Returns a time within which all but a few calls ended, rounded up to a power of two. A single call is always a
+    /// few.
     pub(super) fn of_nearly_all(&self) -> Ticks {
         let all: u64 = self.0.iter().map(|calls| u64::from(*calls)).sum();
         let few = (all / ONE_IN).max(1);

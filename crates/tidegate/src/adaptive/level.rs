@@ -1,13 +1,13 @@
 //! A limit with a fraction, always within its bounds.
 //!
-//! The fraction has 16 bits: an algorithm that adds a third of a place per round gets there.
+//! The fraction has 16 bits, so that increments of a third per round add up.
 
 use super::Adapt;
 
-/// One place, and a ratio of one.
+/// One unit of the limit, and the ratio 1.
 pub(super) const ONE: u64 = 1 << 16;
 
-/// How many may be in flight, in 65,536ths of a place.
+/// The concurrency limit, in 65,536ths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Level {
     pub(super) parts: u64,
@@ -20,37 +20,37 @@ impl Level {
         Level { parts: adapt.start() * ONE, min: adapt.min, max: adapt.max }
     }
 
-    /// Whole places.
+    /// Returns the whole part of the limit.
     pub(super) fn places(self) -> u64 {
         self.parts / ONE
     }
 
-    /// Half of the places, but no fewer than there have to be.
+    /// Returns half of the limit, at least the lower bound.
     pub(super) fn half(self) -> u64 {
         (self.places() / 2).max(self.min)
     }
 
-    /// The square root of the places, at least one: by about so much does what arrives at random vary.
+    /// Returns the square root of the limit, at least one: the approximate variation of random arrivals.
     pub(super) fn root(self) -> u64 {
         self.places().isqrt().max(1)
     }
 
-    /// So many places more.
+    /// Raises the limit by so many.
     pub(super) fn raise(&mut self, places: u64) {
         self.set(u128::from(self.parts) + u128::from(places) * u128::from(ONE));
     }
 
-    /// So many places fewer.
+    /// Lowers the limit by so many.
     pub(super) fn lower(&mut self, places: u64) {
         self.set(u128::from(self.parts).saturating_sub(u128::from(places) * u128::from(ONE)));
     }
 
-    /// This part of it.
+    /// Multiplies the limit by `over / under`.
     pub(super) fn scale(&mut self, over: u64, under: u64) {
         self.set(u128::from(self.parts) * u128::from(over) / u128::from(under.max(1)));
     }
 
-    /// Half of the way to so many 65,536ths of a place.
+    /// Moves the limit half of the way to so many 65,536ths.
     pub(super) fn approach(&mut self, parts: u128) {
         self.set(u128::from(self.parts).saturating_add(parts) / 2);
     }

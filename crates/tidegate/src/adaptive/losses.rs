@@ -1,16 +1,16 @@
-//! What a round with losses leaves of a limit: the same for all algorithms.
+//! The cut of a limit after a round with losses, the same for all algorithms.
 //!
-//! Losses are the last word: whatever latency says, a service that refuses or comes too late has too much to do.
-//! A few are tolerated, because a tail that is longer than the deadline is lost with nothing else in flight, too.
+//! Losses override latency: a service that denies calls or times out is overloaded. A few losses are tolerated, because
+//! a latency tail beyond the deadline is lost even with nothing else in flight.
 
 use super::Adapt;
 use super::level::Level;
 use super::round::Tally;
 
-/// At least this is left, in a hundred, even if all were lost: they may have been lost to something else.
+/// The least remaining part, in percent, even if all calls were lost: the cause may be unrelated to load.
 const LEAST_LEFT: u64 = 33;
 
-/// Cuts the limit if too much was lost: to a part of what was answered. Returns true if it did.
+/// Cuts the limit to a part of the answered calls if too many were lost. Returns true if it did.
 pub(super) fn cut(adapt: &Adapt, level: &mut Level, tally: &Tally) -> bool {
     if !tally.is_lossy(adapt.lost_percent) && !tally.is_slow(adapt.slow_after) {
         return false;
@@ -25,7 +25,7 @@ mod tests {
     use super::*;
     use crate::adaptive::mean::Latency;
 
-    /// What is left of 100 places.
+    /// Returns the limit that remains of 100.
     fn left(adapt: Adapt, done: u64, lost: u64) -> u64 {
         let adapt = adapt.starting_at(100);
         let mut level = Level::new(&adapt);

@@ -1,34 +1,34 @@
-//! The usual latency of a number of calls, and how much of it may be chance.
+//! The usual latency of a number of calls, and its statistical error.
 //!
-//! It is the mean of the logarithms: a tail that is a hundred times longer than the rest weighs seven times as
-//! much as a call of usual length does, not a hundred times. The standard error of that mean says within which
-//! bounds it would lie, were the same calls made once more: where some answers come out of a cache and others out
-//! of a disk, two rounds differ by their mix, though nothing has become slower.
+//! It is the mean of the logarithms, the geometric mean. A call that is a hundred times longer than the rest weighs
+//! seven times as much as a usual one, not a hundred times. The standard error of that mean bounds the difference
+//! between two samples of the same calls: if some replies come from a cache and others from a disk, two rounds differ
+//! by their mix, although nothing has become slower.
 
 use crate::time::Ticks;
 
-/// Latencies, as they come.
+/// An accumulator of latencies.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Mean {
     calls: u64,
-    /// With 32 bits of fraction.
+    /// The sum of the logarithms, with 32 bits of fraction.
     logarithms: u128,
-    /// Of logarithms with 16 bits of fraction, so that the sum has room.
+    /// The sum of the squares of logarithms with 16 bits of fraction, so that the sum does not overflow.
     squares: u128,
 }
 
-/// How long calls took.
+/// The latency of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Latency {
-    /// A standard error less than usual.
+    /// The usual latency less a standard error.
     pub(super) least: Ticks,
     pub(super) usual: Ticks,
-    /// A standard error more than usual.
+    /// The usual latency plus a standard error.
     pub(super) most: Ticks,
 }
 
 impl Latency {
-    /// What is known for certain.
+    /// Returns a latency without error.
     #[cfg(all(test, not(tidegate_models)))]
     pub(super) fn exactly(ticks: u64) -> Latency {
         let usual = Ticks::new(ticks);
@@ -44,7 +44,7 @@ impl Mean {
         self.squares += u128::from(own >> 16).pow(2);
     }
 
-    /// How long they took; `None` if there were none.
+    /// Returns the latency of the calls; `None` if there were none.
     pub(super) fn latency(&self) -> Option<Latency> {
         let calls = u128::from(self.calls);
         let mean = self.logarithms.checked_div(calls)?;
@@ -59,7 +59,7 @@ impl Mean {
     }
 }
 
-/// The binary logarithm with 32 bits of fraction, straight between powers of two; that of nothing is that of a tick.
+/// Returns the binary logarithm with 32 bits of fraction, linear between powers of two. Zero counts as one tick.
 fn logarithm(latency: Ticks) -> u64 {
     let ticks = latency.get().max(1);
     let whole = ticks.ilog2();
@@ -68,7 +68,7 @@ fn logarithm(latency: Ticks) -> u64 {
     (u64::from(whole) << 32) + fraction
 }
 
-/// What has this logarithm.
+/// Returns the latency with this logarithm.
 fn power(logarithm: u64) -> Ticks {
     let (whole, fraction) = (logarithm >> 32, (logarithm & 0xFFFF_FFFF) + (1 << 32));
     match whole {

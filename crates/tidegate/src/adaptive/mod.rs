@@ -1,7 +1,8 @@
-//! Limits that adapt to what a service can bear, by how admitted calls end.
+//! Adaptive limits, derived from the results of admitted calls: the capacity of a service is measured, not configured.
 //!
-//! An [`Estimator`] finds how many may be in flight: calls that have ended go into a round, and each complete
-//! round is settled by one of three algorithms. It is pure: no clock, no lock, no floating point, and it cannot fail.
+//! An [`Estimator`] finds the concurrency limit. Ended calls are collected in a round, and each complete round is
+//! evaluated by one of three algorithms (AIMD, Vegas, Gradient2). It is pure: no clock, no lock, no floating point, and
+//! it cannot fail.
 
 mod adapt;
 mod aimd;
@@ -27,33 +28,33 @@ use base::Base;
 use level::Level;
 use round::{Round, Tally};
 
-/// One call that has ended.
+/// A call that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// When it ended.
+    /// The time at which it ended.
     pub now: Timestamp,
-    /// How long it took, from when it entered.
+    /// Its duration, from its admission.
     pub latency: Ticks,
-    /// How many were in flight when it ended, itself included.
+    /// The number in flight when it ended, including itself.
     pub in_flight: u64,
-    /// How it ended.
+    /// Its result.
     pub outcome: Outcome,
 }
 
-/// How an admitted call ended, as far as that says something about load.
+/// The result of an admitted call, as a sign of load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// It was answered; how long that took counts.
+    /// The service replied; the latency counts.
     Done,
-    /// It failed for a reason that says nothing about load, such as an HTTP 500.
+    /// The call failed for a reason unrelated to load, such as an HTTP 500.
     Failed,
-    /// It was refused or came too late for want of capacity: a 503, a time-out.
+    /// The service lacked capacity: it denied the call or timed out, as with a 503.
     Overloaded,
-    /// It says nothing: the caller went away, or was refused for its own doing.
+    /// The call carries no information: the caller cancelled it, or it was rejected for a fault of the caller.
     Ignored,
 }
 
-/// Finds how many may be in flight, by how calls end; always within the bounds that were set.
+/// An estimator of the concurrency limit from the results of calls; always within the configured bounds.
 #[derive(Clone, Debug)]
 pub struct Estimator {
     adapt: Adapt,
@@ -69,10 +70,10 @@ enum Kind {
     ByLatency(Base, Follow),
 }
 
-/// Moves a limit after a round, by the latencies with little in flight and now.
+/// A function that moves a limit after a round, given the latencies with little in flight and now.
 type Follow = fn(&mut Level, Ticks, Ticks, &Tally) -> Settled;
 
-/// Whether calls that began before a round was settled still tell about the limit.
+/// The relevance of calls that began before a round was evaluated, for the limit after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Settled {
     Smooth,
@@ -80,7 +81,7 @@ enum Settled {
 }
 
 impl Estimator {
-    /// The estimator that these settings describe.
+    /// Creates the estimator with these settings.
     pub fn new(adapt: &Adapt) -> Estimator {
         let base = Base::new(adapt.rest_every);
         let kind = match adapt.algorithm {
@@ -91,7 +92,7 @@ impl Estimator {
         Estimator { adapt: adapt.clone(), round: Round::default(), level: Level::new(adapt), kind }
     }
 
-    /// How many may be in flight now.
+    /// Returns the current concurrency limit.
     pub fn limit(&self) -> u64 {
         match &self.kind {
             Kind::ByLatency(base, _) if base.is_resting => self.level.half(),
@@ -99,7 +100,7 @@ impl Estimator {
         }
     }
 
-    /// Learns from a call that has ended. How many may be in flight from now on.
+    /// Records a call that has ended. Returns the concurrency limit from now on.
     pub fn observe(&mut self, sample: Sample) -> u64 {
         if let Some(tally) = self.round.add(sample, self.limit()) {
             match (self.settle(&tally), &self.kind) {
@@ -126,7 +127,7 @@ impl Estimator {
                     _ => Settled::Smooth,
                 };
                 let is_resting = base.end_round(self.level.places());
-                // What begins under another limit than the round before is to be told apart from it.
+                // Calls under a different limit than the previous round must not be mixed with it.
                 if is_resting || was_resting { Settled::Cut } else { settled }
             }
         }

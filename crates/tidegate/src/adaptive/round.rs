@@ -1,71 +1,71 @@
-//! A round: as many calls as may be in flight, looked at together.
+//! A round: as many calls as may be in flight, evaluated together.
 //!
-//! By Little's law it lasts about as long as one call does, so a limit changes at most once per round trip, and
-//! no single call moves it. After a cut the calls that began before it are left out: they tell of the limit that
-//! was cut already, and to cut once more for them would be to pay twice.
+//! By Little's law a round lasts about as long as one call. So a limit changes at most once per round trip, and no
+//! single call moves it. After a cut, calls that began before it are ignored: they reflect the limit that was already
+//! cut, and would cut it twice.
 //!
-//! Of the calls that began since then, the short ones are the first to end. Where latency is measured, a round
-//! therefore waits until nearly all of those that began first can have ended, and measures what ends from then
-//! on: otherwise a mix of short and long calls would look fast after each cut and slow later.
+//! Of the calls that began since then, the short ones end first. Where latency is measured, a round therefore waits
+//! until nearly all of the first calls can have ended, and measures from then on. Otherwise a mix of short and long
+//! calls would look fast after each cut and slow later.
 
 use super::lengths::Lengths;
 use super::mean::{Latency, Mean};
 use super::{Outcome, Sample};
 use crate::time::{Ticks, Timestamp};
 
-/// Fewer calls than this say little, however few may be in flight.
+/// The least number of calls in a round; fewer are not significant, even with a lower limit.
 const LEAST_CALLS: u64 = 16;
 
-/// A round waits for long calls at most until so many rounds of short ones have ended.
+/// The longest wait for long calls, in rounds of short ones.
 const LONGEST_WAIT: u64 = 32;
 
 /// The calls that have ended since the round began.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Round {
-    /// Calls that began before are not looked at.
+    /// The start of the round. Calls that began before it are ignored.
     since: Timestamp,
-    /// Until then, calls that end are short ones.
+    /// The time until which only short calls can have ended; latency is not measured before it.
     waits_until: Option<Timestamp>,
-    /// Calls that ended while it waited.
+    /// The number of calls that ended during the wait.
     waited: u64,
     done: u64,
     lost: u64,
     mean: Mean,
     peak: u64,
     lengths: Lengths,
-    /// Of the round before.
+    /// The lengths of the previous round.
     known_lengths: Lengths,
 }
 
-/// What a round was like.
+/// The result of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tally {
-    /// How long a call took; `None` if none was answered.
+    /// The latency of the calls; `None` if none was answered.
     pub(super) latency: Option<Latency>,
     pub(super) done: u64,
     pub(super) lost: u64,
-    /// For how many rounds it lasted, with the time that it waited for long calls.
+    /// The length in rounds, including the wait for long calls.
     pub(super) rounds: u64,
-    /// The most that were in flight.
+    /// The largest number in flight.
     pub(super) peak: u64,
 }
 
 impl Round {
-    /// Leaves out the calls that began before now: the limit was cut.
+    /// Ignores the calls that began before now, because the limit was cut.
     pub(super) fn forget_before(&mut self, now: Timestamp) {
         *self = Round { since: now, known_lengths: self.lengths(), ..Round::default() };
     }
 
-    /// The same, and measures only when the long ones of those that begin now can have ended, too.
+    /// Ignores the calls that began before now, and measures only when the long calls that begin now can have ended.
     pub(super) fn forget_and_wait(&mut self, now: Timestamp) {
         self.forget_before(now);
         self.waits_until = Some(now.saturating_add(self.known_lengths.of_nearly_all()));
     }
 
-    /// Takes a call into account; the tally, if that completes the round of a limit.
+    /// Adds a call. Returns the tally if the call completes a round of this limit.
     pub(super) fn add(&mut self, sample: Sample, limit: u64) -> Option<Tally> {
         if sample.now < self.since {
-            // The clock was set back: nothing began after a time that is still to come.
+            // The clock was set back: no call began after a time in the future.
             self.forget_before(sample.now);
         }
         if sample.now.saturating_sub(sample.latency) < self.since {
@@ -90,7 +90,7 @@ impl Round {
         }
     }
 
-    /// Begins to measure, if it has waited for long enough.
+    /// Begins to measure, if the wait is over.
     fn end_wait(&mut self, now: Timestamp, needed: u64) {
         let ended = self.done + self.lost;
         if self.waits_until.is_some_and(|until| until <= now || ended >= needed.saturating_mul(LONGEST_WAIT))
@@ -103,7 +103,7 @@ impl Round {
     fn is_over(&self, needed: u64) -> bool {
         let ended = self.done + self.lost;
         if self.waits_until.is_some() {
-            // What is lost needs no measuring.
+            // Losses need no latency measurement.
             return self.lost > needed / 2 && self.lost > ended / 4;
         }
         ended >= needed || self.lost > needed / 2
@@ -122,32 +122,32 @@ impl Round {
         tally
     }
 
-    /// How long calls take, as far as is known.
+    /// Returns the known lengths of calls.
     fn lengths(&self) -> Lengths {
         if self.lengths.is_empty() { self.known_lengths } else { self.lengths }
     }
 }
 
 impl Tally {
-    /// Whether more than this share was lost; a single call never says so.
+    /// Returns true if more than this share was lost; a single lost call never suffices.
     pub(super) fn is_lossy(&self, percent: u64) -> bool {
         let all = u128::from(self.done) + u128::from(self.lost);
         self.lost > 1 && u128::from(self.lost) * 100 > all * u128::from(percent)
     }
 
-    /// Whether answers usually took longer than this.
+    /// Returns true if the usual latency was longer than this.
     pub(super) fn is_slow(&self, longest: Ticks) -> bool {
         self.latency.is_some_and(|latency| latency.usual > longest)
     }
 
-    /// How many in a hundred were answered.
+    /// Returns the percentage of calls that were answered.
     pub(super) fn answered_percent(&self) -> u64 {
         let all = u128::from(self.done) + u128::from(self.lost);
         let percent = (u128::from(self.done) * 100).checked_div(all).unwrap_or(100);
         u64::try_from(percent).unwrap_or(100)
     }
 
-    /// Whether so many are used that more would be of use.
+    /// Returns true if at least half of the limit was used, so that a higher limit may help.
     pub(super) fn is_near(&self, limit: u64) -> bool {
         self.peak.saturating_mul(2) >= limit
     }
@@ -197,7 +197,7 @@ mod tests {
         assert!((0..100).any(|_| round.add(at(1500, 500, Outcome::Overloaded), 1).is_some()));
     }
 
-    /// A round that begins at 10,000, when it is known that one call in four takes 1000 and the others 10.
+    /// Returns a round that begins at 10,000, after a round in which one call in four took 1000 and the others 10.
     fn waiting() -> Round {
         let mut round = Round::default();
         let lengths = (0..16).map(|call| if call % 4 == 0 { 1000 } else { 10 });

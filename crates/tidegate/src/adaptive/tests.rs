@@ -6,7 +6,7 @@ use crate::MILLISECOND;
 
 const ALL: [fn(std::ops::RangeInclusive<u64>) -> Adapt; 3] = [Adapt::aimd, Adapt::vegas, Adapt::gradient2];
 
-/// Calls one after the other, a millisecond apart, as many in flight as may be.
+/// A service whose calls end one after the other, a millisecond apart, with as many in flight as the limit allows.
 struct Service {
     estimator: Estimator,
     now: Timestamp,
@@ -17,7 +17,7 @@ impl Service {
         Service { estimator: Estimator::new(adapt), now: Timestamp::EPOCH }
     }
 
-    /// So many calls end like this, of which each took so many milliseconds.
+    /// Ends so many calls with this outcome, each of this length in milliseconds. Returns the limit after them.
     fn calls(&mut self, times: u64, milliseconds: u32, outcome: Outcome) -> u64 {
         for _ in 0..times {
             let latency = Ticks::saturating_from(milliseconds * MILLISECOND);
@@ -94,8 +94,8 @@ fn a_service_that_has_become_slower_for_good_is_not_starved() {
     }
 }
 
-/// The mean limit of the last half of so many calls, as many in flight as may be, one in so many of them 100 ms
-/// long and the others 1 ms, whatever is in flight.
+/// Returns the mean limit over the last half of so many calls, with as many in flight as allowed. One in `one_in` takes
+/// 100 ms and the others 1 ms, independent of the number in flight.
 fn mean_limit_of_mixed(adapt: &Adapt, calls: u64, one_in: u64) -> u64 {
     let mut estimator = Estimator::new(adapt);
     let (mut in_flight, mut now, mut word, mut sum) = (BinaryHeap::new(), 0, 0x9e37_79b9_7f4a_7c15_u64, 0);
@@ -118,7 +118,7 @@ fn mean_limit_of_mixed(adapt: &Adapt, calls: u64, one_in: u64) -> u64 {
     sum / (calls - calls / 2)
 }
 
-/// After a cut the short calls are the first to end: measured alone they make all the others look like a queue.
+/// After a cut the short calls end first: measured alone, they would make all others look like a queue.
 #[test]
 #[cfg_attr(miri, ignore = "a million calls")]
 fn a_mix_of_short_and_long_calls_is_not_taken_for_a_queue() {

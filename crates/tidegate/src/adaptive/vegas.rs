@@ -1,24 +1,24 @@
-//! Vegas: as many as keep a few waiting inside of the service.
+//! Vegas: as many calls as keep a few of them queued in the service.
 //!
-//! *Measures* latency. With `base` that with little in flight and `now` that of the round, less what may be chance,
-//! Little's law says how many of those in flight wait rather than work: `waiting = in flight · (1 − base / now)`.
+//! *Measures* latency. `base` is the latency with little in flight, `now` that of the round, less its statistical
+//! error. By Little's law the number of calls that wait rather than work is `waiting = in flight · (1 − base / now)`.
 //!
-//! *Formula*, once per round, with `root = √limit`: up to `root / 2` waiting `limit + 2 · root`; below `root`
-//! `limit + root / 2`; above `2 · root` down by half of what is too much; between them it stays. It grows only
-//! if at least half of it is used. TCP Vegas compares with two and four packets; what arrives at random varies by
-//! the root, and so many have to wait lest a worker idles.
+//! *Formula*, once per round, with `root = √limit`. Up to `root / 2` waiting: `limit + 2 · root`. Below `root`: `limit
+//! + root / 2`. Above `2 · root`: down by half of the excess. Between, the limit stays. It grows only if at least half
+//! of it is used. TCP Vegas compares with two and four packets; random arrivals vary by the root, and so many calls
+//! must wait to keep every worker busy.
 //!
 //! *Bounds*: between one and two roots wait in the service, whatever its latency and its number of workers.
 //!
-//! *Fails* where latency says little about load: answers out of a cache beside answers out of a disk, whose mix
-//! changes. A service that slows down by itself is taken for a queue until the next rest.
+//! *Fails* where latency is a weak sign of load: replies from a cache beside replies from a disk, in a changing mix. A
+//! service that becomes slower by itself looks like a queue until the next rest.
 
 use super::Settled;
 use super::level::Level;
 use super::round::Tally;
 use crate::time::Ticks;
 
-/// Moves a limit after a round, by the latencies with little in flight and now.
+/// Moves a limit after a round, given the latencies with little in flight and now.
 pub(super) fn follow(level: &mut Level, base: Ticks, now: Ticks, tally: &Tally) -> Settled {
     let root = level.root();
     let waiting = waiting(level.places().min(tally.peak), base, now);
@@ -36,7 +36,7 @@ pub(super) fn follow(level: &mut Level, base: Ticks, now: Ticks, tally: &Tally) 
     Settled::Smooth
 }
 
-/// How many of so many in flight wait.
+/// Returns the number of calls that wait, out of so many in flight.
 fn waiting(in_flight: u64, base: Ticks, now: Ticks) -> u64 {
     let longer = now.saturating_sub(base).get();
     let waiting = u128::from(in_flight) * u128::from(longer) / u128::from(now.get().max(1));
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
     use crate::adaptive::Adapt;
 
-    /// What becomes of a limit of 100, all of it used, when answers take so long instead of 100.
+    /// Returns the next limit after 100, with all of it used, when the latency is `now` instead of 100.
     fn after(now: u64) -> u64 {
         used(100, now)
     }

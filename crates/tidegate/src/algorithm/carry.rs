@@ -1,7 +1,7 @@
 //! Carrying counts over to other numbers of the same algorithm.
 //!
-//! A state belongs to one limit. When the numbers of a rule change, a key that has no live state under the new
-//! limit begins with what it had used under the old one, as of the instant of the change:
+//! A state belongs to one limit. When the numbers of a rule change, a key may have no live state under the new limit.
+//! It then starts with its usage under the old limit, as of the instant of the change:
 //!
 //! ```text
 //!   old limit   5 of 5 used  |                       a raised limit gives its difference at once:
@@ -10,21 +10,21 @@
 //!                        changed_at
 //! ```
 //!
-//! - What was used is carried in units, rounded up, whatever a unit costs under either limit.
-//! - It is clamped to what the new limit could owe at the change: a lowered limit denies for at most one full
+//! - Usage is carried in units, rounded up, whatever a unit costs under either limit.
+//! - It is clamped to the largest debt of the new limit at the change. A lowered limit denies for at most one full
 //!   refill of its own, and [`Stored::longest_carried`] after the change nothing of it is left.
-//! - The function is pure and the old state is left alone. It gives the same result as long as the old state is
-//!   the same, so denials and peeks have nothing to write.
-//! - Bits that no limit could have left are carried like the nearest that it could: never a panic, and an overflow
-//!   only denies.
+//! - The function is pure and does not modify the old state. The result is the same as long as the old state is the
+//!   same, so denials and peeks need not write.
+//! - A state that no limit could have produced is carried like the nearest valid one: it never causes a panic, and an
+//!   overflow only denies.
 
 use super::State;
 use super::state::{Kept, Stored};
 use crate::limit::Terms;
 use crate::time::Timestamp;
 
-/// The state under the limit `new` of a key that has this state under `old`. Nothing is carried between different
-/// algorithms.
+/// Returns the state under the limit `new` of a key that has this state under `old`. Nothing is carried between
+/// different algorithms.
 pub(crate) fn carry(old: &Terms, state: &State, changed_at: Timestamp, new: &Terms) -> State {
     match (old, new) {
         (Terms::TokenBucket(old), Terms::TokenBucket(new)) => carry_into(old, state, changed_at, new),

@@ -1,18 +1,19 @@
-//! Concurrency: so many in flight, each with a lease.
+//! Concurrency limit: a maximum number in flight, each with a lease.
 //!
 //! ```text
 //!   max 3        #1 |=========| released
-//!                #2 |=====|~~~~~~~~~~~~~| died: comes back when its lease ends
+//!                #2 |=====|~~~~~~~~~~~~~| crashed: freed when its lease ends
 //!                #3     |====|=====|====| renewed twice
-//!   refused            ^ until #1 is back
+//!   denied             ^ until #1 is released
 //! ```
 //!
-//! At most `max` at every instant. An allowed ask gets a [`PermitId`]; releasing it, or the end of its lease,
-//! gives the place back. A permit is a number from a sequence that is never reused while time goes on, so a release that
-//! comes too late frees no other holder's place; under a random nonce, which comes with the ask, it cannot be guessed.
+//! At most `max` units are in flight at every instant. An allowed ask gets a [`PermitId`]. Its units are freed when it
+//! is released, or when its lease ends. A permit is a number from a sequence that is never reused while time advances,
+//! so a late release never frees another holder's units. Under a random nonce, which comes with the ask, it cannot be
+//! guessed.
 //!
-//! Nobody knows when a holder will be done: `retry_after` is an upper bound, the end of the leases that
-//! would make room. For the same reason no later place can be promised, and patience changes nothing here.
+//! The time at which a holder finishes is unknown: `retry_after` is an upper bound, the end of the leases that would
+//! free enough. For the same reason no later slot can be promised, and a max wait has no effect here.
 
 use std::collections::BTreeMap;
 
@@ -25,10 +26,11 @@ use crate::limit::Problem;
 use crate::receipt::Receipt;
 use crate::time::{OUT_OF_ORDER, Ticks, Timestamp};
 
-/// The most permits that one subject may have in flight.
+/// The largest number of units that one key may have in flight.
 pub(crate) const MAX_IN_FLIGHT: u64 = 1 << 20;
 
-/// How many leases a refusal looks at to tell when there will be room; beyond, it tells when all have ended.
+/// The number of leases that a denial examines to find its retry time. Beyond it, the denial reports the end of all
+/// leases.
 const MOST_LEASES_LOOKED_AT: usize = 64;
 
 /// The numbers of a concurrency limit.
@@ -38,23 +40,23 @@ pub struct Concurrency {
     lease: Ticks,
 }
 
-/// Who is in flight for one subject.
+/// The holders of permits of one key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Holders {
     by_permit: BTreeMap<PermitId, Holder>,
-    /// Their places in the order in which their leases end.
+    /// The units of each holder, in the order in which the leases end.
     by_end: BTreeMap<(Timestamp, PermitId), u64>,
-    /// The places that all of them hold together.
+    /// The units of all holders together.
     units: u64,
-    /// The place of the next permit in the sequence. It starts from the time, half as fast as the time goes: a state
-    /// that was forgotten and begun anew never repeats one.
+    /// The next number of the permit sequence. It starts from the time and advances half as fast as the time: a state
+    /// that was dropped and created again never repeats a number.
     next: u64,
-    /// The permit that was given last.
+    /// The last permit granted.
     newest: Option<PermitId>,
-    /// The longest lease that was given to one of them. Under a rule they are one set whatever its numbers, and each
-    /// keeps the lease that it was given.
+    /// The longest lease granted to a current holder. Under a rule the holders are one set across changes of its
+    /// numbers, and each keeps its own lease.
     longest_lease: Ticks,
-    /// The changes that a store has not written down yet, if it writes them down one by one.
+    /// The changes that a store has not written yet, if it writes holders individually.
     journal: Journal,
 }
 
@@ -72,21 +74,21 @@ impl Concurrency {
         Ok(Concurrency { max, lease })
     }
 
-    /// The most in flight.
+    /// Returns the maximum in flight.
     pub(crate) const fn max(&self) -> u64 {
         self.max
     }
 
-    /// Gives a place back. Whether the permit was still holding one.
+    /// Releases a permit. Returns true if it was still held; an unknown or expired permit changes nothing.
     ///
-    /// Nobody else's lease is touched, whatever this limit's: a permit may come back under another limit than others
-    /// were taken under.
+    /// The leases of other holders are unchanged, whatever the lease of this limit: permits of one set may have been
+    /// granted under different limits.
     pub fn release(&self, holders: &mut Holders, now: Timestamp, permit: PermitId) -> bool {
         holders.drop_ended(now);
         holders.remove(permit).is_some()
     }
 
-    /// Starts the lease anew. Whether the permit was still holding its place; an ended lease stays ended.
+    /// Restarts the lease from now. Returns true if the permit was still held; an ended lease stays ended.
     pub fn renew(&self, holders: &mut Holders, now: Timestamp, permit: PermitId) -> bool {
         holders.drop_ended(now);
         let Some(holder) = holders.remove(permit) else { return false };
@@ -94,7 +96,7 @@ impl Concurrency {
         true
     }
 
-    /// Drops leases that have ended, and cuts those that are longer than they can be: the clock stepped back.
+    /// Removes ended leases, and cuts leases that are longer than possible, after the clock stepped back.
     fn settle(&self, holders: &mut Holders, now: Timestamp) {
         holders.drop_ended(now);
         let longest = self.longest_end(holders, now);
@@ -105,14 +107,14 @@ impl Concurrency {
         }
     }
 
-    /// What [`Concurrency::settle`] would leave.
+    /// Returns the holders as [`Concurrency::settle`] would leave them.
     fn settled<'a>(&self, holders: &'a Holders, now: Timestamp) -> Settled<'a> {
         let ended: u64 = holders.by_end.range(..=(now, PermitId::LAST)).map(|(_, units)| units).sum();
         Settled { in_flight: holders.units - ended, longest: self.longest_end(holders, now), holders, now }
     }
 
-    /// The latest end that a lease may have: that of the longest if it were taken now, unless readings are just out of
-    /// order.
+    /// Returns the latest valid end of a lease: that of the longest lease if it were granted now. Clock readings merely
+    /// out of order are tolerated.
     fn longest_end(&self, holders: &Holders, now: Timestamp) -> Timestamp {
         let longest = now.saturating_add(self.lease.max(holders.longest_lease));
         match holders.last_end() {
@@ -142,8 +144,8 @@ impl Concurrency {
         Decision::new(verdict, self.max, room, settled.longest_lease())
     }
 
-    /// Decides like [`Decide::decide`]; the permit is the next of the sequence under this nonce, and as hard to guess
-    /// as that. [`Limit::decide_with_nonce`](crate::Limit::decide_with_nonce) says more.
+    /// Decides like [`Decide::decide`]. The permit is the next number of the sequence under this nonce, and as hard to
+    /// guess as the nonce. See [`Limit::decide_with_nonce`](crate::Limit::decide_with_nonce).
     #[must_use = "a decision that nobody reads limits nobody"]
     pub fn decide_with_nonce(&self, holders: &mut Holders, now: Timestamp, ask: Ask, nonce: u64) -> Decision {
         self.settle(holders, now);
@@ -157,7 +159,7 @@ impl Concurrency {
         }
     }
 
-    /// Takes the places under the next permit.
+    /// Adds a holder of these units under the next permit.
     fn enter(&self, holders: &mut Holders, now: Timestamp, units: u64, nonce: u64) -> Option<PermitId> {
         if holders.next == 0 {
             holders.next = now.ticks() / 2 + 1;
@@ -174,12 +176,12 @@ impl Stored for Concurrency {
         [self.max, self.lease.get(), 0, 0, 0]
     }
 
-    /// Holders are one set whatever the numbers, each with the lease that it was given.
+    /// Returns the same holders: they are one set across changes of the numbers, each with its own lease.
     fn carry(&self, _: &Concurrency, holders: &Holders, _: Timestamp) -> Option<Holders> {
         (*holders != Holders::default()).then(|| holders.clone())
     }
 
-    /// Nothing is carried: the set of holders is the same before and after the change.
+    /// Returns zero: nothing is carried, because the set of holders is the same before and after the change.
     fn longest_carried(&self) -> Ticks {
         Ticks::ZERO
     }
@@ -188,7 +190,7 @@ impl Stored for Concurrency {
         Holders::GROWTH + if holders.is_none() { size_of::<Holders>() } else { 0 }
     }
 
-    /// Room is made for one more, also when it will be refused.
+    /// Returns the memory of one holder more than the maximum: it is reserved even if the ask will be denied.
     fn most_held(&self) -> usize {
         size_of::<Holders>() + (self.max as usize + 1) * Holders::GROWTH
     }
@@ -205,7 +207,8 @@ impl Stored for Concurrency {
 impl Decide for Concurrency {
     type State = Holders;
 
-    /// The permit is numbered: [`Concurrency::decide_with_nonce`] gives one that cannot be guessed.
+    /// Decides with a plain sequence number as the permit. [`Concurrency::decide_with_nonce`] grants one that cannot be
+    /// guessed.
     fn decide(&self, holders: &mut Holders, now: Timestamp, ask: Ask) -> Decision {
         self.decide_with_nonce(holders, now, ask, 0)
     }
@@ -215,7 +218,7 @@ impl Decide for Concurrency {
         self.report(self.judge(&settled, ask), &settled)
     }
 
-    /// Places in flight go back with their permit only.
+    /// Returns [`Adjusted::NeedsPermit`]: units in flight are freed only with their permit.
     fn adjust(&self, _: &mut Holders, _: Timestamp, _: Adjustment) -> Adjusted {
         Adjusted::NeedsPermit
     }
@@ -224,7 +227,7 @@ impl Decide for Concurrency {
         holders.clear_at()
     }
 
-    /// The permit of a take that has just been allowed is the newest.
+    /// Returns the receipt with the newest permit, which is that of a take that was just allowed.
     fn receipt(&self, holders: &Holders, now: Timestamp, cost: Cost) -> Receipt {
         Receipt { permit: holders.newest, ..Receipt::new(cost, now, self.clear_at(holders)) }
     }
@@ -235,7 +238,7 @@ impl Decide for Concurrency {
     }
 }
 
-/// The holders as they stand at one instant.
+/// The holders at one instant.
 struct Settled<'a> {
     in_flight: u64,
     longest: Timestamp,
@@ -244,7 +247,7 @@ struct Settled<'a> {
 }
 
 impl Settled<'_> {
-    /// The end of each lease that has not ended, soonest first, with the places that it frees.
+    /// Returns the end of each running lease, soonest first, with the units that it frees.
     fn leases(&self) -> impl Iterator<Item = (Timestamp, u64)> {
         let running = self.holders.by_end.range((self.now, PermitId::LAST)..);
         running.map(|((until, _), units)| ((*until).min(self.longest), *units))
@@ -256,7 +259,7 @@ impl Settled<'_> {
 }
 
 impl Holders {
-    /// The sequence goes on where it was, and every permit keeps its number.
+    /// Restores the holders. The sequence continues, and every permit keeps its number.
     pub(super) fn from_words(words: &[u64]) -> Option<Holders> {
         let ([next, longest_lease], leases) = words.split_first_chunk()?;
         let longest_lease = Ticks::new(*longest_lease);
@@ -278,39 +281,39 @@ impl Holders {
         });
     }
 
-    /// The place of the next permit in the sequence, and the longest lease that was given.
+    /// Returns the next number of the permit sequence, and the longest lease granted.
     pub(crate) fn sequence(&self) -> [u64; 2] {
         [self.next, self.longest_lease.get()]
     }
 
-    /// The number of holders.
+    /// Returns the number of holders.
     pub(crate) fn len(&self) -> usize {
         self.by_permit.len()
     }
 
-    /// The end of a holder's lease, and its places.
+    /// Returns the end of a holder's lease, and its units.
     pub(crate) fn lease_of(&self, permit: PermitId) -> Option<[u64; 2]> {
         self.by_permit.get(&permit).map(|holder| [holder.until.ticks(), holder.units])
     }
 
-    /// All permits with the ends of their leases and their places, soonest first.
+    /// Returns all permits with the ends of their leases and their units, soonest first.
     pub(crate) fn leases(&self) -> impl Iterator<Item = (PermitId, [u64; 2])> {
         self.by_end.iter().map(|(&(until, permit), &units)| (permit, [until.ticks(), units]))
     }
 
-    /// The changes since a store wrote them down.
+    /// Returns the journal of changes that a store has not written yet.
     pub(crate) fn journal(&mut self) -> &mut Journal {
         &mut self.journal
     }
 
-    /// The time from which on it is worth nothing.
+    /// Returns the time from which the state may be dropped.
     pub(crate) fn clear_at(&self) -> Timestamp {
         let numbers_free_at = Timestamp::from_ticks(self.next.saturating_mul(2));
         self.last_end().map_or(numbers_free_at, |(until, _)| numbers_free_at.max(until))
     }
 
-    /// The next of the sequence under this nonce. It is passed over if it is zero, or the permit of a holder: no two
-    /// of the sequence are the same under one nonce, so one more try than there are holders, and one for zero, will do.
+    /// Returns the next permit of the sequence under this nonce. Zero and the permits of current holders are skipped.
+    /// Two numbers of the sequence differ under one nonce, so two more tries than there are holders suffice.
     fn next_permit(&mut self, nonce: u64) -> Option<PermitId> {
         loop {
             let number = self.next ^ nonce;
@@ -357,10 +360,10 @@ impl Holders {
         self.by_end.last_key_value().map(|(end, _)| *end)
     }
 
-    /// What one more holder takes: its share of two trees that are half full.
+    /// The memory of one more holder: its share of two trees that are half full.
     pub(super) const GROWTH: usize = 2 * size_of::<(PermitId, Holder)>() * 2;
 
-    /// The memory behind it, in bytes.
+    /// Returns the heap memory, in bytes.
     pub(super) fn bytes_held(&self) -> usize {
         self.by_permit.len() * Holders::GROWTH
     }
@@ -394,7 +397,7 @@ mod tests {
         assert!(given.iter().all(|permit| *permit < anew));
     }
 
-    /// The holder of one of two places counts on from its permit; it gave back its neighbour's place by that.
+    /// Regression: the holder of one of two permits counted on from its own and released its neighbour's.
     #[test]
     fn a_permit_under_a_nonce_does_not_tell_the_next_one() {
         let (limit, now) = (limit(2), Timestamp::from_ticks(500));
@@ -429,7 +432,7 @@ mod tests {
         let (limit, now) = (limit(64), Timestamp::from_ticks(500));
         let mut holders = Holders::default();
         let first = limit.decide(&mut holders, now, Ask::ONE).permit().unwrap().number();
-        // The same nonce again and again, one that would make the next permit zero, one that would repeat the first.
+        // The same nonce repeatedly, one that would make the next permit zero, one that would repeat the first.
         let zero = first + 2;
         for (nonce, count) in [(7, 1), (zero, 1), (first ^ (first + 3), 1), (7, 8), (0, 52)] {
             for _ in 0..count {

@@ -1,7 +1,7 @@
-//! Debt: how much of a burst is used, as the time until it is repaid.
+//! Debt: the used part of a burst, kept as the time until it is repaid.
 //!
-//! One word says everything about a subject: the instant at which it owes nothing any more, its *clear
-//! time* (the paper that introduced the idea, for telephone cells, calls it the theoretical arrival time).
+//! One word is the whole state of a key: the instant at which it owes nothing any more, its *clear time*. The papers on
+//! GCRA, which introduced the idea for telephone cells, call it the theoretical arrival time (TAT).
 //!
 //! ```text
 //!                owed
@@ -12,14 +12,14 @@
 //!                                                max_debt
 //! ```
 //!
-//! A unit costs one interval. Spending moves the clear time right, time moves `now` right, and a clear time
-//! in the past is the same as none: nobody saves more than the burst by idling. Nothing is ever counted per
-//! tick, so nothing can be lost between two calls however close they are.
+//! A unit costs one interval. Spending moves the clear time right, time moves `now` right. A clear time in the past
+//! equals none, so an idle key never saves more than the burst. Nothing is counted per tick, so nothing is lost between
+//! two calls, however close they are.
 //!
-//! A debt well beyond `depth` cannot come from spending: a clock stepped back, or the limit was lowered. It
-//! is cut to `depth`, and kept so; if only the sum were cut, the promised wait would start anew at each call.
-//! A debt a little beyond it is left alone: there a caller is served who read the clock before another, and
-//! cutting would forgive a little at each such call.
+//! A debt well beyond `depth` cannot come from spending: the clock stepped back, or the limit was lowered. It is cut to
+//! `depth`, and the cut is stored. If only the reported debt were cut, the promised wait would restart at each call. A
+//! debt slightly beyond `depth` is kept: it occurs when one caller has read the clock before another. Cutting it would
+//! forgive a little at each such call.
 
 use std::num::NonZeroU64;
 
@@ -31,21 +31,21 @@ use crate::limit::Problem;
 use crate::receipt::Receipt;
 use crate::time::{OUT_OF_ORDER, Ticks, Timestamp};
 
-/// An algorithm whose whole state is a clear time: it only has to say what a debt means.
+/// An algorithm whose whole state is a clear time. It only defines the meaning of a debt.
 pub(crate) trait Metered {
-    /// The prices.
+    /// Returns the prices.
     fn debt(&self) -> &Debt;
 
-    /// The most that passes at one instant from rest.
+    /// Returns the most units that pass at one instant from rest.
     fn limit(&self) -> u64;
 
-    /// The numbers, as [`Stored::pack`] gives them.
+    /// Returns the numbers for [`Stored::pack`].
     fn numbers(&self) -> Words;
 
-    /// Up to this debt everybody who was allowed has acted.
+    /// Returns the largest debt at which every allowed request has already acted.
     fn nobody_waits_within(&self) -> Ticks;
 
-    /// Decides about an ask that would turn the debt `owed` into `after`.
+    /// Decides about an ask that would raise the debt from `owed` to `after`.
     fn verdict(&self, owed: Ticks, after: Ticks, patience: Ticks) -> Verdict<Ticks>;
 }
 
@@ -85,8 +85,8 @@ impl<M: Metered + std::fmt::Debug> Decide for M {
         Receipt { paid, ..Receipt::new(cost, now, *clear_at) }
     }
 
-    /// Only the last take comes back, as far as time has not repaid it: those who came later have been told
-    /// when to act, and a place given back beneath them would be sold twice.
+    /// Refunds only the last take, as far as time has not repaid it. Later takes were promised their times; a refund in
+    /// front of them would be spent twice.
     #[inline]
     fn give_back(&self, clear_at: &mut Timestamp, now: Timestamp, receipt: Receipt) -> Adjusted {
         if *clear_at != receipt.clear_at {
@@ -113,7 +113,8 @@ impl<M: Metered + std::fmt::Debug> OneWord for M {
         self.debt().depth()
     }
 
-    /// Whoever charged it last may have read the clock a little later.
+    /// Returns the shared clear time, cut to the deepest debt: the last charge may have come from a caller that read
+    /// the clock a little later.
     fn worst_state(&self, clear_at: Timestamp, now: Timestamp) -> Timestamp {
         clear_at.min(now.saturating_add(self.debt().deepest))
     }
@@ -136,8 +137,9 @@ impl<M: Metered + std::fmt::Debug> OneWord for M {
         (adjusted, own.max(clear_at).ticks())
     }
 
-    /// Without the take, everybody after it would owe less by what of it is still owed; only who was promised a
-    /// later time would then have company there.
+    /// Refunds a take below later ones, if no allowed request still waits. Without the take, every later take owes less
+    /// by the part of it that is still owed. A request that waits keeps its promised time, so another could then act
+    /// together with it.
     fn undo(&self, clear_at: &mut Timestamp, now: Timestamp, receipt: Receipt) -> Adjusted {
         let nobody_waits = clear_at.since(now) <= self.nobody_waits_within();
         if now < receipt.clear_at && *clear_at > receipt.clear_at && nobody_waits {
@@ -169,7 +171,7 @@ impl<M: Metered + std::fmt::Debug> Stored for M {
     }
 }
 
-/// The verdict, and the clear time that an allowed ask leaves.
+/// Returns the verdict, and the clear time that an allowed ask leaves.
 #[inline]
 fn judge<M: Metered>(meter: &M, owed: Ticks, now: Timestamp, ask: Ask) -> (Verdict<Ticks>, Timestamp) {
     let start = now.saturating_add(owed);
@@ -191,12 +193,12 @@ pub(crate) struct Debt {
     interval: NonZeroU64,
     capacity: Ticks,
     max_debt: Ticks,
-    /// The largest debt that spending explains, with readings of the clock out of order.
+    /// The largest debt that spending can cause, including clock readings out of order.
     deepest: Ticks,
 }
 
 impl Debt {
-    /// Units at one per `interval`, of which `burst` may be owed by taking and `max_debt` more by charging.
+    /// Creates prices of one unit per `interval`. Takes may owe up to `burst` units, and charges `max_debt` units more.
     #[inline]
     pub(crate) const fn new(interval: NonZeroU64, burst: u64, max_debt: u64) -> Result<Debt, Problem> {
         let unit = Ticks::new(interval.get());
@@ -212,7 +214,7 @@ impl Debt {
         Ok(Debt { interval, capacity, max_debt, deepest })
     }
 
-    /// The numbers of a limit with these prices, for [`Stored::pack`].
+    /// Returns the numbers of a limit with these prices, for [`Stored::pack`].
     #[inline]
     pub(super) const fn pack(&self, limit: u64, undelayed: Ticks) -> Words {
         [limit, self.interval.get(), self.capacity.get(), self.max_debt.get(), undelayed.get()]
@@ -228,36 +230,36 @@ impl Debt {
         self.max_debt
     }
 
-    /// The price of a cost, if taking can ever pay it.
+    /// Returns the price of a cost, or `None` if it exceeds the capacity and no take can ever pay it.
     #[inline]
     pub(crate) fn price(&self, cost: u64) -> Option<Ticks> {
         Ticks::new(self.interval.get()).checked_mul(cost).filter(|price| *price <= self.capacity)
     }
 
-    /// The time in which so many units are repaid, however many there are.
+    /// Returns the time in which so many units are repaid. Saturates.
     #[inline]
     pub(crate) fn time_of(&self, units: u64) -> Ticks {
         Ticks::new(self.interval.get().saturating_mul(units))
     }
 
-    /// The most that can act within a closed interval: a debt is within the capacity when it acts, and what acted
-    /// before it in the interval was repaid within the interval or is in that debt.
+    /// Returns the most units that can act within a closed interval. A debt is within the capacity when it acts.
+    /// Earlier actions of the interval were repaid within it or are part of that debt.
     pub(crate) fn most_in(&self, span: Ticks) -> u128 {
         (u128::from(self.capacity.get()) + u128::from(span.get())) / u128::from(self.interval.get())
     }
 
-    /// What is owed now, cut to what can be owed.
+    /// Returns the debt at this time, cut to the largest possible debt.
     #[inline]
     pub(crate) fn owed(&self, clear_at: Timestamp, now: Timestamp) -> Ticks {
         let owed = clear_at.since(now);
         if owed > self.deepest { self.depth() } else { owed }
     }
 
-    /// The debt under these prices of a key that owes so much under the old ones.
+    /// Returns the debt under these prices of a key that owes so much under the old ones.
     ///
-    /// A unit stays a unit, also one that is partly repaid. The part of a debt that takes can make is clamped to what
-    /// takes can owe here, so that a lowered limit denies for one interval and not for its `max_debt`; the part beyond
-    /// it, of late charges and reservations, stays beyond it.
+    /// A unit stays a unit, even if it is partly repaid. The part of a debt that takes can cause is clamped to the
+    /// capacity here, so a lowered limit denies for one interval and not for its `max_debt`. The part beyond, from late
+    /// charges and reservations, stays beyond.
     fn carried(&self, old: &Debt, owed: Ticks) -> Ticks {
         let owed = owed.min(old.depth());
         let units = owed.get().div_ceil(old.interval.get());
@@ -266,7 +268,7 @@ impl Debt {
         self.time_of(units).min(most)
     }
 
-    /// Returns the debt. Writes one that is too large back as a full one; any other state stays as it is.
+    /// Returns the debt. A debt that is too large is written back as a full one; any other state is unchanged.
     #[inline]
     fn clamp(&self, clear_at: &mut Timestamp, now: Timestamp) -> Ticks {
         let owed = clear_at.since(now);
@@ -277,13 +279,13 @@ impl Debt {
         owed
     }
 
-    /// What could still be taken at this instant.
+    /// Returns the quota that can still be taken at this instant.
     #[inline]
     pub(crate) fn room(&self, owed: Ticks, now: Timestamp) -> Room {
         Room::of_amount(self.capacity.min(now.left()).saturating_sub(owed).get(), self.interval)
     }
 
-    /// Charges up to the depth, or gives back down to nothing.
+    /// Charges up to the depth, or refunds down to zero.
     #[inline]
     pub(crate) fn adjust(
         &self,
@@ -305,7 +307,7 @@ impl Debt {
         Adjusted::whole_if(whole)
     }
 
-    /// The most that can be owed at all.
+    /// Returns the largest possible debt, from takes and charges together.
     #[inline]
     fn depth(&self) -> Ticks {
         self.capacity.saturating_add(self.max_debt)

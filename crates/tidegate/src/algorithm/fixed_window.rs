@@ -2,31 +2,30 @@
 //!
 //! ```text
 //!   limit 3 per W
-//!      x x x - -        x x x            x = allowed   - = refused
+//!      x x x - -        x x x            x = allowed   - = denied
 //!   |---------W--------|--------W--------|---> time
-//!           refusals pass again here
+//!           denied ones pass from here on
 //! ```
 //!
-//! At most `limit` per window, so twice the limit can pass within one period, around a boundary; whoever
-//! minds that wants `sliding-window`. Windows are aligned to the epoch, or each opens with the first hit
-//! after the one before has ended.
+//! At most `limit` units pass per window, so up to twice the limit can pass within one period, around a boundary. Where
+//! that matters, use `sliding-window`. Windows are aligned to the epoch, or each opens with the first hit after the
+//! previous one has ended.
 //!
-//! A clock that steps back into an older window must not bring a fresh count: the stored window stays in
-//! force until time catches up. Only when the clock is more than a period behind is the count moved to now,
-//! else everybody would wait for the length of the step; there it stays for a whole period at least, because
-//! a window cut short would let its limit through twice.
+//! A clock that steps back into an older window must not start a fresh count: the stored window stays in force until
+//! time catches up. If the clock is more than a period behind, the count moves to now; otherwise every caller would
+//! wait for the length of the step. There it stays for at least a whole period, because a shortened window would admit
+//! its limit twice.
 //!
-//! Where one word has to do, its low bits are the count and the rest is the end of the window, in units of about
-//! a millisecond and rounded up:
-//!
+//! In the one-word form, the low bits are the count and the rest is the end of the window, in units of about a
+//! millisecond and rounded up:
 //! ```text
 //!   63                                24 23              0
 //!   |  end of the window, rounded up    |     count      |
 //! ```
 //!
-//! Windows that are aligned to the epoch end at a multiple of the period, and only one of those is within a unit
-//! before the rounded end, so nothing is lost. Windows of the first hit, those of a few milliseconds and counts
-//! of many millions do not fit.
+//! Windows aligned to the epoch end at a multiple of the period, and only one such multiple is within a unit before the
+//! rounded end, so the form is exact. Windows that open with the first hit, periods of a few milliseconds and counts of
+//! many millions do not fit.
 
 use super::state::Stored;
 use super::{Decide, OneWord, Words};
@@ -45,10 +44,10 @@ pub struct FixedWindow {
     most: u64,
 }
 
-/// The largest count that a window may hold.
+/// The largest count of a window.
 const MAX_COUNT: u64 = 1 << 62;
 
-/// The count that late charges may reach.
+/// Returns the largest count, with late charges included. Fails if it exceeds `MAX_COUNT`.
 pub(super) const fn most_counted(amount: u64, max_debt: u64) -> Result<u64, Problem> {
     match amount.checked_add(max_debt) {
         Some(most) if most <= MAX_COUNT => Ok(most),
@@ -56,12 +55,12 @@ pub(super) const fn most_counted(amount: u64, max_debt: u64) -> Result<u64, Prob
     }
 }
 
-/// The bits of a word that hold a count.
+/// The number of bits of a word that hold the count.
 const COUNT_BITS: u32 = 24;
-/// The end of a window in a word is a multiple of this.
+/// The granularity of a window's end in a word: the end is a multiple of this.
 pub(super) const UNIT: u64 = 1 << COUNT_BITS;
 
-/// The count of one window, and when that window ends.
+/// The count of one window, and the end of that window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
     pub(super) end: Timestamp,
@@ -81,13 +80,14 @@ impl FixedWindow {
         }
     }
 
-    /// Whether its states can be kept in one word.
+    /// Returns true if the states fit in one word.
     pub(crate) fn fits_word(&self) -> bool {
         self.alignment == Alignment::Epoch && self.most < UNIT && self.period.get() >= 2 * UNIT
     }
 
-    /// The most that passes within a closed interval, which at worst begins with the last instant of a window. One
-    /// that opens with its first hit has spent a unit on that by then, unless it opens within the interval.
+    /// Returns the most units that pass within a closed interval. The worst interval begins with the last instant of a
+    /// window. A window that opens with its first hit has spent a unit on that hit by then, unless it opens within the
+    /// interval.
     pub(crate) fn most_in(&self, span: Ticks) -> u128 {
         let (span, period) = (u128::from(span.get()), u128::from(self.period.get()));
         let most = u128::from(self.amount) * (span.div_ceil(period) + 1);
@@ -95,8 +95,8 @@ impl FixedWindow {
         most - u128::from(opened_before)
     }
 
-    /// A carried window as the first hit after the change finds it. One that ended with the change's own period would be
-    /// shorter than a period, and three windows would lie within one.
+    /// Returns a carried window as the first hit after the change finds it. A window that ended with the period of the
+    /// change would be shorter than a period, and three windows would overlap one period.
     pub(crate) fn opened_now(&self, state: Window, now: Timestamp) -> Window {
         match (self.alignment, self.end_after(now)) {
             (Alignment::FirstHit, Some(end)) if now < state.end => Window { end, ..state },
@@ -104,7 +104,7 @@ impl FixedWindow {
         }
     }
 
-    /// The window in force now; `None` if it would end after time itself.
+    /// Returns the window in force now, or `None` if it would end after the last timestamp.
     fn window(&self, state: Window, now: Timestamp) -> Option<Window> {
         if now >= state.end {
             return Some(Window { end: self.end_after(now)?, count: 0 });
@@ -117,7 +117,7 @@ impl FixedWindow {
         Some(Window { end: state.end, count })
     }
 
-    /// The end of a window that is open now.
+    /// Returns the end of the window that contains `now`.
     fn end_after(&self, now: Timestamp) -> Option<Timestamp> {
         match self.alignment {
             Alignment::FirstHit => now.checked_add(self.period),
@@ -128,7 +128,7 @@ impl FixedWindow {
         }
     }
 
-    /// The first end of a window that is a whole period away.
+    /// Returns the first end of a window that is at least a whole period away.
     fn whole_end_after(&self, now: Timestamp) -> Option<Timestamp> {
         match self.alignment {
             Alignment::FirstHit => self.end_after(now),
@@ -150,14 +150,15 @@ impl FixedWindow {
         Decision::new(verdict, self.amount, Room::of_units(self.remaining(window)), reset_after)
     }
 
-    /// What is shared may be owed for many windows; the first that passes is the one in which that ends.
+    /// Delays a denial that comes from a shared word. The shared debt may last for many windows; an ask first passes in
+    /// the window in which it ends.
     fn until_shared_ends(&self, refused: Decision, clear_at: Timestamp, now: Timestamp) -> Decision {
         let last_start = clear_at.ticks() - clear_at.ticks() % self.period.get();
         let wait = Timestamp::from_ticks(last_start).since(now);
         if wait > Ticks::ZERO { refused.put_off(wait) } else { refused }
     }
 
-    /// After the last whole window nothing passes any more.
+    /// Returns the decision after the last whole window before the end of time: no ask passes any more.
     fn report_end_of_time(&self) -> Decision {
         Decision::new(Verdict::Impossible, self.amount, Room::of_units(0), Ticks::ZERO)
     }
@@ -168,11 +169,11 @@ impl Stored for FixedWindow {
         [self.amount, self.period.get(), u64::from(self.alignment == Alignment::FirstHit), self.most, 0]
     }
 
-    /// The count of the window that the old limit had in force, in the window here that contains the change.
+    /// Returns the count of the window that the old limit had in force, in the window here that contains the change.
     ///
-    /// Where windows open with a hit, this one opens with the change. One that went on from the hit under the old limit
-    /// would be cut short for this one, which may have been in force before: then three of its windows lie within one
-    /// period, and its limit passes three times.
+    /// If windows open with a hit, this one opens with the change. If it continued from the hit under the old limit, a
+    /// window of this limit, which may have been in force before, would be cut short. Then three of its windows would
+    /// overlap one period, and its limit would pass three times.
     fn carry(&self, _: &FixedWindow, state: &Window, changed_at: Timestamp) -> Option<Window> {
         let count = state.count.min(self.most);
         if changed_at >= state.end || count == 0 {
@@ -226,8 +227,8 @@ impl Decide for FixedWindow {
                 refunded == cost.get()
             }
         };
-        // A window of the first hit is not open without one. The others are remembered even when empty, else a
-        // clock that steps back could spend the window before once more.
+        // A window of the first hit is not open without a hit. Aligned windows are stored even if empty; otherwise a
+        // clock that steps back could spend the previous window once more.
         let closed = window.count == 0 && self.alignment == Alignment::FirstHit;
         *state = if closed { Window::default() } else { window };
         Adjusted::whole_if(whole)
@@ -246,7 +247,8 @@ impl Decide for FixedWindow {
 }
 
 impl OneWord for FixedWindow {
-    /// After the last unit of time there is no end to round to; such a window ends with time.
+    /// Returns the count with the rounded end. Near the end of time it cannot be rounded up; it is then the last
+    /// multiple.
     fn word_of(&self, state: &Window) -> u64 {
         let count = state.count.min(UNIT - 1);
         match state.end.ticks().checked_next_multiple_of(UNIT) {
@@ -258,7 +260,7 @@ impl OneWord for FixedWindow {
     fn state_of_word(&self, word: u64) -> Window {
         let (rounded, count) = (word & !(UNIT - 1), word & (UNIT - 1));
         let aligned = rounded - rounded % self.period.get();
-        // Under another period the window was of another alignment: then the rounded end has to do.
+        // Under another period the window had another alignment; then the rounded end is used.
         let end = if rounded - aligned < UNIT { aligned } else { rounded };
         Window { end: Timestamp::from_ticks(end), count }
     }
@@ -271,8 +273,8 @@ impl OneWord for FixedWindow {
         Ticks::new(self.period.get().saturating_mul(2))
     }
 
-    /// All that can be owed is the largest count in the window that is open now, and not even that if everything is
-    /// repaid before it ends; for whoever has read the clock a little later, the next one may be open.
+    /// Returns the largest count in the window that is open now, or nothing if everything is repaid before that window
+    /// ends. For a caller that read the clock a little later, the next window may already be open.
     fn worst_state(&self, clear_at: Timestamp, now: Timestamp) -> Window {
         let open = [now.saturating_add(OUT_OF_ORDER), now].map(|now| self.end_after(now));
         let end = open.into_iter().flatten().find(|end| clear_at >= *end);

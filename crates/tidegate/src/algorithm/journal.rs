@@ -1,7 +1,7 @@
-//! The holders of permits that changed since a store wrote them down.
+//! The holders of permits that changed since a store last wrote them.
 //!
-//! A store that writes holders one by one has to know which of them came and which left: a walk over all of them would
-//! cost more than the decision. Other stores keep no journal, and it costs them a comparison.
+//! A store that writes holders individually needs the list of holders that entered and left: a walk over all of them
+//! would cost more than the decision. Other stores keep no journal, which costs them one comparison.
 
 use std::mem;
 
@@ -9,49 +9,49 @@ use hashbrown::HashTable;
 
 use crate::decision::PermitId;
 
-/// The changes since the last call of [`Journal::take`], and the place of each holder in the store. It is no part of the
-/// state: a copy has none, and two states are equal whatever their journals say.
+/// The changes since the last call of [`Journal::take`], and the place of each holder in the store. It is not part of
+/// the state: a clone has none, and the equality of two states ignores it.
 #[derive(Debug, Default)]
 pub(crate) struct Journal(Option<Box<Kept>>);
 
 #[derive(Debug, Default)]
 struct Kept {
-    /// The place of each holder that is written down.
+    /// The place of each holder that the store has written.
     places: HashTable<(PermitId, u32)>,
-    /// Places that became free.
+    /// The places that became free.
     free: Vec<u32>,
     /// The first place that was never used.
     unused: u32,
     changes: Changes,
 }
 
-/// Holders that came and holders that left.
+/// The holders that entered and the holders that left.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
-    /// Those who left, with their places.
+    /// Holders that left, with their places.
     pub(crate) left: Vec<(PermitId, u32)>,
-    /// Those who came and have no place yet.
+    /// Holders that entered and have no place yet.
     pub(crate) entered: Vec<PermitId>,
 }
 
 impl Journal {
-    /// Begins anew, for a store in which nothing is written down.
+    /// Starts an empty journal, for a store in which no holder is written.
     pub(crate) fn begin(&mut self) {
         self.0 = Some(Box::default());
     }
 
-    /// Returns true if it is kept.
+    /// Returns true if a journal is kept.
     #[inline]
     pub(crate) fn is_kept(&self) -> bool {
         self.0.is_some()
     }
 
-    /// The changes, to be written down and handed back.
+    /// Takes the changes out. The caller writes them and returns the buffers with [`Journal::put_back`].
     pub(crate) fn take(&mut self) -> Changes {
         self.0.as_mut().map(|kept| mem::take(&mut kept.changes)).unwrap_or_default()
     }
 
-    /// Keeps the memory of changes that were written down.
+    /// Keeps the allocations of changes that were written.
     pub(crate) fn put_back(&mut self, mut changes: Changes) {
         if let Some(kept) = &mut self.0 {
             changes.left.clear();
@@ -60,7 +60,7 @@ impl Journal {
         }
     }
 
-    /// A place for a holder.
+    /// Assigns a place to a holder, and returns it. A free place is reused first.
     pub(crate) fn place(&mut self, permit: PermitId) -> u32 {
         let Some(kept) = &mut self.0 else { return 0 };
         let place = kept.free.pop().unwrap_or_else(|| {
@@ -71,7 +71,7 @@ impl Journal {
         place
     }
 
-    /// Gives a holder the place that it had before.
+    /// Assigns the place that a holder had before.
     pub(crate) fn place_again(&mut self, permit: PermitId, place: u32) {
         if let Some(kept) = &mut self.0 {
             kept.put(permit, place);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!     asks
-//!      | | |                 debt + cost > queue + 1: refused
+//!      | | |                 debt + cost > queue + 1: denied
 //!      v v v
 //!   +---------+  \
 //!   |  |  |   |   |  queue: they wait their turn
@@ -13,11 +13,10 @@
 //!    one per interval
 //! ```
 //!
-//! One unit is served while `queue` wait, so at most `queue + 1` are owed. An accepted ask is delayed until
-//! what was owed before it, beyond `delay-after`, has drained: with `delay-after 0` departures are evenly
-//! spaced, with `delay-after all` nothing waits and the bucket is a meter. This is the arithmetic of
-//! nginx's `limit_req` without its rounding to thousandths. The state is one clear time
-//! (see [`debt`](super::debt)).
+//! One unit is served while `queue` wait, so at most `queue + 1` are owed. An accepted ask is delayed until the earlier
+//! debt beyond `delay-after` has drained. With `delay-after 0` departures are evenly spaced. With `delay-after all`
+//! nothing waits, and the bucket is a meter. This is the arithmetic of nginx's `limit_req` without its rounding to
+//! thousandths. The state is one clear time (see [`debt`](super::debt)).
 
 use std::num::NonZeroU64;
 
@@ -61,7 +60,7 @@ impl LeakyBucket {
         }
     }
 
-    /// Whether nobody leaves before all before it have drained.
+    /// Returns true if each unit leaves only after all earlier ones have drained.
     pub(crate) fn delays_all(&self) -> bool {
         self.undelayed == Ticks::ZERO
     }

@@ -1,7 +1,7 @@
-//! The algorithms: each a pure function of a limit, a small state, the time and an ask.
+//! The algorithms. Each is a pure function of a limit, a small state, the time and an ask.
 //!
-//! A file holds one algorithm, opens with what it promises and why it is so, and implements [`Decide`].
-//! Nothing here reads a clock, takes a lock or fails; whoever keeps the state decides how.
+//! Each file contains one algorithm: first its guarantee and the reasons for it, then its implementation of [`Decide`].
+//! No function here reads a clock, takes a lock or fails. The store that keeps the state chooses the synchronization.
 
 pub(crate) mod carry;
 pub mod concurrency;
@@ -35,65 +35,68 @@ use crate::decision::Decision;
 use crate::receipt::Receipt;
 use crate::time::Timestamp;
 
-/// What every algorithm can do with the state of one subject.
+/// The operations that every algorithm provides on the state of one key.
 ///
-/// The default state is that of a subject never seen.
+/// The default state is that of a key never seen.
 pub trait Decide {
-    /// What is remembered about one subject.
+    /// The state of one key.
     type State: Clone + Default + fmt::Debug + PartialEq;
 
-    /// Decides, and spends if allowed. A refusal leaves the state as it was, except that a debt larger than
-    /// the limit can hold (a clock stepped back, a limit was lowered) is written back as a full one.
+    /// Decides, and spends the cost if the ask is allowed.
     ///
-    /// Whoever shares a state reads the clock after loading it, and again after losing it to another: the
-    /// times that one state sees then never go back, except by steps of the clock itself.
+    /// A denial leaves the state unchanged, with one exception. A debt larger than the limit can hold (the clock
+    /// stepped back, or the limit was lowered) is written back as a full one.
+    ///
+    /// A store that shares a state reads the clock after it loads the state, and again after a lost compare-and-swap.
+    /// The times that one state receives then never go back, except by steps of the clock itself.
     #[must_use = "a decision that nobody reads limits nobody"]
     fn decide(&self, state: &mut Self::State, now: Timestamp, ask: Ask) -> Decision;
 
-    /// What [`Decide::decide`] would say now; `remaining` and `reset_after` are those of the state as it is.
+    /// Returns the decision that [`Decide::decide`] would make now. `remaining` and `reset_after` describe the
+    /// unchanged state.
     #[must_use = "a decision that nobody reads limits nobody"]
     fn peek(&self, state: &Self::State, now: Timestamp, ask: Ask) -> Decision;
 
-    /// Charges what turned out to be more, or gives back what was not used.
+    /// Charges additional cost, or refunds unused cost.
     fn adjust(&self, state: &mut Self::State, now: Timestamp, adjustment: Adjustment) -> Adjusted;
 
-    /// When the state will be worth nothing: from then on it may be forgotten.
+    /// Returns the time from which the state equals that of a key never seen, and may be dropped.
     fn clear_at(&self, state: &Self::State) -> Timestamp;
 
-    /// Proof of the take that has just left this state.
+    /// Returns the receipt of the take that produced this state.
     fn receipt(&self, state: &Self::State, now: Timestamp, cost: Cost) -> Receipt {
         Receipt::new(cost, now, self.clear_at(state))
     }
 
-    /// Gives one take back, as far as it is surely still there.
+    /// Refunds one take, as far as it is certainly still owed.
     fn give_back(&self, state: &mut Self::State, now: Timestamp, receipt: Receipt) -> Adjusted;
 }
 
-/// As many words as the numbers of any algorithm need.
+/// Enough words for the numbers of any algorithm.
 pub(crate) type Words = [u64; 5];
 
-/// The name of an algorithm, as it is written in a limit's text.
+/// An algorithm, named as in the text of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Algorithm {
-    /// `token-bucket`: bursts from savings, then the rate.
+    /// `token-bucket`: bursts from saved tokens, then the rate. A GCRA meter.
     TokenBucket,
     /// `leaky-bucket`: a bounded queue that drains at the rate.
     LeakyBucket,
     /// `fixed-window`: a counter per period.
     FixedWindow,
-    /// `sliding-log`: every trailing period, exactly, by remembering each action.
+    /// `sliding-log`: every trailing period, exactly, with an entry for each action.
     SlidingLog,
     /// `sliding-window`: every trailing period, in constant memory.
     SlidingWindow,
     /// `pacer`: spaces permits as Guava's `RateLimiter` does.
     Pacer,
-    /// `concurrency`: so many in flight.
+    /// `concurrency`: a maximum number in flight.
     Concurrency,
 }
 
 impl Algorithm {
-    /// Every algorithm.
+    /// All algorithms.
     pub const ALL: [Algorithm; 7] = [
         Algorithm::TokenBucket,
         Algorithm::LeakyBucket,
@@ -104,7 +107,7 @@ impl Algorithm {
         Algorithm::Concurrency,
     ];
 
-    /// The name in a limit's text.
+    /// Returns the name in the text of a limit.
     pub const fn name(self) -> &'static str {
         match self {
             Algorithm::TokenBucket => "token-bucket",
@@ -117,7 +120,7 @@ impl Algorithm {
         }
     }
 
-    /// The algorithm of this name.
+    /// Returns the algorithm of this name, or `None` if the name is unknown. Names are case-sensitive.
     pub fn from_name(name: &str) -> Option<Algorithm> {
         Algorithm::ALL.into_iter().find(|algorithm| algorithm.name() == name)
     }

@@ -1,11 +1,11 @@
 //! Pacer: spaces permits out, as Guava's `RateLimiter` does.
 //!
-//! A grant waits only for what earlier ones still owe; what it costs itself is paid by the next
-//! (`pay next`), or by its own wait (`pay self`). Time in which nobody asks is saved, up to a maximum.
+//! A grant waits only for the debt of earlier grants. Its own cost is paid by the next grant (`pay next`), or by its
+//! own wait (`pay self`). Idle time is saved, up to a maximum.
 //!
 //! *Steady*: saved permits are free, fresh ones cost one interval each.
 //!
-//! *Warm-up*: saved permits say how cold the thing behind us is, and cost more the colder it is.
+//! *Warm-up*: saved permits measure how cold the protected resource is, and cost more the colder it is.
 //!
 //! ```text
 //!   wait per permit
@@ -19,15 +19,15 @@
 //!          0         threshold   maximum
 //! ```
 //!
-//! Savings are kept as *idle time* rather than as permits: a whole warm-up W of idling fills them, at any
-//! rate. With a cold factor f the savings are counted in units of 1/(5 + f) tick, because then everything is
-//! a whole number: full is W(5 + f), the threshold W(1 + f), and a permit 2(1 + f) intervals. Since nothing
-//! in that depends on the rate, a changed rate rescales the saved permits by itself, as Guava does by hand.
-//! Steady mode counts plain ticks; its maximum is a span too, Guava's burst seconds.
+//! Savings are kept as *idle time* rather than as permits: a whole warm-up W of idling fills them, at any rate. With a
+//! cold factor f the savings are counted in units of 1/(5 + f) tick, because then everything is a whole number: full is
+//! W(5 + f), the threshold W(1 + f), and a permit 2(1 + f) intervals. None of these depends on the rate, so a changed
+//! rate rescales the saved permits without further work, as Guava does explicitly. Steady mode counts plain ticks; its
+//! maximum is a span too, Guava's burst seconds.
 //!
-//! What is owed is kept as a span beside the time it was last reckoned: when the clock steps back, the debt
-//! stays what it was, neither forgiven nor lengthened. Readings that are only out of order are no step: what
-//! is owed then is owed at the later time.
+//! The debt is kept as a span, beside the time of the last update. When the clock steps back, the debt stays the same,
+//! neither forgiven nor lengthened. Clock readings that are merely out of order are not a step: the debt is then owed
+//! as of the later time.
 
 use std::num::NonZeroU64;
 
@@ -40,7 +40,7 @@ use crate::limit::{Pay, Problem};
 use crate::receipt::Receipt;
 use crate::time::{OUT_OF_ORDER, Ticks, Timestamp};
 
-/// The longest warm-up.
+/// The longest warm-up: 30 days.
 pub(crate) const MAX_WARM_UP: Ticks = Ticks::new(30 * 24 * 3600 * 16_000_000_000);
 /// The largest cold factor.
 pub(crate) const MAX_COLD_FACTOR: u64 = 100;
@@ -48,20 +48,20 @@ pub(crate) const MAX_COLD_FACTOR: u64 = 100;
 /// The numbers of a pacer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pacer {
-    /// The time from one permit to the next; none at an unlimited rate.
+    /// The time from one permit to the next; `None` at an unlimited rate.
     interval: Option<NonZeroU64>,
     savings: Savings,
     pay: Pay,
 }
 
-/// What idling is worth.
+/// The value of idle time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Savings {
     Steady { most: Ticks },
     WarmUp { length: Ticks, cold_factor: u64 },
 }
 
-/// What is saved and what is owed; a subject never seen has been idle since the epoch.
+/// The savings and the debt of one key. A key never seen has been idle since the epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pace(Option<Reckoning>);
 
@@ -70,7 +70,7 @@ struct Reckoning {
     at: Timestamp,
     owed: Ticks,
     saved: u64,
-    /// The units of `saved` in a tick of idling.
+    /// The units of `saved` per tick of idling.
     scale: NonZeroU64,
 }
 
@@ -106,7 +106,7 @@ impl Pacer {
         Ok(Pacer { interval, savings: Savings::WarmUp { length, cold_factor }, pay })
     }
 
-    /// The state as it stands now.
+    /// Returns the state as of now.
     fn reckon(&self, state: &Pace, now: Timestamp) -> Reckoning {
         let scale = self.scale();
         let last = state.0.unwrap_or_else(|| self.first_reckoning(Timestamp::EPOCH));
@@ -120,8 +120,8 @@ impl Pacer {
         Reckoning { at, owed: last.owed.saturating_sub(passed), saved, scale }
     }
 
-    /// One that begins now: it has nothing saved, or is cold. (A subject never seen has been idle since the
-    /// epoch.)
+    /// Returns a state that begins now: a steady pacer has no savings, a warming one is cold. (A key never seen has
+    /// been idle since the epoch.)
     pub(crate) fn begun_at(&self, now: Timestamp) -> Pace {
         Pace(Some(self.first_reckoning(now)))
     }
@@ -138,16 +138,17 @@ impl Pacer {
         self.pay == Pay::Own
     }
 
-    /// The longest time in which an idle pacer comes to rest.
+    /// Returns the longest time in which an idle pacer without debt becomes full.
     pub(crate) fn memory(&self) -> Ticks {
         Ticks::new(self.full().div_ceil(self.scale().get()))
     }
 
-    /// The most that acts within a closed interval beside one grant of any size; no bound at an unlimited rate.
+    /// Returns the most units that act within a closed interval beside one grant of any size, or `None` at an unlimited
+    /// rate.
     ///
-    /// Of those that act there, the last one may be paid for after it (`pay next`), or the first one before it (`pay
-    /// self`). The others are paid for within it, or from savings: who pays for itself from those is no exception,
-    /// and there is one less beside it. A warm-up makes nothing cheaper than the interval.
+    /// Of the grants in the interval, the last one may be paid for after it (`pay next`), or the first one before it
+    /// (`pay self`). The others are paid for within it, or from savings. A grant that pays for itself from savings is
+    /// no exception, and one unit less acts beside it. A warm-up makes no permit cheaper than the interval.
     pub(crate) fn most_beside_one(&self, span: Ticks) -> Option<u128> {
         let (span, interval) = (u128::from(span.get()), u128::from(self.interval?.get()));
         let saved = match self.savings {
@@ -161,13 +162,13 @@ impl Pacer {
         })
     }
 
-    /// At the epoch a steady pacer has nothing saved, and a warming one is cold.
+    /// Returns the savings at the epoch: a steady pacer has none, and a warming one is cold.
     fn saved_at_first(&self) -> u64 {
         if self.warms_up() { self.full() } else { 0 }
     }
 
-    /// The savings that are the same share of the most here as these are of the most under `old`. One that could save
-    /// nothing begins as at the epoch.
+    /// Returns savings of the same share of the maximum here as these are of the maximum under `old`. If `old` could
+    /// save nothing, they begin as at the epoch.
     fn share_of(&self, saved: u64, old: &Pacer) -> u64 {
         let share = u128::from(saved.min(old.full())) * u128::from(self.full());
         let share =
@@ -175,12 +176,12 @@ impl Pacer {
         share.unwrap_or_else(|| self.saved_at_first())
     }
 
-    /// At an unlimited rate a steady pacer has all it can save, and a warming one is warm.
+    /// Returns the savings after an unlimited rate: a steady pacer is full, and a warming one is warm.
     fn saved_when_unlimited(&self) -> u64 {
         if self.warms_up() { 0 } else { self.full() }
     }
 
-    /// The most that can be saved.
+    /// Returns the maximum savings.
     fn full(&self) -> u64 {
         match self.savings {
             Savings::Steady { most } => most.get(),
@@ -188,7 +189,7 @@ impl Pacer {
         }
     }
 
-    /// What one tick of idling saves.
+    /// Returns the savings per tick of idling.
     fn scale(&self) -> NonZeroU64 {
         match self.savings {
             Savings::Steady { .. } => NonZeroU64::MIN,
@@ -196,7 +197,7 @@ impl Pacer {
         }
     }
 
-    /// What one permit takes out of the savings; nothing at an unlimited rate.
+    /// Returns the savings that one permit costs, or `None` at an unlimited rate.
     fn permit(&self) -> Option<NonZeroU64> {
         let intervals = match self.savings {
             Savings::Steady { .. } => 1,
@@ -205,17 +206,17 @@ impl Pacer {
         NonZeroU64::new(self.interval?.get() * intervals)
     }
 
-    /// What so many permits take out of the savings.
+    /// Returns the savings that so many permits cost.
     fn price(&self, permits: u64) -> u128 {
         self.permit().map_or(0, |permit| u128::from(permit.get()) * u128::from(permits))
     }
 
-    /// The same for a receipt; what cannot be counted does not come back.
+    /// Returns the price of so many permits for a receipt. A price that exceeds 64 bits is zero and is not refunded.
     pub(crate) fn price_in_ticks(&self, permits: Cost) -> Ticks {
         Ticks::new(u64::try_from(self.price(permits.get())).unwrap_or(0))
     }
 
-    /// The time that a price costs, and what it leaves saved.
+    /// Returns the time that a price costs, and the savings that it leaves.
     fn spend(&self, saved: u64, price: u128) -> Option<(Ticks, u64)> {
         let left = u128::from(saved).saturating_sub(price) as u64;
         let time = match self.savings {
@@ -227,7 +228,7 @@ impl Pacer {
         u64::try_from(time).ok().map(|time| (Ticks::new(time), left))
     }
 
-    /// The verdict, and the reckoning that an allowed ask leaves.
+    /// Returns the verdict, and the reckoning that an allowed ask leaves.
     fn judge(&self, reckoning: Reckoning, now: Timestamp, ask: Ask) -> (Verdict<Ticks>, Reckoning) {
         let price = self.price(ask.units());
         let Some((time, saved)) = self.spend(reckoning.saved, price) else {
@@ -255,11 +256,11 @@ impl Pacer {
         (verdict, after)
     }
 
-    /// The least time that a price can cost however long one waits; it costs `now` this instant.
+    /// Returns the least time that a price can cost after any wait. At this instant it costs `now`.
     fn least_time(&self, price: u128, now: Ticks) -> Ticks {
         match self.savings {
             Savings::Steady { .. } => self.spend(self.full(), price).map_or(now, |(time, _)| time),
-            // Waiting only makes it colder.
+            // Waiting only makes a warming pacer colder.
             Savings::WarmUp { .. } => now,
         }
     }
@@ -280,11 +281,11 @@ impl Pacer {
         (Reckoning { owed: owed.min(most), saved, ..reckoning }, Adjusted::whole_if(owed <= most))
     }
 
-    /// Puts a price back. Once a warming pacer has nothing saved, the permits are taken to have been fresh.
+    /// Refunds a price. If a warming pacer has no savings, the permits count as fresh ones.
     fn refund(&self, reckoning: Reckoning, price: u128) -> (Reckoning, Adjusted) {
         let price = u64::try_from(price).unwrap_or(u64::MAX);
         let (time, saved) = match self.savings {
-            // What is owed is paid off first, the rest is saved again.
+            // The debt is repaid first; the rest is saved again.
             Savings::Steady { .. } => {
                 let time = price.min(reckoning.owed.get());
                 (Ticks::new(time), reckoning.saved.saturating_add(price - time))
@@ -300,7 +301,7 @@ impl Pacer {
         (Reckoning { owed, saved: saved.min(self.full()), ..reckoning }, Adjusted::whole_if(whole))
     }
 
-    /// Whether a grant that left these savings may have used fresh permits, nobody knows how many.
+    /// Returns true if a grant that left these savings may have used an unknown number of fresh permits.
     fn used_up(&self, reckoning: &Reckoning) -> bool {
         self.warms_up() && reckoning.saved == 0
     }
@@ -316,11 +317,11 @@ impl Stored for Pacer {
         }
     }
 
-    /// Settles at the old rate, then scales as Guava's `setRate` does: what is saved keeps its share of the most that
-    /// can be, and what is owed stays, as a time, because the next caller was promised it.
+    /// Returns the state settled at the old rate and scaled as Guava's `setRate` does. Savings keep their share of the
+    /// maximum. The debt stays the same span of time, because the next caller was promised it.
     ///
-    /// At an unlimited rate nothing is scarce: a steady pacer that comes from there has all that it can save, and a
-    /// warming one is warm, however long it ran and whether or not it was asked.
+    /// At an unlimited rate nothing is scarce. After it a steady pacer is full and a warming one is warm, however long
+    /// it ran and whether or not any request was made.
     fn carry(&self, old: &Pacer, state: &Pace, changed_at: Timestamp) -> Option<Pace> {
         let settled = old.reckon(state, changed_at);
         let owed = settled.wait(changed_at).min(Ticks::TEN_YEARS).min(changed_at.left());
@@ -351,7 +352,7 @@ impl Decide for Pacer {
             state.0 = Some(after);
             return self.report(verdict, after, now);
         }
-        // After the clock stepped back, what is owed is reckoned from now, not from a time yet to come.
+        // After the clock stepped back, the debt counts from now, not from a time in the future.
         if let Some(last) = &mut state.0 {
             last.at = last.at.min(before.at);
         }
@@ -373,13 +374,13 @@ impl Decide for Pacer {
         adjusted
     }
 
-    /// When everything is paid and as much is saved as can be: like a subject that nobody has asked for yet.
+    /// Returns the time at which the debt is repaid and the savings are full, as for a key never seen.
     fn clear_at(&self, state: &Pace) -> Timestamp {
         state.0.map_or(Timestamp::EPOCH, |last| {
             let missing =
                 self.full().saturating_sub(last.saved_in(self.scale())).div_ceil(self.scale().get());
             let rested_at = last.at.saturating_add(last.owed).saturating_add(Ticks::new(missing));
-            // A steady pacer never seen is full only after it could have saved that much.
+            // A steady pacer never seen is full only after the time in which it could have saved that much.
             rested_at.max(Timestamp::from_ticks(self.full() - self.saved_at_first()))
         })
     }
@@ -388,7 +389,7 @@ impl Decide for Pacer {
         Receipt { paid: self.price_in_ticks(cost), ..Receipt::new(cost, now, self.clear_at(state)) }
     }
 
-    /// Only the last grant can be given back: the next ones have been told to wait for it.
+    /// Refunds only the last grant: the next ones were promised to wait for it.
     fn give_back(&self, state: &mut Pace, now: Timestamp, receipt: Receipt) -> Adjusted {
         let reckoning = self.reckon(state, now);
         if self.clear_at(state) != receipt.clear_at || now >= receipt.clear_at || self.used_up(&reckoning) {
@@ -401,9 +402,9 @@ impl Decide for Pacer {
 }
 
 impl Queue for Pacer {
-    /// The interval of a grant ends with the time at which the pacer has rested, as [`Decide::clear_at`] says: what it
-    /// took out of the savings is a part of its debt. Of a warming pacer only the last grant comes back, because its
-    /// price depends on what was granted before.
+    /// Takes units off a grant. Its interval ends when the pacer is full again (see [`Decide::clear_at`]), because the
+    /// savings that it took are part of its debt. A warming pacer refunds only the last grant, because its price
+    /// depends on the grants before it.
     fn take_off(&self, state: &mut Pace, now: Timestamp, claim: &Claim, units: Cost) -> Option<TakenOff> {
         let (clear_at, reckoning) = (self.clear_at(state), self.reckon(state, now));
         let price = self.price_in_ticks(units).get();
@@ -445,7 +446,7 @@ impl Pace {
         Some(Pace(Some(Reckoning { at: Timestamp::from_ticks(at), owed: Ticks::new(owed), saved, scale })))
     }
 
-    /// The words, if there is anything to remember.
+    /// Returns the words, or `None` for a key never seen.
     #[inline]
     pub(super) fn words(&self) -> Option<[u64; 4]> {
         self.0.map(|last| [last.at.ticks(), last.owed.get(), last.saved, last.scale.get()])
@@ -453,18 +454,18 @@ impl Pace {
 }
 
 impl Reckoning {
-    /// The time until nothing is owed.
+    /// Returns the time until the debt is repaid.
     fn wait(&self, now: Timestamp) -> Ticks {
         if self.owed == Ticks::ZERO { Ticks::ZERO } else { self.owed.saturating_add(self.at.since(now)) }
     }
 
-    /// What is saved in other units: idle time is idle time, whatever it is worth.
+    /// Returns the savings in other units. The idle time stays the same, whatever its value.
     fn saved_in(&self, scale: NonZeroU64) -> u64 {
         if self.scale == scale { self.saved } else { (self.saved / self.scale).saturating_mul(scale.get()) }
     }
 }
 
-/// The area under the line: the time that it takes to spend `price` of what is saved.
+/// Returns the area under the line: the time that it takes to spend `price` of the savings.
 ///
 /// With Y the savings above the threshold, a permit costs `interval * (1 + (f - 1) Y / 4W)`; integrated from
 /// Y1 down to Y0, and with the rest at the stable price, that is

@@ -1,4 +1,4 @@
-//! Refunds: what of one take is still owed, and so comes back.
+//! Refunds: the part of one take that is still owed, and can be returned.
 //!
 //! The debts of a bucket or a pacer form a queue. A take moves the clear time from the later of now and the clear time
 //! to its end, by its price: that interval is its debt. Time repays the oldest interval first.
@@ -7,18 +7,19 @@
 //!             now
 //!   ..........|####A####|####B####|##C##|      A, B, C: debts of three takes
 //!             |    |<-->|                      a refund of half of A, or of all of A when half is repaid
-//!             |####|####B####|##C##|           B and C move forward by what came back
+//!             |####|####B####|##C##|           B and C move forward by the refund
 //! ```
 //!
-//! The part of an interval after now comes back; of a partial refund, the end of it. The work that stays in the queue is
-//! never served later than without the cancelled work, so the takes that are kept obey the limit by themselves.
+//! The part of an interval after now is refunded; a partial refund returns its end. The work that stays in the queue is
+//! never served later than without the cancelled work, so the remaining takes obey the limit by themselves.
 //!
-//! A request that was allowed for a later time keeps that time. A refund in front of it would let two act at the same
-//! moment, so while any request may still wait, only the last take comes back; as a whole, unless it has acted already,
-//! because one that still waits would have company as well.
+//! A request that was allowed for a later time keeps that time. A refund in front of it would let two requests act at
+//! the same moment. So while any request may still wait, only the last take is refunded. That refund must be whole,
+//! unless the take has acted already: after a partial refund, a request that still waits would act together with the
+//! next one.
 //!
-//! Other processes may share the state, and then the order of the debts is not known. But time cannot have repaid more
-//! of a take than has passed since it: the price less that time is still owed, whatever the order.
+//! Other processes may share the state; then the order of the debts is unknown. But time cannot have repaid more of a
+//! take than has passed since it: the price less that time is still owed, whatever the order.
 
 use super::Decide;
 use super::debt::Metered;
@@ -33,33 +34,33 @@ pub(crate) struct Interval {
 }
 
 impl Interval {
-    /// The part that time has not repaid, at most this price.
+    /// Returns the part that time has not repaid, at most this price.
     fn owed(&self, now: Timestamp, price: Ticks) -> Ticks {
         price.min(self.end.since(self.begin.max(now)))
     }
 }
 
-/// What is known about the take that a refund speaks of.
+/// The known facts about the take that is to be refunded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Claim {
-    /// Its interval, where the order of the debts is known.
+    /// Its interval, if the order of the debts is known.
     Queued {
         own: Interval,
-        /// The end of the last interval that is known.
+        /// The end of the last known interval.
         last_end: Timestamp,
-        /// The latest time at which the queue was seen.
+        /// The latest time at which the queue was read.
         seen: Timestamp,
     },
-    /// The time of the take and what of it was not refunded, where other processes use the same state.
+    /// The time of the take and the price of it that was not refunded, if other processes use the same state.
     Unordered { at: Timestamp, paid: Ticks },
 }
 
-/// What a refund took off a debt.
+/// The result of a refund.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TakenOff {
-    /// How far the clear time moved back.
+    /// The span by which the clear time moved back.
     pub(crate) back: Ticks,
-    /// Whether that is all that was asked for.
+    /// Whole or capped: a capped refund returned less than was requested.
     pub(crate) adjusted: Adjusted,
 }
 
@@ -69,8 +70,10 @@ impl TakenOff {
 
 /// An algorithm whose debts form a queue.
 pub(crate) trait Queue: Decide {
-    /// Takes the price of so many units off the debt of one take, as far as they are still owed. `None` if the state owes
-    /// less than the claim says: then debt was taken off without this queue, and its intervals are not known any more.
+    /// Takes the price of so many units off the debt of one take, as far as they are still owed.
+    ///
+    /// Returns `None` if the intervals of this queue are unknown: the state owes less than the claim implies, because
+    /// debt was removed without this queue, or the clock stepped back.
     fn take_off(
         &self,
         state: &mut Self::State,
@@ -97,18 +100,19 @@ impl<M: Metered + std::fmt::Debug> Queue for M {
     }
 }
 
-/// Whether some request may have been allowed for a later time.
+/// The possibility that some request was allowed for a later time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Waiting {
     None,
-    /// Perhaps; and whether a request has surely acted by the time at which its debt begins to be repaid.
+    /// Some request may wait. `acts_at_begin` is true if each has acted by the time at which its debt begins to be
+    /// repaid.
     Perhaps {
         acts_at_begin: bool,
     },
 }
 
 impl Waiting {
-    /// Whether a take may come back by this price.
+    /// Returns true if a take may be refunded by this price.
     fn permits(self, own: Interval, clear_at: Timestamp, now: Timestamp, price: Ticks) -> bool {
         let Waiting::Perhaps { acts_at_begin } = self else { return true };
         let is_whole = price >= own.end.since(own.begin);
@@ -116,7 +120,7 @@ impl Waiting {
     }
 }
 
-/// What of a price is still owed, by a state that is clear at this time.
+/// Returns the part of a price that is still owed by a state that is clear at this time.
 pub(super) fn still_owed(
     claim: &Claim,
     clear_at: Timestamp,
@@ -131,7 +135,7 @@ pub(super) fn still_owed(
                 return None;
             }
             let is_permitted = waiting.permits(own, clear_at, now, price);
-            // A reading that is only out of order must not find more than the one before it.
+            // A clock reading that is merely out of order must not find a larger debt than the reading before it.
             Some(if is_permitted { own.owed(now.max(seen), price) } else { Ticks::ZERO })
         }
         Claim::Unordered { at, paid } => {

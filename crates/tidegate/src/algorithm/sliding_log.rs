@@ -1,4 +1,4 @@
-//! Sliding log: every trailing period, exactly, by remembering each action.
+//! Sliding log: every trailing period, exactly, with an entry for each action.
 //!
 //! ```text
 //!   limit 3 per W            |<---------- W ---------->|
@@ -8,15 +8,14 @@
 //!                            :    a fourth passes when the oldest leaves
 //! ```
 //!
-//! An action at x counts until x + W: never more than `limit` in any (x, x + W]. The price is memory, up to
-//! `limit` entries per subject; `sliding-window` promises the same in constant memory and refuses a little
-//! early instead.
+//! An action at x counts until x + W: never more than `limit` in any (x, x + W]. The cost is memory, up to `limit`
+//! entries per key. `sliding-window` gives the same guarantee in constant memory, and denies slightly longer instead.
 //!
-//! Actions at one instant share an entry that says how many they are; nothing is merged away. Entries carry
-//! the running total, so that how many are within the period, and when enough of them will have left, are
-//! binary searches: a flood of refused asks costs no walk over the log.
+//! Actions at one instant share an entry with their number, without any loss. Entries contain the running total. So the
+//! count within the period, and the time at which enough entries will have left, are binary searches: a flood of denied
+//! asks does not walk the log.
 //!
-//! With `count_denied` a refusal is remembered like an action: whoever keeps knocking stays out. Then only
+//! With `count_denied` a denial is logged like an action: a caller that retries without pause stays denied. Then only
 //! the newest `limit` entries are kept, because older ones can no longer change any verdict.
 
 use std::borrow::Cow;
@@ -30,7 +29,7 @@ use crate::limit::Problem;
 use crate::receipt::Receipt;
 use crate::time::{OUT_OF_ORDER, Ticks, Timestamp};
 
-/// The most entries that one subject's log may hold.
+/// The largest number of entries in the log of one key.
 pub(crate) const MAX_ENTRIES: u64 = 1 << 20;
 
 /// The numbers of a sliding log.
@@ -41,7 +40,7 @@ pub struct SlidingLog {
     count_denied: bool,
 }
 
-/// The actions of one subject, oldest first.
+/// The actions of one key, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Log {
     entries: VecDeque<Entry>,
@@ -52,7 +51,7 @@ pub struct Log {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Entry {
     at: Timestamp,
-    /// The running total up to and including this entry; it wraps, differences do not.
+    /// The running total up to and including this entry. It wraps; differences are exact.
     total: u64,
 }
 
@@ -64,18 +63,18 @@ impl SlidingLog {
         Ok(SlidingLog { amount, period, count_denied })
     }
 
-    /// The most that passes within a closed interval: all of the limit at its first instant, and again whenever
-    /// that has left, exactly a period later.
+    /// Returns the most units that pass within a closed interval: the whole limit at its first instant, and again each
+    /// time those have left, exactly a period later.
     pub(crate) fn most_in(&self, span: Ticks) -> u128 {
         u128::from(self.amount) * (u128::from(span.get() / self.period.get()) + 1)
     }
 
-    /// Whether the clock is so far behind the log that its entries have to be brought to now.
+    /// Returns true if the clock is so far behind the log that its entries must be moved to now.
     fn is_far_behind(&self, log: &Log, now: Timestamp) -> bool {
         log.newest().is_some_and(|newest| newest.since(now) > self.period.max(OUT_OF_ORDER))
     }
 
-    /// How many actions have left the period, and how many still count.
+    /// Returns the number of actions that have left the period, and the number that still count.
     fn live(&self, log: &Log, now: Timestamp) -> Live {
         let seen = log.newest().map_or(now, |newest| newest.max(now));
         let left = match seen.checked_sub(self.period) {
@@ -102,7 +101,7 @@ impl SlidingLog {
         Decision::new(verdict, self.amount, room, reset_after)
     }
 
-    /// Remembers more actions, forgets what has left and what can no longer matter.
+    /// Logs more actions, and removes those that have left the period or can no longer matter.
     fn record(&self, log: &mut Log, now: Timestamp, units: u64) {
         let live = self.live(log, now);
         let surplus = live.count.saturating_add(units).saturating_sub(self.amount);
@@ -117,10 +116,10 @@ impl Stored for SlidingLog {
         [self.amount, self.period.get(), u64::from(self.count_denied), 0, 0]
     }
 
-    /// The actions up to the change that the old limit still counts, at their own times; of these the newest that can
-    /// matter here. Later ones belong to servers that still decide by the old numbers.
+    /// Returns the actions up to the change that the old limit still counts, at their own times. Of these, the newest
+    /// that can matter here are kept. Later ones belong to servers that still decide by the old numbers.
     ///
-    /// A longer period knows only what the old log still has.
+    /// Under a longer period, only the entries that the old log still has are known.
     fn carry(&self, old: &SlidingLog, log: &Log, changed_at: Timestamp) -> Option<Log> {
         let counts = |at: Timestamp, period: Ticks| at.saturating_add(period) > changed_at;
         let mut carried = Log::default();
@@ -226,7 +225,8 @@ struct Live {
 }
 
 impl Log {
-    /// The total before the oldest entry, then time and total of each; times and totals grow.
+    /// Restores a log from the total before the oldest entry, then time and total of each. Returns `None` unless times
+    /// and totals increase.
     pub(super) fn from_words(words: &[u64]) -> Option<Log> {
         let [forgotten, entries @ ..] = words else { return None };
         let (mut last, mut kept) = ((None, *forgotten), VecDeque::with_capacity(entries.len() / 2));
@@ -250,36 +250,36 @@ impl Log {
         }
     }
 
-    /// The number of entries.
+    /// Returns the number of entries.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// The time of an entry and the running total up to it; the oldest is the first.
+    /// Returns the time of an entry and the running total up to it. Index 0 is the oldest.
     #[inline]
     pub(crate) fn entry(&self, index: usize) -> Option<[u64; 2]> {
         self.entries.get(index).map(|entry| [entry.at.ticks(), entry.total])
     }
 
-    /// The running total before the oldest entry.
+    /// Returns the running total before the oldest entry.
     #[inline]
     pub(crate) fn forgotten(&self) -> u64 {
         self.forgotten
     }
 
-    /// The memory behind it, in bytes.
+    /// Returns the heap memory, in bytes.
     pub(super) fn bytes_held(&self) -> usize {
         self.entries.capacity() * size_of::<Entry>()
     }
 
-    /// The most by which one more entry can make [`Log::bytes_held`] larger: a full queue doubles.
+    /// Returns the largest growth of [`Log::bytes_held`] by one more entry: a full queue doubles.
     pub(super) fn growth(&self) -> usize {
         let capacity = self.entries.capacity();
         if self.entries.len() < capacity { 0 } else { capacity.max(4) * size_of::<Entry>() }
     }
 
-    /// The most that [`Log::bytes_held`] can be with so many entries, and the growth that is made room for then.
+    /// Returns the largest [`Log::bytes_held`] with so many entries, including the reserved growth.
     fn most_held(entries: usize) -> usize {
         (2 * entries).max(4) * size_of::<Entry>()
     }
@@ -292,18 +292,18 @@ impl Log {
         self.entries.back().map_or(0, |newest| self.count_through(newest))
     }
 
-    /// How many actions there are up to and including this entry.
+    /// Returns the number of actions up to and including this entry.
     fn count_through(&self, entry: &Entry) -> u64 {
         entry.total.wrapping_sub(self.forgotten)
     }
 
-    /// How many actions there are up to and including this instant.
+    /// Returns the number of actions up to and including this instant.
     fn count_up_to(&self, instant: Timestamp) -> u64 {
         let later = self.entries.partition_point(|entry| entry.at <= instant);
         later.checked_sub(1).map_or(0, |last| self.count_through(&self.entries[last]))
     }
 
-    /// The entry that holds the so many-th oldest action.
+    /// Returns the index of the entry that contains the `nth` oldest action.
     fn entry_of(&self, nth: u64) -> usize {
         self.entries.partition_point(|entry| self.count_through(entry) < nth)
     }
@@ -331,7 +331,7 @@ impl Log {
         }
     }
 
-    /// Takes units off the entry of this instant, if it is there; how many.
+    /// Takes units off the entry of this instant, if it exists. Returns the number taken off.
     fn take_off(&mut self, at: Timestamp, units: u64) -> u64 {
         let index = self.entries.partition_point(|entry| entry.at < at);
         let before = index.checked_sub(1).map_or(0, |last| self.count_through(&self.entries[last]));
@@ -347,14 +347,14 @@ impl Log {
         taken
     }
 
-    /// Dates all actions as of now: the clock is so far behind that none of them lies in the past.
+    /// Moves all actions to now, for a clock so far behind that none of them is in the past.
     fn bring_to(&mut self, now: Timestamp) {
         let total = self.forgotten.wrapping_add(self.count());
         self.entries.clear();
         self.entries.push_back(Entry { at: now, total });
     }
 
-    /// Gives memory back that a quieter subject no longer needs.
+    /// Releases memory that a less active key no longer needs.
     fn shrink(&mut self) {
         if self.entries.capacity() > 4 * self.entries.len() + 16 {
             self.entries.shrink_to(2 * self.entries.len());

@@ -1,6 +1,6 @@
 //! Sliding window: every trailing period, in constant memory.
 //!
-//! The period is cut into slots that are aligned to the epoch; each has a counter.
+//! The period is divided into slots that are aligned to the epoch; each has a counter.
 //!
 //! ```text
 //!             |<------------------ W ------------------>|
@@ -10,15 +10,14 @@
 //!         oldest slot: partly within W                 now
 //! ```
 //!
-//! `strict` counts the oldest, partly covered slot whole. It never admits more than `limit` in any
-//! (x, x + W], whatever the limit, in slots + 1 counters; it refuses early by at most one slot's length.
+//! `strict` counts the oldest, partly covered slot as a whole. It never admits more than `limit` in any (x, x + W], for
+//! every limit, with slots + 1 counters. It denies too long by at most the length of one slot.
 //!
-//! `estimate` keeps two slots of a whole period and weighs the older by the part of it that is still
-//! covered, as if its actions had been spread evenly: the count that Cloudflare published. Up to
-//! 2 * limit - 1 can pass within one period, and rarely do.
+//! `estimate` keeps two slots of a whole period. It weighs the older one by its covered part, as if its actions were
+//! spread evenly: the method that Cloudflare published. Up to 2 * limit - 1 can pass within one period, and rarely do.
 //!
-//! The period is rounded up to a whole number of ticks per slot. When the clock steps back, the newest slot
-//! stays in force; more than a period behind, all slots move back with the clock.
+//! The period is rounded up to a whole number of ticks per slot. When the clock steps back, the newest slot stays in
+//! force. If the clock is more than a period behind, all slots move back with it.
 
 use std::borrow::Cow;
 
@@ -31,7 +30,7 @@ use crate::limit::{Problem, WindowMode};
 use crate::receipt::Receipt;
 use crate::time::{OUT_OF_ORDER, Ticks, Timestamp};
 
-/// The most slots that a period may be cut into.
+/// The largest number of slots in a period.
 pub(crate) const MAX_SLOTS: u64 = 1024;
 
 /// The numbers of a sliding window.
@@ -45,7 +44,7 @@ pub struct SlidingWindow {
     most: u64,
 }
 
-/// The counters of one subject, newest first; none for one never seen.
+/// The counters of one key, newest first; empty for a key never seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Slots {
     /// The number of the newest slot, counted from the epoch.
@@ -67,7 +66,7 @@ impl SlidingWindow {
             return Err(Problem::SlotsOutOfRange);
         }
         let width = period.get().div_ceil(slots);
-        // Rounding the period up to whole ticks per slot must not cost more than a thousandth.
+        // Rounding the period up to whole ticks per slot must not lengthen it by more than a thousandth.
         if (width * slots - period.get()) > period.get() / 1000 {
             return Err(Problem::SlotsTooFine);
         }
@@ -77,15 +76,15 @@ impl SlidingWindow {
         }
     }
 
-    /// The longest time for which a count matters.
+    /// Returns the longest time for which a count matters.
     pub(crate) const fn memory(&self) -> Ticks {
         Ticks::new(self.width * (self.slots + 1))
     }
 
-    /// The most that passes within a closed interval.
+    /// Returns the most units that pass within a closed interval.
     ///
-    /// It reaches the most slots if it begins with the last instant of one. `strict` lets the limit through in one
-    /// of any slots + 1 that follow each other.
+    /// An interval touches the most slots if it begins with the last instant of one. `strict` admits the limit once in
+    /// any slots + 1 consecutive slots.
     pub(crate) fn most_in(&self, span: Ticks) -> u128 {
         let later_slots = span.get().div_ceil(self.width);
         match self.mode {
@@ -94,8 +93,9 @@ impl SlidingWindow {
         }
     }
 
-    /// The limit passes in the last instant of a slot. At the end of each whole slot that follows, one less does,
-    /// because of the one before; of the last slot, what its reached part takes off the weight of that.
+    /// Returns the most units that pass by `estimate`. The limit passes in the last instant of a slot. At the end of
+    /// each whole slot that follows, one unit less passes, because the previous slot still counts. The last slot adds
+    /// the quota that its elapsed part releases from the previous one.
     fn most_by_estimate(&self, later_slots: u64, span: Ticks) -> u128 {
         let (amount, later) = (u128::from(self.amount), u128::from(later_slots));
         let reached = |older: u128| {
@@ -104,14 +104,14 @@ impl SlidingWindow {
         };
         match later_slots {
             0 => amount,
-            // Of a limit of one, every other slot has to stay empty.
+            // With a limit of one, every other slot stays empty.
             _ if self.amount == 1 => later / 2 + 1,
             1 => amount + reached(amount),
             _ => amount + (later - 1) * (amount - 1) + reached(amount - 1),
         }
     }
 
-    /// What the counters say now.
+    /// Returns the counters as of now.
     fn view<'a>(&self, state: &'a Slots, now: Timestamp) -> View<'a> {
         let slot = now.ticks() / self.width;
         if slot < state.newest {
@@ -120,21 +120,23 @@ impl SlidingWindow {
         View { slot, into: now.ticks() % self.width, age: slot - state.newest, counts: &state.counts }
     }
 
-    /// Whether the counters can be read as they are: slots of this limit, and a clock not far behind them.
+    /// Returns true if the counters can be read as they are: the slots match this limit, and the clock is not far
+    /// behind them.
     fn fits(&self, state: &Slots, now: Timestamp) -> bool {
         let behind = state.newest.saturating_sub(now.ticks() / self.width);
         let stays = self.slots.max(OUT_OF_ORDER.get() / self.width);
         state.width == self.width && state.counts.len() as u64 == self.slots + 1 && behind <= stays
     }
 
-    /// Makes the counters readable.
+    /// Converts the counters if they cannot be read as they are.
     fn fit(&self, state: &mut Slots, now: Timestamp) {
         if !self.fits(state, now) {
             *state = self.convert(state, now);
         }
     }
 
-    /// Moves each count of other slots to the slot in which the old one ended, or that of now if it has not.
+    /// Moves each count of other slots to the slot in which the old one ended, or to the current slot if it has not
+    /// ended.
     fn convert(&self, state: &Slots, now: Timestamp) -> Slots {
         let newest = now.ticks() / self.width;
         let mut counts = vec![0_u64; self.slots as usize + 1].into_boxed_slice();
@@ -169,7 +171,7 @@ impl SlidingWindow {
         self.amount.saturating_sub(counted)
     }
 
-    /// When enough of the oldest slots have left.
+    /// Returns the time at which enough of the oldest slots have left the period.
     fn strict_passes_at(&self, view: &View<'_>, units: u64) -> Option<Timestamp> {
         let mut left = view.total();
         for age in (0..=self.slots).rev() {
@@ -181,7 +183,7 @@ impl SlidingWindow {
         None
     }
 
-    /// When so little of the older slot is covered that its share leaves room.
+    /// Returns the time at which the weighted count of the older slot is small enough to admit the units.
     fn estimate_passes_at(&self, view: &View<'_>, units: u64) -> Option<Timestamp> {
         let room = self.amount - units;
         let (slot, older, newer) = if view.count(0) <= room {
@@ -194,7 +196,7 @@ impl SlidingWindow {
         slot.checked_mul(self.width)?.checked_add(into).map(Timestamp::from_ticks)
     }
 
-    /// When the end of the slot `age` before `slot` is a whole period behind.
+    /// Returns the time at which the end of the slot `age` before `slot` is a whole period in the past.
     fn leaves_at(&self, slot: u64, age: u64) -> Option<Timestamp> {
         slot.checked_add(1 + self.slots - age)?.checked_mul(self.width).map(Timestamp::from_ticks)
     }
@@ -208,7 +210,7 @@ impl SlidingWindow {
         Decision::new(verdict, self.amount, Room::of_units(self.remaining(view)), reset_after)
     }
 
-    /// Moves the counters on, so that the newest is that of now.
+    /// Advances the counters, so that the newest is the current slot.
     fn settle(&self, state: &mut Slots, now: Timestamp) {
         self.fit(state, now);
         let View { slot, age, .. } = self.view(state, now);
@@ -226,8 +228,8 @@ impl Stored for SlidingWindow {
         [self.amount, self.width, self.slots, estimate, self.most]
     }
 
-    /// The counts that the old limit still has, each in the slot here in which the old one ended; the newest first, up
-    /// to the most that can be counted here.
+    /// Returns the counts that the old limit still has, each in the slot here in which the old one ended. The newest
+    /// are carried first, up to the largest count here.
     fn carry(&self, old: &SlidingWindow, state: &Slots, changed_at: Timestamp) -> Option<Slots> {
         if old.clear_at(state) <= changed_at {
             return None;
@@ -349,25 +351,25 @@ impl Slots {
         2 + self.counts.len()
     }
 
-    /// The memory behind it, in bytes.
+    /// Returns the heap memory, in bytes.
     pub(super) fn bytes_held(&self) -> usize {
         size_of_val(&*self.counts)
     }
 }
 
-/// The counters as they stand at one instant.
+/// The counters at one instant.
 struct View<'a> {
     /// The slot in force.
     slot: u64,
-    /// How far into that slot we are, in ticks.
+    /// The elapsed part of that slot, in ticks.
     into: u64,
-    /// How many slots older the counters are.
+    /// The number of slots by which the counters are older.
     age: u64,
     counts: &'a [u64],
 }
 
 impl View<'_> {
-    /// The count of the slot so many before the one in force.
+    /// Returns the count of the slot so many before the one in force.
     fn count(&self, age: u64) -> u64 {
         let index = age.checked_sub(self.age).and_then(|index| usize::try_from(index).ok());
         index.and_then(|index| self.counts.get(index)).copied().unwrap_or(0)

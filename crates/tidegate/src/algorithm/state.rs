@@ -1,4 +1,4 @@
-//! The state of one subject under a limit of any algorithm, for those who keep states without asking which.
+//! The state of one key under a limit of any algorithm, for stores that do not distinguish algorithms.
 
 use super::concurrency::Holders;
 use super::fixed_window::Window;
@@ -11,18 +11,19 @@ use super::{
 };
 use crate::time::{Ticks, Timestamp};
 
-/// What is remembered about one subject; by default, nothing.
+/// The state of one key; by default, that of a key never seen.
 ///
-/// A state belongs to the limit that made it: (namespace, algorithm, numbers, key) names it. Under a limit of another
-/// algorithm it is a key never seen; [`Limit::carry`](crate::Limit::carry) makes one for other numbers of its own.
+/// A state belongs to the limit that created it: (namespace, algorithm, numbers, key) identifies it. Under a limit of
+/// another algorithm it is a key never seen. [`Limit::carry`](crate::Limit::carry) converts it to other numbers of its
+/// own algorithm.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State(Kind);
 
 impl State {
-    /// A key never seen.
+    /// The state of a key never seen: the full quota is available.
     pub(crate) const FULL: State = State(Kind::Unseen);
 
-    /// The state whose one word is this; the other algorithms need more than one.
+    /// Returns the state whose only word is this. An algorithm with more than one word yields a key never seen.
     pub(crate) fn of_word(algorithm: Algorithm, clear_at: Timestamp) -> State {
         State(match algorithm {
             Algorithm::TokenBucket => Kind::Tokens(clear_at),
@@ -31,20 +32,20 @@ impl State {
         })
     }
 
-    /// The state that [`State::words`] was; for a store that keeps states elsewhere.
+    /// Restores a state from its [`State::words`], for a store that keeps states outside this process.
     ///
-    /// `None` if these are no words of such a state.
+    /// Returns `None` if the words are not valid for this algorithm.
     ///
     /// | algorithm | words |
     /// |---|---|
-    /// | token-bucket, leaky-bucket | when the debt is repaid |
+    /// | token-bucket, leaky-bucket | the time at which the debt is repaid (TAT) |
     /// | fixed-window | end of the window, count |
     /// | sliding-log | the total before the oldest entry; then for each entry its time and the total up to it |
     /// | sliding-window | number of the newest slot, length of a slot, the counts, newest first |
-    /// | pacer | when it was reckoned, what was owed then, what was saved, the units of that in a tick |
-    /// | concurrency | the place of the next permit in the sequence, the longest lease that was given; then for each holder, soonest first: the end of its lease, its places, the number of its permit |
+    /// | pacer | the time of the last update, the debt at that time, the savings, the units of savings in a tick |
+    /// | concurrency | the next number of the permit sequence, the longest lease granted; then for each holder, soonest first: the end of its lease, its units, the number of its permit |
     ///
-    /// Times and spans are in ticks. No words at all are a subject never seen.
+    /// Times and spans are in ticks. An empty slice is a key never seen.
     pub fn from_words(algorithm: Algorithm, words: &[u64]) -> Option<State> {
         if words.is_empty() {
             return Some(State::default());
@@ -63,14 +64,14 @@ impl State {
         }))
     }
 
-    /// What is remembered as plain numbers: [`State::from_words`] says which.
+    /// Returns the state as plain numbers, in the format of [`State::from_words`].
     pub fn words(&self) -> Vec<u64> {
         let mut words = Vec::with_capacity(self.word_count());
         self.each_word(&mut |word| words.push(word));
         words
     }
 
-    /// Hands on each of [`State::words`], in their order.
+    /// Passes each of [`State::words`] to `put`, in order.
     #[inline]
     pub(crate) fn each_word(&self, put: &mut impl FnMut(u64)) {
         match &self.0 {
@@ -84,7 +85,7 @@ impl State {
         }
     }
 
-    /// The number of [`State::words`].
+    /// Returns the number of [`State::words`].
     #[inline]
     pub(crate) fn word_count(&self) -> usize {
         match &self.0 {
@@ -98,24 +99,24 @@ impl State {
         }
     }
 
-    /// The log, if it is one.
+    /// Returns the log, if this is the state of a sliding log.
     #[inline]
     pub(crate) fn as_log(&self) -> Option<&Log> {
         if let Kind::Log(log) = &self.0 { Some(log) } else { None }
     }
 
-    /// The holders, if that is what it is.
+    /// Returns the holders, if this is the state of a concurrency limit.
     #[inline]
     pub(crate) fn as_holders(&mut self) -> Option<&mut Holders> {
         if let Kind::Holders(holders) = &mut self.0 { Some(holders) } else { None }
     }
 
-    /// The memory that it takes, in bytes.
+    /// Returns the memory that the state uses, in bytes, including its heap allocations.
     pub fn bytes(&self) -> usize {
         size_of::<State>() + self.bytes_held()
     }
 
-    /// The memory behind it, in bytes.
+    /// Returns the heap memory of the state, in bytes.
     #[inline]
     pub(crate) fn bytes_held(&self) -> usize {
         match &self.0 {
@@ -142,42 +143,42 @@ enum Kind {
 
 /// An algorithm whose states can be kept in [`State`].
 pub(crate) trait Kept: Decide {
-    /// Its state in there, which is a fresh one if there was another.
+    /// Returns this algorithm's state, and replaces a state of another algorithm with a fresh one.
     fn within<'a>(&self, state: &'a mut State) -> &'a mut Self::State;
 
-    /// Its state in there, if there is one.
+    /// Returns this algorithm's state, if there is one.
     fn seen<'a>(&self, state: &'a State) -> Option<&'a Self::State>;
 
-    /// The same, to be changed.
+    /// Returns this algorithm's state for modification, if there is one.
     fn seen_mut<'a>(&self, state: &'a mut State) -> Option<&'a mut Self::State>;
 }
 
 /// An algorithm whose numbers and states are kept by stores.
 pub(crate) trait Stored: Decide {
-    /// Its numbers as a few words, as they are kept in files and names.
+    /// Returns the numbers as a few words, as files and keys contain them.
     fn pack(&self) -> Words;
 
-    /// The state under these numbers of a key that has this state under `old`; none if nothing is in use at the
-    /// change.
+    /// Returns the state under these numbers of a key that has this state under `old`. Returns `None` if nothing is in
+    /// use at the time of the change.
     fn carry(&self, old: &Self, state: &Self::State, changed_at: Timestamp) -> Option<Self::State>;
 
-    /// The longest time after a change for which a carried state matters.
+    /// Returns the longest time after a change for which a carried state matters.
     fn longest_carried(&self) -> Ticks;
 
-    /// The most by which one take can make the memory behind a state larger, or that of a subject never seen.
+    /// Returns the largest growth of heap memory by one take on this state, or on a key never seen.
     fn growth(&self, _: Option<&Self::State>) -> usize {
         0
     }
 
-    /// The most memory behind a state of this limit, with what room is made for before one more take.
+    /// Returns the largest heap memory of a state of this limit, including the reservation for one more take.
     fn most_held(&self) -> usize {
         0
     }
 
-    /// The most words of a state that one take leaves, of which there were so many before.
+    /// Returns the largest number of words after one take on a state of so many words.
     fn words_after(&self, words: usize) -> usize;
 
-    /// The most words of a state of this limit, with what room is made for before one more take.
+    /// Returns the largest number of words of a state of this limit, including the reservation for one more take.
     fn most_words(&self) -> usize {
         self.words_after(0)
     }
@@ -224,7 +225,7 @@ mod tests {
     use super::*;
     use crate::{Ask, Cost, Limit, SECOND};
 
-    /// A state of each algorithm that two asks have left.
+    /// Returns a state of each algorithm after two asks.
     fn states() -> Vec<(Limit, State)> {
         let texts = [
             "3/s burst 20",

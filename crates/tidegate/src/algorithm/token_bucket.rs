@@ -1,22 +1,22 @@
-//! Token bucket: bursts from savings, then the rate.
+//! Token bucket: bursts from saved tokens, then the rate.
 //!
 //! ```text
 //!   one token per interval           asks take tokens
 //!        o  o  o                          ^
 //!        v  v  v                          |
 //!      +----------+   full: new ones  +---+---+
-//!      | o o o o  |-> are not saved   |  ask  |  not enough tokens: refused,
+//!      | o o o o  |-> are not saved   |  ask  |  not enough tokens: denied,
 //!      +----------+                   +-------+  or promised for later
 //!         burst
 //! ```
 //!
-//! From rest `burst` units pass at one instant; over any time t at most `burst + rate * t`. It is kept as a
-//! debt (see [`debt`](super::debt)): a bucket of tokens, a funnel that leaks and a cell of GCRA are the
-//! same thing seen from three sides, and one word holds it.
+//! From rest `burst` units pass at one instant; over any time t at most `burst + rate * t`. The state is a debt (see
+//! [`debt`](super::debt)). A token bucket, a leaky bucket used as a meter and GCRA are the same algorithm seen from
+//! three sides, and one word holds the state.
 //!
-//! An asker with patience may be promised a later time: the units are taken now, and the action waits until
-//! they exist. Nobody may reserve further ahead than `max_debt`, because a debt beyond that depth is what a
-//! clock that stepped back looks like.
+//! A caller with a max wait can be promised a later time: the units are taken now, and the action waits until they
+//! exist. No reservation reaches further ahead than `max_debt`, because a deeper debt looks like a clock that stepped
+//! back.
 
 use std::num::NonZeroU64;
 

@@ -1,8 +1,8 @@
-//! States that fit one word, for stores that keep nothing else.
+//! States that fit in one word, for stores that keep one word per key.
 //!
-//! Read as a time, the word of any algorithm says when it is worth nothing: whoever finds it may throw it away
-//! then, without knowing whose it was. That also lets subjects share a word: of a subject whose own word was
-//! lost among others it is still known that it owes nothing after that time.
+//! For every algorithm the word, read as a time, is an upper bound of the state's expiry. A store can drop an expired
+//! word without its limit or its key. Keys can also share a word: if a key's own word was merged with others, the
+//! shared time is still an upper bound of its debt.
 
 use super::{Decide, fixed_window};
 use crate::ask::{Adjusted, Ask, Cost};
@@ -10,43 +10,44 @@ use crate::decision::Decision;
 use crate::receipt::Receipt;
 use crate::time::{Ticks, Timestamp};
 
-/// The worst word that is worth nothing from about this time on, whosever it is: where a part of it is a count, that
-/// is the largest.
+/// Returns the largest word, of any algorithm, that expires at about this time. A part of it that is a count is the
+/// largest count.
 pub(crate) fn worst_word(clear_at: Timestamp) -> u64 {
     clear_at.ticks() | (fixed_window::UNIT - 1)
 }
 
-/// An algorithm whose states can be kept in one word.
+/// An algorithm whose states fit in one word.
 pub(crate) trait OneWord: Decide {
-    /// The word that stands for a state, at least its clear time.
+    /// Returns the word of a state. Read as a time, it is at least the state's clear time.
     fn word_of(&self, state: &Self::State) -> u64;
 
-    /// The state that a word stands for.
+    /// Returns the state that a word represents.
     fn state_of_word(&self, word: u64) -> Self::State;
 
-    /// The longest time for which taking and charging can make a word worth something.
+    /// Returns the longest time for which takes and charges can keep a word from expiring.
     fn longest_debt(&self) -> Ticks;
 
-    /// A debt up to this is never taken for the trace of a clock that was set back.
+    /// Returns the debt up to which a state is never treated as the trace of a clock that was set back.
     fn never_cut(&self) -> Ticks {
         self.longest_debt()
     }
 
-    /// The worst state of a subject that owes nothing after `clear_at`.
+    /// Returns the worst state of a key that owes nothing after `clear_at`.
     fn worst_state(&self, clear_at: Timestamp, now: Timestamp) -> Self::State;
 
-    /// Decides about a subject of which only is known that it owes nothing after `clear_at`, which may be much
-    /// later than it could ever owe by itself. With the word that an allowed ask leaves.
+    /// Decides for a key whose debt is known only by its upper bound `clear_at`, which may be much later than the key
+    /// could owe by itself. Returns the decision, and the word that an allowed ask leaves.
     fn decide_sharing(&self, clear_at: Timestamp, now: Timestamp, ask: Ask) -> (Decision, u64);
 
-    /// What [`OneWord::decide_sharing`] would say, and what is left as it is.
+    /// Returns the decision that [`OneWord::decide_sharing`] would make, with the remaining quota of the unchanged
+    /// state.
     fn peek_sharing(&self, clear_at: Timestamp, now: Timestamp, ask: Ask) -> Decision;
 
-    /// Charges such a subject. With the word that it leaves.
+    /// Charges a key whose debt is known only by its upper bound `clear_at`. Returns the word that the charge leaves.
     fn charge_sharing(&self, clear_at: Timestamp, now: Timestamp, cost: Cost) -> (Adjusted, u64);
 
-    /// Gives back a take that others have followed, as if it had never been, if nobody can have been told
-    /// anything because of it that would then be wrong.
+    /// Refunds a take that later takes have followed, as if it had never happened. Nothing is refunded this way if the
+    /// refund could invalidate a time that a later request was promised.
     fn undo(&self, state: &mut Self::State, now: Timestamp, receipt: Receipt) -> Adjusted {
         self.give_back(state, now, receipt)
     }

@@ -1,4 +1,4 @@
-//! A limit back to text: what is printed reads back as the same limit.
+//! The text of a limit: the output parses as the same limit.
 
 use std::fmt;
 use std::time::Duration;
@@ -56,7 +56,7 @@ impl fmt::Display for Limit {
     }
 }
 
-/// The word of what was chosen of two.
+/// Returns the word of a choice of two.
 fn name_of<T: PartialEq>(chosen: Option<T>, choices: [(&str, T); 2]) -> Option<String> {
     let chosen = chosen?;
     choices.into_iter().find(|(_, choice)| *choice == chosen).map(|(name, _)| name.to_owned())

@@ -1,7 +1,7 @@
-//! A limit as it was written, before anybody knows whether it holds.
+//! A limit as it was written, before it is validated.
 //!
-//! Text, numbers from outside and literals all become a [`Draft`]; there is one place where a draft becomes
-//! a [`Limit`], and every check of numbers is there.
+//! Texts, runtime numbers and literals all become a [`Draft`]. A draft becomes a [`Limit`] in one function only, and
+//! every check of numbers is there.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -13,13 +13,13 @@ use crate::algorithm::{
 };
 use crate::time::Ticks;
 
-/// The shortest time from one unit to the next, in ticks: 10,000,000 per second. At this rate rounding an
-/// interval up to a tick still costs less than a thousandth.
+/// The shortest time from one unit to the next, in ticks: 10,000,000 units per second. At this rate, rounding an
+/// interval up to a tick changes it by less than a thousandth.
 const SHORTEST_INTERVAL: u64 = 1600;
 const DEFAULT_SLOTS: u64 = 16;
 const DEFAULT_COLD_FACTOR: u64 = 3;
 
-/// A limit as it was written: numbers from outside, not yet known to hold.
+/// A builder for a [`Limit`]: the numbers as written, not yet validated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Draft {
     pub(super) algorithm: Algorithm,
@@ -37,60 +37,61 @@ pub struct Draft {
     pub(super) count_denied: bool,
 }
 
-/// An amount per period, or no bound at all.
+/// An amount per period, or unlimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Rate {
     Per { amount: u64, period: Duration },
     Unlimited,
 }
 
-/// Savings in units or, for a pacer, as the time in which they are made.
+/// Savings in units or, for a pacer, as the idle time that makes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Burst {
     Units(u64),
     Span(Duration),
 }
 
-/// How much a leaky bucket lets pass before it delays.
+/// The number of units that a leaky bucket passes before it delays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DelayAfter {
-    /// So many owed units delay nobody.
+    /// Up to this many owed units, requests are not delayed.
     Units(u64),
-    /// Nothing is ever delayed.
+    /// No request is delayed.
     All,
 }
 
-/// How a sliding window counts its oldest, partly covered slot.
+/// The counting of a sliding window's oldest, partly covered slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum WindowMode {
-    /// Whole: never above the limit.
+    /// The slot counts as a whole: the limit is never exceeded.
     #[default]
     Strict,
-    /// By the share that is still covered, with two slots of a whole period.
+    /// The slot counts by its covered share, with two slots of a whole period. Up to 2 * limit - 1 can pass within one
+    /// period.
     Estimate,
 }
 
-/// Where fixed windows begin.
+/// The start of fixed windows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Alignment {
-    /// At multiples of the period since the epoch.
+    /// Multiples of the period since the epoch.
     #[default]
     Epoch,
-    /// With the first hit after the window before.
+    /// The first hit after the previous window.
     FirstHit,
 }
 
-/// Who waits for what a grant of a pacer costs.
+/// The request that waits for the cost of a pacer's grant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Pay {
-    /// The next one, as in Guava: a big grant is made at once.
+    /// The next request, as in Guava: a large grant is made at once.
     #[default]
     Next,
-    /// Whoever it is granted to.
+    /// The request itself.
     Own,
 }
 
-/// The numbers of an algorithm as the terms of a limit; `map` is no `const fn`.
+/// Wraps the numbers of an algorithm as [`Terms`]; `map` is not a `const fn`.
 macro_rules! terms {
     ($algorithm:ident, $numbers:expr) => {
         match $numbers {
@@ -100,7 +101,7 @@ macro_rules! terms {
     };
 }
 
-/// Returns what was said, or what is meant if nothing was; `unwrap_or` is no `const fn`.
+/// Returns the value that was set, or the default; `unwrap_or` is not a `const fn`.
 const fn said_or<T: Copy>(said: Option<T>, meant: T) -> T {
     match said {
         Some(said) => said,
@@ -108,10 +109,10 @@ const fn said_or<T: Copy>(said: Option<T>, meant: T) -> T {
     }
 }
 
-/// Writes each setter once: on a draft it notes, on a limit it also checks.
+/// Defines each setter once: a draft only stores the value, a limit also validates it.
 macro_rules! setters {
     ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty)?) $field:ident = $value:expr;)+) => {
-        /// What can be said beside the rate. Nothing is checked before [`Draft::build`].
+        /// Optional settings beside the rate. Nothing is validated before [`Draft::build`].
         impl Draft {$(
             $(#[$doc])*
             #[must_use]
@@ -121,12 +122,12 @@ macro_rules! setters {
             }
         )+}
 
-        /// What can be said beside the rate, in literals.
+        /// Optional settings beside the rate, for literals.
         impl Limit {$(
             $(#[$doc])*
             ///
             /// # Panics
-            /// If the limit would not hold, or its algorithm has no such number.
+            /// Panics if the limit would be invalid, or if its algorithm has no such setting.
             #[must_use]
             pub const fn $name(self $(, $argument: $type)?) -> Limit {
                 self.draft.$name($($argument)?).literal()
@@ -136,39 +137,40 @@ macro_rules! setters {
 }
 
 setters! {
-    /// The total that may pass at one instant from rest (token-bucket), or be saved (pacer).
+    /// Sets the total that may pass at one instant from rest (token-bucket), or be saved (pacer).
     burst(units: u64) burst = Some(Burst::Units(units));
-    /// For how long a pacer saves while nobody asks; one second unless set.
+    /// Sets the longest idle time that a pacer saves; one second unless set.
     burst_span(span: Duration) burst = Some(Burst::Span(span));
-    /// How many may wait in a leaky bucket while one is served.
+    /// Sets the number of units that may wait in a leaky bucket while one is served.
     queue(units: u64) queue = Some(units);
-    /// How much a leaky bucket lets pass before it delays.
+    /// Sets the number of units that a leaky bucket passes before it delays.
     delay_after(after: DelayAfter) delay_after = Some(after);
-    /// Into how many slots a sliding window cuts its period; 16 unless set.
+    /// Sets the number of slots in the period of a sliding window; 16 unless set.
     slots(slots: u64) slots = Some(slots);
-    /// How a sliding window counts its oldest slot.
+    /// Sets the counting of a sliding window's oldest slot.
     mode(mode: WindowMode) mode = Some(mode);
-    /// Where fixed windows begin.
+    /// Sets the start of fixed windows.
     alignment(alignment: Alignment) alignment = Some(alignment);
-    /// The time in which a pacer warms up.
+    /// Sets the warm-up time of a pacer.
     warm_up(length: Duration) warm_up = Some(length);
-    /// How many times slower than its rate a cold pacer is; 3 unless set.
+    /// Sets the factor by which a cold pacer is slower than its rate; 3 unless set.
     cold_factor(times: u64) cold_factor = Some(times);
-    /// Who waits for what a grant of a pacer costs.
+    /// Sets the request that waits for the cost of a pacer's grant.
     pay(pay: Pay) pay = Some(pay);
-    /// How far below empty a late charge may go; one more burst unless set.
+    /// Sets the largest debt, in units, that late charges may add below empty. Unless set, it is the burst
+    /// (token-bucket), the queue + 1 (leaky-bucket) or the amount (windows).
     max_debt(units: u64) max_debt = Some(units);
-    /// A sliding log remembers refusals too: whoever keeps knocking stays out.
+    /// Makes a sliding log count denials too: a caller that retries without pause stays denied.
     count_denied() count_denied = true;
 }
 
 impl Draft {
-    /// So many per period (concurrency: so many in flight, each for at most that lease).
+    /// Creates a draft of so many per period. For concurrency, of so many in flight, each for at most that lease.
     pub const fn new(algorithm: Algorithm, amount: u64, period: Duration) -> Draft {
         Draft::with_rate(algorithm, Rate::Per { amount, period })
     }
 
-    /// A pacer that never makes anybody wait for the rate; to be given one later.
+    /// Creates a draft of a pacer without a rate: no request waits for it. A rate can be set later.
     pub const fn unlimited_pacer() -> Draft {
         Draft::with_rate(Algorithm::Pacer, Rate::Unlimited)
     }
@@ -191,12 +193,13 @@ impl Draft {
         }
     }
 
-    /// The algorithm's name.
+    /// Returns the algorithm.
     pub const fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
 
-    /// The limit, if it holds.
+    /// Validates the draft. Fails if a number is out of range, contradicts another one, or does not apply to the
+    /// algorithm.
     pub fn build(self) -> Result<Limit, LimitError> {
         self.valid().map_err(|problem| LimitError::of_numbers(&self, problem))
     }
@@ -228,7 +231,7 @@ impl Draft {
         }
     }
 
-    /// The first thing said that means nothing to this algorithm.
+    /// Returns the first setting that does not apply to this algorithm.
     const fn misplaced(&self) -> Option<Field> {
         use Algorithm::{
             Concurrency, FixedWindow, LeakyBucket, Pacer, SlidingLog, SlidingWindow, TokenBucket,
@@ -263,7 +266,7 @@ impl Draft {
         }
     }
 
-    /// Two things said that do not go together.
+    /// Returns the problem of two settings that contradict each other.
     const fn contradiction(&self) -> Option<Problem> {
         if matches!(self.burst, Some(Burst::Span(_))) && !matches!(self.algorithm, Algorithm::Pacer) {
             Some(Problem::BurstIsTime)
@@ -276,7 +279,7 @@ impl Draft {
         }
     }
 
-    /// The first time that a limit's text could not say.
+    /// Returns the first time that is finer than the text of a limit can express: not a whole number of microseconds.
     const fn finer_than_text(&self) -> Option<Field> {
         const fn is_fine(span: Duration) -> bool {
             span.subsec_nanos() % 1000 != 0
@@ -309,7 +312,7 @@ impl Draft {
         }
     }
 
-    /// The period in ticks, and the interval: period / amount, rounded **up** to a tick, once and for all.
+    /// Returns the period in ticks, and the interval: period / amount, rounded **up** to a tick, once and for all.
     const fn checked_rate(&self, amount: u64, period: Duration) -> Result<(Ticks, NonZeroU64), Problem> {
         let Some(period) = Ticks::from_duration(period) else { return Err(Problem::PeriodTooLong) };
         if period.get() > Ticks::TEN_YEARS.get() {
@@ -364,7 +367,7 @@ impl Draft {
         terms!(Pacer, pacer)
     }
 
-    /// The most that a steady pacer saves, as a span.
+    /// Returns the maximum savings of a steady pacer, as a span.
     const fn savings(&self, interval: Option<NonZeroU64>) -> Result<Ticks, Problem> {
         let savings = match (self.burst, interval) {
             (None, _) => Ticks::from_duration(Duration::from_secs(1)),

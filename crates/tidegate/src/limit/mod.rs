@@ -1,4 +1,4 @@
-//! What is promised: an algorithm and its numbers, valid by construction.
+//! Limits: an algorithm and its numbers, valid by construction.
 
 mod display;
 mod draft;
@@ -35,7 +35,7 @@ use crate::time::Timestamp;
 
 /// An algorithm and its numbers.
 ///
-/// There are three ways to one, for three kinds of numbers:
+/// There are three ways to construct one, for three kinds of numbers:
 ///
 /// ```
 /// use tidegate::{Algorithm, Draft, Limit, SECOND};
@@ -49,7 +49,7 @@ use crate::time::Timestamp;
 /// let error = "60/min".parse::<Limit>().unwrap_err();
 /// assert_eq!(error.to_string(), r#"limit "60/min": unknown unit "min"; write "60/m" or "60/60s""#);
 ///
-/// // Numbers from outside: a draft, and an error if it does not hold.
+/// // Numbers from outside: a draft, and an error if it is invalid.
 /// let numbers = Draft::new(Algorithm::TokenBucket, 10, SECOND).burst(20).build()?;
 /// assert_eq!(numbers, API);
 /// # Ok::<(), tidegate::LimitError>(())
@@ -60,100 +60,101 @@ pub struct Limit {
     draft: Draft,
 }
 
-/// Limits from literals. Each of these panics on numbers that do not hold, which in a constant is an error of
-/// compilation; for numbers from outside there is [`Draft`].
-///
-/// ```compile_fail
-/// const NOTHING: tidegate::Limit = tidegate::Limit::per_second(0);
-/// # let _ = NOTHING;
-/// ```
-/// ```compile_fail
-/// const MISPLACED: tidegate::Limit = tidegate::Limit::per_second(10).queue(5);
-/// # let _ = MISPLACED;
-/// ```
-/// The numbers as written make the others.
+// The draft determines the terms, so only the draft is hashed.
 impl Hash for Limit {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         self.draft.hash(hasher);
     }
 }
 
+/// Constructors of limits from literals. Each one panics on invalid numbers, which in a constant is a compile error.
+/// For runtime numbers, use [`Draft`].
+///
+/// ```compile_fail
+/// const MISPLACED: tidegate::Limit = tidegate::Limit::per_second(10).queue(5);
+/// # let _ = MISPLACED;
+/// ```
+/// ```compile_fail
+/// const NOTHING: tidegate::Limit = tidegate::Limit::per_second(0);
+/// # let _ = NOTHING;
+/// ```
 impl Limit {
-    /// A token bucket of so many per second.
+    /// Creates a token bucket of so many per second.
     pub const fn per_second(amount: u64) -> Limit {
         Limit::token_bucket(amount, Duration::from_secs(1))
     }
 
-    /// A token bucket of so many per minute.
+    /// Creates a token bucket of so many per minute.
     pub const fn per_minute(amount: u64) -> Limit {
         Limit::token_bucket(amount, Duration::from_secs(60))
     }
 
-    /// A token bucket of so many per hour.
+    /// Creates a token bucket of so many per hour.
     pub const fn per_hour(amount: u64) -> Limit {
         Limit::token_bucket(amount, Duration::from_secs(3600))
     }
 
-    /// A token bucket of so many per day.
+    /// Creates a token bucket of so many per day.
     pub const fn per_day(amount: u64) -> Limit {
         Limit::token_bucket(amount, Duration::from_secs(24 * 3600))
     }
 
-    /// Bursts from savings, then the rate; the burst is the amount unless set.
+    /// Creates a token bucket: bursts from saved tokens, then the rate. The burst is the amount unless set.
     pub const fn token_bucket(amount: u64, period: Duration) -> Limit {
         Draft::new(Algorithm::TokenBucket, amount, period).literal()
     }
 
-    /// A queue that drains at the rate; of length 0 unless set.
+    /// Creates a leaky bucket: a queue that drains at the rate. Its length is 0 unless set.
     pub const fn leaky_bucket(amount: u64, period: Duration) -> Limit {
         Draft::new(Algorithm::LeakyBucket, amount, period).literal()
     }
 
-    /// So many per window of this length.
+    /// Creates a fixed window: a counter per window of this length.
     pub const fn fixed_window(amount: u64, period: Duration) -> Limit {
         Draft::new(Algorithm::FixedWindow, amount, period).literal()
     }
 
-    /// So many in every trailing period, by remembering each action.
+    /// Creates a sliding log: every trailing period, exactly, with an entry for each action.
     pub const fn sliding_log(amount: u64, period: Duration) -> Limit {
         Draft::new(Algorithm::SlidingLog, amount, period).literal()
     }
 
-    /// So many in every trailing period, in constant memory.
+    /// Creates a sliding window: every trailing period, in constant memory.
     pub const fn sliding_window(amount: u64, period: Duration) -> Limit {
         Draft::new(Algorithm::SlidingWindow, amount, period).literal()
     }
 
-    /// Permits spaced out at this rate, as Guava does.
+    /// Creates a pacer: permits spaced out at this rate, as in Guava's `RateLimiter`.
     pub const fn pacer(amount: u64, period: Duration) -> Limit {
         Draft::new(Algorithm::Pacer, amount, period).literal()
     }
 
-    /// So many in flight, each for at most this lease.
+    /// Creates a concurrency limit: a maximum number in flight, each for at most this lease.
     pub const fn concurrency(max: u64, lease: Duration) -> Limit {
         Draft::new(Algorithm::Concurrency, max, lease).literal()
     }
 }
 
-/// Deciding, for whoever keeps the states.
+/// Decisions, for stores and callers that keep the states themselves.
 impl Limit {
-    /// The algorithm's name.
+    /// Returns the algorithm.
     pub const fn algorithm(&self) -> Algorithm {
         self.draft.algorithm()
     }
 
-    /// What was written, to be changed and built again.
+    /// Returns the draft of this limit, to be changed and built again.
     pub const fn draft(&self) -> Draft {
         self.draft
     }
 
-    /// Whether refusals are counted like what passed: then even a refusal changes what is remembered.
+    /// Returns true if denials are counted like allowed asks. Then a denial changes the state too.
     pub const fn counts_denied(&self) -> bool {
         self.draft.count_denied
     }
 
-    /// The time after which somebody who has used everything up has all of it again: that of the whole burst or
-    /// queue, a period (a sliding window may take a slot longer), a lease, or what fills the savings of a pacer.
+    /// Returns the time in which a key that has used everything regains all of it. That is the time of the whole burst
+    /// or queue, a period (a sliding window may take a slot longer), a lease, or the time that fills the savings of a
+    /// pacer.
     ///
     /// ```
     /// use tidegate::{Limit, SECOND};
@@ -171,18 +172,18 @@ impl Limit {
         }
     }
 
-    /// Decides about one ask of one subject, and spends if allowed.
+    /// Decides about one ask of one key, and spends the cost if the ask is allowed.
     #[must_use = "a decision that nobody reads limits nobody"]
     #[inline]
     pub fn decide(&self, state: &mut State, now: Timestamp, ask: Ask) -> Decision {
         self.terms.decide(state, now, ask, 0)
     }
 
-    /// Decides like [`Limit::decide`]; a permit gets its number from this nonce too.
+    /// Decides like [`Limit::decide`]. The number of a permit also depends on this nonce.
     ///
-    /// A permit is as hard to guess as its nonce: give 64 random bits, fresh for every ask. The stores do so. Without
-    /// a nonce permits are numbered one after the other, and a holder knows the permit of the next one. The same
-    /// state, time, ask and nonce give the same permit.
+    /// A permit is as hard to guess as its nonce: pass 64 random bits, fresh for every ask. The stores do so. Without a
+    /// nonce permits are numbered consecutively, and a holder can derive the next permit. The same state, time, ask and
+    /// nonce yield the same permit.
     ///
     /// ```
     /// use tidegate::{Ask, Limit, SECOND, State, Timestamp};
@@ -199,54 +200,55 @@ impl Limit {
         self.terms.decide(state, now, ask, nonce)
     }
 
-    /// What [`Limit::decide`] would say, without spending.
+    /// Returns the decision that [`Limit::decide`] would make, without spending.
     #[must_use = "a decision that nobody reads limits nobody"]
     pub fn peek(&self, state: &State, now: Timestamp, ask: Ask) -> Decision {
         self.terms.peek(state, now, ask)
     }
 
-    /// Charges what turned out to be more, or gives back what was not used.
+    /// Charges additional cost, or refunds unused cost. Amounts beyond the limit's bounds are capped.
     pub fn adjust(&self, state: &mut State, now: Timestamp, adjustment: Adjustment) -> Adjusted {
         self.terms.adjust(state, now, adjustment)
     }
 
-    /// When the state will be worth nothing and may be forgotten.
+    /// Returns the time from which the state equals that of a key never seen, and may be dropped.
     pub fn clear_at(&self, state: &State) -> Timestamp {
         self.terms.clear_at(state)
     }
 
-    /// Proof of the take that has just left this state; none if it was refused.
+    /// Returns the receipt of the take that produced this state, or `None` if the ask was denied.
     pub fn receipt(&self, state: &State, now: Timestamp, ask: Ask, decision: &Decision) -> Option<Receipt> {
         self.terms.receipt(state, now, ask, decision)
     }
 
-    /// Gives one take back, as far as it is surely still there: not what time has repaid, nor what later takes
-    /// stand on.
+    /// Refunds one take, as far as it is certainly still owed. Debt that time has repaid, or that later takes depend
+    /// on, is not refunded.
     pub fn give_back(&self, state: &mut State, now: Timestamp, receipt: Receipt) -> Adjusted {
         self.terms.give_back(state, now, receipt)
     }
 
-    /// Gives a place in flight back. Whether the permit was still holding one.
+    /// Releases a permit. Returns true if it was still held.
     pub fn release(&self, state: &mut State, now: Timestamp, permit: PermitId) -> bool {
         self.terms.release(state, now, permit)
     }
 
-    /// Starts a permit's lease anew. Whether it was still holding its place.
+    /// Restarts the lease of a permit. Returns true if it was still held; an ended lease stays ended.
     pub fn renew(&self, state: &mut State, now: Timestamp, permit: PermitId) -> bool {
         self.terms.renew(state, now, permit)
     }
 
-    /// The numbers that it decides by, for a store that decides elsewhere. Spans are in ticks.
+    /// Returns the numbers that the limit decides by, for a store that decides outside this process. Spans are in
+    /// ticks.
     ///
     /// | algorithm | numbers |
     /// |---|---|
     /// | token-bucket | burst, interval, capacity, max debt |
-    /// | leaky-bucket | queue + 1, interval, capacity, max debt, what is owed before anybody is delayed |
-    /// | fixed-window | amount, period, 1 if windows open with the first hit, the most that is counted |
-    /// | sliding-log | amount, period, 1 if refusals count |
-    /// | sliding-window | amount, length of a slot, slots, 1 for estimate, the most that is counted |
-    /// | pacer | interval (0: unlimited), 1 if each pays for itself, the most saved, warm-up, cold factor (0: steady) |
-    /// | concurrency | most in flight, lease |
+    /// | leaky-bucket | queue + 1, interval, capacity, max debt, the debt up to which requests are not delayed |
+    /// | fixed-window | amount, period, 1 if windows open with the first hit, the largest count |
+    /// | sliding-log | amount, period, 1 if denials count |
+    /// | sliding-window | amount, length of a slot, slots, 1 for estimate, the largest count |
+    /// | pacer | interval (0: unlimited), 1 if each grant pays for itself, the maximum savings, warm-up, cold factor (0: steady) |
+    /// | concurrency | the maximum in flight, lease |
     ///
     /// ```
     /// use tidegate::{Limit, SECOND, Ticks};
@@ -258,20 +260,21 @@ impl Limit {
         self.terms.numbers()
     }
 
-    /// The state that a key begins with under this limit when it replaces `old`, under which the key has `state`.
+    /// Returns the state with which a key starts under this limit when it replaces `old`, under which the key has
+    /// `state`.
     ///
-    /// It carries what was used at `changed_at`, in units, rounded up, and clamped to what this limit could owe at
-    /// that time: a raised limit gives its difference at once, a lowered one denies for at most one full refill of its
-    /// own. The old state is left alone. Nothing is carried between different algorithms; holders of permits stay the
-    /// same set whatever the numbers.
+    /// The usage at `changed_at` is carried in units, rounded up, and clamped to the largest debt of this limit at that
+    /// time. A raised limit makes its difference available at once; a lowered one denies for at most one full refill of
+    /// its own. The old state is not modified. Nothing is carried between different algorithms. Holders of permits stay
+    /// the same set across changes of the numbers.
     ///
     /// | algorithm | carried |
     /// |---|---|
-    /// | token-bucket, leaky-bucket | the debt in units, a partly repaid one as a whole one; that of takes at most as the new burst or queue, that of late charges on top of it |
-    /// | fixed-window | the count, in the new window that contains `changed_at`; one of the first hit opens then |
+    /// | token-bucket, leaky-bucket | the debt in units, a partly repaid unit as a whole one; the debt of takes up to the new burst or queue, the debt of late charges beyond it |
+    /// | fixed-window | the count, in the new window that contains `changed_at`; a window of the first hit opens then |
     /// | sliding-log | the actions up to `changed_at` that the old limit still counts, at their own times; the newest, as many as the new limit allows |
     /// | sliding-window | the counts that the old limit still has, in the new slots in which the old ones ended |
-    /// | pacer | what is owed, as a time; what is saved, as its share of the most that can be. An unlimited one is full, or warm |
+    /// | pacer | the debt, as a time; the savings, as their share of the maximum. After an unlimited rate it is full, or warm |
     ///
     /// ```
     /// use tidegate::{Ask, Cost, Limit, State, Timestamp};
@@ -292,13 +295,13 @@ impl Limit {
     }
 }
 
-/// The numbers of one algorithm, for whoever keeps the state of that one only.
+/// Converts a limit into the numbers of one algorithm, for code that keeps only states of that algorithm.
 macro_rules! terms_of_limit {
     ($($terms:ident)+) => {$(
         impl TryFrom<Limit> for $terms {
             type Error = Limit;
 
-            /// The limit comes back if it is one of another algorithm.
+            /// Fails with the unchanged limit if it is of another algorithm.
             fn try_from(limit: Limit) -> Result<$terms, Limit> {
                 if let Terms::$terms(terms) = limit.terms { Ok(terms) } else { Err(limit) }
             }

@@ -1,4 +1,4 @@
-//! What can be wrong with a limit, where, and what would do instead.
+//! The errors of a limit: the fault, its place and the remedy.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use crate::algorithm::pacer::MAX_COLD_FACTOR;
 use crate::algorithm::sliding_log::MAX_ENTRIES;
 use crate::algorithm::sliding_window::MAX_SLOTS;
 
-/// Numbers that do not make a limit.
+/// Numbers that do not make a valid limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Problem {
     ZeroAmount,
@@ -36,7 +36,7 @@ pub(crate) enum Problem {
     NotFor(Field),
 }
 
-/// What a problem is about.
+/// The part of a limit that a problem concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Field {
     Rate,
@@ -54,7 +54,7 @@ pub(crate) enum Field {
 }
 
 impl Problem {
-    /// Where to point.
+    /// Returns the part of the limit to point at.
     pub(super) const fn field(self) -> Field {
         match self {
             Problem::ZeroAmount | Problem::ZeroPeriod | Problem::PeriodTooLong | Problem::TooFast => {
@@ -72,7 +72,7 @@ impl Problem {
         }
     }
 
-    /// What is wrong and what would do, without the numbers: a constant can say no more.
+    /// Returns the fault and the remedy, without the numbers: a constant can contain no more.
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Problem::ZeroAmount => "an amount of 0 admits nothing; use at least 1",
@@ -115,12 +115,12 @@ impl Problem {
     }
 }
 
-// The texts above name these bounds.
+// The messages above contain these bounds.
 const _: () = assert!(MAX_ENTRIES == 1_048_576 && MAX_IN_FLIGHT == 1_048_576);
 const _: () = assert!(MAX_SLOTS == 1024 && MAX_COLD_FACTOR == 100);
 
 impl Field {
-    /// Everything that can be said beside the rate: the word in a limit's text, and how it is written.
+    /// All settings beside the rate: the word in the text of a limit, and an example.
     pub(super) const OPTIONS: [(Field, &'static str, &'static str); 11] = [
         (Field::Burst, "burst", "burst 20"),
         (Field::Queue, "queue", "queue 50"),
@@ -155,10 +155,10 @@ impl Field {
     }
 }
 
-/// Why a text or some numbers are not a limit.
+/// The error of an invalid text, or of invalid numbers.
 ///
-/// Displays as one line: the text, what is wrong and what would do. With `{:#}` two more lines show the text
-/// with carets under the place.
+/// Displays as one line: the text, the fault and the remedy. With `{:#}` two more lines show the text with carets under
+/// the place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LimitError {
@@ -180,17 +180,17 @@ impl LimitError {
         LimitError { text, place: 0..0, what: problem.as_str().to_owned() }
     }
 
-    /// The part of the text that is wrong, in bytes; empty for numbers.
+    /// Returns the invalid part of the text, as a byte range; empty for numbers.
     pub fn place(&self) -> Range<usize> {
         self.place.clone()
     }
 
-    /// The column of the first wrong character, counted from 1.
+    /// Returns the column of the first invalid character, counted from 1.
     pub fn column(&self) -> usize {
         self.text.get(..self.place.start).map_or(0, |before| before.chars().count()) + 1
     }
 
-    /// What is wrong and what would do.
+    /// Returns the fault and the remedy.
     pub fn what(&self) -> &str {
         &self.what
     }

@@ -1,4 +1,4 @@
-//! A rate alone: an amount per period, as limits begin with.
+//! A rate: an amount per period, as at the start of a limit.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use super::draft::Rate as Written;
 use super::{Draft, LimitError, text};
 use crate::algorithm::Algorithm;
 
-/// An amount per period, or no bound at all; valid by construction.
+/// An amount per period, or unlimited; valid by construction.
 ///
 /// ```
 /// use tidegate::{Rate, SECOND};
@@ -24,10 +24,10 @@ use crate::algorithm::Algorithm;
 pub struct Rate(pub(super) Written);
 
 impl Rate {
-    /// No bound at all.
+    /// The unlimited rate.
     pub const UNLIMITED: Rate = Rate(Written::Unlimited);
 
-    /// So many per period.
+    /// Creates a rate of so many per period. Fails if the amount or the period is zero, or the rate is out of range.
     pub fn new(amount: u64, period: Duration) -> Result<Rate, LimitError> {
         let written = Written::Per { amount, period };
         Draft::with_rate(Algorithm::Pacer, written).build().map(|_| Rate(written))
@@ -35,7 +35,7 @@ impl Rate {
 }
 
 impl Draft {
-    /// The same at another rate.
+    /// Returns the same draft with another rate.
     pub(crate) const fn with_other_rate(self, rate: Rate) -> Draft {
         Draft { rate: rate.0, ..self }
     }

@@ -1,7 +1,7 @@
-//! The share of one node, when several have one limit together and cannot talk to each other.
+//! The share of one node, when several nodes have one limit together and cannot communicate.
 //!
-//! Whatever is divided is rounded down, and the time from one unit to the next up, so all shares together stay within
-//! the limit. Only what would be nothing is one: a share that lets nobody pass is no share.
+//! Quotas are rounded down, and the time from one unit to the next is rounded up, so all shares together stay within
+//! the limit. Only a share that would be zero becomes one, because a share of zero would deny every request.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -11,26 +11,26 @@ use super::{Limit, Problem};
 use crate::algorithm::Algorithm;
 use crate::time::Ticks;
 
-/// The longest period that a limit may have.
+/// The longest period of a limit.
 const LONGEST: Duration = Ticks::TEN_YEARS.to_duration();
 
 impl Limit {
-    /// What one of so many nodes may let pass by itself, so that all of them together keep to this limit.
+    /// Returns the limit that one of so many nodes may apply by itself, so that all of them together keep this limit.
     ///
     /// | algorithm | share of one among n |
     /// |---|---|
     /// | token-bucket | rate ÷ n, burst max(1, ⌊burst ÷ n⌋) |
-    /// | leaky-bucket | rate ÷ n, max(1, ⌊(queue + 1) ÷ n⌋) places |
+    /// | leaky-bucket | rate ÷ n, max(1, ⌊(queue + 1) ÷ n⌋) units in the bucket |
     /// | fixed-window, sliding-log, sliding-window | ⌊amount ÷ n⌋ per period; 1 per ⌈n ÷ amount⌉ periods if that is 0 |
-    /// | pacer | rate ÷ n; what is saved, too |
+    /// | pacer | rate ÷ n; the savings likewise |
     /// | concurrency | max(1, ⌊max ÷ n⌋) in flight |
     ///
-    /// How far late charges and undelayed units may go is divided likewise.
+    /// The bounds of late charges and of undelayed units are divided likewise.
     ///
-    /// With burst B and rate r, the buckets of all n together let at most max(B, n) + r · t pass within any time t, and
-    /// windows and logs no more than [`Limit::most_in`] says of the limit: only where there are more nodes than units,
-    /// each may still let one pass at once. No limit is slower than one in ten years; a share that had to be is that.
-    /// An unlimited pacer stays so.
+    /// With burst B and rate r, the buckets of all n nodes together admit at most max(B, n) + r · t within any time t.
+    /// Windows and logs together admit at most [`Limit::most_in`] of the limit. The exception is more nodes than units:
+    /// then each node may still admit one at once. A share never gets slower than one in ten years. An unlimited pacer
+    /// stays unlimited.
     ///
     /// ```
     /// use std::num::NonZeroU64;
@@ -56,12 +56,12 @@ impl Limit {
             }
             Algorithm::Concurrency => share.of_count(1),
         };
-        // One in ten years holds whatever the algorithm, and nothing is stricter.
+        // One in ten years is valid for every algorithm, and nothing is stricter.
         shared.unwrap_or_else(|_| Draft::new(self.draft.algorithm, 1, LONGEST).literal())
     }
 }
 
-/// A limit about to be divided.
+/// A limit to be divided.
 struct Share {
     draft: Draft,
     amount: u64,
@@ -70,7 +70,7 @@ struct Share {
 }
 
 impl Share {
-    /// The rate divided exactly, by a longer period, and what may be used at once.
+    /// Divides the rate exactly, by a longer period, and the quota that may be used at once.
     fn of_rate(&self) -> Result<Limit, Problem> {
         let common = common_divisor(self.amount, self.nodes);
         let exact = longer(self.period, self.nodes / common);
@@ -79,7 +79,7 @@ impl Share {
             None => self.in_ten_years(),
         };
         match shared.valid() {
-            // One that is too slow to warm up keeps its rate, and saves nothing.
+            // A share that is too slow to warm up keeps its rate, and saves nothing.
             Err(Problem::TooSlowToWarmUp) => {
                 let burst = Some(Burst::Span(Duration::ZERO));
                 Draft { warm_up: None, cold_factor: None, burst, ..shared }.valid()
@@ -88,11 +88,11 @@ impl Share {
         }
     }
 
-    /// The rate as whole units in ten years, where the exact one needs a longer period than a limit may have.
+    /// Returns the rate as whole units in ten years, if the exact rate needs a longer period than a limit may have.
     fn in_ten_years(&self) -> Draft {
         let (amount, nodes) = (u128::from(self.amount), u128::from(self.nodes));
         let units = (amount * LONGEST.as_micros() / self.period.as_micros() / nodes).max(1) as u64;
-        // What may be used at once has to be regained in ten years as well, with intervals that were rounded up.
+        // The burst must be regained within ten years as well, with intervals that were rounded up.
         let at_most = Ticks::TEN_YEARS.get() / Ticks::TEN_YEARS.get().div_ceil(units);
         self.at_rate(units, LONGEST, at_most)
     }
@@ -115,17 +115,17 @@ impl Share {
                 Draft { burst: (burst != amount).then_some(Burst::Units(burst)), ..draft }
             }
             (Algorithm::LeakyBucket, _) => {
-                // A queue that holds has a place less than can be counted.
+                // A valid queue is shorter than `u64::MAX`, so adding one cannot overflow.
                 let places = part(self.draft.queue.unwrap_or(0) + 1).max(1);
                 Draft { queue: self.draft.queue.map(|_| places - 1), ..draft }
             }
             (_, Some(Burst::Units(units))) => Draft { burst: Some(Burst::Units(part(units))), ..draft },
-            // What is saved in the same time is worth less at a lower rate.
+            // The same idle time is worth less at a lower rate.
             _ => draft,
         }
     }
 
-    /// Fewer per so many periods, or in flight, but at least one.
+    /// Returns a smaller amount per so many periods, or in flight; at least one.
     fn of_count(&self, periods: u64) -> Result<Limit, Problem> {
         let amount = (self.amount / self.nodes).max(1);
         let period = longer(self.period, periods).unwrap_or(LONGEST);
@@ -134,7 +134,7 @@ impl Share {
     }
 }
 
-/// A period so many times as long, if a limit may have it.
+/// Returns a period so many times as long, or `None` if it exceeds the longest period of a limit.
 fn longer(period: Duration, times: u64) -> Option<Duration> {
     let micros = period.as_micros().checked_mul(times.into())?;
     let within = u64::try_from(micros).ok().map(Duration::from_micros);
@@ -148,6 +148,6 @@ fn common_divisor(mut one: u64, mut other: u64) -> u64 {
     one
 }
 
-// Random limits are too much for miri.
+// Random limits are too slow under miri.
 #[cfg(all(test, not(tidegate_models), not(miri)))]
 mod tests;

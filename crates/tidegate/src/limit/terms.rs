@@ -1,4 +1,4 @@
-//! The numbers of a limit as its algorithm wants them: what is left of it once it is known to hold.
+//! The numbers of a validated limit, in the form that its algorithm uses.
 
 use std::num::NonZeroU64;
 
@@ -18,7 +18,7 @@ use super::{Alignment, DelayAfter, Pay, WindowMode};
 /// The longest period of a sliding window: it is rounded up to whole ticks per slot, by less than a thousandth.
 const LONGEST_SLOTS: Ticks = Ticks::new(Ticks::TEN_YEARS.get() + Ticks::TEN_YEARS.get() / 1000);
 
-/// One algorithm and its numbers.
+/// An algorithm and its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Terms {
     TokenBucket(TokenBucket),
@@ -30,7 +30,7 @@ pub(crate) enum Terms {
     Concurrency(Concurrency),
 }
 
-/// Runs the same line for whichever algorithm it is.
+/// Evaluates the same expression for each algorithm.
 macro_rules! with_terms {
     ($all:expr, $terms:ident => $line:expr) => {
         match $all {
@@ -67,8 +67,8 @@ impl Terms {
         }
     }
 
-    /// Decides, and spends if allowed. The nonce is that of the permit, where there is one; a store draws it by
-    /// [`nonce_for`](crate::store::nonce_for).
+    /// Decides, and spends the cost if the ask is allowed. The nonce is for the permit, if there is one; a store draws
+    /// it with [`nonce_for`](crate::store::nonce_for).
     #[inline]
     pub(crate) fn decide(&self, state: &mut State, now: Timestamp, ask: Ask, nonce: u64) -> Decision {
         if let Terms::Concurrency(concurrency) = self {
@@ -77,7 +77,7 @@ impl Terms {
         with_terms!(self, terms => terms.decide(terms.within(state), now, ask))
     }
 
-    /// Decides like [`Terms::decide`], but a refusal is not counted where refusals count.
+    /// Decides like [`Terms::decide`], but does not count a denial, even with `count_denied`.
     pub(crate) fn decide_if_free(&self, state: &mut State, now: Timestamp, ask: Ask, nonce: u64) -> Decision {
         if let Terms::SlidingLog(_) = self {
             let looked = self.peek(state, now, ask);
@@ -88,8 +88,8 @@ impl Terms {
         self.decide(state, now, ask, nonce)
     }
 
-    /// The ask of one at the head of a line. It is its turn, so it has no patience for others; only what it
-    /// costs itself it may have to wait for.
+    /// Returns the ask of the waiter at the head of a queue. Its turn has come, so it has no max wait for other
+    /// requests; it may have to wait only for its own cost.
     #[inline]
     pub(crate) fn in_line(&self, ask: Ask) -> Ask {
         match self {
@@ -98,7 +98,7 @@ impl Terms {
         }
     }
 
-    /// Whether its states can be kept in one word.
+    /// Returns true if the states fit in one word.
     #[inline]
     pub(crate) fn fits_word(&self) -> bool {
         match self {
@@ -108,12 +108,13 @@ impl Terms {
         }
     }
 
-    /// Whether a refusal knows when there will be room; nobody knows when a place in flight comes back.
+    /// Returns true if a denial contains the time at which quota is available. For a concurrency limit that time is
+    /// unknown.
     pub(crate) const fn foretells(&self) -> bool {
         !matches!(self, Terms::Concurrency(_))
     }
 
-    /// Whether so many units waiting are more than the limit has a queue for; only a leaky bucket has one.
+    /// Returns true if so many waiting units exceed the limit's own queue; only a leaky bucket has one.
     pub(crate) fn is_queue_full(&self, now: Timestamp, units: u64, state: impl FnOnce() -> State) -> bool {
         let Terms::LeakyBucket(_) = self else { return false };
         let Ok(cost) = Cost::new(units) else { return false };
@@ -145,7 +146,7 @@ impl Terms {
         if decision.is_allowed() { self.receipt_of(state, now, ask) } else { None }
     }
 
-    /// Proof of what was just spent on a state.
+    /// Returns the receipt of the last take on a state.
     pub(crate) fn receipt_of(&self, state: &State, now: Timestamp, ask: Ask) -> Option<Receipt> {
         let receipt =
             with_terms!(self, terms => terms.seen(state).map(|seen| terms.receipt(seen, now, ask.cost)));
@@ -162,17 +163,17 @@ impl Terms {
         })
     }
 
-    /// Returns true if it gives permits, which are released, not refunded.
+    /// Returns true if the limit grants permits, which are released, not refunded.
     pub(crate) const fn gives_permits(&self) -> bool {
         matches!(self, Terms::Concurrency(_))
     }
 
-    /// Whether its debts form a queue, so that a refund has to know where in it a take stands.
+    /// Returns true if the debts form a queue, so that a refund needs the position of the take in it.
     pub(crate) const fn queues_debts(&self) -> bool {
         matches!(self, Terms::TokenBucket(_) | Terms::LeakyBucket(_) | Terms::Pacer(_))
     }
 
-    /// The interval of a take among the debts. Of a warming pacer only its end is known.
+    /// Returns the interval of a take among the debts. For a warming pacer only its end is known.
     pub(crate) fn interval(&self, receipt: &Receipt) -> Interval {
         let begin = match self {
             Terms::Pacer(pacer) if pacer.warms_up() => receipt.clear_at,
@@ -181,7 +182,7 @@ impl Terms {
         Interval { begin, end: receipt.clear_at }
     }
 
-    /// The price of so many units, where their debts form a queue.
+    /// Returns the price of so many units, if their debts form a queue, else zero.
     pub(crate) fn price(&self, units: Cost) -> Ticks {
         match self {
             Terms::Pacer(pacer) => pacer.price_in_ticks(units),
@@ -215,7 +216,7 @@ impl Terms {
         concurrency.seen_mut(state).is_some_and(|holders| concurrency.renew(holders, now, permit))
     }
 
-    /// The state of somebody who begins now.
+    /// Returns the state of a key that begins now.
     pub(crate) fn state_begun_at(&self, now: Timestamp) -> State {
         let mut state = State::default();
         if let Terms::Pacer(pacer) = self {
@@ -224,12 +225,12 @@ impl Terms {
         state
     }
 
-    /// The state of a bucket that is clear at this time.
+    /// Returns the state of a bucket that is clear at this time.
     pub(crate) fn state_of(&self, clear_at: Timestamp) -> State {
         State::of_word(self.algorithm(), clear_at)
     }
 
-    /// The state that a word stands for, where one word is all there is.
+    /// Returns the state that a word represents, if the algorithm has a one-word form.
     pub(crate) fn state_of_word(&self, word: u64) -> State {
         let mut state = State::default();
         match self {
@@ -241,7 +242,7 @@ impl Terms {
         state
     }
 
-    /// The word that stands for a state, where one word is all there is.
+    /// Returns the word of a state, if the algorithm has a one-word form, else zero.
     pub(crate) fn word_of(&self, state: &State) -> u64 {
         match self {
             Terms::TokenBucket(terms) => terms.seen(state).map_or(0, |seen| terms.word_of(seen)),
@@ -251,13 +252,14 @@ impl Terms {
         }
     }
 
-    /// The algorithm as a number, and the numbers: what [`Terms::checked`] makes them of again.
+    /// Returns the algorithm as a number, and the numbers, from which [`Terms::checked`] restores them.
     pub(crate) fn pack(&self) -> [u64; 6] {
         let [a, b, c, d, e] = with_terms!(self, terms => terms.pack());
         [self.algorithm() as u64, a, b, c, d, e]
     }
 
-    /// The algorithm with the numbers that [`Terms::pack`] gave; none if these are not the numbers of any limit.
+    /// Restores an algorithm with the numbers of [`Terms::pack`]. Returns `None` if they are not the numbers of a valid
+    /// limit.
     pub(crate) fn checked(algorithm: Algorithm, numbers: Words) -> Option<Terms> {
         let [a, b, c, d, e] = numbers;
         let period = || (1..=Ticks::TEN_YEARS.get()).contains(&b).then(|| Ticks::new(b));
@@ -295,13 +297,14 @@ impl Terms {
         (terms.numbers() == numbers).then_some(terms)
     }
 
-    /// The numbers alone, in the order of [`Limit::numbers`](super::Limit::numbers).
+    /// Returns the numbers alone, in the order of [`Limit::numbers`](super::Limit::numbers).
     pub(crate) fn numbers(&self) -> Words {
         let [_, numbers @ ..] = self.pack();
         numbers
     }
 
-    /// A carried state that an ask begins with now: a window that opens with a hit opens now, with what it has counted.
+    /// Returns a carried state as an ask finds it now: a window that opens with a hit opens now, with its carried
+    /// count.
     pub(crate) fn opened_now(&self, mut state: State, now: Timestamp) -> State {
         if let Terms::FixedWindow(window) = self {
             if let Some(carried) = window.seen_mut(&mut state) {
@@ -311,35 +314,35 @@ impl Terms {
         state
     }
 
-    /// The longest time after a change to this limit for which what was used before can matter.
+    /// Returns the longest time after a change to this limit for which earlier usage can matter.
     pub(crate) fn longest_carried(&self) -> Ticks {
         with_terms!(self, terms => terms.longest_carried())
     }
 
-    /// The most by which one take can make the memory behind a state larger.
+    /// Returns the largest growth of the state's heap memory by one take.
     #[inline]
     pub(crate) fn growth(&self, state: &State) -> usize {
         with_terms!(self, terms => terms.growth(terms.seen(state)))
     }
 
-    /// The most memory behind a state.
+    /// Returns the largest heap memory of a state.
     pub(crate) fn most_held(&self) -> usize {
         with_terms!(self, terms => terms.most_held())
     }
 
-    /// The most [words](State::words) of a state after one more take.
+    /// Returns the largest number of [words](State::words) of a state after one more take.
     #[inline]
     pub(crate) fn words_after(&self, state: &State) -> usize {
         with_terms!(self, terms => terms.words_after(state.word_count()))
     }
 
-    /// The most words of a state, with what room is made for before one more take.
+    /// Returns the largest number of words of a state, including the reservation for one more take.
     pub(crate) fn most_words(&self) -> usize {
         with_terms!(self, terms => terms.most_words())
     }
 
-    /// How long one more has to wait at the end of a line after its head may pass, where that is a sum: `head`
-    /// units stand at its head, `all` in the whole of it.
+    /// Returns the wait of a new waiter at the end of a queue, from the time at which the head may pass, if it is a
+    /// sum. `head` units wait at the head, `all` in the whole queue.
     pub(crate) fn wait_in_line(&self, head: u64, all: u64, ask: Ask) -> Option<Ticks> {
         match self {
             Terms::TokenBucket(bucket) => {
@@ -350,7 +353,8 @@ impl Terms {
         }
     }
 
-    /// Whether its promise is spacing, so that a head that is served late must not make those behind later.
+    /// Returns true if the limit guarantees spacing, so that a head that is served late must not delay the waiters
+    /// behind it.
     pub(crate) const fn spaces(&self) -> bool {
         matches!(self, Terms::LeakyBucket(_) | Terms::Pacer(_))
     }

@@ -21,7 +21,7 @@ use super::draft::{Alignment, Burst, DelayAfter, Draft, Pay, Rate, WindowMode};
 use super::problem::{Field, LimitError};
 use crate::algorithm::Algorithm;
 
-/// Longer than anything that is a limit.
+/// The longest text that is parsed; every valid limit is shorter.
 const MAX_BYTES: usize = 512;
 /// The units of time, each in microseconds.
 pub const TIME_UNITS: [(&str, u64); 7] = [
@@ -34,14 +34,14 @@ pub const TIME_UNITS: [(&str, u64); 7] = [
     ("w", 604_800_000_000),
 ];
 
-/// The words of what is one of two.
+/// The words for settings of two choices.
 pub(super) const MODES: [(&str, WindowMode); 2] =
     [("strict", WindowMode::Strict), ("estimate", WindowMode::Estimate)];
 pub(super) const ALIGNMENTS: [(&str, Alignment); 2] =
     [("epoch", Alignment::Epoch), ("first-hit", Alignment::FirstHit)];
 pub(super) const PAYS: [(&str, Pay); 2] = [("next", Pay::Next), ("self", Pay::Own)];
 
-/// What is wrong with a part of the text, and where.
+/// An error in a part of the text, with its place.
 pub(super) struct Wrong {
     place: Range<usize>,
     what: String,
@@ -49,13 +49,13 @@ pub(super) struct Wrong {
 
 pub(super) type Parsed<T> = Result<T, Wrong>;
 
-/// A span of time and nothing else, such as `1m30s`.
+/// Parses a span of time and nothing else, such as `1m30s`. Fails with the place of the first invalid character.
 pub fn parse_span(text: &str) -> Result<Duration, LimitError> {
     read_span(&Word { text, place: 0..text.len() })
         .map_err(|wrong| LimitError::in_text(text, wrong.place, wrong.what))
 }
 
-/// Reads a whole text as this: [`Reader::limit`] or [`Reader::rate`].
+/// Parses a whole text with [`Reader::limit`] or [`Reader::rate`].
 pub(super) fn parse<'a, T>(
     text: &'a str,
     what: impl FnOnce(Reader<'a>) -> Parsed<T>,
@@ -69,7 +69,7 @@ pub(super) fn parse<'a, T>(
     what(Reader::new(text)).map_err(|wrong| LimitError::in_text(text, wrong.place, wrong.what))
 }
 
-/// A word of the text and where it stands.
+/// A word of the text and its place.
 #[derive(Clone)]
 struct Word<'a> {
     text: &'a str,
@@ -85,7 +85,7 @@ impl Word<'_> {
 pub(super) struct Reader<'a> {
     text: &'a str,
     words: std::vec::IntoIter<Word<'a>>,
-    /// Where each word was said.
+    /// The place of each setting.
     places: Vec<(Field, Range<usize>)>,
 }
 
@@ -110,7 +110,7 @@ impl<'a> Reader<'a> {
         read_rate(&rate)
     }
 
-    /// A rate and nothing else, such as a pacer may have.
+    /// Reads a rate and nothing else, valid for a pacer.
     pub(super) fn rate(mut self) -> Parsed<Rate> {
         let rate = self.first_word()?;
         if let Some(word) = self.words.next() {
@@ -142,7 +142,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The place of what was said about this, or of all if nothing was.
+    /// Returns the place of this setting, or the whole text if it was not set.
     fn place_of(&self, field: Field) -> Range<usize> {
         let said = self.places.iter().find(|(said, _)| *said == field);
         said.map_or(0..self.text.len(), |(_, place)| place.clone())
@@ -222,7 +222,7 @@ fn read_rate(word: &Word<'_>) -> Parsed<Rate> {
     }
 }
 
-/// A period: a span, or a unit alone.
+/// Reads a period: a span, or a unit alone.
 fn read_period(word: &Word<'_>) -> Parsed<Duration> {
     match TIME_UNITS.into_iter().find(|(unit, _)| *unit == word.text) {
         Some((_, micros)) => Ok(Duration::from_micros(micros)),
@@ -237,7 +237,7 @@ fn read_span(word: &Word<'_>) -> Parsed<Duration> {
     })
 }
 
-/// Numbers with units, added up.
+/// Reads numbers with units, and returns their sum.
 fn read_spans(word: &Word<'_>) -> Parsed<Duration> {
     if word.text.is_empty() {
         return word.wrong("the period is missing");
@@ -279,7 +279,7 @@ fn unknown_unit<T>(number: &str, unit: &str, start: usize) -> Parsed<T> {
     Err(Wrong { place, what: format!("unknown unit \"{}\"{known}", unit.escape_debug()) })
 }
 
-/// The unit that somebody means, and its length.
+/// Returns the unit that a common alias means, and its length.
 fn alias(unit: &str) -> Option<(&'static str, &'static str)> {
     Some(match unit.to_ascii_lowercase().as_str() {
         "s" | "sec" | "secs" | "second" | "seconds" => ("s", "1s"),
@@ -345,7 +345,7 @@ fn unknown_word(word: &str) -> String {
     }
 }
 
-/// How many letters have to be changed, added or dropped to get from one word to another.
+/// Returns the edit distance of two words (Levenshtein): the least number of characters to change, insert or remove.
 pub fn distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();

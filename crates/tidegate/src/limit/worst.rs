@@ -1,8 +1,8 @@
-//! The worst case of a limit: the most that it lets through, whatever its callers do.
+//! The worst case of a limit: the most that it admits, whatever its callers do.
 //!
-//! Each bound is proven and reached, to the tick; the tests try everything that can be done with small numbers.
-//! It holds for one subject while its clock goes on, its limit stays as it is and its state is not forgotten; what is
-//! refunded or given back may be spent once more.
+//! Each bound is proven and reached, to the tick; the tests try all sequences of asks with small numbers. It applies to
+//! one key, while its clock does not step, its limit does not change and its state is not dropped. Refunded cost may be
+//! spent again.
 
 use std::time::Duration;
 
@@ -14,13 +14,13 @@ use crate::time::Ticks;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Most {
-    /// So many units, whatever each ask costs.
+    /// So many units, for asks of any cost.
     Units(u64),
-    /// So many units, and one grant beside them that may be of any size: of asks that cost 1, one more than this.
+    /// So many units, and one grant of any size beside them. With asks that cost 1, that is one more than this number.
     ///
-    /// A pacer lets a grant of any size act at once, and makes others wait for it, or itself before.
+    /// A pacer lets a grant of any size act at once. Either later grants wait for it, or it waits before.
     UnitsAndOneGrant(u64),
-    /// So many at a time. How many come and go has no bound, however short the time.
+    /// So many at the same time. The number that begin and end has no bound, however short the time.
     InFlight(u64),
     /// No bound at all.
     Unbounded,
@@ -33,10 +33,10 @@ impl Most {
 }
 
 impl Limit {
-    /// The most that can pass within any closed interval of this length; of length zero, at one instant.
+    /// Returns the most that can pass within any closed interval of this length. Of length zero, at one instant.
     ///
-    /// Whoever was promised a later time counts at that time. T is the time from one unit to the next, rounded up to a
-    /// tick; W is the period, S the length of a slot, t that of the interval.
+    /// A request that was promised a later time counts at that time. T is the time from one unit to the next, rounded
+    /// up to a tick; W is the period, S the length of a slot, t that of the interval.
     ///
     /// | algorithm | most | asks that cost 1 reach it |
     /// |---|---|---|
@@ -44,10 +44,10 @@ impl Limit {
     /// | leaky-bucket | queue + 1 + ⌊t / T⌋ | so many are accepted; beyond `delay-after` they leave one per T, and only a larger cost leaves as a whole |
     /// | fixed-window | limit · (⌈t / W⌉ + 1) | yes |
     /// | from the first hit | one less, unless t is a multiple of W | yes |
-    /// | sliding-log | limit · (⌊t / W⌋ + 1) | yes: what happened exactly W ago has left |
+    /// | sliding-log | limit · (⌊t / W⌋ + 1) | yes: an action exactly W ago has left |
     /// | sliding-window | limit · (⌊⌈t / S⌉ / (slots + 1)⌋ + 1) | yes |
-    /// | by estimate | 2 · limit − 1 in one W, and limit − 1 in each one more (of a limit of 1, one in every other) | yes |
-    /// | pacer | ⌊(savings + t) / T⌋, one less if who pays from savings pays for itself, and one grant | yes |
+    /// | by estimate | 2 · limit − 1 in one W, and limit − 1 in each further one (with a limit of 1, one in every other) | yes |
+    /// | pacer | ⌊(savings + t) / T⌋, one less with savings and `pay self`, and one grant | yes |
     /// | warming up | ⌊t / T⌋, and one grant | yes, when it is warm |
     /// | concurrency | max, at a time | yes |
     ///
@@ -63,11 +63,12 @@ impl Limit {
     /// # Ok::<(), tidegate::LimitError>(())
     /// ```
     pub fn most_in(&self, span: Duration) -> Most {
-        // No interval is longer than all the time that can be counted.
+        // The span saturates: no interval is longer than all representable time.
         self.most_within(Ticks::saturating_from(span))
     }
 
-    /// The same for every interval that is shorter, as a trailing period is: when it began is no longer in it.
+    /// Returns the most for every shorter interval, such as a trailing period, which does not include its first
+    /// instant.
     ///
     /// ```
     /// use tidegate::{Limit, Most, SECOND};

@@ -1,47 +1,49 @@
-//! The time since the machine started, which start of it this is, and the wall clock.
+//! The time since the machine started, the identity of this start, and the wall clock.
 //!
-//! The boot-time clock goes on while the machine sleeps, and all processes of a host read the same. Where there
-//! is none it is the monotonic clock, since this process first read it; nothing outlives the process by that.
+//! The boot-time clock advances while the machine is suspended, and all processes of a host read the same value. On
+//! systems without one, it is the monotonic clock since the first reading by this process; then no state outlives the
+//! process.
 
 use std::fs;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Where a Linux kernel names this start of the machine.
+/// The file in which a Linux kernel identifies this start of the machine.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// What names a start of the machine.
+/// The identity of a start of the machine.
 pub(crate) type BootId = [u8; 16];
 
-/// Which start of the machine this is, if it can be known.
+/// Returns the identity of this start of the machine, if it is available.
 pub(crate) fn boot_id() -> Option<BootId> {
     parse(&fs::read_to_string(BOOT_ID).ok()?)
 }
 
-/// The wall clock, as the time since 1970. It can be set to anything: nobody decides by it.
+/// Returns the wall clock, as the time since 1970. It can be set to any time, so no decision uses it.
 #[expect(clippy::disallowed_methods, reason = "only the wall clock goes on while the machine is off")]
 pub(crate) fn wall() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO)
 }
 
-/// 2024-01-01T00:00Z, a Monday, since 1970: the epoch of every store that goes by the clocks of a machine. So days begin at
-/// midnight UTC and weeks on Monday, in memory, in a file and on Redis.
+/// 2024-01-01T00:00Z, a Monday, since 1970: the epoch of every store that uses the clocks of a machine. So days begin
+/// at midnight UTC and weeks on Monday, in memory, in a file and on Redis.
 pub(crate) const EPOCH: Duration = Duration::from_secs(1_704_067_200);
 
-/// A wall clock from 2050 on is not believed: ten years later time would end.
+/// The first wall time that is ignored: 2050. Timestamps end about ten years later.
 const FIRST_NOT_BELIEVED: Duration = Duration::from_secs(2_524_608_000);
 
-/// The time since the epoch by a wall clock, unless it shows a time before 2024 or after 2049: nobody has set it then.
+/// Returns the time since the epoch of a wall clock. Returns `None` before 2024 or after 2049: then the clock was never
+/// set.
 pub(crate) fn since_epoch(wall: Duration) -> Option<Duration> {
     wall.checked_sub(EPOCH).filter(|_| wall < FIRST_NOT_BELIEVED)
 }
 
-/// The time since the epoch by the wall clock of this machine, if it is believed.
+/// Returns the time since the epoch by the wall clock of this machine, unless that clock is ignored.
 pub(crate) fn wall_since_epoch() -> Option<Duration> {
-    // Neither can be played with a real clock.
+    // Miri and the models run without a real clock.
     if cfg!(any(miri, tidegate_models)) { None } else { since_epoch(wall()) }
 }
 
-/// The bytes of 32 hexadecimal digits, among which there may be dashes.
+/// Returns the bytes of 32 hexadecimal digits; dashes are skipped.
 fn parse(text: &str) -> Option<BootId> {
     let mut digits = text.trim().chars().filter(|character| *character != '-');
     let mut id = [0; 16];
@@ -52,14 +54,14 @@ fn parse(text: &str) -> Option<BootId> {
     digits.next().is_none().then_some(id)
 }
 
-/// The time since the machine started, asleep or not.
+/// Returns the time since the machine started, including suspended time.
 #[cfg(all(target_os = "linux", not(any(miri, tidegate_models))))]
 pub(crate) fn since_boot() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// The time since the first reading.
+/// Returns the time since the first reading.
 #[cfg(not(all(target_os = "linux", not(any(miri, tidegate_models)))))]
 #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the system's clock")]
 pub(crate) fn since_boot() -> Duration {
@@ -91,7 +93,7 @@ mod tests {
         let before = since_boot().as_secs_f64();
         let text = fs::read_to_string("/proc/uptime").unwrap();
         let after = since_boot().as_secs_f64();
-        // The kernel says it in hundredths.
+        // The kernel reports hundredths of a second.
         let seconds: f64 = text.split_whitespace().next().unwrap().parse().unwrap();
         assert!((before - 0.1..=after + 0.1).contains(&seconds), "{text} between {before} and {after}");
     }

@@ -1,4 +1,4 @@
-//! What is known about a counter, and the lines that are laid from it, as pairs of readings come in.
+//! The calibration of a counter: the lines that are laid as pairs of readings arrive.
 //!
 //! ```text
 //!  time │            ahead: the next line is flatter
@@ -8,28 +8,28 @@
 //!       └─first─10 ms─────────────────────────────── counter
 //! ```
 //!
-//! The slope is that of everything since the first pair. A line that missed the system's clock by more than
-//! was ever an error of measuring says that one of them jumped: then everything begins with the pair at hand.
-//! Only a counter that jumps back to where its line holds deceives everybody, by less than a line.
+//! The slope is measured over everything since the first pair. A line that missed the system's clock by more than any
+//! measuring error shows that one of the two jumped: then the calibration starts again with the current pair. Only a
+//! counter that jumps back to a value that its line covers is undetectable; the error is less than a line.
 
 use super::line::{Line, Pair, SPAN, Slope};
 use super::{PER_SECOND, Ticks, Timestamp};
 
-/// How long to measure before there is a slope.
+/// The time of measurement before the first slope.
 const MEASURED: Ticks = Ticks::new(PER_SECOND / 100);
 
-/// What a slope may miss between two lines: one in a hundred if they follow each other at once, and relatively
-/// less after a pause. To be wrong about this costs a new measurement, nothing else.
+/// The largest error of a slope between two lines: one in a hundred if they follow each other at once, and relatively
+/// less after a pause. A wrong bound only costs a new measurement.
 const MISSED: u64 = SPAN / 100;
 
-/// The state of what turns counts into time.
+/// The state of the conversion from counts to time.
 #[derive(Debug)]
 pub(super) struct Calibration {
     first: Pair,
-    /// Where the line in force was laid, and the slope as it was known then; nothing while measuring.
+    /// The pair at which the line in force was laid, and the slope at that time; `None` while measuring.
     last: Option<(Pair, Slope)>,
     line: Line,
-    /// No time before this is told any more.
+    /// The lowest time that may be returned.
     floor: Timestamp,
 }
 
@@ -39,12 +39,12 @@ impl Calibration {
         Calibration { first, last: None, line: Line::NONE, floor: first.time }
     }
 
-    /// The line in force; it may have ended.
+    /// Returns the line in force, which may have ended.
     pub(super) fn line(&self) -> Line {
         self.line
     }
 
-    /// The time when the system's clock shows this, while it is too early to lay a line.
+    /// Returns the time at this reading of the system's clock, while it is too early to lay a line.
     pub(super) fn while_measuring(&mut self, system: Timestamp) -> Option<Timestamp> {
         if self.last.is_some() || system.since(self.first.time) >= MEASURED {
             return None;
@@ -53,7 +53,7 @@ impl Calibration {
         Some(self.floor)
     }
 
-    /// The time at a pair behind the end of the line in force. Lays the next line, if it can.
+    /// Returns the time at a pair after the end of the line in force. Lays the next line, if possible.
     pub(super) fn anchor(&mut self, pair: Pair) -> Timestamp {
         let time = self.floor.max(pair.time);
         match self.slope_at(pair) {
@@ -67,7 +67,7 @@ impl Calibration {
         time
     }
 
-    /// The slope since the first pair, unless something jumped since the last.
+    /// Returns the slope since the first pair, unless a clock jumped since the last.
     fn slope_at(&self, pair: Pair) -> Option<Slope> {
         if let Some((last, slope)) = self.last {
             let expected = slope.time_of(pair.counter.checked_sub(last.counter)?);

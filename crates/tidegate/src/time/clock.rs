@@ -1,7 +1,7 @@
-//! What a clock is, and the system's own.
+//! The clock trait, and the system's clock.
 //!
-//! A clock also wakes who waits for a time of it, because only the clock knows when that comes: the time of a
-//! manual clock comes when the test says so.
+//! A clock also wakes the tasks that wait for one of its times, because only the clock can observe them: the time of a
+//! manual clock changes only when the test moves it.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -11,22 +11,25 @@ use std::{fmt, io};
 use super::boot::{since_boot, wall_since_epoch};
 use super::{Ticks, Timestamp, timer};
 
-/// Tells the time since its own epoch.
+/// A source of the time since its own epoch.
 ///
-/// A clock may step back (another machine's clock, a restored snapshot): every algorithm bounds what such a
-/// step can do. Wall time is not a clock in this sense and is never used to decide.
+/// A clock may step back (another machine's clock, a restored snapshot): every algorithm bounds the effect of such a
+/// step. Wall time is not a clock in this sense and is never used to decide.
 pub trait Clock: fmt::Debug + Send + Sync {
-    /// The time now.
+    /// Returns the current time.
     fn now(&self) -> Timestamp;
 
-    /// Has a task woken at this time of this clock, or a little later. Whether it will be: a clock that does
-    /// not pass by itself says no if that time has come already, and whoever asked looks again.
+    /// Arranges for a task to be woken at this time of this clock, or a little later. Returns true if it will be woken.
+    /// A clock that does not advance by itself returns false if that time has already come; the caller then checks
+    /// again.
     ///
-    /// Of several requests by the same waker the earliest counts. A task may be woken too early: it asked for
-    /// an earlier time before, the clock was stepped back, which wakes everybody, or it runs more slowly than
-    /// the system's clock, by which the process's timer wakes. Whoever is woken looks, and asks again. Nobody is
-    /// ever woken from inside of this call. Fails if there is no thread to be had for that timer; then nobody is
-    /// woken.
+    /// Of several requests with the same waker, the earliest counts. A task may be woken too early, for three reasons.
+    /// It requested an earlier time before; the clock stepped back, which wakes every task; or this clock runs slower
+    /// than the system's clock, which drives the timer of the process. A woken task checks the time, and requests again
+    /// if needed. No task is woken from inside this call.
+    ///
+    /// # Errors
+    /// Fails if the thread of that timer cannot be started; then the task is not woken.
     fn wake_at(&self, at: Timestamp, waker: Waker) -> io::Result<bool> {
         timer::wake_after(at.since(self.now()), waker).map(|()| true)
     }
@@ -43,33 +46,33 @@ impl<C: Clock + ?Sized> Clock for Arc<C> {
     }
 }
 
-/// The system's clock, which nobody sets; its epoch is 2024-01-01T00:00Z, so days begin at midnight UTC.
+/// The system's monotonic clock, which cannot be set. Its epoch is 2024-01-01T00:00Z, so days begin at midnight UTC.
 ///
-/// The wall clock is read once, when this one is made; to set it later changes nothing. If it shows a time before 2024 or
-/// after 2049, it is not believed, and the epoch is a second before the clock was made. On Linux this clock goes on while
-/// the machine sleeps.
+/// The wall clock is read once, when this clock is created; setting it later has no effect. A wall clock before 2024 or
+/// after 2049 is ignored, and the epoch is then a second before the creation. On Linux this clock advances while the
+/// machine is suspended.
 #[derive(Clone, Debug)]
 pub struct SystemClock {
     at_boot: u64,
 }
 
-/// The least time that a clock shows when it is made; also under a wall clock that is not believed. The clock of a process
-/// may be a little behind that of the machine, and there is no time before zero.
+/// The least time that a new clock shows, even if the wall clock is ignored. The clock of a process may be a little
+/// behind that of the machine, and times before zero are not representable.
 pub(crate) const BEGINNING: Duration = Duration::from_secs(1);
 
 impl SystemClock {
-    /// A clock that begins with what the wall clock shows.
+    /// Creates a clock that starts with the time of the wall clock.
     pub fn new() -> SystemClock {
         SystemClock::showing(wall_since_epoch().unwrap_or_default().max(BEGINNING))
     }
 
-    /// A clock that shows this time since its epoch.
+    /// Creates a clock that shows this time since its epoch.
     fn showing(since_epoch: Duration) -> SystemClock {
         let ticks = Ticks::saturating_from(since_epoch).get();
         SystemClock { at_boot: ticks.wrapping_sub(Ticks::saturating_from(since_boot()).get()) }
     }
 
-    /// The ticks that this clock showed when the machine started; those of a time before the epoch wrap around.
+    /// Returns the ticks of this clock at the start of the machine. A time before the epoch wraps around.
     pub(super) fn at_boot(&self) -> u64 {
         self.at_boot
     }

@@ -1,8 +1,8 @@
-//! The clock of the process: the processor's time-stamp counter, where it can be trusted.
+//! The clock of the process: the processor's time-stamp counter, if it is reliable.
 //!
-//! The counter is trusted if the processor says that it counts steadily, in all states and on all cores, and
-//! the kernel, which watches it, does not say otherwise. Else this is the system's clock.
-//! Only this file of the folder has unsafe code: the instructions that have no other name.
+//! The counter is reliable if the processor reports a constant rate in all states and on all cores, and the kernel,
+//! which monitors it, does not contradict. Otherwise this is the system's clock. Only this file of the folder has
+//! unsafe code: two instructions without a safe wrapper.
 
 use std::sync::LazyLock;
 use std::{fs, io};
@@ -12,12 +12,12 @@ use super::{Clock, SystemClock, Timestamp};
 #[cfg(target_arch = "x86_64")]
 use x86_64::{is_steady, time_stamp};
 
-/// The clock of the process, which is as good as [`SystemClock`] and faster to read.
+/// The clock of the process, as accurate as [`SystemClock`] and faster to read.
 ///
-/// All of them are the same one; its epoch is that of [`SystemClock`]. It never goes back. A processor may
-/// read its counter some hundred nanoseconds ahead, so that of two threads one may see less than the other has
-/// told it; deciding forgives readings that are out of order, and far more than that. From the system's clock
-/// it differs by some microseconds; where that jumps, it follows within a twentieth of a second.
+/// All instances are the same clock; its epoch is that of [`SystemClock`]. It never goes back. A processor may read its
+/// counter some hundred nanoseconds early, so one thread may see a smaller time than another thread has passed to it.
+/// Decisions tolerate readings that are out of order by far more than that. It differs from the system's clock by some
+/// microseconds; if that clock jumps, it follows within a twentieth of a second.
 ///
 /// ```
 /// use tidegate::{Clock, CounterClock};
@@ -29,12 +29,12 @@ use x86_64::{is_steady, time_stamp};
 pub struct CounterClock;
 
 impl CounterClock {
-    /// The clock of the process.
+    /// Returns the clock of the process.
     pub const fn new() -> CounterClock {
         CounterClock
     }
 
-    /// The ticks that this clock showed when the machine started; those of a time before the epoch wrap around.
+    /// Returns the ticks of this clock at the start of the machine. A time before the epoch wraps around.
     pub(crate) fn at_boot() -> u64 {
         SYSTEM.at_boot()
     }
@@ -91,18 +91,18 @@ impl Dials for Hardware {
     }
 }
 
-/// Where a Linux kernel says what it keeps time by.
+/// The file in which a Linux kernel reports its clock source.
 const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
 fn is_trusted() -> bool {
-    // Miri has no counter, and loom's atomics no place in a static.
+    // Miri has no counter, and loom's atomics cannot be in a static.
     if cfg!(any(miri, tidegate_models)) {
         return false;
     }
     deserves_trust(is_steady(), || fs::read_to_string(CLOCK_SOURCE))
 }
 
-/// A steady counter does, if the kernel keeps time by it or has no such file to say.
+/// Returns true for a steady counter, if the kernel uses it as its clock source or has no such file.
 fn deserves_trust(is_steady: bool, clock_source: impl FnOnce() -> io::Result<String>) -> bool {
     is_steady
         && match clock_source() {
@@ -115,8 +115,8 @@ fn deserves_trust(is_steady: bool, clock_source: impl FnOnce() -> io::Result<Str
 mod x86_64 {
     use core::arch::x86_64::{__cpuid, _rdtsc, CpuidResult};
 
-    /// The time-stamp counter. The processor may read it a little ahead of what stands before it; a fence
-    /// would cost as much again as the reading, and those who decide forgive readings that are out of order.
+    /// Returns the time-stamp counter. The processor may read it slightly before preceding instructions complete. A
+    /// fence would double the cost of the reading, and decisions tolerate readings that are out of order.
     #[inline]
     #[expect(unsafe_code, reason = "the instruction has no safe name")]
     pub(super) fn time_stamp() -> u64 {
@@ -124,7 +124,7 @@ mod x86_64 {
         unsafe { _rdtsc() }
     }
 
-    /// Whether the processor promises a counter of constant rate that never stops.
+    /// Returns true if the processor reports a counter of constant rate that never stops.
     pub(super) fn is_steady() -> bool {
         has_invariant_counter(identification)
     }

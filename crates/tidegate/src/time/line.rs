@@ -1,18 +1,18 @@
-//! Time as a straight line over a counter, for a twentieth of a second.
+//! Time as a linear function of a counter, for a twentieth of a second.
 //!
-//! A line has an end, behind which nobody reads it, and the next one starts at least as high as it ended. So
-//! the values of all lines together never go back, whichever of them a reader still holds, and how wrong a
-//! line would have become while nobody looked does not matter.
+//! A line has an end, after which it is not read, and the next line starts at least as high as it ended. So the values
+//! of all lines together never go back, whichever line a reader still holds. The error that a line would have after its
+//! end does not matter.
 
 use super::{PER_SECOND, Ticks, Timestamp};
 
-/// How long a line holds, in ticks of the system's clock.
+/// The validity of a line, in ticks of the system's clock.
 pub(super) const SPAN: u64 = PER_SECOND / 20;
 
-/// The bits of a slope behind the point. A span in such bits still fits into 64.
+/// The fractional bits of a slope. A span with these bits still fits in 64 bits.
 const FRACTION: u32 = 32;
 
-/// Tells the time at every value of a counter from a first one on, for so many counts.
+/// The time at each value of a counter, from a first value on, for a number of counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Line {
     since: u64,
@@ -22,11 +22,11 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// The line that holds nowhere.
+    /// The line that covers no value.
     pub(super) const NONE: Line = Line { since: 0, counts: 0, base: Timestamp::EPOCH, slope: 0 };
 
-    /// The line that starts at `from`, which is so far ahead of the system's clock. It rises a little less
-    /// than the slope says, so as to have lost its lead by its end; but never less than half as much.
+    /// Creates the line that starts at `from`, which is ahead of the system's clock by `lead`. It rises slightly less
+    /// than the slope, so that it has lost its lead by its end; but at least half as much.
     pub(super) fn new(from: Pair, slope: Slope, lead: Ticks) -> Line {
         let lost = u128::from(slope.0) * u128::from(lead.get().min(SPAN / 2)) / u128::from(SPAN);
         Line {
@@ -37,21 +37,21 @@ impl Line {
         }
     }
 
-    /// The time when the counter shows this, if the line holds there.
+    /// Returns the time at this value of the counter, if the line covers it.
     #[inline]
     pub(super) fn at(self, counter: u64) -> Option<Timestamp> {
         let counts = counter.wrapping_sub(self.since);
         (counts < self.counts).then(|| self.after(counts))
     }
 
-    /// The end, if the counter has passed it by less than the line is long.
+    /// Returns the end, if the counter has passed it by less than the length of the line.
     #[inline]
     pub(super) fn just_ended(self, counter: u64) -> Option<Timestamp> {
         let past = counter.wrapping_sub(self.since).wrapping_sub(self.counts);
         (past < self.counts).then(|| self.end())
     }
 
-    /// The end, before which all the times of the line are.
+    /// Returns the end. All times of the line are before it.
     #[inline]
     pub(super) fn end(self) -> Timestamp {
         self.after(self.counts)
@@ -59,7 +59,7 @@ impl Line {
 
     #[inline]
     fn after(self, counts: u64) -> Timestamp {
-        // Nobody asks for more counts than the line has, and those make at most a span, which fits.
+        // Callers pass at most the counts of the line; these make at most a span, which fits.
         self.base.saturating_add(Ticks::new(counts.wrapping_mul(self.slope) >> FRACTION))
     }
 
@@ -73,20 +73,20 @@ impl Line {
     }
 }
 
-/// What the counter shows, and the time at that moment.
+/// A value of the counter, and the time at that moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pair {
     pub(super) counter: u64,
     pub(super) time: Timestamp,
 }
 
-/// How much time a count is, in ticks with a fraction: at least one, for no counter makes 16 counts in a
-/// nanosecond. Whatever seems to has jumped, and a line over it would hold for hours.
+/// The time of one count, in ticks with a fraction. It is at least one tick, because no counter makes more than 16
+/// counts per nanosecond. A smaller value means that the counter jumped; a line over it would be valid for hours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slope(u64);
 
 impl Slope {
-    /// The slope between two pairs, if the counter went on, and not too fast.
+    /// Returns the slope between two pairs, or `None` if the counter went back, stood still or was too fast.
     pub(super) fn between(from: Pair, to: Pair) -> Option<Slope> {
         let counts = to.counter.checked_sub(from.counter)?;
         let slope =
@@ -94,7 +94,7 @@ impl Slope {
         u64::try_from(slope).ok().filter(|slope| *slope >= 1 << FRACTION).map(Slope)
     }
 
-    /// The time that so many counts take.
+    /// Returns the time of so many counts.
     pub(super) fn time_of(self, counts: u64) -> Ticks {
         let ticks = (u128::from(self.0) * u128::from(counts)) >> FRACTION;
         Ticks::new(u64::try_from(ticks).unwrap_or(u64::MAX))
@@ -107,7 +107,7 @@ mod tests {
 
     const START: Pair = Pair { counter: 1000, time: Timestamp::from_ticks(5) };
 
-    /// The slope of a counter of so many counts per second.
+    /// Returns the slope of a counter of so many counts per second.
     fn slope(frequency: u64) -> Slope {
         let second = Pair { counter: frequency, time: Timestamp::from_ticks(PER_SECOND) };
         Slope::between(Pair { counter: 0, time: Timestamp::EPOCH }, second).expect("a counter that counts")

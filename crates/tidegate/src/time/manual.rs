@@ -1,8 +1,8 @@
 //! A clock that is set by hand, for tests and replays.
 //!
-//! The time is changed before the list of waiters is locked, and a waiter looks at the time under that lock:
-//! so whoever is not found in the list sees the new time. Nothing is woken under the lock, because a task
-//! that is woken may wait again at once.
+//! The time is changed before the list of waiters is locked, and a waiter reads the time under that lock. So a waiter
+//! that is not in the list sees the new time. No task is woken under the lock, because a woken task may wait again at
+//! once.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,9 +12,9 @@ use std::{io, mem};
 
 use super::{Clock, Ticks, Timestamp};
 
-/// A clock that stands still until it is moved, forwards or back. For tests and replays.
+/// A clock that stands still until it is moved, forward or back. For tests and replays.
 ///
-/// Moving it forwards wakes, in order, whose time has come; moving it back wakes everybody, to look again.
+/// Moving it forward wakes, in order, the tasks whose time has come. Moving it back wakes all tasks, which check again.
 #[derive(Debug, Default)]
 pub struct ManualClock {
     ticks: AtomicU64,
@@ -22,17 +22,17 @@ pub struct ManualClock {
 }
 
 impl ManualClock {
-    /// A clock that shows its epoch.
+    /// Creates a clock that shows its epoch.
     pub const fn new() -> ManualClock {
         ManualClock { ticks: AtomicU64::new(0), waiting: Mutex::new(Vec::new()) }
     }
 
-    /// Shows another time from now on.
+    /// Sets the time.
     pub fn set(&self, now: Timestamp) {
         self.move_to(|_| now);
     }
 
-    /// Moves forwards, at most to [`Timestamp::LAST`].
+    /// Moves forward, at most to [`Timestamp::LAST`].
     pub fn advance(&self, by: Duration) {
         self.move_to(|now| now.saturating_add(Ticks::saturating_from(by)));
     }
@@ -55,7 +55,7 @@ impl ManualClock {
         }
     }
 
-    /// Takes out who waits for a time up to this, in the order of the times, then in that of coming.
+    /// Removes the waiters for a time up to this, ordered by time, then by arrival.
     fn take_waiting(&self, until: Timestamp) -> Vec<Waker> {
         let mut waiting = self.lock();
         let (mut taken, left): (Vec<_>, Vec<_>) =
@@ -103,7 +103,7 @@ mod tests {
         Timestamp::after_epoch(seconds * SECOND)
     }
 
-    /// A clock at ten seconds and those who wait for it, named by the second they wait for.
+    /// Returns a clock at ten seconds and its waiters, named by the second they wait for.
     fn waited_for(seconds: &[u32]) -> (ManualClock, Woken) {
         let (clock, woken) = (ManualClock::new(), Woken::default());
         clock.set(after(10));

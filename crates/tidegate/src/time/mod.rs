@@ -1,7 +1,7 @@
 //! Time as a value: ticks of 1/16 ns counted from a store's epoch.
 //!
-//! Everything that decides takes the time as an argument. Only the clocks in this folder read one, so that
-//! a test, a replay or a store with its own clock decides by the same code as a live process.
+//! Every decision takes the time as an argument. Only the clocks in this folder read one, so a test, a replay or a
+//! store with its own clock decides by the same code as a live process.
 
 pub(crate) mod boot;
 mod calibration;
@@ -43,13 +43,13 @@ pub const DAY: Duration = Duration::from_secs(24 * 3600);
 const PER_NANOSECOND: u64 = 16;
 const PER_SECOND: u64 = PER_NANOSECOND * 1_000_000_000;
 
-/// How far the readings of one clock may be out of order: one caller may have read it before another, and be
-/// served after. A step back up to this is no step; debts stay as they are.
+/// The largest disorder of readings of one clock: a caller may read it before another caller, and be served after it. A
+/// step back up to this is not treated as a step; debts stay the same.
 pub(crate) const OUT_OF_ORDER: Ticks = Ticks(PER_SECOND / 10);
 
-/// A reading of the clock that is older than this is not decided by any more: a state that counted at that time may
-/// have been forgotten since. Stores keep states for [`OUT_OF_ORDER`] beyond their time; the other half of that is
-/// for readings that are out of order.
+/// The age from which a clock reading is no longer used for a decision: a state that counted at that time may have been
+/// dropped since. Stores keep states for [`OUT_OF_ORDER`] beyond their expiry; the other half of that is for readings
+/// that are out of order.
 pub(crate) const RECENT: Ticks = Ticks(OUT_OF_ORDER.0 / 2);
 
 /// A span of time in ticks of 1/16 ns.
@@ -57,25 +57,25 @@ pub(crate) const RECENT: Ticks = Ticks(OUT_OF_ORDER.0 / 2);
 pub struct Ticks(u64);
 
 impl Ticks {
-    /// No time at all.
+    /// The empty span.
     pub const ZERO: Ticks = Ticks(0);
-    /// The longest span that can be counted, about 36 years.
+    /// The longest representable span, about 36 years.
     pub const MAX: Ticks = Ticks(u64::MAX);
-    /// The longest span that a limit may hold: ten years of 365 days.
+    /// The longest span of a limit: ten years of 365 days.
     pub const TEN_YEARS: Ticks = Ticks(3650 * 24 * 3600 * PER_SECOND);
 
-    /// A span of so many ticks. Outside of this crate a span is made of a [`Duration`], which names its unit.
+    /// Creates a span of so many ticks. Code outside this crate converts a [`Duration`], which names its unit.
     pub(crate) const fn new(ticks: u64) -> Ticks {
         Ticks(ticks)
     }
 
-    /// The span in ticks, if it can be counted.
+    /// Converts a duration to ticks, or returns `None` if it exceeds [`Ticks::MAX`].
     pub const fn from_duration(duration: Duration) -> Option<Ticks> {
         let ticks = duration.as_nanos() * PER_NANOSECOND as u128;
         if ticks > u64::MAX as u128 { None } else { Some(Ticks(ticks as u64)) }
     }
 
-    /// The span in ticks, or the longest that can be counted.
+    /// Converts a duration to ticks, at most [`Ticks::MAX`].
     pub const fn saturating_from(duration: Duration) -> Ticks {
         match Ticks::from_duration(duration) {
             Some(ticks) => ticks,
@@ -83,12 +83,12 @@ impl Ticks {
         }
     }
 
-    /// The number of ticks.
+    /// Returns the number of ticks.
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// The span rounded **up** to whole nanoseconds, so that whoever waits it has waited enough.
+    /// Returns the span rounded **up** to whole nanoseconds, so that a wait of this duration is long enough.
     pub const fn to_duration(self) -> Duration {
         Duration::from_nanos(self.0.div_ceil(PER_NANOSECOND))
     }
@@ -100,12 +100,12 @@ impl Ticks {
         }
     }
 
-    /// What is left after taking `other` away; never below nothing.
+    /// Returns the difference, or zero if `other` is longer.
     pub const fn saturating_sub(self, other: Ticks) -> Ticks {
         Ticks(self.0.saturating_sub(other.0))
     }
 
-    /// Both together, or the longest span that can be counted.
+    /// Returns the sum, at most [`Ticks::MAX`].
     pub const fn saturating_add(self, other: Ticks) -> Ticks {
         Ticks(self.0.saturating_add(other.0))
     }
@@ -124,30 +124,30 @@ pub struct Timestamp(u64);
 impl Timestamp {
     /// The epoch itself.
     pub const EPOCH: Timestamp = Timestamp(0);
-    /// The last instant that can be counted, about 36 years after the epoch.
+    /// The last representable instant, about 36 years after the epoch.
     pub const LAST: Timestamp = Timestamp(u64::MAX);
 
-    /// The instant so many ticks after the epoch.
+    /// Returns the instant so many ticks after the epoch.
     pub const fn from_ticks(ticks: u64) -> Timestamp {
         Timestamp(ticks)
     }
 
-    /// The instant so long after the epoch, at most [`Timestamp::LAST`].
+    /// Returns the instant so long after the epoch, at most [`Timestamp::LAST`].
     pub const fn after_epoch(duration: Duration) -> Timestamp {
         Timestamp(Ticks::saturating_from(duration).0)
     }
 
-    /// Ticks since the epoch.
+    /// Returns the ticks since the epoch.
     pub const fn ticks(self) -> u64 {
         self.0
     }
 
-    /// The span from `earlier` to this instant; zero if `earlier` is in fact later.
+    /// Returns the span from `earlier` to this instant, or zero if `earlier` is later.
     pub const fn since(self, earlier: Timestamp) -> Ticks {
         Ticks(self.0.saturating_sub(earlier.0))
     }
 
-    /// The instant a span later, unless time ends before.
+    /// Returns the instant a span later, or `None` if it is after [`Timestamp::LAST`].
     pub const fn checked_add(self, span: Ticks) -> Option<Timestamp> {
         match self.0.checked_add(span.0) {
             Some(ticks) => Some(Timestamp(ticks)),
@@ -155,7 +155,7 @@ impl Timestamp {
         }
     }
 
-    /// The instant a span earlier, unless that is before the epoch.
+    /// Returns the instant a span earlier, or `None` if it is before the epoch.
     pub const fn checked_sub(self, span: Ticks) -> Option<Timestamp> {
         match self.0.checked_sub(span.0) {
             Some(ticks) => Some(Timestamp(ticks)),
@@ -163,17 +163,17 @@ impl Timestamp {
         }
     }
 
-    /// The instant a span later, at most [`Timestamp::LAST`].
+    /// Returns the instant a span later, at most [`Timestamp::LAST`].
     pub const fn saturating_add(self, span: Ticks) -> Timestamp {
         Timestamp(self.0.saturating_add(span.0))
     }
 
-    /// The instant a span earlier, at least the epoch.
+    /// Returns the instant a span earlier, at least the epoch.
     pub const fn saturating_sub(self, span: Ticks) -> Timestamp {
         Timestamp(self.0.saturating_sub(span.0))
     }
 
-    /// The time that is left before time ends.
+    /// Returns the span from this instant to [`Timestamp::LAST`].
     pub(crate) const fn left(self) -> Ticks {
         Ticks(u64::MAX - self.0)
     }

@@ -1,7 +1,7 @@
-//! The clock of the process by another epoch, one that outlives the process.
+//! The clock of the process with another epoch, which outlives the process.
 //!
-//! Whoever keeps that epoch also has to know how late it has become, so as never to tell an earlier time after the
-//! process has ended. That is told about once per second, which costs a reader one comparison.
+//! The keeper of that epoch also records the latest time, so that no earlier time is returned after a restart. The time
+//! is recorded about once per second, which costs a reader one comparison.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,29 +9,29 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Clock, CounterClock, PER_SECOND, Timestamp};
 
-/// Who remembers how late it has become.
+/// A persistent record of the latest time.
 pub(crate) trait Mark: fmt::Debug + Send + Sync {
-    /// This time has been told. Calls may come out of order.
+    /// Records that the clock has returned this time. Calls may come out of order.
     fn reached(&self, now: Timestamp);
 }
 
-/// The clock of the process, so many ticks later.
+/// The clock of the process, shifted by a number of ticks.
 #[derive(Debug)]
 pub(crate) struct Shifted {
-    /// Added without regard to overflow: an epoch may lie on either side of the other.
+    /// The shift, added with wrap-around: the epoch may be before or after that of the process.
     by: u64,
-    /// The time from which on it is to be told again.
+    /// The time from which the mark is updated again.
     next: AtomicU64,
     mark: Arc<dyn Mark>,
 }
 
 impl Shifted {
-    /// A clock whose epoch is kept by `mark`, for as long as the clock is.
+    /// Creates a clock whose epoch is kept by `mark`. The clock keeps the mark alive.
     pub(crate) fn new(by: u64, mark: Arc<dyn Mark>) -> Shifted {
         Shifted { by, next: AtomicU64::new(0), mark }
     }
 
-    /// Tells the mark how late it is, although less than a second may have passed since.
+    /// Records the current time in the mark, even if less than a second has passed since the last record.
     pub(crate) fn leave_mark(&self) {
         self.remember(self.now().ticks());
     }
@@ -45,7 +45,7 @@ impl Shifted {
         Timestamp::from_ticks(now)
     }
 
-    /// Of several who come here at once each may be told of, which does no harm.
+    /// Records this time in the mark. Several concurrent callers may each do so, which is harmless.
     #[cold]
     fn remember(&self, now: u64) {
         self.next.fetch_max(now.saturating_add(PER_SECOND), Ordering::Relaxed);
@@ -66,7 +66,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// Writes down all that it is told.
+    /// A mark that collects all recorded times.
     #[derive(Debug, Default)]
     pub(in crate::time) struct Told(pub(in crate::time) Mutex<Vec<Timestamp>>);
 

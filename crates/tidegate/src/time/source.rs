@@ -1,8 +1,8 @@
-//! What a limiter reads its time from.
+//! The clock that a limiter reads.
 //!
-//! Nearly always that is the clock of the process, which is therefore no trait object: its reading is a few
-//! instructions, and they become a part of the caller. That of a zone in a file differs from it by a constant, and
-//! is read the same way.
+//! Almost always it is the clock of the process, which is therefore not a trait object: a reading is a few
+//! instructions, inlined into the caller. The clock of a zone in a file differs from it by a constant, and is read the
+//! same way.
 
 use std::io;
 use std::sync::Arc;
@@ -10,20 +10,20 @@ use std::task::Waker;
 
 use super::{Clock, CounterClock, Shifted, Timestamp};
 
-/// The clock of the process, of a zone in a file, or another.
+/// The clock of the process, of a zone in a file, or a custom one.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Source {
     /// The [`CounterClock`].
     #[default]
     Process,
-    /// The same by an epoch that outlives the process.
+    /// The same clock with an epoch that outlives the process.
     Shifted(Arc<Shifted>),
-    /// A clock that somebody made: a manual one, another machine's.
+    /// A custom clock: a manual one, another machine's.
     Given(Arc<dyn Clock>),
 }
 
 impl Source {
-    /// The time now.
+    /// Returns the current time.
     #[inline(always)]
     pub(crate) fn now(&self) -> Timestamp {
         match self {
@@ -33,7 +33,7 @@ impl Source {
         }
     }
 
-    /// Returns true if both are one clock.
+    /// Returns true if both are the same clock.
     pub(crate) fn is_same(&self, other: &Source) -> bool {
         match (self, other) {
             (Source::Process, Source::Process) => true,
@@ -43,7 +43,7 @@ impl Source {
         }
     }
 
-    /// Writes down how late it is, if its epoch outlives the process.
+    /// Records the current time, if the epoch outlives the process.
     pub(crate) fn leave_mark(&self) {
         if let Source::Shifted(clock) = self {
             clock.leave_mark();
@@ -92,7 +92,7 @@ mod tests {
         assert_eq!(wakes.recv_timeout(10 * SECOND), Ok(()));
     }
 
-    /// An hour ahead of the process.
+    /// Returns a source that is an hour ahead of the process.
     fn ahead() -> (Source, Arc<Told>, Ticks) {
         let (told, by) = (Arc::new(Told::default()), Ticks::saturating_from(3600 * SECOND));
         (Source::Shifted(Arc::new(Shifted::new(by.get(), told.clone()))), told, by)

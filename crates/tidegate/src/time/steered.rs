@@ -1,9 +1,9 @@
-//! A counter that is steered by the system's clock, for many readers at once.
+//! A counter that is calibrated by the system's clock, for many concurrent readers.
 //!
-//! A reader takes the line in force, then the counter, and needs nothing else. Only who finds that the line
-//! has ended, or that there is none yet, takes the lock. Times are told from the system's clock only under
-//! that lock, which is why none of them can be later than the start of a line that is laid afterwards. Who comes
-//! while another one lays the next line does not wait for it: until then time stands still at the end of the last.
+//! A reader loads the line in force, then the counter, and needs nothing else. It takes the lock only if the line has
+//! ended, or if there is none yet. Times of the system's clock are returned only under that lock, so none of them can
+//! be later than the start of a line that is laid afterwards. A reader that arrives while another one lays the next
+//! line does not wait: until then the time stays at the end of the last line.
 
 use super::Timestamp;
 use super::calibration::Calibration;
@@ -11,16 +11,16 @@ use super::line::{Line, Pair};
 use crate::published::Published;
 use crate::sync::{Apart, Mutex};
 
-/// A counter, and the clock that steers it.
+/// A counter, and the clock that calibrates it.
 pub(super) trait Dials {
-    /// The counter, read after everything that comes before in the program. All threads see the same.
+    /// Returns the counter, read after all preceding operations of the program. All threads see the same counter.
     fn counter(&self) -> u64;
 
-    /// The system's clock, which is right but slow.
+    /// Returns the system's clock, which is accurate but slow.
     fn system(&self) -> Timestamp;
 }
 
-/// Tells the time of the system's clock, by a counter that is faster to read.
+/// A clock with the time of the system's clock, read from a faster counter.
 #[derive(Debug)]
 pub(super) struct Steered<D> {
     line: Apart<Published<4>>,
@@ -29,7 +29,7 @@ pub(super) struct Steered<D> {
 }
 
 impl<D: Dials> Steered<D> {
-    /// Notes the first pair, from which everything is measured.
+    /// Creates a clock, and takes the first pair, from which everything is measured.
     pub(super) fn new(dials: D) -> Steered<D> {
         Steered {
             line: Apart(Published::new(Line::NONE.to_words())),
@@ -38,7 +38,7 @@ impl<D: Dials> Steered<D> {
         }
     }
 
-    /// The time now; never less than any thread has seen before, as far as the counter is read in order.
+    /// Returns the current time; never less than any thread has seen before, as far as the counter is read in order.
     #[inline(always)]
     pub(super) fn now(&self) -> Timestamp {
         // In this order: a counter that is read after a line is not before its start.
@@ -55,8 +55,8 @@ impl<D: Dials> Steered<D> {
         self.line.0.read() != Line::NONE.to_words()
     }
 
-    /// The time now, if the line in force has no time for it; its end, if the counter has just passed that. The line
-    /// itself is not an argument: it would be written to memory for every reading.
+    /// Returns the current time if the line in force does not cover it, or the end of the line if the counter has just
+    /// passed it. The line itself is not an argument, because it would be written to memory for every reading.
     #[cold]
     fn renew(&self, just_ended: Option<Timestamp>) -> Timestamp {
         let mut calibration = match (self.calibration.try_lock(), just_ended) {
@@ -76,8 +76,8 @@ impl<D: Dials> Steered<D> {
     }
 }
 
-/// What both dials show: the best of a few attempts, which is the one that took the fewest counts, for one can
-/// be interrupted between the two. The counter comes first, so that a line through the pair is ahead of the
+/// Reads both clocks: the best of a few attempts, which is the one with the fewest counts, because an attempt can be
+/// interrupted between the two readings. The counter comes first, so that a line through the pair is ahead of the
 /// system's clock rather than behind.
 fn pair(dials: &impl Dials) -> Pair {
     let attempt = || {
@@ -99,11 +99,11 @@ mod tests {
 
     const STEP: u64 = PER_SECOND / 10_000;
 
-    /// More than all the time that passes in a test: the counter never shows the same again.
+    /// A jump longer than any test: the counter never shows the same value again.
     const FAR: u64 = 10_000 * PER_SECOND;
 
-    /// Dials that go on by a step whenever one of them is read. The counter counts ticks; it can be told to
-    /// jump, and the system's clock to keep a reader waiting.
+    /// Clocks that advance by a step whenever one of them is read. The counter counts ticks. It can be made to jump,
+    /// and the system's clock can be made to delay a reader.
     #[derive(Debug, Default)]
     struct Fake {
         steps: AtomicU64,

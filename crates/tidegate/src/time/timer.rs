@@ -1,9 +1,8 @@
-//! Wakes tasks when their time has come, without any runtime.
+//! A timer that wakes tasks at their deadlines, without any runtime.
 //!
-//! There is one thread for the whole process, started by the first who waits. It sleeps until the earliest
-//! deadline and holds nothing alive but wakers: a waiter costs an entry in a sorted map, and a limiter that is
-//! dropped leaves nothing behind. Without the thread there would be no wake-up, so that whoever cannot have
-//! one is told.
+//! The process has one timer thread, started by the first waiter. It sleeps until the earliest deadline and keeps
+//! nothing alive but wakers: a waiter costs an entry in a sorted map, and a dropped limiter leaves nothing behind.
+//! Without the thread no task would be woken, so a failure to start it is returned to the caller.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,9 +15,9 @@ use super::{DAY, Ticks};
 
 static TIMER: Timer = Timer::new();
 
-/// Has a task woken after a span, always by the timer's thread. Of several requests by the same waker the
-/// earliest counts. Fails if the thread cannot be started: then the task will not be woken, and the
-/// next call tries again.
+/// Arranges for a task to be woken after a span, always by the timer's thread. Of several requests with the same waker,
+/// the earliest counts. Fails if the thread cannot be started: then the task is not woken, and the next call tries
+/// again.
 pub(super) fn wake_after(span: Ticks, waker: Waker) -> io::Result<()> {
     TIMER.wake_at(deadline(now(), span.to_duration()), waker, start)
 }
@@ -32,7 +31,8 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// Whoever waits for longer than an [`Instant`] can say is woken after a day, to look again.
+/// Returns the deadline. A span longer than an [`Instant`] can represent becomes a day, after which the task checks
+/// again.
 fn deadline(now: Instant, span: Duration) -> Instant {
     now.checked_add(span).unwrap_or_else(|| now + DAY)
 }
@@ -82,7 +82,7 @@ impl Timer {
         }
     }
 
-    /// Sleeps until the next deadline or a change, or for no reason.
+    /// Sleeps until the next deadline, a change or a spurious wake-up.
     fn wait<'a>(&self, state: MutexGuard<'a, State>, now: Instant) -> MutexGuard<'a, State> {
         match state.queue.next() {
             None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
@@ -98,15 +98,15 @@ impl Timer {
     }
 }
 
-/// Who is to be woken, by deadline and then by number.
+/// The wakers, by deadline and then by number.
 struct Queue {
     wakers: BTreeMap<(Instant, u64), Waker>,
-    /// Where each waker stands.
+    /// The place of each waker.
     places: BTreeMap<Identity, (Instant, u64)>,
     pushed: u64,
 }
 
-/// What tells one waker from another: its data and its functions, as addresses.
+/// The identity of a waker: the addresses of its data and its vtable.
 type Identity = (usize, usize);
 
 fn identity(waker: &Waker) -> Identity {
@@ -118,7 +118,8 @@ impl Queue {
         Queue { wakers: BTreeMap::new(), places: BTreeMap::new(), pushed: 0 }
     }
 
-    /// Notes a waker once, for the earliest of its deadlines; gives back the one that is not needed any more.
+    /// Adds a waker once, with the earliest of its deadlines. Returns the waker that is no longer needed, to be dropped
+    /// outside the lock.
     fn push(&mut self, at: Instant, waker: Waker) -> Option<Waker> {
         let identity = identity(&waker);
         let before = self.places.get(&identity).copied();
@@ -132,12 +133,12 @@ impl Queue {
         before.and_then(|before| self.wakers.remove(&before))
     }
 
-    /// The earliest deadline.
+    /// Returns the earliest deadline.
     fn next(&self) -> Option<Instant> {
         self.wakers.first_key_value().map(|((at, _), _)| *at)
     }
 
-    /// Takes out whose deadline has come.
+    /// Removes and returns the wakers whose deadline has come.
     fn due(&mut self, now: Instant) -> Vec<Waker> {
         let mut due = Vec::new();
         while let Some(first) = self.wakers.first_entry().filter(|first| first.key().0 <= now) {
@@ -149,11 +150,11 @@ impl Queue {
     }
 }
 
-/// Wakes all, also those behind one that panics.
+/// Wakes all tasks, including those after a waker that panics.
 pub(crate) fn wake_all(wakers: Vec<Waker>) {
     for waker in wakers {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
-            // What it panicked with may panic again when it is dropped.
+            // The panic payload may panic again when it is dropped.
             let _ = catch_unwind(AssertUnwindSafe(|| drop(panic)));
         }
     }
@@ -172,7 +173,7 @@ mod tests {
         Ticks::saturating_from(Duration::from_millis(count))
     }
 
-    /// A queue of these, named by the seconds after the returned instant at which they are due.
+    /// Returns a queue of these wakers, named by the seconds after the returned instant at which they are due.
     fn queue(woken: &Woken, seconds: &[u32]) -> (Queue, Instant) {
         let (mut queue, start) = (Queue::new(), now());
         for second in seconds {

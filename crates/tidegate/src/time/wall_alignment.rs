@@ -1,4 +1,4 @@
-//! Whether the windows of a store begin when those of the wall clock do.
+//! The alignment of a store's windows with the wall clock.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,23 +6,23 @@ use std::time::Duration;
 use super::boot::{since_epoch, wall};
 use super::{Source, Timestamp};
 
-/// By less than this a store may be off without a word: clocks drift.
+/// The tolerated difference: clocks drift, so a smaller one is not reported.
 const TOLERATED: Duration = Duration::from_secs(5);
 
-/// How the windows of a store lie in the time of the wall clock.
+/// The alignment of a store's windows with the wall clock.
 ///
-/// Windows and slots are cut from 2024-01-01T00:00Z on, so days begin at midnight UTC and weeks on Monday. The wall clock is
-/// read when a process starts, or when a file is made; to set it later moves no window.
+/// Windows and slots are aligned to 2024-01-01T00:00Z, so days begin at midnight UTC and weeks on Monday. The wall
+/// clock is read when a process starts, or when a file is created; setting it later moves no window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WallAlignment {
     /// Days begin at midnight UTC.
     Aligned,
-    /// The wall clock shows this time since 1970, which is before 2024 or after 2049, and is not believed.
+    /// The wall clock shows this time since 1970, which is before 2024 or after 2049, and is ignored.
     NotBelieved {
         /// The time since 1970.
         wall: Duration,
     },
-    /// The store is so far from the wall clock, which was set since: days begin at another time than midnight UTC.
+    /// The store differs from the wall clock, which was set since: days do not begin at midnight UTC.
     Off {
         /// The difference.
         by: Duration,
@@ -32,7 +32,7 @@ pub enum WallAlignment {
 impl WallAlignment {
     pub(crate) fn of(source: &Source) -> WallAlignment {
         match source {
-            // Whoever gives a clock says when its days begin.
+            // The owner of a custom clock defines the start of its days.
             Source::Given(_) => WallAlignment::Aligned,
             Source::Process | Source::Shifted(_) => WallAlignment::between(source.now(), wall()),
         }

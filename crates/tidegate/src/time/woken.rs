@@ -1,9 +1,9 @@
-//! Wakers for tests: one that calls a function, and those that write down who was woken.
+//! Wakers for tests: one calls a function, another records its name.
 
 use std::sync::{Arc, Mutex};
 use std::task::{Wake, Waker};
 
-/// A waker that calls this.
+/// Returns a waker that calls this function.
 pub(crate) fn waker(wake: impl Fn() + Send + Sync + 'static) -> Waker {
     Waker::from(Arc::new(Call(wake)))
 }
@@ -16,18 +16,18 @@ impl<F: Fn() + Send + Sync> Wake for Call<F> {
     }
 }
 
-/// Who was woken, in order.
+/// A log of the woken names, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Woken(Arc<Mutex<Vec<u32>>>);
 
 impl Woken {
-    /// A waker that writes down this name.
+    /// Returns a waker that records this name.
     pub(crate) fn waker(&self, name: u32) -> Waker {
         let log = Arc::clone(&self.0);
         waker(move || log.lock().expect("no writer panics").push(name))
     }
 
-    /// Those woken since the last call.
+    /// Returns the names woken since the last call.
     pub(crate) fn take(&self) -> Vec<u32> {
         std::mem::take(&mut *self.0.lock().expect("no writer panics"))
     }

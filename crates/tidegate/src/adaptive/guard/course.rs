@@ -1,39 +1,40 @@
-//! What a guard does, as a pure machine: the time is an argument.
+//! The state machine of a circuit breaker. It is pure: the time is an argument.
 //!
 //! ```text
-//!            too many fail          the share is nothing          the pause is over
-//!   clear -----------------> limiting --------------------> shut -------------------> half-open
-//!     ^                      |  ^   |                        ^                        |  |
-//!     `----------------------'  |   `- falls while it hurts  `--- a probe fails ------'  |
-//!        eased off to the full  `------------------- the probes succeed -----------------'
+//!             too many fail       the share is below 1/32          the pause is over
+//!    clear -----------------> limiting --------------------> shut -------------------> half-open
+//!      ^                      |  ^   |                        ^                        |  |
+//!      `----------------------'  |   `- falls while too       `--- a probe fails ------'  |
+//!         grown to all calls     |      many fail                                         |
+//!                                `------------------- the probes succeed -----------------'
 //! ```
 //!
-//! Every change begins an epoch. A call that was let in before it says nothing about what is so since then.
-//! Calls of an epoch that are still in flight are no silence: a time-out may be longer than the window.
+//! Every change begins an epoch. Calls admitted before it carry no information about the new state and are ignored.
+//! Calls of the epoch that are still in flight are not silence: a timeout may be longer than the window.
 
 use super::window::{Tally, Window};
 use super::{GuardState, Settings};
 use crate::adaptive::Outcome;
 use crate::time::{OUT_OF_ORDER, Ticks, Timestamp};
 
-/// All of what is asked, in parts of a share.
+/// The whole share: every call passes.
 pub(super) const FULL: u32 = 1024;
-/// What it begins with, and what a share falls to: half of what it was.
+/// The first share of a breaker that starts to limit. Each further cut halves the share.
 const HALF: u32 = FULL / 2;
-/// What it eases off by, and what it begins with after a pause.
+/// The step by which the share grows, and the first share after a pause.
 const STEP: u32 = FULL / 8;
-/// A share below this is nothing.
+/// The smallest share; below it the breaker opens.
 const LEAST: u32 = FULL / 32;
-/// So many windows long what is in flight, or was bad, keeps it from easing off.
+/// The number of windows for which calls in flight, or failures, suspend the growth of the share.
 const PATIENCE: u64 = 8;
 
-/// Where a guard is.
+/// The state of a circuit breaker.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Course {
     now: Timestamp,
     epoch: u64,
     stage: Stage,
-    /// The last pause since all was clear.
+    /// The last pause since the breaker was closed.
     pause: Option<Ticks>,
 }
 
@@ -48,11 +49,11 @@ enum Stage {
 #[derive(Clone, Copy, Debug)]
 struct Limiting {
     share: u32,
-    /// What is due to those who ask, below one call.
+    /// The accumulated fraction of a call, below one call.
     credit: u32,
     in_flight: u64,
     since: Timestamp,
-    /// When a call was last judged.
+    /// The time of the last judged call.
     heard: Timestamp,
     tally: Tally,
 }
@@ -61,9 +62,9 @@ struct Limiting {
 struct HalfOpen {
     in_flight: u64,
     succeeded: u64,
-    /// Probes that are waited for no longer; they count if they end after all.
+    /// Probes whose result is no longer awaited; they still count if they end.
     overdue: u64,
-    /// When a probe was last let in, or given up.
+    /// The time at which a probe was last admitted, or given up.
     since: Timestamp,
 }
 
@@ -72,7 +73,7 @@ impl Course {
         Course { now, epoch: 0, stage: Stage::Clear(Window::beginning(now)), pause: None }
     }
 
-    /// Lets a call pass and says in which epoch, or when to ask again.
+    /// Admits a call and returns its epoch, or returns the time until the next attempt.
     pub(super) fn admit(&mut self, now: Timestamp, settings: &Settings) -> Result<u64, Ticks> {
         self.advance(now, settings);
         let passes = match &mut self.stage {
@@ -84,7 +85,7 @@ impl Course {
         if passes { Ok(self.epoch) } else { Err(settings.slot) }
     }
 
-    /// A call that passed in this epoch has ended.
+    /// Records the end of a call that was admitted in this epoch.
     pub(super) fn end(&mut self, epoch: u64, outcome: Outcome, now: Timestamp, settings: &Settings) {
         self.advance(now, settings);
         if epoch != self.epoch {
@@ -123,7 +124,7 @@ impl Course {
         }
     }
 
-    /// What it does now.
+    /// Returns the current state.
     pub(super) fn state(&mut self, now: Timestamp, settings: &Settings) -> GuardState {
         self.advance(now, settings);
         match self.stage {
@@ -136,7 +137,7 @@ impl Course {
         }
     }
 
-    /// Does what is due by now.
+    /// Applies all changes that are due by now.
     fn advance(&mut self, now: Timestamp, settings: &Settings) {
         if now.saturating_add(OUT_OF_ORDER) < self.now {
             self.step_back(now, settings);
@@ -162,7 +163,7 @@ impl Course {
         if limiting.tally.judged >= settings.probes {
             let due = limiting.since.saturating_add(settings.slot).max(limiting.heard);
             if due <= self.now {
-                // Whoever looks late finds what has been so since then: a pause may be over already.
+                // A late caller applies the change as of its due time: a pause that followed may be over already.
                 let now = std::mem::replace(&mut self.now, due);
                 self.decide(limiting, settings);
                 self.now = now;
@@ -171,7 +172,7 @@ impl Course {
             return;
         }
         let elapsed = self.now.since(limiting.since);
-        // Too little is heard to tell: it eases off, a step per window.
+        // There are too few results to decide: the share grows by a step per window.
         let windows = elapsed.get() / settings.window().get().max(1);
         let steps = if limiting.is_silent() { windows } else { windows.saturating_sub(PATIENCE - 1) };
         if steps > 0 {
@@ -222,7 +223,7 @@ impl Course {
         self.stage = stage;
     }
 
-    /// The clock was set back: what is timed begins anew, and no pause lasts longer than it would from now.
+    /// Handles a clock that was set back: timers restart, and no pause lasts longer than a full one from now.
     fn step_back(&mut self, now: Timestamp, settings: &Settings) {
         self.now = now;
         match &mut self.stage {
@@ -237,7 +238,7 @@ impl Course {
 }
 
 impl Limiting {
-    /// Whether the share says that this one passes: of any number that ask one after the other, exactly the share passes, rounded down.
+    /// Returns true if this call passes. Of any number of consecutive calls, exactly the share passes, rounded down.
     fn pass(&mut self) -> bool {
         self.credit += self.share;
         let is_due = self.credit >= FULL;
@@ -248,14 +249,14 @@ impl Limiting {
         is_due
     }
 
-    /// Whether nothing is still to be heard, and nothing bad was.
+    /// Returns true if no call is in flight, and none has failed.
     fn is_silent(&self) -> bool {
         self.in_flight == 0 && self.tally.bad == 0
     }
 }
 
 impl HalfOpen {
-    /// Whether there is room for one more probe, which it takes.
+    /// Takes a probe slot, if one is free. Returns true if it did.
     fn pass(&mut self, now: Timestamp, settings: &Settings) -> bool {
         let is_free = !self.is_full(settings);
         if is_free {
@@ -270,8 +271,8 @@ impl HalfOpen {
         self.overdue = self.overdue.min(self.in_flight);
     }
 
-    /// Makes room for one more probe when nothing was heard of those in flight for the longest pause: a few that
-    /// never end must not keep it half-open for ever.
+    /// Frees one more probe slot if no probe in flight has ended for the longest pause. A few probes that never end
+    /// must not keep the breaker half-open for ever.
     fn give_up(&mut self, now: Timestamp, settings: &Settings) {
         if self.is_full(settings) && now.since(self.since) >= settings.longest_pause() {
             self.overdue += 1;

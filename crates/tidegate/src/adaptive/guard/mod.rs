@@ -1,7 +1,7 @@
-//! An error-rate guard: while too many calls fail, only a share of them passes.
+//! An adaptive circuit breaker: while too many calls fail, only a share of them passes.
 //!
 //! A breaker that is either open or closed turns a service that fails half of its calls into one that fails all of
-//! them. A guard lets the share pass that does not hurt, shuts only when no share helps, and never judges by
+//! them. This breaker admits the share that the service can handle, opens only if no share helps, and never decides by
 //! too few calls.
 
 mod course;
@@ -18,9 +18,10 @@ use crate::refusal::Refusal;
 use crate::sync::Mutex;
 use crate::time::{Clock, MILLISECOND, SECOND, Source, Ticks, Timestamp};
 
-/// Watches how calls end and, while too many fail, lets only a share of them pass; clones share what they know.
+/// An adaptive circuit breaker: it watches the results of calls and, while too many fail, admits only a share of them.
+/// Clones share their state.
 ///
-/// Settings come first: each of them makes a new guard that has seen nothing yet.
+/// Configure it first: each setting creates a new breaker without history.
 ///
 /// ```
 /// use tidegate::{Guard, Outcome, SECOND};
@@ -32,22 +33,27 @@ use crate::time::{Clock, MILLISECOND, SECOND, Source, Ticks, Timestamp};
 /// }
 /// ```
 ///
-/// # What it does
+/// # States
 ///
-/// Clear, everything passes. When the window holds at least so many judged calls, and more than the percentage
-/// of them failed or found the service overloaded, half of what is asked passes, exactly, without chance. A tenth of
-/// the window later, if calls of since then have ended: half of that again if it still hurts, an eighth of the
-/// whole more if not, until all of it passes. When the share has fallen below a thirty-second, nothing passes
-/// for the pause. Then a few probes do: if they succeed, an eighth of what is asked passes, and it eases off from
-/// there; if one fails, it is shut for twice as long, at most for eight times the first pause.
+/// *Closed* (`Clear`): every call passes. The breaker starts to limit when the window contains at least
+/// [`at_least`](Self::at_least) judged calls, and more than [`percent`](Self::percent) of them failed or found the
+/// service overloaded.
 ///
-/// # What it does about silence
+/// *Limiting*: at first half of the calls pass, exactly, without randomness. A tenth of the window later, if calls
+/// admitted since then have ended, the share changes: it is halved if too many still fail, otherwise it grows by an
+/// eighth of the whole, until all calls pass.
 ///
-/// While so few ask that nothing can be told, the share eases off by an eighth per window; but not, for eight
-/// windows, while a call is in flight that was let in since the share changed last, nor when one of those went
-/// wrong. So time-outs may be up to eight times as long as the window. Probes have all the time they need; when
-/// nothing is heard of them for eight pauses, one more is let in, and so on: a probe that never ends does not
-/// shut a service out that is well again.
+/// *Open* (`Shut`): when the share would fall below 1/32, no call passes for the [`pause`](Self::pause).
+///
+/// *Half-open*: after the pause a few probes pass. If they succeed, an eighth of the calls passes, and the share grows
+/// from there. If one fails, the breaker opens for twice as long, at most for eight times the first pause.
+///
+/// # Few or slow calls
+///
+/// With too few results to decide, the share grows by an eighth per window. This growth is suspended for at most eight
+/// windows, while a call admitted since the last change is in flight or has failed. So timeouts may be up to eight
+/// windows long. Probes have no timeout. After eight pauses without a result, one more probe is admitted, and so on: a
+/// probe that never ends does not keep a recovered service blocked.
 #[derive(Clone, Debug)]
 pub struct Guard {
     shared: Arc<Shared>,
@@ -60,16 +66,16 @@ struct Shared {
     course: Mutex<Course>,
 }
 
-/// A window has so many slots.
+/// The number of slots in a window.
 const SLOTS: u64 = 10;
 
-/// A pause grows to so many times the first one.
+/// The largest factor by which a pause grows.
 const LONGEST_PAUSE: u64 = 8;
 
-/// When a guard begins to limit, and how it finds out that it need not any longer.
+/// The settings of a breaker: the thresholds for limiting and for recovery.
 #[derive(Clone, Copy, Debug)]
 struct Settings {
-    /// One slot of the window, and one step of the share.
+    /// The length of one slot of the window, and of one step of the share.
     slot: Ticks,
     at_least: u64,
     percent: u64,
@@ -90,39 +96,39 @@ impl Settings {
         Ticks::new(self.slot.get().saturating_mul(SLOTS))
     }
 
-    /// The longest pause there is.
+    /// Returns the longest pause.
     fn longest_pause(&self) -> Ticks {
         Ticks::new(self.pause.get().saturating_mul(LONGEST_PAUSE))
     }
 
-    /// The pause that follows this one.
+    /// Returns the pause that follows this one.
     fn next_pause(&self, last: Option<Ticks>) -> Ticks {
         last.map_or(self.pause, |last| last.saturating_add(last).min(self.longest_pause()))
     }
 }
 
-/// What a guard does.
+/// The state of a circuit breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GuardState {
-    /// Everything passes.
+    /// Closed: every call passes.
     Clear,
-    /// So many in a hundred pass, rounded down.
+    /// A share of the calls passes.
     Limiting {
-        /// How many in a hundred pass.
+        /// The percentage of calls that pass, rounded down.
         percent: u64,
     },
-    /// Nothing passes.
+    /// Open: no call passes.
     Shut {
         /// The time until probes pass.
         left: Duration,
     },
-    /// Only a few probes pass.
+    /// Half-open: only a few probes pass.
     HalfOpen,
 }
 
 impl Guard {
-    /// A guard by the defaults: a window of ten seconds with at least 20 judged calls, more than 50 percent of them
-    /// bad; three probes after a pause of five seconds.
+    /// Creates a breaker with the defaults: a window of ten seconds with at least 20 judged calls, more than 50 percent
+    /// of them failed or overloaded; three probes after a pause of five seconds.
     pub fn new() -> Guard {
         Guard::of(Settings::DEFAULT, Source::default())
     }
@@ -132,52 +138,52 @@ impl Guard {
         Guard { shared: Arc::new(Shared { settings, clock, course }) }
     }
 
-    /// Judges by the calls that ended within this time; ten seconds unless set, at least a millisecond.
+    /// Sets the window: calls that ended within this time are judged. Ten seconds unless set, at least a millisecond.
     #[must_use]
     pub fn window(self, window: Duration) -> Guard {
         let window = Ticks::saturating_from(window.max(MILLISECOND));
         self.with(|settings| settings.slot = Ticks::new(window.get() / SLOTS))
     }
 
-    /// Never begins to limit by fewer judged calls than this; 20 unless set, at least one.
+    /// Sets the least number of judged calls before the breaker starts to limit; 20 unless set, at least one.
     #[must_use]
     pub fn at_least(self, calls: u64) -> Guard {
         self.with(|settings| settings.at_least = calls.max(1))
     }
 
-    /// Begins to limit when more than this share went wrong; 50 unless set. 100 never does.
+    /// Sets the percentage of failures above which the breaker starts to limit; 50 unless set. With 100 it never does.
     #[must_use]
     pub fn percent(self, percent: u64) -> Guard {
         self.with(|settings| settings.percent = percent.min(100))
     }
 
-    /// Lets so many pass at a time after a pause, and needs so many judged calls for each further step; 3 unless
-    /// set, at least one.
+    /// Sets the number of concurrent probes after a pause, which is also the number of judged calls for each further
+    /// step; 3 unless set, at least one.
     #[must_use]
     pub fn probes(self, probes: u64) -> Guard {
         self.with(|settings| settings.probes = probes.max(1))
     }
 
-    /// Lets nothing pass for this time when no share helps; five seconds unless set, at least a millisecond.
+    /// Sets the pause: the time for which the breaker is open. Five seconds unless set, at least a millisecond.
     #[must_use]
     pub fn pause(self, pause: Duration) -> Guard {
         self.with(|settings| settings.pause = Ticks::saturating_from(pause.max(MILLISECOND)))
     }
 
-    /// Goes by another clock.
+    /// Sets another clock.
     #[must_use]
     pub fn with_clock(self, clock: Arc<dyn Clock>) -> Guard {
         Guard::of(self.shared.settings, Source::Given(clock))
     }
 
-    /// A new guard with other settings.
+    /// Returns a new breaker with changed settings.
     fn with(self, change: impl FnOnce(&mut Settings)) -> Guard {
         let mut settings = self.shared.settings;
         change(&mut settings);
         Guard::of(settings, self.shared.clock.clone())
     }
 
-    /// Lets one call pass, or says when to ask again.
+    /// Admits one call. Fails with the time of the next attempt if the call is denied.
     pub fn admit(&self) -> Result<Passage, Refusal> {
         let Shared { settings, clock, course } = &*self.shared;
         let (began, admitted) = {
@@ -193,7 +199,7 @@ impl Guard {
         }
     }
 
-    /// What it does now.
+    /// Returns the current state.
     pub fn state(&self) -> GuardState {
         let Shared { settings, clock, course } = &*self.shared;
         course.lock().state(clock.now(), settings)
@@ -206,7 +212,7 @@ impl Default for Guard {
     }
 }
 
-/// A call that a guard let pass. Dropped without a word it is [`Outcome::Ignored`].
+/// The permit of an admitted call. Dropped without a result, it counts as [`Outcome::Ignored`].
 #[must_use = "a guard learns only from how calls end"]
 #[derive(Debug)]
 pub struct Passage {
@@ -217,12 +223,12 @@ pub struct Passage {
 }
 
 impl Passage {
-    /// How long ago the call was let pass.
+    /// Returns the time since the call was admitted.
     pub fn lasted(&self) -> Duration {
         self.shared.clock.now().since(self.began).to_duration()
     }
 
-    /// Says how the call ended.
+    /// Reports the result of the call.
     pub fn done(mut self, outcome: Outcome) {
         self.outcome = outcome;
     }

@@ -8,20 +8,20 @@ use super::{Guard, GuardState, Passage};
 use crate::adaptive::Outcome;
 use crate::{MILLISECOND, ManualClock, SECOND};
 
-/// A guard by the defaults on a clock that the test moves.
+/// Returns a breaker with the defaults, on a clock that the test moves.
 fn guard() -> (Guard, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::new());
     clock.advance(100 * SECOND);
     (Guard::new().with_clock(Arc::clone(&clock) as _), clock)
 }
 
-/// Asks so many times, ends whatever passes like this, and says how many passed.
+/// Asks so many times, ends each admitted call with this outcome, and returns the number admitted.
 fn ask(guard: &Guard, times: u64, outcome: Outcome) -> u64 {
     let passed = (0..times).filter_map(|_| guard.admit().ok());
     passed.map(|passage| passage.done(outcome)).count() as u64
 }
 
-/// A guard that was just shut: at 1/2, 1/4, 1/8, 1/16 and 1/32 it hurt.
+/// Returns a breaker that has just opened: calls failed at 1/2, 1/4, 1/8, 1/16 and 1/32.
 fn shut() -> (Guard, Arc<ManualClock>) {
     let (guard, clock) = guard();
     ask(&guard, 20, Outcome::Failed);
@@ -359,7 +359,7 @@ mod random {
     }
 
     proptest! {
-        /// As long as every window holds fewer judged calls than it takes, everything passes.
+        /// While every window contains fewer judged calls than the threshold, every call passes.
         #[test]
         fn with_few_calls_in_every_window_everything_passes(
             history in prop::collection::vec((0..4_000_u64, outcome(), any::<bool>()), 0..300),
@@ -385,7 +385,7 @@ mod random {
             prop_assert_eq!(guard.state(), GuardState::Clear);
         }
 
-        /// Whatever happens, it never panics, and a quiet time makes it clear or lets probes pass.
+        /// No history causes a panic, and after a quiet time the breaker is closed or admits probes.
         #[test]
         fn nobody_is_shut_out_for_ever(
             history in prop::collection::vec((any::<i32>(), outcome(), 0..30_u64), 0..100),

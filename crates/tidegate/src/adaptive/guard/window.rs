@@ -1,21 +1,21 @@
-//! How many calls ended well and badly within a window of time.
+//! The numbers of judged and failed calls within a window of time.
 //!
-//! Ten slots, of which the oldest is dropped as a whole: what is counted is never older than the window, and covers
-//! at least nine tenths of it.
+//! The window has ten slots, and the oldest is dropped as a whole. So no counted call is older than the window, and the
+//! slots cover at least nine tenths of it.
 
 use super::SLOTS;
 use crate::time::{Ticks, Timestamp};
 
-/// Counts of the last window.
+/// The counts of the last window.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Window {
     slots: [Tally; SLOTS as usize],
     current: usize,
-    /// When the current slot began.
+    /// The start of the current slot.
     began: Timestamp,
 }
 
-/// How many calls ended, and how.
+/// The number of calls that ended, and of those that failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) judged: u64,
@@ -28,19 +28,19 @@ impl Tally {
         self.bad = self.bad.saturating_add(u64::from(is_bad));
     }
 
-    /// Whether more than this share ended badly.
+    /// Returns true if more than this percentage failed.
     pub(super) fn hurts(&self, percent: u64) -> bool {
         u128::from(self.bad) * 100 > u128::from(self.judged) * u128::from(percent)
     }
 }
 
 impl Window {
-    /// A window in which nothing has ended yet.
+    /// Returns a window without any calls.
     pub(super) fn beginning(now: Timestamp) -> Window {
         Window { began: now, ..Window::default() }
     }
 
-    /// Counts one that ended now; all of the window.
+    /// Counts a call that ended now. Returns the tally of the whole window.
     pub(super) fn count(&mut self, now: Timestamp, slot: Ticks, is_bad: bool) -> Tally {
         self.turn(now, slot);
         self.slots[self.current].add(is_bad);

@@ -20,14 +20,14 @@ fn ask(units: u64) -> Ask {
     Ask { cost: Cost::of(units), patience: Ticks::MAX }
 }
 
-/// The state after a take of so many at this time.
+/// Returns the state after a take of so many units at this time.
 fn taken(limit: &Limit, units: u64, now: Timestamp) -> State {
     let mut state = State::default();
     assert!(limit.decide(&mut state, now, ask(units)).is_allowed(), "{limit}");
     state
 }
 
-/// The decision about one unit right after a limit under which so many were taken became another.
+/// Returns the decision about one unit right after a limit under which so many were taken became another.
 fn after_change(old: &str, units: u64, new: &str) -> Decision {
     let (old, new, now) = (limit(old), limit(new), at(MONDAY));
     new.peek(&new.carry(&old, &taken(&old, units, now), now), now, Ask::ONE)
@@ -207,7 +207,7 @@ fn a_limit_that_comes_back_has_no_window_cut_short() {
     assert!(four.decide(&mut state, minutes(59), ask(3)).is_allowed());
     let other = taken(&three, 1, minutes(20));
     let mut passed = vec![(0, 1), (59, 3)];
-    // It comes back at 61 min: its own state is clear, and one is carried.
+    // The first limit returns at 61 min: its own state is clear, and one is carried.
     assert!(four.clear_at(&state) <= minutes(61));
     state = four.carry(&three, &other, minutes(61));
     for now in 61..=130 {
@@ -223,7 +223,7 @@ fn a_limit_that_comes_back_has_no_window_cut_short() {
     assert_eq!(within_an_hour(61), 3 + 4, "three beside the one, and four in the next window");
 }
 
-/// Time after Monday and units of each entry.
+/// Returns the time after Monday and the units of each entry.
 fn entries(state: &State) -> Vec<(Duration, u64)> {
     let words = state.words();
     let Some((&forgotten, entries)) = words.split_first() else { return Vec::new() };

@@ -15,7 +15,7 @@ fn queued((begin, end): (u64, u64), last_end: u64) -> Claim {
     Claim::Queued { own: Interval { begin: at(begin), end: at(end) }, last_end: at(last_end), seen: at(0) }
 }
 
-/// What one unit gives back, and whether that is all of it; nothing if the claim is worthless.
+/// Returns the refund of one unit and true if it is whole, or `None` if the claim is invalid.
 fn back(limit: &impl Queue<State = Timestamp>, clear_at: u64, now: u64, claim: Claim) -> Option<(u64, bool)> {
     let mut state = at(clear_at);
     let taken_off = limit.take_off(&mut state, at(now), &claim, Cost::ONE)?;
@@ -103,7 +103,7 @@ fn where_others_share_the_state_the_price_less_the_time_since_comes_back() {
     assert_eq!(back(&bucket(), 1600, 1000, taken(100)), Some((0, false)), "a request may wait");
 }
 
-/// What a pacer of five saved units that has granted so many at once gives back of the first one, after a while.
+/// Returns the refund of the first unit of a pacer with five saved units that granted so many at once, after a while.
 fn back_of_pacer(pay: Pay, grants: u64, after: u64) -> (u64, bool) {
     let pacer = Pacer::steady(Some(INTERVAL), Ticks::new(500), pay).unwrap();
     let (mut state, now) = (Default::default(), 1 << 30);

@@ -1,4 +1,4 @@
-//! What all shares together let pass, for whatever limit and however many nodes.
+//! The total that all shares admit together, for random limits and numbers of nodes.
 
 use proptest::prelude::*;
 
@@ -84,7 +84,7 @@ fn maybe<T: Clone + std::fmt::Debug>(some: impl Strategy<Value = T>) -> impl Str
     prop::option::of(some)
 }
 
-/// Any limit that holds, of any algorithm, with anything said beside the rate.
+/// Generates any valid limit, of any algorithm, with random settings beside the rate.
 fn limits() -> impl Strategy<Value = Limit> {
     let beside = (maybe(numbers()), maybe(numbers()), maybe(numbers()), maybe(spans()), any::<[bool; 4]>());
     let draft = (prop::sample::select(&Algorithm::ALL[..]), numbers(), spans(), beside).prop_map(
@@ -126,7 +126,7 @@ fn limits() -> impl Strategy<Value = Limit> {
     draft.prop_filter_map("numbers that do not hold", |draft| draft.build().ok())
 }
 
-/// The amount and the period in ticks; none if it has no rate.
+/// Returns the amount and the period in ticks, or `None` if there is no rate.
 fn rate(limit: &Limit) -> Option<(u128, u128)> {
     match limit.draft.rate {
         Rate::Per { amount, period } => Some((amount.into(), period.as_nanos() * 16)),
@@ -134,7 +134,7 @@ fn rate(limit: &Limit) -> Option<(u128, u128)> {
     }
 }
 
-/// What a limit lets pass at one instant from rest: the units of its burst, its places, its amount.
+/// Returns the quota of a limit at one instant from rest: its burst, its queue and the unit in service, or its amount.
 fn at_once(limit: &Limit) -> u128 {
     match limit.most_in(Duration::ZERO) {
         Most::Units(units) | Most::UnitsAndOneGrant(units) | Most::InFlight(units) => units.into(),
@@ -170,7 +170,7 @@ proptest! {
         prop_assert!(units(share.most_in(span)) <= units(limit.most_in(span)), "{limit} -> {share}");
     }
 
-    /// The bound of LAWS D-d, n · (1/n) · (B + r · p), and one each where there are more nodes than units.
+    /// The bound of LAWS D-d, n · (1/n) · (B + r · p), and one per node if there are more nodes than units.
     #[test]
     fn all_shares_together_keep_to_the_burst_and_the_rate(
         limit in limits(),
@@ -206,13 +206,13 @@ proptest! {
                 let at_once = at_once(&limit).max(all_nodes);
                 prop_assert!((all - at_once.min(all)).saturating_mul(period) <= amount.saturating_mul(ticks));
             }
-            // What is saved is a span, in which all nodes together get so many.
+            // The savings are a span, in which all nodes together get so many.
             Algorithm::Pacer => {
                 let saved = limit.regained_in().as_nanos() * 16;
                 prop_assert!(all.saturating_mul(period) <= amount.saturating_mul(saved + ticks));
             }
             _ if amount >= all_nodes => prop_assert!(all <= whole, "{} -> {}", limit, share),
-            // Each has one at either end, and the rate in between.
+            // Each node has one at either end, and the rate in between.
             _ => prop_assert!(
                 (all - (2 * all_nodes).min(all)).saturating_mul(period) <= amount.saturating_mul(ticks)
             ),

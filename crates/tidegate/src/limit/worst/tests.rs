@@ -1,4 +1,4 @@
-//! Everything that can be done to limits of a few ticks, and much of what can be done with patience.
+//! All sequences of asks on limits of a few ticks, and many random ones with a max wait.
 
 use std::collections::HashMap;
 use std::num::NonZeroU64;
@@ -8,7 +8,7 @@ use crate::algorithm::{FixedWindow, LeakyBucket, Pacer, SlidingLog, SlidingWindo
 use crate::limit::{Alignment, DelayAfter, Draft, Pay, Problem, WindowMode};
 use crate::{Ask, Cost, SECOND, Timestamp};
 
-/// A limit of so few ticks that no text could say it.
+/// Returns a limit of so few ticks that no text can express it.
 fn tiny<T>(kind: fn(T) -> Terms, terms: Result<T, Problem>) -> Limit {
     let terms = kind(terms.expect("numbers that hold"));
     Limit { terms, draft: Draft::new(terms.algorithm(), 1, SECOND) }
@@ -46,7 +46,7 @@ fn warming(interval: u64, length: u64, cold_factor: u64, pay: Pay) -> Limit {
     tiny(Terms::Pacer, Pacer::warming_up(Some(every(interval)), Ticks::new(length), cold_factor, pay))
 }
 
-/// The states in which one subject can be, each with the most that has passed on the way to it.
+/// The reachable states of one key, each with the most that has passed on the way to it.
 #[derive(Clone)]
 struct Ways(HashMap<String, (State, u64)>);
 
@@ -62,7 +62,7 @@ impl Ways {
         *most = passed.max(*most);
     }
 
-    /// Asks for one unit any number of times at this instant, until it is refused.
+    /// Asks for one unit any number of times at this instant, until it is denied.
     fn ask(&self, limit: &Limit, now: u64, patience: Ticks) -> Ways {
         let mut ways = self.clone();
         for (state, passed) in self.0.values() {
@@ -77,7 +77,7 @@ impl Ways {
         ways
     }
 
-    /// The same states, as if nothing had passed so far.
+    /// Returns the same states with the counts reset to zero.
     fn counted_anew(&self) -> Ways {
         Ways(self.0.iter().map(|(name, (state, _))| (name.clone(), (state.clone(), 0))).collect())
     }
@@ -87,8 +87,8 @@ impl Ways {
     }
 }
 
-/// For each length up to `longest` ticks, the most asks of 1 that pass within a closed interval that begins before
-/// `starts`, whatever was asked before and in it.
+/// Returns, for each length up to `longest` ticks, the most asks of 1 that pass within a closed interval that begins
+/// before `starts`, over all sequences of asks before and in it.
 fn most_of_all_ways(limit: &Limit, starts: u64, longest: u64, patience: Ticks) -> Vec<u64> {
     let mut most = vec![0; longest as usize + 1];
     let mut before = Ways::new();
@@ -103,7 +103,7 @@ fn most_of_all_ways(limit: &Limit, starts: u64, longest: u64, patience: Ticks) -
     most
 }
 
-/// The most asks of 1 that may pass, for each length.
+/// Returns the most asks of 1 that may pass, for each length.
 fn promised(limit: &Limit, longest: u64) -> Vec<u64> {
     let most = |span: u64| match limit.most_within(Ticks::new(span)) {
         Most::Units(units) => units,
@@ -113,7 +113,7 @@ fn promised(limit: &Limit, longest: u64) -> Vec<u64> {
     (0..=longest).map(most).collect()
 }
 
-/// Nothing passes beyond what is promised, and that does.
+/// Asserts that the bound is never exceeded, and is reached.
 fn assert_reached(limit: &Limit, starts: u64, longest: u64, patience: Ticks) {
     let most = most_of_all_ways(limit, starts, longest, patience);
     assert_eq!(most, promised(limit, longest), "{:?}", limit.terms);
@@ -198,7 +198,7 @@ fn the_most_of_a_pacer_is_reached_and_never_exceeded() {
     }
 }
 
-/// What happens to limits whose callers have patience, at the times for which it was promised.
+/// Returns the actions of callers with a max wait, at the times that they were promised.
 fn acts(limit: &Limit, seed: u64, costs: &[u64]) -> Vec<(u64, u64)> {
     let mut random = seed;
     let mut up_to = |most: u64| {
@@ -220,7 +220,7 @@ fn acts(limit: &Limit, seed: u64, costs: &[u64]) -> Vec<(u64, u64)> {
     acts
 }
 
-/// How much more could have acted within any closed interval; a grant of any size is the largest one.
+/// Returns the least remaining quota over all closed intervals; a grant of any size is the largest one.
 fn least_slack(limit: &Limit, acts: &[(u64, u64)]) -> u64 {
     let mut least = u64::MAX;
     for (first, (from, _)) in acts.iter().enumerate() {
@@ -262,7 +262,7 @@ fn neither_patience_nor_cost_makes_more_of_it() {
     for limit in limits {
         for costs in [&[1][..], &[1, 2, 3, 4, 5], &[1, 1, 1, 40]] {
             let slack = (0..2000).map(|seed| least_slack(&limit, &acts(&limit, seed, costs))).min();
-            // A queue spaces what costs 1; what costs 40 no bucket lets pass.
+            // A queue spaces asks that cost 1, and no bucket admits one that costs 40.
             let is_spaced = matches!(limit.terms, Terms::LeakyBucket(_)) && !costs.contains(&2);
             assert!(is_spaced || slack == Some(0), "{:?}: {slack:?} to {costs:?}", limit.terms);
         }

@@ -1,4 +1,4 @@
-//! A world in which a counter and the system's clock run as the test says, and what is told of it.
+//! A simulation in which the test controls a counter and the system's clock, and checks the times read from them.
 
 use super::*;
 
@@ -6,13 +6,13 @@ const MICROSECOND: u64 = 16_000;
 const MILLISECOND: u64 = 1000 * MICROSECOND;
 const GIGAHERTZ: u64 = 1_000_000_000;
 
-/// Two dials that move with real time, which is in ticks, and what is told from them.
+/// Two clocks that advance with real time, in ticks, and the last time read from them.
 struct World {
     counter: u64,
     system: u64,
     /// Counts per second.
     frequency: u64,
-    /// What is left of a count, in parts of a tick's.
+    /// The remainder of a count, as a part of a tick's.
     rest: u128,
     calibration: Calibration,
     told: u64,
@@ -25,7 +25,7 @@ impl World {
         World { counter, system, frequency, rest: 0, calibration, told: 0 }
     }
 
-    /// A world in which there is a line.
+    /// Returns a world with a line.
     fn with_line(frequency: u64) -> World {
         let mut world = World::new(frequency);
         world.run(100 * MILLISECOND, MILLISECOND);
@@ -40,7 +40,7 @@ impl World {
         self.system = self.system.saturating_add(ticks);
     }
 
-    /// What a reader is told now, in the order of `Steered`. Never less than before.
+    /// Reads the time now, in the order of `Steered`, and asserts that it is never less than before.
     fn tell(&mut self) -> u64 {
         let time = Timestamp::from_ticks(self.system);
         let told = (self.calibration.line().at(self.counter))
@@ -52,7 +52,7 @@ impl World {
         told
     }
 
-    /// Reads every `step` for so long.
+    /// Reads the time at every `step` for so long.
     fn run(&mut self, ticks: u64, step: u64) {
         for _ in 0..ticks / step {
             self.pass(step);
@@ -245,7 +245,7 @@ fn the_end_of_time_is_told_without_end() {
     assert_eq!(world.told, u64::MAX);
 }
 
-/// Numbers that look random; always the same for the same seed.
+/// A pseudo-random number generator, deterministic for a seed.
 struct Xorshift(u64);
 
 impl Xorshift {
@@ -273,14 +273,14 @@ fn time_never_goes_back_whatever_happens_and_comes_right_afterwards() {
     }
 }
 
-/// Something that happens to clocks; mostly, that time passes.
+/// Applies a random event to the clocks; most often, time passes.
 fn happen(world: &mut World, random: &mut Xorshift) {
     match random.below(100) {
         0 => world.system += random.below(PER_SECOND),
         1 => world.counter += random.below(world.frequency / 5),
         2..4 => {
             let counter = random.below(world.counter + 1);
-            // A step back to where the line holds is noticed by nobody.
+            // A step back to a value that the line covers is undetectable.
             if world.calibration.line().at(counter).is_none() {
                 world.counter = counter;
             }

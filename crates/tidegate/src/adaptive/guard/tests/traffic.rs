@@ -1,11 +1,11 @@
-//! Steady traffic to a service that fails or is slow, for as long as it takes a guard to find its share.
+//! Steady traffic to a service that fails or is slow, until the breaker has found its share.
 
 use std::collections::VecDeque;
 
 use super::*;
 
-/// Asks so many times a second for so many seconds of calls that end like this so many seconds later; how many in a
-/// thousand passed in the last half.
+/// Asks so many times per second, for so many seconds. Each call takes so many seconds and ends with this outcome.
+/// Returns the share admitted in the last half, in thousandths.
 fn passed_of_thousand(guard: &Guard, clock: &ManualClock, traffic: (u32, u64), calls: (u64, Outcome)) -> u64 {
     let ((rate, seconds), (takes, outcome)) = (traffic, calls);
     let (gap, mut in_flight, mut passed) = (SECOND / rate, VecDeque::new(), 0);
