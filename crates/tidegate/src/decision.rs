@@ -230,8 +230,8 @@ pub enum Verdict<Span = Duration> {
         /// The wait before the next attempt.
         retry_after: Span,
     },
-    /// Denied, and no wait helps: the cost exceeds the limit, or the delay exceeds the max wait. For a pacer, a
-    /// later ask can still be allowed once other callers have warmed it up.
+    /// Denied, and no wait helps: the cost exceeds the limit, or cannot be paid within the max wait even by a full
+    /// key. A pacer can still allow a later ask, once other callers have warmed it up.
     Impossible,
 }
 

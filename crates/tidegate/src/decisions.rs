@@ -72,7 +72,7 @@ impl Decisions {
         Decisions { by, ..self }
     }
 
-    /// Adds a receipt for each ask that spent, in the order of the asks. A store calls this if a subject is
+    /// Adds a receipt for each ask that spent, in the order of the asks. A store calls this if an ask is
     /// [tracked](crate::Subject::tracked) and all asks were allowed.
     #[must_use]
     pub fn with_receipts(self, receipts: Vec<Option<OpenReceipt>>) -> Decisions {
