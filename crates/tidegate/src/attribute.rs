@@ -248,7 +248,7 @@ macro_rules! asked_behind {
 
 asked_behind! { &L, Arc<L>, Lazy<L> }
 
-/// A key that is looked at where it lies, whatever it is.
+/// A borrowed key of any type.
 struct By<'k, K: ?Sized>(&'k K);
 
 impl<K: IntoKey + ?Sized> IntoKey for By<'_, K> {

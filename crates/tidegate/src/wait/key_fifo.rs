@@ -1,4 +1,4 @@
-//! First in, first out for each key: waiters have spent nothing, and only the head of a queue takes.
+//! The FIFO policy: one queue per key. Waiters have spent nothing, and only the head of a queue takes.
 
 use std::ops::ControlFlow::{Break, Continue};
 use std::sync::Arc;

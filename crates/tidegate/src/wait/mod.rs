@@ -6,7 +6,7 @@
 //!           \-> [ key a: 1st 2nd 3rd ]      one queue per key that has waiters
 //!               [ key b: 1st         ]
 //!                     ^
-//!   timer: queue is due `  the policy takes for the head, which is woken
+//!   the alarm fires    `  the policy takes for the head, which is woken
 //! ```
 //!
 //! The queue owns the lock, the one alarm (on the timer thread of the process, or on a manual clock), tickets,

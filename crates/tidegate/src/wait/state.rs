@@ -350,7 +350,7 @@ impl<P: QueuePolicy> QueueState<P> {
         }
     }
 
-    /// After a step back of the clock all queues are served, and none waits longer than its max wait from now on.
+    /// Handles a backward clock step: serves all queues, and lets no waiter wait longer than its max wait from now on.
     fn step_back(&mut self, turn: Turn<'_, P>, by: Ticks) {
         self.alarm = None;
         self.deadlines.clear();
@@ -365,7 +365,7 @@ impl<P: QueuePolicy> QueueState<P> {
         self.serve_all(turn);
     }
 
-    /// Returns the time at which the clock is to call, if it does not know yet.
+    /// Returns the time for which the alarm has to be set; `None` if it is set early enough.
     pub(super) fn next_alarm(&mut self) -> Option<Timestamp> {
         let due = self.due.first().map(|(due, _)| *due);
         let deadline = self.deadlines.first().map(|(deadline, _)| *deadline);
