@@ -27,7 +27,7 @@ impl Cost {
     /// Creates a cost from a literal; in a constant, zero does not compile.
     ///
     /// # Panics
-    /// If `units` is zero. For numbers from outside use [`Cost::new`].
+    /// If `units` is zero. For numbers known only at run time, use [`Cost::new`].
     #[inline]
     pub const fn of(units: u64) -> Cost {
         match Cost::new(units) {

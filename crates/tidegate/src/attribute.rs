@@ -104,9 +104,9 @@ pub type Passed = Option<Permit>;
 #[derive(Debug)]
 #[must_use = "nobody waits until this is awaited or blocked on"]
 pub enum Turn {
-    /// Waits for units.
+    /// A wait for units.
     Acquire(Acquire),
-    /// Waits for a permit in flight.
+    /// A wait for a permit.
     Entering(Entering),
 }
 

@@ -88,7 +88,7 @@ impl Predecessor {
     }
 }
 
-/// The time at which a limit came into force, and the limits before it.
+/// The time at which a limit came into force, and its predecessors.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
     since: Timestamp,
@@ -122,7 +122,7 @@ impl History {
         &self.before
     }
 
-    /// Returns true if there was no limit before.
+    /// Returns true if there is no predecessor.
     pub fn is_empty(&self) -> bool {
         self.before.is_empty()
     }

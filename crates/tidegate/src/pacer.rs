@@ -68,6 +68,8 @@ impl Pacer {
     }
 
     /// Sets the largest number of waiters at a time, for this pacer and all its clones. The default is 65,536.
+    ///
+    /// An `acquire` that finds the queue full is denied at once; `Refusal::is_line_full` is then true.
     #[must_use]
     pub fn max_waiters(self, most: usize) -> Pacer {
         Pacer { single: self.single.max_waiters(most) }

@@ -62,6 +62,8 @@ impl Permits {
     }
 
     /// Sets the largest number of waiters at a time, for these permits and all clones. The default is 65,536.
+    ///
+    /// An `acquire` that finds the queue full is denied at once; `Refusal::is_line_full` is then true.
     #[must_use]
     pub fn max_waiters(self, most: usize) -> Permits {
         Permits { limiter: self.limiter.max_waiters(most) }

@@ -40,6 +40,8 @@ impl Shaper {
     }
 
     /// Sets the largest number of waiters at a time, in addition to the limit's own `queue`. The default is 65,536.
+    ///
+    /// A `pass` that finds the queue full is denied at once; `Refusal::is_line_full` is then true.
     #[must_use]
     pub fn max_waiters(self, most: usize) -> Shaper {
         Shaper { single: self.single.max_waiters(most) }

@@ -65,6 +65,8 @@ impl Single {
     }
 
     /// Sets the largest number of waiters at a time, for this limiter and all its clones. The default is 65,536.
+    ///
+    /// An `acquire` that finds the queue full is denied at once; `Refusal::is_line_full` is then true.
     #[must_use]
     pub fn max_waiters(self, most: usize) -> Single {
         self.inner.queue.lock(|state| state.set_max_waiters(most));

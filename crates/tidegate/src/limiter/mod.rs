@@ -94,6 +94,8 @@ impl Limiter {
     }
 
     /// Sets the largest number of waiters at a time, for this limiter and all its clones. The default is 65,536.
+    ///
+    /// An `acquire` that finds the queue full is denied at once; `Refusal::is_line_full` is then true.
     #[must_use]
     pub fn max_waiters(self, most: usize) -> Limiter {
         self.inner.queue.lock(|state| state.set_max_waiters(most));
@@ -115,8 +117,8 @@ impl Limiter {
     /// Decides about one ask of one key, and spends if allowed.
     ///
     /// While waiters are queued for the same key ([`Limiter::acquire`]), this ask is denied, so that it cannot
-    /// overtake them. Its `retry_after` is then the time until all of them have passed. A caller that wants to wait
-    /// behind them uses `acquire`.
+    /// overtake them. Its `retry_after` is then the predicted wait at the end of that queue. A caller that wants to
+    /// wait behind them uses `acquire`.
     #[must_use = "a decision that nobody reads limits nobody"]
     #[inline]
     pub fn admit(&self, ask: impl IntoAsk) -> Decision {
@@ -202,7 +204,7 @@ impl Limiter {
     #[expect(clippy::needless_pass_by_value, reason = "a tuple of parts is written in place")]
     pub fn reset(&self, key: impl IntoKey) {
         let (inner, name) = (&self.inner, self.inner.name(&key));
-        // Only limits that are not listed can fail here; they belong to other limiters.
+        // An error means that the store does not list all its limits; the missing ones belong to other limiters.
         let _ = inner.memory.forget(&inner.namespace, &name);
         inner.limit.with(|limit| {
             inner.memory.forget_state(&name, limit.name());

@@ -213,9 +213,12 @@ impl KeyQueue<ClassQueues> {
     }
 }
 
-/// Makes room for an arrival in a full queue. The victim is a waiter of the lowest class that wants more than its
-/// reserve: the one that would be served last there. Returns false if there is no victim. A waiter of a higher
-/// class is never evicted, and one of the same class only under newest first.
+/// Makes room for an arrival in a full queue by the eviction of one waiter. The victim is of the lowest class that
+/// wants more than its reserve: the waiter that would be served last there. Returns false if there is no victim.
+///
+/// Under oldest first, only classes below that of the arrival are considered. Under newest first, all classes are, and
+/// the arrival counts as a waiter of its own class. If that class is chosen and has no other waiter, there is no
+/// victim.
 fn push_out(state: &mut QueueState<ClassQueues>, turn: Turn<'_, ClassQueues>, newcomer: usize) -> bool {
     let (first, last_served) = match state.policy.order(turn) {
         Order::OldestFirst => (newcomer + 1, Order::NewestFirst),

@@ -82,7 +82,8 @@ impl Places {
         Places { shared: Arc::new(Shared::new(settings)) }
     }
 
-    /// Sets the largest number of waiters at a time. The default is 0: a call that finds no slot is denied at once.
+    /// Sets the largest number of waiters at a time. The default is 0: an `acquire` that finds no slot is denied at
+    /// once.
     #[must_use]
     pub fn line(self, waiters: usize) -> Places {
         self.with(|settings| settings.line = waiters)
@@ -92,7 +93,8 @@ impl Places {
     ///
     /// A queue that is never empty delays all waiters so long that few are served in time. Serving the newest first
     /// serves at least those in time. Meanwhile, an arrival at a full queue evicts the oldest waiter of the lowest
-    /// class, unless the arrival itself is of a lower class.
+    /// class that waits for more than its reserve. An arrival of a still lower class is denied, unless it is within
+    /// its own reserve.
     #[must_use]
     pub fn newest_first_after(self, busy: Duration) -> Places {
         self.with(|settings| settings.newest_first_after = Some(Ticks::saturating_from(busy)))

@@ -1,7 +1,7 @@
 //! The calls in flight per class, and the admission rule: counting, without time or waiting.
 //!
-//! A class is admitted if a slot is free and the class is within its reserve, or a slot is free that no class has
-//! reserved:
+//! A class is admitted if a slot is free, and either the class is within its reserve or a slot is left over from all
+//! reserves:
 //!
 //! ```text
 //!   in flight < limit  and  ( used < reserve  or  sum over all classes of max(used, reserve) < limit )
@@ -178,7 +178,7 @@ mod tests {
         assert!(slots.take(0) && !slots.take(0));
     }
 
-    /// Every sequence of comings, goings and changes keeps the sum that is kept as they come.
+    /// Checks `claimed`, which is updated step by step, after random takes, releases and limit changes.
     #[test]
     #[cfg(not(miri))]
     fn what_is_claimed_is_what_would_be_counted_anew() {

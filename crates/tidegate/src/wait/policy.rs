@@ -59,7 +59,7 @@ pub trait QueuePolicy: fmt::Debug + Sized + Send + 'static {
 pub struct Turn<'a, P: QueuePolicy> {
     /// The owner of the queue.
     pub owner: &'a P::Owner,
-    /// The time now.
+    /// The current time.
     pub now: Timestamp,
     /// The time at which the queue was due, if that is why it is served; else the current time.
     pub at: Timestamp,

@@ -32,8 +32,8 @@ fn greedy(limit: Limit, instants: impl IntoIterator<Item = u64>) -> Vec<(u64, u6
     passed
 }
 
-/// Returns the units that an attacker gets who empties the limit right before a boundary, and again whenever a unit
-/// is allowed.
+/// Returns the largest number of units in one period for an attacker that empties the limit right before a boundary,
+/// and takes again whenever a unit is allowed.
 fn worst_case(limit: Limit) -> u64 {
     let boundary = 10 * S;
     let every =

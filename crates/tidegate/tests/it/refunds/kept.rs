@@ -169,7 +169,7 @@ impl History {
     }
 }
 
-/// The place of the histories. A file takes a while to create, so all histories share one.
+/// The store of the histories. A file takes a while to create, so all histories share one.
 enum Where {
     Alone(Place),
     Together(Zone, Arc<ManualClock>),
