@@ -18,7 +18,7 @@ use crate::time::{RECENT, Timestamp};
 /// The number of asks in a group: more cells would evict each other from the L1 cache.
 const TOGETHER: usize = 32;
 
-/// Keys on a store whose limit is given with each ask; clones share the states.
+/// A limiter of the keys on a store whose limit is given with each ask; clones share the states.
 ///
 /// A server uses it when its clients name the limit. A state belongs to (name, algorithm, numbers, key). So two
 /// limits on one key are two states that never interfere, and a key starts full under other numbers. A limit is

@@ -107,17 +107,17 @@ pub mod fuzzing {
     pub use crate::store::zone::memory::zone_header;
 }
 
-/// Compiles and runs the code in the README.
+/// The README, whose code is compiled and run as doctests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 pub struct Readme;
 
-/// Compiles and runs the code in the guide.
+/// The guide, whose code is compiled and run as doctests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/library.md")]
 pub struct Guide;
 
-/// Compiles and runs the code in the page about zones.
+/// The page about zones, whose code is compiled and run as doctests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/zone.md")]
 pub struct ZonePage;

@@ -117,8 +117,8 @@ impl Limiter {
     /// Decides about one ask of one key, and spends if allowed.
     ///
     /// While waiters are queued for the same key ([`Limiter::acquire`]), this ask is denied, so that it cannot
-    /// overtake them. Its `retry_after` is then the predicted wait at the end of that queue. A caller that wants to
-    /// wait behind them uses `acquire`.
+    /// overtake them. Its `retry_after` is then the predicted wait at the end of that queue, or a lower bound of it. A
+    /// caller that wants to wait behind them uses `acquire`.
     #[must_use = "a decision that nobody reads limits nobody"]
     #[inline]
     pub fn admit(&self, ask: impl IntoAsk) -> Decision {
