@@ -1,4 +1,4 @@
-//! Concurrency: three reports at a time, and one whose maker died.
+//! Concurrency limit: three reports at a time, and one whose worker died.
 
 use tidegate::{Ask, Clock, Limit, ManualClock, SECOND, State};
 

@@ -1,4 +1,4 @@
-//! The first five minutes: ten per second with bursts of three, seen by one visitor.
+//! The first five minutes: ten per second with bursts of three, for one visitor.
 //!
 //! Run it with `cargo run --example first`.
 

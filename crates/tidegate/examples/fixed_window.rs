@@ -1,4 +1,4 @@
-//! Fixed window: a daily quota, and what happens around midnight.
+//! Fixed window: a daily quota, and its behaviour around midnight.
 
 use tidegate::{Ask, Clock, Cost, DAY, HOUR, Limit, ManualClock, State};
 

@@ -1,18 +1,18 @@
-//! The call that every introduction to rate limiting begins with: may this user do this once more?
+//! The introductory example of rate limiting: may this user do this action once more?
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use tidegate::{Algorithm, Ask, Clock, Draft, Key, LimitError, MINUTE, ManualClock, State};
 
-/// Who did what how often, in the memory of this process.
+/// The actions of all users, in the memory of this process.
 struct Actions<C> {
     clock: C,
     states: HashMap<Key, State>,
 }
 
 impl<C: Clock> Actions<C> {
-    /// At most `max_count` in any trailing `period`.
+    /// Returns true if at most `max_count` actions happened in the trailing `period`, including this one.
     fn is_action_allowed(
         &mut self,
         user: &str,

@@ -1,4 +1,4 @@
-//! Many customers under one limit: what a request weighs, looking first, giving back, and a change of plan.
+//! Many customers under one limit: costs, peeks, refunds, and a change of plan.
 
 use std::sync::Arc;
 
@@ -30,13 +30,13 @@ fn main() {
     clock.advance(7 * SECOND);
     println!("7 s later: {}", left(&basic.peek("ana")));
 
-    // The same name on the same map: the same customers, and what they have used stays used, in units.
+    // The same name on the same map: the same customers, whose used units stay used.
     let gold = Limiter::on(&map, "customer", GOLD);
     let upgraded = gold.peek("ana");
     println!("ana goes gold ({GOLD}): {}", left(&upgraded));
     assert_eq!(upgraded.remaining(), 450);
 
-    // Or everybody at once, while keys owe.
+    // A new limit for all customers at once, while keys have debts.
     basic.set_limit(Limit::per_second(5).burst(100));
     let slower = basic.peek("ana");
     println!("basic becomes {}: {}", basic.limit(), left(&slower));

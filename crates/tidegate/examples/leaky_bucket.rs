@@ -1,4 +1,4 @@
-//! Leaky bucket: what nginx does with `limit_req rate=5r/s burst=12 delay=8`.
+//! Leaky bucket: the behaviour of nginx with `limit_req rate=5r/s burst=12 delay=8`.
 
 use tidegate::{Ask, Clock, Limit, ManualClock, SECOND, State, Verdict};
 

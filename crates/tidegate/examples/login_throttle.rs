@@ -1,4 +1,4 @@
-//! Logins: five a minute per account and twenty a minute per address, both or neither.
+//! Login throttling: five attempts a minute per account and twenty per address, both or none.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use tidegate::{Decisions, Limit, Limiter, MINUTE, ManualClock, Map, SECOND, admi
 const PER_ACCOUNT: Limit = Limit::sliding_log(5, MINUTE);
 const PER_ADDRESS: Limit = Limit::per_minute(20);
 
-/// In the order in which `attempt` asks.
+/// The names of the limits, in the order in which `attempt` asks them.
 const NAMES: [&str; 2] = ["account", "address"];
 
 struct Throttle {
@@ -59,7 +59,7 @@ fn main() {
     assert_eq!(throttle.left("ana", own), (4, 19));
 }
 
-/// How many attempts passed, and which limit ended it.
+/// Returns the number of allowed attempts, and the limit that denied the next one.
 fn until_refused(mut attempt: impl FnMut() -> Decisions) -> (u32, &'static str) {
     let mut passed = 0;
     loop {

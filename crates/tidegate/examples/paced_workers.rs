@@ -1,6 +1,6 @@
 //! Three workers call a fragile service through one pacer, which warms up.
 //!
-//! Cold, it lets calls through three times slower than its rate; after a second of work, at the rate.
+//! When it is cold, it admits calls at a third of its rate; after a second of work, at the full rate.
 
 use std::sync::{Mutex, mpsc};
 use std::thread;
@@ -37,7 +37,7 @@ fn main() {
             starts.push(at);
             before = now;
         }
-        // Never early; how late a thread is woken is the system's business.
+        // A start is never early; its lateness depends on the scheduler of the system.
         starts.sort();
         assert!(starts[10] >= 999 * MILLISECOND, "ten cold jobs take all of the warm-up");
     });

@@ -1,4 +1,4 @@
-//! Pacer: spacing calls to a fragile service, and warming it up after a pause.
+//! Pacer: spaces calls to a fragile service, and warms it up after a pause.
 
 use tidegate::{Ask, Clock, Limit, ManualClock, SECOND, State, Ticks, Verdict};
 

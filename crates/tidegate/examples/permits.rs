@@ -1,4 +1,4 @@
-//! Permits: at most two exports at a time per customer, and what becomes of those who never return.
+//! Permits: at most two exports at a time per customer, and the lease that ends abandoned ones.
 
 use std::mem;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ fn main() -> Result<(), Refusal> {
     leases()
 }
 
-/// Six threads, two places.
+/// Runs six threads that share two permits.
 fn waiting_for_a_place() -> Result<(), Refusal> {
     let permits = Permits::at_most(2).lease(30 * SECOND);
     let (in_flight, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -41,7 +41,7 @@ fn waiting_for_a_place() -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Time is set by hand, to see leases end.
+/// Shows the end of leases, with a manual clock.
 fn leases() -> Result<(), Refusal> {
     let clock = Arc::new(ManualClock::new());
     let permits = Permits::at_most(3).lease(30 * SECOND).with_clock(clock.clone());

@@ -1,7 +1,8 @@
-//! Places: what becomes of critical and bulk requests while a service can do less and less, and then recovers.
+//! Concurrency limit with classes: critical and bulk requests while the capacity of a service falls, and then
+//! recovers.
 //!
-//! Every second eight critical and eight bulk requests come, each stays for most of a second, and whoever finds no
-//! place waits for at most two seconds. Time is set by hand.
+//! Every second eight critical and eight bulk requests arrive, and each takes most of a second. A request that
+//! finds no slot waits for at most two seconds. The clock is manual.
 
 use std::fmt;
 use std::pin::Pin;
@@ -32,7 +33,7 @@ fn main() {
     println!("\nat the end {} are in flight and {} wait", scene.places.in_flight(), scene.places.waiting());
 }
 
-/// The service and who is there.
+/// The service and its requests.
 struct Scene {
     places: Places,
     clock: Arc<ManualClock>,
@@ -40,7 +41,7 @@ struct Scene {
     waiting: Vec<(usize, AcquirePlace)>,
 }
 
-/// How those of a class fared in a second.
+/// The results of one class in one second.
 #[derive(Clone, Copy, Default)]
 struct Fared {
     let_in: u32,
@@ -69,7 +70,7 @@ impl fmt::Display for Fared {
 }
 
 impl Scene {
-    /// Sixteen come; then all who were in leave, and those who waited for their places come in.
+    /// Simulates one second: sixteen requests arrive, then all calls in flight end, and waiters take their slots.
     fn second(&mut self) -> [Fared; 2] {
         let mut fared = [Fared::default(); 2];
         for _ in 0..8 {
@@ -86,7 +87,7 @@ impl Scene {
         fared
     }
 
-    /// Sees who has been let in and who has been refused.
+    /// Counts the waiters that have been admitted or denied.
     fn look(&mut self, fared: &mut [Fared; 2]) {
         let mut context = Context::from_waker(Waker::noop());
         self.waiting.retain_mut(|(class, acquire)| match Pin::new(acquire).poll(&mut context) {

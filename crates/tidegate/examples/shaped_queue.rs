@@ -1,6 +1,6 @@
 //! A burst of callers leaves a queue evenly.
 //!
-//! Who gives up lets those behind move up; who comes when the queue is full is refused.
+//! When a caller gives up, those behind it move up. A caller that finds the queue full is denied.
 
 use std::pin::Pin;
 use std::sync::{Arc, mpsc};
@@ -22,14 +22,14 @@ fn main() -> Result<(), Refusal> {
         ["bob", "cat", "dan", "eve", "fay"].into_iter().map(|name| (name, line_up(&shaper))).collect();
     println!("  0 ms  bob, cat, dan, eve and fay stand in line");
 
-    // How long the line takes is known, so whoever has no time for it hears so at once.
+    // The wait is known in advance, so a caller with a shorter max wait is denied at once.
     let hasty = shaper.pass().within(100 * MILLISECOND).blocking().expect_err("five are before him");
     println!("  0 ms  gus has 100 ms; {hasty}");
     let late = shaper.pass().blocking().expect_err("all five places are taken");
     println!("  0 ms  hal has all day; {late}");
     assert!(late.is_line_full() && !hasty.is_line_full());
 
-    // A timeout that fires or a client that hangs up drops the future, too.
+    // A timeout or a disconnected client drops the future, too.
     drop(line.remove(1));
     println!("  0 ms  cat gives up: dan, eve and fay move up");
     line.push(("hal", line_up(&shaper)));
@@ -50,8 +50,8 @@ fn main() -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Takes a place in the line. That happens when a future is first polled; here it is done by hand, so that
-/// callers stand in the order in which they are named.
+/// Joins the queue. A future joins at its first poll; here it is polled by hand, so that callers are queued in the
+/// order in which they are named.
 fn line_up(shaper: &Shaper) -> Acquire {
     let mut place = shaper.pass();
     assert!(Pin::new(&mut place).poll(&mut Context::from_waker(Waker::noop())).is_pending());

@@ -1,4 +1,4 @@
-//! Sliding log: five logins a minute, and a guesser who does not stop.
+//! Sliding log: five logins a minute, and an attacker that does not stop.
 
 use tidegate::{Ask, Clock, Limit, MINUTE, ManualClock, SECOND, State};
 

@@ -1,4 +1,4 @@
-//! Sliding window: a million a minute, in constant memory, never one too many.
+//! Sliding window: a million a minute, in constant memory, and never one too many.
 
 use tidegate::{Ask, Clock, Cost, Limit, MILLISECOND, MINUTE, ManualClock, State, WindowMode};
 
@@ -9,7 +9,7 @@ fn main() {
         let clock = ManualClock::new();
         let mut tenant = State::default();
         let mut passed = 0_u64;
-        // A burst right before the minute is over, and whatever passes in the minute after it.
+        // A burst right before the end of the minute, and everything that passes in the minute after it.
         clock.advance(59_999 * MILLISECOND);
         for _ in 0..600 {
             let room = limit.peek(&tenant, clock.now(), Ask::ONE).remaining();

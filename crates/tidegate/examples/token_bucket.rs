@@ -1,4 +1,4 @@
-//! Token bucket: an API that takes bursts, charges by weight and corrects itself afterwards.
+//! Token bucket: an API that allows bursts, charges by cost and corrects charges afterwards.
 
 use tidegate::{Adjustment, Ask, Clock, Cost, Limit, MILLISECOND, ManualClock, SECOND, State};
 

@@ -1,13 +1,12 @@
-//! Two buckets on one flow: the token bucket says how many, the leaky bucket says when.
+//! Two buckets on one flow: the token bucket limits the number, the leaky bucket the spacing.
 //!
 //! ```text
 //!            token bucket              leaky bucket
 //!   asks --> 8 saved, 2 a second  -->  5 may wait, one leaves every 100 ms --> departures
 //! ```
 //!
-//! The token bucket alone would let eight leave at one instant.
-//! The leaky bucket alone would let ten a second leave for ever.
-//! Together: no more than was saved and earned, and never two closer than 100 ms.
+//! The token bucket alone would admit eight at one instant. The leaky bucket alone would admit ten a second
+//! forever. Together they admit no more than was saved and refilled, and never two closer than 100 ms.
 
 use std::sync::Arc;
 
@@ -29,7 +28,7 @@ fn main() {
     let mut departures = Vec::new();
     for pause in [0, 0, 0, 0, 0, 0, 0, 0, 250, 0, 0, 0, 1750, 0, 0, 0, 0] {
         clock.advance(pause * MILLISECOND);
-        // Only the spacing may delay; the allowance is there or it is not.
+        // Only the spacing may delay; the allowance is available or not.
         let both = admit_all([allowance.ask("ana"), spacing.ask(ask("ana").patience(SECOND))]);
         let now = clock.now().since(Timestamp::EPOCH).to_duration().as_millis();
         let binding = ["allowance", "spacing"][both.binding().expect("two were asked")];

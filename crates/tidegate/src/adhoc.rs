@@ -1,4 +1,4 @@
-//! Limits that come with each ask.
+//! A limiter whose limit comes with each ask.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use crate::store::zone::Placed;
 use crate::store::{Holder, Memory, PreparedLimit, StoreError, WhenFull, Zone};
 use crate::time::{RECENT, Timestamp};
 
-/// How many are fetched together: more would push each other out of the nearest cache.
+/// The number of asks in a group: more cells would evict each other from the L1 cache.
 const TOGETHER: usize = 32;
 
-/// Keys on a store whose limit is given with each ask; clones share them.
+/// A limiter of the keys on a store whose limit is given with each ask; clones share the states.
 ///
-/// This is what a server needs whose callers name the limit. A state belongs to (name, algorithm, numbers, key): two
-/// limits on one key are two states and never interfere, and a key starts full under other numbers. A limit is prepared
-/// once, where it is parsed, and decides any number of times.
+/// A server uses it when its clients name the limit. A state belongs to (name, algorithm, numbers, key). So two
+/// limits on one key are two states that never interfere, and a key starts full under other numbers. A limit is
+/// prepared once, where it is parsed, and decides any number of times.
 ///
 /// ```
 /// use tidegate::{AdHoc, Ask, Limit, Zone};
@@ -47,16 +47,16 @@ struct Inner {
 /// One ask of one key under one limit, for [`AdHoc::take_each`] and [`AdHoc::take_all`].
 #[derive(Clone, Copy, Debug)]
 pub struct AdHocAsk<'l, K> {
-    /// Who it is.
+    /// The key.
     pub key: K,
-    /// What is promised.
+    /// The limit, prepared by [`AdHoc::prepare`].
     pub limit: &'l PreparedLimit,
-    /// What is wanted.
+    /// The cost and the max wait.
     pub ask: Ask,
 }
 
 impl AdHoc {
-    /// Keys under this name on a store that others use, too.
+    /// Creates a limiter for the keys under this name, on a store that other limiters may use, too.
     pub fn on(store: impl Into<Memory>, name: &str) -> AdHoc {
         AdHoc { inner: Arc::new(Inner { memory: store.into(), namespace: Namespace::new(name) }) }
     }
@@ -79,11 +79,11 @@ impl AdHoc {
         })
     }
 
-    /// Decides about many asks, each by itself and in this order, and tells each decision; faster than one by one:
-    /// the states of a few dozen are fetched together.
+    /// Decides about many asks, each by itself and in order, and calls `tell` with each decision. It is faster than
+    /// one call per ask, because the states of a group of 32 are fetched together.
     ///
-    /// All are decided as of one instant, so the answers are those of single asks at that instant. Only a call that
-    /// takes longer than a twentieth of a second goes on to a later one.
+    /// All asks are decided as of one instant, with the results of single asks at that instant. A call that takes
+    /// longer than a twentieth of a second advances to a later instant.
     ///
     /// ```
     /// use tidegate::{AdHoc, AdHocAsk, Ask, Limit, Zone};
@@ -106,7 +106,7 @@ impl AdHoc {
             let mut count = 0;
             for (place, asked) in places.iter_mut().zip(rest.clone()) {
                 *place = self.inner.with(asked.limit, |bound| {
-                    // Counts of the limits before are found by name.
+                    // Counts of previous limits are looked up by name.
                     let zone = self.inner.straight_to(bound).filter(|_| bound.history().is_empty())?;
                     Some(Placed::new(zone, bound, &asked.key, Some(asked.ask)))
                 });
@@ -129,8 +129,8 @@ impl AdHoc {
         }
     }
 
-    /// Takes all or none: spends only if every ask passes. One key under two limits is two states; under one limit its
-    /// asks are decided one after the other.
+    /// Takes all or none: spends only if every ask is allowed. One key under two limits is two states; under one
+    /// limit its asks are decided one after the other.
     #[must_use = "a decision that nobody reads limits nobody"]
     pub fn take_all<K: IntoKey>(&self, asks: &[AdHocAsk<'_, K>]) -> Decisions {
         let account =
@@ -144,42 +144,43 @@ impl AdHoc {
         take_all(&bids.collect::<Vec<_>>())
     }
 
-    /// What [`AdHoc::take`] would say, without spending.
+    /// Returns the decision that [`AdHoc::take`] would return, without spending.
     #[must_use = "a decision that nobody reads limits nobody"]
     #[expect(clippy::needless_pass_by_value, reason = "a tuple of parts is written in place")]
     pub fn peek(&self, key: impl IntoKey, limit: &PreparedLimit, ask: Ask) -> Decision {
         self.inner.on_account(&key, limit, |holder, account| holder.look(account, ask))
     }
 
-    /// Charges what turned out to be more, or gives back what was not used.
+    /// Charges units after the fact, or gives unused units back.
     #[expect(clippy::needless_pass_by_value, reason = "a tuple of parts is written in place")]
     pub fn adjust(&self, key: impl IntoKey, limit: &PreparedLimit, adjustment: Adjustment) -> Adjusted {
         self.inner.on_account(&key, limit, |holder, account| holder.adjust_in(account, adjustment))
     }
 
-    /// Gives a place in flight back, under a concurrency limit. Whether the permit was still holding one.
+    /// Releases a permit under a concurrency limit. Returns true if it was still in flight.
     #[expect(clippy::needless_pass_by_value, reason = "a tuple of parts is written in place")]
     pub fn release(&self, key: impl IntoKey, limit: &PreparedLimit, permit: PermitId) -> bool {
         self.inner.on_account(&key, limit, |holder, account| holder.release_in(account, permit))
     }
 
-    /// Starts a permit's lease anew, under a concurrency limit. Whether it was still holding its place.
+    /// Restarts the lease of a permit under a concurrency limit. Returns true if it was still in flight.
     #[expect(clippy::needless_pass_by_value, reason = "a tuple of parts is written in place")]
     pub fn renew(&self, key: impl IntoKey, limit: &PreparedLimit, permit: PermitId) -> bool {
         self.inner.on_account(&key, limit, |holder, account| holder.renew_in(account, permit))
     }
 
-    /// Forgets a key under every limit. Whether anything was remembered about it.
+    /// Removes the states of a key under every limit. Returns true if there was any state.
     ///
-    /// An error while more limits are in use than the store lists, 1,024: not all of them are known then.
-    /// [`AdHoc::reset_limit`] works all the same.
+    /// # Errors
+    /// While more limits are in use than the store lists (1,024), because then not all of them can be found.
+    /// [`AdHoc::reset_limit`] works nevertheless.
     #[expect(clippy::needless_pass_by_value, reason = "a tuple of parts is written in place")]
     pub fn reset(&self, key: impl IntoKey) -> Result<bool, StoreError> {
         let Inner { memory, namespace } = &*self.inner;
         memory.forget(namespace, &Name::new(namespace, &key)).map_err(StoreError::from)
     }
 
-    /// Forgets a key under this limit only. Whether anything was remembered about it.
+    /// Removes the state of a key under this limit only. Returns true if there was a state.
     #[expect(clippy::needless_pass_by_value, reason = "a tuple of parts is written in place")]
     pub fn reset_limit(&self, key: impl IntoKey, limit: &PreparedLimit) -> bool {
         let Inner { memory, .. } = &*self.inner;
@@ -188,13 +189,13 @@ impl AdHoc {
 }
 
 impl Inner {
-    /// The limit in the store.
+    /// Calls `use_it` with the limit in this store.
     #[inline]
     fn with<R>(&self, limit: &PreparedLimit, use_it: impl FnOnce(&Arc<BoundLimit>) -> R) -> R {
         limit.with_bound(self.memory.limits(), || self.memory.clock().now(), use_it)
     }
 
-    /// The zone, if it holds the states of this limit.
+    /// Returns the zone, if it holds the states of this limit.
     #[inline]
     fn straight_to(&self, limit: &BoundLimit) -> Option<&Zone> {
         match self.memory.holder(limit.terms()) {

@@ -1,4 +1,4 @@
-//! What is asked of a limit: a cost to spend, and how long the asker would wait.
+//! The input of a decision: a cost to spend, and the max wait that the caller accepts.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -7,15 +7,15 @@ use std::time::Duration;
 use crate::key::IntoKey;
 use crate::time::Ticks;
 
-/// How much one request weighs: at least 1. Looking without spending is `peek`, not a cost of zero.
+/// The cost of one request in units, at least 1. To look without spending, use `peek`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cost(NonZeroU64);
 
 impl Cost {
-    /// The cost of an ordinary request.
+    /// The cost of an ordinary request: one unit.
     pub const ONE: Cost = Cost(NonZeroU64::MIN);
 
-    /// A cost from a number known only at run time.
+    /// Creates a cost from a number known only at run time. Zero is a [`CostError`].
     #[inline]
     pub const fn new(units: u64) -> Result<Cost, CostError> {
         match NonZeroU64::new(units) {
@@ -24,10 +24,10 @@ impl Cost {
         }
     }
 
-    /// A cost from a literal: in a constant, zero does not compile.
+    /// Creates a cost from a literal; in a constant, zero does not compile.
     ///
     /// # Panics
-    /// If `units` is zero. For numbers from outside use [`Cost::new`].
+    /// If `units` is zero. For numbers known only at run time, use [`Cost::new`].
     #[inline]
     pub const fn of(units: u64) -> Cost {
         match Cost::new(units) {
@@ -36,7 +36,7 @@ impl Cost {
         }
     }
 
-    /// The number of units.
+    /// Returns the number of units.
     #[inline]
     pub const fn get(self) -> u64 {
         self.0.get()
@@ -50,7 +50,7 @@ impl Default for Cost {
     }
 }
 
-/// A cost of zero was given where something is to be spent.
+/// The error of a cost of zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CostError;
@@ -64,12 +64,12 @@ impl fmt::Display for CostError {
 
 impl std::error::Error for CostError {}
 
-/// One question to a limit.
+/// One ask of a limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ask {
-    /// What is to be spent.
+    /// The cost to spend.
     pub cost: Cost,
-    /// The longest delay that the asker accepts.
+    /// The longest delay that the caller accepts.
     pub patience: Ticks,
 }
 
@@ -77,15 +77,15 @@ impl Ask {
     /// One unit, now or not at all.
     pub const ONE: Ask = Ask::new(Cost::ONE);
 
-    /// So many units, now or not at all.
+    /// Creates an ask of this cost, now or not at all.
     #[inline]
     pub const fn new(cost: Cost) -> Ask {
         Ask { cost, patience: Ticks::ZERO }
     }
 
-    /// The same, but the asker would wait as long as this. A longer wait is a refusal, decided at once.
+    /// Sets the longest delay that the caller accepts. An ask that would have to wait longer is denied at once.
     ///
-    /// Only algorithms that can promise a later time make use of it: token-bucket, leaky-bucket and pacer.
+    /// Only algorithms that can promise a later time use it: token-bucket, leaky-bucket and pacer.
     #[must_use]
     #[inline]
     pub const fn patience(self, longest: Duration) -> Ask {
@@ -98,23 +98,23 @@ impl Ask {
     }
 }
 
-/// A correction after the fact: the real cost is known only now, or what was spent was not used.
+/// A correction after the fact, for a cost that is known only later or that was not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Adjustment {
-    /// Spend this much more, refused or not: a late charge may go below empty, as far as `max_debt`.
+    /// Spends this much more, whether or not the limit allows it; the debt is capped at `max_debt`.
     Charge(Cost),
-    /// Give this much back, at most what is owed.
+    /// Gives this much back, at most the debt.
     Refund(Cost),
 }
 
-/// What became of an [`Adjustment`].
+/// The outcome of an [`Adjustment`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Adjusted {
     /// All of it took effect.
     Whole,
-    /// Part of it: the debt reached `max_debt`, or there was less to give back.
+    /// A part took effect: the debt reached `max_debt`, or was smaller than the refund.
     Capped,
-    /// Nothing: places in flight go back with their permit, by `release`.
+    /// Nothing took effect: under a concurrency limit, units go back with their permit, by `release`.
     NeedsPermit,
 }
 
@@ -145,12 +145,12 @@ mod tests {
     }
 }
 
-/// An ask of one subject, to say more than its key: `ask("ana").cost(3)`.
+/// Creates an ask of one key with more than the key: `ask("ana").cost(3)`.
 pub const fn ask<K: IntoKey>(key: K) -> KeyedAsk<K> {
     KeyedAsk { key, units: 1, patience: None }
 }
 
-/// A key with a cost and patience; made by [`ask`].
+/// A key with a cost and a max wait; created by [`ask`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "an ask does nothing until a limiter gets it"]
 pub struct KeyedAsk<K> {
@@ -160,23 +160,24 @@ pub struct KeyedAsk<K> {
 }
 
 impl<K> KeyedAsk<K> {
-    /// How much it weighs. A cost of 0 asks nothing: it is allowed at once, spends nothing, and waits behind nobody.
+    /// Sets the cost in units. A cost of 0 is allowed at once: it spends nothing, and does not wait behind queued
+    /// waiters.
     pub fn cost(self, units: u64) -> KeyedAsk<K> {
         KeyedAsk { units, ..self }
     }
 
-    /// The longest delay that the asker accepts.
+    /// Sets the longest delay that the caller accepts.
     pub fn patience(self, longest: Duration) -> KeyedAsk<K> {
         KeyedAsk { patience: Some(longest), ..self }
     }
 }
 
-/// What can be asked of a limiter: a key alone, or [`ask`] with more.
+/// The input of a limiter: a key alone, or [`ask`] with a cost and a max wait.
 pub trait IntoAsk {
-    /// What names the subject.
+    /// The type of the key.
     type Key: IntoKey;
 
-    /// The key, how much it weighs, and the longest delay that is accepted, if anything was said about it.
+    /// Returns the key, the cost in units, and the longest accepted delay, if one was set.
     fn into_parts(self) -> (Self::Key, u64, Option<Duration>);
 }
 
@@ -198,7 +199,7 @@ impl<K: IntoKey> IntoAsk for KeyedAsk<K> {
     }
 }
 
-/// The ask of so many units; none of 0 units, which ask nothing.
+/// Returns the ask of this many units; `None` for 0 units.
 #[inline]
 pub(crate) fn ask_for(units: u64, patience: Option<Duration>) -> Option<Ask> {
     let patience = patience.map_or(Ticks::ZERO, Ticks::saturating_from);

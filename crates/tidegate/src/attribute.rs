@@ -1,8 +1,8 @@
-//! The parts of `#[rate_limit]` of `tidegate-macros`, and what `tidegate-support` shares with limits; not for use by
-//! hand.
+//! Runtime parts of `#[rate_limit]` of `tidegate-macros`, and functions that `tidegate-support` shares with limits;
+//! not a public API.
 //!
-//! The attribute knows the words that were written, not the types behind them. So its code asks a limiter by
-//! one of two traits, with a key or without, and the compiler says in their words if it is of the wrong kind.
+//! The macro sees the tokens, not the types behind them. So its code calls a limiter through one of two traits,
+//! with a key or without. If the limiter is of the wrong kind, the compiler prints the message of the trait.
 
 use std::pin::Pin;
 use std::sync::{Arc, LazyLock as Lazy};
@@ -26,15 +26,15 @@ pub use std::time::Duration as Span;
 
 pub use crate::limit::{TIME_UNITS, distance, parse_span as span};
 
-/// The limit of a text that was read before, when the program was compiled.
+/// Parses a limit that the macro has already checked at compile time.
 ///
 /// # Panics
-/// If it is none after all.
+/// If the text is not a valid limit.
 pub fn limit(text: &str) -> Limit {
     text.parse().unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A limiter that is asked without a key.
+/// A limiter that is called without a key.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no limiter that can be asked without a key",
     label = "without `key`, this has to be a limiter of one subject",
@@ -42,14 +42,14 @@ pub fn limit(text: &str) -> Limit {
     note = "a `Single`, a `Pacer` and a `Shaper` hold one; a constant `Limit` is given by `limit = …`"
 )]
 pub trait Keyless {
-    /// So many units now, or not at all.
+    /// Takes this many units now, or denies.
     fn admit(&self, units: u64) -> Result<Passed, Refusal>;
 
-    /// Waits for them, at most this long.
+    /// Waits for the units, at most this long.
     fn acquire(&self, units: u64, longest: Duration) -> Turn;
 }
 
-/// A limiter that is asked with a key.
+/// A limiter that is called with a key.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no limiter that can be asked with a key",
     label = "with `key`, this has to be a limiter of many subjects",
@@ -57,29 +57,29 @@ pub trait Keyless {
     note = "a `Limiter` and `Permits` hold many; a constant `Limit` is given by `limit = …`"
 )]
 pub trait Keyed {
-    /// So many units for a subject now, or not at all.
+    /// Takes this many units for a key now, or denies.
     fn admit<K: IntoKey + ?Sized>(&self, key: &K, units: u64) -> Result<Passed, Refusal>;
 
-    /// Waits for them, at most this long.
+    /// Waits for the units, at most this long.
     fn acquire<K: IntoKey + ?Sized>(&self, key: &K, units: u64, longest: Duration) -> Turn;
 }
 
-/// One part of a key of several. It is no longer of its own type, so that what is wrong with it is said once.
+/// Returns one part of a key as a trait object, so that the compiler reports a wrong part once.
 pub fn part<P: KeyPart>(part: &P) -> &dyn KeyPart {
     part
 }
 
-/// Asks without a key, and does not wait.
+/// Takes without a key, and does not wait.
 pub fn admit<L: Keyless + ?Sized>(limiter: &L, units: u64) -> Result<Passed, Refusal> {
     limiter.admit(units)
 }
 
-/// Asks without a key, and waits.
+/// Takes without a key, and waits.
 pub fn acquire<L: Keyless + ?Sized>(limiter: &L, units: u64, longest: Duration) -> Turn {
     limiter.acquire(units, longest)
 }
 
-/// Asks with a key, and does not wait.
+/// Takes with a key, and does not wait.
 pub fn admit_key<L, K>(limiter: &L, key: &K, units: u64) -> Result<Passed, Refusal>
 where
     L: Keyed + ?Sized,
@@ -88,7 +88,7 @@ where
     limiter.admit(key, units)
 }
 
-/// Asks with a key, and waits.
+/// Takes with a key, and waits.
 pub fn acquire_key<L, K>(limiter: &L, key: &K, units: u64, longest: Duration) -> Turn
 where
     L: Keyed + ?Sized,
@@ -97,16 +97,16 @@ where
     limiter.acquire(key, units, longest)
 }
 
-/// What whoever passed holds on to while it runs: a place in flight, if the limit is about those.
+/// The permit that an admitted call holds while it runs; `Some` only under a concurrency limit.
 pub type Passed = Option<Permit>;
 
-/// Waits its turn.
+/// A future that waits for its turn.
 #[derive(Debug)]
 #[must_use = "nobody waits until this is awaited or blocked on"]
 pub enum Turn {
-    /// For units.
+    /// A wait for units.
     Acquire(Acquire),
-    /// For a place in flight.
+    /// A wait for a permit.
     Entering(Entering),
 }
 
@@ -128,17 +128,17 @@ impl Future for Turn {
     }
 }
 
-/// The one subject of a function whose attribute names no key.
+/// The limiter of a function whose attribute names no key.
 #[derive(Clone, Debug)]
 pub enum One {
-    /// Units that are counted.
+    /// A limit that counts units.
     Counted(Single),
-    /// A place in flight goes back by its permit, which a `Single` has no way to take.
+    /// A concurrency limit. It needs a [`Limiter`], because a `Single` cannot release a permit.
     InFlight(Limiter),
 }
 
 impl One {
-    /// One subject under this limit.
+    /// Creates a limiter of one key under this limit.
     pub fn new(limit: Limit) -> One {
         match limit.algorithm() {
             Algorithm::Concurrency => One::InFlight(Limiter::new(limit)),
@@ -248,7 +248,7 @@ macro_rules! asked_behind {
 
 asked_behind! { &L, Arc<L>, Lazy<L> }
 
-/// A key that is looked at where it lies, whatever it is.
+/// A borrowed key of any type.
 struct By<'k, K: ?Sized>(&'k K);
 
 impl<K: IntoKey + ?Sized> IntoKey for By<'_, K> {

@@ -1,4 +1,4 @@
-//! The answer: a verdict at once, the other figures only when somebody asks for them.
+//! The decision about one ask: the verdict is stored, the other figures are computed on demand.
 
 use std::cmp::Reverse;
 use std::num::NonZeroU64;
@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use crate::time::Ticks;
 
-/// When to try again after a store was full.
+/// The `retry_after` of a denial because the store is full.
 const WHEN_STORE_FULL: Ticks = Ticks::saturating_from(Duration::from_secs(1));
 
-/// What was decided about one ask, and what the subject has left.
+/// The decision about one ask: the verdict, the remaining quota of the key, and the time until the key is full.
 ///
-/// The verdict is known; `remaining` and the spans in nanoseconds are computed by the calls that ask for
-/// them, because most callers look at the verdict only.
+/// The verdict is stored. `remaining` and the spans in nanoseconds are computed by their methods, because most
+/// callers read only the verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
     verdict: Verdict<Ticks>,
@@ -29,21 +29,21 @@ impl Decision {
         Decision { verdict, limit, room, reset_after, permit: None, store_full: false }
     }
 
-    /// The same with another number for the place in flight, for a store that numbers them itself.
+    /// Returns the decision with this permit, for a store that numbers its permits itself.
     #[inline]
     #[must_use]
     pub const fn with_permit(self, permit: PermitId) -> Decision {
         Decision { permit: Some(permit), ..self }
     }
 
-    /// A refusal because the store has no room for another subject.
+    /// Returns a denial because the store has no room for another key.
     #[inline]
     pub(crate) const fn store_full(self) -> Decision {
         let verdict = Verdict::Denied { retry_after: WHEN_STORE_FULL };
         Decision { verdict, permit: None, store_full: true, ..self }
     }
 
-    /// What a store elsewhere has decided.
+    /// Creates the decision of a remote store.
     #[inline]
     pub const fn elsewhere(
         verdict: Verdict<Ticks>,
@@ -54,8 +54,8 @@ impl Decision {
         Decision::new(verdict, limit, Room::of_units(remaining), reset_after)
     }
 
-    /// A refusal in place of what was decided, because of others: nothing passes before this wait is over.
-    /// What can never pass stays so.
+    /// Turns the decision into a denial with this `retry_after` and no remaining quota, because other callers wait
+    /// for the key. An impossible ask stays impossible.
     #[must_use]
     #[inline]
     pub const fn put_off(self, retry_after: Ticks) -> Decision {
@@ -65,25 +65,26 @@ impl Decision {
         Decision { verdict: Verdict::Denied { retry_after }, room: Room::of_units(0), permit: None, ..self }
     }
 
-    /// A denial in place of what was decided.
+    /// Returns a denial with this `retry_after` in place of the verdict.
     #[must_use]
     pub(crate) const fn denied_for(self, retry_after: Ticks) -> Decision {
         Decision { verdict: Verdict::Denied { retry_after }, permit: None, ..self }
     }
 
-    /// A denial in place of what was decided, because no wait is long enough.
+    /// Returns [`Verdict::Impossible`] in place of the verdict, because no wait is long enough.
     #[must_use]
     pub(crate) const fn impossible(self) -> Decision {
         Decision { verdict: Verdict::Impossible, permit: None, ..self }
     }
 
-    /// The answer to an ask of nothing, in place of what was decided about one unit.
+    /// Turns the decision about one unit into the decision about a cost of 0, which is always allowed.
     #[must_use]
     pub(crate) const fn asking_nothing(self) -> Decision {
         Decision { verdict: Verdict::NOW, permit: None, store_full: false, ..self }
     }
 
-    /// The same decision of a key that is full after this time, whatever the limit says: no wait is longer.
+    /// Caps `retry_after` and `reset_after` at `wait`, for a key that is full after `wait` whatever the limit
+    /// allows.
     #[must_use]
     pub(crate) fn at_most(self, wait: Ticks) -> Decision {
         let verdict = match self.verdict {
@@ -93,7 +94,7 @@ impl Decision {
         Decision { verdict, reset_after: self.reset_after.min(wait), ..self }
     }
 
-    /// The order of answers to one ask: the larger, the less it gives.
+    /// Returns the sort key of decisions about one ask: the larger key is the stricter decision.
     pub(crate) fn strictness(&self) -> (u8, Ticks, Reverse<u64>, Ticks) {
         let (rank, span) = match self.verdict {
             Verdict::Allowed { delay } => (0, delay),
@@ -103,7 +104,7 @@ impl Decision {
         (rank, span, Reverse(self.remaining()), self.reset_after)
     }
 
-    /// The answer to one ask where both of these hold: the stricter verdict, the fewer units, the longer time.
+    /// Combines two decisions about one ask: the stricter verdict, the smaller quota, the longer reset time.
     pub(crate) fn stricter(&self, other: &Decision) -> Decision {
         let (stricter, milder) =
             if other.strictness() > self.strictness() { (other, self) } else { (self, other) };
@@ -111,7 +112,7 @@ impl Decision {
         Decision { room, reset_after: stricter.reset_after.max(milder.reset_after), ..*stricter }
     }
 
-    /// The same decision of a key that is decided by something else after this time.
+    /// Returns the decision of a key for which `then` decides after the span `after`.
     pub(crate) fn followed_by(self, then: &Decision, after: Ticks) -> Decision {
         let verdict = match (self.verdict, then.verdict) {
             (Verdict::Denied { retry_after }, Verdict::Denied { retry_after: more })
@@ -128,7 +129,7 @@ impl Decision {
         Decision { verdict, reset_after, ..self }
     }
 
-    /// The verdict, with spans rounded up to nanoseconds.
+    /// Returns the verdict, with spans rounded up to nanoseconds.
     #[inline]
     pub const fn verdict(&self) -> Verdict {
         match self.verdict {
@@ -138,19 +139,19 @@ impl Decision {
         }
     }
 
-    /// The verdict to the tick.
+    /// Returns the verdict, exact to the tick.
     #[inline]
     pub const fn verdict_in_ticks(&self) -> Verdict<Ticks> {
         self.verdict
     }
 
-    /// Whether the action may happen, now or after [`Decision::delay`].
+    /// Returns true if the action may happen, now or after [`Decision::delay`].
     #[inline]
     pub const fn is_allowed(&self) -> bool {
         matches!(self.verdict, Verdict::Allowed { .. })
     }
 
-    /// How long an allowed action has to wait before it happens; `None` if it was refused.
+    /// Returns the wait before an allowed action may happen; `None` if it was denied.
     #[inline]
     pub const fn delay(&self) -> Option<Duration> {
         match self.verdict {
@@ -159,9 +160,9 @@ impl Decision {
         }
     }
 
-    /// The wait after which the same ask would pass, if nobody else spends meanwhile.
+    /// Returns the wait after which the same ask is allowed, if no other caller spends meanwhile.
     ///
-    /// `None` if it was allowed, or can never pass.
+    /// `None` if the ask was allowed, or can never be allowed.
     #[inline]
     pub const fn retry_after(&self) -> Option<Duration> {
         match self.verdict {
@@ -170,66 +171,67 @@ impl Decision {
         }
     }
 
-    /// The most that can pass at one instant from rest; for a pacer, the most that it can save.
+    /// Returns the largest cost that a full key allows at one instant; for a pacer, the largest number of permits
+    /// that it can save.
     #[inline]
     pub const fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// The largest cost that would pass at this instant, at once; in a leaky bucket, at once or delayed; of a
-    /// pacer, the permits that are saved.
+    /// Returns the remaining quota: the largest cost that is allowed at this instant without delay. For a leaky
+    /// bucket, delayed units count; for a pacer, it is the number of saved permits.
     #[inline]
     pub const fn remaining(&self) -> u64 {
         self.room.units()
     }
 
-    /// Returns true if [`Decision::remaining`] is at most this, without the division that it takes to know it.
+    /// Returns true if [`Decision::remaining`] is at most `units`, without the division that `remaining` costs.
     #[inline]
     pub const fn has_at_most(&self, units: u64) -> bool {
         (self.room.amount as u128) < (units as u128 + 1) * self.room.price.get() as u128
     }
 
-    /// The time until the subject is like new; for a pacer, until the next one does not have to wait.
+    /// Returns the time until the key is full; for a pacer, until the next caller does not have to wait.
     #[inline]
     pub const fn reset_after(&self) -> Duration {
         self.reset_after.to_duration()
     }
 
-    /// [`Decision::reset_after`] to the tick.
+    /// Returns [`Decision::reset_after`], exact to the tick.
     #[inline]
     pub const fn reset_after_in_ticks(&self) -> Ticks {
         self.reset_after
     }
 
-    /// Whether it was refused only because the store had no room to remember another subject. Nobody knows
-    /// when there will be room: `retry_after` is then a guess.
+    /// Returns true if the ask was denied only because the store had no room for another key. `retry_after` is then
+    /// a guess (1 s), because the store cannot predict when a key expires.
     #[inline]
     pub const fn is_store_full(&self) -> bool {
         self.store_full
     }
 
-    /// The place in flight that was taken, to be released or renewed; only under a concurrency limit.
+    /// Returns the permit of the units in flight; `Some` only under a concurrency limit.
     #[inline]
     pub const fn permit(&self) -> Option<PermitId> {
         self.permit
     }
 }
 
-/// May it happen: now, later, or not at all. Spans are durations, or ticks where every tick counts.
+/// The verdict about one ask. Spans are durations, or [`Ticks`] where every tick counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict<Span = Duration> {
-    /// Yes, after this delay (zero unless the asker showed patience).
+    /// Allowed after this delay, which is zero unless the ask accepts a max wait.
     Allowed {
-        /// How long to wait before acting.
+        /// The wait before the action may happen.
         delay: Span,
     },
-    /// No; the same ask passes after this wait if nobody else spends meanwhile.
+    /// Denied; the same ask is allowed after this wait if no other caller spends meanwhile.
     Denied {
-        /// How long to wait before asking again.
+        /// The wait before the next attempt.
         retry_after: Span,
     },
-    /// Not by waiting: the cost is more than the limit can hold, or more than this patience can be met with
-    /// (a pacer that others warm up may meet it yet).
+    /// Denied, and no wait helps: the cost exceeds the limit, or cannot be paid within the max wait even by a full
+    /// key. A pacer can still allow a later ask, once other callers have warmed it up.
     Impossible,
 }
 
@@ -241,8 +243,8 @@ impl Verdict<Ticks> {
         matches!(self, Verdict::Allowed { .. })
     }
 
-    /// The verdict about so many units of a limit that counts: refused until a known wait has passed, and for ever if that
-    /// wait outlasts time itself or the limit never holds so many.
+    /// Returns the verdict about `units` of a limit that counts. The ask is denied until `wait` has passed. It is
+    /// impossible if `units` exceeds `limit`, or if `wait` exceeds the range of [`Ticks`].
     #[inline]
     pub(crate) fn by_count(
         units: u64,
@@ -258,7 +260,7 @@ impl Verdict<Ticks> {
     }
 }
 
-/// What is left: an amount and the price of one unit, divided only when somebody asks.
+/// The remaining quota: an amount and the price of one unit. The division is deferred until the number is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Room {
     amount: u64,
@@ -266,13 +268,13 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// So many units.
+    /// Creates a quota of this many units.
     #[inline]
     pub(crate) const fn of_units(units: u64) -> Room {
         Room { amount: units, price: NonZeroU64::MIN }
     }
 
-    /// As many units as fit into `amount` at this price.
+    /// Creates a quota of as many whole units as `amount` buys at this price.
     #[inline]
     pub(crate) const fn of_amount(amount: u64, price: NonZeroU64) -> Room {
         Room { amount, price }
@@ -284,14 +286,15 @@ impl Room {
     }
 }
 
-/// Names one holder of places in flight among all that a subject ever had: to release or renew just that one.
+/// The number of one permit, unique among all permits that its key ever had; it is used to release or renew just
+/// that permit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PermitId(NonZeroU64);
 
 impl PermitId {
     pub(crate) const LAST: PermitId = PermitId(NonZeroU64::MAX);
 
-    /// The permit with this number, as it was written down elsewhere; zero names none.
+    /// Returns the permit with this number, as it was stored by [`PermitId::number`]; `None` for zero.
     #[inline]
     pub const fn from_number(number: u64) -> Option<PermitId> {
         match NonZeroU64::new(number) {
@@ -300,7 +303,7 @@ impl PermitId {
         }
     }
 
-    /// The number to write down.
+    /// Returns the number, for storage or transfer.
     #[inline]
     pub const fn number(self) -> u64 {
         self.0.get()

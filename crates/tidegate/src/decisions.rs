@@ -1,4 +1,4 @@
-//! The answer to several asks that stood or fell together.
+//! The decisions about several asks that are allowed or denied together.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use crate::refusal::Refusal;
 use crate::store::OpenReceipt;
 use crate::time::Ticks;
 
-/// What was decided about several asks at once: all were allowed, or nothing was spent.
+/// The decisions about several asks at once: either all were allowed, or nothing was spent.
 ///
-/// After a refusal each decision says what its own limit thought of its own ask.
+/// After a denial, each decision is the one of its own limit about its own ask.
 #[derive(Debug)]
 pub struct Decisions {
     each: Few<Decision>,
     by: DecidedBy,
-    /// By what each was decided; empty if `by` decided all of them.
+    /// The decider of each ask; empty if `by` decided all of them.
     by_each: Vec<DecidedBy>,
     receipts: Vec<Option<OpenReceipt>>,
     is_remembered: bool,
@@ -24,20 +24,21 @@ pub struct Decisions {
 /// The store or policy that made a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DecidedBy {
-    /// A store in memory; also where no limit had to be asked.
+    /// A store in memory; also used if no limit applied.
     Memory,
     /// The remote store.
     Remote,
-    /// The local store, by this node's share of the limit, because the remote store failed.
+    /// The local store, with this node's share of the limit, because the remote store failed.
     Local,
-    /// No count: the remote store failed and the policy is open, so it is decided as for a key that has spent nothing.
+    /// No count: the remote store failed and the policy is fail-open. The decision is that of a key that has spent
+    /// nothing.
     Open,
-    /// No count: the remote store failed and the policy is closed.
+    /// No count: the remote store failed and the policy is fail-closed.
     Closed,
 }
 
 impl DecidedBy {
-    /// The word for it in replies, header fields and metrics. The remote store is a Redis there.
+    /// Returns the word for it in replies, header fields and metrics; there the remote store is called `redis`.
     pub const fn as_str(self) -> &'static str {
         match self {
             DecidedBy::Memory => "memory",
@@ -61,30 +62,30 @@ impl Decisions {
         Decisions { each, by, by_each: Vec::new(), receipts: Vec::new(), is_remembered: false }
     }
 
-    /// Decisions of which each was made by something else.
+    /// Creates decisions with one decider each.
     pub(crate) fn by_each(each: Vec<Decision>, by_each: Vec<DecidedBy>) -> Decisions {
         Decisions { by_each, ..Decisions::new(each) }
     }
 
-    /// The same, made by this store.
+    /// Returns the decisions with this decider.
     pub(crate) fn by(self, by: DecidedBy) -> Decisions {
         Decisions { by, ..self }
     }
 
-    /// The same with a receipt for each ask that spent, in the order of the asks; for a store, if a subject is
+    /// Adds a receipt for each ask that spent, in the order of the asks. A store calls this if an ask is
     /// [tracked](crate::Subject::tracked) and all asks were allowed.
     #[must_use]
     pub fn with_receipts(self, receipts: Vec<Option<OpenReceipt>>) -> Decisions {
         Decisions { receipts, ..self }
     }
 
-    /// Takes the receipts out: one for each ask, in their order, or none at all if no subject was tracked or nothing
-    /// was spent. There is none where nothing could come back.
+    /// Takes the receipts out: one entry per ask, in order, or an empty vector if no ask was tracked or nothing was
+    /// spent. An entry is `None` if nothing of its take can be refunded.
     pub fn take_receipts(&mut self) -> Vec<Option<OpenReceipt>> {
         std::mem::take(&mut self.receipts)
     }
 
-    /// The store or policy that decided about the ask at this place.
+    /// Returns the store or policy that decided about the ask at this index.
     pub fn decided_by(&self, place: usize) -> DecidedBy {
         self.by_each.get(place).copied().unwrap_or(self.by)
     }
@@ -94,28 +95,28 @@ impl Decisions {
         (0..self.each.len()).any(|place| self.decided_by(place).is_fallback())
     }
 
-    /// Each decision, in the order of the asks.
+    /// Returns the decisions, in the order of the asks.
     pub fn each(&self) -> &[Decision] {
         &self.each
     }
 
-    /// The same, known from before: nobody was asked.
+    /// Marks the decisions as taken from a cache: no store was asked.
     #[must_use]
     pub fn remembered(self) -> Decisions {
         Decisions { is_remembered: true, ..self }
     }
 
-    /// Whether it was known from before, so that it does not say whether a store answers.
+    /// Returns true if the decisions come from a cache, so that they are no evidence of a reachable store.
     pub fn is_remembered(&self) -> bool {
         self.is_remembered
     }
 
-    /// Whether the action may happen, now or after [`Decisions::delay`]. No asks at all are allowed.
+    /// Returns true if the action may happen, now or after [`Decisions::delay`]. An empty list is allowed.
     pub fn is_allowed(&self) -> bool {
         self.each.iter().all(Decision::is_allowed)
     }
 
-    /// The verdict about all together.
+    /// Returns the verdict about all asks together.
     pub fn verdict(&self) -> Verdict {
         match (self.delay(), self.binding()) {
             (None, Some(binding)) => self.each[binding].verdict(),
@@ -123,13 +124,14 @@ impl Decisions {
         }
     }
 
-    /// How long an allowed action has to wait: as long as the slowest limit says; `None` if it was refused.
+    /// Returns the wait before an allowed action may happen: the longest delay of all limits; `None` if it was
+    /// denied.
     pub fn delay(&self) -> Option<Duration> {
         self.is_allowed().then(|| self.each.iter().filter_map(Decision::delay).max().unwrap_or_default())
     }
 
-    /// The wait after which all would pass, if nobody else spends meanwhile; `None` if they were allowed, or
-    /// can never pass.
+    /// Returns the wait after which all asks are allowed, if no other caller spends meanwhile. `None` if they were
+    /// allowed, or can never be allowed.
     pub fn retry_after(&self) -> Option<Duration> {
         match self.verdict() {
             Verdict::Denied { retry_after } => Some(retry_after),
@@ -137,13 +139,13 @@ impl Decisions {
         }
     }
 
-    /// Which ask decided the matter: of a refusal the one with the longest wait, else the one whose limit has
-    /// the smallest part of it left. `None` if there were no asks.
+    /// Returns the index of the binding ask. After a denial it is the ask with the longest wait, else the one whose
+    /// limit has the smallest fraction remaining. `None` if there were no asks.
     pub fn binding(&self) -> Option<usize> {
         Decisions::binding_of(self.each.iter())
     }
 
-    /// The same for some of the decisions.
+    /// Returns the index of the binding decision among these, like [`Decisions::binding`].
     pub fn binding_of<'d>(decisions: impl Iterator<Item = &'d Decision>) -> Option<usize> {
         let mut longest: Option<(usize, Ticks)> = None;
         let mut smallest: Option<(usize, u64, u64)> = None;
@@ -166,7 +168,7 @@ impl Decisions {
         longest.map(|(place, _)| place).or(smallest.map(|(place, ..)| place))
     }
 
-    /// The decisions, or the refusal, for `?`.
+    /// Returns the decisions if all were allowed, else the [`Refusal`] of the binding ask, for `?`.
     pub fn into_result(self) -> Result<Decisions, Refusal> {
         match self.binding() {
             Some(binding) if !self.is_allowed() => Err(Refusal::of(self.each[binding])),
@@ -175,12 +177,13 @@ impl Decisions {
     }
 }
 
-/// What is left of one limit, times the whole of another: of two such products the smaller is of the smaller part.
+/// Multiplies the remaining quota of one limit by the size of another: the smaller of two such products belongs to
+/// the smaller fraction, without a division.
 fn part(left: u64, other_whole: u64) -> u128 {
     u128::from(left) * u128::from(other_whole)
 }
 
-/// For a remote store, which makes each decision itself.
+/// Creates the decisions of a remote store.
 impl From<Vec<Decision>> for Decisions {
     fn from(each: Vec<Decision>) -> Decisions {
         Decisions::new(each).by(DecidedBy::Remote)

@@ -1,11 +1,11 @@
-//! A vector whose first elements lie within it.
+//! A vector with inline storage for its first elements.
 //!
 //! Most requests ask about one to four limits, and their asks, states and decisions then need no allocation.
 
 use std::ops::{Deref, DerefMut};
 use std::{array, iter, vec};
 
-/// Up to four elements within, more on the heap.
+/// A vector of up to four inline elements, or more on the heap.
 #[derive(Clone, Debug)]
 pub(crate) enum Few<T> {
     Zero,
@@ -63,7 +63,7 @@ impl<T> DerefMut for Few<T> {
     }
 }
 
-/// Elements within are moved into their place once, not again for each that follows.
+/// Moves inline elements into their slot once, not again for each element that follows.
 impl<T> FromIterator<T> for Few<T> {
     #[inline]
     fn from_iter<I: IntoIterator<Item = T>>(from: I) -> Few<T> {

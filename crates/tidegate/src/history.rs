@@ -1,4 +1,5 @@
-//! The limits that a rule has had: since when each was in force, and what a key begins with under the newest.
+//! The previous limits of a rule, the time at which each came into force, and the state that a key starts with
+//! under the newest.
 //!
 //! ```text
 //!        oldest predecessor      newest predecessor       limit in force
@@ -7,12 +8,14 @@
 //!                                   counts are carried ->|
 //! ```
 //!
-//! A state belongs to one limit, so a key has one for each of them. A state of the limit in force that is not clear is
-//! used as it is. A key without one begins with what [`Limit::carry`] makes of its states under the predecessors. That is
-//! a pure function: denials and peeks write nothing, and from one full refill after the change on no predecessor is read.
+//! A state belongs to one limit, so a key has one state per limit. A live state of the limit in force is used as it
+//! is. A key without one starts with the result of [`Limit::carry`] on its states under the predecessors. That is a
+//! pure function: denials and peeks write nothing. One full refill after the change, no predecessor is read any
+//! more.
 //!
-//! A store forgets a state when it is clear under its own limit. So that no answer depends on when that happens, a clear
-//! state is the same as none, and a carried state ends with the state that it comes from: no denial reports a longer wait.
+//! A store removes a state when it is clear (fully repaid) under its own limit. No decision may depend on when that
+//! happens. So a clear state counts as none, and a carried state ends with the state that it comes from: no denial
+//! reports a longer wait.
 
 use crate::algorithm::carry::carry;
 use crate::algorithm::{Algorithm, State};
@@ -21,15 +24,15 @@ use crate::decision::{Decision, Verdict};
 use crate::limit::{Limit, Terms};
 use crate::time::{Ticks, Timestamp};
 
-/// The most predecessors of a limit that counts are carried from; older ones are dropped.
+/// The largest number of predecessors from which counts are carried; older ones are dropped.
 pub const MAX_PREDECESSORS: usize = 4;
 
-/// How often a wait of several carried states is looked at again.
+/// The largest number of waits that are added up when several carried states deny one after the other.
 const MAX_WAITS: usize = 8;
 
 /// A limit that was in force before another one.
 ///
-/// It knows the numbers that decide and not the text that was written, so that a store can keep it as a few words.
+/// It holds the numbers that decide, not the text of the limit, so that a store can keep it in a few words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Predecessor {
     terms: Terms,
@@ -37,12 +40,12 @@ pub struct Predecessor {
 }
 
 impl Predecessor {
-    /// A limit that came into force at this time.
+    /// Creates the predecessor of a limit that came into force at this time.
     pub fn new(limit: &Limit, since: Timestamp) -> Predecessor {
         Predecessor::of_terms(*limit.terms(), since)
     }
 
-    /// The limit of this algorithm with these [`Limit::numbers`]; `None` if no limit has them.
+    /// Returns the limit of this algorithm with these [`Limit::numbers`]; `None` if no valid limit has them.
     ///
     /// ```
     /// use tidegate::{Algorithm, Limit, Predecessor, Timestamp};
@@ -60,22 +63,22 @@ impl Predecessor {
         Predecessor { terms, since }
     }
 
-    /// The algorithm's name.
+    /// Returns the algorithm.
     pub const fn algorithm(&self) -> Algorithm {
         self.terms.algorithm()
     }
 
-    /// The numbers that it decides by, as in [`Limit::numbers`].
+    /// Returns the numbers by which it decides, as in [`Limit::numbers`].
     pub fn numbers(&self) -> [u64; 5] {
         self.terms.numbers()
     }
 
-    /// The time at which it came into force.
+    /// Returns the time at which it came into force.
     pub const fn since(&self) -> Timestamp {
         self.since
     }
 
-    /// The time from which on a state of this limit is worth nothing.
+    /// Returns the time from which on a state of this limit is clear.
     pub fn clear_at(&self, state: &State) -> Timestamp {
         self.terms.clear_at(state)
     }
@@ -85,7 +88,7 @@ impl Predecessor {
     }
 }
 
-/// The time at which a limit came into force, and the limits before it.
+/// The time at which a limit came into force, and its predecessors.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
     since: Timestamp,
@@ -93,15 +96,15 @@ pub struct History {
 }
 
 impl History {
-    /// The history of a limit that came into force at `since`. The predecessors are given newest first; of more than
-    /// [`MAX_PREDECESSORS`] the oldest are dropped.
+    /// Creates the history of a limit that came into force at `since`. The predecessors are given newest first. The
+    /// oldest are dropped if there are more than [`MAX_PREDECESSORS`].
     pub fn new(since: Timestamp, mut before: Vec<Predecessor>) -> History {
         before.truncate(MAX_PREDECESSORS);
         History { since, before }
     }
 
-    /// The history of the limit `next`, which follows this one's limit at `since`. A limit that comes back is a
-    /// predecessor once, and never its own: its state is one.
+    /// Returns the history of the limit `next`, which replaces `limit` at `since`. A limit that comes back is a
+    /// predecessor only once, and never its own, because it has one state.
     #[must_use]
     pub fn followed_by(&self, limit: &Limit, next: &Limit, since: Timestamp) -> History {
         let is_other = |before: &&Predecessor| ![limit.terms(), next.terms()].contains(&before.terms());
@@ -109,28 +112,28 @@ impl History {
         History::new(since, newest.chain(self.before.iter().filter(is_other).copied()).collect())
     }
 
-    /// The time at which the limit came into force.
+    /// Returns the time at which the limit came into force.
     pub const fn since(&self) -> Timestamp {
         self.since
     }
 
-    /// The limits before it, newest first.
+    /// Returns the previous limits, newest first.
     pub fn before(&self) -> &[Predecessor] {
         &self.before
     }
 
-    /// Returns true if there was no limit before.
+    /// Returns true if there is no predecessor.
     pub fn is_empty(&self) -> bool {
         self.before.is_empty()
     }
 
-    /// Returns true while counts of predecessors can matter to a key: until one full refill of the limit after the
-    /// change. Holders of permits are one set whatever the numbers, so of those nothing is ever carried.
+    /// Returns true while counts of predecessors can affect a key: until one full refill of the limit after the
+    /// change. Concurrency limits carry nothing, because the permits of a key are one set whatever the numbers.
     pub fn matters_at(&self, limit: &Limit, now: Timestamp) -> bool {
         now < self.matters_until(limit.terms())
     }
 
-    /// The time from which on counts of predecessors matter to no key.
+    /// Returns the time from which on counts of predecessors affect no key.
     pub(crate) fn matters_until(&self, terms: &Terms) -> Timestamp {
         match terms.longest_carried() {
             _ if self.is_empty() => Timestamp::EPOCH,
@@ -139,10 +142,10 @@ impl History {
         }
     }
 
-    /// The states that a key without a live one begins with under this limit.
+    /// Returns the states with which a key without a live state starts under this limit.
     ///
-    /// `state_of` gives the state of the key under the predecessor of this number, as it is now. Each state that is not
-    /// clear is carried through the limits after its own, each at its own time.
+    /// `state_of` returns the current state of the key under the predecessor with this index. Each state that is
+    /// not clear is carried through the limits after its own, each at its own time.
     #[must_use]
     pub fn begin(
         &self,
@@ -153,7 +156,7 @@ impl History {
         self.begin_terms(limit.terms(), now, state_of)
     }
 
-    /// [`History::begin`] for stores.
+    /// Does the same as [`History::begin`], for stores.
     pub(crate) fn begin_terms(
         &self,
         terms: &Terms,
@@ -174,7 +177,7 @@ impl History {
         begun
     }
 
-    /// The state of one predecessor, carried through those after it to the limit in force.
+    /// Carries the state of one predecessor through those after it to the limit in force.
     fn carried(&self, from: usize, mut state: State, terms: &Terms) -> State {
         let mut old = &self.before[from];
         for new in self.before[..from].iter().rev() {
@@ -184,10 +187,10 @@ impl History {
         carry(old.terms(), &state, self.since, terms)
     }
 
-    /// The decision about a live state of the limit in force, as it is reported.
+    /// Returns the decision of a live state of the limit in force, as it is reported.
     ///
-    /// Once that state is clear the key begins anew, and with what servers that still decide by old numbers have
-    /// admitted meanwhile. A wait, and the time until the key is full, end after that.
+    /// Once that state is clear, the key starts again with the counts that servers with old numbers have admitted
+    /// meanwhile. So the reported wait and the time until the key is full include those counts.
     #[must_use]
     pub fn report(
         &self,
@@ -198,7 +201,7 @@ impl History {
         self.report_terms(limit.terms(), own, state_of)
     }
 
-    /// [`History::report`] for stores.
+    /// Does the same as [`History::report`], for stores.
     pub(crate) fn report_terms(
         &self,
         terms: &Terms,
@@ -218,7 +221,7 @@ impl History {
     }
 }
 
-/// A decision by a live state of the limit in force alone.
+/// A decision that is based only on a live state of the limit in force.
 #[derive(Clone, Copy, Debug)]
 pub struct OwnDecision<'a> {
     /// The state after the decision.
@@ -231,13 +234,13 @@ pub struct OwnDecision<'a> {
     pub ask: Ask,
 }
 
-/// The states that a key begins with under a limit: what it used under the limits before.
+/// The states with which a key starts under a limit: its usage under the previous limits.
 ///
-/// Each of them counts until the state that it was carried from is clear. The strictest decides: more than one differ
-/// only where servers still decide by old numbers.
+/// Each of them counts until the state that it was carried from is clear. The strictest one decides. Several of
+/// them differ only while some servers still decide by old numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Begun {
-    /// Newest first.
+    /// The carried states, newest first.
     carried: Vec<Carried>,
 }
 
@@ -249,22 +252,22 @@ struct Carried {
 }
 
 impl Begun {
-    /// Nothing is carried: the key is full.
+    /// No carried state: the key is full.
     pub const FULL: Begun = Begun { carried: Vec::new() };
 
-    /// Returns true if nothing is carried.
+    /// Returns true if there is no carried state.
     pub fn is_full(&self) -> bool {
         self.carried.is_empty()
     }
 
-    /// The state that decides about an ask. A take that is allowed writes it, with its own cost, as a state of the limit
-    /// in force.
+    /// Returns the state that decides about an ask. An allowed take writes it, with its own cost, as a state of the
+    /// limit in force.
     #[must_use]
     pub fn state_for(&self, limit: &Limit, now: Timestamp, ask: Ask) -> State {
         self.state_under(limit.terms(), now, ask)
     }
 
-    /// [`Begun::state_for`] for stores.
+    /// Does the same as [`Begun::state_for`], for stores.
     pub(crate) fn state_under(&self, terms: &Terms, now: Timestamp, ask: Ask) -> State {
         let strictest = match &*self.carried {
             [] => State::FULL,
@@ -278,19 +281,19 @@ impl Begun {
         terms.opened_now(strictest, now)
     }
 
-    /// The answer to an ask, without spending. A denial is reported by it, too.
+    /// Decides about an ask without spending. A denial is also reported with this decision.
     #[must_use]
     pub fn peek(&self, limit: &Limit, now: Timestamp, ask: Ask) -> Decision {
         self.peek_terms(limit.terms(), now, ask)
     }
 
-    /// [`Begun::peek`] for stores.
+    /// Does the same as [`Begun::peek`], for stores.
     pub(crate) fn peek_terms(&self, terms: &Terms, now: Timestamp, ask: Ask) -> Decision {
         let decision = self.strictest(terms, now, ask);
         if self.carried.len() < 2 {
             return decision;
         }
-        // A pacer that warms up gets colder while it waits for another state, and may deny then.
+        // A pacer with a warm-up gets colder while it waits for another state, and can deny then.
         let mut at = now;
         for _ in 0..MAX_WAITS {
             match self.strictest(terms, at, ask).verdict_in_ticks() {
@@ -303,7 +306,7 @@ impl Begun {
         decision.impossible()
     }
 
-    /// The strictest of the answers that count at a time.
+    /// Returns the strictest decision of the states that count at this time.
     fn strictest(&self, terms: &Terms, now: Timestamp, ask: Ask) -> Decision {
         let live = self.carried.iter().filter(|carried| carried.until > now);
         let each = live.map(|carried| carried.peek(terms, now, ask));
@@ -312,7 +315,7 @@ impl Begun {
 }
 
 impl Carried {
-    /// The answer of this state alone: the key is full at `until`, so no wait is longer.
+    /// Returns the decision of this state alone. The key is full at `until`, so no wait is longer.
     fn peek(&self, terms: &Terms, now: Timestamp, ask: Ask) -> Decision {
         terms.peek(&self.state, now, ask).at_most(self.until.since(now))
     }

@@ -1,4 +1,4 @@
-//! The name of one subject, built from parts so that different parts never give the same name.
+//! The key of one state, encoded from parts so that different parts never produce the same key.
 //!
 //! Each part is preceded by its length:
 //!
@@ -6,8 +6,8 @@
 //! ("a:b", "c")  ->  3 a : b 1 c        ("a", "b:c")  ->  1 a 3 b : c
 //! ```
 //!
-//! A separator could be smuggled inside a part; a length cannot. Any bytes may be a part, also none at all.
-//! Numbers and addresses are their usual text, so that a subject is the same however it is handed over.
+//! A separator could be smuggled inside a part; a length cannot. Any bytes may be a part, even an empty string.
+//! Numbers and addresses are encoded as their usual text, so that a key does not depend on the type of its parts.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use crate::small_bytes::{ByteWriter, SmallBytes};
 
-/// Bytes that name one subject.
+/// The encoded bytes of a key.
 ///
 /// ```
 /// use tidegate::Key;
@@ -31,11 +31,11 @@ use crate::small_bytes::{ByteWriter, SmallBytes};
 #[derive(Clone)]
 pub struct Key(SmallBytes<SHORT>);
 
-/// Keys up to this length need no allocation: a UUID as text, or an address.
+/// The longest key in bytes that needs no allocation: a UUID as text, or an address, fits.
 const SHORT: usize = 38;
 
 impl Key {
-    /// The key of one part (`"ana"`) or of several (`(ip, "login")`).
+    /// Creates a key of one part (`"ana"`) or of several (`(ip, "login")`).
     #[expect(
         clippy::needless_pass_by_value,
         reason = "a tuple of parts is written in place, and borrowed is a part too"
@@ -46,7 +46,7 @@ impl Key {
         Key(bytes.into_small())
     }
 
-    /// The key of a list of parts whose number is known only at run time.
+    /// Creates a key of a list of parts whose number is known only at run time.
     pub fn from_parts<P: KeyPart>(parts: impl IntoIterator<Item = P>) -> Key {
         let mut bytes = ByteWriter::<SHORT>::new();
         for part in parts {
@@ -55,21 +55,22 @@ impl Key {
         Key(bytes.into_small())
     }
 
-    /// The key with these encoded bytes, if they are what [`Key::as_bytes`] gives.
+    /// Returns the key with these encoded bytes; `None` if they are not a valid encoding, as [`Key::as_bytes`]
+    /// returns it.
     pub fn from_bytes(bytes: &[u8]) -> Option<Key> {
         let key = Key(SmallBytes::new(bytes));
         let again = Key::new(&key);
         (again == key).then_some(again)
     }
 
-    /// Its parts, in order.
+    /// Returns the parts, in order.
     pub fn parts(&self) -> Vec<Vec<u8>> {
         let mut parts = Vec::new();
         self.each_part(&mut |part| parts.push(part.to_vec()));
         parts
     }
 
-    /// The encoded bytes: each part with its length before it.
+    /// Returns the encoded bytes: each part, preceded by its length.
     pub fn as_bytes(&self) -> &[u8] {
         self.0.as_bytes()
     }
@@ -108,33 +109,33 @@ impl fmt::Debug for Key {
     }
 }
 
-/// Something that can be one part of a key.
+/// A value that can be one part of a key.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a part of a key",
     label = "neither text, bytes, a number nor an address",
     note = "parts are text, bytes, numbers and IP addresses; of a socket address take `.ip()`"
 )]
 pub trait KeyPart {
-    /// Hands over the bytes of this part, once.
+    /// Calls `use_bytes` exactly once, with the bytes of this part.
     fn with_bytes(&self, use_bytes: &mut dyn FnMut(&[u8]));
 
-    /// The same bytes, if they lie somewhere already.
+    /// Returns the same bytes, if they are already in memory.
     #[inline]
     fn bytes(&self) -> Option<&[u8]> {
         None
     }
 }
 
-/// Something that names a subject: one part, or a tuple of parts.
+/// A value that can be a key: one part, or a tuple of parts.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not name a subject",
     note = "a key is one part or a tuple of up to six; parts are text, bytes, numbers and IP addresses"
 )]
 pub trait IntoKey {
-    /// Hands over the bytes of each part, in order.
+    /// Calls `use_part` with the bytes of each part, in order.
     fn each_part(&self, use_part: &mut dyn FnMut(&[u8]));
 
-    /// The bytes of the only part, if there is only one and they lie somewhere already.
+    /// Returns the bytes of the only part, if there is just one and it is already in memory.
     #[inline]
     fn only_part(&self) -> Option<&[u8]> {
         None
@@ -153,7 +154,7 @@ impl<P: KeyPart + ?Sized> IntoKey for P {
     }
 }
 
-/// A key that was built before names the same subject as its parts.
+/// A prebuilt key is the same key as its parts.
 impl IntoKey for Key {
     fn each_part(&self, use_part: &mut dyn FnMut(&[u8])) {
         let mut rest = self.as_bytes();
@@ -273,7 +274,7 @@ macro_rules! part_of_numbers {
 part_of_numbers! { u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize }
 
 impl KeyPart for Ipv4Addr {
-    /// As it is displayed; without the machinery of `fmt`, which takes ten times as long.
+    /// Formats the address like `Display`, but without `fmt`, which takes ten times as long.
     #[inline]
     fn with_bytes(&self, use_bytes: &mut dyn FnMut(&[u8])) {
         let (mut text, mut length) = ([b'.'; 15], 0);
@@ -298,7 +299,7 @@ impl KeyPart for Ipv4Addr {
 }
 
 impl KeyPart for Ipv6Addr {
-    /// An IPv4 address in IPv6 clothes is the IPv4 address: one visitor, one key.
+    /// Encodes an IPv4-mapped IPv6 address as its IPv4 address, so that one client has one key.
     #[inline]
     fn with_bytes(&self, use_bytes: &mut dyn FnMut(&[u8])) {
         match self.to_ipv4_mapped() {
@@ -318,8 +319,8 @@ impl KeyPart for IpAddr {
     }
 }
 
-/// Hands over a number or an address as text, without allocating: an IPv6 address has at most 39 characters, a number of
-/// 128 bits and its sign 40.
+/// Formats a number or an address as text, without allocation. An IPv6 address has at most 39 characters, a 128-bit
+/// number with its sign 40.
 fn written(part: &impl fmt::Display, use_bytes: &mut dyn FnMut(&[u8])) {
     let mut text = ByteWriter::<40>::new();
     match write!(text, "{part}") {

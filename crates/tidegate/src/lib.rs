@@ -1,8 +1,8 @@
-//! Tidegate decides, exactly, whether one more action of any subject may happen now, later or not at all.
+//! Exact rate limiting: Tidegate decides whether one more action of a key may happen now, later or not at all.
 //!
-//! A [`Limit`] says what is promised. [`Limiter`] holds any number of subjects to it, [`Single`] just one;
-//! [`admit_all`] asks several limits that stand or fall together. Whoever would rather wait than be refused
-//! acquires: [`Limiter::acquire`], [`Pacer`], [`Shaper`], [`Permits`].
+//! A [`Limit`] is the promise. [`Limiter`] applies it to any number of keys, [`Single`] to just one. [`admit_all`]
+//! asks several limits that are allowed or denied together. A caller that prefers to wait uses
+//! [`Limiter::acquire`], [`Pacer`], [`Shaper`] or [`Permits`].
 //!
 //! ```
 //! use tidegate::{Limit, Limiter, SECOND};
@@ -16,8 +16,8 @@
 //! # Ok::<(), tidegate::Refusal>(())
 //! ```
 //!
-//! Beneath all of them is a pure function of a limit, a small state per subject, and the time. It reads no
-//! clock, takes no lock, allocates nothing (but for what logs, slots and holders need) and cannot fail.
+//! All of them call one pure function of a limit, a small state per key, and the time. It reads no clock, takes no
+//! lock and cannot fail. It allocates only for logs, window slots and permits in flight.
 //!
 //! ```
 //! use tidegate::{Ask, Clock, Limit, ManualClock, State, SECOND};
@@ -99,7 +99,7 @@ pub mod wait_queue {
     };
 }
 
-/// What fuzzers reach and nobody else.
+/// Functions that only fuzz targets call.
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzzing {
@@ -107,17 +107,17 @@ pub mod fuzzing {
     pub use crate::store::zone::memory::zone_header;
 }
 
-/// The code in the README compiles and runs.
+/// The README, whose code is compiled and run as doctests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 pub struct Readme;
 
-/// The code in the guide compiles and runs.
+/// The guide, whose code is compiled and run as doctests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/library.md")]
 pub struct Guide;
 
-/// The code in the page about zones compiles and runs.
+/// The page about zones, whose code is compiled and run as doctests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/zone.md")]
 pub struct ZonePage;

@@ -1,7 +1,7 @@
-//! Models: every order in which threads can meet, tried by loom on the files that are shipped.
+//! Loom models: every thread interleaving, explored on the files that are shipped.
 //!
-//! `cargo xtask models` runs them. Time stands still or is moved by hand; what is checked is that nothing is
-//! admitted twice, charged for nobody, or forgotten to be woken.
+//! `cargo xtask models` runs them. Time stands still or is moved by hand. The models check that no unit is admitted
+//! twice, that none is charged without an admission, and that no wake-up is lost.
 
 mod places;
 mod queue;
@@ -25,7 +25,7 @@ fn clock() -> Arc<ManualClock> {
     Arc::new(clock)
 }
 
-/// Runs two things at once and gives back what both say.
+/// Runs two closures concurrently and returns both results.
 fn both<A: 'static, B: 'static>(
     one: impl FnOnce() -> A + 'static,
     other: impl FnOnce() -> B + 'static,
@@ -35,7 +35,7 @@ fn both<A: 'static, B: 'static>(
     (one.join().expect("no model panics"), other)
 }
 
-/// A thread that sleeps until it is woken; loom finds it if nobody ever does.
+/// A thread that sleeps until it is woken; loom reports a deadlock if it never is.
 struct Sleeper(Notify);
 
 impl Wake for Sleeper {
@@ -123,7 +123,8 @@ fn a_limit_is_changed_while_it_decides() {
 #[test]
 fn a_spent_limit_that_is_replaced_admits_nobody_in_between() {
     loom::model(|| {
-        // Its debt is small for the limit before it: who still decides by that one must not take it for its own.
+        // Its debt is small for the previous limit: a caller that still decides by that limit must not use this
+        // state as its own.
         let fast = Limit::per_second(1);
         let single = Single::with_clock(SLOW.burst(2), clock());
         assert!(single.admit_with(crate::Ask::new(crate::Cost::of(2))).is_allowed());
@@ -159,7 +160,7 @@ fn a_key_expires_while_it_is_asked() {
         let (_, passed) = both(
             move || {
                 clock.advance(2 * SECOND);
-                // A newcomer to a full map: it finds the place of whoever is clear.
+                // A new key in a full map takes the slot of a key that is clear.
                 let _ = other.admit("bob");
             },
             {

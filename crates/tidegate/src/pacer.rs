@@ -1,4 +1,4 @@
-//! Spaces calls out, as Guava's `RateLimiter` does.
+//! A pacer, which spaces calls evenly, as Guava's `RateLimiter` does.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,9 +10,9 @@ use crate::single::Single;
 use crate::time::{Clock, SECOND};
 use crate::wait::Acquire;
 
-/// Lets callers through at a steady rate, with or without a warm-up; clones share it.
+/// A limiter that admits callers at a steady rate, with or without a warm-up; clones share it.
 ///
-/// A grant waits for what earlier ones cost; what it costs itself, the next one waits for.
+/// A caller waits for the cost of earlier callers. Its own cost delays the next one.
 ///
 /// ```
 /// use tidegate::{Pacer, SECOND};
@@ -29,67 +29,72 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// A pacer of so many per second.
+    /// Creates a pacer of this many permits per second.
     ///
     /// # Panics
-    /// If that is no rate: zero, or more than 10,000,000. For numbers from outside there is [`Pacer::new`].
+    /// If the rate is zero or more than 10,000,000. For numbers known only at run time, use [`Pacer::new`].
     pub fn per_second(permits: u64) -> Pacer {
         Pacer { single: Single::new(Limit::pacer(permits, SECOND)).begun() }
     }
 
-    /// A pacer under a limit of the algorithm `pacer`; none if it is of another one.
+    /// Creates a pacer under a limit of the algorithm `pacer`; `None` for any other algorithm.
     pub fn new(limit: Limit) -> Option<Pacer> {
         paces(limit).then(|| Pacer { single: Single::new(limit).begun() })
     }
 
-    /// A pacer like [`Pacer::new`] that goes by another clock.
+    /// Creates a pacer like [`Pacer::new`] that reads another clock.
     pub fn with_clock(limit: Limit, clock: Arc<dyn Clock>) -> Option<Pacer> {
         paces(limit).then(|| Pacer { single: Single::with_clock(limit, clock).begun() })
     }
 
-    /// Warms up in this time, beginning cold.
+    /// Sets the length of the warm-up; the pacer starts cold.
     ///
     /// # Panics
-    /// If it does not fit the rate; see [`Limit::warm_up`].
+    /// If the length does not fit the rate; see [`Limit::warm_up`].
     #[must_use]
     pub fn warm_up(self, length: Duration) -> Pacer {
         self.single.set_limit(self.single.limit().warm_up(length));
         Pacer { single: self.single.begun() }
     }
 
-    /// Saves up for this long while nobody asks; one second unless set.
+    /// Sets the span of idle time for which permits are saved; one second unless set.
     ///
     /// # Panics
-    /// If it also warms up; see [`Limit::burst_span`].
+    /// If the pacer also warms up; see [`Limit::burst_span`].
     #[must_use]
     pub fn burst_span(self, span: Duration) -> Pacer {
         self.single.set_limit(self.single.limit().burst_span(span));
         self
     }
 
-    /// Lets at most so many wait at a time, here and in all clones; 65,536 unless set.
+    /// Sets the largest number of waiters at a time, for this pacer and all its clones. The default is 65,536.
+    ///
+    /// An `acquire` that finds the queue full is denied at once; `Refusal::is_line_full` is then true.
     #[must_use]
     pub fn max_waiters(self, most: usize) -> Pacer {
         Pacer { single: self.single.max_waiters(most) }
     }
 
-    /// Waits for so many permits at once; to be awaited on any runtime, or to block a thread with.
+    /// Waits for this many permits at once. The future runs on any runtime; it can also block a thread.
     pub fn acquire(&self, permits: u64) -> Acquire {
         self.single.acquire_units(permits)
     }
 
-    /// So many permits now, or not at all.
+    /// Takes this many permits now, or denies.
     #[must_use = "a decision that nobody reads limits nobody"]
     pub fn admit(&self, permits: u64) -> Decision {
         self.single.admit_units(permits)
     }
 
-    /// Goes on at another rate. What is owed stays; what is saved keeps its share of the most that can be.
+    /// Sets another rate. The debt stays; the saved permits keep their fraction of the maximum.
+    ///
+    /// # Errors
+    /// If the rate does not fit the other settings of the limit; the old rate stays in force.
     pub fn set_rate(&self, rate: Rate) -> Result<(), LimitError> {
         self.single.change_limit(|limit| Draft::with_other_rate(limit.draft(), rate).build())
     }
 
-    /// The limit in force.
+    /// Returns the limit in force.
     pub fn limit(&self) -> Limit {
         self.single.limit()
     }

@@ -1,4 +1,4 @@
-//! So many at a time: permits that come back by themselves.
+//! Concurrency limits per key, with permits that have a lease.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::store::name::Name;
 use crate::time::{Clock, HOUR};
 use crate::wait::{Acquire, KeyRequest, Kind, Passed, Queued};
 
-/// For each subject, at most so many in flight; clones share them.
+/// A concurrency limit for each key, like a semaphore with leases; clones share the permits.
 ///
 /// ```
 /// use tidegate::{Permits, SECOND};
@@ -35,38 +35,43 @@ pub struct Permits {
 }
 
 impl Permits {
-    /// At most so many in flight per subject, each for at most an hour unless [`Permits::lease`] says so.
+    /// Creates a limit of at most `places` permits in flight per key. The lease is one hour unless
+    /// [`Permits::lease`] sets another.
     ///
     /// # Panics
-    /// If that is none, or more than 1,048,576.
+    /// If `places` is 0 or more than 1,048,576.
     pub fn at_most(places: u64) -> Permits {
         Permits { limiter: Limiter::new(Limit::concurrency(places, HOUR)) }
     }
 
-    /// Lets them come back after this time if nobody returns or renews them, here and in all clones.
+    /// Sets the lease: the time after which a permit ends if it was neither released nor renewed. It applies to all
+    /// clones.
     ///
     /// # Panics
-    /// If that is no time, or more than ten years.
+    /// If the lease is zero or more than ten years.
     #[must_use]
     pub fn lease(self, lease: Duration) -> Permits {
         self.set_limit(self.places(), lease);
         self
     }
 
-    /// New permits like these on a store of their own that goes by another clock.
+    /// Creates new permits with the same limit, on a store of their own that reads another clock.
     #[must_use]
     pub fn with_clock(self, clock: Arc<dyn Clock>) -> Permits {
         Permits { limiter: Limiter::with_clock(self.limiter.limit(), clock) }
     }
 
-    /// Lets at most so many wait at a time, here and in all clones; 65,536 unless set.
+    /// Sets the largest number of waiters at a time, for these permits and all clones. The default is 65,536.
+    ///
+    /// An `acquire` that finds the queue full is denied at once; `Refusal::is_line_full` is then true.
     #[must_use]
     pub fn max_waiters(self, most: usize) -> Permits {
         Permits { limiter: self.limiter.max_waiters(most) }
     }
 
-    /// Permits on a store that others use, too. For the same permits in several places, clone: those who wait
-    /// at one of two made with the same name do not hear of what comes back at the other.
+    /// Creates permits on a store that other limiters may use, too. To use the same permits in several places,
+    /// clone them: two values with the same name share the count, but a release at one does not wake the waiters of
+    /// the other.
     ///
     /// # Panics
     /// Like [`Permits::at_most`] and [`Permits::lease`].
@@ -74,40 +79,41 @@ impl Permits {
         Permits { limiter: Limiter::on(store, name, Limit::concurrency(places, lease)) }
     }
 
-    /// The places of a limiter whose limit is about places in flight.
+    /// Creates permits from a limiter with a concurrency limit.
     pub(crate) fn over(limiter: Limiter) -> Permits {
         Permits { limiter }
     }
 
-    /// A place now, or not at all.
+    /// Returns a permit now, or denies.
     pub fn enter(&self, ask: impl IntoAsk) -> Result<Permit, Refusal> {
         let (name, ask, _) = self.limiter.named(ask);
         let decision = self.limiter.admit_named(&name, ask);
         Ok(Permit::of(&self.limiter, &name, decision.into_result()?))
     }
 
-    /// Waits for a place; to be awaited on any runtime, or to block a thread with.
+    /// Waits for a permit. The future runs on any runtime; it can also block a thread.
     pub fn acquire(&self, ask: impl IntoAsk) -> Entering {
         self.limiter.acquire_as(ask, OfPermits(self.limiter.clone()))
     }
 
-    /// What [`Permits::enter`] would say, and how many places are free.
+    /// Returns the decision that [`Permits::enter`] would be based on, without taking a permit. Its `remaining` is
+    /// the number of free permits.
     #[must_use = "a decision that nobody reads limits nobody"]
     pub fn peek(&self, ask: impl IntoAsk) -> Decision {
         self.limiter.peek(ask)
     }
 
-    /// Gives back the place of a permit that is known by its number only. Whether it was still holding one.
+    /// Releases a permit by its number. Returns true if it was still in flight.
     pub fn release(&self, key: impl IntoKey, permit: PermitId) -> bool {
         self.limiter.release(key, permit)
     }
 
-    /// Starts a lease anew of a permit that is known by its number only. Whether it was still holding a place.
+    /// Restarts the lease of a permit by its number. Returns true if it was still in flight.
     pub fn renew(&self, key: impl IntoKey, permit: PermitId) -> bool {
         self.limiter.renew(key, permit)
     }
 
-    /// Allows another number in flight, each for at most this long. Those who are in stay in.
+    /// Replaces the limit and the lease. Permits in flight stay valid.
     ///
     /// # Panics
     /// Like [`Permits::at_most`] and [`Permits::lease`].
@@ -120,7 +126,7 @@ impl Permits {
     }
 }
 
-/// A place in flight. Dropped or released, it goes back; forgotten, it comes back when its lease ends.
+/// A permit in flight. Dropping or releasing it gives it back; a leaked permit (`mem::forget`) ends with its lease.
 #[must_use = "a permit that is dropped at once limits nothing"]
 pub struct Permit {
     limiter: Limiter,
@@ -133,17 +139,18 @@ impl Permit {
         Permit { limiter: limiter.clone(), name: name.clone(), id: decision.permit() }
     }
 
-    /// The permit of what a limiter decided about this key.
+    /// Creates the permit of a limiter's decision about this key.
     pub(crate) fn claimed(limiter: &Limiter, key: impl IntoAsk, decision: Decision) -> Permit {
         Permit::of(limiter, &limiter.named(key).0, decision)
     }
 
-    /// The number, to be written down elsewhere; `None` if it was asked for with a cost of 0 and holds no place.
+    /// Returns the number, for storage or transfer; `None` if the permit was taken with a cost of 0 and holds
+    /// nothing.
     pub fn id(&self) -> Option<PermitId> {
         self.id
     }
 
-    /// Gives the place back. Whether it was still held: a lease may have ended before.
+    /// Gives the permit back. Returns true if it was still in flight, false if its lease had ended.
     pub fn release(mut self) -> bool {
         self.give_back()
     }
@@ -152,7 +159,7 @@ impl Permit {
         self.id.take().is_some_and(|id| self.limiter.release_named(&self.name, id))
     }
 
-    /// Starts the lease anew. Whether it was still running; an ended one stays ended.
+    /// Restarts the lease. Returns true if it was still running; an ended lease stays ended.
     pub fn renew(&self) -> bool {
         self.id.is_some_and(|id| self.limiter.renew_named(&self.name, id))
     }
@@ -170,13 +177,13 @@ impl fmt::Debug for Permit {
     }
 }
 
-/// Waits for a place in flight; made by [`Permits::acquire`].
+/// A future that waits for a permit; created by [`Permits::acquire`].
 pub type Entering = Acquire<KeyRequest<OfPermits>>;
 
-/// A waiter for a permit that joined by [`Entering::enqueue`](Acquire::enqueue).
+/// A queued waiter for a permit; created by [`Entering::enqueue`](Acquire::enqueue).
 pub type QueuedPermit = Queued<KeyRequest<OfPermits>>;
 
-/// A request that passes with a permit.
+/// The kind of request that returns a [`Permit`].
 #[derive(Debug)]
 pub struct OfPermits(Limiter);
 

@@ -1,7 +1,7 @@
-//! A few words that many read and few replace, without a lock on the reader's side.
+//! A seqlock: a few words with many readers and rare writers, without a lock on the reader's side.
 //!
-//! Two slots take turns: a writer fills the one that is not in use and then says whose turn it is. A reader
-//! that was overtaken by two writers sees that the turn has changed, and reads again.
+//! Two slots alternate: a writer fills the slot that is not in use and then increments the turn. A reader that was
+//! overtaken by two writers sees that the turn has changed, and reads again.
 
 use crate::sync::{AtomicU64, Mutex, Ordering, fence};
 
@@ -19,14 +19,14 @@ impl<const N: usize> Published<N> {
         Published { turn: AtomicU64::new(0), slots: [slot(), slot()], writing: Mutex::new(()) }
     }
 
-    /// The words, all from one and the same publication.
+    /// Returns the words, all from the same publication.
     #[inline(always)]
     pub(crate) fn read(&self) -> [u64; N] {
         loop {
             let turn = self.turn.load(Ordering::Acquire);
             let slot = &self.slots[(turn & 1) as usize];
             let words = std::array::from_fn(|index| slot[index].load(Ordering::Relaxed));
-            // Whoever has seen a word of a later publication sees its turn, too.
+            // A reader that has seen a word of a later publication also sees its turn.
             fence(Ordering::Acquire);
             if self.turn.load(Ordering::Relaxed) == turn {
                 return words;
@@ -34,12 +34,12 @@ impl<const N: usize> Published<N> {
         }
     }
 
-    /// Replaces the words by others, made from those in force.
+    /// Replaces the words by a function of the current ones.
     pub(crate) fn replace(&self, change: impl FnOnce([u64; N]) -> [u64; N]) {
         let _alone = self.writing.lock();
         let turn = self.turn.load(Ordering::Relaxed).wrapping_add(1);
         let words = change(self.read());
-        // The turn of the publication before is seen by whoever sees one of these words.
+        // A reader that sees one of these words also sees the turn of the previous publication.
         fence(Ordering::Release);
         for (word, slot) in words.iter().zip(&self.slots[(turn & 1) as usize]) {
             slot.store(*word, Ordering::Relaxed);

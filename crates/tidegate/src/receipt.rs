@@ -1,35 +1,35 @@
-//! Proof of one take, by which just that one can be given back.
+//! The proof of one take, which allows a refund of exactly that take.
 
 use crate::algorithm::Algorithm;
 use crate::ask::Cost;
 use crate::decision::PermitId;
 use crate::time::{Ticks, Timestamp};
 
-/// What a take has spent, and where it stands in the state that it left.
+/// The units that a take has spent, and its position in the state that it left.
 ///
-/// A refund says "so much less was used" and comes off whatever is owed. A receipt speaks of one take, soon
-/// after it: what time has repaid since, or others have built upon, does not come back. It is used up by
-/// giving back. After a reset of its key, or a refund without a receipt, it is worth nothing.
+/// A plain refund subtracts from the whole debt of a key. A receipt refunds one take, shortly after it: the part
+/// that time has repaid, or that later takes depend on, is not returned. A refund consumes the receipt. After a
+/// reset of its key, or a refund without a receipt, the receipt is void.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Receipt {
-    /// Whose state it speaks of; none if only one algorithm is in play.
+    /// The algorithm of the state that it refers to; `None` if only one algorithm is possible.
     pub(crate) algorithm: Option<Algorithm>,
     pub(crate) cost: Cost,
-    /// The instant under which the take is remembered.
+    /// The instant at which the state records the take.
     pub(crate) at: Timestamp,
-    /// When nothing is left of it.
+    /// The time at which the take is fully repaid.
     pub(crate) clear_at: Timestamp,
-    /// What it paid, where that is a span.
+    /// The price that the take paid, if the algorithm measures it as a span.
     pub(crate) paid: Ticks,
     pub(crate) permit: Option<PermitId>,
-    /// Whether it was taken from what several subjects share.
+    /// True if the units were taken from a cell that several keys share.
     pub(crate) shared: bool,
-    /// The era of its store in which it was taken: each reset begins another.
+    /// The epoch of its store at the time of the take; each reset starts a new epoch.
     pub(crate) era: u64,
 }
 
 impl Receipt {
-    /// The receipt of a take that is remembered under this instant.
+    /// Creates the receipt of a take that the state records at this instant.
     pub(crate) const fn new(cost: Cost, at: Timestamp, clear_at: Timestamp) -> Receipt {
         Receipt {
             algorithm: None,
@@ -43,7 +43,7 @@ impl Receipt {
         }
     }
 
-    /// The same proof, for whoever has to try the same giving back once more.
+    /// Returns a copy, for a retry of the same refund.
     pub(crate) fn copy(&self) -> Receipt {
         let Receipt { algorithm, cost, at, clear_at, paid, permit, shared, era } = *self;
         Receipt { algorithm, cost, at, clear_at, paid, permit, shared, era }

@@ -1,4 +1,4 @@
-//! A refusal as an error, for those who go on only if they were allowed.
+//! A denial as an error, for callers that proceed only if they were allowed.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use crate::decision::{Decision, Room, Verdict};
 use crate::time::Ticks;
 use crate::wait::Cause;
 
-/// An action was refused, and why.
+/// The error of a denied action: the decision, and the reason for the denial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Refusal {
@@ -15,76 +15,77 @@ pub struct Refusal {
     reason: Reason,
 }
 
-/// The reason of a refusal.
+/// The reason for a denial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
-    /// The limit said no.
+    /// The limit denied the ask.
     Limit,
-    /// Too many are waiting already.
+    /// The queue was full.
     LineFull,
-    /// Its wait was cut short.
+    /// The wait ended early.
     CutShort(Cause),
-    /// There is no capacity, whoever asks.
+    /// There is no free capacity for any caller.
     Overloaded,
-    /// Newer ones took its place in the line.
+    /// A newer or more important waiter evicted this one from the queue.
     PushedOut,
 }
 
 impl Refusal {
-    /// The limit said no.
+    /// Creates a denial by the limit.
     pub(crate) const fn of(decision: Decision) -> Refusal {
         Refusal { decision, reason: Reason::Limit }
     }
 
-    /// The decision stands for this reason.
+    /// Creates a denial with this reason.
     pub(crate) const fn because(reason: Reason, decision: Decision) -> Refusal {
         Refusal { decision, reason }
     }
 
-    /// There is no capacity, whoever asks: so many may be in flight, and nobody more before this wait is over.
+    /// Creates a denial because all `limit` calls are in flight; `retry_after` is the suggested wait.
     pub(crate) const fn overloaded(limit: u64, retry_after: Ticks) -> Refusal {
         let verdict = Verdict::Denied { retry_after };
         let decision = Decision::new(verdict, limit, Room::of_units(0), retry_after);
         Refusal { decision, reason: Reason::Overloaded }
     }
 
-    /// The wait after which it would pass if nobody else spends meanwhile; `None` if it never can.
+    /// Returns the wait after which the ask is allowed, if no other caller spends meanwhile; `None` if it can never
+    /// be allowed.
     pub const fn retry_after(&self) -> Option<Duration> {
         self.decision.retry_after()
     }
 
-    /// Whether no wait would help: the cost is more than the limit can hold.
+    /// Returns true if no wait helps: the cost exceeds the limit.
     pub const fn is_impossible(&self) -> bool {
         matches!(self.decision.verdict(), Verdict::Impossible)
     }
 
-    /// Whether too many were waiting already.
+    /// Returns true if the queue was full.
     pub const fn is_line_full(&self) -> bool {
         matches!(self.reason, Reason::LineFull)
     }
 
-    /// Whether it waited as long as it was willing to, in vain.
+    /// Returns true if the max wait passed before the ask was allowed.
     pub const fn is_timed_out(&self) -> bool {
         matches!(self.reason, Reason::CutShort(Cause::TimedOut))
     }
 
-    /// Whether there was no capacity for anybody, at once and without waiting. Nobody knows when a place
-    /// in flight comes back: `retry_after` is then a guess, unless a guard is shut until a known time.
+    /// Returns true if there was no free capacity for any caller, so the call was denied without waiting.
+    /// `retry_after` is then a guess, unless an open circuit breaker has a known end.
     pub const fn is_overloaded(&self) -> bool {
         matches!(self.reason, Reason::Overloaded)
     }
 
-    /// Whether it waited and newer or more important ones took its place in the line.
+    /// Returns true if a newer or more important waiter evicted this one from the queue.
     pub const fn is_pushed_out(&self) -> bool {
         matches!(self.reason, Reason::PushedOut)
     }
 
-    /// Whether the store had no room to remember another subject.
+    /// Returns true if the store had no room for another key.
     pub const fn is_store_full(&self) -> bool {
         self.decision.is_store_full()
     }
 
-    /// The decision behind it.
+    /// Returns the decision behind the denial.
     pub const fn decision(&self) -> Decision {
         self.decision
     }
@@ -119,15 +120,16 @@ impl fmt::Display for Refusal {
 impl std::error::Error for Refusal {}
 
 impl Decision {
-    /// The decision, or the refusal, for `?`.
+    /// Returns the decision if it was allowed, else a [`Refusal`], for `?`.
     pub const fn into_result(self) -> Result<Decision, Refusal> {
         if self.is_allowed() { Ok(self) } else { Err(Refusal::of(self)) }
     }
 }
 
-/// What a refusal can become when a function that is held to a limit has to return something.
+/// Conversion of a denial into the return value of a rate-limited function.
 ///
-/// Every `Result` whose error is made of a [`Refusal`] is such a value; other types say here what they become.
+/// Every `Result` whose error implements `From<Refusal>` implements this trait. Other types implement it
+/// themselves.
 ///
 /// ```
 /// use tidegate::{FromRefusal, Refusal};
@@ -150,7 +152,7 @@ impl Decision {
     note = "or say what to return instead: `otherwise = |refusal| …`, or `otherwise = some_function`"
 )]
 pub trait FromRefusal {
-    /// What is returned in place of what was refused.
+    /// Returns the value to return in place of the denied call.
     fn from_refusal(refusal: Refusal) -> Self;
 }
 

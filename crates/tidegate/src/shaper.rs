@@ -1,4 +1,4 @@
-//! A queue that lets callers through evenly.
+//! A traffic shaper: a queue that releases callers at an even rate.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use crate::single::Single;
 use crate::time::Clock;
 use crate::wait::Acquire;
 
-/// Releases callers one after the other as its limit says; clones share it.
+/// A queue that releases callers one after the other at the rate of its limit; clones share it.
 ///
-/// Under a leaky bucket they leave evenly spaced, and as many as its queue has places may wait. Whoever gives
-/// up leaves its place to those behind.
+/// Under a leaky bucket, callers leave evenly spaced, and at most its `queue` of them wait. When a waiter gives up,
+/// the waiters behind it move up.
 ///
 /// ```
 /// use tidegate::{Limit, SECOND, Shaper};
@@ -28,39 +28,41 @@ pub struct Shaper {
 }
 
 impl Shaper {
-    /// A queue under this limit: a leaky bucket with as many places as its `queue` says (none unless set), or
-    /// any other, which then says when each of those who wait may go.
+    /// Creates a shaper under this limit. A leaky bucket queues at most as many callers as its `queue` (0 unless
+    /// set). With any other algorithm, the limit determines when each waiter may go.
     pub fn new(limit: Limit) -> Shaper {
         Shaper { single: Single::new(limit) }
     }
 
-    /// A queue that goes by another clock.
+    /// Creates a shaper that reads another clock.
     pub fn with_clock(limit: Limit, clock: Arc<dyn Clock>) -> Shaper {
         Shaper { single: Single::with_clock(limit, clock) }
     }
 
-    /// Lets at most so many wait at a time, whatever the limit has places for; 65,536 unless set.
+    /// Sets the largest number of waiters at a time, in addition to the limit's own `queue`. The default is 65,536.
+    ///
+    /// A `pass` that finds the queue full is denied at once; `Refusal::is_line_full` is then true.
     #[must_use]
     pub fn max_waiters(self, most: usize) -> Shaper {
         Shaper { single: self.single.max_waiters(most) }
     }
 
-    /// Waits its turn; to be awaited on any runtime, or to block a thread with.
+    /// Waits for its turn with one unit. The future runs on any runtime; it can also block a thread.
     pub fn pass(&self) -> Acquire {
         self.single.acquire()
     }
 
-    /// Waits its turn with something heavier than one unit.
+    /// Waits for its turn with this many units.
     pub fn pass_units(&self, units: u64) -> Acquire {
         self.single.acquire_units(units)
     }
 
-    /// Puts another limit in force, for those who wait, too.
+    /// Replaces the limit, also for callers that already wait.
     pub fn set_limit(&self, limit: Limit) {
         self.single.set_limit(limit);
     }
 
-    /// The limit in force.
+    /// Returns the limit in force.
     pub fn limit(&self) -> Limit {
         self.single.limit()
     }

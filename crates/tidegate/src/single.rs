@@ -1,7 +1,8 @@
-//! One subject, the hottest path: no key, no map.
+//! A limiter for one key, the fastest path: no key, no map.
 //!
-//! The state of the first limit, if it is one word, is exchanged atomically. Other states are behind a lock, and so is
-//! every state once the limit was replaced: a state belongs to one limit, and the lock names that limit.
+//! The state of the first limit, if it fits in one word, is updated by compare-and-swap. All other states are
+//! behind a lock. After the limit was replaced, the first state is there, too, because a state belongs to one limit
+//! and the lock names that limit.
 
 mod states;
 
@@ -23,7 +24,7 @@ use crate::wait::{
 };
 use states::States;
 
-/// One limit for one subject; clones share it.
+/// One limit for one key; clones share its state.
 ///
 /// ```
 /// use tidegate::{Limit, Single};
@@ -39,9 +40,9 @@ pub struct Single {
 }
 
 struct Inner {
-    /// The limit that it began with.
+    /// The first limit.
     first: Terms,
-    /// The state of the first limit if it is one word, else [`MOVED`].
+    /// The state of the first limit if it fits in one word, else [`MOVED`].
     word: Apart<AtomicU64>,
     states: Mutex<States>,
     clock: Source,
@@ -49,21 +50,23 @@ struct Inner {
     receipts: Receipts,
 }
 
-/// The word of a state that is behind the lock. A state that happens to be this word moves there, too.
+/// The word of a state that is behind the lock. A state whose word has this value moves there, too.
 const MOVED: u64 = u64::MAX;
 
 impl Single {
-    /// A limiter of one subject.
+    /// Creates a limiter of one key.
     pub fn new(limit: Limit) -> Single {
         Single::build(limit, Source::default())
     }
 
-    /// A limiter of one subject that decides by another clock.
+    /// Creates a limiter of one key that reads another clock.
     pub fn with_clock(limit: Limit, clock: Arc<dyn Clock>) -> Single {
         Single::build(limit, Source::Given(clock))
     }
 
-    /// Lets at most so many wait at a time, here and in all clones; 65,536 unless set.
+    /// Sets the largest number of waiters at a time, for this limiter and all its clones. The default is 65,536.
+    ///
+    /// An `acquire` that finds the queue full is denied at once; `Refusal::is_line_full` is then true.
     #[must_use]
     pub fn max_waiters(self, most: usize) -> Single {
         self.inner.queue.lock(|state| state.set_max_waiters(most));
@@ -84,38 +87,41 @@ impl Single {
         Single { inner: Arc::new(inner) }
     }
 
-    /// The same, as of now: a pacer has nothing saved.
+    /// Returns the limiter with a state that starts now: a pacer has no saved permits.
     pub(crate) fn begun(self) -> Single {
         self.inner.touch(None, None, |terms, state, now| *state = terms.state_begun_at(now));
         self
     }
 
-    /// The limit in force.
+    /// Returns the limit in force.
     pub fn limit(&self) -> Limit {
         self.inner.states.lock().limit()
     }
 
     /// Decides about one unit, and spends it if allowed.
+    ///
+    /// While waiters are queued ([`Single::acquire`]), the ask is denied, so that it cannot overtake them.
     #[must_use = "a decision that nobody reads limits nobody"]
     #[inline]
     pub fn admit(&self) -> Decision {
         self.admit_with(Ask::ONE)
     }
 
-    /// Decides about an ask, and spends if allowed.
+    /// Decides about an ask, and spends if allowed; see [`Single::admit`].
     #[must_use = "a decision that nobody reads limits nobody"]
     #[inline]
     pub fn admit_with(&self, ask: Ask) -> Decision {
         if self.inner.queue.is_empty() { self.inner.spend(ask) } else { self.admit_behind(ask) }
     }
 
-    /// Decides about so many units, and spends them if allowed.
+    /// Decides about this many units, and spends them if allowed.
     #[inline]
     pub(crate) fn admit_units(&self, units: u64) -> Decision {
         ask_for(units, None).map_or_else(|| self.peek().asking_nothing(), |ask| self.admit_with(ask))
     }
 
-    /// Decides like [`Single::admit_with`]; with the take, if it was allowed, by which just that take can be refunded.
+    /// Decides like [`Single::admit_with`]. If allowed, it also returns a [`TrackedTake`], which refunds exactly
+    /// that take.
     pub fn admit_tracked(&self, ask: Ask) -> (Decision, Option<TrackedTake>) {
         if let Some(decision) = self.inner.put_off(ask) {
             return (decision, None);
@@ -132,24 +138,24 @@ impl Single {
         self.inner.put_off(ask).unwrap_or_else(|| self.inner.spend_by_any(ask))
     }
 
-    /// What [`Single::admit`] would say, without spending.
+    /// Returns the decision that [`Single::admit`] would return, without spending.
     #[must_use = "a decision that nobody reads limits nobody"]
     pub fn peek(&self) -> Decision {
         self.peek_with(Ask::ONE)
     }
 
-    /// What [`Single::admit_with`] would say, without spending.
+    /// Returns the decision that [`Single::admit_with`] would return, without spending.
     #[must_use = "a decision that nobody reads limits nobody"]
     pub fn peek_with(&self, ask: Ask) -> Decision {
         self.inner.put_off(ask).unwrap_or_else(|| self.inner.peek(ask))
     }
 
-    /// Gives back what was not used, at most what is owed.
+    /// Gives unused units back, at most the debt.
     pub fn refund(&self, units: u64) -> Adjusted {
         self.adjust(units, Adjustment::Refund)
     }
 
-    /// Charges what turned out to be more, allowed or not, as far as the limit's `max_debt`.
+    /// Charges units after the fact, whether or not the limit allows them, up to the limit's `max_debt`.
     pub fn charge(&self, units: u64) -> Adjusted {
         self.adjust(units, Adjustment::Charge)
     }
@@ -167,7 +173,7 @@ impl Single {
         adjusted
     }
 
-    /// Forgets everything.
+    /// Removes the state: the limiter is full again.
     pub fn reset(&self) {
         let mut receipts = self.inner.receipts.lock(0, &[]);
         receipts.forget_all();
@@ -181,7 +187,7 @@ impl Single {
         self.inner.queue.begin_anew(&self.target(), &nobody());
     }
 
-    /// Puts another limit in force; what was used stays used, in units.
+    /// Replaces the limit; used units stay used.
     pub fn set_limit(&self, limit: Limit) {
         let Ok(()) = self.change_limit(|_| Ok::<_, Infallible>(limit));
     }
@@ -190,12 +196,12 @@ impl Single {
         self.inner.queue.replace_limit(&self.target(), || self.inner.replace_limit(change))
     }
 
-    /// Waits until one unit passes; to be awaited on any runtime, or to block a thread with.
+    /// Waits until one unit is allowed. The future runs on any runtime; it can also block a thread.
     pub fn acquire(&self) -> Acquire {
         self.acquire_units(1)
     }
 
-    /// Waits until so many units pass together.
+    /// Waits until this many units are allowed together.
     pub fn acquire_units(&self, units: u64) -> Acquire {
         Acquire::new(KeyRequest::new(self.target(), nobody(), ask_for(units, None), Untracked), None)
     }
@@ -205,19 +211,20 @@ impl Single {
     }
 }
 
-/// The only name in a queue for one key.
+/// Returns the only name in a queue for one key.
 fn nobody() -> Name {
     Name::new(&Namespace::none(), "")
 }
 
-/// Returns true for the limits whose state is exchanged atomically.
+/// Returns true for the limits whose state is updated by compare-and-swap.
 fn is_one_word(terms: &Terms) -> bool {
     matches!(terms, Terms::TokenBucket(_) | Terms::LeakyBucket(_))
 }
 
 impl Inner {
-    /// The common case is small, and always a part of the caller: there, nothing is computed of an answer but what
-    /// the caller reads. What decides about the other cases is large, and would keep this from being inlined.
+    /// Spends, with a fast path for a token bucket on the process clock. The fast path is small and always inlined,
+    /// so the caller computes only those figures of the decision that it reads. The other cases are large, and
+    /// would prevent the inlining.
     #[inline(always)]
     fn spend(&self, ask: Ask) -> Decision {
         if let (Terms::TokenBucket(bucket), Source::Process) = (&self.first, &self.clock) {
@@ -234,7 +241,7 @@ impl Inner {
         self.touch(None, None, |terms, state, now| terms.decide(state, now, ask, nonce_for(terms)))
     }
 
-    /// Locks the states, that of the first limit among them.
+    /// Locks the states, after the state of the first limit was moved there.
     fn moved(&self) -> MutexGuard<'_, States> {
         let mut states = self.states.lock();
         if !states.has_moved {
@@ -244,7 +251,7 @@ impl Inner {
         states
     }
 
-    /// Puts another limit in force. What was used is carried over in units, as of now.
+    /// Replaces the limit. Used units are carried over as of now.
     fn replace_limit<E>(&self, change: impl FnOnce(Limit) -> Result<Limit, E>) -> Result<(), E> {
         let mut receipts = self.receipts.lock(0, &[]);
         let mut states = self.moved();
@@ -255,7 +262,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Takes as `decide` says, with a receipt; if the take is tracked, under the lock of the open receipts.
+    /// Takes as `decide` decides, with a receipt. A tracked take runs under the lock of the open receipts.
     fn take(
         &self,
         account: &Account,
@@ -276,7 +283,7 @@ impl Inner {
         }
     }
 
-    /// The denial of an ask that comes while others wait.
+    /// Returns the denial of an ask because waiters are queued; `None` if there are none.
     fn put_off(&self, ask: Ask) -> Option<Decision> {
         if self.queue.is_empty() {
             return None;
@@ -289,8 +296,9 @@ impl Inner {
         self.touch(None, None, |terms, state, now| terms.peek(state, now, ask))
     }
 
-    /// Changes a state, now or as of the given time: that of the limit of an account, which may have been replaced since,
-    /// or that of the limit in force if there is none or that was long ago.
+    /// Changes a state, now or as of the given time. It is the state of the account's limit, which may have been
+    /// replaced since. Without an account, or if that state is no longer kept, it is the state of the limit in
+    /// force.
     fn touch<R>(
         &self,
         account: Option<&Terms>,
@@ -299,7 +307,7 @@ impl Inner {
     ) -> R {
         let now = || at.unwrap_or_else(|| self.clock.now());
         if is_one_word(&self.first) {
-            // As long as the state is here, no limit but the first was ever in force.
+            // While the state is in the word, no limit but the first was ever in force.
             let changed = exchange(&self.word.0, now, |clear_at, now| {
                 let mut state = self.first.state_of(*clear_at);
                 let answer = change(&self.first, &mut state, now);
@@ -319,7 +327,7 @@ impl Inner {
         change(&terms, state, now)
     }
 
-    /// Changes the state of the limit of a take, to give something back; `None` if that state is not kept any more.
+    /// Changes the state of the limit of a take, for a refund; `None` if that state is no longer kept.
     fn touch_taken<R>(
         &self,
         terms: &Terms,
@@ -330,8 +338,8 @@ impl Inner {
     }
 }
 
-/// Exchanges a word until nobody came in between; `None` if the state is not there any more. The clock is read after
-/// the word, and again when it was lost to another, so that the times that it sees do not go back.
+/// Updates a word by compare-and-swap, and retries until no other thread interferes; `None` if the state has moved.
+/// The clock is read after the word, and again at each retry, so that the state never sees time go back.
 #[inline(always)]
 fn exchange<R>(
     word: &AtomicU64,

@@ -1,7 +1,7 @@
-//! Bytes that lie within their value while they are few: a million small allocations that come and go are more work for an
-//! allocator than all the rest of a decision.
+//! Byte strings with inline storage for short ones. A million small allocations cost an allocator more than the
+//! rest of a decision.
 
-/// Up to `N` bytes within, more on the heap.
+/// A byte string of up to `N` inline bytes, or more on the heap.
 #[derive(Clone)]
 pub(crate) enum SmallBytes<const N: usize> {
     Inline { length: u8, bytes: [u8; N] },
@@ -9,7 +9,7 @@ pub(crate) enum SmallBytes<const N: usize> {
 }
 
 impl<const N: usize> SmallBytes<N> {
-    /// The bytes that an allocator needs beside those that it gives.
+    /// The overhead of one allocation in bytes.
     const ALLOCATION: usize = 16;
     const FITS: () = assert!(N <= u8::MAX as usize, "the length is one byte");
 
@@ -34,7 +34,7 @@ impl<const N: usize> SmallBytes<N> {
         }
     }
 
-    /// The bytes of memory behind it.
+    /// Returns the size of its heap memory in bytes.
     pub(crate) fn heap_bytes(&self) -> usize {
         match self {
             SmallBytes::Inline { .. } => 0,
@@ -49,12 +49,12 @@ impl<const N: usize> std::fmt::Debug for SmallBytes<N> {
     }
 }
 
-/// Bytes that are written piece by piece, on the stack while they are few.
+/// A buffer for bytes that are written piece by piece, on the stack up to `N` bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct ByteWriter<const N: usize> {
     short: [u8; N],
     length: usize,
-    /// All of them, once they are more than `N`.
+    /// All bytes, once they are more than `N`.
     long: Vec<u8>,
 }
 
@@ -88,7 +88,7 @@ impl<const N: usize> ByteWriter<N> {
         self.length
     }
 
-    /// The bytes as a value, without copying them again.
+    /// Returns the bytes as a value, without copying heap bytes again.
     #[inline]
     pub(crate) fn into_small(self) -> SmallBytes<N> {
         let () = SmallBytes::<N>::FITS;

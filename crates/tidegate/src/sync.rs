@@ -1,5 +1,5 @@
-//! Locks and atomics as the rest of the library uses them: the standard ones, or loom's, which try every
-//! order in which threads can meet. The models therefore run the files that are shipped.
+//! Locks and atomics of the library: the standard ones, or those of loom, which explores every thread interleaving.
+//! The models therefore run the files that are shipped.
 
 use std::fmt;
 use std::sync::{PoisonError, TryLockError};
@@ -12,7 +12,7 @@ use std::sync as imp;
 pub(crate) use imp::MutexGuard;
 pub(crate) use imp::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 
-/// A lock that cannot be poisoned: nothing that runs under it leaves its data half changed.
+/// A lock that ignores poisoning: no code that runs under it leaves its data half changed.
 pub(crate) struct Mutex<T>(imp::Mutex<T>);
 
 impl<T> Mutex<T> {
@@ -26,7 +26,7 @@ impl<T> Mutex<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The lock, if nobody has it.
+    /// Returns the lock, if it is free.
     #[inline]
     pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         match self.0.try_lock() {
@@ -43,7 +43,7 @@ impl<T> fmt::Debug for Mutex<T> {
     }
 }
 
-/// A value alone in its cache lines, so that neighbours do not slow each other down.
+/// A value alone in its cache lines, which avoids false sharing.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Apart<T>(pub(crate) T);

@@ -15,7 +15,7 @@ fn spent(text: &str, units: u64, second: u32) -> State {
     state
 }
 
-/// Predecessors by text and time, newest first.
+/// Creates a history from predecessors by text and time, newest first.
 fn history(since: u32, before: &[(&str, u32)]) -> History {
     let before = before.iter().map(|(text, since)| Predecessor::new(&limit(text), at(*since)));
     History::new(at(since), before.collect())
@@ -33,7 +33,7 @@ fn four_predecessors_are_kept_and_the_fifth_is_dropped() {
     assert_eq!(History::new(at(60), five.clone()).before(), &five[..4], "the oldest goes");
 }
 
-/// A key whose limit goes to and fro keeps what it used under the limits before these.
+/// A key whose limit alternates keeps its usage under the limits before these.
 #[test]
 fn a_limit_that_comes_back_is_a_predecessor_once_and_never_its_own() {
     let [a, b, c] = [1, 2, 3].map(Limit::per_second);
@@ -76,7 +76,7 @@ fn without_predecessors_a_key_begins_full() {
 
 #[test]
 fn counts_are_carried_through_each_predecessor_at_its_own_time() {
-    // 8 of 9 at 10 s; two of them come back until 70 s, 6 of 20 are used then; one comes back each second.
+    // 8 of 9 are used at 10 s; two are refilled until 70 s, so 6 of 20 are used then; one is refilled each second.
     let oldest = spent("2/m burst 9", 8, 10);
     let changed = history(73, &[("1/s burst 20", 70), ("2/m burst 9", 0)]);
     let unseen = State::default();
@@ -84,7 +84,7 @@ fn counts_are_carried_through_each_predecessor_at_its_own_time() {
     // Of several states the strictest decides, here the newer one.
     let newer = spent("1/s burst 20", 15, 71);
     assert_eq!(remaining(&changed, "1/h burst 99", &[&newer, &oldest]), 99 - 13);
-    // A clear one is the same as none.
+    // A clear state is the same as none.
     let stale = spent("1/s burst 20", 20, 50);
     assert_eq!(remaining(&changed, "1/h burst 9", &[&stale, &oldest]), 9 - 3);
 }

@@ -1,7 +1,8 @@
-//! Many asks of one limiter, decided one after the other and fetched together.
+//! Many asks of one limiter, decided in order with their states fetched together.
 //!
-//! One by one, each decision would wait for its cell to come from memory. Here the names of a few dozen are hashed
-//! first and their cells asked for at once; then the clock is read, and all are decided as of that instant.
+//! One by one, each decision would wait for a cache miss on its cell. Here the names of a group are hashed first
+//! and their cells are prefetched. Then the clock is read, and all asks of the group are decided as of that
+//! instant.
 
 use std::fmt;
 
@@ -11,10 +12,10 @@ use crate::decision::Decision;
 use crate::store::Holder;
 use crate::store::zone::Placed;
 
-/// How many are fetched together: more would push each other out of the nearest cache.
+/// The number of asks in a group: more cells would evict each other from the L1 cache.
 const TOGETHER: usize = if cfg!(tidegate_models) { 2 } else { 32 };
 
-/// The decisions about many asks, in their order; made by [`Limiter::admit_each`].
+/// An iterator over the decisions about many asks, in order; created by [`Limiter::admit_each`].
 #[must_use = "nothing is decided until it is asked for"]
 pub struct AdmitEach<'a, I> {
     limiter: &'a Limiter,
@@ -28,13 +29,13 @@ impl<'a, I: Iterator<Item: IntoAsk>> AdmitEach<'a, I> {
         AdmitEach { limiter, asks, decided: [None; TOGETHER], next: TOGETHER }
     }
 
-    /// Decides about the next few.
+    /// Decides about the next group.
     fn decide(&mut self) {
         let inner = &*self.limiter.inner;
         self.next = 0;
         self.decided = [None; TOGETHER];
         let limit = inner.limit.bound();
-        // Counts of the limits before are found by name.
+        // Counts of previous limits are looked up by name.
         let carries = !limit.history().is_empty();
         let Some(zone) = inner.straight_to(&limit).filter(|_| !carries) else {
             let mut at = inner.memory.clock().now();

@@ -1,4 +1,4 @@
-//! The limit of a limiter: read at every decision, replaced now and then.
+//! The limit of a limiter: read at every decision, replaced rarely.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -8,19 +8,19 @@ use crate::store::Memory;
 use crate::store::bound::BoundLimit;
 use crate::sync::{AtomicUsize, Mutex, Ordering};
 
-/// A limit in a store, which can be replaced while others decide by it.
+/// A limit in a store, which can be replaced while other threads decide by it.
 #[derive(Debug)]
 pub(super) struct LimitInForce {
-    /// The one that it began with, which is read plainly as long as it was never replaced.
+    /// The first limit, which is read without a lock until it is replaced.
     first: Arc<BoundLimit>,
-    /// How often it was replaced.
+    /// The number of replacements.
     version: AtomicUsize,
     latest: Mutex<(Limit, Arc<BoundLimit>)>,
 }
 
-/// The limit that a thread has used last, of those that were replaced.
+/// A thread's cache of the replaced limit that it used last.
 struct Remembered {
-    /// The first limit of the handle, which tells handles apart.
+    /// The first limit of the handle, which identifies the handle.
     first: Arc<BoundLimit>,
     version: usize,
     bound: Arc<BoundLimit>,
@@ -37,13 +37,13 @@ impl LimitInForce {
         LimitInForce { first, version: AtomicUsize::new(0), latest }
     }
 
-    /// The limit in force, as long as it is the first one.
+    /// Returns the limit in force while it is the first one, else `None`.
     #[inline(always)]
     pub(super) fn unreplaced(&self) -> Option<&Arc<BoundLimit>> {
         (self.version.load(Ordering::Acquire) == 0).then_some(&self.first)
     }
 
-    /// Uses the limit in force.
+    /// Calls `use_it` with the limit in force.
     #[inline]
     pub(super) fn with<R>(&self, use_it: impl FnOnce(&Arc<BoundLimit>) -> R) -> R {
         match self.version.load(Ordering::Acquire) {
@@ -52,24 +52,25 @@ impl LimitInForce {
         }
     }
 
-    /// The limit in force, for as long as the caller wants.
+    /// Returns a shared reference to the limit in force.
     pub(super) fn bound(&self) -> Arc<BoundLimit> {
         self.with(Arc::clone)
     }
 
-    /// The limit as it was given.
+    /// Returns the limit as it was given.
     pub(super) fn limit(&self) -> Limit {
         self.latest.lock().0
     }
 
-    /// Puts another limit in force.
+    /// Replaces the limit.
     pub(super) fn set(&self, memory: &Memory, name: &str, limit: Limit) {
         let mut latest = self.latest.lock();
         *latest = (limit, bind(memory, name, &limit));
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    /// A thread asks for the lock only once after each change.
+    /// Returns the limit in force after a replacement. A thread takes the lock only once per replacement, as long
+    /// as it uses one limiter.
     #[inline(never)]
     fn replaced(&self, version: usize) -> Arc<BoundLimit> {
         let known = REPLACED.try_with(|known| match &*known.try_borrow().ok()? {
@@ -94,7 +95,7 @@ impl LimitInForce {
     }
 }
 
-/// The limit of this name comes into force.
+/// Puts the limit of this name in force.
 fn bind(memory: &Memory, name: &str, limit: &Limit) -> Arc<BoundLimit> {
     Arc::new(BoundLimit::of_rule(memory.limits(), name, limit, memory.clock().now()))
 }

@@ -1,4 +1,4 @@
-//! Many subjects under one limit.
+//! A limiter for many keys under one limit.
 
 mod each;
 mod in_force;
@@ -26,10 +26,10 @@ use crate::wait::{
 };
 use in_force::LimitInForce;
 
-/// The bytes of the zone that a limiter has when it is given none.
+/// The size in bytes of the zone of a limiter that is created without a store.
 const ZONE_BYTES: usize = if cfg!(any(tidegate_models, miri)) { 1 << 10 } else { 1 << 20 };
 
-/// One limit for any number of subjects, each with its own state; clones share them.
+/// One limit for any number of keys, each with its own state; clones share the states.
 ///
 /// ```
 /// use tidegate::{Limit, Limiter, Verdict, ask};
@@ -52,29 +52,31 @@ pub struct Limiter {
 struct Inner {
     memory: Memory,
     namespace: Namespace,
-    /// Whether its subjects may be forgotten when the zone is full.
+    /// 1 if keys may be evicted when the zone is full ([`WhenFull::Forget`]), else 0.
     forgets: AtomicUsize,
     limit: LimitInForce,
     queue: WaitQueue<KeyFifo>,
 }
 
 impl Limiter {
-    /// A limiter with a small [`Zone`] of its own: a mebibyte, good for some forty thousand subjects at a time.
+    /// Creates a limiter with a [`Zone`] of its own: one mebibyte, enough for about 40,000 keys at a time.
     pub fn new(limit: Limit) -> Limiter {
         Limiter::on(&Zone::new(ZONE_BYTES), "", limit)
     }
 
-    /// The same with another clock.
+    /// Creates a limiter like [`Limiter::new`] that reads another clock.
     pub fn with_clock(limit: Limit, clock: Arc<dyn Clock>) -> Limiter {
         Limiter::on(&Zone::with_clock(ZONE_BYTES, clock), "", limit)
     }
 
-    /// A limiter on a store that others use, too.
+    /// Creates a limiter on a store that other limiters may use, too.
     ///
-    /// Limiters with the same name and the same limit on the same store share their subjects' states, but not the lines
-    /// of those who wait: for the same limit in several places, clone one limiter. A name has one limit at a time. If the
-    /// store, or its file, knows the name with other numbers, this limit is in force from now on, and keys begin with what
-    /// they used under the one before. Two limits that hold at once have two names.
+    /// Limiters with the same name and the same limit on the same store share the states of their keys, but not
+    /// their queues of waiters. To use one limit in several places, clone one limiter.
+    ///
+    /// A name has one limit at a time. If the store or its file holds the name with another limit, this limit
+    /// replaces it, and keys start with the units that they used under the previous limit. Two limits that apply at
+    /// the same time need two names.
     pub fn on(store: impl Into<Memory>, name: &str, limit: Limit) -> Limiter {
         let (memory, namespace): (Memory, _) = (store.into(), Namespace::new(name));
         let limit = LimitInForce::new(&memory, name, limit);
@@ -83,36 +85,40 @@ impl Limiter {
         Limiter { inner: Arc::new(Inner { memory, namespace, forgets, limit, queue }) }
     }
 
-    /// What becomes of its subjects when a zone has no cell for them, here and in all clones. No effect on limits that do
-    /// not [fit a cell](Limit::fits_cell), and on a map.
+    /// Sets what a zone does with a new key when it has no free cell, for this limiter and all its clones. It has
+    /// no effect on a map, or on limits that do not [fit a cell](Limit::fits_cell).
     #[must_use]
     pub fn when_full(self, when_full: WhenFull) -> Limiter {
         self.inner.forgets.store((when_full == WhenFull::Forget).into(), Ordering::Relaxed);
         self
     }
 
-    /// Lets at most so many wait at a time, here and in all clones; 65,536 unless set.
+    /// Sets the largest number of waiters at a time, for this limiter and all its clones. The default is 65,536.
+    ///
+    /// An `acquire` that finds the queue full is denied at once; `Refusal::is_line_full` is then true.
     #[must_use]
     pub fn max_waiters(self, most: usize) -> Limiter {
         self.inner.queue.lock(|state| state.set_max_waiters(most));
         self
     }
 
-    /// The limit in force.
+    /// Returns the limit in force.
     pub fn limit(&self) -> Limit {
         self.inner.limit.limit()
     }
 
-    /// The limit in force, if another was ever put in place of the first one; this costs next to nothing if not.
+    /// Returns the limit in force if the first limit was ever replaced, else `None`. The `None` case costs one
+    /// atomic load.
     #[inline]
     pub fn replaced_limit(&self) -> Option<Limit> {
         self.inner.limit.unreplaced().is_none().then(|| self.inner.limit.limit())
     }
 
-    /// Decides about one ask of one subject, and spends if allowed.
+    /// Decides about one ask of one key, and spends if allowed.
     ///
-    /// While others wait for the same subject ([`Limiter::acquire`]), it is theirs: this ask is refused, and told
-    /// when all of them will have passed. Whoever wants to wait behind them acquires.
+    /// While waiters are queued for the same key ([`Limiter::acquire`]), this ask is denied, so that it cannot
+    /// overtake them. Its `retry_after` is then the predicted wait at the end of that queue, or a lower bound of it. A
+    /// caller that wants to wait behind them uses `acquire`.
     #[must_use = "a decision that nobody reads limits nobody"]
     #[inline]
     pub fn admit(&self, ask: impl IntoAsk) -> Decision {
@@ -123,10 +129,11 @@ impl Limiter {
         }
     }
 
-    /// Decides like [`Limiter::admit`]; with the take, if it was allowed, by which just that take can be refunded.
+    /// Decides like [`Limiter::admit`]. If allowed, it also returns a [`TrackedTake`], which refunds exactly that
+    /// take.
     ///
-    /// [`Limiter::refund`] takes units off whatever is owed at that moment, also when time has repaid the take long
-    /// before. A [`TrackedTake`] gives back at most what of its own take is still owed.
+    /// [`Limiter::refund`] subtracts units from the whole current debt of the key, even if the take itself has been
+    /// repaid by time. A [`TrackedTake`] gives back at most the part of its own take that is still owed.
     pub fn admit_tracked(&self, ask: impl IntoAsk) -> (Decision, Option<TrackedTake>) {
         let (account, ask) = self.inner.read(ask);
         let Some(ask) = ask else {
@@ -141,11 +148,11 @@ impl Limiter {
         (decision, take)
     }
 
-    /// Decides about many asks, each by itself and in this order, faster than one by one: the states of a few
-    /// dozen are fetched together, and the clock is read once for them.
+    /// Decides about many asks, each by itself and in order. It is faster than one call per ask, because the states
+    /// of a group are fetched together and the clock is read once per group.
     ///
-    /// Asks are taken from the iterator and decided in groups of up to 32. The asks of a group are decided as of one
-    /// instant, and get the answers of single asks at that instant.
+    /// Asks are taken from the iterator and decided in groups of up to 32. The asks of a group are decided as of
+    /// one instant, with the results of single asks at that instant.
     ///
     /// ```
     /// use tidegate::{Limit, Limiter};
@@ -161,25 +168,25 @@ impl Limiter {
         AdmitEach::new(self, asks.into_iter())
     }
 
-    /// An ask for [`admit_all`].
+    /// Creates an ask for [`admit_all`].
     pub fn ask(&self, ask: impl IntoAsk) -> LimiterAsk {
         let (key, units, patience) = ask.into_parts();
         LimiterAsk::new(self.clone(), self.inner.name(&key), ask_for(units, patience))
     }
 
-    /// What [`Limiter::admit`] would say, without spending.
+    /// Returns the decision that [`Limiter::admit`] would return, without spending.
     #[must_use = "a decision that nobody reads limits nobody"]
     pub fn peek(&self, ask: impl IntoAsk) -> Decision {
         let (account, ask) = self.inner.read(ask);
         self.inner.decide(&account, ask, |holder, ask| holder.look(&account, ask))
     }
 
-    /// Gives back what was not used: as much as the ask weighs, at most what is owed.
+    /// Gives unused units back: the cost of the ask, but at most the debt of the key.
     pub fn refund(&self, ask: impl IntoAsk) -> Adjusted {
         self.adjust(ask, Adjustment::Refund)
     }
 
-    /// Charges what turned out to be more, allowed or not, as far as the limit's `max_debt`.
+    /// Charges units after the fact, whether or not the limit allows them, up to the limit's `max_debt`.
     pub fn charge(&self, ask: impl IntoAsk) -> Adjusted {
         self.adjust(ask, Adjustment::Charge)
     }
@@ -193,11 +200,11 @@ impl Limiter {
         adjusted
     }
 
-    /// Forgets a subject.
+    /// Removes the state of a key: the key is full again.
     #[expect(clippy::needless_pass_by_value, reason = "a tuple of parts is written in place")]
     pub fn reset(&self, key: impl IntoKey) {
         let (inner, name) = (&self.inner, self.inner.name(&key));
-        // Limits that are not listed are those of others.
+        // An error means that the store does not list all its limits; the missing ones belong to other limiters.
         let _ = inner.memory.forget(&inner.namespace, &name);
         inner.limit.with(|limit| {
             inner.memory.forget_state(&name, limit.name());
@@ -208,28 +215,28 @@ impl Limiter {
         inner.queue.begin_anew(&self.target(), &name);
     }
 
-    /// Puts another limit in force; keys keep what they have used, in units. Holders of permits keep their places and
-    /// their leases.
+    /// Replaces the limit. Keys keep the units that they have used; permits stay valid and keep their leases.
     pub fn set_limit(&self, limit: Limit) {
         let inner = &self.inner;
         let set = || inner.limit.set(&inner.memory, inner.namespace.name(), limit);
         inner.queue.replace_limit(&self.target(), set);
     }
 
-    /// Waits until the ask passes; to be awaited on any runtime, or to block a thread with.
+    /// Waits until the ask is allowed. The future runs on any runtime; it can also block a thread.
     ///
-    /// Those who wait for one subject pass in the order in which they came.
+    /// The waiters of one key pass in FIFO order.
     pub fn acquire(&self, ask: impl IntoAsk) -> Acquire {
         self.acquire_as(ask, Untracked)
     }
 
-    /// Gives a place in flight back, under a concurrency limit. Whether the permit was still holding one.
+    /// Releases a permit under a concurrency limit. Returns true if it was still in flight, false if it had been
+    /// released or its lease had ended.
     #[expect(clippy::needless_pass_by_value, reason = "a tuple of parts is written in place")]
     pub fn release(&self, key: impl IntoKey, permit: PermitId) -> bool {
         self.release_named(&self.inner.name(&key), permit)
     }
 
-    /// Starts a permit's lease anew, under a concurrency limit. Whether it was still holding its place.
+    /// Restarts the lease of a permit under a concurrency limit. Returns true if it was still in flight.
     #[expect(clippy::needless_pass_by_value, reason = "a tuple of parts is written in place")]
     pub fn renew(&self, key: impl IntoKey, permit: PermitId) -> bool {
         self.renew_named(&self.inner.name(&key), permit)
@@ -240,7 +247,7 @@ impl Limiter {
         Acquire::new(KeyRequest::new(self.target(), name, ask, kind), max_wait)
     }
 
-    /// The name of the key, the ask unless it asks nothing, and the longest wait.
+    /// Returns the name of the key, the ask (`None` for a cost of 0), and the max wait.
     pub(crate) fn named(&self, ask: impl IntoAsk) -> (Name, Option<Ask>, Option<Duration>) {
         let (key, units, max_wait) = ask.into_parts();
         (self.inner.name(&key), ask_for(units, None), max_wait)
@@ -269,7 +276,7 @@ impl Limiter {
 }
 
 impl Inner {
-    /// The subject, and the ask unless it asks nothing.
+    /// Returns the account of the key, and the ask (`None` for a cost of 0).
     #[inline]
     fn read(&self, ask: impl IntoAsk) -> (Account, Option<Ask>) {
         let (key, units, patience) = ask.into_parts();
@@ -289,7 +296,7 @@ impl Inner {
         }
     }
 
-    /// The same under a limit that was put in place of the first one.
+    /// Decides under a limit that has replaced the first one.
     #[inline(never)]
     fn admit_replaced(&self, key: &impl IntoKey, ask: Ask) -> Decision {
         self.limit.with(|limit| self.admit_under(limit, key, ask))
@@ -303,7 +310,8 @@ impl Inner {
         }
     }
 
-    /// The zone, if a decision only needs a cell of it: it holds the states, and nobody waits.
+    /// Returns the zone if one of its cells is enough for a decision: the zone holds the state, and no waiter is
+    /// queued.
     #[inline]
     fn straight_to(&self, limit: &BoundLimit) -> Option<&Zone> {
         match self.memory.holder(limit.terms()) {
@@ -316,7 +324,7 @@ impl Inner {
         self.decide(account, ask, |holder, ask| holder.spend(account, ask))
     }
 
-    /// Decides behind those who wait; what asks nothing passes.
+    /// Decides behind the waiters of the key; an ask with a cost of 0 is allowed.
     fn decide(
         &self,
         account: &Account,
@@ -327,13 +335,13 @@ impl Inner {
         self.put_off(account, ask).unwrap_or_else(|| decide(self.holder(account), ask))
     }
 
-    /// The denial of an ask because others wait for the same subject; `None` if nobody does.
+    /// Returns the denial of an ask because waiters are queued for the same key; `None` if there are none.
     fn put_off(&self, account: &Account, ask: Ask) -> Option<Decision> {
         let wait = self.wait_behind(account, ask)?;
         Some(self.holder(account).look(account, ask).put_off(wait))
     }
 
-    /// The answer to an ask of nothing, which only looks.
+    /// Decides about a cost of 0, without spending.
     #[cold]
     fn ask_nothing(&self, account: &Account) -> Decision {
         let look = |holder: Holder<'_>, ask| holder.look(account, ask);

@@ -1,4 +1,4 @@
-//! Several limits at once, each with its own subjects: all pass, or none is charged.
+//! Several limits at once, each with its own keys: all asks are allowed, or none is charged.
 
 use super::Limiter;
 use crate::ask::Ask;
@@ -9,13 +9,13 @@ use crate::store::together::{Bid, take_all};
 use crate::time::Ticks;
 use crate::wait::WaitTarget as _;
 
-/// One ask of one limiter; made by [`Limiter::ask`].
+/// One ask of one limiter; created by [`Limiter::ask`].
 #[derive(Clone, Debug)]
 #[must_use = "an ask does nothing until `admit_all` gets it"]
 pub struct LimiterAsk {
     limiter: Limiter,
     name: Name,
-    /// Nothing, if its cost is 0.
+    /// The ask; `None` if its cost is 0.
     ask: Option<Ask>,
 }
 
@@ -24,7 +24,7 @@ impl LimiterAsk {
         LimiterAsk { limiter, name, ask }
     }
 
-    /// Its part in a take of several, unless it asks nothing.
+    /// Returns its part in a joint take; `None` for a cost of 0.
     fn bid<'a>(&'a self, account: &'a Account) -> Option<Bid<'a>> {
         Some(Bid { holder: self.limiter.inner.holder(account), account, ask: self.ask? })
     }
@@ -35,6 +35,8 @@ impl LimiterAsk {
 }
 
 /// Decides about several asks, of limiters on one store or on several, and spends only if all are allowed.
+///
+/// While waiters are queued for one of the keys, its ask is denied and nothing is spent.
 ///
 /// ```
 /// use tidegate::{Limit, Limiter, Zone, admit_all, ask};
@@ -56,9 +58,9 @@ pub fn admit_all(asks: impl IntoIterator<Item = LimiterAsk>) -> Decisions {
     let taken = waits.iter().all(Option::is_none).then(|| take_all(&bids));
     let mut taken = taken.iter().flat_map(Decisions::each);
     let each = both().zip(waits).map(|((asked, account), wait)| match (asked.ask, wait) {
-        // One that asks nothing passes whatever becomes of the others.
+        // A cost of 0 is allowed, whatever the decision about the other asks.
         (None, _) => asked.limiter.inner.ask_nothing(account),
-        // While callers wait for one of the subjects, nothing is spent.
+        // Nothing is spent while waiters are queued for one of the keys.
         (Some(ask), None) => {
             taken.next().copied().unwrap_or_else(|| asked.limiter.inner.holder(account).look(account, ask))
         }

@@ -1,4 +1,5 @@
-//! Places, of which there are few: nobody is let in twice, and nobody who may come in is left waiting.
+//! Model of a concurrency limit with few slots: no slot is taken twice, and no waiter that could be admitted keeps
+//! waiting.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! The one queue under its three uses: keys of permits, classes of places, and holds as the outbound layer has them.
+//! Models of the one queue in its three uses: keys of permits, classes of a concurrency limit, and holds of the
+//! outbound layer.
 //!
 //! No waiter is left behind when its turn comes while it joins, while another one leaves, or at its deadline.
 
@@ -19,7 +20,7 @@ use crate::{Clock, ManualClock, Permits, Places, SECOND, Ticks, Timestamp};
 
 type Acquiring = Pin<Box<dyn Future<Output = bool>>>;
 
-/// A use of the queue in which one holder keeps all waiters waiting.
+/// A use of the queue in which one holder blocks all waiters.
 trait Use: 'static {
     fn new(clock: Arc<ManualClock>) -> Self;
 
@@ -62,7 +63,7 @@ impl Use for Places {
     }
 }
 
-/// A queue whose waiters are held back until a time, or until that is lifted.
+/// A queue whose waiters are held until a time, or until the hold is lifted.
 #[derive(Debug)]
 struct Hold {
     queue: WaitQueue<HoldPolicy>,
@@ -108,7 +109,7 @@ impl QueuePolicy for HoldPolicy {
     }
 }
 
-/// Lifts the hold.
+/// A guard that lifts the hold when it is dropped.
 struct Lifts(Arc<Hold>);
 
 impl Drop for Lifts {

@@ -1,4 +1,4 @@
-//! A zone of two buckets with two cells each: every subject may be in any of them.
+//! Models of a zone of two buckets with two cells each: every key may be in any of them.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use crate::{Limit, Limiter, MILLISECOND, ManualClock, SECOND, Zone, admit_all};
 /// The smallest zone.
 const BYTES: usize = 0;
 const CELLS: u32 = 4;
-/// What is owed under it is repaid before anything else here.
+/// A limit whose debts are repaid before all others here.
 const QUICK: Limit = Limit::per_second(10).burst(10);
 
-/// Names that lie differently in the zone.
+/// Keys with different cells in the zone.
 const NAMES: [&str; 4] = ["ana", "bob", "cleo", "dan"];
 
 fn zone() -> (Zone, Arc<ManualClock>) {
@@ -23,7 +23,7 @@ fn admitted(limiter: &Limiter, key: &str, asks: usize) -> usize {
     (0..asks).filter(|_| limiter.admit(key).is_allowed()).count()
 }
 
-/// Fills every cell with somebody who owes a little under this limit.
+/// Fills every cell with a key that has a small debt under this limit.
 fn fill(zone: &Zone, limit: Limit) -> Limiter {
     let limiter = Limiter::on(zone, "before", limit);
     assert!((0..CELLS).all(|key| limiter.admit(key).is_allowed()));
@@ -85,7 +85,7 @@ fn two_bring_a_newcomer_and_see_different_cells_free() {
             let other = limiter.clone();
             let (one, two) = both(
                 move || {
-                    // From now on the cell of the old one is free.
+                    // From now on the cell of the old key is free.
                     clock.advance(60 * MILLISECOND);
                     admitted(&other, key, 1)
                 },
@@ -101,7 +101,7 @@ fn a_cell_becomes_free_for_one_who_shares_a_moment_before() {
     for key in NAMES {
         loom::model(move || {
             let (zone, clock) = zone();
-            // All of them owe nothing any more, and may only not be forgotten yet.
+            // None of these keys has any debt left; they may only not have been evicted yet.
             let before = Limiter::on(&zone, "before", Limit::per_second(1000));
             assert!(before.admit("old").is_allowed());
             clock.advance(50 * MILLISECOND);

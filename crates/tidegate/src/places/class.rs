@@ -1,11 +1,11 @@
-//! Who is more important: classes of requests, and what is kept free for them.
+//! Priority classes of requests, and the share of the limit that is reserved for them.
 
 use std::borrow::Cow;
 
-/// The most classes there may be.
+/// The largest number of classes.
 pub(super) const MOST_CLASSES: usize = 64;
 
-/// A class of requests: a name, and the share of all places that is kept free for it.
+/// A priority class of requests: a name, and the share of the limit that is reserved for it.
 ///
 /// ```
 /// use tidegate::Class;
@@ -20,15 +20,15 @@ pub struct Class {
 }
 
 impl Class {
-    /// A class for which nothing is kept free.
+    /// Creates a class with no reserve.
     pub fn new(name: impl Into<Cow<'static, str>>) -> Class {
         Class { name: name.into(), percent: 0 }
     }
 
-    /// Keeps so many percent of all places free for it.
+    /// Reserves this percentage of the limit for the class.
     ///
     /// # Panics
-    /// If that is more than 100.
+    /// If `percent` is more than 100.
     #[must_use]
     pub fn share(self, percent: u8) -> Class {
         assert!(
@@ -39,17 +39,18 @@ impl Class {
         Class { percent, ..self }
     }
 
-    /// What it is called.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The percentage of all places that is kept free for it.
+    /// Returns the percentage of the limit that is reserved for the class.
     pub fn percent(&self) -> u8 {
         self.percent
     }
 
-    /// The classes, if there are neither too many nor none, and no more is kept free than there is.
+    /// Returns the classes, after a check of their number and of the sum of their shares. Panics if either is out
+    /// of range.
     pub(super) fn valid(classes: Vec<Class>) -> Vec<Class> {
         let count = classes.len();
         assert!(0 < count && count <= MOST_CLASSES, "{count} classes: there may be 1 to {MOST_CLASSES}");

@@ -1,6 +1,7 @@
-//! The queue for the places of one service: by rank, oldest first within a class, newest first under overload.
+//! The queue of a concurrency limit: by rank, oldest first within a class, newest first under overload.
 //!
-//! Whenever the lock is released, no waiter could come in: so a caller that comes later and can does not overtake.
+//! Whenever the lock is released, no waiter can be admitted. So a caller that arrives later and is admitted
+//! overtakes none.
 
 use std::ops::ControlFlow::{Break, Continue};
 use std::sync::Arc;
@@ -14,22 +15,22 @@ use crate::wait::{
     Cause, Entry, Joined, KeyQueue, Next, QueuePolicy, QueueState, Ticket, Turn, WaitQueue, Waiter,
 };
 
-/// The wait until the next attempt: it is not known when a place comes back.
+/// The suggested wait before the next attempt: the time of the next release is not known.
 const GUESS: Ticks = Ticks::saturating_from(SECOND);
 
-/// The places of one service, and the queue for them.
+/// The state of a concurrency limit, and its queue.
 #[derive(Debug)]
 pub struct Shared {
     pub(super) settings: Settings,
     pub(super) queue: WaitQueue<ClassQueues>,
 }
 
-/// The order of the waiters for places: classes by rank, which is the order in which their queues are opened.
+/// The order of the waiters: classes by rank, which is the order in which their queues are opened.
 #[derive(Debug)]
 pub struct ClassQueues {
     pub(super) slots: ClassSlots,
     estimator: Option<Estimator>,
-    /// Since when there have been waiters all the time.
+    /// The time since which there have been waiters without interruption.
     busy_since: Timestamp,
 }
 
@@ -64,7 +65,7 @@ impl Shared {
         self.queue.lock(|state| read(&state.policy.slots))
     }
 
-    /// Returns the time at which a caller has come in; nothing reads it where the limit is fixed.
+    /// Returns the time of admission; `None` if the limit is fixed, because then it is not needed.
     pub(super) fn entered_at(&self) -> Option<Timestamp> {
         match self.settings.most {
             Most::Fixed(_) => None,
@@ -72,13 +73,13 @@ impl Shared {
         }
     }
 
-    /// Comes in now, or not at all.
+    /// Takes a slot now, or denies.
     #[inline]
     pub(super) fn enter(&self, class: usize) -> Result<(), Refusal> {
         self.queue.lock(|state| state.policy.enter(class))
     }
 
-    /// Comes in, is denied, or waits.
+    /// Takes a slot, denies, or queues a waiter.
     pub(super) fn acquire(
         self: &Arc<Shared>,
         class: usize,
@@ -103,7 +104,7 @@ impl Shared {
         })
     }
 
-    /// Gives the place of a call back that has ended; an adaptive limit learns from its outcome.
+    /// Gives back the slot of a call that has ended; an adaptive limit uses its outcome.
     pub(super) fn leave(self: &Arc<Shared>, class: usize, entered: Option<Timestamp>, outcome: Outcome) {
         if entered.is_none() {
             let is_done = self.queue.lock(|state| {
@@ -143,7 +144,7 @@ impl ClassQueues {
         Refusal::overloaded(self.slots.limit, GUESS)
     }
 
-    /// Newest first only when there have been waiters all the time for longer than that may be.
+    /// Returns newest first once there have been waiters without interruption for `newest_first_after`.
     fn order(&self, turn: Turn<'_, ClassQueues>) -> Order {
         match turn.owner.settings.newest_first_after {
             Some(longest) if turn.now.since(self.busy_since) >= longest => Order::NewestFirst,
@@ -212,9 +213,12 @@ impl KeyQueue<ClassQueues> {
     }
 }
 
-/// Makes room for one more waiter of a class in a full queue, by denying one of the least class that wants more than its
-/// reserve: the one that would be served last there. Returns true if there is room: none is denied for a waiter of a
-/// lesser class, and for one of the same class only if that would be served first.
+/// Makes room for an arrival in a full queue by the eviction of one waiter. The victim is of the lowest class that
+/// wants more than its reserve: the waiter that would be served last there. Returns false if there is no victim.
+///
+/// Under oldest first, only classes below that of the arrival are considered. Under newest first, all classes are, and
+/// the arrival counts as a waiter of its own class. If that class is chosen and has no other waiter, there is no
+/// victim.
 fn push_out(state: &mut QueueState<ClassQueues>, turn: Turn<'_, ClassQueues>, newcomer: usize) -> bool {
     let (first, last_served) = match state.policy.order(turn) {
         Order::OldestFirst => (newcomer + 1, Order::NewestFirst),

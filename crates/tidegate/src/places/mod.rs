@@ -1,14 +1,14 @@
-//! So many in flight for one service as a whole: the number may adapt, and important calls go first.
+//! A concurrency limit for one service as a whole: fixed or adaptive, with priority classes.
 //!
 //! ```text
-//!   enter ----> in, if the class may have a place            (slots: counting)
-//!   acquire --> in; else the queue, if it is not full        (class_queue: a queue per class, by rank)
-//!                  ^   a place that is given back, or a limit that rises, lets the next one in at once
-//!                  `-- deadlines come by one alarm; under overload the newest goes first
+//!   enter ----> in flight, if the class may have a slot      (slots: counting)
+//!   acquire --> in flight; else queued, unless it is full    (class_queue: a queue per class, by rank)
+//!                  ^   a released slot, or a higher limit, admits the next waiter at once
+//!                  `-- one timer for all deadlines; under overload the newest waiter goes first
 //! ```
 //!
-//! A waiter that is woken finds the place already taken for it. One that gives up leaves the queue, or hands on what
-//! it was given.
+//! A woken waiter already owns its slot. A waiter that gives up leaves the queue, or passes on the slot that it was
+//! given.
 
 mod class;
 mod class_queue;
@@ -28,9 +28,9 @@ use crate::refusal::Refusal;
 use crate::time::{Clock, Source, Ticks};
 use crate::wait::Acquire;
 
-/// At most so many in flight for one service as a whole; clones share them.
+/// A concurrency limit for one service as a whole; clones share it.
 ///
-/// Settings come first: each of them makes new places in which nobody is yet.
+/// Call the settings first: each of them returns a new limiter with nothing in flight and no waiters.
 ///
 /// ```
 /// use tidegate::{Class, Places, SECOND};
@@ -51,28 +51,29 @@ use crate::wait::Acquire;
 /// # Ok::<(), tidegate::Refusal>(())
 /// ```
 ///
-/// # Who comes in
+/// # Admission
 ///
-/// A class with a share of so many percent has that part of the limit kept for it, rounded down; a share that is
-/// less than one place is one nevertheless, the first classes first, as long as one place remains that is kept
-/// for nobody. A class comes in while it uses less than what is kept for it, or while a place is left that is
-/// neither used nor kept for others. So while the limit stands, nobody within its share is refused because of
-/// other classes. When the limit falls, whoever is in stays in, and nobody enters before enough have left.
+/// The share of a class reserves that percentage of the limit, rounded down. A share of less than one slot reserves
+/// one slot, for the first classes first, as long as one slot stays unreserved.
+///
+/// A class is admitted while it uses less than its reserve, or while a slot is neither used nor reserved by other
+/// classes. So while the limit is constant, no call within the share of its class is denied because of other
+/// classes. When the limit falls, calls in flight continue, and none is admitted until enough of them have ended.
 #[derive(Clone, Debug)]
 pub struct Places {
     shared: Arc<Shared>,
 }
 
 impl Places {
-    /// At most so many in flight, until [`Places::set_limit`] says otherwise.
+    /// Creates a limiter of at most `places` calls in flight; [`Places::set_limit`] changes the number.
     ///
     /// # Panics
-    /// If that is none, or more than 2³².
+    /// If `places` is 0 or more than 2³².
     pub fn at_most(places: u64) -> Places {
         Places::new(Settings::new(Most::fixed(places)))
     }
 
-    /// As many in flight as the service bears, found out by how its calls end.
+    /// Creates an adaptive limiter: it derives the number in flight from the latency and outcome of the calls.
     pub fn adaptive(adapt: Adapt) -> Places {
         Places::new(Settings::new(Most::Adaptive(adapt)))
     }
@@ -81,43 +82,46 @@ impl Places {
         Places { shared: Arc::new(Shared::new(settings)) }
     }
 
-    /// Lets at most so many wait at a time; none unless set, so that whoever finds no place is refused at once.
+    /// Sets the largest number of waiters at a time. The default is 0: an `acquire` that finds no slot is denied at
+    /// once.
     #[must_use]
     pub fn line(self, waiters: usize) -> Places {
         self.with(|settings| settings.line = waiters)
     }
 
-    /// Serves the newest first when the line has not been empty for so long, until it is.
+    /// Serves the newest waiter first after the queue has been non-empty for `busy`, until it is empty.
     ///
-    /// A line that is never empty makes everybody wait so long that few are served in time; then it is better to
-    /// serve those in time who have just come. While that lasts and the line is full, the oldest of the least
-    /// class makes room for one who comes, unless that one is of a lesser class still.
+    /// A queue that is never empty delays all waiters so long that few are served in time. Serving the newest first
+    /// serves at least those in time. Meanwhile, an arrival at a full queue evicts the oldest waiter of the lowest
+    /// class that waits for more than its reserve. An arrival of a still lower class is denied, unless it is within
+    /// its own reserve.
     #[must_use]
     pub fn newest_first_after(self, busy: Duration) -> Places {
         self.with(|settings| settings.newest_first_after = Some(Ticks::saturating_from(busy)))
     }
 
-    /// Classes in the order of their rank, the most important first.
+    /// Sets the classes in the order of their rank, the most important first.
     ///
-    /// Within what is kept for it, each class finds its places; all others go to the first class that wants one.
-    /// Within a class, who came first is served first. When the line is full, the newest of the least class makes
-    /// room for one of a better class; nobody does who waits for what is kept for its own.
+    /// Each class is admitted to the slots that are reserved for it. All other slots go to the first class with a
+    /// waiter. Within a class, waiters are served in FIFO order. When the queue is full, an arrival of a higher
+    /// class evicts the newest waiter of the lowest class. A waiter that is entitled to a reserved slot of its
+    /// class is never evicted.
     ///
     /// # Panics
-    /// If there are none or more than 64, or their shares are more than 100 percent.
+    /// If there are none or more than 64, or if their shares exceed 100 percent together.
     #[must_use]
     pub fn classes(self, classes: impl IntoIterator<Item = Class>) -> Places {
         let classes = Class::valid(classes.into_iter().collect());
         self.with(|settings| settings.classes = classes)
     }
 
-    /// Goes by another clock.
+    /// Sets another clock.
     #[must_use]
     pub fn with_clock(self, clock: Arc<dyn Clock>) -> Places {
         self.with(|settings| settings.clock = Source::Given(clock))
     }
 
-    /// New places with other settings.
+    /// Creates a limiter with changed settings.
     fn with(self, change: impl FnOnce(&mut Settings)) -> Places {
         let mut settings = self.shared.settings.clone();
         if let Most::Fixed(limit) = &mut settings.most {
@@ -127,7 +131,7 @@ impl Places {
         Places::new(settings)
     }
 
-    /// A place now, or not at all. A rank behind that of the last class means the last class.
+    /// Returns a slot now, or denies. A rank above that of the last class means the last class.
     #[inline]
     pub fn enter(&self, class: usize) -> Result<Place, Refusal> {
         let class = self.rank(class);
@@ -135,16 +139,16 @@ impl Places {
         Ok(Place::new(Arc::clone(&self.shared), class))
     }
 
-    /// Waits for a place; to be awaited on any runtime, or to block a thread with.
+    /// Waits for a slot. The future runs on any runtime; it can also block a thread.
     pub fn acquire(&self, class: usize) -> AcquirePlace {
         Acquire::new(PlaceRequest { shared: Arc::clone(&self.shared), class: self.rank(class) }, None)
     }
 
-    /// Allows another number in flight. Whoever is in stays in; whoever waits and may come in now does.
-    /// Whether it is so: a number that adapts is not set.
+    /// Sets the limit. Calls in flight continue; waiters that the new limit admits are woken. Returns false,
+    /// without effect, if the limit is adaptive.
     ///
     /// # Panics
-    /// If that is none, or more than 2³².
+    /// If `places` is 0 or more than 2³².
     pub fn set_limit(&self, places: u64) -> bool {
         let (Most::Fixed(places), Most::Fixed(_)) = (Most::fixed(places), &self.shared.settings.most) else {
             return false;
@@ -156,32 +160,32 @@ impl Places {
         true
     }
 
-    /// How many may be in flight now.
+    /// Returns the current limit of calls in flight.
     pub fn limit(&self) -> u64 {
         self.shared.slots(|slots| slots.limit)
     }
 
-    /// How many are in flight, those included who were let in and have not looked yet.
+    /// Returns the number of calls in flight, including admitted waiters that have not been polled yet.
     pub fn in_flight(&self) -> u64 {
         self.shared.slots(|slots| slots.in_flight)
     }
 
-    /// How many of a class are in flight.
+    /// Returns the number of calls of a class in flight.
     pub fn in_flight_of(&self, class: usize) -> u64 {
         self.shared.slots(|slots| slots.used(self.rank(class)))
     }
 
-    /// How many wait.
+    /// Returns the number of waiters.
     pub fn waiting(&self) -> usize {
         self.shared.queue.lock(|state| state.waiting())
     }
 
-    /// How many of a class wait.
+    /// Returns the number of waiters of a class.
     pub fn waiting_of(&self, class: usize) -> usize {
         self.shared.queue.lock(|state| queue_of(state, self.rank(class)).len())
     }
 
-    /// The rank of the class with this name.
+    /// Returns the rank of the class with this name.
     pub fn class_named(&self, name: &str) -> Option<usize> {
         self.shared.settings.classes.iter().position(|class| class.name() == name)
     }
@@ -191,23 +195,23 @@ impl Places {
     }
 }
 
-/// The most places there may be.
+/// The largest limit of calls in flight.
 const MOST_PLACES: u64 = 1 << 32;
 
-/// All that is said about places before anybody enters.
+/// The settings of a limiter, fixed before the first call.
 #[derive(Clone, Debug)]
 struct Settings {
     most: Most,
-    /// How many may wait.
+    /// The largest number of waiters.
     line: usize,
-    /// After how long a line that is never empty means overload.
+    /// The time after which a queue that was never empty counts as overload.
     newest_first_after: Option<Ticks>,
-    /// In the order of their rank, at least one.
+    /// The classes in the order of their rank, at least one.
     classes: Vec<Class>,
     clock: Source,
 }
 
-/// How many may be in flight.
+/// The limit of calls in flight.
 #[derive(Clone, Debug)]
 enum Most {
     Fixed(u64),
@@ -215,7 +219,7 @@ enum Most {
 }
 
 impl Most {
-    /// A fixed number, if there can be so many.
+    /// Returns a fixed limit, after a check of its range.
     fn fixed(places: u64) -> Most {
         assert!(
             0 < places && places <= MOST_PLACES,

@@ -1,4 +1,4 @@
-//! A place in flight, and the request of one.
+//! A permit of a concurrency limit, and the request of one.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,8 @@ use crate::adaptive::Outcome;
 use crate::time::{Ticks, Timestamp};
 use crate::wait::{Acquire, Joined, Queued, Request, Waiter};
 
-/// A place in flight. Say how the call ended with [`Place::done`]; dropped, it says nothing and goes back.
+/// A permit of [`Places`](super::Places). Report the outcome of the call with [`Place::done`]; a drop gives the
+/// permit back without an outcome.
 ///
 /// ```
 /// use tidegate::{Adapt, Outcome, Places};
@@ -29,25 +30,25 @@ pub struct Place {
 }
 
 impl Place {
-    /// The place that was taken for somebody, from now on.
+    /// Creates the permit of a slot that has been taken, as of now.
     #[inline]
     pub(super) fn new(shared: Arc<Shared>, class: usize) -> Place {
         let entered = shared.entered_at();
         Place { shared, class, entered, outcome: Outcome::Ignored }
     }
 
-    /// The rank of the class that it was given to.
+    /// Returns the rank of the class to which it was given.
     pub fn class(&self) -> usize {
         self.class
     }
 
-    /// How long it has been in use; nothing where the number of places is fixed, for which no clock is read.
+    /// Returns the time since admission; zero if the limit is fixed, because then no clock is read.
     pub fn lasted(&self) -> Duration {
         let lasted = |entered| self.shared.settings.clock.now().since(entered).to_duration();
         self.entered.map_or(Duration::ZERO, lasted)
     }
 
-    /// Gives the place back and says how the call ended, from which a number that adapts learns.
+    /// Gives the permit back and reports the outcome of the call, which an adaptive limit uses.
     pub fn done(mut self, outcome: Outcome) {
         self.outcome = outcome;
     }
@@ -65,13 +66,13 @@ impl fmt::Debug for Place {
     }
 }
 
-/// Waits for a place; made by [`Places::acquire`](super::Places::acquire).
+/// A future that waits for a slot; created by [`Places::acquire`](super::Places::acquire).
 pub type AcquirePlace = Acquire<PlaceRequest>;
 
-/// A waiter for a place that joined by [`AcquirePlace::enqueue`](Acquire::enqueue).
+/// A queued waiter for a slot; created by [`AcquirePlace::enqueue`](Acquire::enqueue).
 pub type QueuedPlace = Queued<PlaceRequest>;
 
-/// A request of a place.
+/// A request of one slot.
 #[derive(Debug)]
 pub struct PlaceRequest {
     pub(super) shared: Arc<Shared>,

@@ -1,22 +1,22 @@
-//! How many are in, of which class, and who may come in: counting, without time or waiting.
+//! The calls in flight per class, and the admission rule: counting, without time or waiting.
 //!
-//! A class comes in if there is a place at all and it is still within what is kept for it, or one is left that
-//! is kept for nobody:
+//! A class is admitted if a slot is free, and either the class is within its reserve or a slot is left over from all
+//! reserves:
 //!
 //! ```text
 //!   in flight < limit  and  ( used < reserve  or  sum over all classes of max(used, reserve) < limit )
 //! ```
 //!
-//! While the limit stands, that sum never exceeds it: so whoever is within its reserve finds a place.
+//! While the limit is constant, that sum never exceeds it: so a class within its reserve always finds a slot.
 
 use super::class::Class;
 
-/// The places of all classes.
+/// The slots of all classes.
 #[derive(Debug)]
 pub(super) struct ClassSlots {
     pub(super) limit: u64,
     pub(super) in_flight: u64,
-    /// Places that are used or kept free: the sum of the larger of both over all classes.
+    /// The slots that are used or reserved: the sum of the larger of both over all classes.
     claimed: u64,
     classes: Vec<Share>,
 }
@@ -41,21 +41,21 @@ impl ClassSlots {
         self.classes[class].used
     }
 
-    /// How many more of this class could come in before its reserve is used up.
+    /// Returns the number of slots that this class can still take within its reserve.
     pub(super) fn left_of_reserve(&self, class: usize) -> u64 {
         let share = &self.classes[class];
         share.reserve.saturating_sub(share.used)
     }
 
-    /// Another limit; whoever is in stays in.
+    /// Sets the limit; calls in flight continue.
     pub(super) fn set_limit(&mut self, limit: u64) {
         self.limit = limit;
         for share in &mut self.classes {
             share.reserve = part(limit, share.percent);
         }
         let mut kept: u64 = self.classes.iter().map(|share| share.reserve).sum();
-        // A share that is less than one place still is one, the first classes first, as long as one place
-        // remains that is kept for nobody.
+        // A share of less than one slot reserves one slot, the first classes first, as long as one slot stays
+        // unreserved.
         for share in &mut self.classes {
             if share.percent > 0 && share.reserve == 0 && kept + 1 < limit {
                 share.reserve = 1;
@@ -71,7 +71,7 @@ impl ClassSlots {
         self.in_flight < self.limit && (share.used < share.reserve || self.claimed < self.limit)
     }
 
-    /// Takes a place, if this class may have one.
+    /// Takes a slot, if this class may have one. Returns true if it did.
     #[inline]
     pub(super) fn take(&mut self, class: usize) -> bool {
         let may = self.may_enter(class);
@@ -84,7 +84,7 @@ impl ClassSlots {
         may
     }
 
-    /// Gives a place back.
+    /// Gives a slot back.
     #[inline]
     pub(super) fn give_back(&mut self, class: usize) {
         let share = &mut self.classes[class];
@@ -94,7 +94,7 @@ impl ClassSlots {
     }
 }
 
-/// So many percent of it, rounded down, without overflow.
+/// Returns `percent` percent of `whole`, rounded down, without overflow.
 fn part(whole: u64, percent: u64) -> u64 {
     whole / 100 * percent + whole % 100 * percent / 100
 }
@@ -178,7 +178,7 @@ mod tests {
         assert!(slots.take(0) && !slots.take(0));
     }
 
-    /// Every sequence of comings, goings and changes keeps the sum that is kept as they come.
+    /// Checks `claimed`, which is updated step by step, after random takes, releases and limit changes.
     #[test]
     #[cfg(not(miri))]
     fn what_is_claimed_is_what_would_be_counted_anew() {

@@ -1,4 +1,4 @@
-//! The states of a single limiter: that of the limit in force, and those of the limits before it.
+//! The states of a direct limiter: that of the limit in force, and those of the previous limits.
 
 use crate::algorithm::carry::carry;
 use crate::algorithm::{Algorithm, State};
@@ -7,7 +7,7 @@ use crate::history::{History, MAX_PREDECESSORS, Predecessor};
 use crate::limit::{Limit, Terms};
 use crate::time::Timestamp;
 
-/// The most limits whose states are kept after they were replaced.
+/// The largest number of replaced limits whose states are kept.
 const MAX_REPLACED: usize = 256;
 
 /// The limit in force and the limits that were replaced, each with its state.
@@ -19,17 +19,17 @@ pub(super) struct States {
     state: State,
     /// True once the state of the first limit is here and not in the word of the limiter.
     pub(super) has_moved: bool,
-    /// Newest first.
+    /// The replaced limits with their states, newest first.
     replaced: Vec<(Predecessor, State)>,
 }
 
 impl States {
-    /// The states under a first limit.
+    /// Creates the states under a first limit.
     pub(super) fn new(limit: Limit, has_moved: bool) -> States {
         States { limit, since: Timestamp::EPOCH, state: State::default(), has_moved, replaced: Vec::new() }
     }
 
-    /// The limit in force, as it was given.
+    /// Returns the limit in force, as it was given.
     pub(super) fn limit(&self) -> Limit {
         self.limit
     }
@@ -40,13 +40,13 @@ impl States {
         self.has_moved = true;
     }
 
-    /// Forgets what was used under every limit.
+    /// Removes the usage under every limit.
     pub(super) fn forget_all(&mut self) {
         self.state = State::default();
         self.replaced.clear();
     }
 
-    /// The limit in force with its state.
+    /// Returns the limit in force with its state.
     pub(super) fn in_force(&mut self) -> (Terms, &mut State) {
         (*self.limit.terms(), &mut self.state)
     }
@@ -56,15 +56,16 @@ impl States {
         is_one_state(terms, self.limit.terms()) || self.place_of(terms).is_some()
     }
 
-    /// A limit whose state is kept, with that state: a caller that read the limit before it was replaced takes from the
-    /// state of the old limit, as in a store.
+    /// Returns a limit whose state is kept, with that state. A caller that read the limit before it was replaced
+    /// takes from the state of the old limit, as in a store.
     pub(super) fn of(&mut self, terms: &Terms) -> (Terms, &mut State) {
         let place = if is_one_state(terms, self.limit.terms()) { None } else { self.place_of(terms) };
         (*terms, place.map_or(&mut self.state, |place| &mut self.replaced[place].1))
     }
 
-    /// Puts another limit in force, and returns true unless it is the same. Its own state, kept since it was in force
-    /// before, goes on if it is live; else the limit begins with what was used under the limits before.
+    /// Replaces the limit, and returns true unless the new one is the same. If the new limit was in force before
+    /// and its kept state is live, it continues with that state. Otherwise it starts with the usage under the
+    /// previous limits.
     pub(super) fn replace(&mut self, limit: Limit, now: Timestamp) -> bool {
         let (old, new) = (*self.limit.terms(), *limit.terms());
         self.limit = limit;
@@ -78,7 +79,8 @@ impl States {
         let is_one_set = new.algorithm() == Algorithm::Concurrency;
         let own = own.filter(|own| is_one_set || new.clear_at(own) > now);
         self.state = match (own, self.replaced.first_mut()) {
-            // As in Guava: a new rate goes on from what is saved and owed at the old one, which keeps nothing.
+            // As in Guava: a new rate continues with the savings and the debt of the old one, whose state becomes
+            // empty.
             (own, Some((newest, state))) if is_pacer(&new) && is_pacer(newest.terms()) => {
                 let carried = carry(newest.terms(), &std::mem::take(state), now, &new);
                 own.filter(|own| new.clear_at(own) > new.clear_at(&carried)).unwrap_or(carried)
@@ -89,8 +91,8 @@ impl States {
         true
     }
 
-    /// Keeps the state of a limit that was replaced: it is that limit's own when it comes into force again. The newest
-    /// limits are those that counts are carried through; of older ones only live states are kept.
+    /// Keeps the state of a replaced limit: the limit continues with it when it comes into force again. Counts are
+    /// carried through the newest limits. Of older limits, only live states are kept.
     fn keep(&mut self, old: Terms, state: State, now: Timestamp) {
         self.replaced.retain(|(before, _)| !is_one_state(before.terms(), &old));
         self.replaced.insert(0, (Predecessor::of_terms(old, self.since), state));
@@ -102,7 +104,7 @@ impl States {
         self.replaced.truncate(MAX_REPLACED);
     }
 
-    /// The state that a limit begins with: what was used under the limits before.
+    /// Returns the state that a limit starts with: the usage under the previous limits.
     fn begun(&self, terms: &Terms, now: Timestamp) -> State {
         let before = self.replaced.iter().map(|(before, _)| *before).collect();
         let begun =
@@ -115,7 +117,7 @@ impl States {
     }
 }
 
-/// Returns true for one limit, and for two concurrency limits: their holders are one set, whatever the numbers.
+/// Returns true for equal limits, and for two concurrency limits: their permits are one set, whatever the numbers.
 fn is_one_state(one: &Terms, other: &Terms) -> bool {
     let are_holders = |terms: &Terms| terms.algorithm() == Algorithm::Concurrency;
     one == other || (are_holders(one) && are_holders(other))

@@ -1,4 +1,4 @@
-//! A waiter as a value: to be awaited on any runtime, or to block a thread with.
+//! A waiter as a value: a future for any runtime, which can also block a thread.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -23,17 +23,20 @@ use crate::time::Ticks;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Waited {
-    /// The time from the ask to the passing.
+    /// The time from the ask to the admission.
     pub duration: Duration,
-    /// The decision that let it pass.
+    /// The decision that admitted the waiter.
     pub decision: Decision,
 }
 
-/// Waits its turn; made by the `acquire` of limiters.
+/// A future that waits for its turn; created by the `acquire` method of limiters.
 ///
-/// Await it on any runtime, or call [`Acquire::blocking`] on a thread. It asks, and joins the
-/// queue, when it is first polled, and may be moved and polled by another task afterwards. Dropped before it has
-/// passed, it leaves the queue and those behind move up; what was just taken for it goes to the next one.
+/// Await it on any runtime, or call [`Acquire::blocking`] on a thread. It asks, and joins the queue, when it is
+/// first polled. Afterwards another task may poll it. If it is dropped before it has passed, it leaves the queue
+/// and the waiters behind it move up; units that were already taken for it go to the next waiter.
+///
+/// # Panics
+/// If it is polled again after it has returned its result.
 #[must_use = "it waits only if it is awaited or blocked on"]
 pub struct Acquire<R: Request = KeyRequest> {
     request: R,
@@ -41,23 +44,23 @@ pub struct Acquire<R: Request = KeyRequest> {
     state: AcquireState<R::Policy>,
 }
 
-/// Waits its turn like [`Acquire`], with a receipt of the take; made by [`Acquire::tracked`].
+/// A future like [`Acquire`] that also returns a receipt of the take; created by [`Acquire::tracked`].
 pub type AcquireTracked = Acquire<KeyRequest<Tracked>>;
 
-/// A waiter that joined by [`AcquireTracked::enqueue`](Acquire::enqueue).
+/// A queued waiter; created by [`AcquireTracked::enqueue`](Acquire::enqueue).
 pub type QueuedTracked = Queued<KeyRequest<Tracked>>;
 
-/// The request of an [`Acquire`]: where it joins, and what it passes with.
+/// The request of an [`Acquire`]: the queue that it joins, and the type of its result.
 pub trait Request: Unpin {
-    /// The order of its queue.
+    /// The policy of its queue.
     type Policy: QueuePolicy<Denial = Refusal>;
-    /// The result of a wait that ended well.
+    /// The result of a successful wait.
     type Passed;
 
-    /// Asks, and joins the queue if it has to wait, for at most so long.
+    /// Asks, and joins the queue if it has to wait, for at most `max_wait`.
     fn join(&self, max_wait: Option<Ticks>) -> Joined<Self::Policy, Waiter<Self::Policy>>;
 
-    /// Returns the result of a wait that ended well.
+    /// Returns the result of a successful wait.
     fn passed(&self, grant: <Self::Policy as QueuePolicy>::Grant) -> Self::Passed;
 }
 
@@ -72,13 +75,14 @@ impl<R: Request> Acquire<R> {
         Acquire { request, max_wait: max_wait.map(Ticks::saturating_from), state: AcquireState::NotQueued }
     }
 
-    /// Waits at most this long: refused at once if it is known to take longer. Nobody knows when a place in flight comes
-    /// back, so for these it is found out by waiting.
+    /// Sets the max wait. The ask is denied at once if the wait is known to be longer. Under a concurrency limit
+    /// the time of the next release is unknown, so the waiter waits and is denied at the deadline.
     pub fn within(self, longest: Duration) -> Acquire<R> {
         Acquire { max_wait: Some(Ticks::saturating_from(longest)), ..self }
     }
 
-    /// Joins the queue now instead of when it is first polled, by one decision: passed, denied, or waiting.
+    /// Joins the queue now instead of at the first poll. One decision determines the result: passed, denied, or
+    /// waiting.
     ///
     /// ```
     /// use tidegate::{Enqueued, Limit, Limiter};
@@ -100,12 +104,12 @@ impl<R: Request> Acquire<R> {
         }
     }
 
-    /// Waits on this thread. Not for use inside of an async runtime, whose thread it would block.
+    /// Waits on this thread. Do not call it on a thread of an async runtime, which it would block.
     pub fn blocking(self) -> Result<R::Passed, Refusal> {
         block_on(self)
     }
 
-    /// Joins the queue, unless it has done so before; returns the result if it does not wait.
+    /// Joins the queue, unless it has joined before. Returns the result if it does not have to wait.
     fn join(&mut self) -> Option<Result<R::Passed, Refusal>> {
         let AcquireState::NotQueued = self.state else { return None };
         self.state = AcquireState::Done;
@@ -125,7 +129,7 @@ impl<R: Request> Acquire<R> {
 }
 
 impl Acquire {
-    /// Waits for a take that can be refunded.
+    /// Turns it into a wait that returns a refundable take.
     pub fn tracked(self) -> AcquireTracked {
         let KeyRequest { target, name, ask, .. } = self.request;
         let request = KeyRequest { target, name, ask, kind: Tracked };
@@ -155,21 +159,21 @@ impl<R: Request> fmt::Debug for Acquire<R> {
     }
 }
 
-/// The outcome of joining a queue, by one decision; made by [`Acquire::enqueue`](crate::Acquire::enqueue).
+/// The outcome of joining a queue; created by [`Acquire::enqueue`](crate::Acquire::enqueue).
 #[must_use = "a waiter that is dropped leaves the queue"]
 #[derive(Debug)]
 pub enum Enqueued<R: Request = KeyRequest> {
-    /// It passed at once.
+    /// Passed at once.
     Passed(R::Passed),
-    /// It was denied at once; [`Refusal::decision`] has the decision.
+    /// Denied at once; [`Refusal::decision`] returns the decision.
     Denied(Refusal),
-    /// It waits in the queue.
+    /// Queued.
     Waiting(Queued<R>),
 }
 
 /// A waiter in a queue: a future that is ready when its turn has come.
 ///
-/// Dropped, it leaves the queue, and the waiters behind it move up.
+/// If it is dropped, it leaves the queue, and the waiters behind it move up.
 #[must_use = "a waiter that is dropped leaves the queue"]
 #[derive(Debug)]
 pub struct Queued<R: Request = KeyRequest> {
@@ -177,7 +181,7 @@ pub struct Queued<R: Request = KeyRequest> {
 }
 
 impl<R: Request> Queued<R> {
-    /// Returns how many waiters of its key are ahead of it, 0 for the next one; `None` once its wait is over.
+    /// Returns the number of waiters of its key ahead of it, 0 for the head; `None` once its wait is over.
     pub fn position(&self) -> Option<usize> {
         self.acquire.position()
     }
@@ -195,25 +199,25 @@ impl<R: Request> Future for Queued<R> {
 pub struct KeyRequest<K = Untracked> {
     target: Arc<dyn WaitTarget>,
     pub(crate) name: Name,
-    /// Nothing, if its cost is 0.
+    /// The ask; `None` if its cost is 0.
     ask: Option<Ask>,
     pub(crate) kind: K,
 }
 
-/// The kind of a request: what it passes with.
+/// The kind of a request, which determines the type of its result.
 pub trait Kind: Sized + Unpin {
-    /// The result of a wait that ended well.
+    /// The result of a successful wait.
     type Passed;
-    /// True if it wants a receipt of its take.
+    /// True if the request needs a receipt of its take.
     const IS_TRACKED: bool = false;
 
-    /// Returns the result of a wait that ended well.
+    /// Returns the result of a successful wait.
     fn passed(request: &KeyRequest<Self>, passed: Passed) -> Self::Passed;
 }
 
 impl<K: Kind> KeyRequest<K> {
     pub(crate) fn new(target: Arc<dyn WaitTarget>, name: Name, ask: Option<Ask>, kind: K) -> KeyRequest<K> {
-        // A turn is waited for in the queue, never reserved ahead.
+        // A waiter waits for its turn in the queue; it never reserves units ahead.
         KeyRequest { target, name, ask: ask.map(|ask| Ask { patience: Ticks::ZERO, ..ask }), kind }
     }
 }
@@ -242,7 +246,7 @@ impl<K> fmt::Debug for KeyRequest<K> {
     }
 }
 
-/// A request that passes with the wait alone.
+/// The kind of request that returns a [`Waited`].
 #[derive(Debug)]
 pub struct Untracked;
 
@@ -254,7 +258,7 @@ impl Kind for Untracked {
     }
 }
 
-/// A request that passes with the wait and the take.
+/// The kind of request that returns a [`Waited`] and a [`TrackedTake`].
 #[derive(Debug)]
 pub struct Tracked;
 
@@ -267,7 +271,7 @@ impl Kind for Tracked {
     }
 }
 
-/// Runs a future on this thread, which sleeps while there is nothing to do.
+/// Runs a future on this thread, which is parked between polls.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     struct Unpark(Thread);
 

@@ -1,4 +1,4 @@
-//! First in, first out for each key: waiters have spent nothing, and only the head of a queue takes.
+//! The FIFO policy: one queue per key. Waiters have spent nothing, and only the head of a queue takes.
 
 use std::ops::ControlFlow::{Break, Continue};
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use crate::refusal::{Reason, Refusal};
 use crate::store::name::{Account, Name};
 use crate::time::{Clock, Ticks, Timestamp};
 
-/// Where the promise is spacing, a head that is served up to this late passes as of the time at which it was
-/// due, so that the lateness of timers does not add up: 1 ms.
+/// The largest delay of the timer that is corrected: 1 ms. For limits that space calls, a head that is served up to
+/// this late passes as of its due time, so that timer delays do not add up.
 const LATENESS: Ticks = Ticks::new(16_000_000);
 
-/// The queues of the waiters of limiters, shapers, pacers and permits: one for each key that has waiters.
+/// The FIFO policy of limiters, shapers, pacers and permits: one queue per key that has waiters.
 #[derive(Debug)]
 pub struct KeyFifo;
 
@@ -27,7 +27,7 @@ pub struct KeyFifo;
 #[derive(Clone, Copy, Debug)]
 pub struct WaiterAsk {
     pub(crate) ask: Ask,
-    /// Whether it wants a receipt of its take.
+    /// True if it needs a receipt of its take.
     pub(crate) is_tracked: bool,
 }
 
@@ -35,9 +35,9 @@ pub struct WaiterAsk {
 #[derive(Debug)]
 pub struct KeyState {
     name: Name,
-    /// What the head has taken already, if it has to wait for its own cost.
+    /// The take of the head, if the head has to wait for its own cost.
     pub(super) serving: Option<Taken>,
-    /// The cost of all waiters.
+    /// The total cost of all waiters.
     pub(super) units: u64,
     pub(super) tail: Option<Tail>,
 }
@@ -51,7 +51,7 @@ impl KeyState {
     }
 }
 
-/// A waiter that has passed, and its take.
+/// The result of a successful wait: the wait and its take.
 #[derive(Debug)]
 pub struct Passed {
     pub(crate) waited: Waited,
@@ -65,7 +65,7 @@ impl Passed {
 }
 
 impl WaitQueue<KeyFifo> {
-    /// Passes at once, is denied at once, or waits. Without waiters an ask that passes takes no lock.
+    /// Passes at once, denies at once, or queues a waiter. If there are no waiters, an allowed ask takes no lock.
     pub(super) fn acquire(
         &self,
         target: &Arc<dyn WaitTarget>,
@@ -88,7 +88,7 @@ impl WaitQueue<KeyFifo> {
         self.join(target, |state, turn| enter(state, turn, name, asked, max_wait))
     }
 
-    /// Returns how long an ask has to wait because its key has waiters; `None` if it has none.
+    /// Returns the time that an ask has to wait because its key has waiters; `None` if it has none.
     pub(crate) fn wait_behind(&self, target: &dyn WaitTarget, name: &Name, ask: Ask) -> Option<Ticks> {
         let account = target.account(name);
         self.lock(|state| {
@@ -98,14 +98,14 @@ impl WaitQueue<KeyFifo> {
         })
     }
 
-    /// Serves the waiters of a key, because something was given back or charged.
+    /// Serves the waiters of a key after a refund, a release or a charge.
     pub(crate) fn serve_key(&self, target: &Arc<dyn WaitTarget>, name: &Name) {
         if self.has_waiters() {
             self.with(target, |state, turn| serve_key(state, turn, name, |key| key.tail = None));
         }
     }
 
-    /// Begins anew with the waiters of a key, because its state was forgotten.
+    /// Serves the waiters of a key again from a full state, because its state was removed.
     pub(crate) fn begin_anew(&self, target: &Arc<dyn WaitTarget>, name: &Name) {
         if self.has_waiters() {
             self.with(target, |state, turn| {
@@ -114,11 +114,11 @@ impl WaitQueue<KeyFifo> {
         }
     }
 
-    /// Replaces the limit, and begins anew with all waiters. What was taken ahead for the head of a queue goes back
-    /// before its counts are carried over, or it would be charged under both limits.
+    /// Replaces the limit, and serves all waiters again. Units that were taken ahead for the head of a queue are
+    /// given back before its counts are carried over; otherwise they would be charged under both limits.
     pub(crate) fn replace_limit<R>(&self, target: &Arc<dyn WaitTarget>, replace: impl FnOnce() -> R) -> R {
         if self.is_empty() {
-            // No clock is read where none waits.
+            // Without waiters, no clock is read.
             let replaced = replace();
             if self.has_waiters() {
                 self.with(target, |state, turn| {
@@ -163,7 +163,7 @@ impl QueuePolicy for KeyFifo {
             queue.state.tail = None;
         }
         if let Some(taken) = queue.state.serving.take() {
-            // It never waits longer than the reported delay, even if the clock stepped back since.
+            // The head never waits longer than the reported delay, even if the clock has stepped back since.
             let delay = taken.decision.delay().map_or(Ticks::ZERO, Ticks::saturating_from);
             let due = queue.due().unwrap_or(now).min(now.saturating_add(delay));
             if due <= now {
@@ -183,7 +183,7 @@ impl QueuePolicy for KeyFifo {
         cause: Cause,
     ) -> Refusal {
         let decision = turn.owner.look(&turn.owner.account(&queue.state.name), ask.ask);
-        // It was not its turn, whatever the limit would say to a caller alone.
+        // It was not its turn, whatever the limit would allow a caller without a queue.
         let is_late = cause == Cause::TimedOut && decision.is_allowed();
         let decision = if is_late { decision.put_off(Ticks::new(1)) } else { decision };
         Refusal::because(Reason::CutShort(cause), decision)
@@ -251,7 +251,7 @@ impl KeyQueue<KeyFifo> {
     }
 }
 
-/// Passes at once, is denied at once, or waits.
+/// Passes at once, denies at once, or queues a waiter.
 fn enter(
     state: &mut QueueState<KeyFifo>,
     turn: Turn<'_, KeyFifo>,
@@ -311,12 +311,12 @@ fn enter(
     Continue(state.join(ticket, Entry::new(asked, now, max_wait)))
 }
 
-/// Gives back what was taken ahead for the heads of all queues.
+/// Gives back the units that were taken ahead for the heads of all queues.
 fn give_all_back(state: &mut QueueState<KeyFifo>, turn: Turn<'_, KeyFifo>) {
     state.queues().for_each(|queue| queue.state.give_back_serving(turn.owner));
 }
 
-/// Serves the waiters of a key after a change to it.
+/// Serves the waiters of a key after a change to its state.
 fn serve_key(
     state: &mut QueueState<KeyFifo>,
     turn: Turn<'_, KeyFifo>,
@@ -330,7 +330,7 @@ fn serve_key(
     }
 }
 
-/// Returns how long a take has to wait, for its own cost or for its turn; `None` if it never passes.
+/// Returns the time that a take has to wait, for its own cost or for its turn; `None` if it can never pass.
 fn wait_of(decision: &Decision) -> Option<Ticks> {
     match decision.verdict_in_ticks() {
         Verdict::Allowed { delay } => Some(delay),

@@ -1,18 +1,20 @@
-//! Queues of waiters: one mechanism ([`WaitQueue`]), and policies that say which waiter is next, and when.
+//! Queues of waiters: one mechanism ([`WaitQueue`]), and policies that choose the next waiter and its time.
 //!
 //! ```text
 //!   acquire --> passes at once, if its key has no waiters
-//!          \--> too long, too many: denied at once
+//!          \--> wait too long, queue full: denied at once
 //!           \-> [ key a: 1st 2nd 3rd ]      one queue per key that has waiters
 //!               [ key b: 1st         ]
 //!                     ^
-//!   clock: "it is due" `  the policy takes for the next waiter, which is woken
+//!   the alarm fires    `  the policy takes for the head, which is woken
 //! ```
 //!
-//! The queue owns the lock, the one alarm (on the timer thread of the process, or on a manual clock), tickets, wakers,
-//! cancellation, the bound of waiters and what a step back of the clock means. [`KeyFifo`] is the policy of limiters,
-//! shapers, pacers and permits: its waiters have spent nothing, only the head takes, and when one leaves, those behind
-//! move up. The policies of the concurrency limiter and of the outbound layer are with them.
+//! The queue owns the lock, the one alarm (on the timer thread of the process, or on a manual clock), tickets,
+//! wakers, cancellation, the bound of waiters and the reaction to a backward clock step.
+//!
+//! [`KeyFifo`] is the policy of limiters, shapers, pacers and permits. Its waiters have spent nothing, and only the
+//! head takes. When a waiter leaves, those behind it move up. The concurrency limiter and the outbound layer have
+//! policies of their own.
 
 mod acquire;
 mod key_fifo;
@@ -39,7 +41,7 @@ use crate::store::OpenReceipt;
 use crate::store::name::{Account, Name};
 use crate::time::{Source, Timestamp};
 
-/// The most waiters of a limiter unless set.
+/// The default of the largest number of waiters of a limiter.
 pub(crate) const MAX_WAITERS: usize = 1 << 16;
 
 /// The owner of a queue whose waiters take from a limit.
@@ -48,17 +50,18 @@ pub trait WaitTarget: Send + Sync {
     /// Returns the queue.
     fn queue(&self) -> &WaitQueue<KeyFifo>;
 
-    /// Returns the clock that decides.
+    /// Returns the clock by which it decides.
     fn clock(&self) -> &Source;
 
-    /// A subject's state under the limit in force.
+    /// Returns the account of a key under the limit in force.
     fn account(&self, name: &Name) -> Account;
 
-    /// Takes if it passes; if not, leaves no trace.
+    /// Takes if allowed; a denial leaves the state unchanged.
     fn take_if_free(&self, account: &Account, ask: Ask) -> Decision;
 
-    /// Takes in the same way, now or as of the given time, with a receipt for giving all of it back before it acts; if it
-    /// is tracked, the take can be refunded by it at any time.
+    /// Takes like [`WaitTarget::take_if_free`], now or as of the given time, with a receipt. The receipt gives the
+    /// whole take back before the waiter acts. If the ask is tracked, the take can be refunded by the receipt at
+    /// any time.
     fn take_for_waiter(
         &self,
         account: &Account,
@@ -66,12 +69,13 @@ pub trait WaitTarget: Send + Sync {
         at: Option<Timestamp>,
     ) -> (Decision, Option<OpenReceipt>);
 
-    /// What a take would say.
+    /// Returns the decision of a take, without spending.
     fn look(&self, account: &Account, ask: Ask) -> Decision;
 
-    /// Gives units of one take back, as far as they are still owed; all of them, if it has not acted.
+    /// Gives units of one take back, as far as they are still owed; `None` for all of them, if the waiter has not
+    /// acted.
     fn refund(&self, account: &Account, receipt: &mut OpenReceipt, cost: Option<Cost>) -> Adjusted;
 
-    /// What is remembered.
+    /// Returns the state of the account.
     fn state(&self, account: &Account) -> State;
 }

@@ -1,4 +1,4 @@
-//! How long one more waiter of a key would wait.
+//! The predicted wait of one more waiter of a key.
 
 use super::WaitTarget;
 use super::key_fifo::KeyFifo;
@@ -10,14 +10,14 @@ use crate::limit::Terms;
 use crate::store::name::Account;
 use crate::time::{Ticks, Timestamp};
 
-/// The most denials in a row that are foreseen for one waiter.
+/// The largest number of successive denials that are predicted for one waiter.
 const MOST_WAITS: usize = 64;
 
-/// How many waiters are foreseen one by one, where the wait of a whole queue is no sum; those behind them get a lower
-/// bound of their wait.
+/// The number of waiters that are predicted one by one, for algorithms without a formula for the wait of a whole
+/// queue. The waiters behind them get a lower bound of their wait.
 pub(super) const FORESEEN: usize = 1000;
 
-/// The state of a key when all waiters have passed, and when that is.
+/// The predicted state of a key when all waiters have passed, and the time of that.
 #[derive(Debug)]
 pub(super) struct Tail {
     state: State,
@@ -25,7 +25,7 @@ pub(super) struct Tail {
 }
 
 impl KeyQueue<KeyFifo> {
-    /// Returns how long one more would wait at the end of the queue, or at least.
+    /// Returns the predicted wait of one more waiter at the end of the queue, or a lower bound of it.
     pub(super) fn outlook(
         &mut self,
         target: &dyn WaitTarget,
@@ -56,7 +56,7 @@ impl KeyQueue<KeyFifo> {
         at.since(now).saturating_add(wait)
     }
 
-    /// Foresees one more waiter that is about to join.
+    /// Adds one more waiter that is about to join to the prediction.
     pub(super) fn foresee_one_more(&mut self, terms: &Terms, ask: Ask) {
         let is_foreseen = self.len() < FORESEEN;
         if let Some(tail) = self.state.tail.as_mut().filter(|_| is_foreseen) {
@@ -64,7 +64,7 @@ impl KeyQueue<KeyFifo> {
         }
     }
 
-    /// Foresees that all waiters, or as many as are foreseen, have passed.
+    /// Predicts the state after all waiters have passed, up to [`FORESEEN`] of them.
     fn foresee(&self, target: &dyn WaitTarget, account: &Account, now: Timestamp) -> Tail {
         let mut tail = Tail { state: target.state(account), at: self.due().unwrap_or(now) };
         let served = usize::from(self.state.serving.is_some());
@@ -76,10 +76,10 @@ impl KeyQueue<KeyFifo> {
 }
 
 impl Tail {
-    /// Lets a waiter pass as soon as the limit allows; one that never passes is not waited for.
+    /// Passes a waiter as soon as the limit allows; one that can never pass is skipped.
     fn pass(&mut self, terms: &Terms, ask: Ask) {
         for _ in 0..MOST_WAITS {
-            // What is only foreseen gets no permit that a caller holds.
+            // A prediction gets no permit that a caller could hold.
             let foreseen = terms.decide_if_free(&mut self.state, self.at, terms.in_line(ask), 0);
             match foreseen.verdict_in_ticks() {
                 Verdict::Denied { retry_after } => self.at = self.at.saturating_add(retry_after),

@@ -1,4 +1,4 @@
-//! The order of a queue: which waiter is next, and when.
+//! The policy of a queue: it chooses the next waiter and its time.
 
 use std::fmt;
 use std::hash::Hash;
@@ -7,7 +7,8 @@ use super::state::{Entry, KeyQueue, QueueState, Ticket};
 use super::wait_queue::WaitQueue;
 use crate::time::{Clock, Ticks, Timestamp};
 
-/// The order of a [`WaitQueue`]: which waiter is next, and when. All calls are made under the lock of the queue.
+/// The policy of a [`WaitQueue`]: it chooses the next waiter and its time. All calls are made under the lock of the
+/// queue.
 pub trait QueuePolicy: fmt::Debug + Sized + Send + 'static {
     /// The value that owns the queue; the alarm of the queue does not keep it alive.
     type Owner: ?Sized + Send + Sync + 'static;
@@ -17,12 +18,12 @@ pub trait QueuePolicy: fmt::Debug + Sized + Send + 'static {
     type Ask: fmt::Debug + Send;
     /// The state of one key beside its waiters.
     type State: fmt::Debug + Send;
-    /// The result of a wait that ended well.
+    /// The result of a successful wait.
     type Grant: fmt::Debug + Send;
-    /// The reason why a waiter does not pass.
+    /// The reason for a denial.
     type Denial: fmt::Debug + Send;
 
-    /// True if a key without waiters is forgotten.
+    /// True if the queue of a key without waiters is removed.
     const FORGETS_KEYS: bool = false;
 
     /// Returns the queue of its owner.
@@ -31,10 +32,10 @@ pub trait QueuePolicy: fmt::Debug + Sized + Send + 'static {
     /// Returns the clock of its owner.
     fn clock(owner: &Self::Owner) -> &impl Clock;
 
-    /// Chooses the next waiter of a key that has waiters, and takes what it asks for.
+    /// Chooses the next waiter of a key that has waiters, and takes for it.
     fn next(&mut self, turn: &mut Turn<'_, Self>, queue: &mut KeyQueue<Self>) -> Next<Self>;
 
-    /// Returns the denial of a waiter that has left its queue without having passed.
+    /// Returns the denial of a waiter that has left its queue without passing.
     fn deny(
         &mut self,
         turn: Turn<'_, Self>,
@@ -43,24 +44,24 @@ pub trait QueuePolicy: fmt::Debug + Sized + Send + 'static {
         cause: Cause,
     ) -> Self::Denial;
 
-    /// Gives back what was taken for a waiter that left before it picked that up, and lets others have it.
+    /// Gives back the grant of a waiter that left before it picked it up, and serves other waiters with it.
     fn give_back(state: &mut QueueState<Self>, turn: Turn<'_, Self>, ticket: Ticket, grant: Self::Grant);
 
-    /// Notes that a waiter has left without having passed, before the next one is chosen.
+    /// Reacts to a waiter that has left without passing, before the next one is chosen.
     fn left(&mut self, _: Turn<'_, Self>, _: &mut KeyQueue<Self>, _: &Entry<Self::Ask>, _was_head: bool) {}
 
-    /// Notes that the clock has stepped back by so much.
+    /// Reacts to a backward clock step.
     fn stepped_back(_: &mut QueueState<Self>, _: Turn<'_, Self>, _by: Ticks) {}
 }
 
-/// The time at which a queue is served, and for which owner.
+/// The owner of a queue that is being served, and the time.
 #[derive(Debug)]
 pub struct Turn<'a, P: QueuePolicy> {
     /// The owner of the queue.
     pub owner: &'a P::Owner,
-    /// The time now.
+    /// The current time.
     pub now: Timestamp,
-    /// The time at which the queue was due, if it is served because of that; the time now if not.
+    /// The time at which the queue was due, if that is why it is served; else the current time.
     pub at: Timestamp,
 }
 
@@ -72,16 +73,16 @@ impl<P: QueuePolicy> Clone for Turn<'_, P> {
 
 impl<P: QueuePolicy> Copy for Turn<'_, P> {}
 
-/// The next waiter of a key.
+/// The choice of the next waiter of a key.
 #[derive(Debug)]
 pub enum Next<P: QueuePolicy> {
-    /// The wait of the one with this number is over.
+    /// The wait of the waiter with this number is over.
     Settle(u64, Result<P::Grant, P::Denial>),
-    /// None passes before this time, if any is known, or before something changes.
+    /// No waiter passes before this time, if it is known, or before the state changes.
     Wait(Option<Timestamp>),
 }
 
-/// The cause of a denial that is not of the policy's making.
+/// The cause of a denial that the policy did not decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// The max wait is over.

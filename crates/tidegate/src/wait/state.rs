@@ -1,7 +1,7 @@
-//! The waiters of a queue, key by key, and what becomes of them; all of it is under the lock of the queue.
+//! The waiters of a queue by key, and the results of their waits; all of it is under the lock of the queue.
 //!
-//! Joining, leaving and passing take logarithmic time, wherever a waiter is.
-//! Nothing here wakes: wakers to be woken are collected for the moment after the lock is released.
+//! Joining, leaving and passing take logarithmic time at any position. Nothing here wakes a task: wakers are
+//! collected and woken after the lock is released.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -12,36 +12,36 @@ use std::task::{Poll, Waker};
 use super::policy::{Cause, Next, QueuePolicy, Turn};
 use crate::time::{Ticks, Timestamp};
 
-/// The numbers that are counted together: a position is found in as many steps as there are blocks, and so many more.
+/// The number of tickets per block. A position costs one step per block ahead, plus at most this many.
 const BLOCK: u64 = 256;
 
-/// The place of a waiter: its queue, and its number there.
+/// The position of a waiter: its queue, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket {
     /// The queue of its key.
     pub queue: u64,
-    /// Its number there; the lowest came first.
+    /// Its number there; the lowest is the oldest.
     pub number: u64,
 }
 
-/// A waiter, as its queue has it.
+/// An entry of a queue: one waiter.
 #[derive(Debug)]
 pub struct Entry<A> {
-    /// What it asks for.
+    /// The ask.
     pub ask: A,
-    /// Since when it waits.
+    /// The time at which the wait started.
     pub since: Timestamp,
     max_wait: Option<Ticks>,
     waker: Option<Waker>,
 }
 
 impl<A> Entry<A> {
-    /// A waiter that begins to wait at this time, for at most so long.
+    /// Creates a waiter that starts to wait at this time, for at most `max_wait`.
     pub fn new(ask: A, since: Timestamp, max_wait: Option<Ticks>) -> Entry<A> {
         Entry { ask, since, max_wait, waker: None }
     }
 
-    /// Returns the time at which its max wait is over.
+    /// Returns the time at which its max wait ends.
     pub fn deadline(&self) -> Option<Timestamp> {
         self.max_wait.map(|max_wait| self.since.saturating_add(max_wait))
     }
@@ -58,23 +58,23 @@ pub struct KeyQueue<P: QueuePolicy> {
     pub state: P::State,
     due: Option<Timestamp>,
     entries: BTreeMap<u64, Entry<P::Ask>>,
-    /// How many waiters each block of numbers has.
+    /// The number of waiters per block of numbers.
     blocks: BTreeMap<u64, usize>,
     drawn: u64,
 }
 
 impl<P: QueuePolicy> KeyQueue<P> {
-    /// Returns how many wait.
+    /// Returns the number of waiters.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Returns true if none waits.
+    /// Returns true if there are no waiters.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Returns the time at which it is to be served, if any is known.
+    /// Returns the time at which the queue is to be served, if it is known.
     pub fn due(&self) -> Option<Timestamp> {
         self.due
     }
@@ -95,7 +95,7 @@ impl<P: QueuePolicy> KeyQueue<P> {
         Ticket { queue: self.id, number: self.drawn }
     }
 
-    /// Returns how many wait before the one with this number, if that waits.
+    /// Returns the number of waiters before the one with this number; `None` if that one does not wait.
     pub(super) fn position(&self, number: u64) -> Option<usize> {
         self.entries.get(&number)?;
         let block = number / BLOCK;
@@ -118,24 +118,24 @@ impl<P: QueuePolicy> KeyQueue<P> {
 /// The waiters of all keys.
 #[derive(Debug)]
 pub struct QueueState<P: QueuePolicy> {
-    /// The order in which they pass.
+    /// The policy, which determines the order of the waiters.
     pub policy: P,
     ids: HashMap<P::Key, u64>,
     queues: BTreeMap<u64, KeyQueue<P>>,
     opened: u64,
     /// The times at which queues are to be served, the soonest first.
     due: BTreeSet<(Timestamp, u64)>,
-    /// The times at which waiters give up.
+    /// The deadlines of the waiters.
     deadlines: BTreeSet<(Timestamp, Ticket)>,
     /// The results of waits that are over, until they are picked up.
     settled: HashMap<Ticket, Result<P::Grant, P::Denial>>,
     waiting: usize,
     max_waiters: usize,
-    /// The time at which the clock was asked to call.
+    /// The time for which the alarm is set.
     pub(super) alarm: Option<Timestamp>,
-    /// The time that was seen last.
+    /// The last reading of the clock.
     seen: Timestamp,
-    /// To be woken once the lock is released: that may run the code of callers.
+    /// The wakers to wake once the lock is released, because they may run code of callers.
     pub(super) wakers: Vec<Waker>,
 }
 
@@ -157,17 +157,17 @@ impl<P: QueuePolicy> QueueState<P> {
         }
     }
 
-    /// Returns how many wait, for any key.
+    /// Returns the number of waiters of all keys.
     pub fn waiting(&self) -> usize {
         self.waiting
     }
 
-    /// Returns true if one more waiter would be too many.
+    /// Returns true if there is no room for one more waiter.
     pub fn is_full(&self) -> bool {
         self.waiting >= self.max_waiters
     }
 
-    /// Sets how many may wait; those who do already stay.
+    /// Sets the largest number of waiters; those that already wait stay.
     pub fn set_max_waiters(&mut self, most: usize) {
         self.max_waiters = most;
     }
@@ -182,7 +182,7 @@ impl<P: QueuePolicy> QueueState<P> {
         id
     }
 
-    /// Forgets the queue of a key that has no waiters.
+    /// Removes the queue of a key that has no waiters.
     pub fn close(&mut self, id: u64) {
         self.set_due(id, None);
         if let Some(queue) = self.queues.remove(&id) {
@@ -208,7 +208,7 @@ impl<P: QueuePolicy> QueueState<P> {
         self.queues.values_mut()
     }
 
-    /// Lets a waiter join a queue at its end, or where it was before.
+    /// Adds a waiter to a queue, at its end or at its former position.
     pub fn join(&mut self, ticket: Ticket, entry: Entry<P::Ask>) -> Ticket {
         let queue = self.queues.get_mut(&ticket.queue).expect("a waiter joins a queue that is open");
         self.deadlines.extend(entry.deadline().map(|deadline| (deadline, ticket)));
@@ -226,7 +226,7 @@ impl<P: QueuePolicy> QueueState<P> {
         self.due.extend(due.map(|due| (due, id)));
     }
 
-    /// Ends the wait of a waiter, and has it woken.
+    /// Ends the wait of a waiter, and schedules its waker.
     pub fn settle(&mut self, ticket: Ticket, result: Result<P::Grant, P::Denial>) {
         if let Some(entry) = self.take_out(ticket) {
             self.settled.insert(ticket, result);
@@ -266,7 +266,7 @@ impl<P: QueuePolicy> QueueState<P> {
         }
     }
 
-    /// Serves all queues that have waiters, those that were opened first before the others.
+    /// Serves all queues that have waiters, in the order in which they were opened.
     pub fn serve_all(&mut self, turn: Turn<'_, P>) {
         if self.waiting > 0 {
             let waited_for = self.queues.values().filter(|queue| !queue.is_empty());
@@ -275,8 +275,8 @@ impl<P: QueuePolicy> QueueState<P> {
         }
     }
 
-    /// Takes a waiter out that does not pass, and returns its waker. Those behind it move up; then, if there is a cause,
-    /// it is denied.
+    /// Removes a waiter that has not passed, and returns its waker. The waiters behind it move up. Then, if there
+    /// is a cause, the waiter is denied.
     fn step_out(&mut self, turn: Turn<'_, P>, ticket: Ticket, cause: Option<Cause>) -> Option<Waker> {
         let id = ticket.queue;
         let was_head = self.queues.get(&id)?.head().is_some_and(|(head, _)| head == ticket.number);
@@ -298,7 +298,8 @@ impl<P: QueuePolicy> QueueState<P> {
         self.wakers.extend(waker);
     }
 
-    /// Denies every waiter that would need a timer, because there is none; the last ones first, so that none moves up.
+    /// Denies every waiter that needs a timer, because none is available. It starts with the newest, so that no
+    /// waiter moves up.
     pub(super) fn deny_without_timer(&mut self, turn: Turn<'_, P>) {
         self.alarm = None;
         let tickets = self.queues.values().flat_map(|queue| {
@@ -309,7 +310,7 @@ impl<P: QueuePolicy> QueueState<P> {
         tickets.collect::<Vec<_>>().into_iter().for_each(|ticket| self.deny(turn, ticket, Cause::NoTimer));
     }
 
-    /// Lets a waiter go that does not want to wait any longer, or to pick up what was taken for it; returns its waker.
+    /// Removes a waiter that gives up, or that does not pick up its grant. Returns its waker.
     pub(super) fn leave(&mut self, turn: Turn<'_, P>, ticket: Ticket) -> Option<Waker> {
         match self.settled.remove(&ticket) {
             Some(Ok(grant)) => P::give_back(self, turn, ticket, grant),
@@ -319,7 +320,8 @@ impl<P: QueuePolicy> QueueState<P> {
         None
     }
 
-    /// Returns the result of a wait that is over; else keeps this waker, in exchange for the one before.
+    /// Returns the result of a wait that is over; else stores this waker and returns the previous one through
+    /// `waker`.
     pub(super) fn poll(
         &mut self,
         ticket: Ticket,
@@ -334,7 +336,7 @@ impl<P: QueuePolicy> QueueState<P> {
         Poll::Pending
     }
 
-    /// Notes the time: serves the queues whose time has come, and denies the waiters whose max wait is over.
+    /// Handles the current time: serves the queues that are due, and denies the waiters whose max wait is over.
     pub(super) fn see(&mut self, turn: Turn<'_, P>) {
         let by = mem::replace(&mut self.seen, turn.now).since(turn.now);
         if by > Ticks::ZERO {
@@ -348,7 +350,7 @@ impl<P: QueuePolicy> QueueState<P> {
         }
     }
 
-    /// After a step back of the clock all queues are served, and none waits longer than its max wait from now on.
+    /// Handles a backward clock step: serves all queues, and lets no waiter wait longer than its max wait from now on.
     fn step_back(&mut self, turn: Turn<'_, P>, by: Ticks) {
         self.alarm = None;
         self.deadlines.clear();
@@ -363,7 +365,7 @@ impl<P: QueuePolicy> QueueState<P> {
         self.serve_all(turn);
     }
 
-    /// Returns the time at which the clock is to call, if it does not know yet.
+    /// Returns the time for which the alarm has to be set; `None` if it is set early enough.
     pub(super) fn next_alarm(&mut self) -> Option<Timestamp> {
         let due = self.due.first().map(|(due, _)| *due);
         let deadline = self.deadlines.first().map(|(deadline, _)| *deadline);

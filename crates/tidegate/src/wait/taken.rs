@@ -1,4 +1,4 @@
-//! A take for a waiter, which goes back if it is not picked up, and one that can be refunded.
+//! The take of a waiter, which is given back if it is not picked up, and the refundable take.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::store::OpenReceipt;
 use crate::store::name::Account;
 use crate::time::Timestamp;
 
-/// A take, and the account it is from.
+/// A take, and its account.
 #[derive(Debug)]
 pub(super) struct Taken {
     pub(super) decision: Decision,
@@ -20,25 +20,25 @@ pub(super) struct Taken {
 }
 
 impl Taken {
-    /// A take that is passed on at once.
+    /// Takes for a caller that acts at once, without a receipt.
     pub(super) fn take_now(target: &dyn WaitTarget, account: &Account, ask: Ask) -> Taken {
         let decision = target.take_if_free(account, ask);
         Taken { decision, account: account.clone(), receipt: None }
     }
 
-    /// The take of an ask of nothing.
+    /// Creates the take of a cost of 0.
     pub(super) fn nothing(target: &dyn WaitTarget, account: Account) -> Taken {
         Taken { decision: target.look(&account, Ask::ONE).asking_nothing(), account, receipt: None }
     }
 
-    /// Takes if it passes, now or as of the given time; if not, there is only a decision.
+    /// Takes if allowed, now or as of the given time; a denial holds only the decision.
     pub(super) fn take(
         target: &dyn WaitTarget,
         account: &Account,
         asked: WaiterAsk,
         at: Option<Timestamp>,
     ) -> Taken {
-        // A permit that is not picked up has to be released, and is none to be refunded.
+        // A permit that is not picked up is released, not refunded, so it needs no tracking.
         let is_tracked = asked.is_tracked && !account.terms().gives_permits();
         let (decision, receipt) = target.take_for_waiter(account, WaiterAsk { is_tracked, ..asked }, at);
         Taken { decision, account: account.clone(), receipt }
@@ -49,18 +49,18 @@ impl Taken {
         target.refund(&self.account, &mut receipt, None);
     }
 
-    /// The take, to be refunded: a permit is released instead.
+    /// Turns it into a refundable take; a permit is released instead, and has no receipt.
     pub(super) fn tracked(self, target: Arc<dyn WaitTarget>) -> TrackedTake {
         let is_permit = self.account.terms().gives_permits();
         TrackedTake::new(target, self.account, self.receipt.filter(|_| !is_permit))
     }
 }
 
-/// One take of a limiter, by which just that take can be refunded; made by `admit_tracked` and
+/// One take of a limiter, which can be refunded by itself; created by `admit_tracked` and
 /// [`Acquire::tracked`](crate::Acquire::tracked).
 ///
-/// A refund gives back at most what of this take is still owed: what time has repaid does not come back, and neither does
-/// what others have spent. Takes can be refunded in any order. A take that is dropped stays charged.
+/// A refund gives back at most the part of this take that is still owed: not the part that time has repaid, and
+/// nothing of other takes. Takes can be refunded in any order. A dropped take stays charged.
 ///
 /// ```
 /// use tidegate::{Adjusted, Limit, Limiter, ask};
@@ -90,18 +90,18 @@ impl TrackedTake {
         TrackedTake { target, account, receipt }
     }
 
-    /// The units that were not refunded yet; none of a permit, which is released.
+    /// Returns the units that were not refunded yet; 0 for a permit, which is released instead.
     pub fn units(&self) -> u64 {
         self.receipt.as_ref().map_or(0, OpenReceipt::units)
     }
 
-    /// Gives back all that is still owed of it.
+    /// Gives back everything of the take that is still owed.
     pub fn refund(mut self) -> Adjusted {
         self.refund_units(self.units())
     }
 
-    /// Gives back so many units, as far as they are still owed. Nothing comes back of a debt under a limit that was
-    /// replaced since: its units were worth another time.
+    /// Gives back this many units, as far as they are still owed. A debt under a limit that was replaced since is
+    /// not refunded, because its units had another price in time.
     pub fn refund_units(&mut self, units: u64) -> Adjusted {
         let Ok(cost) = Cost::new(units) else { return Adjusted::Whole };
         let Some(receipt) = &mut self.receipt else { return Adjusted::Capped };

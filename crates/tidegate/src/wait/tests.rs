@@ -1,4 +1,4 @@
-//! The queue by itself, over a target that holds one state per key and nothing else.
+//! Tests of the queue alone, over a target that holds one state per key and nothing else.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -15,7 +15,7 @@ use crate::sync::Mutex;
 use crate::time::{Clock, ManualClock};
 use crate::{MILLISECOND, SECOND};
 
-/// States by key, decided by the pure functions.
+/// A target with states by key, decided by the pure functions.
 struct Booth {
     queue: WaitQueue<KeyFifo>,
     clock: Source,
@@ -312,7 +312,7 @@ fn a_thousand_random_cancellations_leave_no_gap() {
     assert_eq!(passes(&mut booth.acquire("a", 1)), Duration::ZERO);
     let mut waiting: Vec<_> = (0..2000).map(|_| waits(booth.acquire("a", 1))).collect();
     let (mut cancelled, mut passed) = (0, 0);
-    // One of three leaves as the head, some of them after its turn has come.
+    // In one of three cases the head leaves, sometimes after its turn has come.
     while cancelled < 1000 {
         let nth = if random(3) == 0 { 0 } else { random(waiting.len()) };
         if random(4) == 0 {

@@ -1,7 +1,7 @@
 //! A queue of waiters behind one lock, with one alarm.
 //!
-//! Nothing of callers runs under the lock but the reading of a clock: wakers are cloned before it is taken, and woken
-//! and dropped after it is released. No thread, task or timer belongs to a waiter.
+//! No code of callers runs under the lock, except the clock. Wakers are cloned before the lock is taken, and woken
+//! and dropped after it is released. A waiter has no thread, task or timer of its own.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -13,10 +13,11 @@ use super::state::{QueueState, Ticket};
 use crate::sync::{AtomicUsize, Mutex, Ordering, fence};
 use crate::time::{Clock as _, Timestamp, wake_all};
 
-/// A queue of waiters; its policy says which one is next, and when.
+/// A queue of waiters; its policy chooses the next waiter and its time.
 #[derive(Debug)]
 pub struct WaitQueue<P: QueuePolicy> {
-    /// How many wait or are about to; zero spares all others the lock.
+    /// The number of waiters, including callers that are about to join. While it is zero, other callers skip the
+    /// lock.
     waiting: AtomicUsize,
     state: Mutex<QueueState<P>>,
     alarm: OnceLock<Waker>,
@@ -27,7 +28,7 @@ pub type Joined<P, W = Ticket> =
     ControlFlow<Result<<P as QueuePolicy>::Grant, <P as QueuePolicy>::Denial>, W>;
 
 impl<P: QueuePolicy> WaitQueue<P> {
-    /// A queue in which at most so many wait.
+    /// Creates a queue of at most `max_waiters` waiters.
     pub fn new(policy: P, max_waiters: usize) -> WaitQueue<P> {
         let state = Mutex::new(QueueState::new(policy, max_waiters));
         WaitQueue { waiting: AtomicUsize::new(0), state, alarm: OnceLock::new() }
@@ -39,21 +40,21 @@ impl<P: QueuePolicy> WaitQueue<P> {
         self.waiting.load(Ordering::Acquire) == 0
     }
 
-    /// Returns true if there are waiters that may not have seen what was just changed. A waiter counts itself before
-    /// it reads the state; a caller that changes the state does so before this reads the count. One of them always
-    /// sees the other.
+    /// Returns true if there are waiters that may not have seen the latest state change. A waiter counts itself
+    /// before it reads the state; a caller writes the state before it reads the count here. One of them always sees
+    /// the other.
     pub fn has_waiters(&self) -> bool {
         fence(Ordering::SeqCst);
         !self.is_empty()
     }
 
-    /// Works under the lock, without the time.
+    /// Runs `work` under the lock, without reading the clock.
     #[inline]
     pub fn lock<R>(&self, work: impl FnOnce(&mut QueueState<P>) -> R) -> R {
         work(&mut self.state.lock())
     }
 
-    /// Joins: the work says whether that passes at once, is denied at once, or waits.
+    /// Joins the queue: `work` decides to pass at once, to deny at once, or to wait.
     pub fn join(
         &self,
         owner: &Arc<P::Owner>,
@@ -66,7 +67,8 @@ impl<P: QueuePolicy> WaitQueue<P> {
         ControlFlow::Continue(Waiter::new(owner, joined?))
     }
 
-    /// Works on the queue at this time; then, without the lock, sets the alarm and wakes.
+    /// Runs `work` under the lock at the current time. Then, without the lock, it sets the alarm and wakes the
+    /// settled waiters.
     pub fn with<R>(
         &self,
         owner: &Arc<P::Owner>,
@@ -86,7 +88,7 @@ impl<P: QueuePolicy> WaitQueue<P> {
         result
     }
 
-    /// Returns the result of the work, and the time at which the clock has to call, if it does not know yet.
+    /// Returns the result of the work, and the time for which the alarm has to be set, if it is not set yet.
     fn locked<R>(
         &self,
         owner: &P::Owner,
@@ -100,31 +102,32 @@ impl<P: QueuePolicy> WaitQueue<P> {
         state.see(turn);
         let result = work(&mut state, turn);
         wake.append(&mut state.wakers);
-        // Those who have joined count before they stop to be about to.
+        // A waiter that has joined is counted before its caller stops counting as about to join.
         self.waiting.fetch_add(state.waiting().wrapping_sub(counted), Ordering::SeqCst);
         (result, state.next_alarm())
     }
 }
 
-/// A waiter in a queue. Dropped, it leaves; what was taken for it goes to the next one.
+/// A waiter in a queue. If it is dropped, it leaves the queue; a grant that it has not picked up goes to the next
+/// waiter.
 pub struct Waiter<P: QueuePolicy> {
     owner: Arc<P::Owner>,
     ticket: Option<Ticket>,
 }
 
 impl<P: QueuePolicy> Waiter<P> {
-    /// The waiter with this ticket.
+    /// Creates the waiter with this ticket.
     pub fn new(owner: &Arc<P::Owner>, ticket: Ticket) -> Waiter<P> {
         Waiter { owner: Arc::clone(owner), ticket: Some(ticket) }
     }
 
-    /// Returns its result once its wait is over; until then, this waker is woken for it.
+    /// Returns its result once its wait is over; until then, this waker is registered.
     ///
     /// # Panics
     /// If the result was returned before.
     pub fn poll(&mut self, waker: &Waker) -> Poll<Result<P::Grant, P::Denial>> {
         let ticket = self.ticket.expect("a wait is polled until it is over");
-        // The waker before this one is dropped without the lock.
+        // The previous waker is dropped without the lock.
         let mut waker = Some(waker.clone());
         let poll = P::queue(&self.owner).lock(|state| state.poll(ticket, &mut waker));
         if poll.is_ready() {
@@ -133,7 +136,7 @@ impl<P: QueuePolicy> Waiter<P> {
         poll
     }
 
-    /// Returns how many waiters of its key came before it and still wait; `None` once its wait is over.
+    /// Returns the number of earlier waiters of its key that still wait; `None` once its wait is over.
     pub fn position(&self) -> Option<usize> {
         let ticket = self.ticket?;
         P::queue(&self.owner).lock(|state| state.queue(ticket.queue)?.position(ticket.number))

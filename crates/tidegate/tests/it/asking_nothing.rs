@@ -1,4 +1,4 @@
-//! A cost of 0 asks nothing: it is allowed at once, takes nothing, and changes nothing for anybody.
+//! Tests of a cost of 0: it is allowed at once, spends nothing, and affects no other caller.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -21,7 +21,7 @@ const LIMITS: [&str; 9] = [
     "2/h concurrency",
 ];
 
-/// Limiters of every algorithm in a zone and in a map, and their clock.
+/// Returns limiters of every algorithm, each in a zone and in a map.
 fn limiters() -> impl Iterator<Item = Limiter> {
     LIMITS.iter().flat_map(|text| {
         let limit: Limit = text.parse().expect(text);
@@ -31,7 +31,7 @@ fn limiters() -> impl Iterator<Item = Limiter> {
     })
 }
 
-/// Asks for one unit after the other until there is none left.
+/// Takes one unit after the other until none remains.
 fn drain(limiter: &Limiter) {
     while limiter.admit("ana").is_allowed() {}
 }

@@ -1,4 +1,4 @@
-//! A batch is a sequence: asks that are decided in one call get the answers of single asks at one instant.
+//! Tests of batches: asks that are decided in one call get the decisions of single asks at one instant.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use tidegate::{
     PreparedLimit, Subject, Ticks, Timestamp, Zone, Zones, admit_all,
 };
 
-/// What the clock may advance by between two readings: a tick, a moment, and a thread that sleeps.
+/// The steps of the clock between two readings: none, a millisecond, and the pause of a sleeping thread.
 const STEPS: [Duration; 3] = [Duration::ZERO, MILLISECOND, Duration::from_millis(60)];
 
 fn clock(step: Duration) -> Arc<TickingClock> {
@@ -32,7 +32,7 @@ fn verdicts(decisions: impl IntoIterator<Item = Decision>) -> Vec<(bool, u64)> {
     decisions.into_iter().map(|decision| (decision.is_allowed(), decision.remaining())).collect()
 }
 
-/// So many that pass, and two that do not.
+/// Returns `burst` allowed decisions, and two denials.
 fn whole_burst(burst: u64) -> Vec<(bool, u64)> {
     (0..burst).rev().map(|left| (true, left)).chain([(false, 0); 2]).collect()
 }
@@ -113,7 +113,8 @@ fn a_map_forgets_nothing_that_counts_at_the_instant_of_a_batch() {
         clock.tick(Ticks::ZERO);
         clock.set(start);
         assert!(adhoc.take("ana", &limit, Ask::ONE).is_allowed(), "{text}");
-        // The batch begins while she counts and ends when she does not; strangers have the map swept meanwhile.
+        // The batch starts while her state counts and ends when it does not; other keys cause a sweep of the map
+        // meanwhile.
         clock.set(start.saturating_add(Ticks::saturating_from(990 * MILLISECOND)));
         clock.tick(Ticks::saturating_from(Duration::from_micros(15)));
         let strangers: Vec<_> = (0..2000).map(|name| format!("stranger {name}")).collect();
@@ -128,13 +129,14 @@ fn a_map_forgets_nothing_that_counts_at_the_instant_of_a_batch() {
     }
 }
 
-/// How far the clock advances at every reading while a batch is decided: not at all, a tick, 100 microseconds.
+/// The steps of the clock at every reading while a batch is decided: none, a tick, 100 microseconds.
 const TICKS: [Ticks; 3] = [Ticks::ZERO, conformance::ticks(1), conformance::ticks(1_600_000)];
 
 /// The algorithms whose states are in the cells of a zone.
 const IN_CELLS: [&str; 3] = ["token-bucket", "leaky-bucket", "fixed-window"];
 
-/// Compares batches on one arm with single takes on another, under limits of this kind and with each tick.
+/// Compares batches on one arm with single takes on another, under limits of this kind and with each step of the
+/// clock.
 fn compare<B: Arm, S: Arm>(kind: &str, arms: impl Fn(Limit) -> (B, S)) -> Compared {
     let first = Random::seed_from_environment();
     let mut all = Compared::default();

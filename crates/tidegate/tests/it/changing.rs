@@ -1,4 +1,4 @@
-//! Limits that change while subjects owe and asks are on their way.
+//! Tests of limits that change while keys have debts and asks are in progress.
 
 use std::sync::Arc;
 use std::time::Duration;

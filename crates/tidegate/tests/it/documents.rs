@@ -1,4 +1,4 @@
-//! What the documents show is what happens.
+//! Tests that the documents show the real output and code that compiles.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,12 +13,12 @@ fn document(name: &str) -> String {
         .expect("the document is there")
 }
 
-/// The fenced blocks of a document that are marked as plain text.
+/// Returns the fenced blocks of a document that are marked as plain text.
 fn shown(document: &str) -> Vec<&str> {
     blocks(document, "text")
 }
 
-/// The fenced blocks of a document that are marked so.
+/// Returns the fenced blocks of a document with this mark.
 fn blocks<'a>(document: &'a str, mark: &str) -> Vec<&'a str> {
     let fence = format!("```{mark}\n");
     document.split(&fence).skip(1).filter_map(|rest| rest.split("```").next()).collect()
@@ -26,7 +26,7 @@ fn blocks<'a>(document: &'a str, mark: &str) -> Vec<&'a str> {
 
 #[test]
 fn the_readme_shows_what_the_first_example_prints() {
-    // It builds the example; whoever tries hundreds of mutants has no time for that.
+    // The test builds the example, which takes too long for hundreds of mutants.
     if crate::is_quick() {
         return;
     }
@@ -43,7 +43,7 @@ fn the_readme_shows_what_the_first_example_prints() {
 
 #[test]
 fn the_first_program_typed_in_as_shown_prints_what_the_page_says() {
-    // It builds the library once more, as somebody else's dependency.
+    // The test builds the library once more, as a dependency of another package.
     if crate::is_quick() {
         return;
     }
@@ -66,20 +66,20 @@ fn the_first_program_typed_in_as_shown_prints_what_the_page_says() {
     assert_eq!(String::from_utf8(run.stdout).unwrap(), printed);
 }
 
-/// Writes a package of one program that depends on this checkout where the page says a version.
+/// Writes a package of one program that depends on this checkout in place of the version on the page.
 fn write_package(folder: &Path, dependencies: &str, program: &str) -> io::Result<()> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let (version, _patch) = env!("CARGO_PKG_VERSION").rsplit_once('.').expect("a version has dots");
     let (published, checkout) = (format!("{version:?}"), format!("{{ path = {here:?} }}"));
     assert_eq!(dependencies.matches(&published).count(), 1, "{dependencies}");
     let dependencies = dependencies.replace(&published, &checkout);
-    // As `cargo new` writes it, and in no workspace, though it lies in the folder of one.
+    // The package is as `cargo new` writes it. It has its own workspace, because its folder lies in another one.
     let package =
         "[package]\nname = \"first-program\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[workspace]\n";
     fs::create_dir_all(folder.join("src"))?;
     fs::write(folder.join("Cargo.toml"), format!("{package}\n{dependencies}"))?;
     fs::write(folder.join("src/main.rs"), program)?;
-    // The versions that are known to be here already.
+    // The versions that are already downloaded.
     fs::copy(here.join("../../Cargo.lock"), folder.join("Cargo.lock")).map(|_| ())
 }
 

@@ -1,4 +1,4 @@
-//! Numbers at the edge: no panic, and no allow that big integers would deny.
+//! Tests of extreme numbers: no panic, and no admission that big integers would deny.
 
 use conformance::extreme::{bucket_allows, second_allowed};
 use conformance::promise::Promise;
@@ -25,7 +25,7 @@ const EDGES: [u64; 15] = [
     u64::MAX,
 ];
 
-/// Periods in microseconds, from the shortest to the longest and beyond.
+/// The periods in microseconds, from the shortest to the longest and beyond.
 const PERIODS: [u64; 8] =
     [0, 1, 1000, 1_000_000, 60_000_000, 365 * 86_400_000_000, 3650 * 86_400_000_000, u64::MAX];
 
@@ -33,12 +33,12 @@ fn draft(algorithm: Algorithm, amount: u64, micros: u64) -> Draft {
     Draft::new(algorithm, amount, std::time::Duration::from_micros(micros))
 }
 
-/// Every how many-th limit is tried.
+/// Returns the step width through the list of limits.
 fn thinned() -> usize {
     if crate::is_quick() { 23 } else { 1 }
 }
 
-/// Every valid bucket of the edges, with its promise.
+/// Returns every valid bucket of the edges, with its promise.
 fn buckets() -> Vec<(Limit, Promise)> {
     let mut buckets = Vec::new();
     for amount in EDGES {
@@ -97,7 +97,7 @@ fn extremes_never_make_a_bucket_allow_what_big_integers_deny() {
     assert!(combinations >= 500_000 || crate::is_quick());
 }
 
-/// Promises of every other kind at the edges.
+/// Returns promises of every other kind at the edges.
 fn others() -> Vec<Promise> {
     let mut promises = Vec::new();
     for amount in EDGES {
@@ -191,7 +191,7 @@ fn extremes_of_adjustments_and_clocks_never_panic() {
     assert!(calls >= 100_000 || crate::is_quick());
 }
 
-/// Words of a state as they are, and such that some state has them.
+/// Returns the words of a state as they are, and changed so that they are a valid state.
 fn words(algorithm: Algorithm, [a, b, c]: [u64; 3]) -> Vec<Vec<u64>> {
     match algorithm {
         Algorithm::TokenBucket | Algorithm::LeakyBucket => vec![vec![a]],

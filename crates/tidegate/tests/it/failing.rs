@@ -1,4 +1,4 @@
-//! A clock that can be told to set no alarms.
+//! A clock that can be set to fail at setting alarms.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! Published figures of the systems we follow, beyond what a trace can say.
+//! Tests against published figures of other systems that a trace cannot express.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -6,10 +6,10 @@ use conformance::random::Random;
 use conformance::ticks;
 use tidegate::{Adjustment, Ask, Cost, Limit, SECOND, State, Ticks, Timestamp, Verdict, WindowMode};
 
-/// Ticks per second.
+/// The number of ticks per second.
 const S: u64 = 16_000_000_000;
 
-/// The most that lay within one period, of everything that passed.
+/// Returns the largest number of passed units within one period.
 fn most_within(period: u64, passed: &[(u64, u64)]) -> u64 {
     let within = |end: u64| {
         passed.iter().filter(|(at, _)| *at <= end && *at + period > end).map(|(_, units)| units).sum()
@@ -17,7 +17,7 @@ fn most_within(period: u64, passed: &[(u64, u64)]) -> u64 {
     passed.iter().map(|(end, _)| within(*end)).max().unwrap_or(0)
 }
 
-/// Takes as much as passes at each of these instants.
+/// Takes as much as is allowed at each of these instants.
 fn greedy(limit: Limit, instants: impl IntoIterator<Item = u64>) -> Vec<(u64, u64)> {
     let mut state = State::default();
     let mut passed = Vec::new();
@@ -32,7 +32,8 @@ fn greedy(limit: Limit, instants: impl IntoIterator<Item = u64>) -> Vec<(u64, u6
     passed
 }
 
-/// An attacker who empties the limit right before a boundary, and again whenever something passes.
+/// Returns the largest number of units in one period for an attacker that empties the limit right before a boundary,
+/// and takes again whenever a unit is allowed.
 fn worst_case(limit: Limit) -> u64 {
     let boundary = 10 * S;
     let every =
@@ -54,7 +55,7 @@ fn the_most_in_any_trailing_period_is_what_the_page_says() {
     assert_eq!(worst_case(Limit::sliding_window(100, SECOND)), 100);
 }
 
-/// When everything happens that a patient crowd of single asks at two instants is granted.
+/// Returns the departure times of many single asks with a long max wait at two instants.
 fn departures(limit: Limit) -> Vec<(u64, u64)> {
     let mut state = State::default();
     let mut departures = Vec::new();
@@ -80,7 +81,7 @@ fn the_most_departures_in_any_trailing_period_are_what_the_page_says() {
     assert_eq!(queue("100/s pacer"), 200, "a second's savings, the rate, and one that the next ones pay for");
 }
 
-/// Whatever pieces the permits above the threshold are taken in, it takes the whole warm-up.
+/// The warm-up takes its full time, whatever the sizes of the takes above the threshold.
 #[test]
 fn a_warm_up_takes_its_time_whatever_the_pieces() {
     let mut random = Random::new(7);
@@ -144,8 +145,8 @@ fn a_sliding_window_of_a_million_per_minute_fits_into_200_bytes() {
     assert!(most > 900_000, "the limit was not reached: {most}");
 }
 
-/// Cloudflare published 0.003 % wrong decisions over 400 million real requests: most visitors are far below
-/// the limit, a few far above. Everything that arrives is counted here, as it was there.
+/// Cloudflare published 0.003 % wrong decisions over 400 million real requests: most visitors are far below the
+/// limit, a few far above. All arrivals are counted here, as there.
 #[test]
 fn two_weighted_counters_rarely_decide_wrongly_on_ordinary_traffic() {
     let estimate = Limit::sliding_window(300, 60 * SECOND).mode(WindowMode::Estimate).max_debt(1_000_000);
@@ -156,7 +157,8 @@ fn two_weighted_counters_rarely_decide_wrongly_on_ordinary_traffic() {
     let requests = if crate::is_quick() { 50_000 } else { 1_000_000 };
     for _ in 0..requests {
         now += exponential(&mut random, S / 1000);
-        // Visitors by Zipf's law, the busiest one a second; half of the traffic comes from ten attackers.
+        // Visitors follow Zipf's law, the busiest with one request a second; half of the traffic comes from ten
+        // attackers.
         let visitor = if random.percent(50) { random.between(1, 10) } else { 10 + zipf(&mut random, 20_000) };
         let seen = arrivals.entry(visitor).or_default();
         while seen.front().is_some_and(|at| *at + 60 * S <= now) {
@@ -182,7 +184,7 @@ fn two_weighted_counters_rarely_decide_wrongly_on_ordinary_traffic() {
     assert!(above > requests / 5 && percent(wrong) <= 0.01);
 }
 
-/// A rank with a chance of 1 / (rank + 50).
+/// Returns a rank with a probability proportional to 1 / (rank + 50).
 fn zipf(random: &mut Random, ranks: u64) -> u64 {
     let uniform = (random.number() >> 11) as f64 / (1_u64 << 53) as f64;
     (50.0 * ((ranks as f64 + 50.0) / 50.0).powf(uniform) - 50.0) as u64 + 1

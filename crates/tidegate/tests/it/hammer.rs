@@ -1,4 +1,4 @@
-//! Eight threads on one key: exactly what the limit holds passes, whatever the order in which they come.
+//! Tests with eight threads on one key: exactly the burst passes, in every interleaving.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use tidegate::{Ask, Decision, Limit, Limiter, MILLISECOND, ManualClock, Map, Sin
 const THREADS: usize = 8;
 const BURST: u64 = 1000;
 
-/// One of each kind under which just `BURST` pass within an hour.
+/// One limit of each kind under which exactly `BURST` units pass within an hour.
 const LIMITS: [&str; 8] = [
     "1/d burst 1000",
     "1/d queue 999 delay-after all leaky-bucket",
@@ -25,14 +25,14 @@ fn limit(text: &str) -> Limit {
     text.parse().expect("a limit")
 }
 
-/// A clock that stands still, far enough from its epoch for a pacer to have saved all it can.
+/// Returns a clock that stands still, far enough from its epoch for a pacer to have saved its maximum.
 fn frozen() -> Arc<ManualClock> {
     let clock = ManualClock::new();
     clock.advance(100_000 * tidegate::HOUR);
     Arc::new(clock)
 }
 
-/// How many of the calls of all threads together are allowed.
+/// Returns the number of allowed calls of all threads together.
 fn hammer(calls: u64, admit: impl Fn(u64) -> bool + Sync) -> u64 {
     let admitted = AtomicU64::new(0);
     std::thread::scope(|scope| {
@@ -61,7 +61,7 @@ fn hammer_one_key_with_a_frozen_clock() {
 fn hammer_one_word_until_threads_have_met_there() {
     let single = Single::with_clock(limit("1/m burst 500000"), frozen());
     assert_eq!(hammer(100_000, |_| single.admit().is_allowed()), 500_000);
-    // Time goes on by the clock of the process, and no unit comes back within hours.
+    // Time follows the clock of the process, and no unit is refilled within hours.
     let single = Single::new(limit("1/16h burst 5000"));
     assert_eq!(hammer(100_000, |_| single.admit().is_allowed()), 5_000);
 }
@@ -97,7 +97,7 @@ fn hammer_one_key_while_its_burst_comes_back() {
                     }
                 });
             }
-            // Less than the burst comes back in all, so that nothing of it can be lost by idling.
+            // Less than the burst is refilled in all, so that no refill is lost to a full bucket.
             for _ in 0..900 {
                 clock.advance(MILLISECOND);
                 std::thread::yield_now();
@@ -121,7 +121,7 @@ fn hammer_three_limits_at_once() {
         let in_all = Limiter::on(&map, "all", limit("1200/d fixed-window"));
         let elsewhere = Limiter::new(limit("1300/d sliding-window"));
         let admitted = hammer(400, |call| {
-            // In another order each time: locks are taken in one order all the same.
+            // The order differs in each call; locks are taken in one fixed order nevertheless.
             let mut asks = vec![per_user.ask("ana"), per_ip.ask("ana"), in_all.ask(""), elsewhere.ask("ana")];
             asks.rotate_left(call as usize % 4);
             admit_all(asks).is_allowed()

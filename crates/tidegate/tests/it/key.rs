@@ -1,9 +1,9 @@
-//! Keys are injective: different parts, different bytes.
+//! Tests that keys are injective: different parts give different bytes.
 
 use proptest::prelude::*;
 use tidegate::Key;
 
-/// Parts made of what separators, lengths and hash tags are made of.
+/// Returns parts of the bytes that occur in separators, lengths and hash tags.
 fn parts() -> impl Strategy<Value = Vec<Vec<u8>>> {
     let byte = prop_oneof![
         Just(0_u8),

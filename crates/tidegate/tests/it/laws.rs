@@ -1,5 +1,5 @@
-//! The laws under adjustments, changed limits and clocks that step by a century: over the pure functions, and
-//! over stores that are busy with others.
+//! Tests of the laws under adjustments, changed limits and clock steps of a century: over the pure functions, and
+//! over stores with traffic of other keys.
 
 use conformance::keeper::{Crowd, Keeper, States};
 use conformance::law::{giving_back_is_safe, obey};
@@ -32,7 +32,7 @@ on_every_keeper! {
 
 fn giving_back_holds<K: Keeper>(trials: u64, keeper: impl Fn(u64) -> K) {
     let seed = Random::seed_from_environment();
-    // A take warms a warming pacer up: without it, the ones after it would have waited longer.
+    // A take warms up a warming pacer: without it, later takes would have waited longer.
     for kind in KINDS.into_iter().filter(|kind| *kind != "pacer-warm-up") {
         for trial in 0..trials {
             let trial_seed = Random::new(seed.wrapping_add(trial)).number();

@@ -1,4 +1,4 @@
-//! The text of a limit: what it reads, what it says about what it cannot read.
+//! Tests of the text of a limit: the accepted forms, and the messages for invalid ones.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ fn a_text_means_what_the_builder_says() {
     }
 }
 
-/// The rows are a text, the part of it that is pointed at, and what is said.
+/// The rows are a text, the part of it that the error marks, and the message.
 #[test]
 fn what_is_wrong_is_pointed_at_with_what_would_do() {
     let mut rows = 0;

@@ -1,6 +1,6 @@
-//! The library from outside: the conformance kit over the pure functions, and what a user sees.
+//! Integration tests of the library: the conformance kit over the pure functions, and the public behaviour.
 
-/// Tests of one function, by kind, over states in the hand and over stores that are busy with others.
+/// Defines tests of one function, by kind, over plain states and over stores with traffic of other keys.
 macro_rules! on_every_keeper {
     ($holds:ident: $($name:ident: $kind:literal)+) => {
         $(
@@ -58,17 +58,17 @@ mod versions;
 mod waiting;
 mod zone;
 
-/// How many random traces to run per kind: the environment's word, or enough for every commit.
+/// Returns the number of random traces per kind: `TIDEGATE_TRACES`, or a number that is enough for every commit.
 fn traces(usual: u64) -> u64 {
     std::env::var("TIDEGATE_TRACES").ok().and_then(|traces| traces.parse().ok()).unwrap_or(usual)
 }
 
-/// Whether only a few traces were asked for, as when hundreds of mutants are to be tried.
+/// Returns true if only a few traces are wanted, as for hundreds of mutants.
 fn is_quick() -> bool {
     traces(20_000) < 1000
 }
 
-/// How many cases of a property to try.
+/// Returns the number of cases of a property.
 fn cases(usual: u32) -> u32 {
     if is_quick() { 200 } else { usual }
 }

@@ -1,4 +1,4 @@
-//! What only a store can get wrong: whose state is whose, who is forgotten, and all or none.
+//! Tests of the parts that only a store can get wrong: state ownership, eviction, and all-or-none takes.
 
 pub(crate) mod lock_step;
 
@@ -14,13 +14,14 @@ use tidegate::{
 
 use lock_step::LockStep;
 
-/// How many random traces to run on a map, which is slower than a state in the hand.
+/// Returns the number of random traces on a map, which is slower than a plain state.
 pub(crate) fn traces(usual: u64) -> u64 {
     let traces = crate::traces(usual);
     (traces / 20).max(traces.min(20))
 }
 
-/// Asks a store and states apart the same, on many keys; how many subjects the store has forgotten.
+/// Runs the same asks on a store and on separate states, for many keys. Returns the number of keys that the store
+/// has evicted.
 pub(crate) fn decides_like_states_kept_apart<S: Sheltering>(on: &str) -> usize {
     let seed = Random::seed_from_environment();
     let (rounds, steps) = (traces(20_000).div_ceil(50), 20_000);
@@ -39,7 +40,7 @@ pub(crate) fn decides_like_states_kept_apart<S: Sheltering>(on: &str) -> usize {
     forgotten
 }
 
-/// Asks both for sets of asks, on few keys.
+/// Runs sets of asks on both, for few keys.
 pub(crate) fn stands_or_falls_together<S: Sheltering>(on: &str) {
     let seed = Random::seed_from_environment();
     let (rounds, steps) = (traces(20_000).div_ceil(5), 1000);
@@ -121,7 +122,7 @@ fn a_window_is_still_spent_for_a_reading_out_of_order_behind_a_sweep() {
     assert!(!map.take(subject, Ask::ONE).0.is_allowed(), "six in one window");
 }
 
-/// Asks so often that every part of a map is looked at, and leaves nothing behind.
+/// Asks so often that every part of a map is swept, and leaves no state behind.
 fn sweep(map: &Map) {
     let too_much = Ask::new(Cost::of(2));
     for stranger in 0..2000_u64 {

@@ -1,4 +1,4 @@
-//! The textbook forms decide as the one word does, late charges and refunds included.
+//! Tests that the textbook forms decide like the one word (TAT), including late charges and refunds.
 
 use conformance::model::{Funnel, TokenBucket};
 use conformance::promise::Promise;

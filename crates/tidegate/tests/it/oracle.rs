@@ -1,5 +1,5 @@
-//! Random traces against judges that know only the promise: over the pure functions, and over stores
-//! that are busy with others.
+//! Random traces against oracles that use only the promise: over the pure functions, and over stores with traffic
+//! of other keys.
 
 use conformance::generate::{Shares, judge};
 use conformance::keeper::Keeper;
@@ -7,7 +7,7 @@ use conformance::random::Random;
 
 const OPERATIONS: u64 = 200;
 
-/// Runs the traces of one kind on both cores and prints what they were made of.
+/// Runs the traces of one kind on both cores and prints the shares of their operations.
 fn agree<K: Keeper + Default>(kind: &str, traces: u64, keeper: impl Fn(u64) -> K + Sync) {
     let (seed, on) = (Random::seed_from_environment(), K::default().name());
     let run = |part: u64| -> Shares {

@@ -1,4 +1,4 @@
-//! Permits of places in flight: a holder that counts on from its own does not find those of others.
+//! Tests of permit numbers: a caller that counts up from its own permit does not find those of other callers.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use tidegate::{
 const PLACES: u64 = 4;
 const LIMIT: Limit = Limit::concurrency(PLACES, SECOND);
 
-/// Takes all places, one after the other at one instant, and guesses from the first permit.
+/// Takes all permits, one after the other at one instant, and guesses from the first one.
 fn attack(of: &str, mut take: impl FnMut() -> Option<PermitId>, release: impl Fn(PermitId) -> bool) {
     let permits: Vec<PermitId> =
         (0..PLACES).map(|_| take().unwrap_or_else(|| panic!("{of}: a place is free"))).collect();

@@ -1,4 +1,4 @@
-//! In the long run: never above the written rate, and at most a thousandth below it.
+//! Tests of long-run rates: never above the written rate, and at most a thousandth below it.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use tidegate::{Algorithm, Ask, Draft, State, Ticks, Timestamp};
 
 const DAY: u64 = 86_400;
 
-/// Rates from the slowest to the fastest, with amounts that divide no tick.
+/// Returns rates from the slowest to the fastest, with amounts that divide no tick.
 fn rates() -> Vec<(u64, Duration)> {
     let seconds = [1, 60, 3600, DAY, 7 * DAY, 365 * DAY];
     let amounts = [1, 2, 3, 7, 10, 97, 1000, 7919, 99_991, 999_983, 6_666_667, 9_999_991, 10_000_000];
@@ -22,7 +22,7 @@ fn rates() -> Vec<(u64, Duration)> {
     rates
 }
 
-/// Asks for one again and again, each time at the first instant at which it can pass.
+/// Takes one unit again and again, each time at the first instant at which it is allowed.
 fn admitted_per_tick(draft: Draft, grants: u64) -> (u64, u64) {
     let limit = draft.build().expect("every rate above holds");
     let mut state = State::default();
@@ -36,7 +36,7 @@ fn admitted_per_tick(draft: Draft, grants: u64) -> (u64, u64) {
             tidegate::Verdict::Impossible => break,
         }
     }
-    // What comes at the end of the last interval belongs to the next one.
+    // A unit at the end of the last interval belongs to the next one.
     (passed - 1, now.ticks())
 }
 
@@ -75,7 +75,7 @@ fn a_pacer_keeps_any_rate() {
     keeps_its_rate(Algorithm::Pacer);
 }
 
-/// Windows: greedy traffic over many periods, counted by whole periods.
+/// Checks windows: greedy traffic over many periods, counted by whole periods.
 fn keeps_its_count(algorithm: Algorithm, per_mille: u128) {
     for (amount, period) in [(1, 365 * DAY), (1, 1), (7, 60), (1000, 1), (9_999_991, 1), (99_991, 3600)] {
         let draft = Draft::new(algorithm, amount, Duration::from_secs(period));
@@ -105,6 +105,6 @@ fn a_fixed_window_admits_its_count_in_every_period() {
 
 #[test]
 fn a_strict_sliding_window_admits_its_count_less_a_slot() {
-    // 16 of 17 slots; the last, cut off by the end of the run, counts in full.
+    // 16 of 17 slots; the last one, cut off by the end of the run, counts in full.
     keeps_its_count(Algorithm::SlidingWindow, 940);
 }

@@ -1,4 +1,4 @@
-//! A state belongs to one limit: several limits on one key, each as if it were alone.
+//! Tests that a state belongs to one limit: several limits on one key, each as if it were alone.
 
 use conformance::keeper::Sheltering;
 use conformance::law::{Asked, never_interfere};
@@ -42,7 +42,8 @@ fn several_limits_on_one_key_never_interfere_in_a_zone() {
     hold::<Zone>(crate::traces(200));
 }
 
-/// Asks under a small limit erased the debt under a large one: 60 of 60 passed under five an hour.
+/// Regression test: asks under a small limit erased the debt under a large one, so 60 of 60 passed under five an
+/// hour.
 #[test]
 fn alternating_asks_under_two_limits_admit_what_each_allows() {
     let stores = || [Memory::from(&Zone::new(1 << 16)), Memory::from(&Map::new())];
@@ -67,7 +68,7 @@ fn alternating_asks_under_two_limits_admit_what_each_allows() {
     }
 }
 
-/// One denied ask with a lease of a millisecond ended the leases of all others.
+/// Regression test: one denied ask with a lease of a millisecond ended the leases of all others.
 #[test]
 fn an_ask_with_a_short_lease_ends_no_other_lease() {
     for memory in [Memory::from(&Zone::new(1 << 16)), Memory::from(&Map::new())] {
@@ -82,7 +83,8 @@ fn an_ask_with_a_short_lease_ends_no_other_lease() {
     }
 }
 
-/// A release names a rule, and a client may name any: it came into force, and the counts of the rule were lost.
+/// Regression test: a release names a rule, and a client may name any. The named limit came into force, and the
+/// counts of the rule were lost.
 #[test]
 fn a_release_puts_nothing_in_force() {
     let (zone, ana) = (Zone::new(1 << 16), Key::new("ana"));
@@ -98,7 +100,7 @@ fn a_release_puts_nothing_in_force() {
     );
 }
 
-/// A batch is decided as of an instant before its first use of a limit: that limit is in force as of then.
+/// A batch is decided as of an instant before its first use of a limit; that limit is in force as of that instant.
 #[test]
 fn a_limit_that_a_batch_uses_first_is_in_force_as_of_its_instant() {
     let clock = Arc::new(ManualClock::new());

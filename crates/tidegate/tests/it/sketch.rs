@@ -1,4 +1,4 @@
-//! The library as the design sketches it: the names and the shapes of the calls are a contract.
+//! Tests of the library as the design sketches it: the names and the shapes of the calls are a contract.
 
 use std::net::IpAddr;
 use std::pin::pin;
@@ -9,7 +9,7 @@ use tidegate::{Limit, Limiter, Map, Pacer, Permits, SECOND, Shaper, Single, ask}
 
 const API: Limit = Limit::per_second(10).burst(20);
 
-/// Handles can be cloned and shared, and have no type parameters to spell.
+/// Handles that can be cloned and shared, and have no type parameters to spell out.
 #[expect(dead_code, reason = "it is there to be compiled")]
 struct Held(Single, Limiter, Map, Pacer, Shaper, Permits);
 

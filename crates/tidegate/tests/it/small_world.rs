@@ -1,4 +1,4 @@
-//! Every schedule of six steps in a small world, against the oracle and the textbook models.
+//! Tests of every schedule of six steps in a small model, against the oracle and the textbook models.
 
 use conformance::model;
 use conformance::oracle::{self, Admitted, Oracle};
@@ -26,7 +26,7 @@ impl World {
         World { limit: promise.limit(), oracle: oracle::of(promise), lease, admitted: Vec::new(), visited: 0 }
     }
 
-    /// Walks through every schedule that begins in this state.
+    /// Walks through every schedule that starts in this state.
     fn walk(&mut self, state: &State, now: u64, steps: u32) {
         if steps == 0 {
             return;
@@ -143,7 +143,7 @@ fn small_world_of_places_in_flight() {
     explore("concurrency", &each(|max, lease| Promise::Concurrency { max, lease }));
 }
 
-/// The bucket of tokens, the funnel and the one word, side by side.
+/// The bucket of tokens, the funnel and the one word (TAT), side by side.
 #[derive(Clone)]
 struct Three {
     word: State,

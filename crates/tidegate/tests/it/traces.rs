@@ -1,19 +1,19 @@
-//! The recorded traces over everything that decides.
+//! The recorded traces, replayed on every implementation that decides.
 
 use conformance::arm::{Arm, OnAdHoc, OnFallback, OnLimiter, OnMap, OnSingle, OnZone, Pure};
 use conformance::{generate, promise, trace};
 use tidegate::{Map, Ticks, Zone};
 
-/// How far the clock advances at every reading while a batch is decided: not at all, a tick, 100 microseconds.
+/// The steps of the clock at every reading while a batch is decided: none, a tick, 100 microseconds.
 const TICKS: [Ticks; 3] = [Ticks::ZERO, conformance::ticks(1), conformance::ticks(1_600_000)];
 
-/// Plays every recorded trace on an arm, as far as it can.
+/// Replays every recorded trace on an arm, except the operations in `cannot`.
 fn play_all(arm: &mut dyn Arm, cannot: &[&str]) {
     let steps = trace::play_recorded(arm, &[], cannot);
     assert!(steps > 300, "only {steps} steps were played on {}", arm.name());
 }
 
-/// Plays every recorded trace on an arm, with the takes of one instant in one call.
+/// Replays every recorded trace on an arm, with the takes of one instant in one call.
 fn play_all_in_batches(arm: &mut dyn Arm, cannot: &[&str], tick: Ticks) {
     let all = trace::play_recorded_in_batches(arm, &[], cannot, tick);
     assert!(all.steps > 300 && all.calls > 150 && all.largest >= 30, "only {all:?} on {}", arm.name());
@@ -90,7 +90,7 @@ fn a_generated_trace_is_text_that_plays_again() {
     for kind in promise::KINDS {
         let written = generate::trace(kind, 42, 50).to_string();
         let read = trace::parse(&written).unwrap();
-        // A limiter is not among them: it is told its patience in nanoseconds, and these are to the tick.
+        // A limiter is not among them: its max wait is in nanoseconds, and these traces are exact to the tick.
         for arm in [
             &mut Pure::default() as &mut dyn Arm,
             &mut OnMap::default(),

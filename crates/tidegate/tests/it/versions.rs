@@ -1,4 +1,4 @@
-//! The laws of a rule whose numbers change while servers with the old ones still run.
+//! Tests of the laws of a rule whose numbers change while servers with the old ones still run.
 
 #[cfg(target_os = "linux")]
 mod on_file;
@@ -8,7 +8,7 @@ use tidegate::{Map, Zone};
 
 const OPERATIONS: u64 = 60;
 
-/// Plays the histories of one kind. Servers with old numbers decide, too.
+/// Replays the histories of one kind, in which servers with old numbers decide, too.
 fn hold<V: Versions + Default>(kind: &str, count: u64) {
     let met = Histories { kind, count, operations: OPERATIONS, at_once: 1 }.play(|_, _| V::default());
     assert!(met.carried > met.changes / 10 && met.lagging > met.asks / 10, "{met:?}");
@@ -47,7 +47,7 @@ versions! {
     in_a_zone: OnStore<Zone>, 500 histories;
 }
 
-/// A restart with other numbers, and an old and a new server, on the file of a zone.
+/// Covers a restart with other numbers, and an old and a new server, on the file of a zone.
 #[cfg(target_os = "linux")]
 #[test]
 fn laws_of_versions_hold_across_restarts_on_a_file() {
@@ -56,7 +56,7 @@ fn laws_of_versions_hold_across_restarts_on_a_file() {
     }
 }
 
-/// One server on a file, which is started again with other numbers: states of every size.
+/// Covers one server on a file that is restarted with other numbers, with states of every size.
 #[cfg(target_os = "linux")]
 #[test]
 fn laws_of_versions_hold_for_every_algorithm_across_restarts_on_a_file() {

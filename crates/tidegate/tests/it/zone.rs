@@ -1,4 +1,4 @@
-//! What only a zone can get wrong: cells that are won and lost, and subjects that have to share one.
+//! Tests of the parts that only a zone can get wrong: cells that are won and lost, and keys that have to share one.
 
 mod file;
 mod flood;
@@ -14,7 +14,7 @@ use tidegate::{
 
 use crate::map::{decides_like_states_kept_apart, stands_or_falls_together};
 
-/// Two buckets of eight cells: the smallest zone there is.
+/// The size in bytes of the smallest zone: two buckets of eight cells.
 const SMALLEST: usize = 256;
 
 fn zone(bytes: usize) -> (Zone, Arc<ManualClock>) {
@@ -159,7 +159,7 @@ fn one_of_several_that_has_to_share_is_undone_when_another_is_refused() {
     assert!(zone.peek(Subject::new("", &key, &limit), Ask::ONE).remaining() <= before + 1, "{adjusted:?}");
 }
 
-/// `Limit::fits_cell` is what rules go by that say when keys may be forgotten.
+/// Rules that set when keys may be evicted rely on `Limit::fits_cell`.
 #[test]
 fn keys_are_forgotten_under_limits_that_fit_a_cell_and_under_no_others() {
     for text in [

@@ -1,4 +1,4 @@
-//! A store in memory and the same subjects kept apart, step by step.
+//! A store in memory and separate states of the same keys, compared step by step.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use tidegate::{
 const SECOND: u64 = 16_000_000_000;
 const DAY: u64 = 86_400 * SECOND;
 
-/// A rule of each kind on one store; and the same subjects kept apart, in states that nobody ever forgets.
+/// One rule of each kind on one store, and separate states of the same keys that are never evicted.
 pub(crate) struct LockStep<S> {
     seed: u64,
     random: Random,
@@ -26,12 +26,12 @@ pub(crate) struct LockStep<S> {
     subjects: Subjects,
     permits: Vec<Permit>,
     about_to_be_clear: Who,
-    /// How many single asks there were, and how many of them were refused.
+    /// The number of single asks, and of denials among them.
     pub(crate) asked: u64,
     pub(crate) refused: u64,
 }
 
-/// A place in flight, which has a number on the map and another one apart.
+/// A permit in flight, with a number in the store and another one in the separate state.
 struct Permit {
     who: Who,
     on_store: PermitId,
@@ -62,7 +62,7 @@ impl<S: Sheltering> LockStep<S> {
         }
     }
 
-    /// Does something at random, to both.
+    /// Applies one random operation to both.
     pub(crate) fn step(&mut self) {
         let who = self.anybody();
         match self.random.between(0, 999) {
@@ -81,7 +81,7 @@ impl<S: Sheltering> LockStep<S> {
             return self.about_to_be_clear;
         }
         let rule = self.random.between(0, self.subjects.rules.len() as u64 - 1) as usize;
-        // Few keys are asked for often, and most of them rarely.
+        // Few keys are chosen often, and most of them rarely.
         let key = self.random.sized(0, self.subjects.keys.len() as u64 - 1) as usize;
         Who { rule, key }
     }
@@ -104,7 +104,7 @@ impl<S: Sheltering> LockStep<S> {
         self.apart.set_time(self.at());
     }
 
-    /// The time until right before, onto or right behind the instant from which somebody may be forgotten.
+    /// Returns the time until right before, onto or right after the instant from which a random key may be evicted.
     fn time_until_somebody_is_clear(&mut self) -> u64 {
         let who = self.anybody();
         self.about_to_be_clear = who;
@@ -118,13 +118,13 @@ impl<S: Sheltering> LockStep<S> {
         Timestamp::from_ticks(self.now)
     }
 
-    /// Puts another limit in force, mostly one of the same kind; counts are carried over.
+    /// Replaces a limit, mostly by one of the same kind; counts are carried over.
     fn change_limit(&mut self) {
         let rule = self.random.between(0, self.subjects.rules.len() as u64 - 1) as usize;
         let kind = self.subjects.rules[rule].kind;
         let kind = if self.random.percent(80) { kind } else { self.random.pick(&KINDS) };
         let promise = Promise::modest(kind, &mut self.random);
-        // Windows that do not fit a cell lie beside the zone, and nothing is carried from there.
+        // Windows that do not fit a cell are stored beside the zone, and nothing is carried from there.
         if !S::HOLDS_ALL && promise.limit().algorithm() == Algorithm::FixedWindow {
             return;
         }
@@ -138,7 +138,7 @@ impl<S: Sheltering> LockStep<S> {
         let subject = self.subjects.of(who);
         self.store.reset(subject);
         self.apart.reset(subject);
-        // Whoever is reset begins anew to number permits: within this instant an old number may come again.
+        // A reset key starts to number its permits again: within this instant an old number may be used again.
         self.permits.retain(|permit| permit.who != who);
     }
 
@@ -184,7 +184,7 @@ impl<S: Sheltering> LockStep<S> {
         self.note(who, on_store, apart);
     }
 
-    /// Asks for several at once. Whether all passed.
+    /// Takes several at once. Returns true if all were allowed.
     pub(crate) fn take_together(&mut self) -> bool {
         let asked = self.any_asks();
         let asks: Vec<_> = asked.iter().map(|(who, ask)| (self.subjects.of(*who), *ask)).collect();
@@ -204,7 +204,7 @@ impl<S: Sheltering> LockStep<S> {
         passes
     }
 
-    /// One to four asks, among them some of the same subject.
+    /// Returns one to four asks, some of them of the same key.
     fn any_asks(&mut self) -> Vec<(Who, Ask)> {
         let asks = 0..self.random.between(1, 4);
         let any_ask = |_| {
@@ -222,13 +222,13 @@ impl<S: Sheltering> LockStep<S> {
         }
     }
 
-    /// Where a mismatch was found.
+    /// Returns the description of a mismatch.
     fn told(&self, who: Who) -> String {
         let (subject, now, seed) = (self.subjects.of(who), self.now, self.seed);
         format!("{subject:?} at {now}t of seed {seed}, apart:{}", self.apart.told(subject))
     }
 
-    /// How many subjects are remembered apart, but not on the map.
+    /// Returns the number of keys that have a separate state, but none in the store.
     pub(crate) fn forgotten(&self) -> usize {
         let is_forgotten = |who: Who| {
             let subject = self.subjects.of(who);
@@ -238,9 +238,9 @@ impl<S: Sheltering> LockStep<S> {
     }
 }
 
-/// Takes all if each passes after those before it; then these are the decisions, and asks for one state report what the
-/// last of them left. Else a limit that denies by itself sees it and answers as it would alone, and the others see
-/// nothing; asks for one state are denied as one ask of the summed cost.
+/// Takes all if each ask is allowed after those before it. Then these are the decisions, and asks of one state
+/// report the decision of the last of them. Otherwise each limit that denies by itself decides as it would alone,
+/// and the others are not changed. Asks of one state are denied as one ask of the summed cost.
 fn take_all_or_none(apart: &mut States, asks: &[(Subject<'_>, Ask)]) -> Vec<Option<Decision>> {
     let mut spent = apart.clone();
     let taken: Vec<_> = asks.iter().map(|(subject, ask)| spent.take(*subject, *ask).0).collect();
@@ -283,7 +283,7 @@ fn take_all_or_none(apart: &mut States, asks: &[(Subject<'_>, Ask)]) -> Vec<Opti
     asks.iter().enumerate().map(together).collect()
 }
 
-/// All that a decision says but the permit's number, which begins anew when a subject was forgotten.
+/// Returns all fields of a decision but the number of the permit, which starts again after an eviction.
 fn figures(decision: Decision) -> Answer {
     Answer { permit: None, ..decision.into() }
 }
@@ -312,7 +312,7 @@ impl Subjects {
     }
 }
 
-/// A limit with a name, by which it is changed while it is in force.
+/// A limit with a name, by which it is replaced while it is in force.
 struct Rule {
     name: String,
     kind: &'static str,

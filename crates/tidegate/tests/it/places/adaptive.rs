@@ -1,4 +1,4 @@
-//! A number of places that adapts: bounds, learning, and who is let in by it.
+//! Tests of an adaptive concurrency limit: bounds, adaptation, and admission.
 
 use conformance::random::Random;
 use tidegate::{Adapt, Clock, Estimator, MILLISECOND, Outcome, Places, Sample};
@@ -9,7 +9,7 @@ fn algorithms() -> [Adapt; 3] {
     [Adapt::aimd(2..=40), Adapt::vegas(2..=40), Adapt::gradient2(2..=40)]
 }
 
-/// So many rounds in which all places are used and all calls end so.
+/// Runs `count` rounds in which all slots are used and all calls end with this outcome.
 fn rounds(places: &Places, clock: &tidegate::ManualClock, count: usize, outcome: Outcome) {
     for _ in 0..count {
         let held = fill(places, 0);
@@ -75,7 +75,7 @@ fn a_number_that_rises_lets_in_more_than_one_for_one() {
     assert_eq!((places.in_flight(), places.waiting()), (0, 0));
 }
 
-/// Calls that stay for random times, beside an estimator that is told the same by hand.
+/// Calls of random length, beside an estimator that is fed the same samples by hand.
 #[test]
 fn an_estimator_hears_when_how_long_among_how_many_and_how() {
     const OUTCOMES: [Outcome; 4] = [Outcome::Done, Outcome::Failed, Outcome::Overloaded, Outcome::Ignored];

@@ -1,4 +1,4 @@
-//! Wakers that misbehave, clocks that fail or step back.
+//! Tests with wakers that misbehave, and clocks that fail or step back.
 
 use std::io;
 use std::pin::Pin;

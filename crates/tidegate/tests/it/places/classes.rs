@@ -1,4 +1,4 @@
-//! What is kept for classes, and who goes first.
+//! Tests of the reserves and the order of classes.
 
 use tidegate::{Class, Places};
 

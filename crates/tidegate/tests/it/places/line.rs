@@ -1,4 +1,4 @@
-//! The line: order, deadlines, giving up.
+//! Tests of the queue: order, deadlines, cancellation.
 
 use std::time::Duration;
 
@@ -71,7 +71,7 @@ fn a_thousand_random_cancellations_leave_no_gap() {
     let mut held = fill(&places, 0);
     let mut waiting: Vec<_> = (0..2000).map(|_| wait(places.acquire(0))).collect();
     let mut passed = 0;
-    // One of three leaves as the head, some of them after a place was taken for it.
+    // In one of three cases the head leaves, sometimes after a slot was taken for it.
     for _ in 0..1000 {
         if random(4) == 0 {
             held.clear();

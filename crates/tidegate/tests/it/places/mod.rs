@@ -1,4 +1,4 @@
-//! Places in flight: who comes in, who waits, who is refused.
+//! Tests of the concurrency limiter: admission, waiting, denial.
 
 mod adaptive;
 mod adversity;
@@ -20,29 +20,29 @@ use crate::waiting::{clock, over, poll};
 const CRITICAL: usize = 0;
 const BULK: usize = 1;
 
-/// Critical and bulk calls with these shares.
+/// Returns critical and bulk classes with these shares.
 fn classes(critical: u8, bulk: u8) -> [Class; 2] {
     [Class::new("critical").share(critical), Class::new("bulk").share(bulk)]
 }
 
-/// Enters until that is refused.
+/// Enters until a call is denied.
 fn fill(places: &Places, class: usize) -> Vec<Place> {
     std::iter::from_fn(|| places.enter(class).ok()).collect()
 }
 
-/// Begins to wait.
+/// Starts to wait.
 fn wait(acquire: AcquirePlace) -> AcquirePlace {
     let mut acquire = acquire;
     assert!(poll(&mut acquire).is_pending());
     acquire
 }
 
-/// How somebody was refused who must have been.
+/// Returns the denial of a waiter that must have been denied.
 fn refused(acquire: &mut AcquirePlace) -> Refusal {
     over(acquire).expect_err("it was let in")
 }
 
-/// Counts how often it was woken.
+/// A waker that counts its wake-ups.
 #[derive(Debug, Default)]
 struct Woken(AtomicUsize);
 
@@ -58,7 +58,7 @@ impl Wake for Woken {
     }
 }
 
-/// Begins to wait with a waker that counts.
+/// Starts to wait with a waker that counts.
 fn wait_counted(acquire: AcquirePlace) -> (AcquirePlace, Arc<Woken>) {
     let (mut acquire, woken) = (acquire, Arc::new(Woken::default()));
     let waker = Waker::from(woken.clone());

@@ -1,4 +1,4 @@
-//! Random comings and goings, step by step beside the rules in their plainest form.
+//! Random arrivals and departures, compared step by step with the rules in their simplest form.
 
 mod rules;
 
@@ -13,7 +13,7 @@ use tidegate::{AcquirePlace, Class, ManualClock, Place, Places, Refusal};
 use self::rules::{Fate, Model, Plan};
 use super::{Woken, clock};
 
-/// What happens; numbers choose among those who are there.
+/// One operation; its numbers choose among the present callers.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Enter(usize),
@@ -36,7 +36,7 @@ fn fate(result: &Result<Place, Refusal>) -> Fate {
     }
 }
 
-/// One who came, in fact.
+/// A caller of the real limiter.
 #[derive(Debug)]
 enum Present {
     Waiting(AcquirePlace, Arc<Woken>),
@@ -44,7 +44,7 @@ enum Present {
     Gone,
 }
 
-/// Both, side by side.
+/// The model and the limiter, side by side.
 struct SideBySide {
     model: Model,
     clock: Arc<ManualClock>,
@@ -65,7 +65,7 @@ impl SideBySide {
         SideBySide { model, clock, places, present: Vec::new() }
     }
 
-    /// One of those for whom this holds, chosen by a number.
+    /// Returns one of the callers that match, chosen by a number.
     fn choose(&self, number: usize, is_it: impl Fn(&Present) -> bool) -> Option<usize> {
         let those: Vec<_> = (0..self.present.len()).filter(|index| is_it(&self.present[*index])).collect();
         (!those.is_empty()).then(|| those[number % those.len()])

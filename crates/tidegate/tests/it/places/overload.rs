@@ -1,4 +1,4 @@
-//! Newest first, and only under overload.
+//! Tests of newest first, which applies only under overload.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Many threads at once: never too many in, nobody lost.
+//! Tests with many threads: never too many in flight, no waiter lost.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -13,7 +13,7 @@ fn calls() -> u64 {
     if crate::is_quick() { 200 } else { 4000 }
 }
 
-/// What is counted apart, by those who are in.
+/// Counts that the calls in flight keep themselves.
 #[derive(Default)]
 struct Counted {
     in_flight: AtomicU64,
@@ -33,7 +33,7 @@ impl Counted {
     }
 }
 
-/// Comes in one of the ways there are, or gives up; which one is random.
+/// Enters in one of the possible ways, or gives up; the choice is random.
 fn call(places: &Places, counted: &Counted, random: &mut Random) {
     let class = random.between(0, 1) as usize;
     let place = match random.between(0, 9) {
@@ -56,7 +56,7 @@ fn call(places: &Places, counted: &Counted, random: &mut Random) {
     }
 }
 
-/// Many threads that come and go; at the end nobody is left.
+/// Runs many threads that enter and leave; at the end nothing is in flight.
 fn hammer(places: &Places) -> Counted {
     let (seed, counted) = (Random::seed_from_environment(), Counted::default());
     println!("seed {seed}");
@@ -74,7 +74,7 @@ fn hammer(places: &Places) -> Counted {
     counted
 }
 
-/// Tells others that it is over, also if that is because of a panic.
+/// A guard that signals the end of a thread, also after a panic.
 struct Over<'a>(&'a AtomicBool);
 
 impl Drop for Over<'_> {
@@ -123,7 +123,7 @@ fn a_number_that_adapts_stays_within_its_bounds() {
     }
 }
 
-/// The other classes press all the time; whoever stays within its share is never refused.
+/// The other classes compete all the time; a class within its share is never denied.
 #[test]
 fn reserved_places_hold_under_pressure() {
     let places = Places::at_most(4).classes(classes(50, 0)).line(10);

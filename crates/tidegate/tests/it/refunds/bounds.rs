@@ -1,9 +1,9 @@
-//! The bounds of open receipts.
+//! Tests of the bounds of open receipts.
 
 use tidegate::{Adjusted, Limit, Limiter, Map, Zone};
 
 const LARGE: Limit = Limit::per_hour(100_000);
-/// The most open receipts of a store, and of one key.
+/// The largest number of open receipts of a store, and of one key.
 const MOST: usize = 65_536;
 const MOST_OF_KEY: usize = 1024;
 

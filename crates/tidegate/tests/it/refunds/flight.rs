@@ -1,4 +1,4 @@
-//! Requests in flight, answered in any order.
+//! Tests of requests in flight that finish in any order.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn shuffled<T>(mut all: Vec<T>, random: &mut Random) -> Vec<T> {
     all
 }
 
-/// What is left after so many takes, each so long after the other, were refunded in a random order.
+/// Returns the rest after a series of takes at this distance was refunded in a random order.
 fn rest_after(place: Place, text: &str, between: Duration, random: &mut Random) -> (u64, Duration) {
     let clock = clock();
     let arm = Arm::new(place, limit(text), &clock);
@@ -86,7 +86,7 @@ fn what_time_has_repaid_does_not_come_back() {
         let clock = clock();
         let arm = Arm::new(place, limit(text), &clock);
         let held: Vec<_> = (0..20).filter_map(|_| arm.take(1, Duration::ZERO).1).collect();
-        // Two periods: estimates count the one before for a while.
+        // Two periods, because estimates count the previous period for a while.
         clock.advance(121 * SECOND);
         let kept = (0..40).filter(|_| arm.take_untracked(1, Duration::ZERO).is_allowed()).count();
         for take in held {
@@ -105,7 +105,7 @@ fn a_refund_moves_those_behind_it_to_the_front() {
     clock.advance(500 * MILLISECOND);
     assert_eq!(first.refund(), Adjusted::Capped, "half of it was repaid");
     assert_eq!(arm.rest(), (1, 2 * SECOND));
-    // The second is repaid from now on, and not from the end of the first.
+    // The second take is repaid from now on, and not from the end of the first.
     clock.advance(500 * MILLISECOND);
     assert_eq!(second.refund(), Adjusted::Capped);
     assert_eq!(arm.rest(), (2, SECOND));

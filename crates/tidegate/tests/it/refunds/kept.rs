@@ -1,4 +1,4 @@
-//! The takes that are kept obey the limit by themselves, whatever was refunded.
+//! Tests that the takes that are kept obey the limit by themselves, whatever was refunded.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::{Arm, IN_PROCESS, Place, clock, zone_in_file};
 
 const OPERATIONS: u64 = 60;
 
-/// What happened in the histories.
+/// The numbers of operations in the histories.
 #[derive(Debug, Default)]
 struct Met {
     takes: u64,
@@ -22,7 +22,7 @@ struct Met {
     resets: u64,
 }
 
-/// One history of takes and refunds, and the list of what was kept.
+/// One history of takes and refunds, and the list of kept takes.
 struct History {
     arm: Arm,
     clock: Arc<ManualClock>,
@@ -30,7 +30,7 @@ struct History {
     promise: Promise,
     oracle: Box<dyn Oracle>,
     kept: Vec<Admitted>,
-    /// Open takes, by their places among those that are kept; none if their key was reset since.
+    /// The open takes, each with its index among the kept ones; `None` if its key was reset since.
     open: Vec<(Option<usize>, TrackedTake)>,
     met: Met,
 }
@@ -107,7 +107,8 @@ impl History {
         self.check_spacing()
     }
 
-    /// Where requests leave one by one, no two of those that are kept do so at the same time.
+    /// Checks, for limits that space every request, that each kept take departs at least the cost of the one before it,
+    /// times the interval, later.
     fn check_spacing(&self) -> Result<(), String> {
         let Promise::LeakyBucket { amount, period, delay_after: Some(0), .. } = self.promise else {
             return Ok(());
@@ -121,7 +122,7 @@ impl History {
         }
     }
 
-    /// Refunds some units of some take, perhaps more than are left.
+    /// Refunds some units of some take, perhaps more than remain.
     fn refund(&mut self) {
         if self.open.is_empty() {
             return;
@@ -168,7 +169,7 @@ impl History {
     }
 }
 
-/// Where histories take place. A file takes a while to be made, so all of them are in one.
+/// The store of the histories. A file takes a while to create, so all histories share one.
 enum Where {
     Alone(Place),
     Together(Zone, Arc<ManualClock>),
@@ -200,7 +201,7 @@ impl Where {
 
 fn hold(place: Place, histories: u64, least_whole: u64) {
     let seed = Random::seed_from_environment();
-    // What a warming pacer asks for depends on what was granted before, and a permit is released.
+    // The price of a warming pacer depends on earlier takes, and a permit is released, not refunded.
     let kinds = KINDS.into_iter().filter(|kind| *kind != "pacer-warm-up" && *kind != "concurrency");
     for kind in kinds {
         let (mut met, place_of_all) = (Met::default(), Where::new(place));

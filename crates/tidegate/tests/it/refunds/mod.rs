@@ -1,4 +1,4 @@
-//! Refunds by receipt: what comes back, on every holder of states.
+//! Tests of refunds by receipt, on every holder of states.
 
 mod bounds;
 mod flight;
@@ -14,29 +14,29 @@ use tidegate::{
     TrackedTake, Zone, ask,
 };
 
-/// A time at which every pacer has rested.
+/// A time at which every pacer has saved its maximum.
 const START: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// One subject under one limit, somewhere.
+/// One key under one limit, in one kind of store.
 enum Arm {
     Keyed(Limiter),
     Direct(Single),
 }
 
-/// What holds the state of an arm.
+/// The holder of the state of an arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Zone,
     Map,
     Single,
-    /// Other processes may use it.
+    /// A file that other processes may use.
     File,
 }
 
 const IN_PROCESS: [Place; 3] = [Place::Zone, Place::Map, Place::Single];
 const EVERYWHERE: [Place; 4] = [Place::Zone, Place::Map, Place::Single, Place::File];
 
-/// Every algorithm of which more than the last take comes back; each lets 20 units pass at once.
+/// Every algorithm that can refund more than the last take; each allows 20 units at once.
 const LIMITS: [&str; 8] = [
     "20/m burst 20",
     "20/m queue 19 delay-after all leaky-bucket",
@@ -95,7 +95,7 @@ impl Arm {
         }
     }
 
-    /// The remaining units, and the time until everything is repaid.
+    /// Returns the remaining units, and the time until the debt is repaid.
     fn rest(&self) -> (u64, Duration) {
         let decision = match self {
             Arm::Keyed(limiter) => limiter.peek("ana"),
@@ -105,7 +105,7 @@ impl Arm {
     }
 }
 
-/// A zone in a file that other processes could open, and none does.
+/// Returns a zone in a file that other processes could open, and none does.
 fn zone_in_file(clock: Arc<dyn Clock>) -> Zone {
     Zone::in_file_with_clock(conformance::Folder::new().zone(), 1 << 16, clock).expect("a new file")
 }

@@ -1,4 +1,4 @@
-//! Takes for waiters that leave, places in flight that nobody picks up, and plain receipts.
+//! Tests of takes for waiters that leave, permits that are not picked up, and plain receipts.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +17,7 @@ fn poll<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
     std::pin::Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// Whether the place comes back of a waiter that was let in and leaves before it knows.
+/// Returns true if the permit of a waiter is released that was admitted and leaves before it is polled.
 fn place_comes_back(is_tracked: bool, meanwhile: impl FnOnce(&Limiter, &ManualClock)) -> bool {
     let clock = clock();
     let limiter = Limiter::with_clock(Limit::concurrency(1, HOUR), clock.clone());
@@ -54,7 +54,7 @@ fn any_number_of_places_that_are_not_picked_up_comes_back() {
     assert_eq!(limiter.peek("ana").remaining(), 1999);
 }
 
-/// A refused ask has taken ahead, and gives that back; the others stand where they stood.
+/// A denied ask that has taken ahead gives its take back; the other takes keep their positions.
 #[test]
 fn an_ask_that_is_refused_costs_nobody_a_refund() {
     let zone = Zone::with_clock(1 << 14, clock());
@@ -76,7 +76,7 @@ fn an_ask_that_is_refused_costs_nobody_a_refund() {
     assert_eq!(zone.receipt_counts().dropped, 0);
 }
 
-/// Also where other processes use the state.
+/// This includes stores that other processes use.
 #[test]
 fn a_take_ahead_of_a_waiter_that_leaves_comes_back() {
     for place in EVERYWHERE {
@@ -91,7 +91,7 @@ fn a_take_ahead_of_a_waiter_that_leaves_comes_back() {
     }
 }
 
-/// A plain receipt, of a store, is for giving back soon; after a reset it is worth nothing.
+/// A plain receipt of a store is for a refund shortly after the take; a reset makes it void.
 #[test]
 fn a_plain_receipt_is_worthless_after_a_reset() {
     for text in LIMITS.into_iter().filter(|text| !text.contains("pacer")) {
@@ -119,7 +119,7 @@ fn a_plain_receipt_is_worthless_after_a_reset() {
     }
 }
 
-/// A clock at one of whose readings others come in between: the first limit is reset and spent, the second is spent.
+/// A clock with other callers at one of its readings: they reset and spend the first limit, and spend the second.
 #[derive(Debug)]
 struct Meddling {
     clock: Arc<ManualClock>,
@@ -139,7 +139,7 @@ impl Clock for Meddling {
     }
 }
 
-/// Between two takes of one request the key of the first is reset, and others take all of it.
+/// Between two takes of one request, the key of the first is reset, and other callers spend all of it.
 #[test]
 fn a_take_of_several_is_not_undone_after_a_reset() {
     for text in ["5/h fixed-window", "5/h burst 5"] {

@@ -1,4 +1,4 @@
-//! Receipts that are worthless because debt was taken off without them, and takes for those who wait.
+//! Tests of receipts that are void because debt was refunded without them, and of takes for waiters.
 
 use std::future::Future;
 use std::pin::pin;
@@ -13,7 +13,8 @@ fn hourly(burst: u64) -> Limit {
     Limit::per_hour(1).burst(burst)
 }
 
-/// What is left after a take was refunded that was made before debt was taken off, and another take behind it.
+/// Takes, reduces the debt by `take_off`, takes again, and refunds the first take. Returns the result of the refund,
+/// and the remaining quota.
 fn left_after(take_off: impl FnOnce(&Limiter)) -> (Adjusted, u64) {
     let limiter = Limiter::with_clock(hourly(5), clock());
     let (_, take) = limiter.admit_tracked("ana");
@@ -38,7 +39,7 @@ fn a_receipt_is_worthless_after_debt_was_taken_off_without_it() {
     assert_eq!(left_after(|limiter| limiter.set_limit(hourly(9))), (Adjusted::Capped, 7), "of another limit");
 }
 
-/// Calls `check` for each algorithm in each place, with its clock.
+/// Calls `check` for each algorithm in each kind of store, with its clock.
 fn everywhere(check: impl Fn(&Arm, &ManualClock, &str)) {
     for (place, text) in EVERYWHERE.into_iter().flat_map(|place| LIMITS.map(|text| (place, text))) {
         let clock = clock();
@@ -103,7 +104,7 @@ fn a_receipt_is_worthless_after_the_clock_has_stepped_back() {
     });
 }
 
-/// Takes 20 units, as soon as they pass.
+/// Takes 20 units, as soon as they are allowed.
 fn take_when_free(arm: &Arm, clock: &ManualClock) -> TrackedTake {
     for _ in 0..3600 {
         if let Some(take) = arm.take(20, Duration::ZERO).1 {
@@ -114,7 +115,7 @@ fn take_when_free(arm: &Arm, clock: &ManualClock) -> TrackedTake {
     panic!("they never passed");
 }
 
-/// One that has waited was let through, and is gone before it knows: what it took before the reset is not there any more.
+/// A waiter was admitted, and leaves before it is polled: its take from before the reset no longer exists.
 #[test]
 fn a_waiter_that_leaves_after_a_reset_gives_nothing_back() {
     everywhere(|arm, clock, text| {
@@ -163,7 +164,7 @@ fn a_refund_wakes_those_who_wait() {
 #[test]
 fn a_take_that_waited_in_vain_goes_back() {
     let zone = Zone::with_clock(1 << 14, clock());
-    // What it costs itself it waits for, so it takes before it waits.
+    // This pacer makes a caller wait for its own cost, so the take happens before the wait.
     let limiter = Limiter::on(&zone, "", limit("1/s pacer burst 0s pay self"));
     let mut context = Context::from_waker(Waker::noop());
     {

@@ -1,4 +1,4 @@
-//! Servers that share the file of a zone, each a process of its own as far as the zone can tell, and restarts.
+//! Servers that share the file of a zone, each a separate process as far as the zone can detect, and restarts.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use tidegate::{Ask, Decision, Key, Limit, ManualClock, PreparedLimit, State, Sub
 
 const BYTES: usize = 1 << 12;
 
-/// Servers on one file. A server that reads its rules is started again.
+/// Servers on one file. A server that reloads its rules is restarted.
 #[derive(Debug)]
 pub(crate) struct OnFile<const SERVERS: usize> {
     folder: Folder,
@@ -45,7 +45,7 @@ impl<const SERVERS: usize> Versions for OnFile<SERVERS> {
         SERVERS
     }
 
-    /// States of more than one word belong to one process.
+    /// Returns true for limits that the file can carry; states of more than one word belong to one process.
     fn holds(&self, limit: &Limit) -> bool {
         carries::<Zone>(limit) && (SERVERS == 1 || limit.fits_cell())
     }

@@ -1,4 +1,4 @@
-//! Clocks that fail, wakers that misbehave, limits that change under those who wait.
+//! Tests of clocks that fail, wakers that misbehave, and limits that change while callers wait.
 
 use std::io;
 use std::pin::Pin;
@@ -29,7 +29,7 @@ fn wait(limiter: &Limiter, key: &str) -> Acquire {
     acquire
 }
 
-/// A clock that goes at nine tenths of the speed of the system's, whose timer therefore calls too early.
+/// A clock that runs at nine tenths of the speed of the system clock, whose timer therefore fires too early.
 #[derive(Debug)]
 struct Slow(SystemClock);
 
@@ -53,7 +53,7 @@ fn an_alarm_that_comes_early_is_not_the_last_one() {
     }
 }
 
-/// A clock on a machine as slow as the limit is fast: every reading takes half an interval.
+/// A clock on a machine that is slow compared to the limit: every reading takes half an interval.
 #[derive(Debug)]
 struct Busy {
     ticks: AtomicU64,

@@ -1,4 +1,4 @@
-//! Joining a queue before anything is awaited.
+//! Tests of joining a queue before the future is awaited.
 
 use tidegate::{Enqueued, Limit, Limiter, Permits, Queued, SECOND};
 

@@ -1,4 +1,4 @@
-//! Lines by a clock that is set: who passes when, who is refused at once, and who moves up.
+//! Tests of queues under a manual clock: the order of admission, immediate denials, and moving up.
 
 use std::time::Duration;
 

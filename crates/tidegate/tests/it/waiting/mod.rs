@@ -1,4 +1,4 @@
-//! Waiting, as callers see it.
+//! Tests of waiting through the public API.
 
 mod adversity;
 mod enqueued;
@@ -13,19 +13,19 @@ use std::task::{Context, Poll, Waker};
 
 use tidegate::{ManualClock, Timestamp};
 
-/// A clock to be set, at some time after its epoch.
+/// Returns a manual clock, set to some time after its epoch.
 pub(crate) fn clock() -> Arc<ManualClock> {
     let clock = ManualClock::new();
     clock.set(Timestamp::after_epoch(1000 * tidegate::SECOND));
     Arc::new(clock)
 }
 
-/// What a future says when it is looked at.
+/// Polls a future once.
 pub(crate) fn poll<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
     Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// The output of a future that must be over.
+/// Returns the output of a future that must be ready.
 pub(crate) fn over<F: Future + Unpin>(future: &mut F) -> F::Output {
     match poll(future) {
         Poll::Ready(output) => output,

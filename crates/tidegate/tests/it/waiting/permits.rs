@@ -1,4 +1,4 @@
-//! Places in flight: given back by dropping, by release, or by the end of the lease.
+//! Tests of permits in flight: given back by a drop, by a release, or by the end of the lease.
 
 use std::mem;
 

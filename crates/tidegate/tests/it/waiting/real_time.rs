@@ -1,10 +1,10 @@
-//! Waiting by the real clock: the process's one timer thread wakes everybody.
+//! Tests of waiting by the real clock: the one timer thread of the process wakes all waiters.
 
 use std::time::Duration;
 
 use tidegate::{HOUR, Limit, Limiter, MILLISECOND, Pacer, SECOND, Shaper, Single};
 
-/// How many threads of this process are timers of ours; `None` where the system does not tell.
+/// Returns the number of timer threads of the library in this process; `None` if the system does not report it.
 fn timers() -> Option<usize> {
     let names = std::fs::read_dir("/proc/self/task").ok()?.flatten();
     let names = names.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
@@ -34,7 +34,7 @@ fn whoever_waits_is_told_how_long() {
     let pacer = Pacer::per_second(100);
     let mut waits = (0..1000).map(|_| pacer.acquire(1).blocking().unwrap().duration);
     assert_eq!(waits.next(), Some(Duration::ZERO), "the first has nothing to wait for");
-    // A caller that the machine held up for an interval has nothing to wait for either.
+    // A caller that the machine delayed by an interval does not have to wait.
     assert!(waits.any(|wait| !wait.is_zero()), "one of a thousand comes before its turn");
     let pacer = Pacer::new(Limit::pacer(1, HOUR)).expect("a limit of a pacer");
     pacer.acquire(1).blocking().unwrap();
@@ -44,7 +44,7 @@ fn whoever_waits_is_told_how_long() {
 
 #[test]
 fn constructors_start_no_thread() {
-    // Alone in its process under nextest; elsewhere another test may have started the timer.
+    // Under nextest the test has its own process; under `cargo test` another test may have started the timer.
     let before = timers();
     let limiter = Limiter::new(Limit::per_second(10));
     assert!(limiter.admit("ana").is_allowed());

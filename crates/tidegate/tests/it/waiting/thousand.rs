@@ -1,7 +1,7 @@
-//! A thousand waiters on ten keys with random cancellations, on three ways to run them.
+//! A thousand waiters on ten keys with random cancellations, on three kinds of executors.
 //!
-//! What must happen is worked out beforehand with the pure functions: who passes, when, and in which order.
-//! Then it is done: each waiter is a task of its own, and the clock is moved from one event to the next.
+//! The expected result is computed first with the pure functions: the waiters that pass, their times and their
+//! order. Then the script is run: each waiter is a task, and the clock is moved from one event to the next.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::pin::Pin;
@@ -23,7 +23,7 @@ const LIMITS: [&str; 6] = [
     "20/s fixed-window",
 ];
 
-/// What happens, in order, at one time.
+/// The operations of the script, in order, at one time.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Arrive { waiter: usize, key: usize, units: u64 },
@@ -32,7 +32,7 @@ enum Act {
 
 type Script = BTreeMap<Timestamp, Vec<Act>>;
 
-/// Who passed, when, and after how long a wait.
+/// A waiter that has passed, with the time and its wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Passed {
     waiter: usize,
@@ -58,10 +58,10 @@ fn script(random: &mut Random) -> Script {
     script
 }
 
-/// A key's state, and who waits for it: number, weight, since when.
+/// The state of a key, and its waiters: number, cost, start of the wait.
 type ModelLine = (State, VecDeque<(usize, u64, Timestamp)>);
 
-/// The lines as they must be, by the pure functions alone.
+/// The expected queues, computed by the pure functions alone.
 struct Model {
     limit: Limit,
     lines: Vec<ModelLine>,
@@ -117,7 +117,7 @@ impl Model {
         Outcome { times, passed: model.passed, left }
     }
 
-    /// Takes one out of its line; which one that was, if it still stood there.
+    /// Removes a waiter from its queue. Returns the index of that queue, if the waiter was still queued.
     fn leave(&mut self, waiter: usize) -> Option<usize> {
         let stands_in = |(_, line): &ModelLine| line.iter().any(|(other, ..)| *other == waiter);
         let key = self.lines.iter().position(stands_in)?;
@@ -126,14 +126,14 @@ impl Model {
     }
 }
 
-/// What must happen: the times of all events, who passes, and who leaves before that.
+/// The expected result: the times of all events, the waiters that pass, and those that leave before.
 struct Outcome {
     times: Vec<Timestamp>,
     passed: Vec<Passed>,
     left: BTreeSet<usize>,
 }
 
-/// What waiters have told, and a way to wait for it.
+/// The results that waiters have reported, and a condition variable to wait for them.
 #[derive(Default)]
 struct Book {
     told: Mutex<Told>,
@@ -152,7 +152,7 @@ impl Book {
         self.changed.notify_all();
     }
 
-    /// Waits until so many have passed and so many have left.
+    /// Waits until this many have passed and this many have left.
     fn wait_for(&self, passed: usize, left: usize) {
         let told = self.told.lock().expect("nobody panics");
         let enough = |told: &mut Told| told.passed.len() < passed || told.left < left;
@@ -167,7 +167,7 @@ impl Book {
     }
 }
 
-/// One who waits until it passes or is told to leave, whichever comes first.
+/// A waiter that waits until it passes or is signalled to leave, whichever comes first.
 struct Task {
     waiter: usize,
     key: usize,
@@ -216,7 +216,7 @@ impl Future for Task {
     }
 }
 
-/// Plays the script with real waiters and compares.
+/// Runs the script with real waiters and compares.
 fn play(spawn: impl Fn(Task)) {
     let seed = Random::seed_from_environment();
     for text in LIMITS {
@@ -248,7 +248,7 @@ fn perform(limit: Limit, script: &Script, expected: &Outcome, spawn: &impl Fn(Ta
                     let acquire = Some(limiter.acquire(ask(key).cost(units)));
                     let (clock, book) = (clock.clone(), book.clone());
                     let mut task = Task { waiter, key, acquire, leave, clock, book };
-                    // It gets its place here, so that the order of arrival is that of the script.
+                    // The waiter joins its queue here, so that the order of arrival is that of the script.
                     if super::poll(&mut task).is_pending() {
                         spawn(task);
                     }

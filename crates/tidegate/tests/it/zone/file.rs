@@ -1,4 +1,4 @@
-//! Zones in files, as programs use them.
+//! Tests of zones in files, through the public API.
 
 use std::fs;
 use std::path::Path;
@@ -146,7 +146,8 @@ fn a_file_of_the_format_before_is_rejected_with_what_to_do() {
     assert_eq!(fs::read(folder.zone()).expect("a zone"), bytes, "it is as it was");
 }
 
-/// That limits are not listed was known to one process only, and others removed some states and reported success.
+/// Regression test: only one process stored that limits are not listed. Others removed some states and reported
+/// success.
 #[test]
 fn every_process_knows_that_limits_are_not_listed() {
     let folder = Folder::new();

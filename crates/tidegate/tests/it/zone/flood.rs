@@ -1,4 +1,4 @@
-//! More subjects than cells: nobody is admitted too much.
+//! Tests with more keys than cells: no key is admitted too much.
 
 use conformance::random::Random;
 use conformance::ticks;
@@ -8,14 +8,14 @@ use tidegate::{
 
 use super::{SMALLEST, zone};
 
-/// A subject under a limit, and all that it was really admitted.
+/// A key under a limit, and an exact state of its admitted units.
 struct Member {
     limit: Limit,
     key: Key,
     state: State,
 }
 
-/// A zone that is far too small, and each subject's own account of what it was admitted.
+/// A zone that is far too small, and an exact state per key.
 struct Flooded {
     zone: Zone,
     clock: std::sync::Arc<tidegate::ManualClock>,
@@ -48,7 +48,7 @@ impl Flooded {
         Flooded { zone, clock, members, random }
     }
 
-    /// Does something; whatever the zone admits must be admitted by the subject's own account, too.
+    /// Applies one operation; every admission of the zone must also be allowed by the exact state of the key.
     fn step(&mut self) {
         let Flooded { zone, clock, members, random } = self;
         let chosen = random.between(0, members.len() as u64 - 1) as usize;
@@ -67,7 +67,8 @@ impl Flooded {
                     judge(decision, own, subject, now);
                     if random.percent(10) {
                         if let (Some(receipt), Some(own)) = (receipt, limit.receipt(state, now, ask, &own)) {
-                            // What the zone gives back is given back; what it does not, stays spent.
+                            // A refund that the zone accepts is applied to the exact state; otherwise the units
+                            // stay spent.
                             if zone.give_back(subject, receipt) == tidegate::Adjusted::Whole {
                                 let _ = limit.give_back(state, now, own);
                             }
@@ -91,7 +92,8 @@ impl Flooded {
     }
 }
 
-/// A subject that is reset may have to go on sharing; if it has a cell, it begins anew.
+/// Resets a key in the zone and its exact state. A key in a shared cell may have to keep sharing it; a key with its
+/// own cell is full again.
 fn zone_reset(zone: &Zone, subject: Subject<'_>, state: &mut State) {
     assert!(zone.reset(subject).is_ok());
     *state = State::default();

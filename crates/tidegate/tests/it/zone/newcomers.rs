@@ -1,4 +1,4 @@
-//! Threads that meet over the first ask of a subject.
+//! Tests of threads that race for the first ask of a key.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use tidegate::{Limit, Limiter, MILLISECOND, Zone};
 
 const THREADS: usize = 8;
 
-/// How many asks of each key pass, all threads beginning each key together.
+/// Returns the number of allowed asks per key; all threads start each key together.
 fn meet(limiter: &Limiter, keys: u64, asks: u64, mut between: impl FnMut()) -> Vec<u64> {
     let barrier = Barrier::new(THREADS + 1);
     let passed = AtomicU64::new(0);
@@ -37,7 +37,7 @@ fn meet(limiter: &Limiter, keys: u64, asks: u64, mut between: impl FnMut()) -> V
 #[test]
 fn a_newcomer_gets_one_cell_however_many_bring_it() {
     let keys = crate::traces(20_000) / 10;
-    // Neighbours come and go all the time: a cell is theirs for a tenth of a second.
+    // Neighbours are replaced all the time: a cell belongs to one for a tenth of a second.
     let strangers = Limit::token_bucket(1, MILLISECOND);
     let zone = Zone::new(1 << 18);
     let neighbours = Limiter::on(&zone, "neighbours", strangers);

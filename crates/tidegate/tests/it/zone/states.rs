@@ -1,4 +1,4 @@
-//! States of every size in files: across restarts, beside other processes, and in files that are not what they should be.
+//! Tests of states of every size in files: across restarts, beside other processes, and in damaged files.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -13,7 +13,7 @@ use tidegate::{
 
 const MICROSECOND: std::time::Duration = std::time::Duration::from_micros(1);
 
-/// A limit of each algorithm, in each of its ways to keep states.
+/// A limit of each algorithm, in each of its state layouts.
 const LIMITS: [&str; 11] = [
     "6/h",
     "6/h queue 5 leaky-bucket",
@@ -48,7 +48,7 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(format!("{}{suffix}", path.display()))
 }
 
-/// What a caller is told about one more unit.
+/// Returns the decision about one more unit, as a caller sees it.
 fn told(zones: &Zones, subject: Subject<'_>) -> (tidegate::Verdict, u64, std::time::Duration) {
     let decision = zones.peek(subject, Ask::ONE);
     (decision.verdict(), decision.remaining(), decision.reset_after())
@@ -208,7 +208,7 @@ fn message(error: &ZoneError) -> String {
     text.split_once(": ").map_or(text.clone(), |(_, message)| message.to_owned())
 }
 
-/// The way to begin with new files of a zone.
+/// Returns the instruction of how to start with new files of a zone.
 fn anew(path: &Path) -> String {
     format!("stop what uses it and move it and \"{}.*\" away to begin with all counts anew", path.display())
 }
@@ -353,7 +353,7 @@ fn a_state_file_that_is_missing_beside_its_zone_is_made_anew_and_that_is_known()
     assert!(wrong.is_wrong_size(), "the state file is looked at without its zone: {wrong}");
 }
 
-/// The disk follows the memory in any order, so a machine that lost power may have torn the file.
+/// The disk follows the memory in any order, so a power loss can leave a torn file.
 #[test]
 fn blocks_that_a_restart_of_the_machine_has_torn_begin_anew_and_say_so() {
     let (folder, clock, log) = (Folder::new(), clock(), limit("5/h sliding-log"));
@@ -394,7 +394,8 @@ fn memory_and_files_are_counted() {
     zone.flush().expect("both files are written");
 }
 
-/// A large log that was put back into a small block wrote over its neighbours, and the next start rejected the file.
+/// Regression test: a large log that was restored into a small block overwrote its neighbours, and the next start
+/// rejected the file.
 #[test]
 fn a_batch_that_is_undone_after_counts_were_carried_leaves_a_whole_file() {
     let (folder, clock) = (Folder::new(), clock());
@@ -418,7 +419,7 @@ fn a_batch_that_is_undone_after_counts_were_carried_leaves_a_whole_file() {
     assert_eq!(Limiter::on(&zone, "log", first).peek("ana").remaining(), left);
 }
 
-/// A release asked for room for one more holder, and was lost in a file without any.
+/// Regression test: a release needed room for one more permit, and was lost in a full file.
 #[test]
 fn permits_come_back_and_are_renewed_in_a_file_that_is_full() {
     let (folder, clock) = (Folder::new(), clock());
@@ -440,7 +441,7 @@ fn permits_come_back_and_are_renewed_in_a_file_that_is_full() {
     assert_eq!(zone.peek(subject, Ask::ONE).remaining(), 1000);
 }
 
-/// A step back changes the leases of all holders at once.
+/// A backward clock step changes the leases of all permits at once.
 #[test]
 fn many_leases_that_a_clock_has_cut_are_all_in_the_file() {
     let (folder, clock, limit) = (Folder::new(), clock(), limit("500/h concurrency"));
@@ -457,7 +458,7 @@ fn many_leases_that_a_clock_has_cut_are_all_in_the_file() {
     assert!(held.iter().all(|permit| zone.release(subject, *permit)));
 }
 
-/// One large key kept a spare block as large as its own for as long as the process ran.
+/// Regression test: one large key kept a spare block as large as its own until the process ended.
 #[test]
 fn the_spare_block_is_as_large_as_the_logs_that_are_left() {
     let (folder, clock, log) = (Folder::new(), clock(), limit("5000/h sliding-log"));

@@ -1,6 +1,6 @@
-//! The rules in their plainest form: lists that are looked through anew.
+//! The rules in their simplest form: lists that are searched again at each step.
 
-/// What is said beforehand.
+/// The settings.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     pub(super) limit: u64,
@@ -9,7 +9,7 @@ pub(super) struct Plan {
     pub(super) newest_first_after: Option<u64>,
 }
 
-/// How somebody fared.
+/// The result of a caller so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Waits,
@@ -20,7 +20,7 @@ pub(super) enum Fate {
     PushedOut,
 }
 
-/// One who came, in the model.
+/// A caller of the model.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Caller {
     pub(super) class: usize,
@@ -28,12 +28,12 @@ pub(super) struct Caller {
     pub(super) fate: Fate,
 }
 
-/// The rules, as they are written.
+/// The rules as the documentation states them.
 pub(super) struct Model {
     pub(super) plan: Plan,
     pub(super) now: u64,
     pub(super) busy_since: Option<u64>,
-    /// In the order of coming. Who has left is of no class.
+    /// The callers in the order of arrival; `None` for one that has left.
     pub(super) callers: Vec<Option<Caller>>,
 }
 
@@ -72,7 +72,7 @@ impl Model {
         self.plan.newest_first_after.is_some_and(|longest| busy.is_some_and(|busy| busy >= longest))
     }
 
-    /// Those of a class who wait, in the order of coming.
+    /// Returns the waiters of a class, in the order of arrival.
     fn waiting(&self, class: usize) -> Vec<usize> {
         let waits = |index: &usize| {
             self.callers[*index].is_some_and(|caller| caller.class == class && caller.fate == Fate::Waits)
