@@ -1,4 +1,4 @@
-//! What stock clients say when they connect, and when they leave.
+//! The commands that stock clients send when they connect and disconnect: `HELLO`, `AUTH`, `CLIENT`, `QUIT` and others.
 
 use super::parse::{Caller, Words};
 use super::reply::{Protocol, Replies, echo as shown};
@@ -141,7 +141,7 @@ pub(super) fn client(call: &mut Call<'_, '_>) -> Refused {
     Ok(())
 }
 
-/// The library of a client, which is not remembered: but it has to be well-formed.
+/// `CLIENT SETINFO`: checks the library's name or version, and does not store it.
 fn set_info(words: Words<'_>, replies: &mut Replies<'_>) -> Refused {
     if !is(words.get(2), "LIB-NAME") && !is(words.get(2), "LIB-VER") {
         return Err(format!("ERR Unrecognized option '{}'", shown(words.get(2).unwrap_or_default())));
@@ -159,7 +159,7 @@ fn on_or_off(words: Words<'_>, replies: &mut Replies<'_>) -> Refused {
     Ok(())
 }
 
-/// One line about this connection.
+/// Returns one line about this connection.
 fn about(call: &Call<'_, '_>) -> Vec<u8> {
     let resp = if call.session.protocol == Protocol::Resp3 { 3 } else { 2 };
     let mut line = format!("id={} name=", call.session.id).into_bytes();
@@ -186,7 +186,7 @@ fn is(word: Option<&[u8]>, expected: &str) -> bool {
     word.is_some_and(|word| word.eq_ignore_ascii_case(expected.as_bytes()))
 }
 
-/// A name is printed in lists, where it must not look like something else.
+/// Checks a name: it is printed in lists, so spaces and control characters are rejected.
 fn valid_name(name: &[u8]) -> Result<&[u8], String> {
     if name.len() > MAX_NAME_BYTES {
         return Err(format!("ERR names have at most {MAX_NAME_BYTES} bytes"));

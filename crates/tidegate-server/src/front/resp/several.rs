@@ -10,7 +10,7 @@ use super::session::{Call, Refused};
 use crate::engine::{Asked, Decided};
 use crate::meter::Meter;
 
-/// Limits that stand or fall together: each shard of a map is locked for all of them.
+/// The most limits of one command. Each shard of a map is locked for all of them.
 pub(super) const MAX_TOGETHER: usize = 64;
 
 /// `TG.TAKEALL n key LIMIT text [COST c] …`, n times
@@ -36,7 +36,7 @@ pub(super) fn take_all(call: &mut Call<'_, '_>) -> Refused {
     Ok(())
 }
 
-/// Tells the decision that speaks for all.
+/// Writes the binding decision.
 fn tell(replies: &mut Replies<'_>, decisions: &Decisions, meter: &Meter) {
     let index = decisions.binding().unwrap_or(0);
     match Decided::at(index, decisions) {
