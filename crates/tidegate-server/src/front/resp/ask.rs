@@ -127,7 +127,8 @@ pub(super) fn delete(call: &mut Call<'_, '_>) -> Refused {
         let (mut known, mut begin) = (Ok(0), 0);
         for (nth, end) in ends.into_iter().enumerate() {
             if nth > 0 && nth.is_multiple_of(STRETCH_KEYS) {
-                // The first yield is consumed by the poll in `answer_when_known`, so only the second one pauses.
+                // The first poll, in `answer_when_known`, ends at the first yield. The connection polls again at once,
+                // so it is the second yield that pauses.
                 yield_now().await;
                 yield_now().await;
             }
