@@ -26,12 +26,13 @@ use crate::answer::Told;
 use crate::engine::Engine;
 use crate::permit::Permits;
 
-/// The most asks of a batch whose requests are decided individually.
+/// The maximum number of asks of a batch whose requests are decided individually.
 const MAX_ASKS: usize = 16_384;
-/// The most asks of a batch that is decided all or none: they are decided at one instant, which blocks the worker.
+/// The maximum number of asks of a batch that is decided all or none: they are decided at one instant, which blocks the
+/// worker.
 const MAX_ASKS_TOGETHER: usize = 4_096;
-/// The most asks of one stretch, unless a single request has more. A remote store gets so many before their replies are
-/// awaited.
+/// The maximum number of asks of one stretch, unless a single request has more. The asks of one stretch are sent to
+/// a remote store before their replies are awaited.
 const MAX_STRETCH: usize = 64;
 
 const EXAMPLE: &str = r#"{"requests":[{"attributes":{"ip":"192.0.2.7"}}]}"#;
@@ -146,7 +147,7 @@ async fn together(
     headers.insert(header::CACHE_CONTROL, NO_STORE);
     let status = match admissions[index].binding() {
         Some(own) => {
-            // The body has the remaining quota of each request; the header fields only say when to retry.
+            // The body contains the remaining quota of each request; the only header field is `Retry-After`.
             put_fields_on(out, headers, Dialect::None, status(own));
             fields::begin_refusal(out, refused(own, &admissions[index]));
             StatusCode::TOO_MANY_REQUESTS

@@ -10,8 +10,8 @@ use super::link::{Link, Stage};
 use super::problem::Problem;
 use super::{MAX_HEAD_BYTES, service};
 
-/// The most bytes that are discarded before the socket is closed, so that a client that is still sending can read the
-/// response: closing a socket with unread input resets the connection.
+/// The maximum number of bytes that are discarded before the socket is closed. Closing a socket with unread input
+/// resets the connection, and a client that is still sending could not read the response.
 const MAX_IGNORED_BYTES: u64 = 1 << 20;
 
 /// The reason for which a connection ended.

@@ -62,7 +62,7 @@ pub(super) struct OfPermit<'a> {
     pub(super) permit: Cow<'a, str>,
 }
 
-/// Reads a body with a key and a limit. Errors have the line and column.
+/// Reads a body with a key and a limit. Errors contain the line and column.
 #[inline]
 pub(super) fn read<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Problem> {
     read_like(r#"{"key":"ana","limit":"30/60s"}"#, body)

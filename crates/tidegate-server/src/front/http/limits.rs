@@ -39,7 +39,7 @@ pub(super) fn known(engine: &Engine, text: &str) -> Result<Known, Problem> {
     })
 }
 
-/// Parses a limit. The error has the column.
+/// Parses a limit. The error contains the column.
 pub(super) fn parsed(text: &str) -> Result<Limit, Problem> {
     text.parse().map_err(|error: LimitError| {
         Problem::bad_request(format!("{error} (at character {})", error.column()))

@@ -64,7 +64,7 @@ const TOO_MANY_DETAIL: &str = "there are too many connections; close some, or tr
 
 /// The longest head of a request, in bytes: the request line and all header fields.
 const MAX_HEAD_BYTES: usize = 16 << 10;
-/// The most bytes of a body that hyper buffers.
+/// The maximum number of bytes of a body that hyper buffers.
 const MAX_BUFFERED_BYTES: usize = 32 << 10;
 
 /// Serves one connection until it ends.
@@ -135,7 +135,7 @@ where
             is_asked = true;
             let _ = stopped.as_mut().poll(cx);
         }
-        // A head that has begun to arrive is waited for; its response closes the connection.
+        // The connection waits for a head that has begun to arrive; its response closes the connection.
         if !is_told && link.post.engine.is_stopping() && link.stage() != Stage::Head {
             is_told = true;
             Pin::new(&mut *connection).graceful_shutdown();

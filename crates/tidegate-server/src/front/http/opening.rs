@@ -15,10 +15,10 @@ use super::end::End;
 use super::link::{Link, Stage};
 use super::watch::Watch;
 
-/// The most bytes that an unauthenticated client can make the server hold: the longest head.
+/// The maximum number of bytes that an unauthenticated client can make the server hold: the longest head.
 pub(super) const MAX_UNAUTHENTICATED_BYTES: usize = MAX_HEAD_BYTES;
 
-/// The most bytes of one read.
+/// The maximum number of bytes of one read.
 const READ_BYTES: usize = 4 << 10;
 
 /// Bytes that were read and not yet passed to hyper.

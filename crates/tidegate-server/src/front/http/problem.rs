@@ -41,7 +41,7 @@ impl Problem {
         Problem { member: Some(Box::new((name, value))), ..self }
     }
 
-    /// Closes the connection after the response: the end of this request, and so the begin of the next one, is unknown.
+    /// Closes the connection after the response: the end of this request, and so the start of the next one, is unknown.
     pub(super) fn and_close(self) -> Problem {
         Problem { is_last: true, ..self }
     }

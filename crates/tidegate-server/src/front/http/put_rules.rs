@@ -17,7 +17,7 @@ use crate::precondition::{Precondition, Tag};
 use crate::rules::{Changes, NotWritten};
 use crate::settings::{Finding, SettingsError};
 
-/// The most errors of one response.
+/// The maximum number of errors of one response.
 const MAX_ERRORS: usize = MAX_COMPLAINTS;
 
 /// Writes the file and puts its rules in force, on a thread that may block on disk I/O.

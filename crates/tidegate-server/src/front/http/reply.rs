@@ -67,7 +67,7 @@ const BLOCK_BYTES: usize = 16 << 10;
 const USUAL_BYTES: usize = 1 << 10;
 
 thread_local! {
-    /// The block into which bodies are written one behind the other. Its memory is reused when they are sent.
+    /// The block into which bodies are written one after another. Its memory is reused after they are sent.
     static BLOCK: RefCell<BytesMut> = RefCell::new(BytesMut::new());
 }
 

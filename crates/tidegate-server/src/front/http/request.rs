@@ -76,9 +76,9 @@ impl<'de> Visitor<'de> for Names {
     }
 }
 
-/// The most characters of a name that an error repeats.
+/// The maximum number of characters of a name that an error repeats.
 const MAX_SHOWN: usize = 128;
-/// The most values of one name.
+/// The maximum number of values of one name.
 const MAX_VALUES: usize = 64;
 
 /// The value or values of a name.

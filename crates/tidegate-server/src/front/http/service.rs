@@ -21,7 +21,7 @@ use crate::precondition::Precondition;
 
 /// The longest URI, in bytes.
 pub(super) const MAX_URI_BYTES: usize = 2 << 10;
-/// The most header fields of a request.
+/// The maximum number of header fields of a request.
 const MAX_FIELDS: usize = 64;
 
 pub(super) const CLOSE: HeaderValue = HeaderValue::from_static("close");
@@ -93,7 +93,7 @@ async fn asked(head: &Parts, body: Incoming, link: &Link) -> Result<(Route, Byte
 }
 
 /// Returns the same for a request whose body is not used. The body is read all the same, or the client could not read
-/// the response, and the begin of the next request would be unknown.
+/// the response, and the start of the next request would be unknown.
 #[cold]
 async fn without_body(
     admitted: Result<Route, Problem>,

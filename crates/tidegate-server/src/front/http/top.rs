@@ -12,7 +12,7 @@ use super::problem::Problem;
 use super::reply::Reply;
 use crate::engine::Engine;
 
-/// The most keys of one page.
+/// The maximum number of keys of one page.
 pub(super) const MAX_KEYS: usize = 100;
 /// The number of keys by default.
 const USUAL_KEYS: usize = 10;
@@ -23,7 +23,7 @@ struct Key {
     key: Vec<String>,
     asked: u64,
     refused: u64,
-    /// The most by which the counts may be too high.
+    /// The maximum error of the counts: they may be too high by so much.
     error: u64,
 }
 

@@ -15,7 +15,7 @@ use super::session::{Call, Refused};
 use crate::attribute::{self, Wrong};
 use crate::settings::{MAX_ATTRIBUTES, MAX_KEY_BYTES};
 
-/// `TG.ADMIT [COST n] [PATIENCE ms] attribute value …`
+/// `TG.ADMIT [COST n] [PATIENCE ms] attribute value …`: decides by the rules, and spends if allowed.
 pub(super) fn admit(call: &mut Call<'_, '_>) -> Refused {
     let mut attributes: Attributes<'_> = mem::take(call.attributes);
     read(call.words, &mut attributes)?;
@@ -40,10 +40,10 @@ fn admit_later(call: &mut Call<'_, '_>, attributes: Attributes<'static>) {
     );
 }
 
-/// Reads the options and attributes behind the name of the command.
+/// Reads the options and attributes after the name of the command.
 fn read<'a>(words: Words<'a>, attributes: &mut Attributes<'a>) -> Refused {
     let mut at = 1;
-    // Options come first. Behind the first attribute the same words are names of attributes.
+    // Options come first. After the first attribute the same words are names of attributes.
     while let (Some(option), Some(value)) = (words.get(at), words.get(at + 1)) {
         if option.eq_ignore_ascii_case(b"COST") {
             let units = unsigned(value, "COST takes a whole number")?;

@@ -25,14 +25,14 @@ pub(super) struct Asked<'a> {
     pub(super) words: usize,
 }
 
-/// The options that are accepted behind the limit.
+/// The options that are accepted after the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Options {
     CostAndPatience,
     Cost,
 }
 
-/// `TG.TAKE key LIMIT text [COST n] [PATIENCE ms]`
+/// `TG.TAKE key LIMIT text [COST n] [PATIENCE ms]`: decides, and spends if allowed.
 pub(super) fn take(call: &mut Call<'_, '_>) -> Refused {
     let asked = only(call)?;
     call.takes.limit_of_text(asked.text, &call.post.engine)?;
@@ -40,7 +40,7 @@ pub(super) fn take(call: &mut Call<'_, '_>) -> Refused {
     Ok(())
 }
 
-/// `TG.PEEK key LIMIT text [COST n] [PATIENCE ms]`
+/// `TG.PEEK key LIMIT text [COST n] [PATIENCE ms]`: decides like `TG.TAKE`, and spends nothing.
 pub(super) fn peek(call: &mut Call<'_, '_>) -> Refused {
     let asked = only(call)?;
     let limit = limit_of(call, asked.text)?;
@@ -57,7 +57,7 @@ pub(super) fn peek(call: &mut Call<'_, '_>) -> Refused {
     Ok(())
 }
 
-/// `TG.ADJUST key LIMIT text n`
+/// `TG.ADJUST key LIMIT text n`: charges a positive number, refunds a negative one. Rejects 0.
 pub(super) fn adjust(call: &mut Call<'_, '_>) -> Refused {
     let (key, text) = under(call.words.from(1))?;
     let number = call.words.get(4).unwrap_or_default();
@@ -81,7 +81,7 @@ pub(super) fn adjust(call: &mut Call<'_, '_>) -> Refused {
     Ok(())
 }
 
-/// `TG.RELEASE permit` and `TG.RENEW permit`
+/// `TG.RELEASE permit` and `TG.RENEW permit`: reply 1 if all of its leases were still valid, else 0.
 pub(super) fn lease(call: &mut Call<'_, '_>, lease: Lease) -> Refused {
     let permits = permits(call.words)?;
     call.ask(Way::Alone, move |post| async move { permits.change(lease, &post.engine).await }, integer);

@@ -7,7 +7,7 @@ use super::later::written;
 use super::reply::{Protocol, Replies, echo};
 use super::session::{Call, Refused};
 
-/// The most command names in one request.
+/// The maximum number of command names in one request.
 const MAX_NAMES: usize = 64;
 
 /// The replies about all commands, cached since they are long and never change.
@@ -24,7 +24,7 @@ fn all_docs(protocol: Protocol) -> Vec<u8> {
     written(protocol, |replies| docs(replies, &COMMANDS.iter().collect::<Vec<_>>()))
 }
 
-/// `COMMAND [COUNT|LIST|INFO name…|DOCS name…]`
+/// `COMMAND [COUNT|LIST|INFO name…|DOCS name…]`: an unknown name is null in `INFO`, and left out in `DOCS`.
 pub(super) fn command(call: &mut Call<'_, '_>) -> Refused {
     let subcommand = call.words.get(1).unwrap_or_default().to_ascii_uppercase();
     if call.words.len() > 2 + MAX_NAMES {

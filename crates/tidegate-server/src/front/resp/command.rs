@@ -13,7 +13,7 @@ const MAX_NEAREST_BYTES: usize = 16;
 /// The function of a command, and its order relative to other commands of the connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Run {
-    /// `CL.THROTTLE`: batched with the takes behind it.
+    /// `CL.THROTTLE`: batched with the takes after it.
     Throttle,
     /// `TG.TAKE`: batched as well.
     Take,
@@ -168,7 +168,7 @@ impl Spec {
         COMMANDS.iter().find(|spec| spec.name.as_bytes().eq_ignore_ascii_case(name))
     }
 
-    /// Returns true if the arity allows so many words.
+    /// Returns true if the arity allows this number of words.
     #[inline]
     pub(super) fn fits(&self, words: usize) -> bool {
         let words = words as i64;

@@ -22,7 +22,7 @@ use super::session::{Desk, Next, Session};
 use crate::unfinished::Share;
 use crate::worker::Post;
 
-/// The most bytes of one read.
+/// The maximum number of bytes of one read.
 const READ_BYTES: usize = 64 << 10;
 /// The bytes of replies for which a thread's buffer keeps its capacity.
 const WRITE_BYTES: usize = 64 << 10;
@@ -64,11 +64,11 @@ pub(super) struct Connection {
     stream: TcpStream,
     post: Arc<Post>,
     session: Session,
-    /// Requests without a reply yet: the first is incomplete, or its replies had to wait.
+    /// Input that is not executed yet: an incomplete request, or requests that wait until earlier replies are sent.
     input: Vec<u8>,
     /// This connection's share of the bytes of unfinished requests.
     share: Share,
-    /// The length of `input` below which parsing it again is useless.
+    /// The length of `input` below which it cannot contain a complete request.
     needed: usize,
     /// Replies that are not written yet, from `written` on.
     output: Vec<u8>,

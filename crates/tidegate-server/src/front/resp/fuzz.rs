@@ -183,7 +183,7 @@ fn position(bytes: &[u8], part: &[u8]) -> Option<usize> {
     bytes.windows(part.len()).position(|window| window == part)
 }
 
-/// Returns the bytes behind the first frame; `None` if it is incomplete or invalid.
+/// Returns the bytes after the first frame; `None` if it is incomplete or invalid.
 fn frame(bytes: &[u8]) -> Option<&[u8]> {
     let end = position(bytes, b"\r\n")?;
     let (line, mut rest) = (&bytes[1..end], &bytes[end + 2..]);

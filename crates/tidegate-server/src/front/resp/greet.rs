@@ -11,7 +11,7 @@ const NO_TOKEN: &str = "ERR AUTH <password> called without any password configur
     Are you sure your configuration is correct?";
 const WRONG_TOKEN: &str = "WRONGPASS invalid username-password pair or user is disabled.";
 
-/// `PING [message]`
+/// `PING [message]`: replies the message, or `PONG`.
 pub(super) fn ping(call: &mut Call<'_, '_>) -> Refused {
     match (call.words.get(1), call.words.len()) {
         (None, _) => call.replies.simple("PONG"),
@@ -21,13 +21,13 @@ pub(super) fn ping(call: &mut Call<'_, '_>) -> Refused {
     Ok(())
 }
 
-/// `ECHO message`
+/// `ECHO message`: replies the message.
 pub(super) fn echo(call: &mut Call<'_, '_>) -> Refused {
     call.replies.bulk(call.words.get(1).unwrap_or_default());
     Ok(())
 }
 
-/// `AUTH [username] token`
+/// `AUTH [username] token`: authenticates the client. The username is ignored.
 pub(super) fn auth(call: &mut Call<'_, '_>) -> Refused {
     let secret = match call.words.len() {
         2 => call.words.get(1),
@@ -46,7 +46,7 @@ fn show_token(call: &mut Call<'_, '_>, secret: &[u8]) -> Refused {
     if call.session.knows(call.post, secret) { Ok(()) } else { Err(WRONG_TOKEN.to_owned()) }
 }
 
-/// `HELLO [version [AUTH username token] [SETNAME name]]`
+/// `HELLO [version [AUTH username token] [SETNAME name]]`: selects the protocol version, and describes the server.
 pub(super) fn hello(call: &mut Call<'_, '_>) -> Refused {
     let protocol = match call.words.get(1) {
         None => call.session.protocol,
@@ -107,7 +107,7 @@ fn introduce(call: &mut Call<'_, '_>) {
     replies.array(0);
 }
 
-/// `SELECT index`
+/// `SELECT index`: accepts database 0 only.
 pub(super) fn select(call: &mut Call<'_, '_>) -> Refused {
     match call.words.get(1) {
         Some(b"0") => call.replies.ok(),
@@ -116,7 +116,8 @@ pub(super) fn select(call: &mut Call<'_, '_>) -> Refused {
     Ok(())
 }
 
-/// `CLIENT SETNAME|GETNAME|SETINFO|ID|INFO|LIST|NO-EVICT|NO-TOUCH|TRACKING|REPLY …`
+/// `CLIENT SETNAME|GETNAME|SETINFO|ID|INFO|LIST|NO-EVICT|NO-TOUCH|TRACKING|REPLY …`: the subcommands that stock clients
+/// send.
 pub(super) fn client(call: &mut Call<'_, '_>) -> Refused {
     let words = call.words;
     let subcommand = words.get(1).unwrap_or_default().to_ascii_uppercase();
@@ -168,14 +169,14 @@ fn about(call: &Call<'_, '_>) -> Vec<u8> {
     line
 }
 
-/// `QUIT`
+/// `QUIT`: closes the connection after the reply.
 pub(super) fn quit(call: &mut Call<'_, '_>) -> Refused {
     call.session.ends = true;
     call.replies.ok();
     Ok(())
 }
 
-/// `RESET`
+/// `RESET`: resets the session; a client of a server with a token has to authenticate again.
 pub(super) fn reset(call: &mut Call<'_, '_>) -> Refused {
     call.session.reset(call.post);
     call.replies.simple("RESET");

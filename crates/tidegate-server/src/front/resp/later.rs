@@ -2,7 +2,7 @@
 //!
 //! Each store future is polled once. A store in memory is ready by then, and the reply is written. For a remote store
 //! the reply keeps its position. Pipelined takes are sent together. A command that peeks or changes something waits for
-//! the replies of all commands before it, and those behind it wait for its own. So a client sees its requests executed
+//! the replies of all commands before it, and those after it wait for its own. So a client sees its requests executed
 //! in order. No more input is read meanwhile, and the store has a deadline, so the wait and the memory are bounded.
 
 use std::fmt;
@@ -21,7 +21,7 @@ use crate::engine::{Engine, not_available};
 use crate::permit::Permits;
 use crate::worker::Post;
 
-/// The most replies that are pending at once.
+/// The maximum number of replies that are pending at once.
 pub(super) const MAX_WAITING: usize = 64;
 
 type Coming = Pin<Box<dyn Future<Output = Reply> + Send>>;
@@ -67,7 +67,7 @@ impl From<Vec<u8>> for Reply {
 /// The pending replies of one client.
 #[derive(Default)]
 pub(super) struct Later {
-    /// Replies that are complete, before, between and behind the pending ones.
+    /// Replies that are complete, before, between and after the pending ones.
     text: Vec<u8>,
     /// Pending replies, each with its position in `text`.
     slots: Vec<(usize, Slot)>,

@@ -6,23 +6,23 @@
 
 use std::ops::Range;
 
-/// The most words of one request.
+/// The maximum number of words of one request.
 pub(super) const MAX_ARGUMENTS: usize = 16_384;
-/// The most bytes of one word: a permit for the longest key fits.
+/// The maximum number of bytes of one word: a permit for the longest key fits.
 pub(super) const MAX_BULK_BYTES: usize = 256 << 10;
-/// The most bytes of one request.
+/// The maximum number of bytes of one request.
 pub(super) const MAX_REQUEST_BYTES: usize = 1 << 20;
-/// The most bytes of an inline request.
+/// The maximum number of bytes of an inline request.
 pub(super) const MAX_INLINE_BYTES: usize = 64 << 10;
-/// The most digits of a length, with its sign.
+/// The maximum number of digits of a length, with its sign.
 const MAX_DIGITS: usize = 20;
 
-/// The most digits with which a number cannot overflow an `i64`.
+/// The maximum number of digits with which a number cannot overflow an `i64`.
 const MAX_SAFE_DIGITS: usize = 18;
 
-/// The most words of one unauthenticated request: enough for `AUTH` and `HELLO`.
+/// The maximum number of words of one unauthenticated request: enough for `AUTH` and `HELLO`.
 pub(super) const MAX_STRANGER_ARGUMENTS: usize = 10;
-/// The most bytes of one unauthenticated request, inline or not.
+/// The maximum number of bytes of one unauthenticated request, inline or not.
 pub(super) const MAX_UNAUTHENTICATED_REQUEST_BYTES: usize = 14 << 10;
 
 /// The authentication state of the client that sent a request.
@@ -36,9 +36,9 @@ pub(super) enum Caller {
 /// The result of parsing the next request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// A complete request of so many bytes. A request without words is ignored.
+    /// A complete request, which has `bytes` bytes. A request without words is ignored.
     Request { bytes: usize },
-    /// An incomplete request: it cannot be complete before there are so many bytes.
+    /// An incomplete request, which has at least `bytes` bytes.
     More { bytes: usize },
 }
 
@@ -175,7 +175,7 @@ impl<'a> Words<'a> {
         self.places.get(index).filter(|_| self.is_input).cloned()
     }
 
-    /// Returns the bytes from the begin of word `first` to the end of word `last`, with the bytes between them.
+    /// Returns the bytes from the start of word `first` to the end of word `last`, with the bytes between them.
     #[inline]
     pub(super) fn span(&self, first: usize, last: usize) -> &'a [u8] {
         match (self.places.get(first), self.places.get(last)) {
@@ -195,7 +195,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// A protocol error. The client gets an error reply and is cut off, since the begin of its next request is unknown.
+/// A protocol error. The client gets an error reply and is cut off, since the start of its next request is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProtocolError {
     ArrayLength,
@@ -229,7 +229,7 @@ fn fits(bytes: usize, caller: Caller) -> Result<(), ProtocolError> {
     }
 }
 
-/// Parses the number from here to the end of the line. Returns it with the index behind the line; `Some(None)` if the
+/// Parses the number from here to the end of the line. Returns it with the index after the line; `Some(None)` if the
 /// line is incomplete, and `None` if it is not a number.
 #[inline]
 fn length(input: &[u8], from: usize) -> Option<Option<(i64, usize)>> {
@@ -317,7 +317,7 @@ fn unquote(line: &[u8], words: &mut Vec<u8>, places: &mut Vec<Range<usize>>) -> 
     }
 }
 
-/// Appends one word to `word`. Returns the bytes behind it.
+/// Appends one word to `word`. Returns the bytes after it.
 fn word<'a>(mut rest: &'a [u8], word: &mut Vec<u8>) -> Option<&'a [u8]> {
     loop {
         rest = match rest {
@@ -336,7 +336,7 @@ fn word<'a>(mut rest: &'a [u8], word: &mut Vec<u8>) -> Option<&'a [u8]> {
     }
 }
 
-/// Appends the bytes up to the closing quote. Returns the bytes behind it, or `None` if the quote is not closed.
+/// Appends the bytes up to the closing quote. Returns the bytes after it, or `None` if the quote is not closed.
 fn quoted<'a>(quote: u8, mut rest: &'a [u8], word: &mut Vec<u8>) -> Option<&'a [u8]> {
     loop {
         let (byte, more) = match rest {

@@ -1,14 +1,14 @@
 //! The writer of RESP replies. Input from clients is either written as a bulk string, which has a length, or escaped:
 //! no client can inject a reply into the stream.
 
-/// The most bytes of a client's input that an error repeats.
+/// The maximum number of bytes of a client's input that an error repeats.
 const MAX_ECHO_BYTES: usize = 128;
 /// The longest error, in bytes: a request may cause thousands of them.
 const MAX_ERROR_BYTES: usize = 512;
 /// The error for a request without a decision, which no input causes. Without any reply the client would take the next
 /// reply for this request's.
 pub(super) const UNDECIDED: &str = "ERR nothing was decided, which is a bug of the server; please report it";
-/// The most digits of a number, with its sign.
+/// The maximum number of digits of a number, with its sign.
 const MAX_DIGITS: usize = 20;
 
 /// The protocol version of a client.
@@ -52,7 +52,7 @@ impl<'a> Replies<'a> {
     }
 
     /// Writes an error. The text may contain input of a client: line ends and other control bytes are escaped, and it
-    /// is cut off after [`MAX_ERROR_BYTES`].
+    /// is cut off after `MAX_ERROR_BYTES`.
     pub(super) fn error(&mut self, text: &str) {
         self.out.push(b'-');
         let longest = self.out.len() + MAX_ERROR_BYTES;
@@ -116,7 +116,7 @@ impl<'a> Replies<'a> {
         self.header(b'*', length);
     }
 
-    /// Begins a map of so many pairs; in RESP2 it is an array of alternating names and values.
+    /// Begins a map of this number of pairs; in RESP2 it is an array of alternating names and values.
     pub(super) fn map(&mut self, pairs: usize) {
         match self.protocol {
             Protocol::Resp2 => self.header(b'*', 2 * pairs),
@@ -153,7 +153,7 @@ pub(super) fn or_none(number: Option<u64>) -> i64 {
     number.map_or(-1, saturated)
 }
 
-/// Returns a client's input as a part of an error: shortened to [`MAX_ECHO_BYTES`], and escaped.
+/// Returns a client's input as a part of an error: shortened to `MAX_ECHO_BYTES`, and escaped.
 pub(super) fn echo(bytes: &[u8]) -> String {
     let shown = &bytes[..bytes.len().min(MAX_ECHO_BYTES)];
     let dots = if shown.len() < bytes.len() { "..." } else { "" };

@@ -26,7 +26,7 @@ const ENOUGH_UNAUTHENTICATED_OUTPUT: usize = 1 << 10;
 /// The longest reply to an unauthenticated client, in bytes; it is an error.
 const MAX_UNAUTHENTICATED_REPLY_BYTES: usize = 1 << 10;
 
-/// The most bytes that the buffers of an unauthenticated client hold: an unfinished request, and replies.
+/// The maximum number of bytes that the buffers of an unauthenticated client hold: an unfinished request, and replies.
 pub(super) const MAX_UNAUTHENTICATED_BYTES: usize =
     MAX_UNAUTHENTICATED_REQUEST_BYTES + ENOUGH_UNAUTHENTICATED_OUTPUT + MAX_UNAUTHENTICATED_REPLY_BYTES;
 
@@ -77,7 +77,7 @@ pub(super) struct Progress {
 /// The next step of the connection.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// Read: the rest is not a complete request before it has so many bytes.
+    /// Read until the rest has at least `bytes` bytes: it is an incomplete request.
     Read { bytes: usize },
     /// Send the replies, then go on; there may be more requests.
     Send,
@@ -306,7 +306,7 @@ impl Call<'_, '_> {
     }
 }
 
-/// The most bytes of words that an error about an unknown command repeats, as in Redis.
+/// The maximum number of bytes of words that an error about an unknown command repeats, as in Redis.
 const MAX_SHOWN_BYTES: usize = 128;
 
 /// Returns the error of Redis for an unknown command, with the most similar name.

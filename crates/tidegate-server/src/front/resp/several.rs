@@ -10,10 +10,11 @@ use super::session::{Call, Refused};
 use crate::engine::{Asked, Decided};
 use crate::meter::Meter;
 
-/// The most limits of one command. Each shard of a map is locked for all of them.
+/// The maximum number of limits of one command. A map locks the shards of all of their keys at once.
 pub(super) const MAX_TOGETHER: usize = 64;
 
-/// `TG.TAKEALL n key LIMIT text [COST c] …`, n times
+/// `TG.TAKEALL n key LIMIT text [COST c] …`, n times: spends under all limits if all allow it. Rejects concurrency
+/// limits, since its reply has no permits.
 pub(super) fn take_all(call: &mut Call<'_, '_>) -> Refused {
     let asks = read(call)?;
     let mut prepare = |asked: &ask::Asked<'_>| {

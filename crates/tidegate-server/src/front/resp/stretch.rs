@@ -14,7 +14,7 @@ use super::session::{Call, ENOUGH_OUTPUT, Session};
 use super::takes::Takes;
 use crate::worker::Post;
 
-/// The most keys of one stretch. Deleting so many takes about a millisecond.
+/// The maximum number of keys of one stretch. Deleting them takes about a millisecond.
 pub(super) const STRETCH_KEYS: usize = 1024;
 
 /// The number of words of a queued request that count as one key: those of one limit.
@@ -78,7 +78,7 @@ impl Stretch {
         self.visited >= STRETCH_KEYS
     }
 
-    /// Queues requests for execution: arrays of bulk strings, one behind the other.
+    /// Queues requests for execution: arrays of bulk strings, one after another.
     pub(super) fn queue(&mut self, bytes: Vec<u8>) {
         self.queued = Some(Queued { bytes, begin: 0 });
     }

@@ -20,7 +20,7 @@ use crate::engine::{Decided, Engine};
 use crate::permit::Permits;
 use crate::worker::Post;
 
-/// The most takes of one batch.
+/// The maximum number of takes of one batch.
 const MAX_PENDING: usize = 64;
 
 /// The batched takes, and the caches of recently parsed limits.

@@ -8,13 +8,13 @@ use super::command::{Run, Spec};
 use super::parse::{MAX_ARGUMENTS, MAX_REQUEST_BYTES, Words};
 use super::session::{Call, Refused};
 
-/// The most requests between `MULTI` and `EXEC`, since their replies are one array.
+/// The maximum number of requests between `MULTI` and `EXEC`, since their replies are one array.
 pub(super) const MAX_QUEUED: usize = 4096;
 
 /// The requests that are queued for `EXEC`.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    /// The requests one behind the other, each as an array of bulk strings.
+    /// The requests one after another, each as an array of bulk strings.
     bytes: Vec<u8>,
     count: usize,
     /// True if a request was rejected: `EXEC` then executes none.
@@ -58,7 +58,7 @@ impl Queue {
     }
 }
 
-/// `MULTI`
+/// `MULTI`: queues the requests up to `EXEC`. Cannot be nested.
 pub(super) fn multi(call: &mut Call<'_, '_>) -> Refused {
     if call.session.queue.is_some() {
         return Err("ERR MULTI calls can not be nested".to_owned());
@@ -68,14 +68,14 @@ pub(super) fn multi(call: &mut Call<'_, '_>) -> Refused {
     Ok(())
 }
 
-/// `DISCARD`
+/// `DISCARD`: drops the queued requests.
 pub(super) fn discard(call: &mut Call<'_, '_>) -> Refused {
     call.session.queue.take().ok_or("ERR DISCARD without MULTI")?;
     call.replies.ok();
     Ok(())
 }
 
-/// `EXEC`
+/// `EXEC`: executes the queued requests. Replies `EXECABORT` and executes none if one of them was rejected.
 pub(super) fn exec(call: &mut Call<'_, '_>) -> Refused {
     let queue = call.session.queue.take().ok_or("ERR EXEC without MULTI")?;
     if queue.is_broken {

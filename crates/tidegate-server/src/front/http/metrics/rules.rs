@@ -6,7 +6,7 @@ use tidegate_rules::{Mode, Rule, RuleCounts, ShadowCounts};
 use super::page::Page;
 use crate::engine::Engine;
 
-/// The most rules with labels of their own; the others are summed up.
+/// The maximum number of rules with labels of their own; the others are summed up.
 const MAX_LABELLED: usize = 1000;
 /// The label of the summed up rules.
 const OTHER: &str = "other";

@@ -103,7 +103,7 @@ fn with_token() -> Bench {
     Bench::new(Settings { token: Token::new("sesame"), bounds, ..Settings::default() })
 }
 
-/// Returns an `AUTH` request of so many bytes.
+/// Returns an `AUTH` request of this length.
 fn auth(bytes: usize) -> Vec<u8> {
     let around = "*2\r\n$4\r\nAUTH\r\n$12345\r\n\r\n".len();
     let request = format!("*2\r\n$4\r\nAUTH\r\n${}\r\n{}\r\n", bytes - around, "x".repeat(bytes - around));
