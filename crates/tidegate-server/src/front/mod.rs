@@ -1,4 +1,4 @@
-//! Who asks, and in which language. A front translates, and nothing else.
+//! The fronts: the protocols that the server accepts. A front translates requests and replies, and decides nothing.
 
 pub(crate) mod http;
 pub(crate) mod resp;
@@ -10,10 +10,10 @@ use tokio::net::TcpStream;
 
 use crate::worker::Post;
 
-/// A language that the server speaks.
+/// A protocol of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Front {
-    /// That of Redis.
+    /// RESP, the protocol of Redis.
     Resp,
     /// JSON over HTTP.
     Http,
@@ -23,17 +23,17 @@ impl Front {
     pub(crate) async fn serve(self, stream: TcpStream, post: Arc<Post>, scope: Scope) {
         match self {
             Front::Resp => resp::serve(stream, post).await,
-            // It is much larger, which those of the other front need not be.
+            // Its future is much larger; boxed, it does not enlarge that of the other front.
             Front::Http => Box::pin(http::serve(stream, post, scope)).await,
         }
     }
 
-    /// Whether it answers health checks.
+    /// Returns true if the front answers health checks.
     pub(crate) fn answers_health_checks(self) -> bool {
         self == Front::Http
     }
 
-    /// What somebody is told for whom there is no connection left.
+    /// Returns the reply to a client above the connection limit.
     pub(crate) fn too_many(self) -> &'static [u8] {
         match self {
             Front::Resp => resp::TOO_MANY,
@@ -42,12 +42,12 @@ impl Front {
     }
 }
 
-/// The requests that a connection may make.
+/// The requests that a connection may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// Any.
+    /// Any request.
     All,
-    /// One health check: the connection is above the bound of connections.
+    /// One health check: the connection is above the connection limit.
     Health,
 }
 

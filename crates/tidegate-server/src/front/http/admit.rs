@@ -1,4 +1,4 @@
-//! `/v1/admit`: what the rules say to a request, and `/v1/explain`: why, without spending anything.
+//! `/v1/admit`: decides a request by the rules; `/v1/explain`: reports the reasons without spending anything.
 
 use std::error::Error as _;
 
@@ -19,7 +19,7 @@ use crate::permit::Permits;
 
 pub(super) const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
-/// Decides about one request, and spends if it is allowed.
+/// Decides one request, and spends if it is allowed.
 pub(super) async fn admit(body: &[u8], headers: &mut HeaderMap, engine: &Engine) -> Result<Reply, Problem> {
     let request: Request<'_> = json::read_like(EXAMPLE, body)?;
     let admission = engine.rules().admit(&request.into_attributes()).await?;
@@ -47,14 +47,14 @@ pub(super) async fn admit(body: &[u8], headers: &mut HeaderMap, engine: &Engine)
     }))
 }
 
-/// Says why a request would be answered as it would be.
+/// Reports why a request would be allowed or denied.
 pub(super) async fn explain(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
     let request: Request<'_> = json::read_like(EXAMPLE, body)?;
     let explanation = engine.gate().explain(&request.into_attributes()).await?;
     Ok(Reply::of(&Explained::new(&explanation, engine.is_in_file())))
 }
 
-/// What a limit refused.
+/// Returns the denial of a rule's limit.
 pub(super) fn refused<'a>(binding: &'a Binding, admission: &Admission) -> Refused<'a> {
     Refused {
         rule: Some(&binding.rule),
@@ -65,12 +65,13 @@ pub(super) fn refused<'a>(binding: &'a Binding, admission: &Admission) -> Refuse
     }
 }
 
-/// The header fields of the limit of a rule.
+/// Returns the header fields for the limit of a rule.
 pub(super) fn status(binding: &Binding) -> LimitStatus<'_> {
     LimitStatus { name: &binding.rule, policy: PolicyHeader::Of(&binding.limit), decision: &binding.decision }
 }
 
-/// What is said when the store does not answer.
+/// Converts a store error: 400 if the store can never answer this request, else 503. `Retry-After` is set if a retry is
+/// safe.
 impl From<StoreError> for Problem {
     #[cold]
     fn from(error: StoreError) -> Problem {
@@ -79,7 +80,7 @@ impl From<StoreError> for Problem {
             return Problem::new(StatusCode::BAD_REQUEST, what);
         }
         let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, not_available(&error));
-        // Whoever repeats what may have been done does it twice.
+        // A retry of a request that may have been executed would spend twice.
         if error.is_retryable() { problem.with(header::RETRY_AFTER, "1") } else { problem }
     }
 }

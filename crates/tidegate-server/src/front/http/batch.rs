@@ -1,8 +1,8 @@
-//! `/v1/admit/batch`: many requests at once, each for itself or all or none.
+//! `/v1/admit/batch`: many requests at once, decided individually, or all or none.
 //!
-//! What a batch costs grows with its asks: one request under one rule. They are counted first, so that a batch that is
-//! too large spends nothing. Requests that are decided each for itself are decided in stretches, each at one instant, and
-//! the worker serves others between two stretches.
+//! The cost of a batch grows with its asks. An ask is one request under one rule. Asks are counted first, so that a
+//! batch that is too large spends nothing. Individual requests are decided in stretches, each at one instant. The
+//! worker serves other connections between two stretches.
 
 use std::fmt;
 use std::ops::Range;
@@ -26,12 +26,13 @@ use crate::answer::Told;
 use crate::engine::Engine;
 use crate::permit::Permits;
 
-/// The most asks of a batch whose requests are decided each for itself.
+/// The maximum number of asks of a batch whose requests are decided individually.
 const MAX_ASKS: usize = 16_384;
-/// The most asks of a batch that stands or falls together: they are decided at one instant, while the worker waits.
+/// The maximum number of asks of a batch that is decided all or none: they are decided at one instant, which blocks the
+/// worker.
 const MAX_ASKS_TOGETHER: usize = 4_096;
-/// How many asks are decided before others are served, unless one request has more; a remote store is asked about so
-/// many before its answers are waited for.
+/// The maximum number of asks of one stretch, unless a single request has more. The asks of one stretch are sent to
+/// a remote store before their replies are awaited.
 const MAX_STRETCH: usize = 64;
 
 const EXAMPLE: &str = r#"{"requests":[{"attributes":{"ip":"192.0.2.7"}}]}"#;
@@ -41,19 +42,19 @@ const EXAMPLE: &str = r#"{"requests":[{"attributes":{"ip":"192.0.2.7"}}]}"#;
 struct Asked<'a> {
     #[serde(borrow)]
     requests: Requests<'a>,
-    /// Whether all are allowed or nothing is spent.
+    /// True if all requests have to be allowed, or nothing is spent.
     #[serde(default)]
     all: bool,
 }
 
-/// The requests of a batch. Those beyond the most that a batch can have are counted and not kept.
+/// The requests of a batch. Those above the most that any batch can have are counted and not stored.
 #[derive(Debug)]
 struct Requests<'a> {
     kept: Vec<Attributes<'a>>,
     count: usize,
 }
 
-/// Decides about many requests in their order.
+/// Decides many requests in their order.
 pub(super) async fn admit(body: &[u8], headers: &mut HeaderMap, engine: &Engine) -> Result<Reply, Problem> {
     let Asked { requests: Requests { kept, count }, all } = json::read_like(EXAMPLE, body)?;
     let most = if all { MAX_ASKS_TOGETHER } else { MAX_ASKS };
@@ -69,7 +70,7 @@ pub(super) async fn admit(body: &[u8], headers: &mut HeaderMap, engine: &Engine)
     }
 }
 
-/// The requests that are decided together, by their places; nothing if there are more asks than this.
+/// Splits the requests into stretches, as ranges of indices. Returns `None` if there are more than `most` asks.
 async fn stretches(batch: &Batch, requests: &[Attributes<'_>], most: usize) -> Option<Vec<Range<usize>>> {
     let (mut stretches, mut begin, mut asks, mut total) = (Vec::new(), 0, 0_usize, 0_usize);
     for (place, request) in requests.iter().enumerate() {
@@ -81,7 +82,7 @@ async fn stretches(batch: &Batch, requests: &[Attributes<'_>], most: usize) -> O
         if asks > 0 && asks + more > MAX_STRETCH {
             stretches.push(begin..place);
             (begin, asks) = (place, 0);
-            // Counting looks for the rules of each request, and takes about as long as deciding.
+            // Counting matches each request with the rules, and takes about as long as deciding.
             yield_now().await;
         }
         asks += more;
@@ -146,7 +147,7 @@ async fn together(
     headers.insert(header::CACHE_CONTROL, NO_STORE);
     let status = match admissions[index].binding() {
         Some(own) => {
-            // What is left of each stands in the body; here is only when to try again.
+            // The body contains the remaining quota of each request; the only header field is `Retry-After`.
             put_fields_on(out, headers, Dialect::None, status(own));
             fields::begin_refusal(out, refused(own, &admissions[index]));
             StatusCode::TOO_MANY_REQUESTS
@@ -163,7 +164,7 @@ async fn together(
     Ok(Reply::new(status, PROBLEM, out.split().freeze()))
 }
 
-/// What is said to each of a stretch. A remote store is asked about all at once, about each after those before it.
+/// Decides the requests of a stretch. A remote store gets all of them at once, each after those before it.
 async fn in_order(
     requests: &[Attributes<'_>],
     engine: &Engine,
@@ -174,13 +175,13 @@ async fn in_order(
     join_all(asked).await.into_iter().collect()
 }
 
-/// How long one of those that stand or fall together holds up the others.
+/// The time for which one request of an all-or-none batch blocks the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Wait {
-    /// It would pass.
+    /// It would be allowed.
     None,
     Some(Ticks),
-    /// It costs more than ever passes.
+    /// Its cost is more than the limit ever allows.
     Never,
     Forbidden,
 }
@@ -196,29 +197,29 @@ impl Wait {
     }
 }
 
-/// The first of those with the longest wait; none if all pass.
+/// Returns the index of the first request with the longest wait; `None` if all are allowed.
 fn binding(admissions: &[Admission]) -> Option<usize> {
     let waits = admissions.iter().map(Wait::of).enumerate();
     let (index, longest) = waits.rev().max_by_key(|(_, wait)| *wait)?;
     (longest != Wait::None).then_some(index)
 }
 
-/// What is told about a request, and the places in flight that it took.
+/// The decision fields of a request, and its permits.
 type Answered<'a> = (Told<'a>, Option<Permits>);
 
 fn told(admission: &Admission) -> Answered<'_> {
     (admission.into(), Permits::of(admission))
 }
 
-/// The same about a request that does not happen, as one of those with which it stands or falls was refused. What
-/// would pass by itself has nothing to wait for.
+/// Returns the fields of a request of a denied all-or-none batch. A request that would be allowed by itself has a
+/// `retry_after_ms` of 0.
 fn held_up(admission: &Admission) -> Answered<'_> {
     let told = Told::from(admission);
     let retry_after_ms = if Wait::of(admission) == Wait::None { Some(0) } else { told.retry_after_ms };
     (Told { is_allowed: false, delay_ms: None, retry_after_ms, ..told }, None)
 }
 
-/// One more answer behind those before it.
+/// Appends one answer to those before it.
 fn put_answer(answers: &mut BytesMut, (told, permits): Answered<'_>) {
     if !answers.is_empty() {
         answers.extend_from_slice(b",");
@@ -226,7 +227,7 @@ fn put_answer(answers: &mut BytesMut, (told, permits): Answered<'_>) {
     fields::put_object(answers, told, permits.as_ref());
 }
 
-/// Members that say whether all are allowed, and the answer to each, with the brace that ends them.
+/// Writes the members `allowed` and `answers`, and the closing brace.
 fn put_members(out: &mut BytesMut, is_allowed: bool, answers: &[u8]) {
     let allowed: &[u8] = if is_allowed { b"\"allowed\":true" } else { b"\"allowed\":false" };
     out.extend_from_slice(allowed);

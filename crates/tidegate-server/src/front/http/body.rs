@@ -1,4 +1,4 @@
-//! The body of a request, whole or not at all.
+//! The body of a request: complete, or an error.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -13,14 +13,14 @@ use super::link::Link;
 use super::problem::Problem;
 use crate::unfinished::TooMuch;
 
-/// The longest body, in bytes: the longest permit, and what is around it.
+/// The longest body, in bytes: the longest permit, and the JSON around it.
 pub(super) const MAX_BODY_BYTES: usize = 160 << 10;
-/// The longest body that asks about many requests, in bytes.
+/// The longest body of a batch, in bytes.
 pub(super) const MAX_BATCH_BYTES: usize = 1 << 20;
-/// The longest file of rules, in bytes.
+/// The longest rules file, in bytes.
 pub(super) const MAX_FILE_BYTES: usize = 4 << 20;
 
-/// All of it, if it is not longer than that; not copied if it came in one piece.
+/// Reads the whole body, of at most `at_most` bytes. A body that arrived in one piece is not copied.
 #[inline]
 pub(super) async fn whole(mut body: Incoming, at_most: usize, link: &Link) -> Result<Bytes, Problem> {
     if body.size_hint().lower() > at_most as u64 {
@@ -41,7 +41,7 @@ pub(super) async fn whole(mut body: Incoming, at_most: usize, link: &Link) -> Re
     Ok(whole.freeze())
 }
 
-/// Passes over a body that nobody wants. Whether it came to its end.
+/// Reads and discards a body that the route does not use. Returns false if it is too long, late or invalid.
 pub(super) async fn is_ignored(mut body: Incoming, link: &Link) -> bool {
     let mut ignored = 0;
     while let Ok(piece) = next(&mut body, link).await {
@@ -55,7 +55,7 @@ pub(super) async fn is_ignored(mut body: Incoming, link: &Link) -> bool {
     false
 }
 
-/// The next piece; none at the end.
+/// Returns the next piece; `None` at the end.
 async fn next(body: &mut Incoming, link: &Link) -> Result<Option<Bytes>, Problem> {
     poll_fn(|cx| {
         if link.is_late() {
@@ -65,7 +65,7 @@ async fn next(body: &mut Incoming, link: &Link) -> Result<Option<Bytes>, Problem
         loop {
             match ready!(Pin::new(&mut *body).poll_frame(cx)) {
                 Some(Ok(frame)) => {
-                    // Trailers are passed over.
+                    // Trailers are ignored.
                     if let Ok(piece) = frame.into_data() {
                         return Poll::Ready(Ok(Some(piece)));
                     }

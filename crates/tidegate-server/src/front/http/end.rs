@@ -1,4 +1,4 @@
-//! The end of a connection: why, and what is still to be said.
+//! The end of a connection: its reason, and the last response.
 
 use bytes::BytesMut;
 use hyper::StatusCode;
@@ -10,20 +10,20 @@ use super::link::{Link, Stage};
 use super::problem::Problem;
 use super::{MAX_HEAD_BYTES, service};
 
-/// How much of what nobody wants is read, so that a client that is still sending gets to see the answer: a socket
-/// that is closed with something unread in it takes back what was written.
+/// The maximum number of bytes that are discarded before the socket is closed. Closing a socket with unread input
+/// resets the connection, and a client that is still sending could not read the response.
 const MAX_IGNORED_BYTES: u64 = 1 << 20;
 
-/// How a connection ended.
+/// The reason for which a connection ended.
 #[derive(Debug)]
 pub(super) enum End {
-    /// As it should, or because the client is gone.
+    /// It ended regularly, or the client closed it.
     Well,
-    /// By something that is no request.
+    /// Invalid HTTP.
     NoRequest,
-    /// By a head that is too long.
+    /// A head that is too long.
     HeadTooLong,
-    /// Something took too long.
+    /// A timeout in this stage.
     TooSlow(Stage),
 }
 
@@ -38,7 +38,7 @@ impl From<hyper::Result<()>> for End {
 }
 
 impl End {
-    /// Says what is left to say, and closes. `unread` is what has arrived and was not understood.
+    /// Sends the last response, if there is one, and closes. `unread` is the input that hyper did not parse.
     pub(super) async fn close(self, mut stream: TcpStream, unread: BytesMut, link: &Link) {
         if !matches!(self, End::Well) {
             link.post.meter().cut_off.add(1);
@@ -48,7 +48,7 @@ impl End {
         let is_more_coming = link.is_more_coming() || last_words.is_some();
         let close = async {
             if let Some(problem) = last_words {
-                // Whoever does not hear it is gone.
+                // An error means that the client is gone.
                 let _ = stream.write_all(&problem.whole_message()).await;
             }
             let _ = stream.shutdown().await;
@@ -82,13 +82,13 @@ impl End {
     }
 }
 
-/// Whether it is the first line that makes a head too long.
+/// Returns true if the request line alone is longer than the longest URI.
 fn has_long_uri(head: &[u8]) -> bool {
     head.split(|byte| *byte == b'\n').next().is_some_and(|line| line.len() > service::MAX_URI_BYTES)
 }
 
 async fn ignore_the_rest(stream: &mut TcpStream) {
-    // On the heap, or every connection would carry it around from its beginning.
+    // On the heap: on the stack it would enlarge the future of every connection.
     let mut ignored = vec![0; 4096];
     let mut rest = stream.take(MAX_IGNORED_BYTES);
     while rest.read(&mut ignored).await.is_ok_and(|count| count > 0) {}

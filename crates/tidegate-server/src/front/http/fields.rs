@@ -11,7 +11,7 @@ use super::limits::ADHOC;
 use crate::answer::Told;
 use crate::permit::Permits;
 
-/// The fields of every answer, without the braces around them.
+/// Writes the fields of every answer, without the braces around them.
 #[inline]
 pub(super) fn put(out: &mut BytesMut, told: Told<'_>) {
     let allowed: &[u8] = if told.is_allowed { b"\"allowed\":true" } else { b"\"allowed\":false" };
@@ -43,21 +43,21 @@ fn put_or_null(out: &mut BytesMut, number: Option<u64>) {
     }
 }
 
-/// An answer as an object, with the permit if there is one.
+/// Writes an answer as an object, with the permit if there is one.
 pub(super) fn put_object(out: &mut BytesMut, told: Told<'_>, permits: Option<&Permits>) {
     out.extend_from_slice(b"{");
     put(out, told);
     if let Some(permits) = permits {
-        // A buffer in memory takes whatever is written, and a permit is plain ASCII.
+        // Writing to a buffer in memory cannot fail, and a permit is plain ASCII.
         let _ = write!(out, ",\"permit\":\"{permits}\"");
     }
     out.extend_from_slice(b"}");
 }
 
-/// What a limit refused, and what was asked of it.
+/// A denial by a limit, and the ask that was denied.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Refused<'a> {
-    /// The rule that has the limit, if it is one.
+    /// The rule of the limit; `None` if the limit came with the request.
     pub(super) rule: Option<&'a str>,
     pub(super) decision: Decision,
     pub(super) limit: &'a Limit,
@@ -66,14 +66,14 @@ pub(super) struct Refused<'a> {
 }
 
 impl Refused<'_> {
-    /// Whether it was denied for want of the store: only that could say more.
+    /// Returns true if the request was denied because the remote store is down: the store might have allowed it.
     fn is_for_want_of_the_store(&self) -> bool {
         let is_denied = matches!(self.decision.verdict_in_ticks(), Verdict::Denied { .. });
         is_denied && (self.decided_by == DecidedBy::Closed || self.is_above_the_share())
     }
 
-    /// Whether the cost is more than this server's share of the limit, by which it decides without the store. The limit
-    /// of a pacer is no bound for the cost.
+    /// Returns true if the cost is more than this server's share of the limit, by which the fallback decides. A pacer's
+    /// limit is not an upper bound of the cost.
     fn is_above_the_share(&self) -> bool {
         self.decided_by == DecidedBy::Local
             && self.cost > self.decision.limit()
@@ -81,14 +81,14 @@ impl Refused<'_> {
     }
 }
 
-/// A refusal as a problem, with the same fields.
+/// Writes a denial as a problem, with the fields of every answer.
 pub(super) fn put_refusal(out: &mut BytesMut, refused: Refused<'_>) {
     begin_refusal(out, refused);
     put(out, Told { rule: refused.rule, decided_by: refused.decided_by, ..refused.decision.into() });
     out.extend_from_slice(b"}");
 }
 
-/// Writes the members that make it a problem.
+/// Writes the problem members of a denial.
 pub(super) fn begin_refusal(out: &mut BytesMut, refused: Refused<'_>) {
     let is_for_want = refused.decision.is_store_full() || refused.is_for_want_of_the_store();
     let kind = if is_for_want { ProblemKind::ReducedCapacity } else { ProblemKind::QuotaExceeded };
@@ -97,14 +97,14 @@ pub(super) fn begin_refusal(out: &mut BytesMut, refused: Refused<'_>) {
     out.extend_from_slice(b",");
 }
 
-/// What a rule always refuses, as a problem with the same fields.
+/// Writes the denial by a rule that always denies, as a problem with the fields of every answer.
 pub(super) fn put_forbidden(out: &mut BytesMut, told: Told<'_>) {
     begin_forbidden(out, told.rule);
     put(out, told);
     out.extend_from_slice(b"}");
 }
 
-/// Writes the members that make it a problem.
+/// Writes the problem members of such a denial.
 pub(super) fn begin_forbidden(out: &mut BytesMut, rule: Option<&str>) {
     let detail = format_args!(
         "Rule \"{}\" refuses this request, however rare it is; POST /v1/explain with the same attributes says why.",
@@ -114,7 +114,7 @@ pub(super) fn begin_forbidden(out: &mut BytesMut, rule: Option<&str>) {
     out.extend_from_slice(b",");
 }
 
-/// When to try again, or why that is in vain.
+/// The text of a denial: when to retry, or why a retry is useless.
 struct Detail<'a>(Refused<'a>);
 
 impl fmt::Display for Detail<'_> {
@@ -153,7 +153,7 @@ impl fmt::Display for Detail<'_> {
             ),
             _ => {
                 let most = decision.limit();
-                // Of a batch, all or none, the costs on one key add up.
+                // In an all-or-none batch the costs of one key add up.
                 let is_sum = cost <= most;
                 match is_sum {
                     true => out.write_str("These costs, added up for one key, can never pass together: ")?,

@@ -1,4 +1,4 @@
-//! What a fuzzer does with bytes that somebody may send as a body.
+//! Fuzz targets of the HTTP front: arbitrary bytes as a body.
 
 use std::pin::pin;
 use std::sync::{Arc, LazyLock};
@@ -16,7 +16,7 @@ use crate::precondition::Precondition;
 use crate::settings::Settings;
 use crate::worker::Post;
 
-/// Rules of every kind, for requests that are short.
+/// Rules of every kind, which match short requests.
 const RULES: &str = r#"
 [[rule]]
 name = "a"
@@ -35,9 +35,9 @@ candidate_for = "b"
 limit = "1/60s concurrency"
 "#;
 
-/// Whatever comes, each route answers with JSON.
+/// Checks that each route replies with a JSON object to any body.
 pub fn http_body(bytes: &[u8]) {
-    // What is by default looks at the machine, which takes longer than an answer.
+    // The default settings inspect the machine, which takes longer than a reply.
     static SETTINGS: LazyLock<Settings> = LazyLock::new(|| {
         let policy = Policy::from_toml(RULES).expect("these rules hold");
         Settings { policy, ..Settings::default() }
@@ -67,7 +67,7 @@ pub fn http_body(bytes: &[u8]) {
     }
 }
 
-/// What comes of something that waits for nobody, and only lets others in between.
+/// Polls a future to its end. It only yields, and never waits for a waker.
 fn to_the_end<T>(future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
     loop {

@@ -1,14 +1,15 @@
-//! By which name a server without a token is asked.
+//! The check of `Host` for a server without a token, against DNS rebinding.
 //!
-//! A browser asks whom a page names, and says so in `Host`. A page can have its own name lead to this machine and then
-//! reads what we answer; it cannot have the browser say an address or `localhost` instead of that name.
+//! A browser sends the host name of the page's request in `Host`. A malicious page can let its own name resolve to this
+//! machine and read the responses. It cannot make the browser send an address or `localhost` instead of that name.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use hyper::header;
 use hyper::http::request::Parts;
 
-/// Whether a request names no other host than an address or `localhost`. Whoever names none is no browser.
+/// Returns true if a request names only an address or `localhost`. A request without `Host` does not come from a
+/// browser.
 #[inline]
 pub(super) fn is_of_this_machine(head: &Parts) -> bool {
     let authority = head.uri.authority().map(|authority| authority.as_str().as_bytes());
@@ -16,7 +17,7 @@ pub(super) fn is_of_this_machine(head: &Parts) -> bool {
     authority.is_none_or(is_plain) && named.all(is_plain)
 }
 
-/// Whether it is an address or `localhost`, with any port.
+/// Returns true for an address, `localhost` or an empty host, with any port.
 fn is_plain(host: &[u8]) -> bool {
     let Ok(host) = std::str::from_utf8(host) else { return false };
     let (is_known, port) = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {

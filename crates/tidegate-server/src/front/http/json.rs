@@ -1,4 +1,4 @@
-//! What callers say, in JSON.
+//! The JSON bodies of requests.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -49,7 +49,7 @@ pub(super) struct Adjust<'a> {
 pub(super) struct Reset<'a> {
     #[serde(borrow)]
     pub(super) key: Cow<'a, str>,
-    /// The limit to forget it under; all if there is none.
+    /// The limit whose state is removed; all limits if missing.
     #[serde(borrow, default)]
     pub(super) limit: Option<Cow<'a, str>>,
 }
@@ -62,16 +62,16 @@ pub(super) struct OfPermit<'a> {
     pub(super) permit: Cow<'a, str>,
 }
 
-/// Reads a body about a key and a limit; what is wrong with it is said with its place.
+/// Reads a body with a key and a limit. Errors contain the line and column.
 #[inline]
 pub(super) fn read<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Problem> {
     read_like(r#"{"key":"ana","limit":"30/60s"}"#, body)
 }
 
-/// Reads a body that looks like this example.
+/// Reads a body that has the form of this example.
 #[inline]
 pub(super) fn read_like<'a, T: Deserialize<'a>>(example: &str, body: &'a [u8]) -> Result<T, Problem> {
-    // A list of the values would do for serde.
+    // serde would also accept an array of the values.
     if body.trim_ascii_start().first() != Some(&b'{') {
         return Err(no_object(example, body));
     }
@@ -84,7 +84,7 @@ fn no_object(example: &str, body: &[u8]) -> Problem {
     Problem::bad_request(format!("{what}; send one such as {example}"))
 }
 
-/// A key that is not too long.
+/// Checks the length of a key.
 #[inline]
 pub(super) fn key(key: &str) -> Result<&str, Problem> {
     if key.len() <= MAX_KEY_BYTES {
@@ -94,22 +94,23 @@ pub(super) fn key(key: &str) -> Result<&str, Problem> {
     Err(Problem::bad_request(detail))
 }
 
-/// A cost, 1 unless said.
+/// A cost; 1 by default.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Units(pub(super) Cost);
 
-/// A span, 0 unless said.
+/// A time span; 0 by default.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Milliseconds(pub(super) Duration);
 
-/// What to charge or to give back.
+/// An amount to charge or to refund.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Amount(pub(super) Adjustment);
 
-/// Decimal fractions below this are read to far less than one half.
+/// The bound of whole numbers that are written as floats. Below it, parsing a decimal fraction errs by far less than
+/// one half.
 const MAX_EXACT: f64 = 4_294_967_296.0;
 
-/// Reads a whole number that becomes something.
+/// A visitor that reads a whole number and converts it.
 struct Number<T> {
     expected: &'static str,
     read: fn(i128) -> Option<T>,
@@ -131,7 +132,7 @@ impl<T> Visitor<'_> for Number<T> {
         (self.read)(number.into()).ok_or_else(|| E::invalid_value(Unexpected::Signed(number), &self))
     }
 
-    /// `3.0` is a whole number too, unless it is so large that it may have been another.
+    /// Accepts `3.0` as a whole number, unless it is so large that rounding may have changed it.
     fn visit_f64<E: Error>(self, number: f64) -> Result<T, E> {
         let is_whole = number.fract() == 0.0 && number.abs() < MAX_EXACT;
         match number as i64 {
@@ -174,7 +175,7 @@ impl<'de> Deserialize<'de> for Amount {
     }
 }
 
-/// A cost of at least 1.
+/// Returns a cost; `None` below 1.
 #[inline]
 fn cost(number: i128) -> Option<Cost> {
     Cost::new(number.try_into().ok()?).ok()

@@ -1,4 +1,4 @@
-//! Requests that change what holds for others: their conditions, and who makes the change.
+//! Requests of the operator, which change rules or overrides: their preconditions, and their execution.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::{overrides, put_rules};
 use crate::engine::Engine;
 use crate::precondition::{Precondition, Tag, Tags, Unmet};
 
-/// Makes the change, if its conditions are met.
+/// Makes the change, if its preconditions are met.
 pub(super) async fn change(
     route: Route,
     body: Bytes,
@@ -29,7 +29,7 @@ pub(super) async fn change(
     }
 }
 
-/// Reads the conditions of a change.
+/// Reads the preconditions of a change.
 pub(super) fn precondition(headers: &HeaderMap) -> Result<Precondition, Problem> {
     Ok(Precondition {
         if_match: tags(headers, &header::IF_MATCH)?,
@@ -37,15 +37,16 @@ pub(super) fn precondition(headers: &HeaderMap) -> Result<Precondition, Problem>
     })
 }
 
-/// Says which text or override a reply is about. Its form and its counts may change while the tag stays, so no cache
-/// may keep it.
+/// Sets the entity tag of a reply. The reply's form and counts may change while the tag stays, so caches must not store
+/// it.
 pub(super) fn tag_reply(headers: &mut HeaderMap, tag: Option<Tag>) {
     let value = tag.and_then(|tag| HeaderValue::try_from(tag.to_string()).ok());
     headers.extend(value.map(|value| (header::ETAG, value)));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
 }
 
-/// What is said about a change whose conditions are not met. `thing` is what it would have changed, and `path` shows it.
+/// Returns the problem of a change whose preconditions are not met. `thing` is the target of the change, and `GET path`
+/// shows it.
 pub(super) fn unmet(why: Unmet, thing: &str, path: &str) -> Problem {
     let again =
         format!("GET {path} again, make the change in what it shows now, and send the new entity tag");
@@ -71,7 +72,7 @@ pub(super) fn unmet(why: Unmet, thing: &str, path: &str) -> Problem {
     Problem::new(status, detail)
 }
 
-/// All tags of a field, which may come in several lines.
+/// Reads all tags of a field, which may have several lines.
 fn tags(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Tags>, Problem> {
     let mut lines = headers.get_all(name).iter().peekable();
     if lines.peek().is_none() {
@@ -90,7 +91,7 @@ fn tags(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Tags>, Problem>
     })
 }
 
-/// The tags of these lines; none if one of them is no list. Quotes may have commas between them.
+/// Returns the tags of these lines; `None` if one of them is not a list. A quoted tag may contain commas.
 fn listed(lines: &[&[u8]]) -> Option<Vec<String>> {
     let mut all = Vec::new();
     for line in lines {

@@ -1,4 +1,4 @@
-//! Limits that were read lately: most callers say one of a few, again and again.
+//! A cache of parsed limits: most callers repeat a few texts.
 
 use std::cell::RefCell;
 
@@ -12,7 +12,7 @@ use crate::engine::Engine;
 /// The name of a limit that came with the request.
 pub(super) const ADHOC: &str = "adhoc";
 
-/// A limit that was read, and what is said about it in every answer.
+/// A parsed limit, and the header field of every response about it.
 #[derive(Clone, Debug)]
 pub(super) struct Known {
     pub(super) limit: PreparedLimit,
@@ -24,7 +24,9 @@ thread_local! {
     static KNOWN: RefCell<RecentCache<(Box<str>, Known)>> = RefCell::default();
 }
 
-/// The limit that this text says, prepared for this engine, which has to support it. A thread serves one engine.
+/// Returns the limit of this text, prepared for this engine. A thread serves one engine, so the cache is per thread.
+///
+/// Fails if the text is invalid or the engine does not support the limit. Errors are not cached.
 #[inline]
 pub(super) fn known(engine: &Engine, text: &str) -> Result<Known, Problem> {
     KNOWN.with_borrow_mut(|known| {
@@ -37,7 +39,7 @@ pub(super) fn known(engine: &Engine, text: &str) -> Result<Known, Problem> {
     })
 }
 
-/// The limit that this text says.
+/// Parses a limit. The error contains the column.
 pub(super) fn parsed(text: &str) -> Result<Limit, Problem> {
     text.parse().map_err(|error: LimitError| {
         Problem::bad_request(format!("{error} (at character {})", error.column()))

@@ -1,4 +1,4 @@
-//! How far a connection has come: what its socket, its service and its watch tell each other.
+//! The state of a connection that its socket, its service and its watch share.
 //!
 //! ```text
 //!   Fresh --> Head --> Body --> Answer --> Idle
@@ -6,7 +6,7 @@
 //!               `----------------------------'
 //! ```
 //!
-//! All of them run in one task; the words are atomic because the task may be handed to its thread.
+//! All of them run in one task. The fields are atomic because the future has to be `Send`.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,40 +17,40 @@ use crate::worker::Post;
 
 const STAGE_BITS: u32 = 3;
 
-/// What is shared by those who serve one connection.
+/// The shared state of one connection.
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) post: Arc<Post>,
-    /// What the connection may ask for.
+    /// The requests that the connection may send.
     pub(super) scope: Scope,
-    /// The stage, and above it how many stages there were.
+    /// The stage in the low bits, and above it the number of stages so far.
     mark: AtomicU64,
     is_late: AtomicBool,
     is_more_coming: AtomicBool,
-    /// Whether there is a token, and the client has not shown it.
+    /// True if the server has a token and the client has not sent it.
     is_unauthenticated: AtomicBool,
-    /// Places in flight of which an answer tells that the client has not taken yet.
+    /// Permits of responses that are not written yet.
     untold: Mutex<Vec<Permits>>,
     has_untold: AtomicBool,
 }
 
-/// What a connection is at.
+/// The stage of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Stage {
-    /// Nothing has arrived yet.
+    /// No bytes have arrived yet.
     Fresh,
-    /// All that was asked is answered.
+    /// All requests are answered.
     Idle,
-    /// Part of a head has arrived.
+    /// A part of a head has arrived.
     Head,
-    /// A request has begun, and its body may still be on its way.
+    /// A request has begun, and its body may still be arriving.
     Body,
-    /// There is an answer that the client has not taken yet.
+    /// A response is not written completely yet.
     Answer,
 }
 
-/// One stay in a stage; the next stay in the same stage is another.
+/// One stay in a stage; the next stay in the same stage has another value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark(u64);
 
@@ -69,8 +69,8 @@ impl Link {
         }
     }
 
-    /// The next answer tells of these places. Unless it is written, they are given back: whoever is gone before does not
-    /// know their permits, and would hold them until their leases are over.
+    /// Adds the permits of the next response. They are released if it is not written: the client does not have their
+    /// text, and they would stay in flight until their leases expire.
     #[inline]
     pub(super) fn tell_of(&self, permits: Vec<Permits>) {
         if !permits.is_empty() {
@@ -79,7 +79,7 @@ impl Link {
         }
     }
 
-    /// The answer is written.
+    /// Records that the response is written.
     #[inline]
     pub(super) fn answered(&self) {
         if self.has_untold.swap(false, Ordering::Relaxed) {
@@ -104,7 +104,7 @@ impl Link {
         self.mark().stage()
     }
 
-    /// The body has taken too long to arrive. Whether nobody has said so before.
+    /// Records that the body has timed out. Returns true the first time.
     pub(super) fn be_late(&self) -> bool {
         !self.is_late.swap(true, Ordering::Relaxed)
     }
@@ -119,18 +119,18 @@ impl Link {
         self.is_unauthenticated.load(Ordering::Relaxed)
     }
 
-    /// The client has shown the token.
+    /// Records that the client has sent the token.
     pub(super) fn authenticate(&self) {
         self.is_unauthenticated.store(false, Ordering::Relaxed);
     }
 
-    /// Whether the connection is served one request, and no body of it.
+    /// Returns true if the connection may send one request only, without a body.
     #[inline]
     pub(super) fn serves_one_request(&self) -> bool {
         self.scope == Scope::Health || self.is_unauthenticated()
     }
 
-    /// The client is answered before it has sent everything.
+    /// Records that the client is answered before it has sent everything.
     pub(super) fn expect_more(&self) {
         self.is_more_coming.store(true, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! What was counted, as Prometheus reads it (text format 0.0.4).
+//! The metrics page in the text format of Prometheus, version 0.0.4.
 
 mod page;
 mod rules;
@@ -57,7 +57,7 @@ fn about_the_fronts(page: &mut Page, engine: &Engine) {
     page.family(name, "Connections that were accepted.");
     page.labelled(name, &[("front", "resp")], resp);
     page.labelled(name, &[("front", "http")], http);
-    // Threads count while this adds up: one may have closed what another had not yet seen opened.
+    // The counters of several threads are not read at one instant: a close may be counted before its open.
     let open = resp.wrapping_add(http).saturating_sub(sum(|meter| &meter.closed));
     page.number("tidegate_open_connections", "Connections that are open.", open);
     let name = "tidegate_unfinished_bytes";

@@ -1,8 +1,8 @@
 //! JSON over HTTP/1.1.
 //!
-//! A connection goes through these hands: `wire` is its socket, hyper reads and writes the messages, `service` finds
-//! the route, `verbs` asks the store and `admit` the rules, `reply` is what goes back. `watch` cuts off whoever is too
-//! slow; `link` is how they tell each other where the connection is.
+//! `wire` is the socket of a connection. hyper parses requests and writes responses. `service` finds the route, `verbs`
+//! asks the store, `admit` asks the rules, and `reply` is the response. `watch` enforces the timeouts of a connection.
+//! `link` is the state that they share.
 
 mod admit;
 mod batch;
@@ -54,17 +54,17 @@ use self::wire::Wire;
 use crate::front::Scope;
 use crate::worker::Post;
 
-/// What somebody is told for whom there is no connection left.
+/// The response to a client above the connection limit.
 pub(super) const TOO_MANY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
     content-type: application/problem+json\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 145\r\n\r\n\
     {\"type\":\"about:blank\",\"title\":\"Service Unavailable\",\"status\":503,\
     \"detail\":\"there are too many connections; close some, or try again in a second\"}";
-/// The same to a request.
+/// The `detail` of the same response.
 const TOO_MANY_DETAIL: &str = "there are too many connections; close some, or try again in a second";
 
-/// The longest head of a request, in bytes: its line and all header fields.
+/// The longest head of a request, in bytes: the request line and all header fields.
 const MAX_HEAD_BYTES: usize = 16 << 10;
-/// The most bytes of a body that wait to be taken up.
+/// The maximum number of bytes of a body that hyper buffers.
 const MAX_BUFFERED_BYTES: usize = 32 << 10;
 
 /// Serves one connection until it ends.
@@ -105,13 +105,13 @@ async fn serve_by_hyper(wire: Wire, link: &Arc<Link>) {
         }
     };
     let mut connection = http1::Builder::new()
-        // Its time would also run while nobody asks anything; the watch knows the difference.
+        // hyper's timeout would also run while the connection is idle; `Watch` has a timeout for each stage.
         .header_read_timeout(None)
-        // Whoever has nothing more to ask may say so and still gets the answers.
+        // A client may close its sending side and still read the responses.
         .half_close(true)
         .max_header_size(MAX_HEAD_BYTES)
         .max_buf_size(MAX_BUFFERED_BYTES)
-        // Answers that wait for others to be asked would pile up without a bound.
+        // Delaying the flush would let the responses of a pipeline grow without a bound.
         .pipeline_flush(false)
         .serve_connection(wire, service_fn(asked));
     let how = run(&mut connection, link).await;
@@ -119,8 +119,8 @@ async fn serve_by_hyper(wire: Wire, link: &Arc<Link>) {
     how.close(parts.io.into_stream(), parts.read_buf.into(), link).await;
 }
 
-/// Has a connection served until it ends by itself, or something takes too long; when the server stops, what has
-/// begun is finished.
+/// Serves a connection until it ends or a timeout expires. When the server stops, requests that have begun are
+/// finished.
 async fn run<S>(connection: &mut http1::Connection<Wire, S>, link: &Link) -> End
 where
     S: HttpService<Incoming, ResBody = reply::Body, Error = Infallible>,
@@ -131,11 +131,11 @@ where
     let mut watch = Watch::new(link);
     poll_fn(|cx: &mut Context<'_>| {
         if !is_asked {
-            // Once is enough to be woken by it; whether the server stops, the engine knows.
+            // One poll is enough to register the waker; the engine reports whether the server stops.
             is_asked = true;
             let _ = stopped.as_mut().poll(cx);
         }
-        // A head that has begun to arrive is waited for; its answer ends the connection.
+        // The connection waits for a head that has begun to arrive; its response closes the connection.
         if !is_told && link.post.engine.is_stopping() && link.stage() != Stage::Head {
             is_told = true;
             Pin::new(&mut *connection).graceful_shutdown();
@@ -146,7 +146,7 @@ where
             }
             match watch.poll(link, cx) {
                 Poll::Pending => return Poll::Pending,
-                // Whoever waits for the body is told, and answers.
+                // The service sees that the body is late, and responds.
                 Poll::Ready(Stage::Body) if link.be_late() => {}
                 Poll::Ready(stage) => return Poll::Ready(End::TooSlow(stage)),
             }

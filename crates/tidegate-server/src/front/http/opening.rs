@@ -1,8 +1,8 @@
-//! The first bytes of a client that has to show a token, until the head of its request is whole.
+//! The first bytes of a client that has to authenticate, until the head of its request is complete.
 //!
-//! hyper has buffers of its own, and a client that sends half a head could make it hold them. Where there is a token, hyper
-//! gets nothing before it can decide: until then a connection holds these bytes and no others. A request without the token
-//! is the last one of its connection, so hyper never waits for an unauthenticated client.
+//! hyper has buffers of its own, and a client that sends half a head could make it hold them. If the server has a
+//! token, hyper gets no bytes before it can decide; until then a connection holds only these bytes. A request without
+//! the token is the last of its connection, so hyper never waits for an unauthenticated client.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -15,31 +15,31 @@ use super::end::End;
 use super::link::{Link, Stage};
 use super::watch::Watch;
 
-/// Bytes that an unauthenticated client can have the server hold: the longest head.
+/// The maximum number of bytes that an unauthenticated client can make the server hold: the longest head.
 pub(super) const MAX_UNAUTHENTICATED_BYTES: usize = MAX_HEAD_BYTES;
 
-/// Bytes that are read at once.
+/// The maximum number of bytes of one read.
 const READ_BYTES: usize = 4 << 10;
 
-/// Bytes that were read and not looked at by hyper.
+/// Bytes that were read and not yet passed to hyper.
 #[derive(Debug, Default)]
 pub(super) struct Opening {
     bytes: Vec<u8>,
-    /// So many of them were looked at and decide nothing.
+    /// The number of bytes that were searched without a result.
     searched: usize,
-    /// Whether the first line is whole.
+    /// True if the first line is complete.
     has_line: bool,
 }
 
 impl Opening {
-    /// Reads until hyper can decide. The stream may have ended by then.
+    /// Reads until hyper can decide, or the stream ends.
     pub(super) async fn read(stream: &mut (impl AsyncRead + Unpin), link: &Link) -> Result<Opening, End> {
         let mut opening = Opening::default();
         let mut stopped = pin!(link.post.stopped());
         let (mut is_asked, mut watch) = (false, Watch::new(link));
         poll_fn(|cx: &mut Context<'_>| {
             if !is_asked {
-                // Once is enough to be woken by it.
+                // One poll is enough to register the waker.
                 is_asked = true;
                 let _ = stopped.as_mut().poll(cx);
             }
@@ -60,15 +60,15 @@ impl Opening {
         Ok(opening)
     }
 
-    /// Returns how many bytes were read, none at the end of the stream. The memory for them grows by exactly these.
+    /// Returns the number of bytes that were read; 0 at the end of the stream. The buffer grows by exactly these bytes.
     fn poll_read(&mut self, stream: &mut (impl AsyncRead + Unpin), cx: &mut Context<'_>) -> Poll<usize> {
         let mut room = [0; READ_BYTES];
         let room = &mut room[..READ_BYTES.min(MAX_UNAUTHENTICATED_BYTES - self.bytes.len())];
         let mut read = ReadBuf::new(room);
-        // hyper meets the same error again.
+        // hyper gets the same error from its own read.
         Pin::new(stream).poll_read(cx, &mut read).map(|_| {
             let read = read.filled();
-            // Empty lines before a request mean nothing.
+            // Empty lines before a request are ignored.
             let blank = |byte: &u8| self.bytes.is_empty() && matches!(byte, b'\r' | b'\n');
             let kept = &read[read.iter().take_while(|byte| blank(byte)).count()..];
             self.bytes.reserve_exact(kept.len());
@@ -77,7 +77,8 @@ impl Opening {
         })
     }
 
-    /// Whether these bytes are a whole head, or more than one has, or none. Each is looked at once.
+    /// Returns true if these bytes are a complete head, too long for one, or not HTTP. The search
+    /// continues where the last one stopped.
     fn is_decisive(&mut self) -> bool {
         let new = &self.bytes[self.searched..];
         if !self.has_line {
@@ -94,12 +95,12 @@ impl Opening {
         }
         let has_end = |end: &[u8]| new.windows(end.len()).any(|window| window == end);
         let is_whole = has_end(b"\n\r\n") || has_end(b"\n\n");
-        // The end may have begun to arrive.
+        // The last two bytes may be a part of the end of the head.
         self.searched = self.bytes.len().saturating_sub(2);
         is_whole || self.bytes.len() >= MAX_UNAUTHENTICATED_BYTES
     }
 
-    /// Moves as many bytes as there is room for; how many that were.
+    /// Moves at most `room` bytes. Returns how many were moved.
     pub(super) fn take(&mut self, room: usize, mut put: impl FnMut(&[u8])) -> usize {
         let count = room.min(self.bytes.len());
         put(&self.bytes[..count]);
@@ -117,7 +118,7 @@ impl Opening {
     }
 }
 
-/// What is in the first line of every request.
+/// A part of the first line of every request.
 const VERSION: &[u8] = b" HTTP/1.";
 
 #[cfg(test)]

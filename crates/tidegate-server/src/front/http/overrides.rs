@@ -1,4 +1,4 @@
-//! `/v1/overrides`: what holds for single keys instead of what their rule says, until a time.
+//! `/v1/overrides`: limits or decisions for single keys that replace those of their rule until a date.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -21,12 +21,12 @@ use crate::engine::Engine;
 use crate::explained::Parts;
 use crate::precondition::{Precondition, Tag, Unmet};
 
-/// How far ahead an override may end.
+/// The farthest end of an override, in seconds from now.
 const MAX_AHEAD_SECONDS: i64 = 366 * 24 * 3600;
 
 const EXAMPLE: &str = r#"{"rule":"api","key":{"ip":"192.0.2.7"},"limit":"100/s","for":"2h"}"#;
 
-/// The body that puts one in force.
+/// The body that puts an override in force.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Put<'a> {
@@ -44,7 +44,7 @@ struct Put<'a> {
     until: Option<Until>,
 }
 
-/// The body that ends one.
+/// The body that removes an override.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Delete<'a> {
@@ -103,7 +103,7 @@ fn not_met(why: Unmet) -> Problem {
     unmet(why, "the override of this key", "/v1/overrides")
 }
 
-/// The tag of an override: that of its JSON.
+/// Returns the tag of an override: the tag of its JSON.
 fn tag(one: &Override) -> Tag {
     Tag::of(&Reply::of(&Shown::from(one)).body)
 }
@@ -120,7 +120,7 @@ impl Put<'_> {
         }
     }
 
-    /// When it ends.
+    /// Returns the end of the override, in seconds since 1970.
     fn until(&self, now: i64) -> Result<i64, String> {
         let until = match (&self.span, self.until) {
             (Some(span), None) => {
@@ -148,7 +148,7 @@ impl Put<'_> {
     }
 }
 
-/// That a key has no parts which the rule does not look at: they would make no difference.
+/// Rejects a key with a part that is not in the rule's key, since it would have no effect.
 fn has_these_parts(rule: &str, key: &Named<'_>, engine: &Engine) -> Result<(), Problem> {
     let odd = engine.gate().with_policy(|policy| {
         let rule = policy.rules().iter().find(|known| known.name() == rule)?;
@@ -183,7 +183,7 @@ struct Shown<'a> {
     until: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     etag: Option<String>,
-    /// What is probably not meant so about one that was put.
+    /// Warnings about an override that was put: likely mistakes.
     #[serde(skip_serializing_if = "Option::is_none")]
     warnings: Option<Vec<String>>,
 }
@@ -208,7 +208,7 @@ impl<'a> From<&'a Override> for Shown<'a> {
     }
 }
 
-/// An override with its tag.
+/// Returns an override with its tag.
 fn tagged(one: &Override) -> Shown<'_> {
     Shown { etag: Some(tag(one).to_string()), ..one.into() }
 }

@@ -1,4 +1,4 @@
-//! What is wrong with a request, as `application/problem+json` (RFC 9457).
+//! An error response, as `application/problem+json` (RFC 9457).
 
 use std::borrow::Cow;
 
@@ -9,19 +9,19 @@ use serde::Serialize;
 use super::reply::{PROBLEM, Reply};
 use super::service::CLOSE;
 
-/// A request that gets no answer but this.
+/// An error response to a request.
 #[derive(Debug)]
 pub(super) struct Problem {
     pub(super) status: StatusCode,
     detail: Cow<'static, str>,
     field: Option<(HeaderName, HeaderValue)>,
-    /// One more member of the object: its name, and JSON.
+    /// One more member of the object: its name, and its JSON.
     member: Option<Box<(&'static str, String)>>,
     is_last: bool,
 }
 
 impl Problem {
-    /// The detail says where it is, what it is and what would do.
+    /// Returns a problem. The detail names the place, the fault and the remedy.
     pub(super) fn new(status: StatusCode, detail: impl Into<Cow<'static, str>>) -> Problem {
         Problem { status, detail: detail.into(), field: None, member: None, is_last: false }
     }
@@ -30,23 +30,23 @@ impl Problem {
         Problem::new(StatusCode::BAD_REQUEST, detail)
     }
 
-    /// With one more header field.
+    /// Sets one more header field. A second call replaces the first.
     pub(super) fn with(self, name: HeaderName, value: &'static str) -> Problem {
         Problem { field: Some((name, HeaderValue::from_static(value))), ..self }
     }
 
-    /// With one more member of the object.
+    /// Sets one more member of the object. A second call replaces the first.
     pub(super) fn and(self, name: &'static str, value: &impl Serialize) -> Problem {
         let value = serde_json::to_string(value).expect("names are text, and numbers are numbers");
         Problem { member: Some(Box::new((name, value))), ..self }
     }
 
-    /// After which the connection is closed: what follows cannot be told from this request.
+    /// Closes the connection after the response: the end of this request, and so the start of the next one, is unknown.
     pub(super) fn and_close(self) -> Problem {
         Problem { is_last: true, ..self }
     }
 
-    /// What goes back; header fields of its own are added to these.
+    /// Returns the reply, and adds the problem's header fields to `headers`.
     pub(super) fn reply(self, headers: &mut HeaderMap) -> Reply {
         if self.is_last {
             headers.insert(header::CONNECTION, CLOSE);
@@ -56,7 +56,7 @@ impl Problem {
         Reply::new(self.status, PROBLEM, body)
     }
 
-    /// The bytes of a whole answer, for when hyper has given up.
+    /// Returns the bytes of a complete response, for a connection that hyper has given up.
     pub(super) fn whole_message(&self) -> Vec<u8> {
         let (status, json) = (self.status, self.json());
         let length = json.len();

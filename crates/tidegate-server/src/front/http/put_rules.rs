@@ -1,4 +1,4 @@
-//! `PUT /v1/rules`: other rules, in the file and in force.
+//! `PUT /v1/rules`: writes the rules file and puts its rules in force.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use crate::precondition::{Precondition, Tag};
 use crate::rules::{Changes, NotWritten};
 use crate::settings::{Finding, SettingsError};
 
-/// The most errors that are told at a time.
+/// The maximum number of errors of one response.
 const MAX_ERRORS: usize = MAX_COMPLAINTS;
 
-/// Writes the file and puts its rules in force, by a thread that may wait for the disk.
+/// Writes the file and puts its rules in force, on a thread that may block on disk I/O.
 pub(super) async fn put(
     body: Bytes,
     named: Precondition,
@@ -69,7 +69,7 @@ fn not_written(error: NotWritten, engine: &Engine) -> Problem {
     }
 }
 
-/// Everything that is wrong with the text, each with its place.
+/// Returns the problem of an invalid text, with the place of each error.
 fn rejected(error: &SettingsError) -> Problem {
     let (file, complaints) = error.complaints();
     let text = file.map_or("", |file| &file.text);
@@ -78,7 +78,7 @@ fn rejected(error: &SettingsError) -> Problem {
     let count = complaints.len();
     let what = match count {
         1 => "1 thing is".to_owned(),
-        // The last of them says only how many more there are.
+        // The last one contains only the number of further errors.
         _ if count > MAX_ERRORS => format!("more than {MAX_ERRORS} things are"),
         _ => format!("{count} things are"),
     };

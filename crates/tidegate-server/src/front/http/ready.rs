@@ -1,4 +1,4 @@
-//! `/readyz`: whether to send requests here, whether the rules are those of the file, and how a remote store is.
+//! `/readyz`: readiness of the server, state of the rules file, and state of a remote store.
 
 use hyper::StatusCode;
 use serde_json::{Map, Value, json};
@@ -9,12 +9,12 @@ use super::problem::Problem;
 use super::reply::Reply;
 use crate::engine::Engine;
 
-/// How much is told.
+/// The level of detail of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Told {
-    /// Nothing of the file and of where a store is, as anybody may ask.
+    /// Without the file's error and the store's address, since any client may ask.
     InShort,
-    /// What is wrong with it and with a remote store, too.
+    /// With the file's error and the state of the remote store.
     InDetail,
 }
 
@@ -22,7 +22,7 @@ pub(super) fn page(engine: &Engine, told: Told) -> Result<Reply, Problem> {
     if engine.is_stopping() {
         return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping; ask another"));
     }
-    // A file that does not hold is no reason to send requests elsewhere: the rules before it are in force.
+    // An invalid file does not make the server unready: the rules before it are in force.
     let wrong = engine.rules().status().wrong;
     let mut page = Map::new();
     page.insert("ready".to_owned(), true.into());
@@ -30,7 +30,7 @@ pub(super) fn page(engine: &Engine, told: Told) -> Result<Reply, Problem> {
     if let Some(wrong) = wrong.filter(|_| told == Told::InDetail) {
         page.insert("detail".to_owned(), wrong.lines().next().unwrap_or_default().into());
     }
-    // Nor is a store that does not answer: other servers do not reach it either, and each rule says what holds then.
+    // Nor does a store that is down: other servers cannot reach it either, and each rule has a fallback.
     if let Some(redis) = engine.redis() {
         page.insert("store".to_owned(), store(engine, redis, told));
     }

@@ -1,4 +1,4 @@
-//! What goes back: a status, header fields and bytes whose length is known.
+//! Replies: a status, header fields and a body of known length.
 
 use std::cell::RefCell;
 
@@ -9,29 +9,29 @@ use hyper::header::{self, HeaderMap, HeaderValue};
 
 use crate::permit::Permits;
 
-/// The body of every answer.
+/// The body of every response.
 pub(super) type Body = Full<Bytes>;
-/// An answer as hyper wants it.
+/// A response as hyper takes it.
 pub(super) type Response = hyper::Response<Body>;
 
-/// What goes back, but for the header fields.
+/// A response without its header fields.
 #[derive(Debug)]
 pub(super) struct Reply {
     pub(super) status: StatusCode,
     pub(super) kind: &'static str,
     pub(super) body: Bytes,
-    /// The places in flight of which it tells.
+    /// The permits that the body contains.
     pub(super) permits: Vec<Permits>,
 }
 
-/// What a body is, as `Content-Type` has it.
+/// The values of `Content-Type`.
 pub(super) const JSON: &str = "application/json";
 pub(super) const PROBLEM: &str = "application/problem+json";
 pub(super) const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
 pub(super) const TOML: &str = "application/toml";
 
 impl Reply {
-    /// That all is well, in JSON.
+    /// Returns a reply with status 200 and a JSON body.
     pub(super) fn json(body: impl Into<Bytes>) -> Reply {
         Reply::new(StatusCode::OK, JSON, body)
     }
@@ -40,17 +40,17 @@ impl Reply {
         Reply { status, kind, body: body.into(), permits: Vec::new() }
     }
 
-    /// The same, which tells of these places.
+    /// Sets the permits that the body contains.
     pub(super) fn telling(self, permits: impl IntoIterator<Item = Permits>) -> Reply {
         Reply { permits: permits.into_iter().collect(), ..self }
     }
 
-    /// The same for something that is written as JSON.
+    /// Returns a reply with status 200 and this value as JSON.
     pub(super) fn of(value: &impl serde::Serialize) -> Reply {
         Reply::json(serde_json::to_vec(value).expect("names are text, and numbers are numbers"))
     }
 
-    /// With these header fields, and the one that says what the body is.
+    /// Returns the response with these header fields and `Content-Type`.
     #[inline]
     pub(super) fn response(self, mut headers: HeaderMap) -> Response {
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(self.kind));
@@ -61,17 +61,17 @@ impl Reply {
     }
 }
 
-/// How much is set aside for answers at a time, in bytes.
+/// The size of a block of memory for bodies, in bytes.
 const BLOCK_BYTES: usize = 16 << 10;
-/// Answers are at most so long as a rule.
+/// The length that bodies usually do not exceed, in bytes.
 const USUAL_BYTES: usize = 1 << 10;
 
 thread_local! {
-    /// Where answers are written one after the other; what was sent makes room for what comes.
+    /// The block into which bodies are written one after another. Its memory is reused after they are sent.
     static BLOCK: RefCell<BytesMut> = RefCell::new(BytesMut::new());
 }
 
-/// Bytes for an answer, written without an allocation of their own.
+/// Writes a body into the thread's block, usually without an allocation of its own.
 pub(super) fn written<R>(write: impl FnOnce(&mut BytesMut) -> R) -> R {
     BLOCK.with_borrow_mut(|block| {
         if block.capacity() < USUAL_BYTES {

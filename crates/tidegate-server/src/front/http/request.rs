@@ -1,4 +1,4 @@
-//! A request as callers describe it: attributes by name, how much it weighs, and how long it would wait.
+//! A request as a caller describes it: attributes by name, cost, and max wait.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,7 +12,7 @@ use super::json::{Milliseconds, Units};
 use crate::attribute::{self, Wrong};
 use crate::settings::{MAX_ATTRIBUTES, MAX_KEY_BYTES};
 
-/// How the body of `/v1/admit` and `/v1/explain` looks.
+/// An example of the body of `/v1/admit` and `/v1/explain`.
 pub(super) const EXAMPLE: &str = r#"{"attributes":{"ip":"192.0.2.7","path":"/api/x"}}"#;
 
 /// The body of `/v1/admit` and `/v1/explain`.
@@ -37,11 +37,11 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Attributes, each name once; a list is several values of a name.
+/// Attributes, each name once; an array has several values of a name.
 #[derive(Debug)]
 pub(super) struct Named<'a>(pub(super) Attributes<'a>);
 
-/// Text that is not copied unless it has to be.
+/// Text that is copied only if it contains escapes.
 #[derive(Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
@@ -76,12 +76,12 @@ impl<'de> Visitor<'de> for Names {
     }
 }
 
-/// How much is shown of a name, in letters.
+/// The maximum number of characters of a name that an error repeats.
 const MAX_SHOWN: usize = 128;
-/// The most values of one name.
+/// The maximum number of values of one name.
 const MAX_VALUES: usize = 64;
 
-/// What stands behind a name.
+/// The value or values of a name.
 enum Values<'a> {
     One(Cow<'a, str>),
     Several(Vec<Text<'a>>),
@@ -153,7 +153,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Named<'a> {
     }
 }
 
-/// An object: a list of the values would do for serde.
+/// A JSON object. serde would also accept an array of the values.
 #[derive(Debug)]
 pub(super) struct Object<T>(pub(super) T);
 

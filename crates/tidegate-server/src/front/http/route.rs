@@ -1,11 +1,11 @@
-//! Where a request can go.
+//! The routes: paths, methods, and the content that they take.
 
 use hyper::Method;
 
 use super::body::{MAX_BATCH_BYTES, MAX_BODY_BYTES, MAX_FILE_BYTES};
 use crate::engine::Engine;
 
-/// What can be asked for.
+/// An operation of the HTTP interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Route {
     Take,
@@ -19,7 +19,7 @@ pub(super) enum Route {
     Explain,
     Top,
     Rules,
-    /// The same as the text of a file.
+    /// The rules as the text of the file.
     RulesText,
     PutRules,
     Overrides,
@@ -27,13 +27,13 @@ pub(super) enum Route {
     DeleteOverride,
     Live,
     Ready,
-    /// The same for somebody who may know what is wrong.
+    /// Readiness with details, for an authorized client.
     ReadyInDetail,
     Metrics,
     OpenApi,
 }
 
-/// What has to come with a request.
+/// The content that a request has to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
     None,
@@ -42,7 +42,7 @@ pub(super) enum Content {
 }
 
 impl Route {
-    /// All paths there are; the document of the interface lists them as well.
+    /// All paths; the OpenAPI document lists them as well.
     const ALL: [(Route, &str); 16] = [
         (Route::Take, "/v1/take"),
         (Route::Peek, "/v1/peek"),
@@ -62,13 +62,13 @@ impl Route {
         (Route::OpenApi, "/openapi.json"),
     ];
 
-    /// What is at a path.
+    /// Returns the route at a path; for a path with several methods, that of `GET`.
     #[inline]
     pub(super) fn of(path: &str) -> Option<Route> {
         Route::ALL.iter().find(|(_, known)| *known == path).map(|(route, _)| *route)
     }
 
-    /// What is done at its path by a method, if anything.
+    /// Returns the route of a method at this route's path; `None` if the path does not take it.
     #[inline]
     pub(super) fn by(self, method: &Method) -> Option<Route> {
         let is_read = method == Method::GET || method == Method::HEAD;
@@ -81,7 +81,7 @@ impl Route {
         }
     }
 
-    /// The methods that its path takes, as the header field `Allow` has them.
+    /// Returns the methods that its path takes, as in the header field `Allow`.
     pub(super) fn methods(self) -> &'static str {
         match self {
             Route::Rules => "GET, HEAD, PUT",
@@ -102,14 +102,14 @@ impl Route {
         }
     }
 
-    /// Whether its answer may take a while: a remote store is asked, as what comes in JSON is about states, or others come
-    /// in between.
+    /// Returns true if its reply may take a while. Routes with a JSON body ask the store, which may be remote. A batch
+    /// yields to other connections.
     #[inline]
     pub(super) fn is_awaited(self, engine: &Engine) -> bool {
         self == Route::AdmitBatch || (self.content() == Content::Json && !engine.answers_at_once())
     }
 
-    /// The longest body that it takes.
+    /// Returns the longest body that the route takes, in bytes.
     #[inline]
     pub(super) fn max_body_bytes(self) -> usize {
         match self {
@@ -119,13 +119,13 @@ impl Route {
         }
     }
 
-    /// Whether only those who know the token may ask; whoever watches over the process does not have it.
+    /// Returns true if the route needs the token. Health checks do not, since a supervisor does not have it.
     #[inline]
     pub(super) fn is_guarded(self) -> bool {
         !matches!(self, Route::Live | Route::Ready | Route::ReadyInDetail)
     }
 
-    /// Whether it changes what holds for others, for which there has to be a token.
+    /// Returns true if the route changes rules or overrides, which is allowed only on a server with a token.
     #[inline]
     pub(super) fn is_of_the_keeper(self) -> bool {
         matches!(self, Route::PutRules | Route::PutOverride | Route::DeleteOverride)

@@ -1,4 +1,4 @@
-//! `GET /v1/rules`: what is limited for whom, and what was counted.
+//! `GET /v1/rules`: the rules in force, with their counts.
 
 use std::collections::HashMap;
 
@@ -66,12 +66,12 @@ struct Counts {
     near: u64,
     looser: u64,
     stricter: u64,
-    /// Of a rule that is only measured: requests about which it was not asked, as the store did not answer.
+    /// For a rule in shadow mode or a candidate: requests that it did not decide, since the store was down.
     unmeasured: u64,
-    /// How many of these while it was not obeyed.
+    /// The part of these counts from shadow mode.
     #[serde(with = "InShadow")]
     shadow: ShadowCounts,
-    /// How many of these were decided without the store, as it did not answer.
+    /// The part of these counts that the fallback decided while the store was down.
     #[serde(with = "Without")]
     without_store: WithoutStore,
 }
@@ -99,13 +99,13 @@ struct InShadow {
 #[derive(Serialize)]
 struct Zone<'a> {
     name: &'a str,
-    /// As the file says.
+    /// The size in the file.
     bytes: usize,
-    /// As it is until the next start: a zone keeps the size with which it began.
+    /// The size in use until the next start: a running zone keeps its size.
     bytes_in_use: usize,
 }
 
-/// The rules in force, and what was counted for each.
+/// Returns the rules in force, with their counts.
 pub(super) fn list(headers: &mut HeaderMap, engine: &Engine) -> Reply {
     tag_reply(headers, engine.rules().tag());
     let counts = engine.gate().counts();
@@ -131,7 +131,7 @@ pub(super) fn list(headers: &mut HeaderMap, engine: &Engine) -> Reply {
 
 impl<'a> OfRule<'a> {
     fn new(rule: &'a Rule, candidate_for: Option<&'a str>, counts: RuleCounts) -> OfRule<'a> {
-        // What is about counting is nothing where nothing is counted.
+        // Settings about counting are `None` for a rule without a limit.
         let limit = rule.limit();
         let counting = |of: &'static str| limit.map(|_| of);
         OfRule {
@@ -179,7 +179,7 @@ impl From<Scheduled<'_>> for Window {
     }
 }
 
-/// The file as it is in force.
+/// Returns the text of the file that is in force. Replies 404 if the rules come from no file.
 pub(super) fn text(headers: &mut HeaderMap, engine: &Engine) -> Result<Reply, Problem> {
     tag_reply(headers, engine.rules().tag());
     let text = engine.rules().text().ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! From a request to its answer.
+//! The service: from a request to its response.
 
 use bytes::Bytes;
 use hyper::body::{Body as _, Incoming};
@@ -21,15 +21,15 @@ use crate::precondition::Precondition;
 
 /// The longest URI, in bytes.
 pub(super) const MAX_URI_BYTES: usize = 2 << 10;
-/// The most header fields of a request.
+/// The maximum number of header fields of a request.
 const MAX_FIELDS: usize = 64;
 
 pub(super) const CLOSE: HeaderValue = HeaderValue::from_static("close");
 
-/// What changes something for others is not for everybody who happens to be on this machine.
+/// The error of a change on a server without a token: any local process could make it.
 const NO_TOKEN: &str = "this changes what holds for others, and the server has no token to know who may; \
     start it with TIDEGATE_TOKEN or --token-file";
-/// A page of somebody else's can have its name lead to this machine, and a browser would let it read our answers.
+/// The error of a foreign `Host`: by DNS rebinding a malicious page could read the responses through a browser.
 const OTHER_HOST: &str = "this server has no token, so it is asked by its address or as localhost only, and Host says \
     something else; use the address, or start the server with TIDEGATE_TOKEN or --token-file";
 const UNAUTHENTICATED: &str = "this server has a token; send it as Authorization: Bearer TOKEN";
@@ -38,10 +38,10 @@ const NO_JSON: &str =
 const NO_TOML: &str = "the body has to be TOML and to say so; send content-type: application/toml \
     (curl does with -H 'content-type: application/toml')";
 
-/// The document of this interface.
+/// The OpenAPI document of this interface.
 pub(super) const OPENAPI: &str = include_str!("openapi.json");
 
-/// Answers whatever was asked.
+/// Answers one request.
 pub(super) async fn answer(request: Request<Incoming>, link: &Link) -> Response {
     let meter = link.post.meter();
     meter.http_requests.add(1);
@@ -54,7 +54,7 @@ pub(super) async fn answer(request: Request<Incoming>, link: &Link) -> Response 
         Ok((route, _)) if route.is_of_the_keeper() => keeper::precondition(&head.headers),
         _ => Ok(Precondition::default()),
     };
-    // The map of the request's fields becomes that of the answer's: one allocation less.
+    // The header map of the request is reused for the response: one allocation less.
     let mut headers = std::mem::take(&mut head.headers);
     headers.clear();
     let replied = match asked {
@@ -62,7 +62,7 @@ pub(super) async fn answer(request: Request<Incoming>, link: &Link) -> Response 
             keeper::change(route, body, named, &mut headers, &link.post.engine).await
         }
         Ok((route, body)) if route.is_awaited(&link.post.engine) => {
-            // It is much larger, which whoever waits for nobody need not be.
+            // Its future is much larger; boxed, it does not enlarge that of replies from memory.
             Box::pin(reply_to(route, &body, &mut headers, link)).await
         }
         asked => asked.and_then(|(route, body)| {
@@ -80,7 +80,7 @@ pub(super) async fn answer(request: Request<Incoming>, link: &Link) -> Response 
     reply.response(headers)
 }
 
-/// What was asked for, and the whole body; the query of the URI where there is no body.
+/// Returns the route and the whole body; for a route without a body, the query of the URI.
 #[inline]
 async fn asked(head: &Parts, body: Incoming, link: &Link) -> Result<(Route, Bytes), Problem> {
     match admitted(head, link) {
@@ -92,8 +92,8 @@ async fn asked(head: &Parts, body: Incoming, link: &Link) -> Result<(Route, Byte
     }
 }
 
-/// The same for a request whose body nobody wants. It is read all the same, or the client would not get to see the
-/// answer, and the next request could not be told from it.
+/// Returns the same for a request whose body is not used. The body is read all the same, or the client could not read
+/// the response, and the start of the next request would be unknown.
 #[cold]
 async fn without_body(
     admitted: Result<Route, Problem>,
@@ -117,7 +117,7 @@ fn query(head: &Parts) -> Bytes {
     head.uri.query().map_or_else(Bytes::new, |query| Bytes::copy_from_slice(query.as_bytes()))
 }
 
-/// The route of a request that may be served.
+/// Returns the route of a request that may be served, after all checks of its head.
 #[inline]
 fn admitted(head: &Parts, link: &Link) -> Result<Route, Problem> {
     let engine = &*link.post.engine;
@@ -160,7 +160,7 @@ fn is_health(path: &str) -> bool {
     matches!(Route::of(path), Some(Route::Live | Route::Ready))
 }
 
-/// The answer to everything but health checks above the bound of connections.
+/// Returns the response to all requests but health checks above the connection limit.
 #[cold]
 fn too_many_connections(link: &Link) -> Problem {
     link.post.meter().cut_off.add(1);
@@ -205,7 +205,7 @@ fn knows_token(head: &Parts, engine: &Engine) -> bool {
     guess.is_some_and(|(scheme, guess)| scheme.eq_ignore_ascii_case(b"Bearer ") && token.is(guess))
 }
 
-/// Whether somebody may see what is guarded.
+/// Returns true if a client may use guarded routes.
 fn is_welcome(head: &Parts, engine: &Engine) -> bool {
     match engine.token() {
         Some(_) => knows_token(head, engine),
@@ -213,7 +213,7 @@ fn is_welcome(head: &Parts, engine: &Engine) -> bool {
     }
 }
 
-/// The reply of a route. It may take a while where a remote store is asked, or others are served in between.
+/// Returns the reply of a route. It may take a while if a remote store is asked, or a batch yields.
 async fn reply_to(route: Route, body: &[u8], headers: &mut HeaderMap, link: &Link) -> Result<Reply, Problem> {
     let engine = &*link.post.engine;
     match route {
@@ -241,8 +241,8 @@ async fn reply_to(route: Route, body: &[u8], headers: &mut HeaderMap, link: &Lin
     }
 }
 
-/// Whether the body is of this type. A page of somebody else's cannot have a browser send what we take without
-/// asking us first.
+/// Returns true if the body has this `Content-Type`. A browser sends such a cross-origin request only after a
+/// preflight, which this server does not accept.
 #[inline]
 fn is_said(head: &Parts, kind: &[u8]) -> bool {
     head.headers.get(header::CONTENT_TYPE).is_some_and(|said| is_of_type(said.as_bytes(), kind))
@@ -255,7 +255,7 @@ fn is_of_type(said: &[u8], kind: &[u8]) -> bool {
     })
 }
 
-/// Whether the text of a file is preferred to JSON: whichever is named first.
+/// Returns true if `Accept` prefers the text of the file to JSON: the first known type decides.
 fn wants_text(head: &Parts) -> bool {
     const KINDS: [(&[u8], bool); 5] = [
         (b"application/toml", true),

@@ -1,4 +1,4 @@
-//! `/v1/top`: the keys that were refused most.
+//! `/v1/top`: the keys with the most denials.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,9 +12,9 @@ use super::problem::Problem;
 use super::reply::Reply;
 use crate::engine::Engine;
 
-/// The most keys that are told.
+/// The maximum number of keys of one page.
 pub(super) const MAX_KEYS: usize = 100;
-/// How many are told unless said.
+/// The number of keys by default.
 const USUAL_KEYS: usize = 10;
 
 #[derive(Serialize)]
@@ -23,11 +23,11 @@ struct Key {
     key: Vec<String>,
     asked: u64,
     refused: u64,
-    /// By how much the numbers may be too high.
+    /// The maximum error of the counts: they may be too high by so much.
     error: u64,
 }
 
-/// What the query of the URI says.
+/// The parameters in the query of the URI.
 #[derive(Debug, PartialEq, Eq)]
 struct Asked<'a> {
     rule: Option<Cow<'a, str>>,
@@ -71,7 +71,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// A value of a query, decoded; `None` if it is no percent-encoded text.
+/// Decodes a value of a query; `None` if it is not percent-encoded UTF-8.
 fn decoded(value: &str) -> Option<Cow<'_, str>> {
     if !is_percent_encoded(value.as_bytes()) {
         return None;

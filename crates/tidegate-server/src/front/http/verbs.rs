@@ -1,4 +1,4 @@
-//! The verbs of a store, asked over HTTP.
+//! The verbs of a store over HTTP.
 
 use hyper::StatusCode;
 use hyper::header::{self, HeaderMap};
@@ -26,7 +26,7 @@ pub(super) async fn take(body: &[u8], headers: &mut HeaderMap, post: &Post) -> R
     let dialect = post.engine.settings().headers;
     Ok(reply::written(|out| {
         let Decided { decision, by } = decided;
-        // Where nothing counts there is no remaining quota to report; a denial has its reason all the same.
+        // With fail-open nothing is counted, so there is no remaining quota to report; a denial still has its reason.
         if by != DecidedBy::Open || !decision.is_allowed() {
             put_fields_on(out, headers, dialect, status(&known, &decision));
         }
@@ -43,13 +43,13 @@ pub(super) async fn take(body: &[u8], headers: &mut HeaderMap, post: &Post) -> R
     }))
 }
 
-/// The header fields of a limit that came with the request.
+/// Returns the header fields for a limit that came with the request.
 #[inline]
 fn status<'a>(known: &'a Known, decision: &'a Decision) -> LimitStatus<'a> {
     LimitStatus { name: ADHOC, policy: PolicyHeader::Made(&known.policy), decision }
 }
 
-/// What a take would say.
+/// Decides like a take, and spends nothing.
 pub(super) async fn peek(body: &[u8], headers: &mut HeaderMap, engine: &Engine) -> Result<Reply, Problem> {
     let asked: Take<'_> = json::read(body)?;
     let key = Key::new(json::key(&asked.key)?);
@@ -57,14 +57,14 @@ pub(super) async fn peek(body: &[u8], headers: &mut HeaderMap, engine: &Engine) 
     let decided = engine.peek(&key, &known.limit, asked.ask()).await?;
     Ok(reply::written(|out| {
         put_fields_on(out, headers, engine.settings().headers, status(&known, &decided.decision));
-        // It was not refused: it was only looked at.
+        // It is not a denial, so there is no `Retry-After`.
         headers.remove(header::RETRY_AFTER);
         fields::put_object(out, decided.into(), None);
         Reply::json(out.split().freeze())
     }))
 }
 
-/// Charges or gives back, and says what is left.
+/// Charges or refunds, and reports the remaining quota.
 pub(super) async fn adjust(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
     let asked: Adjust<'_> = json::read(body)?;
     let key = Key::new(json::key(&asked.key)?);
@@ -80,7 +80,7 @@ pub(super) async fn adjust(body: &[u8], engine: &Engine) -> Result<Reply, Proble
     }))
 }
 
-/// Forgets a key under one limit, or under all.
+/// Removes the state of a key under one limit, or under all.
 pub(super) async fn reset(body: &[u8], engine: &Engine) -> Result<Reply, Problem> {
     let asked: Reset<'_> = json::read_like(r#"{"key":"ana"}"#, body)?;
     let key = Key::new(json::key(&asked.key)?);
@@ -91,7 +91,7 @@ pub(super) async fn reset(body: &[u8], engine: &Engine) -> Result<Reply, Problem
     reset.map(|reset| word("reset", reset)).map_err(not_reset)
 }
 
-/// The problem of a key that was not forgotten: the store did not answer, or not all limits are listed.
+/// Returns the problem of a failed reset: the store did not reply, or it cannot list all limits of a key.
 fn not_reset(error: StoreError) -> Problem {
     if error.is_unfit() {
         let detail = format!("{}; add \"limit\" to the request", not_available(&error));
@@ -100,7 +100,7 @@ fn not_reset(error: StoreError) -> Problem {
     error.into()
 }
 
-/// Gives places in flight back, or starts their leases anew.
+/// Releases permits, or renews their leases.
 pub(super) async fn lease(body: &[u8], lease: Lease, engine: &Engine) -> Result<Reply, Problem> {
     let name = match lease {
         Lease::Release => "released",
@@ -118,7 +118,7 @@ fn permits(body: &[u8]) -> Result<Permits, Problem> {
     })
 }
 
-/// One word, and whether it is so.
+/// Returns an object of one boolean member.
 fn word(word: &str, is_so: bool) -> Reply {
     Reply::json(format!("{{\"{word}\":{is_so}}}"))
 }

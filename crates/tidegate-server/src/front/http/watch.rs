@@ -1,7 +1,7 @@
-//! Ends what takes too long.
+//! The timeouts of a connection.
 //!
-//! A connection has one alarm. It is not set anew for each request: what is due later than the alarm is looked at when
-//! it rings.
+//! A connection has one timer. It is not reset for each request: a deadline later than the timer's is checked when the
+//! timer expires.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -13,13 +13,13 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use super::link::{Link, Mark, Stage};
 use crate::settings::Bounds;
 
-/// Longer than any server runs, and not too long to be added to a time.
+/// A time span longer than any server runs, and short enough to be added to an `Instant`.
 const FOR_EVER: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
 
 #[derive(Debug)]
 pub(super) struct Watch {
     alarm: Pin<Box<Sleep>>,
-    /// The stay that is watched.
+    /// The stay in a stage that the deadline is for.
     mark: Mark,
     due: Instant,
     is_set: bool,
@@ -32,7 +32,7 @@ impl Watch {
         Watch { alarm: Box::pin(sleep_until(due)), mark, due, is_set: false }
     }
 
-    /// Resolves when the connection has been at one thing for too long.
+    /// Resolves when the connection has exceeded the timeout of its stage.
     #[inline]
     pub(super) fn poll(&mut self, link: &Link, cx: &mut Context<'_>) -> Poll<Stage> {
         let mark = link.mark();
@@ -47,7 +47,7 @@ impl Watch {
             return Poll::Pending;
         }
         loop {
-            // A task that has had its turn is sent away before anything is noted.
+            // A task without coop budget gets `Pending` before the timer registers its waker.
             self.is_set = has_budget_remaining();
             ready!(self.alarm.as_mut().poll(cx));
             if self.alarm.deadline() >= self.due {

@@ -1,7 +1,7 @@
 //! The socket of a connection, as hyper sees it.
 //!
-//! It notes when something arrives and when an answer has left. What hyper would answer by itself, when a head is not
-//! one, has no body; it is held back, and [`End`](super::end::End) says what was wrong.
+//! It records when bytes arrive and when a response is written. hyper's own response to an invalid head has no body. It
+//! is discarded, and [`End`](super::end::End) sends a problem instead.
 
 use std::io;
 use std::pin::Pin;
@@ -18,7 +18,7 @@ use super::opening::Opening;
 #[derive(Debug)]
 pub(super) struct Wire {
     stream: TokioIo<TcpStream>,
-    /// What was read before hyper was there.
+    /// Bytes that were read before hyper got the socket.
     opening: Opening,
     link: Arc<Link>,
 }
@@ -32,7 +32,7 @@ impl Wire {
         self.stream.into_inner()
     }
 
-    /// Whether hyper answers although it was given no answer.
+    /// Returns true if these bytes are hyper's own error response, since the service has given none.
     fn is_unasked(&self, bytes: &[u8]) -> bool {
         matches!(self.link.stage(), Stage::Fresh | Stage::Idle | Stage::Head)
             && bytes.starts_with(b"HTTP/1.1 4")
@@ -78,7 +78,7 @@ impl Write for Wire {
         Poll::Ready(Ok(()))
     }
 
-    /// Nothing: there may be something left to say.
+    /// Does nothing: [`End`](super::end::End) may still send a response, and closes the socket.
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }

@@ -1,18 +1,18 @@
-//! `INFO` and `CONFIG`: what clients and people want to know about the server.
+//! `INFO` and `CONFIG`: the server's state and settings, in the form that Redis tools expect.
 
 use super::reply::echo;
 use super::session::{Call, Refused};
 use crate::meter::{Count, Meter};
 
-/// The version of Redis whose clients find what they look for.
+/// The Redis version that is reported to clients.
 const REDIS_VERSION: &str = "7.0.0";
 
-/// `INFO [section…]`: always everything, which is little.
+/// `INFO [section…]`: always all sections, since the reply is short.
 pub(super) fn info(call: &mut Call<'_, '_>) -> Refused {
     let engine = &call.post.engine;
     let sum = |which: fn(&Meter) -> &Count| engine.meters().sum(which);
     let opened = sum(|meter| &meter.resp_connections) + sum(|meter| &meter.http_connections);
-    // Threads count while this adds up: one may have closed what another had not yet seen opened.
+    // The counters of several threads are not read at one instant: a close may be counted before its open.
     let open = opened.saturating_sub(sum(|meter| &meter.closed));
     let (zone, version) = (engine.zone().counts(), env!("CARGO_PKG_VERSION"));
     let text = format!(
@@ -38,7 +38,8 @@ pub(super) fn info(call: &mut Call<'_, '_>) -> Refused {
     Ok(())
 }
 
-/// `CONFIG GET name…`: what stock tools ask for. Nothing can be set: settings are flags, variables and a file.
+/// `CONFIG GET name…`: the settings that stock tools ask for. There is no `CONFIG SET`: settings are flags, variables
+/// and a file.
 pub(super) fn config(call: &mut Call<'_, '_>) -> Refused {
     let subcommand = call.words.get(1).unwrap_or_default();
     if !subcommand.eq_ignore_ascii_case(b"GET") {

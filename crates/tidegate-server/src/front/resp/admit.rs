@@ -1,4 +1,4 @@
-//! `TG.ADMIT`: what the rules say to a request.
+//! `TG.ADMIT`: the decision of the rules about a request.
 
 use std::mem;
 use std::time::Duration;
@@ -15,11 +15,11 @@ use super::session::{Call, Refused};
 use crate::attribute::{self, Wrong};
 use crate::settings::{MAX_ATTRIBUTES, MAX_KEY_BYTES};
 
-/// `TG.ADMIT [COST n] [PATIENCE ms] attribute value …`
+/// `TG.ADMIT [COST n] [PATIENCE ms] attribute value …`: decides by the rules, and spends if allowed.
 pub(super) fn admit(call: &mut Call<'_, '_>) -> Refused {
     let mut attributes: Attributes<'_> = mem::take(call.attributes);
     read(call.words, &mut attributes)?;
-    // Nothing has to outlive this call if the answer is there.
+    // If the reply is ready, the attributes need not outlive this call.
     if let Some(admission) = call.post.engine.rules().admit_at_once(&attributes) {
         let permits = fields::admission(&mut call.replies, &admission);
         call.session.untold.note(permits, &call.post.engine);
@@ -40,10 +40,10 @@ fn admit_later(call: &mut Call<'_, '_>, attributes: Attributes<'static>) {
     );
 }
 
-/// Reads options and attributes behind the name of the command.
+/// Reads the options and attributes after the name of the command.
 fn read<'a>(words: Words<'a>, attributes: &mut Attributes<'a>) -> Refused {
     let mut at = 1;
-    // Options come first: behind an attribute these are names of attributes, too.
+    // Options come first. After the first attribute the same words are names of attributes.
     while let (Some(option), Some(value)) = (words.get(at), words.get(at + 1)) {
         if option.eq_ignore_ascii_case(b"COST") {
             let units = unsigned(value, "COST takes a whole number")?;

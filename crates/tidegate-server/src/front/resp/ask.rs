@@ -1,4 +1,4 @@
-//! `TG.TAKE` and its relatives: one key under one limit.
+//! `TG.TAKE` and the other commands about one key under one limit.
 
 use tidegate::{Adjustment, Ask, Cost, Key, PreparedLimit, StoreError};
 use tokio::task::yield_now;
@@ -15,24 +15,24 @@ use crate::engine::not_available;
 use crate::permit::{Lease, Permits};
 use crate::settings::MAX_KEY_BYTES;
 
-/// A key, a limit's text, and what is wanted, as they were written.
+/// A parsed ask: the key and the text of the limit as they were sent, with the options.
 #[derive(Debug)]
 pub(super) struct Asked<'a> {
     pub(super) key: &'a [u8],
     pub(super) text: &'a [u8],
     pub(super) ask: Ask,
-    /// How many words that was.
+    /// The number of words that were read.
     pub(super) words: usize,
 }
 
-/// What may stand behind the limit.
+/// The options that are accepted after the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Options {
     CostAndPatience,
     Cost,
 }
 
-/// `TG.TAKE key LIMIT text [COST n] [PATIENCE ms]`
+/// `TG.TAKE key LIMIT text [COST n] [PATIENCE ms]`: decides, and spends if allowed.
 pub(super) fn take(call: &mut Call<'_, '_>) -> Refused {
     let asked = only(call)?;
     call.takes.limit_of_text(asked.text, &call.post.engine)?;
@@ -40,7 +40,7 @@ pub(super) fn take(call: &mut Call<'_, '_>) -> Refused {
     Ok(())
 }
 
-/// `TG.PEEK key LIMIT text [COST n] [PATIENCE ms]`
+/// `TG.PEEK key LIMIT text [COST n] [PATIENCE ms]`: decides like `TG.TAKE`, and spends nothing.
 pub(super) fn peek(call: &mut Call<'_, '_>) -> Refused {
     let asked = only(call)?;
     let limit = limit_of(call, asked.text)?;
@@ -57,7 +57,7 @@ pub(super) fn peek(call: &mut Call<'_, '_>) -> Refused {
     Ok(())
 }
 
-/// `TG.ADJUST key LIMIT text n`
+/// `TG.ADJUST key LIMIT text n`: charges a positive number, refunds a negative one. Rejects 0.
 pub(super) fn adjust(call: &mut Call<'_, '_>) -> Refused {
     let (key, text) = under(call.words.from(1))?;
     let number = call.words.get(4).unwrap_or_default();
@@ -81,14 +81,14 @@ pub(super) fn adjust(call: &mut Call<'_, '_>) -> Refused {
     Ok(())
 }
 
-/// `TG.RELEASE permit` and `TG.RENEW permit`
+/// `TG.RELEASE permit` and `TG.RENEW permit`: reply 1 if all of its leases were still valid, else 0.
 pub(super) fn lease(call: &mut Call<'_, '_>, lease: Lease) -> Refused {
     let permits = permits(call.words)?;
     call.ask(Way::Alone, move |post| async move { permits.change(lease, &post.engine).await }, integer);
     Ok(())
 }
 
-/// `TG.RESET key [LIMIT text]`: 1 if anything was known about the key, under this limit or under any.
+/// `TG.RESET key [LIMIT text]`: replies 1 if the key had state, under this limit or under any, else 0.
 pub(super) fn reset(call: &mut Call<'_, '_>) -> Refused {
     if call.words.len() == 2 {
         return delete(call);
@@ -102,13 +102,14 @@ pub(super) fn reset(call: &mut Call<'_, '_>) -> Refused {
     Ok(())
 }
 
-/// Tells whether it is so: 1 or 0.
+/// Writes 1 for true, 0 for false.
 fn integer(replies: &mut Replies<'_>, is_so: bool) -> Option<Permits> {
     replies.integer(is_so.into());
     None
 }
 
-/// `DEL key …`: how many were known. They are deleted a stretch at a time, with pauses for others.
+/// `DEL key …`: replies the number of keys that had state. The keys are deleted a stretch at a time; other connections
+/// are served between two stretches.
 pub(super) fn delete(call: &mut Call<'_, '_>) -> Refused {
     let keys = call.words.from(1);
     if let Some(long) = keys.iter().find(|key| key.len() > MAX_KEY_BYTES) {
@@ -126,7 +127,8 @@ pub(super) fn delete(call: &mut Call<'_, '_>) -> Refused {
         let (mut known, mut begin) = (Ok(0), 0);
         for (nth, end) in ends.into_iter().enumerate() {
             if nth > 0 && nth.is_multiple_of(STRETCH_KEYS) {
-                // The first poll comes before the connection waits, so that pause is none.
+                // The first poll, in `answer_when_known`, ends at the first yield. The connection polls again at once,
+                // so it is the second yield that pauses.
                 yield_now().await;
                 yield_now().await;
             }
@@ -147,18 +149,19 @@ pub(super) fn delete(call: &mut Call<'_, '_>) -> Refused {
     Ok(())
 }
 
-/// The error about keys that were not deleted.
+/// Returns the error about keys that were not deleted.
 fn not_deleted(error: &StoreError) -> String {
     let how = if error.is_unfit() { ": TG.RESET key LIMIT text" } else { "" };
     format!("ERR {}{how}", not_available(error))
 }
 
-/// The limit that this text says, if its states can be held where they are.
+/// Returns the limit of this text, prepared for the engine. Fails if the text is invalid or the engine does not support
+/// it.
 fn limit_of(call: &mut Call<'_, '_>, text: &[u8]) -> Result<PreparedLimit, String> {
     call.takes.limit_of_text(text, &call.post.engine).cloned()
 }
 
-/// What is asked, if that is all there is.
+/// Reads an ask that has to be the whole command.
 fn only<'a>(call: &Call<'a, '_>) -> Result<Asked<'a>, String> {
     let words = call.words.from(1);
     let asked = asked(words, Options::CostAndPatience)?;
@@ -170,7 +173,7 @@ fn only<'a>(call: &Call<'a, '_>) -> Result<Asked<'a>, String> {
     }
 }
 
-/// What is asked, from the first of these words on.
+/// Reads an ask from the beginning of these words. Stops at the first word that is not an option.
 pub(super) fn asked(words: Words<'_>, options: Options) -> Result<Asked<'_>, String> {
     let (key, text) = under(words)?;
     let mut asked = Asked { key, text, ask: Ask::ONE, words: 3 };
@@ -190,7 +193,7 @@ pub(super) fn asked(words: Words<'_>, options: Options) -> Result<Asked<'_>, Str
     Ok(asked)
 }
 
-/// The key and the text of the limit at the beginning of these words.
+/// Returns the key and the text of the limit at the beginning of these words.
 fn under(words: Words<'_>) -> Result<(&[u8], &[u8]), String> {
     match (words.get(0), words.get(1), words.get(2)) {
         (Some(key), _, _) if key.len() > MAX_KEY_BYTES => Err(too_long(key)),
@@ -210,7 +213,7 @@ fn permits(words: Words<'_>) -> Result<Permits, String> {
     })
 }
 
-/// A whole number from 0 on.
+/// Parses a whole number of at least 0.
 pub(super) fn unsigned(word: &[u8], what: &str) -> Result<u64, String> {
     let text = std::str::from_utf8(word).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
     text.and_then(|text| text.parse().ok()).ok_or_else(|| format!("ERR {what}, not '{}'", echo(word)))

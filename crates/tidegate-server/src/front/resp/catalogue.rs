@@ -1,4 +1,4 @@
-//! `COMMAND`: what there is, for clients that look keys up and shells that help.
+//! `COMMAND`: the list of commands, for clients that look up key positions and for shells with completion.
 
 use std::sync::LazyLock;
 
@@ -7,10 +7,10 @@ use super::later::written;
 use super::reply::{Protocol, Replies, echo};
 use super::session::{Call, Refused};
 
-/// How many commands are told about at once, if they are named.
+/// The maximum number of command names in one request.
 const MAX_NAMES: usize = 64;
 
-/// The replies about all commands, which are long and never change.
+/// The replies about all commands, cached since they are long and never change.
 static ALL_INFO: LazyLock<Vec<u8>> = LazyLock::new(|| {
     written(Protocol::Resp2, |replies| {
         replies.array(COMMANDS.len());
@@ -24,7 +24,7 @@ fn all_docs(protocol: Protocol) -> Vec<u8> {
     written(protocol, |replies| docs(replies, &COMMANDS.iter().collect::<Vec<_>>()))
 }
 
-/// `COMMAND [COUNT|LIST|INFO name…|DOCS name…]`
+/// `COMMAND [COUNT|LIST|INFO name…|DOCS name…]`: an unknown name is null in `INFO`, and left out in `DOCS`.
 pub(super) fn command(call: &mut Call<'_, '_>) -> Refused {
     let subcommand = call.words.get(1).unwrap_or_default().to_ascii_uppercase();
     if call.words.len() > 2 + MAX_NAMES {
@@ -33,7 +33,7 @@ pub(super) fn command(call: &mut Call<'_, '_>) -> Refused {
     let named = || call.words.from(2).iter().map(Spec::named);
     let replies = &mut call.replies;
     match (&*subcommand, call.words.len()) {
-        // It is the same in both versions of the protocol.
+        // The reply is the same in both protocol versions.
         (b"", 1) | (b"INFO", 2) => replies.append(&ALL_INFO),
         (b"COUNT", 2) => replies.integer(COMMANDS.len() as i64),
         (b"LIST", 2) => {
@@ -75,7 +75,7 @@ fn info(replies: &mut Replies<'_>, spec: &Spec) {
     replies.array(1);
     replies.simple(flag);
     [first, last, step].into_iter().for_each(|number| replies.integer(number));
-    // Categories, tips, places of keys and subcommands.
+    // Categories, tips, key specifications and subcommands.
     (0..4).for_each(|_| replies.array(0));
 }
 

@@ -1,4 +1,4 @@
-//! All commands: their names, how many words they have, and what they are for.
+//! The table of commands: names, arity, keys and summaries.
 
 use tidegate_support::nearest;
 
@@ -7,47 +7,47 @@ use super::session::{Call, Refused};
 use super::{about, admit, ask, catalogue, greet, several, transaction};
 use crate::permit::Lease;
 
-/// The longest name for which a similar command is looked for, in bytes: longer than any command's.
+/// The longest name for which a similar command is searched, in bytes. It is longer than any command's name.
 const MAX_NEAREST_BYTES: usize = 16;
 
-/// How a command is executed, and how it gets on with others of its connection.
+/// The function of a command, and its order relative to other commands of the connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Run {
-    /// `CL.THROTTLE`: put aside, to be decided together with those behind it.
+    /// `CL.THROTTLE`: batched with the takes after it.
     Throttle,
-    /// `TG.TAKE`: the same.
+    /// `TG.TAKE`: batched as well.
     Take,
-    /// It asks the store together with others that are waited for.
+    /// Asks the store together with other pending commands.
     Together(Execute),
-    /// It asks the store when those before it are answered, and has those behind it wait.
+    /// Asks the store when no reply is pending; later store commands wait for it.
     Alone(Execute),
-    /// It asks no store.
+    /// Does not ask the store.
     Here(Execute),
-    /// It is about the connection itself, or is answered at length: not between `MULTI` and `EXEC`.
+    /// Concerns the connection itself, or has a long reply. Not allowed between `MULTI` and `EXEC`.
     Connection(Execute),
-    /// It is done at once also between `MULTI` and `EXEC`.
+    /// Is executed at once also between `MULTI` and `EXEC`.
     EndsQueue(Execute),
 }
 
 type Execute = fn(&mut Call<'_, '_>) -> Refused;
 
-/// What there is to know about a command.
+/// The description of a command.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spec {
     pub(super) run: Run,
     pub(super) name: &'static str,
-    /// How many words it has with its name; if negative, at least so many.
+    /// The number of words including the name; if negative, the minimum.
     pub(super) arity: i64,
-    /// Whether its first word is a key, and its last, too.
+    /// The positions of its keys.
     pub(super) keys: Keys,
     pub(super) summary: &'static str,
-    /// What stands behind the name, for commands that only this server has; empty where Redis has the command, too.
+    /// The arguments, for commands that only this server has; empty for commands of Redis.
     usage: &'static str,
-    /// Whether a client that has not shown the token may ask it.
+    /// True if an unauthenticated client may execute it.
     pub(super) is_unauthenticated: bool,
 }
 
-/// Which words are keys.
+/// The words of a command that are keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keys {
     None,
@@ -55,7 +55,7 @@ pub(super) enum Keys {
     All,
 }
 
-/// Those that are asked most come first.
+/// All commands, the most frequent first.
 pub(super) const COMMANDS: [Spec; 24] = [
     spec(Run::Throttle, "cl.throttle", -5, Keys::First, "Takes from a token bucket, as redis-cell does"),
     spec(Run::Take, "tg.take", -4, Keys::First, "Decides under a limit, and spends if allowed")
@@ -140,7 +140,7 @@ const fn spec(run: Run, name: &'static str, arity: i64, keys: Keys, summary: &'s
 }
 
 impl Run {
-    /// How it asks the store, if it does.
+    /// Returns its order among pending store commands; `None` if it does not ask the store.
     pub(super) fn way(self) -> Option<Way> {
         match self {
             Run::Throttle | Run::Take | Run::Together(_) => Some(Way::Together),
@@ -159,7 +159,7 @@ impl Spec {
         Spec { is_unauthenticated: true, ..self }
     }
 
-    /// The command with this name, in any case.
+    /// Returns the command with this name, in any case.
     #[inline]
     pub(super) fn named(name: &[u8]) -> Option<&'static Spec> {
         if name == b"CL.THROTTLE" {
@@ -168,14 +168,14 @@ impl Spec {
         COMMANDS.iter().find(|spec| spec.name.as_bytes().eq_ignore_ascii_case(name))
     }
 
-    /// Whether a request of so many words can be meant.
+    /// Returns true if the arity allows this number of words.
     #[inline]
     pub(super) fn fits(&self, words: usize) -> bool {
         let words = words as i64;
         if self.arity < 0 { words >= -self.arity } else { words == self.arity }
     }
 
-    /// Returns the error of Redis about a request of too few or too many words, with the usage where Redis has none.
+    /// Returns the error of Redis about a wrong number of words. Commands that only this server has add their usage.
     #[cold]
     pub(super) fn wrong_number(&self) -> String {
         let Spec { name, usage, .. } = self;
@@ -183,7 +183,7 @@ impl Spec {
         if usage.is_empty() { error } else { format!("{error}; usage: {} {usage}", name.to_uppercase()) }
     }
 
-    /// Returns the name of the command that was probably meant by a name that no command has.
+    /// Returns the command that was probably meant by an unknown name.
     pub(super) fn nearest(name: &[u8]) -> Option<String> {
         let name = std::str::from_utf8(name).ok().filter(|name| name.len() <= MAX_NEAREST_BYTES)?;
         let names = || COMMANDS.iter().map(|spec| spec.name);

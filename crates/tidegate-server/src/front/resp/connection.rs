@@ -1,7 +1,7 @@
-//! One connection: reads what there is, answers all of it, writes once.
+//! One RESP connection: each turn reads what is available, answers all complete requests and writes once.
 //!
-//! A thread has one pair of buffers for all of its connections. What is not whole when everything was read, or could
-//! not be written, is kept by the connection; one that is silent keeps nothing.
+//! A thread has one pair of buffers for all of its connections. The connection itself keeps only an incomplete request
+//! and replies that could not be written. An idle connection keeps no buffer.
 
 use std::cell::RefCell;
 use std::mem;
@@ -22,16 +22,16 @@ use super::session::{Desk, Next, Session};
 use crate::unfinished::Share;
 use crate::worker::Post;
 
-/// Bytes that are read at once.
+/// The maximum number of bytes of one read.
 const READ_BYTES: usize = 64 << 10;
-/// Bytes of replies that a thread's buffer keeps room for.
+/// The bytes of replies for which a thread's buffer keeps its capacity.
 const WRITE_BYTES: usize = 64 << 10;
 
 thread_local! {
     static BUFFERS: RefCell<Buffers> = RefCell::new(Buffers::new());
 }
 
-/// What a thread reads into and writes from, while it serves one connection and no other.
+/// The buffers of a thread, used by one connection at a time.
 struct Buffers {
     input: Box<[u8]>,
     output: Vec<u8>,
@@ -45,7 +45,8 @@ impl Buffers {
         Buffers { input, output: Vec::with_capacity(WRITE_BYTES), desk: Desk::default(), is_in_use: false }
     }
 
-    /// Serves one connection. If serving another one panicked, nothing of it is left for this one to see.
+    /// Serves one connection. Replaces the buffers if serving another connection panicked, so that none of its data is
+    /// left.
     #[inline]
     fn serve<R>(&mut self, serve: impl FnOnce(&mut Buffers) -> R) -> R {
         if self.is_in_use {
@@ -58,62 +59,62 @@ impl Buffers {
     }
 }
 
-/// A client, and what it has not sent or read yet. It resolves when the connection has ended.
+/// A future that serves one client and resolves when the connection has ended.
 pub(super) struct Connection {
     stream: TcpStream,
     post: Arc<Post>,
     session: Session,
-    /// Requests that were not answered yet: the first is not whole, or its replies had to wait.
+    /// Input that is not executed yet: an incomplete request, or requests that wait until earlier replies are sent.
     input: Vec<u8>,
-    /// What is counted of the bytes of unfinished requests.
+    /// This connection's share of the bytes of unfinished requests.
     share: Share,
-    /// So many bytes are needed before it is worth to look at them again.
+    /// The length of `input` below which it cannot contain a complete request.
     needed: usize,
-    /// Replies that were not written yet, from `written` on.
+    /// Replies that are not written yet, from `written` on.
     output: Vec<u8>,
     written: usize,
     ending: Option<End>,
-    /// Whether it has more to say, but lets others have their turn.
+    /// True if more input may be available and the connection yields to others first.
     has_more: bool,
-    /// Whether what it said is to be gone on with, also where nothing of it is left: answers have come.
+    /// True if `input` is executed again before the next read, even if it is empty: replies of the store have arrived.
     goes_on: bool,
     timer: Pin<Box<Sleep>>,
-    /// Whether the timer wakes this task; asking once is enough for that.
+    /// True if the timer wakes this task; one poll is enough for that.
     is_timer_set: bool,
     waits_for: Wait,
-    /// Whether a request was answered, or all replies were read, since the timer was set.
+    /// True if a request was answered, or all replies were written, since the timer was set.
     is_active: bool,
-    /// Resolves when the server stops; nothing after that.
+    /// Resolves when the server stops; `None` after that.
     stopped: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     is_stop_awaited: bool,
 }
 
-/// How a connection ended.
+/// The way in which a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// One of both wanted it.
+    /// The client or the server closed it regularly.
     Closed,
-    /// It was of no use: nonsense, too slow, not read.
+    /// The server cut it off: a protocol error, wrong tokens, a timeout, or too many bytes of unfinished requests.
     CutOff,
 }
 
-/// What the client has to do next, before its time is up.
+/// The step that the client has to take before its timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wait {
-    /// Show the token, whatever else it does meanwhile.
+    /// Authenticate, whatever else it sends meanwhile.
     Token,
-    /// Say something.
+    /// Send a request.
     Request,
-    /// Say the rest of it.
+    /// Send the rest of a request.
     Rest,
-    /// Read what it asked for.
+    /// Read its replies.
     Reading,
 }
 
 impl Connection {
     pub(super) fn new(stream: TcpStream, post: &Arc<Post>) -> Connection {
         let session = Session::new(post);
-        // Whoever has to show a token does so at once.
+        // A client of a server with a token has to authenticate within the request timeout.
         let first = if post.engine.token().is_some() { Wait::Token } else { Wait::Request };
         Connection {
             stream,
@@ -136,7 +137,7 @@ impl Connection {
         }
     }
 
-    /// Writes what could not be written before.
+    /// Writes the replies that could not be written before.
     fn poll_write_rest(&mut self, context: &mut Context<'_>) -> Poll<Result<(), End>> {
         while self.written < self.output.len() {
             let rest = &self.output[self.written..];
@@ -154,7 +155,7 @@ impl Connection {
         Poll::Ready(Ok(()))
     }
 
-    /// Reads once, and answers all that is whole.
+    /// Reads once, and answers all complete requests.
     fn poll_read_and_answer(
         &mut self,
         context: &mut Context<'_>,
@@ -181,18 +182,18 @@ impl Connection {
         Poll::Ready(Ok(()))
     }
 
-    /// Returns how many bytes are read at once: what is kept of an unauthenticated client has a bound.
+    /// Returns how many bytes are read at once. For an unauthenticated client, the bytes that it may still hold.
     #[inline]
     fn room(&self) -> usize {
         match self.session.caller {
             Caller::Known => READ_BYTES,
-            // No more than a request can have is ever kept, so there is room for a byte.
+            // Never more than one request is kept, so at least one byte fits.
             Caller::Stranger => MAX_UNAUTHENTICATED_REQUEST_BYTES.saturating_sub(self.input.len()).max(1),
         }
     }
 
-    /// Keeps bytes of an unfinished request. The memory for them grows to twice its size, and never by more than is read
-    /// at once; for an unauthenticated client by exactly these bytes.
+    /// Keeps bytes of an unfinished request. The buffer doubles, but grows by at most one read; for an unauthenticated
+    /// client it grows by exactly these bytes.
     fn keep(&mut self, bytes: &[u8]) {
         if self.input.capacity() - self.input.len() < bytes.len() {
             let growth = match self.session.caller {
@@ -204,10 +205,11 @@ impl Connection {
         self.input.extend_from_slice(bytes);
     }
 
-    /// Counts what is kept of unfinished requests. If all connections together keep too much, this one ends.
+    /// Counts the memory of this connection's unfinished requests. Ends the connection if all together exceed the
+    /// bound.
     #[inline]
     fn count_kept(&mut self, output: &mut Vec<u8>) {
-        // Replies that are still to come stand before an error.
+        // Pending replies have to be sent before an error.
         if self.session.is_waiting() {
             return;
         }
@@ -223,7 +225,7 @@ impl Connection {
         }
     }
 
-    /// Answers what is whole of what was kept.
+    /// Answers the complete requests in `input`.
     fn answer_kept(&mut self, buffers: &mut Buffers) {
         if self.input.len() < self.needed {
             return;
@@ -237,7 +239,7 @@ impl Connection {
         };
     }
 
-    /// Answers what is whole; how many bytes are left.
+    /// Answers the complete requests. Returns how many bytes are left.
     fn answer(&mut self, input: &[u8], desk: &mut Desk, output: &mut Vec<u8>) -> usize {
         let progress = self.session.run(input, &self.post, desk, output);
         self.is_active |= progress.bytes > 0;
@@ -255,7 +257,7 @@ impl Connection {
         if self.ending.is_some() { 0 } else { input.len() - progress.bytes }
     }
 
-    /// Writes the thread's replies, and keeps what the client does not take now.
+    /// Writes the thread's replies, and keeps the bytes that the socket does not accept now.
     fn poll_write(&mut self, context: &mut Context<'_>, output: &mut Vec<u8>) -> Poll<Result<(), End>> {
         let mut written = 0;
         let result = loop {
@@ -277,7 +279,7 @@ impl Connection {
         result
     }
 
-    /// Goes on as far as the client lets it, and for a turn at most.
+    /// Reads, answers and writes until it has to wait for the socket or the store, or its turn is over.
     fn poll_serve(&mut self, context: &mut Context<'_>) -> Poll<End> {
         loop {
             if let Err(end) = ready!(self.poll_write_rest(context)) {
@@ -289,8 +291,8 @@ impl Connection {
             self.has_more = false;
             let serve = |buffers: &mut Buffers| {
                 if self.session.is_waiting() {
-                    // A remote store has a deadline. Whoever hangs up meanwhile is seen then: it may have said all it
-                    // wants to say, and still listen.
+                    // The remote store has a deadline. A client that closes its side meanwhile is noticed after that:
+                    // it may have sent all of its requests, and still read the replies.
                     ready!(self.session.later.poll(context));
                     self.session.untold.append(self.session.later.tell(&mut buffers.output));
                 } else if mem::take(&mut self.goes_on) {
@@ -310,14 +312,14 @@ impl Connection {
                 return Poll::Ready(end);
             }
             if self.has_more && self.ending.is_none() {
-                // Others are looked for before this one is woken again.
+                // Other tasks of the thread run before this one is woken again.
                 let _ = pin!(yield_now()).poll(context);
                 return Poll::Pending;
             }
         }
     }
 
-    /// Whether the client's time is up for what it has to do.
+    /// Resolves when the client's current timeout has expired.
     fn poll_time(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let waits_for = match () {
             () if self.session.caller == Caller::Stranger => Wait::Token,
@@ -343,7 +345,7 @@ impl Connection {
         if self.is_timer_set && !self.timer.is_elapsed() {
             return Poll::Pending;
         }
-        // A task that has had its turn is sent away before anything is noted.
+        // A task without coop budget gets `Pending` before the timer registers its waker.
         self.is_timer_set = has_budget_remaining();
         self.timer.as_mut().poll(context)
     }
@@ -355,7 +357,7 @@ impl Connection {
         self.timer.as_mut().reset(until);
     }
 
-    /// Whether the server stops, and this client with it. Asking once is enough to be woken then.
+    /// Resolves when the server stops. One poll is enough to be woken then.
     fn poll_stop(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if let Some(stopped) = &mut self.stopped {
             if self.is_stop_awaited && !self.post.engine.is_stopping() {
@@ -374,18 +376,18 @@ impl Future for Connection {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<End> {
         let connection = self.get_mut();
-        // Whoever is never without a request must not get around this by it.
+        // Check the authentication timeout first: a client that pipelines without pause could postpone it for ever.
         if connection.waits_for == Wait::Token && connection.poll_timer(context).is_ready() {
             return Poll::Ready(End::CutOff);
         }
         if let Poll::Ready(end) = connection.poll_serve(context) {
             return Poll::Ready(end);
         }
-        // Whose answers are not there yet has not to do anything, and is not left before they are.
+        // While store replies are pending, no client timeout runs and shutdown waits for them.
         if connection.session.is_waiting() {
             return Poll::Pending;
         }
-        // What was read is answered; what was not written yet may still be, for a while.
+        // All input that was read is answered. Unwritten replies keep their write timeout during shutdown.
         let is_done = connection.output.is_empty() && !connection.has_more;
         if connection.poll_stop(context).is_ready() && is_done {
             return Poll::Ready(End::Closed);
@@ -394,7 +396,7 @@ impl Future for Connection {
     }
 }
 
-/// How long a client may take.
+/// Returns the client's timeout for a step.
 fn patience(post: &Post, wait: Wait) -> Duration {
     let bounds = &post.engine.settings().bounds;
     match wait {

@@ -1,4 +1,4 @@
-//! A decision as a client sees it: five numbers for those who know redis-cell, names and values for others.
+//! A decision as a RESP reply: five integers as in redis-cell, or named fields.
 
 use tidegate::{Adjusted, Decision, Limit};
 use tidegate_rules::Admission;
@@ -9,10 +9,10 @@ use crate::answer::Told;
 use crate::engine::Decided;
 use crate::permit::Permits;
 
-/// How many fields every answer has.
+/// The number of fields of every decision.
 const FIELDS: usize = 8;
 
-/// Limited, limit, remaining, retry after, reset after; in whole seconds.
+/// Writes limited, limit, remaining, retry after and reset after; times in whole seconds, rounded up.
 #[inline]
 pub(super) fn throttled(replies: &mut Replies<'_>, decision: &Decision) {
     replies.five([
@@ -24,7 +24,7 @@ pub(super) fn throttled(replies: &mut Replies<'_>, decision: &Decision) {
     ]);
 }
 
-/// The same for somebody who wanted nothing, and therefore is not limited.
+/// Writes the same five integers for a quantity of 0, which is never limited.
 pub(super) fn looked_at(replies: &mut Replies<'_>, decision: &Decision) {
     let reset_after = in_seconds(decision.reset_after_in_ticks());
     replies.five([
@@ -36,7 +36,7 @@ pub(super) fn looked_at(replies: &mut Replies<'_>, decision: &Decision) {
     ]);
 }
 
-/// All fields, and the permit if there is one. Returns the places of which it tells.
+/// Writes all fields, and the permit if there is one. Returns the permits that the reply contains.
 pub(super) fn decided(
     replies: &mut Replies<'_>,
     decided: &Decided,
@@ -46,7 +46,8 @@ pub(super) fn decided(
     with_permit(replies, (*decided).into(), Permits::of_key(key, limit, decided))
 }
 
-/// All fields of what the rules say, and the permit if there is one.
+/// Writes all fields of the rules' decision, and the permit if there is one. Returns the permits that the reply
+/// contains.
 pub(super) fn admission(replies: &mut Replies<'_>, admission: &Admission) -> Option<Permits> {
     with_permit(replies, admission.into(), Permits::of(admission))
 }
@@ -61,7 +62,7 @@ fn with_permit(replies: &mut Replies<'_>, told: Told<'_>, permit: Option<Permits
     permit
 }
 
-/// All fields of what is left, and how an adjustment went.
+/// Writes all fields of the remaining quota, and the result of the adjustment.
 pub(super) fn adjusted(replies: &mut Replies<'_>, told: Told<'_>, adjusted: Adjusted) {
     replies.map(FIELDS + 1);
     fields(replies, told);
@@ -69,7 +70,7 @@ pub(super) fn adjusted(replies: &mut Replies<'_>, told: Told<'_>, adjusted: Adju
     replies.bulk(crate::answer::adjusted(adjusted).as_bytes());
 }
 
-/// All fields of the decision that speaks for all, and which one it is.
+/// Writes all fields of the binding decision, and its index.
 pub(super) fn binding(replies: &mut Replies<'_>, told: Told<'_>, index: usize) {
     replies.map(FIELDS + 1);
     fields(replies, told);

@@ -1,4 +1,4 @@
-//! What a fuzzer does with bytes that somebody may send.
+//! Fuzz targets of the RESP front: arbitrary bytes as requests.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::num::NonZeroUsize;
@@ -14,19 +14,19 @@ use crate::engine::Engine;
 use crate::settings::{Settings, Token};
 use crate::worker::Post;
 
-/// Pieces into which a session is cut.
+/// The number of cuts of a session.
 const PIECES: usize = 8;
-/// A session that is cut at every place, too.
+/// The length up to which a session is also cut at every byte.
 const SHORT_BYTES: usize = 64;
-/// What is between two parts of a session, so that something else can be asked there.
+/// The separator of two parts of a session, between which another request is sent.
 const BETWEEN: u8 = 0xfe;
 const BURST: u64 = 5;
-/// A zone in which keys soon share cells.
+/// The size of a zone in which keys soon share cells.
 const CROWDED_BYTES: usize = 1 << 12;
-/// One in which they never do: who shares with whom is another each time.
+/// The size of a zone in which keys never share cells: which ones share differs from run to run.
 const ROOMY_BYTES: usize = 1 << 20;
 
-/// Whatever comes, a request ends within the bytes, or more bytes are wanted than there are.
+/// Checks the parser: a request ends within the bytes, or more bytes are needed than there are.
 pub fn resp_parse(bytes: &[u8]) {
     for caller in [Caller::Known, Caller::Stranger] {
         let (mut arguments, mut rest) = (Arguments::default(), bytes);
@@ -47,8 +47,8 @@ pub fn resp_parse(bytes: &[u8]) {
     }
 }
 
-/// Whatever comes, every request has one answer, and nothing else is said; nobody gets more than a limit allows, and
-/// a stranger gets nothing.
+/// Checks a session: every request has exactly one reply, no limit is exceeded, and an unauthenticated client gets no
+/// decision.
 pub fn resp_session(bytes: &[u8]) {
     every_request_has_one_answer(bytes);
     no_burst_is_exceeded(bytes);
@@ -71,7 +71,8 @@ fn every_request_has_one_answer(bytes: &[u8]) {
     assert!(frames == commands || (end == Next::CutOff && frames == commands + 1), "{frames} for {commands}");
 }
 
-/// The time stands still, and others say what they like between takes of one key.
+/// Checks that takes of one key stay within its burst while arbitrary requests run between them. The clock stands
+/// still.
 fn no_burst_is_exceeded(bytes: &[u8]) {
     let (post, key) = (post(CROWDED_BYTES, None), unguessable(bytes));
     let mut allowed = 0;
@@ -104,18 +105,18 @@ fn a_stranger_gets_nothing(bytes: &[u8]) {
     }
 }
 
-/// Something that nobody can say within the same bytes.
+/// Returns a key that the same bytes cannot contain.
 fn unguessable(bytes: &[u8]) -> String {
     let mut hasher = DefaultHasher::new();
     bytes.hash(&mut hasher);
     format!("k{:016x}", hasher.finish())
 }
 
-/// However a session is cut into pieces, it is answered the same.
+/// Checks that the replies do not depend on the pieces in which a session arrives.
 pub fn resp_split(bytes: &[u8]) {
     let Some((cuts, bytes)) = bytes.split_at_checked(PIECES) else { return };
     let whole = session(&post(ROOMY_BYTES, None), &[bytes]).0;
-    // What it tells about the server depends on when it is asked.
+    // The reply to `INFO` depends on the time of the request.
     if position(&whole, b"redis_version").is_some() {
         return;
     }
@@ -139,7 +140,7 @@ fn pieces<'b>(cuts: &[u8], bytes: &'b [u8]) -> Vec<&'b [u8]> {
 }
 
 fn post(zone_bytes: usize, token: Option<Token>) -> Arc<Post> {
-    // What is by default looks at the machine, which takes longer than a session.
+    // The default settings inspect the machine, which takes longer than a session.
     static SETTINGS: LazyLock<Settings> = LazyLock::new(Settings::default);
     let zone = Zone::with_clock(zone_bytes, Arc::new(ManualClock::new()));
     let settings = Settings { token, threads: NonZeroUsize::MIN, ..SETTINGS.clone() };
@@ -147,7 +148,7 @@ fn post(zone_bytes: usize, token: Option<Token>) -> Arc<Post> {
     Arc::new(Post::new(engine, 0, watch::channel(false).1))
 }
 
-/// What is answered to these pieces, and how it ended.
+/// Returns the replies to these pieces, and the last step.
 fn session(post: &Arc<Post>, pieces: &[&[u8]]) -> (Vec<u8>, Next) {
     let (mut session, mut desk) = (Session::new(post), Desk::default());
     session.id = 1;
@@ -182,7 +183,7 @@ fn position(bytes: &[u8], part: &[u8]) -> Option<usize> {
     bytes.windows(part.len()).position(|window| window == part)
 }
 
-/// What is behind the first frame, if it is a whole one.
+/// Returns the bytes after the first frame; `None` if it is incomplete or invalid.
 fn frame(bytes: &[u8]) -> Option<&[u8]> {
     let end = position(bytes, b"\r\n")?;
     let (line, mut rest) = (&bytes[1..end], &bytes[end + 2..]);

@@ -1,4 +1,4 @@
-//! What stock clients say when they connect, and when they leave.
+//! The commands that stock clients send when they connect and disconnect: `HELLO`, `AUTH`, `CLIENT`, `QUIT` and others.
 
 use super::parse::{Caller, Words};
 use super::reply::{Protocol, Replies, echo as shown};
@@ -11,7 +11,7 @@ const NO_TOKEN: &str = "ERR AUTH <password> called without any password configur
     Are you sure your configuration is correct?";
 const WRONG_TOKEN: &str = "WRONGPASS invalid username-password pair or user is disabled.";
 
-/// `PING [message]`
+/// `PING [message]`: replies the message, or `PONG`.
 pub(super) fn ping(call: &mut Call<'_, '_>) -> Refused {
     match (call.words.get(1), call.words.len()) {
         (None, _) => call.replies.simple("PONG"),
@@ -21,13 +21,13 @@ pub(super) fn ping(call: &mut Call<'_, '_>) -> Refused {
     Ok(())
 }
 
-/// `ECHO message`
+/// `ECHO message`: replies the message.
 pub(super) fn echo(call: &mut Call<'_, '_>) -> Refused {
     call.replies.bulk(call.words.get(1).unwrap_or_default());
     Ok(())
 }
 
-/// `AUTH [username] token`
+/// `AUTH [username] token`: authenticates the client. The username is ignored.
 pub(super) fn auth(call: &mut Call<'_, '_>) -> Refused {
     let secret = match call.words.len() {
         2 => call.words.get(1),
@@ -46,7 +46,7 @@ fn show_token(call: &mut Call<'_, '_>, secret: &[u8]) -> Refused {
     if call.session.knows(call.post, secret) { Ok(()) } else { Err(WRONG_TOKEN.to_owned()) }
 }
 
-/// `HELLO [version [AUTH username token] [SETNAME name]]`
+/// `HELLO [version [AUTH username token] [SETNAME name]]`: selects the protocol version, and describes the server.
 pub(super) fn hello(call: &mut Call<'_, '_>) -> Refused {
     let protocol = match call.words.get(1) {
         None => call.session.protocol,
@@ -107,7 +107,7 @@ fn introduce(call: &mut Call<'_, '_>) {
     replies.array(0);
 }
 
-/// `SELECT index`
+/// `SELECT index`: accepts database 0 only.
 pub(super) fn select(call: &mut Call<'_, '_>) -> Refused {
     match call.words.get(1) {
         Some(b"0") => call.replies.ok(),
@@ -116,7 +116,8 @@ pub(super) fn select(call: &mut Call<'_, '_>) -> Refused {
     Ok(())
 }
 
-/// `CLIENT SETNAME|GETNAME|SETINFO|ID|INFO|LIST|NO-EVICT|NO-TOUCH|TRACKING|REPLY …`
+/// `CLIENT SETNAME|GETNAME|SETINFO|ID|INFO|LIST|NO-EVICT|NO-TOUCH|TRACKING|REPLY …`: the subcommands that stock clients
+/// send.
 pub(super) fn client(call: &mut Call<'_, '_>) -> Refused {
     let words = call.words;
     let subcommand = words.get(1).unwrap_or_default().to_ascii_uppercase();
@@ -141,7 +142,7 @@ pub(super) fn client(call: &mut Call<'_, '_>) -> Refused {
     Ok(())
 }
 
-/// The library of a client, which is not remembered: but it has to be well-formed.
+/// `CLIENT SETINFO`: checks the library's name or version, and does not store it.
 fn set_info(words: Words<'_>, replies: &mut Replies<'_>) -> Refused {
     if !is(words.get(2), "LIB-NAME") && !is(words.get(2), "LIB-VER") {
         return Err(format!("ERR Unrecognized option '{}'", shown(words.get(2).unwrap_or_default())));
@@ -159,7 +160,7 @@ fn on_or_off(words: Words<'_>, replies: &mut Replies<'_>) -> Refused {
     Ok(())
 }
 
-/// One line about this connection.
+/// Returns one line about this connection.
 fn about(call: &Call<'_, '_>) -> Vec<u8> {
     let resp = if call.session.protocol == Protocol::Resp3 { 3 } else { 2 };
     let mut line = format!("id={} name=", call.session.id).into_bytes();
@@ -168,14 +169,14 @@ fn about(call: &Call<'_, '_>) -> Vec<u8> {
     line
 }
 
-/// `QUIT`
+/// `QUIT`: closes the connection after the reply.
 pub(super) fn quit(call: &mut Call<'_, '_>) -> Refused {
     call.session.ends = true;
     call.replies.ok();
     Ok(())
 }
 
-/// `RESET`
+/// `RESET`: resets the session; a client of a server with a token has to authenticate again.
 pub(super) fn reset(call: &mut Call<'_, '_>) -> Refused {
     call.session.reset(call.post);
     call.replies.simple("RESET");
@@ -186,7 +187,7 @@ fn is(word: Option<&[u8]>, expected: &str) -> bool {
     word.is_some_and(|word| word.eq_ignore_ascii_case(expected.as_bytes()))
 }
 
-/// A name is printed in lists, where it must not look like something else.
+/// Checks a name: it is printed in lists, so spaces and control characters are rejected.
 fn valid_name(name: &[u8]) -> Result<&[u8], String> {
     if name.len() > MAX_NAME_BYTES {
         return Err(format!("ERR names have at most {MAX_NAME_BYTES} bytes"));

@@ -1,9 +1,9 @@
-//! Replies that are there at once, or will come: several at once, in the order of their requests.
+//! Pending replies: several commands ask a remote store at once, and are answered in the order of their requests.
 //!
-//! Each answer is polled once. A store in memory has answered by then, and the reply is written. A remote store has begun,
-//! and the reply is kept a place. Takes that were pipelined are asked together. What looks or changes waits until those before it are answered, and
-//! has those behind it wait: a client sees its own requests happen one after the other. Nothing more is read
-//! meanwhile, and the store has a deadline, so nobody waits for long and nothing piles up.
+//! Each store future is polled once. A store in memory is ready by then, and the reply is written. For a remote store
+//! the reply keeps its position. Pipelined takes are sent together. A command that peeks or changes something waits for
+//! the replies of all commands before it, and those after it wait for its own. So a client sees its requests executed
+//! in order. No more input is read meanwhile, and the store has a deadline, so the wait and the memory are bounded.
 
 use std::fmt;
 use std::pin::Pin;
@@ -21,19 +21,19 @@ use crate::engine::{Engine, not_available};
 use crate::permit::Permits;
 use crate::worker::Post;
 
-/// How many answers are waited for at once, at most.
+/// The maximum number of replies that are pending at once.
 pub(super) const MAX_WAITING: usize = 64;
 
 type Coming = Pin<Box<dyn Future<Output = Reply> + Send>>;
 
-/// The bytes of a reply, and the places in flight of which it tells.
+/// The bytes of a reply, and the permits that it contains.
 pub(super) struct Reply {
     bytes: Vec<u8>,
     untold: Untold,
 }
 
 impl Reply {
-    /// What the store said, or that it said nothing. `tell` returns the places of which it tells.
+    /// Builds the reply from the store's result; an error becomes an error reply. `tell` returns the permits it wrote.
     pub(super) fn new<T>(
         answer: Result<T, StoreError>,
         protocol: Protocol,
@@ -48,7 +48,7 @@ impl Reply {
         Reply { bytes, untold }
     }
 
-    /// Writes the reply. Returns the places of which it tells.
+    /// Writes the reply. Returns the permits that it contains.
     fn write(self, replies: &mut Replies<'_>) -> Untold {
         if self.bytes.is_empty() {
             replies.error(UNDECIDED);
@@ -64,16 +64,16 @@ impl From<Vec<u8>> for Reply {
     }
 }
 
-/// What one client waits for.
+/// The pending replies of one client.
 #[derive(Default)]
 pub(super) struct Later {
-    /// What is answered already, before, between and behind what is waited for.
+    /// Replies that are complete, before, between and after the pending ones.
     text: Vec<u8>,
-    /// Answers to come, each with its place in the text.
+    /// Pending replies, each with its position in `text`.
     slots: Vec<(usize, Slot)>,
-    /// Whether what is waited for has others wait.
+    /// True if the last pending command makes later store commands wait.
     is_alone: bool,
-    /// The bytes of keys that are not visited yet.
+    /// The bytes of keys that are not processed yet.
     held_bytes: usize,
 }
 
@@ -83,12 +83,12 @@ enum Slot {
 }
 
 impl Later {
-    /// Whether an answer is waited for.
+    /// Returns true while a reply is pending.
     pub(super) fn is_waiting(&self) -> bool {
         !self.slots.is_empty()
     }
 
-    /// Whether a request has to wait for those before it.
+    /// Returns true if a command of this name has to wait for the pending replies.
     pub(super) fn holds_up(&self, name: &[u8]) -> bool {
         self.is_waiting()
             && Spec::named(name).and_then(|spec| spec.run.way()).is_some_and(|way| match way {
@@ -97,29 +97,30 @@ impl Later {
             })
     }
 
-    /// Counts bytes that what is waited for holds, if anything is.
+    /// Counts bytes of memory that pending commands hold; 0 if none is pending.
     pub(super) fn hold(&mut self, bytes: usize) {
         self.held_bytes = if self.is_waiting() { bytes } else { 0 };
     }
 
-    /// Returns the bytes that what is waited for holds.
+    /// Returns the bytes of memory that pending commands hold.
     pub(super) fn held_bytes(&self) -> usize {
         self.held_bytes
     }
 
-    /// Has an answer come at this place of what is answered.
+    /// Adds a pending reply at this position of `text`.
     fn put(&mut self, at: usize, way: Way, coming: Coming) {
         self.is_alone = way == Way::Alone;
         self.slots.push((at, Slot::Coming(coming)));
     }
 
-    /// Keeps what was answered meanwhile, until the rest is there.
+    /// Keeps complete replies until the pending ones have arrived.
     pub(super) fn keep(&mut self, answered: &mut Vec<u8>) {
         self.text.extend_from_slice(answered);
         answered.clear();
     }
 
-    /// Ready when all answers are there. All of them are asked in order, so that the first has begun first.
+    /// Resolves when all replies have arrived. The futures are polled in order, so that the first request is sent
+    /// first.
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let mut are_there = true;
         for (_, slot) in &mut self.slots {
@@ -133,7 +134,7 @@ impl Later {
         if are_there { Poll::Ready(()) } else { Poll::Pending }
     }
 
-    /// Writes all that was kept and all that has come, in its order. Returns the places of which it tells.
+    /// Writes all kept and arrived replies in the order of their requests. Returns the permits that they contain.
     pub(super) fn tell(&mut self, out: &mut Vec<u8>) -> Untold {
         let mut all = Untold::default();
         self.held_bytes = 0;
@@ -141,7 +142,7 @@ impl Later {
         for (at, slot) in self.slots.drain(..) {
             out.extend_from_slice(&text[told..at]);
             told = at;
-            // The version of the protocol makes no difference to an error.
+            // Errors are the same in both protocol versions.
             let replies = &mut Replies::new(out, Protocol::Resp2);
             match slot {
                 Slot::There(reply) => all.append(reply.write(replies)),
@@ -162,11 +163,11 @@ impl Session {
     /// Returns true if a request has to wait for the replies to those before it.
     #[inline]
     pub(super) fn holds_up(&self, words: Words<'_>) -> bool {
-        // What is put into a queue asks no store.
+        // A request that is queued for `EXEC` does not ask the store.
         self.is_waiting() && self.queue.is_none() && self.later.holds_up(words.get(0).unwrap_or_default())
     }
 
-    /// Has a command answered: at once if the answer is there, else when it comes.
+    /// Answers a command: at once if its reply is ready, else when it arrives.
     pub(super) fn answer_when_known(
         &mut self,
         replies: &mut Replies<'_>,
@@ -182,7 +183,7 @@ impl Session {
 }
 
 impl Call<'_, '_> {
-    /// Asks the engine, and tells its answer: at once if it is there, else when it comes.
+    /// Asks the engine and writes its reply: at once if it is ready, else when it arrives.
     pub(super) fn ask<T, F>(
         &mut self,
         way: Way,
@@ -199,14 +200,16 @@ impl Call<'_, '_> {
     }
 }
 
-/// How a command that asks the store gets on with others that are waited for.
+/// The order of a store command relative to the pending commands of its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
+    /// Sent together with other pending commands.
     Together,
+    /// Sent when no reply is pending; later store commands wait for it.
     Alone,
 }
 
-/// The bytes of a reply.
+/// Returns the bytes of a reply.
 pub(super) fn written(protocol: Protocol, write: impl FnOnce(&mut Replies<'_>)) -> Vec<u8> {
     let mut out = Vec::new();
     write(&mut Replies::new(&mut out, protocol));

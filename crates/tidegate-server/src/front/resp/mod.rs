@@ -1,4 +1,4 @@
-//! The language of Redis, in both versions: any client of it gets decisions.
+//! The RESP front: the Redis protocol in versions 2 and 3, so that any Redis client gets decisions.
 //!
 //! ```text
 //!   bytes --parse--> words --command, ask, throttle--> the engine --fields, reply--> bytes
@@ -32,10 +32,10 @@ use tokio::net::TcpStream;
 use crate::worker::Post;
 use connection::{Connection, End};
 
-/// What somebody is told for whom there is no connection left.
+/// The reply to a client above the connection limit.
 pub(super) const TOO_MANY: &[u8] = b"-ERR max number of clients reached\r\n";
 
-/// Answers one client until one of both ends it.
+/// Serves one connection until the client or the server ends it.
 pub(super) async fn serve(stream: TcpStream, post: Arc<Post>) {
     post.meter().resp_connections.add(1);
     let end = Connection::new(stream, &post).await;

@@ -1,47 +1,48 @@
-//! Bytes become requests, without a copy: a request is an array of bulk strings, or a line of words.
+//! The RESP parser: splits bytes into requests without a copy. A request is an array of bulk strings, or an inline
+//! line.
 //!
-//! Nothing is believed before it is there: a length is only a number until so many bytes have arrived, and none of
-//! them is above its bound.
+//! No announced length causes an allocation: the parser waits until the bytes have arrived. Every length has an upper
+//! bound.
 
 use std::ops::Range;
 
-/// Words of one request.
+/// The maximum number of words of one request.
 pub(super) const MAX_ARGUMENTS: usize = 16_384;
-/// Bytes of one word: a permit for the longest key fits.
+/// The maximum number of bytes of one word: a permit for the longest key fits.
 pub(super) const MAX_BULK_BYTES: usize = 256 << 10;
-/// Bytes of one request.
+/// The maximum number of bytes of one request.
 pub(super) const MAX_REQUEST_BYTES: usize = 1 << 20;
-/// Bytes of a request that is a line.
+/// The maximum number of bytes of an inline request.
 pub(super) const MAX_INLINE_BYTES: usize = 64 << 10;
-/// Digits of a length, with its sign.
+/// The maximum number of digits of a length, with its sign.
 const MAX_DIGITS: usize = 20;
 
-/// Digits of a number that is never too large.
+/// The maximum number of digits with which a number cannot overflow an `i64`.
 const MAX_SAFE_DIGITS: usize = 18;
 
-/// The same for somebody who has not shown a token yet, who has nothing to say but that.
+/// The maximum number of words of one unauthenticated request: enough for `AUTH` and `HELLO`.
 pub(super) const MAX_STRANGER_ARGUMENTS: usize = 10;
-/// Bytes of one unauthenticated request, also of one that is a line.
+/// The maximum number of bytes of one unauthenticated request, inline or not.
 pub(super) const MAX_UNAUTHENTICATED_REQUEST_BYTES: usize = 14 << 10;
 
-/// Whose request it is.
+/// The authentication state of the client that sent a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Caller {
     Known,
-    /// Somebody who has not shown the token yet.
+    /// A client that has not authenticated yet.
     Stranger,
 }
 
-/// How far a request has come.
+/// The result of parsing the next request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// A whole one, of so many bytes. One without words asks nothing.
+    /// A complete request, which has `bytes` bytes. A request without words is ignored.
     Request { bytes: usize },
-    /// It is not whole before there are so many bytes.
+    /// An incomplete request, which has at least `bytes` bytes.
     More { bytes: usize },
 }
 
-/// The words of a request: where they are in the bytes that were read, or, if they had to be put together, here.
+/// The words of a request, as ranges of the input, or of `unquoted` if a line contained quotes.
 #[derive(Debug, Default)]
 pub(super) struct Arguments {
     places: Vec<Range<usize>>,
@@ -50,13 +51,17 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    /// The words, of a request that was read from these bytes.
+    /// Returns the words of the request that was parsed from these bytes.
     pub(super) fn of<'a>(&'a self, input: &'a [u8]) -> Words<'a> {
         let bytes = if self.is_unquoted { &self.unquoted } else { input };
         Words { bytes, places: &self.places, is_input: !self.is_unquoted }
     }
 
-    /// Reads the next request.
+    /// Parses the next request.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`ProtocolError`] for bytes that cannot become a valid request, and for one above a bound.
     #[inline]
     pub(super) fn parse(&mut self, input: &[u8], caller: Caller) -> Result<Step, ProtocolError> {
         self.places.clear();
@@ -149,7 +154,7 @@ impl Arguments {
 pub(super) struct Words<'a> {
     bytes: &'a [u8],
     places: &'a [Range<usize>],
-    /// Whether their places are those in the bytes that were read.
+    /// True if the ranges are those of the input.
     is_input: bool,
 }
 
@@ -164,13 +169,13 @@ impl<'a> Words<'a> {
         self.places.get(index).map(|place| &self.bytes[place.clone()])
     }
 
-    /// Where a word is in the bytes that were read, if it is there.
+    /// Returns the range of a word in the input; `None` if the word was unquoted or does not exist.
     #[inline]
     pub(super) fn place(&self, index: usize) -> Option<Range<usize>> {
         self.places.get(index).filter(|_| self.is_input).cloned()
     }
 
-    /// The bytes from the first of some words to the end of the last, with whatever is between them.
+    /// Returns the bytes from the start of word `first` to the end of word `last`, with the bytes between them.
     #[inline]
     pub(super) fn span(&self, first: usize, last: usize) -> &'a [u8] {
         match (self.places.get(first), self.places.get(last)) {
@@ -179,7 +184,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// All words from this one on.
+    /// Returns the words from this index on.
     pub(super) fn from(&self, index: usize) -> Words<'a> {
         Words { places: self.places.get(index..).unwrap_or_default(), ..*self }
     }
@@ -190,7 +195,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// What is not a request. Whoever sent it is told, and cut off: nobody knows where the next one would begin.
+/// A protocol error. The client gets an error reply and is cut off, since the start of its next request is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProtocolError {
     ArrayLength,
@@ -206,13 +211,13 @@ pub(super) enum ProtocolError {
     Tls,
 }
 
-/// A request that is not whole is waited for only if it will not be too long.
+/// Asks for more bytes, unless the complete request would be too long.
 fn more(input: &[u8], bytes: usize, caller: Caller) -> Result<Step, ProtocolError> {
     fits(bytes, caller)?;
     Ok(Step::More { bytes: bytes.max(input.len() + 1) })
 }
 
-/// Checks the length of a whole request.
+/// Checks the length of a request.
 #[inline]
 fn fits(bytes: usize, caller: Caller) -> Result<(), ProtocolError> {
     match caller {
@@ -224,11 +229,11 @@ fn fits(bytes: usize, caller: Caller) -> Result<(), ProtocolError> {
     }
 }
 
-/// The number from here to the end of the line, and what is behind it: `Some(None)` if the line has not ended, `None`
-/// if there is no number.
+/// Parses the number from here to the end of the line. Returns it with the index after the line; `Some(None)` if the
+/// line is incomplete, and `None` if it is not a number.
 #[inline]
 fn length(input: &[u8], from: usize) -> Option<Option<(i64, usize)>> {
-    // Nearly all lengths are one or two digits.
+    // Nearly all lengths have one or two digits.
     match input.get(from..) {
         Some([ones @ b'0'..=b'9', b'\r', b'\n', ..]) => Some(Some((i64::from(ones - b'0'), from + 3))),
         Some([tens @ b'1'..=b'9', ones @ b'0'..=b'9', b'\r', b'\n', ..]) => {
@@ -251,7 +256,7 @@ fn long_length(input: &[u8], from: usize) -> Option<Option<(i64, usize)>> {
     }
 }
 
-/// A whole number as Redis reads it: no plus, no leading zeros, nothing around it.
+/// Parses a whole number as Redis does: no plus, no leading zeros, no spaces.
 #[inline]
 pub(super) fn integer(text: &[u8]) -> Option<i64> {
     let (is_negative, digits) = match text {
@@ -283,7 +288,7 @@ fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | 0x0b | 0x0c | 0)
 }
 
-/// Whether a browser, or somebody through one, has the wrong port.
+/// Returns true if a line belongs to an HTTP request, sent to the wrong port.
 fn is_http(line: &[u8]) -> bool {
     let has = |beginning: &[u8]| {
         line.get(..beginning.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(beginning))
@@ -291,7 +296,8 @@ fn is_http(line: &[u8]) -> bool {
     has(b"post ") || has(b"host:") || line.windows(6).any(|part| part == b"HTTP/1" || part == b"HTTP/2")
 }
 
-/// Splits a line into words as a shell would, in the way of Redis: `"a\x01\n"` and `'it\'s'`.
+/// Splits a line into words by the quoting rules of Redis: `"a\x01\n"` and `'it\'s'`. Returns `None` if quotes are
+/// unbalanced.
 fn unquote(line: &[u8], words: &mut Vec<u8>, places: &mut Vec<Range<usize>>) -> Option<()> {
     words.clear();
     let mut rest = line;
@@ -311,7 +317,7 @@ fn unquote(line: &[u8], words: &mut Vec<u8>, places: &mut Vec<Range<usize>>) -> 
     }
 }
 
-/// Reads one word, and returns what is behind it.
+/// Appends one word to `word`. Returns the bytes after it.
 fn word<'a>(mut rest: &'a [u8], word: &mut Vec<u8>) -> Option<&'a [u8]> {
     loop {
         rest = match rest {
@@ -319,7 +325,7 @@ fn word<'a>(mut rest: &'a [u8], word: &mut Vec<u8>) -> Option<&'a [u8]> {
             [space, ..] if is_space(*space) => return Some(rest),
             [quote @ (b'"' | b'\''), more @ ..] => {
                 let behind = quoted(*quote, more, word)?;
-                // A quote that closes ends the word.
+                // A closing quote ends the word.
                 return behind.first().is_none_or(|byte| is_space(*byte)).then_some(behind);
             }
             [byte, more @ ..] => {
@@ -330,7 +336,7 @@ fn word<'a>(mut rest: &'a [u8], word: &mut Vec<u8>) -> Option<&'a [u8]> {
     }
 }
 
-/// Reads up to the quote that closes, and returns what is behind it.
+/// Appends the bytes up to the closing quote. Returns the bytes after it, or `None` if the quote is not closed.
 fn quoted<'a>(quote: u8, mut rest: &'a [u8], word: &mut Vec<u8>) -> Option<&'a [u8]> {
     loop {
         let (byte, more) = match rest {

@@ -1,17 +1,17 @@
-//! What is answered. Whatever came from outside is either a bulk string, which has a length, or was cleaned: nobody
-//! can put a reply of their own into the stream.
+//! The writer of RESP replies. Input from clients is either written as a bulk string, which has a length, or escaped:
+//! no client can inject a reply into the stream.
 
-/// The longest piece of somebody's words in an error.
+/// The maximum number of bytes of a client's input that an error repeats.
 const MAX_ECHO_BYTES: usize = 128;
-/// The longest error: a request may bring thousands of them.
+/// The longest error, in bytes: a request may cause thousands of them.
 const MAX_ERROR_BYTES: usize = 512;
-/// The reply where the server has nothing to reply. No input leads there; a client that got no reply at all would take
-/// the next one for it.
+/// The error for a request without a decision, which no input causes. Without any reply the client would take the next
+/// reply for this request's.
 pub(super) const UNDECIDED: &str = "ERR nothing was decided, which is a bug of the server; please report it";
-/// Digits of the longest number, with its sign.
+/// The maximum number of digits of a number, with its sign.
 const MAX_DIGITS: usize = 20;
 
-/// Which of its two versions a client speaks.
+/// The protocol version of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Protocol {
     #[default]
@@ -19,11 +19,11 @@ pub(super) enum Protocol {
     Resp3,
 }
 
-/// Writes replies, one behind the other.
+/// A writer that appends replies to a buffer.
 #[derive(Debug)]
 pub(super) struct Replies<'a> {
     out: &'a mut Vec<u8>,
-    /// The version that the client speaks.
+    /// The protocol version of the client.
     pub(super) protocol: Protocol,
 }
 
@@ -32,12 +32,12 @@ impl<'a> Replies<'a> {
         Replies { out, protocol }
     }
 
-    /// How many bytes were written.
+    /// Returns the length of the buffer in bytes.
     pub(super) fn len(&self) -> usize {
         self.out.len()
     }
 
-    /// Replies that were written elsewhere.
+    /// Appends replies that are already encoded.
     pub(super) fn append(&mut self, written: &[u8]) {
         self.out.extend_from_slice(written);
     }
@@ -46,12 +46,13 @@ impl<'a> Replies<'a> {
         self.simple("OK");
     }
 
-    /// A word of ours.
+    /// Writes a simple string; it is static, so it needs no escaping.
     pub(super) fn simple(&mut self, word: &'static str) {
         self.line(b'+', word.as_bytes());
     }
 
-    /// An error. Its text may speak of what somebody sent: line ends and other control bytes are escaped.
+    /// Writes an error. The text may contain input of a client: line ends and other control bytes are escaped, and it
+    /// is cut off after `MAX_ERROR_BYTES`.
     pub(super) fn error(&mut self, text: &str) {
         self.out.push(b'-');
         let longest = self.out.len() + MAX_ERROR_BYTES;
@@ -74,7 +75,7 @@ impl<'a> Replies<'a> {
         self.numbered(b':', number);
     }
 
-    /// Five numbers, which are what is answered most: put together first, and appended once.
+    /// Writes an array of five integers, the most frequent reply: built on the stack, and appended once.
     #[inline]
     pub(super) fn five(&mut self, numbers: [i64; 5]) {
         let mut text = [0; 4 + 5 * (MAX_DIGITS + 3)];
@@ -87,13 +88,13 @@ impl<'a> Replies<'a> {
             text[at..at + 2].copy_from_slice(b"\r\n");
             at += 2;
         }
-        // Of a length that is known the copy is a few instructions and no call.
+        // A copy of constant length compiles to a few instructions instead of a call.
         let end = self.out.len() + at;
         self.out.extend_from_slice(&text);
         self.out.truncate(end);
     }
 
-    /// A number that may be missing: -1 then.
+    /// Writes a number, or -1 for `None`.
     pub(super) fn integer_or_none(&mut self, number: Option<u64>) {
         self.integer(or_none(number));
     }
@@ -115,7 +116,7 @@ impl<'a> Replies<'a> {
         self.header(b'*', length);
     }
 
-    /// So many pairs: a map, or an array of names and values by turns.
+    /// Begins a map of this number of pairs; in RESP2 it is an array of alternating names and values.
     pub(super) fn map(&mut self, pairs: usize) {
         match self.protocol {
             Protocol::Resp2 => self.header(b'*', 2 * pairs),
@@ -140,26 +141,26 @@ impl<'a> Replies<'a> {
     }
 }
 
-/// A number as large as an integer of the protocol can be.
+/// Returns the number, or `i64::MAX` if it is larger.
 #[inline]
 pub(super) fn saturated(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// A number that may be missing: -1 then.
+/// Returns the number, or -1 for `None`.
 #[inline]
 pub(super) fn or_none(number: Option<u64>) -> i64 {
     number.map_or(-1, saturated)
 }
 
-/// What somebody sent, as a part of an error: cut short, and readable.
+/// Returns a client's input as a part of an error: shortened to `MAX_ECHO_BYTES`, and escaped.
 pub(super) fn echo(bytes: &[u8]) -> String {
     let shown = &bytes[..bytes.len().min(MAX_ECHO_BYTES)];
     let dots = if shown.len() < bytes.len() { "..." } else { "" };
     format!("{}{dots}", shown.escape_ascii())
 }
 
-/// Writes a number to the beginning of a piece of text, and returns its length.
+/// Writes a number to the beginning of `text`. Returns its length.
 #[inline]
 fn put_digits(text: &mut [u8; MAX_DIGITS], number: i64) -> usize {
     match number {

@@ -1,4 +1,4 @@
-//! What one client says, command by command.
+//! One client's session: its state, and the execution of its commands.
 
 use std::mem;
 use std::sync::Arc;
@@ -19,77 +19,77 @@ use super::{ask, throttle};
 use crate::unfinished::UNCOUNTED_BYTES;
 use crate::worker::Post;
 
-/// Bytes of replies after which they are sent before anything else is read.
+/// The bytes of replies after which they are sent before another request is executed.
 pub(super) const ENOUGH_OUTPUT: usize = 256 << 10;
-/// The same for a client that has not shown the token.
+/// The same bound for an unauthenticated client.
 const ENOUGH_UNAUTHENTICATED_OUTPUT: usize = 1 << 10;
-/// The longest reply to a client that has not shown the token, in bytes; it is an error.
+/// The longest reply to an unauthenticated client, in bytes; it is an error.
 const MAX_UNAUTHENTICATED_REPLY_BYTES: usize = 1 << 10;
 
-/// Bytes that the buffers of a client hold that has not shown the token: an unfinished request, and replies.
+/// The maximum number of bytes that the buffers of an unauthenticated client hold: an unfinished request, and replies.
 pub(super) const MAX_UNAUTHENTICATED_BYTES: usize =
     MAX_UNAUTHENTICATED_REQUEST_BYTES + ENOUGH_UNAUTHENTICATED_OUTPUT + MAX_UNAUTHENTICATED_REPLY_BYTES;
 
 const _: () =
     assert!(MAX_UNAUTHENTICATED_BYTES <= UNCOUNTED_BYTES, "who has no token could leave no room for others");
 
-/// Wrong tokens after which somebody is cut off.
+/// The number of wrong tokens after which the connection is cut off.
 const MAX_WRONG_TOKENS: u32 = 8;
 
-/// What is known about one client.
+/// The state of one client.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) id: u64,
     pub(super) protocol: Protocol,
     pub(super) caller: Caller,
     pub(super) name: Vec<u8>,
-    /// What waits for `EXEC`, after `MULTI`.
+    /// Requests between `MULTI` and `EXEC`.
     pub(super) queue: Option<Queue>,
-    /// Replies of a remote store that are pending.
+    /// Pending replies of a remote store.
     pub(super) later: Later,
-    /// Places of which replies tell that are not written yet.
+    /// Permits of replies that are not written yet.
     pub(super) untold: Untold,
-    /// What is left of a request that is executed a stretch at a time.
+    /// The rest of a request that is executed a stretch at a time.
     pub(super) stretch: Stretch,
     wrong_tokens: u32,
-    /// Whether others have their turn before the next request, as this one took as long as thousands do.
+    /// True if other connections run before the next request, since this one took as long as thousands of takes.
     pub(super) pauses: bool,
     pub(super) ends: bool,
 }
 
-/// What a thread needs while it serves a client, and nobody in between.
+/// The reusable memory of a thread while it serves one client.
 #[derive(Debug, Default)]
 pub(super) struct Desk {
     arguments: Arguments,
     pub(super) takes: Takes,
-    /// Empty: the memory of the last request that rules were asked about.
+    /// Always empty: keeps the allocation of the last request that the rules decided.
     attributes: Attributes<'static>,
 }
 
-/// How far the bytes of a client were understood.
+/// The result of executing some of a client's bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Progress {
-    /// So many were read, and answered.
+    /// The number of bytes whose requests were executed.
     pub(super) bytes: usize,
     pub(super) next: Next,
 }
 
-/// What has to happen next.
+/// The next step of the connection.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// The rest is not a whole request before there are so many bytes of it.
+    /// Read until the rest has at least `bytes` bytes: it is an incomplete request.
     Read { bytes: usize },
-    /// There are enough replies to be sent; more requests may be there.
+    /// Send the replies, then go on; there may be more requests.
     Send,
-    /// Answers of a remote store have to come before there is anything to be sent; more requests may be there.
+    /// Wait for replies of a remote store before anything is sent; there may be more requests.
     Wait,
-    /// The connection ends when the replies are sent: the client asked for that.
+    /// Send the replies and close, as the client asked for.
     End,
-    /// The connection ends when the replies are sent: nothing good will come from there.
+    /// Send the replies and cut the connection off: a protocol error, or too many wrong tokens.
     CutOff,
 }
 
-/// A command, with all that it may touch.
+/// A command, with everything that it may change.
 pub(super) struct Call<'a, 'o> {
     pub(super) session: &'a mut Session,
     pub(super) post: &'a Arc<Post>,
@@ -97,13 +97,13 @@ pub(super) struct Call<'a, 'o> {
     pub(super) attributes: &'a mut Attributes<'static>,
     /// All bytes that were read.
     pub(super) input: &'a [u8],
-    /// Where this request begins in them.
+    /// The index in `input` at which this request begins.
     pub(super) begin: usize,
     pub(super) words: Words<'a>,
     pub(super) replies: Replies<'o>,
 }
 
-/// Why a command was not understood.
+/// The result of a command; an error is the text of the error reply.
 pub(super) type Refused = Result<(), String>;
 
 impl Session {
@@ -124,7 +124,7 @@ impl Session {
         }
     }
 
-    /// Answers all whole requests in these bytes.
+    /// Answers all complete requests in these bytes.
     pub(super) fn run(
         &mut self,
         input: &[u8],
@@ -184,7 +184,7 @@ impl Session {
         Progress { bytes, next }
     }
 
-    /// Whether this is the token; who guesses too often is cut off.
+    /// Authenticates the client if `secret` is the token, and counts a wrong token otherwise. Returns true if it is.
     pub(super) fn knows(&mut self, post: &Post, secret: &[u8]) -> bool {
         let knows = post.engine.token().is_some_and(|token| token.is(secret));
         if knows {
@@ -203,14 +203,14 @@ impl Session {
         }
     }
 
-    /// Returns the bytes of requests that were received and not executed.
+    /// Returns the bytes of memory of requests that were received and not executed.
     #[inline]
     pub(super) fn held_bytes(&self) -> usize {
         let queue = self.queue.as_ref().map_or(0, Queue::held_bytes);
         queue + self.stretch.held_bytes() + self.later.held_bytes()
     }
 
-    /// Makes it like that of a new connection.
+    /// Resets protocol, authentication, name and transaction to those of a new connection.
     pub(super) fn reset(&mut self, post: &Post) {
         self.protocol = Protocol::default();
         self.caller = caller(post);
@@ -219,7 +219,7 @@ impl Session {
     }
 }
 
-/// Nobody is a stranger where there is no token.
+/// Returns the initial caller: unauthenticated if the server has a token.
 fn caller(post: &Post) -> Caller {
     if post.engine.token().is_some() { Caller::Stranger } else { Caller::Known }
 }
@@ -266,7 +266,7 @@ impl Call<'_, '_> {
         }
     }
 
-    /// Has a request wait for `EXEC`.
+    /// Queues a request for `EXEC`.
     #[cold]
     fn put_into_queue(&mut self, spec: &Spec) -> Refused {
         if !spec.fits(self.words.len()) {
@@ -279,13 +279,14 @@ impl Call<'_, '_> {
         Ok(())
     }
 
-    /// Answers everything that was put aside, so that what follows comes behind it.
+    /// Answers all batched takes, so that the next reply follows theirs.
     pub(super) fn settle(&mut self) {
         self.takes.settle(self.input, self.post, &mut self.replies, self.session);
     }
 
-    /// Puts a take of the key in this word aside, to be decided together with those behind it. It is decided at once if the
-    /// key would be gone by then, or if the store does not answer at once and has nothing to gain.
+    /// Batches a take of the key in this word, to be decided together with later ones. The take is decided at once if
+    /// the key is not in `input`, if the batch is full, or if the store does not answer at once, since batching gains
+    /// nothing then.
     #[inline]
     pub(super) fn take(&mut self, key: usize, ask: Ask, style: Style) {
         match self.words.place(key) {
@@ -305,10 +306,10 @@ impl Call<'_, '_> {
     }
 }
 
-/// The most bytes of words that an error about an unknown command repeats, as in Redis.
+/// The maximum number of bytes of words that an error about an unknown command repeats, as in Redis.
 const MAX_SHOWN_BYTES: usize = 128;
 
-/// The error of Redis for a command that there is not, and which one was probably meant.
+/// Returns the error of Redis for an unknown command, with the most similar name.
 #[cold]
 fn unknown(name: &[u8], words: Words<'_>) -> String {
     let mut shown = String::new();
@@ -325,7 +326,7 @@ fn unknown(name: &[u8], words: Words<'_>) -> String {
     format!("ERR unknown command '{}', with args beginning with: {shown}({hint})", echo(name))
 }
 
-/// What somebody is told before the connection ends.
+/// Writes the error reply to a protocol error, after which the connection is cut off.
 fn protocol_error(error: ProtocolError, out: &mut Vec<u8>) {
     let told = match error {
         ProtocolError::ArrayLength => "invalid multibulk length",
@@ -346,13 +347,13 @@ fn protocol_error(error: ProtocolError, out: &mut Vec<u8>) {
             return Replies::new(out, Protocol::Resp2).error(&text);
         }
         ProtocolError::Quotes => "unbalanced quotes in request",
-        // Whoever speaks another language would not understand an answer in this one.
+        // A client of another protocol could not parse a RESP error.
         ProtocolError::Http => return out.extend_from_slice(WRONG_PORT),
         ProtocolError::Tls => return,
     };
     Replies::new(out, Protocol::Resp2).error(&format!("ERR Protocol error: {told}"));
 }
 
-/// For somebody with a browser or curl.
+/// The reply to an HTTP client, such as a browser or curl.
 const WRONG_PORT: &[u8] = b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain\r\ncontent-length: 60\r\n\
     connection: close\r\n\r\nThis port speaks RESP. HTTP is on another one, 8380 mostly.\n";

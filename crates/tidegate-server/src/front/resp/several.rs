@@ -10,10 +10,11 @@ use super::session::{Call, Refused};
 use crate::engine::{Asked, Decided};
 use crate::meter::Meter;
 
-/// Limits that stand or fall together: each shard of a map is locked for all of them.
+/// The maximum number of limits of one command. A map locks the shards of all of their keys at once.
 pub(super) const MAX_TOGETHER: usize = 64;
 
-/// `TG.TAKEALL n key LIMIT text [COST c] …`, n times
+/// `TG.TAKEALL n key LIMIT text [COST c] …`, n times: spends under all limits if all allow it. Rejects concurrency
+/// limits, since its reply has no permits.
 pub(super) fn take_all(call: &mut Call<'_, '_>) -> Refused {
     let asks = read(call)?;
     let mut prepare = |asked: &ask::Asked<'_>| {
@@ -36,7 +37,7 @@ pub(super) fn take_all(call: &mut Call<'_, '_>) -> Refused {
     Ok(())
 }
 
-/// Tells the decision that speaks for all.
+/// Writes the binding decision.
 fn tell(replies: &mut Replies<'_>, decisions: &Decisions, meter: &Meter) {
     let index = decisions.binding().unwrap_or(0);
     match Decided::at(index, decisions) {

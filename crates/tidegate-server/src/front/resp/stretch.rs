@@ -1,7 +1,8 @@
-//! Requests that take as long as thousands of others are executed a stretch at a time.
+//! Execution of long requests a stretch at a time: those that take as long as thousands of others.
 //!
-//! Between two stretches the other connections of the thread are served. So neither an `EXEC` nor a `DEL` of many keys is
-//! atomic; replies keep their order, since nothing else of the same connection is executed meanwhile.
+//! A stretch is a bounded part of the work. Between two stretches the thread serves its other connections. So neither
+//! an `EXEC` nor a `DEL` of many keys is atomic. Replies keep their order, since no other request of the same
+//! connection is executed meanwhile.
 
 use std::sync::Arc;
 
@@ -13,48 +14,48 @@ use super::session::{Call, ENOUGH_OUTPUT, Session};
 use super::takes::Takes;
 use crate::worker::Post;
 
-/// Keys that are deleted before others are served. It takes about a millisecond.
+/// The maximum number of keys of one stretch. Deleting them takes about a millisecond.
 pub(super) const STRETCH_KEYS: usize = 1024;
 
-/// Words of a queued request that count as one key: those of one limit.
+/// The number of words of a queued request that count as one key: those of one limit.
 const WORDS_PER_KEY: usize = 4;
 
-/// What is left of a long request, and of the stretch.
+/// The rest of a long request, and the work done in this turn.
 #[derive(Debug, Default)]
 pub(super) struct Stretch {
-    /// Keys that were visited in this turn of the connection.
+    /// The keys that were processed in this turn of the connection.
     visited: usize,
-    /// Requests of an `EXEC` that were not executed yet.
+    /// The requests of an `EXEC` that are not executed yet.
     queued: Option<Queued>,
 }
 
-/// Requests between `MULTI` and `EXEC` that are being executed.
+/// The requests between `MULTI` and `EXEC` that are being executed.
 #[derive(Debug)]
 struct Queued {
     bytes: Vec<u8>,
-    /// Where the next of them begins.
+    /// The index at which the next request begins.
     begin: usize,
 }
 
-/// How far a long request was executed.
+/// The result of executing a stretch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Executed {
-    /// To its end.
+    /// The request is complete.
     Whole,
-    /// To the end of a stretch: others come first.
+    /// The stretch is over: other connections come first.
     Stretch,
-    /// To a request that waits for the replies of a remote store.
+    /// The next request waits for replies of a remote store.
     Waiting,
 }
 
 impl Stretch {
-    /// Whether something is left to be executed.
+    /// Returns true if requests are left to be executed.
     #[inline]
     pub(super) fn is_open(&self) -> bool {
         self.queued.is_some()
     }
 
-    /// Returns the bytes of memory that the rest of long requests takes.
+    /// Returns the bytes of memory that these requests hold.
     #[inline]
     pub(super) fn held_bytes(&self) -> usize {
         self.queued.as_ref().map_or(0, |queued| queued.bytes.capacity())
@@ -66,25 +67,25 @@ impl Stretch {
         self.visited = 0;
     }
 
-    /// Counts keys that a request visits in this turn.
+    /// Counts keys that a request processes in this turn.
     pub(super) fn visit(&mut self, keys: usize) {
         self.visited = self.visited.saturating_add(keys);
     }
 
-    /// Whether others come first.
+    /// Returns true if this turn has done its share, and other connections come first.
     #[inline]
     pub(super) fn is_over(&self) -> bool {
         self.visited >= STRETCH_KEYS
     }
 
-    /// Has these requests executed, which are arrays of bulk strings one behind the other.
+    /// Queues requests for execution: arrays of bulk strings, one after another.
     pub(super) fn queue(&mut self, bytes: Vec<u8>) {
         self.queued = Some(Queued { bytes, begin: 0 });
     }
 }
 
 impl Session {
-    /// Goes on with what is left of a long request, for a stretch at most.
+    /// Executes the rest of a long request, for one stretch at most.
     pub(super) fn execute_stretch(
         &mut self,
         post: &Arc<Post>,
@@ -109,7 +110,7 @@ impl Session {
             Call { session: self, post, takes, attributes, input: &bytes, begin, words, replies }.answer();
             begin += read;
         };
-        // Their keys are in these bytes.
+        // The keys of batched takes are ranges of these bytes.
         takes.settle(&bytes, post, &mut Replies::new(out, self.protocol), self);
         if executed != Executed::Whole {
             self.stretch.queued = Some(Queued { bytes, begin });

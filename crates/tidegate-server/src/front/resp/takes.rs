@@ -1,7 +1,8 @@
-//! Takes that came together are decided together: their cells are fetched at once, and the clock is read once.
+//! Batched takes: takes that arrive together are decided together. Their cells are prefetched, and the clock is read
+//! once.
 //!
-//! What a client pipelines is nearly always takes under the same few limits. They are put aside until something else
-//! comes, or everything was read.
+//! Pipelines nearly always consist of takes under the same few limits. They are batched until another command follows,
+//! or all input is read.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,24 +20,24 @@ use crate::engine::{Decided, Engine};
 use crate::permit::Permits;
 use crate::worker::Post;
 
-/// How many takes are put aside at most.
+/// The maximum number of takes of one batch.
 const MAX_PENDING: usize = 64;
 
-/// Takes that are put aside, and the limits that were read last.
+/// The batched takes, and the caches of recently parsed limits.
 #[derive(Debug, Default)]
 pub(super) struct Takes {
     pending: Vec<Pending>,
-    /// The limits of those.
+    /// The limits of the batched takes.
     limits: Vec<PreparedLimit>,
     numbers: Recent<(Vec<u8>, [usize; 2])>,
     text: Recent<Vec<u8>>,
-    /// Limits from numbers that were read lately, by the numbers.
+    /// Recently used limits of `CL.THROTTLE`, by their numbers.
     known_numbers: RecentCache<(Numbers, PreparedLimit)>,
-    /// Limits from texts that were read lately.
+    /// Recently used limits, by their text.
     known_texts: RecentCache<(Box<[u8]>, PreparedLimit)>,
 }
 
-/// A take that was put aside.
+/// A batched take.
 #[derive(Debug)]
 struct Pending {
     key: Range<usize>,
@@ -45,17 +46,17 @@ struct Pending {
     style: Style,
 }
 
-/// How a decision is told.
+/// The format of a decision's reply.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Style {
-    /// Five numbers.
+    /// Five integers, as in redis-cell.
     Throttle,
-    /// Names and values.
+    /// Named fields.
     Fields,
 }
 
 impl Style {
-    /// Writes the decision about a key under a limit. Returns the places of which it tells.
+    /// Writes the decision about a key under a limit. Returns the permits that the reply contains.
     #[inline]
     fn write(self, replies: &mut Replies<'_>, told: &Decided, limit: &Limit, key: &[u8]) -> Option<Permits> {
         match self {
@@ -68,11 +69,11 @@ impl Style {
     }
 }
 
-/// The numbers of a `CL.THROTTLE`: one more than its burst passes at once.
+/// The numbers of a `CL.THROTTLE`: burst (one more than its `max_burst`), count, and period in seconds.
 pub(super) type Numbers = [u64; 3];
 
-/// One-entry parse cache: the last limit, the bytes that it was read from (of several words also the length of the first
-/// ones), and its index in `limits`.
+/// One-entry parse cache: the last limit, the bytes that it was parsed from (for several words also the lengths of the
+/// first two), and its index in `limits`.
 #[derive(Debug, Default)]
 struct Recent<T> {
     read: T,
@@ -81,8 +82,8 @@ struct Recent<T> {
 }
 
 impl Takes {
-    /// The limit of the numbers at the beginning of these words. Nearly always they are written as those before: then
-    /// they are not read again.
+    /// Returns the limit of the numbers at the beginning of these words. They are not parsed again if their bytes are
+    /// those of the last call, which is nearly always so.
     #[inline]
     pub(super) fn limit_of_numbers(
         &mut self,
@@ -92,7 +93,7 @@ impl Takes {
     ) -> Result<&PreparedLimit, String> {
         let written = (words.span(0, 2), [0, 1].map(|word| words.get(word).map_or(0, <[u8]>::len)));
         let known = &self.numbers.read;
-        // Between words that were quoted there is nothing to tell them apart.
+        // Unquoted words are adjacent in memory, so equal bytes may be different words.
         let is_quoted = words.place(0).is_none();
         if is_quoted || self.numbers.limit.is_none() || (&*known.0, known.1) != written {
             let numbers = read(words)?;
@@ -105,7 +106,7 @@ impl Takes {
         Ok(self.numbers.limit.as_ref().expect("it was just read"))
     }
 
-    /// The limit that this text says.
+    /// Returns the limit of this text, parsed only if it differs from the last one.
     pub(super) fn limit_of_text(&mut self, text: &[u8], engine: &Engine) -> Result<&PreparedLimit, String> {
         if self.text.limit.is_none() || self.text.read != text {
             let prepare = || Ok::<_, String>((text.into(), accepted(limit_of(text)?, engine)?));
@@ -116,8 +117,10 @@ impl Takes {
         Ok(self.text.limit.as_ref().expect("it was just read"))
     }
 
-    /// Puts a take aside that is told as five numbers, under the limit that was just read from numbers, or one that is
-    /// told by names, under the one from text.
+    /// Adds a take to the batch, under the last limit of its style: from numbers for `Throttle`, from text for
+    /// `Fields`.
+    ///
+    /// Panics if no limit of this style was parsed before.
     #[inline]
     pub(super) fn put(&mut self, key: Range<usize>, ask: Ask, style: Style) {
         let (limit, index) = match style {
@@ -140,7 +143,7 @@ impl Takes {
         self.pending.len() >= MAX_PENDING
     }
 
-    /// Decides about all that were put aside, and tells each in its turn.
+    /// Decides all batched takes, and writes the replies in order.
     #[inline]
     pub(super) fn settle(
         &mut self,
@@ -189,7 +192,7 @@ impl Takes {
     }
 }
 
-/// The limit prepared for this engine, which has to support it.
+/// Prepares a limit for this engine. Fails if the engine does not support it.
 fn accepted(limit: Limit, engine: &Engine) -> Result<PreparedLimit, String> {
     engine.accept(limit).map_err(|why| format!("ERR {why}"))
 }
@@ -199,7 +202,7 @@ fn throttle_limit([burst, count, period]: Numbers) -> Result<Limit, String> {
     draft.build().map_err(|error| format!("ERR {error}"))
 }
 
-/// The limit that this text says.
+/// Parses a limit.
 fn limit_of(text: &[u8]) -> Result<Limit, String> {
     let text = std::str::from_utf8(text).map_err(|_| format!("ERR the limit is no text: {}", echo(text)))?;
     text.parse().map_err(|error| format!("ERR {error}"))

@@ -1,7 +1,7 @@
-//! `CL.THROTTLE`, as those who come from redis-cell know it.
+//! `CL.THROTTLE`, compatible with redis-cell.
 //!
-//! Its `max_burst` is what may pass beyond the first, so our burst is one more. What it gets wrong is not kept: waits
-//! are rounded up, nothing overflows, and what makes no sense is refused.
+//! Its `max_burst` does not count the first request, so the burst here is one more. The errors of redis-cell are not
+//! copied: waits are rounded up, nothing overflows, and invalid numbers are rejected.
 
 use tidegate::{Ask, Cost, Key};
 
@@ -35,7 +35,7 @@ pub(super) fn throttle(call: &mut Call<'_, '_>) -> Refused {
     Ok(())
 }
 
-/// Nothing is wanted, which is to look.
+/// Peeks: a quantity of 0 spends nothing.
 #[cold]
 fn look(call: &mut Call<'_, '_>, key: &[u8]) -> Refused {
     call.settle();
@@ -52,7 +52,7 @@ fn look(call: &mut Call<'_, '_>, key: &[u8]) -> Refused {
     Ok(())
 }
 
-/// The numbers of a limit: what passes at once, how many, and in how many seconds.
+/// Parses the numbers of a limit: burst, count, and period in seconds.
 fn numbers(words: Words<'_>) -> Result<Numbers, String> {
     let word = |index: usize| number(words.get(index).unwrap_or_default());
     let (burst, count, period) = (word(0)?, word(1)?, word(2)?);
@@ -62,12 +62,12 @@ fn numbers(words: Words<'_>) -> Result<Numbers, String> {
     Ok([burst + 1, count, period])
 }
 
-/// The error about a key that is too long.
+/// Returns the error about a key that is too long.
 pub(super) fn too_long(key: &[u8]) -> String {
     format!("ERR a key has at most {MAX_KEY_BYTES} bytes, this one has {}; hash it", key.len())
 }
 
-/// A number that is not negative.
+/// Parses a number that is not negative.
 #[inline]
 fn number(word: &[u8]) -> Result<u64, String> {
     match integer(word) {

@@ -1,32 +1,33 @@
-//! `MULTI … EXEC`, which some clients put around every pipeline.
+//! `MULTI … EXEC`, which some clients send around every pipeline.
 //!
-//! What is between them is done when `EXEC` comes, or not at all. Each take is decided by itself and others may come in
-//! between: for all or none there is `TG.TAKEALL`. A long `EXEC` is executed a [`stretch`](super::stretch) at a time.
+//! The queued requests are executed at `EXEC`, or not at all if one of them was invalid. Each take is decided by
+//! itself, and requests of other connections may run in between: `TG.TAKEALL` is the atomic command. A long `EXEC` is
+//! executed a [`stretch`](super::stretch) at a time.
 
 use super::command::{Run, Spec};
 use super::parse::{MAX_ARGUMENTS, MAX_REQUEST_BYTES, Words};
 use super::session::{Call, Refused};
 
-/// Requests between `MULTI` and `EXEC`; their answers are one.
+/// The maximum number of requests between `MULTI` and `EXEC`, since their replies are one array.
 pub(super) const MAX_QUEUED: usize = 4096;
 
-/// Requests that wait for `EXEC`.
+/// The requests that are queued for `EXEC`.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    /// One behind the other, each as an array of bulk strings.
+    /// The requests one after another, each as an array of bulk strings.
     bytes: Vec<u8>,
     count: usize,
-    /// Whether one was refused: then none will be done.
+    /// True if a request was rejected: `EXEC` then executes none.
     pub(super) is_broken: bool,
 }
 
 impl Queue {
-    /// Puts a request behind the others.
+    /// Queues a request.
     pub(super) fn put(&mut self, spec: &Spec, words: Words<'_>) -> Refused {
         if matches!(spec.run, Run::Connection(_)) {
             return Err(format!("ERR '{}' is not allowed between MULTI and EXEC", spec.name));
         }
-        // A line may have more, but what waits is an array.
+        // An inline request may have more words, but the queue stores arrays.
         if words.len() > MAX_ARGUMENTS {
             return Err(format!("ERR a request has at most {MAX_ARGUMENTS} words between MULTI and EXEC"));
         }
@@ -46,18 +47,18 @@ impl Queue {
         Ok(())
     }
 
-    /// One of which none will be done, and nothing more is remembered.
+    /// Returns a queue whose `EXEC` fails; it stores no requests.
     pub(super) fn broken() -> Queue {
         Queue { is_broken: true, ..Queue::default() }
     }
 
-    /// Returns the bytes of memory that the requests take.
+    /// Returns the bytes of memory that the requests hold.
     pub(super) fn held_bytes(&self) -> usize {
         self.bytes.capacity()
     }
 }
 
-/// `MULTI`
+/// `MULTI`: queues the requests up to `EXEC`. Cannot be nested.
 pub(super) fn multi(call: &mut Call<'_, '_>) -> Refused {
     if call.session.queue.is_some() {
         return Err("ERR MULTI calls can not be nested".to_owned());
@@ -67,14 +68,14 @@ pub(super) fn multi(call: &mut Call<'_, '_>) -> Refused {
     Ok(())
 }
 
-/// `DISCARD`
+/// `DISCARD`: drops the queued requests.
 pub(super) fn discard(call: &mut Call<'_, '_>) -> Refused {
     call.session.queue.take().ok_or("ERR DISCARD without MULTI")?;
     call.replies.ok();
     Ok(())
 }
 
-/// `EXEC`
+/// `EXEC`: executes the queued requests. Replies `EXECABORT` and executes none if one of them was rejected.
 pub(super) fn exec(call: &mut Call<'_, '_>) -> Refused {
     let queue = call.session.queue.take().ok_or("ERR EXEC without MULTI")?;
     if queue.is_broken {

@@ -1,7 +1,7 @@
-//! Places in flight of which a client has not heard.
+//! Permits of replies that are not written yet.
 //!
-//! Unless they are told, they are given back: whoever hangs up before does not know their permits, and would hold them
-//! until their leases are over.
+//! If the connection ends before the reply is written, its permits are released. The client does not have their text,
+//! and they would stay in flight until their leases expire.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use std::sync::Arc;
 use crate::engine::Engine;
 use crate::permit::Permits;
 
-/// Places that were taken for replies which are not written yet.
+/// The permits of replies that are not written yet. Dropping releases them.
 #[derive(Default)]
 pub(super) struct Untold(Vec<(Permits, Arc<Engine>)>);
 
 impl Untold {
-    /// A reply tells of these places, if there are any.
+    /// Adds the permits of a reply, if there are any.
     #[inline]
     pub(super) fn note(&mut self, permits: Option<Permits>, engine: &Arc<Engine>) {
         if let Some(permits) = permits {
@@ -22,12 +22,12 @@ impl Untold {
         }
     }
 
-    /// All of them are told together with those of other replies.
+    /// Adds the permits of other replies.
     pub(super) fn append(&mut self, mut other: Untold) {
         self.0.append(&mut other.0);
     }
 
-    /// All replies are written.
+    /// Forgets all permits, since their replies are written.
     #[inline]
     pub(super) fn told(&mut self) {
         self.0.clear();

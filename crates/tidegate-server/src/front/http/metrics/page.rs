@@ -1,4 +1,4 @@
-//! Lines of the text format.
+//! A writer of the Prometheus text format.
 
 use std::fmt::Write as _;
 
@@ -6,10 +6,10 @@ use std::fmt::Write as _;
 pub(super) struct Page(pub(super) String);
 
 impl Page {
-    /// A counter if its name says so, else a gauge.
+    /// Begins a family: a counter if its name ends with `_total`, else a gauge.
     pub(super) fn family(&mut self, name: &str, help: &str) {
         let kind = if name.ends_with("_total") { "counter" } else { "gauge" };
-        // A string takes whatever is written.
+        // Writing to a string cannot fail.
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
 
@@ -24,7 +24,7 @@ impl Page {
         let _ = writeln!(self.0, "{end} {number}");
     }
 
-    /// A family of one number without labels.
+    /// Writes a family of one number without labels.
     pub(super) fn number(&mut self, name: &str, help: &str, number: u64) {
         self.family(name, help);
         self.labelled(name, &[], number);

@@ -1,4 +1,4 @@
-//! The counts of each rule.
+//! The metrics of each rule.
 
 use tidegate::DecidedBy;
 use tidegate_rules::{Mode, Rule, RuleCounts, ShadowCounts};
@@ -6,9 +6,9 @@ use tidegate_rules::{Mode, Rule, RuleCounts, ShadowCounts};
 use super::page::Page;
 use crate::engine::Engine;
 
-/// The most rules with labels of their own; the others are counted together.
+/// The maximum number of rules with labels of their own; the others are summed up.
 const MAX_LABELLED: usize = 1000;
-/// The label of those.
+/// The label of the summed up rules.
 const OTHER: &str = "other";
 
 const VERDICTS: [&str; 4] = ["allowed", "denied", "impossible", "store_full"];
@@ -70,8 +70,8 @@ fn put_verdicts(page: &mut Page, name: &str, row: &Row<'_, 5>) {
     }
 }
 
-/// Writes the decisions in place of a remote store, while it did not answer. Rules that always say the same do not ask
-/// the store.
+/// Writes the decisions of the fallback while the remote store was down. Rules with a static decision do not ask the
+/// store.
 fn put_without_store(page: &mut Page, counts: &[(Rule, RuleCounts)]) {
     let name = "tidegate_rule_without_store_total";
     page.family(name, "Requests that a rule decided without the store, by how.");
@@ -97,10 +97,10 @@ fn put_without_store(page: &mut Page, counts: &[(Rule, RuleCounts)]) {
     }
 }
 
-/// The counts of a rule by verdict, and how often its limit was near.
+/// The counts of a rule by verdict, and the count of requests near its limit.
 type Verdicts = [u64; 5];
 
-/// The counts of a rule while it was obeyed; `None` if it never is and never was.
+/// Returns the counts of a rule while it was enforced; `None` if it never is and never was.
 fn obeyed(rule: &Rule, own: &RuleCounts) -> Option<Verdicts> {
     if rule.candidate_for().is_some() {
         return None;
@@ -110,7 +110,7 @@ fn obeyed(rule: &Rule, own: &RuleCounts) -> Option<Verdicts> {
     (may_be(rule, Mode::Enforce) || counts != Verdicts::default()).then_some(counts)
 }
 
-/// The counts of a rule while it was only measured.
+/// Returns the counts of a rule in shadow mode or of a candidate; `None` if it never is and never was one.
 fn measured(rule: &Rule, own: &RuleCounts) -> Option<Verdicts> {
     if rule.candidate_for().is_some() {
         return Some(all(own));
@@ -119,7 +119,7 @@ fn measured(rule: &Rule, own: &RuleCounts) -> Option<Verdicts> {
     (may_be(rule, Mode::Shadow) || counts != Verdicts::default()).then_some(counts)
 }
 
-/// Returns true if it has this mode, at some time of its schedule or outside of it.
+/// Returns true if a rule has this mode, in a window of its schedule or outside of them.
 fn may_be(rule: &Rule, mode: Mode) -> bool {
     rule.mode() == mode || rule.schedule().any(|then| then.mode == mode)
 }
@@ -134,7 +134,7 @@ fn shadow(counts: &ShadowCounts) -> Verdicts {
     [allowed, denied, impossible, store_full, near]
 }
 
-/// The numbers under one label, or one pair of labels.
+/// The numbers of one label, or of one pair of labels.
 #[derive(Debug, PartialEq, Eq)]
 struct Row<'a, const N: usize> {
     rule: &'a str,
@@ -142,8 +142,8 @@ struct Row<'a, const N: usize> {
     numbers: [u64; N],
 }
 
-/// Returns the numbers of each rule and a second label, in the order of the file. A series may be there only once, so a
-/// rule that is called like those without a label of their own is counted with them.
+/// Returns the numbers of each rule and a second label, in the order of the file. A series must not occur twice, so a
+/// rule whose name is `other` is summed up with those that have no label of their own.
 fn rows<'a, const N: usize>(
     counts: &'a [(Rule, RuleCounts)],
     of: impl Fn(usize, &Rule, &RuleCounts) -> Option<(&'a str, [u64; N])>,
@@ -160,7 +160,7 @@ fn rows<'a, const N: usize>(
     rows
 }
 
-/// The label of a rule, by its place in the file.
+/// Returns the label of a rule, by its index in the file.
 fn label(counts: &[(Rule, RuleCounts)], place: usize) -> &str {
     counts.get(place).filter(|_| place < MAX_LABELLED).map_or(OTHER, |(rule, _)| rule.name())
 }
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!((all[MAX_LABELLED].rule, all[MAX_LABELLED].numbers[0]), (OTHER, 2));
     }
 
-    /// The page of a gate after one request of ana.
+    /// Returns the page of a gate after one request of ana.
     fn page(text: &str) -> String {
         let gate = Gate::new(Policy::from_toml(text).unwrap(), Zone::new(1 << 18));
         for _ in 0..2 {

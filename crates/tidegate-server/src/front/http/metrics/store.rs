@@ -1,4 +1,4 @@
-//! The counts of a remote store; nothing where states are in memory.
+//! The metrics of a remote store; none if the state is in memory.
 
 use tidegate::{DecidedBy, DecisionMeter};
 
@@ -30,7 +30,7 @@ pub(super) fn put(page: &mut Page, engine: &Engine) {
     page.number("tidegate_store_cached_refusals_total", cached, status.cached);
 }
 
-/// Who decided: about asks that came with their limit, and about requests that rules were asked about.
+/// Writes the decisions by decider, for limits that came with the request and for rules together.
 fn put_decisions(page: &mut Page, decided: &DecisionMeter) {
     let without = decided.without_store();
     let name = "tidegate_store_decisions_total";

@@ -1,11 +1,11 @@
-//! The counts of each zone, and how full it is.
+//! The metrics of each zone.
 
 use tidegate::{StateCounts, Zone, ZoneCounts};
 
 use super::page::Page;
 use crate::engine::Engine;
 
-/// The zone of the store has no label, those that rules name have theirs.
+/// Writes the metrics of all zones. The zone of the store has no label; zones that rules name have their name as label.
 pub(super) fn put(page: &mut Page, engine: &Engine) {
     let named = engine.gate().zones();
     let all: Vec<_> = [("", engine.zone())]

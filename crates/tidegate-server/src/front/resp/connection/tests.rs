@@ -1,4 +1,4 @@
-//! Connections that are polled by hand: what one of them does in a turn, and what it holds.
+//! Tests with connections that are polled by hand: the work of one turn, and the memory that a connection holds.
 
 use rustix::net::sockopt::set_socket_send_buffer_size;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -9,18 +9,18 @@ use crate::front::resp::session::MAX_UNAUTHENTICATED_BYTES;
 use crate::front::resp::stretch::STRETCH_KEYS;
 use crate::settings::{Bounds, Settings, Token};
 
-/// A connection, and its client.
+/// Returns a connection and its client.
 async fn connect(bench: &Bench) -> (Connection, TcpStream) {
     let (stream, client) = connected().await;
     (Connection::new(stream, &bench.post), client)
 }
 
-/// Bytes of memory that the buffers of a connection take.
+/// Returns the bytes of memory that the buffers of a connection hold.
 fn held(connection: &Connection) -> usize {
     connection.input.capacity() + connection.output.capacity() + connection.session.held_bytes()
 }
 
-/// Whatever a client can read now.
+/// Returns the bytes that the client can read now.
 fn heard(client: &TcpStream) -> String {
     let mut heard = vec![0; 1 << 20];
     let bytes = client.try_read(&mut heard).unwrap_or(0);
@@ -28,7 +28,7 @@ fn heard(client: &TcpStream) -> String {
     String::from_utf8(heard).expect("replies are text")
 }
 
-/// What the client hears until that is enough, and after how many turns.
+/// Reads until `is_enough`. Returns the replies, and the number of turns.
 async fn hear(
     connection: &mut Connection,
     client: &TcpStream,
@@ -43,12 +43,12 @@ async fn hear(
     (told, turns)
 }
 
-/// Sends this.
+/// Sends these bytes.
 async fn say(client: &mut TcpStream, bytes: impl AsRef<[u8]>) {
     client.write_all(bytes.as_ref()).await.expect("it fits into the socket");
 }
 
-/// `DEL` of the keys with these numbers.
+/// Returns a `DEL` of the keys with these numbers.
 fn delete(keys: std::ops::Range<usize>) -> String {
     let words: String =
         keys.clone().map(|key| format!("${}\r\nk{key}\r\n", key.to_string().len() + 1)).collect();
@@ -98,12 +98,12 @@ fn a_delete_of_more_keys_than_a_stretch_has_is_answered_once_and_in_its_place() 
 }
 
 fn with_token() -> Bench {
-    // Nobody waits for this.
+    // Longer than any of these tests, so that no timeout expires.
     let bounds = Bounds { arrival: Duration::from_secs(3600), ..Bounds::default() };
     Bench::new(Settings { token: Token::new("sesame"), bounds, ..Settings::default() })
 }
 
-/// An `AUTH` of so many bytes.
+/// Returns an `AUTH` request of this length.
 fn auth(bytes: usize) -> Vec<u8> {
     let around = "*2\r\n$4\r\nAUTH\r\n$12345\r\n\r\n".len();
     let request = format!("*2\r\n$4\r\nAUTH\r\n${}\r\n{}\r\n", bytes - around, "x".repeat(bytes - around));
@@ -144,7 +144,7 @@ fn replies_that_are_not_read_before_auth_hold_no_more() {
             let (mut connection, client) = connect(&bench).await;
             set_socket_send_buffer_size(&connection.stream, 4096).expect("a socket can be told");
             let flood = line.repeat((64 << 10) / line.len());
-            // Until the client's own buffers are full of replies, the connection keeps none.
+            // The connection keeps no replies until the socket buffers are full.
             while connection.output.is_empty() {
                 let _ = client.try_write(flood.as_bytes());
                 assert!(turn(&mut connection).await.is_pending());
@@ -179,7 +179,7 @@ fn an_unfinished_request_after_auth_is_counted_as_soon_as_it_is_long_and_given_b
     });
 }
 
-/// The places that are in use, by another client.
+/// Returns the permits in flight, as another client sees them.
 async fn in_use(bench: &Bench) -> u64 {
     let (mut connection, mut client) = connect(bench).await;
     say(&mut client, b"TG.PEEK ana LIMIT \"4000/1h concurrency\"\r\n").await;

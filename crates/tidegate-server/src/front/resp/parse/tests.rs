@@ -2,7 +2,7 @@ use super::*;
 
 type Read = Result<(Vec<Vec<u8>>, usize), ProtocolError>;
 
-/// The words of a request and its bytes; nothing if it is not whole.
+/// Returns the words of a request and its length in bytes; `None` if it is incomplete.
 fn read(input: &[u8], caller: Caller) -> Option<Read> {
     let mut arguments = Arguments::default();
     match arguments.parse(input, caller) {
