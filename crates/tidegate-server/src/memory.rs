@@ -6,8 +6,8 @@ use tidegate_support::Bytes;
 
 use crate::settings::Settings;
 
-/// Rejects a store and zones that exceed the physical memory, which the OOM killer would end later. Zones in files need
-/// not be resident as a whole, so they do not count.
+/// Rejects a store and zones that exceed the physical memory. Otherwise the OOM killer would end the process later.
+/// Zones in files need not be resident as a whole, so they do not count.
 pub(crate) fn suffices_for(settings: &Settings) -> Result<(), String> {
     let (store, zones) = in_memory(settings);
     match all() {

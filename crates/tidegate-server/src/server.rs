@@ -140,8 +140,7 @@ impl Server {
 
     /// Shuts the server down: reports not ready, stops accepting, drains requests in flight and flushes the zones.
     ///
-    /// Blocks until all workers have ended. They wait for open connections for at most
-    /// [`Bounds::grace`](crate::settings::Bounds::grace).
+    /// Blocks until all workers have ended. They wait for open connections for at most the shutdown timeout.
     pub fn stop(self) {
         self.engine.stop();
         self.stop.send_replace(true);

@@ -60,7 +60,7 @@ fn section(command: Command) -> io::Result<String> {
     Ok(heading + &body.replace(".SH ", ".SS "))
 }
 
-/// Returns the examples of a command, one line each, unformatted.
+/// Returns the examples of a command line by line, as they are typed.
 fn examples(command: &Command) -> String {
     let Some(text) = command.get_after_help() else { return String::new() };
     let lines = text.to_string();

@@ -11,11 +11,11 @@ use super::token::TokenSource;
 use super::value::{count, dialect, kind, on_failure, unfinished, yes_or_no};
 use super::written::{Draft, Said};
 
-/// The largest accepted number of threads.
+/// The largest accepted number of threads: more than any machine has processors.
 const MAX_THREADS: usize = 1024;
-/// The largest accepted number of connections.
+/// The largest accepted number of connections: more than any machine has ports.
 const MAX_CONNECTIONS: usize = 10_000_000;
-/// The largest accepted number of servers that share one store.
+/// The largest accepted number of servers that share one store: more than any deployment has.
 const MAX_NODES: usize = 10_000;
 
 /// One setting.
@@ -36,7 +36,7 @@ pub(crate) struct Key {
     pub(crate) default: Option<&'static str>,
     /// A valid value, for error messages.
     example: &'static str,
-    /// Parses and applies a value. The error states the fault and a remedy.
+    /// The function that parses and applies a value. Its error states the fault and a remedy.
     pub(super) set: Set,
 }
 

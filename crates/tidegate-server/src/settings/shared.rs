@@ -38,7 +38,7 @@ pub struct SharedSettings {
     pub deadline: Duration,
     /// The prefix of all names in Redis.
     pub prefix: String,
-    /// Caches a denial until its retry time, so that Redis is not asked again before.
+    /// The switch of the denial cache, which stores a denial until its retry time so that Redis is not asked before.
     pub refusal_cache: bool,
     /// The policy for limits that come with a request while Redis is down. Rules have their own `on_store_failure`.
     pub on_failure: OnStoreFailure,

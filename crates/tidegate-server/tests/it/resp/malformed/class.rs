@@ -34,7 +34,7 @@ pub(super) struct Heard {
     pub(super) replies: Vec<Value>,
 }
 
-/// Sends inputs to a server, and parses its replies.
+/// A probe that sends inputs to a server and parses its replies.
 pub(super) struct Hearing {
     server: SocketAddr,
     echo: TcpListener,
@@ -42,13 +42,13 @@ pub(super) struct Hearing {
 }
 
 impl Hearing {
-    /// Creates one for a server whose errors are text.
+    /// Creates a probe of a server whose errors are text.
     pub(super) fn of(server: SocketAddr) -> Hearing {
         let echo = TcpListener::bind("127.0.0.1:0").expect("a free port can be had");
         Hearing { server, echo, is_text: true }
     }
 
-    /// Creates one for a server whose errors may contain any bytes.
+    /// Creates a probe of a server whose errors may contain any bytes.
     pub(super) fn of_bytes(server: SocketAddr) -> Hearing {
         Hearing { is_text: false, ..Hearing::of(server) }
     }

@@ -6,7 +6,7 @@ use crate::wire::resp::request;
 
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = vec![
-        // An array of a million words, announced and sent.
+        // An array of a million words: announced only, and sent.
         Case::of("*1000000\r\n").told(1, Class::CutOff),
         Case::of(format!("*1000000\r\n{}", "$1\r\na\r\n".repeat(1_000_000))).told(1, Class::CutOff),
         Case::of(request(&vec!["a"; 16_384])).told(1, Class::Refused),

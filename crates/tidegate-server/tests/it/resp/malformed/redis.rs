@@ -11,7 +11,7 @@ use crate::wire::resp::Value;
 /// A deliberate difference from Redis.
 struct Difference {
     why: &'static str,
-    /// Returns true if an input, with this reply of ours, falls under this difference.
+    /// A predicate: true if an input, with this reply of ours, falls under this difference.
     is_of_it: fn(&[u8], &str) -> bool,
     ours: Class,
     theirs: &'static [Class],
