@@ -112,7 +112,7 @@ impl Rules {
         Ok(admissions)
     }
 
-    /// Releases the permits of a denied request, including those of shadow rules.
+    /// Releases all permits of these admissions if one of them is a denial, including permits of shadow rules.
     async fn settle(&self, admissions: &[Admission]) {
         if admissions.iter().all(Admission::is_allowed) {
             return;
