@@ -1,7 +1,7 @@
-//! Takes connections in, whatever the system says.
+//! The accept loop of a front.
 //!
-//! No error ends the loop. One that concerns a single connection is passed over; one that would come again at once,
-//! as when there are no file descriptors left, is waited out for a moment that grows.
+//! No error ends the loop. An error that concerns a single connection is ignored. An error that would recur at once,
+//! such as no free file descriptors, is followed by a pause with exponential backoff.
 
 use std::io::{self, Write as _};
 use std::sync::Arc;
@@ -18,11 +18,11 @@ use crate::worker::Seat;
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// Connections above `max_connections` that are read for one health check, so that whatever supervises the process does
-/// not take a busy server for a dead one.
+/// The maximum number of connections above `max_connections`. Each may send one health check, so that a process
+/// supervisor does not take a busy server for a dead one.
 const MAX_HEALTH_CONNECTIONS: usize = 16;
 
-/// Accepts until the future is dropped, and gives each connection to the thread that has the fewest.
+/// Accepts connections until the future is dropped. Assigns each to the worker with the fewest connections.
 pub(crate) async fn run(front: Front, listener: TcpListener, seats: Vec<Seat>, engine: Arc<Engine>) {
     let mut pause = FIRST_PAUSE;
     loop {
@@ -34,7 +34,7 @@ pub(crate) async fn run(front: Front, listener: TcpListener, seats: Vec<Seat>, e
             Err(error) if concerns_one_connection(&error) => {}
             Err(error) => {
                 if pause == FIRST_PAUSE {
-                    // Where nobody reads this any more, printing would panic, and end the loop with it.
+                    // Unlike a print macro, this does not panic if stderr is closed. A panic would end the loop.
                     let told = format!("cannot accept on the {front} port, will go on trying: {error}");
                     let _ = writeln!(io::stderr(), "tidegate: {told}");
                 }
@@ -46,7 +46,7 @@ pub(crate) async fn run(front: Front, listener: TcpListener, seats: Vec<Seat>, e
 }
 
 fn admit(front: Front, stream: TcpStream, seats: &[Seat], engine: &Engine) {
-    // What cannot be set is done without.
+    // The connection works without this option.
     let _ = stream.set_nodelay(true);
     let Ok(mut stream) = stream.into_std() else { return };
     let taken = |scope| seats.iter().map(|seat| seat.taken(scope)).sum::<usize>();
@@ -57,13 +57,14 @@ fn admit(front: Front, stream: TcpStream, seats: &[Seat], engine: &Engine) {
         Some(seat) if is_checked() => seat.serve(front, stream, Scope::Health),
         _ => {
             engine.meters().of(0).cut_off.add(1);
-            // It fits into the buffer of a new connection, or is not read anyway.
+            // The reply fits in the send buffer of a new connection, so it is written whole or the connection is
+            // broken.
             let _ = stream.write(front.too_many());
         }
     }
 }
 
-/// Whether another connection may be accepted at once.
+/// Returns true if the error concerns one connection only, so that the next can be accepted at once.
 fn concerns_one_connection(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),

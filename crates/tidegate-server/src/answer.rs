@@ -1,4 +1,4 @@
-//! A decision in the units of the protocols: whole milliseconds and seconds, rounded up.
+//! Decision fields in the units of the protocols: whole milliseconds and seconds, rounded up.
 
 use tidegate::{Adjusted, DecidedBy, Decision, Ticks, Verdict};
 use tidegate_rules::Admission;
@@ -12,16 +12,17 @@ pub(crate) struct Told<'a> {
     pub(crate) is_allowed: bool,
     pub(crate) limit: Option<u64>,
     pub(crate) remaining: Option<u64>,
-    /// Nothing if it was allowed or can never pass.
+    /// `None` if the request was allowed, or can never be.
     pub(crate) retry_after_ms: Option<u64>,
     pub(crate) reset_after_ms: Option<u64>,
-    /// Nothing if it was refused.
+    /// `None` if the request was denied.
     pub(crate) delay_ms: Option<u64>,
     pub(crate) rule: Option<&'a str>,
     pub(crate) decided_by: DecidedBy,
 }
 
-/// A decision about a limit that came with its ask. Where nothing counted there is no remaining quota.
+/// Fields of a decision about a limit that came with its request. A fail-open decision counted nothing, so it has no
+/// remaining quota.
 impl From<Decided> for Told<'static> {
     fn from(Decided { decision, by: decided_by }: Decided) -> Told<'static> {
         let told = Told { decided_by, ..Told::from(decision) };
@@ -61,7 +62,7 @@ impl<'a> From<&'a Admission> for Told<'a> {
                 decided_by: admission.decided_by(),
                 ..Told::from(binding.decision)
             },
-            // Nothing was counted.
+            // No rule counted this request.
             None => Told {
                 is_allowed,
                 limit: None,
@@ -79,7 +80,7 @@ impl<'a> From<&'a Admission> for Told<'a> {
     }
 }
 
-/// How an adjustment went, in a word.
+/// Returns the word for the outcome of an adjustment.
 pub(crate) fn adjusted(adjusted: Adjusted) -> &'static str {
     match adjusted {
         Adjusted::Whole => "whole",

@@ -1,31 +1,31 @@
-//! One more attribute of a request, whoever describes it.
+//! Adds attributes to a request, for every front.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use tidegate_rules::{Attributes, NotInserted, Value};
 
-/// The longest name of an attribute, in bytes: rules have no longer ones.
+/// The longest name of an attribute, in bytes. Rules accept no longer names.
 pub(crate) const MAX_NAME_BYTES: usize = 128;
 
-/// Why something is no attribute. Who says so names it before.
+/// The reason why an attribute is invalid. The front puts the name of the attribute before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wrong {
     NameIsNoText,
-    /// It has so many bytes.
+    /// The length of the name, in bytes.
     NameIsLong(usize),
     Twice,
-    /// It is there twice where its values are written as a list.
+    /// The attribute occurs twice in a format that writes several values as a list.
     NoList,
     NoAddress,
 }
 
-/// The name of an attribute that came as bytes.
+/// Parses the name of an attribute from bytes.
 pub(crate) fn name(bytes: &[u8]) -> Result<Cow<'_, str>, Wrong> {
     std::str::from_utf8(bytes).map(Cow::Borrowed).map_err(|_| Wrong::NameIsNoText)
 }
 
-/// One more of them; what is said twice could be meant either way.
+/// Inserts an attribute. A second value of the same name is an error, because it is ambiguous.
 pub(crate) fn put<'a>(
     attributes: &mut Attributes<'a>,
     name: Cow<'a, str>,
@@ -38,8 +38,8 @@ pub(crate) fn put<'a>(
     })
 }
 
-/// One more value: a request may have several header fields, cookies and parts of the query of one name, and anything
-/// else once.
+/// Adds a value. A request may have several values of one header field, cookie or query parameter. Any other attribute
+/// may occur once.
 pub(crate) fn add<'a>(
     attributes: &mut Attributes<'a>,
     name: Cow<'a, str>,
@@ -53,7 +53,7 @@ pub(crate) fn add<'a>(
     Ok(())
 }
 
-/// Whether a request may have several of this name.
+/// Returns true if a request may have several values of this attribute.
 pub(crate) fn may_repeat(name: &str) -> bool {
     ["header.", "cookie.", "query."].iter().any(|kind| name.starts_with(kind))
 }

@@ -1,4 +1,4 @@
-//! A thread without a server, whose connections have their turns when a test says so.
+//! A worker context without a server. A test polls its connections one at a time.
 
 use std::future::poll_fn;
 use std::num::NonZeroUsize;
@@ -20,7 +20,7 @@ use crate::worker::Post;
 pub(crate) struct Bench {
     pub(crate) runtime: Runtime,
     pub(crate) post: Arc<Post>,
-    /// As long as this is there, the server goes on.
+    /// Keeps the channel open, so that the server counts as running.
     _stop: watch::Sender<bool>,
 }
 
@@ -35,7 +35,7 @@ impl Bench {
     }
 }
 
-/// The server's end of a connection, and the client's.
+/// Returns the server's and the client's end of a connection.
 pub(crate) async fn connected() -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let client = TcpStream::connect(listener.local_addr().expect("it listens")).await.expect("it listens");
@@ -43,7 +43,7 @@ pub(crate) async fn connected() -> (TcpStream, TcpStream) {
     (stream, client)
 }
 
-/// Polls a future once, and lets the runtime see what has arrived.
+/// Polls a future once, and lets the runtime process I/O events.
 pub(crate) async fn turn<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
     let polled = poll_fn(|context| Poll::Ready(Pin::new(&mut *future).poll(context))).await;
     yield_now().await;

@@ -1,13 +1,13 @@
-//! Dates as text, as RFC 3339 has them.
+//! Formats and parses dates as RFC 3339 text.
 
 use jiff::Timestamp;
 
-/// A date in seconds since 1970, as text; one that no calendar has is told as its number.
+/// Formats seconds since 1970. A number that no calendar date represents is formatted as the number.
 pub(crate) fn written(seconds: i64) -> String {
     Timestamp::from_second(seconds).map_or_else(|_| seconds.to_string(), |date| date.to_string())
 }
 
-/// The seconds since 1970 that a text says, rounded up.
+/// Parses a date into seconds since 1970, rounded up. Returns `None` for any other text, also without a time zone.
 pub(crate) fn read(text: &str) -> Option<i64> {
     let date: Timestamp = text.parse().ok()?;
     Some(date.as_second() + i64::from(date.subsec_nanosecond() > 0))

@@ -1,4 +1,4 @@
-//! The verbs that every front asks.
+//! The operations behind every front.
 
 use std::error::Error as _;
 use std::num::NonZeroU64;
@@ -22,16 +22,16 @@ use crate::unfinished::Unfinished;
 /// The namespace of limits that come with requests.
 const NAMESPACE: &str = "";
 
-/// The states, what was counted, and whether the server goes on.
+/// The shared state of all workers: store, rules, settings and meters.
 #[derive(Debug)]
 pub(crate) struct Engine {
     /// The store of limits that come with requests.
     store: Arc<dyn Store>,
-    /// The same store, if it is in memory: it decides about many takes at once.
+    /// The same store, if it is in memory. It decides about many takes in one call.
     many: Option<AdHoc>,
-    /// The memory of this server: the store, or what decides while the remote one is down.
+    /// The memory of this server: the store itself, or the fallback of the remote store.
     zone: Zone,
-    /// The remote store, to report how it is.
+    /// The remote store, for its status.
     redis: Option<RedisStore>,
     rules: Rules,
     settings: Settings,
@@ -41,7 +41,7 @@ pub(crate) struct Engine {
     stopping: AtomicBool,
 }
 
-/// One ask under a limit that came with it.
+/// One take under a limit that came with the request.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) key: Key,
@@ -49,7 +49,7 @@ pub(crate) struct Asked {
     pub(crate) ask: Ask,
 }
 
-/// A decision, and what made it.
+/// A decision, and its source.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Decided {
     pub(crate) decision: Decision,
@@ -57,14 +57,14 @@ pub(crate) struct Decided {
 }
 
 impl Decided {
-    /// The decision about the ask at this place.
+    /// Returns the decision about the ask at index `place`.
     pub(crate) fn at(place: usize, decisions: &Decisions) -> Option<Decided> {
         Some(Decided { decision: *decisions.each().get(place)?, by: decisions.decided_by(place) })
     }
 }
 
 impl Engine {
-    /// An engine whose states are in the shared store of its settings, or else in this zone.
+    /// Creates an engine on the shared store of its settings, or else on this zone.
     pub(crate) fn new(
         mut settings: Settings,
         zone: Zone,
@@ -97,20 +97,20 @@ impl Engine {
         }))
     }
 
-    /// Prepares a limit that came with a request, if the store can hold its states.
+    /// Prepares a limit that came with a request. Returns an error if the store does not support it.
     pub(crate) fn accept(&self, limit: Limit) -> Result<PreparedLimit, String> {
         self.store.supports(&limit).map_err(|why| format!("limit \"{limit}\": {why}"))?;
         Ok(PreparedLimit::dynamic(NAMESPACE, limit))
     }
 
-    /// Returns true if every verb answers at once: the store is in memory.
+    /// Returns true if every operation completes at once, because the store is in memory.
     #[inline]
     pub(crate) fn answers_at_once(&self) -> bool {
         self.many.is_some()
     }
 
-    /// Decides about each of many asks at once, and reports each decision. Returns false, and decides nothing, if the
-    /// store does not answer at once.
+    /// Decides about many asks at once, and reports each decision. Returns false, and decides nothing, if the store is
+    /// not in memory.
     #[inline]
     pub(crate) fn take_each<'l, K: IntoKey>(
         &self,
@@ -120,14 +120,14 @@ impl Engine {
         let Some(many) = &self.many else { return false };
         let mut report = |decision| report(Decided { decision, by: DecidedBy::Memory });
         match (asks.len(), asks.clone().next()) {
-            // Nothing is gained by preparing for more.
+            // The batch path has no benefit for one ask.
             (1, Some(AdHocAsk { key, limit, ask })) => report(many.take(key, limit, ask)),
             _ => many.take_each(asks, report),
         }
         true
     }
 
-    /// Decides about asks all or none, and spends if all are allowed.
+    /// Decides about asks all or none. Spends only if all are allowed.
     pub(crate) async fn take_all(&self, asks: &[Asked]) -> Result<Decisions, StoreError> {
         let subjects = asks.iter().map(|Asked { key, limit, ask }| (limit.subject(key), *ask));
         let decisions = self.store.take(&subjects.collect::<Vec<_>>()).await?;
@@ -137,7 +137,7 @@ impl Engine {
         Ok(decisions)
     }
 
-    /// Decides about one ask, and spends if it is allowed. A store in memory is asked directly.
+    /// Decides about one ask, and spends if it is allowed. A store in memory is called directly.
     pub(crate) async fn take(
         &self,
         key: &[u8],
@@ -152,7 +152,7 @@ impl Engine {
         Decided::at(0, &decisions).ok_or_else(|| StoreError::outcome_unknown("the store has decided nothing"))
     }
 
-    /// The decision that a take would get, without spending.
+    /// Returns the decision that a take would get, without spending.
     pub(crate) async fn peek(
         &self,
         key: &Key,
@@ -164,7 +164,7 @@ impl Engine {
         Ok(Decided { decision, by })
     }
 
-    /// Charges more, or gives units back; with the state afterwards.
+    /// Charges more units, or returns some. Returns the outcome and the state afterwards.
     pub(crate) async fn adjust(
         &self,
         key: &Key,
@@ -172,7 +172,7 @@ impl Engine {
         adjustment: Adjustment,
     ) -> Result<(Adjusted, Decided), StoreError> {
         let adjusted = self.store.adjust(limit.subject(key), adjustment).await?;
-        // It is done, so an error must not ask the caller to do it again.
+        // The adjustment is done, so the error must not be retryable.
         let left = self.peek(key, limit, Ask::ONE).await.map_err(|error| {
             let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
             StoreError::outcome_unknown(format!("it is done, and what is left could not be seen: {why}"))
@@ -180,49 +180,49 @@ impl Engine {
         Ok((adjusted, left))
     }
 
-    /// Forgets a key under every limit. Returns true if the store remembered anything. An error while not all limits are
-    /// listed.
+    /// Resets a key under every limit. Returns true if the store had state of it. Returns an error while the store has
+    /// not listed all limits.
     pub(crate) fn reset<'a>(&'a self, key: &'a Key) -> Answer<'a, bool> {
         const ANY: &Limit = &Limit::per_second(1);
         self.store.reset(Subject::new(NAMESPACE, key, ANY))
     }
 
-    /// Forgets a key under one limit. Returns true if the store remembered anything.
+    /// Resets a key under one limit. Returns true if the store had state of it.
     pub(crate) fn reset_limit<'a>(&'a self, key: &'a Key, limit: &'a PreparedLimit) -> Answer<'a, bool> {
         self.store.reset_limit(limit.subject(key))
     }
 
-    /// Gives a permit back. Returns true if it was still in flight.
+    /// Releases a permit. Returns true if it was still in flight.
     pub(crate) fn release<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {
         self.store.release(subject, permit)
     }
 
-    /// Gives a permit back without a reply.
+    /// Releases a permit without waiting for the reply.
     pub(crate) fn release_later(&self, subject: Subject<'_>, permit: PermitId) {
         self.store.release_later(subject, permit);
     }
 
-    /// Starts the lease of a permit anew. Returns true if it was still in flight.
+    /// Renews the lease of a permit. Returns true if it was still in flight.
     pub(crate) fn renew<'a>(&'a self, subject: Subject<'a>, permit: PermitId) -> Answer<'a, bool> {
         self.store.renew(subject, permit)
     }
 
-    /// The number of requests that were decided in place of the remote store.
+    /// Returns the number of requests that were decided while the remote store was down.
     pub(crate) fn decided_without_store(&self) -> u64 {
         self.store.meter().map_or(0, |meter| meter.decided.without_store().total())
     }
 
-    /// The counts of the remote store, if there is one.
+    /// Returns the counters of the remote store, if there is one.
     pub(crate) fn store_meter(&self) -> Option<&StoreMeter> {
         self.store.meter()
     }
 
-    /// The remote store, if there is one.
+    /// Returns the remote store, if there is one.
     pub(crate) fn redis(&self) -> Option<&RedisStore> {
         self.redis.as_ref()
     }
 
-    /// The memory of this server.
+    /// Returns the memory of this server.
     pub(crate) fn zone(&self) -> &Zone {
         &self.zone
     }
@@ -249,12 +249,12 @@ impl Engine {
         &self.meters
     }
 
-    /// The bytes that unfinished requests hold.
+    /// Returns the accounting of bytes that unfinished requests hold.
     pub(crate) fn unfinished(&self) -> &Arc<Unfinished> {
         &self.unfinished
     }
 
-    /// The time since its start.
+    /// Returns the time since the start of the server.
     pub(crate) fn uptime(&self) -> Duration {
         CounterClock::new().now().since(self.started).to_duration()
     }
@@ -263,7 +263,7 @@ impl Engine {
         self.settings.token.as_ref()
     }
 
-    /// From now on the server is not ready for new clients.
+    /// Marks the server as not ready for new clients.
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Relaxed);
     }
@@ -273,10 +273,10 @@ impl Engine {
     }
 }
 
-/// Opens the shared store of these settings.
+/// Opens the shared store of these settings, and starts to connect.
 pub(crate) fn open(shared: &SharedSettings) -> Result<RedisStore, OpenError> {
     let store = shared.open()?;
-    // Or the first request would find no connection.
+    // Connect now, so that the first request does not have to wait.
     store.connect();
     Ok(store)
 }
@@ -287,12 +287,12 @@ fn with_fallback(redis: &RedisStore, shared: &SharedSettings, zone: &Zone) -> Fa
     store.nodes(nodes).on_store_failure(shared.on_failure)
 }
 
-/// The error for a caller that gets no answer from the store.
+/// Returns the error text for a caller whose store request failed.
 #[cold]
 pub(crate) fn not_available(error: &StoreError) -> String {
     let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
     if error.is_unfit() {
-        // The store is there, and the question is at fault.
+        // The store is available; the request is at fault.
         why
     } else if error.is_retryable() {
         format!("the store is not available: {why}; try again")

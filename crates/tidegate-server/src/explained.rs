@@ -1,4 +1,4 @@
-//! Why a request would be answered as it would be, for programs: the same over HTTP and on the command line.
+//! The explanation of a decision, serialized for programs. HTTP and the command line share it.
 
 use std::time::Duration;
 
@@ -9,16 +9,16 @@ use tidegate_support::{in_ms, retry_after};
 
 use crate::date;
 
-/// What every rule has to do with a request.
+/// The explanation of a decision: the verdict, and the part of every rule.
 #[derive(Debug, serde::Serialize)]
 pub(crate) struct Explained<'a> {
     allowed: bool,
-    /// The rule that the answer would speak of.
+    /// The rule that the reply would name.
     rule: Option<&'a str>,
     rules: Vec<OfRule<'a>>,
 }
 
-/// What one rule has to do with it.
+/// The part of one rule in a decision.
 #[derive(Debug, serde::Serialize)]
 struct OfRule<'a> {
     name: &'a str,
@@ -27,7 +27,7 @@ struct OfRule<'a> {
     mode: &'static str,
     decision: Option<&'static str>,
     key: Parts<'a, Option<String>>,
-    /// The parts of the key of which the request has several values.
+    /// The key parts of which the request has several values.
     repeated: &'a [String],
     limit: Option<String>,
     window: Option<&'a str>,
@@ -37,7 +37,7 @@ struct OfRule<'a> {
     remaining: Option<u64>,
     retry_after_ms: Option<u64>,
     reset_after_ms: Option<u64>,
-    /// What it would say by itself; nothing if it has no say.
+    /// The verdict of this rule alone; `None` if it does not apply.
     allowed: Option<bool>,
     candidate_for: Option<&'a str>,
     worst_case: Option<WorstCase>,
@@ -50,25 +50,25 @@ struct Condition<'a> {
     holds: bool,
 }
 
-/// The parts of a key by name.
+/// Named parts of a key.
 #[derive(Debug)]
 pub(crate) struct Parts<'a, T>(pub(crate) &'a [(String, T)]);
 
-/// The most that a limit lets pass in any span of a length, and what a key takes of the store.
+/// The worst case of a limit: the most that it allows in any interval of a length, and the memory of a key.
 #[derive(Debug, serde::Serialize)]
 struct WorstCase {
     instant: Option<u64>,
     second: Option<u64>,
     minute: Option<u64>,
-    /// The time in which all is regained.
+    /// The most in the time after which the quota is full again.
     period: Option<u64>,
     bytes_per_key: usize,
-    /// The bytes of a key in the files of the store; none without a file.
+    /// The bytes of a key in the files of the store; `None` without a file.
     disk_bytes_per_key: Option<usize>,
 }
 
 impl<'a> Explained<'a> {
-    /// The explanation of a server whose store is in a file, or is not.
+    /// Creates the explanation of a server whose store is in a file (`is_in_file`) or in memory.
     pub(crate) fn new(explanation: &'a Explanation, is_in_file: bool) -> Explained<'a> {
         Explained {
             allowed: explanation.is_allowed,
@@ -106,7 +106,7 @@ impl<'a> OfRule<'a> {
     }
 }
 
-/// What a rule would say by itself. An override that refuses leaves a limit without a decision.
+/// Returns the verdict of a rule alone. A denying override has a limit and no decision.
 fn allowed(told: &RuleExplained) -> Option<bool> {
     let decided = told.rule.decision().map(|fixed| fixed == Fixed::Allow);
     let counted = || told.decision.is_some_and(|decision| decision.is_allowed());
@@ -139,7 +139,7 @@ impl<T: Serialize> Serialize for Parts<'_, T> {
     }
 }
 
-/// The word for whether a rule is obeyed.
+/// Returns the word for a mode.
 pub(crate) fn mode(mode: Mode) -> &'static str {
     match mode {
         Mode::Enforce => "enforce",
@@ -147,7 +147,7 @@ pub(crate) fn mode(mode: Mode) -> &'static str {
     }
 }
 
-/// The word for what a rule always says.
+/// Returns the word for a static verdict.
 pub(crate) fn decision(fixed: Fixed) -> &'static str {
     match fixed {
         Fixed::Allow => "allow",
@@ -155,16 +155,16 @@ pub(crate) fn decision(fixed: Fixed) -> &'static str {
     }
 }
 
-/// The bytes of a key that are assumed where none is known: an IPv6 address or a UUID, and what frames it.
+/// The assumed length of a key where none is known: an IPv6 address or a UUID with its framing.
 const USUAL_KEY_BYTES: usize = 24;
 
-/// The bytes that one key of a rule takes in the files of the store, at most. None if that is more than a state file
-/// can have.
+/// Returns the most bytes that one key of a rule takes in the files of the store. Returns `None` if that exceeds a
+/// state file.
 pub(crate) fn disk_bytes_per_key(rule: &str, limit: &Limit) -> Option<usize> {
     limit.file_bytes_per_key(rule.len() + USUAL_KEY_BYTES)
 }
 
-/// A number, if there is one whatever each request costs.
+/// Returns the number of units, if it does not depend on the cost of requests.
 fn units(most: Most) -> Option<u64> {
     match most {
         Most::Units(units) => Some(units),

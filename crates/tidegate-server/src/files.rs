@@ -1,4 +1,4 @@
-//! The files in which a server without a shared store keeps its counts.
+//! The files in which a server without a shared store keeps its states.
 
 use std::error::Error;
 use std::fs;
@@ -9,13 +9,12 @@ use tidegate::{Zone, ZoneError};
 
 use crate::settings::Settings;
 
-/// Looks whether a server could open the files of these settings, and changes nothing. Files that are not there are no
-/// error.
+/// Checks that a server could open the files of these settings, without changing them. Missing files are not an error.
 pub(crate) fn check(settings: &Settings) -> Result<(), ZoneError> {
     check_zones(settings, settings.policy.zones().iter().map(|zone| (&*zone.name, zone.bytes)))
 }
 
-/// The same for the first zone and these of those with names.
+/// Checks the files of the default zone and of these named zones.
 pub(crate) fn check_zones<'a>(
     settings: &Settings,
     named: impl IntoIterator<Item = (&'a str, usize)>,
@@ -23,19 +22,19 @@ pub(crate) fn check_zones<'a>(
     let Some(path) = settings.store.file.as_ref().filter(|_| settings.store.shared.is_none()) else {
         return Ok(());
     };
-    // Settings are also checked on machines that cannot have such files.
+    // Settings are also checked on machines that do not support such files.
     if cfg!(not(target_os = "linux")) {
         return Ok(());
     }
     Zone::check_files(path, settings.store.size, named)
 }
 
-/// The error of a store's file as people read it.
+/// Formats the error of a store file for display.
 pub(crate) fn described(error: &ZoneError) -> String {
     format!("store file {}", with_cause(error))
 }
 
-/// An error and, on a line of its own, the cause that the system gives.
+/// Formats an error and, on its own line, the cause that the operating system reports.
 pub(crate) fn with_cause(error: &dyn Error) -> String {
     match error.source() {
         Some(cause) => format!("{error}\n  cause: {cause}"),
@@ -43,7 +42,7 @@ pub(crate) fn with_cause(error: &dyn Error) -> String {
     }
 }
 
-/// The warning about a zone whose states of more than one word begin anew, if they do.
+/// Returns the warning about a zone whose states of more than one word were lost, if they were.
 pub(crate) fn lost(zone: &Zone) -> Option<String> {
     let name = zone.name();
     if zone.lost_states() {
@@ -61,14 +60,14 @@ pub(crate) fn lost(zone: &Zone) -> Option<String> {
 
 /// The permission of everyone to create and remove files in a folder.
 const ANYONE_WRITES: u32 = 0o002;
-/// With this bit only the owner of a file removes it, as in `/tmp`.
+/// With this bit only the owner of a file can remove it, as in `/tmp`.
 const STICKY: u32 = 0o1000;
 
-/// The warning about a folder of this file to which anyone can write.
+/// Returns a warning if anyone can write to the folder of this file.
 ///
-/// The server starts all the same: volumes of containers are often folders of this kind with one user.
+/// The server starts nevertheless: volumes of containers are often such folders, with a single user.
 pub(crate) fn open_folder(file: &Path) -> Option<String> {
-    // A link that is in a private folder may lead to one that is not.
+    // A symbolic link in a private folder can point to a folder that is not private.
     let real = fs::canonicalize(file).ok();
     let mode = [Some(file), real.as_deref()].into_iter().flatten().find_map(open_mode)?;
     Some(format!(
@@ -84,7 +83,7 @@ fn open_mode(file: &Path) -> Option<u32> {
     (mode & ANYONE_WRITES != 0 && mode & STICKY == 0).then_some(mode)
 }
 
-/// The folder in which a file is.
+/// Returns the folder that contains a file.
 pub(crate) fn folder_of(file: &Path) -> &Path {
     file.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."))
 }

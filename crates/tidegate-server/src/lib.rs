@@ -1,7 +1,7 @@
-//! Decisions for programs in any language: one server that speaks RESP and HTTP.
+//! The rate-limit server: decisions for programs in any language, over RESP and HTTP.
 //!
-//! A front translates and nothing else: bytes become a question to the engine, whose answer becomes bytes.
-//! What every front may use up is bounded by a name in [`settings::Bounds`].
+//! A front only translates: it parses bytes into a request to the engine, and serializes the decision.
+//! Every resource that a connection can use has a limit in [`settings::Bounds`].
 
 mod accept;
 mod answer;
@@ -26,7 +26,7 @@ pub mod settings;
 mod unfinished;
 mod worker;
 
-/// What fuzzers reach and nobody else.
+/// Entry points of the fuzz targets.
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzzing {

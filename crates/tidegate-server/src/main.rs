@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-/// It gives memory back to the system after a crowd of connections has left.
+/// An allocator that returns memory to the operating system after many connections have closed.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

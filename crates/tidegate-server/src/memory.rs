@@ -1,4 +1,4 @@
-//! Whether this machine has the memory that settings ask for.
+//! Checks that this machine has the memory that settings ask for.
 
 use std::fs;
 
@@ -6,8 +6,8 @@ use tidegate_support::Bytes;
 
 use crate::settings::Settings;
 
-/// Refuses a store and zones that are larger than all memory, before the system ends the process for them. What is
-/// in a file need not be in memory as a whole.
+/// Rejects a store and zones that exceed the physical memory. Otherwise the OOM killer would end the process later.
+/// Zones in files need not be resident as a whole, so they do not count.
 pub(crate) fn suffices_for(settings: &Settings) -> Result<(), String> {
     let (store, zones) = in_memory(settings);
     match all() {
@@ -16,7 +16,7 @@ pub(crate) fn suffices_for(settings: &Settings) -> Result<(), String> {
     }
 }
 
-/// The bytes of the store and of the zones with names that are in no file.
+/// Returns the bytes of the store and of the named zones that are not in files.
 fn in_memory(settings: &Settings) -> (usize, usize) {
     if settings.store.file.is_some() {
         return (0, 0);
@@ -38,7 +38,7 @@ fn too_much(store: usize, zones: usize, all: usize) -> String {
     format!("{wanted}: this machine has {mebibytes} of memory; {remedy}")
 }
 
-/// The bytes of memory of this machine, if it tells.
+/// Returns the bytes of physical memory, if `/proc/meminfo` reports them.
 fn all() -> Option<usize> {
     let told = fs::read_to_string("/proc/meminfo").ok()?;
     let total = told.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;

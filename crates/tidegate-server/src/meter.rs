@@ -1,7 +1,7 @@
-//! What was counted, by each thread for itself.
+//! Counters per thread.
 //!
-//! A thread adds to its own counters with a load and a store: nobody else writes them, so no exchange is needed,
-//! and no line of memory is fought over.
+//! A thread adds to its own counters with a load and a store. No other thread writes them, so no atomic
+//! read-modify-write is needed, and no cache line is contended.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,32 +9,32 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Debug)]
 pub(crate) struct Meters(Box<[Meter]>);
 
-/// The counters of one thread, in lines of their own.
+/// The counters of one thread, on their own cache lines.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Meter {
     pub(crate) allowed: Count,
     pub(crate) denied: Count,
     pub(crate) impossible: Count,
-    /// Refused because the store had no room for another subject.
+    /// Denied because the store had no room for another key.
     pub(crate) store_full: Count,
     pub(crate) resp_connections: Count,
     pub(crate) http_connections: Count,
     pub(crate) resp_commands: Count,
     pub(crate) http_requests: Count,
-    /// Requests that were answered by an error of the caller's.
+    /// Requests with an error of the caller.
     pub(crate) bad_requests: Count,
-    /// Connections that were cut off: for what they sent, for sending too slowly, for not reading.
+    /// Connections that the server closed: for invalid input, for sending too slowly, or for not reading replies.
     pub(crate) cut_off: Count,
     pub(crate) closed: Count,
 }
 
-/// A number that one thread counts up and all may read.
+/// A counter that one thread increments and all threads read.
 #[derive(Debug, Default)]
 pub(crate) struct Count(AtomicU64);
 
 impl Count {
-    /// By the thread whose meter it is.
+    /// Adds to the counter. Only the thread that owns the meter may call this: concurrent calls lose counts.
     #[inline]
     pub(crate) fn add(&self, more: u64) {
         self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
@@ -50,12 +50,16 @@ impl Meters {
         Meters((0..threads).map(|_| Meter::default()).collect())
     }
 
-    /// The meter of a thread.
+    /// Returns the meter of a thread.
+    ///
+    /// # Panics
+    ///
+    /// Panics if there is no thread of this number.
     pub(crate) fn of(&self, thread: usize) -> &Meter {
         &self.0[thread]
     }
 
-    /// What all threads counted together.
+    /// Returns the sum of one counter over all threads.
     pub(crate) fn sum(&self, which: impl Fn(&Meter) -> &Count) -> u64 {
         self.0.iter().fold(0, |sum, meter| sum.wrapping_add(which(meter).get()))
     }

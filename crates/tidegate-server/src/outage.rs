@@ -1,4 +1,4 @@
-//! Tells people when a store elsewhere goes away, and when it is back.
+//! Reports when the remote store becomes unavailable, and when it is available again.
 
 use std::time::Duration;
 
@@ -7,19 +7,19 @@ use tokio::time::{sleep, timeout};
 
 use crate::engine::Engine;
 
-/// How long a start waits to see whether the store is there. Whoever refuses does so at once.
+/// Timeout of the first connection attempt. A closed port fails at once (`ECONNREFUSED`).
 const A_MOMENT: Duration = Duration::from_millis(500);
-/// How often it is looked at, so that a store which comes and goes is not told more often.
+/// The period between two looks at the status. It bounds the number of reports about a store that flaps.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// How the store is, once it was reached or was not.
+/// Returns the status of the store after the first connection attempt, or after [`A_MOMENT`].
 pub(crate) async fn first_look(store: &RedisStore) -> Status {
-    // The status says what went wrong.
+    // The status contains the error.
     let _ = timeout(A_MOMENT, store.ready()).await;
     store.status()
 }
 
-/// Tells whenever it is another than it was.
+/// Reports every change between available and unavailable.
 pub(crate) async fn watch(
     store: &RedisStore,
     engine: &Engine,
@@ -45,7 +45,7 @@ pub(crate) async fn watch(
     }
 }
 
-/// What is said about a store that is not there.
+/// Returns the report about a store that is unavailable.
 pub(crate) fn absent(place: &Url, status: &Status) -> String {
     let what = &status.what;
     format!("{place} is not reachable: {what}; deciding by each rule's on_store_failure until it is")

@@ -1,4 +1,4 @@
-//! Places in flight as text: all that is needed to release or renew them.
+//! Permits as text that contains everything needed to release or renew them.
 //!
 //! ```text
 //!   1f.8/30s_concurrency.616e61.uploads
@@ -8,7 +8,7 @@
 //!   the number of the permit; behind an "l", that of one that this server holds by itself, as the store failed
 //! ```
 //!
-//! One request may take places under several rules: their texts are joined by a plus.
+//! One request may take permits under several rules: their texts are joined by a plus.
 
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
@@ -19,60 +19,60 @@ use tidegate_rules::{Admission, HeldPermit};
 use crate::engine::{Decided, Engine};
 use crate::settings::MAX_KEY_BYTES;
 
-/// The longest text of a permit, in bytes.
+/// The longest text of the permits of one request, in bytes.
 pub(crate) const MAX_PERMIT_BYTES: usize = 2 * MAX_KEY_BYTES + 512;
-/// The most places that one request takes: rules that count what is in flight are few.
+/// The maximum number of permits of one request. Few rules of a policy are concurrency limits.
 const MAX_JOINED: usize = 64;
-/// What the text of a permit begins with that this server holds by itself; no digit of a number.
+/// The prefix of a permit that only this server holds. It is not a hexadecimal digit.
 const LOCAL: &str = "l";
 
-/// Whose place it is, under which limit.
+/// One permit: its key, its limit and its number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Permit {
     pub(crate) holder: Holder,
     pub(crate) limit: Limit,
     pub(crate) id: PermitId,
-    /// Whether this server holds it by itself.
+    /// True if this server holds the permit in its local store, because the remote store was down.
     pub(crate) is_local: bool,
 }
 
-/// Who counts the place.
+/// The limit or rule that counts the permit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Holder {
-    /// A limit that came with the call, for this key.
+    /// A limit that came with the request, for this key.
     AdHoc(Vec<u8>),
     /// A rule, for this key.
     Rule(Arc<str>, Key),
 }
 
-/// What is done with the leases of places.
+/// An operation on the lease of a permit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Lease {
-    /// The places are given back.
+    /// Releases the permit.
     Release,
-    /// The leases start anew.
+    /// Renews the lease.
     Renew,
 }
 
-/// All places that one request took.
+/// All permits of one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Permits(Vec<Permit>);
 
 impl Permits {
-    /// The place that a decision gave to one key, if it gave one.
+    /// Returns the permit of a decision about one key, if it has one.
     pub(crate) fn of_key(key: &[u8], limit: &Limit, decided: &Decided) -> Option<Permits> {
         let is_local = decided.by == DecidedBy::Local;
         let permit = |id| Permit { holder: Holder::AdHoc(key.to_vec()), limit: *limit, id, is_local };
         decided.decision.permit().map(|id| Permits(vec![permit(id)]))
     }
 
-    /// Those that a request took under rules. What does not happen has none to give back: whoever is refused does
-    /// not expect one, and would keep it.
+    /// Returns the permits that an allowed request took under rules. Returns `None` for a denied request: its caller
+    /// would not release them.
     pub(crate) fn of(admission: &Admission) -> Option<Permits> {
         Permits::held(admission.permits()).filter(|_| admission.is_allowed())
     }
 
-    /// All of these; none if there are none.
+    /// Returns these permits, or `None` if there are none.
     fn held(held: &[HeldPermit]) -> Option<Permits> {
         let permits = held.iter().map(|held| Permit {
             holder: Holder::Rule(held.rule.clone(), held.key.clone()),
@@ -83,16 +83,16 @@ impl Permits {
         (!held.is_empty()).then(|| Permits(permits.collect()))
     }
 
-    /// The permits that this text names.
+    /// Parses the text of permits. Returns `None` if it is invalid or too long.
     pub(crate) fn parse(text: &[u8]) -> Option<Permits> {
         let text = std::str::from_utf8(text).ok().filter(|text| text.len() <= MAX_PERMIT_BYTES)?;
         let permits: Option<Vec<_>> = text.split('+').take(MAX_JOINED + 1).map(Permit::parse).collect();
         permits.filter(|permits| permits.len() <= MAX_JOINED).map(Permits)
     }
 
-    /// Changes the leases of all of them. Whether every one was still holding its place.
+    /// Releases or renews all permits. Returns true if every one was still in flight.
     pub(crate) async fn change(&self, lease: Lease, engine: &Engine) -> Result<bool, StoreError> {
-        // Each has its turn, also behind one that was lost or failed.
+        // Every permit is processed, even after one that was lost or failed.
         let mut all = Ok(true);
         for permit in &self.0 {
             all = match (all, permit.change(lease, engine).await) {
@@ -103,7 +103,7 @@ impl Permits {
         all
     }
 
-    /// Gives all of them back without an answer: whoever asked for them is gone.
+    /// Releases all permits without waiting for the reply, because the caller is gone.
     pub(crate) fn release_later(&self, engine: &Engine) {
         self.0.iter().for_each(|permit| permit.release_later(engine));
     }
@@ -189,7 +189,7 @@ impl fmt::Display for Permit {
     }
 }
 
-/// Bytes from hexadecimal.
+/// Parses hexadecimal bytes.
 fn bytes(text: &str) -> Option<Vec<u8>> {
     let digits: Option<Vec<_>> = text.chars().map(|digit| digit.to_digit(16)).collect();
     let digits = digits?;

@@ -1,12 +1,12 @@
-//! Entity tags of what operators change, and the conditions that they name with a change (RFC 9110, section 13).
+//! Entity tags of resources that operators change, and the preconditions of a change (RFC 9110, section 13).
 //!
-//! Two operators who read the same text and write one after the other must not lose the change of the first. So a change
-//! names the tag of what it was made from, and what has another tag by now is left alone.
+//! If two operators read the same text and write one after the other, the second write must not undo the first. So a
+//! change names the tag of the text that it is based on. If the tag has changed by then, the change is rejected.
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hasher as _};
 
-/// A strong entity tag: equal for equal bytes, and for no others that anyone will meet.
+/// A strong entity tag: a 128-bit hash of the bytes. It is not collision-resistant against an adversary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tag([u64; 2]);
 
@@ -21,55 +21,55 @@ impl Tag {
     }
 }
 
-/// With its quotes, as header fields have it.
+/// Formats the tag with its quotes, as in header fields.
 impl fmt::Display for Tag {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "\"{:016x}{:016x}\"", self.0[0], self.0[1])
     }
 }
 
-/// The conditions of a change: `If-Match` and `If-None-Match`.
+/// The preconditions of a change: `If-Match` and `If-None-Match`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Precondition {
     pub(crate) if_match: Option<Tags>,
     pub(crate) if_none_match: Option<Tags>,
 }
 
-/// The value of one of them.
+/// The value of `If-Match` or `If-None-Match`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Tags {
-    /// `*`: whatever is there.
+    /// `*`: any current text.
     Any,
-    /// One of these, as a client sends them: with their quotes, a weak one behind `W/`.
+    /// A list of tags as the client sent them: with their quotes, and `W/` before a weak one.
     Listed(Vec<String>),
 }
 
-/// Why a change is not made.
+/// The reason why a change is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unmet {
-    /// It would replace something, and does not say what it was made from.
+    /// The change would replace a text, and does not name a tag.
     NotNamed,
-    /// What is there is not what it was made from.
+    /// The current text is not the one that the change is based on.
     Changed,
-    /// It is for something that is there, and nothing is.
+    /// The change requires a current text, and there is none.
     Absent,
-    /// It is for something that is not there, and it is.
+    /// The change requires that there is no such text, and there is one.
     Present,
 }
 
 impl Precondition {
-    /// `If-Match: *`.
+    /// Returns `If-Match: *`.
     #[cfg(test)]
     pub(crate) fn anything() -> Precondition {
         Precondition { if_match: Some(Tags::Any), if_none_match: None }
     }
 
-    /// Returns true if whatever is there may be replaced, also if nobody has seen it.
+    /// Returns true if the change may replace any current text, even an unseen one.
     pub(crate) fn is_for_anything(&self) -> bool {
         self.if_match == Some(Tags::Any)
     }
 
-    /// Checks the conditions that were named against the tag of what is there, if anything is.
+    /// Checks the preconditions against the tag of the current text, if there is one.
     pub(crate) fn check(&self, there: Option<Tag>) -> Result<(), Unmet> {
         match (&self.if_match, there) {
             (Some(_), None) => return Err(Unmet::Absent),
@@ -87,8 +87,8 @@ impl Precondition {
         }
     }
 
-    /// The same for a replacement, which has to name what it replaces unless nothing would be lost: nothing is there, or
-    /// the same.
+    /// Checks a replacement. It has to name a tag unless nothing would be lost: there is no current text, or it is the
+    /// same.
     pub(crate) fn check_replacing(&self, there: Option<Tag>, is_same: bool) -> Result<(), Unmet> {
         self.check(there)?;
         let is_named = self.if_match.is_some() || there.is_none() || is_same;
@@ -96,12 +96,12 @@ impl Precondition {
     }
 }
 
-/// The comparison of `If-Match`: a weak tag is not the tag of anything.
+/// Compares as `If-Match` does: a weak tag never matches.
 fn is_strongly(listed: &str, tag: Tag) -> bool {
     listed == tag.to_string()
 }
 
-/// The comparison of `If-None-Match`.
+/// Compares as `If-None-Match` does: a weak tag matches like a strong one.
 fn is_weakly(listed: &str, tag: Tag) -> bool {
     is_strongly(listed.strip_prefix("W/").unwrap_or(listed), tag)
 }

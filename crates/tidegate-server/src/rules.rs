@@ -1,7 +1,7 @@
-//! The rules in force, and how others come to replace them: whole or not at all.
+//! The rules in force, and their replacement as a whole.
 //!
-//! Whoever reads or writes the file has a turn, one after the other, and reading takes long.
-//! What is known is held by another lock, for moments only: whoever asks for it is not held up by a reading.
+//! One lock serializes reads and writes of the file, which are slow. A second lock guards the shared state and is held
+//! only briefly. A query of that state therefore never waits for a read of the file.
 
 mod outcome;
 mod write;
@@ -25,13 +25,13 @@ use crate::precondition::Tag;
 use crate::reload::{Look, Tell, read_regular};
 use crate::settings::{Loaded, Settings, SettingsError, Source};
 
-/// Where the rules are, where they come from, and what came of reading them again.
+/// The rules in force, their source, and the outcome of the last reload.
 #[derive(Debug)]
 pub(crate) struct Rules {
     pub(crate) gate: Gate,
     turn: Mutex<()>,
     known: Mutex<Known>,
-    /// Who hears what came of a reading, if anybody.
+    /// The listener for reports about reloads, if one is registered.
     tell: OnceLock<Tell>,
 }
 
@@ -40,9 +40,9 @@ struct Known {
     source: Option<Source>,
     /// The text whose rules are in force.
     text: Option<String>,
-    /// Its entity tag.
+    /// The entity tag of the text.
     tag: Option<Tag>,
-    /// The settings that came with it, if it is not the first.
+    /// The settings of the last reload; `None` before the first.
     settings: Option<Settings>,
     status: Status,
 }
@@ -55,32 +55,33 @@ impl Known {
 }
 
 impl Rules {
-    /// The rules of some settings on a store.
+    /// Creates the rules of these settings on a store. The policy is moved out of `settings`.
     pub(crate) fn new(settings: &mut Settings, store: impl Into<GateStore>) -> Result<Rules, Unfit> {
         let calendar = Arc::new(SystemCalendar);
         let gate = Gate::try_new(std::mem::take(&mut settings.policy), store, calendar)?;
         Ok(Rules { gate, turn: Mutex::default(), known: Mutex::default(), tell: OnceLock::new() })
     }
 
-    /// From now on they can be read again, from where they came. Not if that is a pipe or a device: it has said what
-    /// it had to say.
+    /// Sets the source for reloads, and the listener for reports. A pipe or a device cannot be read twice, so it
+    /// disables reloads.
     pub(crate) fn come_from(&self, source: Source, text: Option<String>, tell: Tell) {
         let is_lasting = text.is_none() || source.path().metadata().is_ok_and(|found| found.is_file());
         let mut known = self.known();
         known.source = Some(source).filter(|_| is_lasting);
         known.set_text(text);
-        // Nobody comes twice.
+        // It is called once.
         let _ = self.tell.set(tell);
     }
 
-    /// What the rules say to a request.
+    /// Decides about a request.
     pub(crate) async fn admit(&self, request: &Attributes<'_>) -> Result<Admission, StoreError> {
         let admission = self.gate.admit(request).await?;
         self.settle(std::slice::from_ref(&admission)).await;
         Ok(admission)
     }
 
-    /// The same if the store answers at once, as one in memory does; nothing is decided if it does not.
+    /// Decides about a request if the store answers at once, as a store in memory does. Otherwise decides nothing and
+    /// returns `None`.
     pub(crate) fn admit_at_once(&self, request: &Attributes<'_>) -> Option<Admission> {
         let admission = self.gate.admit_in_memory(request);
         if let Some(admission) = admission.as_ref().filter(|admission| !admission.permits().is_empty()) {
@@ -89,7 +90,7 @@ impl Rules {
         admission
     }
 
-    /// What they say to a request of a batch.
+    /// Decides about one request of a batch.
     pub(crate) async fn admit_in(
         &self,
         stretch: &Stretch<'_>,
@@ -100,7 +101,7 @@ impl Rules {
         Ok(admission)
     }
 
-    /// What they say to a batch that stands or falls together.
+    /// Decides about a batch, all or none.
     pub(crate) async fn admit_all(
         &self,
         batch: &Batch,
@@ -111,13 +112,13 @@ impl Rules {
         Ok(admissions)
     }
 
-    /// What does not happen holds no place in flight, also none that is only measured.
+    /// Releases all permits of these admissions if one of them is a denial, including permits of shadow rules.
     async fn settle(&self, admissions: &[Admission]) {
         if admissions.iter().all(Admission::is_allowed) {
             return;
         }
         for permit in admissions.iter().flat_map(Admission::permits) {
-            // If the store is gone, the lease ends by itself.
+            // If the store is down, the lease expires by itself.
             let _ = self.gate.release(permit).await;
         }
     }
@@ -126,30 +127,30 @@ impl Rules {
         self.known().status.clone()
     }
 
-    /// The text of the rules in force, if they come from a file.
+    /// Returns the text of the rules in force, if they come from a file.
     pub(crate) fn text(&self) -> Option<String> {
         self.known().text.clone()
     }
 
-    /// The tag of that text. It is older than what is read of the rules after it, or of the same text: a change that
-    /// names it never replaces rules which were not seen.
+    /// Returns the entity tag of that text. The tag is never newer than rules that the caller reads after it. A change
+    /// that names the tag therefore never replaces rules that the caller has not seen.
     pub(crate) fn tag(&self) -> Option<Tag> {
         self.known().tag
     }
 
-    /// Where the rules come from, if they come from a file.
+    /// Returns the file of the rules in force, if they come from a file.
     pub(crate) fn file(&self) -> Option<String> {
         let known = self.known();
         known.text.as_ref()?;
         known.source.as_ref().map(|source| source.path().display().to_string())
     }
 
-    /// Where they are looked for, whether there is a file or not.
+    /// Returns the path that is watched. The file may not exist.
     pub(crate) fn path(&self) -> Option<PathBuf> {
         self.known().source.as_ref().map(|source| source.path().to_owned())
     }
 
-    /// Reads the file again, and puts its rules in force if it holds. A file that is gone or cannot be read does not.
+    /// Reads the file again, and puts its rules in force if it is valid. A missing or unreadable file is invalid.
     pub(crate) fn reload(&self, now: &Settings, occasion: Occasion) -> Reloaded {
         let _turn = lock(&self.turn);
         let Some(source) = self.known().source.clone() else {
@@ -161,16 +162,16 @@ impl Rules {
         let found = read_regular(source.path());
         if matches!(occasion, Occasion::Seen(look) | Occasion::Rested(look) if look != Look::at(source.path()))
         {
-            // It was written while it was read. Whoever watches sees that too, and comes again.
+            // The file changed during the read. The watcher sees the change and reads again.
             return Reloaded::Same;
         }
         let is_asked = occasion == Occasion::Asked;
         match found {
-            // What is wrong may be a file that this one names, so the same text is worth another try.
+            // The fault may be in a file that this one names, so the same text is tried again.
             Ok(text) if self.is_in_force(Some(&text)) && !is_asked && self.status().wrong.is_none() => {
                 Reloaded::Same
             }
-            // A rule that is not there yet would be switched off until it is.
+            // A rule that is not yet written would be off until the writer finishes.
             Ok(text) if matches!(occasion, Occasion::Seen(_)) && self.is_beginning(&text) => {
                 Reloaded::Unfinished
             }
@@ -188,7 +189,8 @@ impl Rules {
         }
     }
 
-    /// Whether the text in force begins so, and goes on. An empty file has rested long enough when it is read.
+    /// Returns true if the file contains a proper, non-empty prefix of the text in force. The watcher delays the read
+    /// of an empty file by itself.
     fn is_beginning(&self, text: &str) -> bool {
         self.known()
             .text
@@ -196,9 +198,10 @@ impl Rules {
             .is_some_and(|whole| !text.is_empty() && whole.len() > text.len() && whole.starts_with(text))
     }
 
-    /// What a text says, if it holds, there is memory for it, and files that exist fit it: else the next start would fail.
-    /// An empty one comes from a full disk or a slip more often than from somebody
-    /// who wants no rules any more, so it does not replace any.
+    /// Parses and prepares a text. It has to be valid, its zones have to fit in memory, and existing store files have
+    /// to match. Otherwise the next start would fail.
+    ///
+    /// An empty text does not replace rules: it is more often the result of a full disk or a slip than intended.
     fn load(&self, source: &Source, text: &str) -> Result<(Loaded, Prepared), SettingsError> {
         if text.trim().is_empty() && self.gate.with_policy(|policy| !policy.rules().is_empty()) {
             let file = source.path().display();
@@ -215,7 +218,7 @@ impl Rules {
         Ok((loaded, prepared))
     }
 
-    /// Puts what was read in force, unless it is already, and says so.
+    /// Puts what was read in force, unless the text is in force already, and reports it.
     fn take_over(
         &self,
         source: &Source,
@@ -249,7 +252,7 @@ impl Rules {
         Reloaded::Replaced
     }
 
-    /// Puts other rules in force.
+    /// Puts other rules in force. Returns the differences and warnings.
     fn replace(&self, loaded: Loaded, prepared: Prepared, now: &Settings) -> Changes {
         let Loaded { settings, text, mut warnings, .. } = loaded;
         let before = self.gate.zones();
@@ -270,7 +273,7 @@ impl Rules {
         Changes { differences: lines, warnings }
     }
 
-    /// A line for each setting that holds only after the next start, when it has changed since it was last read.
+    /// Returns a line for each setting that takes effect only after a restart and has changed since the last read.
     fn other_settings(&self, read: &Settings, now: &Settings) -> Vec<String> {
         let mut known = self.known();
         let changed = known.settings.as_ref().unwrap_or(now).different_from(read);
@@ -280,7 +283,7 @@ impl Rules {
         waiting.iter().map(|name| format!("~ {name}: holds after the next start only")).collect()
     }
 
-    /// Notes that a file does not hold. The same complaints are said once, however often they are found.
+    /// Records that a file is invalid. The same complaints are reported once, however often they recur.
     fn reject(&self, source: &Source, error: &SettingsError, is_asked: bool) -> Reloaded {
         let file = source.path().display();
         let wrong = error.to_string();
@@ -300,7 +303,7 @@ impl Rules {
         if is_new { Reloaded::Rejected } else { Reloaded::Same }
     }
 
-    /// Says which rules have changed so often that counts under their oldest limits are carried no more.
+    /// Reports rules whose limit has changed so often that the counts under their oldest limits are dropped.
     pub(crate) fn tell_dropped_counts(&self) {
         for rule in self.gate.take_dropped_counts() {
             self.say(&format!(
@@ -310,7 +313,7 @@ impl Rules {
         }
     }
 
-    /// Says what is probably not meant so about an override of a rule, if there is anything.
+    /// Reports the warnings about an override of a rule, if there are any.
     pub(crate) fn tell_overridden(&self, rule: &str, warnings: &[String]) {
         if let Some(tell) = self.tell.get().filter(|_| !warnings.is_empty()) {
             tell.list(&format!("a key of rule \"{rule}\" has an override"), &[], warnings);
@@ -331,7 +334,7 @@ impl Rules {
         self.known().text.as_deref() == text
     }
 
-    /// Whoever wants to read waits while this is held.
+    /// Locks the file: reads and writes wait while the guard is held.
     #[cfg(test)]
     pub(crate) fn hold_up(&self) -> MutexGuard<'_, ()> {
         lock(&self.turn)
@@ -342,7 +345,7 @@ impl Rules {
     }
 }
 
-/// Why there is nothing to be read.
+/// Returns the error about a file that cannot be read.
 fn not_read(source: &Source, error: &io::Error) -> SettingsError {
     let file = source.path().display();
     SettingsError::alone(match error.kind() {

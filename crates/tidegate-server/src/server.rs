@@ -1,4 +1,4 @@
-//! The running server: its ports, its threads, its end.
+//! The running server: its listeners, its workers, and its shutdown.
 
 use std::error::Error;
 use std::net::{SocketAddr, TcpListener as StdListener};
@@ -23,12 +23,12 @@ use crate::rules::{Occasion, Reloaded};
 use crate::settings::{Settings, Source};
 use crate::worker::Worker;
 
-/// How many connections may wait to be accepted.
+/// The backlog of a listener: the maximum number of connections that wait to be accepted.
 const BACKLOG: i32 = 4096;
-/// The period between two looks at the clocks for the zone's file.
+/// The period between two clock updates of the zone's file.
 const KEEP_TIME_EVERY: Duration = Duration::from_secs(1);
 
-/// A server that is running until it is stopped.
+/// A running server. [`Server::stop`] shuts it down in order. Dropping it ends the workers without waiting for them.
 ///
 /// ```
 /// use std::io::{Read, Write};
@@ -56,8 +56,11 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens, and serves from now on with what this zone holds. Beside a store that is shared the zone holds what is
-    /// decided without it.
+    /// Binds the ports and starts the workers. States are in `zone`. With a shared store, `zone` is the fallback while
+    /// the store is down.
+    ///
+    /// Returns a [`StartError`] if a port cannot be bound, a token is missing, the rules do not fit, or a thread cannot
+    /// start.
     pub fn start(settings: Settings, zone: Zone) -> Result<Server, StartError> {
         let listeners = bind(&settings)?;
         let addresses = listeners.iter().map(|(front, _, address)| (*front, *address)).collect();
@@ -82,13 +85,14 @@ impl Server {
         Ok(Server { addresses, engine, stop, workers })
     }
 
-    /// From now on its rules are read again, from where they came, whenever a look finds that this has changed.
+    /// Enables reloads: a watcher reads the rules from `source` whenever a look finds that the file has changed.
     pub(crate) fn read_rules_from(&self, source: Source, text: Option<String>, tell: Tell, pace: impl Pace) {
         self.engine.rules().come_from(source, text, tell);
         self.workers[0].spawn(reload::watch(self.engine.clone(), pace));
     }
 
-    /// The status of a remote store, once it was reached or was not. From now on changes of it are reported.
+    /// Waits for the first connection attempt and returns the status of the remote store, if there is one. Reports
+    /// later changes to `tell`.
     pub(crate) fn watch_store(&self, tell: impl Fn(&str) + Send + Sync + 'static) -> Option<Status> {
         let store = self.engine.redis()?.clone();
         let engine = self.engine.clone();
@@ -96,30 +100,31 @@ impl Server {
         self.workers[0].spawn(async move {
             let status = outage::first_look(&store).await;
             let was_available = status.is_available;
-            // Whoever asked waits for it.
+            // The caller waits for it.
             let _ = looked.send(status);
             outage::watch(&store, &engine, was_available, tell).await;
         });
         first.recv().ok()
     }
 
-    /// Reads its rules again now, and puts them in force if they hold. Nothing if there is no thread for it.
+    /// Reloads the rules now, and puts them in force if they are valid. Resolves to `None` if no thread can be created.
     pub(crate) fn reload(&self) -> impl Future<Output = Option<Reloaded>> + use<> {
         let engine = self.engine.clone();
         reload::aside(move || engine.rules().reload(engine.settings(), Occasion::Asked))
     }
 
-    /// A warning for each zone with a name whose states were lost with the power of the machine.
+    /// Returns a warning for each named zone whose states were lost in a power failure, or whose state file was
+    /// missing.
     pub(crate) fn lost_states(&self) -> Vec<String> {
         self.engine.gate().zones().iter().filter_map(|(_, zone)| files::lost(zone)).collect()
     }
 
-    /// Where it speaks RESP.
+    /// Returns the address of the RESP port, if RESP is on.
     pub fn resp(&self) -> Option<SocketAddr> {
         self.address(Front::Resp)
     }
 
-    /// Where it speaks HTTP.
+    /// Returns the address of the HTTP port, if HTTP is on.
     pub fn http(&self) -> Option<SocketAddr> {
         self.address(Front::Http)
     }
@@ -133,20 +138,22 @@ impl Server {
         self.addresses.iter().find(|(of, _)| *of == front).map(|(_, address)| *address)
     }
 
-    /// Says that it is not ready any more, accepts nobody, finishes what has begun, and ends.
+    /// Shuts the server down: reports not ready, stops accepting, drains requests in flight and flushes the zones.
+    ///
+    /// Blocks until all workers have ended. They wait for open connections for at most the shutdown timeout.
     pub fn stop(self) {
         self.engine.stop();
         self.stop.send_replace(true);
         self.workers.into_iter().for_each(Worker::join);
         let named = self.engine.gate().zones();
         for zone in [self.engine.zone()].into_iter().chain(named.iter().map(|(_, zone)| zone)) {
-            // What was decided is in the files already; the disk follows by itself if this fails.
+            // All decisions are in the mapped files already. If this fails, the kernel writes them later.
             let _ = zone.flush();
         }
     }
 }
 
-/// Has the zone's file follow a wall clock that is set while no request comes.
+/// Updates the zone's file when the wall clock is set while no requests arrive.
 async fn keep_time(engine: Arc<Engine>) {
     loop {
         sleep(KEEP_TIME_EVERY).await;
@@ -173,7 +180,7 @@ fn bind(settings: &Settings) -> Result<Vec<Bound>, StartError> {
 fn listen(front: Front, address: SocketAddr) -> Result<Bound, StartError> {
     let listening = || {
         let listener = StdListener::bind(address)?;
-        // Listening again only makes the queue longer than the standard library's.
+        // A second listen call only enlarges the backlog of the standard library.
         rustix::net::listen(&listener, BACKLOG)?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
@@ -182,34 +189,33 @@ fn listen(front: Front, address: SocketAddr) -> Result<Bound, StartError> {
     listening().map_err(|source| StartError::Bind { front, address, source })
 }
 
-/// Why a server did not start, and what would do.
+/// The reason why a server did not start. Displays the fault and a remedy.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StartError {
-    /// It was told to listen nowhere.
+    /// Both fronts are turned off.
     NoPort,
-    /// It would be open to others, and anybody could use up everybody's limits.
+    /// The address is reachable from other machines and there is no token. Any client could then spend every quota.
     Open {
         /// The front.
         front: Front,
-        /// Where it would listen.
+        /// The address of the front.
         address: SocketAddr,
     },
-    /// The system does not let it listen there.
+    /// The operating system does not allow the front to listen on this address.
     Bind {
         /// The front.
         front: Front,
-        /// Where it would listen.
+        /// The address of the front.
         address: SocketAddr,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The rules do not fit where they are counted: no memory for a zone, files that cannot be used, or a limit that the
-    /// store cannot hold.
+    /// The store does not support the rules: no memory for a zone, unusable files, or an unsupported limit.
     Unfit(Unfit),
-    /// What was said about a store that is shared makes no sense.
+    /// The settings of the shared store are invalid.
     Store(OpenError),
-    /// The system has no threads left.
+    /// A worker thread could not be started.
     Threads(io::Error),
 }
 

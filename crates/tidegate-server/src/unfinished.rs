@@ -1,12 +1,12 @@
-//! Bounds the bytes of unfinished requests that all connections hold together.
+//! A limit on the bytes of unfinished requests of all connections together.
 //!
-//! The first bytes of a connection are not counted. They are few, `max_connections` bounds them, and a connection whose
-//! requests fit into them never touches what is shared.
+//! The first bytes of a connection are not counted. They are few, and `max_connections` bounds them. A connection whose
+//! requests fit in them never touches the shared counter.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes that a connection may hold without being counted.
+/// The bytes that a connection may hold without being counted.
 pub(crate) const UNCOUNTED_BYTES: usize = 16 << 10;
 
 /// The bytes of unfinished requests of all connections.
@@ -26,28 +26,28 @@ impl Unfinished {
         self.held.load(Ordering::Relaxed)
     }
 
-    /// Returns the part of a connection that holds nothing yet.
+    /// Returns the share of a connection that holds nothing yet.
     pub(crate) fn share(self: &Arc<Unfinished>) -> Share {
         Share { of: self.clone(), counted: 0 }
     }
 }
 
-/// The bytes that one connection holds. They are given back when this is dropped.
+/// The bytes that one connection holds. Dropping it returns them.
 #[derive(Debug)]
 pub(crate) struct Share {
     of: Arc<Unfinished>,
     counted: usize,
 }
 
-/// All connections together would hold more than they may.
+/// The error of a connection that would exceed the common limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooMuch {
-    /// The bytes that they may hold.
+    /// The common limit, in bytes.
     pub(crate) at_most: usize,
 }
 
 impl Share {
-    /// Counts that the connection holds so many bytes from now on. An error counts nothing new.
+    /// Sets the number of bytes that the connection holds. On error, the previous number stays counted.
     #[inline]
     pub(crate) fn hold(&mut self, bytes: usize) -> Result<(), TooMuch> {
         let wanted = if bytes <= UNCOUNTED_BYTES { 0 } else { bytes };

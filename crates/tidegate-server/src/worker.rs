@@ -1,4 +1,5 @@
-//! A thread with a runtime of its own: a connection stays where it was put, and nothing is stolen or sent around.
+//! A worker: a thread with its own single-threaded runtime. A connection stays on its worker; there is no work
+//! stealing.
 
 use std::io;
 use std::net::TcpStream as StdStream;
@@ -16,29 +17,29 @@ use crate::engine::Engine;
 use crate::front::{Front, Scope};
 use crate::meter::Meter;
 
-/// How often a thread that stops looks whether its connections have ended.
+/// The period at which a stopping worker checks if its connections have ended.
 const LOOKS: Duration = Duration::from_millis(5);
 
-/// One of the threads that serve connections.
+/// A thread that serves connections.
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub(crate) seat: Seat,
     thread: JoinHandle<()>,
 }
 
-/// What a connection knows about the thread that serves it.
+/// The worker context of a connection: the engine, the meter and the stop signal.
 #[derive(Debug)]
 pub(crate) struct Post {
     pub(crate) engine: Arc<Engine>,
     number: usize,
     stopped: watch::Receiver<bool>,
     connections: AtomicUsize,
-    /// Those that are above the bound of connections.
+    /// Connections above `max_connections`, for health checks.
     health_connections: AtomicUsize,
 }
 
 impl Post {
-    /// One that has no connections yet.
+    /// Creates a context without connections.
     pub(crate) fn new(engine: Arc<Engine>, number: usize, stopped: watch::Receiver<bool>) -> Post {
         let (connections, health_connections) = (AtomicUsize::new(0), AtomicUsize::new(0));
         Post { engine, number, stopped, connections, health_connections }
@@ -51,7 +52,7 @@ impl Post {
         }
     }
 
-    /// The thread's counters.
+    /// Returns the counters of the thread.
     #[inline]
     pub(crate) fn meter(&self) -> &Meter {
         self.engine.meters().of(self.number)
@@ -61,7 +62,7 @@ impl Post {
     pub(crate) fn stopped(&self) -> impl Future<Output = ()> + Send + use<> {
         let mut stopped = self.stopped.clone();
         async move {
-            // If whoever could say so is gone, the server has stopped as well.
+            // If the sender is gone, the server has stopped as well.
             let _ = stopped.wait_for(|stopped| *stopped).await;
         }
     }
@@ -83,7 +84,7 @@ impl Worker {
         Ok(Worker { seat: Seat { handle, post }, thread })
     }
 
-    /// Runs a task until it ends, or the server stops.
+    /// Runs a task until it ends, or until the server stops.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let stopped = self.seat.post.stopped();
         self.seat.handle.spawn(async move {
@@ -95,13 +96,13 @@ impl Worker {
     }
 
     pub(crate) fn join(self) {
-        // A thread that panicked has said so.
+        // A thread that panicked has printed its message.
         let _ = self.thread.join();
     }
 }
 
 impl Post {
-    /// Keeps the thread going until the server stops and its connections have ended, or had their time.
+    /// Runs until the server has stopped and all connections have ended, or until the shutdown timeout.
     async fn watch(&self) {
         self.stopped().await;
         let ended = async {
@@ -114,7 +115,7 @@ impl Post {
     }
 }
 
-/// Where the accept loops put connections.
+/// A handle through which the accept loops assign connections to a worker.
 #[derive(Clone, Debug)]
 pub(crate) struct Seat {
     handle: Handle,
@@ -126,12 +127,12 @@ impl Seat {
         self.post.connections(scope).load(Ordering::Relaxed)
     }
 
-    /// Has a connection served by this thread.
+    /// Serves a connection on this worker.
     pub(crate) fn serve(&self, front: Front, stream: StdStream, scope: Scope) {
         self.post.connections(scope).fetch_add(1, Ordering::Relaxed);
         let taken = Taken { post: self.post.clone(), scope };
         self.handle.spawn(async move {
-            // Only a runtime that is shutting down refuses a stream.
+            // Only a runtime that is shutting down returns an error here.
             if let Ok(stream) = TcpStream::from_std(stream) {
                 front.serve(stream, taken.post.clone(), scope).await;
             }
@@ -140,7 +141,7 @@ impl Seat {
     }
 }
 
-/// A seat is free again when this is gone, however the connection ended.
+/// A guard that decrements the connection count on drop, however the connection ended.
 struct Taken {
     post: Arc<Post>,
     scope: Scope,

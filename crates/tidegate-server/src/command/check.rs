@@ -1,4 +1,4 @@
-//! `tidegate check`: says everything that is wrong with a file, or that it would do.
+//! `tidegate check`: reports every error and warning of a settings file.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ use super::output::{print_line, say};
 use crate::files;
 use crate::settings::{Finding, Loaded, Said, SettingsError, Source};
 
-/// What a file with errors ends with.
+/// The exit code of an invalid file.
 const WRONG: u8 = 2;
 
 const ABOUT: &str = "\
@@ -46,28 +46,28 @@ pub(super) struct Check {
     strict: bool,
 }
 
-/// What came of a file, for programs.
+/// The outcome of a check, for programs.
 #[derive(Serialize)]
 struct Checked<'a> {
     ok: bool,
     errors: Vec<Finding<'a>>,
     warnings: Vec<Finding<'a>>,
-    /// How many rules it has, if it holds.
+    /// The number of rules, if the file is valid.
     rules: Option<usize>,
 }
 
 impl Check {
     pub(super) fn run(&self) -> Result<ExitCode, Failure> {
         is_there(&self.file)?;
-        // The token counts, as serve would be told it.
+        // The token counts, because `serve` would read it, too.
         match Source::new(Some(self.file.clone()), Said::token().into_iter().collect()).load() {
             Ok(loaded) => Ok(self.with_files(loaded)),
             Err(error) => Ok(self.does_not_hold(&error)),
         }
     }
 
-    /// Looks at the files of the store as well. Those of another user may be right for a server of that user, so they are
-    /// only warned of.
+    /// Checks the files of the store as well. A file that this user may not open is only a warning: the server may run
+    /// as another user.
     fn with_files(&self, mut loaded: Loaded) -> ExitCode {
         match files::check(&loaded.settings) {
             Ok(()) => self.holds(&loaded),
@@ -118,7 +118,7 @@ impl Check {
     }
 }
 
-/// A file that nobody has written yet can be had.
+/// Returns an error with a remedy if the file is missing or is a folder.
 pub(super) fn is_there(file: &Path) -> Result<(), Failure> {
     match fs::metadata(file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Failure::misused(format!(

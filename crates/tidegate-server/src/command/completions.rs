@@ -1,4 +1,4 @@
-//! `tidegate completions`: what a shell needs to complete the command line.
+//! `tidegate completions`: prints the completion script of a shell.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `tidegate doctor`: looks at what a server would rely on, and says what to change.
+//! `tidegate doctor`: checks the dependencies of a server, and reports what to change.
 
 mod files;
 
@@ -53,10 +53,10 @@ pub(super) struct Doctor {
     written: Written,
 }
 
-/// What it is about, how grave it is, and the finding itself.
+/// The topic of a finding, its gravity, and its text.
 type Finding = (String, Gravity, String);
 
-/// What was found, for programs.
+/// All findings, for programs.
 #[derive(Serialize)]
 struct Found<'a> {
     ok: bool,
@@ -111,7 +111,7 @@ impl Doctor {
     }
 }
 
-/// Findings about counts that no other server shares.
+/// Returns the findings about a store that is not shared.
 fn own(settings: &Settings) -> Vec<Finding> {
     match &settings.store.file {
         Some(path) => files::look(settings, path),
@@ -123,7 +123,7 @@ fn own(settings: &Settings) -> Vec<Finding> {
     }
 }
 
-/// Asks the servers themselves.
+/// Examines the servers of the shared store.
 fn look(shared: &SharedSettings) -> Result<Vec<doctor::Finding>, Failure> {
     let runtime = Builder::new_current_thread().build();
     let runtime = runtime.map_err(|error| Failure::failed(format!("cannot wait for answers: {error}")))?;
@@ -131,7 +131,7 @@ fn look(shared: &SharedSettings) -> Result<Vec<doctor::Finding>, Failure> {
     found.map_err(|error| Failure::misused(error.to_string()))
 }
 
-/// Whether the store can hold what the rules count.
+/// Returns the finding about the store's support for the rules.
 fn rules(policy: Policy, shared: &SharedSettings) -> Result<Finding, Failure> {
     let store = shared.open().map_err(|error| Failure::misused(error.to_string()))?;
     let count = policy.rules().len();

@@ -1,4 +1,4 @@
-//! Why a command did not do what it was told, and the code that it ends with.
+//! The error of a command, and its exit code.
 
 use std::io::ErrorKind::{AddrInUse, PermissionDenied};
 use std::process::ExitCode;
@@ -11,12 +11,12 @@ use crate::StartError;
 use crate::files::{self, with_cause};
 use crate::settings::SettingsError;
 
-/// It failed.
+/// The exit code of a failure.
 const FAILED: u8 = 1;
-/// It was called or configured wrongly.
+/// The exit code of an invalid call or configuration.
 const MISUSED: u8 = 2;
 
-/// What went wrong, perhaps several things at once.
+/// The error of a command, with one or more messages.
 #[derive(Debug)]
 pub(super) struct Failure {
     code: u8,
@@ -24,17 +24,17 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    /// It could not be done.
+    /// Creates an error with exit code 1.
     pub(super) fn failed(message: impl Into<String>) -> Failure {
         Failure { code: FAILED, messages: vec![message.into()] }
     }
 
-    /// It was not asked for in a way that can be done.
+    /// Creates an error with exit code 2.
     pub(super) fn misused(message: impl Into<String>) -> Failure {
         Failure { code: MISUSED, messages: vec![message.into()] }
     }
 
-    /// The same, with one more line of explanation.
+    /// Appends a line of explanation to the last message.
     pub(super) fn explained(mut self, line: &str) -> Failure {
         if let Some(message) = self.messages.last_mut() {
             *message += &format!("\n  {line}");
@@ -42,7 +42,7 @@ impl Failure {
         self
     }
 
-    /// Says it, and returns the code to end with.
+    /// Prints all messages, and returns the exit code.
     pub(super) fn report(&self) -> ExitCode {
         for message in &self.messages {
             say(format_args!("error: {message}"));
@@ -69,7 +69,7 @@ impl From<StartError> for Failure {
             StartError::NoPort | StartError::Open { .. } | StartError::Store(_) => {
                 Failure::misused(error.to_string())
             }
-            // What the system says is in the message already.
+            // The message contains the cause already.
             StartError::Bind { source, .. } if matches!(source.kind(), AddrInUse | PermissionDenied) => {
                 Failure::failed(error.to_string())
             }

@@ -1,10 +1,10 @@
-//! The process that has a file or a socket open, as far as `/proc` shows.
+//! Finds the process that has a file or a socket open, from `/proc`.
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-/// The name and the number of a process that has one of these open, by the target of its link, if it can be seen.
+/// Returns the name and ID of a process with an open descriptor that links to one of `targets`, if it is visible.
 pub(super) fn holder(targets: &[PathBuf]) -> Option<String> {
     fs::read_dir("/proc").ok()?.flatten().find_map(|process| {
         holds_one(&process.path(), targets).then(|| {
@@ -19,14 +19,14 @@ fn holds_one(process: &Path, targets: &[PathBuf]) -> bool {
     files.flatten().any(|file| fs::read_link(file.path()).is_ok_and(|target| targets.contains(&target)))
 }
 
-/// The name and the number of the process that listens there, if it can be seen.
+/// Returns the name and ID of the process that listens on this address, if it is visible.
 pub(super) fn listener(address: SocketAddr) -> Option<String> {
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(|path| fs::read_to_string(path).unwrap_or_default());
     let sockets: Vec<_> = tables.iter().flat_map(|table| listeners(table, address)).collect();
     holder(&sockets)
 }
 
-/// The sockets of a table that keep others from listening there, as links to them look.
+/// Returns the sockets of a table that conflict with this address, in the form of descriptor links.
 fn listeners(table: &str, address: SocketAddr) -> impl Iterator<Item = PathBuf> {
     table.lines().filter_map(move |line| {
         let fields: Vec<_> = line.split_whitespace().collect();
@@ -40,10 +40,10 @@ fn listeners(table: &str, address: SocketAddr) -> impl Iterator<Item = PathBuf> 
     })
 }
 
-/// The state of a socket that accepts connections.
+/// The code of the state `LISTEN`.
 const LISTENING: &str = "0A";
 
-/// An address as the kernel writes it: words of four bytes, each as a number of this machine.
+/// Parses an address as the kernel writes it: 32-bit words in hexadecimal, each in native byte order.
 fn read_ip(text: &str) -> Option<IpAddr> {
     let words: Option<Vec<_>> = text
         .as_bytes()

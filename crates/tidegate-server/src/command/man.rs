@@ -1,4 +1,4 @@
-//! `tidegate man`: one page about all commands.
+//! `tidegate man`: prints one manual page about all commands.
 
 use std::io;
 use std::process::ExitCode;
@@ -28,7 +28,7 @@ impl Man {
     }
 }
 
-/// The page of the program, with a section for each of its commands.
+/// Returns the page of the program, with a section for each command.
 fn page(command: Command) -> io::Result<Vec<u8>> {
     let mut command = command.disable_help_subcommand(true);
     command.build();
@@ -46,7 +46,7 @@ fn page(command: Command) -> io::Result<Vec<u8>> {
     Ok(page)
 }
 
-/// What a command of its own would have on its page, one level deeper.
+/// Returns the section of a command: its own page, one level deeper.
 fn section(command: Command) -> io::Result<String> {
     let heading = format!(".SH \"TIDEGATE {}\"\n", command.get_name().to_uppercase());
     let examples = examples(&command);
@@ -60,7 +60,7 @@ fn section(command: Command) -> io::Result<String> {
     Ok(heading + &body.replace(".SH ", ".SS "))
 }
 
-/// Examples line by line, as they are typed.
+/// Returns the examples of a command line by line, as they are typed.
 fn examples(command: &Command) -> String {
     let Some(text) = command.get_after_help() else { return String::new() };
     let lines = text.to_string();

@@ -1,7 +1,7 @@
 //! The command line: one file or folder per command.
 //!
-//! Data goes to standard output, talk to standard error. A command ends with 0, with 1 if it failed, with 2 if it was
-//! called or configured wrongly; `take` ends with 3 for a refusal.
+//! Data goes to standard output, messages to standard error. The exit code is 0 on success, 1 on failure, and 2 for an
+//! invalid call or configuration. `take` exits with 3 for a denial.
 
 mod check;
 mod completions;
@@ -52,12 +52,12 @@ enum Command {
     Man(man::Man),
 }
 
-/// Does what the command line says, and returns the code to end with.
+/// Runs the command line of the process, and returns the exit code.
 pub fn run() -> ExitCode {
     let line = match CommandLine::try_parse() {
         Ok(line) => line,
         Err(error) => {
-            // Help that nobody reads any more is no failure.
+            // A closed pipe is not an error for help output.
             let _ = error.print();
             return exit_code(error.exit_code());
         }

@@ -1,21 +1,21 @@
-//! What is printed where. A reader that has gone away ends nothing.
+//! Output of commands: data to standard output, messages to standard error. A closed pipe is not an error.
 
 use std::fmt;
 use std::io::{self, Write as _};
 
-/// Data, on standard output.
+/// Prints data to standard output.
 pub(super) fn print(data: &[u8]) {
     let mut out = io::stdout().lock();
-    // Nobody is left to be told that nobody is left.
+    // If the reader is gone, there is no one to report the error to.
     let _ = out.write_all(data).and_then(|()| out.flush());
 }
 
-/// A line of data.
+/// Prints a line of data to standard output.
 pub(super) fn print_line(line: impl fmt::Display) {
     print(format!("{line}\n").as_bytes());
 }
 
-/// A line of talk, on standard error.
+/// Prints a message to standard error.
 pub(super) fn say(line: impl fmt::Display) {
     let _ = writeln!(io::stderr(), "{line}");
 }

@@ -1,11 +1,11 @@
-//! Settings on the command line and in the environment: a flag and a variable for each key of the file.
+//! Settings from the command line and the environment: a flag and a variable for each key of the file.
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches};
 
 use crate::settings::{KEYS, Key, Place, Said};
 
-/// All that flags and variables say.
+/// The values of all flags and variables.
 pub(super) struct Written(pub(super) Vec<Said>);
 
 impl Args for Written {
@@ -42,7 +42,7 @@ impl FromArgMatches for Written {
     }
 }
 
-/// What was said about a key; an empty variable says nothing.
+/// Returns the value of a key, if it is set. An empty variable counts as not set.
 fn said(key: &'static Key, matches: &ArgMatches) -> Option<Said> {
     let text = matches.get_one::<String>(key.flag)?.clone();
     let place = match matches.value_source(key.flag)? {

@@ -1,4 +1,4 @@
-//! The file of rules as a whole: read without being held up, written without ever being seen in part.
+//! Reads the rules file without blocking, and writes it atomically.
 
 use std::fs::{self, File, Metadata};
 use std::hash::{BuildHasher as _, RandomState};
@@ -10,12 +10,14 @@ use rustix::fs::{Mode, OFlags, open};
 
 use crate::settings::text_of;
 
-/// How many names are tried for what is written beside a file. They are drawn by lot, so none is taken but on purpose.
+/// The maximum number of names that are tried for the temporary file. Names are random, so only an attack occupies
+/// them.
 const MAX_NAMES: usize = 8;
 
-/// The text of a file. What is no regular file is refused: a pipe would hold its reader up, a device has no end.
+/// Reads the text of a regular file. Any other type is an error: a pipe would block the reader, and a device has no
+/// end.
 pub(crate) fn read_regular(path: &Path) -> io::Result<String> {
-    // Without waiting, as opening a pipe waits for somebody who writes.
+    // Nonblocking, because opening a pipe waits for a writer.
     let file = File::from(open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())?);
     let kind = file.metadata()?.file_type();
     if kind.is_dir() {
@@ -27,8 +29,8 @@ pub(crate) fn read_regular(path: &Path) -> io::Result<String> {
     text_of(file)
 }
 
-/// Writes a file so that everybody sees it as it was or as it is, and never a part: beside it first, then in its
-/// place. Where a link points, the link stays and its target changes.
+/// Writes a file atomically: to a temporary file in the same folder, which then replaces the target. A reader sees the
+/// old or the new text, never a part. A symbolic link stays, and its target changes.
 pub(crate) fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     let target = fs::canonicalize(path)?;
     let before = fs::metadata(&target)?;
@@ -40,15 +42,15 @@ pub(crate) fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     put_in_place(file, &beside, text, &target, &before)
 }
 
-/// A name that nobody knows before.
+/// Returns an unpredictable name for the temporary file.
 fn name_beside(target: &Path) -> PathBuf {
     let mut name = target.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{:016x}.new", RandomState::new().hash_one(())));
     target.with_file_name(name)
 }
 
-/// A new file of the first name that is free, for us alone. What is there already is left alone, and a link is not
-/// followed: whoever can plant one in the folder would choose what we write to.
+/// Creates a file with mode 0600 under the first free name. An existing file is left alone, and a symbolic link is not
+/// followed. Otherwise a user with write access to the folder could choose the file that the server overwrites.
 fn create_one_of(names: impl Iterator<Item = PathBuf>) -> io::Result<(File, PathBuf)> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut taken = io::Error::from(io::ErrorKind::AlreadyExists);
@@ -62,24 +64,24 @@ fn create_one_of(names: impl Iterator<Item = PathBuf>) -> io::Result<(File, Path
     Err(taken)
 }
 
-/// Writes what is beside a file, and moves it there.
+/// Writes the temporary file, and renames it to the target.
 fn put_in_place(file: File, beside: &Path, text: &str, target: &Path, before: &Metadata) -> io::Result<()> {
     let written = write_as(file, text, before).and_then(|()| fs::rename(beside, target));
     if written.is_err() {
-        // What is left is of no use to anybody.
+        // The temporary file is of no further use.
         let _ = fs::remove_file(beside);
     } else if let Some(folder) = target.parent() {
-        // It is in place already; this only makes it last if the power fails now.
+        // The rename is done; the sync makes it survive a power failure.
         let _ = File::open(folder).and_then(|folder| folder.sync_all());
     }
     written
 }
 
-/// Writes a file that belongs to those to whom another one does.
+/// Writes a file with the owner, group and permissions of `other`.
 fn write_as(mut file: File, text: &str, other: &Metadata) -> io::Result<()> {
     let own = file.metadata()?;
     if (own.uid(), own.gid()) != (other.uid(), other.gid()) {
-        // Not everybody may give files away; then it belongs to the server.
+        // A change of owner may need privileges. Without them the file belongs to the server.
         let _ = fchown(&file, Some(other.uid()), Some(other.gid()));
     }
     file.set_permissions(other.permissions())?;

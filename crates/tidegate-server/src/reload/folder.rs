@@ -1,9 +1,9 @@
-//! A folder for the files of one test.
+//! A temporary folder for the files of one test.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A folder that is removed with all that is in it.
+/// A folder that is removed on drop, with all of its contents.
 #[derive(Debug)]
 pub(crate) struct Folder(testbed::Folder);
 
@@ -16,21 +16,21 @@ impl Folder {
         self.0.file(name)
     }
 
-    /// Puts a file in place, whole, as editors do.
+    /// Puts a file in place atomically, as editors do.
     pub(crate) fn put(&self, name: &str, text: impl AsRef<[u8]>) {
         let beside = self.path("beside");
         fs::write(&beside, text).expect("a file can be written");
         fs::rename(beside, self.path(name)).expect("it can be moved");
     }
 
-    /// Has a link point there, in one step.
+    /// Points a symbolic link to `target`, atomically.
     pub(crate) fn link(&self, name: &str, target: impl AsRef<Path>) {
         let beside = self.path("beside");
         std::os::unix::fs::symlink(target, &beside).expect("a link can be made");
         fs::rename(beside, self.path(name)).expect("it can be moved");
     }
 
-    /// The names of what is in it, in order.
+    /// Returns the names of its entries, sorted.
     pub(crate) fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.0.path()).expect("the folder is there");
         let mut names: Vec<String> = entries

@@ -1,4 +1,4 @@
-//! What a path points to, without reading it, and when that is worth reading.
+//! The metadata of the watched path, and the rule that decides when to read the file.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -7,15 +7,17 @@ use std::path::Path;
 
 use crate::rules::Occasion;
 
-/// How often a file that has changed has to look the same before it is read: whoever writes it is through then.
+/// The number of equal looks in a row after which a changed file is read. The writer is assumed to have finished by
+/// then.
 pub(super) const RESTS: u32 = 2;
-/// The same for one that is empty or gone, or has only the beginning of its text. Many who write a file empty or remove
-/// it first, and may be held up there or on the way.
+/// The same number for a file that is empty, missing, or has only a prefix of the text in force. Many writers truncate
+/// or remove a file first, and can be delayed before they write.
 pub(super) const RESTS_WITHOUT_TEXT: u32 = 8;
-/// After so many looks at the same a file is read anyway: not every filesystem notes each change.
+/// The number of equal looks after which a file is read anyway: not every filesystem records each change.
 const READ_ANYWAY: u32 = 40;
 
-/// What a path points to, through all links. A file that is another one, or has changed, looks different.
+/// The metadata of the target of a path, with all symbolic links followed. It differs if the file is replaced or
+/// changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
     There { device: u64, inode: u64, size: u64, changed: [(i64, i64); 2] },
@@ -35,7 +37,7 @@ impl Look {
         }
     }
 
-    /// How often it has to look so.
+    /// Returns the number of equal looks in a row that a read requires.
     fn rests(self) -> u32 {
         match self {
             Look::There { size: 0, .. } | Look::NotThere(_) => RESTS_WITHOUT_TEXT,
@@ -44,21 +46,22 @@ impl Look {
     }
 }
 
-/// What was seen of a file so far. What is seen first counts as a change, as nobody knows when it was read.
+/// The state of the watcher of one file. The first look counts as a change, because the time of the last read is not
+/// known.
 #[derive(Debug, Default)]
 pub(crate) struct Watched {
-    /// What was seen when it was last read.
+    /// The metadata at the last read.
     read: Option<Look>,
-    /// What was seen last.
+    /// The metadata at the last look.
     last: Option<Look>,
-    /// How often in a row that was seen, since it was read if it was.
+    /// The number of equal looks in a row, since the last read if there was one.
     times: u32,
-    /// Whether there may be more to come than was read.
+    /// True if the last read found a prefix of the text in force.
     is_short: bool,
 }
 
 impl Watched {
-    /// Why the file is to be read, if it is: it has changed and rests, or it looks the same for long.
+    /// Returns the cause of a read if one is due: the file has changed and is at rest, or has looked the same for long.
     pub(crate) fn is_to_be_read(&mut self, look: Look) -> Option<Occasion> {
         if self.last != Some(look) {
             (self.last, self.times, self.is_short) = (Some(look), 0, false);
@@ -73,11 +76,11 @@ impl Watched {
             return None;
         }
         (self.read, self.times, self.is_short) = (Some(look), 0, false);
-        // What looks the same for longer was perhaps not noted when it changed, a moment ago.
+        // A change that is found after [`READ_ANYWAY`] equal looks may be a moment old, so it counts as just seen.
         Some(if enough == RESTS_WITHOUT_TEXT { Occasion::Rested(look) } else { Occasion::Seen(look) })
     }
 
-    /// What was read may be the beginning of something: unless it changes, it is read once more.
+    /// Schedules one more read of the same file: the text was a prefix, and the writer may add the rest.
     pub(crate) fn wait_for_the_rest(&mut self) {
         (self.times, self.is_short) = (RESTS, true);
     }
@@ -91,7 +94,7 @@ mod tests {
         Look::There { device: 1, inode: 2, size, changed: [(3, 4); 2] }
     }
 
-    /// Which of these looks lead to a reading.
+    /// Returns, for each look, whether it leads to a read.
     fn read(watched: &mut Watched, sizes: &[u64]) -> Vec<bool> {
         sizes.iter().map(|size| watched.is_to_be_read(look(*size)).is_some()).collect()
     }

@@ -1,7 +1,7 @@
-//! Sees that the file of rules is another one, and has it read again.
+//! Watches the rules file, and reloads it when it changes.
 //!
-//! A look at what the path points to costs microseconds, so it is taken by a task among the connections. Reading
-//! takes long and has a thread of its own, one at a time: however often the file changes, nothing piles up.
+//! A look at the metadata of the path costs microseconds, so a task on a worker thread takes it. A read is slow and
+//! runs on its own thread. Reads run one at a time, so that frequent changes do not pile up.
 
 mod file;
 #[cfg(test)]
@@ -26,13 +26,13 @@ use crate::rules::Reloaded;
 /// The period between two looks at the file.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// When the watcher looks at the file. A server goes by the system's clock, a test says so.
+/// The schedule of the watcher. A server uses the system clock; a test triggers each look.
 pub(crate) trait Pace: Send + 'static {
-    /// Resolves when the next look is due. The look before it, and the reading that it led to, are over by then.
+    /// Resolves when the next look is due. The previous look, and the read that it caused, have ended by then.
     fn next_look(&mut self) -> impl Future<Output = ()> + Send;
 }
 
-/// A look after each period, counted from the end of the look before.
+/// A look after each period, measured from the end of the previous look.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Every;
 
@@ -42,7 +42,7 @@ impl Pace for Every {
     }
 }
 
-/// Has the rules read again whenever their file has changed and rests.
+/// Reloads the rules whenever their file has changed and is at rest.
 pub(crate) async fn watch(engine: Arc<Engine>, mut pace: impl Pace) {
     let Some(path) = engine.rules().path() else { return };
     let mut watched = Watched::default();
@@ -51,7 +51,7 @@ pub(crate) async fn watch(engine: Arc<Engine>, mut pace: impl Pace) {
         engine.rules().tell_dropped_counts();
         let Some(occasion) = watched.is_to_be_read(Look::at(&path)) else { continue };
         let engine = engine.clone();
-        // If there is no thread to be had, the file is read with one of the next looks.
+        // If no thread can be created, one of the next looks reads the file.
         let read = aside(move || engine.rules().reload(engine.settings(), occasion)).await;
         if read == Some(Reloaded::Unfinished) {
             watched.wait_for_the_rest();
@@ -59,11 +59,12 @@ pub(crate) async fn watch(engine: Arc<Engine>, mut pace: impl Pace) {
     }
 }
 
-/// Does what takes long on a thread of its own, which a stop does not wait for. Nothing if there is no thread.
+/// Runs slow work on its own thread, which a shutdown does not wait for. Returns `None` if no thread can be created, or
+/// if it panics.
 pub(crate) async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let (done, result) = oneshot::channel();
     let thread = thread::Builder::new().name("tidegate-rules".to_owned());
-    // Whoever asked may have gone.
+    // The caller may be gone.
     thread.spawn(move || drop(done.send(work()))).ok()?;
     result.await.ok()
 }

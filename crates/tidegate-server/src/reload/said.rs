@@ -1,13 +1,13 @@
-//! What people are told about rules that were read again.
+//! Reports about reloads, for operators.
 
 use std::fmt;
 
 use crate::settings::SettingsError;
 
-/// Longer lists are not told to their end.
+/// The maximum number of lines of one list in a report.
 const MAX_LINES: usize = 100;
 
-/// Who is told, some lines at a time.
+/// The listener for reports. Each call receives some whole lines.
 pub(crate) struct Tell(Box<dyn Fn(&str) + Send + Sync>);
 
 impl Tell {
@@ -15,28 +15,28 @@ impl Tell {
         Tell(Box::new(tell))
     }
 
-    /// A line about the file, then what is different and what is probably not meant so.
+    /// Reports a line about the file, the differences and the warnings.
     pub(crate) fn list(&self, first: &str, differences: &[String], warnings: &[String]) {
         let lines = beginning(differences, |line| format!("  {line}"));
         let warnings = beginning(warnings, |warning| format!("warning: {warning}"));
         self.tell(first, [lines, warnings].concat());
     }
 
-    /// A file does not hold.
+    /// Reports that a file is invalid, with the complaints.
     pub(crate) fn rejected(&self, file: &str, error: &SettingsError) {
         let complaints: Vec<_> = error.each().collect();
         let lines = beginning(&complaints, |complaint| format!("error: {complaint}"));
         self.tell(&format!("{file} does not hold; the rules before it stay in force"), lines);
     }
 
-    /// All lines at once, so that nobody else speaks between them.
+    /// Passes all lines in one call, so that no other output comes between them.
     fn tell(&self, first: &str, lines: Vec<String>) {
         let lines: Vec<_> = [format!("rules: {first}")].into_iter().chain(lines).collect();
         (self.0)(&lines.join("\n"));
     }
 }
 
-/// The beginning of a list, and how much more there is.
+/// Returns the first [`MAX_LINES`] entries of a list, and the number of the others.
 fn beginning(list: &[String], shown: impl Fn(&String) -> String) -> Vec<String> {
     let more = list.len().saturating_sub(MAX_LINES);
     let rest = (more > 0).then(|| format!("  and {more} more"));

@@ -1,4 +1,4 @@
-//! A reading that hangs, the other connections, and the end of the watcher.
+//! Tests of a read that blocks, of other connections meanwhile, and of the end of the watcher.
 
 mod by_hand;
 mod watched;
@@ -19,10 +19,10 @@ use crate::reload::folder::Folder;
 use crate::settings::{Settings, Source};
 use by_hand::{Looks, by_hand};
 
-/// Longer than anything takes.
+/// Timeout of every wait in these tests.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A server whose watcher looks only if the test says so.
+/// Starts a server whose watcher looks only when the test triggers it.
 fn server(folder: &Folder) -> (Server, Looks) {
     let any_port = "127.0.0.1:0".parse().ok();
     let settings = Settings { resp: any_port, http: None, threads: NonZeroUsize::MIN, ..Settings::default() };
@@ -35,7 +35,7 @@ fn server(folder: &Folder) -> (Server, Looks) {
     (server, looks)
 }
 
-/// Says PING, and waits for the answer.
+/// Sends PING, and waits for the reply.
 fn is_answered(server: &Server) -> bool {
     let mut client = TcpStream::connect(server.resp().expect("it speaks RESP")).expect("it listens");
     client.set_read_timeout(Some(PATIENCE)).expect("a socket can be told");

@@ -1,4 +1,4 @@
-//! Why a file of rules is read or written, and what came of it.
+//! Causes and outcomes of reading or writing the rules file.
 
 use std::io;
 
@@ -8,61 +8,61 @@ use crate::precondition::Unmet;
 use crate::reload::Look;
 use crate::settings::SettingsError;
 
-/// What came of reading the rules again.
+/// The outcome of all reloads since the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Status {
-    /// How often others came into force.
+    /// The number of times that other rules came into force.
     pub(crate) replaced: u64,
-    /// How often a file did not hold.
+    /// The number of times that a file was invalid.
     pub(crate) rejected: u64,
-    /// What is wrong with the file as it is now; the rules before it are in force.
+    /// The complaints about the current file, if it is invalid. The previous rules stay in force.
     pub(crate) wrong: Option<String>,
 }
 
-/// Why a file is read again.
+/// The cause of a reload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Occasion {
-    /// Somebody says so, and wants to hear what came of it.
+    /// An explicit request, such as a signal. The outcome is reported even if nothing changed.
     Asked,
-    /// It had this look, twice.
+    /// The watcher saw this state of the file twice in a row.
     Seen(Look),
-    /// It has had this look for so long that nobody is writing it any more.
+    /// The file has had this state for so long that no writer is at work any more.
     Rested(Look),
 }
 
-/// What came of a file.
+/// The outcome of one reload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reloaded {
-    /// The rules in force are what they were, and so is what is wrong with the file, if anything.
+    /// The rules in force are unchanged, and so are the complaints about the file, if any.
     Same,
     /// Other rules are in force.
     Replaced,
-    /// It does not hold; the rules before it stay in force.
+    /// The file is invalid; the previous rules stay in force.
     Rejected,
-    /// It is the beginning of what is in force, and perhaps being written.
+    /// The file contains a prefix of the text in force; a writer may be at work.
     Unfinished,
 }
 
-/// What came with other rules.
+/// The report of a replacement of rules.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
-    /// What is different, a line each.
+    /// The differences, one line each.
     pub(crate) differences: Vec<String>,
-    /// What is probably not meant so, a text each.
+    /// The warnings about valid but probably unintended rules, one text each.
     pub(crate) warnings: Vec<String>,
 }
 
-/// Why a file was not written.
+/// The reason why a file was not written.
 #[derive(Debug)]
 pub(crate) enum NotWritten {
-    /// The text does not hold.
+    /// The text is invalid.
     Rejected(SettingsError),
     /// The server was started without a file.
     NoFile,
-    /// The text in force is not the one that is to be replaced.
+    /// The text in force is not the one that the change is based on.
     Unmet(Unmet),
-    /// The file was changed by hand.
+    /// The file on disk differs from the text in force.
     Changed,
-    /// The system does not let it be written.
+    /// The operating system reported an error.
     Io(io::Error),
 }

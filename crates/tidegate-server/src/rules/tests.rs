@@ -1,4 +1,4 @@
-//! Rules that are read again and again, from files of every kind.
+//! Tests of reloads from files of every kind.
 
 mod found;
 mod said;
@@ -15,10 +15,10 @@ use crate::reload::folder::Folder;
 use crate::reload::{Look, Tell, Watched};
 use crate::settings::{Settings, Source};
 
-/// The name of the file, and of the link where there is one.
+/// The name of the file, or of the symbolic link.
 const FILE: &str = "tidegate.toml";
 
-/// Rules that come from a file, and what was said about them.
+/// Rules from a file, and the reports about them.
 struct Read {
     folder: Folder,
     rules: Rules,
@@ -27,14 +27,14 @@ struct Read {
 }
 
 impl Read {
-    /// Rules of this text.
+    /// Creates rules from this text.
     fn from(text: &str) -> Read {
         let folder = Folder::new();
         folder.put(FILE, text);
         Read::within(folder)
     }
 
-    /// Rules of the file that is in the folder.
+    /// Creates rules from the file in this folder.
     fn within(folder: Folder) -> Read {
         let source = Source::new(Some(folder.path(FILE)), Vec::new());
         let loaded = source.load().expect("the first text holds");
@@ -51,7 +51,7 @@ impl Read {
         self.rules.reload(&self.settings, Occasion::Asked)
     }
 
-    /// As whoever watches has it read, when it rests.
+    /// Reloads as the watcher does when the file has not changed between two looks.
     fn seen(&self) -> Reloaded {
         self.rules.reload(&self.settings, Occasion::Seen(self.look()))
     }
@@ -60,7 +60,7 @@ impl Read {
         Look::at(&self.folder.path(FILE))
     }
 
-    /// Puts a text in place of the file, and has it seen.
+    /// Replaces the file, and reloads as the watcher does.
     fn becomes(&self, text: impl AsRef<[u8]>) -> Reloaded {
         self.folder.put(FILE, text);
         self.seen()
@@ -71,7 +71,7 @@ impl Read {
         self.rules.gate.admit_now(&request).expect("a store in memory cannot fail").is_allowed()
     }
 
-    /// What was said since this was asked last, without the folder.
+    /// Returns the reports since the last call, without the folder.
     fn told(&self) -> Vec<String> {
         let folder = self.folder.path("").display().to_string();
         lock(&self.told).drain(..).map(|lines| lines.replace(&folder, "")).collect()
@@ -82,7 +82,7 @@ impl Read {
     }
 }
 
-/// A rule of this name for each user.
+/// Returns a rule of this name with `user` as its key.
 fn rule(name: &str, limit: &str) -> String {
     format!("[[rule]]\nname = \"{name}\"\nkey = [\"user\"]\nlimit = \"{limit}\"\n")
 }
@@ -148,7 +148,7 @@ fn a_file_that_a_writer_is_still_at_is_never_in_force() {
         }
     };
     (0..3).for_each(|_| look(&mut watched));
-    // In place, a piece between any two looks. Many a piece would be a policy by itself.
+    // The file is written in place, one byte between any two looks. Many prefixes are valid policies.
     for end in 0..=whole.len() {
         fs::write(read.folder.path(FILE), &whole[..end]).unwrap();
         look(&mut watched);

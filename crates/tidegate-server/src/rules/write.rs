@@ -1,4 +1,4 @@
-//! Rules that are written for an operator, to the file and in force.
+//! Writes rules for an operator: to the file, and into force.
 
 use super::outcome::{Changes, NotWritten};
 use super::{Rules, lock};
@@ -7,9 +7,9 @@ use crate::reload::{read_regular, write_whole};
 use crate::settings::{Settings, Source};
 
 impl Rules {
-    /// Writes the file and puts its rules in force, if the text holds and the operator has named what it replaces.
+    /// Writes the file and puts its rules in force, if the text is valid and `named` matches the text in force.
     ///
-    /// Whoever reads or writes the file has the turn, so nothing comes between the look at the text in force and its
+    /// The file lock is held throughout, so that no other change comes between the check of the text in force and its
     /// replacement.
     pub(crate) fn write(
         &self,
@@ -33,7 +33,8 @@ impl Rules {
         Ok(changes)
     }
 
-    /// Whether the file has another text than that in force. What is no file at all cannot be written anyway.
+    /// Returns true if the file on disk differs from the text in force. A path that is not a file fails later, when it
+    /// is written.
     fn is_changed(&self, source: &Source) -> bool {
         match read_regular(source.path()) {
             Ok(text) => !self.is_in_force(Some(&text)),

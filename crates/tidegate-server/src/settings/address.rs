@@ -1,11 +1,12 @@
-//! Where a front listens, as text.
+//! Parses the listen address of a front.
 
 use std::net::{IpAddr, SocketAddr};
 
 /// The word that turns a front off.
 const OFF: &str = "off";
 
-/// An address, or nothing if the front is turned off. The port is what a remedy suggests where none was given.
+/// Parses a listen address. Returns `None` if the front is turned off. If the port is missing, the error suggests
+/// `port`.
 pub(super) fn address(text: &str, port: u16) -> Result<Option<SocketAddr>, String> {
     if text == OFF {
         return Ok(None);

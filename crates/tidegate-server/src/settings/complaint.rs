@@ -1,4 +1,4 @@
-//! Settings that do not hold: everything that is wrong with them at once.
+//! Errors about invalid settings, reported all at once.
 
 use std::error::Error;
 use std::fmt;
@@ -8,9 +8,9 @@ use tidegate_support::{Complaint, in_order};
 
 use super::load::ConfigFile;
 
-/// Settings that do not hold.
+/// The error for invalid settings: every complaint, and the file that they are about.
 ///
-/// Displays as a line for each complaint, and under it the line of the file with carets.
+/// Displays one line per complaint, followed by the line of the file with carets.
 #[derive(Debug)]
 pub(crate) struct SettingsError {
     file: Option<ConfigFile>,
@@ -18,18 +18,18 @@ pub(crate) struct SettingsError {
 }
 
 impl SettingsError {
-    /// Complaints about a file, the environment and flags, in the order of their places.
+    /// Creates an error from complaints about a file, the environment and flags. Sorts them by place.
     pub(super) fn new(file: Option<ConfigFile>, mut complaints: Vec<Complaint>) -> SettingsError {
         in_order(&mut complaints);
         SettingsError { file, complaints }
     }
 
-    /// One complaint that is about no place of a file.
+    /// Creates an error with one complaint that has no place in a file.
     pub(crate) fn alone(what: String) -> SettingsError {
         SettingsError { file: None, complaints: vec![Complaint::alone(what)] }
     }
 
-    /// Each complaint by itself.
+    /// Returns the text of each complaint.
     pub(crate) fn each(&self) -> impl Iterator<Item = String> {
         self.complaints.iter().map(|complaint| match &self.file {
             Some(file) => file.shown(complaint),
@@ -37,7 +37,7 @@ impl SettingsError {
         })
     }
 
-    /// Each complaint as it is, and the file that it is about.
+    /// Returns the file, if there is one, and the complaints in structured form.
     pub(crate) fn complaints(&self) -> (Option<&ConfigFile>, &[Complaint]) {
         (self.file.as_ref(), &self.complaints)
     }
@@ -51,19 +51,19 @@ impl fmt::Display for SettingsError {
 
 impl Error for SettingsError {}
 
-/// One complaint, for programs.
+/// One complaint, serialized for programs.
 #[derive(Debug, Serialize)]
 pub(crate) struct Finding<'a> {
     line: Option<usize>,
     column: Option<usize>,
     message: &'a str,
-    /// With the line of the text, and carets under the place.
+    /// The complaint with the line of the text and carets under the place.
     #[serde(skip_serializing_if = "Option::is_none")]
     shown: Option<String>,
 }
 
 impl<'a> Finding<'a> {
-    /// A complaint about this text.
+    /// Creates a finding from a complaint about `text`.
     pub(crate) fn new(complaint: &'a Complaint, text: &str, shown: Option<String>) -> Finding<'a> {
         let (line, column) = complaint.place(text).map(|place| (place.line, place.column)).unzip();
         Finding { line, column, message: &complaint.what, shown }

@@ -1,4 +1,4 @@
-//! What a file says: TOML, whose every key has to be known.
+//! Reads the `[server]` and `[store]` tables of a TOML file. An unknown key is an error.
 
 use std::ops::Range;
 use std::path::Path;
@@ -10,7 +10,8 @@ use toml::de::{DeString, DeTable, DeValue};
 use super::key::{KEYS, Key, Table};
 use super::written::{Place, Said};
 
-/// What is known to people and not to this version, and what would do. Without a table it stands outside of all.
+/// Keys that users expect and this version does not accept, each with a remedy. `None` stands for a key outside all
+/// tables.
 const NOT_HERE: [(Option<Table>, &str, &str); 3] = [
     (Some(Table::Server), "grpc", "this version does not speak gRPC yet; leave it out"),
     (
@@ -25,11 +26,11 @@ const NOT_HERE: [(Option<Table>, &str, &str); 3] = [
     ),
 ];
 
-/// All that a file's text says, and all that is wrong with it. Paths are meant from the folder.
+/// Reads all settings of a file's text, with every complaint about them. Relative paths start at `folder`.
 pub(super) fn read(text: &str, folder: &Path) -> (Vec<Said>, Vec<Complaint>) {
     let (root, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
-        // What follows a slip is guesswork.
+        // After a syntax error the rest of the parse is not reliable.
         return (Vec::new(), errors.iter().take(1).map(|error| syntax(error, text)).collect());
     }
     let mut reader = Reader { folder, said: Vec::new(), complaints: Vec::new() };
@@ -37,7 +38,7 @@ pub(super) fn read(text: &str, folder: &Path) -> (Vec<Said>, Vec<Complaint>) {
     (reader.said, reader.complaints)
 }
 
-/// Tables that say what is limited for whom.
+/// Tables that the policy reads.
 const OF_RULES: [&str; 2] = ["rule", "zone"];
 
 struct Reader<'a> {
@@ -94,7 +95,7 @@ impl Reader<'_> {
     }
 }
 
-/// The text of a value, as it would be given to a flag.
+/// Returns a value as the text that the flag would take, or `None` if its type is wrong.
 fn text_of(key: &Key, value: &DeValue<'_>) -> Option<String> {
     match value {
         DeValue::Boolean(is_so) if key.is_yes_or_no() => Some(is_so.to_string()),
@@ -104,7 +105,7 @@ fn text_of(key: &Key, value: &DeValue<'_>) -> Option<String> {
     }
 }
 
-/// What is wrong with a name that is not known in this table, or outside of all.
+/// Returns the complaint about a name that is unknown in this table, or unknown outside all tables.
 fn unknown(table: Option<Table>, name: &str) -> String {
     if let Some((.., what)) = NOT_HERE.iter().find(|(of, known, _)| *of == table && *known == name) {
         return format!("{name}: {what}");

@@ -1,4 +1,4 @@
-//! Whether the rules of a file can be counted where the file says, and as they say, each complaint with its place.
+//! Checks that the configured store supports the rules of a file. Each complaint carries its place in the file.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use toml::de::DeTable;
 
 use super::Settings;
 
-/// Complaints about limits that the store of these settings cannot hold.
+/// Returns complaints about limits and zones that the store of these settings does not support.
 pub(super) fn complaints(text: &str, settings: &Settings, policy: &Policy) -> Vec<Complaint> {
     let Some(shared) = &settings.store.shared else { return no_file_names(settings, policy) };
     match shared.open() {
@@ -23,7 +23,7 @@ pub(super) fn complaints(text: &str, settings: &Settings, policy: &Policy) -> Ve
     }
 }
 
-/// Complaints about zones whose files would be in another folder than the first.
+/// Returns complaints about zone names that contain `/`: their files would be in another folder than the store file.
 fn no_file_names(settings: &Settings, policy: &Policy) -> Vec<Complaint> {
     if settings.store.file.is_none() {
         return Vec::new();
@@ -38,7 +38,7 @@ fn no_file_names(settings: &Settings, policy: &Policy) -> Vec<Complaint> {
     wrong.map(|zone| complaint(&zone.name)).collect()
 }
 
-/// Warnings about rules that want something which the store of these settings does not do.
+/// Returns warnings about rule options that the store of these settings ignores.
 pub(super) fn warnings(text: &str, settings: &Settings, policy: &Policy) -> Vec<Complaint> {
     if settings.store.shared.is_none() {
         return Vec::new();
@@ -47,7 +47,7 @@ pub(super) fn warnings(text: &str, settings: &Settings, policy: &Policy) -> Vec<
     let written = root.as_ref().and_then(|root| root.get_ref().get("rule")?.get_ref().as_array());
     let said = |nth: usize| Some(written?.get(nth)?.get_ref().as_table()?.get("when_full")?.span());
     let forgets = policy.rules().iter().enumerate().filter(|(_, rule)| rule.when_full() == WhenFull::Forget);
-    // A candidate has it from the rule that it stands beside.
+    // A candidate inherits the option from its rule, and that rule has its own warning.
     let own = forgets.filter(|(_, rule)| rule.candidate_for().is_none()).take(MAX_COMPLAINTS);
     own.map(|(nth, rule)| Complaint { span: said(nth), what: forgets_nothing(rule) }).collect()
 }
@@ -70,7 +70,7 @@ fn of_rule(text: &str, store: &RedisStore, rule: &Rule) -> Vec<Complaint> {
     let wrong = |(limit, window): (Limit, Option<usize>)| {
         let why = store.supports(&limit).err()?;
         let what = format!("rule {:?}: limit \"{limit}\": {why}", rule.name());
-        // A window without a limit of its own has that of the rule, which has a complaint already.
+        // A window without its own limit uses the limit of the rule, which has its complaint already.
         match (place(text, rule.name(), window), window) {
             (Some(span), _) => Some(Complaint::at(span, what)),
             (None, Some(_)) => None,
@@ -80,7 +80,7 @@ fn of_rule(text: &str, store: &RedisStore, rule: &Rule) -> Vec<Complaint> {
     own.into_iter().chain(scheduled).filter_map(wrong).collect()
 }
 
-/// The complaint about more rules than the store decides together.
+/// Returns the complaint about more rules for one request than the store decides in one call.
 fn together(text: &str, store: &RedisStore, policy: &Policy) -> Option<Complaint> {
     let most = store.most_together();
     let (rule, count) = policy.more_together_than(most)?;
@@ -91,7 +91,7 @@ fn together(text: &str, store: &RedisStore, policy: &Policy) -> Option<Complaint
     })
 }
 
-/// Where a rule says its limit, or one of its windows does.
+/// Returns the place of the limit of a rule, or of one of its schedule windows.
 fn place(text: &str, name: &str, window: Option<usize>) -> Option<Range<usize>> {
     let root = DeTable::parse(text).ok()?;
     let rules = root.get_ref().get("rule")?.get_ref().as_array()?;

@@ -1,4 +1,4 @@
-//! Everything that can be set: one list for the file, the environment, the flags and the help.
+//! All settings in one list, which the file, the environment, the flags and the help text share.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -11,36 +11,36 @@ use super::token::TokenSource;
 use super::value::{count, dialect, kind, on_failure, unfinished, yes_or_no};
 use super::written::{Draft, Said};
 
-/// More threads than any machine has processors.
+/// The largest accepted number of threads: more than any machine has processors.
 const MAX_THREADS: usize = 1024;
-/// More connections than any machine has ports for.
+/// The largest accepted number of connections: more than any machine has ports.
 const MAX_CONNECTIONS: usize = 10_000_000;
-/// More servers than anybody has share one store.
+/// The largest accepted number of servers that share one store: more than any deployment has.
 const MAX_NODES: usize = 10_000;
 
-/// Something that can be set.
+/// One setting.
 #[derive(Debug)]
 pub(crate) struct Key {
-    /// The table of the file in which it stands.
+    /// The table of the file that contains it.
     pub(crate) table: Table,
-    /// Its name there.
+    /// Its name in that table.
     pub(crate) name: &'static str,
     /// Its flag, without the dashes.
     pub(crate) flag: &'static str,
     /// Its environment variable.
     pub(crate) variable: &'static str,
-    /// What stands for its value in the help.
+    /// The placeholder of its value in the help text.
     pub(crate) placeholder: &'static str,
     pub(crate) help: &'static str,
-    /// What holds if nobody says anything, as text.
+    /// The default value, as text.
     pub(crate) default: Option<&'static str>,
-    /// A value that it may have.
+    /// A valid value, for error messages.
     example: &'static str,
-    /// Reads a value, or says what is wrong with it and what would do.
+    /// The function that parses and applies a value. Its error states the fault and a remedy.
     pub(super) set: Set,
 }
 
-/// A table of the file.
+/// A table of the settings file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Table {
     Server,
@@ -57,7 +57,7 @@ impl Table {
         }
     }
 
-    /// What its flags stand under in the help.
+    /// Returns the heading of its flags in the help text.
     pub(crate) const fn heading(self) -> &'static str {
         match self {
             Table::Server => "Server",
@@ -72,7 +72,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// The secret itself: only in the environment, so that it stands in no file of settings and no list of processes.
+/// The token itself. It is accepted only from the environment, so that it is in no settings file and no process list.
 pub(crate) static TOKEN: LazyLock<Key> = LazyLock::new(|| {
     server("token", "SECRET").help("The token itself").set(|draft, said| {
         draft.token = Some(TokenSource::Secret(said.text.clone()));
@@ -80,7 +80,7 @@ pub(crate) static TOKEN: LazyLock<Key> = LazyLock::new(|| {
     })
 });
 
-/// All of them, in the order of the help.
+/// All settings, in the order of the help text.
 pub(crate) static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
     vec![
         server("resp", "ADDRESS")
@@ -199,7 +199,7 @@ pub(crate) static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
 
 type Set = fn(&mut Draft, &Said) -> Result<(), String>;
 
-/// Names a file about the shared store.
+/// Stores the path of a file of the shared store under its key.
 fn shared_file(draft: &mut Draft, said: &Said) -> Result<(), String> {
     draft.shared.files.insert(said.key.name, said.path()?);
     Ok(())
@@ -214,7 +214,7 @@ fn store(name: &'static str, placeholder: &'static str) -> Key {
 }
 
 impl Key {
-    /// A key whose flag and variable are called like it.
+    /// Creates a key. The names of its flag and its variable derive from `name`.
     fn new(table: Table, name: &'static str, placeholder: &'static str) -> Key {
         let prefix = if table == Table::Store { "store_" } else { "" };
         let whole = format!("{prefix}{name}");
@@ -235,7 +235,7 @@ impl Key {
         Key { help, ..self }
     }
 
-    /// It holds this if nobody says anything.
+    /// Sets the default value, which is also the example.
     fn default(self, text: &'static str) -> Key {
         Key { default: Some(text), example: text, ..self }
     }
@@ -248,18 +248,18 @@ impl Key {
         Key { set, ..self }
     }
 
-    /// How it may look in the file.
+    /// Returns an example value in TOML syntax.
     pub(super) fn example_in_file(&self) -> String {
         let is_text = self.example.parse::<u64>().is_err() && !self.is_yes_or_no();
         if is_text { format!("{:?}", self.example) } else { self.example.to_owned() }
     }
 
-    /// Whether it is true or false.
+    /// Returns true if its value is a boolean.
     pub(super) fn is_yes_or_no(&self) -> bool {
         self.example == "true"
     }
 
-    /// The key of this name in a table.
+    /// Finds a key by table and name.
     pub(super) fn find(table: Table, name: &str) -> Option<&'static Key> {
         KEYS.iter().find(|key| key.table == table && key.name == name)
     }

@@ -1,4 +1,4 @@
-//! Settings from everywhere: flag before environment before file before default.
+//! Loads settings from all sources. A flag overrides the environment, the environment the file, the file the default.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -14,36 +14,35 @@ use super::url::covered;
 use super::written::{Draft, Place, Said};
 use super::{Settings, file, fits};
 
-/// The file that is looked for if none is named.
+/// The file that is read if none is named; it is optional.
 const USUAL_FILE: &str = "./tidegate.toml";
-/// Longer than any file of settings.
+/// The largest accepted settings file, in bytes.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 
-/// Settings that hold, and where they come from.
+/// Valid settings, and their origin.
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) settings: Settings,
-    /// Where the token is kept, if there is one.
+    /// The source of the token, if there is one.
     pub(crate) token: Option<TokenSource>,
-    /// The file, the variables and the flags that were read, as people know them.
+    /// The file, the variables and the flags that were read, for display.
     pub(crate) origin: String,
-    /// What holds and is probably not meant so, as people read it.
+    /// Warnings about valid but probably unintended settings, for display.
     pub(crate) warnings: Vec<String>,
-    /// The same, as programs read it.
+    /// The same warnings in structured form.
     pub(crate) warned: Vec<Complaint>,
     /// The text of the file, if there is one.
     pub(crate) text: Option<String>,
 }
 
-/// A file of settings as it is.
+/// A settings file: its path and its text.
 #[derive(Debug)]
 pub(crate) struct ConfigFile {
     pub(crate) path: PathBuf,
     pub(crate) text: String,
 }
 
-/// Where settings come from: a file that is named, or the usual one if it is there, and what the command line and
-/// the environment say.
+/// The sources of settings: a named file, or [`USUAL_FILE`] if it exists, and values of flags and the environment.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
     path: Option<PathBuf>,
@@ -55,17 +54,17 @@ impl Source {
         Source { path, said }
     }
 
-    /// The file, whether it is there or not.
+    /// Returns the path of the file. The file may not exist.
     pub(crate) fn path(&self) -> &Path {
         self.path.as_deref().unwrap_or(Path::new(USUAL_FILE))
     }
 
-    /// Reads everything as it is now.
+    /// Loads settings from the current contents of all sources.
     pub(crate) fn load(&self) -> Result<Loaded, SettingsError> {
         self.read(ConfigFile::find(self.path.as_deref())?)
     }
 
-    /// Reads everything as if the file had this text.
+    /// Loads settings as if the file contained this text.
     pub(crate) fn load_text(&self, text: &str) -> Result<Loaded, SettingsError> {
         self.read(Some(ConfigFile { path: self.path().to_owned(), text: text.to_owned() }))
     }
@@ -101,7 +100,7 @@ impl Source {
         }
     }
 
-    /// What the file, the environment and the flags say together.
+    /// Merges the values of the file, the environment and the flags, in ascending precedence.
     fn draft(&self, mut written: Vec<Said>) -> Result<Draft, Vec<Complaint>> {
         let is_flag = |said: &&Said| said.place == Place::Flag;
         written.extend(self.said.iter().filter(|said| !is_flag(said)).cloned());
@@ -117,12 +116,12 @@ fn origin(file: Option<&ConfigFile>, said: &[Said]) -> String {
 }
 
 impl ConfigFile {
-    /// The same to be shown: no line of it tells a password.
+    /// Masks secrets in the text, so that no line that is shown contains a password.
     fn without_secrets(self) -> ConfigFile {
         ConfigFile { text: covered(&self.text), ..self }
     }
 
-    /// A complaint about it, with its place.
+    /// Returns a complaint with its line and carets.
     pub(super) fn shown(&self, complaint: &Complaint) -> String {
         complaint.shown(&self.path.display().to_string(), &self.text)
     }
@@ -140,13 +139,13 @@ impl ConfigFile {
     }
 }
 
-/// Returns true if this text names a store file, whatever else it says about a server.
+/// Returns true if this text sets `store.file`, even if other settings in it are invalid.
 pub(crate) fn names_store_file(text: &str) -> bool {
     let (written, _) = file::read(text, Path::new(""));
     written.iter().any(|said| said.key.table == Table::Store && said.key.name == "file")
 }
 
-/// The text of a file of settings.
+/// Reads a settings file. Returns an error if it is longer than [`MAX_FILE_BYTES`] or is not UTF-8.
 pub(crate) fn text_of(file: File) -> io::Result<String> {
     let mut bytes = Vec::new();
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;

@@ -1,4 +1,4 @@
-//! What a server does: what was written in a file, the environment and flags, and what of it is valid.
+//! Settings of a server: values from a file, the environment and flags, and their validation.
 //!
 //! ```text
 //!   file, environment, flags -> Said, each a key, a text and its place -> Settings, or every complaint at once
@@ -33,61 +33,62 @@ pub use token::Token;
 pub(crate) use token::TokenSource;
 pub(crate) use written::{Place, Said};
 
-/// Where it listens, what it holds, and what anybody may use up.
+/// The settings of a server: addresses, token, store, rules and resource limits.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where RESP is spoken, if anywhere.
+    /// The address of the RESP port; `None` turns RESP off.
     pub resp: Option<SocketAddr>,
-    /// Where HTTP is spoken, if anywhere.
+    /// The address of the HTTP port; `None` turns HTTP off.
     pub http: Option<SocketAddr>,
-    /// What callers have to know.
+    /// The token that callers have to send. Required for an address that is not on the loopback interface.
     pub token: Option<Token>,
-    /// Where states are held.
+    /// The store of limiter states.
     pub store: StoreSettings,
-    /// How answers over HTTP say what is left.
+    /// The dialect of rate-limit header fields in HTTP replies.
     pub headers: Dialect,
-    /// How many threads decide.
+    /// The number of worker threads.
     pub threads: NonZeroUsize,
-    /// What anybody may use up.
+    /// Resource limits.
     pub bounds: Bounds,
-    /// What is limited for whom, until another policy replaces it.
+    /// The rules in force at the start. A reload can replace them.
     pub policy: Policy,
 }
 
-/// Where states are held.
+/// The store of limiter states.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreSettings {
-    /// The bytes of the zone; beside a store that is shared, of the one for what is decided without it.
+    /// The bytes of the zone. With a shared store, the bytes of the fallback zone.
     pub size: usize,
-    /// The file in which it survives, if it shall.
+    /// The file that keeps states across restarts, if any. Not allowed with a shared store.
     pub file: Option<PathBuf>,
-    /// Where they are shared with other servers, if they are.
+    /// The remote store that several servers share, if any.
     pub shared: Option<SharedSettings>,
 }
 
-/// What anybody may use up. Each has a test at the bound and one beyond it.
+/// Resource limits of connections and requests. Each has a test at the limit and one beyond it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Connections at a time, of all fronts together.
+    /// The maximum number of connections, of all fronts together.
     pub max_connections: usize,
-    /// Bytes of unfinished requests that all connections hold together. The first 16 KiB of a connection do not count.
+    /// The maximum bytes of unfinished requests of all connections together. The first 16 KiB of a connection do not
+    /// count.
     pub max_unfinished: usize,
-    /// How long a connection may be silent between two requests.
+    /// Timeout of a connection that is silent between two requests.
     pub idle: Duration,
-    /// How long a request may take to arrive: its head, and again its body.
+    /// Timeout of a request that has begun to arrive: for its head, and again for its body.
     pub arrival: Duration,
-    /// How long a client may refuse to read an answer.
+    /// Timeout of a reply that the client does not read.
     pub unread: Duration,
-    /// How long a connection above `max_connections` has for its one health check.
+    /// Timeout of a connection above `max_connections`, which may send one health check.
     pub health: Duration,
-    /// How long requests that have begun may go on when the server stops.
+    /// Timeout of requests in flight at shutdown.
     pub grace: Duration,
 }
 
 /// The longest key that a front accepts, in bytes.
 pub const MAX_KEY_BYTES: usize = 64 << 10;
 
-/// The most attributes of a request that a front accepts.
+/// The maximum number of attributes of a request that a front accepts.
 pub const MAX_ATTRIBUTES: usize = 64;
 
 impl Default for Settings {
@@ -107,7 +108,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// What other settings would do differently, but for the rules: names as they stand in a file.
+    /// Returns the names of settings, as in the file, that differ from `other`. Rules are not compared.
     pub(crate) fn different_from(&self, other: &Settings) -> Vec<&'static str> {
         let is_same = [
             ("server.resp", self.resp == other.resp),
@@ -138,7 +139,7 @@ impl Settings {
         is_same.filter(|(_, is_same)| !is_same).map(|(name, _)| name).collect()
     }
 
-    /// How a store is shared, or would be.
+    /// Returns the settings of the shared store, or their defaults.
     fn shared(&self) -> SharedSettings {
         self.store.shared.clone().unwrap_or_default()
     }

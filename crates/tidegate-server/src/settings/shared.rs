@@ -1,4 +1,4 @@
-//! Counts that several servers share in Redis: where they are, and what holds while nobody answers there.
+//! Settings of the shared store in Redis: its URL, its credentials, and the policy while it is unavailable.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,32 +14,33 @@ use super::token::secret_in;
 use super::url::has_secret;
 use super::written::{Place, Said};
 
-/// Where a Redis is if nobody says anything.
+/// The default URL.
 const DEFAULT_URL: &str = "redis://127.0.0.1:6379";
-/// The longest that a decision may wait for Redis: whoever asks waits, too.
+/// The longest accepted deadline of a store request. The caller waits for that long, too.
 const MAX_DEADLINE: Duration = Duration::from_secs(5);
-/// The longest beginning of the names in Redis, in bytes.
+/// The longest accepted prefix of names in Redis, in bytes.
 const MAX_PREFIX_BYTES: usize = 64;
 
-/// What every file in PEM has.
+/// The marker that every PEM file contains.
 const PEM: &[u8] = b"-----BEGIN ";
 
-/// Where counts are that several servers share.
+/// The shared store of several servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedSettings {
-    /// The Redis or Valkey that holds them.
+    /// The URL of the Redis or Valkey server.
     pub url: Url,
-    /// What is shown to servers and asked of them, beside the URL.
+    /// Credentials and certificates that are not in the URL.
     pub credentials: Credentials,
-    /// How many servers share them: each decides about its part while Redis does not answer.
+    /// The number of servers that share the store. While Redis is down, each server decides about its part of every
+    /// limit.
     pub nodes: NonZeroUsize,
-    /// How long a decision waits for an answer.
+    /// The deadline of a store request.
     pub deadline: Duration,
-    /// What all names in Redis begin with.
+    /// The prefix of all names in Redis.
     pub prefix: String,
-    /// Whether a refusal is remembered here until it is over, so that Redis is not asked again.
+    /// The switch of the denial cache, which stores a denial until its retry time so that Redis is not asked before.
     pub refusal_cache: bool,
-    /// What is said about limits that come with a request while Redis does not answer; rules say it themselves.
+    /// The policy for limits that come with a request while Redis is down. Rules have their own `on_store_failure`.
     pub on_failure: OnStoreFailure,
 }
 
@@ -58,12 +59,12 @@ impl Default for SharedSettings {
 }
 
 impl SharedSettings {
-    /// The store that these are about. Nobody is reached before it is asked something.
+    /// Opens the store. No connection is made before the first request.
     pub(crate) fn open(&self) -> Result<RedisStore, OpenError> {
         RedisStore::open(self.options())
     }
 
-    /// How that is opened.
+    /// Returns the options that open the store.
     pub(crate) fn options(&self) -> Options {
         let Credentials { sentinel_password, authority, certificate } = self.credentials.clone();
         let text = |Hidden(password): Hidden| String::from_utf8_lossy(&password).into_owned();
@@ -79,14 +80,14 @@ impl SharedSettings {
     }
 }
 
-/// Where counts are held.
+/// The kind of store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Memory,
     Redis,
 }
 
-/// What was in a file; it is never shown.
+/// A secret from a file. Its `Debug` output is `***`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Hidden(pub(crate) Vec<u8>);
 
@@ -96,34 +97,34 @@ impl fmt::Debug for Hidden {
     }
 }
 
-/// What is shown to servers, and asked of them, beside the URL.
+/// Credentials and certificates that are not in the URL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Credentials {
-    /// What the Sentinels want to know.
+    /// The password of the Sentinels.
     pub(crate) sentinel_password: Option<Hidden>,
-    /// The certificate of who signed that of the servers.
+    /// The root certificate that signed the certificate of the server, in PEM.
     pub(crate) authority: Option<Hidden>,
-    /// Our own certificate and its key.
+    /// The client certificate and its key, in PEM.
     pub(crate) certificate: Option<(Hidden, Hidden)>,
 }
 
-/// All that was said about a store that is shared.
+/// The settings of a shared store while they are read.
 #[derive(Default)]
 pub(super) struct SharedDraft {
     pub(super) kind: Option<Kind>,
     pub(super) is_url_said: bool,
-    /// Files that hold what does not belong among settings, by their keys.
+    /// Paths of files with secrets and certificates, by setting name.
     pub(super) files: HashMap<&'static str, PathBuf>,
     pub(super) settings: SharedSettings,
 }
 
 impl SharedDraft {
-    /// Whoever says where a Redis is means it.
+    /// Returns true if the shared store is in use: `kind` is `redis`, or `kind` is not set and a URL is.
     pub(super) fn is_meant(&self) -> bool {
         self.kind.map_or(self.is_url_said, |kind| kind == Kind::Redis)
     }
 
-    /// Reads all files that were named. If one cannot be used: which, and why.
+    /// Reads all named files. On error, returns the name of the setting and the fault.
     pub(super) fn read_files(&mut self) -> Result<(), (&'static str, String)> {
         let named = |name| move |what| (name, what);
         let read = |name, read: fn(&Path) -> Result<Vec<u8>, String>| {
@@ -163,7 +164,7 @@ fn pem_in(path: &Path) -> Result<Vec<u8>, String> {
     if is_pem { Ok(bytes) } else { Err("is not in PEM; name a file with -----BEGIN lines".to_owned()) }
 }
 
-/// A URL, with a password only where nobody else reads it.
+/// Parses a URL. A password in it is accepted only from the environment.
 pub(super) fn url(said: &Said) -> Result<Url, String> {
     let url = said.text.parse().map_err(|error: UrlError| error.to_string());
     let remedy = "write it to a file and name that";
@@ -179,7 +180,7 @@ pub(super) fn url(said: &Said) -> Result<Url, String> {
     }
 }
 
-/// How long a decision waits.
+/// Parses the deadline of a store request, from 1 ms to 5 s.
 pub(super) fn deadline(text: &str) -> Result<Duration, String> {
     match positive(text)? {
         long if long > MAX_DEADLINE => Err("whoever asks waits as long; write at most \"5s\"".to_owned()),
@@ -190,7 +191,7 @@ pub(super) fn deadline(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// What names in Redis begin with. Braces would decide which node of a cluster has all of them.
+/// Parses the prefix of names in Redis. Braces are rejected: a hash tag would place all names on one cluster node.
 pub(super) fn prefix(text: &str) -> Result<String, String> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_graphic() && !b"{}".contains(&byte));
     match text.len() {

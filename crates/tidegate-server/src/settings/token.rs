@@ -1,27 +1,27 @@
-//! The secret that callers have to know, and where it is kept.
+//! The token of callers, and its source.
 
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-/// A secret that callers have to know. It is never printed, and comparing takes the same time however wrong a
-/// guess is.
+/// A secret that callers have to send. It is never printed. The comparison takes constant time for a given token.
 #[derive(Clone)]
 pub struct Token(Box<[u8]>);
 
 impl Token {
-    /// The longest secret, in bytes.
+    /// The longest token, in bytes.
     pub const MAX_BYTES: usize = 4096;
 
-    /// A secret of at least one byte, without control characters, as it has to fit into a header.
+    /// Creates a token. Returns `None` unless `secret` has 1 to [`Token::MAX_BYTES`] visible ASCII characters, as a
+    /// header field requires.
     pub fn new(secret: &str) -> Option<Token> {
         let fits = (1..=Token::MAX_BYTES).contains(&secret.len());
         let is_plain = secret.bytes().all(|byte| byte.is_ascii_graphic());
         (fits && is_plain).then(|| Token(secret.as_bytes().into()))
     }
 
-    /// What is wrong with something that is no token, without telling it.
+    /// Returns the reason why a text is not a valid token, without quoting the text.
     pub(crate) fn why_not(secret: &str) -> String {
         match secret.len() {
             0 => "the token is empty; make one with `openssl rand -hex 32`".to_owned(),
@@ -37,10 +37,10 @@ impl Token {
         }
     }
 
-    /// Whether somebody knows it.
+    /// Returns true if `guess` equals the token.
     pub(crate) fn is(&self, guess: &[u8]) -> bool {
         let differences = self.0.iter().enumerate().fold(0, |differences, (at, byte)| {
-            // What a guess lacks is compared with something that differs.
+            // A missing byte of the guess is replaced by one that differs.
             differences | (byte ^ guess.get(at).copied().unwrap_or(!byte))
         });
         std::hint::black_box(differences) == 0 && guess.len() == self.0.len()
@@ -59,17 +59,17 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Where a token is kept.
+/// The source of a token.
 #[derive(Clone)]
 pub(crate) enum TokenSource {
-    /// In this file, alone; white space around it does not count.
+    /// A file that contains only the token. Surrounding white space is ignored.
     File(PathBuf),
-    /// In the environment: this is it.
+    /// The token itself, from the environment.
     Secret(String),
 }
 
 impl TokenSource {
-    /// The secret, not yet known to be a token.
+    /// Reads the secret, without validating it.
     pub(crate) fn read(&self) -> Result<String, String> {
         match self {
             TokenSource::Secret(secret) => Ok(secret.clone()),
@@ -77,7 +77,7 @@ impl TokenSource {
         }
     }
 
-    /// What a shell replaces by the secret, within double quotes.
+    /// Returns the shell expression, for use within double quotes, that expands to the secret.
     pub(crate) fn in_a_shell(&self) -> String {
         match self {
             TokenSource::Secret(_) => "$TIDEGATE_TOKEN".to_owned(),
@@ -88,7 +88,7 @@ impl TokenSource {
     }
 }
 
-/// What stands in this file alone, not yet known to be one.
+/// Reads the secret in a file, without surrounding white space and without validating it.
 pub(super) fn secret_in(path: &Path, what: &str) -> Result<String, String> {
     match read_start(path) {
         Ok(secret) => Ok(String::from_utf8_lossy(&secret).trim().to_owned()),
@@ -96,7 +96,7 @@ pub(super) fn secret_in(path: &Path, what: &str) -> Result<String, String> {
     }
 }
 
-/// As much of a file as a token and white space may take, and a little more so that a longer one is seen.
+/// Reads the start of a file: twice the longest token, so that a longer one is detected.
 fn read_start(path: &Path) -> io::Result<Vec<u8>> {
     let mut start = Vec::new();
     File::open(path)?.take(2 * Token::MAX_BYTES as u64).read_to_end(&mut start)?;

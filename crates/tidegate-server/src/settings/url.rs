@@ -1,10 +1,10 @@
-//! How a text that may be a URL of a Redis is shown: a password in it is never printed.
+//! Masks passwords in texts that may be Redis URLs, before they are shown.
 
-/// What stands for a secret.
+/// The replacement of a secret.
 const HIDDEN: &str = "***";
 
-/// A text that may be a URL, without what may be a secret in it. A password may hold any sign, so whatever is before
-/// the last `@` is one, but for the scheme and a name that a colon ends.
+/// Returns a text that may be a URL with its secrets masked. A password can contain any character. Therefore everything
+/// before the last `@` counts as secret, except the scheme and a user name before a colon.
 pub(super) fn hidden(text: &str) -> String {
     let (text, secrets) = match text.split_once('?') {
         Some((before, query)) => (before, query.split('&').map(without_secret).collect::<Vec<_>>().join("&")),
@@ -16,18 +16,18 @@ pub(super) fn hidden(text: &str) -> String {
     let scheme = if scheme.is_empty() { String::new() } else { format!("{scheme}://") };
     let shown = match who.split_once(':') {
         Some((name, _)) => format!("{name}:{HIDDEN}@"),
-        // A name alone lets nobody in.
+        // A user name alone grants no access.
         None => format!("{who}@"),
     };
     format!("{scheme}{shown}{hosts}{query}")
 }
 
-/// Whether there is something in it that must not be printed.
+/// Returns true if the text contains a secret.
 pub(super) fn has_secret(text: &str) -> bool {
     hidden(text) != text
 }
 
-/// A part of a query, without its value if it may be a secret.
+/// Masks the value of a query parameter if its name contains "pass".
 fn without_secret(part: &str) -> String {
     match part.split_once('=') {
         Some((name, _)) if name.to_ascii_lowercase().contains("pass") => format!("{name}={HIDDEN}"),
@@ -35,7 +35,7 @@ fn without_secret(part: &str) -> String {
     }
 }
 
-/// The text of a file in which every line is as long as it was, and no secret of a URL can be read.
+/// Masks all URL secrets in the text of a file. Every line keeps its length, so that carets stay in place.
 pub(super) fn covered(text: &str) -> String {
     text.split_inclusive('\n').map(covered_line).collect()
 }

@@ -1,4 +1,4 @@
-//! Values of settings, as text: whole numbers of things, and words of which one has to be chosen.
+//! Parses values of settings: counts, sizes and words from a fixed list.
 
 use std::num::NonZeroUsize;
 
@@ -7,10 +7,10 @@ use tidegate_support::{Bytes, Dialect, byte_count, nearest};
 
 use super::shared::Kind;
 
-/// Twice the longest request, which is a file of rules: with less it could never arrive.
+/// Twice the longest request, which is a rules file. With less, such a request could never arrive.
 const MIN_UNFINISHED: usize = 8 << 20;
 
-/// A number of bytes for unfinished requests.
+/// Parses the number of bytes for unfinished requests.
 pub(super) fn unfinished(text: &str) -> Result<usize, String> {
     match byte_count(text)? {
         bytes if bytes < MIN_UNFINISHED => {
@@ -20,7 +20,7 @@ pub(super) fn unfinished(text: &str) -> Result<usize, String> {
     }
 }
 
-/// A number of at least one and at most this.
+/// Parses a number from 1 to `most`.
 pub(super) fn count(text: &str, most: usize) -> Result<NonZeroUsize, String> {
     let number = text.parse::<NonZeroUsize>().ok().filter(|number| number.get() <= most);
     number.ok_or_else(|| format!("write a whole number from 1 to {most}"))
@@ -30,7 +30,7 @@ pub(super) fn yes_or_no(text: &str) -> Result<bool, String> {
     text.parse().map_err(|_| "write true or false".to_owned())
 }
 
-/// How answers over HTTP say what is left.
+/// Parses the dialect of rate-limit header fields.
 pub(super) fn dialect(text: &str) -> Result<Dialect, String> {
     let dialects = [
         ("ietf", Dialect::Ietf),
@@ -42,7 +42,7 @@ pub(super) fn dialect(text: &str) -> Result<Dialect, String> {
     one_of("dialect", dialects, text)
 }
 
-/// Where counts are held.
+/// Parses the kind of store.
 pub(super) fn kind(text: &str) -> Result<Kind, String> {
     let kinds = [("memory", Kind::Memory), ("redis", Kind::Redis)];
     one_of("kind of store", kinds, text).map_err(|what| match nearest(text, ["valkey"]) {
@@ -51,7 +51,7 @@ pub(super) fn kind(text: &str) -> Result<Kind, String> {
     })
 }
 
-/// What holds while Redis does not answer.
+/// Parses the policy while Redis is down.
 pub(super) fn on_failure(text: &str) -> Result<OnStoreFailure, String> {
     let policies = [
         ("local", OnStoreFailure::Local),
@@ -61,7 +61,7 @@ pub(super) fn on_failure(text: &str) -> Result<OnStoreFailure, String> {
     one_of("policy", policies, text)
 }
 
-/// What one of these words stands for, or which of them would do.
+/// Returns the value of one of these words. The error suggests the nearest word, or lists all.
 fn one_of<T: Copy, const N: usize>(what: &str, words: [(&str, T); N], text: &str) -> Result<T, String> {
     if let Some((_, value)) = words.iter().find(|(word, _)| *word == text) {
         return Ok(*value);

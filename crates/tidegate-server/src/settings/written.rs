@@ -1,4 +1,4 @@
-//! Settings as they were written, before anybody knows whether they hold.
+//! Settings as text with their place, before validation.
 
 use std::env;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use super::token::TokenSource;
 use super::url::hidden;
 use super::{Settings, Token};
 
-/// A value as somebody wrote it. It may be a secret, so it is not to be printed whole.
+/// The text of one setting. It can be a secret, so `Debug` does not print the text.
 #[derive(Clone)]
 pub(crate) struct Said {
     pub(crate) key: &'static Key,
@@ -20,14 +20,14 @@ pub(crate) struct Said {
     pub(crate) place: Place,
 }
 
-/// Where somebody wrote a value.
+/// The place of a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// In the file, at these bytes; paths are meant from its folder.
+    /// A range of bytes in the file. Relative paths start at `folder`.
     File { span: Range<usize>, folder: PathBuf },
-    /// In the environment.
+    /// The environment.
     Environment,
-    /// On the command line.
+    /// The command line.
     Flag,
 }
 
@@ -41,13 +41,13 @@ impl std::fmt::Debug for Said {
 }
 
 impl Said {
-    /// The token, if it is in the environment.
+    /// Returns the token of the environment, if it is set.
     pub(crate) fn token() -> Option<Said> {
         let secret = env::var_os(TOKEN.variable)?;
         Some(Said { key: &TOKEN, text: secret.to_string_lossy().into_owned(), place: Place::Environment })
     }
 
-    /// What it is called where it was said.
+    /// Returns its name at its place: the key, the variable or the flag.
     pub(crate) fn name(&self) -> String {
         match self.place {
             Place::File { .. } => self.key.name.to_owned(),
@@ -56,7 +56,7 @@ impl Said {
         }
     }
 
-    /// The file that it names.
+    /// Returns the path of the file that it names. An empty name is an error.
     pub(super) fn path(&self) -> Result<PathBuf, String> {
         let folder = match &self.place {
             Place::File { folder, .. } => folder,
@@ -68,7 +68,7 @@ impl Said {
         }
     }
 
-    /// What is wrong with it, and where it stands.
+    /// Creates a complaint about it, with its place.
     fn complaint(&self, what: &str) -> Complaint {
         let span = match &self.place {
             Place::File { span, .. } => Some(span.clone()),
@@ -87,7 +87,7 @@ impl Said {
     }
 }
 
-/// Settings that are being read.
+/// Settings while they are read.
 #[derive(Default)]
 pub(super) struct Draft {
     pub(super) settings: Settings,
@@ -96,7 +96,7 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// Reads everything that was said, in the order in which it was said: what comes later counts.
+    /// Applies all values in order: a later value overrides an earlier one. Returns every complaint at once.
     pub(super) fn read(written: &[Said]) -> Result<Draft, Vec<Complaint>> {
         let mut draft = Draft::default();
         let mut complaints: Vec<_> = written
@@ -122,7 +122,7 @@ impl Draft {
         }
     }
 
-    /// Addresses that other machines reach need a token.
+    /// Returns a complaint for each address that other machines can reach if there is no token.
     fn open_to_others(&self, written: &[Said]) -> Vec<Complaint> {
         let fronts = [("resp", self.settings.resp), ("http", self.settings.http)];
         let open = fronts
@@ -139,7 +139,7 @@ impl Draft {
             .collect()
     }
 
-    /// A port speaks one language.
+    /// Returns a complaint if both fronts use the same port.
     fn listens_twice(&self, written: &[Said]) -> Option<Complaint> {
         let address = self.settings.resp.filter(|address| address.port() != 0)?;
         if self.settings.http != Some(address) {
@@ -149,7 +149,7 @@ impl Draft {
         Some(said.complaint("resp and http cannot share a port; choose another for one of them"))
     }
 
-    /// Settles where counts are, and what is wrong with that.
+    /// Determines the store, and returns the complaint about it, if any.
     fn share(&mut self, written: &[Said]) -> Option<Complaint> {
         let said =
             |name: &str| written.iter().rfind(|said| said.key.table == Table::Store && said.key.name == name);
@@ -172,7 +172,7 @@ impl Draft {
     }
 }
 
-/// Of two tokens in the environment neither counts before the other.
+/// Returns a complaint if the environment sets both token variables: neither takes precedence.
 fn two_tokens(written: &[Said]) -> Option<Complaint> {
     let mut tokens = written.iter().filter(|said| said.is_token() && said.place == Place::Environment);
     let (first, second) = (tokens.next()?, tokens.next()?);

@@ -1,4 +1,4 @@
-// ioredis, told by a test what to say: PORT [PROTOCOL [TOKEN]].
+// ioredis, driven by a test. Arguments: PORT [PROTOCOL [TOKEN]].
 "use strict";
 
 const { Redis, ReplyError } = require("ioredis");
@@ -9,7 +9,7 @@ const redis = new Redis(Number(port), {
   ...(protocol && { protocol: Number(protocol), replyMapping: protocol === "3" ? "resp3" : "legacy" }),
   ...(token && { password: token }),
 });
-// While there is no server, each attempt to connect is an error that somebody has to hear.
+// While there is no server, each connection attempt emits an error. An error event without a listener is fatal.
 redis.on("error", () => {});
 
 follow({
@@ -20,7 +20,7 @@ follow({
     requests.forEach(([name, ...rest]) => several.call(name.toString(), ...rest));
     return (await several.exec()).map(([error, reply]) => error ?? reply);
   },
-  // It sends again what got no answer.
+  // ioredis resends requests without a reply, so there is nothing to wait for.
   lost: async () => {},
   end: () => redis.disconnect(),
 });

@@ -1,10 +1,10 @@
-// What a test tells a client to say, and what the client got. Each is a line of JSON:
+// The protocol between a test and a client. Each request of the test and each reply of the client is a line of JSON:
 //
 //   {"call": [word, …]}          -> the reply
-//   {"pipeline": [[word, …], …]} -> the replies, of all that were sent before the first was read
-//   {"restart": [word, …]}       -> "restart?", and when another line has come, the reply of another server
+//   {"pipeline": [[word, …], …]} -> the replies; all requests are sent before the first reply is read
+//   {"restart": [word, …]}       -> "restart?", then, after one more line, the reply of the new server
 //
-// A character of a word is a byte. A reply that is an error is {"error": class, "message": text}.
+// A character of a word is a byte. An error reply is {"error": class, "message": text}.
 "use strict";
 
 const readline = require("node:readline");
@@ -13,9 +13,8 @@ const say = (value) => process.stdout.write(`${JSON.stringify(value)}\n`);
 
 const bytes = (words) => words.map((word) => Buffer.from(word, "latin1"));
 
-// Does what the lines say, with what is particular to a client: `refusal` is the class of errors that a server sends,
-// `call` and `pipeline` take words of bytes, `lost` resolves when the client knows that its connection is gone, `end`
-// leaves.
+// Executes the lines with the functions of a client: `refusal` is the class of error replies, `call` and `pipeline` send
+// words of bytes, `lost` resolves when the client has noticed that its connection is closed, `end` disconnects.
 exports.follow = async ({ refusal, call, pipeline, lost, end }) => {
   const told = (reply) => {
     if (!(reply instanceof Error)) return reply;

@@ -1,4 +1,4 @@
-// node-redis, told by a test what to say: PORT [PROTOCOL [TOKEN]].
+// node-redis, driven by a test. Arguments: PORT [PROTOCOL [TOKEN]].
 "use strict";
 
 const { createClient, ErrorReply } = require("redis");
@@ -10,19 +10,19 @@ const client = createClient({
   ...(protocol && { RESP: Number(protocol) }),
   ...(token && { password: token }),
 });
-// While there is no server, each attempt to connect is an error that somebody has to hear.
+// While there is no server, each connection attempt emits an error. An error event without a listener is fatal.
 client.on("error", () => {});
 
 client.connect().then(() =>
   follow({
     refusal: ErrorReply,
     call: (words) => client.sendCommand(words),
-    // Whatever is said in one turn is sent together.
+    // Requests of one turn of the event loop are sent together.
     pipeline: async (requests) => {
       const outcomes = await Promise.allSettled(requests.map((words) => client.sendCommand(words)));
       return outcomes.map(({ reason, value }) => reason ?? value);
     },
-    // What is said before it has noticed would be refused.
+    // A request before the client has noticed the lost connection would fail.
     lost: () => new Promise((noticed) => client.once("reconnecting", noticed)),
     end: () => client.destroy(),
   }),

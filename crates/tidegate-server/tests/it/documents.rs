@@ -1,4 +1,4 @@
-//! Every command in the documents is run, and prints what stands below it.
+//! Runs every command in the documents, and compares its output with the text below it.
 
 mod rules;
 
@@ -15,7 +15,7 @@ use crate::command::call::{Call, address};
 use crate::process::Process;
 use crate::wire::{Running, settings};
 
-/// A command of a document, and what it has to print.
+/// A command in a document, and its expected output.
 #[derive(Debug)]
 struct Shown {
     command: String,
@@ -27,18 +27,18 @@ fn text_of(name: &str) -> String {
     fs::read_to_string(path).expect("the document is there")
 }
 
-/// The first rules in a document, which are in force for its commands.
+/// Returns the first rules in a document. They are in force for its commands.
 fn rules_of(text: &str) -> &str {
     let mut blocks = text.split("```").filter_map(|block| block.strip_prefix("toml\n"));
     blocks.find(|block| block.contains("[[rule]]")).unwrap_or_default()
 }
 
-/// The commands for clients in a document, in their order.
+/// Returns the client commands in a document, in order.
 fn shown(name: &str, text: &str) -> Vec<Shown> {
     let mut blocks = text.split("```").collect::<Vec<_>>().into_iter();
     let mut all = Vec::new();
     let mut last = None;
-    // What is outside of a block and what is within come by turns.
+    // Text outside and inside of blocks alternates.
     while let (Some(_), Some(block)) = (blocks.next(), blocks.next()) {
         let (language, body) = block.split_once('\n').expect("a block has lines");
         match (language, last.take()) {
@@ -55,7 +55,7 @@ fn shown(name: &str, text: &str) -> Vec<Shown> {
     all
 }
 
-/// Where commands go.
+/// The addresses and the folder for commands.
 struct Place {
     resp: SocketAddr,
     http: SocketAddr,
@@ -72,7 +72,7 @@ impl Place {
     }
 }
 
-/// A process that has the rules in a file and a token.
+/// Starts a process with the rules in a file, and a token.
 fn with_a_file(name: &str, rules: &str) -> (Process, Place) {
     let folder = format!("document_{}", name.replace('/', "_"));
     let call = Call::from(&folder).file("tidegate.toml", rules).variable("TIDEGATE_TOKEN", "sesame");
@@ -81,7 +81,7 @@ fn with_a_file(name: &str, rules: &str) -> (Process, Place) {
     (process, Place { resp, http, folder: call.folder().to_owned() })
 }
 
-/// The command as it reaches the server under test, and prints as on a terminal.
+/// Rewrites a command for the server under test and for terminal output.
 fn on_free_ports(command: &str, place: &Place) -> String {
     let (resp, http) = (place.resp.port(), place.http.to_string());
     command
@@ -99,12 +99,12 @@ fn run(command: &str, place: &Place) -> String {
     let missing = "it is missing; `cargo xtask clients` installs redis-cli and curl";
     assert_ne!(output.status.code(), Some(127), "{command}: {missing}");
     assert!(output.status.success(), "`{command}` failed: {complaint}\n{printed}");
-    // The date of an answer is not for a document.
+    // The date of a reply is not in the document.
     let lines = printed.lines().filter(|line| !line.to_ascii_lowercase().starts_with("date:"));
     lines.map(|line| line.trim_end().to_owned() + "\n").collect::<String>().trim_end().to_owned() + "\n"
 }
 
-/// Whether a line is as shown, where each `…` stands for anything.
+/// Compares a line with a pattern in which each `…` matches anything.
 fn is_as_shown(printed: &str, shown: &str) -> bool {
     let Some((begins, rest)) = shown.split_once('…') else { return printed == shown };
     let Some(mut left) = printed.strip_prefix(begins) else { return false };
@@ -117,7 +117,7 @@ fn is_as_shown(printed: &str, shown: &str) -> bool {
     left.ends_with(last)
 }
 
-/// The permit in an answer.
+/// Returns the permit in a reply.
 fn permit_in(answer: &str) -> Option<String> {
     let (_, behind) = answer.split_once("\"permit\":\"")?;
     behind.split_once('"').map(|(permit, _)| permit.to_owned())
@@ -142,7 +142,7 @@ fn all_commands_of(name: &str, at_least: usize) {
         };
         let command = permits.iter().fold(command, |command, (shown, real)| command.replace(shown, real));
         let mut printed = run(&on_free_ports(&command, place), place);
-        // A permit is random: the one of the page stands for the one that was given, here and in what follows.
+        // A permit is random. The permit in the document is replaced by the actual one, here and in later commands.
         if let Some((shown, real)) = permit_in(&output).zip(permit_in(&printed)) {
             printed = printed.replace(&real, &shown);
             permits.push((shown, real));

@@ -1,4 +1,4 @@
-//! The server as others see it: through real sockets, and as a process.
+//! Integration tests of the server, over real sockets and as a process.
 
 mod clients;
 mod command;

@@ -1,4 +1,4 @@
-//! A process that does not outlive its test, and is not waited for in vain.
+//! A child process that is killed with its test. Every wait for it has a timeout.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Longer than anything takes.
+/// Timeout of every wait.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A process that is told lines and tells lines.
+/// A child process with line-based input and output.
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
@@ -20,7 +20,7 @@ pub(crate) struct Process {
     err: Receiver<String>,
 }
 
-/// What a process left behind.
+/// The exit code and output of a process.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
@@ -40,7 +40,7 @@ impl Process {
         Process { child, input, out, err }
     }
 
-    /// Runs it to its end with this to read.
+    /// Runs a process to its end with this input.
     pub(crate) fn run(command: &mut Command, input: &[u8]) -> Ended {
         let mut process = Process::start(command);
         process.tell(input);
@@ -54,7 +54,7 @@ impl Process {
         }
     }
 
-    /// The next line that it says.
+    /// Returns the next line of standard output.
     pub(crate) fn line(&mut self) -> String {
         match self.out.recv_timeout(PATIENCE) {
             Ok(line) => line,
@@ -62,7 +62,7 @@ impl Process {
         }
     }
 
-    /// So many lines that it says.
+    /// Returns the next lines of standard output.
     pub(crate) fn lines(&mut self, count: usize) -> Vec<String> {
         (0..count).map(|_| self.line()).collect()
     }
@@ -75,12 +75,12 @@ impl Process {
         kill_process(Pid::from_child(&self.child), signal).expect("it is running");
     }
 
-    /// Waits until it says a line that begins so.
+    /// Waits for a line of standard error that starts with this text.
     pub(crate) fn says(&self, start: &str) -> String {
         self.says_one_of(&[start])
     }
 
-    /// Waits until it says a line that begins like one of these.
+    /// Waits for a line of standard error that starts with one of these texts.
     pub(crate) fn says_one_of(&self, starts: &[&str]) -> String {
         loop {
             let line = self.err.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("it never says {starts:?}"));
@@ -90,7 +90,7 @@ impl Process {
         }
     }
 
-    /// Says that nothing more will come, and waits for its end.
+    /// Closes the input, and waits for the end of the process.
     pub(crate) fn end(mut self) -> Ended {
         self.rest()
     }
@@ -98,7 +98,7 @@ impl Process {
     fn rest(&mut self) -> Ended {
         self.input = None;
         let (out, err) = (all(&self.out), all(&self.err));
-        // Whoever has closed its output has nothing more to do.
+        // A process that has closed its output is about to exit.
         let code = self.child.wait().ok().and_then(|status| status.code());
         Ended { code, out, err }
     }
@@ -112,17 +112,17 @@ impl Drop for Process {
     }
 }
 
-/// Lines as they come, from a thread of their own so that waiting for them has an end.
+/// Reads lines on a separate thread, so that the receiver can use a timeout.
 fn lines(stream: impl Read + Send + 'static) -> Receiver<String> {
     let (sender, receiver) = channel();
     thread::spawn(move || {
-        // Whoever has enough of them has gone.
+        // An error means that the receiver is gone.
         BufReader::new(stream).lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
     });
     receiver
 }
 
-/// All lines that still come, to the last.
+/// Returns all remaining lines.
 fn all(lines: &Receiver<String>) -> String {
     let mut text = String::new();
     loop {

@@ -1,4 +1,4 @@
-//! Limits of requests on a server whose state file another handle owns: states of one word only.
+//! Tests of a server whose state file belongs to another handle: only limits with states of one word are supported.
 
 use serde_json::json;
 use tidegate::Zone;
@@ -37,7 +37,7 @@ fn http(server: &Server) -> Talk {
     Talk::at(server.http().expect("it speaks HTTP"))
 }
 
-/// The beginning of the error about the limit.
+/// Returns the start of the error about the limit.
 fn error() -> String {
     format!(
         "limit \"{LOG}\": states of sliding-log that take more than one word belong to one process, and this one has "
@@ -56,14 +56,14 @@ fn every_command_with_a_limit_of_more_than_one_word_is_an_error_where_another_ow
         &["TG.TAKEALL", "2", "ana", "LIMIT", "5/m", "ana", "LIMIT", LOG],
     ];
     for command in commands {
-        // A limit that was read before is no exception.
+        // A cached limit is no exception.
         for _ in 0..2 {
             let reply = other.ask(command);
             assert!(reply.error().starts_with(&format!("ERR {}", error())), "{command:?}: {reply:?}");
         }
     }
     assert_eq!(owner.ask(&["TG.TAKE", "ana", "LIMIT", LOG]).number("remaining"), 4);
-    // The rejected TG.TAKEALL has spent nothing of its first limit, which both servers share.
+    // The rejected `TG.TAKEALL` spent nothing of its first limit, which both servers share.
     assert_eq!(other.say("TG.TAKE ana LIMIT 5/m").number("remaining"), 4);
     assert_eq!(owner.say("TG.TAKE ana LIMIT 5/m").number("remaining"), 3);
 }

@@ -1,4 +1,4 @@
-//! What stands between `MULTI` and `EXEC` is done then, or not at all.
+//! Tests of `MULTI` and `EXEC`: queued commands are executed by `EXEC`, or not at all.
 
 use crate::wire::Running;
 use crate::wire::resp::{Client, Value, request};
@@ -9,7 +9,7 @@ fn queued() -> Value {
     Value::Simple("QUEUED".to_owned())
 }
 
-/// What is left for ana, of five.
+/// Returns the remaining quota of ana, of five.
 fn left(client: &mut Client) -> i64 {
     client.ask(&["TG.PEEK", "ana", "LIMIT", "1/h burst 5"]).number("remaining")
 }

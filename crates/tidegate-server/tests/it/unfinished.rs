@@ -1,4 +1,4 @@
-//! Unfinished requests of all connections together have a bound.
+//! Tests of the limit on unfinished requests of all connections together.
 
 use tidegate_server::settings::Bounds;
 
@@ -6,7 +6,7 @@ use crate::wire::Running;
 use crate::wire::http::{Talk, get, post};
 use crate::wire::resp::{Client, Value, request};
 
-/// Two unfinished requests of this length fit, with all room that grows ahead of them, and a third does not.
+/// The length of a request. Two unfinished ones fit, including buffer growth, and a third does not.
 const LONG: usize = 900_000;
 const AT_MOST: usize = 2_000_000;
 
@@ -19,19 +19,19 @@ fn running(max_unfinished: usize) -> Running {
     Running::bounded(bounds)
 }
 
-/// The bytes that are counted, as the server says.
+/// Returns the counted bytes from the metrics page.
 fn counted(running: &Running) -> usize {
     let page = Talk::to(running).get("/metrics").body;
     let line = page.lines().find_map(|line| line.strip_prefix("tidegate_unfinished_bytes "));
     line.and_then(|number| number.parse().ok()).expect("the page says so")
 }
 
-/// The words of a long request. No command has this name, which is seen when all of it is there.
+/// Returns the words of a long request. The command is unknown, which the server reports only after the whole request.
 fn words() -> Vec<String> {
     ["a", "b", "c", "d", "e"].iter().map(|word| word.repeat(LONG / 5)).collect()
 }
 
-/// Begins a long request, and returns its end when the server has all but that.
+/// Sends all of a long request but its end, and waits until the server has it. Returns the end.
 fn begin(running: &Running, client: &mut Client) -> Vec<u8> {
     let before = counted(running);
     let mut whole = request(&words());
@@ -41,9 +41,9 @@ fn begin(running: &Running, client: &mut Client) -> Vec<u8> {
     end
 }
 
-/// What comes to whoever wants more than there is room for.
+/// Asserts that a request over the limit gets an error, and that the connection is closed.
 fn is_sent_away(mut client: Client, message: &[u8]) {
-    // It is told before it has sent everything.
+    // The server may reply before the client has sent everything.
     client.try_send(message);
     let told = client.read_to_end().expect("whole replies");
     assert_eq!(told.last().map(Value::error), Some(TOO_MUCH), "{told:?}");
@@ -74,7 +74,7 @@ fn whoever_wants_more_than_all_may_hold_is_told_and_closed_and_others_go_on() {
         client.send(end);
         assert!(client.read().error().starts_with("ERR unknown command"), "it was read to its end");
     }
-    // A moment after the reply is there, the memory is free.
+    // The memory is released a moment after the reply.
     while counted(&running) > 0 {}
     let mut third = running.resp();
     let end = begin(&running, &mut third);

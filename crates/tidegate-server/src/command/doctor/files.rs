@@ -1,4 +1,4 @@
-//! The files of a store, as a server would find them.
+//! Checks the files of a store as a server would find them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::command::holder::holder;
 use crate::files;
 use crate::settings::Settings;
 
-/// A finding for each file of a store that is in this one, and for their folder.
+/// Returns a finding for each file of the store at `path`, for files that no zone uses, and for their folder.
 pub(super) fn look(settings: &Settings, path: &Path) -> Vec<Finding> {
     let policy = &settings.policy;
     let first = files::check_zones(settings, []);
@@ -24,7 +24,7 @@ pub(super) fn look(settings: &Settings, path: &Path) -> Vec<Finding> {
     }
     let mut found: Vec<_> = of_zone(path, settings.store.size, first.as_ref().err(), policy).into();
     for zone in policy.zones() {
-        // A zone with a name is compared with the first, which has a finding of its own if it is wrong.
+        // A named zone is checked against the default zone, which has its own finding if it is invalid.
         let checked = first.as_ref().map(|()| files::check_zones(settings, [(&*zone.name, zone.bytes)]));
         let error = checked.ok().and_then(Result::err);
         found.extend(of_zone(&zone_file(path, zone), zone.bytes, error.as_ref(), policy));
@@ -35,7 +35,7 @@ pub(super) fn look(settings: &Settings, path: &Path) -> Vec<Finding> {
     found
 }
 
-/// Files of zones that the rules do not name any more.
+/// Returns a finding for each file of a zone that the rules do not name.
 fn unused(policy: &Policy, path: &Path) -> Vec<Finding> {
     let named = policy.zones().iter().map(|zone| zone_file(path, zone));
     let used: Vec<_> =
@@ -49,7 +49,7 @@ fn unused(policy: &Policy, path: &Path) -> Vec<Finding> {
     unused.map(|file| finding(Gravity::Good, what(file))).collect()
 }
 
-/// Whether there is room for the files that are to be made.
+/// Returns a finding if the disk has too little free space for the files that a server would create.
 fn room(settings: &Settings, path: &Path) -> Option<Finding> {
     let zones = settings.policy.zones().iter();
     let named = zones.map(|zone| (zone_file(path, zone), zone.bytes));
@@ -76,17 +76,17 @@ fn finding(gravity: Gravity, what: String) -> Finding {
     ("store file".to_owned(), gravity, what)
 }
 
-/// What another user has is perhaps well for the user of the server.
+/// Returns a warning for a file that this user may not open: the user of the server may be able to.
 fn gravity(error: &ZoneError) -> Gravity {
     if error.is_forbidden() { Gravity::Warning } else { Gravity::Bad }
 }
 
-/// Findings about the file of a zone and the state file beside it.
+/// Returns the findings about the file of a zone and its state file.
 fn of_zone(path: &Path, bytes: usize, error: Option<&ZoneError>, policy: &Policy) -> [Finding; 2] {
     let states = beside(path, "states");
     let of_blocks = error.is_none().then(|| Zone::check_states(path).err()).flatten();
     let error = error.or(of_blocks.as_ref());
-    // The text of an error begins with the path that it is about.
+    // The text of an error starts with the path of its file.
     let of_states = error.filter(|error| error.to_string().starts_with(&format!("{states:?}:")));
     let of_cells = error.filter(|_| of_states.is_none());
     let (cells, mut kept) = (of_file(path, bytes, of_cells), of_file(&states, bytes, of_states));
@@ -110,7 +110,7 @@ fn of_file(path: &Path, bytes: usize, error: Option<&ZoneError>) -> Finding {
     finding(gravity, what)
 }
 
-/// What a second server does that finds the state file with another process.
+/// Returns the behavior of a second server that finds the state file open in another process.
 fn without(policy: &Policy) -> String {
     let needs = |rule: &&Rule| {
         let scheduled = rule.schedule().map(|then| then.limit);
@@ -125,12 +125,12 @@ fn without(policy: &Policy) -> String {
     }
 }
 
-/// The file of a zone with a name, beside this one.
+/// Returns the file of a named zone.
 fn zone_file(path: &Path, zone: &NamedZone) -> PathBuf {
     beside(path, &format!("{}.zone", zone.name))
 }
 
-/// The path with one more part behind it.
+/// Returns the path with one more suffix.
 fn beside(path: &Path, part: &str) -> PathBuf {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{part}"));

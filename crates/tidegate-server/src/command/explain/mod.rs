@@ -1,7 +1,7 @@
-//! `tidegate explain`: why a request would be answered as it would be, without a server.
+//! `tidegate explain`: explains the decision about a request, without a server.
 //!
-//! The rules of a file are put in force on a store that has seen nobody, and asked about one request. Nothing that runs
-//! is touched.
+//! The rules of a file are put in force on an empty store and decide about one request. Running servers are not
+//! affected.
 
 mod request;
 mod spans;
@@ -26,10 +26,10 @@ use crate::date;
 use crate::explained::Explained;
 use crate::settings::{names_store_file, text_of};
 
-/// What a file with errors ends with.
+/// The exit code of an invalid file.
 const WRONG: u8 = 2;
 const USUAL_FILE: &str = "tidegate.toml";
-/// Room for the one request that is asked about.
+/// Enough for the states of one request.
 const ZONE_BYTES: usize = 1 << 20;
 
 const ABOUT: &str = "\
@@ -105,7 +105,7 @@ impl Explain {
             let told = Explained::new(&explanation, is_in_file);
             print_line(serde_json::to_string(&told).expect("numbers and text are JSON"));
         } else {
-            // Nobody else has this store, so what is spent here is spent by nobody.
+            // The store is private to this command, so the take affects no other caller.
             let answer = gate.admit_now(request)?;
             print_line(text::Text { answer: &answer, explanation: &explanation, is_in_file });
         }
@@ -122,9 +122,9 @@ impl Explain {
         Ok(Arc::new(ManualCalendar::at(date::read(text).ok_or_else(wrong)?)))
     }
 
-    /// The rules of the file, and whether it names a store file; what else it says about a server does not matter here.
+    /// Reads the rules of the file, and whether it names a store file. Other server settings are ignored.
     fn policy(&self) -> Result<Result<(Policy, bool), ExitCode>, Failure> {
-        // An empty variable says nothing.
+        // An empty variable counts as not set.
         let file = Path::new(if self.config.is_empty() { OsStr::new(USUAL_FILE) } else { &self.config });
         is_there(file)?;
         let name = file.display().to_string();

@@ -1,4 +1,4 @@
-//! A request as it is written on the command line.
+//! Parses a request from command-line arguments.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -9,8 +9,8 @@ use tidegate_support::nearest;
 use super::Failure;
 use crate::attribute;
 
-/// What words like `ip=192.0.2.7` say. A request may have several header fields, cookies and parts of the query of one
-/// name.
+/// Parses arguments like `ip=192.0.2.7`. A request may have several values of one header field, cookie or query
+/// parameter.
 pub(super) fn read(words: &[OsString]) -> Result<Attributes<'_>, Failure> {
     let mut attributes = Attributes::new();
     words.iter().try_for_each(|word| add(&mut attributes, word)).map_err(Failure::misused)?;
@@ -34,9 +34,9 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
 }
 
-/// What every front may know, so that a rule need not look at it.
+/// Attributes that every front can have. They are never reported as unknown.
 const USUAL: [&str; 5] = ["ip", "path", "method", "host", "user"];
-/// A line for everything that no rule looks at and that looks like a slip.
+/// Returns a line for each attribute that no rule uses and that is probably a typing error.
 pub(super) fn unknown(request: &Attributes<'_>, policy: &Policy) -> Vec<String> {
     let names = |rule: &'_ Rule| -> Vec<String> {
         let of_conditions = rule.conditions().iter().map(|condition| condition.attribute());

@@ -1,4 +1,4 @@
-//! Times and numbers as people read them.
+//! Formats times and numbers for people.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ const UNITS: [(&str, u128); 7] = [
     ("us", 1),
 ];
 
-/// A time in units of a rate, rounded up and told by its two largest: `1m30s`.
+/// Formats a time with its two largest units, rounded up: `1m30s`.
 pub(super) fn span(time: Duration) -> String {
     let micros = time.as_nanos().div_ceil(1000);
     let Some(first) = UNITS.iter().position(|(_, unit)| micros >= *unit) else { return "0s".to_owned() };
@@ -29,7 +29,7 @@ pub(super) fn span(time: Duration) -> String {
     text
 }
 
-/// A number with a comma after every three digits.
+/// Formats a number with a comma after every three digits.
 pub(super) fn number(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

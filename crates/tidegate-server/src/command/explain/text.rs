@@ -1,4 +1,4 @@
-//! An explanation as people read it: the answer first, then who gives it and why, then who has no say.
+//! An explanation for people: the decision, then the rules that apply, then the rules that do not.
 
 use std::fmt;
 
@@ -10,16 +10,16 @@ use super::worst::WorstCase;
 use crate::date;
 use crate::explained::disk_bytes_per_key;
 
-/// A longer condition is cut.
+/// The length at which a condition is truncated.
 const MAX_CONDITION: usize = 100;
 
-/// What is said about a request.
+/// The explanation of one request.
 pub(super) struct Text<'a> {
-    /// What the rules answer.
+    /// The decision of all rules.
     pub(super) answer: &'a Admission,
-    /// What each of them has to do with it.
+    /// The part of each rule in the decision.
     pub(super) explanation: &'a Explanation,
-    /// The file of rules names a store file.
+    /// True if the rules file names a store file.
     pub(super) is_in_file: bool,
 }
 
@@ -44,7 +44,7 @@ impl fmt::Display for Text<'_> {
     }
 }
 
-/// Rules that have no say: their names, and beside them their conditions.
+/// Prints rules that do not take part in the decision: their names and conditions.
 fn in_short(out: &mut fmt::Formatter<'_>, title: &str, rules: &[&RuleExplained]) -> fmt::Result {
     if !rules.is_empty() {
         write!(out, "\n\n{title}\n")?;
@@ -59,7 +59,7 @@ fn in_short(out: &mut fmt::Formatter<'_>, title: &str, rules: &[&RuleExplained])
     Ok(())
 }
 
-/// One line: what whoever asks would be told.
+/// Prints the decision in one line.
 fn answer(out: &mut fmt::Formatter<'_>, answer: &Admission, any_applies: bool) -> fmt::Result {
     let Some(rule) = answer.rule() else {
         let why = if any_applies { "those that apply refuse nobody" } else { "no rule applies" };
@@ -88,7 +88,7 @@ fn answer(out: &mut fmt::Formatter<'_>, answer: &Admission, any_applies: bool) -
     }
 }
 
-/// Everything about a rule that has a say.
+/// Prints all details of a rule that takes part in the decision.
 fn whole(out: &mut fmt::Formatter<'_>, told: &RuleExplained, is_in_file: bool) -> fmt::Result {
     write!(out, "\n\n  {}", told.rule.name())?;
     for (index, line) in conditions(told).iter().enumerate() {
@@ -122,7 +122,7 @@ fn on_disk(rule: &str, limit: &Limit) -> String {
     }
 }
 
-/// Its conditions, a line each, with what the request has instead if one does not hold.
+/// Returns the conditions, one line each. A condition that is not met is followed by the actual value.
 fn conditions(told: &RuleExplained) -> Vec<String> {
     let mut lines: Vec<_> = told.conditions.iter().map(matched).collect();
     let skips = told.rule.on_missing() == OnMissing::Skip && told.conditions.iter().all(|one| one.holds);
@@ -166,7 +166,7 @@ fn key(told: &RuleExplained) -> String {
     parts.collect::<Vec<_>>().join(", ")
 }
 
-/// Until when the limit holds, if a schedule changes it.
+/// Returns the end of the current limit, if a schedule changes it.
 fn schedule(told: &RuleExplained) -> String {
     let until = told.changes_at.map(|date| format!(" until {}", date::written(date)));
     let until = until.unwrap_or_default();

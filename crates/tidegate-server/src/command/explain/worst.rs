@@ -1,4 +1,4 @@
-//! The worst case of a limit: the most that it ever lets pass, and what a key takes of the store.
+//! The worst case of a limit: the most that it allows in an interval, and the memory of a key.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::explained::disk_bytes_per_key;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// The most in one instant, a second, a minute and the time in which all is regained, in a sentence.
+/// The most in one instant, a second, a minute, and the time after which the quota is full again, as a sentence.
 pub(super) struct WorstCase<'a>(pub(super) &'a Limit);
 
 impl fmt::Display for WorstCase<'_> {
@@ -45,19 +45,19 @@ impl fmt::Display for WorstCase<'_> {
     }
 }
 
-/// Whether what is accepted at once goes one by one.
+/// Returns true if accepted requests leave one by one.
 fn leaves_evenly(limit: &Limit) -> bool {
     limit.algorithm() == Algorithm::LeakyBucket && !limit.to_string().contains("delay-after")
 }
 
-/// The worst case of every rule of a policy, a row each.
+/// The worst case of every rule of a policy, as a table.
 pub(super) struct Table<'a>(pub(super) &'a Policy);
 
 const HEAD: [&str; 8] =
     ["rule", "limit", "at once", "any 1s", "any 1m", "in its period", "bytes per key", "on disk"];
-/// What stands for a request that a pacer grants whatever it costs.
+/// The mark for one request that a pacer grants at any cost.
 const GRANT: &str = "+1";
-/// Columns that are words; the others are numbers, and end where others end.
+/// The number of text columns; the others are numbers, and right-aligned.
 const WORDS: usize = 2;
 
 impl fmt::Display for Table<'_> {
@@ -134,7 +134,7 @@ fn of_limit(name: String, rule: &str, limit: &Limit) -> [String; HEAD.len()] {
     ]
 }
 
-/// A dash stands for what has no bound.
+/// Formats a table cell. A dash stands for "no bound".
 fn cell(most: Most) -> String {
     match most {
         Most::Units(most) => number(most),

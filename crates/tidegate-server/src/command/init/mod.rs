@@ -1,4 +1,4 @@
-//! `tidegate init`: a file to begin with.
+//! `tidegate init`: writes a starter file.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
@@ -10,7 +10,7 @@ use clap::Args;
 use super::failure::Failure;
 use super::output::{print, say};
 
-/// The file, whose comments teach what rules can say.
+/// The starter file. Its comments explain the rules.
 const STARTER: &str = include_str!("starter.toml");
 
 const EXAMPLES: &str = "\
@@ -58,7 +58,7 @@ impl Init {
     }
 }
 
-/// Writes the file if there is none.
+/// Writes the file. An existing file is an error.
 fn write(path: &Path) -> io::Result<()> {
     OpenOptions::new().write(true).create_new(true).open(path)?.write_all(STARTER.as_bytes())
 }

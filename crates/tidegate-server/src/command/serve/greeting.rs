@@ -1,4 +1,4 @@
-//! What a server says when it is ready: to people on standard error, to programs on standard output.
+//! The startup report: for people on standard error, for programs on standard output.
 
 use std::net::SocketAddr;
 
@@ -16,11 +16,11 @@ use crate::settings::{Loaded, StoreSettings};
 pub(super) struct Greeting<'a> {
     pub(super) loaded: &'a Loaded,
     pub(super) server: &'a Server,
-    /// How a store elsewhere is, if there is one.
+    /// The status of the remote store, if there is one.
     pub(super) store: Option<Status>,
 }
 
-/// The first line for programs; a front that is off is null.
+/// The startup report for programs. A front that is off is `null`.
 #[derive(Serialize)]
 struct Ready {
     event: &'static str,
@@ -29,7 +29,7 @@ struct Ready {
 }
 
 impl Greeting<'_> {
-    /// Says it all; the program started at this time of the clock.
+    /// Prints the report. `started` is the start of the program on this clock.
     pub(super) fn give(&self, clock: &SystemClock, started: Timestamp, json: bool) {
         say(format_args!("tidegate {}", env!("CARGO_PKG_VERSION")));
         say(format_args!("settings  {}", self.loaded.origin));
@@ -66,7 +66,7 @@ impl Greeting<'_> {
         }
     }
 
-    /// A line to copy.
+    /// Returns an example command line.
     fn redis_cli(&self, address: SocketAddr) -> String {
         let ip = reachable(address).ip();
         let host = if ip.to_string() == "127.0.0.1" { String::new() } else { format!(" -h {ip}") };
@@ -75,7 +75,7 @@ impl Greeting<'_> {
         format!("redis-cli{host} -p {}{token} CL.THROTTLE user123 15 30 60", address.port())
     }
 
-    /// A line to copy.
+    /// Returns an example command line.
     fn curl(&self, address: SocketAddr) -> String {
         let token = self.loaded.token.as_ref();
         let token = token
@@ -88,7 +88,7 @@ impl Greeting<'_> {
     }
 }
 
-/// An address at which this machine reaches who listens there.
+/// Returns the address at which this machine reaches the listener: loopback for an unspecified address.
 fn reachable(address: SocketAddr) -> SocketAddr {
     match address {
         SocketAddr::V4(address) if address.ip().is_unspecified() => ([127, 0, 0, 1], address.port()).into(),

@@ -1,13 +1,13 @@
-//! What the machine lets a process have.
+//! Resource limits of the process.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::command::output::say;
 
-/// Files that are open beside connections: ports, the store, what the runtimes need.
+/// The number of open files besides connections: listeners, the store and the runtimes.
 const OTHER_FILES: u64 = 256;
 
-/// Lets this process open a file for each connection, and says so if the system does not allow that many.
+/// Raises the limit of open files to one per connection. Prints a warning if the system does not allow that many.
 pub(super) fn let_open(max_connections: usize) {
     let wanted = max_connections as u64 + OTHER_FILES;
     let limit = getrlimit(Resource::Nofile);

@@ -1,4 +1,4 @@
-//! `tidegate serve`: a server until it is told to stop.
+//! `tidegate serve`: runs a server until a signal stops it.
 
 mod greeting;
 mod host;
@@ -67,7 +67,7 @@ impl Serve {
         loaded.warnings.iter().for_each(|warning| say(format_args!("warning: {warning}")));
         let cannot_run = |error: io::Error| Failure::failed(format!("cannot wait for signals: {error}"));
         let runtime = Builder::new_current_thread().enable_all().build().map_err(cannot_run)?;
-        // Signals count from here on, also while the store is opened.
+        // Signals are handled from here on, also while the store is opened.
         let mut signals = runtime.block_on(async { Signals::new() }).map_err(cannot_run)?;
         host::let_open(loaded.settings.bounds.max_connections);
         memory::suffices_for(&loaded.settings).map_err(Failure::misused)?;
@@ -82,7 +82,7 @@ impl Serve {
         Greeting { loaded: &loaded, server: &server, store }.give(&clock, started, self.json);
         notify::say("READY=1");
         let code = runtime.block_on(signals.stop(server));
-        // Whoever is told twice to stop does not wait for threads.
+        // After a second signal, the process does not wait for threads.
         runtime.shutdown_background();
         Ok(code)
     }

@@ -1,4 +1,4 @@
-//! Tells a service manager how far the server is, as systemd's `Type=notify` wants to know.
+//! Notifies a service manager of the server's state, as systemd's `Type=notify` requires.
 
 use std::env;
 use std::ffi::OsStr;
@@ -7,16 +7,16 @@ use std::os::unix::net::UnixDatagram;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// What a manager hears before the rules are read again; the time tells it which of its calls this answers.
+/// Returns the notification before a reload. The time tells the manager which request it answers.
 pub(super) fn reloading() -> String {
     let now = clock_gettime(ClockId::Monotonic);
     format!("RELOADING=1\nMONOTONIC_USEC={}", now.tv_sec * 1_000_000 + now.tv_nsec / 1_000)
 }
 
-/// Says it to whoever `NOTIFY_SOCKET` names, if anybody.
+/// Sends a notification to the socket in `NOTIFY_SOCKET`, if it is set.
 pub(super) fn say(state: &str) {
     if let Some(socket) = env::var_os("NOTIFY_SOCKET") {
-        // A server does its work whether its manager hears of it or not.
+        // An error is ignored: the server runs with or without a manager.
         let _ = send(&socket, state);
     }
 }

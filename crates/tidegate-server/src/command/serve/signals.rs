@@ -1,4 +1,4 @@
-//! Serves until a signal says otherwise.
+//! Runs the server until a signal stops it.
 
 use std::io;
 use std::process::ExitCode;
@@ -12,27 +12,27 @@ use super::notify;
 use crate::Server;
 use crate::command::output::say;
 
-/// The signals that a server listens to.
+/// The signals that a server handles.
 pub(super) struct Signals {
     stop: Stop,
     hang_up: Signal,
 }
 
-/// Those that stop it.
+/// The signals that stop a server.
 struct Stop {
     interrupt: Signal,
     terminate: Signal,
 }
 
 impl Signals {
-    /// From now on they end nothing by themselves.
+    /// Installs the handlers. From now on the signals do not end the process.
     pub(super) fn new() -> io::Result<Signals> {
         let stop =
             Stop { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? };
         Ok(Signals { stop, hang_up: signal(SignalKind::hangup())? })
     }
 
-    /// Waits for so long. Returns true, and at once, if a signal to stop comes.
+    /// Waits for `time`. Returns true at once if a stop signal arrives.
     pub(super) async fn stops_within(&mut self, time: Duration) -> bool {
         tokio::select! {
             () = self.stop.told() => true,
@@ -40,7 +40,7 @@ impl Signals {
         }
     }
 
-    /// Waits for the first signal to stop, and stops the server; a second one leaves it where it is.
+    /// Serves until the first stop signal, then shuts the server down. A second stop signal ends the shutdown at once.
     pub(super) async fn stop(mut self, server: Server) -> ExitCode {
         self.serve(&server).await;
         say("stopping: what has begun is finished first; a second signal ends at once");
@@ -57,8 +57,8 @@ impl Signals {
         }
     }
 
-    /// Reads the rules again whenever somebody hangs up, until told to stop. Whoever hangs up while they are being
-    /// read has them read once more after that: they may have changed meanwhile.
+    /// Reloads the rules on every SIGHUP until a stop signal arrives. A SIGHUP during a reload causes one more reload
+    /// afterwards, because the file may have changed meanwhile.
     async fn serve(&mut self, server: &Server) {
         loop {
             tokio::select! {
@@ -67,7 +67,7 @@ impl Signals {
             }
             notify::say(&notify::reloading());
             tokio::select! {
-                // The thread that reads is left where it is.
+                // The thread that reads the file is not joined.
                 () = self.stop.told() => return,
                 read = server.reload() => {
                     if read.is_none() {

@@ -1,4 +1,4 @@
-//! Starts a server on its zone, and waits while the process before it still has the states that rules need.
+//! Starts a server on its zone. Waits while a previous process still owns the states that rules need.
 
 use std::io;
 use std::path::Path;
@@ -17,16 +17,17 @@ use crate::{Server, StartError};
 
 /// The pause before the files are opened again.
 pub(super) const RETRY: Duration = Duration::from_millis(100);
-/// The time beyond its shutdown timeout that another process has to end.
+/// The time that another process has to end, beyond the shutdown timeout.
 const MARGIN: Duration = Duration::from_secs(5);
 
-/// Opens the store and starts a server. While another process has a state file that rules need, tries again after each
-/// pause, for as long as that process may take to shut down. None if a pause says that this process is to stop.
+/// Opens the store and starts a server. While another process owns a state file that rules need, it retries after each
+/// pause. The retries end after the shutdown timeout and [`MARGIN`]. Returns `None` if a stop signal arrives in a
+/// pause.
 pub(super) fn start(
     settings: &Settings,
     mut stops_in_pause: impl FnMut() -> bool,
 ) -> Result<Option<Server>, Failure> {
-    // Before anything is made: a new first file would be in the way of the old one.
+    // Checked before any file is created: a new first file would conflict with old files of named zones.
     files::check(settings)?;
     let longest = settings.bounds.grace.saturating_add(MARGIN);
     let pauses = longest.as_millis() / RETRY.as_millis();
@@ -36,7 +37,7 @@ pub(super) fn start(
         let (waiting, shared_with) = (waiting_for(&zone, settings, longest), zone.states_owned_by());
         if is_last || !needs_states(&zone, &settings.policy) {
             match Server::start(settings.clone(), zone) {
-                // Files of zones with names are free a moment after the first.
+                // The other process closes the files of named zones a moment after the first.
                 Err(StartError::Unfit(Unfit::NotOwner { .. })) if !is_last => {}
                 Ok(server) => {
                     shared_with.iter().for_each(|process| say(sharing(*process)));
@@ -67,7 +68,8 @@ fn open(store: &StoreSettings) -> Result<Zone, Failure> {
     }
 }
 
-/// Prints the warnings about a zone that was opened. States are lost once, also if the files are opened again.
+/// Prints the warnings about an opened zone. Lost states are reported on every attempt, other warnings only on the
+/// first.
 fn warn(zone: &Zone, settings: &Settings, is_first: bool) {
     files::lost(zone).iter().for_each(|warning| say(format_args!("warning: {warning}")));
     if !is_first {
@@ -80,7 +82,7 @@ fn warn(zone: &Zone, settings: &Settings, is_first: bool) {
     }
 }
 
-/// Returns true if a rule has states that this zone cannot keep, as another process has them.
+/// Returns true if a rule has states that another process owns.
 fn needs_states(zone: &Zone, policy: &Policy) -> bool {
     policy.rules().iter().any(|rule| {
         let scheduled = rule.schedule().map(|then| then.limit);
@@ -98,7 +100,7 @@ fn waiting_for(zone: &Zone, settings: &Settings, longest: Duration) -> String {
     )
 }
 
-/// What a server says that shares its file with another process.
+/// Returns the warning of a server that shares its store file with another process.
 fn sharing(process: u64) -> String {
     format!(
         "warning: process {process} serves from the same store file. Counts of one word are shared; limits whose states take \
@@ -106,7 +108,7 @@ fn sharing(process: u64) -> String {
     )
 }
 
-/// The failure, and who has the port if that is why.
+/// Adds the process that uses the port to the error, if the address is in use.
 fn with_owner(error: StartError, shared_with: Option<u64>) -> Failure {
     let owner = match &error {
         StartError::Bind { address, source, .. } if source.kind() == io::ErrorKind::AddrInUse => {

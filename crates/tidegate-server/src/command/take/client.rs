@@ -1,4 +1,4 @@
-//! One question to a server, and its answer.
+//! Sends one command to a server, and reads its reply.
 
 use std::io::{self, BufReader, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
@@ -7,10 +7,10 @@ use std::time::Duration;
 use super::Failure;
 use super::Reply;
 
-/// How long a server may take to do anything.
+/// Timeout of every connect, read and write.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Asks; a token is told first.
+/// Sends a command, after `AUTH` if there is a token.
 pub(super) fn ask(server: &str, token: Option<&str>, question: &[Vec<u8>]) -> Result<Reply, Failure> {
     let mut stream = connect(server).map_err(|error| no_server(server, &error))?;
     let mut said = Vec::new();

@@ -1,4 +1,4 @@
-//! `tidegate take`: asks a running server whether one more action may happen, and spends it.
+//! `tidegate take`: takes from a limit on a running server.
 
 mod client;
 mod reply;
@@ -19,7 +19,7 @@ use crate::settings::{TOKEN, Token, TokenSource};
 use reply::Reply;
 use told::Told;
 
-/// What a refusal ends with.
+/// The exit code of a denial.
 const REFUSED: u8 = 3;
 
 const ABOUT: &str = "\
@@ -76,7 +76,7 @@ impl Take {
         Ok(if told.allowed { ExitCode::SUCCESS } else { ExitCode::from(REFUSED) })
     }
 
-    /// The words of `TG.TAKE`; what the server would refuse for its limit is refused here.
+    /// Returns the words of `TG.TAKE`. An invalid limit is rejected here, before the server is called.
     fn question(&self) -> Result<Vec<Vec<u8>>, Failure> {
         self.limit.parse::<Limit>()?;
         let mut words = vec![b"TG.TAKE".to_vec(), self.key.as_bytes().to_vec()];
@@ -90,7 +90,7 @@ impl Take {
         Ok(words)
     }
 
-    /// The secret to tell the server, if there is one.
+    /// Returns the token of the server, if there is one.
     fn token(&self) -> Result<Option<String>, Failure> {
         let file = self.token_file.clone().filter(|path| !path.as_os_str().is_empty());
         let (name, source) = match (file, std::env::var_os(TOKEN.variable)) {

@@ -1,13 +1,13 @@
-//! What a server answers, in the second version of RESP.
+//! Parses replies of a server in RESP2.
 
 use std::io::{self, BufRead, Read as _};
 
-/// The longest text in an answer.
+/// The longest text in a reply, in bytes.
 const MAX_TEXT_BYTES: u64 = 1 << 20;
-/// The most entries of a list.
+/// The maximum number of entries of a list.
 const MAX_ENTRIES: u64 = 1024;
 
-/// One answer.
+/// One reply.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Reply {
     Text(String),
@@ -18,7 +18,7 @@ pub(super) enum Reply {
 }
 
 impl Reply {
-    /// Reads one answer; lists have no lists in them.
+    /// Reads one reply. A nested list is an error.
     pub(super) fn read(stream: &mut impl BufRead) -> io::Result<Reply> {
         let (kind, line) = head(stream)?;
         if kind != b'*' {
@@ -33,7 +33,7 @@ impl Reply {
     }
 }
 
-/// The first byte of an answer, and the rest of its line.
+/// Reads a line, and splits off its first byte, the type of the reply.
 fn head(stream: &mut impl BufRead) -> io::Result<(u8, String)> {
     let mut line = Vec::new();
     stream.take(MAX_TEXT_BYTES).read_until(b'\n', &mut line)?;
@@ -67,7 +67,7 @@ fn text(bytes: u64, stream: &mut impl BufRead) -> io::Result<Reply> {
     Ok(Reply::Text(String::from_utf8_lossy(&text).into_owned()))
 }
 
-/// A length, or nothing for minus one.
+/// Parses a length; -1 is `None`.
 fn length(line: &str, most: u64) -> io::Result<Option<u64>> {
     match line.parse() {
         Ok(-1) => Ok(None),

@@ -1,4 +1,4 @@
-//! A decision as a server tells it, and as people and programs read it.
+//! The decision in a server's reply, for people and programs.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{Failure, Reply};
 
-/// What the server decided. The names are those of the HTTP interface.
+/// The decision of the server. The names are those of the HTTP interface.
 #[derive(Debug, Serialize)]
 pub(super) struct Told {
     pub(super) allowed: bool,
@@ -22,14 +22,14 @@ pub(super) struct Told {
 }
 
 impl Told {
-    /// Reads names and values by turns; what is not known is passed over.
+    /// Reads alternating names and values. Unknown names are ignored; a missing number is an error.
     pub(super) fn read(reply: Reply) -> Result<Told, Failure> {
         let Reply::List(entries) = reply else { return Err(not_a_decision("not a list")) };
         let number = |name: &str| match value(&entries, name) {
             Some(Reply::Number(number)) => Ok(*number),
             _ => Err(not_a_decision(name)),
         };
-        // Minus one stands for none.
+        // -1 stands for none.
         let span = |name: &str| number(name).map(|ms| u64::try_from(ms).ok());
         let text = |name: &str| match value(&entries, name) {
             Some(Reply::Text(text)) => Some(text.clone()),
@@ -77,7 +77,7 @@ impl fmt::Display for Told {
     }
 }
 
-/// Milliseconds for people, rounded up: whoever waits that long has waited enough.
+/// Milliseconds for display, rounded up so that a caller never retries too early.
 struct Span(u64);
 
 impl fmt::Display for Span {

@@ -1,4 +1,4 @@
-//! A watcher that looks when a test says so.
+//! A watcher schedule that a test controls.
 
 use std::future::pending;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -8,7 +8,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use super::PATIENCE;
 use crate::reload::Pace;
 
-/// The watcher's end: a look is due when the test asks for it.
+/// The watcher's end: a look is due when the test triggers it.
 #[derive(Debug)]
 pub(super) struct ByHand {
     due: UnboundedReceiver<()>,
@@ -38,12 +38,12 @@ impl Pace for ByHand {
 }
 
 impl Looks {
-    /// Waits until the watcher is there.
+    /// Waits until the watcher runs.
     pub(super) fn begin(&self) {
         self.over.recv_timeout(PATIENCE).expect("the watcher asks when to look");
     }
 
-    /// Has the watcher look once, and waits until that and the reading it may have led to are over.
+    /// Triggers one look, and waits until it and the read that it may cause have ended.
     pub(super) fn look(&self) {
         self.due.send(()).expect("somebody watches");
         self.over.recv_timeout(PATIENCE).expect("a look comes to an end");

@@ -1,4 +1,4 @@
-//! Changes without a signal, each seen by looks that the test asks for.
+//! Tests of changes without a signal. The test triggers each look of the watcher.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -14,7 +14,7 @@ const READ: &str = "rules: tidegate.toml was read again";
 const WRONG: &str = "rules: tidegate.toml does not hold; the rules before it stay in force";
 const MENDED: &str = "rules: tidegate.toml holds again";
 
-/// A server, its file, and the lines that it wrote about it.
+/// A server, its file, and the reports about it.
 struct Watching {
     server: Server,
     folder: Folder,
@@ -23,7 +23,7 @@ struct Watching {
 }
 
 impl Watching {
-    /// A server of the file in this folder, which has been looked at until it was read.
+    /// Starts a server with the file in this folder, and looks until the file was read.
     fn start(folder: Folder) -> Watching {
         let source = Source::new(Some(folder.path(FILE)), Vec::new());
         let loaded = source.load().expect("the first text is valid");
@@ -49,15 +49,15 @@ impl Watching {
         (0..times).for_each(|_| self.looks.look());
     }
 
-    /// The lines since the last call, without the folder.
+    /// Returns the reports since the last call, without the folder.
     fn told(&self) -> Vec<String> {
         let folder = self.folder.path("").display().to_string();
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         told.drain(..).map(|lines| lines.replace(&folder, "")).collect()
     }
 
-    /// Looks until something is told: at the second look at the earliest, and when a file without text has rested at
-    /// the latest.
+    /// Looks until a report comes: at the second look at the earliest, and after [`RESTS_WITHOUT_TEXT`] looks at the
+    /// latest.
     fn is_told(&self) -> String {
         self.look(1);
         assert_eq!(self.told(), Vec::<String>::new(), "a writer may be at it");
@@ -82,7 +82,7 @@ impl Watching {
         fs::remove_file(self.folder.path(name)).expect("a file can be removed");
     }
 
-    /// Whether this user may go to the path of this name, over both fronts in turn.
+    /// Returns the verdict for this user on the path `/{name}`, over RESP and then over HTTP.
     fn admits(&self, name: &str, user: &str) -> [bool; 2] {
         let command = format!("TG.ADMIT path /{name} user {user}\r\nQUIT\r\n");
         let resp = ask(self.server.resp(), &command);
@@ -95,7 +95,7 @@ impl Watching {
     }
 }
 
-/// All that comes back for this on a connection of its own.
+/// Sends a request on a new connection, and returns everything until the server closes it.
 fn ask(address: Option<SocketAddr>, request: &str) -> String {
     let mut client = TcpStream::connect(address.expect("it has both fronts")).expect("it listens");
     client.set_read_timeout(Some(PATIENCE)).expect("a socket can be told");
@@ -105,20 +105,20 @@ fn ask(address: Option<SocketAddr>, request: &str) -> String {
     reply
 }
 
-/// A rule of this name for each user on a path of that name.
+/// Returns a rule of this name for the path `/{name}`, with `user` as its key.
 fn rule(name: &str, limit: &str) -> String {
     format!(
         "[[rule]]\nname = \"{name}\"\nwhen = {{ path = \"/{name}\" }}\nkey = [\"user\"]\nlimit = \"{limit}\"\n"
     )
 }
 
-/// Rules by which a user may come once a day, and others of a number that changes. No two have the same length: where
-/// a filesystem counts time in steps, two changes may fall into one.
+/// Returns a rule that allows a user once a day, and another rule that depends on `number`. No two texts have the same
+/// length: with coarse file timestamps, two changes can fall into the same step.
 fn text(number: usize) -> String {
     rule("once", "1/d") + &rule("other", &format!("{}/d", number + 1)) + &"#".repeat(number + 1)
 }
 
-/// A way to change the file, and the line that it leads to.
+/// A change of the file, and the start of the report that it causes.
 type Change = (fn(&Watching), &'static str);
 
 const CHANGES: [Change; 23] = [
@@ -147,7 +147,7 @@ const CHANGES: [Change; 23] = [
     (|it| it.folder.put(FILE, rule("new", "1/h") + &text(13)), READ),
 ];
 
-/// Removes the file, and has a program make something else of that name.
+/// Removes the file, and runs a program that creates something else of that name.
 fn replace_by(program: &str, watching: &Watching) {
     watching.remove(FILE);
     let made = Command::new(program).arg(watching.folder.path(FILE)).status();
@@ -190,7 +190,7 @@ fn a_writer_that_pauses_after_a_rule_switches_nobody_off() {
         assert_eq!((watching.told(), watching.admits("once", "ana")), (Vec::new(), [false, false]));
     }
     watching.folder.put(FILE, &shorter);
-    // What has rested for as long as a file without text has to is meant so.
+    // A file that has been at rest for [`RESTS_WITHOUT_TEXT`] looks is taken as finished.
     assert!(watching.is_told().starts_with(READ));
     assert_eq!(watching.admits("once", "ana"), [true, true], "the rule was taken away");
     watching.server.stop();

@@ -1,4 +1,4 @@
-//! What may be found where the file was.
+//! Tests of reloads when the file is missing, unreadable or of another type.
 
 use std::os::unix::fs::symlink;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::{fs, thread};
 
 use super::*;
 
-/// What is wrong after the file has become something else; the rules stay in force.
+/// Returns the complaint after the change. Asserts that the rules stay in force, and that a new file is read.
 fn wrong_after(become_another: fn(&Read)) -> String {
     let read = Read::from(&rule("once", "1/d"));
     assert!(read.admits("ana"));
@@ -15,7 +15,7 @@ fn wrong_after(become_another: fn(&Read)) -> String {
     assert!(!read.admits("ana"), "the rules before it stay in force");
     let wrong = read.status().wrong.expect("it is known that something is wrong");
     let wrong = wrong.replace(&read.folder.path("").display().to_string(), "");
-    // However it went away, it comes back as a file does.
+    // After any of the changes, a regular file is read again.
     let path = read.folder.path(FILE);
     let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir(&path));
     let _ = fs::create_dir(read.folder.path(""));
@@ -30,7 +30,7 @@ const NO_FILE: &str = "cannot be read: it is no regular file; put a file of sett
 const EMPTY: &str =
     "is empty, while rules are in force; write a comment into it if there shall be none: # no rules";
 
-/// A way to change the file, and what is wrong then, up to an ellipsis.
+/// A change of the file, and the expected complaint. An ellipsis ends a prefix.
 type Change = (fn(&Read), &'static str);
 
 const CHANGES: [Change; 12] = [
@@ -39,7 +39,7 @@ const CHANGES: [Change; 12] = [
     (|read| read.folder.link(FILE, "nowhere"), GONE),
     (|read| read.folder.link(FILE, FILE), "cannot be read: Too many levels of symbolic links…"),
     (|read| replace_by("mkdir", read), "cannot be read: it is a directory; put a file of settings there"),
-    // Nobody waits for a pipe that nobody writes to.
+    // Opening a pipe without a writer does not block.
     (|read| replace_by("mkfifo", read), NO_FILE),
     (|read| read.folder.link(FILE, "/dev/zero"), NO_FILE),
     (
@@ -54,12 +54,12 @@ const CHANGES: [Change; 12] = [
 
 const LONGEST: usize = 4 << 20;
 
-/// A comment of so many bytes.
+/// Returns a comment of `bytes` bytes.
 fn comment(bytes: usize) -> String {
     format!("#{}", " ".repeat(bytes - 1))
 }
 
-/// Removes the file, and has a program make something else of that name.
+/// Removes the file, and runs a program that creates something else of that name.
 fn replace_by(program: &str, read: &Read) {
     fs::remove_file(read.folder.path(FILE)).unwrap();
     assert!(Command::new(program).arg(read.folder.path(FILE)).status().unwrap().success());

@@ -1,4 +1,4 @@
-//! What people are told, word by word.
+//! Tests of the exact wording of reports.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The file as it is written for others.
+//! Tests of writing the file for an operator.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -6,7 +6,7 @@ use super::super::{Changes, NotWritten};
 use super::*;
 use crate::precondition::{Precondition, Tag, Tags, Unmet};
 
-/// As an operator does who has read the text in force.
+/// Writes as an operator does who has read the text in force.
 fn write(read: &Read, text: &str) -> Result<Changes, NotWritten> {
     let tag = read.rules.tag().expect("rules of a file have a tag");
     read.rules.write(text, &read.settings, &named(tag))

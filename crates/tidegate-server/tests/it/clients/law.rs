@@ -1,24 +1,24 @@
-//! What a client sees, whichever it is.
+//! The behavior that every client has to see.
 
 use serde_json::{Value, json};
 
 use super::place::Place;
 use crate::wire::resp;
 
-/// A client, connected. Its replies are as JSON has them; an error is its class and its message.
+/// A connected client. It returns replies as JSON; an error is its class and its message.
 pub(super) trait Client {
     fn call(&mut self, words: &[&[u8]]) -> Value;
 
     /// Sends all requests before it reads the first reply.
     fn pipeline(&mut self, requests: &[Vec<&[u8]>]) -> Vec<Value>;
 
-    /// Says this after `restart`, and finds the other server by itself.
+    /// Runs `restart`, then sends a request on the same client, which has to find the new server.
     fn call_after(&mut self, restart: &mut dyn FnMut(), words: &[&[u8]]) -> Value;
 
     fn leave(self);
 }
 
-/// Which version of the protocol is spoken.
+/// The version of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Version {
     Resp2,
@@ -34,34 +34,34 @@ impl Version {
     }
 }
 
-/// What a client makes of names and values.
+/// The representation of names and values in a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fields {
     /// An object of its language.
     Object,
-    /// A list of both by turns.
+    /// A list of alternating names and values.
     List,
 }
 
-/// What differs between clients.
+/// The properties in which clients differ.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Manner {
     pub(super) version: Version,
     pub(super) fields: Fields,
-    /// The class of an error that the server has sent.
+    /// The class of an error reply.
     pub(super) error: &'static str,
 }
 
-/// So many are sent at once, and so many of them pass.
+/// The number of pipelined requests; [`PASSING`] of them are allowed.
 const PIPELINED: usize = 1000;
 const PASSING: usize = 100;
 
-/// A key that no encoding of text has.
+/// A key that is not valid in any text encoding.
 const BYTES: &[u8] = b"\0\xff\xfe\r\n*1\r\n\x80'\" ";
 
 const ARITY: &str = "usage: TG.TAKE key LIMIT text [COST n] [PATIENCE ms]";
 
-/// Holds if this client can do everything here, and after a restart again.
+/// Runs every check with a client, and repeats the first one after a restart.
 pub(super) fn holds(mut client: impl Client, mut place: Place, manner: Manner) {
     speaks(&mut client, manner);
     sees_decisions(&mut client, manner);
@@ -108,7 +108,7 @@ fn sees_decisions(client: &mut impl Client, manner: Manner) {
 }
 
 fn pipelines(client: &mut impl Client) {
-    // One passes each hour, and a hundred at once.
+    // The limit allows one request per hour, with a burst of 100.
     let requests = vec![words("CL.THROTTLE pipelined 99 1 3600"); PIPELINED];
     let replies = client.pipeline(&requests);
     let expected = (1..=PIPELINED).map(|number| match PASSING.checked_sub(number) {
@@ -142,7 +142,7 @@ fn sends_any_key(client: &mut impl Client, place: &Place) {
     assert_eq!(of_the_same_key, resp::Value::integers(&[0, 5, 3, -1, 7200]));
 }
 
-/// A request of plain words.
+/// Splits a request into words.
 pub(super) fn words(line: &str) -> Vec<&[u8]> {
     line.split(' ').map(str::as_bytes).collect()
 }

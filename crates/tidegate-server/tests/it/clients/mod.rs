@@ -1,4 +1,4 @@
-//! Stock clients of Redis, in their own languages, against a server in this process.
+//! Tests of stock Redis clients, in their own languages, against a server in this process.
 //!
 //! ```text
 //!   law: what everybody sees -> trait Client -> script: redis-py, ioredis, node-redis, by lines of JSON
@@ -6,7 +6,7 @@
 //!   redis-cli, redis-benchmark: what they print
 //! ```
 //!
-//! `cargo xtask clients` gets them. The server's clock stands still, so every number is known.
+//! `cargo xtask clients` installs them. The server's clock stands still, so every number is known.
 
 mod law;
 mod place;

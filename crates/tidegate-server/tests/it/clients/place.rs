@@ -1,4 +1,4 @@
-//! Where the server is: on a port that stays ours while one server has gone and the next has not come.
+//! A server on a reserved port, so that a restarted server gets the same port.
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -9,26 +9,26 @@ use tidegate_server::settings::Token;
 
 use crate::wire::{Running, resp, settings};
 
-/// What callers have to know, where they have to know something.
+/// The token of guarded servers.
 pub(super) const TOKEN: &str = "open-sesame";
 
-/// A server that can be started again.
+/// A server that can be restarted.
 pub(super) struct Place {
     address: SocketAddr,
     settings: Settings,
-    /// Nothing only in between.
+    /// `None` only during a restart.
     running: Option<Running>,
-    /// Bound, but not listening: nobody else is given this port.
+    /// A socket that is bound and does not listen. It keeps the system from assigning the port to another process.
     _reserved: OwnedFd,
 }
 
 impl Place {
-    /// A server for everybody.
+    /// Starts a server without a token.
     pub(super) fn open() -> Place {
         Place::with(None)
     }
 
-    /// A server for those who know the token.
+    /// Starts a server with a token.
     pub(super) fn guarded() -> Place {
         Place::with(Token::new(TOKEN))
     }
@@ -44,7 +44,7 @@ impl Place {
         self.address.port().to_string()
     }
 
-    /// Ends this server and everything it knew, and starts another one in its place.
+    /// Stops the server with its state, and starts a new one on the same port.
     pub(super) fn restart(&mut self) {
         if let Some(running) = self.running.take() {
             running.server.stop();
@@ -52,7 +52,7 @@ impl Place {
         self.running = Some(Running::with(self.settings.clone()));
     }
 
-    /// A connection of our own.
+    /// Opens a connection, and authenticates if there is a token.
     pub(super) fn connect(&self) -> resp::Client {
         let mut client = resp::Client::connect(self.address);
         if self.settings.token.is_some() {
@@ -61,7 +61,7 @@ impl Place {
         client
     }
 
-    /// How many were allowed and denied by this server.
+    /// Returns the numbers of allowed and denied requests.
     pub(super) fn decided(&self) -> (u64, u64) {
         let resp::Value::Bulk(info) = self.connect().say("INFO") else { panic!("INFO is a text") };
         let info = String::from_utf8(info).expect("INFO is a text");
@@ -73,11 +73,11 @@ impl Place {
     }
 }
 
-/// A port of loopback that the system gives to nobody who does not ask for it by its number.
+/// Reserves a loopback port. The system assigns it only to a process that asks for this number.
 fn reserve() -> (OwnedFd, SocketAddr) {
     let any: SocketAddr = ([127, 0, 0, 1], 0).into();
     let socket = net::socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket can be had");
-    // A server, which says the same of its own socket, may then listen there.
+    // The server sets the same option on its socket, so that it can listen on the port.
     sockopt::set_socket_reuseaddr(&socket, true).expect("a socket can be told");
     net::bind(&socket, &any).expect("loopback has a free port");
     let address = net::getsockname(&socket).expect("it is bound");

@@ -1,4 +1,4 @@
-//! redis-benchmark: many at once, many behind each other, and none of them an error.
+//! Tests of redis-benchmark: concurrent and pipelined requests, without errors.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use super::place::{Place, TOKEN};
 use super::tools::program;
 use crate::process::{Ended, Process};
 
-/// So many requests, of ten connections with sixteen at once on each.
+/// The number of requests, on ten connections with sixteen pipelined on each.
 const REQUESTS: u64 = 10_000;
 const MANY: [&str; 6] = ["-n", "10000", "-P", "16", "-c", "10"];
 
@@ -15,7 +15,7 @@ fn run(place: &Place, arguments: &[&str]) -> Ended {
     Process::run(command.args(["-p", &place.port(), "--csv"]).args(MANY).args(arguments), b"")
 }
 
-/// The names of what it has measured, with nothing to complain about.
+/// Returns the names of the measured commands. Asserts that there are no errors.
 fn measured(place: &Place, arguments: &[&str]) -> Vec<String> {
     let ended = run(place, arguments);
     assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{ended:?}");

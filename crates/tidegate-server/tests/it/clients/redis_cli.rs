@@ -1,4 +1,4 @@
-//! redis-cli: what somebody sees who types.
+//! Tests of the output of redis-cli.
 
 use std::process::Command;
 
@@ -19,7 +19,7 @@ fn run(place: &Place, arguments: &[&str]) -> Ended {
     Process::run(&mut command(place, arguments), b"")
 }
 
-/// What it prints when all is well.
+/// Returns the output. Asserts that the command succeeds.
 fn printed(place: &Place, arguments: &[&str]) -> String {
     let ended = run(place, arguments);
     assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{ended:?}");
@@ -83,7 +83,7 @@ fn a_key_is_any_bytes() {
     assert_eq!(of_the_same_key, resp::Value::integers(&[0, 5, 3, -1, 7200]));
 }
 
-/// Somebody who has it open, and goes on typing. Most versions lose the line that finds the connection closed.
+/// An interactive session survives a restart. Most versions lose the line that finds the connection closed.
 #[test]
 fn a_restart_is_survived() {
     const THROTTLE: &[u8] = b"CL.THROTTLE user123 15 30 60\n";

@@ -1,4 +1,4 @@
-//! The redis crate: its plain connection, and its manager, which connects again by itself.
+//! Tests of the redis crate: its plain connection, and its manager, which reconnects by itself.
 
 use redis::aio::ConnectionManager;
 use redis::{Client as Opened, Cmd, Connection, Pipeline, RedisResult, Value as Reply};
@@ -31,7 +31,7 @@ fn managed_in_resp3_with_a_token() {
     holds(client, place, IN_RESP3);
 }
 
-/// A connection that its owner replaces.
+/// A connection that the caller replaces.
 struct Plain {
     opened: Opened,
     connection: Connection,
@@ -66,7 +66,7 @@ impl Client for Plain {
     fn leave(self) {}
 }
 
-/// A connection that replaces itself.
+/// A connection that reconnects by itself.
 struct Managed {
     runtime: Runtime,
     manager: ConnectionManager,
@@ -94,7 +94,7 @@ impl Client for Managed {
 
     fn call_after(&mut self, restart: &mut dyn FnMut(), words: &[&[u8]]) -> Value {
         restart();
-        // Whoever finds out is told so, unless the manager has found out before.
+        // The first request after the restart fails, unless the manager has noticed before.
         let mut found: RedisResult<Reply> =
             self.runtime.block_on(command(words).query_async(&mut self.manager));
         if found.as_ref().is_err_and(|lost| lost.is_unrecoverable_error()) {

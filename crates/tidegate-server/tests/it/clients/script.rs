@@ -1,4 +1,4 @@
-//! A client in another language: a script that says what it is told, line by line.
+//! A client in another language: a script that executes requests from JSON lines.
 
 use std::process::Command;
 
@@ -9,7 +9,7 @@ use super::place::{Place, TOKEN};
 use super::tools;
 use crate::process::Process;
 
-/// A script that is running; `tests/clients/lines.js` says how it is spoken with.
+/// A running script. `tests/clients/lines.js` describes its protocol.
 pub(super) struct Script(Process);
 
 impl Script {
@@ -27,7 +27,7 @@ impl Script {
         Script(Process::start(command.arg(script).arg(place.port()).args(arguments)))
     }
 
-    /// Sends several requests in one of the ways that the script knows.
+    /// Sends several requests in one of the ways that the script supports.
     pub(super) fn together(&mut self, way: &str, requests: &[Vec<&[u8]>]) -> Vec<Value> {
         let requests: Vec<_> = requests.iter().map(|words| texts(words)).collect();
         self.tell(&json!({ way: requests }));
@@ -70,12 +70,12 @@ impl Client for Script {
     }
 }
 
-/// Words whose characters are their bytes.
+/// Converts words to text, one character per byte.
 fn texts(words: &[&[u8]]) -> Vec<String> {
     words.iter().map(|word| word.iter().map(|byte| char::from(*byte)).collect()).collect()
 }
 
-/// The arguments that ask for a version of the protocol, and show the token.
+/// Returns the arguments for a version of the protocol, with the token.
 pub(super) fn with_token(version: Version) -> [&'static str; 2] {
     [version.number(), TOKEN]
 }

@@ -1,4 +1,4 @@
-//! Clients in other languages: redis-py, ioredis and node-redis.
+//! Tests of clients in other languages: redis-py, ioredis and node-redis.
 
 use serde_json::json;
 
@@ -6,8 +6,7 @@ use super::law::{Client as _, Fields, Manner, Version, holds};
 use super::place::Place;
 use super::script::{Script, with_token};
 
-/// The law over a client, by how it is started and the name of its script, with its error and what it makes of fields
-/// if nothing is asked of it.
+/// Tests for a client: its runtime, its script, the class of its errors, and its default representation of fields.
 macro_rules! client {
     ($name:ident: $start:ident $script:literal, $error:literal, $fields:ident) => {
         mod $name {
@@ -41,7 +40,7 @@ macro_rules! client {
 
 client!(redis_py: python "redis_py.py", "ResponseError", Object);
 client!(node_redis: node "node_redis.js", "ErrorReply", Object);
-// It speaks RESP3, and makes of it what it always made of RESP2.
+// It speaks RESP3, and converts replies to the same lists as in RESP2.
 client!(ioredis: node "ioredis.js", "ReplyError", List);
 
 #[test]

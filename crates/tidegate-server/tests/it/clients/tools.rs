@@ -1,37 +1,37 @@
-//! Where the clients are.
+//! Paths of the installed clients.
 
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where scripts are, and what says which versions they want.
+/// Returns the folder with the scripts and the files that pin their versions.
 pub(super) fn scripts() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients")
 }
 
-/// The Python that has redis-py.
+/// Returns the Python interpreter with redis-py.
 pub(super) fn python() -> PathBuf {
     prepared().join("venv/bin/python")
 }
 
-/// A Node.js that is new enough.
+/// Returns a recent Node.js.
 pub(super) fn node() -> PathBuf {
     prepared().join("node/bin/node")
 }
 
-/// Where that finds ioredis and node-redis.
+/// Returns the folder with ioredis and node-redis.
 pub(super) fn node_modules() -> PathBuf {
     prepared().join("node_modules")
 }
 
-/// A program of the system.
+/// Finds a program in `PATH`.
 pub(super) fn program(name: &str) -> PathBuf {
     let path = env::var_os("PATH").unwrap_or_default();
     let found = env::split_paths(&path).map(|folder| folder.join(name)).find(|program| program.is_file());
     found.unwrap_or_else(|| panic!("{name} is not installed; `cargo xtask clients` installs it"))
 }
 
-/// What `cargo xtask clients` has left, of the versions that are wanted.
+/// Returns the folder that `cargo xtask clients` has prepared. Panics if its versions are not the pinned ones.
 fn prepared() -> PathBuf {
     let folder = folder().expect("TIDEGATE_CLIENTS, XDG_CACHE_HOME or HOME says where the clients are");
     for name in ["package-lock.json", "requirements.txt"] {

@@ -1,6 +1,6 @@
-//! Everything that can be wrong at the start ends with one clear message.
+//! Tests of startup errors: each ends with one clear message.
 //!
-//! A case is a file: the command, the files that are there, the code and all that is said.
+//! A case is a file with the command, its input files, the exit code and the whole output.
 //!
 //! ```text
 //! $ TIDEGATE_HTTP=off tidegate serve --config a.toml
@@ -10,8 +10,8 @@
 //! error: …
 //! ```
 //!
-//! `{taken}` is a port that somebody has, `{next}` the one after it and `{owner}` who that is. With `TIDEGATE_BLESS=1`
-//! in the environment what is said is written to the files.
+//! `{taken}` is a port in use, `{next}` the port after it, and `{owner}` the process that uses it. With
+//! `TIDEGATE_BLESS=1` in the environment the actual output is written to the files.
 
 use std::fs;
 use std::net::TcpListener;
@@ -22,7 +22,7 @@ use crate::process::Ended;
 
 struct Case {
     path: PathBuf,
-    /// The command and the files.
+    /// The command and its input files.
     before: String,
     code: i32,
     said: String,

@@ -1,7 +1,7 @@
-//! Everything that can be wrong with rules is said where it is, once, with what would do.
+//! Tests of errors in rules: each is reported once, at its place, with a remedy.
 //!
-//! A case is a pair of files: `NAME.toml`, and in `NAME.txt` all that `tidegate check NAME.toml` says, its talk first.
-//! With `TIDEGATE_BLESS=1` in the environment what is said is written to the files.
+//! A case is a pair of files: `NAME.toml`, and in `NAME.txt` the output of `tidegate check NAME.toml`, standard error
+//! first. With `TIDEGATE_BLESS=1` in the environment the actual output is written to the files.
 
 use std::collections::HashSet;
 use std::fs;
@@ -21,7 +21,7 @@ fn cases() -> Vec<PathBuf> {
     cases
 }
 
-/// A call from a folder with this file alone, one for each test, and the file's name.
+/// Returns a call from a folder with only this file, separate for each test, and the name of the file.
 fn call(test: &str, case: &Path) -> (Call, String) {
     let name = case.file_name().expect("it has a name").display().to_string();
     let text = fs::read_to_string(case).expect("a case is text");

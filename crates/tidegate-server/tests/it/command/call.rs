@@ -1,4 +1,4 @@
-//! How the binary is called.
+//! Runs the binary.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -9,23 +9,23 @@ use serde_json::Value;
 
 use crate::process::{Ended, Process};
 
-/// What a command is run with.
+/// The folder and environment of a command.
 pub(crate) struct Call {
     folder: PathBuf,
     variables: Vec<(String, String)>,
 }
 
 impl Call {
-    /// From a new folder of this name, with an empty environment.
+    /// Creates a call from a new folder of this name, with an empty environment.
     pub(crate) fn from(name: &str) -> Call {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("command").join(name);
-        // It is not there the first time.
+        // It does not exist on the first run.
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).expect("a folder can be made");
         Call { folder, variables: Vec::new() }
     }
 
-    /// From the folder of another call, with an empty environment.
+    /// Creates a call from the folder of another call, with an empty environment.
     pub(crate) fn beside(other: &Call) -> Call {
         Call { folder: other.folder.clone(), variables: Vec::new() }
     }
@@ -61,7 +61,7 @@ impl Call {
         Process::start(command.envs(self.variables.iter().map(|(name, value)| (name, value))))
     }
 
-    /// Runs it to its end.
+    /// Runs a command to its end.
     pub(crate) fn run(&self, arguments: &[&str]) -> Ended {
         self.start(arguments).end()
     }
@@ -72,7 +72,7 @@ impl Call {
         self.ready(&[&free, arguments].concat())
     }
 
-    /// Starts a server just so, and waits until it is ready.
+    /// Starts a server with exactly these arguments, and waits until it is ready.
     pub(crate) fn ready(&self, arguments: &[&str]) -> (Process, Value) {
         let mut process = self.start(arguments);
         let line = process.line();
@@ -80,7 +80,7 @@ impl Call {
     }
 }
 
-/// Where a server that is ready listens.
+/// Returns the address of a front from the startup report.
 pub(crate) fn address(ready: &Value, front: &str) -> SocketAddr {
     ready[front].as_str().and_then(|address| address.parse().ok()).expect("an address")
 }

@@ -1,4 +1,4 @@
-//! What `tidegate check` says about files that would do, and how it ends.
+//! Tests of `tidegate check` on valid files: its output and its exit code.
 
 use serde_json::json;
 

@@ -1,10 +1,10 @@
-//! What `tidegate doctor` says about a set-up, and how it ends.
+//! Tests of the findings and exit codes of `tidegate doctor`.
 
 use testbed::{Flavour, Redis, Settings};
 
 use super::call::Call;
 
-/// A deadline that a busy machine keeps, so that the distance is no matter.
+/// A deadline that a busy machine meets, so that latency is not a finding.
 const CALM: [&str; 2] = ["--store-deadline", "2s"];
 
 fn look(name: &str, url: &str, more: &[&str]) -> crate::process::Ended {
@@ -72,7 +72,7 @@ fn counts_in_memory_rely_on_nobody() {
     assert!(ended.out.contains("good     store: counts are in this server's own memory"), "{}", ended.out);
 }
 
-/// The settings on the page about shared limits are read as they stand there, but for who is not there.
+/// The settings in the docs about shared limits are valid as published, except for the address.
 #[test]
 fn the_settings_that_are_published_hold() {
     let page = include_str!("../../../../../docs/distributed.md");

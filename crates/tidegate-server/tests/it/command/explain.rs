@@ -1,4 +1,4 @@
-//! What `tidegate explain` says about requests and rules.
+//! Tests of the output of `tidegate explain`.
 
 use serde_json::{Value, json};
 
@@ -38,12 +38,12 @@ fn explain(name: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
     (ended.code, ended.out, ended.err)
 }
 
-/// Where a text begins to be about one rule.
+/// Returns the start of the part about one rule.
 fn place_of(text: &str, rule: &str) -> Option<usize> {
     text.find(&format!("\n  {rule}\n")).or_else(|| text.find(&format!("\n  {rule} ")))
 }
 
-/// The part of a text that is about one rule, and perhaps about those after it.
+/// Returns the part of a text about one rule, up to the next blank line.
 fn of_rule<'t>(text: &'t str, rule: &str) -> &'t str {
     let start = place_of(text, rule).unwrap_or_else(|| panic!("{rule} is not in {text}"));
     let rest = &text[start + 1..];
@@ -153,7 +153,7 @@ fn programs_get_json() {
     assert_eq!(told["rules"][1]["worst_case"]["instant"], 20);
 }
 
-/// The arguments and the error.
+/// The arguments and the expected error.
 const NO_QUESTIONS: &str = r#"
 ip | "ip": has no "="; write NAME=VALUE, as in ip=192.0.2.7
 =x | "=x": begins with no name; they have letters, digits, _ - and . only, as in user=ana
@@ -193,7 +193,7 @@ fn settings_of_a_server_do_not_matter() {
     assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
 }
 
-/// Limits, and the most that they admit.
+/// Limits and their expected worst case.
 const WORST_CASES: &str = "
 10/s burst 20 | 20 at one instant, 29 in any 1s, 39 in any 2s, 619 in any 1m
 10/s fixed-window | 10 at one instant, 20 in any 1s, 610 in any 1m
@@ -242,7 +242,7 @@ fn a_window_in_the_hour_that_clocks_repeat_holds_both_times() {
         ("2026-10-25T00:30:00Z", "1/s until 2026-10-25T00:45:00Z, by the schedule: "),
         ("2026-10-25T01:00:00Z", "10/s until 2026-10-25T01:15:00Z"),
         ("2026-10-25T01:30:00Z", "1/s until 2026-10-25T01:45:00Z, by the schedule: "),
-        // The night on which this hour is skipped.
+        // On this night the hour is skipped.
         ("2026-03-29T00:30:00Z", "10/s until 2026-03-30T00:15:00Z"),
     ] {
         let ended = call.run(&["explain", "ip=192.0.2.7", "--at", date]);

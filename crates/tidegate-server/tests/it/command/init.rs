@@ -1,20 +1,20 @@
-//! The file that `tidegate init` writes: it holds, and so does everything that it shows.
+//! Tests of the file that `tidegate init` writes: it is valid, and so are all of its examples.
 
 use std::fs;
 
 use super::call::Call;
 
-/// The file as it is printed. Each test has a folder of its own: tests run at the same time.
+/// Returns the starter file. Each test has its own folder, because tests run in parallel.
 fn starter(call: &Call) -> String {
     call.run(&["init", "-"]).out
 }
 
-/// A line that is an example, and not talk.
+/// Returns true if a line is a commented-out example, not prose.
 fn is_example(line: &str) -> bool {
     line.strip_prefix('#').is_some_and(|rest| !rest.is_empty() && !rest.starts_with(' '))
 }
 
-/// Whether the file holds, strictly.
+/// Asserts that `tidegate check --strict` accepts the file.
 fn assert_holds(name: &str, text: &str) {
     let ended = Call::from(name).file("tidegate.toml", text).run(&["check", "--strict"]);
     assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{text}");
@@ -89,7 +89,7 @@ fn every_example_holds_alone_and_all_of_them_together() {
 fn the_defaults_that_it_shows_are_the_defaults() {
     let call = Call::from("init_defaults");
     let help = call.run(&["serve", "--help"]).out;
-    // Lines of the help end anywhere.
+    // The help text can wrap at any word.
     let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
     let text = starter(&call);
     for (name, flag) in [("resp", "--resp"), ("http", "--http"), ("size", "--store-size")] {

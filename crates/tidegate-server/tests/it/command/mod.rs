@@ -1,4 +1,4 @@
-//! The command line, as whoever types it meets it.
+//! Tests of the command line as a user runs it.
 
 mod bad_starts;
 mod broken_configs;

@@ -1,4 +1,4 @@
-//! Completions, the manual page and the help know every command.
+//! Tests that completions, the manual page and the help contain every command.
 
 use super::call::Call;
 

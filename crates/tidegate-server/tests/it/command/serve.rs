@@ -1,4 +1,4 @@
-//! A server from its first line to its last.
+//! Tests of a server process from its start to its end.
 
 use std::collections::HashSet;
 use std::fs;
@@ -65,7 +65,7 @@ fn without_settings_only_this_machine_can_ask() {
     let process = Call::from("default").start(&["serve", "--json"]);
     let line = process.says_one_of(&["ready in ", "error: "]);
     if line.starts_with("error: ") {
-        // Somebody else has the port: the same address can be told from that.
+        // If another process uses the port, the error names the same address.
         assert!(
             line.contains("127.0.0.1:6380 is taken") || line.contains("127.0.0.1:8380 is taken"),
             "{line}"
@@ -80,7 +80,7 @@ fn without_settings_only_this_machine_can_ask() {
     );
 }
 
-/// The addresses at which a process accepts connections, as the system tells.
+/// Returns the addresses on which a process listens, from `/proc`.
 fn listening(process: u32) -> Vec<String> {
     let files = fs::read_dir(format!("/proc/{process}/fd")).expect("the process runs");
     let links = files.flatten().filter_map(|file| fs::read_link(file.path()).ok());
@@ -136,7 +136,7 @@ fn a_second_signal_ends_at_once() {
     assert_eq!((ended.code, ended.err.as_str()), (Some(1), "ended at once\n"));
 }
 
-/// Half a request, which the server has seen the beginning of.
+/// Sends half a request. The reply to the command before it proves that the server has read it.
 fn begin_a_request(ready: &Value) -> TcpStream {
     let mut stream = TcpStream::connect(address(ready, "resp")).expect("it listens");
     stream.write_all(b"PING\r\n*2\r\n$4\r\nECHO\r\n").expect("it reads");

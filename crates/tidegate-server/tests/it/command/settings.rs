@@ -1,8 +1,8 @@
-//! Where settings come from, and who counts before whom.
+//! Tests of the sources of settings and their precedence.
 
 use super::call::Call;
 
-/// A file, a variable and a flag that each name an address of their own.
+/// A file with its own address; variables and flags name others.
 const FILE: &str = "[server]\nresp = \"127.0.0.2:0\"\nhttp = \"off\"\n";
 
 fn resp_of(call: &Call, arguments: &[&str]) -> (String, String) {

@@ -1,4 +1,5 @@
-//! The files of a store: what is said before a start about those that do not fit, and a start beside their owner.
+//! Tests of store files: errors about files that do not match the settings, and a start while another process owns
+//! them.
 
 use std::fs;
 use std::os::unix::fs::chown;
@@ -10,7 +11,7 @@ use super::call::{Call, address};
 use crate::wire::http::Talk;
 use crate::wire::resp::{Client, Value as Reply};
 
-/// Settings of a store in a file, with a zone and a rule of states of more than one word.
+/// Returns settings of a store in a file, with a named zone and rules whose states take more than one word.
 fn settings(store: &str, zone: &str) -> String {
     format!(
         "[server]\ngrace = '1s'\n[store]\nfile = 'zone.tg'\nsize = '{store}'\n[zone.logins]\nsize = '{zone}'\n\
@@ -22,7 +23,7 @@ fn settings(store: &str, zone: &str) -> String {
 const RULES_OF_ONE_WORD: &str =
     "[store]\nfile = 'zone.tg'\nsize = '64KiB'\n[[rule]]\nname = 'api'\nlimit = '5/h'\n";
 
-/// A call whose files were made by a server that has ended.
+/// Returns a call whose files were created by a server that has ended.
 fn after_a_server(name: &str) -> Call {
     let call = Call::from(name).file("tidegate.toml", &settings("64KiB", "64KiB"));
     let (process, _) = call.serve(&[]);
@@ -77,7 +78,7 @@ fn check_finds_the_files_from_the_folder_of_the_settings_as_a_server_does() {
     assert!(ended.code == Some(2) && ended.err.starts_with(said), "{ended:?}");
 }
 
-/// Only root can give a file away; without it there is nothing to try.
+/// Only root can change the owner of a file, so without root the test is skipped.
 #[test]
 fn check_only_warns_of_the_files_of_another_user_which_root_can_try() {
     if !geteuid().is_root() {
@@ -239,7 +240,7 @@ fn doctor_names_files_of_other_zones_and_damaged_states() {
     fs::write(&states, &whole).expect("it can be written");
 }
 
-/// A server that made another first file would forget the counts in those that are left.
+/// A server that created a new first file would lose the counts in the others.
 #[test]
 fn check_doctor_and_start_agree_that_the_first_file_is_missing() {
     let call = after_a_server("first_file_missing");

@@ -1,4 +1,4 @@
-//! `tidegate take` against a server, a stranger and nobody.
+//! Tests of `tidegate take` against a server, another protocol, and a closed port.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::call::Call;
 use crate::process::{Ended, Process};
 
-/// A server, and who asks it.
+/// A server, and the environment of its callers.
 struct Asked {
     call: Call,
     server: Process,

@@ -1,4 +1,4 @@
-//! The file of a zone as other users of the machine can reach it.
+//! Tests of the file of a zone against access by other users of the machine.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -10,18 +10,18 @@ use testbed::until;
 use super::call::{Call, address};
 use crate::wire::resp::Client;
 
-/// Longer than any machine takes.
+/// Timeout of every wait in these tests.
 const PATIENCE: Duration = Duration::from_secs(120);
 const FILE: [&str; 4] = ["--store-file", "zone.tg", "--store-size", "64KiB"];
 
-/// All that a server says from its start to its end.
+/// Returns the messages of a server from its start to its end.
 fn said(call: &Call) -> String {
     let (process, _) = call.serve(&FILE);
     process.signal(Signal::TERM);
     process.end().err
 }
 
-/// Only root can give a file away; without it there is nothing to try.
+/// Only root can change the owner of a file, so without root the test is skipped.
 #[test]
 fn a_server_does_not_start_on_the_file_of_another_user_which_root_can_try() {
     const NOBODY: u32 = 65_534;
@@ -64,7 +64,7 @@ fn the_time_is_written_into_the_file_while_no_request_comes() {
     let read = || fs::read(call.folder().join("zone.tg")).expect("the file of a zone");
     for _ in 0..2 {
         let before = read();
-        // Nothing but the time can be written.
+        // Only the time can be written.
         until("the time is written", PATIENCE, || (read() != before).then_some(()));
     }
 }
@@ -91,7 +91,7 @@ fn two_servers_with_old_and_new_numbers_on_one_file_keep_both_limits() {
         }
         let most = [old, new]
             .map(|limit| limit.split('/').next().and_then(|amount| amount.parse().ok()).unwrap_or(0));
-        // A few come back while this runs.
+        // A few units refill while this runs.
         assert!(admitted[0] <= most[0] + 5 && admitted[1] <= most[1] + 5, "{old} {new}: {admitted:?}");
         assert!(admitted[0] >= most[0] - most[1], "{old} {new}: {admitted:?}");
     }

@@ -1,4 +1,4 @@
-//! Traces over a real socket.
+//! Plays traces over a real socket.
 
 use std::collections::HashMap;
 
@@ -8,15 +8,15 @@ use tidegate::{Adjusted, Adjustment, Ask, Clock as _, Limit, PermitId, Ticks, Ti
 use super::told::{RESOLUTION, Told};
 use crate::wire::Running;
 
-/// As many takes of a pipeline as the server decides as of one instant.
+/// The number of pipelined takes that the server decides at one instant.
 const GROUP: usize = 64;
 
-/// A server, and a client that speaks one of its languages.
+/// A server, and a client of one of its fronts.
 pub(crate) struct OverWire<T> {
     running: Running,
     client: T,
     limit: Limit,
-    /// What the server said of each permit; those of different keys may have the same number.
+    /// The server's text for each permit. Permits of different keys may have the same number.
     permits: HashMap<(String, PermitId), String>,
 }
 
@@ -71,7 +71,7 @@ impl<T: Told> Arm for OverWire<T> {
     fn take_each(&mut self, takes: &[Take<'_>]) -> Vec<Answer> {
         let mut answers = Vec::with_capacity(takes.len());
         let now = self.running.clock.now();
-        // Each group has an instant of its own: here that of the batch.
+        // Each group is decided at its own instant; here all have the instant of the batch.
         for group in takes.chunks(GROUP) {
             self.running.clock.set(now);
             let told = self.client.take_each(group, &self.limit);

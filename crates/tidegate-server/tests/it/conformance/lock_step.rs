@@ -1,5 +1,6 @@
-//! A server in lock-step with a store in the test: whatever one says, the other has to say, rounded up to what the
-//! wire can carry. Laws and oracle judge the exact answers; so they hold over the wire as far as it can tell.
+//! A server in lock-step with a store in the test. Every reply has to equal the decision of the store, rounded up to
+//! the resolution of the protocol. The laws and the oracle check the exact decisions, so they hold for the server
+//! within that resolution.
 
 use std::collections::HashMap;
 
@@ -13,7 +14,7 @@ use tidegate::{
 use super::told::{RESOLUTION, Told};
 use crate::wire::Running;
 
-/// Both, and the permit of the server for each of the store's: each draws its own.
+/// The store, the server, and the server's permit for each permit of the store. Each draws its own numbers.
 pub(crate) struct LockStep<T> {
     exact: Zone,
     running: Running,
@@ -30,7 +31,7 @@ impl<T: Told> LockStep<T> {
     }
 }
 
-/// What the wire can carry of an answer.
+/// Rounds a decision to the resolution of the protocol.
 fn rounded<T: Told>(answer: Answer) -> Answer {
     let up = |span: Ticks| {
         let steps = span.get().div_ceil(RESOLUTION.get());
@@ -50,12 +51,12 @@ fn rounded<T: Told>(answer: Answer) -> Answer {
     }
 }
 
-/// The same without the number of the permit.
+/// Removes the number of the permit, and returns whether there was one.
 fn unnumbered(answer: Answer) -> (Answer, bool) {
     (Answer { permit: None, ..answer }, answer.permit.is_some())
 }
 
-/// Keys of the kit have one part, before which its length stands.
+/// Returns the bytes of a key. Keys of the test kit have one part, with its length in the first byte.
 fn key<'a>(subject: &Subject<'a>) -> &'a [u8] {
     &subject.key().as_bytes()[1..]
 }

@@ -1,4 +1,4 @@
-//! The traces, the oracle and the laws over real sockets, with a clock that tests set.
+//! The traces, the oracle and the laws over real sockets, with a clock that the test controls.
 
 mod arm;
 mod lock_step;
@@ -18,17 +18,17 @@ use lock_step::LockStep;
 use rules::UnderRule;
 use told::{Http, Resp2, Resp3, Told};
 
-/// Histories of each kind over each front, unless the environment says how many.
+/// The number of histories of each kind over each front, unless the environment sets another.
 const HISTORIES: u64 = 20;
 const OPERATIONS: u64 = 100;
 
-/// How far the clock advances at every reading while a batch is decided: not at all, a tick, 100 microseconds.
+/// The steps of the clock at every reading during a batch: none, one tick, 100 microseconds.
 const TICKS: [Ticks; 3] = [Ticks::ZERO, conformance::ticks(1), conformance::ticks(1_600_000)];
 
-/// What is another state where limits come with their requests: a key starts full under other numbers.
+/// The trace steps that start a new state where limits come with requests: a key is full under another limit.
 const ANOTHER_STATE: [&str; 1] = ["limit"];
 
-/// What cannot be asked over the wire.
+/// The operations that the protocols do not have.
 const CANNOT: [&str; 2] = ["give-back", "ticks"];
 
 fn traces_are_played_over<T: Told>() {
@@ -36,7 +36,7 @@ fn traces_are_played_over<T: Told>() {
     assert!(steps > 300, "only {steps} steps were played on {}", T::NAME);
 }
 
-/// The same with the takes of one instant in one message, while the clock advances at every reading.
+/// Plays traces with the takes of one instant in one message, while the clock advances at every reading.
 fn traces_are_played_in_batches_over<T: Told>(ticks: &[Ticks]) {
     for tick in ticks {
         let mut arm = OverWire::<T>::new();
@@ -45,7 +45,7 @@ fn traces_are_played_in_batches_over<T: Told>(ticks: &[Ticks]) {
     }
 }
 
-/// Runs a check with a server of its own for each kind and seed.
+/// Runs a check with a new server for each kind and seed.
 fn histories<T: Told>(check: impl Fn(LockStep<T>, &str, u64) -> Result<(), String>) {
     let first: u64 = env::var("TIDEGATE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     let count = env::var("TIDEGATE_TRACES").ok().and_then(|count| count.parse().ok()).unwrap_or(HISTORIES);

@@ -1,4 +1,4 @@
-//! Traces under a rule of a server, over HTTP: one request each, or many in one body.
+//! Plays traces under a rule of a server, over HTTP: one request per message, or many in one body.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use super::told::{RESOLUTION, json_answer, ms};
 use crate::wire::Running;
 use crate::wire::http::Talk;
 
-/// What cannot be asked of a rule over HTTP. Rules are replaced in a file, which these servers have not.
+/// The operations that a rule over HTTP does not have. Replacing rules needs a file, and these servers have none.
 pub(crate) const UNKNOWN: [&str; 5] = ["peek", "charge", "refund", "reset", "limit"];
 
 /// A server with one rule.

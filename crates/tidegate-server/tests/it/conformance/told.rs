@@ -1,4 +1,4 @@
-//! What a server says, over any of its fronts, in the words of the conformance kit.
+//! The fronts of a server behind one trait, with decisions in the types of the conformance kit.
 
 use std::time::Duration;
 
@@ -12,20 +12,20 @@ use crate::wire::{Running, resp};
 
 const TICKS_PER_MS: u64 = 16_000_000;
 
-/// The finest span that a front tells, and the finest patience that it can be told.
+/// The resolution of times in replies and of a max wait in requests.
 pub(crate) const RESOLUTION: Ticks = Ticks::saturating_from(MILLISECOND);
 
 /// A front, as a client sees it.
 pub(crate) trait Told: Sized {
     const NAME: &'static str;
 
-    /// Numbers above this are told as this.
+    /// The largest number that the front can send; larger ones are capped to it.
     const MOST: u64;
 
     fn connect(running: &Running) -> Self;
     fn take(&mut self, key: &[u8], limit: &Limit, ask: Ask) -> (Answer, Option<String>);
 
-    /// Takes in one message, if the front has such a thing.
+    /// Sends takes in one message, if the front supports it.
     fn take_each(&mut self, takes: &[Take<'_>], limit: &Limit) -> Vec<(Answer, Option<String>)> {
         takes.iter().map(|take| self.take(take.key.as_bytes(), limit, take.ask)).collect()
     }
@@ -37,10 +37,10 @@ pub(crate) trait Told: Sized {
     fn renew(&mut self, permit: &str) -> bool;
 }
 
-/// RESP, in the version that a connection begins with. Several takes are pipelined.
+/// RESP2, the version of a new connection. Several takes are pipelined.
 pub(crate) struct Resp2(resp::Client);
 
-/// RESP, in its third version. Several takes are between `MULTI` and `EXEC`.
+/// RESP3. Several takes are sent between `MULTI` and `EXEC`.
 pub(crate) struct Resp3(resp::Client);
 
 /// JSON over HTTP.
@@ -54,7 +54,7 @@ fn span(ms: u64) -> Ticks {
     Ticks::saturating_from(Duration::from_millis(ms))
 }
 
-/// From the milliseconds that are told; nothing is told as nothing.
+/// Returns the verdict of a reply, from milliseconds. A missing field is `None`.
 fn verdict(allowed: bool, delay: Option<u64>, retry_after: Option<u64>) -> Verdict<Ticks> {
     match (allowed, delay, retry_after) {
         (true, Some(delay), None) => Verdict::Allowed { delay: span(delay) },
@@ -64,7 +64,7 @@ fn verdict(allowed: bool, delay: Option<u64>, retry_after: Option<u64>) -> Verdi
     }
 }
 
-/// The number in a permit, which is all that the kit knows of it.
+/// Returns the number of a permit, the only part that the kit uses.
 fn permit_id(permit: &str) -> PermitId {
     let (number, _) = permit.split_once('.').expect("a permit begins with its number");
     PermitId::from_number(u64::from_str_radix(number, 16).expect("in hexadecimal")).expect("not zero")
@@ -92,7 +92,7 @@ fn resp_ask(client: &mut resp::Client, verb: &str, of: (&[u8], &Limit), ask: Ask
     client.read()
 }
 
-/// All takes in one write.
+/// Returns all takes as one message.
 fn resp_takes(takes: &[Take<'_>], limit: &Limit) -> Vec<u8> {
     let request = |take: &Take<'_>| resp_request("TG.TAKE", (take.key.as_bytes(), limit), take.ask);
     takes.iter().flat_map(request).collect()
@@ -190,7 +190,7 @@ impl Http {
     }
 }
 
-/// Keys of the kit are text.
+/// Returns a key as text. Keys of the kit are text.
 fn text(key: &[u8]) -> &str {
     std::str::from_utf8(key).expect("a key of the kit is text")
 }
@@ -199,7 +199,7 @@ fn http_answer(answer: &http::Answer) -> (Answer, Option<String>) {
     json_answer(&answer.json())
 }
 
-/// An answer out of an object that says what was decided.
+/// Reads a decision from a JSON object.
 pub(crate) fn json_answer(body: &Json) -> (Answer, Option<String>) {
     let number = |name: &str| body[name].as_u64();
     let permit = body["permit"].as_str().map(str::to_owned);
@@ -239,7 +239,7 @@ impl Told for Http {
     fn adjust(&mut self, key: &[u8], limit: &Limit, adjustment: Adjustment) -> Adjusted {
         let amount = match adjustment {
             Adjustment::Charge(cost) => json!(cost.get()),
-            // More than can be owed gives back everything, too.
+            // A refund that exceeds the debt returns everything, too.
             Adjustment::Refund(cost) => Json::from(-i64::try_from(cost.get()).unwrap_or(i64::MAX)),
         };
         let body = json!({ "key": text(key), "limit": limit.to_string(), "amount": amount });

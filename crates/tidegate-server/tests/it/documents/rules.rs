@@ -1,7 +1,7 @@
-//! The page about rules: its blocks are one file that grows, and its commands are run with the file as it is there.
+//! Tests of docs/rules.md. Its blocks are one growing file, and its commands run with the file as it is at that point.
 //!
-//! A rule or a zone that comes again replaces the one before. Commands of `tidegate` run in a folder with the file;
-//! those of `curl` ask a server that obeys it and whose time stands still.
+//! A rule or a zone that occurs again replaces the previous one. Commands of `tidegate` run in a folder with the file.
+//! Commands of `curl` call a server with these rules, whose clock stands still.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::wire::{Running, settings};
 
 const PAGE: &str = "docs/rules.md";
 
-/// A block of the page: its language and what it says.
+/// A block of the page: its language and its text.
 struct Block {
     language: String,
     body: String,
@@ -31,7 +31,7 @@ fn blocks() -> Vec<Block> {
         .collect()
 }
 
-/// The file as it grows: its tables by what they are, in the order in which they came first.
+/// The growing file: its tables by header and name, in order of first occurrence.
 #[derive(Default)]
 struct Growing(Vec<(String, String)>);
 
@@ -53,7 +53,7 @@ impl Growing {
     }
 }
 
-/// The tables of a block, each with the comments before it.
+/// Splits a block into tables, each with the comments before it.
 fn tables(block: &str) -> Vec<String> {
     let mut tables: Vec<String> = vec![String::new()];
     let mut has_header = false;
@@ -71,7 +71,7 @@ fn tables(block: &str) -> Vec<String> {
     tables
 }
 
-/// The output of a command of `tidegate`, its talk first.
+/// Runs a command of `tidegate`, and returns its output, standard error included.
 fn run_tidegate(command: &str, folder: &Path) -> String {
     let binary = Path::new(env!("CARGO_BIN_EXE_tidegate")).parent().expect("it is in a folder");
     let path = format!("{}:/usr/bin:/bin", binary.display());

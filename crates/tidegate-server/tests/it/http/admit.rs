@@ -1,4 +1,4 @@
-//! What the rules say to one request.
+//! Tests of `POST /v1/admit`: decisions of rules about one request.
 
 use serde_json::{Value, json};
 use tidegate::{MILLISECOND, SECOND};
@@ -227,7 +227,7 @@ fn the_same_name_in_other_clothes_is_the_same() {
     assert_eq!(left(&mut talk, r#"{"attributes":{"i\u0070":"192.0.2.7","header.x-user":"b"}}"#), Some(8));
 }
 
-/// Zones of 4 KiB, whose logs have as much again: a few dozen keys.
+/// A zone of 4 KiB with as much again for logs: it holds a few dozen keys.
 const NARROW: &str = "
 [zone.small]
 size = \"4KiB\"
@@ -253,7 +253,7 @@ fn a_store_full_of_live_keys_is_a_denial_on_both_fronts_and_never_an_error() {
     assert_eq!(full.detail(), "The store has no room for another key; try again in a while.");
     assert!(full.json()["type"].as_str().is_some_and(|kind| kind.ends_with("#temporary-reduced-capacity")));
 
-    // One of them may find room that a key in another part of the store did not need.
+    // One of them may still find room in another part of the store.
     let names = (0..10_000).map(|nth| format!("newcomer{nth}"));
     let mut newcomers = names.map(|name| (client.say(&format!("TG.ADMIT user {name}")), name));
     let (denied, newcomer) =

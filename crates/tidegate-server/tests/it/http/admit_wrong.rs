@@ -1,4 +1,4 @@
-//! Requests to the rules that are not what they should be, and the bounds of those that are.
+//! Tests of invalid requests to rules, and of the limits of valid ones.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ const MAX_ATTRIBUTES: usize = 64;
 const MAX_NAME_BYTES: usize = 128;
 const MAX_BYTES: usize = 64 << 10;
 
-/// The body and what is said.
+/// The body and the expected error.
 const WRONG: &str = r#"
  | the body is empty; send one such as {"attributes":{"ip":"192.0.2.7","path":"/api/x"}}
 [] | the body is no JSON object

@@ -1,4 +1,4 @@
-//! Many requests at once.
+//! Tests of `POST /v1/admit/batch`.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -15,7 +15,7 @@ use crate::wire::{Running, settings};
 
 const MAX_ASKS: usize = 16_384;
 const MAX_ASKS_TOGETHER: usize = 4_096;
-/// How many asks are decided at one instant.
+/// The number of asks that are decided at one instant.
 const STRETCH: usize = 64;
 const MAX_BATCH_BYTES: usize = 1 << 20;
 
@@ -82,7 +82,7 @@ fn all_are_allowed_or_nothing_is_spent() {
     assert_eq!(members(&answer, "delay_ms"), [Value::Null, Value::Null, Value::Null]);
     assert_eq!(members(&answer, "retry_after_ms"), [json!(30_000), json!(30_000), json!(0)]);
 
-    // Nothing was spent: what was left then is left now.
+    // Nothing was spent: the remaining quota is unchanged.
     assert_eq!(members(&ask(&mut talk, &["ana", "eve"].map(of), true), "remaining"), [json!(0), json!(1)]);
 }
 
@@ -115,7 +115,7 @@ fn the_longest_wait_binds_and_what_is_forbidden_or_can_never_pass_has_none() {
     assert_eq!(members(&answer, "rule")[2], "robots");
 }
 
-/// So many rules that apply to every request.
+/// Returns `count` rules that apply to every request.
 fn rules(count: usize, more: &str) -> String {
     let rule = |nth: usize| format!("[[rule]]\nname = 'r{nth}'\nkey = ['user']\nlimit = '20/h'\n{more}");
     (0..count).map(rule).collect()
@@ -179,7 +179,7 @@ fn rules_that_are_only_measured_count_too_and_so_do_those_behind_a_decision() {
 #[test]
 fn a_long_request_counts_for_each_kibibyte_of_its_attributes() {
     let (_running, mut talk) = Running::under(&rules(100, "")).with_http();
-    // Names and values of four KiB: a hundred rules are four hundred asks.
+    // Names and values take 4 KiB: a hundred rules count as four hundred asks.
     let long = |bytes: usize| json!({"attributes": {"user": "x".repeat(bytes - "user".len())}});
     assert_eq!(ask(&mut talk, &vec![long(4096); 10], true).status, 200);
     assert_eq!(ask(&mut talk, &vec![long(4096); 11], true).status, 413);
@@ -199,7 +199,7 @@ fn the_longest_batch_is_taken_and_the_next_is_not() {
     assert!(answer.detail().contains("more than 1048576 bytes"));
 }
 
-/// The body and what is said.
+/// The body and the expected error.
 const WRONG: &str = r#"
  | send one such as {"requests":[{"attributes":{"ip":"192.0.2.7"}}]}
 {} | missing field `requests`
@@ -244,10 +244,10 @@ fn who_is_refused_has_no_permit_also_where_a_candidate_would_have_one() {
     assert_eq!(told, [(true.into(), true), (false.into(), false)]);
 }
 
-/// A server with one thread whose zone has this clock.
+/// Starts a server with one thread whose zone uses this clock.
 fn server(rules: &str, clock: Arc<dyn Clock>) -> Server {
     let policy = Policy::from_toml(rules).unwrap_or_else(|error| panic!("{error}"));
-    // Room for every key of the largest batch.
+    // Enough for every key of the largest batch.
     let zone = Zone::with_clock(1 << 20, clock);
     Server::start(Settings { policy, ..settings() }, zone).expect("free ports of loopback can be had")
 }
@@ -261,13 +261,14 @@ fn ticking() -> Arc<TickingClock> {
 #[test]
 fn each_stretch_of_a_batch_is_decided_at_one_instant() {
     for algorithm in ["token-bucket", "sliding-log", "fixed-window"] {
-        // As fast as the clock, which advances by 0.1 ms at every reading: at other instants more would pass.
+        // The limit refills as fast as the clock advances, 0.1 ms per reading. At separate instants more would be
+        // allowed.
         let limit = match algorithm {
             "token-bucket" => "10000/s burst 2".to_owned(),
             other => format!("2/100us {other}"),
         };
         let rule = |name: &str| format!("[[rule]]\nname = '{name}'\nkey = ['user']\nlimit = '{limit}'\n");
-        // One rule is taken from alone, two are all or none.
+        // One rule is taken from alone; two rules are decided all or none.
         for (rules, asks) in [(rule("a"), 1), (rule("a") + &rule("b"), 2)] {
             let clock = ticking();
             let server = server(&rules, clock.clone());
@@ -297,19 +298,19 @@ fn a_batch_that_stands_or_falls_together_is_decided_at_one_instant() {
     assert_eq!(waits, vec![json!(2 * 3_600_000 - 100); 10], "one reading of the clock, and none behind it");
 }
 
-/// A clock whose readings a test can hold up: that is where a batch is when it is decided.
+/// A clock whose readings a test can block. The server reads it while it decides about a batch.
 #[derive(Debug, Default)]
 struct Held {
     readings: AtomicUsize,
     is_armed: AtomicBool,
-    /// How far the test is, and who waits for that.
+    /// The step that the test has reached.
     step: Mutex<usize>,
     turned: Condvar,
     is_late: AtomicBool,
 }
 
 impl Held {
-    /// A reading by the middle of a batch.
+    /// A reading in the middle of a batch.
     const MIDDLE: usize = 400;
 
     fn go_on_to(&self, step: usize) {
@@ -329,9 +330,9 @@ impl Clock for Held {
     fn now(&self) -> Timestamp {
         if self.is_armed.load(Ordering::SeqCst) {
             match self.readings.fetch_add(1, Ordering::SeqCst) {
-                // The other request is sent while the batch has begun.
+                // The test sends the other request after the batch has begun.
                 0 => self.wait_for(1),
-                // It is answered before the batch is over.
+                // That request is answered before the batch ends.
                 Held::MIDDLE => self.wait_for(2),
                 _ => {}
             }

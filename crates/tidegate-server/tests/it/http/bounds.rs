@@ -1,4 +1,4 @@
-//! Every bound, at the bound and beyond it.
+//! Tests of every size limit, at the limit and beyond it.
 
 use crate::wire::Running;
 use crate::wire::http::{Answer, Talk, get, post};
@@ -12,7 +12,7 @@ const MAX_LIMIT_BYTES: usize = 512;
 
 const TAKE: &str = r#"{"key":"ana","limit":"1000/s"}"#;
 
-/// A take whose body has so many bytes.
+/// Returns the body of a take with this many bytes.
 fn body_of(bytes: usize) -> String {
     format!("{TAKE}{}", " ".repeat(bytes - TAKE.len()))
 }
@@ -26,7 +26,7 @@ fn in_chunks(body: &str) -> String {
     format!("{head}{}0\r\n\r\n", chunks.collect::<String>())
 }
 
-/// That the server refuses this, says so, and closes.
+/// Asserts that the server rejects a message, and closes the connection. Returns the reply.
 fn refused(running: &Running, message: impl AsRef<[u8]>) -> Answer {
     let mut talk = Talk::to(running);
     let answer = talk.ask(message);

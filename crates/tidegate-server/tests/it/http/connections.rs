@@ -1,4 +1,4 @@
-//! Connections: many requests on one, their number, and their end.
+//! Tests of connections: many requests on one, their maximum number, and their end.
 
 use std::net::TcpStream;
 use std::thread;
@@ -142,7 +142,7 @@ fn so_many_connections_are_served_and_the_next_is_told_so() {
     let [mut leaves, mut stays] = served;
     leaves.hang_up();
     leaves.rest();
-    // The place is free a moment after the client sees its connection end.
+    // The slot is free a moment after the client sees its connection end.
     while !Talk::to(&running).is_served() {}
     assert_eq!(stays.get("/livez").status, 200);
 }
@@ -160,7 +160,7 @@ fn what_has_begun_when_the_server_stops_is_finished() {
     let mut in_head = Talk::to(&running);
     assert_eq!(in_head.get("/readyz").body, r#"{"ready":true,"rules":"ok"}"#);
     in_head.send("GET /rea");
-    // There is one thread: by when it answers this, it has seen that.
+    // The server has one thread: when it answers this request, it has read the other two.
     assert_eq!(idle.get("/readyz").status, 200);
 
     let Running { server, .. } = running;

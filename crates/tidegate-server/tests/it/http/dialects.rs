@@ -1,4 +1,4 @@
-//! What is left, in header fields.
+//! Tests of rate-limit header fields in every dialect.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -13,7 +13,7 @@ fn speaking(headers: Dialect) -> Running {
     Running::with(Settings { headers, ..settings() })
 }
 
-/// The two parameters of the only item of a list, which has to be the string `adhoc`.
+/// Returns the two parameters of the only item of a list. The item has to be the string `adhoc`.
 fn parameters(answer: &Answer, field: &str, names: [&str; 2]) -> [i64; 2] {
     let value = answer.field(field).unwrap_or_else(|| panic!("no {field} in {answer:?}"));
     let list: List = Parser::new(value).parse().unwrap_or_else(|error| panic!("{value}: {error}"));
@@ -26,7 +26,7 @@ fn parameters(answer: &Answer, field: &str, names: [&str; 2]) -> [i64; 2] {
     })
 }
 
-/// What a take of this cost says: `q` and `w`, `r` and `t`, and `Retry-After`.
+/// Takes with this cost, and returns `q` and `w`, `r` and `t`, and `Retry-After`.
 fn said(talk: &mut Talk, limit: &str, cost: u64) -> ([i64; 2], [i64; 2], Option<i64>) {
     let answer = talk.post("/v1/take", &format!(r#"{{"key":"ana","limit":"{limit}","cost":{cost}}}"#));
     let policy = parameters(&answer, "ratelimit-policy", ["q", "w"]);

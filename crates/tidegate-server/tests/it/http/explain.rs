@@ -1,4 +1,4 @@
-//! Why a request would be answered as it would be.
+//! Tests of `POST /v1/explain`.
 
 use serde_json::{Value, json};
 

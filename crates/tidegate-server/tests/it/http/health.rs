@@ -1,4 +1,4 @@
-//! Health checks are answered when there is no connection left for anything else.
+//! Tests of health checks when `max_connections` is reached.
 
 use tidegate_server::Settings;
 use tidegate_server::settings::{Bounds, Token};
@@ -8,16 +8,16 @@ use crate::wire::http::{Talk, by, get, post};
 use crate::wire::resp::{Client, Value};
 use crate::wire::{NEVER, Running, settings};
 
-/// Connections above the bound that are read.
+/// The maximum number of connections above `max_connections` that are read.
 const MAX_HEALTH_CONNECTIONS: usize = 16;
 
-/// A server all of whose connections are held by clients of the other front.
+/// Starts a server whose connections are all held by RESP clients.
 fn full(health: std::time::Duration, token: Option<Token>) -> (Running, [Client; 2]) {
     let bounds = Bounds { max_connections: 2, arrival: NEVER, health, ..Bounds::default() };
     let is_guarded = token.is_some();
     let running = Running::with(Settings { bounds, token, ..settings() });
     let held = [running.resp(), running.resp()].map(|mut client| {
-        // By when it is answered, it has its place.
+        // The reply proves that the connection is counted.
         let pong = client.say("PING");
         assert!(is_guarded || pong == Value::Simple("PONG".to_owned()), "{pong:?}");
         client
@@ -54,7 +54,7 @@ fn everything_else_is_told_that_there_are_too_many_and_nothing_is_done() {
         talk.is_over();
     }
     drop(held);
-    // A place is free a moment after its client has left.
+    // A slot is free a moment after its client has left.
     while !Talk::to(&running).is_served() {}
     assert_eq!(Talk::to(&running).post("/v1/take", r#"{"key":"ana","limit":"1/h"}"#).status, 200);
 }
@@ -70,14 +70,14 @@ fn one_request_is_answered_and_no_second() {
 fn sixteen_connections_above_the_bound_are_read_and_the_seventeenth_is_not() {
     let (running, _held) = full(NEVER, None);
     let mut above: Vec<_> = (0..MAX_HEALTH_CONNECTIONS).map(|_| Talk::to(&running)).collect();
-    // Connections are accepted in the order in which they were made, and this one is told without asking anything.
+    // Connections are accepted in the order in which they were made. This one gets a reply without sending a request.
     let mut beyond = Talk::to(&running);
     assert_eq!((beyond.answer().status, beyond.rest()), (503, String::new()));
     for talk in &mut above {
         assert_eq!(talk.get("/livez").status, 200);
     }
     drop(above);
-    // Another one has its place a moment after they have left.
+    // A new connection is read a moment after they have closed.
     assert!((0..100_000).any(|_| Talk::to(&running).is_answered("/livez")));
 }
 
@@ -92,13 +92,13 @@ fn clients_that_take_their_time_do_not_keep_health_checks_out() {
     ];
     let mut slow: Vec<_> = (0..MAX_HEALTH_CONNECTIONS).map(|_| Talk::to(&running)).collect();
     for (talk, beginning) in slow.iter_mut().zip(beginnings.iter().cycle()) {
-        // It may be closed by now.
+        // The server may have closed it by now.
         let _ = talk.try_send(beginning);
     }
     for mut talk in slow {
         talk.rest();
     }
-    // This one may be too slow as well.
+    // This connection may be too slow as well.
     assert!((0..1000).any(|_| Talk::to(&running).is_answered("/livez")));
 }
 

@@ -1,4 +1,4 @@
-//! HTTP as a client sees it: raw bytes in, raw bytes out.
+//! Tests of HTTP as a client sees it: raw bytes in, raw bytes out.
 
 mod admit;
 mod admit_wrong;

@@ -1,4 +1,4 @@
-//! Several operators at a time: none undoes what it has not seen.
+//! Tests of concurrent operators: no change undoes another that its author has not seen.
 
 use std::fs;
 use std::sync::Barrier;
@@ -11,7 +11,7 @@ use super::put_rules::{NEW, OLD, message, put, put_with, serving, tag, text_in_f
 use crate::command::call::Call;
 use crate::wire::http::{Answer, Talk, by};
 
-/// As an operator does who has not read the text in force.
+/// Sends rules without a precondition.
 fn put_unseen(talk: &mut Talk, text: &str) -> Answer {
     talk.ask(by("sesame", &message(text)))
 }
@@ -67,7 +67,7 @@ fn conditions_are_read_as_http_has_them() {
         assert_eq!(answer.status, status, "{field}: {answer:?}");
     }
     assert_eq!(text_in_force(&mut talk).body, OLD);
-    // A text that does not hold is told so first.
+    // An invalid text is reported before a missing precondition.
     assert_eq!(put_unseen(&mut talk, "limits = 5").status, 422);
     let several = format!("if-match: \"a,b\", W/\"c\"\r\nif-match: {seen}");
     assert_eq!(put_with(&mut talk, &several, NEW).status, 200);

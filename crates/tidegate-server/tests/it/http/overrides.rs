@@ -1,4 +1,4 @@
-//! What holds for single keys instead of what their rule says.
+//! Tests of overrides, which replace the limit or verdict of a rule for single keys.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ impl Keeper {
         Keeper { running: Arc::new(running), talk }
     }
 
-    /// Another one on a connection of its own.
+    /// Opens another connection to the same server.
     pub(super) fn another(&self) -> Keeper {
         Keeper { running: self.running.clone(), talk: Talk::to(&self.running) }
     }
@@ -52,12 +52,12 @@ impl Keeper {
         self.talk.ask(by("sesame", &with_json("PUT", "/v1/overrides", &body.to_string())))
     }
 
-    /// With one more header field.
+    /// Puts an override with one more header field.
     pub(super) fn put_with(&mut self, field: &str, body: &Value) -> Answer {
         self.ask_with(field, "PUT", body)
     }
 
-    /// In place of whatever is there.
+    /// Puts an override with `If-Match: *`.
     pub(super) fn replace(&mut self, body: &Value) -> Answer {
         self.put_with("if-match: *", body)
     }
@@ -87,7 +87,7 @@ impl Keeper {
     }
 }
 
-/// The number of an override's end, which is told as a date.
+/// Removes the end of an override from the reply. Asserts that it is a date, and returns it.
 fn ends_with_a_date(told: &mut Value) -> String {
     let until = told["until"].take().as_str().expect("a date").to_owned();
     assert!(until.len() == 20 && until.starts_with("20") && until.ends_with('Z'), "{until}");
@@ -153,7 +153,7 @@ fn an_end_is_to_come_and_not_too_far_away() {
     let mut keeper = Keeper::new();
     let ana = json!({"ip": "192.0.2.7"});
     let body = |until: Value| json!({"rule": "api", "key": ana, "decision": "allow", "until": until});
-    // What a span of a second ends with tells the date.
+    // The end of an override of known length gives the current date.
     let put = keeper.put(&json!({"rule": "api", "key": ana, "decision": "allow", "for": "365d"})).json();
     let in_a_year: jiff::Timestamp = put["until"].as_str().unwrap().parse().unwrap();
     let now = in_a_year.as_second() - 365 * 24 * 3600;
@@ -179,7 +179,7 @@ fn an_end_is_to_come_and_not_too_far_away() {
     }
 }
 
-/// The body, the status and what is said.
+/// The body, the status and the expected error.
 const WRONG_PUTS: &str = r#"
 {} | 400 | missing field `rule`
 {"rule": "api", "for": "1h"} | 400 | missing field `key`
@@ -261,7 +261,8 @@ fn long_keys_fill_what_there_is_for_overrides_and_the_next_is_told_what_to_do() 
         .map(|nth| (nth, put(&mut keeper, nth)))
         .find(|(_, answer)| answer.status != 200)
         .expect("a thousand keys of 30,000 bytes are too many");
-    // Each is kept as a key and as its parts: 4 MiB are seventy of 60,000 bytes, and 2,000 are left.
+    // Each key is stored whole and as its parts. 4 MiB hold 69 keys of 60,000 bytes, and the rest is too small for
+    // another.
     assert_eq!((full, refused.status), (69, 409), "{}", refused.body);
     let detail = refused.detail();
     assert!(detail.starts_with("key: takes 600") && detail.contains("of the 4194304 bytes"), "{detail}");

@@ -1,4 +1,4 @@
-//! What can be looked at: whether it lives, what was counted, and the document of the interface.
+//! Tests of the pages: health, metrics, and the OpenAPI document.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::wire::Running;
 use crate::wire::http::{Talk, get, post};
 
-/// The numbers of a page of metrics by their name and labels, if it is well-formed.
+/// Returns the values of a metrics page by series. Asserts that the page is well-formed.
 pub(super) fn metrics(page: &str) -> BTreeMap<String, f64> {
     let mut numbers = BTreeMap::new();
     let mut family = String::new();
@@ -70,7 +70,7 @@ fn connections_that_end_and_those_that_are_cut_off_are_counted() {
         let numbers = metrics(&talk.get("/metrics").body);
         assert_eq!(numbers["tidegate_cut_connections_total"], 1.0);
         assert_eq!(numbers["tidegate_accepted_connections_total{front=\"http\"}"], 2.0);
-        // It is counted a moment after the client sees the end.
+        // The close is counted a moment after the client sees it.
         if numbers["tidegate_open_connections"] == 1.0 {
             break;
         }
@@ -188,7 +188,7 @@ fn answers_have_the_members_that_the_document_says() {
     }
 }
 
-/// That an answer has all members that a schema requires and no others, to the bottom.
+/// Asserts, recursively, that a reply has all members that a schema requires and no others.
 fn has_members(said: &Value, schema: &Value, document: &Value) {
     if let Some(name) = schema["$ref"].as_str().and_then(|path| path.strip_prefix("#/components/schemas/")) {
         return has_members(said, &document["components"]["schemas"][name], document);

@@ -1,9 +1,9 @@
-//! What is wrong is said: where, what, and what would do.
+//! Tests of error replies: place, fault and remedy.
 
 use crate::wire::Running;
 use crate::wire::http::{Talk, by, get, post, with_json};
 
-/// The path, the body and what is said.
+/// The path, the body and the expected error.
 const WRONG: &str = r#"
 /v1/take |  | the body is empty; send one such as {
 /v1/take | [1] | the body is no JSON object

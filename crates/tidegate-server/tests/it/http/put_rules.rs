@@ -1,4 +1,4 @@
-//! Rules that are replaced over HTTP: in the file, and in force.
+//! Tests of replacing rules over HTTP: in the file, and in force.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -16,7 +16,7 @@ pub(super) const OLD: &str = "# ours\n[[rule]]\nname = \"api\"\nkey = [\"user\"]
 pub(super) const NEW: &str = "# theirs\n[[rule]]\nname = \"api\"\nkey = [\"user\"]\nlimit = \"3/h\"\n\
                    [[rule]]\nname = \"login\"\nlimit = \"9/h\"\n";
 
-/// A server with a file of rules and a token.
+/// Starts a server with a rules file and a token.
 pub(super) fn serving(call: Call) -> (Call, Process, Talk) {
     let call = call.file("tidegate.toml", OLD).variable("TIDEGATE_TOKEN", "sesame");
     let (process, ready) = call.serve(&["--config", "tidegate.toml"]);
@@ -29,18 +29,18 @@ pub(super) fn message(text: &str) -> String {
     format!("{head}\r\ncontent-length: {length}\r\n\r\n{text}")
 }
 
-/// As an operator does who has read the text in force.
+/// Puts rules with the tag of the text in force.
 pub(super) fn put(talk: &mut Talk, text: &str) -> Answer {
     let tag = tag(talk);
     put_with(talk, &format!("if-match: {tag}"), text)
 }
 
-/// The tag of the text in force.
+/// Returns the tag of the text in force.
 pub(super) fn tag(talk: &mut Talk) -> String {
     look(talk, "/v1/rules").field("etag").unwrap_or("\"none\"").to_owned()
 }
 
-/// The same with another header field.
+/// Puts rules with one more header field.
 pub(super) fn put_with(talk: &mut Talk, field: &str, text: &str) -> Answer {
     talk.ask(by("sesame", &message(text)).replacen("\r\n", &format!("\r\n{field}\r\n"), 1))
 }
@@ -81,7 +81,7 @@ fn rules_are_written_and_in_force_and_counts_stay() {
     assert_eq!(rules["file"], "tidegate.toml");
     assert_eq!(rules["status"], json!({"replaced": 1, "rejected": 0, "wrong": null}));
     assert_eq!(rules["rules"][0]["counts"]["allowed"], 1);
-    // One of three was used before, and a new key would have two left.
+    // One of three units was spent before; a new key would have two left.
     assert_eq!(left(&mut talk), 1);
 }
 
@@ -140,7 +140,7 @@ fn the_longest_file_is_taken_and_the_next_is_not() {
     let (_call, _process, mut talk) = serving(Call::from("put_long_rules"));
     let long = |bytes: usize| format!("{NEW}#{}", "x".repeat(bytes - NEW.len() - 1));
     assert_eq!(put(&mut talk, &long(MAX_FILE_BYTES)).status, 200);
-    // Its head says how long it is, and the server waits for no more than that.
+    // The head contains the length, so the server does not wait for the body.
     let message = by("sesame", &message(&long(MAX_FILE_BYTES + 1)));
     let answer = talk.ask(&message[..1000]);
     assert_eq!((answer.status, answer.field("connection")), (413, Some("close")));
@@ -149,7 +149,7 @@ fn the_longest_file_is_taken_and_the_next_is_not() {
 #[test]
 fn a_file_that_cannot_be_written_is_said_and_the_rules_stay() {
     let (call, _process, mut talk) = serving(Call::from("put_unwritable_rules"));
-    // Whoever may write anything can still not rename into a folder that is not there any more.
+    // Even root cannot write a file that was moved away.
     let folder = call.folder();
     fs::create_dir(folder.join("moved")).unwrap();
     fs::rename(folder.join("tidegate.toml"), folder.join("moved/tidegate.toml")).unwrap();
@@ -254,7 +254,7 @@ fn a_file_that_was_spoiled_by_hand_is_told_while_the_rules_before_are_in_force()
 fn what_somebody_has_written_meanwhile_is_not_written_over_unless_that_is_meant() {
     let (call, _process, mut talk) = serving(Call::from("put_over_rules"));
     let file = call.folder().join("tidegate.toml");
-    // A text that does not hold is never in force, however soon it is read.
+    // An invalid text is never in force, however soon it is read.
     let edited = format!("{OLD}# a line that is not done ye");
     let edited = edited.replace("2/h", "2/");
     fs::write(&file, &edited).unwrap();

@@ -1,4 +1,4 @@
-//! What is counted for each rule.
+//! Tests of the metrics of rules.
 
 use serde_json::json;
 use tidegate_rules::Policy;
@@ -48,7 +48,7 @@ limit = "1/h"
 mode = "shadow"
 "#;
 
-/// Series and their numbers.
+/// Series and their expected values.
 const NUMBERS: &str = r#"
 tidegate_admissions_total{rule="office",verdict="allowed"} | 1.0
 tidegate_admissions_total{rule="robots",verdict="denied"} | 1.0

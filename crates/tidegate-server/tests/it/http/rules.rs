@@ -1,4 +1,4 @@
-//! The rules in force, as they can be looked at.
+//! Tests of `GET /v1/rules`.
 
 use serde_json::{Value, json};
 
@@ -74,7 +74,7 @@ fn every_rule_is_told_with_all_that_it_says() {
         "zone": "logins", "ipv4_prefix": 24, "ipv6_prefix": 56, "schedule": [], "counts": counts,
     });
     let mut told_login = told["rules"][1].clone();
-    // Conditions have no order.
+    // Conditions are not ordered.
     told_login["when"]
         .as_array_mut()
         .unwrap()

@@ -1,4 +1,4 @@
-//! Whoever is too slow is cut off, and nobody else.
+//! Tests of timeouts: a slow client is disconnected, and no other.
 
 use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,18 +13,18 @@ use crate::wire::{PATIENT, Running};
 
 const TAKE: &str = r#"{"key":"ana","limit":"1000/s"}"#;
 
-/// A time that passes while a test waits for it.
+/// A timeout that a test waits for.
 pub(super) const SHORT: Duration = Duration::from_millis(250);
 
-/// Bytes of a head that may still come.
+/// The maximum number of further bytes of a head.
 const DROPS: usize = 8 << 10;
 
-/// Only what has to arrive is short of time.
+/// Starts a server with this request timeout and no other.
 fn hasty(arrival: Duration) -> Running {
     Running::bounded(Bounds { arrival, ..PATIENT })
 }
 
-/// A connection that has sent this in time.
+/// Returns a connection that has sent a message within the timeout.
 fn sent(running: &Running, arrival: Duration, message: &str) -> Result<Talk, HeldUp> {
     let begin = Since::now();
     let mut talk = Talk::to(running);
@@ -34,7 +34,7 @@ fn sent(running: &Running, arrival: Duration, message: &str) -> Result<Talk, Hel
     Ok(talk)
 }
 
-/// A connection that was answered in time, and the answer.
+/// Returns a connection that was answered within the timeout, and the reply.
 fn answered(running: &Running, arrival: Duration, message: &str) -> Result<(Talk, Answer), HeldUp> {
     let begin = Since::now();
     let mut talk = Talk::to(running);
@@ -86,7 +86,7 @@ fn a_head_that_comes_byte_by_byte_gets_no_more_time_by_it() {
                     if is_answered.load(Ordering::Relaxed) || sender.write_all(b"x").is_err() {
                         break;
                     }
-                    // Between two bytes there is time for a request of another client.
+                    // The request of another client separates two bytes in time.
                     other.say("PING");
                 }
             });
@@ -126,7 +126,7 @@ fn a_connection_that_was_served_may_be_silent_for_longer_than_a_request_may_take
         let running = hasty(arrival);
         let (mut silent, answer) = answered(&running, arrival, &post("/v1/take", TAKE))?;
         assert_eq!(answer.status, 200);
-        // By when a connection that began later has been closed, more than that time has passed.
+        // When a connection that was opened later has been closed, the timeout has passed.
         for _ in 0..3 {
             assert_eq!(Talk::to(&running).rest(), "");
             assert_eq!(silent.post("/v1/take", TAKE).status, 200);
@@ -155,7 +155,7 @@ fn a_connection_that_is_silent_for_too_long_is_closed() {
 fn a_client_that_does_not_read_its_answers_is_cut_off() {
     let (running, mut talk) = Running::bounded(Bounds { unread: SHORT, ..PATIENT }).with_http();
     let many = get("/openapi.json").repeat(100);
-    // Sooner or later neither side takes anything any more, and then the server is gone.
+    // Eventually both buffers are full, and the server closes the connection.
     while talk.try_send(&many).is_ok() {}
     assert_eq!(Talk::to(&running).get("/livez").status, 200);
 }

@@ -1,4 +1,4 @@
-//! Who is refused most.
+//! Tests of the list of keys with the most denials.
 
 use serde_json::json;
 

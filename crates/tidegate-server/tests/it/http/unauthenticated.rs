@@ -1,4 +1,4 @@
-//! A server with a token: what a client can have it hold before it has shown the token.
+//! Tests of the resources that a client can use before it has sent the token.
 
 use tidegate_server::Settings;
 use tidegate_server::settings::{Bounds, Token};
@@ -7,7 +7,7 @@ use super::slow::SHORT;
 use crate::wire::http::{Talk, by, get, post};
 use crate::wire::{NEVER, Running, settings};
 
-/// The longest head, and all that is held of a client without the token.
+/// The longest head, which is also the most that the server buffers for an unauthenticated client.
 const MAX_UNAUTHENTICATED_BYTES: usize = 16 << 10;
 
 const TAKE: &str = r#"{"key":"ana","limit":"1000/s"}"#;
@@ -16,7 +16,7 @@ fn guarded(bounds: Bounds) -> Running {
     Running::with(Settings { token: Token::new("sesame"), bounds, ..settings() })
 }
 
-/// A request without the token whose head has so many bytes.
+/// Returns a request without the token whose head has this many bytes.
 fn head_of(bytes: usize) -> String {
     let empty = "GET /metrics HTTP/1.1\r\nx: \r\n\r\n".len();
     format!("GET /metrics HTTP/1.1\r\nx: {}\r\n\r\n", "x".repeat(bytes - empty))
@@ -29,7 +29,7 @@ fn the_longest_head_is_looked_at_and_the_next_is_not() {
     assert_eq!((answer.status, answer.field("connection")), (401, Some("close")));
     for message in [head_of(MAX_UNAUTHENTICATED_BYTES + 1), head_of(1 << 20)] {
         let mut talk = Talk::to(&running);
-        // It is told before it has sent everything.
+        // The server may reply before the client has sent everything.
         let _ = talk.try_send(message);
         let answer = talk.answer();
         assert_eq!((answer.status, answer.field("connection")), (431, Some("close")), "{answer:?}");

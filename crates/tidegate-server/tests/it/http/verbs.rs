@@ -1,4 +1,4 @@
-//! What the verbs say.
+//! Tests of the operations on one key.
 
 use serde_json::{Value, json};
 use tidegate::{MILLISECOND, SECOND};

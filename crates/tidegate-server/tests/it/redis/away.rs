@@ -1,4 +1,4 @@
-//! Redis goes, and comes back: every answer says who decided.
+//! Tests of an outage of Redis: every reply names the source of its decision.
 
 use rustix::process::Signal;
 use serde_json::Value as Json;
@@ -43,7 +43,7 @@ fn while_redis_is_away_every_rule_says_what_holds_and_then_redis_does_again() {
     redis.kill();
     node.wait_until_available(false);
     assert!(node.process.says("store: ").contains("is not reachable: "));
-    // A share of half of four.
+    // The share of one of two servers in a limit of four.
     let local = [(); 3].map(|()| admit(&mut client, "/local"));
     assert_eq!(local, [1, 1, 0].map(|allowed| ("local".to_owned(), allowed)));
     assert_eq!(admit(&mut client, "/open"), ("open".to_owned(), 1));
@@ -138,7 +138,7 @@ fn what_looks_or_changes_is_an_error_while_redis_is_away() {
         assert_eq!((answer.status, answer.field("retry-after")), (503, Some("1")), "{path}");
         assert!(answer.detail().starts_with("the store is not available: "), "{path}");
     }
-    // A place that this server gives by itself comes back to it, also when Redis is there again.
+    // A permit of the local store is released there, even when Redis is available again.
     let local = client.ask(&take).text("permit");
     redis.restart();
     node.wait_until_available(true);
@@ -179,8 +179,8 @@ fn a_redis_that_hangs_holds_nobody_up_for_longer_than_the_deadline() {
     until("a decision by Redis again", PATIENCE, is_by_redis);
 }
 
-/// What a take and an admission of this cost say without Redis, on both fronts: whether they are allowed, and after how
-/// many milliseconds to try again.
+/// Returns the replies to takes and admissions of this cost without Redis, on both fronts: the verdict, and the retry
+/// time in milliseconds.
 fn told_without_redis(policy: &str, cost: u64) -> Vec<(bool, Option<u64>)> {
     let redis = redis();
     let rule = format!("[[rule]]\nname = \"api\"\nlimit = \"4/h\"\non_store_failure = \"{policy}\"\n");
@@ -218,7 +218,7 @@ fn told_without_redis(policy: &str, cost: u64) -> Vec<(bool, Option<u64>)> {
     node.process.signal(Signal::TERM);
     node.process.says("stopped");
 
-    // The other front has a share of its own: that of another server.
+    // The HTTP requests use another server, which has its own share.
     let node = Node::start(&format!("share_{policy}_{cost}_http"), &settings);
     let body = format!(r#"{{"key":"zoe","limit":"4/h","cost":{cost}}}"#);
     told.push(of_http(&node.http().post("/v1/take", &body)));

@@ -1,4 +1,4 @@
-//! Many clients of many servers at one instant.
+//! Tests of many concurrent clients on several servers.
 
 use std::sync::Barrier;
 use std::thread;
@@ -9,7 +9,7 @@ const NODES: usize = 4;
 const CLIENTS: usize = 64;
 const BURST: usize = 10;
 
-/// How often: often, if there is time.
+/// Returns the number of rounds: more of them in a full run.
 fn rounds() -> usize {
     if std::env::var_os("TIDEGATE_FULL").is_some() { 1000 } else { 20 }
 }

@@ -1,16 +1,17 @@
-//! More limits for one request than one script of Redis decides: never an error, which callers might take for allowed.
+//! Tests of requests with more limits than one Redis script decides. They must not fail: a caller might treat an error
+//! as allowed.
 
 use serde_json::json;
 
 use super::place::{Node, decided_by, redis, store};
 use crate::command::call::Call;
 
-/// How many limits one script decides.
+/// The maximum number of limits in one script.
 const IN_SCRIPT: usize = 128;
-/// How many Redis decides together.
+/// The maximum number of limits that Redis decides in one call.
 const TOGETHER: usize = 4096;
 
-/// So many rules that apply to one path, each with one more than the one before it; the first allows five.
+/// Returns `count` rules for one path. The first allows five per hour, and each other one more than the rule before it.
 fn rules(count: usize) -> String {
     let rule = |nth: usize| {
         let limit = 5 + nth;
@@ -40,7 +41,7 @@ fn a_request_to_which_more_rules_apply_than_a_script_decides_is_decided_by_redis
         assert_eq!(denied.json()["decided_by"], "redis");
         let other = client.ask(&["TG.ADMIT", "path", "/p", "user", "bob"]);
         assert_eq!(other.number("remaining"), 4, "{count}: each key has its own");
-        // Nothing of the others was spent by the denial.
+        // The denial spent nothing under the other rules.
         let explained =
             node.http().post("/v1/explain", r#"{"attributes":{"path":"/p","user":"ana"}}"#).json();
         let last = &explained["rules"][count - 1];

@@ -1,4 +1,4 @@
-//! Days begin at midnight UTC, wherever the counts are.
+//! Tests that days begin at midnight UTC in every store.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -11,10 +11,10 @@ use crate::process::Process;
 use crate::wire::resp::Client;
 
 const DAY: i64 = 24 * 3600 * 1000;
-/// A clock may drift by so much while a machine runs.
+/// The tolerated clock drift, in milliseconds.
 const DRIFT: i64 = 5000;
 
-/// The milliseconds since 1970.
+/// Returns the milliseconds since 1970.
 #[expect(clippy::disallowed_methods, reason = "the day of the wall clock is what is compared")]
 fn wall() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
@@ -25,7 +25,8 @@ fn client(ready: &Json) -> Client {
     Client::connect(address(ready, "resp"))
 }
 
-/// Checks that a window of this many days ends at a midnight, and on a Monday if it has seven. Returns what is left.
+/// Asserts that a window of this many days ends at midnight, and a window of seven days on a Monday. Returns the
+/// remaining quota.
 fn ends_at_midnight((_process, ready): &(Process, Json), days: i64, what: &str) -> i64 {
     let limit = if days == 7 { "5/w fixed-window" } else { "5/d fixed-window" };
     let before = wall();
@@ -47,7 +48,7 @@ fn ends_at_midnight((_process, ready): &(Process, Json), days: i64, what: &str) 
 fn days_begin_at_midnight_and_weeks_on_monday_in_memory_in_a_file_and_on_redis() {
     let (redis, call) = (redis(), Call::from("midnight"));
     let url = redis.url();
-    // The longest deadline there is: on a busy machine the store decides, too.
+    // The longest accepted deadline, so that Redis decides even on a busy machine.
     let on_redis = ["--store-kind", "redis", "--store-url", &url, "--store-deadline", "5s"];
     let in_a_file = ["--store-file", "zone.tg", "--store-size", "64KiB"];
     for (arguments, what, survives) in

@@ -1,4 +1,4 @@
-//! Servers that share their counts in a real Redis.
+//! Tests of servers that share their counts in a real Redis.
 
 mod away;
 mod crowd;

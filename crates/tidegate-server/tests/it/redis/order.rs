@@ -1,4 +1,4 @@
-//! Replies come in the order of their requests, however many are asked at once.
+//! Tests that replies come in the order of their requests, however many are in flight.
 
 use rustix::process::Signal;
 use testbed::until;
@@ -13,7 +13,8 @@ fn take(key: &str, limit: &str) -> Vec<u8> {
 #[test]
 fn takes_that_were_pipelined_are_answered_in_their_order() {
     let (_redis, _node, mut client) = Node::on_redis("pipelined");
-    // Each has a limit of its own, and others are in between; more come at once than are waited for together.
+    // Each take has its own limit, with other commands in between. More are pipelined than the server has in flight at
+    // once.
     let said = |nth: i64| {
         let (limit, echoed) = (100 + nth, nth.to_string());
         let throttle = ["CL.THROTTLE", "eve", &limit.to_string(), "500", "3600"].map(str::to_owned);
@@ -95,7 +96,7 @@ fn whoever_has_said_all_still_hears_all() {
     let answers = client.read_to_end().expect("whole replies");
     assert_eq!(answers.len(), 100);
     assert_eq!(outline(&answers[99]), [1, 200, 100]);
-    // Nonsense and a farewell behind takes end the connection behind their answers.
+    // After takes, an invalid command or `QUIT` closes the connection after their replies.
     for (last, answers) in [(&b"*x\r\n"[..], 4), (b"QUIT\r\n", 4)] {
         let mut client = node.resp();
         client.send(&[&take("bob", "9/h").repeat(3), last].concat());

@@ -1,4 +1,4 @@
-//! However requests arrive, and whoever goes away: nothing is lost, mixed up or kept.
+//! Tests of requests in pieces and of clients that disconnect: no reply is lost, reordered or leaked.
 
 use std::io::Write as _;
 use std::thread;
@@ -8,7 +8,7 @@ use testbed::until;
 use super::place::{Node, PATIENCE, outline, redis, store};
 use crate::wire::resp::{Client, Value, request};
 
-/// A session with all that waits and all that does not, about keys of this name.
+/// Returns a session of commands that wait for Redis and commands that do not, with keys of this name.
 fn session(name: &str) -> Vec<u8> {
     let take = |limit: &str| request(&["TG.TAKE", name, "LIMIT", limit]);
     [
@@ -29,7 +29,7 @@ fn session(name: &str) -> Vec<u8> {
     .concat()
 }
 
-/// A reply without what depends on when it was asked.
+/// Removes the fields of a reply that depend on time.
 fn still(reply: Value) -> Value {
     match reply {
         Value::Array(values) if values.first() == Some(&Value::bulk("allowed")) => {
@@ -39,7 +39,7 @@ fn still(reply: Value) -> Value {
         Value::Map(pairs) if pairs.first().is_some_and(|(name, _)| *name == Value::bulk("allowed")) => {
             Value::integers(&outline(&Value::Map(pairs)))
         }
-        // What greets says a number of its own to each.
+        // A greeting contains the connection number.
         Value::Map(_) => Value::Null,
         other => other,
     }
@@ -97,7 +97,7 @@ fn whoever_hangs_up_while_answers_are_waited_for_leaves_nothing_behind() {
     for _ in 0..8 {
         node.resp().send(&request(&["TG.TAKE", "ana", "LIMIT", "9/h"]).repeat(100));
     }
-    // Who asks for the metrics has the one connection that is left.
+    // The only remaining connection is the one that reads the metrics.
     until("nobody but who asks", PATIENCE, || (node.metric("tidegate_open_connections") == 1).then_some(()));
     until("nothing in flight", PATIENCE, || (node.metric("tidegate_store_in_flight") == 0).then_some(()));
     redis.resume();

@@ -1,4 +1,4 @@
-//! A server that keeps its counts in a Redis.
+//! A server process whose store is Redis.
 
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -11,22 +11,22 @@ use crate::process::Process;
 use crate::wire::http::Talk;
 use crate::wire::resp::{Client, Value};
 
-/// Longer than anything takes.
+/// Timeout of every wait.
 pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A server, as a process.
+/// A server process.
 pub(super) struct Node {
     pub(super) process: Process,
     ready: Json,
 }
 
 impl Node {
-    /// One with this file, in a folder of this name.
+    /// Starts a server with this settings file, in a folder of this name.
     pub(super) fn start(name: &str, text: &str) -> Node {
         Node::of(&Call::from(&format!("redis_{name}")).file("tidegate.toml", text))
     }
 
-    /// One that keeps its counts in a Redis of its own, and a client.
+    /// Starts a Redis, a server on it, and a client.
     pub(super) fn on_redis(name: &str) -> (Redis, Node, Client) {
         let redis = redis();
         let node = Node::start(name, &store(&redis));
@@ -43,7 +43,7 @@ impl Node {
         Client::connect(self.address("resp"))
     }
 
-    /// One connection, for somebody to write to and somebody to read from.
+    /// Returns one connection as a writer and a reader.
     pub(super) fn resp_twice(&self) -> (TcpStream, Client) {
         let client = self.resp();
         (client.writer(), client)
@@ -57,11 +57,11 @@ impl Node {
         address(&self.ready, front)
     }
 
-    /// Waits until it says that its store answers, or that it does not.
+    /// Waits until the server reports its store as available, or as unavailable.
     pub(super) fn wait_until_available(&self, is_available: bool) {
         let what = format!("a store of which it says available: {is_available}");
         until(&what, PATIENCE, || {
-            // Somebody has to ask, or it would not be seen that nobody answers.
+            // An outage is detected only by a request.
             self.resp().say("TG.TAKE nobody LIMIT 1000/s");
             let ready = self.http().get("/readyz").json();
             assert_eq!(ready["ready"], true, "it decides in any case");
@@ -69,7 +69,7 @@ impl Node {
         });
     }
 
-    /// The number behind the beginning of a line of `/metrics`.
+    /// Returns the value of the metric with this name and labels.
     pub(super) fn metric(&self, beginning: &str) -> u64 {
         let page = self.http().get("/metrics").body;
         let line = page.lines().find(|line| line.starts_with(&format!("{beginning} ")));
@@ -78,22 +78,22 @@ impl Node {
     }
 }
 
-/// A Redis.
+/// Starts a Redis.
 pub(super) fn redis() -> Redis {
     Redis::start(Flavour::Redis7)
 }
 
-/// The settings of a store there that waits for as long as anything takes on a busy machine.
+/// Returns store settings with a deadline that a busy machine meets.
 pub(super) fn store(redis: &Redis) -> String {
     format!("[store]\nkind = \"redis\"\nurl = \"{}\"\ndeadline = \"5s\"\n", redis.url())
 }
 
-/// Who decided.
+/// Returns the source of a decision.
 pub(super) fn decided_by(answer: &Value) -> String {
     answer.text("decided_by")
 }
 
-/// What does not change while a test runs.
+/// Returns the fields of a reply that do not depend on time.
 pub(super) fn outline(answer: &Value) -> [i64; 3] {
     ["allowed", "limit", "remaining"].map(|name| answer.number(name))
 }

@@ -1,4 +1,4 @@
-//! Rules that Redis cannot hold do not come into force.
+//! Tests that rules which Redis does not support never come into force.
 
 use std::fs;
 
@@ -33,7 +33,7 @@ fn a_reload_with_a_limit_that_redis_cannot_hold_is_refused_with_its_place() {
     node.process.says("rules: ./tidegate.toml holds again");
     admit(1);
     admit(0);
-    // What is about the store holds after the next start.
+    // Changes of store settings take effect after a restart.
     write(&(store(&redis) + "nodes = 7\n" + &rule("3/h sliding-log")));
     node.process.signal(Signal::HUP);
     assert_eq!(node.process.says("  ~ store."), "  ~ store.nodes: holds after the next start only");

@@ -1,4 +1,4 @@
-//! A password for Redis opens it, and is never printed.
+//! Tests that a password for Redis is used and never printed.
 
 use rustix::process::Signal;
 use testbed::{Flavour, Redis, Settings};
@@ -17,7 +17,7 @@ fn call(name: &str) -> Call {
     Call::from(&format!("redis_secret_{name}"))
 }
 
-/// Everything that a server says, to the end.
+/// Returns all output of a server until its end, and its pages.
 fn said_by(node: Node, asked: &str) -> String {
     let pages = ["/readyz", "/metrics", "/v1/rules"].map(|path| node.http().get(path).body);
     node.process.signal(Signal::TERM);

@@ -1,4 +1,4 @@
-//! Two servers, one count.
+//! Tests of two servers with one shared count.
 
 use super::place::{Node, decided_by, outline, redis, store};
 

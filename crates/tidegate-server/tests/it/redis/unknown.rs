@@ -1,10 +1,10 @@
-//! What was done, or may have been, is never told to be tried again.
+//! Tests that an operation which was done, or may have been, is never reported as retryable.
 
 use testbed::{Direction, Proxy};
 
 use super::place::{Node, redis};
 
-/// The answer to an adjustment, `:1` and the end of its line.
+/// The length of the reply to an adjustment: `:1` and its line end.
 const ADJUSTED: usize = 4;
 
 #[test]
@@ -18,7 +18,7 @@ fn a_refund_that_was_done_is_not_asked_for_again() {
     let mut client = node.resp();
     let take = client.ask(&["TG.TAKE", "ana", "LIMIT", "10/d", "COST", "5"]);
     assert_eq!(take.number("remaining"), 5);
-    // The server knows the script by now, and the connection ends behind the answer to the next one.
+    // The script is cached by now. The connection is cut after the reply to the next one.
     client.ask(&["TG.ADJUST", "bob", "LIMIT", "10/d", "1"]);
     proxy.cut_after(Direction::Replies, ADJUSTED);
     let told = format!("{:?}", client.ask(&["TG.ADJUST", "ana", "LIMIT", "10/d", "-2"]));

@@ -1,4 +1,4 @@
-//! Clients that are gone before they hear of the places that they were given.
+//! Tests of clients that disconnect before they receive their permits.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use crate::wire::resp::Value;
 const LIMIT: &str = "3/1h concurrency";
 const RULES: &str = "[[rule]]\nname = \"places\"\nkey = [\"user\"]\nlimit = \"3/1h concurrency\"\n";
 
-/// The places that are free, by a limit that comes with the call and by a rule.
+/// Returns the free permits of a limit that comes with the request, and of a rule.
 fn free(node: &Node) -> [i64; 2] {
     let peek = node.resp().ask(&["TG.PEEK", "ana", "LIMIT", LIMIT]).number("remaining");
     let explained = node.http().post("/v1/explain", r#"{"attributes":{"user":"ana"}}"#).json();
     [peek, explained["rules"][0]["remaining"].as_i64().unwrap_or(-1)]
 }
 
-/// How many scripts the server has run.
+/// Returns the number of scripts that Redis has run.
 fn scripts(redis: &Redis) -> u64 {
     let stats = redis.command(&["INFO", "commandstats"]);
     let line = stats.lines().find(|line| line.starts_with("cmdstat_evalsha:")).unwrap_or_default();
@@ -32,7 +32,7 @@ fn a_client_that_resets_while_the_store_is_asked_holds_no_place() {
     let proxy = Proxy::start(redis.address());
     let store = format!("[store]\nkind = \"redis\"\nurl = \"{}\"\ndeadline = \"5s\"\n", proxy.url());
     let node = Node::start("untold", &(store + RULES));
-    // A limit is listed before its first take, which has an answer of its own.
+    // The first take of a limit lists it first, which needs its own reply.
     let mut client = node.resp();
     for first in [&["TG.TAKE", "ana", "LIMIT", LIMIT][..], &["TG.ADMIT", "user", "ana"]] {
         let permit = client.ask(first).text("permit");
@@ -62,7 +62,7 @@ fn a_client_that_resets_while_the_store_is_asked_holds_no_place() {
             }
         };
         until("the store is asked", PATIENCE, || (scripts(&redis) > before).then_some(()));
-        // The connection is reset: whoever writes to it hears so.
+        // With linger 0 the close is a reset, so that the next write of the server fails.
         set_socket_linger(&socket, Some(Duration::ZERO)).unwrap();
         drop(socket);
         proxy.flow(Direction::Replies, Flow::Pass);

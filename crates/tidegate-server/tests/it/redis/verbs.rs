@@ -1,4 +1,4 @@
-//! Every verb says the same as where counts are in memory, but for who decided.
+//! Tests that every operation replies the same with Redis as in memory, except for the source of the decision.
 
 use serde_json::Value as Json;
 
@@ -18,7 +18,7 @@ key = [\"user\"]
 limit = \"1/h concurrency\"
 ";
 
-/// A server whose counts are in memory, and one whose are in Redis.
+/// Starts a server with a store in memory, and one with a store in Redis.
 fn both(name: &str) -> ([Node; 2], testbed::Redis) {
     let redis = redis();
     let memory = Node::start(&format!("{name}_memory"), RULES);
@@ -121,7 +121,7 @@ fn every_route_says_what_it_says_of_memory() {
     }
 }
 
-/// Without what depends on when it was asked.
+/// Removes the members that depend on time.
 fn still(mut answer: Json) -> Json {
     match &mut answer {
         Json::Object(members) => {
@@ -149,7 +149,7 @@ fn an_override_holds_at_once() {
     let body = r#"{"rule":"api","key":{"user":"ana"},"limit":"9/h sliding-log","for":"1h"}"#;
     let put = crate::wire::http::with_json("PUT", "/v1/overrides", body);
     assert_eq!(node.http().ask(crate::wire::http::by("secret", &put)).status, 200);
-    // More is left than was spent, also where the refusal before is remembered.
+    // The override leaves quota. A cached denial must not hide that.
     assert_eq!(admit(), 200);
     let fast =
         crate::wire::http::with_json("PUT", "/v1/overrides", &body.replace("9/h sliding-log", "2000000/s"));

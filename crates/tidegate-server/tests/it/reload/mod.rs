@@ -1,4 +1,4 @@
-//! Rules that change while a server decides by them: by signal, and by whoever watches their file.
+//! Tests of reloads under load: by signal, and by the watcher.
 
 mod place;
 mod signals;

@@ -1,4 +1,4 @@
-//! A server with its file of rules, and everything that can be done to that.
+//! A server process with a rules file, and operations on that file.
 
 use std::net::SocketAddr;
 use std::os::unix::fs::symlink;
@@ -13,21 +13,21 @@ use serde_json::Value;
 use crate::command::call::{Call, address};
 use crate::process::Process;
 
-/// The file of rules, or the link to it.
+/// The rules file, or the symbolic link to it.
 pub(super) const FILE: &str = "tidegate.toml";
-/// Longer than anything takes.
+/// Timeout of every wait.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) struct Place {
     pub(super) process: Process,
     folder: PathBuf,
     ready: Value,
-    /// Whom the server tells how far it is, as it would tell systemd.
+    /// The socket that receives service notifications, in place of systemd.
     manager: UnixDatagram,
 }
 
 impl Place {
-    /// A server in a folder of this name, prepared by whoever wants it so.
+    /// Starts a server in a folder of this name, which `prepare` fills first.
     pub(super) fn prepared(name: &str, prepare: impl FnOnce(&Path)) -> Place {
         let call = Call::from(&format!("reload_{name}")).variable("NOTIFY_SOCKET", "socket");
         let folder = call.folder().to_owned();
@@ -40,7 +40,7 @@ impl Place {
         place
     }
 
-    /// A server with this file.
+    /// Starts a server with this rules file.
     pub(super) fn with(name: &str, text: &str) -> Place {
         Place::prepared(name, |folder| fs::write(folder.join(FILE), text).expect("a file can be written"))
     }
@@ -53,12 +53,12 @@ impl Place {
         self.folder.join(name)
     }
 
-    /// Writes a file where it is.
+    /// Writes a file in place.
     pub(super) fn write(&self, name: &str, text: impl AsRef<[u8]>) {
         fs::write(self.path(name), text).expect("a file can be written");
     }
 
-    /// Puts a file in place of another, whole.
+    /// Replaces a file atomically.
     pub(super) fn put(&self, name: &str, text: impl AsRef<[u8]>) {
         self.write("beside", text);
         self.rename("beside", name);
@@ -68,19 +68,19 @@ impl Place {
         fs::rename(self.path(from), self.path(to)).expect("a file can be moved");
     }
 
-    /// Has a link point there, in one step.
+    /// Points a symbolic link to `target`, atomically.
     pub(super) fn link(&self, name: &str, target: &str) {
         symlink(target, self.path("beside")).expect("a link can be made");
         self.rename("beside", name);
     }
 
-    /// Has the rules read by a signal, and waits until they are.
+    /// Reloads the rules by signal, and waits for the end of the reload.
     pub(super) fn reload(&self) {
         self.hang_up();
         assert_eq!(self.hears(), "READY=1");
     }
 
-    /// Has the rules read by a signal, and waits until that begins.
+    /// Reloads the rules by signal, and waits for the start of the reload.
     pub(super) fn hang_up(&self) {
         self.process.signal(Signal::HUP);
         let reloading = self.hears();
@@ -88,14 +88,14 @@ impl Place {
         assert!(time.parse::<u64>().is_ok_and(|time| time > 0), "{time}");
     }
 
-    /// What a service manager hears next.
+    /// Returns the next service notification.
     pub(super) fn hears(&self) -> String {
         let mut heard = [0; 128];
         let bytes = self.manager.recv(&mut heard).expect("the server tells how far it is");
         str::from_utf8(&heard[..bytes]).expect("it is text").to_owned()
     }
 
-    /// Stops the server. All that it said and nobody has heard yet.
+    /// Stops the server. Returns the messages that were not yet read.
     pub(super) fn stop(self) -> String {
         self.process.signal(Signal::TERM);
         let ended = self.process.end();
@@ -104,7 +104,7 @@ impl Place {
     }
 }
 
-/// A rule of this name for each user on a path of that name.
+/// Returns a rule of this name for the path `/{name}`, with `user` as its key.
 pub(super) fn rule(name: &str, limit: &str) -> String {
     format!(
         "[[rule]]\nname = \"{name}\"\nwhen = {{ path = \"/{name}\" }}\nkey = [\"user\"]\nlimit = \"{limit}\"\n"

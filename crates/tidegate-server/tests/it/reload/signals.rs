@@ -1,4 +1,4 @@
-//! What a server does when somebody hangs up.
+//! Tests of SIGHUP.
 
 use rustix::process::Signal;
 
@@ -35,7 +35,7 @@ fn signals_count_while_the_rules_are_read() {
     place.put(FILE, &many);
     place.hang_up();
     place.put(FILE, rule("last", "1/d"));
-    // The first reading may be under way or over: this asks for another one.
+    // The first reload may be in progress or over; this signal requests another.
     place.process.signal(Signal::HUP);
     assert_eq!(place.hears(), "READY=1");
     assert!(place.hears().starts_with("RELOADING=1\n"));
@@ -45,6 +45,6 @@ fn signals_count_while_the_rules_are_read() {
     place.put(FILE, &many);
     place.hang_up();
     let said = place.stop();
-    // The thread that reads is not waited for, and may have something to say until the process is gone.
+    // The stop does not wait for the thread that reads the file, so its report may still follow.
     assert!(said.contains("\nstopped\n"), "{said}");
 }

@@ -1,4 +1,4 @@
-//! A thousand changes under load, and nobody is decided about wrongly.
+//! Tests that a thousand reloads under load cause no wrong decision.
 
 use std::fs;
 use std::ops::RangeInclusive;
@@ -11,14 +11,14 @@ use super::place::{FILE, Place, rule};
 use super::traffic::Asker;
 
 const RELOADS: u64 = 1000;
-/// Every how many changes the file is broken.
+/// The period of broken files: one in this many changes.
 const BROKEN_EVERY: u64 = 5;
-/// What a counter allows in a day under one rule or the other. Each of these limits has a state of its own, to which
-/// counts are carried over when it has none.
+/// The daily limits of the two rules whose numbers change. Each limit has its own state. Counts are carried over to a
+/// limit that has none.
 const COUNTER: [u64; 4] = [5, 50, 20, 35];
 const LOG: [u64; 3] = [3, 7, 5];
 
-/// How the file comes to have another text.
+/// Changes the file in one of several ways.
 fn change(place: &Place, number: u64) {
     let text = text(number);
     match number % BROKEN_EVERY {
@@ -40,7 +40,7 @@ fn is_broken(number: u64) -> bool {
     number.is_multiple_of(BROKEN_EVERY) && number > 0
 }
 
-/// The text of which the rules are in force after so many changes.
+/// Returns the number of the text whose rules are in force after this change.
 fn in_force(number: u64) -> u64 {
     if is_broken(number) { number - 1 } else { number }
 }
@@ -67,12 +67,12 @@ fn text(number: u64) -> String {
     rules.concat()
 }
 
-/// Whether a rule is there that comes and goes.
+/// Returns true if this text has the rule "extra".
 fn has_extra(number: u64) -> bool {
     number % 3 != 1
 }
 
-/// How far the changes are: twice the number of the last one, and one more while the next one is made.
+/// The progress of the changes: twice the number of the last one, plus one while the next is being made.
 #[derive(Default)]
 struct Progress(AtomicU64);
 
@@ -81,7 +81,7 @@ impl Progress {
         self.0.store(twice, Ordering::SeqCst);
     }
 
-    /// Asks something, and tells after which changes the answer may have been given.
+    /// Runs `ask`, and returns the range of changes after which it may have been answered.
     fn during<T>(&self, ask: impl FnOnce() -> T) -> (T, RangeInclusive<u64>) {
         let before = self.0.load(Ordering::SeqCst);
         let answer = ask();
@@ -90,14 +90,14 @@ impl Progress {
     }
 }
 
-/// What has been admitted under rules whose numbers change.
+/// The numbers of admitted requests under the rules whose limits change.
 #[derive(Default)]
 struct Admitted {
     counter: AtomicU64,
     log: AtomicU64,
 }
 
-/// Asks everything once; every answer has to be right under one of the rules that may have been in force.
+/// Sends every request once. Every reply has to be right under one of the rules that may have been in force.
 fn ask_all(asker: &mut Asker, progress: &Progress, admitted: &Admitted) {
     assert!(!asker.admits("once", "ana"), "who is refused stays refused");
     assert!(asker.admits("free", "ana"), "who is always allowed stays allowed");
@@ -122,7 +122,7 @@ fn a_thousand_reloads_under_load_make_no_wrong_decision_and_drop_no_connection()
     assert!(resp.admits("once", "ana") && http.admits("extra", "ana"));
     let (progress, admitted) = (Progress::default(), Admitted::default());
     thread::scope(|scope| {
-        // One round of each connection falls into each change, however fast anything is.
+        // Each connection runs one round during each change, whatever the speed of the machine.
         let rounds = Asker::each(&place).map(|mut asker| {
             let (start, started) = sync_channel::<()>(1);
             let (progress, admitted) = (&progress, &admitted);

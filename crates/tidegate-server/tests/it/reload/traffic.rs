@@ -1,4 +1,4 @@
-//! Clients that ask by the rules on a connection that they keep.
+//! Clients that keep one connection across reloads.
 
 use crate::wire::http::Talk;
 use crate::wire::resp::Client;
@@ -12,13 +12,13 @@ pub(super) enum Asker {
 }
 
 impl Asker {
-    /// One over each front.
+    /// Opens a connection to each front.
     pub(super) fn each(place: &Place) -> [Asker; 2] {
         let resp = Client::connect(place.address("resp"));
         [Asker::Resp(resp), Asker::Http(Talk::at(place.address("http")))]
     }
 
-    /// Whether this user may go to the path of this name. A connection that ends is a failure.
+    /// Returns true if this user is allowed on the path `/{name}`. Panics if the connection is closed.
     pub(super) fn admits(&mut self, name: &str, user: &str) -> bool {
         match self {
             Asker::Resp(client) => {

@@ -1,6 +1,6 @@
-//! Changes without a signal, seen by a process that looks at its file by itself.
+//! Tests of changes without a signal, in a process whose watcher runs on the system clock.
 //!
-//! Every kind of change is tried in `src/reload/tests/`, where a test says when the server looks.
+//! `src/reload/tests/` tests every kind of change. There the test triggers each look.
 
 use super::place::{FILE, Place, rule};
 use super::traffic::Asker;
@@ -9,7 +9,7 @@ use crate::wire::http::Talk;
 const WRONG: &str = "rules: ./tidegate.toml does not hold; the rules before it stay in force";
 const MENDED: &str = "rules: ./tidegate.toml holds again";
 
-/// Rules by which ana may come once a day, and others of a number that changes.
+/// Returns a rule that allows a user once a day, and another rule that depends on `number`.
 fn text(number: u64) -> String {
     rule("once", "1/d") + &rule("other", &format!("{number}/d"))
 }

@@ -1,16 +1,16 @@
-//! What stock clients say when they connect and when they leave.
+//! Tests of the commands that stock clients send when they connect and disconnect.
 
 use super::raw::{Talk, answers};
 use crate::wire::Running;
 
-/// Says each line and hears exactly this.
+/// Sends each line, and asserts its exact reply.
 fn are_told(talk: &mut Talk, cases: &[(&str, &str)]) {
     for (line, told) in cases {
         assert_eq!(talk.say(line), *told, "{line}");
     }
 }
 
-/// The greeting without the number of the connection, which is another each time.
+/// Returns the greeting with the connection number replaced by `ID`.
 fn greeting(told: &str) -> String {
     let (before, behind) = told.split_once("$2\r\nid\r\n:").expect("the number of the connection");
     let (id, behind) = behind.split_once("\r\n").expect("the end of the number");

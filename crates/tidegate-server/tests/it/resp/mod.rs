@@ -1,4 +1,4 @@
-//! RESP as others see it: raw bytes in, raw bytes out.
+//! Tests of RESP as a client sees it: raw bytes in, raw bytes out.
 
 mod commands;
 mod greeting;

@@ -1,4 +1,4 @@
-//! Bytes in, bytes out: what a client sends, and all that comes back.
+//! A RESP client for raw bytes.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -9,12 +9,12 @@ pub(crate) use crate::wire::connect;
 use crate::wire::Running;
 use crate::wire::resp::request;
 
-/// All that the server answers to these bytes, which are all that it gets.
+/// Sends these bytes, closes the sending side, and returns all replies.
 pub(crate) fn answers(running: &Running, input: &[u8]) -> Vec<u8> {
     let stream = connect(address(running));
     thread::scope(|scope| {
         scope.spawn(|| {
-            // Whoever is cut off in the middle gets no further.
+            // The write fails if the server closes the connection early.
             if (&stream).write_all(input).is_ok() {
                 let _ = stream.shutdown(Shutdown::Write);
             }
@@ -23,7 +23,7 @@ pub(crate) fn answers(running: &Running, input: &[u8]) -> Vec<u8> {
     })
 }
 
-/// All that comes until the connection ends, in whichever way.
+/// Returns all bytes until the connection is closed or reset.
 pub(crate) fn rest_of(mut stream: &TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
     match stream.read_to_end(&mut bytes) {
@@ -38,18 +38,18 @@ pub(crate) fn address(running: &Running) -> SocketAddr {
     running.server.resp().expect("it speaks RESP")
 }
 
-/// A line of words, as an array of bulk strings.
+/// Returns a line of words as an array of bulk strings.
 pub(crate) fn array(line: &str) -> Vec<u8> {
     request(&line.split(' ').collect::<Vec<_>>())
 }
 
-/// What a server answers to one line of words after the other, as text: each is asked when the last was answered.
+/// A connection for one request at a time, with replies as text.
 #[derive(Debug)]
 pub(crate) struct Talk {
     stream: TcpStream,
 }
 
-/// What ends the answer to `ECHO` with this.
+/// The text of the `ECHO` command after each request.
 const MARK: &str = "this is the mark";
 
 impl Talk {
@@ -57,7 +57,7 @@ impl Talk {
         Talk { stream: connect(address(running)) }
     }
 
-    /// In the third version of the protocol.
+    /// Opens a connection in RESP3.
     pub(crate) fn in_version_3(running: &Running) -> Talk {
         let mut talk = Talk::new(running);
         let greeting = talk.say("HELLO 3");
@@ -65,17 +65,17 @@ impl Talk {
         talk
     }
 
-    /// Says words, and hears the whole answer.
+    /// Sends words, and returns the whole reply.
     pub(crate) fn say(&mut self, line: &str) -> String {
         self.send(&array(line))
     }
 
-    /// The same with words of any bytes.
+    /// Sends words of any bytes, and returns the whole reply.
     pub(crate) fn ask<W: AsRef<[u8]>>(&mut self, words: &[W]) -> String {
         self.send(&request(words))
     }
 
-    /// Sends bytes, and hears the whole answer: what comes before the answer to a question that has only one.
+    /// Sends bytes, and returns the whole reply: everything before the reply to an `ECHO` after them.
     pub(crate) fn send(&mut self, bytes: &[u8]) -> String {
         let marked = [bytes, &request(&["ECHO", MARK])].concat();
         self.stream.write_all(&marked).expect("the server reads");
@@ -93,7 +93,7 @@ impl Talk {
 }
 
 impl Running {
-    /// And a client of RESP that hears every byte.
+    /// Adds a RESP client for raw bytes.
     pub(crate) fn with_raw(self) -> (Running, Talk) {
         let talk = Talk::new(&self);
         (self, talk)

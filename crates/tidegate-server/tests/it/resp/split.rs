@@ -1,4 +1,4 @@
-//! However a session is cut into pieces on its way, its replies are the same.
+//! Tests that the replies to a session do not depend on how it is split on the way.
 
 use std::io::Write;
 use std::net::{Shutdown, TcpStream};
@@ -9,10 +9,11 @@ use super::raw::{address, answers, connect, rest_of};
 use crate::wire::Running;
 use crate::wire::resp::{Client, request};
 
-/// Pairs of cuts, beside every single one.
+/// The number of random pairs of cuts, in addition to every single cut.
 const PAIRS: u64 = 1000;
 
-/// Many commands, in arrays and lines, right and wrong; the same each time, as it begins by forgetting its keys.
+/// Returns a session of valid and invalid commands, as arrays and lines. It resets its keys first, so it can be
+/// repeated.
 fn session() -> Vec<u8> {
     let mut bytes = request(&["DEL", "a", "b", "c", "d", "e"]);
     bytes.extend(request(&["CL.THROTTLE", "a", "2", "1", "60"]));
@@ -35,17 +36,17 @@ fn session() -> Vec<u8> {
     bytes
 }
 
-/// The replies to all of it at once, when all keys have been used before.
+/// Returns the replies to a session sent at once, after its keys have been used.
 fn at_once(running: &Running, session: &[u8]) -> String {
     answers(running, session);
     shown(&answers(running, session))
 }
 
-/// Sends a session in pieces. Each is read before the next is sent: the answer to somebody else who asked later says so.
+/// Sends a session in pieces. The reply to a later request of another client proves that a piece was read.
 fn in_pieces(running: &Running, witness: &mut Client, pieces: &[&[u8]]) -> Vec<u8> {
     let stream = connect(address(running));
     for piece in pieces {
-        // Whoever is cut off gets no further.
+        // The write fails if the server closes the connection early.
         if (&stream).write_all(piece).is_err() {
             break;
         }

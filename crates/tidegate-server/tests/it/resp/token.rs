@@ -1,4 +1,4 @@
-//! A server with a token: what a stranger may do, and for how long.
+//! Tests of a server with a token: the rights and the deadline of an unauthenticated client.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::thread;
@@ -16,14 +16,14 @@ const SECRET: &str = "open-sesame";
 const NO_AUTH: &str = "-NOAUTH Authentication required.\r\n";
 const WRONG: &str = "-WRONGPASS invalid username-password pair or user is disabled.\r\n";
 
-/// Long enough for what a test does at once, short enough to be waited for.
+/// A timeout that is long enough for immediate steps, and short enough to wait for.
 const SOON: Duration = Duration::from_millis(200);
 
 fn with_token() -> Running {
     Running::with(Settings { token: Token::new(SECRET), ..settings() })
 }
 
-/// Strangers have little time.
+/// Starts a server with a short timeout for unauthenticated clients.
 fn in_a_hurry(arrival: Duration) -> Running {
     let bounds = Bounds { arrival, ..PATIENT };
     Running::with(Settings { token: Token::new(SECRET), bounds, ..settings() })
@@ -171,7 +171,7 @@ fn a_stranger_that_only_chats_is_cut_off() {
 fn a_stranger_that_does_not_read_and_then_reads_by_turns_is_cut_off() {
     let running = in_a_hurry(SOON);
     let stream = connect(address(&running));
-    // A small window fills up at once.
+    // A small receive buffer is full at once.
     set_socket_recv_buffer_size(&stream, 4096).expect("a socket can be told");
     stream.set_write_timeout(Some(SOON / 10)).expect("a socket can be told");
     stream.set_read_timeout(Some(SOON / 10)).expect("a socket can be told");
@@ -188,13 +188,13 @@ fn a_stranger_that_does_not_read_and_then_reads_by_turns_is_cut_off() {
     assert!(turns.count() < 2000);
 }
 
-/// More than any machine takes in while a stranger has time.
+/// More writes than any machine completes within the timeout of an unauthenticated client.
 const MOST_FLOODS: usize = 50_000;
 
 #[test]
 fn strangers_that_never_pause_are_cut_off() {
     let running = in_a_hurry(SOON);
-    // Nothing is asked, so nothing is answered, and nothing holds them up.
+    // Blank lines have no replies, so backpressure does not stop the client.
     let flood = b"\r\n".repeat(1 << 20);
     let streams = [(); 4].map(|()| connect(address(&running)));
     thread::scope(|scope| {
@@ -207,7 +207,7 @@ fn strangers_that_never_pause_are_cut_off() {
     });
 }
 
-/// Does something until it would have to wait; whether the connection is still there.
+/// Repeats a step until it would block. Returns true if the connection is still open.
 fn until_it_blocks(mut step: impl FnMut() -> io::Result<usize>) -> bool {
     loop {
         match step() {
@@ -228,7 +228,7 @@ fn whoever_shows_the_token_in_time_stays() {
         let told = shown.and_then(|()| (&known).read_exact(&mut told)).map(|()| told);
         begin.within(arrival)?;
         assert_eq!(&told.expect("a stranger that is in time is answered"), b"+OK\r\n");
-        // When a stranger that came later has been cut off, this one would have been, too.
+        // When a later unauthenticated connection has been closed, the timeout of this one has passed.
         for _ in 0..3 {
             assert_eq!(rest_of(&connect(address(&running))), b"");
         }

@@ -1,4 +1,4 @@
-//! A client of HTTP that hides nothing: a connection on which a test says what it likes.
+//! An HTTP client for tests: a connection on which a test sends any bytes.
 
 use std::fmt::Debug;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
@@ -10,7 +10,7 @@ use super::{Running, connect};
 
 pub(crate) struct Talk(BufReader<TcpStream>);
 
-/// An answer.
+/// A reply.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -19,12 +19,12 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// The value of a header field.
+    /// Returns the value of a header field.
     pub(crate) fn field(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(of, _)| of == name).map(|(_, value)| &**value)
     }
 
-    /// The names of all header fields that begin so.
+    /// Returns the names of all header fields that start with this text, sorted.
     pub(crate) fn fields_of(&self, beginning: &str) -> Vec<&str> {
         let mut names: Vec<_> = self.fields.iter().map(|(name, _)| &**name).collect();
         names.retain(|name| name.starts_with(beginning));
@@ -36,7 +36,7 @@ impl Answer {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
     }
 
-    /// What a problem says, if it is a well-formed one of this status.
+    /// Returns the detail of a problem reply. Asserts that it is well-formed and has this status.
     pub(crate) fn detail(&self) -> String {
         assert_eq!(self.field("content-type"), Some("application/problem+json"), "{self:?}");
         let problem = self.json();
@@ -45,13 +45,13 @@ impl Answer {
         problem["detail"].as_str().expect("a problem has a detail").to_owned()
     }
 
-    /// That it is a problem of this status whose detail has this in it.
+    /// Asserts that the reply is a problem of this status whose detail contains this text.
     #[track_caller]
     pub(crate) fn is_problem(&self, status: u16, said: &str) {
         self.is_problem_of("", status, said);
     }
 
-    /// The same about one of several cases.
+    /// Asserts the same, and names the case in a failure.
     #[track_caller]
     pub(crate) fn is_problem_of(&self, case: impl Debug, status: u16, said: &str) {
         assert_eq!(self.status, status, "{case:?}: {self:?}");
@@ -68,7 +68,7 @@ impl Talk {
         Talk(BufReader::new(connect(address)))
     }
 
-    /// Where the server listens.
+    /// Returns the address of the server.
     pub(crate) fn address(&self) -> SocketAddr {
         self.0.get_ref().peer_addr().expect("it is connected")
     }
@@ -86,7 +86,7 @@ impl Talk {
         self.send(message).answer()
     }
 
-    /// The answer, if the server has not closed the connection.
+    /// Sends a message. Returns the reply, or `None` if the server has closed the connection.
     pub(crate) fn ask_if_open(&mut self, message: impl AsRef<[u8]>) -> Option<Answer> {
         self.try_send(message).ok()?;
         let is_open = self.0.fill_buf().is_ok_and(|bytes| !bytes.is_empty());
@@ -101,7 +101,7 @@ impl Talk {
         self.ask(get(path))
     }
 
-    /// The next answer, as long as it says it is.
+    /// Reads the next reply, with a body as long as `content-length`.
     pub(crate) fn answer(&mut self) -> Answer {
         let (status, fields) = self.head();
         let length = fields.iter().find(|(name, _)| name == "content-length");
@@ -111,7 +111,7 @@ impl Talk {
         Answer { status, fields, body: String::from_utf8(body).expect("bodies are text") }
     }
 
-    /// The head of the next answer, which has no body whatever it says.
+    /// Reads the head of the next reply, which has no body even if it has a length.
     pub(crate) fn answer_to_head(&mut self) -> Answer {
         let (status, fields) = self.head();
         Answer { status, fields, body: String::new() }
@@ -135,40 +135,40 @@ impl Talk {
         line.trim_end_matches("\r\n").to_owned()
     }
 
-    /// The same connection, for somebody else to write to.
+    /// Returns the same connection, for another thread to write to.
     pub(crate) fn writer(&self) -> TcpStream {
         self.0.get_ref().try_clone().expect("a socket can be shared")
     }
 
-    /// Whether there was a place for this connection. Health checks are answered without one.
+    /// Returns true if this connection is within `max_connections`. A health check would be answered in any case.
     pub(crate) fn is_served(&mut self) -> bool {
         self.is_answered("/openapi.json")
     }
 
-    /// Whether this path is answered well, and the connection is not closed before.
+    /// Returns true if a request for this path gets status 200 before the connection is closed.
     pub(crate) fn is_answered(&mut self, path: &str) -> bool {
         let is_sent = self.try_send(get(path)).is_ok();
         is_sent && self.0.fill_buf().is_ok_and(|bytes| bytes.starts_with(b"HTTP/1.1 200"))
     }
 
-    /// Says that nothing more will come.
+    /// Closes the sending side.
     pub(crate) fn hang_up(&mut self) {
         self.0.get_ref().shutdown(Shutdown::Write).expect("a socket can be told");
     }
 
-    /// Hangs up, and expects nothing more.
+    /// Closes the sending side, and asserts that nothing more comes.
     #[track_caller]
     pub(crate) fn is_over(&mut self) {
         self.hang_up();
         assert_eq!(self.rest(), "");
     }
 
-    /// All that still comes until the server closes the connection.
+    /// Returns everything until the server closes the connection.
     pub(crate) fn rest(&mut self) -> String {
         let mut rest = Vec::new();
         match self.0.read_to_end(&mut rest) {
             Ok(_) => {}
-            // Closed, with something unread.
+            // Closed with unread data.
             Err(error) if error.kind() == ErrorKind::ConnectionReset => {}
             Err(error) => panic!("the connection is still open: {error}"),
         }
@@ -176,12 +176,12 @@ impl Talk {
     }
 }
 
-/// A POST of JSON.
+/// Returns a POST request with a JSON body.
 pub(crate) fn post(path: &str, body: &str) -> String {
     with_json("POST", path, body)
 }
 
-/// JSON by any method.
+/// Returns a request with a JSON body.
 pub(crate) fn with_json(method: &str, path: &str, body: &str) -> String {
     let length = body.len();
     format!(
@@ -189,7 +189,7 @@ pub(crate) fn with_json(method: &str, path: &str, body: &str) -> String {
     )
 }
 
-/// The same message from somebody who knows the token.
+/// Adds a token to a message.
 pub(crate) fn by(token: &str, message: &str) -> String {
     message.replacen("host: localhost", &format!("host: localhost\r\nauthorization: Bearer {token}"), 1)
 }

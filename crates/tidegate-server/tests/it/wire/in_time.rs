@@ -1,22 +1,26 @@
-//! Claims about clients that act in time, on machines that may hold any of them up.
+//! Assertions about clients that act within a timeout, on machines that may suspend any process.
 //!
-//! A client that was held up for longer than the bound proves nothing, whatever the server did. So the client measures
-//! its own steps: if one of them took too long, the claim is tried again with a longer bound.
+//! A client that was suspended for longer than the timeout proves nothing about the server. So the client measures its
+//! own steps. If one of them took too long, the assertion is repeated with a longer timeout.
 
 use std::time::{Duration, Instant};
 
 use testbed::now;
 
-/// The bound that is tried first.
+/// The first timeout.
 const SHORTEST: Duration = Duration::from_millis(200);
-/// The bound that is tried last.
+/// The last timeout.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// A step of the client took as long as the bound or longer.
+/// The error of a client whose step took as long as the timeout or longer.
 #[derive(Debug)]
 pub(crate) struct HeldUp;
 
-/// Tries a claim about a bound, with a longer one for as long as its client was held up.
+/// Runs an assertion with a timeout, and doubles the timeout for as long as its client was suspended.
+///
+/// # Panics
+///
+/// Panics if the client was suspended for [`LONGEST`].
 pub(crate) fn in_time(claim: impl Fn(Duration) -> Result<(), HeldUp>) {
     let mut bound = SHORTEST;
     while claim(bound).is_err() {
@@ -25,7 +29,7 @@ pub(crate) fn in_time(claim: impl Fn(Duration) -> Result<(), HeldUp>) {
     }
 }
 
-/// The beginning of a step.
+/// The start of a step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Since(Instant);
 
@@ -34,7 +38,7 @@ impl Since {
         Since(now())
     }
 
-    /// Fails if the step took as long as the bound.
+    /// Returns an error if the step took as long as the timeout.
     pub(crate) fn within(self, bound: Duration) -> Result<(), HeldUp> {
         if self.0.elapsed() < bound { Ok(()) } else { Err(HeldUp) }
     }

@@ -1,4 +1,4 @@
-//! What tests speak with: a server in this process, whose clock they set, and plain sockets to it.
+//! The test harness: a server in this process with a manual clock, and plain sockets to it.
 
 pub(crate) mod http;
 pub(crate) mod in_time;
@@ -18,9 +18,9 @@ use tidegate_server::{Server, Settings};
 /// Bytes of the zone of a server under test.
 const ZONE_BYTES: usize = 1 << 16;
 
-/// A time that does not pass while a test runs.
+/// A timeout that does not expire during a test.
 pub(crate) const NEVER: Duration = Duration::from_secs(3600);
-/// Bounds of time that no client misses, however busy the machine is.
+/// Timeouts that do not expire, however busy the machine is.
 pub(crate) const PATIENT: Bounds = Bounds {
     max_connections: 10_000,
     max_unfinished: 256 << 20,
@@ -31,11 +31,11 @@ pub(crate) const PATIENT: Bounds = Bounds {
     grace: NEVER,
 };
 
-/// A server on free ports of this machine, whose time is what a test says.
+/// A server on free ports of this machine, with a clock that the test controls.
 pub(crate) struct Running {
     pub(crate) server: Server,
     pub(crate) clock: Arc<ManualClock>,
-    /// The same clock as the server reads it.
+    /// The same clock, as the server reads it.
     pub(crate) ticking: Arc<TickingClock>,
 }
 
@@ -52,18 +52,18 @@ impl Running {
         Running { server, clock, ticking }
     }
 
-    /// With these rules in force.
+    /// Starts a server with these rules.
     pub(crate) fn under(rules: &str) -> Running {
         let policy = Policy::from_toml(rules).unwrap_or_else(|error| panic!("{error}"));
         Running::with(Settings { policy, ..settings() })
     }
 
-    /// With these bounds.
+    /// Starts a server with these resource limits.
     pub(crate) fn bounded(bounds: Bounds) -> Running {
         Running::with(Settings { bounds, ..settings() })
     }
 
-    /// With a token, which is "sesame".
+    /// Starts a server with the token "sesame".
     pub(crate) fn guarded() -> Running {
         Running::with(Settings { token: Token::new("sesame"), ..settings() })
     }
@@ -72,29 +72,29 @@ impl Running {
         resp::Client::connect(self.server.resp().expect("it speaks RESP"))
     }
 
-    /// And a client of RESP.
+    /// Adds a RESP client.
     pub(crate) fn with_resp(self) -> (Running, resp::Client) {
         let client = self.resp();
         (self, client)
     }
 
-    /// And a client of HTTP.
+    /// Adds an HTTP client.
     pub(crate) fn with_http(self) -> (Running, http::Talk) {
         let talk = http::Talk::to(&self);
         (self, talk)
     }
 }
 
-/// Both fronts on free ports, one thread, and all the time in the world.
+/// Returns settings with both fronts on free ports, one thread, and no timeouts.
 pub(crate) fn settings() -> Settings {
     let free = "127.0.0.1:0".parse().ok();
     Settings { resp: free, http: free, threads: NonZeroUsize::MIN, bounds: PATIENT, ..Settings::default() }
 }
 
-/// How long a test waits before it fails. Nothing is expected to take this long.
+/// Timeout of every read and write of a test.
 const TOO_LONG: Duration = Duration::from_secs(120);
 
-/// A socket that never waits for ever.
+/// Opens a connection with timeouts.
 pub(crate) fn connect(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).expect("the server listens");
     stream.set_nodelay(true).expect("a socket can be told");

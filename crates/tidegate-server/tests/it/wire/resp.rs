@@ -1,11 +1,11 @@
-//! A client of RESP that hides nothing: it takes every reply apart, and knows when there is none.
+//! A RESP client for tests: it parses every reply, and detects the end of the connection.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 
 use super::connect;
 
-/// A reply, whole.
+/// A whole reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Value {
     Simple(String),
@@ -18,17 +18,17 @@ pub(crate) enum Value {
 }
 
 impl Value {
-    /// A bulk string.
+    /// Creates a bulk string.
     pub(crate) fn bulk(text: &str) -> Value {
         Value::Bulk(text.as_bytes().to_vec())
     }
 
-    /// Five numbers, as `CL.THROTTLE` answers.
+    /// Creates an array of integers, such as the reply to `CL.THROTTLE`.
     pub(crate) fn integers(numbers: &[i64]) -> Value {
         Value::Array(numbers.iter().map(|number| Value::Integer(*number)).collect())
     }
 
-    /// The text of an error.
+    /// Returns the text of an error.
     pub(crate) fn error(&self) -> &str {
         match self {
             Value::Error(text) => text,
@@ -36,7 +36,7 @@ impl Value {
         }
     }
 
-    /// The value behind a name, in a map or an array of names and values.
+    /// Returns the value of a name, in a map or in an array of alternating names and values.
     pub(crate) fn field(&self, name: &str) -> Option<&Value> {
         let name = Value::bulk(name);
         match self {
@@ -46,7 +46,7 @@ impl Value {
         }
     }
 
-    /// The text behind a name.
+    /// Returns the text of a name.
     pub(crate) fn text(&self, name: &str) -> String {
         match self.field(name) {
             Some(Value::Bulk(text)) => String::from_utf8(text.clone()).expect("it is text"),
@@ -54,7 +54,7 @@ impl Value {
         }
     }
 
-    /// The number behind a name.
+    /// Returns the number of a name.
     pub(crate) fn number(&self, name: &str) -> i64 {
         match self.field(name) {
             Some(Value::Integer(number)) => *number,
@@ -79,38 +79,38 @@ impl Client {
         self.stream.get_mut().write_all(bytes).expect("the server reads");
     }
 
-    /// Sends bytes that the server may not want any more.
+    /// Sends bytes. Returns false if the server has closed the connection.
     pub(crate) fn try_send(&mut self, bytes: &[u8]) -> bool {
         self.stream.get_mut().write_all(bytes).is_ok()
     }
 
-    /// The same connection, for somebody else to write to.
+    /// Returns the same connection, for another thread to write to.
     pub(crate) fn writer(&self) -> TcpStream {
         self.stream.get_ref().try_clone().expect("a socket can be shared")
     }
 
-    /// Says that nothing more will come.
+    /// Closes the sending side.
     pub(crate) fn finish(&mut self) {
         self.stream.get_ref().shutdown(Shutdown::Write).expect("it is connected");
     }
 
-    /// Asks one thing.
+    /// Sends one command, and returns its reply.
     pub(crate) fn ask<W: AsRef<[u8]>>(&mut self, words: &[W]) -> Value {
         self.send(&request(words));
         self.read()
     }
 
-    /// Asks one thing in words of text.
+    /// Sends one command of words separated by spaces, and returns its reply.
     pub(crate) fn say(&mut self, words: &str) -> Value {
         self.ask(&words.split(' ').collect::<Vec<_>>())
     }
 
-    /// The next reply.
+    /// Reads the next reply.
     pub(crate) fn read(&mut self) -> Value {
         self.try_read().expect("a whole reply").expect("a reply before the end")
     }
 
-    /// The next reply, nothing if the server has ended the connection, or what is not a reply.
+    /// Reads the next reply. Returns `None` if the server has closed the connection, or an error if it is not a reply.
     pub(crate) fn try_read(&mut self) -> Result<Option<Value>, String> {
         let mut line = Vec::new();
         match self.stream.read_until(b'\n', &mut line) {
@@ -159,7 +159,7 @@ impl Client {
         (0..count).map(|_| self.try_read()?.ok_or_else(|| "an array without an end".to_owned())).collect()
     }
 
-    /// All replies until the server ends the connection.
+    /// Reads all replies until the server closes the connection.
     pub(crate) fn read_to_end(&mut self) -> Result<Vec<Value>, String> {
         let mut values = Vec::new();
         while let Some(value) = self.try_read()? {
@@ -169,7 +169,7 @@ impl Client {
     }
 }
 
-/// The words as an array of bulk strings.
+/// Returns the words as an array of bulk strings.
 pub(crate) fn request<W: AsRef<[u8]>>(words: &[W]) -> Vec<u8> {
     let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
     for word in words {

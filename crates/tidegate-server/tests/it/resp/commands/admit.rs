@@ -1,4 +1,4 @@
-//! `TG.ADMIT`: what the rules say.
+//! Tests of `TG.ADMIT`.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ fn running() -> Running {
     Running::under(RULES)
 }
 
-/// The fields as they are written, with this rule.
+/// Returns the expected fields with this rule, in RESP2.
 fn told(figures: [i64; 6], rule: Option<&str>) -> String {
     let numbers = NAMES.iter().zip(figures).map(|(name, number)| format!("{}:{number}\r\n", bulk(name)));
     let rule = rule.map_or("$-1\r\n".to_owned(), bulk);

@@ -1,4 +1,4 @@
-//! `TG.RESET key [LIMIT text]` and `DEL key …`: a key is forgotten under one limit, or under all.
+//! Tests of `TG.RESET key [LIMIT text]` and `DEL key …`: reset of a key under one limit, or under all.
 
 use tidegate::SECOND;
 
@@ -6,7 +6,7 @@ use super::{integers, pairs};
 use crate::resp::raw::Talk;
 use crate::wire::Running;
 
-/// A limit of each algorithm, of which one may pass.
+/// A limit of each algorithm that allows one request.
 const LIMITS: [&str; 7] = [
     "1/60s",
     "1/60s queue 0 leaky-bucket",
@@ -74,7 +74,7 @@ fn while_not_all_limits_are_listed_a_reset_by_key_is_an_error_that_says_what_to_
         assert!(!is_allowed(&mut talk, "ana", "1/h") || limit != "1/h");
         assert_eq!(talk.ask(&["TG.RESET", "ana", "LIMIT", limit]), ":1\r\n");
     }
-    // Once nothing is owed under most of them, all that are in use are listed again.
+    // Once most of them are full again, all limits in use are listed again.
     running.clock.advance(5 * 3600 * SECOND);
     assert!(is_allowed(&mut talk, "ana", "1/h"));
     assert_eq!(talk.say("DEL ana"), ":1\r\n");

@@ -1,4 +1,4 @@
-//! Each command: what it answers in both versions of the protocol, and what it refuses.
+//! Tests of each command: its replies in both versions of the protocol, and its errors.
 
 mod admit;
 mod forget;
@@ -10,18 +10,18 @@ mod take;
 mod throttle;
 mod transaction;
 
-/// The fields of a decision in their order: allowed, limit, remaining, retry after, reset after, delay.
+/// The decision fields in order: allowed, limit, remaining, retry after, reset after, delay.
 type Figures = [i64; 6];
 
 const NAMES: [&str; 6] = ["allowed", "limit", "remaining", "retry_after", "reset_after", "delay"];
 
-/// A decision in the second version of the protocol, with these fields behind it.
+/// Returns a decision in RESP2, followed by these fields.
 fn pairs(figures: Figures, more: &str) -> String {
     let count = if more.is_empty() { 16 } else { 18 };
     format!("*{count}\r\n{}{more}", fields(figures, "$-1\r\n"))
 }
 
-/// The same in the third version.
+/// Returns a decision in RESP3, followed by these fields.
 fn map(figures: Figures, more: &str) -> String {
     let count = if more.is_empty() { 8 } else { 9 };
     format!("%{count}\r\n{}{more}", fields(figures, "_\r\n"))

@@ -1,11 +1,11 @@
-//! One key under several limits: each has a state of its own and keeps its own promise.
+//! Tests of one key under several limits: each limit has its own state.
 
 use tidegate::MILLISECOND;
 
 use crate::wire::Running;
 use crate::wire::resp::{Client, Value};
 
-/// A limit that admits five in an hour, or one, and one that denies soon and repays at once.
+/// A limit, another one that denies and refills quickly, and the number of requests that the first allows per hour.
 const PAIRS: [(&str, &str, u32); 6] = [
     ("5/h", "1000/s burst 1", 5),
     ("5/h fixed-window", "1/s fixed-window", 5),

@@ -1,4 +1,4 @@
-//! `TG.TAKE` under a concurrency limit, `TG.RELEASE` and `TG.RENEW`: places in flight.
+//! Tests of `TG.TAKE` under a concurrency limit, of `TG.RELEASE` and of `TG.RENEW`.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ fn take(talk: &mut Talk, key: &[u8]) -> String {
     talk.ask(&[b"TG.TAKE", key, b"LIMIT", LIMIT.as_bytes()])
 }
 
-/// The permit that an answer ends with.
+/// Returns the permit at the end of a reply.
 fn permit(told: &str) -> String {
     let (_, behind) = told.split_once("$6\r\npermit\r\n$").expect("a permit");
     behind.split("\r\n").nth(1).expect("its text").to_owned()
@@ -34,7 +34,7 @@ fn a_place_is_told_as_a_permit_that_gives_it_back_once() {
     assert!(take(&mut talk, b"ana").contains("permit"));
 }
 
-/// The holder of one of two places computed the permit of the other, released it, and a third entered.
+/// Permits must not be predictable. Otherwise one holder could release the permit of another, and a third would enter.
 #[test]
 fn a_permit_does_not_tell_the_next_one() {
     let (_running, mut talk) = Running::start().with_raw();

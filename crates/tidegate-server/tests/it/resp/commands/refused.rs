@@ -1,4 +1,4 @@
-//! What commands refuse, and how they say it: the connection goes on.
+//! Tests of command errors. The connection stays open after each.
 
 use super::integers;
 use crate::resp::raw::Talk;
@@ -9,7 +9,7 @@ const LONGEST_KEY: usize = 64 << 10;
 const USAGE: &str =
     "Cell error: Store error: Usage: cl.throttle <key> <max_burst> <count per period> <period> [<quantity>]";
 
-/// Says each line and hears its error, which begins so; nothing was spent, and the connection goes on.
+/// Sends each line, and asserts that its error starts with this text. Nothing is spent, and the connection stays open.
 fn are_refused(cases: &[(&str, &str)]) {
     let (_running, mut talk) = Running::start().with_raw();
     for (line, told) in cases {

@@ -1,4 +1,4 @@
-//! `TG.TAKEALL n key LIMIT text [COST c] …`: several limits, all or none.
+//! Tests of `TG.TAKEALL n key LIMIT text [COST c] …`: several limits, all or none.
 
 use super::{map, pairs};
 use crate::resp::raw::Talk;
@@ -66,7 +66,7 @@ fn as_many_as_its_bound_go_together_and_one_more_does_not() {
     assert_eq!(told, "-ERR TG.TAKEALL takes 1 to 64 limits, not 65\r\n");
 }
 
-/// The request and its error.
+/// The request and its expected error.
 const WRONG: &str = r#"
 TG.TAKEALL 0 a LIMIT 1/s | TG.TAKEALL takes 1 to 64 limits, not 0
 TG.TAKEALL 18446744073709551615 a LIMIT 1/s | TG.TAKEALL takes 1 to 64 limits, not 18446744073709551615

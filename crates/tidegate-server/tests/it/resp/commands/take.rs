@@ -1,4 +1,4 @@
-//! `TG.TAKE`, `TG.PEEK` and `TG.ADJUST`: one key under one limit.
+//! Tests of `TG.TAKE`, `TG.PEEK` and `TG.ADJUST`: one key under one limit.
 
 use std::time::Duration;
 

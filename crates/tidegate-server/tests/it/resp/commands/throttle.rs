@@ -1,4 +1,4 @@
-//! `CL.THROTTLE key max_burst count period [quantity]`
+//! Tests of `CL.THROTTLE key max_burst count period [quantity]`.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ fn both_versions_are_told_the_same() {
 fn pipelined_asks_of_a_new_key_are_told_its_whole_burst() {
     for burst in [1, 2, 5, 16] {
         let running = Running::start();
-        // Every reading of the clock is another time.
+        // Every reading of the clock advances it.
         running.ticking.tick(conformance::ticks(1));
         let request = format!("CL.THROTTLE new {} {burst} 60\r\n", burst - 1);
         let expected = (1..=burst + 2).map(|ask| match burst - ask {
@@ -143,7 +143,7 @@ fn takes_of_two_kinds_in_one_pipeline_are_told_each_in_its_own_way() {
 fn numbers_are_read_from_the_words_and_not_from_what_is_between_them() {
     let (_running, mut talk) = Running::start().with_raw();
     assert_eq!(talk.say("CL.THROTTLE k 1 1 60"), integers(&[0, 2, 1, -1, 60]));
-    // The same bytes as in the array before, but other words.
+    // The same bytes as in the array before, but split into other words.
     let told = talk.send(b"CL.THROTTLE k \"1\" \"\\r\" \"\\n$1\\r\\n1\\r\\n$2\\r\\n60\"\r\n");
     assert_eq!(told, "-Cell error: Store error: Couldn't parse as integer: \\r\r\n");
 }

@@ -1,4 +1,4 @@
-//! `MULTI … EXEC`: as many answers as were announced, whatever was asked.
+//! Tests of `MULTI … EXEC`: `EXEC` returns one reply per queued command, whatever the commands.
 
 use super::integers;
 use crate::resp::raw::answers;

@@ -1,11 +1,11 @@
-//! Inputs that are wrong in one way each, and those that cross two ways.
+//! Inputs with one fault each, and inputs that combine two.
 
 use std::fmt;
 
 use super::class::Class;
 use crate::wire::resp::request;
 
-/// An input, and what is known about the answer.
+/// An input, and the expected number and class of replies, if known.
 #[derive(Clone, Debug)]
 pub(super) struct Case {
     pub(super) input: Vec<u8>,
@@ -18,7 +18,7 @@ impl Case {
         Case { input: input.into(), replies: None, class: None }
     }
 
-    /// So many replies are expected.
+    /// Sets the expected number of replies and their class.
     pub(super) fn told(self, replies: usize, class: Class) -> Case {
         Case { replies: Some(replies), class: Some(class), ..self }
     }
@@ -31,7 +31,7 @@ impl fmt::Display for Case {
     }
 }
 
-/// Numbers as nobody writes them: `None` are no numbers.
+/// Unusual spellings of numbers, with their value. `None` is invalid.
 const NUMBERS: [(&str, Option<i128>); 44] = [
     ("", None),
     ("-", None),
@@ -79,10 +79,10 @@ const NUMBERS: [(&str, Option<i128>); 44] = [
     ("9223372036854775807", Some(9_223_372_036_854_775_807)),
 ];
 
-/// How a line ends, or does not.
+/// Line ends, valid and invalid.
 const ENDS: [&str; 8] = ["\r\n", "\n", "\r", "\rx", "\r\r\n", "\n\r", "\0\r\n", ""];
 
-/// Every number as the length of an array and of a word, with every end of its line.
+/// Returns every number as the length of an array and of a word, with every line end.
 pub(super) fn lengths() -> Vec<Case> {
     let mut cases = Vec::new();
     for (number, value) in NUMBERS {
@@ -102,10 +102,10 @@ pub(super) fn lengths() -> Vec<Case> {
     cases
 }
 
-/// An array of so many words, of which there is one.
+/// Sets the expectation for an array of this length of which one word was sent.
 fn of_array(case: Case, words: i128) -> Case {
     match words {
-        // What would be its word are two lines then: one is no command, the other one is.
+        // The bytes of the word are then two lines: an unknown command and a valid one.
         ..=0 => case.told(2, Class::Open),
         1 => case.told(1, Class::Open),
         2..=16_384 => case.told(0, Class::Waiting),
@@ -113,7 +113,7 @@ fn of_array(case: Case, words: i128) -> Case {
     }
 }
 
-/// A word of so many bytes, of which there are four.
+/// Sets the expectation for a word of this length of which four bytes were sent.
 fn of_word(case: Case, bytes: i128) -> Case {
     match bytes {
         4 => case.told(1, Class::Open),
@@ -121,7 +121,7 @@ fn of_word(case: Case, bytes: i128) -> Case {
     }
 }
 
-/// Every byte where a request begins, and where a word begins.
+/// Returns every byte as the first of a request, and of a word.
 pub(super) fn beginnings() -> Vec<Case> {
     let mut cases = Vec::new();
     for byte in 0..=u8::MAX {
@@ -139,7 +139,7 @@ pub(super) fn beginnings() -> Vec<Case> {
     cases
 }
 
-/// Whole requests without their ends, for every end.
+/// Returns every proper prefix of whole requests.
 pub(super) fn truncated() -> Vec<Case> {
     let requests = [
         request(&["ECHO", "hello"]),
@@ -151,12 +151,12 @@ pub(super) fn truncated() -> Vec<Case> {
     let starts = requests.iter().flat_map(|whole| (1..whole.len()).map(|end| &whole[..end]));
     let alone = starts.clone().map(|start| Case::of(start).told(0, Class::Waiting));
     let behind = starts.map(|start| Case::of([b"PING\r\n", start].concat()).told(1, Class::Waiting));
-    // What is behind the start of a line ends it.
+    // The bytes after a prefix of a line complete that line.
     let is_line = |case: &Case| !case.input.ends_with(b"\r") && case.input.contains(&b'*');
     alone.chain(behind).map(|case| if is_line(&case) { case } else { Case { class: None, ..case } }).collect()
 }
 
-/// Arrays and words that are not where they should be.
+/// Returns arrays and words in the wrong place.
 pub(super) fn shapes() -> Vec<Case> {
     let mut cases: Vec<_> =
         ["\r", "\n", "x", "\rx", "x\n", "\n\r", "xx", "\r\r", "\n\n", "\0\0", "\r\0", "\n\n\r\n"]
@@ -200,7 +200,7 @@ pub(super) fn shapes() -> Vec<Case> {
     cases
 }
 
-/// Lines whose words cannot be told apart, and some that only look like it.
+/// Returns lines that cannot be split into words, and some that only look invalid.
 pub(super) fn lines() -> Vec<Case> {
     let cut_off = [
         "ECHO \"a\r\n",

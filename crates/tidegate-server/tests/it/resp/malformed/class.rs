@@ -1,4 +1,4 @@
-//! How a server takes something: told by what comes back, with and without a question behind it.
+//! Classifies the reaction of a server to an input, from the replies with and without a command after it.
 
 use std::io::Write;
 use std::net::{Shutdown, SocketAddr, TcpListener};
@@ -7,34 +7,34 @@ use std::thread;
 use crate::resp::raw::{connect, rest_of};
 use crate::wire::resp::{Client, Value, request};
 
-/// A question behind an input, and the only answer to it.
+/// The text of the `ECHO` command after an input.
 const MARK: &str = "the mark";
 
-/// How a server takes an input.
+/// The reaction of a server to an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
-    /// Says what is wrong, and ends the connection.
+    /// An error reply, then a closed connection.
     CutOff,
-    /// Ends the connection without a word.
+    /// A closed connection without a reply.
     Silent,
-    /// Says what is wrong with the last, and goes on.
+    /// An error reply to the last command; the connection stays open.
     Refused,
-    /// Answers, and goes on.
+    /// A reply; the connection stays open.
     Open,
-    /// Says nothing, and goes on.
+    /// No reply; the connection stays open.
     Ignored,
-    /// Takes it for the beginning of something.
+    /// The input is incomplete, and the server waits for more.
     Waiting,
 }
 
-/// What came back.
+/// The class and the replies.
 #[derive(Debug)]
 pub(super) struct Heard {
     pub(super) class: Class,
     pub(super) replies: Vec<Value>,
 }
 
-/// Sends inputs to a server, and takes apart what comes back.
+/// A probe that sends inputs to a server and parses its replies.
 pub(super) struct Hearing {
     server: SocketAddr,
     echo: TcpListener,
@@ -42,18 +42,18 @@ pub(super) struct Hearing {
 }
 
 impl Hearing {
-    /// Of a server whose errors are text.
+    /// Creates a probe of a server whose errors are text.
     pub(super) fn of(server: SocketAddr) -> Hearing {
         let echo = TcpListener::bind("127.0.0.1:0").expect("a free port can be had");
         Hearing { server, echo, is_text: true }
     }
 
-    /// Of one whose errors may be anything.
+    /// Creates a probe of a server whose errors may contain any bytes.
     pub(super) fn of_bytes(server: SocketAddr) -> Hearing {
         Hearing { is_text: false, ..Hearing::of(server) }
     }
 
-    /// What comes back if this is all, and whether the connection would go on.
+    /// Returns the replies to an input, and its class.
     pub(super) fn hear(&self, input: &[u8]) -> Heard {
         let alone = self.answers(input);
         let replies = self.frames(&alone).unwrap_or_else(|what| panic!("{what}: {}", shown(&alone)));
@@ -62,7 +62,7 @@ impl Hearing {
         let told = format!("${}\r\n{MARK}\r\n", MARK.len());
         let is_marked = marked.ends_with(told.as_bytes());
         if is_marked {
-            // Figures may be others the second time, but there are as many answers.
+            // Numbers can differ the second time, but the number of replies cannot.
             let again = self.frames(&marked).unwrap_or_else(|what| panic!("{what}: {}", shown(&marked)));
             assert_eq!(again.len(), replies.len() + 1, "{} and {}", shown(&alone), shown(&marked));
         }
@@ -77,7 +77,7 @@ impl Hearing {
         Heard { class, replies }
     }
 
-    /// Whether the server ends the connection by itself. It waits for a client that does not end it either.
+    /// Returns true if the server closes the connection although the client keeps it open.
     fn is_closed_by(&self, input: &[u8]) -> bool {
         let mut client = Client::connect(self.server);
         input.first() == Some(&0x16) && client.try_send(input) && client.read_to_end() == Ok(Vec::new())
@@ -87,7 +87,7 @@ impl Hearing {
         let stream = connect(self.server);
         thread::scope(|scope| {
             scope.spawn(|| {
-                // Whoever is cut off in the middle gets no further.
+                // The write fails if the server closes the connection early.
                 if (&stream).write_all(input).is_ok() {
                     let _ = stream.shutdown(Shutdown::Write);
                 }
@@ -96,9 +96,9 @@ impl Hearing {
         })
     }
 
-    /// The replies that these bytes are.
+    /// Parses these bytes as replies.
     fn frames(&self, bytes: &[u8]) -> Result<Vec<Value>, String> {
-        // Redis repeats bytes in its errors that are no text.
+        // Redis repeats non-text bytes in its errors.
         let plain: Vec<u8> =
             bytes.iter().map(|byte| if self.is_text || byte.is_ascii() { *byte } else { b'?' }).collect();
         let address = self.echo.local_addr().expect("it listens");

@@ -1,10 +1,10 @@
-//! Words that come back within an answer: none of them may look like an answer of its own.
+//! Words that are repeated within a reply. None of them may look like a reply itself.
 
 use super::cases::Case;
 use super::class::Class;
 use crate::wire::resp::request;
 
-/// Requests in which `@` is what comes back, mostly within an error.
+/// Requests in which `@` is repeated in the reply, mostly within an error.
 const REQUESTS: [&[&str]; 34] = [
     &["@"],
     &["@", "@", "@"],
@@ -42,7 +42,7 @@ const REQUESTS: [&[&str]; 34] = [
     &["TG.RELEASE", "@"],
 ];
 
-/// What is put there.
+/// The words in place of `@`.
 const WORDS: [&[u8]; 20] = [
     b"\r\n+OK\r\n",
     b"\n+OK\n",
@@ -66,7 +66,7 @@ const WORDS: [&[u8]; 20] = [
     &[b'\r'; 1000],
 ];
 
-/// Each of these requests with each of these words: one answer, and the connection goes on.
+/// Returns each of these requests with each of these words. Each has one reply, and the connection stays open.
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for words in REQUESTS {
@@ -80,7 +80,7 @@ pub(super) fn cases() -> Vec<Case> {
     cases
 }
 
-/// The class, where it is the same for all words.
+/// Returns the class, if it is the same for all words.
 fn class(words: &[&str]) -> Option<Class> {
     match words {
         ["ECHO" | "PING" | "INFO", ..] | ["CONFIG", "GET", ..] | ["COMMAND", "INFO" | "DOCS", ..] => {

@@ -1,4 +1,4 @@
-//! Inputs that would cost somebody much who believed them.
+//! Inputs that would be expensive for a server without limits.
 
 use super::cases::Case;
 use super::class::Class;
@@ -6,18 +6,18 @@ use crate::wire::resp::request;
 
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = vec![
-        // A million words are announced, sent or not.
+        // An array of a million words: announced only, and sent.
         Case::of("*1000000\r\n").told(1, Class::CutOff),
         Case::of(format!("*1000000\r\n{}", "$1\r\na\r\n".repeat(1_000_000))).told(1, Class::CutOff),
         Case::of(request(&vec!["a"; 16_384])).told(1, Class::Refused),
         Case::of(request(&vec!["a"; 16_385])).told(1, Class::CutOff),
         Case::of(request(&vec![""; 16_384])).told(1, Class::Refused),
-        // Depth bombs.
+        // Deep nesting.
         Case::of("*1\r\n".repeat(100_000)).told(1, Class::CutOff),
         Case::of("*16384\r\n".repeat(10_000)).told(1, Class::CutOff),
         Case::of("*".repeat(100_000)).told(1, Class::CutOff),
         Case::of("[".repeat(70_000)).told(1, Class::CutOff),
-        // Bombs of nothing.
+        // Many empty requests.
         Case::of("*0\r\n".repeat(100_000)).told(0, Class::Ignored),
         Case::of("\r\n".repeat(300_000)).told(0, Class::Ignored),
         Case::of("*-1\r\n".repeat(100_000)).told(0, Class::Ignored),
@@ -28,7 +28,7 @@ pub(super) fn cases() -> Vec<Case> {
         Case::of(request(&vec!["x".repeat(250 << 10); 5])).told(1, Class::CutOff),
         Case::of("*1\r\n$1000000000\r\nabc").told(1, Class::CutOff),
         Case::of(request(&vec!["\r\n+OK"; 1000])).told(1, Class::Refused),
-        // Long lines, and those that do not end.
+        // Long lines, also without an end.
         Case::of("x".repeat((64 << 10) - 2) + "\r\n").told(1, Class::Refused),
         Case::of("x".repeat((64 << 10) - 1) + "\r\n").told(1, Class::CutOff),
         Case::of("PING ".repeat(20_000)).told(1, Class::CutOff),
@@ -36,7 +36,7 @@ pub(super) fn cases() -> Vec<Case> {
         Case::of("\"".repeat(65_000) + "\n").told(1, Class::CutOff),
         Case::of("a ".repeat(30_000) + "\r\n").told(1, Class::Refused),
     ];
-    // Something that might be skipped, and then no end of it.
+    // A start that a parser might skip, followed by bytes without an end.
     for start in ["\0", "*\0", "$\0", "*1\r\n$\0", "*1\r\n", "*1\r\n$", "*"] {
         cases.push(Case::of(format!("{start}{}", "A".repeat(70_000))).told(1, Class::CutOff));
     }

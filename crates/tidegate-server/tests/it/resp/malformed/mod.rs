@@ -1,4 +1,4 @@
-//! What nobody should send: the server says so in frames that can be read, and stays.
+//! Tests of malformed input: the server replies with valid RESP, and keeps running.
 
 mod cases;
 mod class;
@@ -10,7 +10,7 @@ use crate::wire::Running;
 use cases::Case;
 use class::Hearing;
 
-/// Sends each, and looks at what comes back; the server has to be there afterwards.
+/// Sends each case, and checks its replies. Afterwards the server still has to answer.
 fn are_survived(cases: &[Case]) {
     let running = Running::start();
     let hearing = Hearing::of(running.server.resp().expect("it speaks RESP"));

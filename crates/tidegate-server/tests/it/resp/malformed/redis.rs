@@ -1,4 +1,4 @@
-//! A real Redis beside ours: what is wrong for one is wrong for the other, in the same way.
+//! Compares the server with a real Redis: the same input has to be invalid in the same way.
 
 use testbed::{Flavour, Redis};
 
@@ -8,10 +8,10 @@ use super::{echoed, heavy};
 use crate::wire::Running;
 use crate::wire::resp::Value;
 
-/// Where we differ, on purpose.
+/// A deliberate difference from Redis.
 struct Difference {
     why: &'static str,
-    /// Whether an input, to which we answered so, is of this kind.
+    /// A predicate: true if an input, with this reply of ours, falls under this difference.
     is_of_it: fn(&[u8], &str) -> bool,
     ours: Class,
     theirs: &'static [Class],
@@ -83,13 +83,13 @@ const DIFFERENCES: [Difference; 9] = [
     },
 ];
 
-/// How many words an input says that it has.
+/// Returns the number of words that an input announces.
 fn announced(input: &[u8]) -> u64 {
     let digits = input.strip_prefix(b"*").unwrap_or_default().split(|byte| *byte == b'\r').next();
     digits.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok()).unwrap_or(0)
 }
 
-/// Sends the same to both.
+/// Sends every case to both servers.
 pub(super) fn compare() {
     let running = Running::start();
     let ours = Hearing::of(running.server.resp().expect("it speaks RESP"));
@@ -124,7 +124,7 @@ impl Difference {
     }
 }
 
-/// All inputs that are not about commands of our own.
+/// Returns all cases without our own commands.
 fn common() -> impl Iterator<Item = Case> {
     let groups = [cases::lengths(), cases::beginnings(), cases::truncated(), cases::shapes(), cases::lines()];
     let all = groups.concat().into_iter().chain(echoed::cases()).chain(heavy::cases());

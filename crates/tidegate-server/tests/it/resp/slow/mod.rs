@@ -1,4 +1,4 @@
-//! Clients that take their time, take more than theirs, or have the wrong door.
+//! Tests of slow clients, of greedy clients, and of clients that speak another protocol.
 
 mod patience;
 mod places;
@@ -16,19 +16,19 @@ use tidegate_server::settings::Bounds;
 use super::raw::{address, connect};
 use crate::wire::Running;
 
-/// A bound that a test waits for.
+/// A timeout that a test waits for.
 const SOON: Duration = Duration::from_millis(200);
 
-/// Nobody is cut off until the server stops.
+/// No timeouts, except at shutdown.
 const PATIENT: Bounds = Bounds { grace: SOON, ..crate::wire::PATIENT };
 
-/// Sends this, and reads an answer of this length.
+/// Sends bytes, and asserts the reply.
 fn ask(stream: &TcpStream, input: &[u8], answer: &[u8]) {
     let told = try_ask(stream, input, answer.len()).expect("the server answers");
     assert_eq!(told.escape_ascii().to_string(), answer.escape_ascii().to_string());
 }
 
-/// The same, if the connection lasts for so long.
+/// Sends bytes, and returns a reply of this length, or an error if the connection is closed.
 fn try_ask(mut stream: &TcpStream, input: &[u8], bytes: usize) -> io::Result<Vec<u8>> {
     stream.write_all(input)?;
     let mut told = vec![0; bytes];
@@ -36,7 +36,7 @@ fn try_ask(mut stream: &TcpStream, input: &[u8], bytes: usize) -> io::Result<Vec
     Ok(told)
 }
 
-/// Whether somebody new is served.
+/// Returns true if a new connection is served.
 fn is_served(running: &Running) -> bool {
     let stream = connect(address(running));
     let mut told = [0; 7];

@@ -1,4 +1,4 @@
-//! How long a client may be silent, and how long a request may take to arrive.
+//! Tests of the idle timeout and the request timeout.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -13,7 +13,7 @@ use crate::resp::raw::{address, connect, rest_of};
 use crate::wire::Running;
 use crate::wire::in_time::{HeldUp, Since, in_time};
 
-/// Does something again and again until three have been cut off, one after the other, who sent only this.
+/// Repeats a step until three connections, one after the other, that sent only `start` have been closed.
 fn until_three_are_cut_off(
     running: &Running,
     start: &[u8],
@@ -36,7 +36,7 @@ fn until_three_are_cut_off(
     })
 }
 
-/// A client that asks within a bound, each time since it asked before.
+/// A client that sends each request within a timeout of the one before.
 struct Punctual {
     stream: TcpStream,
     bound: Duration,
@@ -44,7 +44,7 @@ struct Punctual {
 }
 
 impl Punctual {
-    /// One that begins by asking this.
+    /// Opens a connection, and sends a first request.
     fn new(running: &Running, bound: Duration, input: &[u8], answer: &[u8]) -> Punctual {
         let (asked, stream) = (Since::now(), connect(address(running)));
         ask(&stream, input, answer);

@@ -1,4 +1,4 @@
-//! There are so many connections at a time.
+//! Tests of `max_connections`.
 
 use std::net::TcpStream;
 
@@ -53,7 +53,7 @@ fn a_place_is_free_again_however_somebody_left() {
     }
 }
 
-/// Whether somebody who says nothing gets a place: nothing comes back then.
+/// Returns true if a silent connection is accepted: the server sends nothing.
 fn is_taken_in(running: &Running) -> bool {
     let mut client = running.resp();
     client.finish();

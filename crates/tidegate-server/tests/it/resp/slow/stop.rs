@@ -1,4 +1,4 @@
-//! The server stops: what was read is answered, and then it ends.
+//! Tests of shutdown: every request that was read is answered.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use super::{PATIENT, SOON, ask};
 use crate::resp::raw::{address, connect, rest_of};
 use crate::wire::{NEVER, Running};
 
-/// Something that is answered at length, and what is said once in each answer.
+/// A command with a long reply, and bytes that occur once in each reply.
 const ASK: &[u8] = b"COMMAND DOCS\r\n";
 const FIRST: &[u8] = b"$11\r\ncl.throttle\r\n";
 
@@ -30,7 +30,7 @@ fn whoever_waits_for_nothing_is_let_go_and_nobody_new_is_taken_in() {
 fn what_was_read_is_answered_to_the_end() {
     let running = Running::bounded(Bounds { grace: NEVER, ..PATIENT });
     let stream = connect(address(&running));
-    // One read for the server, and more in answers than it keeps and buffers on the way hold.
+    // The requests fit in one read of the server. The replies exceed its own buffer and those of the sockets.
     let asks = 60_000 / ASK.len();
     (&stream).write_all(&ASK.repeat(asks)).expect("the server reads");
     let mut first = [0; 1];

@@ -1,4 +1,4 @@
-//! Whoever asks without end gets its turns, and no more than that.
+//! Tests of fairness: a client that pipelines without end does not starve another.
 
 use std::io::{self, Write};
 use std::net::Shutdown;
@@ -9,13 +9,13 @@ use crate::resp::raw::{Talk, address, connect};
 use crate::wire::Running;
 
 const PINGS: u64 = 20;
-/// How often the server may show that it takes turns.
+/// The maximum number of attempts to observe fairness.
 const ATTEMPTS: usize = 500;
 
-/// Requests that fit between two of somebody else. Without turns there are thousands, as many as one read holds.
+/// The maximum number of requests between two of another client. Without fairness one read holds thousands.
 const MOST_BETWEEN: u64 = 200;
 
-/// How many commands the server has answered, this one included.
+/// Returns the number of commands that the server has answered, including this one.
 fn answered(talk: &mut Talk) -> u64 {
     let told = talk.say("INFO");
     let count = told.split("total_commands_processed:").nth(1).and_then(|rest| rest.split("\r\n").next());
@@ -38,8 +38,8 @@ fn what_takes_long_is_not_done_without_end_while_others_wait() {
             }
             answered(&mut witness) - before
         };
-        // While this thread is held up between two requests, the server goes on: what counts is the attempt in which
-        // that was least. A server without turns has none in which twenty requests waited for so few.
+        // While this thread is suspended between two requests, the server goes on. So the best attempt counts. An
+        // unfair server has no attempt in which twenty requests waited for so few others.
         let is_fair = (0..ATTEMPTS).any(|_| between() < PINGS * MOST_BETWEEN);
         greedy.shutdown(Shutdown::Both).expect("it is connected");
         assert!(is_fair, "{ATTEMPTS} times, {PINGS} requests waited for {MOST_BETWEEN} others each or more");

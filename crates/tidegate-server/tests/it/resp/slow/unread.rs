@@ -1,4 +1,4 @@
-//! Clients that ask and do not read the answers.
+//! Tests of clients that send requests and do not read replies.
 
 use std::io::{ErrorKind, Write};
 use std::net::TcpStream;
@@ -11,10 +11,11 @@ use crate::resp::raw::{address, connect};
 use crate::wire::Running;
 use crate::wire::resp::request;
 
-/// More than any buffer on the way holds.
+/// More bytes than all buffers on the path hold.
 const FLOOD_BYTES: usize = 256 << 20;
 
-/// Asks this again and again without reading; how many bytes the server took before it cut it off.
+/// Repeats a request without reading. Returns the number of bytes that were sent before the server closed the
+/// connection.
 fn flood(mut stream: &TcpStream, ask: &[u8]) -> usize {
     let batch = ask.repeat((1 << 20) / ask.len());
     let mut sent = 0;

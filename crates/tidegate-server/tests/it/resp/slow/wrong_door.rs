@@ -1,4 +1,4 @@
-//! Browsers, and others who speak something else: they are sent away, and nothing behind their first line is done.
+//! Tests of clients that speak another protocol. They are disconnected, and nothing after their first line is executed.
 
 use std::io::Write;
 
@@ -6,18 +6,19 @@ use super::PATIENT;
 use crate::resp::raw::{Talk, address, connect, rest_of};
 use crate::wire::Running;
 
-/// What an attacker would like to be done.
+/// Commands that an attacker wants to execute.
 const WISH: &[u8] = b"CL.THROTTLE victim 0 1 60\r\n*5\r\n$11\r\nCL.THROTTLE\r\n$6\r\nvictim\r\n$1\r\n0\r\n$1\r\n1\r\n$2\r\n60\r\n";
 
-/// A handshake of TLS 1.2, as it begins.
+/// The start of a TLS 1.2 handshake.
 const CLIENT_HELLO: &[u8] =
     b"\x16\x03\x01\x00\xa5\x01\x00\x00\xa1\x03\x03\x20\x14\x9d\x5c\n\x00\r\n\x00\x02\x00\x2f";
 
-/// Sends this and the wish, and waits until the server ends the connection, which nobody else does.
+/// Sends `start` and [`WISH`], waits until the server closes the connection, and returns the reply. The client never
+/// closes it.
 fn answer(start: &[u8]) -> String {
     let running = Running::bounded(PATIENT);
     let stream = connect(address(&running));
-    // It may be over before all of it is sent.
+    // The server may close the connection before everything is sent.
     let _ = (&stream).write_all(&[start, WISH].concat());
     let told = rest_of(&stream);
     let mut witness = Talk::new(&running);
