@@ -3,7 +3,7 @@
 //! ```text
 //!                           a shelf, with its own lock
 //!  hash of rule and key ──> allowed: this window, the one before
-//!  picks one of 64          refused: this window, the one before      16 places in each
+//!  picks one of 64          denied:  this window, the one before      16 places in each
 //! ```
 //!
 //! A place belongs to one rule and key and holds its count. A key without a place takes over the place with the lowest

@@ -1,10 +1,10 @@
 //! The gate: decides about requests by a policy and a store.
 //!
 //! ```text
-//!   attributes -> rules that always say the same, in the order of the file
-//!              -> rules that are obeyed, all or none
-//!              -> if they allow: each shadow and each candidate by itself
-//!                 if one refused alone: the candidates for that one
+//!   attributes -> rules with a fixed decision, in the order of the file
+//!              -> enforced rules, all or none
+//!              -> if they allow: each shadow rule and each candidate on its own
+//!                 if one alone denied: the candidates for that one
 //! ```
 
 mod adjust;
