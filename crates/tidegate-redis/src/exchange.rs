@@ -155,7 +155,7 @@ impl Exchange {
         Ok(self.call(question, &mut callers).await?.0)
     }
 
-    /// Takes several asks in one call, and answers the caller of each.
+    /// Takes several asks in one call, and replies to the caller of each.
     pub(crate) async fn take(&self, batch: TakeBatch) {
         let alone = self.take_batch(batch).await;
         if !alone.is_empty() {
@@ -163,7 +163,7 @@ impl Exchange {
         }
     }
 
-    /// The same. Returns the asks that are left to be asked alone.
+    /// Takes one batch. Returns the asks that have to be sent on their own.
     async fn take_batch(&self, batch: TakeBatch) -> Vec<TakeBatch> {
         let TakeBatch { asks, mut callers, kind, .. } = batch;
         let question = Question::Run(Arc::new(script::take(&asks, kind.time)));
@@ -182,8 +182,8 @@ impl Exchange {
             }
             Err(fault) => fault,
         };
-        // A call that is refused as a whole has done nothing. One ask may be the reason: then the others do not fail
-        // with it.
+        // A call that is rejected as a whole has done nothing. A single ask may be the reason; then the others must not
+        // fail with it.
         if asks.len() == 1 || !fault.may_be_of_one_ask() {
             callers.fail(&fault);
             return Vec::new();
@@ -192,7 +192,7 @@ impl Exchange {
         each.filter_map(|(ask, caller)| Some(TakeBatch::alone(kind, ask, caller?))).collect()
     }
 
-    /// Calls the server that has the keys, wherever that leads.
+    /// Calls the server that has the keys, and follows redirections.
     async fn call<T>(
         &self,
         question: &Question,
@@ -233,14 +233,14 @@ impl Exchange {
         Err(last)
     }
 
-    /// The server that has a slot; those who wait for that go on in their order.
+    /// Returns the link to the server of a slot. Waiters continue in FIFO order.
     async fn link(&self, slot: u16) -> Result<Arc<Link>, Fault> {
         let _turn = self.turns.lock().await;
         self.topology.link(slot).await
     }
 
-    /// Calls one server. A script that it is not known to have goes along as text: one that it denied would have to be
-    /// asked again, behind questions that came later.
+    /// Calls one server. A script that the server is not known to have is sent as text. Otherwise a `NOSCRIPT` error
+    /// would force a second call, behind requests that came later.
     async fn call_link<T>(
         &self,
         link: &Arc<Link>,
