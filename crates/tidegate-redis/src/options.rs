@@ -1,11 +1,11 @@
-//! How a store is opened.
+//! The options of a store.
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::url::Url;
 
-/// How a store is opened; only the URL has to be given.
+/// The options for opening a store. Only the URL is required.
 #[derive(Clone)]
 pub struct Options {
     /// The address of the server.

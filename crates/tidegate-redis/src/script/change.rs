@@ -105,10 +105,11 @@ pub(crate) fn reset(states: &[StateName], time: Time) -> Call {
     Call { script: Job::Reset.script(), keys, arguments }
 }
 
-/// Gives one take back, as far as it is surely still there. [`read_adjust`](super::read_adjust) reads the answer.
+/// Builds the call that gives one take back, as far as it certainly still exists. [`read_adjust`](super::read_adjust)
+/// parses the reply.
 ///
-/// Of a bucket, others may have taken since, if nobody of them waits; then as much of it may be lost as time has passed. Of a log, a take comes back only while at most 64
-/// others have followed it. Of a pacer, only the last one.
+/// For a bucket, later takes may have followed, if none of them is delayed; then the time since the take is deducted.
+/// For a log, at most 64 entries may have followed the take. For a pacer, only the last take can be given back.
 pub(crate) fn give_back(target: &Target, taken: &Taken, time: Time) -> Call {
     let limit = &target.limit;
     if limit.algorithm() != taken.algorithm {

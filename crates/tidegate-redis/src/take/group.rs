@@ -257,7 +257,7 @@ impl Inner {
         Ok(decided.bids.into_iter().map(|bid| bid.decision).collect())
     }
 
-    /// Looks at states as they are.
+    /// Peeks at states as they are.
     async fn look_at_bids(&self, bids: &[Bid], due: Instant) -> Result<Decided, StoreError> {
         let answer = self.run(script::peek(bids, self.time()), due).await?;
         let (now, states) = read(script::read_peek(answer, bids))?;
@@ -268,7 +268,7 @@ impl Inner {
 }
 
 impl Asked<'_> {
-    /// Returns false if a key has no live state and counts of the limits before matter.
+    /// Returns false if a key has no live state and counts of previous limits matter.
     fn is_live(&self, place: usize, decided: &Decided) -> bool {
         let limit = self.limit(place);
         !limit.matters_at(decided.now) || limit.limit().clear_at(&decided.bids[place].state) > decided.now
