@@ -191,7 +191,7 @@ fn pack_debt(limit: &Limit, ask: Ask, others: Vec<u8>) -> Pack {
 /// The numbers by which a script decides about a debt.
 struct Debt {
     price: u64,
-    /// The largest debt allowed before the take; `None` if the price exceeds the largest possible debt.
+    /// The largest debt allowed after the price is paid; `None` if the price exceeds the capacity.
     bar: Option<u64>,
     /// The largest possible debt.
     depth: u64,
