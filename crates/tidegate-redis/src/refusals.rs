@@ -168,7 +168,7 @@ impl Refusals {
         shard.asked.insert(era.hash, era.asked);
     }
 
-    /// Caches a denial, unless an entry was removed since the request.
+    /// Caches a denial, unless the epoch has changed since the request or a later request about the name is in flight.
     pub(crate) fn note(
         &self,
         name: &[u8],

@@ -7,10 +7,10 @@
 //! ```
 //!
 //! A place belongs to one rule and key and holds its count. A key without a place takes over the place with the lowest
-//! count and continues from that count, which is an upper bound of its earlier requests (the Space-Saving algorithm).
-//! So a count is too high by at most the count that was taken over, which is stored with it. That error is at most a
-//! sixteenth of all requests that reached the shelf: about 1/1024 of all requests. A flood of keys competes for the
-//! lowest places; the memory is fixed.
+//! count and continues from that count (the Space-Saving algorithm). That count is an upper bound of its earlier
+//! requests. So a count is too high by at most the count that was taken over, which is stored with it. That error is at
+//! most a sixteenth of all requests that reached the shelf: about 1/1024 of all requests. A flood of keys competes for
+//! the lowest places; the memory is fixed.
 //!
 //! Allowed and denied requests are counted separately; the number of requests is their sum. Each decision updates one
 //! place, and a flood of allowed keys cannot evict a denied key.

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   take, only if there is a live state  ->  there is: decided in one call, as ever
-//!                                        ->  there is none: the states under the limits before are read,
-//!                                            the library carries them, and the take is asked again with the result
+//!                                        ->  there is none: the states under previous limits are read,
+//!                                            the library carries them, and the take is repeated with the result
 //! ```
 //!
 //! This happens only until one full refill after a change. Later nothing is carried over.
@@ -55,14 +55,14 @@ impl StoredLimit {
         known.history.report(&self.limit, own, |index, _| before.get(index))
     }
 
-    /// Returns true if counts of previous limits may matter once this live state is full.
+    /// Returns true if counts of previous limits may matter once the debt of this live state is repaid.
     pub(crate) fn may_be_followed(&self, state: &State) -> bool {
         self.matters_at(self.limit.clear_at(state))
     }
 
-    /// Returns the decision if it is a denial that lasts at least until this state is full.
+    /// Returns the decision if it is a denial that lasts at least until the debt of this state is repaid.
     ///
-    /// A server uses whole microseconds: a wait that ends within the last of them ends when the state is full.
+    /// A server uses whole microseconds: a wait that ends within the last of them ends when the debt is repaid.
     pub(crate) fn denied_until_clear(
         &self,
         state: &State,

@@ -85,7 +85,7 @@ async fn reach(link: &Arc<Link>, number: u64) -> Result<MultiplexedConnection, S
         Ok(connection) => connection?,
         Err(_) => return Err(format!("{address}: no answer; see whether the server is stuck")),
     };
-    // A server that is too slow for `PING` is too slow for decisions.
+    // A server that is too slow for `ROLE` is too slow for decisions.
     match (begin.elapsed(), link.trunk.deadline) {
         (taken, deadline) if taken > deadline => Err(format!(
             "{address}: an answer took {taken:.0?}, and the deadline is {deadline:?}; raise it, or move closer"

@@ -1,10 +1,10 @@
 //! A link to one server: a shared connection and its state.
 //!
 //! ```text
-//!                 reached                    mute or too slow for a while, or gone
+//!                 reached                  silent or too slow for a while, or gone
 //!   Connecting ------------> Up ---------------------------------------------------> Down
 //!       |                     ^                                                        |
-//!       | not reached         '--- a new connection, on which the server says that ----'
+//!       | not reached         '--- a new connection, on which the server reports that -'
 //!       '--> Down                  it is a primary (the probe), tried again and again
 //! ```
 //!

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! No decision reads it. A limit is listed before a state is written under it. The table is read when the limit of a
-//! rule comes into force, when a key is reset under every limit, and within a second after a state was written, because
-//! it may have been deleted.
+//! rule comes into force, and when a key is reset under every limit. It is also read within a second after a state was
+//! written, because it may have been deleted.
 
 use redis::Value;
 use tidegate::{Algorithm, History, Predecessor, PreparedLimit, Ticks, Timestamp};

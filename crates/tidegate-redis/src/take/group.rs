@@ -17,13 +17,13 @@ use crate::refusals::Lasting;
 use crate::script::{self, Begin, Bid, Decided, DecidedBid, TakeAsk, TakeReply};
 use crate::store::{Inner, read};
 
-/// The maximum number of calls with initial states. Before each repetition a state has become full.
+/// The maximum number of calls with initial states. Before each repetition a live state has expired.
 const MOST_TIMES: usize = 8;
 
 /// The bids of a group, and the known states of their keys.
 struct Asked<'r> {
     bids: Arc<[Bid]>,
-    /// True if a state occurs in more than one ask.
+    /// True if a state has more than one bid.
     has_twins: bool,
     group: &'r [usize],
     request: &'r Request<'r>,

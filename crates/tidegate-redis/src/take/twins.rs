@@ -38,8 +38,8 @@ impl Twins {
         Some(Bid { ask: Ask::new(Cost::of(units)), ..bids[self.places[0]].clone() })
     }
 
-    /// Makes all asks report the remaining quota and the delay of the last one, which are the decisive ones. Each has
-    /// its own permit.
+    /// Makes all asks report the remaining quota of the last one and its delay, which is the longest. Each has its own
+    /// permit.
     pub(super) fn report_allowed(&self, bids: &[Bid], decided: &mut Decided) {
         if self.limit(bids).algorithm() != Algorithm::Concurrency {
             if let Some(last) = self.places.last().map(|last| decided.bids[*last].decision) {
@@ -69,7 +69,7 @@ impl Twins {
         if passes(0) {
             return first;
         }
-        // Once the state is full, a longer wait has no effect.
+        // Once the key is full, a longer wait has no effect.
         let longest = limit.clear_at(state).since(now).get();
         if !passes(longest) {
             return with_verdict(&first, Verdict::Impossible);

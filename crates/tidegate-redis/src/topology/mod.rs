@@ -38,7 +38,7 @@ pub(crate) struct Health {
 }
 
 impl Topology {
-    /// Starts discovery. Has to be called within a Tokio runtime.
+    /// Starts discovery, in tasks on the runtime of the trunk.
     pub(crate) fn new(options: &Options, trunk: &Arc<Trunk>) -> Topology {
         match &options.url.place {
             Place::Standalone(address) => Topology::Standalone(Link::new(address.clone(), trunk)),

@@ -51,9 +51,9 @@ pub(crate) async fn ask_sentinel(dialer: &Dialer, sentinel: &Address, service: &
     };
     let epoch =
         fields.iter().find(|(name, _)| name == "config-epoch").and_then(|(_, epoch)| epoch.parse().ok());
-    // The leader of a failover reports the new epoch with the old address in one command until all replicas have
-    // followed, but the new address in this one. The address is read last: a new address with an old epoch does no
-    // harm.
+    // During a failover its leader reports the new epoch with the old address in `SENTINEL MASTER`, until all replicas
+    // have followed. This command returns the new address at once. The address is read last: a new address with an old
+    // epoch does no harm.
     let mut question = redis::cmd("SENTINEL");
     question.arg("GET-MASTER-ADDR-BY-NAME").arg(service);
     let primary = match connection.send_packed_command(&question).await.map_err(wrong)? {

@@ -38,7 +38,7 @@ fn take(store: &RedisStore, subject: Subject<'_>, units: u64) -> bool {
     wait(store.take(&asks)).expect("the server answers").is_allowed()
 }
 
-/// Opens a store on a server with a given time, away from any window edge.
+/// Opens a store on a server with a given time, a thousand hours after the epoch.
 fn at_noon() -> (Redis, RedisStore, std::sync::Arc<ManualClock>) {
     let redis = redis();
     let (store, clock) = given_time(&redis.url());

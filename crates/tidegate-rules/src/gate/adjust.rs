@@ -38,7 +38,7 @@ impl Gate {
     /// are not returned.
     ///
     /// In memory this is exact in any order of requests. For a bucket in a remote store or in a zone file, the refund
-    /// is the cost minus the time since the take. A late charge in a remote store is not refunded.
+    /// is the price minus the time since the take. A late charge in a remote store is not refunded.
     ///
     /// A state belongs to one limit. If the rule has another limit by now, the units go to the state under the old one.
     /// Keys whose counts are still carried over from there get them back; a state that was written under the new limit

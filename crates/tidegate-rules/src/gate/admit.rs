@@ -381,8 +381,8 @@ impl Admission {
     }
 }
 
-/// Returns the reported rule with its decision, and the delay of all rules. A rule that counts nothing is reported only
-/// if there is no other rule, and then without a decision.
+/// Returns the reported rule with its decision, and the longest delay of all rules. Rules that count nothing are
+/// skipped; the result is `None` if there is no other rule.
 #[inline]
 fn binding<'v, 'p, 'd>(
     visit: &'v Visit<'p>,

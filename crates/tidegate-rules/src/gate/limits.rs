@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   a rule without a schedule   one limit, as long as no policy with another one is put in force
-//!   a rule with a schedule      the limit that was last used; the first request behind an edge prepares the next one
+//!   a rule with a schedule      the limit that was last used; the first request after an edge prepares the next one
 //! ```
 //!
 //! The first use of a prepared limit is the instant at which the store activates it and carries counts over from the

@@ -94,7 +94,7 @@ fn has_shape(shape: &[&str], path: &[&str]) -> bool {
     }
 }
 
-/// Returns the readings of a value. A path may be read with `%2F` as part of its segment, without the parameters after
+/// Returns the readings of a value. A path has several: with `%2F` as part of its segment, without the parameters after
 /// a semicolon in each segment, up to a NUL, and as received.
 fn spellings(attribute: &str, value: &str) -> Vec<String> {
     match attribute {

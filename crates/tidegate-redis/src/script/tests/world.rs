@@ -204,7 +204,7 @@ impl World {
     pub(super) fn event(&mut self) -> Event {
         match self.random.u32(..100) {
             0..62 => {
-                // While the clock is behind, a map drops full states between two asks, which a server keeps.
+                // While the clock is behind, a map drops states without debt between two asks, which a server keeps.
                 let is_alone = self.random.bool() || self.is_behind();
                 let asks = if is_alone { 1 } else { self.random.usize(2..8) };
                 let only_debts = self.random.u32(..3) == 0;
