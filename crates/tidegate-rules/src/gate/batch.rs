@@ -72,8 +72,8 @@ impl Gate {
 
 impl Batch {
     /// Returns the number of asks of a request: one for each limit that applies to it, and at least one. Shadow rules
-    /// and candidates are included, also after a fixed decision. A request whose attributes exceed 1 KiB counts once
-    /// for each KiB.
+    /// and candidates are included, also after a fixed decision. If the attributes exceed 1 KiB, the number is
+    /// multiplied by their size in KiB, rounded up.
     ///
     /// The time and memory cost of a batch grows with the sum of these.
     pub fn asks(&self, request: &Attributes<'_>) -> usize {

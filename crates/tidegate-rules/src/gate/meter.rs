@@ -49,7 +49,8 @@ pub struct RuleCounts {
     /// For a candidate or a shadow rule: requests that it could not evaluate because the store failed. The counts above
     /// do not include them.
     pub unmeasured: u64,
-    /// The part of these counts that was decided in shadow mode. Always zero for a candidate.
+    /// The part of these counts that was decided in shadow mode. It has no meaning for a candidate, which is never
+    /// enforced.
     pub shadow: ShadowCounts,
     /// The part of these counts that was decided without the store, because it failed.
     pub without_store: WithoutStore,
